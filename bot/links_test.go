@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // If a write consumes the reset, the reader only sees EOF; it must be counted as a reset all the same.
@@ -53,7 +54,7 @@ func TestEndOf(t *testing.T) {
 		{fmt.Errorf("read line: %w", io.ErrUnexpectedEOF), endClosed},
 		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, endReset},
 		{&net.OpError{Op: "write", Err: syscall.EPIPE}, endReset},
-		{&legacyclient.RefusedError{Answer: wire.AnswerNo}, endOther},
+		{&legacyclient.RefusedError{Answer: legacymsg.AnswerNo}, endOther},
 		{errors.New("what?"), endOther},
 	} {
 		if got := endOf(tc.err); got != tc.want {
@@ -86,7 +87,7 @@ func TestOriginalAsksAgain(t *testing.T) {
 // A player is lost if a server refuses a chunk or cannot be reached, and if the dht connection ends.
 func TestOriginalGivesUp(t *testing.T) {
 	for _, lost := range []error{
-		&legacyclient.RefusedError{Answer: wire.AnswerNo}, &failure{"dht connection ended", ""}, &net.OpError{Op: "dial"}, syscall.ECONNRESET,
+		&legacyclient.RefusedError{Answer: legacymsg.AnswerNo}, &failure{"dht connection ended", ""}, &net.OpError{Op: "dial"}, syscall.ECONNRESET,
 	} {
 		p, _ := standing(t, Options{})
 		if err := p.handle(t.Context(), event{chunk: grid.ChunkPos{X: 1}, at: time.Now(), err: lost}); !errors.Is(err, lost) {

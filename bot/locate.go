@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first question,
@@ -38,12 +39,12 @@ func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*legacyclient.
 	if err != nil {
 		return nil, err
 	}
-	_, c, err := l.open(ctx, addr.String(), wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: l.name})
+	_, c, err := l.open(ctx, addr.String(), legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: at, Player: l.name})
 	return c, err
 }
 
 // open connects to a game server, and makes the handshake.
-func (l *locator) open(ctx context.Context, addr string, h wire.Handshake) (*conn, *legacyclient.Conn, error) {
+func (l *locator) open(ctx context.Context, addr string, h legacymsg.Handshake) (*conn, *legacyclient.Conn, error) {
 	cn, err := l.run.dial(ctx, addr)
 	if err != nil {
 		return nil, nil, err
@@ -60,14 +61,14 @@ func (l *locator) open(ctx context.Context, addr string, h wire.Handshake) (*con
 		_ = cn.Close()
 		return nil, nil, fmt.Errorf("%s %v: %w", h.Purpose, h.Chunk, err)
 	}
-	l.run.meter.read("answer", len(wire.AnswerOK))
+	l.run.meter.read("answer", len(legacymsg.AnswerOK))
 	return cn, c, nil
 }
 
 // ask makes one query.
 func (l *locator) ask(ctx context.Context, query func() error) (err error) {
 	if l.conn == nil {
-		if l.conn, l.dht, err = l.open(ctx, l.run.Target, wire.Handshake{Purpose: wire.PurposeDHT}); err != nil {
+		if l.conn, l.dht, err = l.open(ctx, l.run.Target, legacymsg.Handshake{Purpose: legacymsg.PurposeDHT}); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -36,8 +38,8 @@ type Encoding string
 
 // The two encodings of docs/protocol.md.
 const (
-	CBOR Encoding = wire.EncodingCBOR
-	JSON Encoding = wire.EncodingJSON
+	CBOR Encoding = sessionmsg.EncodingCBOR
+	JSON Encoding = sessionmsg.EncodingJSON
 )
 
 // Bounds of the options, to catch typing errors.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -14,7 +16,6 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const tick = 50 * time.Millisecond
@@ -246,9 +247,9 @@ func TestBuilderBuildsWithinReach(t *testing.T) {
 }
 
 func TestWalkerKeepsItsYawWhenPutBack(t *testing.T) {
-	w := walker{pose: wire.Pose{X: 1, Yaw: 2}}
-	w.teleport(wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 1})
-	if w.pose != (wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 2}) {
+	w := walker{pose: motion.Pose{X: 1, Yaw: 2}}
+	w.teleport(motion.Pose{X: 5, Y: 6, Z: 7, Yaw: 1})
+	if w.pose != (motion.Pose{X: 5, Y: 6, Z: 7, Yaw: 2}) {
 		t.Errorf("put: %+v", w.pose)
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // session is one connection of a player to a node. It belongs to the player's goroutine.
@@ -28,7 +29,7 @@ const (
 func join(ctx context.Context, n *Node, name string, view int) (*session, error) {
 	dial, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	c, err := sessionclient.Dial(dial, n.Game, wire.Join{Name: name, View: view, Encoding: wire.EncodingJSON})
+	c, err := sessionclient.Dial(dial, n.Game, sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingJSON})
 	if err != nil {
 		return nil, fmt.Errorf("join node %d: %w", n.Number, err)
 	}
@@ -50,9 +51,9 @@ func (s *session) awaitWelcome(ctx context.Context) error {
 				return errors.New("connection closed")
 			}
 			switch m := m.FromServer.(type) {
-			case wire.Failure:
+			case sessionmsg.Failure:
 				return errors.New(m.Code + ": " + m.Message)
-			case wire.Reconnect:
+			case sessionmsg.Reconnect:
 				return errors.New(m.Reason)
 			}
 			if _, err := s.apply(m.FromServer); err != nil {
@@ -67,7 +68,7 @@ func (s *session) awaitWelcome(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) send(m wire.FromClient) error {
+func (s *session) send(m sessionmsg.FromClient) error {
 	err := s.SetWriteDeadline(time.Now().Add(5 * time.Second))
 	if err == nil {
 		_, err = s.Send(m)
@@ -79,15 +80,15 @@ func (s *session) send(m wire.FromClient) error {
 }
 
 // apply applies a message to the session's land, and returns the block changes to record.
-func (s *session) apply(m wire.FromServer) (changes []wire.BlockChange, err error) {
+func (s *session) apply(m sessionmsg.FromServer) (changes []sessionmsg.BlockChange, err error) {
 	pieces, err := s.Apply(m)
 	if err != nil {
 		return nil, fmt.Errorf("from node %d: %w", s.node.Number, err)
 	}
 	switch m := m.(type) {
-	case wire.ChunkData:
+	case sessionmsg.ChunkData:
 		delete(s.streams, m.Chunk)
-	case wire.ChunkGone:
+	case sessionmsg.ChunkGone:
 		delete(s.streams, m.Chunk)
 	}
 	for _, piece := range pieces {
@@ -125,7 +126,7 @@ func (s *session) fly(x, z float64) (arrived bool, err error) {
 		p.X, p.Z = p.X+dx/way*step, p.Z+dz/way*step
 	}
 	s.Pose = p
-	return false, s.send(wire.Move{Pose: p})
+	return false, s.send(sessionmsg.Move{Pose: p})
 }
 
 // loaded reports whether the chunk of a position has arrived.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/coder/websocket"
 
 	"github.com/voxelpopuli/voxeld/wire"
@@ -55,7 +57,7 @@ func (c *lineConn) read() (data []byte, err error) {
 	if !c.framed {
 		return wire.ReadLine(c.in, wire.MaxLine)
 	}
-	if data, err = wire.ReadMessage(c.in, c.message, wire.MaxLine); err == nil {
+	if data, err = sessionmsg.ReadMessage(c.in, c.message, wire.MaxLine); err == nil {
 		c.message = data
 	}
 	return data, err
@@ -69,7 +71,7 @@ const keepBack = 64 << 10
 
 func (c *lineConn) write(message []byte) error {
 	if c.framed {
-		c.out = wire.AppendMessage(c.out, message)
+		c.out = sessionmsg.AppendMessage(c.out, message)
 	} else {
 		c.out = append(append(c.out, message...), c.ending...)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -174,7 +176,7 @@ func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome s
 	if len(homes) == 0 {
 		reason, patience, outcome = reasonAlone, homelessTime, homeless
 	}
-	s.out.send(wire.Reconnect{Gateways: homes, Reason: reason})
+	s.out.send(sessionmsg.Reconnect{Gateways: homes, Reason: reason})
 	s.wait(ctx, s.done, patience)
 	if outcome == followed && !s.ended() {
 		return cutOff
@@ -214,7 +216,7 @@ func (s *session) detach() (last players.Presence, here bool) {
 }
 
 // redirectError refuses a player because this gateway is shutting down, and redirects them.
-type redirectError struct{ message wire.Reconnect }
+type redirectError struct{ message sessionmsg.Reconnect }
 
 func (e *redirectError) Error() string { return errDraining.Error() }
 
@@ -230,5 +232,5 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	if len(homes) == 0 {
 		reason = reasonAlone
 	}
-	return &redirectError{wire.Reconnect{Gateways: homes, Reason: reason}}
+	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}}
 }

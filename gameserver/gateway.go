@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
@@ -24,16 +27,15 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // Regions finds, founds and follows regions; a *region.Host.
 type Regions interface {
 	// Locate returns the region that covers the chunk, and founds it first if necessary.
-	Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error)
+	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
 	// Follow opens a link to that region, wherever it is led.
-	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, wire.Region, error)
+	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
 	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and how many
 	// were not.
 	Drain(ctx context.Context) (handed, kept int)
@@ -267,7 +269,7 @@ func (g *Gateway) watch(pos grid.ChunkPos, by subscriber) *subscription {
 }
 
 // enter adds a subscriber's body to the world, and returns the subscription of the region that it is in.
-func (g *Gateway) enter(body wire.Body, owner subscriber) *subscription {
+func (g *Gateway) enter(body nodemsg.Body, owner subscriber) *subscription {
 	for {
 		if sub := g.subscription(world.ChunkOf(body.Pose)); sub.enter(body, owner) {
 			return sub
@@ -294,10 +296,10 @@ func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().Unix
 
 // Player is the report on one session.
 type Player struct {
-	ID    string    `json:"id"`
-	Name  string    `json:"name"`
-	Guest bool      `json:"guest"`
-	Pose  wire.Pose `json:"pose"`
+	ID    string      `json:"id"`
+	Name  string      `json:"name"`
+	Guest bool        `json:"guest"`
+	Pose  motion.Pose `json:"pose"`
 }
 
 // Online returns the players with a session here.

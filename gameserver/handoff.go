@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -34,10 +36,10 @@ type Nodes interface {
 // AnswerShelter answers another gateway's query whether this one would take its sessions. An error means that the query is
 // malformed.
 func (g *Gateway) AnswerShelter(_ context.Context, _ string, question []byte) ([]byte, error) {
-	if _, err := wire.DecodeHandoffRequest(question); err != nil {
+	if _, err := nodemsg.DecodeHandoffRequest(question); err != nil {
 		return nil, err
 	}
-	return wire.EncodeHandoffOffer(wire.HandoffOffer{
+	return nodemsg.EncodeHandoffOffer(nodemsg.HandoffOffer{
 		HTTP: g.HTTP, Game: g.Game, Sessions: uint64(len(g.placedSessions())), Ready: g.Ready() == nil, Draining: g.shuttingDown(),
 	})
 }
@@ -55,7 +57,7 @@ func (g *Gateway) findHandoffTargets(ctx context.Context, sessions int) *handoff
 	ctx, cancel := context.WithTimeout(ctx, handoffTimeout)
 	defer cancel()
 	var found handoffTargets
-	question, err := wire.EncodeHandoffRequest(wire.HandoffRequest{Sessions: uint64(sessions)})
+	question, err := nodemsg.EncodeHandoffRequest(nodemsg.HandoffRequest{Sessions: uint64(sessions)})
 	if err != nil {
 		panic(err) // every Shelter is valid
 	}
@@ -77,12 +79,12 @@ func (g *Gateway) findHandoffTargets(ctx context.Context, sessions int) *handoff
 
 var errNoTarget = errors.New("gateway takes no players now")
 
-func (g *Gateway) askHandoff(ctx context.Context, peer string, question []byte) (wire.HandoffOffer, error) {
+func (g *Gateway) askHandoff(ctx context.Context, peer string, question []byte) (nodemsg.HandoffOffer, error) {
 	reply, err := g.Nodes.Ask(ctx, peer, ShelterProtocol, question)
 	if err != nil {
-		return wire.HandoffOffer{}, err
+		return nodemsg.HandoffOffer{}, err
 	}
-	offer, err := wire.DecodeHandoffOffer(reply)
+	offer, err := nodemsg.DecodeHandoffOffer(reply)
 	if err == nil && (offer.Draining || !offer.Ready) {
 		err = errNoTarget
 	}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -218,7 +220,7 @@ func TestOriginalsAndSessionsMeet(t *testing.T) {
 		}
 		// Somebody builds while the region is away: all get the chunk anew.
 		r.lands.down(true)
-		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
+		r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
 		r.lands.down(false)
 		pass(10 * time.Second)
 		ann.sees(r.lands, 1)

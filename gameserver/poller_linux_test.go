@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/wire"
@@ -114,7 +116,7 @@ func (l *parkedSocket) arrives(t *testing.T) {
 
 func said(text ...string) (data []byte) {
 	for _, w := range text {
-		data = wire.AppendMessage(data, []byte(w))
+		data = sessionmsg.AppendMessage(data, []byte(w))
 	}
 	return data
 }

@@ -3,8 +3,9 @@ package region
 import (
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file applies to the loop what its group has committed. Everything here runs in the loop's goroutine.
@@ -76,7 +77,7 @@ func (l *loop) apply(c replica.Committed) {
 		key := edit{result.Player, result.Seq}
 		l.sendResult(key, result)
 		// Usually the first one: entries are committed in the order in which they were proposed.
-		i := slices.IndexFunc(l.proposed, func(e wire.Intent) bool { return edit{e.Player, e.Seq} == key })
+		i := slices.IndexFunc(l.proposed, func(e nodemsg.Intent) bool { return edit{e.Player, e.Seq} == key })
 		switch {
 		case i == 0:
 			l.proposed = l.proposed[1:]

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -23,7 +24,7 @@ type scrubReport struct {
 // finding is one member's state of one part.
 type finding struct {
 	memory world.Digest
-	disk   wire.DiskState
+	disk   nodemsg.DiskState
 }
 
 // decision is the result of comparing the reports.
@@ -59,11 +60,11 @@ func decide(voters int, all []scrubReport) decision {
 			if f.memory == right && known {
 				sources = append(sources, t.peer)
 			}
-			if !known || f.memory != right || f.disk != wire.DiskSame {
+			if !known || f.memory != right || f.disk != nodemsg.DiskSame {
 				damaged = append(damaged, t.peer)
 			}
 		}
-		alone := voters == 1 && slices.ContainsFunc(all, func(t scrubReport) bool { return t.voter && t.parts[p].disk == wire.DiskDiffers })
+		alone := voters == 1 && slices.ContainsFunc(all, func(t scrubReport) bool { return t.voter && t.parts[p].disk == nodemsg.DiskDiffers })
 		switch {
 		case known && len(damaged) == 0, !known && agree(all, p):
 		case !known, alone:
@@ -94,7 +95,7 @@ func majority(voters int, all []scrubReport, p world.Part) (world.Digest, bool) 
 // agree reports whether all reports have the same state of the part.
 func agree(all []scrubReport, p world.Part) bool {
 	return !slices.ContainsFunc(all, func(t scrubReport) bool {
-		return t.parts[p].memory != all[0].parts[p].memory || t.parts[p].disk != wire.DiskSame
+		return t.parts[p].memory != all[0].parts[p].memory || t.parts[p].disk != nodemsg.DiskSame
 	})
 }
 

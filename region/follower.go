@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -128,7 +130,7 @@ func (l *loop) confirm(s *subscriber) {
 		s.pendingSince = time.Time{}
 		l.pendingSubscribers--
 	}
-	s.out.Put(wire.FromRegion{Tick: l.tick})
+	s.out.Put(nodemsg.FromRegion{Tick: l.tick})
 }
 
 // confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
@@ -206,7 +208,7 @@ func (l *loop) updateMembers() {
 	for _, m := range l.info.Members {
 		l.roster[m.Peer] = m
 	}
-	members := make([]wire.Member, 0, len(l.members))
+	members := make([]nodemsg.Member, 0, len(l.members))
 	for _, m := range l.members {
 		if known, ok := l.roster[m.Peer]; ok {
 			known.Replica, known.Learner = m.ID, m.Learner
@@ -219,7 +221,7 @@ func (l *loop) updateMembers() {
 }
 
 // addMember records the address of a node that is or becomes a member.
-func (l *loop) addMember(m wire.Member) {
+func (l *loop) addMember(m nodemsg.Member) {
 	before := len(l.info.Members)
 	l.roster[m.Peer] = m
 	l.updateMembers()
@@ -229,18 +231,18 @@ func (l *loop) addMember(m wire.Member) {
 }
 
 // ask returns the region as the loop has it. Any goroutine may call it.
-func (l *loop) ask(ctx context.Context) (wire.Region, error) {
-	answer := make(chan wire.Region, 1)
+func (l *loop) ask(ctx context.Context) (nodemsg.Region, error) {
+	answer := make(chan nodemsg.Region, 1)
 	if !l.inbox.Put(func() { l.deliver(); answer <- l.info }) {
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	}
 	select {
 	case info := <-answer:
 		return info, nil
 	case <-l.done:
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	case <-ctx.Done():
-		return wire.Region{}, ctx.Err()
+		return nodemsg.Region{}, ctx.Err()
 	}
 }
 

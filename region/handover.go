@@ -7,10 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
@@ -89,7 +90,7 @@ func (h *Host) announceLeaving(ctx context.Context) {
 		}
 		crew.Go(func() {
 			defer func() { <-tokens }()
-			if _, err := h.questions.Ask(ctx, peer, wire.Question{Leaving: &wire.Leaving{}}); err != nil {
+			if _, err := h.questions.Ask(ctx, peer, nodemsg.Question{Leaving: &nodemsg.Leaving{}}); err != nil {
 				h.Logger.Debug("leaving not announced", "peer", peer, "error", err)
 			}
 		})

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -112,8 +113,8 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 	var offers []partCopy
 	var failures []error
 	for _, peer := range m.Sources {
-		o, err := h.fetchPart(ctx, peer, wire.PartAt{
-			LogPosition: wire.LogPosition{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
+		o, err := h.fetchPart(ctx, peer, nodemsg.PartAt{
+			LogPosition: nodemsg.LogPosition{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
 		})
 		if err != nil {
 			failures = append(failures, err)
@@ -132,9 +133,9 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 }
 
 // fetchPart fetches a part from one member, which may have to reach the mark first.
-func (h *Host) fetchPart(ctx context.Context, peer string, at wire.PartAt) (partCopy, error) {
+func (h *Host) fetchPart(ctx context.Context, peer string, at nodemsg.PartAt) (partCopy, error) {
 	for {
-		got, err := h.pieces.Fetch(ctx, peer, wire.Fetch{Part: &at})
+		got, err := h.pieces.Fetch(ctx, peer, nodemsg.Fetch{Part: &at})
 		if err != nil {
 			return partCopy{}, err
 		}

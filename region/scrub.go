@@ -8,11 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -40,7 +41,7 @@ type look struct {
 	index   uint64
 	survey  *world.Survey // nil when complete
 	reading bool          // the disk is being read
-	digests []wire.PartDigest
+	digests []nodemsg.PartDigest
 	failed  error // why there are no results
 }
 
@@ -56,7 +57,7 @@ type diskPart struct {
 	part   world.Part
 	index  uint64 // the index that the disk had
 	digest world.Digest
-	state  wire.DiskState // DiskDamaged, or not yet compared
+	state  nodemsg.DiskState // DiskDamaged, or not yet compared
 }
 
 // beginLook starts a look at a mark: the current state is the one as of its index.
@@ -126,13 +127,13 @@ func (l *loop) haveRead(index uint64, disk []diskPart, err error) {
 		k.failed = err
 	}
 	for _, d := range disk {
-		w := wire.PartDigest{
+		w := nodemsg.PartDigest{
 			Chunk: d.part.Chunk, Sequences: d.part.Sequences, Memory: k.survey.At(d.part, index), Disk: d.state,
 		}
-		if d.state == wire.DiskSame && k.survey.At(d.part, d.index) != d.digest {
-			w.Disk = wire.DiskDiffers
+		if d.state == nodemsg.DiskSame && k.survey.At(d.part, d.index) != d.digest {
+			w.Disk = nodemsg.DiskDiffers
 		}
-		if w.Memory != (world.Digest{}) || w.Disk != wire.DiskSame {
+		if w.Memory != (world.Digest{}) || w.Disk != nodemsg.DiskSame {
 			k.digests = append(k.digests, w)
 		}
 	}
@@ -155,7 +156,7 @@ func (l *loop) keepParts(index uint64, mark world.Mark) {
 		if !slices.Contains(m.Sources, l.self) {
 			continue
 		}
-		data, err := wire.PackPiece(world.EncodeRows(l.rows(m.Part)))
+		data, err := nodemsg.PackPart(world.EncodeRows(l.rows(m.Part)))
 		if err != nil {
 			l.logger.Error("part not retained for other members", "region", l.info.ID, "part", m.Part.String(), "error", err)
 			continue
@@ -177,35 +178,35 @@ func (l *loop) rows(p world.Part) []kv.Write {
 }
 
 // reportScrub returns this member's report at the mark.
-func (l *loop) reportScrub(index uint64) wire.Fetched {
+func (l *loop) reportScrub(index uint64) nodemsg.Fetched {
 	k := l.look
 	switch {
 	case k == nil || k.index < index:
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	case k.index > index:
-		return wire.Fetched{Error: "a later mark has come"}
+		return nodemsg.Fetched{Error: "a later mark has come"}
 	case k.failed != nil:
-		return wire.Fetched{Error: transport.Clip(k.failed)}
+		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
 	case k.survey != nil:
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	}
-	return wire.Fetched{Digests: k.digests}
+	return nodemsg.Fetched{Digests: k.digests}
 }
 
 // servePart returns a part as of the mark.
-func (l *loop) servePart(at wire.PartAt) wire.Fetched {
+func (l *loop) servePart(at nodemsg.PartAt) nodemsg.Fetched {
 	for _, k := range l.retained {
 		if k.index != at.Index {
 			continue
 		}
 		if data, ok := k.parts[world.Part{Chunk: at.Chunk, Sequences: at.Sequences}]; ok {
-			return wire.Fetched{Data: data}
+			return nodemsg.Fetched{Data: data}
 		}
 	}
 	if l.applied < at.Index {
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	}
-	return wire.Fetched{Error: "it was not kept"}
+	return nodemsg.Fetched{Error: "it was not kept"}
 }
 
 // member reports whether the peer is a member of the group.
@@ -214,15 +215,15 @@ func (l *loop) member(peer string) bool {
 }
 
 // askLoop has a loop answer another member.
-func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer func(l *loop) wire.Fetched) wire.Fetched {
+func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer func(l *loop) nodemsg.Fetched) nodemsg.Fetched {
 	l := h.loop(group)
 	if l == nil {
-		return wire.Fetched{Error: "the region is not open here"}
+		return nodemsg.Fetched{Error: "the region is not open here"}
 	}
-	answered := make(chan wire.Fetched, 1)
+	answered := make(chan nodemsg.Fetched, 1)
 	l.inbox.Put(func() {
 		if !l.member(peer) {
-			answered <- wire.Fetched{Error: "only members may ask"}
+			answered <- nodemsg.Fetched{Error: "only members may ask"}
 			return
 		}
 		answered <- answer(l)
@@ -231,9 +232,9 @@ func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer fu
 	case a := <-answered:
 		return a
 	case <-l.done:
-		return wire.Fetched{Error: "the region has been closed here"}
+		return nodemsg.Fetched{Error: "the region has been closed here"}
 	case <-ctx.Done():
-		return wire.Fetched{Error: transport.Clip(ctx.Err())}
+		return nodemsg.Fetched{Error: transport.Clip(ctx.Err())}
 	}
 }
 
@@ -301,7 +302,7 @@ func (h *Host) readPart(group uint64, p world.Part, prefixes [][]byte) (diskPart
 	})
 	var rows damagedRows
 	if errors.As(err, &rows) && isDamage(rows.error) {
-		d.state, err = wire.DiskDamaged, nil
+		d.state, err = nodemsg.DiskDamaged, nil
 	}
 	return d, err
 }

@@ -4,6 +4,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -30,7 +33,7 @@ type Crowd struct {
 // avatar is a body, its chunk, and the gateway link that owns it. If a player arrives through a second gateway, the
 // newer link owns the body.
 type avatar struct {
-	body    wire.Body
+	body    nodemsg.Body
 	chunk   grid.ChunkPos
 	link    uint64
 	posedAt uint64 // the tick of the pose, from which the way continues
@@ -41,8 +44,8 @@ type avatar struct {
 type chunkChanges struct {
 	wasInside map[player.ID]bool // for players who entered or left: whether they were inside at the last Take
 	moved     int                // how many moved within the chunk; some of them may have left since
-	blocks    []wire.BlockAt
-	says      []wire.ChatEvent
+	blocks    []nodemsg.BlockAt
+	says      []nodemsg.ChatEvent
 	base      []byte // the chunk was pinned
 }
 
@@ -64,7 +67,7 @@ func (c *Crowd) Len() int { return len(c.bodies) }
 
 // Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
 // region's limit.
-func (c *Crowd) Enter(link uint64, body wire.Body) {
+func (c *Crowd) Enter(link uint64, body nodemsg.Body) {
 	at := ChunkOf(body.Pose)
 	if !c.cell.Contains(at) {
 		return
@@ -86,7 +89,7 @@ func (c *Crowd) Enter(link uint64, body wire.Body) {
 
 // Move sets the pose of a body. Only the link that owns the body may move it. A pose outside of the region is ignored:
 // the gateway will remove the body.
-func (c *Crowd) Move(link uint64, move wire.BodyMove) {
+func (c *Crowd) Move(link uint64, move nodemsg.BodyMove) {
 	p := c.bodies[move.Player]
 	at := ChunkOf(move.Pose)
 	if p == nil || p.link != link || !c.cell.Contains(at) {
@@ -123,7 +126,7 @@ func (c *Crowd) LeaveAll(link uint64) {
 }
 
 // Say adds a chat line to the news of its chunk, and its number to the author's body. Lines beyond maxSays are dropped.
-func (c *Crowd) Say(u wire.ChatEvent) {
+func (c *Crowd) Say(u nodemsg.ChatEvent) {
 	if c.cell.Contains(u.Chunk) && c.says < maxSays {
 		c.says++
 		if p := c.bodies[u.Player]; p != nil {
@@ -146,13 +149,13 @@ func (c *Crowd) Changed(change Change) {
 func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
 
 // Inside returns the bodies in the chunk at their extrapolated poses, by ascending id.
-func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
-	var bodies []wire.Body
+func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
+	var bodies []nodemsg.Body
 	for _, p := range c.inside[at] {
-		body, ticks := p.body, min(c.tick-p.posedAt, wire.ExtrapolationTicks)
+		body, ticks := p.body, min(c.tick-p.posedAt, motion.ExtrapolationTicks)
 		body.Pose = body.Velocity.Extrapolate(body.Pose, float64(ticks), at)
-		if ticks == wire.ExtrapolationTicks {
-			body.Velocity = wire.Velocity{}
+		if ticks == motion.ExtrapolationTicks {
+			body.Velocity = motion.Velocity{}
 		}
 		bodies = append(bodies, body)
 	}
@@ -162,13 +165,13 @@ func (c *Crowd) Inside(at grid.ChunkPos) []wire.Body {
 // Take returns and clears the news of all chunks since the last Take. A mirror of the chunk's bodies as of the last
 // Take is current after applying Leave, Enter and Moves. A player is in at most one of a chunk's three lists; each list
 // is in ascending order of ids.
-func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkDelta {
+func (c *Crowd) Take() map[grid.ChunkPos]*nodemsg.ChunkDelta {
 	if len(c.news) == 0 {
 		return nil
 	}
-	news := make(map[grid.ChunkPos]*wire.ChunkDelta, len(c.news))
+	news := make(map[grid.ChunkPos]*nodemsg.ChunkDelta, len(c.news))
 	for at, h := range c.news {
-		n := &wire.ChunkDelta{Chunk: at, Blocks: h.blocks, Chat: h.says, Base: h.base, Moves: c.movesIn(at, h)}
+		n := &nodemsg.ChunkDelta{Chunk: at, Blocks: h.blocks, Chat: h.says, Base: h.base, Moves: c.movesIn(at, h)}
 		for id, before := range h.wasInside {
 			switch _, here := c.search(at, id); {
 			case here: // inside now, so the last crossing was an entry
@@ -180,7 +183,7 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkDelta {
 		if len(n.Enter)+len(n.Moves)+len(n.Leave)+len(n.Blocks)+len(n.Chat)+len(n.Base) == 0 {
 			continue // entered and left between two Takes
 		}
-		slices.SortFunc(n.Enter, func(a, b wire.Body) int { return compareIDs(a.Player, b.Player) })
+		slices.SortFunc(n.Enter, func(a, b nodemsg.Body) int { return compareIDs(a.Player, b.Player) })
 		slices.SortFunc(n.Leave, compareIDs)
 		news[at] = n
 	}
@@ -190,18 +193,18 @@ func (c *Crowd) Take() map[grid.ChunkPos]*wire.ChunkDelta {
 }
 
 // movesIn returns the poses of those who moved within the chunk and have not entered since the last Take.
-func (c *Crowd) movesIn(at grid.ChunkPos, h *chunkChanges) []wire.BodyMove {
+func (c *Crowd) movesIn(at grid.ChunkPos, h *chunkChanges) []nodemsg.BodyMove {
 	if h.moved == 0 {
 		return nil
 	}
-	moves := make([]wire.BodyMove, 0, h.moved)
+	moves := make([]nodemsg.BodyMove, 0, h.moved)
 	for _, p := range c.inside[at] {
 		if !p.moved {
 			continue
 		}
 		p.moved = false
 		if _, entered := h.wasInside[p.body.Player]; !entered {
-			moves = append(moves, wire.BodyMove{Player: p.body.Player, Pose: p.body.Pose, Velocity: p.body.Velocity})
+			moves = append(moves, nodemsg.BodyMove{Player: p.body.Player, Pose: p.body.Pose, Velocity: p.body.Velocity})
 		}
 	}
 	return moves
@@ -252,7 +255,7 @@ func (c *Crowd) newsOf(at grid.ChunkPos) *chunkChanges {
 }
 
 // ChunkOf returns the chunk that contains a pose. The pose must be within the world's bounds.
-func ChunkOf(p wire.Pose) grid.ChunkPos {
+func ChunkOf(p motion.Pose) grid.ChunkPos {
 	return grid.ChunkPos{
 		X: int32(math.Floor(p.X / grid.ChunkSize)),
 		Z: int32(math.Floor(p.Z / grid.ChunkSize)),

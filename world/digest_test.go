@@ -6,12 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // digest returns the digest of a part as stored in a table.
@@ -139,7 +140,7 @@ func TestReplaceRefusesOtherParts(t *testing.T) {
 func TestMarkChangesNothing(t *testing.T) {
 	l := newTestLand()
 	pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
-	batch := Batch{Pins: []Pin{{Chunk: pos}}, Edits: []wire.Intent{{Seq: 1, Pos: pos.Origin(), Block: chunk.Stone}}}
+	batch := Batch{Pins: []Pin{{Chunk: pos}}, Edits: []nodemsg.Intent{{Seq: 1, Pos: pos.Origin(), Block: chunk.Stone}}}
 	if _, err := l.Apply(2, batch.Encode()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -69,16 +71,16 @@ func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 
 // Outcome is the result of applying a batch.
 type Outcome struct {
-	Results []wire.EditResult // one for each edit of the batch, in order
-	Changes []Change          // what changed, in order
-	Pins    []Pin             // those that took effect, in order
-	Mark    *Mark             // set if the entry was a mark; the other fields are empty then
+	Results []nodemsg.EditResult // one for each edit of the batch, in order
+	Changes []Change             // what changed, in order
+	Pins    []Pin                // those that took effect, in order
+	Mark    *Mark                // set if the entry was a mark; the other fields are empty then
 }
 
 // Change is one block that an edit changed.
 type Change struct {
 	Chunk grid.ChunkPos
-	wire.BlockAt
+	nodemsg.BlockAt
 }
 
 // Apply applies the committed entry at the log index. Every replica gets the same outcome from the same log. An error
@@ -96,7 +98,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
 	}
 	out := Outcome{
-		Results: make([]wire.EditResult, 0, len(batch.Edits)),
+		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),
 		Changes: make([]Change, 0, len(batch.Edits)),
 	}
 	for _, p := range batch.Pins {
@@ -107,7 +109,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		touched = make(map[player.ID]*recent)
 	}
 	for _, e := range batch.Edits {
-		result := wire.EditResult{Player: e.Player, Seq: e.Seq}
+		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq}
 		result.Block, result.Refused = l.edit(index, e, touched, &out)
 		out.Results = append(out.Results, result)
 	}
@@ -163,7 +165,7 @@ func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.pinned[pos] = &pinned
 // edit applies one edit, and returns the current block of its position or the reason for refusing it. It does not check
 // that the block's id is known; the leader does before it proposes. Otherwise a replica of an older version would
 // refuse an edit that a newer one applies.
-func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
+func (l *Land) edit(index uint64, e nodemsg.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
 	pos := e.Pos.Chunk()
 	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
 		return chunk.Air, wire.RefusedOutOfWorld
@@ -194,14 +196,14 @@ func (l *Land) edit(index uint64, e wire.Intent, touched map[player.ID]*recent, 
 	l.survey.noteEdit(index, pos, at, e.Block)
 	l.dirtyRows.players[e.Player] = struct{}{}
 	g.edits.Set(at, e.Block)
-	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: wire.BlockAt{At: at, Block: e.Block}})
+	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}})
 	l.dirtyRows.edits[place{pos, at}] = struct{}{}
 	return e.Block, ""
 }
 
 // Confirms reports whether the edit was applied, as far as the player's sequences are still recorded, and returns the
 // current block of its position.
-func (l *Land) Confirms(e wire.Intent) (chunk.Block, bool) {
+func (l *Land) Confirms(e nodemsg.Intent) (chunk.Block, bool) {
 	r, g := l.recents[e.Player], l.pinned[e.Pos.Chunk()]
 	if r == nil || g == nil || r.classify(use{seq: e.Seq, edit: fingerprint(e)}) != repeated {
 		return chunk.Air, false
@@ -211,7 +213,7 @@ func (l *Land) Confirms(e wire.Intent) (chunk.Block, bool) {
 }
 
 // fingerprint returns a value that distinguishes edits with the same sequence number.
-func fingerprint(e wire.Intent) uint32 {
+func fingerprint(e nodemsg.Intent) uint32 {
 	var b [14]byte
 	binary.BigEndian.PutUint32(b[0:], uint32(e.Pos.X))
 	binary.BigEndian.PutUint32(b[4:], uint32(e.Pos.Y))
@@ -239,14 +241,14 @@ func (l *Land) evictPlayers(index uint64) {
 func compareIDs(a, b player.ID) int { return slices.Compare(a[:], b[:]) }
 
 // Chunk returns a chunk's pinned base hash (nil if it was never edited) and its edits in index order.
-func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
+func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []nodemsg.BlockAt) {
 	g := l.pinned[pos]
 	if g == nil {
 		return nil, nil
 	}
-	edits = make([]wire.BlockAt, 0, g.edits.Len())
+	edits = make([]nodemsg.BlockAt, 0, g.edits.Len())
 	for at, block := range g.edits.All() {
-		edits = append(edits, wire.BlockAt{At: at, Block: block})
+		edits = append(edits, nodemsg.BlockAt{At: at, Block: block})
 	}
 	return slices.Clone(g.base[:]), edits
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/config"
@@ -19,7 +21,6 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // newLookup returns the command that measures how a chunk's server is found.
@@ -153,7 +154,7 @@ func sourcesOf(ctx context.Context, daemons []*daemon.Daemon) (sums []float64, e
 
 // ask asks a game server for a chunk's server, over an open connection.
 func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration, server string, err error) {
-	c, err := openOriginal(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
+	c, err := openOriginal(ctx, game, legacymsg.Handshake{Purpose: legacymsg.PurposeDHT})
 	if err != nil {
 		return 0, "", err
 	}
@@ -165,7 +166,7 @@ func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration
 
 // visit connects to a chunk as an original client, so that its region is opened and published.
 func visit(ctx context.Context, server string, at grid.ChunkPos) error {
-	c, err := openOriginal(ctx, server, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: "visitor"})
+	c, err := openOriginal(ctx, server, legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: at, Player: "visitor"})
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func visit(ctx context.Context, server string, at grid.ChunkPos) error {
 }
 
 // openOriginal opens a connection of the original protocol that lasts for a short while.
-func openOriginal(ctx context.Context, game string, h wire.Handshake) (*legacyclient.Conn, error) {
+func openOriginal(ctx context.Context, game string, h legacymsg.Handshake) (*legacyclient.Conn, error) {
 	c, err := legacyclient.Dial(ctx, game, h)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"net"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
@@ -18,18 +21,18 @@ type codec interface {
 	// the height map; what arrived after them is early.
 	enter(c net.Conn, name string, view int, land *HeightMap) (at arrival, early []byte, err error)
 	// appendMove encodes a move.
-	appendMove(dst []byte, pose wire.Pose) ([]byte, error)
+	appendMove(dst []byte, pose motion.Pose) ([]byte, error)
 	// split splits the first whole message off what was received; message is nil if it is incomplete.
 	split(received []byte) (message, rest []byte, err error)
 	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
 	// frame with any. The scene keeps the state of earlier messages.
-	decode(scene *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error)
+	decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error)
 }
 
 // arrival is the state of a player on entering the world.
 type arrival struct {
 	player string // id
-	pose   wire.Pose
+	pose   motion.Pose
 	height int     // of the world, in blocks
 	grain  float64 // positions are sent as multiples of it, in blocks; 0: unrounded
 }
@@ -40,10 +43,10 @@ type floorCodec struct{ move []byte }
 
 func (floorCodec) enter(net.Conn, string, int, *HeightMap) (arrival, []byte, error) {
 	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // the position is not used
-	return arrival{pose: wire.Pose{X: x, Y: 300, Z: z}, height: 128}, nil, nil
+	return arrival{pose: motion.Pose{X: x, Y: 300, Z: z}, height: 128}, nil, nil
 }
 
-func (b floorCodec) appendMove(dst []byte, _ wire.Pose) ([]byte, error) {
+func (b floorCodec) appendMove(dst []byte, _ motion.Pose) ([]byte, error) {
 	return append(dst, b.move...), nil
 }
 
@@ -58,7 +61,7 @@ func (floorCodec) split(received []byte) (message, rest []byte, err error) {
 	return received[4:n], received[n:], nil
 }
 
-func (floorCodec) decode(*wire.AvatarDecoder, []byte, func(string, wire.Pose)) (bool, error) {
+func (floorCodec) decode(*sessionmsg.AvatarDecoder, []byte, func(string, motion.Pose)) (bool, error) {
 	return true, nil
 }
 
@@ -67,7 +70,7 @@ type cborCodec struct{}
 
 func (cborCodec) enter(c net.Conn, name string, view int, land *HeightMap) (arrival, []byte, error) {
 	return enterSession(c, name, view, func(m sessionclient.Message) error {
-		if data, ok := m.FromServer.(wire.ChunkData); ok {
+		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
 			return land.add(data)
 		}
 		return nil
@@ -78,15 +81,15 @@ func (cborCodec) enter(c net.Conn, name string, view int, land *HeightMap) (arri
 // returns what arrived after them.
 func enterSession(c net.Conn, name string, view int, each func(sessionclient.Message) error) (a arrival, early []byte, err error) {
 	s := sessionclient.New(c)
-	if _, err := s.Join(wire.Join{Name: name, View: view, Encoding: wire.EncodingCBOR}); err != nil {
+	if _, err := s.Join(sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR}); err != nil {
 		return a, nil, err
 	}
 	welcome, err := s.Enter(each)
 	return arrival{player: welcome.Player, pose: welcome.Pose, height: grid.ChunkSize * welcome.Sections}, s.Buffered(), err
 }
 
-func (cborCodec) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
-	return wire.AppendMove(append(dst, 33), pose), nil
+func (cborCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
+	return sessionmsg.AppendMove(append(dst, 33), pose), nil
 }
 
 func (cborCodec) split(received []byte) (message, rest []byte, err error) {
@@ -114,13 +117,13 @@ func lengthOf(b []byte) (size, n int) {
 	return 0, 0
 }
 
-func (cborCodec) decode(scene *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
-	if len(message) == 0 || message[0] != wire.TickFrame {
+func (cborCodec) decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error) {
+	if len(message) == 0 || message[0] != sessionmsg.TickFrame {
 		return false, nil
 	}
 	if err := scene.Read(message, nil); err != nil {
 		return false, err
 	}
-	scene.Each(0, func(id player.ID, pose wire.Pose) { see(id.String(), pose) })
+	scene.Each(0, func(id player.ID, pose motion.Pose) { see(id.String(), pose) })
 	return true, nil
 }

@@ -7,6 +7,10 @@ import (
 	"math/rand/v2"
 	"net"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -23,7 +27,7 @@ const originalGrain = 1. / 64
 // enter connects, waits for the land, registers, and waits for the first TIME, which only registered players receive.
 func (o originalCodec) enter(nc net.Conn, name string, _ int, land *HeightMap) (a arrival, early []byte, err error) {
 	c := legacyclient.New(nc)
-	if _, err := c.Handshake(wire.Handshake{Purpose: wire.PurposeConnect, Chunk: o.at, Player: name}); err != nil {
+	if _, err := c.Handshake(legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: o.at, Player: name}); err != nil {
 		return a, nil, err
 	}
 	line, err := await(c, legacyclient.IsChunkData)
@@ -33,7 +37,7 @@ func (o originalCodec) enter(nc net.Conn, name string, _ int, land *HeightMap) (
 	if err := land.addOriginal(o.at, line); err != nil {
 		return a, nil, err
 	}
-	if _, err := c.Send(wire.PlayerRegister{Player: name, Chunk: o.at}); err != nil {
+	if _, err := c.Send(legacymsg.PlayerRegister{Player: name, Chunk: o.at}); err != nil {
 		return a, nil, err
 	}
 	if _, err := await(c, legacyclient.IsTime); err != nil {
@@ -44,7 +48,7 @@ func (o originalCodec) enter(nc net.Conn, name string, _ int, land *HeightMap) (
 	place := func(from int32) float64 {
 		return float64(from) + edgeInset + rand.Float64()*(grid.ChunkSize-2*edgeInset)
 	}
-	a = arrival{player: name, pose: wire.Pose{X: place(corner.X), Z: place(corner.Z)}, height: wire.SlabHeight, grain: originalGrain}
+	a = arrival{player: name, pose: motion.Pose{X: place(corner.X), Z: place(corner.Z)}, height: legacymsg.SlabHeight, grain: originalGrain}
 	a.pose.Y = land.chunk(o.at).standingHeight(a.pose.X, a.pose.Z)
 	return a, c.Buffered(), nil
 }
@@ -60,8 +64,8 @@ func await(c *legacyclient.Conn, kind func(line []byte) bool) ([]byte, error) {
 }
 
 // appendMove encodes a PLAYER_MOVE without the name, which the server has from the handshake.
-func (originalCodec) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
-	return wire.AppendPacket(dst, wire.PlayerMove{X: pose.X, Y: pose.Y, Z: pose.Z, Yaw: wire.OriginalYaw(pose.Yaw)})
+func (originalCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
+	return legacymsg.AppendPacket(dst, legacymsg.PlayerMove{X: pose.X, Y: pose.Y, Z: pose.Z, Yaw: legacymsg.OriginalYaw(pose.Yaw)})
 }
 
 func (originalCodec) split(received []byte) (message, rest []byte, err error) {
@@ -76,18 +80,18 @@ func (originalCodec) split(received []byte) (message, rest []byte, err error) {
 }
 
 // decode treats TIME as a frame: the server sends one each tick.
-func (originalCodec) decode(_ *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+func (originalCodec) decode(_ *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error) {
 	if legacyclient.IsChunkData(message) { // not worth decoding
 		return false, nil
 	}
-	packet, err := wire.DecodePacket(message)
+	packet, err := legacymsg.DecodePacket(message)
 	if err != nil {
 		return false, err
 	}
 	switch p := packet.(type) {
-	case wire.PlayerMove:
-		see(p.Player, wire.Pose{X: p.X, Y: p.Y, Z: p.Z, Yaw: wire.YawOfOriginal(p.Yaw)})
-	case wire.TimeOfDay:
+	case legacymsg.PlayerMove:
+		see(p.Player, motion.Pose{X: p.X, Y: p.Y, Z: p.Z, Yaw: legacymsg.YawOfOriginal(p.Yaw)})
+	case legacymsg.TimeOfDay:
 		return true, nil
 	}
 	return false, nil

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
@@ -33,7 +36,7 @@ func NewHeightMap() *HeightMap {
 }
 
 // add unpacks a chunk, unless the height map has it.
-func (a *HeightMap) add(m wire.ChunkData) error {
+func (a *HeightMap) add(m sessionmsg.ChunkData) error {
 	if a.chunk(m.Chunk) != nil {
 		return nil
 	}
@@ -65,19 +68,19 @@ func (a *HeightMap) addOriginal(at grid.ChunkPos, line []byte) error {
 	if a.chunk(at) != nil {
 		return nil
 	}
-	packet, err := wire.DecodePacket(line)
+	packet, err := legacymsg.DecodePacket(line)
 	if err != nil {
 		return fmt.Errorf("decode chunk %v: %w", at, err)
 	}
-	m, ok := packet.(wire.ChunkContents)
+	m, ok := packet.(legacymsg.ChunkContents)
 	if !ok || m.Chunk != at {
 		return fmt.Errorf("decode chunk %v: unexpected %T", at, packet)
 	}
 	l := new(chunkHeights)
 	for x := range grid.ChunkSize {
 		for z := range grid.ChunkSize {
-			y := wire.SlabHeight
-			for y > 0 && m.Blocks[wire.SlabIndex(x, y-1, z)] == 0 {
+			y := legacymsg.SlabHeight
+			for y > 0 && m.Blocks[legacymsg.SlabIndex(x, y-1, z)] == 0 {
 				y--
 			}
 			l[grid.ChunkSize*x+z] = int16(y)
@@ -124,7 +127,7 @@ func floor(v float64) int32 { return int32(math.Floor(v)) }
 func (a *HeightMap) Survey(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c, err := sessionclient.Dial(ctx, target, wire.Join{Name: "surveyor", View: min(max(radius, 1), wire.MaxView), Encoding: wire.EncodingCBOR})
+	c, err := sessionclient.Dial(ctx, target, sessionmsg.Join{Name: "surveyor", View: min(max(radius, 1), wire.MaxView), Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return spawn, fmt.Errorf("survey: %w", err)
 	}
@@ -132,7 +135,7 @@ func (a *HeightMap) Survey(ctx context.Context, target string, radius int) (spaw
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	add := func(m sessionclient.Message) error {
-		if data, ok := m.FromServer.(wire.ChunkData); ok {
+		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
 			return a.add(data)
 		}
 		return nil

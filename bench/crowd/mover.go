@@ -4,9 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/voxelpopuli/voxeld/motion"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Speeds in blocks a second. The server allows 20 horizontally and up, and 80 down (player.Rules).
@@ -20,7 +21,7 @@ const (
 // nearby.
 type mover struct {
 	rng     *rand.Rand
-	pose    wire.Pose
+	pose    motion.Pose
 	speed   float64 // blocks/s, after arrival
 	sky     float64 // height above all land
 	home    grid.ChunkPos

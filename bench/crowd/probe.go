@@ -9,9 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Probe is one player who measures how land arrives. It reads every message at once, on its own goroutine, and
@@ -19,7 +21,7 @@ import (
 type Probe struct {
 	conn *sessionclient.Conn
 	view int
-	pose wire.Pose     // guarded by mu
+	pose motion.Pose   // guarded by mu
 	sky  float64       // height above all land
 	done chan struct{} // closed when the reader has ended
 
@@ -51,11 +53,11 @@ func StartProbe(ctx context.Context, target, name string, view int) (*Probe, err
 	p.mu.requested, p.mu.loaded, p.mu.news = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
-	if _, err := p.conn.Join(wire.Join{Name: name, View: view, Encoding: wire.EncodingCBOR}); err != nil {
+	if _, err := p.conn.Join(sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR}); err != nil {
 		return nil, errors.Join(fmt.Errorf("send probe: %w", err), conn.Close())
 	}
 	welcome, err := p.conn.Enter(func(m sessionclient.Message) error {
-		if data, ok := m.FromServer.(wire.ChunkData); ok {
+		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
 			p.mu.loaded[data.Chunk] = true // it arrived with the welcome
 		}
 		return nil
@@ -86,7 +88,7 @@ func (p *Probe) read() error {
 		if err != nil {
 			return err
 		}
-		if data, ok := m.FromServer.(wire.ChunkData); ok {
+		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
 			p.arrived(data.Chunk, m.At, m.Size)
 		}
 	}
@@ -169,7 +171,7 @@ func (p *Probe) Fly(ctx context.Context, x, z float64) error {
 		if at := sessionclient.ChunkOf(b.pose); at != before {
 			p.recordRequest(at)
 		}
-		if _, err := p.conn.Send(wire.Move{Pose: b.pose}); err != nil {
+		if _, err := p.conn.Send(sessionmsg.Move{Pose: b.pose}); err != nil {
 			return fmt.Errorf("fly: %w", err)
 		}
 		p.mu.Lock()

@@ -10,12 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file lets players play rounds. In each round every player takes one step of a given path, and records which
@@ -98,7 +100,7 @@ func (o *Rounds) validate() error {
 	}
 	for r, points := range o.Paths[1:] {
 		for i, s := range points {
-			if b := o.Paths[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || distance(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > MaxStep {
+			if b := o.Paths[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || distance(motion.Pose{X: s.X, Z: s.Z}, motion.Pose{X: b.X, Z: b.Z}) > MaxStep {
 				return fmt.Errorf("play: player %d moves from %v to %v in round %d: too fast", i, b, s, r+1)
 			}
 		}
@@ -187,7 +189,7 @@ func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, 
 	// Frames that arrive on the way are kept, because they name the avatars nearby.
 	at, early, err := enterSession(conn, fmt.Sprintf("%s-%d", g.o.Prefix, i), g.o.View, func(m sessionclient.Message) error {
 		if m.Tick != nil {
-			p.received = wire.AppendMessage(p.received, m.Tick)
+			p.received = sessionmsg.AppendMessage(p.received, m.Tick)
 		}
 		return nil
 	})

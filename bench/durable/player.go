@@ -11,6 +11,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -22,7 +27,6 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // playerSystem is three daemons, and the sessions of all writers.
@@ -133,7 +137,7 @@ func writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPo
 	var writes []kv.Write
 	for w := range players {
 		id := player.GuestID(writerName(w))
-		row, err := wire.EncodePlayerRecord(wire.PlayerRecord{
+		row, err := nodemsg.EncodePlayerRecord(nodemsg.PlayerRecord{
 			Player: id, Name: writerName(w), Guest: true, Seq: 1,
 			Pose: standing(w, regions[w%len(regions)]), Gateway: "bench", SavedAt: 1,
 		})
@@ -153,14 +157,14 @@ func blockOf(w int, at grid.ChunkPos) grid.Pos {
 	return grid.Pos{X: at.X*grid.ChunkSize + int32(w%4)*8, Y: 90 + int32(w/16%8)*4, Z: at.Z*grid.ChunkSize + int32(w/4%4)*8 + int32(w/128)%4}
 }
 
-func standing(w int, at grid.ChunkPos) wire.Pose {
+func standing(w int, at grid.ChunkPos) motion.Pose {
 	p := blockOf(w, at)
-	return wire.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
+	return motion.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
 // locate returns the game address of the daemon that leads the chunk's region, which is founded if need be.
 func locate(ctx context.Context, game string, pos grid.ChunkPos) (string, error) {
-	c, err := legacyclient.Dial(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
+	c, err := legacyclient.Dial(ctx, game, legacymsg.Handshake{Purpose: legacymsg.PurposeDHT})
 	if err != nil {
 		return "", err
 	}
@@ -225,7 +229,7 @@ type session struct {
 
 // joinAs joins, and returns when the player's land has arrived.
 func joinAs(ctx context.Context, game string, w int, at grid.ChunkPos) (*session, error) {
-	c, err := sessionclient.Dial(ctx, game, wire.Join{Name: writerName(w), View: 1, Encoding: wire.EncodingCBOR})
+	c, err := sessionclient.Dial(ctx, game, sessionmsg.Join{Name: writerName(w), View: 1, Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return nil, err
 	}
@@ -250,11 +254,11 @@ func (s *session) read() error {
 			return err
 		}
 		switch m := m.FromServer.(type) {
-		case wire.Ack:
+		case sessionmsg.Ack:
 			if err := s.acknowledged(m); err != nil {
 				return err
 			}
-		case wire.Failure:
+		case sessionmsg.Failure:
 			return fmt.Errorf("session ended: %s: %s", m.Code, m.Message)
 		}
 	}
@@ -297,11 +301,11 @@ func (s *session) next(t *measurement) error {
 		return nil
 	}
 	s.seq++
-	_, err := s.conn.Send(wire.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
+	_, err := s.conn.Send(sessionmsg.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
 	return err
 }
 
-func (s *session) acknowledged(ack wire.Ack) error {
+func (s *session) acknowledged(ack sessionmsg.Ack) error {
 	s.mu.Lock()
 	t := s.mu.measurement
 	s.mu.Unlock()

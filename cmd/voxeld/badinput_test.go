@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/coder/websocket"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -130,7 +132,7 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 		} {
 			c := dialOriginal(t, d.Game)
 			c.send(bad)
-			var failure wire.Failure
+			var failure sessionmsg.Failure
 			if err := json.Unmarshal([]byte(c.closed()), &failure); err != nil || failure.Code != code {
 				t.Errorf("join %.80q ends with %+v (%v), want %q", bad, failure, err, code)
 			}
@@ -170,12 +172,12 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 		eve := join(t, d.Game, "eve", 1)
 		pose := eve.Welcome.Pose
 		pose.X += 500
-		eve.send(wire.Move{Pose: pose})
+		eve.send(sessionmsg.Move{Pose: pose})
 		corrected := false
 		for !corrected {
 			select {
 			case m := <-eve.Inbox:
-				c, ok := m.FromServer.(wire.Correction)
+				c, ok := m.FromServer.(sessionmsg.Correction)
 				if corrected = ok; ok && (c.X != eve.Welcome.Pose.X || c.Reason == "") {
 					t.Errorf("corrected to %+v, want %+v", c, eve.Welcome.Pose)
 				}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -30,7 +32,6 @@ import (
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/web"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -281,7 +282,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		return err
 	}
 	n.regions, err = region.NewHost(ctx, region.Options{
-		Self:          wire.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
+		Self:          nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
 		Height:        n.world.Height(),
 		Placement:     n.world.Placement,
 		Copies:        n.cfg.Replicas,

@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // tester is a player with a session over TCP, in JSON.
@@ -16,12 +18,12 @@ type tester struct {
 	*sessionclient.Player
 	t       *testing.T
 	seq     uint64
-	failure string          // code of the Failure that ended it
-	sentOn  *wire.Reconnect // the last one
+	failure string                // code of the Failure that ended it
+	sentOn  *sessionmsg.Reconnect // the last one
 
-	Avatars map[string]wire.Pose
-	Acks    map[uint64]wire.Ack
-	Heard   []wire.Said
+	Avatars map[string]motion.Pose
+	Acks    map[uint64]sessionmsg.Ack
+	Heard   []sessionmsg.Said
 	names   map[string]string // by player id
 }
 
@@ -34,18 +36,18 @@ func join(t *testing.T, address, name string, view int) *tester {
 
 func dialSession(t *testing.T, address, name string, view int) *tester {
 	t.Helper()
-	c, err := sessionclient.Dial(t.Context(), address, wire.Join{Name: name, View: view, Encoding: wire.EncodingJSON})
+	c, err := sessionclient.Dial(t.Context(), address, sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingJSON})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	return &tester{
 		Player: sessionclient.NewPlayer(c), t: t,
-		Avatars: make(map[string]wire.Pose), Acks: make(map[uint64]wire.Ack), names: make(map[string]string),
+		Avatars: make(map[string]motion.Pose), Acks: make(map[uint64]sessionmsg.Ack), names: make(map[string]string),
 	}
 }
 
-func (p *tester) send(m wire.FromClient) {
+func (p *tester) send(m sessionmsg.FromClient) {
 	p.t.Helper()
 	if _, err := p.Send(m); err != nil {
 		p.t.Fatalf("%v (ended with %q)", err, p.failure)
@@ -109,13 +111,13 @@ func (p *tester) take(m sessionclient.Arrival) {
 		p.Heard = append(p.Heard, piece.Says...)
 	}
 	switch m := m.FromServer.(type) {
-	case wire.Welcome:
+	case sessionmsg.Welcome:
 		p.seq = m.NextSeq
-	case wire.Ack:
+	case sessionmsg.Ack:
 		p.Acks[m.Seq] = m
-	case wire.Reconnect:
+	case sessionmsg.Reconnect:
 		p.sentOn = &m
-	case wire.Failure:
+	case sessionmsg.Failure:
 		p.failure = m.Code
 	}
 }
@@ -124,7 +126,7 @@ func (p *tester) take(m sessionclient.Arrival) {
 func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 	p.t.Helper()
 	p.seq++
-	p.send(wire.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
+	p.send(sessionmsg.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
 	return p.seq
 }
 
@@ -163,7 +165,7 @@ func (p *tester) walkTo(x, z float64) {
 			pose.X += max(-step/1.5, min(step/1.5, dx))
 			pose.Z += max(-step/1.5, min(step/1.5, dz))
 		}
-		p.send(wire.Move{Pose: pose})
+		p.send(sessionmsg.Move{Pose: pose})
 		p.drain()
 		if dx == 0 && dy == 0 && dz == 0 {
 			tick.Stop()

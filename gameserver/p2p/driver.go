@@ -18,13 +18,16 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -66,7 +69,7 @@ const (
 type Avatar interface {
 	Player() player.ID
 	// Pose returns where the avatar is, and reports whether it is in a region.
-	Pose() (pose wire.Pose, inRegion bool)
+	Pose() (pose motion.Pose, inRegion bool)
 	// UpdateRegion sends the avatar's pose to its region.
 	UpdateRegion()
 }
@@ -80,7 +83,7 @@ type Options struct {
 	Streams Streams         // to other gateways; may be nil under Relay
 	Avatars func() []Avatar // of the sessions here
 	// Publish shows sessions what the overlay has sent of a chunk. The Driver holds no lock meanwhile.
-	Publish      func(wire.ChunkDelta)
+	Publish      func(nodemsg.ChunkDelta)
 	RequestFrame func() // shows sessions at once what was published
 	Logger       *slog.Logger
 	Registerer   prometheus.Registerer
@@ -109,19 +112,19 @@ type localAvatar struct {
 	machine  overlay.Machine
 	inbox    []overlay.Message
 	at       overlay.Point
-	lastSent wire.Pose // the pose last sent to the region
+	lastSent motion.Pose // the pose last sent to the region
 }
 
 // remoteAvatar is an avatar of another gateway that is or was in view of a session here.
 type remoteAvatar struct {
-	body         wire.Body // as shown
-	shown        bool      // it is in the mirror
+	body         nodemsg.Body // as shown
+	shown        bool         // it is in the mirror
 	chunk        grid.ChunkPos
-	overlayRound uint32    // the round of the newest update over the overlay
-	fresh        bool      // overlayRound is recent: places sent by the region are older
-	regionBody   wire.Body // as sent by the region
-	inRegion     bool      // the region has it
-	regionRound  uint32    // the round of the region's newest update
+	overlayRound uint32       // the round of the newest update over the overlay
+	fresh        bool         // overlayRound is recent: places sent by the region are older
+	regionBody   nodemsg.Body // as sent by the region
+	inRegion     bool         // the region has it
+	regionRound  uint32       // the round of the region's newest update
 
 	route  *[]overlay.Message // to its gateway, in the round routed
 	routed uint32
@@ -358,20 +361,20 @@ func (d *Driver) receive(peer string, packet []byte) (places []overlay.Update, e
 }
 
 // UpdateOf returns the update of a player's avatar in a round.
-func UpdateOf(id player.ID, pose wire.Pose, round uint32) overlay.Update {
+func UpdateOf(id player.ID, pose motion.Pose, round uint32) overlay.Update {
 	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, Body: bodyOf(pose)}
 }
 
 // bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
 // frames.
-func bodyOf(p wire.Pose) uint64 {
-	at := wire.PlaceOf(world.ChunkOf(p), p)
+func bodyOf(p motion.Pose) uint64 {
+	at := sessionmsg.PlaceOf(world.ChunkOf(p), p)
 	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17
 }
 
-func poseOf(u overlay.Update) wire.Pose {
+func poseOf(u overlay.Update) motion.Pose {
 	yaw, pitch, y := uint8(u.Body>>1), int8(uint8(u.Body>>9)), uint16(u.Body>>17)
-	p := wire.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
+	p := sessionmsg.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
 	p.X, p.Z = u.At.X, u.At.Z
 	return p
 }

@@ -4,10 +4,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -16,7 +18,7 @@ import (
 
 // relocation is an avatar's way from one place of the mirror to another one; chunks may be the same. A nil chunk is nowhere.
 type relocation struct {
-	body     wire.Body
+	body     nodemsg.Body
 	from, to *grid.ChunkPos
 }
 
@@ -43,7 +45,7 @@ func (d *Driver) applyUpdate(u overlay.Update, now uint32, steps []relocation) [
 }
 
 // moveRemote moves a known avatar to a pose. The lock is held.
-func (d *Driver) moveRemote(a *remoteAvatar, pose wire.Pose) relocation {
+func (d *Driver) moveRemote(a *remoteAvatar, pose motion.Pose) relocation {
 	from, to := a.chunk, world.ChunkOf(pose)
 	a.body.Pose, a.chunk = pose, to
 	return relocation{body: a.body, from: &from, to: &to}
@@ -73,7 +75,7 @@ func (d *Driver) restoreSilent(now uint32, steps []relocation) []relocation {
 
 // Merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a player is in
 // the chunk of the mirror. The lock of the mirror is held.
-func (d *Driver) Merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
+func (d *Driver) Merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool) {
 	if !d.Enabled() {
 		return
 	}
@@ -83,7 +85,7 @@ func (d *Driver) Merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
 		state := *n.State
 		state.Bodies = d.noteEntered(n.Chunk, state.Bodies, true)
 		for _, a := range d.mu.remotes { // avatars that the overlay moved here stay
-			if holds(a.body.Player) && a.fresh && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b wire.Body) bool { return b.Player == a.body.Player }) {
+			if holds(a.body.Player) && a.fresh && a.shown && a.chunk == n.Chunk && !slices.ContainsFunc(state.Bodies, func(b nodemsg.Body) bool { return b.Player == a.body.Player }) {
 				state.Bodies = append(state.Bodies, a.body)
 			}
 		}
@@ -105,7 +107,7 @@ func (d *Driver) Merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
 		}
 		return a.chunk == n.Chunk && a.fresh
 	})
-	moves := make(wire.Moves, 0, len(n.Moves))
+	moves := make(nodemsg.Moves, 0, len(n.Moves))
 	for _, m := range n.Moves {
 		a := d.mu.remotes[numberOf(m.Player)]
 		if a == nil || a.body.Player != m.Player {
@@ -122,8 +124,8 @@ func (d *Driver) Merge(n *wire.ChunkDelta, holds func(player.ID) bool) {
 }
 
 // noteEntered records bodies that a region sends, and returns those to show there. The lock is held.
-func (d *Driver) noteEntered(at grid.ChunkPos, bodies []wire.Body, whole bool) []wire.Body {
-	shown := make([]wire.Body, 0, len(bodies))
+func (d *Driver) noteEntered(at grid.ChunkPos, bodies []nodemsg.Body, whole bool) []nodemsg.Body {
+	shown := make([]nodemsg.Body, 0, len(bodies))
 	for _, b := range bodies {
 		id := numberOf(b.Player)
 		a := d.mu.remotes[id]
@@ -169,11 +171,11 @@ func (d *Driver) Clear(at grid.ChunkPos) {
 
 // relocate publishes the moves of avatars.
 func (d *Driver) relocate(steps []relocation) {
-	came, left := make(map[grid.ChunkPos]*wire.ChunkDelta), make(map[grid.ChunkPos]*wire.ChunkDelta)
-	of := func(delta map[grid.ChunkPos]*wire.ChunkDelta, at grid.ChunkPos) *wire.ChunkDelta {
+	came, left := make(map[grid.ChunkPos]*nodemsg.ChunkDelta), make(map[grid.ChunkPos]*nodemsg.ChunkDelta)
+	of := func(delta map[grid.ChunkPos]*nodemsg.ChunkDelta, at grid.ChunkPos) *nodemsg.ChunkDelta {
 		n := delta[at]
 		if n == nil {
-			n = &wire.ChunkDelta{Chunk: at}
+			n = &nodemsg.ChunkDelta{Chunk: at}
 			delta[at] = n
 		}
 		return n
@@ -182,7 +184,7 @@ func (d *Driver) relocate(steps []relocation) {
 		switch {
 		case step.from != nil && step.to != nil && *step.from == *step.to:
 			n := of(came, *step.to)
-			n.Moves = append(n.Moves, wire.BodyMove{Player: step.body.Player, Pose: step.body.Pose})
+			n.Moves = append(n.Moves, nodemsg.BodyMove{Player: step.body.Player, Pose: step.body.Pose})
 			continue
 		case step.to != nil:
 			n := of(came, *step.to)
@@ -193,7 +195,7 @@ func (d *Driver) relocate(steps []relocation) {
 			n.Leave = append(n.Leave, step.body.Player)
 		}
 	}
-	for _, delta := range []map[grid.ChunkPos]*wire.ChunkDelta{came, left} { // so that no avatar is nowhere in between
+	for _, delta := range []map[grid.ChunkPos]*nodemsg.ChunkDelta{came, left} { // so that no avatar is nowhere in between
 		for _, n := range delta {
 			d.Publish(*n)
 		}

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file publishes players' places to the network. Those who leave are published at once and first, since they may join
@@ -38,7 +40,7 @@ const (
 
 // backlog holds the records to publish, the newest of each player. The player store's lock guards it.
 type backlog struct {
-	records map[player.ID]wire.PlayerRecord
+	records map[player.ID]nodemsg.PlayerRecord
 	first   []player.ID // players who left, in order: they go before the others
 	// In progress: one record of a player at a time, so that an older one never arrives last.
 	under   map[player.ID]bool
@@ -47,12 +49,12 @@ type backlog struct {
 
 // lastPublished is where and when a player who is here was published last.
 type lastPublished struct {
-	pose wire.Pose
+	pose motion.Pose
 	at   time.Time
 }
 
 // enqueuePublish queues records for publishing.
-func (ps *Store) enqueuePublish(records []wire.PlayerRecord, leaving bool) {
+func (ps *Store) enqueuePublish(records []nodemsg.PlayerRecord, leaving bool) {
 	ps.mu.Lock()
 	for _, r := range records {
 		ps.mu.backlog.records[r.Player] = r
@@ -101,7 +103,7 @@ func publishedOf(players int) int {
 	return max(publishLeast, min(publishMost, int(turn)))
 }
 
-func wayBetween(a, b wire.Pose) float64 {
+func wayBetween(a, b motion.Pose) float64 {
 	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y)
 }
 
@@ -125,7 +127,7 @@ func (ps *Store) runPublisher(ctx context.Context) {
 }
 
 // nextRecord takes a record from the backlog.
-func (ps *Store) nextRecord() (r wire.PlayerRecord, ok bool) {
+func (ps *Store) nextRecord() (r nodemsg.PlayerRecord, ok bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	b := &ps.mu.backlog
@@ -153,7 +155,7 @@ func (ps *Store) nextRecord() (r wire.PlayerRecord, ok bool) {
 }
 
 // put publishes one record.
-func (ps *Store) put(ctx context.Context, r wire.PlayerRecord) {
+func (ps *Store) put(ctx context.Context, r nodemsg.PlayerRecord) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	if err := ps.Network.PutPlayer(ctx, r); err != nil {

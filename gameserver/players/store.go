@@ -12,6 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
@@ -29,8 +32,8 @@ const (
 
 // Network stores player records in the network; a *dht.DHT.
 type Network interface {
-	Player(ctx context.Context, id player.ID) (wire.PlayerRecord, error)
-	PutPlayer(ctx context.Context, record wire.PlayerRecord) error
+	Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error)
+	PutPlayer(ctx context.Context, record nodemsg.PlayerRecord) error
 }
 
 // Storage stores player records on this node; a *store.DB.
@@ -72,7 +75,7 @@ type Presence struct {
 	Player player.ID
 	Name   string
 	Guest  bool
-	Pose   wire.Pose
+	Pose   motion.Pose
 	Done   uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 }
 
@@ -86,7 +89,7 @@ type departure struct {
 func NewStore(o Options) *Store {
 	ps := &Store{Options: o, saver: wake.NewSignal(), publisher: wake.NewSignal(), ended: make(chan struct{})}
 	ps.mu.backlog = backlog{
-		records: make(map[player.ID]wire.PlayerRecord), under: make(map[player.ID]bool),
+		records: make(map[player.ID]nodemsg.PlayerRecord), under: make(map[player.ID]bool),
 		awaited: make(map[player.ID][]chan struct{}),
 	}
 	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
@@ -95,7 +98,7 @@ func NewStore(o Options) *Store {
 
 // Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
 // record counts.
-func (ps *Store) Load(ctx context.Context, id player.ID) (newest wire.PlayerRecord, known bool, err error) {
+func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	row, err := ps.Storage.Get(Table, id[:])
@@ -103,10 +106,10 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest wire.PlayerReco
 		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
 	if row != nil {
-		if newest, err = wire.DecodePlayerRecord(row); err != nil {
+		if newest, err = nodemsg.DecodePlayerRecord(row); err != nil {
 			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
 			ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
-			newest = wire.PlayerRecord{}
+			newest = nodemsg.PlayerRecord{}
 		}
 	}
 	if remembered, err := ps.Network.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
@@ -121,13 +124,13 @@ func (ps *Store) NoteStored(id player.ID) {
 	if err != nil || row == nil {
 		return
 	}
-	if record, err := wire.DecodePlayerRecord(row); err == nil {
+	if record, err := nodemsg.DecodePlayerRecord(row); err == nil {
 		ps.NoteLoaded(record)
 	}
 }
 
 // NoteLoaded makes a player's next records newer than the one that was loaded.
-func (ps *Store) NoteLoaded(recalled wire.PlayerRecord) {
+func (ps *Store) NoteLoaded(recalled nodemsg.PlayerRecord) {
 	if recalled.Seq == 0 {
 		return
 	}
@@ -189,7 +192,7 @@ func (ps *Store) Run(ctx context.Context, here func() []Presence) {
 func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
-	saved, published := make(map[player.ID]wire.Pose), make(map[player.ID]lastPublished)
+	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
 	for {
 		select {
 		case <-ctx.Done():
@@ -235,8 +238,8 @@ func (ps *Store) saveLeaving() {
 }
 
 // saveMoved saves the players who moved since the last call, in one commit.
-func (ps *Store) saveMoved(here []Presence, before map[player.ID]wire.Pose) map[player.ID]wire.Pose {
-	poses := make(map[player.ID]wire.Pose, len(here))
+func (ps *Store) saveMoved(here []Presence, before map[player.ID]motion.Pose) map[player.ID]motion.Pose {
+	poses := make(map[player.ID]motion.Pose, len(here))
 	for _, p := range here {
 		poses[p.Player] = p.Pose
 	}
@@ -255,15 +258,15 @@ func (ps *Store) saveMoved(here []Presence, before map[player.ID]wire.Pose) map[
 }
 
 // records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always grow.
-func (ps *Store) records(people []Presence) []wire.PlayerRecord {
+func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 	now := ps.Wall().UnixMilli()
-	records := make([]wire.PlayerRecord, len(people))
+	records := make([]nodemsg.PlayerRecord, len(people))
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for i, p := range people {
 		seq := max(ps.mu.seqs[p.Player]+1, uint64(now))
 		ps.mu.seqs[p.Player] = seq
-		records[i] = wire.PlayerRecord{
+		records[i] = nodemsg.PlayerRecord{
 			Player: p.Player, Name: p.Name, Guest: p.Guest,
 			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now,
 		}
@@ -274,10 +277,10 @@ func (ps *Store) records(people []Presence) []wire.PlayerRecord {
 	return records
 }
 
-func (ps *Store) store(records []wire.PlayerRecord) error {
+func (ps *Store) store(records []nodemsg.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
-		row, err := wire.EncodePlayerRecord(r)
+		row, err := nodemsg.EncodePlayerRecord(r)
 		if err != nil { // the others are saved all the same
 			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)
 			continue

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -32,7 +34,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				var region sync.WaitGroup
 				region.Go(func() {
 					if c.accepted {
-						if err := wire.WriteFrame(far, wire.FromRegion{Tick: 1}); err != nil {
+						if err := wire.WriteFrame(far, nodemsg.FromRegion{Tick: 1}); err != nil {
 							t.Error(err)
 						}
 					}
@@ -48,7 +50,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				editor.Go(func() {
 					<-time.After(time.Second)
 					for i := range c.edits {
-						if l.Send(wire.ToRegion{Edits: []wire.Intent{{Seq: uint64(i + 1), Block: chunk.Stone}}}) != nil {
+						if l.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{{Seq: uint64(i + 1), Block: chunk.Stone}}}) != nil {
 							return
 						}
 						<-time.After(100 * time.Millisecond)

@@ -15,6 +15,8 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -29,7 +31,7 @@ type Conn struct {
 func New(c net.Conn) *Conn { return &Conn{Conn: c, in: bufio.NewReaderSize(c, 16<<10)} }
 
 // Dial connects to a game server, and makes the handshake. The connection is closed if ctx ends before that.
-func Dial(ctx context.Context, game string, h wire.Handshake) (*Conn, error) {
+func Dial(ctx context.Context, game string, h legacymsg.Handshake) (*Conn, error) {
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", game)
 	if err != nil {
 		return nil, err
@@ -48,19 +50,19 @@ type RefusedError struct{ Answer string }
 func (e *RefusedError) Error() string { return fmt.Sprintf("the handshake is answered %q", e.Answer) }
 
 // Handshake makes the handshake, and returns the size of what it sent.
-func (c *Conn) Handshake(h wire.Handshake) (size int, err error) {
-	packet, err := wire.AppendHandshake(nil, h)
+func (c *Conn) Handshake(h legacymsg.Handshake) (size int, err error) {
+	packet, err := legacymsg.AppendHandshake(nil, h)
 	if err != nil {
 		return 0, err
 	}
 	if size, err = c.write(packet); err != nil {
 		return size, err
 	}
-	answer := make([]byte, len(wire.AnswerOK))
+	answer := make([]byte, len(legacymsg.AnswerOK))
 	if _, err := io.ReadFull(c.in, answer); err != nil {
 		return size, fmt.Errorf("await answer: %w", err)
 	}
-	if string(answer) != wire.AnswerOK {
+	if string(answer) != legacymsg.AnswerOK {
 		return size, &RefusedError{string(answer)}
 	}
 	return size, nil
@@ -68,10 +70,10 @@ func (c *Conn) Handshake(h wire.Handshake) (size int, err error) {
 
 // WhereIsChunk asks for the address of a chunk's server, in dht mode.
 func (c *Conn) WhereIsChunk(at grid.ChunkPos) (server netip.AddrPort, err error) {
-	if err := c.ask(wire.WhereIsChunk{Chunk: at}); err != nil {
+	if err := c.ask(legacymsg.WhereIsChunk{Chunk: at}); err != nil {
 		return server, err
 	}
-	if server, err = wire.ReadChunkAddress(c.in); err != nil {
+	if server, err = legacymsg.ReadChunkAddress(c.in); err != nil {
 		return server, fmt.Errorf("ask where chunk %v is: %w", at, err)
 	}
 	return server, nil
@@ -79,17 +81,17 @@ func (c *Conn) WhereIsChunk(at grid.ChunkPos) (server netip.AddrPort, err error)
 
 // WhereIsPlayer asks where a player stood last, in dht mode.
 func (c *Conn) WhereIsPlayer(name string) (x, y, z float64, err error) {
-	if err := c.ask(wire.WhereIsPlayer{Name: name}); err != nil {
+	if err := c.ask(legacymsg.WhereIsPlayer{Name: name}); err != nil {
 		return 0, 0, 0, err
 	}
-	if x, y, z, err = wire.ReadPlayerPlace(c.in); err != nil {
+	if x, y, z, err = legacymsg.ReadPlayerPlace(c.in); err != nil {
 		return 0, 0, 0, fmt.Errorf("ask where %s is: %w", name, err)
 	}
 	return x, y, z, nil
 }
 
-func (c *Conn) ask(q wire.Query) error {
-	packet, err := wire.AppendQuery(nil, q)
+func (c *Conn) ask(q legacymsg.Query) error {
+	packet, err := legacymsg.AppendQuery(nil, q)
 	if err != nil {
 		return err
 	}
@@ -98,8 +100,8 @@ func (c *Conn) ask(q wire.Query) error {
 }
 
 // Send sends a packet, and returns its size.
-func (c *Conn) Send(p wire.Packet) (size int, err error) {
-	line, err := wire.AppendPacket(nil, p)
+func (c *Conn) Send(p legacymsg.Packet) (size int, err error) {
+	line, err := legacymsg.AppendPacket(nil, p)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,9 @@ import (
 	"net"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -29,17 +32,17 @@ type Conn struct {
 
 // Message is what a server sent.
 type Message struct {
-	wire.FromServer           // nil for a tick frame
-	Tick            []byte    // a tick frame in CBOR, for wire.ReadTick; valid until the next Read
-	Size            int       // bytes on the connection, framing included
-	At              time.Time // when it had been received
+	sessionmsg.FromServer           // nil for a tick frame
+	Tick                  []byte    // a tick frame in CBOR, for sessionmsg.ReadTick; valid until the next Read
+	Size                  int       // bytes on the connection, framing included
+	At                    time.Time // when it had been received
 }
 
 // New returns the session of a new connection. Its first message must be sent by Join.
 func New(c net.Conn) *Conn { return &Conn{Conn: c, in: bufio.NewReaderSize(c, 16<<10)} }
 
 // Dial connects to a game server, and joins.
-func Dial(ctx context.Context, game string, join wire.Join) (*Conn, error) {
+func Dial(ctx context.Context, game string, join sessionmsg.Join) (*Conn, error) {
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", game)
 	if err != nil {
 		return nil, err
@@ -52,28 +55,28 @@ func Dial(ctx context.Context, game string, join wire.Join) (*Conn, error) {
 }
 
 // Join sends the first message, which chooses the encoding of all others. It sets the join's version.
-func (c *Conn) Join(join wire.Join) (size int, err error) {
-	join.Version = wire.SessionVersion
-	c.cbor = join.Encoding == wire.EncodingCBOR
+func (c *Conn) Join(join sessionmsg.Join) (size int, err error) {
+	join.Version = sessionmsg.SessionVersion
+	c.cbor = join.Encoding == sessionmsg.EncodingCBOR
 	return c.sendLine(join)
 }
 
 // Send sends a message, and returns its size on the connection.
-func (c *Conn) Send(m wire.FromClient) (size int, err error) {
+func (c *Conn) Send(m sessionmsg.FromClient) (size int, err error) {
 	if !c.cbor {
 		return c.sendLine(m)
 	}
-	if move, ok := m.(wire.Move); ok {
-		c.plain = wire.AppendMove(c.plain[:0], move.Pose)
-	} else if c.plain, err = wire.EncodeClientCBOR(m); err != nil {
+	if move, ok := m.(sessionmsg.Move); ok {
+		c.plain = sessionmsg.AppendMove(c.plain[:0], move.Pose)
+	} else if c.plain, err = sessionmsg.EncodeClientCBOR(m); err != nil {
 		return 0, err
 	}
-	c.packet = wire.AppendMessage(c.packet[:0], c.plain)
+	c.packet = sessionmsg.AppendMessage(c.packet[:0], c.plain)
 	return c.write(c.packet)
 }
 
-func (c *Conn) sendLine(m wire.FromClient) (size int, err error) {
-	line, err := wire.EncodeClient(m)
+func (c *Conn) sendLine(m sessionmsg.FromClient) (size int, err error) {
+	line, err := sessionmsg.EncodeClient(m)
 	if err != nil {
 		return 0, err
 	}
@@ -95,26 +98,26 @@ func (c *Conn) Read() (m Message, err error) {
 			return m, fmt.Errorf("read line: %w", err)
 		}
 		m.Size, m.At = len(line)+1, time.Now()
-		m.FromServer, err = wire.DecodeServer(line)
+		m.FromServer, err = sessionmsg.DecodeServer(line)
 		return m, err
 	}
-	if c.received, err = wire.ReadMessage(c.in, c.received, wire.MaxServerLine); err != nil {
+	if c.received, err = sessionmsg.ReadMessage(c.in, c.received, wire.MaxServerLine); err != nil {
 		return m, fmt.Errorf("read message: %w", err)
 	}
 	m.Size, m.At = len(c.received)+1, time.Now()
 	for n := len(c.received); n >= 0x80; n >>= 7 {
 		m.Size++ // the length prefix has seven bits a byte
 	}
-	if c.received[0] == wire.TickFrame {
+	if c.received[0] == sessionmsg.TickFrame {
 		m.Tick = c.received
 		return m, nil
 	}
-	m.FromServer, err = wire.DecodeServerCBOR(c.received)
+	m.FromServer, err = sessionmsg.DecodeServerCBOR(c.received)
 	return m, err
 }
 
 // ChunkOf returns the chunk in which a pose is.
-func ChunkOf(p wire.Pose) grid.ChunkPos {
+func ChunkOf(p motion.Pose) grid.ChunkPos {
 	return grid.Pos{X: int32(math.Floor(p.X)), Z: int32(math.Floor(p.Z))}.Chunk()
 }
 
@@ -125,7 +128,7 @@ func (c *Conn) Buffered() []byte {
 }
 
 // Enter reads until the chunk in which the player stands has arrived. It calls each, if not nil, with every message.
-func (c *Conn) Enter(each func(Message) error) (welcome wire.Welcome, err error) {
+func (c *Conn) Enter(each func(Message) error) (welcome sessionmsg.Welcome, err error) {
 	for {
 		m, err := c.Read()
 		if err != nil {
@@ -137,13 +140,13 @@ func (c *Conn) Enter(each func(Message) error) (welcome wire.Welcome, err error)
 			}
 		}
 		switch m := m.FromServer.(type) {
-		case wire.Welcome:
+		case sessionmsg.Welcome:
 			welcome = m
-		case wire.ChunkData:
+		case sessionmsg.ChunkData:
 			if welcome.Player != "" && m.Chunk == ChunkOf(welcome.Pose) {
 				return welcome, nil
 			}
-		case wire.Failure:
+		case sessionmsg.Failure:
 			return welcome, errors.New(m.Code + ": " + m.Message)
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -14,8 +17,8 @@ import (
 type Player struct {
 	*Conn
 	Inbox   <-chan Arrival // closed when the connection has ended
-	Welcome wire.Welcome
-	Pose    wire.Pose // as the server knows it
+	Welcome sessionmsg.Welcome
+	Pose    motion.Pose // as the server knows it
 	Chunks  map[grid.ChunkPos]*chunk.Chunk
 
 	quit chan struct{} // closed by Leave
@@ -23,7 +26,7 @@ type Player struct {
 
 // Arrival is a message, and when it was received. Err is set for one that cannot be decoded.
 type Arrival struct {
-	wire.FromServer
+	sessionmsg.FromServer
 	At  time.Time
 	Err error
 }
@@ -58,11 +61,11 @@ func (p *Player) Leave() {
 }
 
 // Apply applies a message to what the player sees. It returns the pieces of a frame, decoded.
-func (p *Player) Apply(m wire.FromServer) ([]wire.Piece, error) {
+func (p *Player) Apply(m sessionmsg.FromServer) ([]sessionmsg.Piece, error) {
 	switch m := m.(type) {
-	case wire.Welcome:
+	case sessionmsg.Welcome:
 		p.Welcome, p.Pose = m, m.Pose
-	case wire.ChunkData:
+	case sessionmsg.ChunkData:
 		plain, err := wire.UnpackChunk(m.Data)
 		if err == nil {
 			p.Chunks[m.Chunk], err = chunk.Decode(plain)
@@ -70,15 +73,15 @@ func (p *Player) Apply(m wire.FromServer) ([]wire.Piece, error) {
 		if err != nil {
 			return nil, fmt.Errorf("chunk %v: %w", m.Chunk, err)
 		}
-	case wire.ChunkGone:
+	case sessionmsg.ChunkGone:
 		delete(p.Chunks, m.Chunk)
-	case wire.Correction:
+	case sessionmsg.Correction:
 		p.Pose = m.Pose
-	case wire.Frame:
-		pieces := make([]wire.Piece, len(m.Chunks))
+	case sessionmsg.Frame:
+		pieces := make([]sessionmsg.Piece, len(m.Chunks))
 		for i, raw := range m.Chunks {
 			var err error
-			if pieces[i], err = wire.DecodePiece(raw); err != nil {
+			if pieces[i], err = sessionmsg.DecodePiece(raw); err != nil {
 				return nil, err
 			}
 			for _, b := range pieces[i].Blocks {
