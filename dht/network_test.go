@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	kaddht "github.com/libp2p/go-libp2p-kad-dht"
 	kb "github.com/libp2p/go-libp2p-kbucket"
 	librecord "github.com/libp2p/go-libp2p-record"
@@ -24,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 func TestRecordsTravel(t *testing.T) {

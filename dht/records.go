@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // PutRegion publishes where a region is: at this node, which must be the leader named in r. The record replaces records

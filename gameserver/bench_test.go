@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 )
 
 // BenchmarkFanOut measures one tick's delta from the subscription to the bytes written for each session: a chunk in which 50

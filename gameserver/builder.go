@@ -193,7 +193,7 @@ func (t *builderBuffers) pack(land *chunk.Chunk) []byte {
 	if t.plain, err = land.AppendBinary(t.plain[:0]); err != nil {
 		panic(err) // a chunk in memory can always be encoded
 	}
-	packed, err := t.packer.Pack(t.plain)
+	packed, err := t.packer.Deflate(t.plain)
 	if err != nil {
 		panic(err) // nor can compressing into memory fail
 	}

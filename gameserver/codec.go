@@ -1,8 +1,6 @@
 package gameserver
 
-import (
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-)
+import "github.com/voxelpopuli/voxeld/wire/sessionmsg"
 
 // encodedIn returns a message in CBOR or JSON. It panics on what neither can hold, which no checked message has.
 func encodedIn(binary bool, m sessionmsg.FromServer) []byte {

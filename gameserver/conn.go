@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/coder/websocket"
 
+	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 const (
@@ -62,6 +62,36 @@ func (c *lineConn) read() (data []byte, err error) {
 	}
 	return data, err
 }
+
+// detach takes the connection of a CBOR session out of Go's netpoller, where that is possible. The returned release ends the
+// connection so that the last message is delivered.
+func (c *lineConn) detach() (release func()) {
+	if !c.framed {
+		return func() {}
+	}
+	early, _ := c.in.Peek(c.in.Buffered())
+	socket := park.Detach(c.Conn, early)
+	if socket == nil {
+		return func() {}
+	}
+	c.Conn, c.in = socket, bufio.NewReader(socket)
+	return func() {
+		hangUp(socket)
+		socket.Release()
+	}
+}
+
+// socket returns the detached socket of the connection; nil if there is none.
+func (c *lineConn) socket() *park.Socket {
+	socket, _ := c.Conn.(*park.Socket)
+	return socket
+}
+
+// tryWrite writes as much as the detached socket accepts.
+func (c *lineConn) tryWrite(data []byte) (n int, err error) { return c.socket().TryWrite(data) }
+
+// writeLater buffers data for the next flush.
+func (c *lineConn) writeLater(data []byte) { c.out = append(c.out[:0], data...) }
 
 // setEncoding does nothing: over TCP the first message, before the connection is made, sets the encoding.
 func (c *lineConn) setEncoding(bool) {}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -19,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -258,7 +257,7 @@ func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 // endTick ends a tick.
 func (r *testRegion) endTick() {
 	r.tick++
-	news := r.crowd.Take()
+	news := r.crowd.Flush()
 	for c := range r.links {
 		frame := nodemsg.FromRegion{Tick: r.tick, Results: c.results}
 		c.results = nil
@@ -363,7 +362,7 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 		if c.lands.mu.mute {
 			u.Wall, u.Stamp = 0, nil
 		}
-		r.crowd.Say(u)
+		r.crowd.Chat(u)
 	}
 	r.endTick()
 	return nil

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // socketPair returns the two ends of a TCP connection.
@@ -42,12 +41,13 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 	t.Helper()
 	here, there := socketPair(t)
 	line := &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}
-	release := takeOver(line)
+	release := line.detach()
 	o = newOutbox(line.cut)
 	o.setEncoding(true)
-	if o.direct = directWriterOf(line); o.direct == nil {
+	if line.socket() == nil {
 		t.Fatal("there is no short way to a TCP socket")
 	}
+	o.direct = line
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		defer o.markClosed()

@@ -12,13 +12,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // generateTimeout bounds the search for a chunk's region, founding included.
@@ -130,7 +129,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		}
 		defer release()
 		line := &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == sessionmsg.EncodingCBOR}
-		defer takeOver(line)()
+		defer line.detach()()
 		g.serveSession(ctx, line, &h.Join)
 	}
 	return nil

@@ -12,9 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
@@ -22,11 +19,14 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -106,7 +106,7 @@ type Gateway struct {
 	chat             *chat.Sequencer
 	p2p              *p2p.Driver
 	players          *players.Store
-	poller           *poller
+	poller           *park.Poller
 	legacySeq        atomic.Uint64 // of the newest edit of an original client
 	watchOrder       atomic.Uint64 // order of the chunk that was watched last
 	interest         *sharedIndex
@@ -169,7 +169,7 @@ func New(o Options) *Gateway {
 		Avatars: g.avatars, Publish: g.publishOverlay, RequestFrame: func() { wakeUp(g.frameRequested) },
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
-	g.poller = newPoller(g.Logger, g.p2p.Enabled())
+	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
 	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
@@ -205,7 +205,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.runClock(inner) })
 	crew.Go(func() { g.runFrameLoop(inner) })
 	crew.Go(func() { g.chat.Run(inner) })
-	crew.Go(func() { g.poller.run(inner) })
+	crew.Go(func() { g.poller.Run(inner) })
 	crew.Go(func() { g.p2p.Run(inner) })
 
 	ended := make(chan error)

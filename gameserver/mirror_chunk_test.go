@@ -3,9 +3,8 @@ package gameserver
 import (
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Each new link begins with the state of all chunks. Land that was never changed is not rebuilt.

@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // walkingClient is a CBOR client over a real socket, which reads when the test says so.
@@ -118,7 +118,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func (w *walkingClient) expectParked(n int) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprint(n, " sockets are lodged"), func() bool { return w.r.g.poller.parkedCount() == n })
+	eventually(w.t, fmt.Sprint(n, " sockets are lodged"), func() bool { return w.r.g.poller.Parked() == n })
 }
 
 func (w *walkingClient) at(x float64) {
@@ -140,7 +140,7 @@ func TestWalkersAreParked(t *testing.T) {
 		})
 		ann.goTo(4.5)
 		ann.at(4.5)
-		if r.g.poller.parkedCount() != 1 {
+		if r.g.poller.Parked() != 1 {
 			t.Fatal("a step has ended the lodging")
 		}
 		ann.seq++
@@ -148,21 +148,21 @@ func TestWalkersAreParked(t *testing.T) {
 		if ack := await[sessionmsg.Ack](ann); ack.Seq != ann.seq || ack.Error != "" {
 			t.Errorf("answered %+v", ack)
 		}
-		if r.g.poller.parkedCount() != 0 {
+		if r.g.poller.Parked() != 0 {
 			t.Error("the player who has edited is still parked")
 		}
 		ann.goTo(4.5)
 		ann.expectParked(1)
 	}
 	ann.goTo(500) // the poller corrects moves too
-	if back := await[sessionmsg.Correction](ann); back.Pose.X != 4.5 || r.g.poller.parkedCount() != 1 {
-		t.Errorf("corrected to %v, %d are parked", back.Pose.X, r.g.poller.parkedCount())
+	if back := await[sessionmsg.Correction](ann); back.Pose.X != 4.5 || r.g.poller.Parked() != 1 {
+		t.Errorf("corrected to %v, %d are parked", back.Pose.X, r.g.poller.Parked())
 	}
 	ann.goTo(3.5)
 	ann.at(3.5)
 	ann.goTo(2.5)
 	ann.at(2.5)
-	if r.g.poller.parkedCount() != 1 {
+	if r.g.poller.Parked() != 1 {
 		t.Error("three steps before the border the player is not parked any more")
 	}
 	ann.goTo(1.5)
@@ -184,7 +184,7 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 		ann.goTo(3.5)
 		ann.send(sessionmsg.Ping{Nonce: 7})
 		await[sessionmsg.Pong](ann)
-		if n := r.g.poller.parkedCount(); n != 0 {
+		if n := r.g.poller.Parked(); n != 0 {
 			t.Errorf("%d sockets are parked", n)
 		}
 	}
@@ -295,7 +295,7 @@ func TestGatewayStopsWithParkedSessions(t *testing.T) {
 			w.conn.Close()
 		}
 		<-stopped
-		if n := r.g.poller.parkedCount(); n != 0 {
+		if n := r.g.poller.Parked(); n != 0 {
 			t.Errorf("%d are still parked", n)
 		}
 		for i := range all {
@@ -306,4 +306,13 @@ func TestGatewayStopsWithParkedSessions(t *testing.T) {
 	})
 	eventually(t, "as many files are open as before", func() bool { return openFiles(t) <= files })
 	eventually(t, "as many goroutines run as before", func() bool { return runtime.NumGoroutine() <= goroutines })
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
 }

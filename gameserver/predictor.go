@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -27,7 +26,7 @@ const (
 	// over.
 	predictionRefresh = time.Second
 	// predictionSilence is how long a predicted player may send nothing before they count as stopped. Of a player who is read in
-	// rounds, a tick apart (pollCalm), two moves may arrive at once, and then none for two ticks.
+	// rounds, a tick apart (package park), two moves may arrive at once, and then none for two ticks.
 	predictionSilence = 3 * region.TickEvery
 	// predictionCrowd is the maximum number of players in a chunk for predictions to be sent. The region receives updates of a
 	// larger crowd in each tick anyway, and players in a crowd must be shown exactly.

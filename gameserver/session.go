@@ -12,19 +12,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -99,8 +98,8 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 		done:      make(chan struct{}),
 	}
 	s.out.owner = s
-	if line, ok := c.(*lineConn); ok {
-		s.out.direct = directWriterOf(line)
+	if line, ok := c.(*lineConn); ok && line.socket() != nil {
+		s.out.direct = line
 	}
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
@@ -133,7 +132,7 @@ func failureOf(err error) sessionmsg.FromServer {
 		return away.message
 	}
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
-		return refused.Failure()
+		return sessionmsg.FailureOf(refused)
 	}
 	if isClosed(err) {
 		return nil

@@ -5,7 +5,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -31,7 +30,9 @@ type walkState struct {
 // park lets the poller read until a message arrives that the session must handle.
 func (s *session) park() {
 	s.parked = true
-	s.g.poller.park(s.conn, s.handleParked)
+	if line, ok := s.conn.(*lineConn); ok && line.in.Buffered() == 0 {
+		s.g.poller.Park(line.socket(), s.handleParked)
+	}
 	if s.parked = false; !s.nearBorder { // the session cannot be parked, or the message is not a move
 		s.lastAction = s.g.now()
 	}
@@ -42,8 +43,7 @@ func (s *session) isMove(data []byte) bool {
 	return s.binary && len(data) > 0 && data[0] == sessionmsg.ClientMove
 }
 
-// handleParked handles a message of a parked session: it applies a move within the chunk, and leaves everything else to listen.
-// The poller calls it for all sessions, so it must not block or take long. It reports whether the session may stay parked.
+// handleParked is the park.Handler of a session: it applies a move within the chunk, and leaves everything else to listen.
 func (s *session) handleParked(data []byte) (taken, stay bool) {
 	if !s.isMove(data) {
 		return false, false
@@ -70,7 +70,7 @@ func (s *session) predictBorder(last, pose motion.Pose) {
 // flush flushes a subscription's message to its region.
 func (s *session) flush(sub *subscription) {
 	if s.parked {
-		s.g.poller.flushAfterRound(sub)
+		s.g.poller.FlushAfterRound(sub)
 	} else {
 		wakeUp(sub.wake)
 	}

@@ -3,10 +3,9 @@ package gameserver
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // This file implements subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all

@@ -4,12 +4,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -170,8 +169,8 @@ func (sub *subscription) endPrediction(id player.ID, owner subscriber) {
 	}
 }
 
-// flush sends what is collected without waiting for more.
-func (sub *subscription) flush() {
+// Flush sends what is collected without waiting for more.
+func (sub *subscription) Flush() {
 	if !sub.tryFlush() {
 		wakeUp(sub.wake)
 		wakeUp(sub.flushNow)
@@ -215,7 +214,7 @@ func (sub *subscription) putMove(b *body, straight bool) {
 // which is "committed" only if the region answered so.
 func (sub *subscription) edit(e nodemsg.Intent, by subscriber) {
 	if sub.addPending(e, by) {
-		sub.flush()
+		sub.Flush()
 	}
 }
 

@@ -3,9 +3,8 @@ package region
 import (
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file applies to the loop what its group has committed. Everything here runs in the loop's goroutine.
@@ -61,8 +60,8 @@ func (l *loop) apply(c replica.Committed) {
 		l.inFlight--
 	}
 	l.applied = c.Index
-	if outcome.Mark != nil {
-		l.beginLook(c.Index, *outcome.Mark)
+	if outcome.Barrier != nil {
+		l.beginLook(c.Index, *outcome.Barrier)
 		return
 	}
 	l.pinned(basesOf(outcome.Pins))

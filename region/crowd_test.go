@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A tick of 1,000 players on four gateways, who all move and in part build and chat, costs the leader four frames.

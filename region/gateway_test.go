@@ -6,12 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // gateway is a gateway's end of a link.
@@ -96,7 +94,7 @@ func (g gateway) results(n int) map[uint64]nodemsg.EditResult {
 }
 
 // edit sends edits and waits for all results.
-func (g gateway) edit(edits ...wire.Intent) map[uint64]nodemsg.EditResult {
+func (g gateway) edit(edits ...nodemsg.Intent) map[uint64]nodemsg.EditResult {
 	g.t.Helper()
 	g.send(nodemsg.ToRegion{Edits: edits})
 	return g.results(len(edits))

@@ -7,9 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file isolates regions from each other (docs/adr/0009). A failure in one region ends only that region on this node. Its

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/world"
 )
 

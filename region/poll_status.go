@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // pollTime is how long a node may take to answer one question. A node that does not answer in time is not asked again.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/world"
 )
 

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file is the part of the loop that serves gateways: which gateway watches which chunks, and what is sent to it. Everything
@@ -92,7 +91,7 @@ func (l *loop) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
 		l.queueEdit(s, intent)
 	}
 	for _, u := range msg.Chat {
-		l.crowd.Say(u)
+		l.crowd.Chat(u)
 	}
 }
 
@@ -162,7 +161,7 @@ func (l *loop) queueEdit(s *subscriber, intent nodemsg.Intent) {
 // publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
 // shared by all frames.
 func (l *loop) publish() {
-	news := l.crowd.Take()
+	news := l.crowd.Flush()
 	frames := make(map[*subscriber]*nodemsg.FromRegion)
 	frame := func(s *subscriber) *nodemsg.FromRegion {
 		f := frames[s]

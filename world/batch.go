@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Pin fixes the terrain under a chunk's edits: the hash of the chunk as it was generated when it was first edited. A

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // CatalogTable is the table of the catalog: cell as text → encoded region.

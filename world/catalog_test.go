@@ -4,17 +4,15 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 func memberNamed(name string) nodemsg.Member {
 	return nodemsg.Member{Peer: name, Game: "127.0.0.1:4002"}
 }
 
-func foundEntry(t *testing.T, at grid.ChunkPos, members ...wire.Member) []byte {
+func foundEntry(t *testing.T, at grid.ChunkPos, members ...nodemsg.Member) []byte {
 	t.Helper()
 	entry, err := EncodeFound(nodemsg.Found{Cell: grid.CellAt(at, grid.FoundingLabel), Members: members})
 	if err != nil {

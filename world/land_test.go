@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -16,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const testHeight = 64

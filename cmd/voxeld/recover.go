@@ -15,11 +15,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // recoverTime bounds the recovery of one region.

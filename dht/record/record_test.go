@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const testWorld = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	librecord "github.com/libp2p/go-libp2p-record"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // maxCount bounds the numbers that decide which record is the newest. They grow by one at a time and never come near the

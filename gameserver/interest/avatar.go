@@ -3,9 +3,8 @@ package interest
 import (
 	"math"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // avatar is an avatar in view of a session here.

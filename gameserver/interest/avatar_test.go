@@ -7,10 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // watched is an avatar alone in a cell, in the middle of chunk 0, 0, encoded in every tier when it is checked.

@@ -6,9 +6,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file holds the buckets of the interest index: chunks with avatars, divided into cells. Most cells of a region are empty,

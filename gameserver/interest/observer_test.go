@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/world"
 )
 

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Occupants are the players in a chunk of the mirror, each once, ordered by id. Regions send a chunk's players in that order too
-// (world.Crowd.Take): applying a crowd's moves walks both lists in parallel, without lookups.
+// (world.Crowd.Flush): applying a crowd's moves walks both lists in parallel, without lookups.
 type Occupants []Occupant
 
 // Occupant is a player's body and their avatar in the index.

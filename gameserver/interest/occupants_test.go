@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // If a region sends a body twice, the first one counts, for the mirror as for its subscribers.

@@ -3,10 +3,9 @@ package interest
 import (
 	"math"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // cellRow is the number of cells along each side of a chunk.

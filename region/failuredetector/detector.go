@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"golang.org/x/sync/errgroup"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (

@@ -8,9 +8,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // snapshotTime bounds the transfer of one snapshot.

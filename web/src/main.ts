@@ -1,9 +1,9 @@
 // The entry point: loads the settings and starts the game, or shows an error if the browser does not support it.
 
-import { Game } from './game'
+import { startGame } from './game/game'
+import { installTestHook } from './game/test-hook'
 import { drawsInSoftware } from './render/view'
 import { defaults, loadSettings } from './settings/settings'
-import { installTestHook } from './testhook'
 
 function start(): void {
   const canvas = document.querySelector<HTMLCanvasElement>('canvas#view')
@@ -14,13 +14,7 @@ function start(): void {
   url.search = url.hash = ''
   const settings = loadSettings(localStorage, defaults(drawsInSoftware()))
   try {
-    const game = new Game(canvas, hud, url.href, settings)
-    installTestHook({
-      state: () => game.state(),
-      blockAt: (x, y, z) => game.blockAt(x, y, z),
-      lookAt: (x, y, z) => game.lookAt(x, y, z),
-      aim: () => game.aim(),
-    })
+    installTestHook(startGame(canvas, hud, url.href, settings))
   } catch (reason) {
     console.error(reason)
     hud.textContent = 'Your browser doesn’t support WebGL 2. Try a current Chrome, Firefox or Safari.'

@@ -73,7 +73,7 @@ describe('block interaction', () => {
     bob = { player: 'ef', name: 'bob', distance: 1.5 }
     expect(act(LEFT, 3.5, 9.5, 5)).toEqual([])
     expect(hits).toEqual(['ef'])
-    interaction.hold(LEFT, 10_000)
+    interaction.update(10_000, (button) => button === LEFT)
     expect([hits.length, edits.length]).toEqual([1, 0])
     bob.distance = 7 // behind the block
     expect(act(LEFT, 3.5, 9.5, 5).length).toBe(1)

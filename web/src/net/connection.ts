@@ -1,22 +1,12 @@
-// One session with a gateway over a WebSocket. It joins, proves the key, measures the round trip, and reconnects with
-// backoff after a loss. When a gateway hands the player off, it connects to the next one at once. It does not interpret
-// messages about the world: the session does.
+// The player's connection to a world. It joins, proves the key, and reconnects with backoff after a loss. When a gateway
+// hands the player off, it connects to the next one at once. It does not interpret messages about the world: the session
+// does.
 
-import type { Identity } from './identity'
-import {
-  SESSION_VERSION,
-  decode,
-  decodeBinary,
-  encode,
-  encodeBinary,
-  type FromClient,
-  type FromServer,
-  type ChunkDelta,
-  type Welcome,
-} from './protocol'
 import { Endpoints } from './endpoints'
-import { AvatarDecoder, TICK_FRAME } from './tick'
+import type { Identity } from './identity'
+import { Link, type Traffic } from './link'
 import { isFinal } from './messages'
+import { SESSION_VERSION, type ChunkDelta, type FromClient, type FromServer, type Welcome } from './protocol'
 
 export interface JoinOptions {
   name: string
@@ -35,12 +25,8 @@ export interface ConnectionEvents {
   refused(code: string, message: string): void
 }
 
-const PING_MS = 2000
-/** Heartbeats without a message from the server. Counted, not timed: browsers run timers of hidden pages once a minute. */
-const MAX_SILENT_HEARTBEATS = 5
 /** Attempts while the name is taken: a guest's old session may remain on the server for a while after a loss. */
 const MAX_NAME_TAKEN_ATTEMPTS = 8
-
 /** How long a handoff target may take to welcome the player before the next one is tried. */
 const HANDOFF_TIMEOUT_MS = 4000
 /** Handoffs in a row without a welcome before the connection backs off. */
@@ -51,30 +37,30 @@ export function backoff(n: number, random: number): number {
   return Math.min(10_000, 400 * 2 ** Math.min(n, 6)) * (0.7 + 0.6 * random)
 }
 
-export class Connection {
-  private socket: WebSocket | null = null
-  private decoder: AvatarDecoder | null = null // of the current session, from its welcome on
-  private options: JoinOptions | null = null // null while the player is not in a world
-  private reconnectTimer: number | undefined
-  private heartbeatTimer: number | undefined
-  private failures = 0
-  private welcomedBefore = false
-  private handingOff = false // from a handoff to the next welcome
-  private handoffs = 0 // since the last welcome
-  private world = '' // id of the world of the last welcome
-  private handoffTimer: number | undefined
-  private readonly endpoints: Endpoints
-  private silentHeartbeats = 0 // since the last message from the server
-  private pings = new Map<number, number>() // nonce to the time when the ping was sent
-  private nonce = 0
-  private lastFailure: { code: string; message: string } | null = null
+/** The player's stay in a world, over all its links. */
+interface Stay {
+  options: JoinOptions
+  welcomed: boolean // at least once
+  handingOff: boolean // from a handoff to the next welcome
+  handoffs: number // since the last welcome
+  failures: number // attempts since the last welcome or handoff
+}
 
-  /** Reports whether a session is open. */
-  open = false
-  /** The last round trip, in ms. */
-  ping = 0
-  received = 0 // bytes since the page was opened
-  sent = 0
+type State =
+  | { readonly name: 'away' }
+  /** Until the next attempt. */
+  | { readonly name: 'waiting'; readonly stay: Stay; readonly timer: number }
+  /** From an attempt to its welcome. The timer, which only handoffs have, gives up a silent target. */
+  | { readonly name: 'joining'; readonly stay: Stay; readonly link: Link; readonly timer: number | undefined }
+  | { readonly name: 'joined'; readonly stay: Stay; readonly link: Link }
+
+type Connected = Extract<State, { link: Link }>
+
+export class Connection {
+  private state: State = { name: 'away' }
+  private world = '' // id of the world of the last welcome
+  private readonly endpoints: Endpoints
+  readonly traffic: Traffic = { received: 0, sent: 0, ping: 0 }
 
   constructor(
     url: string,
@@ -83,203 +69,139 @@ export class Connection {
     this.endpoints = new Endpoints(url)
   }
 
+  /** Reports whether a session is open. */
+  get open(): boolean {
+    return this.state.name === 'joined'
+  }
+
   join(options: JoinOptions): void {
-    this.leave()
-    this.options = options
-    this.failures = 0
-    this.welcomedBefore = this.handingOff = false
-    this.handoffs = 0
-    this.connect()
+    this.connect({ options, welcomed: false, handingOff: false, handoffs: 0, failures: 0 })
   }
 
   /** Requests a view distance, now and at each reconnect. */
   setView(view: number): void {
-    if (this.options) this.options = { ...this.options, view }
+    if (this.state.name === 'away') return
+    this.state.stay.options = { ...this.state.stay.options, view }
     this.send({ type: 'view', view })
   }
 
   leave(): void {
-    this.options = null
-    window.clearTimeout(this.reconnectTimer)
-    this.drop()
+    this.enter({ name: 'away' })
   }
 
   /** Sends a message if a session is open, and drops it otherwise: callers keep what must not be lost. */
   send(message: FromClient): void {
-    if (this.open) this.write(message)
+    if (this.state.name === 'joined') this.state.link.send(message)
   }
 
-  /** Returns the extrapolated positions of moving avatars, as deltas. */
+  /** Returns the predicted positions of moving avatars, as deltas. */
   extrapolate(now: number): ChunkDelta[] {
-    return this.open && this.decoder ? this.decoder.extrapolate(now) : []
+    return this.state.name === 'joined' ? this.state.link.extrapolate(now) : []
   }
 
-  private write(message: FromClient): void {
-    const data = message.type === 'join' ? encode(message) : encodeBinary(message) // join selects the encoding of the rest
-    this.sent += data.length
-    this.socket?.send(data)
+  /** Enters a state, and ends the timer and the link of the one before. */
+  private enter(state: State): void {
+    const before = this.state
+    this.state = state
+    if ('timer' in before) window.clearTimeout(before.timer)
+    if ('link' in before && !('link' in state && state.link === before.link)) before.link.close()
   }
 
-  private connect(): void {
-    const { options } = this
-    if (!options) return
-    this.lastFailure = null
-    const socket = new WebSocket(this.endpoints.url)
-    socket.binaryType = 'arraybuffer'
-    this.socket = socket
-    this.decoder = null
-    this.silentHeartbeats = 0
-    this.heartbeatTimer = window.setInterval(() => this.heartbeat(), PING_MS)
-    socket.onopen = () =>
-      this.write({
-        type: 'join',
-        version: SESSION_VERSION,
-        name: options.name,
-        view: options.view,
-        encoding: 'cbor',
-        ...(options.identity ? { key: options.identity.key } : {}),
-      })
-    socket.onmessage = (event) => this.receive(event.data)
-    socket.onclose = () => {
-      if (this.socket === socket) this.failOver('Connection lost.')
+  private connect(stay: Stay): void {
+    const { name, view, identity } = stay.options
+    const join: FromClient = {
+      type: 'join',
+      version: SESSION_VERSION,
+      name,
+      view,
+      encoding: 'cbor',
+      key: identity?.key,
     }
-    if (this.handingOff) {
-      this.handoffTimer = window.setTimeout(() => this.failOver('The next node did not answer.'), HANDOFF_TIMEOUT_MS)
-    }
+    const timer = stay.handingOff
+      ? window.setTimeout(() => this.failOver(stay, 'The next node did not answer.'), HANDOFF_TIMEOUT_MS)
+      : undefined
+    const link = new Link(this.endpoints.url, join, this.traffic, {
+      message: (message) => {
+        if ('link' in this.state) this.receive(this.state, message)
+      },
+      closed: (reason) => this.failOver(stay, reason),
+    })
+    this.enter({ name: 'joining', stay, link, timer })
   }
 
-  private receive(data: unknown): void {
-    this.silentHeartbeats = 0
-    let message: FromServer | null
-    try {
-      message = this.read(data)
-    } catch {
-      this.failOver('The server sent an unreadable message.')
-      return
-    }
-    if (!message) return // a type that only newer servers use
+  private receive({ stay, link }: Connected, message: FromServer): void {
     switch (message.type) {
-      case 'challenge':
-        if (this.rejectOtherWorld(message.world)) return // without a signature
-        if (this.options?.identity) {
-          this.write({ type: 'prove', signature: this.options.identity.prove(message.nonce, message.world) })
-        }
+      case 'challenge': {
+        const { identity } = stay.options
+        if (this.isOtherWorld(message.world)) this.failOver(stay, 'The next node belongs to another world.')
+        else if (identity) link.send({ type: 'prove', signature: identity.prove(message.nonce, message.world) })
         return
+      }
       case 'welcome':
-        if (!this.rejectOtherWorld(message.world)) this.welcomed(message)
+        if (this.isOtherWorld(message.world)) this.failOver(stay, 'The next node belongs to another world.')
+        else this.welcomed(stay, link, message)
         return
       case 'reconnect':
-        this.handOff(message.homes, message.reason)
+        this.handOff(stay, message.homes, message.reason)
         return
-      case 'pong': {
-        const sentAt = this.pings.get(message.nonce)
-        if (sentAt !== undefined) this.ping = performance.now() - sentAt
-        this.pings.delete(message.nonce)
-        break
-      }
       case 'failure':
-        this.fail(message.code, message.message)
+        this.fail(stay, message.code, message.message)
         return
+      default:
+        this.events.message(message)
     }
-    this.events.message(message)
   }
 
-  private read(data: unknown): FromServer | null {
-    if (typeof data === 'string') {
-      // the refusal of a join
-      this.received += data.length
-      return decode(data)
-    }
-    const bytes = new Uint8Array(data as ArrayBuffer)
-    this.received += bytes.length
-    if (bytes[0] === TICK_FRAME) return this.decoder?.decode(bytes, performance.now()) ?? null
-    const message = decodeBinary(bytes)
-    if (message?.type === 'welcome') this.decoder = new AvatarDecoder(message.tick_ms)
-    if (message?.type === 'chunk_gone') this.decoder?.removeChunk(message.chunk)
-    return message
+  /** Reports whether a handoff target belongs to another world than the gateway that named it. */
+  private isOtherWorld(world: string): boolean {
+    return this.world !== '' && world !== this.world && this.endpoints.url !== this.endpoints.origin
   }
 
-  /** Leaves a handoff target that belongs to another world than the gateway that named it; reports whether it did. */
-  private rejectOtherWorld(world: string): boolean {
-    if (!this.world || world === this.world || this.endpoints.url === this.endpoints.origin) return false
-    this.failOver('The next node belongs to another world.')
-    return true
-  }
-
-  private welcomed(welcome: Welcome): void {
-    const moved = this.handingOff && this.welcomedBefore
-    window.clearTimeout(this.handoffTimer)
-    this.open = this.welcomedBefore = true
-    this.handingOff = false
-    this.failures = this.handoffs = 0
+  private welcomed(stay: Stay, link: Link, welcome: Welcome): void {
+    const moved = stay.handingOff && stay.welcomed
+    stay.welcomed = true
+    stay.handingOff = false
+    stay.failures = stay.handoffs = 0
+    this.enter({ name: 'joined', stay, link })
     this.world = welcome.world
     this.endpoints.preferCurrent()
+    link.ping()
     this.events.welcomed(welcome, moved)
-    this.heartbeat()
   }
 
   /** The gateway is stopping or full: connects to one of the targets at once, or to the same address later if there is none. */
-  private handOff(targets: unknown, reason: string): void {
-    const accepted = this.endpoints.handOff(targets)
-    if (!accepted || ++this.handoffs > MAX_HANDOFFS) {
-      this.handingOff = false
-      this.lastFailure = { code: 'reconnect', message: reason }
-      this.scheduleReconnect(reason)
+  private handOff(stay: Stay, targets: unknown, reason: string): void {
+    stay.handingOff = this.endpoints.handOff(targets) && ++stay.handoffs <= MAX_HANDOFFS
+    if (!stay.handingOff) {
+      this.reconnectLater(stay, reason)
       return
     }
-    this.drop()
-    this.handingOff = true
-    this.failures = 0
-    this.connect()
+    stay.failures = 0
+    this.connect(stay)
   }
 
-  private fail(code: string, message: string): void {
-    const ownOldSession = code === 'name_taken' && this.welcomedBefore && this.failures < MAX_NAME_TAKEN_ATTEMPTS
-    if (isFinal(code) && !ownOldSession) {
-      this.leave()
-      this.events.refused(code, message)
+  private fail(stay: Stay, code: string, message: string): void {
+    const ownOldSession = code === 'name_taken' && stay.welcomed && stay.failures < MAX_NAME_TAKEN_ATTEMPTS
+    if (!isFinal(code) || ownOldSession) {
+      this.failOver(stay, message)
       return
     }
-    this.lastFailure = { code, message } // the server closes now; failOver reports it
-    this.socket?.close()
+    this.leave()
+    this.events.refused(code, message)
   }
 
-  /** Drops the connection and reconnects, at the next endpoint if there is one. */
-  private failOver(reason: string): void {
+  /** Reconnects, at the next endpoint if there is one. */
+  private failOver(stay: Stay, reason: string): void {
     this.endpoints.advance()
-    this.scheduleReconnect(reason)
+    this.reconnectLater(stay, reason)
   }
 
-  private scheduleReconnect(reason: string): void {
-    this.drop()
-    if (!this.options) return
+  private reconnectLater(stay: Stay, reason: string): void {
     // during a handoff, do not wait while there are endpoints that have not been tried
-    const immediate = this.handingOff && this.failures < this.endpoints.length - 1
-    const wait = immediate ? 0 : backoff(this.failures, Math.random())
-    this.failures++
-    this.reconnectTimer = window.setTimeout(() => this.connect(), wait)
-    this.events.lost(this.lastFailure?.message ?? reason, wait)
-  }
-
-  private drop(): void {
-    window.clearInterval(this.heartbeatTimer)
-    window.clearTimeout(this.handoffTimer)
-    this.pings.clear()
-    this.open = false
-    const socket = this.socket
-    this.socket = null
-    if (!socket) return
-    socket.onopen = socket.onmessage = socket.onclose = null
-    socket.close()
-  }
-
-  private heartbeat(): void {
-    if (++this.silentHeartbeats > MAX_SILENT_HEARTBEATS) {
-      this.failOver('The server stopped responding.')
-      return
-    }
-    if (!this.open) return
-    this.pings.set(++this.nonce, performance.now())
-    this.send({ type: 'ping', nonce: this.nonce })
+    const immediate = stay.handingOff && stay.failures < this.endpoints.length - 1
+    const wait = immediate ? 0 : backoff(stay.failures, Math.random())
+    stay.failures++
+    this.enter({ name: 'waiting', stay, timer: window.setTimeout(() => this.connect(stay), wait) })
+    this.events.lost(reason, wait)
   }
 }

@@ -2,6 +2,7 @@
 // when it is not where its velocity predicts. AvatarDecoder keeps the state of all avatars and turns each frame into the
 // deltas that a session in JSON receives.
 
+import { Predictor } from '../motion/predictor'
 import type { Avatar, AvatarMove, BlockChange, ChunkAddress, ChunkDelta, ChatEvent } from './protocol'
 
 export const TICK_FRAME = 0x01
@@ -13,7 +14,6 @@ const CELL_ROW = CHUNK / CELL
 const POSITION_UNIT = 32
 const VELOCITY_UNIT = 128
 const CLIMB_UNIT = 64
-const EXTRAPOLATION_TICKS = 40
 const MIN_Y = -64
 const HEIGHT_STEP = 4 * POSITION_UNIT
 
@@ -21,16 +21,9 @@ const HEIGHT_STEP = 4 * POSITION_UNIT
 interface DecodedAvatar {
   player: string
   chunk: ChunkAddress
-  x: number // in blocks, at movedTick
-  y: number // at heightTick
-  z: number
+  motion: Predictor // in ticks unwrapped beyond 16 bits
   yaw: number
   pitch: number
-  velocityX: number // blocks per tick
-  velocityZ: number
-  climb: number // blocks per tick, upwards
-  movedTick: number // unwrapped beyond 16 bits
-  heightTick: number // unwrapped beyond 16 bits
 }
 
 export interface TickFrame {
@@ -97,29 +90,15 @@ export class AvatarDecoder {
     const time = this.tick + Math.max(0, now - this.receivedAt) / this.tickMS
     const deltas = new Map<string, { chunk: ChunkAddress; moves: AvatarMove[] }>()
     for (const avatar of this.avatars.values()) {
-      if (!this.updated.has(avatar) && !this.isMoving(avatar, time)) continue
+      if (!this.updated.has(avatar) && !avatar.motion.isMoving(time)) continue
       const key = avatar.chunk.join()
       let delta = deltas.get(key)
       if (!delta) deltas.set(key, (delta = { chunk: avatar.chunk, moves: [] }))
-      const ticks = Math.min(EXTRAPOLATION_TICKS, time - avatar.movedTick)
-      const y = avatar.y + avatar.climb * Math.min(EXTRAPOLATION_TICKS, time - avatar.heightTick)
       const { player, yaw, pitch } = avatar
-      delta.moves.push({
-        player,
-        x: avatar.x + avatar.velocityX * ticks,
-        y,
-        z: avatar.z + avatar.velocityZ * ticks,
-        yaw,
-        pitch,
-      })
+      delta.moves.push({ player, ...avatar.motion.at(time), yaw, pitch })
     }
     this.extrapolatedAt = now
     return [...deltas.values()]
-  }
-
-  private isMoving(avatar: DecodedAvatar, time: number): boolean {
-    if (avatar.climb !== 0 && time - avatar.heightTick < EXTRAPOLATION_TICKS + 1) return true
-    return (avatar.velocityX !== 0 || avatar.velocityZ !== 0) && time - avatar.movedTick < EXTRAPOLATION_TICKS + 1
   }
 
   private chunkDelta(reader: Bytes, head: number): ChunkDelta {
@@ -142,8 +121,7 @@ export class AvatarDecoder {
     const z = chunk[1] * CHUNK + reader.u16() / POSITION_UNIT
     const yaw = yawOf(reader.u8())
     const pitch = pitchOf(reader.i8())
-    const at = { movedTick: this.tick, heightTick: this.tick }
-    this.avatars.set(index, { player, chunk, x, y, z, yaw, pitch, velocityX: 0, velocityZ: 0, climb: 0, ...at })
+    this.avatars.set(index, { player, chunk, motion: new Predictor(x, y, z, this.tick), yaw, pitch })
     return { player, name, ...(length & 0x80 ? { guest: true } : {}), x, y, z, yaw, pitch }
   }
 
@@ -166,19 +144,17 @@ export class AvatarDecoder {
       index += 1 + gap + (gap === 7 ? reader.varint() : 0)
       const avatar = this.avatars.get(index) ?? unknownAvatar()
       if (head & 0x08) {
-        avatar.x = cornerX + reader.u8() / POSITION_UNIT
-        avatar.z = cornerZ + reader.u8() / POSITION_UNIT
-        avatar.movedTick = this.tick
+        const x = cornerX + reader.u8() / POSITION_UNIT
+        avatar.motion.setPlace(x, cornerZ + reader.u8() / POSITION_UNIT, this.tick)
       }
       const height = head & 0x30 // 0x10: y; 0x20: y and climb; 0x30: 16-bit y and climb
       if (height) {
-        avatar.y = (height === 0x30 ? reader.u16() : base + reader.u8()) / POSITION_UNIT + MIN_Y
-        avatar.climb = height === 0x10 ? 0 : reader.i8() / CLIMB_UNIT
-        avatar.heightTick = this.tick
+        const y = (height === 0x30 ? reader.u16() : base + reader.u8()) / POSITION_UNIT + MIN_Y
+        avatar.motion.setHeight(y, height === 0x10 ? 0 : reader.i8() / CLIMB_UNIT, this.tick)
       }
       if (head & 0x40) {
-        avatar.velocityX = reader.i8() / VELOCITY_UNIT
-        avatar.velocityZ = reader.i8() / VELOCITY_UNIT
+        const x = reader.i8() / VELOCITY_UNIT
+        avatar.motion.setVelocity(x, reader.i8() / VELOCITY_UNIT)
       }
       if (head & 0x80) {
         avatar.yaw = yawOf(reader.u8())
@@ -192,20 +168,7 @@ export class AvatarDecoder {
 
 /** Returns a placeholder for updates of an avatar that has not entered. */
 function unknownAvatar(): DecodedAvatar {
-  return {
-    player: '',
-    chunk: [0, 0],
-    x: 0,
-    y: 0,
-    z: 0,
-    yaw: 0,
-    pitch: 0,
-    velocityX: 0,
-    velocityZ: 0,
-    climb: 0,
-    movedTick: 0,
-    heightTick: 0,
-  }
+  return { player: '', chunk: [0, 0], motion: new Predictor(0, 0, 0, 0), yaw: 0, pitch: 0 }
 }
 
 function sameChunk(a: ChunkAddress, b: ChunkAddress): boolean {

@@ -49,7 +49,13 @@ export class BlockInteraction {
     private readonly handlers: InteractionHandlers,
   ) {}
 
-  /** Updates the block and the player aimed at; called once per frame. */
+  /** Aims, and repeats the actions of held buttons; called once per frame. */
+  update(now: number, holds: (button: number) => boolean): void {
+    this.updateAim()
+    for (const button of [LEFT, RIGHT, MIDDLE]) if (holds(button)) this.hold(button, now)
+  }
+
+  /** Updates the block and the player aimed at. */
   updateAim(): void {
     const { x, y, z, yaw, pitch } = this.body
     // the server measures reach to the nearest point of the block, so the face that is hit is within reach
@@ -73,8 +79,7 @@ export class BlockInteraction {
     this.act(button)
   }
 
-  /** Repeats the action of a held button; called once per frame. */
-  hold(button: number, now: number): void {
+  private hold(button: number, now: number): void {
     if (now < this.repeatAt) return
     this.repeatAt = now + REPEAT_MS
     this.act(button)

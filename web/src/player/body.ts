@@ -59,6 +59,11 @@ export class Body {
     this.vx = this.vy = this.vz = 0
   }
 
+  /** The speed along the ground, in blocks/s; 0 in the air. */
+  get walkingSpeed(): number {
+    return this.onGround ? Math.hypot(this.vx, this.vz) : 0
+  }
+
   /** Applies the knockback of a hit by a player at (fromX, fromZ). */
   knockBack(fromX: number, fromZ: number): void {
     const away = Math.hypot(this.x - fromX, this.z - fromZ)

@@ -1,0 +1,173 @@
+// Wires the client together: creates its parts and systems, passes events up to the systems, and starts the frame loop.
+
+import { Hud } from '../hud/hud'
+import { Sound } from '../hud/sound'
+import { Controls } from '../input/controls'
+import { MeshScheduler } from '../mesh/scheduler'
+import { Session } from '../net/session'
+import { BlockInteraction } from '../player/block-interaction'
+import { Body, EYE, bodyTouchesBlock } from '../player/body'
+import { anglesOf } from '../player/ray'
+import { Avatars } from '../render/avatars'
+import { View } from '../render/view'
+import type { Settings } from '../settings/settings'
+import { kindOf } from '../world/blocks'
+import { World } from '../world/world'
+import { DebugRows } from './debug-rows'
+import { FrameCounter, FrameLoop, type System } from './frame-loop'
+import { HotbarControl } from './hotbar-control'
+import { Movement } from './movement'
+import { Panels } from './panels'
+import { PlayerInteraction } from './player-interaction'
+import { QualityControl } from './quality-control'
+import { Scene } from './scene'
+import { Screens } from './screens'
+import { Store } from './store'
+import type { TestHook } from './test-hook'
+
+/** Starts the client on a canvas; url is the WebSocket of the page's own node. */
+export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: string, settings: Settings): TestHook {
+  const store = new Store(settings, localStorage)
+  const world = new World()
+  const body = new Body()
+  const sound = new Sound()
+  const avatars = new Avatars(world)
+  const view = new View(canvas, settings.smoothEdges)
+  view.add(avatars.group)
+  const meshes = new MeshScheduler(world, view.terrain)
+
+  const hud = new Hud(hudRoot, settings, {
+    play: (choice) => screens.play(choice),
+    resume: () => void screens.resume(),
+    leave: () => screens.showTitle(null),
+    selectSlot: (slot) => hotbar.select(slot),
+    selectBlock: (block) => {
+      hotbar.setSelected(block)
+      store.save()
+    },
+    chat: (text) => session.sendChat(text),
+    settingsChanged: () => applySettings(),
+  })
+  const session = new Session(url, world, avatars, body, {
+    joined: (welcome, first, moved) => {
+      interaction.reach = welcome.reach
+      screens.joined(welcome, first, moved)
+    },
+    disconnected: (reason) => screens.disconnected(reason),
+    refused: (reason) => screens.showTitle(reason),
+    toast: (text) => hud.messages.toast(text),
+    chat: ({ player, name, text }) => hud.chat.addMessage(player, name, text),
+    hit: (event) => players.showHit(event),
+    gift: (event) => players.showGift(event),
+    committed: (block) => hud.hotbar.countPlaced(block),
+    notice: (text) => hud.chat.addNotice(text),
+  })
+  const controls = new Controls(canvas, {
+    keyPressed: (code) => keyPressed(code),
+    jumpPressedTwice: () => movement.toggleFlying(),
+    clicked: (button) => interaction.press(button, performance.now()),
+    scrolled: (steps) => hotbar.select(store.slotAfter(steps)),
+    pointerReleased: () => screens.show('menu'),
+  })
+  const interaction = new BlockInteraction(world, body, {
+    edit: (x, y, z, block) => session.edit(x, y, z, block, performance.now()),
+    selectedBlock: () => store.selectedBlock,
+    pick: (block) => hotbar.pick(block),
+    anyoneTouches: (x, y, z) => avatars.anyTouches((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
+    castPlayers: (origin, dir, reach) => avatars.castRay(origin, dir, reach),
+    hit: (target) => session.sendHit(target.player),
+    broke: (x, y, z, block) => {
+      view.particles.burst(x - view.originX, y, z - view.originZ, block)
+      sound.playBreak(kindOf(block).name)
+    },
+    placed: (block) => sound.playPlace(kindOf(block).name),
+    swing: () => view.hand.swing(),
+  })
+
+  const hotbar = new HotbarControl(store, hud.hotbar, view.hand)
+  const quality = new QualityControl(store, session, meshes, view, hud.menu)
+  const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
+  const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
+  const movement = new Movement(store, world, body, controls, hud.messages, sound)
+  const actions: System = {
+    update({ now }) {
+      if (!store.inWorld) return
+      session.sendPose(now)
+      session.extrapolate(now)
+      interaction.update(now, (button) => store.screen === 'play' && controls.holds(button))
+    },
+  }
+  const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view)
+  const counter = new FrameCounter()
+  const debugRows = new DebugRows(world, body, session, meshes, view, counter)
+  const panels = new Panels(store, body, avatars, session, controls, hud, debugRows)
+
+  function keyPressed(code: string): void {
+    if (/^Digit[1-9]$/.test(code)) hotbar.select(Number(code.at(-1)) - 1)
+    else if (code === 'KeyE') screens.show('blocks')
+    else if (code === 'KeyT' || code === 'Enter') screens.show('chat')
+    else if (code === 'KeyG') players.give(controls.holdsKey('ShiftLeft') || controls.holdsKey('ShiftRight'))
+    else if (code === 'KeyF') movement.toggleFlying()
+    else if (code === 'F3') hud.debug.toggle()
+  }
+
+  function applySettings(): void {
+    view.setFieldOfView(settings.fieldOfView)
+    sound.on = settings.sound
+    store.save()
+    quality.apply()
+  }
+
+  window.addEventListener('keydown', (event) => {
+    const closes = event.code === 'Escape' || event.code === 'KeyE'
+    if (store.screen !== 'blocks' || !closes || event.repeat || event.defaultPrevented) return
+    event.preventDefault()
+    void screens.resume()
+  })
+  document.addEventListener('visibilitychange', () => quality.restart())
+  applySettings()
+  hotbar.select(0)
+  screens.showTitle(null)
+  new FrameLoop([counter, movement, actions, quality, scene, panels]).start()
+
+  return {
+    state: () => ({
+      connected: session.connection.open,
+      screen: store.screen,
+      world: session.welcome?.world ?? '',
+      player: session.welcome?.player ?? '',
+      name: session.welcome?.name ?? '',
+      gateway: session.welcome?.gateway ?? '',
+      x: body.x,
+      y: body.y,
+      z: body.z,
+      yaw: body.yaw,
+      pitch: body.pitch,
+      flying: body.flying,
+      onGround: body.onGround,
+      chunksLoaded: world.size,
+      chunksMeshed: meshes.meshed,
+      meshBacklog: meshes.backlog,
+      pendingEdits: session.edits.waiting.length,
+      acknowledgedEdits: session.acknowledged,
+      hotbarSlot: store.slot,
+      hotbar: [...settings.hotbar],
+      gifts: settings.hotbar.map((block) => hud.hotbar.giftsLeft(block)),
+      aimedPlayer: interaction.target?.player ?? '',
+      hitsTaken: players.hitsTaken,
+      others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
+      fps: counter.rate,
+      ping: session.connection.traffic.ping,
+      drawCalls: view.stats.calls,
+      triangles: view.stats.triangles,
+      frames: counter.frames,
+    }),
+    blockAt: (x, y, z) => world.get(x, y, z),
+    lookAt: (x, y, z) => {
+      const { yaw, pitch } = anglesOf(x + 0.5 - body.x, y + 0.5 - body.y - EYE, z + 0.5 - body.z)
+      movement.look(yaw, pitch)
+      interaction.updateAim()
+    },
+    aim: () => interaction.aim,
+  }
+}

@@ -1,0 +1,61 @@
+// Moves the player's body by keys and mouse.
+
+import type { Messages } from '../hud/messages'
+import type { Sound } from '../hud/sound'
+import type { Controls } from '../input/controls'
+import { type Body, type Intent } from '../player/body'
+import { kindOf } from '../world/blocks'
+import type { World } from '../world/world'
+import type { Frame, System } from './frame-loop'
+import type { Store } from './store'
+
+const RADIANS_PER_PIXEL = 0.0023 // of mouse movement
+const MAX_PITCH = Math.PI / 2 - 0.01
+const STEP = 0.05 // seconds: longer frames are simulated in several steps
+const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false }
+const FOOTSTEP_DISTANCE = 2.1 // blocks between two footstep sounds
+
+export class Movement implements System {
+  private sinceFootstep = 0 // blocks
+
+  constructor(
+    private readonly store: Store,
+    private readonly world: World,
+    private readonly body: Body,
+    private readonly controls: Controls,
+    private readonly messages: Messages,
+    private readonly sound: Sound,
+  ) {}
+
+  update({ dt }: Frame): void {
+    if (!this.store.inWorld) return
+    const { body } = this
+    const turn = this.controls.consumeTurn()
+    const factor = RADIANS_PER_PIXEL * this.store.settings.sensitivity
+    this.look((body.yaw + turn.x * factor) % (2 * Math.PI), body.pitch - turn.y * factor)
+    if (!this.world.loaded(Math.floor(body.x), Math.floor(body.z))) return
+    const intent = this.store.screen === 'play' ? this.controls.intent() : STILL
+    for (let left = dt; left > 1e-6; left -= STEP) body.step(this.world, intent, Math.min(STEP, left))
+    this.playFootsteps(dt)
+  }
+
+  look(yaw: number, pitch: number): void {
+    this.body.yaw = yaw
+    this.body.pitch = Math.max(-MAX_PITCH, Math.min(MAX_PITCH, pitch))
+  }
+
+  toggleFlying(): void {
+    this.body.flying = !this.body.flying
+    if (this.body.flying) this.body.vy = 0
+    this.messages.toast(this.body.flying ? 'Flying: Space up, Shift down' : 'Walking')
+  }
+
+  private playFootsteps(dt: number): void {
+    const { body } = this
+    this.sinceFootstep = body.onGround ? this.sinceFootstep + body.walkingSpeed * dt : 0
+    if (this.sinceFootstep < FOOTSTEP_DISTANCE) return
+    this.sinceFootstep = 0
+    const ground = this.world.get(Math.floor(body.x), Math.floor(body.y - 0.5), Math.floor(body.z))
+    this.sound.playFootstep(kindOf(ground).name)
+  }
+}

@@ -1,0 +1,63 @@
+// Draws a frame: the world from the player's position, or the backdrop of the title screen.
+
+import type { MeshScheduler } from '../mesh/scheduler'
+import type { BlockInteraction } from '../player/block-interaction'
+import { EYE, type Body } from '../player/body'
+import { anglesOf } from '../player/ray'
+import type { Avatars } from '../render/avatars'
+import type { Camera } from '../render/camera'
+import type { View } from '../render/view'
+import { AIR, WATER, boxOf } from '../world/blocks'
+import type { Clock } from '../world/clock'
+import type { World } from '../world/world'
+import type { Frame, System } from './frame-loop'
+import type { Store } from './store'
+
+const BACKDROP_MINUTES = 16.6 * 60
+const WATER_SURFACE = 0.875 // above the lower side of a block of water
+
+export class Scene implements System {
+  constructor(
+    private readonly store: Store,
+    private readonly world: World,
+    private readonly body: Body,
+    private readonly interaction: BlockInteraction,
+    private readonly clock: Clock,
+    private readonly avatars: Avatars,
+    private readonly meshes: MeshScheduler,
+    private readonly view: View,
+  ) {}
+
+  update({ now, dt }: Frame): void {
+    const { store, view, body } = this
+    const camera = store.inWorld ? playerCamera(body) : titleCamera(now / 1000)
+    view.setCamera(camera)
+    const aim = store.inWorld && store.screen !== 'menu' ? this.interaction.aim : null
+    view.outlineBlock(aim, boxOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
+    this.avatars.update(now, dt, camera, view.originX, view.originZ)
+    this.meshes.pump(camera.x, camera.z)
+    const minutes = store.inWorld ? this.clock.minutesAt(now) : BACKDROP_MINUTES
+    view.draw(camera, minutes, isUnderWater(this.world, camera), now / 1000, dt, body.walkingSpeed)
+  }
+}
+
+function playerCamera({ x, y, z, yaw, pitch }: Body): Camera {
+  return { x, y: y + EYE, z, yaw, pitch }
+}
+
+/** Returns the camera of the title screen, which orbits the island. */
+function titleCamera(seconds: number): Camera {
+  const angle = seconds * 0.04 + 0.6
+  const x = Math.cos(angle) * 88
+  const z = Math.sin(angle) * 88
+  const y = 52 + 4 * Math.sin(seconds * 0.11)
+  return { x, y, z, ...anglesOf(-x, 24 - y, -z) }
+}
+
+function isUnderWater(world: World, camera: Camera): boolean {
+  const x = Math.floor(camera.x)
+  const y = Math.floor(camera.y)
+  const z = Math.floor(camera.z)
+  if (world.get(x, y, z) !== WATER) return false
+  return camera.y - y < (world.get(x, y + 1, z) === WATER ? 1 : WATER_SURFACE)
+}

@@ -1,0 +1,84 @@
+// Decides which screen is shown: joins and leaves worlds, and opens and closes panels.
+
+import type { Hud, Screen } from '../hud/hud'
+import type { Sound } from '../hud/sound'
+import type { JoinChoice } from '../hud/title'
+import type { Controls } from '../input/controls'
+import { loadIdentity } from '../net/identity'
+import type { Welcome } from '../net/protocol'
+import type { Session } from '../net/session'
+import type { Body } from '../player/body'
+import type { View } from '../render/view'
+import { generateBackdrop } from '../world/backdrop'
+import type { World } from '../world/world'
+import type { QualityControl } from './quality-control'
+import type { Store } from './store'
+
+const BACKDROP_VIEW = 5
+
+export class Screens {
+  constructor(
+    private readonly store: Store,
+    private readonly world: World,
+    private readonly body: Body,
+    private readonly session: Session,
+    private readonly controls: Controls,
+    private readonly view: View,
+    private readonly hud: Hud,
+    private readonly sound: Sound,
+    private readonly quality: QualityControl,
+  ) {}
+
+  show(screen: Screen): void {
+    this.store.screen = screen
+    if (screen !== 'play') this.controls.release()
+    this.hud.show(screen)
+    this.view.showHand = screen !== 'title'
+  }
+
+  /** Leaves the world, if the player is in one. */
+  showTitle(error: string | null): void {
+    this.session.leave()
+    this.hud.messages.setBanner(null)
+    this.show('title')
+    if (error) this.hud.title.open(error)
+    this.view.setDistance(BACKDROP_VIEW)
+    generateBackdrop(this.world)
+  }
+
+  play({ name, guest }: JoinChoice): void {
+    this.store.settings.name = name
+    this.store.settings.guest = guest
+    this.store.save()
+    this.sound.start()
+    this.hud.title.setJoining(true)
+    this.session.join({ name, view: this.quality.joining(), identity: guest ? null : loadIdentity(localStorage) })
+  }
+
+  /** first is false after a reconnect; moved is true after a handoff, which is not shown. */
+  joined(welcome: Welcome, first: boolean, moved: boolean): void {
+    this.quality.joined(welcome)
+    this.hud.messages.setBanner(null)
+    this.hud.menu.setWorld(`${welcome.name}${welcome.guest ? ' (guest)' : ''} in ${welcome.world_name}`)
+    if (!first) {
+      if (!moved) this.hud.messages.toast('Reconnected.')
+      return
+    }
+    this.body.flying = false
+    this.hud.hotbar.clearGifts()
+    this.hud.chat.addNotice(`Welcome to ${welcome.world_name}, ${welcome.name}.`)
+    void this.resume()
+  }
+
+  disconnected(reason: string): void {
+    if (this.store.screen === 'title') this.hud.title.showError(reason)
+    else this.hud.messages.setBanner(reason)
+  }
+
+  /** Returns to the world; must be called from a click or key press. */
+  async resume(): Promise<void> {
+    this.sound.start()
+    this.show('play')
+    if (!(await this.controls.capture()) && this.store.screen === 'play') this.show('menu')
+  }
+}

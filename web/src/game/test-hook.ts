@@ -1,0 +1,62 @@
+// window.__voxeld: the interface of end-to-end tests to a running client; it is also useful in the console. The state is
+// read-only, and the actions do only what a player can do with the mouse.
+//
+//   state()                 a snapshot, see below
+//   blockAt(x, y, z)        the id of the block shown there; 65535 if its chunk is not loaded
+//   lookAt(x, y, z)         turns the camera to the middle of that block (no teleport)
+//   aim()                   the block aimed at and the face's normal, or null
+//   state().aimedPlayer     the id of the player aimed at, or ''
+
+import type { Hit } from '../player/ray'
+
+export interface TestState {
+  connected: boolean
+  screen: string
+  world: string
+  player: string
+  name: string
+  /** The peer id of the node that serves the session. */
+  gateway: string
+  x: number
+  y: number
+  z: number
+  yaw: number
+  pitch: number
+  flying: boolean
+  onGround: boolean
+  chunksLoaded: number
+  chunksMeshed: number
+  meshBacklog: number
+  pendingEdits: number
+  acknowledgedEdits: number
+  hotbarSlot: number
+  hotbar: number[]
+  /** For each slot, the number of blocks received as gifts and not yet placed. */
+  gifts: number[]
+  aimedPlayer: string
+  /** The number of hits by other players. */
+  hitsTaken: number
+  others: { player: string; name: string; x: number; y: number; z: number }[]
+  fps: number
+  ping: number
+  drawCalls: number
+  triangles: number
+  frames: number
+}
+
+export interface TestHook {
+  state(): TestState
+  blockAt(x: number, y: number, z: number): number
+  lookAt(x: number, y: number, z: number): void
+  aim(): Hit | null
+}
+
+declare global {
+  interface Window {
+    __voxeld?: TestHook
+  }
+}
+
+export function installTestHook(hook: TestHook): void {
+  window.__voxeld = Object.freeze(hook)
+}
