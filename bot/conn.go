@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // failure is an error that the server reported or that the bot detected. The report counts it under its code.
@@ -79,7 +80,7 @@ type conn struct {
 }
 
 // codeRefused is the code of a handshake that the server refused.
-const codeRefused = "refused: " + wire.AnswerNo
+const codeRefused = "refused: " + legacymsg.AnswerNo
 
 // dial connects to addr. The connection is closed when ctx is done.
 func (c *runState) dial(ctx context.Context, addr string) (*conn, error) {
@@ -158,19 +159,19 @@ func (c *conn) answer(kind string, read func() (bytes int, err error)) error {
 }
 
 // handshake starts the original protocol and returns when the server has accepted.
-func (c *conn) handshake(h wire.Handshake) error {
-	packet, err := wire.AppendHandshake(nil, h)
+func (c *conn) handshake(h legacymsg.Handshake) error {
+	packet, err := legacymsg.AppendHandshake(nil, h)
 	if err != nil {
 		return err
 	}
 	if err := c.send(string(h.Purpose), packet); err != nil {
 		return err
 	}
-	said := make([]byte, len(wire.AnswerOK))
+	said := make([]byte, len(legacymsg.AnswerOK))
 	if err := c.answer("answer", func() (int, error) { return io.ReadFull(c.in, said) }); err != nil {
 		return err
 	}
-	if string(said) != wire.AnswerOK {
+	if string(said) != legacymsg.AnswerOK {
 		return &failure{"refused: " + string(said), fmt.Sprintf("%s %v", h.Purpose, h.Chunk)}
 	}
 	return nil

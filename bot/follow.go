@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file implements how a player of the session protocol continues at another gateway after a Reconnect.
@@ -26,7 +28,7 @@ const (
 )
 
 // redirect ends a session because the gateway redirects the player.
-type redirect struct{ wire.Reconnect }
+type redirect struct{ sessionmsg.Reconnect }
 
 func (d *redirect) Error() string { return "sent on: " + d.Reason }
 
@@ -83,7 +85,7 @@ func (p *sessionPlayer) arrived() {
 // sendEdit sends a pending edit.
 func (p *sessionPlayer) sendEdit(seq uint64) error {
 	e := p.pending[seq]
-	return p.send("edit", wire.Edit{Seq: seq, X: e.pos.X, Y: e.pos.Y, Z: e.pos.Z, Block: uint16(e.block)})
+	return p.send("edit", sessionmsg.Edit{Seq: seq, X: e.pos.X, Y: e.pos.Y, Z: e.pos.Z, Block: uint16(e.block)})
 }
 
 // resendIn sends the unanswered edits in a chunk again once that chunk has arrived from the new gateway.
@@ -97,7 +99,7 @@ func (p *sessionPlayer) resendRefused() error {
 }
 
 // farApart reports whether a player is farther from a place than they can have walked since.
-func farApart(a, b wire.Pose) bool {
+func farApart(a, b motion.Pose) bool {
 	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y) > maxDrift
 }
 
@@ -112,7 +114,7 @@ func (p *sessionPlayer) resend(those func(sentEdit) bool) error {
 		}
 		if !poseSent {
 			poseSent = true
-			if err := p.send("move", wire.Move{Pose: p.walk.pose}); err != nil {
+			if err := p.send("move", sessionmsg.Move{Pose: p.walk.pose}); err != nil {
 				return err
 			}
 		}

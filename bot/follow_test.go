@@ -9,20 +9,22 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // fakeGateway is a gateway that welcomes every player on flat ground and answers edits as the test says.
 type fakeGateway struct {
 	t        *testing.T
 	address  string
-	sendOn   *wire.Reconnect                // the answer to the first edit; nil: an acknowledgement
+	sendOn   *sessionmsg.Reconnect          // the answer to the first edit; nil: an acknowledgement
 	instead  bool                           // sendOn comes instead of a welcome
 	answer   func(seq uint64, n int) string // the code that refuses the n-th attempt of an edit; empty: none
 	visitors sync.WaitGroup
 
 	mu    sync.Mutex
-	edits []wire.Edit
+	edits []sessionmsg.Edit
 	joins int
 }
 
@@ -47,8 +49,8 @@ func (h *fakeGateway) open() *fakeGateway {
 
 func (h *fakeGateway) serve(c net.Conn) {
 	defer c.Close()
-	say := func(m wire.FromServer) {
-		text, err := wire.EncodeServer(m)
+	say := func(m sessionmsg.FromServer) {
+		text, err := sessionmsg.EncodeServer(m)
 		if err != nil {
 			h.t.Error(err)
 		}
@@ -60,13 +62,13 @@ func (h *fakeGateway) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		m, err := wire.DecodeClient(line)
+		m, err := sessionmsg.DecodeClient(line)
 		if err != nil {
 			h.t.Error(err)
 			return
 		}
 		switch m := m.(type) {
-		case wire.Join:
+		case sessionmsg.Join:
 			h.mu.Lock()
 			h.joins++
 			h.mu.Unlock()
@@ -74,13 +76,13 @@ func (h *fakeGateway) serve(c net.Conn) {
 				say(*h.sendOn)
 				continue
 			}
-			say(wire.Welcome{Version: wire.SessionVersion, Player: "6b", Name: m.Name, NextSeq: 100, Pose: wire.Pose{X: 8, Y: 10, Z: 8}, View: 1, Reach: 8})
+			say(sessionmsg.Welcome{Version: sessionmsg.SessionVersion, Player: "6b", Name: m.Name, NextSeq: 100, Pose: motion.Pose{X: 8, Y: 10, Z: 8}, View: 1, Reach: 8})
 			for x := int32(-1); x <= 1; x++ {
 				for z := int32(-1); z <= 1; z++ {
 					say(flatLand(h.t, grid.ChunkPos{X: x, Z: z}))
 				}
 			}
-		case wire.Edit:
+		case sessionmsg.Edit:
 			h.mu.Lock()
 			h.edits = append(h.edits, m)
 			h.mu.Unlock()
@@ -88,7 +90,7 @@ func (h *fakeGateway) serve(c net.Conn) {
 				say(*h.sendOn)
 				continue
 			}
-			ack := wire.Ack{Seq: m.Seq, Block: m.Block}
+			ack := sessionmsg.Ack{Seq: m.Seq, Block: m.Block}
 			if asked[m.Seq]++; h.answer != nil {
 				ack.Error = h.answer(m.Seq, asked[m.Seq])
 			}
@@ -97,7 +99,7 @@ func (h *fakeGateway) serve(c net.Conn) {
 	}
 }
 
-func flatLand(t *testing.T, at grid.ChunkPos) wire.ChunkData {
+func flatLand(t *testing.T, at grid.ChunkPos) sessionmsg.ChunkData {
 	c, err := chunk.FromBlocks(make([]chunk.Block, chunk.SectionBlocks))
 	if err != nil {
 		t.Error(err)
@@ -115,11 +117,11 @@ func flatLand(t *testing.T, at grid.ChunkPos) wire.ChunkData {
 	if err != nil {
 		t.Error(err)
 	}
-	return wire.ChunkData{Chunk: at, Data: packed}
+	return sessionmsg.ChunkData{Chunk: at, Data: packed}
 }
 
-func homesOf(addresses ...string) *wire.Reconnect {
-	r := &wire.Reconnect{Gateways: []wire.Gateway{}, Reason: "test"}
+func homesOf(addresses ...string) *sessionmsg.Reconnect {
+	r := &sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "test"}
 	for _, a := range addresses {
 		r.Gateways = append(r.Gateways, wire.Gateway{URL: "ws://" + a + "/ws", Game: a})
 	}
@@ -180,7 +182,7 @@ func TestPlayersFollow(t *testing.T) {
 // If no gateway is left, or none is named, the player is lost, and so are the edits without an answer.
 func TestPlayersWithoutAHomeAreLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		sendOn  *wire.Reconnect
+		sendOn  *sessionmsg.Reconnect
 		because string
 	}{
 		"none given":      {homesOf(), "sent away"},

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // latencyProbes holds the latest latency probe of each player of this run: a move and the time at which it was sent.
@@ -72,7 +72,7 @@ func newProbeSender(s *latencyProbes, player string, rng *rand.Rand) *probeSende
 }
 
 // write makes a move that was sent at that time the probe, if the last probe is about a second old.
-func (p *probeSender) write(pose wire.Pose, at time.Time) {
+func (p *probeSender) write(pose motion.Pose, at time.Time) {
 	if at.Before(p.next) {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // This file holds an original player's connections to chunks, and what their ends mean.
@@ -67,13 +67,13 @@ func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
 			}
 			continue
 		}
-		packet, err := wire.DecodePacket(line)
+		packet, err := legacymsg.DecodePacket(line)
 		if err != nil {
 			p.report(ctx, event{chunk: at, at: now, from: c, err: err})
 			return
 		}
 		p.meter.read(nameOf(packet), len(line)+1)
-		if m, ok := packet.(wire.PlayerMove); ok {
+		if m, ok := packet.(legacymsg.PlayerMove); ok {
 			w.observe(m.Player, m.X, m.Z, now)
 		}
 	}
@@ -206,12 +206,12 @@ func (p *originalPlayer) drop(at grid.ChunkPos) {
 }
 
 // send sends to a chunk, if the player is connected to it. The reader reports a broken connection.
-func (p *originalPlayer) send(at grid.ChunkPos, packet wire.Packet) error {
+func (p *originalPlayer) send(at grid.ChunkPos, packet legacymsg.Packet) error {
 	l := p.links[at]
 	if l == nil || l.conn == nil {
 		return &failure{"not connected", fmt.Sprintf("no connection to chunk %v", at)}
 	}
-	line, err := wire.AppendPacket(nil, packet)
+	line, err := legacymsg.AppendPacket(nil, packet)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first question,
@@ -19,11 +19,11 @@ type locator struct {
 
 // place returns where the player stood last.
 func (l *locator) place(ctx context.Context) (x, y, z float64, err error) {
-	err = l.ask(ctx, wire.WhereIsPlayer{Name: l.name}, func(c *conn) (bytes int, err error) {
-		if x, y, z, err = wire.ReadPlayerPlace(c.in); err != nil {
+	err = l.ask(ctx, legacymsg.WhereIsPlayer{Name: l.name}, func(c *conn) (bytes int, err error) {
+		if x, y, z, err = legacymsg.ReadPlayerPlace(c.in); err != nil {
 			return 0, err
 		}
-		as, err := wire.AppendPlayerPlace(nil, x, y, z)
+		as, err := legacymsg.AppendPlayerPlace(nil, x, y, z)
 		return len(as), err
 	})
 	return x, y, z, err
@@ -32,9 +32,9 @@ func (l *locator) place(ctx context.Context) (x, y, z float64, err error) {
 // connect finds the server of a chunk and connects to the chunk there.
 func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*conn, error) {
 	var addr netip.AddrPort
-	err := l.ask(ctx, wire.WhereIsChunk{Chunk: at}, func(c *conn) (bytes int, err error) {
-		addr, err = wire.ReadChunkAddress(c.in)
-		return len(wire.AppendChunkAddress(nil, addr)), err
+	err := l.ask(ctx, legacymsg.WhereIsChunk{Chunk: at}, func(c *conn) (bytes int, err error) {
+		addr, err = legacymsg.ReadChunkAddress(c.in)
+		return len(legacymsg.AppendChunkAddress(nil, addr)), err
 	})
 	if err != nil {
 		return nil, err
@@ -43,23 +43,23 @@ func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.handshake(wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: l.name}); err != nil {
+	if err := c.handshake(legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: at, Player: l.name}); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (l *locator) ask(ctx context.Context, q wire.Query, read func(*conn) (bytes int, err error)) (err error) {
+func (l *locator) ask(ctx context.Context, q legacymsg.Query, read func(*conn) (bytes int, err error)) (err error) {
 	if l.conn == nil {
 		if l.conn, err = l.run.dial(ctx, l.run.Target); err != nil {
 			return err
 		}
-		if err = l.conn.handshake(wire.Handshake{Purpose: wire.PurposeDHT}); err != nil {
+		if err = l.conn.handshake(legacymsg.Handshake{Purpose: legacymsg.PurposeDHT}); err != nil {
 			return err
 		}
 	}
-	packet, err := wire.AppendQuery(nil, q)
+	packet, err := legacymsg.AppendQuery(nil, q)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Mode is where the players go.
@@ -36,8 +37,8 @@ type Encoding string
 
 // The two encodings of docs/protocol.md.
 const (
-	CBOR Encoding = wire.EncodingCBOR
-	JSON Encoding = wire.EncodingJSON
+	CBOR Encoding = sessionmsg.EncodingCBOR
+	JSON Encoding = sessionmsg.EncodingJSON
 )
 
 // Bounds of the options, to catch typing errors.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // originalPlayer uses VoxelPopuli's own protocol as its released client does, and fails in the same situations. It
@@ -127,7 +127,7 @@ func (p *originalPlayer) fall() (done bool, err error) {
 		return false, err
 	}
 	pose := &p.walk.pose
-	y, known, ok := p.ground.stand(pose.X, min(pose.Y, wire.SlabHeight), pose.Z)
+	y, known, ok := p.ground.stand(pose.X, min(pose.Y, legacymsg.SlabHeight), pose.Z)
 	if known && !ok {
 		return false, &failure{"no footing", fmt.Sprintf("nowhere to stand at %g, %g, %g", pose.X, pose.Y, pose.Z)}
 	}
@@ -143,7 +143,7 @@ func (p *originalPlayer) settle() (done bool, err error) {
 	for range 100 {
 		x := float64(o.X) + 1 + p.rng.Float64()*(grid.ChunkSize-2)
 		z := float64(o.Z) + 1 + p.rng.Float64()*(grid.ChunkSize-2)
-		if y, known, ok := p.ground.stand(x, wire.SlabHeight+1, z); known && ok {
+		if y, known, ok := p.ground.stand(x, legacymsg.SlabHeight+1, z); known && ok {
 			p.walk.pose.X, p.walk.pose.Y, p.walk.pose.Z = x, y, z
 			return true, p.overGround()
 		}
@@ -154,7 +154,7 @@ func (p *originalPlayer) settle() (done bool, err error) {
 // overGround returns an error above a column without solid blocks: the released client falls there forever.
 func (p *originalPlayer) overGround() error {
 	pose := p.walk.pose
-	if solid, known := p.ground.solidBelow(pose.X, min(pose.Y, wire.SlabHeight), pose.Z); known && !solid {
+	if solid, known := p.ground.solidBelow(pose.X, min(pose.Y, legacymsg.SlabHeight), pose.Z); known && !solid {
 		return &failure{"no ground", fmt.Sprintf("under %d, %d: the released client would fall for ever", floor(pose.X), floor(pose.Z))}
 	}
 	return nil
@@ -205,7 +205,7 @@ func (p *originalPlayer) edit(now time.Time) error {
 		return nil
 	}
 	pos, block, ok := p.build.next(p.walk.pose, p.reach, p.ground)
-	if !ok || pos.Y >= wire.SlabHeight {
+	if !ok || pos.Y >= legacymsg.SlabHeight {
 		p.build.placed = nil
 		return nil
 	}
@@ -215,7 +215,7 @@ func (p *originalPlayer) edit(now time.Time) error {
 		if l.conn == nil {
 			continue
 		}
-		if err := p.send(at, wire.BlockWrite{Player: p.name, Pos: pos, Block: uint16(block)}); err != nil {
+		if err := p.send(at, legacymsg.BlockWrite{Player: p.name, Pos: pos, Block: uint16(block)}); err != nil {
 			return err
 		}
 	}
@@ -247,19 +247,19 @@ func (p *originalPlayer) leave() error {
 	if p.since.IsZero() || !p.stalledSince.IsZero() || p.unregistered {
 		return nil
 	}
-	return p.send(p.here, wire.PlayerDeregister{Player: p.name, Chunk: p.here})
+	return p.send(p.here, legacymsg.PlayerDeregister{Player: p.name, Chunk: p.here})
 }
 
 func (p *originalPlayer) register(at grid.ChunkPos) error {
-	return p.send(at, wire.PlayerRegister{Player: p.name, Chunk: at})
+	return p.send(at, legacymsg.PlayerRegister{Player: p.name, Chunk: at})
 }
 
 func (p *originalPlayer) sendPlace() error {
 	if p.unregistered {
 		return nil
 	}
-	return p.send(p.here, wire.PlayerMove{
+	return p.send(p.here, legacymsg.PlayerMove{
 		Player: p.name, X: p.walk.pose.X, Y: p.walk.pose.Y, Z: p.walk.pose.Z,
-		Yaw: wire.OriginalYaw(p.walk.pose.Yaw), HasYaw: true,
+		Yaw: legacymsg.OriginalYaw(p.walk.pose.Yaw), HasYaw: true,
 	})
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // originalServer implements the original protocol: flat ground with its top at 10; every player was last at place.
@@ -22,10 +24,10 @@ type originalServer struct {
 	t         *testing.T
 	address   netip.AddrPort
 	x, y, z   float64
-	holes     map[grid.Pos]bool                            // columns without ground, at y 0
-	dht       func(queries int) (closed bool)              // before the n-th answer; may be nil
-	connected func(c *net.TCPConn, at grid.ChunkPos)       // after CHUNK_DATA; may be nil
-	heard     func(c *net.TCPConn, v visit, p wire.Packet) // may be nil
+	holes     map[grid.Pos]bool                                 // columns without ground, at y 0
+	dht       func(queries int) (closed bool)                   // before the n-th answer; may be nil
+	connected func(c *net.TCPConn, at grid.ChunkPos)            // after CHUNK_DATA; may be nil
+	heard     func(c *net.TCPConn, v visit, p legacymsg.Packet) // may be nil
 	served    sync.WaitGroup
 
 	mu     sync.Mutex
@@ -62,16 +64,16 @@ func (s *originalServer) open() {
 func (s *originalServer) serve(c *net.TCPConn) {
 	defer c.Close()
 	in := bufio.NewReader(c)
-	h, err := wire.ReadHandshake(in)
+	h, err := legacymsg.ReadHandshake(in)
 	if err != nil {
 		return
 	}
-	io.WriteString(c, wire.AnswerOK) //nolint:errcheck // as above
-	if h.Purpose == wire.PurposeDHT {
+	io.WriteString(c, legacymsg.AnswerOK) //nolint:errcheck // as above
+	if h.Purpose == legacymsg.PurposeDHT {
 		s.answer(c, in)
 		return
 	}
-	c.Write(wire.AppendChunkData(nil, h.Chunk, s.slab(h.Chunk))) //nolint:errcheck // as above
+	c.Write(legacymsg.AppendChunkData(nil, h.Chunk, s.slab(h.Chunk))) //nolint:errcheck // as above
 	s.mu.Lock()
 	s.visits[h.Chunk]++
 	v := visit{at: h.Chunk, n: s.visits[h.Chunk]}
@@ -84,7 +86,7 @@ func (s *originalServer) serve(c *net.TCPConn) {
 		if err != nil {
 			return
 		}
-		p, err := wire.DecodePacket(line)
+		p, err := legacymsg.DecodePacket(line)
 		if err != nil {
 			s.t.Error(err)
 			return
@@ -101,13 +103,13 @@ func (s *originalServer) serve(c *net.TCPConn) {
 
 func (s *originalServer) answer(c net.Conn, in *bufio.Reader) {
 	for n := 1; ; n++ {
-		q, err := wire.ReadQuery(in)
+		q, err := legacymsg.ReadQuery(in)
 		if err != nil || s.dht != nil && s.dht(n) {
 			return
 		}
-		reply := wire.AppendChunkAddress(nil, s.address)
-		if _, where := q.(wire.WhereIsPlayer); where {
-			if reply, err = wire.AppendPlayerPlace(nil, s.x, s.y, s.z); err != nil {
+		reply := legacymsg.AppendChunkAddress(nil, s.address)
+		if _, where := q.(legacymsg.WhereIsPlayer); where {
+			if reply, err = legacymsg.AppendPlayerPlace(nil, s.x, s.y, s.z); err != nil {
 				s.t.Error(err)
 			}
 		}
@@ -115,14 +117,14 @@ func (s *originalServer) answer(c net.Conn, in *bufio.Reader) {
 	}
 }
 
-func (s *originalServer) slab(at grid.ChunkPos) *wire.Slab {
-	slab := new(wire.Slab)
+func (s *originalServer) slab(at grid.ChunkPos) *legacymsg.Slab {
+	slab := new(legacymsg.Slab)
 	for x := range grid.ChunkSize {
 		for z := range grid.ChunkSize {
 			o := at.Origin()
 			for y := range 10 {
 				if !s.holes[grid.Pos{X: o.X + int32(x), Z: o.Z + int32(z)}] {
-					slab[wire.SlabIndex(x, y, z)] = byte(chunk.Stone)
+					slab[legacymsg.SlabIndex(x, y, z)] = byte(chunk.Stone)
 				}
 			}
 		}
@@ -147,9 +149,9 @@ func TestOriginalEntersWhereTheWorldSays(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	here := grid.ChunkPos{X: -1, Z: 1}
-	var first []wire.Packet
+	var first []legacymsg.Packet
 	s := &originalServer{t: t, x: -0.5, y: 32, z: 40}
-	s.heard = func(_ *net.TCPConn, v visit, p wire.Packet) {
+	s.heard = func(_ *net.TCPConn, v visit, p legacymsg.Packet) {
 		if v.at == here && v.packets <= 2 {
 			first = append(first, p)
 		}
@@ -167,10 +169,10 @@ func TestOriginalEntersWhereTheWorldSays(t *testing.T) {
 	if len(first) != 2 {
 		t.Fatalf("sent %+v to %v, want more", first, here)
 	}
-	if _, registers := first[0].(wire.PlayerRegister); !registers {
+	if _, registers := first[0].(legacymsg.PlayerRegister); !registers {
 		t.Errorf("began with %+v, want a register", first[0])
 	}
-	if m, moves := first[1].(wire.PlayerMove); !moves || m.X != -0.5 || m.Y != 10 || m.Z != 40 {
+	if m, moves := first[1].(legacymsg.PlayerMove); !moves || m.X != -0.5 || m.Y != 10 || m.Z != 40 {
 		t.Errorf("then sent %+v, want the ground under -0.5, 32, 40", m)
 	}
 	s.mu.Lock()
@@ -184,7 +186,7 @@ func TestOriginalEntersWhereTheWorldSays(t *testing.T) {
 // any chunk that ends without a reset, or a column without ground.
 func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
 	moved := make(chan struct{}, 1) // the register and a move have arrived
-	heard := func(_ *net.TCPConn, v visit, _ wire.Packet) {
+	heard := func(_ *net.TCPConn, v visit, _ legacymsg.Packet) {
 		if v.packets == 2 {
 			moved <- struct{}{}
 		}
@@ -248,7 +250,7 @@ func TestOriginalSurvivesAReset(t *testing.T) {
 			time.AfterFunc(500*time.Millisecond, cancel) // 100 frames
 		}
 	}
-	s.heard = func(c *net.TCPConn, v visit, p wire.Packet) {
+	s.heard = func(c *net.TCPConn, v visit, p legacymsg.Packet) {
 		switch {
 		case v.at == here && v.n == 1 && v.packets == 10:
 			c.SetLinger(0) //nolint:errcheck // the test would fail
@@ -274,7 +276,7 @@ func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, be
 	p.ground = newGround(flat(10))
 	p.probes = newProbeSender(p.allProbes, p.name, p.rng)
 	p.since = time.Now()
-	p.walk.pose = wire.Pose{X: 16.5, Y: 10, Z: 16.5}
+	p.walk.pose = motion.Pose{X: 16.5, Y: 10, Z: 16.5}
 	p.ground.put(p.here, nil)
 	var reading sync.WaitGroup
 	lines := make([][]string, 2)

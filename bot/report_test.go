@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -183,8 +184,8 @@ func TestProbesMeasureTheMarkedMove(t *testing.T) {
 	p := newProbeSender(c.allProbes, "ada", c.newBasePlayer(0).rng)
 	w := newProbeReader(c.allProbes, c.meter)
 	sent := time.Now()
-	p.write(wire.Pose{X: 1.5, Y: 9, Z: -2.25}, sent)
-	p.write(wire.Pose{X: 4, Y: 9, Z: 4}, sent.Add(time.Millisecond)) // too soon: no probe
+	p.write(motion.Pose{X: 1.5, Y: 9, Z: -2.25}, sent)
+	p.write(motion.Pose{X: 4, Y: 9, Z: 4}, sent.Add(time.Millisecond)) // too soon: no probe
 	w.observe("ada", 4, 4, sent.Add(5*time.Millisecond))
 	w.observe("bob", 1.5, -2.25, sent.Add(5*time.Millisecond))
 	w.observe("ada", 1.5, -2.25, sent.Add(7*time.Millisecond))
@@ -192,7 +193,7 @@ func TestProbesMeasureTheMarkedMove(t *testing.T) {
 	if s := c.meter.second().Seen; s.Count != 1 || s.P50 != 7 {
 		t.Errorf("seen: %+v, want one of 7 ms", s)
 	}
-	p.write(wire.Pose{X: 1.5, Y: 9, Z: -2.25}, sent.Add(2*time.Second))
+	p.write(motion.Pose{X: 1.5, Y: 9, Z: -2.25}, sent.Add(2*time.Second))
 	w.observe("ada", 1.5, -2.25, sent.Add(2*time.Second+time.Millisecond))
 	if s := c.meter.second().Seen; s.Count != 1 || s.P50 < 1 || s.P50 > 1.05 {
 		t.Errorf("seen again: %+v, want one of 1 ms", s)

@@ -10,8 +10,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // sessionPlayer uses the session protocol: one connection for the whole world, to one gateway after another if
@@ -39,8 +41,8 @@ type sentEdit struct {
 
 // arrival is what the reading goroutine passes on: a message with its time of arrival, or the error that ended it.
 type arrival struct {
-	message wire.FromServer    // nil for blocks
-	blocks  []wire.BlockChange // out of a Frame
+	message sessionmsg.FromServer    // nil for blocks
+	blocks  []sessionmsg.BlockChange // out of a Frame
 	at      time.Time
 	err     error
 }
@@ -78,8 +80,8 @@ func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
 		end() // closes the connection, which ends the reader
 		<-read
 	}()
-	join, err := wire.EncodeClient(wire.Join{
-		Version: wire.SessionVersion, Name: p.name, View: p.View, Encoding: string(p.Encoding),
+	join, err := sessionmsg.EncodeClient(sessionmsg.Join{
+		Version: sessionmsg.SessionVersion, Name: p.name, View: p.View, Encoding: string(p.Encoding),
 		Key: hex.EncodeToString(p.key.Public().(ed25519.PublicKey)),
 	})
 	if err != nil {
@@ -151,7 +153,7 @@ func (p *sessionPlayer) move() error {
 		return nil
 	}
 	now := time.Now()
-	if err := p.send("move", wire.Move{Pose: p.walk.pose}); err != nil {
+	if err := p.send("move", sessionmsg.Move{Pose: p.walk.pose}); err != nil {
 		return err
 	}
 	p.probes.write(p.walk.pose, now)
@@ -173,21 +175,21 @@ func (p *sessionPlayer) edit() error {
 	return p.sendEdit(seq)
 }
 
-func (p *sessionPlayer) send(kind string, m wire.FromClient) error {
+func (p *sessionPlayer) send(kind string, m sessionmsg.FromClient) error {
 	if p.Encoding == CBOR {
-		if move, ok := m.(wire.Move); ok {
-			p.plain = wire.AppendMove(p.plain[:0], move.Pose)
+		if move, ok := m.(sessionmsg.Move); ok {
+			p.plain = sessionmsg.AppendMove(p.plain[:0], move.Pose)
 		} else {
-			packet, err := wire.EncodeClientCBOR(m)
+			packet, err := sessionmsg.EncodeClientCBOR(m)
 			if err != nil {
 				return err
 			}
 			p.plain = packet
 		}
-		p.packet = wire.AppendMessage(p.packet[:0], p.plain)
+		p.packet = sessionmsg.AppendMessage(p.packet[:0], p.plain)
 		return p.conn.send(kind, p.packet)
 	}
-	packet, err := wire.EncodeClient(m)
+	packet, err := sessionmsg.EncodeClient(m)
 	if err != nil {
 		return err
 	}
@@ -203,39 +205,39 @@ func (p *sessionPlayer) handle(a arrival) error {
 		p.ground.set(grid.Pos{X: b.X, Y: b.Y, Z: b.Z}, chunk.Block(b.Block))
 	}
 	switch m := a.message.(type) {
-	case wire.Challenge:
+	case sessionmsg.Challenge:
 		signature := ed25519.Sign(p.key, player.ProofText(m.Nonce, m.World))
-		return p.send("prove", wire.Prove{Signature: hex.EncodeToString(signature)})
-	case wire.Welcome:
+		return p.send("prove", sessionmsg.Prove{Signature: hex.EncodeToString(signature)})
+	case sessionmsg.Welcome:
 		p.id, p.nextSeq, p.reach = m.Player, max(p.nextSeq, m.NextSeq), m.Reach
 		p.welcome = true
 		if p.redirectedAt.IsZero() || farApart(p.walk.pose, m.Pose) {
 			p.walk.pose = m.Pose
 		}
 		p.probes = newProbeSender(p.allProbes, p.id, p.rng)
-	case wire.ChunkData:
+	case sessionmsg.ChunkData:
 		p.ground.put(m.Chunk, m.Data)
 		if p.welcome && m.Chunk == chunkOf(p.walk.pose) {
 			p.entered()
 			p.arrived()
 		}
 		return p.resendIn(m.Chunk)
-	case wire.ChunkGone:
+	case sessionmsg.ChunkGone:
 		p.ground.remove(m.Chunk)
-	case wire.Ack:
+	case sessionmsg.Ack:
 		p.acked(m, a.at)
-	case wire.Correction:
+	case sessionmsg.Correction:
 		p.meter.corrected(m.Reason)
 		p.walk.teleport(m.Pose)
-	case wire.Reconnect:
+	case sessionmsg.Reconnect:
 		return &redirect{m}
-	case wire.Failure:
+	case sessionmsg.Failure:
 		return &failure{m.Code, m.Message}
 	}
 	return nil
 }
 
-func (p *sessionPlayer) acked(m wire.Ack, at time.Time) {
+func (p *sessionPlayer) acked(m sessionmsg.Ack, at time.Time) {
 	sent, ok := p.pending[m.Seq]
 	if !ok {
 		return
@@ -286,18 +288,18 @@ func (p *sessionPlayer) readOne(w *probeReader) (arrival, error) {
 		return arrival{}, err
 	}
 	a := arrival{at: time.Now()}
-	m, err := wire.DecodeServer(line)
+	m, err := sessionmsg.DecodeServer(line)
 	if err != nil {
 		return arrival{}, err
 	}
 	p.meter.read(kindOf(m), len(line)+1)
-	frame, ok := m.(wire.Frame)
+	frame, ok := m.(sessionmsg.Frame)
 	if !ok {
 		a.message = m
 		return a, nil
 	}
 	for _, raw := range frame.Chunks {
-		piece, err := wire.DecodePiece(raw)
+		piece, err := sessionmsg.DecodePiece(raw)
 		if err != nil {
 			return arrival{}, err
 		}
@@ -310,41 +312,41 @@ func (p *sessionPlayer) readOne(w *probeReader) (arrival, error) {
 }
 
 // kindOf returns the message's name in the report: its "type".
-func kindOf(m wire.FromServer) string {
+func kindOf(m sessionmsg.FromServer) string {
 	switch m.(type) {
-	case wire.Challenge:
+	case sessionmsg.Challenge:
 		return "challenge"
-	case wire.Welcome:
+	case sessionmsg.Welcome:
 		return "welcome"
-	case wire.ChunkData:
+	case sessionmsg.ChunkData:
 		return "chunk"
-	case wire.ChunkGone:
+	case sessionmsg.ChunkGone:
 		return "chunk_gone"
-	case wire.Frame:
+	case sessionmsg.Frame:
 		return "frame"
-	case wire.Ack:
+	case sessionmsg.Ack:
 		return "ack"
-	case wire.Struck:
+	case sessionmsg.Struck:
 		return "hit"
-	case wire.Given:
+	case sessionmsg.Given:
 		return "gift"
-	case wire.Denied:
+	case sessionmsg.Denied:
 		return "denied"
-	case wire.Correction:
+	case sessionmsg.Correction:
 		return "correction"
-	case wire.Pong:
+	case sessionmsg.Pong:
 		return "pong"
-	case wire.Notice:
+	case sessionmsg.Notice:
 		return "notice"
-	case wire.Reconnect:
+	case sessionmsg.Reconnect:
 		return "reconnect"
-	case wire.Failure:
+	case sessionmsg.Failure:
 		return "failure"
 	default:
 		return "unknown"
 	}
 }
 
-func chunkOf(p wire.Pose) grid.ChunkPos {
+func chunkOf(p motion.Pose) grid.ChunkPos {
 	return grid.Pos{X: floor(p.X), Y: floor(p.Y), Z: floor(p.Z)}.Chunk()
 }

@@ -5,23 +5,23 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // nameOf returns the packet's name in the dissertation (table 3.4).
-func nameOf(p wire.Packet) string {
+func nameOf(p legacymsg.Packet) string {
 	switch p.(type) {
-	case wire.PlayerRegister:
+	case legacymsg.PlayerRegister:
 		return "PLAYER_REGISTER"
-	case wire.PlayerDeregister:
+	case legacymsg.PlayerDeregister:
 		return "PLAYER_DEREGISTER"
-	case wire.PlayerMove:
+	case legacymsg.PlayerMove:
 		return "PLAYER_MOVE"
-	case wire.ChunkContents:
+	case legacymsg.ChunkContents:
 		return "CHUNK_DATA"
-	case wire.TimeOfDay:
+	case legacymsg.TimeOfDay:
 		return "TIME"
-	case wire.BlockWrite:
+	case legacymsg.BlockWrite:
 		return "BLOCK_CHANGE"
 	default:
 		return "unknown"
@@ -30,19 +30,19 @@ func nameOf(p wire.Packet) string {
 
 // unpackSlab decodes a line of CHUNK_DATA.
 func unpackSlab(line []byte) (*chunk.Chunk, error) {
-	packet, err := wire.DecodePacket(line)
+	packet, err := legacymsg.DecodePacket(line)
 	if err != nil {
 		return nil, err
 	}
-	contents, ok := packet.(wire.ChunkContents)
+	contents, ok := packet.(legacymsg.ChunkContents)
 	if !ok {
 		return nil, fmt.Errorf("read land: packet is %s", nameOf(packet))
 	}
 	blocks := make([]chunk.Block, len(contents.Blocks))
 	for x := range grid.ChunkSize {
-		for y := range wire.SlabHeight {
+		for y := range legacymsg.SlabHeight {
 			for z := range grid.ChunkSize {
-				blocks[chunk.IndexOf(x, y, z)] = chunk.Block(contents.Blocks[wire.SlabIndex(x, y, z)])
+				blocks[chunk.IndexOf(x, y, z)] = chunk.Block(contents.Blocks[legacymsg.SlabIndex(x, y, z)])
 			}
 		}
 	}

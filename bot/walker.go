@@ -7,8 +7,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // walker walks at random over the ground, in straight legs of one to four seconds: down slopes, and up over
@@ -16,7 +16,7 @@ import (
 // walk.
 type walker struct {
 	rng   *rand.Rand
-	pose  wire.Pose
+	pose  motion.Pose
 	speed float64 // blocks/s
 
 	// home, if not empty, is the area in chunks where the walker belongs: outside it walks towards its middle, inside
@@ -80,7 +80,7 @@ func (w *walker) climb(feet, way float64, g *ground) bool {
 }
 
 // teleport moves the walker to a position that the server imposes.
-func (w *walker) teleport(p wire.Pose) {
+func (w *walker) teleport(p motion.Pose) {
 	yaw := w.pose.Yaw
 	w.pose = p
 	w.pose.Yaw = yaw
@@ -127,7 +127,7 @@ type builder struct {
 }
 
 // next chooses an edit for a player at the pose; ok is false if there is no suitable place.
-func (b *builder) next(p wire.Pose, reach float64, g *ground) (pos grid.Pos, block chunk.Block, ok bool) {
+func (b *builder) next(p motion.Pose, reach float64, g *ground) (pos grid.Pos, block chunk.Block, ok bool) {
 	if b.placed != nil && !b.keep {
 		pos, b.placed = *b.placed, nil
 		if near(p, pos, reach) {
@@ -149,7 +149,7 @@ func (b *builder) next(p wire.Pose, reach float64, g *ground) (pos grid.Pos, blo
 }
 
 // near reports whether the middle of the block is within reach of the eyes, with half a block to spare.
-func near(p wire.Pose, pos grid.Pos, reach float64) bool {
+func near(p motion.Pose, pos grid.Pos, reach float64) bool {
 	dx, dy, dz := float64(pos.X)+0.5-p.X, float64(pos.Y)+0.5-p.Y-player.EyeHeight, float64(pos.Z)+0.5-p.Z
 	return math.Sqrt(dx*dx+dy*dy+dz*dz) <= reach-0.5
 }

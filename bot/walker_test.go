@@ -11,9 +11,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const tick = 50 * time.Millisecond
@@ -245,9 +245,9 @@ func TestBuilderBuildsWithinReach(t *testing.T) {
 }
 
 func TestWalkerKeepsItsYawWhenPutBack(t *testing.T) {
-	w := walker{pose: wire.Pose{X: 1, Yaw: 2}}
-	w.teleport(wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 1})
-	if w.pose != (wire.Pose{X: 5, Y: 6, Z: 7, Yaw: 2}) {
+	w := walker{pose: motion.Pose{X: 1, Yaw: 2}}
+	w.teleport(motion.Pose{X: 5, Y: 6, Z: 7, Yaw: 1})
+	if w.pose != (motion.Pose{X: 5, Y: 6, Z: 7, Yaw: 2}) {
 		t.Errorf("put: %+v", w.pose)
 	}
 }

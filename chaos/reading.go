@@ -8,7 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // readView is the view distance, in chunks, at which the whole area is visible from its middle.
@@ -70,7 +70,7 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 			if !open {
 				return r, fmt.Errorf("read at node %d: connection closed", n.Number)
 			}
-			if f, failed := m.FromServer.(wire.Failure); failed {
+			if f, failed := m.FromServer.(sessionmsg.Failure); failed {
 				return r, fmt.Errorf("read at node %d: %s: %s", n.Number, f.Code, f.Message)
 			}
 			if _, err := s.apply(m.FromServer); err != nil {

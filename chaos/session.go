@@ -10,7 +10,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // session is one connection of a player, over the session protocol. One goroutine reads; everything else belongs to
@@ -20,8 +22,8 @@ type session struct {
 	conn    net.Conn
 	inbox   chan message  // closed when the connection has ended
 	quit    chan struct{} // closed by close
-	welcome wire.Welcome
-	pose    wire.Pose
+	welcome sessionmsg.Welcome
+	pose    motion.Pose
 	chunks  map[grid.ChunkPos]*chunk.Chunk
 	streams map[grid.ChunkPos]int // of Sights, by chunk
 }
@@ -29,7 +31,7 @@ type session struct {
 // message is a received message and its time.
 type message struct {
 	at time.Time
-	wire.FromServer
+	sessionmsg.FromServer
 }
 
 const (
@@ -50,7 +52,7 @@ func join(ctx context.Context, n *Node, name string, view int) (*session, error)
 		chunks: make(map[grid.ChunkPos]*chunk.Chunk), streams: make(map[grid.ChunkPos]int),
 	}
 	go s.read()
-	if err := s.send(wire.Join{Version: wire.SessionVersion, Name: name, View: view, Encoding: "json"}); err != nil {
+	if err := s.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: "json"}); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -60,13 +62,13 @@ func join(ctx context.Context, n *Node, name string, view int) (*session, error)
 		select {
 		case m, open := <-s.inbox:
 			switch m := m.FromServer.(type) {
-			case wire.Welcome:
+			case sessionmsg.Welcome:
 				s.welcome, s.pose = m, m.Pose
 				return s, nil
-			case wire.Failure:
+			case sessionmsg.Failure:
 				s.close()
 				return nil, fmt.Errorf("join node %d: %s: %s", n.Number, m.Code, m.Message)
-			case wire.Reconnect:
+			case sessionmsg.Reconnect:
 				s.close()
 				return nil, fmt.Errorf("join node %d: %s", n.Number, m.Reason)
 			}
@@ -101,7 +103,7 @@ func (s *session) read() {
 		if err != nil {
 			return
 		}
-		m, err := wire.DecodeServer(data)
+		m, err := sessionmsg.DecodeServer(data)
 		if err != nil {
 			continue
 		}
@@ -113,8 +115,8 @@ func (s *session) read() {
 	}
 }
 
-func (s *session) send(m wire.FromClient) error {
-	data, err := wire.EncodeClient(m)
+func (s *session) send(m sessionmsg.FromClient) error {
+	data, err := sessionmsg.EncodeClient(m)
 	if err != nil {
 		return err
 	}
@@ -128,9 +130,9 @@ func (s *session) send(m wire.FromClient) error {
 }
 
 // apply applies a message to the session's land, and returns the block changes to record.
-func (s *session) apply(m wire.FromServer) ([]wire.BlockChange, error) {
+func (s *session) apply(m sessionmsg.FromServer) ([]sessionmsg.BlockChange, error) {
 	switch m := m.(type) {
-	case wire.ChunkData:
+	case sessionmsg.ChunkData:
 		plain, err := wire.UnpackChunk(m.Data)
 		if err != nil {
 			return nil, fmt.Errorf("chunk from node %d: %w", s.node.Number, err)
@@ -139,15 +141,15 @@ func (s *session) apply(m wire.FromServer) ([]wire.BlockChange, error) {
 			return nil, fmt.Errorf("chunk from node %d: %w", s.node.Number, err)
 		}
 		delete(s.streams, m.Chunk)
-	case wire.ChunkGone:
+	case sessionmsg.ChunkGone:
 		delete(s.chunks, m.Chunk)
 		delete(s.streams, m.Chunk)
-	case wire.Correction:
+	case sessionmsg.Correction:
 		s.pose = m.Pose
-	case wire.Frame:
-		var all []wire.BlockChange
+	case sessionmsg.Frame:
+		var all []sessionmsg.BlockChange
 		for _, raw := range m.Chunks {
-			piece, err := wire.DecodePiece(raw)
+			piece, err := sessionmsg.DecodePiece(raw)
 			if err != nil {
 				return nil, fmt.Errorf("piece from node %d: %w", s.node.Number, err)
 			}
@@ -192,7 +194,7 @@ func (s *session) fly(x, z float64) (arrived bool, err error) {
 		p.X, p.Z = p.X+dx/way*step, p.Z+dz/way*step
 	}
 	s.pose = p
-	return false, s.send(wire.Move{Pose: p})
+	return false, s.send(sessionmsg.Move{Pose: p})
 }
 
 // loaded reports whether the chunk of a position has arrived.

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Writers are the players who edit. Each has a home gateway, and a work area at which they work together with players of
@@ -202,7 +203,7 @@ func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 			if err := p.handle(s, m); err != nil {
 				return false, err
 			}
-			if _, whole := m.FromServer.(wire.ChunkData); whole {
+			if _, whole := m.FromServer.(sessionmsg.ChunkData); whole {
 				if err := p.sendLost(s); err != nil {
 					return false, err
 				}
@@ -286,13 +287,13 @@ func (p *player) askNew(s *session, plot int, x, z int32) error {
 func (p *player) send(s *session, a *pendingEdit) error {
 	a.session = s
 	p.ledger.sent(a.Edit, s.node.Number)
-	return s.send(wire.Edit{Seq: a.Seq, X: a.Pos.X, Y: a.Pos.Y, Z: a.Pos.Z, Block: uint16(a.Block)})
+	return s.send(sessionmsg.Edit{Seq: a.Seq, X: a.Pos.X, Y: a.Pos.Y, Z: a.Pos.Z, Block: uint16(a.Block)})
 }
 
 // handle handles a message.
 func (p *player) handle(s *session, m message) error {
 	at := m.at.Sub(p.ledger.start)
-	if c, whole := m.FromServer.(wire.ChunkData); whole && s.streams[c.Chunk] > 0 {
+	if c, whole := m.FromServer.(sessionmsg.ChunkData); whole && s.streams[c.Chunk] > 0 {
 		p.ledger.endStream(s.streams[c.Chunk], at)
 	}
 	blocks, err := s.apply(m.FromServer)
@@ -312,16 +313,16 @@ func (p *player) handle(s *session, m message) error {
 		p.ledger.recordSight(Sight{At: at, Pos: pos, Block: chunk.Block(b.Block), Stream: seen})
 	}
 	switch m := m.FromServer.(type) {
-	case wire.Ack:
+	case sessionmsg.Ack:
 		p.acked(s, m, at)
-	case wire.Reconnect:
+	case sessionmsg.Reconnect:
 		for _, home := range slices.Backward(m.Gateways) {
 			if n := p.cluster.at(home.Game); n != nil {
 				p.redirect = n
 			}
 		}
 		return errRedirected
-	case wire.Failure:
+	case sessionmsg.Failure:
 		return fmt.Errorf("node %d: %s: %s", s.node.Number, m.Code, m.Message)
 	}
 	return nil
@@ -329,7 +330,7 @@ func (p *player) handle(s *session, m message) error {
 
 // acked records an answer. After a code that may change with time, the edit is sent again if an earlier attempt may
 // have been accepted: a refusal says nothing about that attempt.
-func (p *player) acked(s *session, m wire.Ack, at time.Duration) {
+func (p *player) acked(s *session, m sessionmsg.Ack, at time.Duration) {
 	i := slices.IndexFunc(p.pending, func(a *pendingEdit) bool { return a.Seq == m.Seq })
 	if i < 0 {
 		return // of an earlier session, answered twice

@@ -22,7 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 func TestRecordsTravel(t *testing.T) {
@@ -225,8 +225,8 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := nodes[1].storage.Size(tableRecords)
-	seal := func(key string, r wire.Region) []byte {
-		payload, err := wire.EncodeRegion(r)
+	seal := func(key string, r nodemsg.Region) []byte {
+		payload, err := nodemsg.EncodeRegion(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -439,7 +439,7 @@ func TestRecordsSpreadToNewcomers(t *testing.T) {
 	if err := a.PutRegion(ctx, a.led(cellOf(1), 1, 1)); err != nil {
 		t.Fatal(err)
 	}
-	root := wire.Region{ID: 1, Epoch: 1, Term: 1, Leader: a.host.PeerID(), Members: []wire.Member{{Peer: a.host.PeerID(), Game: "127.0.0.1:4002"}}}
+	root := nodemsg.Region{ID: 1, Epoch: 1, Term: 1, Leader: a.host.PeerID(), Members: []nodemsg.Member{{Peer: a.host.PeerID(), Game: "127.0.0.1:4002"}}}
 	if err := a.PutCatalog(ctx, root); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const testWorld = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -129,18 +130,18 @@ func cellOf(n int) grid.Cell {
 }
 
 // led returns a region record of a cell that the node leads.
-func (n *node) led(cell grid.Cell, epoch, term uint64) wire.Region {
-	return wire.Region{
+func (n *node) led(cell grid.Cell, epoch, term uint64) nodemsg.Region {
+	return nodemsg.Region{
 		ID: 7, Cell: cell, Epoch: epoch, Term: term, Leader: n.host.PeerID(),
-		Members: []wire.Member{{Peer: n.host.PeerID(), Game: "127.0.0.1:4002"}},
+		Members: []nodemsg.Member{{Peer: n.host.PeerID(), Game: "127.0.0.1:4002"}},
 	}
 }
 
 // saved returns a player record that the node has saved.
-func (n *node) saved(name string, seq uint64) wire.PlayerRecord {
-	return wire.PlayerRecord{
+func (n *node) saved(name string, seq uint64) nodemsg.PlayerRecord {
+	return nodemsg.PlayerRecord{
 		Player: player.GuestID(name), Name: name, Guest: true, Seq: seq,
-		Pose: wire.Pose{X: 1.5, Y: 64, Z: -3}, Gateway: n.host.PeerID(), SavedAt: 1_700_000_000_000,
+		Pose: motion.Pose{X: 1.5, Y: 64, Z: -3}, Gateway: n.host.PeerID(), SavedAt: 1_700_000_000_000,
 	}
 }
 

@@ -7,24 +7,24 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // PutRegion publishes where a region is: at this node, which must be the leader named in r. The record replaces records
 // with a lower (epoch, term); ErrOutdated means that a newer one is known. Run republishes it from then on, until a newer
 // one appears.
 // In a network of one node, the record is stored locally and PutRegion does not wait.
-func (d *DHT) PutRegion(ctx context.Context, r wire.Region) error {
+func (d *DHT) PutRegion(ctx context.Context, r nodemsg.Region) error {
 	return d.putRegion(ctx, d.regions.Key(r.Cell), r)
 }
 
 // PutCatalog publishes where the catalog is, as PutRegion does. r.ID must be 1.
-func (d *DHT) PutCatalog(ctx context.Context, r wire.Region) error {
+func (d *DHT) PutCatalog(ctx context.Context, r nodemsg.Region) error {
 	return d.putRegion(ctx, grid.CatalogKey, r)
 }
 
-func (d *DHT) putRegion(ctx context.Context, key string, r wire.Region) error {
-	payload, err := wire.EncodeRegion(r)
+func (d *DHT) putRegion(ctx context.Context, key string, r nodemsg.Region) error {
+	payload, err := nodemsg.EncodeRegion(r)
 	if err != nil {
 		return fmt.Errorf("put region %d: %w", r.ID, err)
 	}
@@ -40,27 +40,27 @@ func (d *DHT) putRegion(ctx context.Context, key string, r wire.Region) error {
 
 // Region returns the record of the region that covers exactly this cell. ErrNotFound means that none of the nodes asked
 // has one; a region may exist all the same.
-func (d *DHT) Region(ctx context.Context, cell grid.Cell) (wire.Region, error) {
+func (d *DHT) Region(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	r, err := d.region(ctx, d.regions.Key(cell))
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("look up region of cell %v: %w", cell, err)
+		return nodemsg.Region{}, fmt.Errorf("look up region of cell %v: %w", cell, err)
 	}
 	return r, nil
 }
 
 // Catalog returns the catalog's record, or ErrNotFound.
-func (d *DHT) Catalog(ctx context.Context) (wire.Region, error) {
+func (d *DHT) Catalog(ctx context.Context) (nodemsg.Region, error) {
 	r, err := d.region(ctx, grid.CatalogKey)
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("look up catalog: %w", err)
+		return nodemsg.Region{}, fmt.Errorf("look up catalog: %w", err)
 	}
 	return r, nil
 }
 
-func (d *DHT) region(ctx context.Context, key string) (wire.Region, error) {
+func (d *DHT) region(ctx context.Context, key string) (nodemsg.Region, error) {
 	value, err := d.get(ctx, kindRegion, key, regionReplies)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return d.regions.Open(key, value)
 }
@@ -69,8 +69,8 @@ func (d *DHT) region(ctx context.Context, key string) (wire.Region, error) {
 // lower Seq; ErrOutdated means that a newer one is known. It is also stored on this node's disk and republished by Run
 // until a newer one appears, also after a restart. If this node has put a record of the player recently, only some of the
 // nodes nearest to its key get it at once.
-func (d *DHT) PutPlayer(ctx context.Context, rec wire.PlayerRecord) error {
-	payload, err := wire.EncodePlayerRecord(rec)
+func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
+	payload, err := nodemsg.EncodePlayerRecord(rec)
 	if err != nil {
 		return fmt.Errorf("put player %v: %w", rec.Player, err)
 	}
@@ -86,7 +86,7 @@ func (d *DHT) PutPlayer(ctx context.Context, rec wire.PlayerRecord) error {
 }
 
 // Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key.
-func (d *DHT) Player(ctx context.Context, id player.ID) (wire.PlayerRecord, error) {
+func (d *DHT) Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
 	key := id.Key()
 	value, err := d.get(ctx, kindPlayer, key, 0)
 	if own, mine := d.publishedValue(key); mine {
@@ -97,11 +97,11 @@ func (d *DHT) Player(ctx context.Context, id player.ID) (wire.PlayerRecord, erro
 		}
 	}
 	if err != nil {
-		return wire.PlayerRecord{}, fmt.Errorf("look up player %v: %w", id, err)
+		return nodemsg.PlayerRecord{}, fmt.Errorf("look up player %v: %w", id, err)
 	}
 	rec, err := d.players.Open(key, value)
 	if err != nil {
-		return wire.PlayerRecord{}, fmt.Errorf("look up player %v: %w", id, err)
+		return nodemsg.PlayerRecord{}, fmt.Errorf("look up player %v: %w", id, err)
 	}
 	return rec, nil
 }

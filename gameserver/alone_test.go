@@ -9,7 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // For a player who sees nobody and turns all the time, the region is updated a few times a second, when they have stopped, and
@@ -18,7 +19,7 @@ import (
 func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
-		r.encoding = wire.EncodingCBOR
+		r.encoding = sessionmsg.EncodingCBOR
 		ann := r.join("ann", interest.AloneView)
 		x, z := .5, .5
 		walk := func() (told int) {
@@ -38,7 +39,7 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		if told := walk(); told > 10 {
 			t.Errorf("alone: %d updates in 2 s", told)
 		}
-		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
+		there := func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
 		pass(3 * predictionSilence)
 		if b := there(); b.Pose.X != x || b.Pose.Z != z || b.Velocity.Moving() {
 			t.Errorf("the region has her at %v, she rests at %v, %v", b, x, z)
@@ -49,12 +50,12 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		if at := there().Pose.X; at != x+.2 {
 			t.Errorf("the region has her at %v when she builds, she stands at %v", at, x+.2)
 		}
-		ann.send(wire.View{View: interest.AloneView - 1})
+		ann.send(sessionmsg.View{View: interest.AloneView - 1})
 		pass(time.Second)
 		if told := walk(); told < 38 {
 			t.Errorf("with a short view: %d updates in 2 s", told)
 		}
-		ann.send(wire.View{View: interest.AloneView})
+		ann.send(sessionmsg.View{View: interest.AloneView})
 		pass(time.Second)
 		if told := walk(); told > 10 {
 			t.Errorf("alone again: %d updates in 2 s", told)

@@ -12,6 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // otherGround is a generator that puts a block on top of what the others generate, in every chunk.
@@ -56,7 +58,7 @@ func TestForeignBase(t *testing.T) {
 		r := newHarness(t, func(o *Options) { o.Terrain, o.Bases = otherGround{o.Terrain}, books })
 		pos := under(nil)
 		at := pos.Chunk()
-		r.lands.commit(wire.Intent{Player: [16]byte{1}, Seq: 1, Pos: pos, Block: chunk.Stone})
+		r.lands.commit(nodemsg.Intent{Player: [16]byte{1}, Seq: 1, Pos: pos, Block: chunk.Stone})
 		c := r.join("ann", 1)
 		c.look(func() {
 			if c.mu.chunks[at] != nil {
@@ -66,7 +68,7 @@ func TestForeignBase(t *testing.T) {
 				t.Errorf("%d other chunks are shown, want 8", len(c.mu.chunks))
 			}
 		})
-		c.send(wire.Edit{Seq: c.seq, X: 2, Y: 22, Z: 3, Block: uint16(chunk.Stone)})
+		c.send(sessionmsg.Edit{Seq: c.seq, X: 2, Y: 22, Z: 3, Block: uint16(chunk.Stone)})
 		pass(time.Second)
 		c.look(func() {
 			if a := c.mu.acks[c.seq]; len(a) != 1 || a[0].Error != wire.RefusedNotLoaded {
@@ -99,7 +101,7 @@ func TestForeignBaseOfTheFirstEdit(t *testing.T) {
 				t.Error("what was never edited is not as this node generates it")
 			}
 		})
-		r.lands.commit(wire.Intent{Player: [16]byte{1}, Seq: 1, Pos: pos, Block: chunk.Stone})
+		r.lands.commit(nodemsg.Intent{Player: [16]byte{1}, Seq: 1, Pos: pos, Block: chunk.Stone})
 		pass(time.Second)
 		want := ground().Chunk(at)
 		want.Set(chunk.At(pos), chunk.Stone)

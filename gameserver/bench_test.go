@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // BenchmarkFanOut measures one tick's delta from the subscription to the bytes written for each session: a chunk in which 50
@@ -24,18 +26,18 @@ func BenchmarkFanOut(b *testing.B) {
 			}
 			desks = make([]writeBuffers, sessions)
 			mc := sub.mu.chunks[grid.ChunkPos{}]
-			frame := wire.FromRegion{Chunks: []wire.ChunkDelta{{Blocks: []wire.BlockAt{{At: 5, Block: 1}}}}}
-			var enter []wire.Body
+			frame := nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Blocks: []nodemsg.BlockAt{{At: 5, Block: 1}}}}}
+			var enter []nodemsg.Body
 			for i := range 50 {
 				id := player.GuestID(fmt.Sprint(i))
-				enter = append(enter, wire.Body{Player: id, Name: fmt.Sprint("p", i), Pose: wire.Pose{Y: 64}})
-				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: id, Pose: wire.Pose{X: 1.25, Y: 64, Z: float64(i)}})
+				enter = append(enter, nodemsg.Body{Player: id, Name: fmt.Sprint("p", i), Pose: motion.Pose{Y: 64}})
+				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, nodemsg.BodyMove{Player: id, Pose: motion.Pose{X: 1.25, Y: 64, Z: float64(i)}})
 			}
 			mc.hasState, mc.land = true, ground().Chunk(grid.ChunkPos{})
 			for by := range mc.subscribers {
 				mc.subscribers[by] = upToDate
 			}
-			if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{{Enter: enter}}}); err != nil {
+			if err := sub.apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Enter: enter}}}); err != nil {
 				b.Fatal(err)
 			}
 			bytes := 0
@@ -76,7 +78,7 @@ func BenchmarkSessionTick(b *testing.B) {
 			var c lineConn
 			c.framed = true
 			sink := sinkFunc(func(data []byte) error {
-				c.out = wire.AppendMessage(c.out[:0], data)
+				c.out = sessionmsg.AppendMessage(c.out[:0], data)
 				bytes += len(c.out)
 				return nil
 			})

@@ -49,11 +49,11 @@ func (g *Gateway) build(ctx context.Context) {
 // builderBuffers are buffers that a builder reuses from chunk to chunk, about a megabyte.
 type builderBuffers struct {
 	room   terrain.Room
-	packer *wire.Packer
+	packer *wire.Deflater
 	plain  []byte // a chunk's encoding
 }
 
-func newBuilderBuffers() *builderBuffers { return &builderBuffers{packer: wire.NewPacker()} }
+func newBuilderBuffers() *builderBuffers { return &builderBuffers{packer: wire.NewDeflater()} }
 
 // buildAndSend builds the land of a chunk and sends it to the subscribers that wait for it. Changes during that time (edits, a
 // new subscriber, a new link) are handled before it returns.
@@ -193,7 +193,7 @@ func (t *builderBuffers) pack(land *chunk.Chunk) []byte {
 	if t.plain, err = land.AppendBinary(t.plain[:0]); err != nil {
 		panic(err) // a chunk in memory can always be encoded
 	}
-	packed, err := t.packer.Pack(t.plain)
+	packed, err := t.packer.Deflate(t.plain)
 	if err != nil {
 		panic(err) // nor can compressing into memory fail
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // cluster is some gateways of one world, and players at the corner at which four regions meet: each sees all the others, and gets
@@ -115,7 +115,7 @@ func (v *cluster) gossip(rng *rand.Rand, lines int, utter func(i, n int) string)
 
 // chat makes a player send a number.
 func (v *cluster) chat(i, n int) string {
-	v.people[i].send(wire.Chat{Text: fmt.Sprint(n)})
+	v.people[i].send(sessionmsg.Chat{Text: fmt.Sprint(n)})
 	return fmt.Sprintf("%s: %d", v.names[i], n)
 }
 
@@ -213,9 +213,9 @@ func TestConcurrentChatGoesByTheClock(t *testing.T) {
 			}
 			return 0
 		})
-		v.people[0].send(wire.Chat{Text: "first"})
+		v.people[0].send(sessionmsg.Chat{Text: "first"})
 		pass(10 * time.Millisecond)
-		v.people[1].send(wire.Chat{Text: "second"})
+		v.people[1].send(sessionmsg.Chat{Text: "second"})
 		pass(time.Second)
 		for i, c := range v.people {
 			if fmt.Sprint(c.mu.said) != "[p0: first p1: second]" {
@@ -232,16 +232,16 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 		v := newCluster(t, 2, 2)
 		ann := v.people[0]
 		for range 3 {
-			ann.send(wire.Chat{Text: "before"})
+			ann.send(sessionmsg.Chat{Text: "before"})
 			pass(soon)
 		}
 		r := newHarness(t, func(o *Options) { o.Regions = v.lands })
 		r.lands = v.lands
 		cid := r.join("cid", 1)
 		pass(time.Second)
-		ann.send(wire.Chat{Text: "welcome"})
+		ann.send(sessionmsg.Chat{Text: "welcome"})
 		pass(soon)
-		cid.send(wire.Chat{Text: "thanks"})
+		cid.send(sessionmsg.Chat{Text: "thanks"})
 		pass(soon)
 		if fmt.Sprint(cid.mu.said) != "[p0: welcome cid: thanks]" {
 			t.Errorf("cid was shown %q", cid.mu.said)
@@ -255,7 +255,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 		v.rigs[0].g.mu.Unlock()
 		s.clock.NextStamp(s.g.now(), func(vclock.ID) bool { return false })
 		for i, want := range []int{3, 4} {
-			ann.send(wire.Chat{Text: "after"})
+			ann.send(sessionmsg.Chat{Text: "after"})
 			pass([]time.Duration{chat.Wait + soon, soon}[i])
 			if len(cid.mu.said) != want {
 				t.Errorf("cid was shown %q", cid.mu.said)

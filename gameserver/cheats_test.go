@@ -9,14 +9,16 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // cheat is a move that must be refused with the reason.
 type cheat struct {
-	pose   wire.Pose
+	pose   motion.Pose
 	reason string
 }
 
@@ -26,7 +28,7 @@ type cheats struct {
 	land *terrain.Generator
 }
 
-func (c cheats) next(at wire.Pose) cheat {
+func (c cheats) next(at motion.Pose) cheat {
 	p := at
 	angle := 2 * math.Pi * c.rng.Float64()
 	away := func(blocks float64) {
@@ -76,12 +78,12 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	o.World.Sections, o.Terrain = 4, land
 	g := New(o)
 	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
-	spot := wire.Pose{}
+	spot := motion.Pose{}
 	for x := int32(2 * 32); spot.Y <= float64(terrain.SeaLevel(4))+1; x++ { // on dry land
-		spot = wire.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
+		spot = motion.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
-		g: g, out: newOutbox(func() {}), body: wire.Body{Player: guestID("eve"), Name: "eve"}, binary: true, bodySub: sub,
+		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, binary: true, bodySub: sub,
 		subs: make(map[grid.ChunkPos]*subscription), moveLimit: rate.NewLimiter(rate.Inf, 1),
 		motion: player.NewMotion(g.rules, g.now(), spot.X, spot.Y, spot.Z),
 	}
@@ -138,8 +140,8 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 type corrected struct{ reason string }
 
 func (c *corrected) write(data []byte) error {
-	m, err := wire.DecodeServerCBOR(data)
-	if correction, ok := m.(wire.Correction); ok {
+	m, err := sessionmsg.DecodeServerCBOR(data)
+	if correction, ok := m.(sessionmsg.Correction); ok {
 		c.reason = correction.Reason
 	}
 	return err

@@ -1,12 +1,12 @@
 package gameserver
 
-import "github.com/voxelpopuli/voxeld/wire"
+import "github.com/voxelpopuli/voxeld/wire/sessionmsg"
 
 // encodedIn returns a message in CBOR or JSON. It panics on what neither can hold, which no checked message has.
-func encodedIn(binary bool, m wire.FromServer) []byte {
-	encode := wire.EncodeServer
+func encodedIn(binary bool, m sessionmsg.FromServer) []byte {
+	encode := sessionmsg.EncodeServer
 	if binary {
-		encode = wire.EncodeServerCBOR
+		encode = sessionmsg.EncodeServerCBOR
 	}
 	data, err := encode(m)
 	if err != nil {

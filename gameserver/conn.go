@@ -16,6 +16,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 const (
@@ -56,7 +57,7 @@ func (c *lineConn) read() (data []byte, err error) {
 	if !c.framed {
 		return wire.ReadLine(c.in, wire.MaxLine)
 	}
-	if data, err = wire.ReadMessage(c.in, c.message, wire.MaxLine); err == nil {
+	if data, err = sessionmsg.ReadMessage(c.in, c.message, wire.MaxLine); err == nil {
 		c.message = data
 	}
 	return data, err
@@ -100,7 +101,7 @@ const keepBack = 64 << 10
 
 func (c *lineConn) write(message []byte) error {
 	if c.framed {
-		c.out = wire.AppendMessage(c.out, message)
+		c.out = sessionmsg.AppendMessage(c.out, message)
 	} else {
 		c.out = append(append(c.out, message...), c.ending...)
 	}

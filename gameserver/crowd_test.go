@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and down over
@@ -19,19 +21,19 @@ import (
 // the subscription sent its last message to the region: of two ticks one may contain none, and the other one two.
 type strollers struct {
 	rng       *rand.Rand
-	bodies    []wire.Body
+	bodies    []nodemsg.Body
 	legs      []int
 	next      []float64 // the tick at which each moves next
 	jitter    float64   // maximum delay of moves, in ticks
 	tick      float64
 	inTransit [][]sent // moves that have not reached the region
-	moves     []wire.BodyMove
+	moves     []nodemsg.BodyMove
 	hills     *hills // climbed instead; nil for none
 }
 
 // sent is a move in transit.
 type sent struct {
-	pose wire.Pose
+	pose motion.Pose
 	came float64 // the tick at which the gateway has it
 }
 
@@ -46,9 +48,9 @@ func newStrollers(n int, jitter float64) *strollers {
 		return bytes.Compare(one[:], other[:])
 	})
 	for _, name := range names {
-		s.bodies = append(s.bodies, wire.Body{
+		s.bodies = append(s.bodies, nodemsg.Body{
 			Player: player.GuestID(name), Name: name,
-			Pose: wire.Pose{X: 1 + 30*s.rng.Float64(), Y: 64, Z: 1 + 30*s.rng.Float64()},
+			Pose: motion.Pose{X: 1 + 30*s.rng.Float64(), Y: 64, Z: 1 + 30*s.rng.Float64()},
 		})
 		s.next = append(s.next, s.rng.Float64())
 	}
@@ -56,7 +58,7 @@ func newStrollers(n int, jitter float64) *strollers {
 }
 
 // step moves everybody by a tick, and returns the moves that reach the region until its end.
-func (s *strollers) step() []wire.BodyMove {
+func (s *strollers) step() []nodemsg.BodyMove {
 	s.moves = s.moves[:0]
 	s.tick++
 	events := s.tick - s.rng.Float64()*float64(sendPause)/float64(region.TickEvery)
@@ -70,7 +72,7 @@ func (s *strollers) step() []wire.BodyMove {
 			n++
 		}
 		if n > 0 {
-			s.moves = append(s.moves, wire.BodyMove{Player: s.bodies[i].Player, Pose: s.inTransit[i][n-1].pose})
+			s.moves = append(s.moves, nodemsg.BodyMove{Player: s.bodies[i].Player, Pose: s.inTransit[i][n-1].pose})
 			s.inTransit[i] = slices.Delete(s.inTransit[i], 0, n)
 		}
 	}
@@ -100,7 +102,7 @@ func (s *strollers) walk(i int) {
 type avatarView struct {
 	t       testing.TB
 	client  *client // receives everything, if not nil
-	scene   wire.AvatarDecoder
+	scene   sessionmsg.AvatarDecoder
 	players map[uint32]player.ID // also of those who have left
 	frames  int
 	bytes   int
@@ -112,11 +114,11 @@ func newAvatarView(t testing.TB) *avatarView {
 }
 
 func (e *avatarView) write(data []byte) error {
-	if data[0] != wire.TickFrame {
+	if data[0] != sessionmsg.TickFrame {
 		return nil
 	}
 	e.frames++
-	e.bytes += len(wire.AppendMessage(nil, data))
+	e.bytes += len(sessionmsg.AppendMessage(nil, data))
 	return e.scene.Read(data, e)
 }
 
@@ -124,7 +126,7 @@ func (e *avatarView) flush() error { return nil }
 
 func (e *avatarView) Tick(uint16) {}
 
-func (e *avatarView) Delta(n *wire.TickDelta) {
+func (e *avatarView) Delta(n *sessionmsg.TickDelta) {
 	for _, a := range n.Enter {
 		e.players[a.Index] = a.Player
 	}
@@ -133,7 +135,7 @@ func (e *avatarView) Delta(n *wire.TickDelta) {
 	}
 }
 
-func (e *avatarView) Motion(at grid.ChunkPos, m *wire.Motion) {
+func (e *avatarView) Motion(at grid.ChunkPos, m *sessionmsg.Motion) {
 	e.records++
 	if e.client == nil {
 		return
@@ -151,10 +153,10 @@ func (e *avatarView) Motion(at grid.ChunkPos, m *wire.Motion) {
 }
 
 // piece returns the delta as a JSON session gets it.
-func (e *avatarView) piece(n *wire.TickDelta) wire.Piece {
-	news := wire.ChunkDelta{Chunk: n.Chunk, Blocks: n.Blocks, Chat: n.Chat}
+func (e *avatarView) piece(n *sessionmsg.TickDelta) sessionmsg.Piece {
+	news := nodemsg.ChunkDelta{Chunk: n.Chunk, Blocks: n.Blocks, Chat: n.Chat}
 	for _, a := range n.Enter {
-		news.Enter = append(news.Enter, wire.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
+		news.Enter = append(news.Enter, nodemsg.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
 	}
 	for _, index := range n.Leave {
 		news.Leave = append(news.Leave, e.players[index])
@@ -163,9 +165,9 @@ func (e *avatarView) piece(n *wire.TickDelta) wire.Piece {
 }
 
 // places returns the places that the client predicts for a tick.
-func (e *avatarView) places(tick uint64) map[player.ID]wire.Pose {
-	all := make(map[player.ID]wire.Pose)
-	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose wire.Pose) { all[id] = pose })
+func (e *avatarView) places(tick uint64) map[player.ID]motion.Pose {
+	all := make(map[player.ID]motion.Pose)
+	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose motion.Pose) { all[id] = pose })
 	return all
 }
 
@@ -174,13 +176,13 @@ type crowdScene struct {
 	g     *Gateway
 	f     *subscription
 	crowd *strollers
-	frame wire.FromRegion
+	frame nodemsg.FromRegion
 }
 
 func newCrowdScene(n int, jitter float64) *crowdScene {
 	g := New(options(newLands(), newMemory(), newMemory()))
 	h := &crowdScene{g: g, f: newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)), crowd: newStrollers(n, jitter)}
-	h.frame = wire.FromRegion{Chunks: []wire.ChunkDelta{{}}}
+	h.frame = nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{}}}
 	return h
 }
 
@@ -198,7 +200,7 @@ func (h *crowdScene) addSession(i int) *session {
 
 // begin adds everybody.
 func (h *crowdScene) begin() error {
-	return h.f.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{{Enter: slices.Clone(h.crowd.bodies)}}})
+	return h.f.apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Enter: slices.Clone(h.crowd.bodies)}}})
 }
 
 // tick moves everybody by a tick, and encodes the tick's motion.
@@ -283,7 +285,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 						if !known {
 							t.Fatalf("session %d does not show %s", i, b.Name)
 						}
-						truth := wire.PlaceOf(grid.ChunkPos{}, h.f.mu.chunks[grid.ChunkPos{}].bodies.Of(b.Player).Pose).Pose(grid.ChunkPos{})
+						truth := sessionmsg.PlaceOf(grid.ChunkPos{}, h.f.mu.chunks[grid.ChunkPos{}].bodies.Of(b.Player).Pose).Pose(grid.ChunkPos{})
 						if math.Hypot(truth.X-own.X, truth.Z-own.Z) > 16 {
 							continue
 						}

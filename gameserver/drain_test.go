@@ -14,22 +14,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // neighbours are other nodes, by peer id. One without a function never answers.
-type neighbours map[string]func(wire.HandoffRequest) ([]byte, error)
+type neighbours map[string]func(nodemsg.HandoffRequest) ([]byte, error)
 
 func (n neighbours) Connected() []string { return slices.Sorted(maps.Keys(n)) }
 
 func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error) {
-	if protocol != ShelterProtocol {
+	if protocol != handoff.Protocol {
 		return nil, errors.New("protocol not spoken")
 	}
-	q, err := wire.DecodeHandoffRequest(question)
+	q, err := nodemsg.DecodeHandoffRequest(question)
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +45,12 @@ func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []b
 }
 
 // offers answers with an offer that names the host.
-func offers(host string, sessions uint64, change ...func(*wire.HandoffOffer)) func(wire.HandoffRequest) ([]byte, error) {
-	o := wire.HandoffOffer{HTTP: "http://" + host + ":8080", Game: host + ":4002", Sessions: sessions, Ready: true}
+func offers(host string, sessions uint64, change ...func(*nodemsg.HandoffOffer)) func(nodemsg.HandoffRequest) ([]byte, error) {
+	o := nodemsg.HandoffOffer{HTTP: "http://" + host + ":8080", Game: host + ":4002", Sessions: sessions, Ready: true}
 	for _, c := range change {
 		c(&o)
 	}
-	return func(wire.HandoffRequest) ([]byte, error) { return wire.EncodeHandoffOffer(o) }
+	return func(nodemsg.HandoffRequest) ([]byte, error) { return nodemsg.EncodeHandoffOffer(o) }
 }
 
 func home(host string) wire.Gateway {
@@ -57,17 +61,17 @@ func home(host string) wire.Gateway {
 func (r *harness) stopping() { r.cancel() }
 
 // sentTo waits until the client is redirected, and returns where to.
-func (c *client) sentTo() wire.Reconnect {
+func (c *client) sentTo() sessionmsg.Reconnect {
 	c.t.Helper()
 	for range 200 {
-		var told *wire.Reconnect
+		var told *sessionmsg.Reconnect
 		if c.look(func() { told = c.mu.reconnect }); told != nil {
 			return *told
 		}
 		pass(20 * time.Millisecond)
 	}
 	c.t.Fatal("nobody sends the player on")
-	return wire.Reconnect{}
+	return sessionmsg.Reconnect{}
 }
 
 // moved returns the number of sessions ended with the outcome, from the metric.
@@ -95,9 +99,9 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 		var guard sync.Mutex
 		r := newHarness(t, func(o *Options) {
 			o.Nodes = neighbours{
-				"b": offers("b", 3), "c": offers("c", 1), "d": offers("d", 0, func(o *wire.HandoffOffer) { o.Draining = true }),
-				"e": offers("e", 0, func(o *wire.HandoffOffer) { o.Ready = false }),
-				"f": func(wire.HandoffRequest) ([]byte, error) { return []byte("rubbish"), nil }, "g": nil,
+				"b": offers("b", 3), "c": offers("c", 1), "d": offers("d", 0, func(o *nodemsg.HandoffOffer) { o.Draining = true }),
+				"e": offers("e", 0, func(o *nodemsg.HandoffOffer) { o.Ready = false }),
+				"f": func(nodemsg.HandoffRequest) ([]byte, error) { return []byte("rubbish"), nil }, "g": nil,
 			}
 			o.Drained = func(s DrainStep) {
 				guard.Lock()
@@ -127,10 +131,10 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 		want := []DrainStep{
 			{Step: StepBegun, Sessions: 4},
 			{Step: StepRegions, Sessions: 4, Handed: 4},
-			{Step: StepRooms, Sessions: 4, Rooms: []Room{{Peer: "c", URL: "http://c:8080", Sessions: 1}, {Peer: "b", URL: "http://b:8080", Sessions: 3}}},
+			{Step: StepTargets, Sessions: 4, Targets: []handoff.Target{{Peer: "c", URL: "http://c:8080", Sessions: 1}, {Peer: "b", URL: "http://b:8080", Sessions: 3}}},
 			{Step: StepSessions, Followed: 4},
 		}
-		if diff := cmp.Diff(want, steps, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".home" }, cmp.Ignore())); diff != "" {
+		if diff := cmp.Diff(want, steps, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".address" }, cmp.Ignore())); diff != "" {
 			t.Error(diff)
 		}
 		if n := r.moved(followed); n != 4 {
@@ -259,7 +263,7 @@ func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 		r.stopping()
 		pass(500 * time.Millisecond)
 		near := ann.put(grid.Pos{X: 1, Y: 25, Z: 1}, chunk.Stone)
-		ann.send(wire.Move{Pose: wire.Pose{X: 9.5, Y: 25, Z: .5}})
+		ann.send(sessionmsg.Move{Pose: motion.Pose{X: 9.5, Y: 25, Z: .5}})
 		far := ann.put(grid.Pos{X: 15, Y: 25, Z: 1}, chunk.Stone)
 		pass(500 * time.Millisecond)
 		ann.look(func() {
@@ -294,7 +298,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 		}
 		bob := newClient(t, r.dial())
 		go bob.listen()
-		bob.send(wire.Join{Version: wire.SessionVersion, Name: "bob", View: 1, Encoding: "json"})
+		bob.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: "bob", View: 1, Encoding: "json"})
 		if told := bob.sentTo(); !slices.Equal(told.Gateways, []wire.Gateway{home("b")}) {
 			t.Errorf("bob is sent to %+v", told)
 		}
@@ -317,7 +321,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 		})
 		ann := newClient(t, r.dial())
 		go ann.listen()
-		ann.send(wire.Join{Version: wire.SessionVersion, Name: "ann", View: 1, Encoding: "json"})
+		ann.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: "ann", View: 1, Encoding: "json"})
 		pass(100 * time.Millisecond)
 		r.stopping()
 		ann.sentTo()
@@ -336,9 +340,9 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 // silentNetwork is a network that does not answer.
 type silentNetwork struct{ players.Network }
 
-func (silentNetwork) Player(ctx context.Context, _ player.ID) (wire.PlayerRecord, error) {
+func (silentNetwork) Player(ctx context.Context, _ player.ID) (nodemsg.PlayerRecord, error) {
 	<-ctx.Done()
-	return wire.PlayerRecord{}, ctx.Err()
+	return nodemsg.PlayerRecord{}, ctx.Err()
 }
 
 // Without another node players are notified that there is none, and that this one will be back.
@@ -397,53 +401,30 @@ func TestDrainCutsWhoStays(t *testing.T) {
 	})
 }
 
-func TestHandoffTargetsAssign(t *testing.T) {
-	var r handoffTargets
-	if homes := r.assign(); homes == nil || len(homes) != 0 {
-		t.Errorf("without rooms: %v", homes)
-	}
-	for i := range uint64(wire.MaxGateways + 2) {
-		host := string(rune('a' + i))
-		r.add(Room{Peer: host, Sessions: i * i, home: home(host)})
-	}
-	var first []byte
-	for range 12 {
-		homes := r.assign()
-		if len(homes) != wire.MaxGateways {
-			t.Fatalf("%d homes", len(homes))
-		}
-		first = append(first, homes[0].Game[0])
-	}
-	// a has 0, b 1, c 4, d 9: the least loaded is next, the first of equals by name.
-	if want := "aababababcab"; string(first) != want {
-		t.Errorf("players go to %s, want %s", first, want)
-	}
-}
-
-func offerOf(t *testing.T, g *Gateway) wire.HandoffOffer {
+func offerOf(t *testing.T, g *Gateway) nodemsg.HandoffOffer {
 	t.Helper()
-	question, err := wire.EncodeHandoffRequest(wire.HandoffRequest{Sessions: 1})
+	question, err := nodemsg.EncodeHandoffRequest(nodemsg.HandoffRequest{Sessions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := g.AnswerShelter(t.Context(), "peerOther", question)
+	reply, err := g.AnswerHandoff(t.Context(), "peerOther", question)
 	if err != nil {
 		t.Fatal(err)
 	}
-	offer, err := wire.DecodeHandoffOffer(reply)
+	offer, err := nodemsg.DecodeHandoffOffer(reply)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return offer
 }
 
-func TestAnswerShelter(t *testing.T) {
+func TestAnswerHandoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unready := errors.New("alone")
 		var trouble error
 		r := newHarness(t, func(o *Options) { o.Ready = func() error { return trouble } })
 		r.join("ann", 1)
-		want := wire.HandoffOffer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
+		want := nodemsg.HandoffOffer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
 		if offer := offerOf(t, r.g); offer != want {
 			t.Errorf("it offers %+v, want %+v", offer, want)
 		}
@@ -451,7 +432,7 @@ func TestAnswerShelter(t *testing.T) {
 		if offer := offerOf(t, r.g); offer.Ready {
 			t.Error("it offers room although it is not ready")
 		}
-		if _, err := r.g.AnswerShelter(t.Context(), "peerOther", []byte("rubbish")); err == nil {
+		if _, err := r.g.AnswerHandoff(t.Context(), "peerOther", []byte("rubbish")); err == nil {
 			t.Error("rubbish is answered")
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -108,18 +108,18 @@ func (l *lands) at(pos grid.ChunkPos) *testRegion {
 	return r
 }
 
-func (l *lands) info(cell grid.Cell) wire.Region {
-	return wire.Region{
+func (l *lands) info(cell grid.Cell) nodemsg.Region {
+	return nodemsg.Region{
 		ID: 2, Cell: cell, Leader: l.leader,
-		Members: []wire.Member{{Peer: l.leader, Game: "192.0.2.7:4002"}},
+		Members: []nodemsg.Member{{Peer: l.leader, Game: "192.0.2.7:4002"}},
 	}
 }
 
-func (l *lands) Locate(_ context.Context, pos grid.ChunkPos) (wire.Region, error) {
+func (l *lands) Locate(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	return l.info(grid.CellAt(pos, grid.FoundingLabel)), nil
 }
 
-func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, wire.Region, error) {
+func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.at(pos)
@@ -205,23 +205,23 @@ func (l *lands) movesReceived() int {
 }
 
 // bodies returns the bodies in a chunk, as its region has them.
-func (l *lands) bodies(pos grid.ChunkPos) []wire.Body {
+func (l *lands) bodies(pos grid.ChunkPos) []nodemsg.Body {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at(pos).crowd.Inside(pos)
 }
 
 // commit applies a block change of another gateway's player, and sends it.
-func (l *lands) commit(e wire.Intent) {
+func (l *lands) commit(e nodemsg.Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.at(e.Pos.Chunk())
-	r.apply([]wire.Intent{e}, nil)
+	r.apply([]nodemsg.Intent{e}, nil)
 	r.endTick()
 }
 
 // sendFrame sends a message made by the test to all links of a region.
-func (l *lands) sendFrame(pos grid.ChunkPos, frame wire.FromRegion) {
+func (l *lands) sendFrame(pos grid.ChunkPos, frame nodemsg.FromRegion) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.at(pos).links {
@@ -230,9 +230,9 @@ func (l *lands) sendFrame(pos grid.ChunkPos, frame wire.FromRegion) {
 }
 
 // apply commits edits one by one.
-func (r *testRegion) apply(edits []wire.Intent, from *testLink) {
+func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 	for _, e := range edits {
-		batch := world.Batch{Edits: []wire.Intent{e}}
+		batch := world.Batch{Edits: []nodemsg.Intent{e}}
 		if at := e.Pos.Chunk(); !r.land.Pinned(at) {
 			batch.Pins = append(batch.Pins, world.Pin{Chunk: at, Base: ground().Chunk(at).Hash()})
 		}
@@ -257,16 +257,16 @@ func (r *testRegion) apply(edits []wire.Intent, from *testLink) {
 // endTick ends a tick.
 func (r *testRegion) endTick() {
 	r.tick++
-	news := r.crowd.Take()
+	news := r.crowd.Flush()
 	for c := range r.links {
-		frame := wire.FromRegion{Tick: r.tick, Results: c.results}
+		frame := nodemsg.FromRegion{Tick: r.tick, Results: c.results}
 		c.results = nil
 		shown := c.fresh
 		c.fresh = nil
 		for _, pos := range shown {
 			base, edits := r.land.Chunk(pos)
-			frame.Chunks = append(frame.Chunks, wire.ChunkDelta{
-				Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: r.crowd.Inside(pos)},
+			frame.Chunks = append(frame.Chunks, nodemsg.ChunkDelta{
+				Chunk: pos, State: &nodemsg.ChunkState{Base: base, Edits: edits, Bodies: r.crowd.Inside(pos)},
 			})
 		}
 		for pos, n := range news {
@@ -287,8 +287,8 @@ type testLink struct {
 	number  uint64
 	watch   map[grid.ChunkPos]bool
 	fresh   []grid.ChunkPos
-	results []wire.EditResult
-	frames  []wire.FromRegion
+	results []nodemsg.EditResult
+	frames  []nodemsg.FromRegion
 	due     []time.Time // when each of frames arrives
 	broken  bool
 	wake    chan struct{}
@@ -296,7 +296,7 @@ type testLink struct {
 
 var errCut = errors.New("link cut")
 
-func (c *testLink) put(f wire.FromRegion) {
+func (c *testLink) put(f nodemsg.FromRegion) {
 	due := time.Now()
 	if c.lands.mu.lag != nil {
 		due = due.Add(c.lands.mu.lag(c))
@@ -318,7 +318,7 @@ func (c *testLink) end() {
 	wakeUp(c.wake)
 }
 
-func (c *testLink) Send(msg wire.ToRegion) error {
+func (c *testLink) Send(msg nodemsg.ToRegion) error {
 	if err := msg.Valid(); err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func (c *testLink) Send(msg wire.ToRegion) error {
 		if c.lands.mu.mute {
 			u.Wall, u.Stamp = 0, nil
 		}
-		r.crowd.Say(u)
+		r.crowd.Chat(u)
 	}
 	r.endTick()
 	return nil
@@ -379,12 +379,12 @@ func twice[E comparable](list []E) bool {
 	return false
 }
 
-func (c *testLink) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (c *testLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	for {
 		c.lands.mu.Lock()
 		if c.broken {
 			c.lands.mu.Unlock()
-			return wire.FromRegion{}, errCut
+			return nodemsg.FromRegion{}, errCut
 		}
 		var arrives <-chan time.Time
 		if len(c.frames) > 0 {
@@ -399,7 +399,7 @@ func (c *testLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 		c.lands.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return wire.FromRegion{}, ctx.Err()
+			return nodemsg.FromRegion{}, ctx.Err()
 		case <-c.wake:
 		case <-arrives:
 		}
@@ -417,7 +417,7 @@ func (c *testLink) Close() error {
 type memory struct {
 	mu struct {
 		sync.Mutex
-		records map[player.ID]wire.PlayerRecord
+		records map[player.ID]nodemsg.PlayerRecord
 		rows    map[string][]byte
 		fail    error
 		commits int
@@ -427,12 +427,12 @@ type memory struct {
 
 func newMemory() *memory {
 	m := &memory{}
-	m.mu.records = make(map[player.ID]wire.PlayerRecord)
+	m.mu.records = make(map[player.ID]nodemsg.PlayerRecord)
 	m.mu.rows = make(map[string][]byte)
 	return m
 }
 
-func (m *memory) Player(_ context.Context, id player.ID) (wire.PlayerRecord, error) {
+func (m *memory) Player(_ context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.mu.records[id]
@@ -442,7 +442,7 @@ func (m *memory) Player(_ context.Context, id player.ID) (wire.PlayerRecord, err
 	return r, nil
 }
 
-func (m *memory) PutPlayer(ctx context.Context, r wire.PlayerRecord) error {
+func (m *memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
 	if m.gate != nil {
 		select {
 		case <-m.gate:
@@ -478,12 +478,12 @@ func (m *memory) Commit(writes []kv.Write) error {
 }
 
 // saved returns a player's record on this node's disk.
-func (m *memory) saved(id player.ID) (wire.PlayerRecord, bool) {
+func (m *memory) saved(id player.ID) (nodemsg.PlayerRecord, bool) {
 	row, err := m.Get(players.Table, id[:])
 	if err != nil || row == nil {
-		return wire.PlayerRecord{}, false
+		return nodemsg.PlayerRecord{}, false
 	}
-	r, err := wire.DecodePlayerRecord(row)
+	r, err := nodemsg.DecodePlayerRecord(row)
 	return r, err == nil
 }
 

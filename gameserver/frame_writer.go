@@ -3,7 +3,7 @@ package gameserver
 import (
 	"encoding/binary"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file writes tick frames from the frame loop directly into the socket. Waking a writer for each session and tick costs half
@@ -65,7 +65,7 @@ func (p *frameWriter) compose(o *outbox) {
 	for rest, motion := o.mu.items, o.mu.motion; len(rest)+len(motion) > 0; {
 		n, bytes := run(rest)
 		if n == 0 && len(rest) > 0 {
-			p.frame = wire.AppendMessage(p.frame, rest[0].data)
+			p.frame = sessionmsg.AppendMessage(p.frame, rest[0].data)
 			p.count(len(rest[0].data))
 			rest = rest[1:]
 			continue
@@ -77,7 +77,7 @@ func (p *frameWriter) compose(o *outbox) {
 		const head = 3 // bytes of AppendTick
 		p.frame = binary.AppendUvarint(p.frame, uint64(head+bytes+len(last)))
 		p.count(head + bytes + len(last))
-		p.frame = wire.AppendTick(p.frame, tick)
+		p.frame = sessionmsg.AppendTick(p.frame, tick)
 		for _, i := range rest[:n] {
 			p.frame = append(p.frame, i.data...)
 		}

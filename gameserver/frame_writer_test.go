@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // socketPair returns the two ends of a TCP connection.
@@ -75,7 +75,7 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 		if err := there.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		data, err := wire.ReadMessage(in, nil, 1<<20)
+		data, err := sessionmsg.ReadMessage(in, nil, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 	}
 	for tick := uint64(1); tick <= 100; tick++ {
 		piece, motion := []byte{0xee, byte(tick)}, bytes.Repeat([]byte{byte(tick)}, 500)
-		want := append(append(wire.AppendTick(nil, tick), piece...), motion...)
+		want := append(append(sessionmsg.AppendTick(nil, tick), piece...), motion...)
 		if tick%10 == 0 {
 			o.put([]byte("first"))
 		}
@@ -97,7 +97,7 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 		}
 		got := hear()
 		// The writer was still awake, and took the piece before the frame.
-		if head := len(wire.AppendTick(nil, tick)); len(got) == head+len(piece) {
+		if head := len(sessionmsg.AppendTick(nil, tick)); len(got) == head+len(piece) {
 			motion := hear()
 			got = append(append(motion[:head:head], got[head:]...), motion[head:]...)
 		}
@@ -199,20 +199,20 @@ func TestFullSocketTearsNoFrame(t *testing.T) {
 	if longest > time.Second {
 		t.Errorf("the frame loop waited %v for the client", longest)
 	}
-	o.end(wire.Notice{Text: "bye"})
+	o.end(sessionmsg.Notice{Text: "bye"})
 	last, in := uint64(0), bufio.NewReader(there)
 	if err := there.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		data, err := wire.ReadMessage(in, nil, 1<<20)
+		data, err := sessionmsg.ReadMessage(in, nil, 1<<20)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if data[0] != wire.TickFrame {
+		if data[0] != sessionmsg.TickFrame {
 			continue
 		}
 		tick := uint64(data[1]) | uint64(data[2])<<8

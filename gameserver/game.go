@@ -12,9 +12,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // generateTimeout bounds the search for a chunk's region, founding included.
@@ -69,9 +73,9 @@ func outOfFiles(err error) bool {
 
 // serveConnection reads the handshake and serves the requested mode (§3.2.2.1).
 func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
-	release, err := g.admit(c.RemoteAddr(), connectionWeight)
+	release, err := g.limits.Admit(c.RemoteAddr(), admission.ConnectionWeight)
 	if err != nil {
-		return errors.Join(err, answer(c, wire.AnswerNo))
+		return errors.Join(err, answer(c, legacymsg.AnswerNo))
 	}
 	defer release()
 	if err := c.SetDeadline(time.Now().Add(wire.HandshakeTimeout)); err != nil {
@@ -79,7 +83,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	}
 	in := bufio.NewReader(c)
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
-	h, err := wire.ReadHandshake(in)
+	h, err := legacymsg.ReadHandshake(in)
 	stop()
 	if err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -88,44 +92,44 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		if isClosed(err) {
 			return nil
 		}
-		if last := failureOf(err); h.Purpose == wire.PurposeJoin && last != nil {
+		if last := failureOf(err); h.Purpose == legacymsg.PurposeJoin && last != nil {
 			return errors.Join(err, answer(c, string(encodedIn(false, last))+"\n"))
 		}
-		return errors.Join(err, answer(c, wire.AnswerNo))
+		return errors.Join(err, answer(c, legacymsg.AnswerNo))
 	}
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
 	switch h.Purpose {
-	case wire.PurposePing:
-		return answer(c, wire.AnswerPong)
-	case wire.PurposeGenerate:
+	case legacymsg.PurposePing:
+		return answer(c, legacymsg.AnswerPong)
+	case legacymsg.PurposeGenerate:
 		if _, err := g.generate(ctx, c, h); err != nil {
-			return errors.Join(err, answer(c, wire.AnswerNo))
+			return errors.Join(err, answer(c, legacymsg.AnswerNo))
 		}
-		return answer(c, wire.AnswerOK)
-	case wire.PurposeConnect:
+		return answer(c, legacymsg.AnswerOK)
+	case legacymsg.PurposeConnect:
 		if err := g.resident(ctx, c, h); err != nil {
-			return errors.Join(err, answer(c, wire.AnswerNo))
+			return errors.Join(err, answer(c, legacymsg.AnswerNo))
 		}
-		if err := answer(c, wire.AnswerOK); err != nil {
+		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}
 		endByReset(c)
 		return g.serveLegacy(ctx, c, in, h)
-	case wire.PurposeDHT:
-		if err := answer(c, wire.AnswerOK); err != nil {
+	case legacymsg.PurposeDHT:
+		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}
 		endByReset(c)
 		return g.serveQueries(ctx, c, in)
-	case wire.PurposeJoin:
-		release, err := g.admit(c.RemoteAddr(), playerWeight-connectionWeight)
+	case legacymsg.PurposeJoin:
+		release, err := g.limits.Admit(c.RemoteAddr(), admission.PlayerWeight-admission.ConnectionWeight)
 		if err != nil {
 			return errors.Join(err, answer(c, string(encodedIn(false, failureOf(err)))+"\n"))
 		}
 		defer release()
-		line := &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == wire.EncodingCBOR}
+		line := &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == sessionmsg.EncodingCBOR}
 		defer line.detach()()
 		g.serveSession(ctx, line, &h.Join)
 	}
@@ -167,9 +171,9 @@ func (g *Gateway) resetLegacy(sub *subscription) {
 }
 
 // generate ensures that the chunk's region exists (§3.1.3).
-func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (wire.Region, error) {
+func (g *Gateway) generate(ctx context.Context, c net.Conn, h legacymsg.Handshake) (nodemsg.Region, error) {
 	if err := g.waitFounding(ctx, c.RemoteAddr(), h.Chunk); err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
 	defer cancel()
@@ -184,7 +188,7 @@ func (g *Gateway) generate(ctx context.Context, c net.Conn, h wire.Handshake) (w
 const residentTimeout = 700 * time.Millisecond
 
 // resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play.
-func (g *Gateway) resident(ctx context.Context, c net.Conn, h wire.Handshake) error {
+func (g *Gateway) resident(ctx context.Context, c net.Conn, h legacymsg.Handshake) error {
 	if !g.Guests {
 		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
 	}

@@ -7,34 +7,36 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // Regions finds, founds and follows regions; a *region.Host.
 type Regions interface {
 	// Locate returns the region that covers the chunk, and founds it first if necessary.
-	Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error)
+	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
 	// Follow opens a link to that region, wherever it is led.
-	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, wire.Region, error)
+	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
 	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and how many
 	// were not.
 	Drain(ctx context.Context) (handed, kept int)
@@ -62,7 +64,7 @@ type Options struct {
 	HTTP    string // URL under which players open this gateway
 	Game    string // host:port of its game server, reachable by others
 	Regions Regions
-	Nodes   Nodes
+	Nodes   handoff.Nodes
 	Players players.Network
 	Storage players.Storage
 	Client  fs.FS // the browser client's files
@@ -102,6 +104,7 @@ type Gateway struct {
 	start            time.Time // the origin of all Motions' times
 	metrics          *metrics
 	jobs             *jobs
+	limits           *admission.Limits
 	chat             *chat.Sequencer
 	p2p              *p2p.Driver
 	players          *players.Store
@@ -127,11 +130,9 @@ type Gateway struct {
 		sync.Mutex
 		subs        map[grid.Cell]*subscription
 		sessions    map[player.ID]*session
-		legacyConns map[*legacyConn]struct{}       // original connections in connect mode
-		parties     map[partyKey]*party            // original connections by name and address
-		guests      map[player.ID]*guest           // the players of these connections
-		foundings   map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
-		addresses   map[netip.Prefix]int           // weights of connections by remote address; no zeros
+		legacyConns map[*legacyConn]struct{} // original connections in connect mode
+		parties     map[partyKey]*party      // original connections by name and address
+		guests      map[player.ID]*guest     // the players of these connections
 	}
 }
 
@@ -143,6 +144,7 @@ func New(o Options) *Gateway {
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
 		jobs:           newJobs(),
+		limits:         admission.NewLimits(o.PerAddress),
 		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
 		frameRequested: make(chan struct{}, 1),
 		frameCrowds:    make(map[*subscription]int),
@@ -174,8 +176,6 @@ func New(o Options) *Gateway {
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
 	g.mu.parties = make(map[partyKey]*party)
 	g.mu.guests = make(map[player.ID]*guest)
-	g.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
-	g.mu.addresses = make(map[netip.Prefix]int)
 	return g
 }
 
@@ -209,7 +209,9 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 
 	ended := make(chan error)
 	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
-	crew.Go(func() { ended <- g.serveHTTP(front, l.HTTP) })
+	crew.Go(func() {
+		ended <- httpd.Serve(front, l.HTTP, httpd.Options{Files: g.Client, Ready: g.ready, Session: g.serveSocket})
+	})
 	defer close(g.stop)
 	var err error
 	leaving, drained := ctx.Done(), make(chan struct{})
@@ -268,7 +270,7 @@ func (g *Gateway) watch(pos grid.ChunkPos, by subscriber) *subscription {
 }
 
 // enter adds a subscriber's body to the world, and returns the subscription of the region that it is in.
-func (g *Gateway) enter(body wire.Body, owner subscriber) *subscription {
+func (g *Gateway) enter(body nodemsg.Body, owner subscriber) *subscription {
 	for {
 		if sub := g.subscription(world.ChunkOf(body.Pose)); sub.enter(body, owner) {
 			return sub
@@ -295,10 +297,10 @@ func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().Unix
 
 // Player is the report on one session.
 type Player struct {
-	ID    string    `json:"id"`
-	Name  string    `json:"name"`
-	Guest bool      `json:"guest"`
-	Pose  wire.Pose `json:"pose"`
+	ID    string      `json:"id"`
+	Name  string      `json:"name"`
+	Guest bool        `json:"guest"`
+	Pose  motion.Pose `json:"pose"`
 }
 
 // Online returns the players with a session here.

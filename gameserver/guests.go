@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -19,7 +20,7 @@ const reachLeeway = 1
 
 // registration is where a player is registered on a connection of an original client.
 type registration struct {
-	pose  wire.Pose
+	pose  motion.Pose
 	at    grid.ChunkPos // of the connection
 	moved bool          // the player has moved since they registered
 }
@@ -31,7 +32,7 @@ func (lc *legacyConn) stance() registration {
 }
 
 // present returns where a player is who plays here, or is being saved at the moment, and reports whether there is one.
-func (g *Gateway) present(id player.ID) (pose wire.Pose, here bool) {
+func (g *Gateway) present(id player.ID) (pose motion.Pose, here bool) {
 	g.mu.Lock()
 	s, who := g.mu.sessions[id], g.mu.guests[id]
 	g.mu.Unlock()

@@ -21,9 +21,11 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -43,19 +45,19 @@ type harness struct {
 }
 
 // usualEncoding is that of clients that join a rig. All tests run in both.
-var usualEncoding = wire.EncodingCBOR
+var usualEncoding = sessionmsg.EncodingCBOR
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if measuring := flag.Lookup("test.bench").Value.String() != "" || flag.Lookup("test.fuzz").Value.String() != ""; code == 0 && !measuring {
-		usualEncoding = wire.EncodingJSON
+		usualEncoding = sessionmsg.EncodingJSON
 		code = m.Run()
 	}
 	os.Exit(code)
 }
 
 // halfUnit is the maximum error of a place in a tick frame.
-const halfUnit = 1. / wire.PlaceUnit / 2
+const halfUnit = 1. / sessionmsg.PlaceUnit / 2
 
 // spawn is a corner at which four regions meet, well above the ground.
 var spawn = grid.Pos{X: 0, Y: 25, Z: 0}
@@ -144,20 +146,20 @@ type client struct {
 
 	mu struct {
 		sync.Mutex
-		welcome     wire.Welcome
+		welcome     sessionmsg.Welcome
 		chunks      map[grid.ChunkPos]*chunk.Chunk
-		avatars     map[string]wire.Avatar
+		avatars     map[string]sessionmsg.Avatar
 		seenIn      map[string]grid.ChunkPos
-		acks        map[uint64][]wire.Ack
+		acks        map[uint64][]sessionmsg.Ack
 		said        []string
-		denied      []wire.Denied
+		denied      []sessionmsg.Denied
 		notices     []string
 		corrections int
 		reason      string          // of the last correction
 		order       []grid.ChunkPos // of the whole chunks
-		failure     wire.Failure
-		reconnect   *wire.Reconnect // the last one
-		acksBefore  int             // acknowledgements that had arrived before it
+		failure     sessionmsg.Failure
+		reconnect   *sessionmsg.Reconnect // the last one
+		acksBefore  int                   // acknowledgements that had arrived before it
 		wholes      int
 		ended       bool
 	}
@@ -166,9 +168,9 @@ type client struct {
 func newClient(t *testing.T, conn net.Conn) *client {
 	c := &client{t: t, conn: conn}
 	c.mu.chunks = make(map[grid.ChunkPos]*chunk.Chunk)
-	c.mu.avatars = make(map[string]wire.Avatar)
+	c.mu.avatars = make(map[string]sessionmsg.Avatar)
 	c.mu.seenIn = make(map[string]grid.ChunkPos)
-	c.mu.acks = make(map[uint64][]wire.Ack)
+	c.mu.acks = make(map[uint64][]sessionmsg.Ack)
 	return c
 }
 
@@ -176,7 +178,7 @@ func newClient(t *testing.T, conn net.Conn) *client {
 func (r *harness) join(name string, view int) *client {
 	r.t.Helper()
 	c := newClient(r.t, r.dial())
-	c.open(wire.Join{Version: wire.SessionVersion, Name: name, View: view, Encoding: r.encoding})
+	c.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: r.encoding})
 	pass(100 * time.Millisecond)
 	c.look(func() { c.seq = c.mu.welcome.NextSeq })
 	if c.mu.welcome.Player == "" {
@@ -186,15 +188,15 @@ func (r *harness) join(name string, view int) *client {
 }
 
 // open joins, in either encoding, and reads from then on.
-func (c *client) open(join wire.Join) {
+func (c *client) open(join sessionmsg.Join) {
 	if join.Encoding == "" {
-		join.Encoding = wire.EncodingJSON
+		join.Encoding = sessionmsg.EncodingJSON
 	}
-	data, err := wire.EncodeClient(join)
+	data, err := sessionmsg.EncodeClient(join)
 	if err != nil {
 		c.t.Error(err)
 	}
-	if join.Encoding == wire.EncodingCBOR {
+	if join.Encoding == sessionmsg.EncodingCBOR {
 		c.cbor, c.eyes = true, newAvatarView(c.t)
 		c.eyes.client = c
 		go c.listenCBOR()
@@ -209,11 +211,11 @@ func (c *client) listenCBOR() {
 	var buf []byte
 	for {
 		var err error
-		if buf, err = wire.ReadMessage(in, buf, wire.MaxServerLine); err != nil {
+		if buf, err = sessionmsg.ReadMessage(in, buf, wire.MaxServerLine); err != nil {
 			c.look(func() { c.mu.ended = true })
 			return
 		}
-		if buf[0] == wire.TickFrame {
+		if buf[0] == sessionmsg.TickFrame {
 			c.look(func() {
 				if err := c.eyes.write(buf); err != nil {
 					c.t.Error(err)
@@ -221,7 +223,7 @@ func (c *client) listenCBOR() {
 			})
 			continue
 		}
-		m, err := wire.DecodeServerCBOR(buf)
+		m, err := sessionmsg.DecodeServerCBOR(buf)
 		if err != nil {
 			c.t.Errorf("message from server: %v in %.100x", err, buf)
 			return
@@ -230,16 +232,16 @@ func (c *client) listenCBOR() {
 	}
 }
 
-func (c *client) send(m wire.FromClient) {
+func (c *client) send(m sessionmsg.FromClient) {
 	if c.cbor {
-		data, err := wire.EncodeClientCBOR(m)
+		data, err := sessionmsg.EncodeClientCBOR(m)
 		if err != nil {
 			c.t.Error(err)
 		}
-		c.sendRaw(string(wire.AppendMessage(nil, data)))
+		c.sendRaw(string(sessionmsg.AppendMessage(nil, data)))
 		return
 	}
-	data, err := wire.EncodeClient(m)
+	data, err := sessionmsg.EncodeClient(m)
 	if err != nil {
 		c.t.Error(err)
 	}
@@ -257,7 +259,7 @@ func (c *client) listen() {
 			c.look(func() { c.mu.ended = true })
 			return
 		}
-		m, err := wire.DecodeServer(bytes.TrimSuffix(line, []byte("\n")))
+		m, err := sessionmsg.DecodeServer(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
 			c.t.Errorf("message from server: %v in %.100q", err, line)
 			return
@@ -273,11 +275,11 @@ func (c *client) look(f func()) {
 	f()
 }
 
-func (c *client) handle(m wire.FromServer) {
+func (c *client) handle(m sessionmsg.FromServer) {
 	switch m := m.(type) {
-	case wire.Welcome:
+	case sessionmsg.Welcome:
 		c.mu.welcome = m
-	case wire.ChunkData:
+	case sessionmsg.ChunkData:
 		plain, err := wire.UnpackChunk(m.Data)
 		if err != nil {
 			c.t.Error(err)
@@ -287,7 +289,7 @@ func (c *client) handle(m wire.FromServer) {
 		}
 		c.mu.wholes++
 		c.mu.order = append(c.mu.order, m.Chunk)
-	case wire.ChunkGone:
+	case sessionmsg.ChunkGone:
 		delete(c.mu.chunks, m.Chunk)
 		for id, at := range c.mu.seenIn {
 			if at == m.Chunk {
@@ -295,35 +297,35 @@ func (c *client) handle(m wire.FromServer) {
 				delete(c.mu.avatars, id)
 			}
 		}
-	case wire.Frame:
+	case sessionmsg.Frame:
 		for _, raw := range m.Chunks {
-			p, err := wire.DecodePiece(raw)
+			p, err := sessionmsg.DecodePiece(raw)
 			if err != nil {
 				c.t.Error(err)
 			}
 			c.apply(p)
 		}
-	case wire.Ack:
+	case sessionmsg.Ack:
 		c.mu.acks[m.Seq] = append(c.mu.acks[m.Seq], m)
-	case wire.Notice:
+	case sessionmsg.Notice:
 		c.mu.notices = append(c.mu.notices, m.Text)
-	case wire.Correction:
+	case sessionmsg.Correction:
 		c.mu.corrections++
 		c.mu.reason = m.Reason
-	case wire.Reconnect:
+	case sessionmsg.Reconnect:
 		c.mu.reconnect, c.mu.acksBefore = &m, len(c.mu.acks)
-	case wire.Failure:
+	case sessionmsg.Failure:
 		c.mu.failure = m
-	case wire.Struck:
+	case sessionmsg.Struck:
 		c.mu.said = append(c.mu.said, m.Name+" hits "+m.ToName)
-	case wire.Given:
+	case sessionmsg.Given:
 		c.mu.said = append(c.mu.said, fmt.Sprint(m.Name, " gives ", m.ToName, " ", m.Count, " of ", m.Block))
-	case wire.Denied:
+	case sessionmsg.Denied:
 		c.mu.denied = append(c.mu.denied, m)
 	}
 }
 
-func (c *client) apply(p wire.Piece) {
+func (c *client) apply(p sessionmsg.Piece) {
 	land := c.mu.chunks[p.Chunk]
 	if land == nil {
 		c.t.Errorf("news of chunk %v, which is not in view", p.Chunk)
@@ -355,23 +357,23 @@ func (c *client) apply(p wire.Piece) {
 // put sends an edit and returns its sequence.
 func (c *client) put(pos grid.Pos, b chunk.Block) uint64 {
 	c.seq++
-	c.send(wire.Edit{Seq: c.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
+	c.send(sessionmsg.Edit{Seq: c.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
 	return c.seq
 }
 
 // answer returns the only result of an edit.
-func (c *client) answer(seq uint64) wire.Ack {
+func (c *client) answer(seq uint64) sessionmsg.Ack {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.mu.acks[seq]) != 1 {
 		c.t.Errorf("edit %d has %d answers: %+v", seq, len(c.mu.acks[seq]), c.mu.acks[seq])
-		return wire.Ack{}
+		return sessionmsg.Ack{}
 	}
 	return c.mu.acks[seq][0]
 }
 
-func (c *client) goTo(x, y, z float64) { c.send(wire.Move{Pose: wire.Pose{X: x, Y: y, Z: z}}) }
+func (c *client) goTo(x, y, z float64) { c.send(sessionmsg.Move{Pose: motion.Pose{X: x, Y: y, Z: z}}) }
 
 // walkAround moves the player three chunks away and back, at full speed.
 func (c *client) walkAround() {

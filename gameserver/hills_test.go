@@ -9,8 +9,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // hills are the chunk where players enter a natural world, trees and all, and the way strollers cross it: straight towards a
@@ -53,7 +53,7 @@ func (h *hills) stand(x, z float64) (top float64) {
 }
 
 // climb moves a stroller by a tick.
-func (h *hills) climb(stroller int, p *wire.Pose, rng *rand.Rand) {
+func (h *hills) climb(stroller int, p *motion.Pose, rng *rand.Rand) {
 	const way = 4. / 20
 	x, z := p.X, p.Z
 	goal, walks := h.goals[stroller]
@@ -147,6 +147,6 @@ func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64
 	return bytes, errors
 }
 
-func poseDistance(a, b wire.Pose) float64 {
+func poseDistance(a, b motion.Pose) float64 {
 	return distanceOf([3]float64{a.X, a.Y, a.Z}, [3]float64{b.X, b.Y, b.Z})
 }

@@ -7,9 +7,11 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -27,14 +29,14 @@ const (
 var aims = [...]float64{player.EyeHeight, bodyHeight / 2, .2}
 
 // interact does something to another player, or sends the reason why it was refused.
-func (s *session) interact(to string, d wire.Interaction, pace *rate.Limiter) {
+func (s *session) interact(to string, d nodemsg.Interaction, pace *rate.Limiter) {
 	denied := s.checkInteraction(to, &d, pace)
 	if denied == "" && !s.sendEvent(d.ChatText(), &d) {
-		denied = wire.DeniedUnavailable
+		denied = sessionmsg.DeniedUnavailable
 	}
 	if denied != "" {
 		s.g.metrics.denials.WithLabelValues(denied).Inc()
-		s.out.send(wire.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
+		s.out.send(sessionmsg.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
 	}
 }
 
@@ -52,7 +54,7 @@ func (s *session) reserveNumber() bool {
 
 // sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that
 // is not possible now.
-func (s *session) sendEvent(text string, interaction *wire.Interaction) bool {
+func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool {
 	if !s.reserveNumber() {
 		return false
 	}
@@ -60,7 +62,7 @@ func (s *session) sendEvent(text string, interaction *wire.Interaction) bool {
 	if err != nil {
 		panic(err) // no Owner's clock is too large
 	}
-	return s.bodySub.sendChat(wire.ChatEvent{
+	return s.bodySub.sendChat(nodemsg.ChatEvent{
 		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.currentPose()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
 		Interaction: interaction,
 	})
@@ -73,37 +75,37 @@ func (s *session) hasInView(id vclock.ID) bool {
 }
 
 // checkInteraction returns why the player may not do it, or sets its target.
-func (s *session) checkInteraction(to string, d *wire.Interaction, pace *rate.Limiter) (denied string) {
+func (s *session) checkInteraction(to string, d *nodemsg.Interaction, pace *rate.Limiter) (denied string) {
 	id, err := player.ParseID(to)
 	switch {
 	case !pace.Allow():
-		return wire.DeniedRate
+		return sessionmsg.DeniedRate
 	case err != nil:
-		return wire.DeniedUnknownPlayer
+		return sessionmsg.DeniedUnknownPlayer
 	case id == s.body.Player:
-		return wire.DeniedSelf
-	case d.Kind == wire.InteractionGift && !d.Block.Known():
-		return wire.DeniedUnknownBlock
-	case d.Kind == wire.InteractionGift && (d.Block == chunk.Air || !d.Block.Placeable()):
-		return wire.DeniedNotPlaceable
+		return sessionmsg.DeniedSelf
+	case d.Kind == nodemsg.InteractionGift && !d.Block.Known():
+		return sessionmsg.DeniedUnknownBlock
+	case d.Kind == nodemsg.InteractionGift && (d.Block == chunk.Air || !d.Block.Placeable()):
+		return sessionmsg.DeniedNotPlaceable
 	}
 	name, pose, at, there := s.g.interest.find(id)
 	eyes := s.currentPose()
 	eyes.Y += player.EyeHeight
 	switch {
 	case !there || s.subs[at] == nil:
-		return wire.DeniedUnknownPlayer
+		return sessionmsg.DeniedUnknownPlayer
 	case gapToBody(eyes, pose) > s.g.rules.Reach+interactionLeeway:
-		return wire.DeniedOutOfReach
+		return sessionmsg.DeniedOutOfReach
 	case !s.canSee(eyes, pose):
-		return wire.DeniedBehindBlock
+		return sessionmsg.DeniedBehindBlock
 	}
 	d.To, d.ToName = id, name
 	return ""
 }
 
 // gapToBody returns the distance of eyes from the nearest point of a body with its feet there.
-func gapToBody(eyes, feet wire.Pose) float64 {
+func gapToBody(eyes, feet motion.Pose) float64 {
 	beyond := func(v, low, high float64) float64 { return max(low-v, 0, v-high) }
 	const half = bodyWidth / 2
 	return math.Hypot(
@@ -112,7 +114,7 @@ func gapToBody(eyes, feet wire.Pose) float64 {
 }
 
 // canSee reports whether some part of a body is visible: no solid block known here stands in between.
-func (s *session) canSee(eyes, feet wire.Pose) bool {
+func (s *session) canSee(eyes, feet motion.Pose) bool {
 	for _, height := range aims {
 		if s.clear([3]float64{eyes.X, eyes.Y, eyes.Z}, [3]float64{feet.X, feet.Y + height, feet.Z}) {
 			return true

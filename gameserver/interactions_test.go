@@ -11,8 +11,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 var causalSeeds = flag.Uint64("causal.seeds", 6, "runs of TestEventsAreCausal, each over another bad network")
@@ -27,12 +29,12 @@ func (v *cluster) deed(rng *rand.Rand) func(i, n int) string {
 		case kind == 1 && hits[i] < len(v.people)-1:
 			hits[i]++
 			to := v.names[(i+hits[i])%len(v.people)]
-			if v.try(i, wire.Hit{Player: guestID(to).String()}) {
+			if v.try(i, sessionmsg.Hit{Player: guestID(to).String()}) {
 				return me + " hits " + to
 			}
 		case kind == 2:
 			to := v.names[(i+1+rng.IntN(len(v.people)-1))%len(v.people)]
-			gift := wire.Gift{Player: guestID(to).String(), Block: uint16(chunk.Stone) + uint16(n/wire.MaxGift), Count: uint8(n%wire.MaxGift) + 1}
+			gift := sessionmsg.Gift{Player: guestID(to).String(), Block: uint16(chunk.Stone) + uint16(n/nodemsg.MaxGift), Count: uint8(n%nodemsg.MaxGift) + 1}
 			if v.try(i, gift) {
 				return fmt.Sprint(me, " gives ", to, " ", gift.Count, " of ", gift.Block)
 			}
@@ -43,13 +45,13 @@ func (v *cluster) deed(rng *rand.Rand) func(i, n int) string {
 
 // try makes a player do something. It is not possible while the target is out of sight: they have left a region, and the message
 // that they have entered another one is still in transit.
-func (v *cluster) try(i int, m wire.FromClient) bool {
+func (v *cluster) try(i int, m sessionmsg.FromClient) bool {
 	c := v.people[i]
 	before := len(c.mu.denied)
 	c.send(m)
 	synctest.Wait()
 	for _, d := range c.mu.denied[before:] {
-		if d.Error != wire.DeniedUnknownPlayer {
+		if d.Error != sessionmsg.DeniedUnknownPlayer {
 			v.t.Errorf("%s was denied %+v", v.names[i], d)
 		}
 	}
@@ -114,9 +116,9 @@ func TestInteractionsAreShown(t *testing.T) {
 			pass(time.Second)
 		}
 		bob := guestID("p1").String()
-		v.people[0].send(wire.Chat{Text: "ready?"})
-		v.people[0].send(wire.Hit{Player: bob})
-		v.people[0].send(wire.Gift{Player: bob, Block: uint16(chunk.Planks), Count: 3})
+		v.people[0].send(sessionmsg.Chat{Text: "ready?"})
+		v.people[0].send(sessionmsg.Hit{Player: bob})
+		v.people[0].send(sessionmsg.Gift{Player: bob, Block: uint16(chunk.Planks), Count: 3})
 		pass(time.Second)
 		for i, c := range v.people {
 			if got := fmt.Sprint(c.chatShown()); got != "[p0: ready? p0 hits p1 p0 gives p1 3 of 16]" {
@@ -133,10 +135,10 @@ func TestInteractionsAreDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 2, 2)
 		ann, id := v.people[0], func(name string) string { return guestID(name).String() }
-		give := func(name string, b chunk.Block) wire.FromClient {
-			return wire.Gift{Player: id(name), Block: uint16(b), Count: 1}
+		give := func(name string, b chunk.Block) sessionmsg.FromClient {
+			return sessionmsg.Gift{Player: id(name), Block: uint16(b), Count: 1}
 		}
-		check := func(m wire.FromClient, want string) {
+		check := func(m sessionmsg.FromClient, want string) {
 			t.Helper()
 			pass(3 * time.Second) // within the rate limits
 			before := len(ann.mu.denied)
@@ -151,13 +153,13 @@ func TestInteractionsAreDenied(t *testing.T) {
 				t.Errorf("%+v: %v refusals of the kind are counted", m, now-metric)
 			}
 		}
-		check(wire.Hit{Player: id("p1")}, "")
-		check(wire.Hit{Player: id("p0")}, wire.DeniedSelf)
-		check(wire.Hit{Player: id("nobody")}, wire.DeniedUnknownPlayer)
+		check(sessionmsg.Hit{Player: id("p1")}, "")
+		check(sessionmsg.Hit{Player: id("p0")}, sessionmsg.DeniedSelf)
+		check(sessionmsg.Hit{Player: id("nobody")}, sessionmsg.DeniedUnknownPlayer)
 		check(give("p1", chunk.Planks), "")
-		check(give("p1", chunk.Bedrock), wire.DeniedNotPlaceable)
-		check(give("p1", chunk.Air), wire.DeniedNotPlaceable)
-		check(give("p1", 60000), wire.DeniedUnknownBlock)
+		check(give("p1", chunk.Bedrock), sessionmsg.DeniedNotPlaceable)
+		check(give("p1", chunk.Air), sessionmsg.DeniedNotPlaceable)
+		check(give("p1", 60000), sessionmsg.DeniedUnknownBlock)
 
 		// p1 is at -1.5, 25, 0.5: three blocks to the west of ann. A wall is built between them, and then a window at the height
 		// of the eyes.
@@ -169,28 +171,28 @@ func TestInteractionsAreDenied(t *testing.T) {
 		}
 		v.people[1].goTo(-1.5, 25, .5)
 		v.people[1].goTo(-2.5, 25, .5)
-		check(wire.Hit{Player: id("p1")}, wire.DeniedBehindBlock)
-		check(give("p1", chunk.Planks), wire.DeniedBehindBlock)
+		check(sessionmsg.Hit{Player: id("p1")}, sessionmsg.DeniedBehindBlock)
+		check(give("p1", chunk.Planks), sessionmsg.DeniedBehindBlock)
 		ann.put(grid.Pos{X: -1, Y: 26, Z: 0}, chunk.Air)
-		check(wire.Hit{Player: id("p1")}, "")
+		check(sessionmsg.Hit{Player: id("p1")}, "")
 
 		v.people[1].goTo(-8.9, 25, .5) // 9.1 from the eyes to the body's nearest point: its face
-		check(wire.Hit{Player: id("p1")}, wire.DeniedOutOfReach)
+		check(sessionmsg.Hit{Player: id("p1")}, sessionmsg.DeniedOutOfReach)
 		v.people[1].goTo(-8, 25, .5)
-		check(wire.Hit{Player: id("p1")}, "")
+		check(sessionmsg.Hit{Player: id("p1")}, "")
 
 		pass(5 * time.Second)
 		before := len(ann.mu.denied)
 		for range hitsAtOnce + 3 {
-			ann.send(wire.Hit{Player: id("p1")})
+			ann.send(sessionmsg.Hit{Player: id("p1")})
 		}
 		pass(time.Second)
-		if denied := ann.mu.denied[before:]; len(denied) < 2 || slices.ContainsFunc(denied, func(d wire.Denied) bool { return d.Error != wire.DeniedRate }) {
+		if denied := ann.mu.denied[before:]; len(denied) < 2 || slices.ContainsFunc(denied, func(d sessionmsg.Denied) bool { return d.Error != sessionmsg.DeniedRate }) {
 			t.Errorf("of %d hits at once were denied %+v", hitsAtOnce+3, denied)
 		}
 		v.people[1].conn.Close()
 		pass(time.Second)
-		check(wire.Hit{Player: id("p1")}, wire.DeniedUnknownPlayer)
+		check(sessionmsg.Hit{Player: id("p1")}, sessionmsg.DeniedUnknownPlayer)
 	})
 }
 
@@ -201,7 +203,7 @@ func TestInteractionsOfLaterNodes(t *testing.T) {
 		v.rigs[0].g.mu.Lock()
 		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
-		s.sendEvent("waves to p1", &wire.Interaction{Kind: 200, To: guestID("p1"), ToName: "p1"})
+		s.sendEvent("waves to p1", &nodemsg.Interaction{Kind: 200, To: guestID("p1"), ToName: "p1"})
 		pass(time.Second)
 		if got := fmt.Sprint(v.people[1].chatShown()); got != "[p0: waves to p1]" {
 			t.Errorf("shown is %s", got)
@@ -225,10 +227,10 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			ann = v.rigs[at].join("p0", 1)
 			for range 3 {
 				said++
-				ann.send(wire.Chat{Text: fmt.Sprint(said)})
+				ann.send(sessionmsg.Chat{Text: fmt.Sprint(said)})
 				pass(1200 * time.Millisecond)
 			}
-			ann.send(wire.Hit{Player: guestID("p1").String()})
+			ann.send(sessionmsg.Hit{Player: guestID("p1").String()})
 			said++
 			pass(1500 * time.Millisecond)
 			v.rigs[at].g.mu.Lock()
@@ -260,7 +262,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 2, 2)
-		v.people[0].send(wire.Chat{Text: "hi"})
+		v.people[0].send(sessionmsg.Chat{Text: "hi"})
 		pass(2 * time.Second)
 		v.people[0].conn.Close()
 		pass(time.Second)
@@ -278,8 +280,8 @@ func TestNoEventsAfterHandover(t *testing.T) {
 		s := v.rigs[0].g.mu.sessions[guestID("p0")]
 		v.rigs[0].g.mu.Unlock()
 		last, here := s.detach()
-		v.people[0].send(wire.Chat{Text: "too late"})
-		v.people[0].send(wire.Hit{Player: guestID("p1").String()})
+		v.people[0].send(sessionmsg.Chat{Text: "too late"})
+		v.people[0].send(sessionmsg.Hit{Player: guestID("p1").String()})
 		pass(2 * time.Second)
 		if !here || last.Done == 0 || s.savedState().Done != last.Done {
 			t.Errorf("handed over after %d events, and then there were %d", last.Done, s.savedState().Done)
@@ -287,23 +289,23 @@ func TestNoEventsAfterHandover(t *testing.T) {
 		if got := v.people[1].chatShown(); len(got) > 0 {
 			t.Errorf("shown is %q", got)
 		}
-		if d := v.people[0].mu.denied; len(d) != 1 || d[0].Error != wire.DeniedUnavailable || len(v.people[0].mu.notices) != 1 {
+		if d := v.people[0].mu.denied; len(d) != 1 || d[0].Error != sessionmsg.DeniedUnavailable || len(v.people[0].mu.notices) != 1 {
 			t.Errorf("tickNews is %+v, %q", d, v.people[0].mu.notices)
 		}
 	})
 }
 
 func TestGapToBody(t *testing.T) {
-	feet := wire.Pose{X: 10, Y: 20, Z: -5}
+	feet := motion.Pose{X: 10, Y: 20, Z: -5}
 	for _, c := range []struct {
-		eyes wire.Pose
+		eyes motion.Pose
 		want float64
 	}{
-		{wire.Pose{X: 10, Y: 21, Z: -5}, 0},
-		{wire.Pose{X: 15.3, Y: 21, Z: -5}, 5},
-		{wire.Pose{X: 10, Y: 24.8, Z: -5}, 3},
-		{wire.Pose{X: 6.7, Y: 16, Z: -5}, 5},
-		{wire.Pose{X: 10, Y: 20 + player.EyeHeight, Z: -9.3}, 4},
+		{motion.Pose{X: 10, Y: 21, Z: -5}, 0},
+		{motion.Pose{X: 15.3, Y: 21, Z: -5}, 5},
+		{motion.Pose{X: 10, Y: 24.8, Z: -5}, 3},
+		{motion.Pose{X: 6.7, Y: 16, Z: -5}, 5},
+		{motion.Pose{X: 10, Y: 20 + player.EyeHeight, Z: -9.3}, 4},
 	} {
 		if got := gapToBody(c.eyes, feet); got < c.want-1e-9 || got > c.want+1e-9 {
 			t.Errorf("from %+v: %v, want %v", c.eyes, got, c.want)

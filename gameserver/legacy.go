@@ -13,9 +13,12 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -29,14 +32,14 @@ type legacyConn struct {
 	out    *outbox
 	sub    *subscription
 	edits  *rate.Limiter
-	latest *wire.PlayerMove       // read, but not yet applied; nil for none
+	latest *legacymsg.PlayerMove  // read, but not yet applied; nil for none
 	shown  map[player.ID]struct{} // players that the client was sent. The subscription's lock guards it.
 
 	mu struct {
 		sync.Mutex
 		registered bool
 		motion     *player.Motion // nil from registration until the first move
-		pose       wire.Pose
+		pose       motion.Pose
 	}
 }
 
@@ -46,7 +49,7 @@ const readPause = 25 * time.Millisecond
 
 // serveLegacy serves an original client after the handshake was answered with ok. Most of a client's connections stay silent for
 // as long as it runs, so only TCP's keepalive ends a silent one.
-func (g *Gateway) serveLegacy(ctx context.Context, c net.Conn, in *bufio.Reader, h wire.Handshake) error {
+func (g *Gateway) serveLegacy(ctx context.Context, c net.Conn, in *bufio.Reader, h legacymsg.Handshake) error {
 	line := &resetConn{lineConn{Conn: c, in: in}} // packets include their newline
 	defer line.cut()
 	lc := &legacyConn{g: g, at: h.Chunk, out: newOutbox(line.cut), edits: rate.NewLimiter(g.editRate(), editsAtOnce)}
@@ -78,7 +81,7 @@ func (g *Gateway) serveLegacy(ctx context.Context, c net.Conn, in *bufio.Reader,
 			return err
 		}
 		g.metrics.received(len(data))
-		packet, err := wire.DecodeClientPacket(data)
+		packet, err := legacymsg.DecodeClientPacket(data)
 		if err != nil {
 			return err
 		}
@@ -106,18 +109,18 @@ func (lc *legacyConn) leave() {
 
 // handle applies a packet; nil is one without an effect. Names in packets are ignored, except for the name that a player
 // registers under: all other packets apply to the player registered on the connection.
-func (lc *legacyConn) handle(ctx context.Context, packet wire.Packet) error {
-	if m, ok := packet.(wire.PlayerMove); ok {
+func (lc *legacyConn) handle(ctx context.Context, packet legacymsg.Packet) error {
+	if m, ok := packet.(legacymsg.PlayerMove); ok {
 		lc.latest = &m
 		return nil
 	}
 	lc.applyMove()
 	switch p := packet.(type) {
-	case wire.PlayerRegister:
+	case legacymsg.PlayerRegister:
 		return lc.register(ctx, p.Player)
-	case wire.PlayerDeregister:
+	case legacymsg.PlayerDeregister:
 		lc.deregister()
-	case wire.BlockWrite:
+	case legacymsg.BlockWrite:
 		lc.write(ctx, p)
 	}
 	return nil
@@ -132,7 +135,7 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	lc.sub.unshow(lc, who.body(wire.Pose{})) // the client may have been shown this body as somebody else's
+	lc.sub.unshow(lc, who.body(motion.Pose{})) // the client may have been shown this body as somebody else's
 	pose := lc.entryPose(who)
 	lc.mu.Lock()
 	lc.mu.registered, lc.mu.pose, lc.mu.motion = true, pose, nil
@@ -142,13 +145,13 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 }
 
 // entryPose returns the assumed place of a player who registers, until their first move.
-func (lc *legacyConn) entryPose(who *guest) wire.Pose {
+func (lc *legacyConn) entryPose(who *guest) motion.Pose {
 	if pose, known := who.place(); known && world.ChunkOf(pose) == lc.at {
 		return pose
 	}
 	middle := lc.at.Origin()
 	x, z := middle.X+grid.ChunkSize/2, middle.Z+grid.ChunkSize/2
-	return wire.Pose{X: float64(x) + .5, Y: float64(lc.g.Terrain.Surface(x, z)), Z: float64(z) + .5}
+	return motion.Pose{X: float64(x) + .5, Y: float64(lc.g.Terrain.Surface(x, z)), Z: float64(z) + .5}
 }
 
 // deregister removes the player's body and saves the player.
@@ -189,9 +192,9 @@ func (lc *legacyConn) applyMove() {
 	if p == nil || !lc.mu.registered {
 		return
 	}
-	pose := wire.Pose{X: p.X, Y: p.Y + float64(lc.g.World.OriginalBase), Z: p.Z, Yaw: lc.mu.pose.Yaw}
+	pose := motion.Pose{X: p.X, Y: p.Y + float64(lc.g.World.OriginalBase), Z: p.Z, Yaw: lc.mu.pose.Yaw}
 	if p.HasYaw {
-		pose.Yaw = wire.YawOfOriginal(p.Yaw)
+		pose.Yaw = legacymsg.YawOfOriginal(p.Yaw)
 	}
 	if lc.mu.motion == nil { // the first move sets the place
 		if world.ChunkOf(pose).Distance(lc.at) > entryWays {
@@ -211,8 +214,8 @@ func (lc *legacyConn) applyMove() {
 }
 
 // write requests a block change. The client sends each change to all its connections; the one whose chunk contains the block
-// applies it. The slab's lowest layer is always shown as solid (wire.SlabOf), and cannot be changed.
-func (lc *legacyConn) write(ctx context.Context, p wire.BlockWrite) {
+// applies it. The slab's lowest layer is always shown as solid (legacymsg.SlabOf), and cannot be changed.
+func (lc *legacyConn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	pos := p.Pos
 	if pos.Y < 0 || pos.Y >= world.OriginalHeight || pos.Chunk() != lc.at {
 		return
@@ -238,5 +241,5 @@ func (lc *legacyConn) write(ctx context.Context, p wire.BlockWrite) {
 		lc.g.metrics.refusals.WithLabelValues(refused).Inc()
 		return
 	}
-	lc.sub.edit(wire.Intent{Player: by, Seq: lc.g.nextSeq(), Pos: pos, Block: block}, lc)
+	lc.sub.edit(nodemsg.Intent{Player: by, Seq: lc.g.nextSeq(), Pos: pos, Block: block}, lc)
 }

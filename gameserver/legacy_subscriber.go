@@ -6,9 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file implements subscriber for original connections, and their clock. Original clients get a whole chunk after each
@@ -47,20 +49,20 @@ func (lc *legacyConn) sendDelta(delta *chunkDelta) {
 
 // show sends the client a player in the chunk. It reports whether the player was not shown before and is to be: the client's own
 // player, and those who may be, are not shown.
-func (lc *legacyConn) show(body wire.Body) bool {
+func (lc *legacyConn) show(body nodemsg.Body) bool {
 	var buffer [4]player.ID
 	if _, shown := lc.shown[body.Player]; shown || slices.Contains(lc.hiddenPlayers(buffer[:0]), body.Player) {
 		return false
 	}
 	lc.shown[body.Player] = struct{}{}
-	lc.send(wire.PlayerRegister{Player: body.Name, Chunk: lc.at})
+	lc.send(legacymsg.PlayerRegister{Player: body.Name, Chunk: lc.at})
 	return true
 }
 
-func (lc *legacyConn) unshow(body wire.Body) {
+func (lc *legacyConn) unshow(body nodemsg.Body) {
 	if _, shown := lc.shown[body.Player]; shown {
 		delete(lc.shown, body.Player)
-		lc.send(wire.PlayerDeregister{Player: body.Name, Chunk: lc.at})
+		lc.send(legacymsg.PlayerDeregister{Player: body.Name, Chunk: lc.at})
 	}
 }
 
@@ -135,14 +137,14 @@ func (delta *chunkDelta) moveLines(g *Gateway) *moveLines {
 	return delta.lines
 }
 
-func (g *Gateway) placeOf(name string, p wire.Pose) wire.PlayerMove {
-	return wire.PlayerMove{
+func (g *Gateway) placeOf(name string, p motion.Pose) legacymsg.PlayerMove {
+	return legacymsg.PlayerMove{
 		Player: name, X: p.X, Y: p.Y - float64(g.World.OriginalBase), Z: p.Z,
-		Yaw: wire.OriginalYaw(p.Yaw), HasYaw: true,
+		Yaw: legacymsg.OriginalYaw(p.Yaw), HasYaw: true,
 	}
 }
 
-func (lc *legacyConn) sendResult(r wire.EditResult) *outbox {
+func (lc *legacyConn) sendResult(r nodemsg.EditResult) *outbox {
 	if r.Refused != "" {
 		lc.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
@@ -151,10 +153,10 @@ func (lc *legacyConn) sendResult(r wire.EditResult) *outbox {
 
 func (lc *legacyConn) sendNotice(string) {} // the original protocol has no such message
 
-func (lc *legacyConn) send(p wire.Packet) { lc.out.put(appendPacket(nil, p)) }
+func (lc *legacyConn) send(p legacymsg.Packet) { lc.out.put(appendPacket(nil, p)) }
 
-func appendPacket(dst []byte, p wire.Packet) []byte {
-	dst, err := wire.AppendPacket(dst, p)
+func appendPacket(dst []byte, p legacymsg.Packet) []byte {
+	dst, err := legacymsg.AppendPacket(dst, p)
 	if err != nil {
 		panic(err) // names and poses were checked on arrival
 	}
@@ -164,7 +166,7 @@ func appendPacket(dst []byte, p wire.Packet) []byte {
 // slab returns the CHUNK_DATA packet of a chunk, encoded once per version.
 func (g *Gateway) slab(mc *mirrorChunk) []byte {
 	if mc.slabVersion != mc.version {
-		mc.slab = wire.AppendChunkData(nil, mc.at, wire.SlabOf(mc.loadLand(), int(g.World.OriginalBase)))
+		mc.slab = legacymsg.AppendChunkData(nil, mc.at, legacymsg.SlabOf(mc.loadLand(), int(g.World.OriginalBase)))
 		mc.slabVersion = mc.version
 	}
 	return mc.slab
@@ -189,7 +191,7 @@ func (g *Gateway) runClock(ctx context.Context) {
 		case <-g.legacyCame:
 			ticker.Reset(region.TickEvery)
 		}
-		packet := appendPacket(nil, wire.TimeOfDay{Minutes: math.Round(g.timeOfDay()*60) / 60})
+		packet := appendPacket(nil, legacymsg.TimeOfDay{Minutes: math.Round(g.timeOfDay()*60) / 60})
 		g.mu.Lock()
 		for lc := range g.mu.legacyConns {
 			lc.tickTime(packet)

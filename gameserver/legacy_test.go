@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // original is a connection of VoxelPopuli's own client, which records every line except TIME.
@@ -218,7 +219,7 @@ func TestOriginalsAndSessionsMeet(t *testing.T) {
 		}
 		// Somebody builds while the region is away: all get the chunk anew.
 		r.lands.down(true)
-		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
+		r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
 		r.lands.down(false)
 		pass(10 * time.Second)
 		ann.sees(r.lands, 1)
@@ -330,6 +331,7 @@ func (d *slowDisk) Commit(writes []kv.Write) error {
 
 // All connections of an address share the limit on founding, and wait.
 func TestFoundingBudget(t *testing.T) {
+	const foundingsAtOnce = 100 // of an address
 	for _, c := range []struct {
 		address string
 		asks    int

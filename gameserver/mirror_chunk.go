@@ -7,7 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // subscriber watches chunks: a session, or a connection of an original client. The methods are called with the subscription's
@@ -24,7 +25,7 @@ type subscriber interface {
 	wantsEveryMove() bool
 	// sendResult sends the result of an edit. It returns the outbox in which the message waits for frameWriter.deliver, nil if it
 	// is on its way already.
-	sendResult(r wire.EditResult) *outbox
+	sendResult(r nodemsg.EditResult) *outbox
 	// sendNotice sends the player a text; several subscriptions may send the same.
 	sendNotice(text string)
 }
@@ -50,7 +51,7 @@ type mirrorChunk struct {
 	hasState     bool                     // the region has sent its state
 	shown        bool                     // it has done so over the current link
 	base         []byte                   // hash of the terrain that the edits were made on; empty when never edited
-	edits        []wire.BlockAt           // known, but not yet in land
+	edits        []nodemsg.BlockAt        // known, but not yet in land
 	ahead        map[chunk.Index]struct{} // blocks set by a result, before their delta has arrived
 	land         *chunk.Chunk             // terrain and edits; nil until both are here, and while it is folded
 	folded       bool                     // the land is in latest only, which is of the newest version: see fold
@@ -75,7 +76,7 @@ type mirrorChunk struct {
 type snapshot struct {
 	version uint64 // 0 means none; the land's versions begin at 1
 	packed  []byte
-	text    []byte // wire.ChunkData with them in JSON, once requested
+	text    []byte // sessionmsg.ChunkData with them in JSON, once requested
 	binary  []byte // and in CBOR
 }
 
@@ -86,21 +87,21 @@ func (s *snapshot) message(at grid.ChunkPos, binary bool) []byte {
 		form = &s.binary
 	}
 	if *form == nil {
-		*form = encodedIn(binary, wire.ChunkData{Chunk: at, Data: s.packed})
+		*form = encodedIn(binary, sessionmsg.ChunkData{Chunk: at, Data: s.packed})
 	}
 	return *form
 }
 
 // chunkDelta is the delta of one chunk, with its encoded forms, made once for all sessions.
 type chunkDelta struct {
-	wire.ChunkDelta
+	nodemsg.ChunkDelta
 	tick        uint64
-	tickNews    *wire.TickDelta // for CBOR sessions, without the motion of the frame; nil for nothing
-	piece       []byte          // in JSON
-	tickPiece   []byte          // tickNews, encoded
-	change      interest.Change // who has entered, left and moved
-	interaction wire.FromServer // of Says, which then is all there is; nil for chat
-	stamp       vclock.Stamp    // of Says, which then is all there is; without an author if they have none
+	tickNews    *sessionmsg.TickDelta // for CBOR sessions, without the motion of the frame; nil for nothing
+	piece       []byte                // in JSON
+	tickPiece   []byte                // tickNews, encoded
+	change      interest.Change       // who has entered, left and moved
+	interaction sessionmsg.FromServer // of Says, which then is all there is; nil for chat
+	stamp       vclock.Stamp          // of Says, which then is all there is; without an author if they have none
 	sub         *subscription
 	chunk       *mirrorChunk // original clients get the whole chunk after each change
 	lines       *moveLines   // Moves, for original clients; nil until one of them watches the chunk
@@ -148,7 +149,7 @@ func (mc *mirrorChunk) fold() {
 
 // applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for
 // subscribers that have an older state (the region was away). The land is rebuilt, unless it was never changed.
-func (mc *mirrorChunk) applyState(state *wire.ChunkState) (difference wire.ChunkDelta, change interest.Change) {
+func (mc *mirrorChunk) applyState(state *nodemsg.ChunkState) (difference nodemsg.ChunkDelta, change interest.Change) {
 	difference.Chunk = mc.at
 	change = mc.bodies.Replace(state.Bodies, &difference)
 	if !bytes.Equal(mc.base, state.Base) {
@@ -168,7 +169,7 @@ func (mc *mirrorChunk) pristine() bool {
 }
 
 // apply applies a delta, and returns who entered, left and moved, which is valid until the next call.
-func (mc *mirrorChunk) apply(n wire.ChunkDelta) interest.Change {
+func (mc *mirrorChunk) apply(n nodemsg.ChunkDelta) interest.Change {
 	change := mc.bodies.Apply(&n, mc.moved[:0])
 	mc.moved = change.Moved
 	if len(n.Base) > 0 && len(mc.base) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 const (
@@ -97,7 +98,7 @@ func (o *outbox) putDeferred(message []byte) bool {
 }
 
 // send queues a message in the session's encoding.
-func (o *outbox) send(m wire.FromServer) {
+func (o *outbox) send(m sessionmsg.FromServer) {
 	o.mu.Lock()
 	binary := o.mu.binary
 	o.mu.Unlock()
@@ -129,7 +130,7 @@ func (o *outbox) putMotion(tick uint64, compose func(dst []byte, missed bool) []
 		o.mu.motion, o.mu.missed = o.mu.motion[:0], true
 		return true
 	default: // the writer is late: two ticks go into one frame
-		o.mu.motion = wire.AppendLaterTick(o.mu.motion, tick)
+		o.mu.motion = sessionmsg.AppendLaterTick(o.mu.motion, tick)
 	}
 	o.mu.ticks++
 	o.mu.motion = compose(o.mu.motion, o.mu.missed)
@@ -185,7 +186,7 @@ func (o *outbox) add(i item) {
 			o.close(nil) // the original protocol has no such message
 			return
 		}
-		o.close(encodedIn(o.mu.binary, wire.Failure{Code: wire.FailSlow, Message: fmt.Sprintf(
+		o.close(encodedIn(o.mu.binary, sessionmsg.Failure{Code: wire.FailSlow, Message: fmt.Sprintf(
 			"Your connection is too slow: %d MiB wait to be sent. Choose a smaller view distance.", outboxLimit>>20)}))
 		return
 	}
@@ -200,7 +201,7 @@ func (o *outbox) add(i item) {
 
 // end lets the writer write what waits and the last message (if any), and close the connection; all within closeTimeout. Only the
 // first call counts.
-func (o *outbox) end(last wire.FromServer) {
+func (o *outbox) end(last sessionmsg.FromServer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closed {
@@ -378,13 +379,13 @@ func (d *writeBuffers) compose(items []item) []byte {
 	for _, i := range items {
 		d.pieces = append(d.pieces, i.data)
 	}
-	d.frame = wire.AppendFrame(d.frame[:0], items[len(items)-1].tick, d.pieces...)
+	d.frame = sessionmsg.AppendFrame(d.frame[:0], items[len(items)-1].tick, d.pieces...)
 	return d.frame
 }
 
 // composeTick encodes pieces and, if they are the last, the motion as one tick frame.
 func (d *writeBuffers) composeTick(l *batch, items []item, last bool) []byte {
-	d.frame = wire.AppendTick(d.frame[:0], l.tick)
+	d.frame = sessionmsg.AppendTick(d.frame[:0], l.tick)
 	for _, i := range items {
 		d.frame = append(d.frame, i.data...)
 	}

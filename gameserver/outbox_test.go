@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // sinkFunc is a sink that does not buffer.
@@ -39,9 +40,9 @@ func TestOutboxComposesFrames(t *testing.T) {
 	o.piece(5, []byte(`{"c":3}`))
 	o.put([]byte("ack"))
 	o.put([]byte("pong"))
-	o.end(wire.Notice{Text: "bye"})
+	o.end(sessionmsg.Notice{Text: "bye"})
 	o.put([]byte("too late"))
-	o.end(wire.Notice{Text: "bye again"})
+	o.end(sessionmsg.Notice{Text: "bye again"})
 	got, err := written(o)
 	want := []string{
 		`{"type":"frame","tick":4,"chunks":[{"a":1},{"b":2}]}`, "chunk",
@@ -137,7 +138,7 @@ func TestLastWordsAreShort(t *testing.T) {
 		o := newOutbox(line.cut)
 		began := time.Now()
 		o.put([]byte("hello"))
-		o.end(wire.Notice{Text: "bye"})
+		o.end(sessionmsg.Notice{Text: "bye"})
 		r.g.runWriter(o, line)
 		if took := time.Since(began); took != closeTimeout {
 			t.Errorf("took %v, want %v", took, closeTimeout)
@@ -155,7 +156,7 @@ func TestStalledClientsHurtNobody(t *testing.T) {
 			name := fmt.Sprintf("p%d", i)
 			if i%(all/stalled) == 0 { // joins, and never reads a byte
 				c := newClient(t, r.dial())
-				c.send(wire.Join{Version: wire.SessionVersion, Name: name, View: 1, Encoding: "json"})
+				c.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: 1, Encoding: "json"})
 				continue
 			}
 			players = append(players, r.join(name, 1))

@@ -6,8 +6,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file connects the sessions and the mirror with package p2p, which exchanges movement with other gateways.
@@ -31,7 +32,7 @@ func (g *Gateway) avatars() []p2p.Avatar {
 func (s *session) Player() player.ID { return s.body.Player }
 
 // Pose returns where the player is, and reports whether they are in a region.
-func (s *session) Pose() (pose wire.Pose, inRegion bool) {
+func (s *session) Pose() (pose motion.Pose, inRegion bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.pose, s.mu.placed && s.bodySubShared.Load() != nil
@@ -45,7 +46,7 @@ func (s *session) UpdateRegion() {
 }
 
 // publishOverlay publishes what the overlay has sent of a chunk.
-func (g *Gateway) publishOverlay(n wire.ChunkDelta) {
+func (g *Gateway) publishOverlay(n nodemsg.ChunkDelta) {
 	g.mu.Lock()
 	sub := g.mu.subs[grid.CellAt(n.Chunk, grid.FoundingLabel)]
 	g.mu.Unlock()
@@ -55,7 +56,7 @@ func (g *Gateway) publishOverlay(n wire.ChunkDelta) {
 }
 
 // publishOverlay publishes what the overlay has sent of a chunk.
-func (sub *subscription) publishOverlay(n wire.ChunkDelta) {
+func (sub *subscription) publishOverlay(n nodemsg.ChunkDelta) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	mc := sub.mu.chunks[n.Chunk]

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // streams connect a gateway of a test with the others; cut ones cannot be reached.
@@ -89,14 +89,14 @@ func (v *cluster) neighbour(i int) (stream net.Conn, ended func() bool) {
 
 // packetOf returns a packet with a player's place, as it is sent to another player's gateway, with its length.
 func packetOf(name, to string, x float64, rounds uint32) []byte {
-	u := p2p.UpdateOf(guestID(name), wire.Pose{X: x, Y: 25, Z: .5}, p2p.RoundOf(time.Now())+rounds)
-	receiver := p2p.UpdateOf(guestID(to), wire.Pose{}, 0).Origin
+	u := p2p.UpdateOf(guestID(name), motion.Pose{X: x, Y: 25, Z: .5}, p2p.RoundOf(time.Now())+rounds)
+	receiver := p2p.UpdateOf(guestID(to), motion.Pose{}, 0).Origin
 	packet := overlay.AppendPacket(nil, []overlay.Message{{From: u.Origin, To: receiver, Payload: &overlay.Position{Update: u}}})
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(packet))), packet...)
 }
 
 // seenAt returns where a client sees a player.
-func (c *client) seenAt(name string) (at wire.Pose, sees bool) {
+func (c *client) seenAt(name string) (at motion.Pose, sees bool) {
 	c.look(func() {
 		a, known := c.mu.avatars[guestID(name).String()]
 		at, sees = a.Pose, known
@@ -210,15 +210,15 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 					v := newOverlayCluster(t, kind, 3, 6)
 					rng := rand.New(rand.NewPCG(seed, 2))
 					v.lands.slowBy(seed, 400*time.Millisecond)
-					at := make([]wire.Pose, len(v.people))
-					to := make([]wire.Pose, len(v.people))
+					at := make([]motion.Pose, len(v.people))
+					to := make([]motion.Pose, len(v.people))
 					for i := range at {
-						at[i] = wire.Pose{X: .5, Y: 25, Z: .5}
+						at[i] = motion.Pose{X: .5, Y: 25, Z: .5}
 					}
 					for n := range 300 {
 						for i, c := range v.people {
 							if rng.IntN(20) == 0 {
-								to[i] = wire.Pose{X: rng.Float64()*40 - 20, Z: rng.Float64()*40 - 20}
+								to[i] = motion.Pose{X: rng.Float64()*40 - 20, Z: rng.Float64()*40 - 20}
 							}
 							dx, dz := to[i].X-at[i].X, to[i].Z-at[i].Z
 							if way := math.Hypot(dx, dz); way > .5 {

@@ -13,7 +13,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // walkingClient is a CBOR client over a real socket, which reads when the test says so.
@@ -42,14 +44,14 @@ func serveWalkingClients(t *testing.T, long time.Duration) (r *harness, join fun
 		}
 		t.Cleanup(func() { conn.Close() })
 		w := &walkingClient{t: t, r: r, conn: conn, in: bufio.NewReader(conn)}
-		data, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: 1, Encoding: wire.EncodingCBOR})
+		data, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: 1, Encoding: sessionmsg.EncodingCBOR})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.write(append(data, '\n'))
-		w.seq = await[wire.Welcome](w).NextSeq
+		w.seq = await[sessionmsg.Welcome](w).NextSeq
 		for range 9 {
-			await[wire.ChunkData](w)
+			await[sessionmsg.ChunkData](w)
 		}
 		return w
 	}
@@ -62,32 +64,34 @@ func (w *walkingClient) write(data []byte) {
 	}
 }
 
-func (w *walkingClient) send(m wire.FromClient) {
+func (w *walkingClient) send(m sessionmsg.FromClient) {
 	w.t.Helper()
-	data, err := wire.EncodeClientCBOR(m)
+	data, err := sessionmsg.EncodeClientCBOR(m)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.write(wire.AppendMessage(nil, data))
+	w.write(sessionmsg.AppendMessage(nil, data))
 }
 
-func (w *walkingClient) goTo(x float64) { w.send(wire.Move{Pose: wire.Pose{X: x, Y: 25, Z: .5}}) }
+func (w *walkingClient) goTo(x float64) {
+	w.send(sessionmsg.Move{Pose: motion.Pose{X: x, Y: 25, Z: .5}})
+}
 
 // await reads until a message of one type arrives.
-func await[M wire.FromServer](w *walkingClient) M {
+func await[M sessionmsg.FromServer](w *walkingClient) M {
 	w.t.Helper()
 	if err := w.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		w.t.Fatal(err)
 	}
 	for {
-		data, err := wire.ReadMessage(w.in, nil, wire.MaxServerLine)
+		data, err := sessionmsg.ReadMessage(w.in, nil, wire.MaxServerLine)
 		if err != nil {
 			w.t.Fatalf("no %T: %v", *new(M), err)
 		}
-		if data[0] == wire.TickFrame {
+		if data[0] == sessionmsg.TickFrame {
 			continue
 		}
-		m, err := wire.DecodeServerCBOR(data)
+		m, err := sessionmsg.DecodeServerCBOR(data)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -140,8 +144,8 @@ func TestWalkersAreParked(t *testing.T) {
 			t.Fatal("a step has ended the lodging")
 		}
 		ann.seq++
-		ann.send(wire.Edit{Seq: ann.seq, X: 3, Y: 25, Z: 3, Block: uint16(chunk.Brick)})
-		if ack := await[wire.Ack](ann); ack.Seq != ann.seq || ack.Error != "" {
+		ann.send(sessionmsg.Edit{Seq: ann.seq, X: 3, Y: 25, Z: 3, Block: uint16(chunk.Brick)})
+		if ack := await[sessionmsg.Ack](ann); ack.Seq != ann.seq || ack.Error != "" {
 			t.Errorf("answered %+v", ack)
 		}
 		if r.g.poller.Parked() != 0 {
@@ -151,7 +155,7 @@ func TestWalkersAreParked(t *testing.T) {
 		ann.expectParked(1)
 	}
 	ann.goTo(500) // the poller corrects moves too
-	if back := await[wire.Correction](ann); back.Pose.X != 4.5 || r.g.poller.Parked() != 1 {
+	if back := await[sessionmsg.Correction](ann); back.Pose.X != 4.5 || r.g.poller.Parked() != 1 {
 		t.Errorf("corrected to %v, %d are parked", back.Pose.X, r.g.poller.Parked())
 	}
 	ann.goTo(3.5)
@@ -165,7 +169,7 @@ func TestWalkersAreParked(t *testing.T) {
 	ann.expectParked(0)
 	ann.goTo(-.5)
 	for range 3 {
-		await[wire.ChunkData](ann)
+		await[sessionmsg.ChunkData](ann)
 	}
 	ann.goTo(-1.5)
 	ann.expectParked(1)
@@ -178,8 +182,8 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 	for range 3 {
 		ann.goTo(4.5)
 		ann.goTo(3.5)
-		ann.send(wire.Ping{Nonce: 7})
-		await[wire.Pong](ann)
+		ann.send(sessionmsg.Ping{Nonce: 7})
+		await[sessionmsg.Pong](ann)
 		if n := r.g.poller.Parked(); n != 0 {
 			t.Errorf("%d sockets are parked", n)
 		}
@@ -189,7 +193,7 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 // Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on
 // meanwhile.
 func TestParkedSessionsEnd(t *testing.T) {
-	pose := wire.AppendMove(nil, wire.Pose{X: 4.5, Y: 25, Z: .5})
+	pose := sessionmsg.AppendMove(nil, motion.Pose{X: 4.5, Y: 25, Z: .5})
 	for name, c := range map[string]struct {
 		does func(w *walkingClient)
 		code string
@@ -202,15 +206,15 @@ func TestParkedSessionsEnd(t *testing.T) {
 			w.conn.Close()
 		}, ""},
 		"half a message": {func(w *walkingClient) {
-			w.write(wire.AppendMessage(nil, pose)[:20])
+			w.write(sessionmsg.AppendMessage(nil, pose)[:20])
 			w.conn.Close()
 		}, ""},
 		"too much": {func(w *walkingClient) {
 			for range movesAtOnce + 50 {
-				w.write(wire.AppendMessage(nil, pose))
+				w.write(sessionmsg.AppendMessage(nil, pose))
 			}
 		}, wire.FailRate},
-		"nonsense":   {func(w *walkingClient) { w.write([]byte{3, wire.ClientMove, 1, 2}) }, wire.FailBadValue},
+		"nonsense":   {func(w *walkingClient) { w.write([]byte{3, sessionmsg.ClientMove, 1, 2}) }, wire.FailBadValue},
 		"too long":   {func(w *walkingClient) { w.write([]byte{0xff, 0xff, 0xff, 0x7f}) }, wire.FailTooLong},
 		"no message": {func(w *walkingClient) { w.write([]byte{0}) }, wire.FailTooLong},
 	} {
@@ -223,7 +227,7 @@ func TestParkedSessionsEnd(t *testing.T) {
 			ann.expectParked(2)
 			c.does(ann)
 			if c.code != "" {
-				if failure := await[wire.Failure](ann); failure.Code != c.code {
+				if failure := await[sessionmsg.Failure](ann); failure.Code != c.code {
 					t.Errorf("ended with %+v, want %s", failure, c.code)
 				}
 				ann.conn.Close()
@@ -244,7 +248,7 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 	bob.expectParked(1)
 	half.goTo(4.5)
 	half.expectParked(2)
-	half.write([]byte{33, wire.ClientMove})
+	half.write([]byte{33, sessionmsg.ClientMove})
 	half.expectParked(1)
 	for range 3 {
 		for _, x := range []float64{5.5, 4.5} {
@@ -259,7 +263,7 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 			})
 		}
 	}
-	half.write(wire.AppendMove(nil, wire.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest arrives after all
+	half.write(sessionmsg.AppendMove(nil, motion.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest arrives after all
 	half.expectParked(2)
 }
 
@@ -281,8 +285,8 @@ func TestGatewayStopsWithParkedSessions(t *testing.T) {
 			r.stop()
 		}()
 		for _, w := range all {
-			await[wire.Reconnect](w)
-			if failure := await[wire.Failure](w); failure.Code != wire.FailShuttingDown {
+			await[sessionmsg.Reconnect](w)
+			if failure := await[sessionmsg.Failure](w); failure.Code != wire.FailShuttingDown {
 				t.Errorf("ended with %+v", failure)
 			}
 			if _, err := w.in.ReadByte(); !errors.Is(err, io.EOF) {

@@ -10,8 +10,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -66,7 +67,7 @@ type guest struct {
 
 	// Guarded by party.mu.
 	on   *legacyConn // where they are registered; nil for nowhere
-	left wire.Pose   // where they deregistered last, or the place in their record
+	left motion.Pose // where they deregistered last, or the place in their record
 	seen bool        // left is set
 }
 
@@ -167,7 +168,7 @@ func (p *party) add(ctx context.Context, at grid.ChunkPos, lc *legacyConn, name 
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for number := 0; g.taken(player.GuestID(label)); number++ {
-		label, last = player.Namesake(name, p.key.from.String(), number), wire.PlayerRecord{}
+		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
 	}
 	who := &guest{party: p, id: player.GuestID(label), label: label, on: lc, left: last.Pose, seen: last.Seq > 0}
 	g.players.NoteLoaded(last)
@@ -196,11 +197,11 @@ func (g *Gateway) taken(id player.ID) bool {
 
 // labelFor returns the label of a player who is new here, unless it is taken here, and the record of the label. A player who had
 // a suffix on another node until recently keeps it. The plain name may be in use on another node.
-func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (label string, last wire.PlayerRecord) {
+func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (label string, last nodemsg.PlayerRecord) {
 	suffixed := player.Namesake(name, p.key.from.String(), 0)
 	records := p.g.loadGuests(ctx, name, suffixed)
 	plain, own := records[0], records[1]
-	fresh := func(r wire.PlayerRecord) bool {
+	fresh := func(r nodemsg.PlayerRecord) bool {
 		return r.Seq > 0 && p.g.wall().Sub(time.UnixMilli(r.SavedAt)) < labelMemory
 	}
 	switch {
@@ -213,8 +214,8 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 }
 
 // loadGuests returns the records of guests, by their labels; zero records of unknown ones.
-func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []wire.PlayerRecord {
-	records := make([]wire.PlayerRecord, len(labels))
+func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []nodemsg.PlayerRecord {
+	records := make([]nodemsg.PlayerRecord, len(labels))
 	var lookups sync.WaitGroup
 	for i, label := range labels {
 		lookups.Go(func() {
@@ -229,7 +230,7 @@ func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []wire.Playe
 }
 
 // release deregisters a player, whose last pose is given.
-func (p *party) release(who *guest, pose wire.Pose) {
+func (p *party) release(who *guest, pose motion.Pose) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	who.on, who.left, who.seen = nil, pose, true
@@ -272,7 +273,7 @@ func (p *party) registeredElsewhere(dst []player.ID, at grid.ChunkPos) []player.
 }
 
 // place returns where a player of the party is or was last, and reports whether that is known.
-func (p *party) place() (pose wire.Pose, known bool) {
+func (p *party) place() (pose motion.Pose, known bool) {
 	for _, who := range p.all() {
 		if pose, known = who.place(); known {
 			break
@@ -282,12 +283,12 @@ func (p *party) place() (pose wire.Pose, known bool) {
 }
 
 // body returns the player's body.
-func (c *guest) body(pose wire.Pose) wire.Body {
-	return wire.Body{Player: c.id, Name: c.label, Guest: true, Pose: pose}
+func (c *guest) body(pose motion.Pose) nodemsg.Body {
+	return nodemsg.Body{Player: c.id, Name: c.label, Guest: true, Pose: pose}
 }
 
 // place returns where the player is or was last, and reports whether that is known.
-func (c *guest) place() (pose wire.Pose, known bool) {
+func (c *guest) place() (pose motion.Pose, known bool) {
 	c.party.mu.Lock()
 	on, left, seen := c.on, c.left, c.seen
 	c.party.mu.Unlock()

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -22,7 +22,7 @@ const (
 	predictionSlip = region.TickEvery
 	// predictionTurn is the maximum error of the viewing direction, in radians: half of what the finest tier resolves.
 	predictionTurn = 2 * math.Pi / 256
-	// predictionRefresh is the interval of updates for a player who follows the prediction; it ends before wire.ExtrapolationTicks are
+	// predictionRefresh is the interval of updates for a player who follows the prediction; it ends before motion.ExtrapolationTicks are
 	// over.
 	predictionRefresh = time.Second
 	// predictionSilence is how long a predicted player may send nothing before they count as stopped. Of a player who is read in
@@ -41,15 +41,15 @@ const (
 // predictor compares the prediction that a region has of a player with the player's actual moves. It has no clock of its own:
 // times are those of Gateway.now.
 type predictor struct {
-	lastSent     wire.Pose     // the place last sent to the region
-	sentVelocity wire.Velocity // and the velocity
-	sentAt       time.Duration // and the time
+	lastSent     motion.Pose     // the place last sent to the region
+	sentVelocity motion.Velocity // and the velocity
+	sentAt       time.Duration   // and the time
 
-	last       wire.Pose     // the newest move
+	last       motion.Pose   // the newest move
 	lastMoveAt time.Duration // and when it arrived
 
 	// The current walk, since the player last turned, stopped, or was found to have diverged.
-	from    wire.Pose
+	from    motion.Pose
 	since   time.Duration
 	moves   int  // during the walk
 	fresh   int  // of these, since the last update of the region
@@ -57,12 +57,12 @@ type predictor struct {
 }
 
 // newPredictor returns the predictor of a player who stands still, with the region updated to that now.
-func newPredictor(pose wire.Pose, now time.Duration) predictor {
+func newPredictor(pose motion.Pose, now time.Duration) predictor {
 	return predictor{lastSent: pose, sentAt: now, last: pose, lastMoveAt: now, from: pose, since: now}
 }
 
 // observe adds a move; alone means that nobody sees the player. It reports whether the region must be updated.
-func (p *predictor) observe(pose wire.Pose, now time.Duration, alone bool) (needsUpdate bool) {
+func (p *predictor) observe(pose motion.Pose, now time.Duration, alone bool) (needsUpdate bool) {
 	most := predictionError
 	if alone {
 		most = aloneError
@@ -98,13 +98,13 @@ func (p *predictor) commitStanding(now time.Duration) {
 }
 
 // beginWalk begins a walk.
-func (p *predictor) beginWalk(from wire.Pose, since time.Duration, moves int) {
+func (p *predictor) beginWalk(from motion.Pose, since time.Duration, moves int) {
 	p.from, p.since, p.moves = from, since, moves
 }
 
 // commitMove records that the region is sent the newest move, and returns the velocity to send with it.
-func (p *predictor) commitMove(straight bool) wire.Velocity {
-	p.lastSent, p.sentAt, p.fresh, p.sentVelocity = p.last, p.lastMoveAt, 0, wire.Velocity{}
+func (p *predictor) commitMove(straight bool) motion.Velocity {
+	p.lastSent, p.sentAt, p.fresh, p.sentVelocity = p.last, p.lastMoveAt, 0, motion.Velocity{}
 	if straight {
 		p.sentVelocity, _ = p.velocity()
 	}
@@ -130,13 +130,13 @@ func (p *predictor) deviation() float64 {
 		nearest := (x*wx + y*wy + z*wz) / (wx*wx + wy*wy + wz*wz)
 		ticks = max(ticks-slip, min(nearest, ticks+slip))
 	}
-	ticks = max(0, min(ticks, wire.ExtrapolationTicks))
+	ticks = max(0, min(ticks, motion.ExtrapolationTicks))
 	return length(x-wx*ticks, y-wy*ticks, z-wz*ticks)
 }
 
 // even reports whether a move continues the walk: in about the same direction, and at most half as far again, since clients send
 // a move whenever they have drawn a frame.
-func (p *predictor) even(pose wire.Pose) bool {
+func (p *predictor) even(pose motion.Pose) bool {
 	if p.moves < 1 {
 		return true
 	}
@@ -154,25 +154,25 @@ func (p *predictor) even(pose wire.Pose) bool {
 
 // velocity returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own clients;
 // without that, or just after the player has set out, the velocity is not known.
-func (p *predictor) velocity() (way wire.Velocity, paced bool) {
+func (p *predictor) velocity() (way motion.Velocity, paced bool) {
 	took, ticks := p.lastMoveAt-p.since, time.Duration(p.moves)*region.TickEvery
 	x, y, z := p.last.X-p.from.X, p.last.Y-p.from.Y, p.last.Z-p.from.Z
 	switch {
 	case p.moves < 2 && (!p.perTick || p.moves < 1 || length(x, y, z) > walkLeap):
-		return wire.Velocity{}, p.perTick
+		return motion.Velocity{}, p.perTick
 	case p.moves > 1 && (2*took > 3*ticks || 2*took < ticks):
-		return wire.Velocity{}, false
+		return motion.Velocity{}, false
 	}
 	if (took - ticks).Abs() <= predictionSlip { // the rest is network jitter
 		took = ticks
 	}
 	each := float64(region.TickEvery) / float64(took)
-	return wire.VelocityOf(x*each, y*each, z*each), true
+	return motion.VelocityOf(x*each, y*each, z*each), true
 }
 
-func samePlace(a, b wire.Pose) bool { return a.X == b.X && a.Y == b.Y && a.Z == b.Z }
+func samePlace(a, b motion.Pose) bool { return a.X == b.X && a.Y == b.Y && a.Z == b.Z }
 
-func looksElsewhere(a, b wire.Pose) bool {
+func looksElsewhere(a, b motion.Pose) bool {
 	turn := math.Remainder(float64(a.Yaw)-float64(b.Yaw), 2*math.Pi)
 	return math.Abs(turn) > predictionTurn || math.Abs(float64(a.Pitch)-float64(b.Pitch)) > predictionTurn
 }

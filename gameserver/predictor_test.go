@@ -9,9 +9,12 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // predictedWalker is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
@@ -20,7 +23,7 @@ type predictedWalker struct {
 	rng       *rand.Rand
 	jitter    time.Duration
 	every     time.Duration
-	pose      wire.Pose
+	pose      motion.Pose
 	now       time.Duration // by the player's own clock
 	arrivedAt time.Duration
 	predictor predictor
@@ -28,7 +31,7 @@ type predictedWalker struct {
 }
 
 func newPredictedWalker(t *testing.T, jitter time.Duration) *predictedWalker {
-	pose := wire.Pose{X: 1, Y: 30, Z: 1}
+	pose := motion.Pose{X: 1, Y: 30, Z: 1}
 	return &predictedWalker{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, predictor: newPredictor(pose, 0)}
 }
 
@@ -78,7 +81,7 @@ func TestStraightWalkCostsOneUpdateASecond(t *testing.T) {
 	for _, jitter := range []time.Duration{0, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond} {
 		for _, way := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
 			s := newPredictedWalker(t, jitter)
-			s.pose = wire.Pose{X: 1e6 + .5, Y: 30, Z: .5}
+			s.pose = motion.Pose{X: 1e6 + .5, Y: 30, Z: .5}
 			s.predictor = newPredictor(s.pose, 0)
 			for range 200 {
 				s.move(way[0], way[1], way[2])
@@ -133,7 +136,7 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		}
 	}
 	s := walk(t, 0)
-	if s.move(0, 0, .2); s.predictor.sentVelocity != wire.VelocityOf(0, 0, .2) {
+	if s.move(0, 0, .2); s.predictor.sentVelocity != motion.VelocityOf(0, 0, .2) {
 		t.Errorf("after a turn the player goes %v", s.predictor.sentVelocity)
 	}
 	if s.move(0, 0, 0); s.predictor.sentVelocity.Moving() {
@@ -228,9 +231,9 @@ func TestRegionGetsPredictions(t *testing.T) {
 			}
 			return r.lands.movesReceived() - before
 		}
-		there := func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
+		there := func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
 		if guestID("ann") != there().Player {
-			there = func() wire.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
+			there = func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
 		}
 		if told := walk(60); told < 3 || told > 8 {
 			t.Errorf("straight on: %d updates in 3 s", told)
@@ -271,14 +274,14 @@ func TestRegionGetsPredictions(t *testing.T) {
 // Players of other gateways are extrapolated as these predict: in both encodings, for the check of building into bodies, and for
 // as long as allowed.
 func TestMirrorExtrapolates(t *testing.T) {
-	for _, encoding := range []string{wire.EncodingJSON, wire.EncodingCBOR} {
+	for _, encoding := range []string{sessionmsg.EncodingJSON, sessionmsg.EncodingCBOR} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newHarness(t)
 			r.encoding = encoding
 			ann := r.join("ann", 1)
-			eve := wire.Body{Player: player.ID{9}, Name: "eve", Pose: wire.Pose{X: 2, Y: 25, Z: 4.5}}
+			eve := nodemsg.Body{Player: player.ID{9}, Name: "eve", Pose: motion.Pose{X: 2, Y: 25, Z: 4.5}}
 			at := grid.ChunkPos{}
-			r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkDelta{{Chunk: at, Enter: []wire.Body{eve}}}})
+			r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1000, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Enter: []nodemsg.Body{eve}}}})
 			pass(time.Second)
 			ticks := func() uint64 {
 				r.g.interest.mu.Lock()
@@ -292,7 +295,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			if ann.cbor {
 				seen = func() (x float64) {
 					ann.look(func() {
-						ann.eyes.scene.Each(float64(ticks()-ann.eyes.scene.Now()), func(id player.ID, p wire.Pose) {
+						ann.eyes.scene.Each(float64(ticks()-ann.eyes.scene.Now()), func(id player.ID, p motion.Pose) {
 							if id == eve.Player {
 								x = p.X
 							}
@@ -301,13 +304,13 @@ func TestMirrorExtrapolates(t *testing.T) {
 					return x
 				}
 			}
-			r.lands.sendFrame(at, wire.FromRegion{Tick: 1001, Chunks: []wire.ChunkDelta{{Chunk: at, Moves: wire.Moves{
-				{Player: eve.Player, Pose: eve.Pose, Velocity: wire.VelocityOf(.2, 0, 0)},
+			r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1001, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Moves: nodemsg.Moves{
+				{Player: eve.Player, Pose: eve.Pose, Velocity: motion.VelocityOf(.2, 0, 0)},
 			}}}})
 			pass(10 * time.Millisecond)
 			told := time.Now()
 			goes := func() float64 {
-				return eve.Pose.X + .2*min(float64(time.Since(told)/region.TickEvery), wire.ExtrapolationTicks)
+				return eve.Pose.X + .2*min(float64(time.Since(told)/region.TickEvery), motion.ExtrapolationTicks)
 			}
 			for range 20 {
 				pass(region.TickEvery)
@@ -325,7 +328,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 				t.Errorf("a block where she was: %q", why)
 			}
 			pass(2 * time.Second)
-			if x := seen(); math.Abs(x-2-.2*wire.ExtrapolationTicks) > .05 {
+			if x := seen(); math.Abs(x-2-.2*motion.ExtrapolationTicks) > .05 {
 				t.Errorf("no more updates are sent, and she stands at %v", x)
 			}
 		})
@@ -338,11 +341,11 @@ func TestCrowdIsNotPredicted(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
 		at := grid.ChunkPos{}
-		var crowd []wire.Body
+		var crowd []nodemsg.Body
 		for i := range predictionCrowd {
-			crowd = append(crowd, wire.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: wire.Pose{X: 9, Y: 25, Z: 9}})
+			crowd = append(crowd, nodemsg.Body{Player: player.ID{byte(i + 1)}, Name: "x", Pose: motion.Pose{X: 9, Y: 25, Z: 9}})
 		}
-		r.lands.sendFrame(at, wire.FromRegion{Tick: 1000, Chunks: []wire.ChunkDelta{{Chunk: at, Enter: crowd}}})
+		r.lands.sendFrame(at, nodemsg.FromRegion{Tick: 1000, Chunks: []nodemsg.ChunkDelta{{Chunk: at, Enter: crowd}}})
 		pass(time.Second)
 		before := r.lands.movesReceived()
 		for i := range 40 {

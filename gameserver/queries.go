@@ -13,8 +13,10 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Limits on one connection's queries for players and for chunks; further ones wait. Those for land that may have to be founded wait
@@ -37,13 +39,13 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 		return err
 	}
 	for {
-		query, err := wire.ReadQuery(in)
+		query, err := legacymsg.ReadQuery(in)
 		if err != nil {
 			return err
 		}
 		var reply []byte
 		switch q := query.(type) {
-		case wire.WhereIsChunk:
+		case legacymsg.WhereIsChunk:
 			if err := g.waitFounding(ctx, c.RemoteAddr(), q.Chunk); err != nil {
 				return err
 			}
@@ -52,7 +54,7 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 			}
 			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})
 			reply, err = g.whereIsChunk(ctx, q, again)
-		case wire.WhereIsPlayer:
+		case legacymsg.WhereIsPlayer:
 			if err := players.Wait(ctx); err != nil {
 				return err
 			}
@@ -70,6 +72,15 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 	}
 }
 
+// waitFounding waits until a client may request a chunk that may have to be founded. Land that was requested recently costs
+// nothing: its region exists.
+func (g *Gateway) waitFounding(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	if g.confirmedLeaders.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
+		return nil
+	}
+	return g.limits.WaitFounding(ctx, remote)
+}
+
 // queryTimeout bounds the search for a chunk's leader. The released client waits for the answer as long as it takes, and does not
 // survive the end of the connection.
 const queryTimeout = 10 * time.Minute
@@ -78,7 +89,7 @@ const queryTimeout = 10 * time.Minute
 const askedChunks = 81
 
 // whereIsChunk returns the node that leads the chunk's region. A client that repeats the query was not served there.
-func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk, again bool) ([]byte, error) {
+func (g *Gateway) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, again bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	info, err := g.led(ctx, q.Chunk, again)
@@ -91,7 +102,7 @@ func (g *Gateway) whereIsChunk(ctx context.Context, q wire.WhereIsChunk, again b
 			if err != nil {
 				return nil, fmt.Errorf("game address of chunk %v: %w", q.Chunk, err)
 			}
-			return wire.AppendChunkAddress(nil, address), nil
+			return legacymsg.AppendChunkAddress(nil, address), nil
 		}
 	}
 	return nil, fmt.Errorf("game address of chunk %v: its leader is not a member", q.Chunk)
@@ -102,7 +113,7 @@ const confirmedFor = 2 * time.Second
 
 // led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew is set,
 // recently. A region's route alone may name an old leader, and the released client does not accept `no`.
-func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (wire.Region, error) {
+func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodemsg.Region, error) {
 	cell := grid.CellAt(pos, grid.FoundingLabel)
 	if anew { // the node that was named may have died, and it led other regions too
 		g.doubted.Store(int64(g.now()))
@@ -148,7 +159,7 @@ func resolve(ctx context.Context, game string) (netip.AddrPort, error) {
 
 // whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name. Players with a
 // key have no unique name here: they are found by key only. New players start where those of sessions do.
-func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer, remote net.Addr) ([]byte, error) {
+func (g *Gateway) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, remote net.Addr) ([]byte, error) {
 	key := partyOf(q.Name, remote)
 	g.mu.Lock()
 	p := g.mu.parties[key]
@@ -175,10 +186,10 @@ func (g *Gateway) whereIsPlayer(ctx context.Context, q wire.WhereIsPlayer, remot
 
 // appendPlace appends the answer to a query for a player. A place below or above the slab becomes one on top of it, from where
 // the client falls to the ground.
-func (g *Gateway) appendPlace(p wire.Pose) ([]byte, error) {
+func (g *Gateway) appendPlace(p motion.Pose) ([]byte, error) {
 	y := p.Y - float64(g.World.OriginalBase)
-	if y < 1 || y > wire.SlabHeight {
-		y = wire.SlabHeight
+	if y < 1 || y > legacymsg.SlabHeight {
+		y = legacymsg.SlabHeight
 	}
-	return wire.AppendPlayerPlace(nil, p.X, y, p.Z)
+	return legacymsg.AppendPlayerPlace(nil, p.X, y, p.Z)
 }

@@ -12,8 +12,11 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file imitates VoxelPopuli's released client, and the dissertation's test clients.
@@ -213,7 +216,7 @@ func TestNamesakes(t *testing.T) {
 
 		// A session cannot take a name that is in use, and a client that takes a session's gets a suffix.
 		late := newClient(t, r.dial())
-		late.open(wire.Join{Version: 1, Name: "Abrasam", View: 1, Encoding: "json"})
+		late.open(sessionmsg.Join{Version: 1, Name: "Abrasam", View: 1, Encoding: "json"})
 		pass(time.Second)
 		if late.mu.failure.Code != wire.FailNameTaken {
 			t.Errorf("a session called Abrasam is answered %+v", late.mu.failure)
@@ -314,8 +317,8 @@ func TestWhereNamesakesComeBack(t *testing.T) {
 		last.conn.Close()
 		pass(time.Second)
 		now := time.Now().UnixMilli()
-		deep := wire.PlayerRecord{
-			Player: guestID("deep"), Name: "deep", Guest: true, Seq: uint64(now), Pose: wire.Pose{X: 1, Y: -20, Z: 1}, Gateway: "peerOther", SavedAt: now,
+		deep := nodemsg.PlayerRecord{
+			Player: guestID("deep"), Name: "deep", Guest: true, Seq: uint64(now), Pose: motion.Pose{X: 1, Y: -20, Z: 1}, Gateway: "peerOther", SavedAt: now,
 		}
 		if err := r.network.PutPlayer(t.Context(), deep); err != nil {
 			t.Fatal(err)
@@ -340,11 +343,11 @@ func TestWhereNamesakesComeBack(t *testing.T) {
 func TestNamesakesOfOtherNodes(t *testing.T) {
 	const address = "192.0.2.2"
 	suffixed := player.Namesake("Abrasam", address, 0)
-	near, far := wire.Pose{X: 33, Y: 25, Z: 1}, wire.Pose{X: 999, Y: 25, Z: 1}
+	near, far := motion.Pose{X: 33, Y: 25, Z: 1}, motion.Pose{X: 999, Y: 25, Z: 1}
 	minutes := func(n int) time.Duration { return time.Duration(n) * time.Minute }
 	type saved struct {
 		name string
-		at   wire.Pose
+		at   motion.Pose
 		ago  time.Duration
 	}
 	for name, c := range map[string]struct {
@@ -364,7 +367,7 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 				r := newHarness(t)
 				for _, s := range c.known {
 					at := time.Now().Add(-s.ago).UnixMilli()
-					record := wire.PlayerRecord{
+					record := nodemsg.PlayerRecord{
 						Player: guestID(s.name), Name: s.name, Guest: true, Seq: uint64(at), Pose: s.at, Gateway: "peerOther", SavedAt: at,
 					}
 					if err := r.network.PutPlayer(t.Context(), record); err != nil {

@@ -14,13 +14,17 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -45,7 +49,7 @@ type session struct {
 	g             *Gateway
 	conn          conn
 	out           *outbox
-	body          wire.Body    // except its pose: see mu; otherwise never changes
+	body          nodemsg.Body // except its pose: see mu; otherwise never changes
 	binary        bool         // the session is in CBOR; set before its first subscription
 	version       int          // of the protocol, as sent by the client
 	view          atomic.Int32 // chunks in each direction
@@ -70,7 +74,7 @@ type session struct {
 
 	mu struct {
 		sync.Mutex
-		pose     wire.Pose
+		pose     motion.Pose
 		joined   bool   // the player is in the world, or about to be
 		placed   bool   // the player is in the world, or about to enter it
 		detached bool   // the player has moved to another gateway, and is neither moved nor saved here
@@ -81,7 +85,7 @@ type session struct {
 }
 
 // serveSession runs a session, from its Join to its end. Join is nil if it has not been read yet.
-func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
+func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
 	s := &session{
 		g: g, conn: c, out: newOutbox(c.cut),
 		subs:      make(map[grid.ChunkPos]*subscription),
@@ -119,27 +123,27 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *wire.Join) {
 // errSilent ends the session of a silent client.
 var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "no message arrived from you for too long"}
 
-func stoppingFailure() wire.FromServer {
-	return wire.Failure{Code: wire.FailShuttingDown, Message: "The server is stopping. Everything that was confirmed is saved."}
+func stoppingFailure() sessionmsg.FromServer {
+	return sessionmsg.Failure{Code: wire.FailShuttingDown, Message: "The server is stopping. Everything that was confirmed is saved."}
 }
 
 // failureOf returns the last message for a client whose session ends with the error; nil when the client is gone.
-func failureOf(err error) wire.FromServer {
+func failureOf(err error) sessionmsg.FromServer {
 	if away, ok := errors.AsType[*redirectError](err); ok {
 		return away.message
 	}
 	if refused, ok := errors.AsType[*wire.Error](err); ok {
-		return refused.Failure()
+		return sessionmsg.FailureOf(refused)
 	}
 	if isClosed(err) {
 		return nil
 	}
-	return wire.Failure{Code: wire.FailInternal, Message: "Internal server error. Try again, or contact the operator."}
+	return sessionmsg.Failure{Code: wire.FailInternal, Message: "Internal server error. Try again, or contact the operator."}
 }
 
-func (s *session) serve(ctx context.Context, opening *wire.Join) error {
+func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	if opening == nil {
-		join, err := expect[wire.Join](s, "open the session with a join message")
+		join, err := expect[sessionmsg.Join](s, "open the session with a join message")
 		if err != nil {
 			return err
 		}
@@ -184,7 +188,7 @@ func (s *session) serve(ctx context.Context, opening *wire.Join) error {
 }
 
 // receive waits for the client's next message.
-func (s *session) receive() (wire.FromClient, error) {
+func (s *session) receive() (sessionmsg.FromClient, error) {
 	data, err := s.conn.read()
 	if err != nil {
 		return nil, err
@@ -193,22 +197,22 @@ func (s *session) receive() (wire.FromClient, error) {
 	return s.decode(data)
 }
 
-func (s *session) decode(data []byte) (wire.FromClient, error) {
+func (s *session) decode(data []byte) (sessionmsg.FromClient, error) {
 	if s.binary {
-		return wire.DecodeClientCBOR(data)
+		return sessionmsg.DecodeClientCBOR(data)
 	}
-	return wire.DecodeClient(data)
+	return sessionmsg.DecodeClient(data)
 }
 
 // setEncoding sets the encoding that the client has requested.
 func (s *session) setEncoding(encoding string) {
-	s.binary = encoding == wire.EncodingCBOR
+	s.binary = encoding == sessionmsg.EncodingCBOR
 	s.out.setEncoding(s.binary)
 	s.conn.setEncoding(s.binary)
 }
 
 // expect receives a message of one type, or refuses with the hint.
-func expect[M wire.FromClient](s *session, hint string) (M, error) {
+func expect[M sessionmsg.FromClient](s *session, hint string) (M, error) {
 	msg, err := s.receive()
 	if err != nil {
 		return *new(M), err
@@ -221,7 +225,7 @@ func expect[M wire.FromClient](s *session, hint string) (M, error) {
 }
 
 // admit checks the Join, and sets the session's player: a guest, or the owner of a key.
-func (s *session) admit(join wire.Join) error {
+func (s *session) admit(join sessionmsg.Join) error {
 	s.version = join.Version
 	s.body.Name = join.Name
 	if join.Key == "" {
@@ -245,8 +249,8 @@ func (s *session) challenge(key ed25519.PublicKey) error {
 	rand.Read(random[:])
 	nonce := hex.EncodeToString(random[:])
 	s.silenceTimer.Reset(wire.HandshakeTimeout)
-	s.out.send(wire.Challenge{Nonce: nonce, World: s.g.World.ID()})
-	prove, err := expect[wire.Prove](s, "answer the challenge with a prove message")
+	s.out.send(sessionmsg.Challenge{Nonce: nonce, World: s.g.World.ID()})
+	prove, err := expect[sessionmsg.Prove](s, "answer the challenge with a prove message")
 	if err != nil {
 		return err
 	}
@@ -281,11 +285,11 @@ func (s *session) replaceOlder(ctx context.Context) error {
 			return nil
 		}
 		s.g.mu.Unlock()
-		if s.body.Guest && !sameSite(older.conn.remote(), s.conn.remote()) {
+		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
 		}
-		older.out.end(wire.Failure{Code: wire.FailReplaced, Message: "You joined from somewhere else."})
+		older.out.end(sessionmsg.Failure{Code: wire.FailReplaced, Message: "You joined from somewhere else."})
 		select {
 		case <-older.done:
 		case <-ctx.Done():
@@ -294,9 +298,9 @@ func (s *session) replaceOlder(ctx context.Context) error {
 	}
 }
 
-func (s *session) welcome() wire.Welcome {
+func (s *session) welcome() sessionmsg.Welcome {
 	g := s.g
-	return wire.Welcome{
+	return sessionmsg.Welcome{
 		Version: s.version,
 		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
 		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
@@ -313,9 +317,9 @@ func (s *session) welcome() wire.Welcome {
 func firstSeq(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 
 // spawnPose returns where an unknown player starts.
-func (g *Gateway) spawnPose() wire.Pose {
+func (g *Gateway) spawnPose() motion.Pose {
 	p := g.World.Spawn
-	return wire.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
+	return motion.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
 // arrive adds the body to the world and watches the chunks around it.
@@ -358,14 +362,14 @@ func (s *session) presence() players.Presence {
 	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: s.mu.pose, Done: s.mu.done}
 }
 
-func (s *session) currentPose() wire.Pose {
+func (s *session) currentPose() motion.Pose {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.pose
 }
 
 // place moves the player, unless they have moved to another gateway already.
-func (s *session) place(pose wire.Pose) bool {
+func (s *session) place(pose motion.Pose) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.detached {

@@ -8,8 +8,11 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -51,7 +54,7 @@ func (s *session) countMessage(data []byte) time.Duration {
 // handle handles one message. Most of them are moves.
 func (s *session) handle(data []byte) error {
 	if s.isMove(data) {
-		pose, err := wire.DecodeMove(data)
+		pose, err := sessionmsg.DecodeMove(data)
 		if err != nil {
 			return err
 		}
@@ -64,37 +67,37 @@ func (s *session) handle(data []byte) error {
 	return s.dispatch(msg)
 }
 
-func (s *session) dispatch(msg wire.FromClient) error {
+func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	switch m := msg.(type) {
-	case wire.Move:
+	case sessionmsg.Move:
 		return s.move(m.Pose)
-	case wire.Edit:
+	case sessionmsg.Edit:
 		s.edit(m)
-	case wire.Chat:
+	case sessionmsg.Chat:
 		s.chat(m.Text)
-	case wire.Hit:
-		s.interact(m.Player, wire.Interaction{Kind: wire.InteractionHit}, s.hitLimit)
-	case wire.Gift:
-		s.interact(m.Player, wire.Interaction{Kind: wire.InteractionGift, Block: chunk.Block(m.Block), Count: m.Count}, s.giftLimit)
-	case wire.View:
+	case sessionmsg.Hit:
+		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionHit}, s.hitLimit)
+	case sessionmsg.Gift:
+		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionGift, Block: chunk.Block(m.Block), Count: m.Count}, s.giftLimit)
+	case sessionmsg.View:
 		if !s.viewLimit.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: "the view distance changes too often"}
 		}
 		s.view.Store(int32(min(m.View, s.g.MaxView)))
 		s.updateView()
-	case wire.Ping:
+	case sessionmsg.Ping:
 		if !s.pingLimit.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
 		}
-		s.out.send(wire.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
-	case wire.Join, wire.Prove:
+		s.out.send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
+	case sessionmsg.Join, sessionmsg.Prove:
 		return &wire.Error{Code: wire.FailUnexpected, Message: "you have joined already"}
 	}
 	return nil
 }
 
 // move applies a move if the rules allow it, else corrects the client.
-func (s *session) move(pose wire.Pose) error {
+func (s *session) move(pose motion.Pose) error {
 	if !s.moveLimit.Allow() {
 		return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d moves a second", movesPerSecond)}
 	}
@@ -107,7 +110,7 @@ func (s *session) move(pose wire.Pose) error {
 	}
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
-		s.out.send(wire.Correction{Pose: last, Reason: reason})
+		s.out.send(sessionmsg.Correction{Pose: last, Reason: reason})
 		s.bodySub.endPrediction(s.body.Player, s)
 		return nil
 	}
@@ -143,7 +146,7 @@ func (s *session) updateView() {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.unwatch(pos, s)
 			delete(s.subs, pos)
-			s.out.send(wire.ChunkGone{Chunk: pos})
+			s.out.send(sessionmsg.ChunkGone{Chunk: pos})
 		}
 	}
 	var missing []grid.ChunkPos
@@ -174,7 +177,7 @@ func squaredDistance(a, b grid.ChunkPos) int64 {
 const seqAhead = 10 * time.Minute
 
 // edit requests a block change, or refuses it at once.
-func (s *session) edit(e wire.Edit) {
+func (s *session) edit(e sessionmsg.Edit) {
 	if s.edits.closed() {
 		return // the client sends it again at its new node
 	}
@@ -188,13 +191,13 @@ func (s *session) edit(e wire.Edit) {
 	}
 	if refused != "" {
 		s.g.metrics.refusals.WithLabelValues(refused).Inc()
-		s.out.send(wire.Ack{Seq: e.Seq, Block: uint16(there), Error: refused})
+		s.out.send(sessionmsg.Ack{Seq: e.Seq, Block: uint16(there), Error: refused})
 		return
 	}
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
-	s.subs[pos.Chunk()].edit(wire.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
+	s.subs[pos.Chunk()].edit(nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
 }
 
 // checkEdit returns the block at the position, and why the player may not place the given one there.
@@ -225,7 +228,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 
 // occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
 // otherwise they could not jump and place a block beneath themselves.
-func (s *session) occupied(pos grid.Pos, pose wire.Pose) bool {
+func (s *session) occupied(pos grid.Pos, pose motion.Pose) bool {
 	if bodyReaches(pose, pos) {
 		return true
 	}

@@ -3,7 +3,8 @@ package gameserver
 import (
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -39,7 +40,7 @@ func (s *session) park() {
 
 // isMove reports whether a message is a move in CBOR.
 func (s *session) isMove(data []byte) bool {
-	return s.binary && len(data) > 0 && data[0] == wire.ClientMove
+	return s.binary && len(data) > 0 && data[0] == sessionmsg.ClientMove
 }
 
 // handleParked is the park.Handler of a session: it applies a move within the chunk, and leaves everything else to listen.
@@ -47,7 +48,7 @@ func (s *session) handleParked(data []byte) (taken, stay bool) {
 	if !s.isMove(data) {
 		return false, false
 	}
-	pose, err := wire.DecodeMove(data)
+	pose, err := sessionmsg.DecodeMove(data)
 	if err != nil || world.ChunkOf(pose) != world.ChunkOf(s.currentPose()) {
 		return false, false
 	}
@@ -59,7 +60,7 @@ func (s *session) handleParked(data []byte) (taken, stay bool) {
 }
 
 // predictBorder checks where a player will be who goes on as from one pose to the next.
-func (s *session) predictBorder(last, pose wire.Pose) {
+func (s *session) predictBorder(last, pose motion.Pose) {
 	ahead := pose
 	ahead.X += foresight * (pose.X - last.X)
 	ahead.Z += foresight * (pose.Z - last.Z)

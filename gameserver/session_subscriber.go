@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file implements subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all
@@ -23,12 +24,12 @@ func (s *session) sendChunk(mc *mirrorChunk, _ bool) {
 	}
 	if s.binary {
 		if delta := s.g.interest.entering(mc.at, mc.bodies); len(delta.Enter) > 0 {
-			s.out.piece(mc.tick, wire.AppendDelta(nil, delta))
+			s.out.piece(mc.tick, sessionmsg.AppendDelta(nil, delta))
 			s.out.miss() // the next frame contains how they move
 		}
 		return
 	}
-	piece := wire.Piece{Chunk: mc.at}
+	piece := sessionmsg.Piece{Chunk: mc.at}
 	for _, b := range s.g.interest.present(mc.at, mc.bodies.Bodies()) {
 		piece.Enter = append(piece.Enter, avatarOf(b))
 	}
@@ -63,17 +64,17 @@ func (s *session) sendDelta(delta *chunkDelta) {
 		s.out.piece(delta.tick, delta.piece)
 	case delta.tickNews != nil:
 		if delta.tickPiece == nil {
-			delta.tickPiece = wire.AppendDelta(nil, delta.tickNews)
+			delta.tickPiece = sessionmsg.AppendDelta(nil, delta.tickNews)
 		}
 		s.out.piece(delta.tick, delta.tickPiece)
 	}
 }
 
-func (s *session) sendResult(r wire.EditResult) *outbox {
+func (s *session) sendResult(r nodemsg.EditResult) *outbox {
 	if r.Refused != "" {
 		s.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
-	waits := s.out.putDeferred(encodedIn(s.binary, wire.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
+	waits := s.out.putDeferred(encodedIn(s.binary, sessionmsg.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
 	s.edits.answered(r.Seq)
 	if !waits {
 		return nil
@@ -97,10 +98,10 @@ func (s *session) sendNotice(text string) {
 }
 
 // sendText sends the player a notice.
-func (s *session) sendText(text string) { s.out.send(wire.Notice{Text: text}) }
+func (s *session) sendText(text string) { s.out.send(sessionmsg.Notice{Text: text}) }
 
-func pieceOf(n wire.ChunkDelta) wire.Piece {
-	p := wire.Piece{Chunk: n.Chunk}
+func pieceOf(n nodemsg.ChunkDelta) sessionmsg.Piece {
+	p := sessionmsg.Piece{Chunk: n.Chunk}
 	for _, id := range n.Leave {
 		p.Leave = append(p.Leave, id.String())
 	}
@@ -108,27 +109,27 @@ func pieceOf(n wire.ChunkDelta) wire.Piece {
 		p.Enter = append(p.Enter, avatarOf(b))
 	}
 	for _, m := range n.Moves {
-		p.Moves = append(p.Moves, wire.AvatarMove{Player: m.Player.String(), Pose: m.Pose})
+		p.Moves = append(p.Moves, sessionmsg.AvatarMove{Player: m.Player.String(), Pose: m.Pose})
 	}
 	for _, b := range n.Blocks {
 		pos := posOf(n.Chunk, b)
-		p.Blocks = append(p.Blocks, wire.BlockChange{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b.Block)})
+		p.Blocks = append(p.Blocks, sessionmsg.BlockChange{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b.Block)})
 	}
 	for _, u := range n.Chat {
-		p.Says = append(p.Says, wire.Said{Player: u.Player.String(), Name: u.Name, Text: u.Text})
+		p.Says = append(p.Says, sessionmsg.Said{Player: u.Player.String(), Name: u.Name, Text: u.Text})
 	}
 	return p
 }
 
-func posOf(at grid.ChunkPos, b wire.BlockAt) grid.Pos { return b.At.Pos(at) }
+func posOf(at grid.ChunkPos, b nodemsg.BlockAt) grid.Pos { return b.At.Pos(at) }
 
-func avatarOf(b wire.Body) wire.Avatar {
-	return wire.Avatar{Player: b.Player.String(), Name: b.Name, Guest: b.Guest, Pose: b.Pose}
+func avatarOf(b nodemsg.Body) sessionmsg.Avatar {
+	return sessionmsg.Avatar{Player: b.Player.String(), Name: b.Name, Guest: b.Guest, Pose: b.Pose}
 }
 
 // encodedPiece returns a piece as JSON; like encodedIn, it panics only on what no checked message has.
-func encodedPiece(p wire.Piece) []byte {
-	data, err := wire.EncodePiece(p)
+func encodedPiece(p sessionmsg.Piece) []byte {
+	data, err := sessionmsg.EncodePiece(p)
 	if err != nil {
 		panic(err)
 	}

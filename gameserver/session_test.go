@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // under returns a place beside the spawn that is free, and within everybody's reach.
@@ -72,7 +75,7 @@ func TestPingKeepsASessionAlive(t *testing.T) {
 		ann := r.join("ann", 1)
 		for range 5 {
 			pass(silence - time.Second)
-			ann.send(wire.Ping{Nonce: 1})
+			ann.send(sessionmsg.Ping{Nonce: 1})
 		}
 		pass(time.Second)
 		if ann.mu.ended {
@@ -92,28 +95,28 @@ func TestKeyedPlayers(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		key  ed25519.PrivateKey
-		say  wire.FromClient
+		say  sessionmsg.FromClient
 		code string
 	}{
 		"proves":           {private, nil, ""},
 		"another key":      {other, nil, wire.FailBadSignature},
-		"says other thing": {private, wire.Ping{Nonce: 1}, wire.FailUnexpected},
+		"says other thing": {private, sessionmsg.Ping{Nonce: 1}, wire.FailUnexpected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newHarness(t, func(o *Options) { o.Guests = false })
 				conn := r.dial()
 				ann := newClient(t, conn)
-				ann.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json", Key: hex.EncodeToString(public)})
+				ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json", Key: hex.EncodeToString(public)})
 				line := readLine(t, conn)
-				m, err := wire.DecodeServer([]byte(line))
+				m, err := sessionmsg.DecodeServer([]byte(line))
 				if err != nil {
 					t.Fatal(err)
 				}
-				challenge := m.(wire.Challenge)
+				challenge := m.(sessionmsg.Challenge)
 				go ann.listen()
 				if c.say == nil {
-					c.say = wire.Prove{Signature: hex.EncodeToString(ed25519.Sign(c.key, player.ProofText(challenge.Nonce, challenge.World)))}
+					c.say = sessionmsg.Prove{Signature: hex.EncodeToString(ed25519.Sign(c.key, player.ProofText(challenge.Nonce, challenge.World)))}
 				}
 				ann.send(c.say)
 				pass(time.Second)
@@ -131,7 +134,7 @@ func TestKeyedPlayers(t *testing.T) {
 			r := newHarness(t, func(o *Options) { o.Guests = false })
 			ann := newClient(t, r.dial())
 			go ann.listen()
-			ann.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
+			ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
 			pass(time.Second)
 			if ann.mu.failure.Code != wire.FailNoGuests || !ann.mu.ended {
 				t.Errorf("failure %+v", ann.mu.failure)
@@ -183,11 +186,11 @@ func TestSecondLoginDoesNotWaitForADeadConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		dead := newClient(t, r.dial())
-		dead.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
+		dead.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
 		pass(time.Second)
 		again := newClient(t, r.dial())
 		go again.listen()
-		again.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
+		again.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
 		pass(closeTimeout + time.Second)
 		if again.mu.welcome.Player == "" {
 			t.Errorf("not welcome: %+v", again.mu.failure)
@@ -203,7 +206,7 @@ func TestGuestsNameIsTaken(t *testing.T) {
 			join := func(address string, port int) *client {
 				c := newClient(t, r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: port}))
 				go c.listen()
-				c.send(wire.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
+				c.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
 				pass(time.Second)
 				return c
 			}
@@ -269,15 +272,15 @@ func TestPlayersPerAddress(t *testing.T) {
 			times   int
 			want    string
 		}{
-			{"192.0.2.1", 2 * playerWeight, "ok"},
+			{"192.0.2.1", 2 * admission.PlayerWeight, "ok"},
 			{"192.0.2.1", 1, "no"},
 			{"::ffff:192.0.2.1", 1, "no"},
 			{"192.0.2.2", 1, "ok"},
-			{"2001:db8::1", playerWeight, "ok"},
-			{"2001:db8::2", playerWeight, "ok"},
+			{"2001:db8::1", admission.PlayerWeight, "ok"},
+			{"2001:db8::2", admission.PlayerWeight, "ok"},
 			{"2001:db8::3", 1, "no"},
 			{"2001:db8:0:1::1", 1, "ok"},
-			{"127.0.0.1", 3 * playerWeight, "ok"},
+			{"127.0.0.1", 3 * admission.PlayerWeight, "ok"},
 			{"::1", 1, "ok"},
 		} {
 			for i := range step.times {
@@ -301,8 +304,10 @@ func TestPlayersPerAddress(t *testing.T) {
 			c.Close()
 		}
 		pass(time.Minute)
-		if len(r.g.mu.addresses) != 0 {
-			t.Errorf("addresses %v are still counted", r.g.mu.addresses)
+		for _, address := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1", "2001:db8:0:1::1"} {
+			if _, err := r.g.limits.Admit(&net.TCPAddr{IP: net.ParseIP(address)}, r.g.PerAddress*admission.PlayerWeight); err != nil {
+				t.Errorf("connections of %s are still counted", address)
+			}
 		}
 	})
 }
@@ -313,7 +318,7 @@ func TestGoodbye(t *testing.T) {
 		ann := r.join("ann", 1)
 		ann.goTo(5.5, 26, 5.5)
 		stalled := newClient(t, r.dial())
-		stalled.send(wire.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
+		stalled.send(sessionmsg.Join{Version: 1, Name: "bob", View: 1, Encoding: "json"})
 		r.dial() // sends nothing
 		pass(100 * time.Millisecond)
 		began := time.Now()
@@ -360,10 +365,10 @@ func TestDoorThatFails(t *testing.T) {
 }
 
 func TestTooMuch(t *testing.T) {
-	for name, m := range map[string]wire.FromClient{
-		"moves": wire.Move{Pose: wire.Pose{X: .5, Y: 25, Z: .5}},
-		"views": wire.View{View: 1},
-		"pings": wire.Ping{Nonce: 1},
+	for name, m := range map[string]sessionmsg.FromClient{
+		"moves": sessionmsg.Move{Pose: motion.Pose{X: .5, Y: 25, Z: .5}},
+		"views": sessionmsg.View{View: 1},
+		"pings": sessionmsg.Ping{Nonce: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -384,7 +389,7 @@ func TestTooMuch(t *testing.T) {
 			r := newHarness(t)
 			ann, bob := r.join("ann", 1), r.join("bob", 1)
 			for range chatAtOnce + 2 {
-				ann.send(wire.Chat{Text: "la"})
+				ann.send(sessionmsg.Chat{Text: "la"})
 			}
 			pass(100 * time.Millisecond)
 			if len(bob.mu.said) != chatAtOnce || len(ann.mu.notices) != 2 {
@@ -477,10 +482,10 @@ func TestCheckEdit(t *testing.T) {
 }
 
 func TestBodyReaches(t *testing.T) {
-	stand := wire.Pose{X: .5, Y: 10, Z: .5}
+	stand := motion.Pose{X: .5, Y: 10, Z: .5}
 	for _, c := range []struct {
 		name string
-		pose wire.Pose
+		pose motion.Pose
 		pos  grid.Pos
 		want bool
 	}{
@@ -489,12 +494,12 @@ func TestBodyReaches(t *testing.T) {
 		{"ground", stand, grid.Pos{Y: 9}, false},
 		{"above", stand, grid.Pos{Y: 12}, false},
 		{"beside", stand, grid.Pos{X: 1, Y: 10}, false},
-		{"flush against", wire.Pose{X: .7, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
-		{"a hair inside", wire.Pose{X: .705, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
-		{"reaching over", wire.Pose{X: .75, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, true},
-		{"corner", wire.Pose{X: .75, Y: 10, Z: .75}, grid.Pos{X: 1, Y: 10, Z: 1}, true},
-		{"crouching in air", wire.Pose{X: .5, Y: 10.3, Z: .5}, grid.Pos{Y: 12}, true},
-		{"negative", wire.Pose{X: -.75, Y: 10, Z: -.5}, grid.Pos{X: -2, Y: 10, Z: -1}, true},
+		{"flush against", motion.Pose{X: .7, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
+		{"a hair inside", motion.Pose{X: .705, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
+		{"reaching over", motion.Pose{X: .75, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, true},
+		{"corner", motion.Pose{X: .75, Y: 10, Z: .75}, grid.Pos{X: 1, Y: 10, Z: 1}, true},
+		{"crouching in air", motion.Pose{X: .5, Y: 10.3, Z: .5}, grid.Pos{Y: 12}, true},
+		{"negative", motion.Pose{X: -.75, Y: 10, Z: -.5}, grid.Pos{X: -2, Y: 10, Z: -1}, true},
 	} {
 		if got := bodyReaches(c.pose, c.pos); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

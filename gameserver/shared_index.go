@@ -6,10 +6,12 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // sharedIndex is the interest index with its lock. Subscriptions apply their regions' updates to it, with their own locks held,
@@ -29,19 +31,19 @@ func newSharedIndex(budget int) *sharedIndex {
 // which is slower to send it. It is longer than events wait.
 const departedTicks = 2 * uint64(chat.Wait/region.TickEvery)
 
-func (s *sharedIndex) apply(n *wire.ChunkDelta, in interest.Occupants, change interest.Change) *wire.TickDelta {
+func (s *sharedIndex) apply(n *nodemsg.ChunkDelta, in interest.Occupants, change interest.Change) *sessionmsg.TickDelta {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ix.Apply(n, in, change)
 }
 
-func (s *sharedIndex) present(at grid.ChunkPos, bodies []wire.Body) []wire.Body {
+func (s *sharedIndex) present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg.Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ix.Present(at, bodies)
 }
 
-func (s *sharedIndex) entering(at grid.ChunkPos, in interest.Occupants) *wire.TickDelta {
+func (s *sharedIndex) entering(at grid.ChunkPos, in interest.Occupants) *sessionmsg.TickDelta {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ix.Entering(at, in)
@@ -53,7 +55,7 @@ func (s *sharedIndex) clearChunk(at grid.ChunkPos, in interest.Occupants) {
 	s.ix.ClearChunk(at, in)
 }
 
-func (s *sharedIndex) find(id player.ID) (name string, pose wire.Pose, at grid.ChunkPos, inView bool) {
+func (s *sharedIndex) find(id player.ID) (name string, pose motion.Pose, at grid.ChunkPos, inView bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ix.Find(id)

@@ -6,8 +6,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // onlooker is a session that keeps nothing of what it is sent.
@@ -15,12 +17,12 @@ type onlooker struct{ chunks, bytes int }
 
 func (o *onlooker) sendChunk(mc *mirrorChunk, _ bool) {
 	o.chunks++
-	o.bytes += len(wire.AppendMessage(nil, mc.latest.message(mc.at, true)))
+	o.bytes += len(sessionmsg.AppendMessage(nil, mc.latest.message(mc.at, true)))
 }
 func (o *onlooker) hasRoom(*subscription, *mirrorChunk) bool { return true }
 func (o *onlooker) sendDelta(*chunkDelta)                    {}
 func (o *onlooker) wantsEveryMove() bool                     { return false }
-func (o *onlooker) sendResult(wire.EditResult) *outbox       { return nil }
+func (o *onlooker) sendResult(nodemsg.EditResult) *outbox    { return nil }
 func (o *onlooker) sendNotice(string)                        {}
 
 // countryside returns a subscription to one region of a gateway over natural land of four sections.
@@ -105,16 +107,16 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		sub.watch(at, s)
 		mc := sub.mu.chunks[at]
 		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(at), upToDate
-		s.place(wire.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
+		s.place(motion.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
 		bytes := 0
 		count := sinkFunc(func(data []byte) error {
-			bytes += len(wire.AppendMessage(nil, data))
+			bytes += len(sessionmsg.AppendMessage(nil, data))
 			return nil
 		})
 		var d writeBuffers
 		for tick := uint64(1); tick <= 3; tick++ {
-			news := wire.ChunkDelta{Chunk: at, Blocks: []wire.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
-			if err := sub.apply(wire.FromRegion{Tick: tick, Chunks: []wire.ChunkDelta{news}}); err != nil {
+			news := nodemsg.ChunkDelta{Chunk: at, Blocks: []nodemsg.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
+			if err := sub.apply(nodemsg.FromRegion{Tick: tick, Chunks: []nodemsg.ChunkDelta{news}}); err != nil {
 				t.Fatal(err)
 			}
 			g.interest.buildFrames(1, []*session{s})

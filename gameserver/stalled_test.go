@@ -11,8 +11,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Of 500 clients 100 stop reading. What the others are sent, tick for tick, is the same to the byte as if those read; for those
@@ -69,7 +71,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	}
 	s, eyes := sessions[0], newAvatarView(t)
 	before := h.g.interest.entering(grid.ChunkPos{}, h.f.mu.chunks[grid.ChunkPos{}].bodies) // as the client had it before
-	if err := eyes.write(wire.AppendDelta(wire.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
+	if err := eyes.write(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
 		t.Fatal(err)
 	}
 	s.out.idle()
@@ -83,7 +85,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	if eyes.frames != 2 || eyes.records != players {
 		t.Errorf("%d frames with %d avatars, want one with all %d", eyes.frames-1, eyes.records, players)
 	}
-	far := 132. / wire.TickVelocityUnit // no cell of the chunk is in a coarser tier than one with 100/128 block, and 32/128 more is tolerated for a while
+	far := 132. / sessionmsg.TickVelocityUnit // no cell of the chunk is in a coarser tier than one with 100/128 block, and 32/128 more is tolerated for a while
 	places := eyes.places(h.g.interest.ix.Tick())
 	for _, b := range h.crowd.bodies {
 		x, z := places[b.Player].X, places[b.Player].Z
@@ -114,11 +116,11 @@ func TestLandDelaysNothing(t *testing.T) {
 	if o.refill() != nil {
 		t.Error("more land before the first is taken")
 	}
-	o.putMotion(1, func(dst []byte, _ bool) []byte { return wire.AppendMotionChunk(dst, grid.ChunkPos{}) })
+	o.putMotion(1, func(dst []byte, _ bool) []byte { return sessionmsg.AppendMotionChunk(dst, grid.ChunkPos{}) })
 	var d writeBuffers
 	before := 0
 	if err := d.clear(o, sinkFunc(func(data []byte) error {
-		if data[0] != wire.TickFrame {
+		if data[0] != sessionmsg.TickFrame {
 			before += len(data)
 		}
 		return nil
@@ -145,17 +147,17 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		mc := h.f.mu.chunks[grid.ChunkPos{}]
 		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), upToDate
 		reads := make(chan struct{})
-		var got []wire.Piece
+		var got []sessionmsg.Piece
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			defer s.out.markClosed()
 			err := s.out.drain(sinkFunc(func(data []byte) error {
 				<-reads
-				m, err := wire.DecodeServer(data)
-				if frame, ok := m.(wire.Frame); ok {
+				m, err := sessionmsg.DecodeServer(data)
+				if frame, ok := m.(sessionmsg.Frame); ok {
 					for _, raw := range frame.Chunks {
-						var p wire.Piece
+						var p sessionmsg.Piece
 						err = errors.Join(err, json.Unmarshal(raw, &p))
 						got = append(got, p)
 					}
@@ -172,7 +174,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		for tick := range ticks {
 			h.frame.Chunks[0].Blocks = nil
 			if tick%(ticks/edits) == 0 {
-				h.frame.Chunks[0].Blocks = []wire.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}
+				h.frame.Chunks[0].Blocks = []nodemsg.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}
 			}
 			pass(region.TickEvery)
 			if err := h.tick(nil); err != nil {
@@ -187,7 +189,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		}
 		close(reads)
 		pass(time.Second)
-		blocks, moves, at := 0, 0, make(map[string]wire.Pose)
+		blocks, moves, at := 0, 0, make(map[string]motion.Pose)
 		for _, p := range got {
 			blocks, moves = blocks+len(p.Blocks), moves+len(p.Moves)
 			for _, m := range p.Moves {

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -55,7 +55,7 @@ type subscription struct {
 		lastFrame   time.Duration             // when the last frame was, by the gateway's clock
 		diverged    bool                      // a body here may have diverged from its prediction, or follow one
 		pending     []intent                  // not yet answered, in order; at most maxIntents
-		out         wire.ToRegion             // since the last message. While there is no link, only Says is collected.
+		out         nodemsg.ToRegion          // since the last message. While there is no link, only Says is collected.
 		moveIndex   map[player.ID]int         // index in out.Moves: the newest pose replaces the one before
 		tick        uint64                    // of the newest update
 		leader      string                    // the node that the newest link is with; empty before the first
@@ -70,20 +70,20 @@ type subscription struct {
 // promptLink is a region.Link that can send without blocking.
 type promptLink interface {
 	// TrySend sends the result of take, or reports false without calling it.
-	TrySend(take func() wire.ToRegion) bool
+	TrySend(take func() nodemsg.ToRegion) bool
 }
 
 // body is a player's body and its owner, the last subscriber to enter it: an older connection of the player that is still ending
 // does not remove it.
 type body struct {
-	wire.Body // Way matters only in messages to the region
-	owner     subscriber
-	predictor predictor
+	nodemsg.Body // Way matters only in messages to the region
+	owner        subscriber
+	predictor    predictor
 }
 
 // intent is a pending edit and the subscriber that waits for its result.
 type intent struct {
-	wire.Intent
+	nodemsg.Intent
 	requester subscriber
 }
 
@@ -209,7 +209,7 @@ func (sub *subscription) pause() {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	sub.mu.linked, sub.mu.stable = false, false
-	sub.mu.out = wire.ToRegion{Chat: sub.mu.out.Chat}
+	sub.mu.out = nodemsg.ToRegion{Chat: sub.mu.out.Chat}
 	clear(sub.mu.moveIndex)
 	for _, mc := range sub.mu.chunks {
 		mc.shown = false
@@ -274,14 +274,14 @@ func (sub *subscription) tryFlush() bool {
 	return sub.sending.link != nil && sub.sending.link.TrySend(sub.takeOut)
 }
 
-func (sub *subscription) takeOut() wire.ToRegion {
+func (sub *subscription) takeOut() nodemsg.ToRegion {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if !sub.mu.linked {
-		return wire.ToRegion{} // the link has just broken: the next one sends it
+		return nodemsg.ToRegion{} // the link has just broken: the next one sends it
 	}
 	out := sub.mu.out
-	sub.mu.out = wire.ToRegion{}
+	sub.mu.out = nodemsg.ToRegion{}
 	clear(sub.mu.moveIndex)
 	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that would not
 	// see it.
@@ -300,7 +300,7 @@ func (sub *subscription) takeOut() wire.ToRegion {
 
 // countEvent records in the author's body that the region is sent the event: over the next link it would be too late to wait for
 // it. The lock is held.
-func (sub *subscription) countEvent(u wire.ChatEvent) {
+func (sub *subscription) countEvent(u nodemsg.ChatEvent) {
 	b := sub.mu.bodies[u.Player]
 	if stamp, counted := u.Clock(); b != nil && counted {
 		b.Said = max(b.Said, stamp.Own())

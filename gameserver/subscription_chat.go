@@ -3,33 +3,34 @@ package gameserver
 import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // PublishChat publishes an event to everybody who has the chunk in view in which it was sent.
-func (sub *subscription) PublishChat(u wire.ChatEvent, stamp vclock.Stamp) {
+func (sub *subscription) PublishChat(u nodemsg.ChatEvent, stamp vclock.Stamp) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	mc := sub.mu.chunks[u.Chunk]
 	if mc == nil {
 		return // unwatched meanwhile
 	}
-	events := []wire.ChatEvent{u}
+	events := []nodemsg.ChatEvent{u}
 	sub.publish(mc, &chunkDelta{
-		ChunkDelta: wire.ChunkDelta{Chunk: u.Chunk, Chat: events}, tickNews: &wire.TickDelta{Chunk: u.Chunk, Chat: events},
+		ChunkDelta: nodemsg.ChunkDelta{Chunk: u.Chunk, Chat: events}, tickNews: &sessionmsg.TickDelta{Chunk: u.Chunk, Chat: events},
 		tick: sub.mu.tick, sub: sub, chunk: mc, stamp: stamp, interaction: interactionOf(&u),
 	})
 }
 
 // interactionOf returns the message for an interaction; nil if the event is none, or of a kind that is shown as text.
-func interactionOf(u *wire.ChatEvent) wire.FromServer {
-	m, _ := u.ClientMessage()
+func interactionOf(u *nodemsg.ChatEvent) sessionmsg.FromServer {
+	m, _ := sessionmsg.InteractionMessage(u)
 	return m
 }
 
 // subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these are to be
 // waited for.
-func subtractArriving(came []wire.Body, events []wire.ChatEvent) {
+func subtractArriving(came []nodemsg.Body, events []nodemsg.ChatEvent) {
 	for i := range events {
 		for j := range came {
 			b := &came[j]

@@ -6,9 +6,11 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file applies a region's updates to the mirror, and publishes them to subscribers.
@@ -18,7 +20,7 @@ import (
 // Deltas are encoded once for all subscribers. BenchmarkFanOut, 50 moves and a block in one chunk: 23 µs, 14 KB and 62
 // allocations a tick, nearly all of them in the encoding; then, up to the written frame, 0.2 µs and no allocation for each
 // session.
-func (sub *subscription) apply(frame wire.FromRegion) error {
+func (sub *subscription) apply(frame nodemsg.FromRegion) error {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	newTick := frame.Tick != sub.mu.tick // otherwise more of the same tick, sent early because it has an answer
@@ -26,7 +28,7 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 	// Results first: another edit of the same block may have been applied since, and the deltas contain that.
 	sub.sendResults(frame.Results)
 	after := min(1, float32(sub.g.now()-sub.mu.lastFrame)/float32(region.TickEvery))
-	var events []wire.ChatEvent // in all chunks; shown after everything that it follows
+	var events []nodemsg.ChatEvent // in all chunks; shown after everything that it follows
 	for _, changes := range frame.Chunks {
 		events = append(events, changes.Chat...)
 	}
@@ -71,7 +73,7 @@ func (sub *subscription) apply(frame wire.FromRegion) error {
 }
 
 // checkBlocks rejects deltas with blocks outside of the world: a broken or hostile leader.
-func (g *Gateway) checkBlocks(n wire.ChunkDelta) error {
+func (g *Gateway) checkBlocks(n nodemsg.ChunkDelta) error {
 	blocks := n.Blocks
 	if n.State != nil {
 		blocks = n.State.Edits
@@ -90,7 +92,7 @@ func (sub *subscription) republish(lost []player.ID) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	for _, mc := range sub.mu.chunks {
-		delta := &chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
+		delta := &chunkDelta{ChunkDelta: nodemsg.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
 		for _, id := range lost {
 			if o := mc.bodies.Of(id); o != nil {
 				delta.Enter = append(delta.Enter, o.Body)
@@ -122,9 +124,9 @@ func (sub *subscription) catchUp(w waiting, o *outbox) {
 	if !watches || sub.mu.chunks[w.chunk.at] != w.chunk || sees&^deferredChunk == awaitsChunk {
 		return
 	}
-	delta := &chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: w.chunk.at}, tick: sub.mu.tick, sub: sub, chunk: w.chunk}
+	delta := &chunkDelta{ChunkDelta: nodemsg.ChunkDelta{Chunk: w.chunk.at}, tick: sub.mu.tick, sub: sub, chunk: w.chunk}
 	for _, body := range sub.g.interest.present(w.chunk.at, w.chunk.bodies.Bodies()) {
-		delta.Moves = append(delta.Moves, wire.BodyMove{Player: body.Player, Pose: body.Pose})
+		delta.Moves = append(delta.Moves, nodemsg.BodyMove{Player: body.Player, Pose: body.Pose})
 	}
 	if len(delta.Moves) > 0 {
 		o.owner.sendDelta(delta)
@@ -132,7 +134,7 @@ func (sub *subscription) catchUp(w waiting, o *outbox) {
 }
 
 // sendResults sends the results of edits to the subscribers that wait for them, each once.
-func (sub *subscription) sendResults(results []wire.EditResult) {
+func (sub *subscription) sendResults(results []nodemsg.EditResult) {
 	done := false
 	for _, r := range results {
 		i := slices.IndexFunc(sub.mu.pending, func(i intent) bool { return i.requester != nil && i.Player == r.Player && i.Seq == r.Seq })
@@ -155,7 +157,7 @@ func (sub *subscription) sendResults(results []wire.EditResult) {
 
 // applyResult applies a committed edit to the mirror. The region answers at once, but sends the delta at its next tick: until
 // then a player would collide with a block that they broke.
-func (sub *subscription) applyResult(pos grid.Pos, r wire.EditResult) {
+func (sub *subscription) applyResult(pos grid.Pos, r nodemsg.EditResult) {
 	mc := sub.mu.chunks[pos.Chunk()]
 	if r.Refused != "" || mc == nil || !mc.hasLand() || mc.loadLand().Get(chunk.At(pos)) == r.Block {
 		return
@@ -258,7 +260,7 @@ const bodyWidth, bodyHeight = .6, 1.8
 
 // bodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds may stand
 // flush against a block that it places.
-func bodyReaches(p wire.Pose, pos grid.Pos) bool {
+func bodyReaches(p motion.Pose, pos grid.Pos) bool {
 	const half, height, hair = bodyWidth / 2, bodyHeight, .01
 	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)
 	return p.X+half-hair > x && p.X-half+hair < x+1 &&

@@ -2,7 +2,7 @@ package gameserver
 
 import (
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file moves the mirror on between two messages of a region: predicted bodies are extrapolated, and this gateway's own
@@ -39,7 +39,7 @@ func (sub *subscription) proceed(mc *mirrorChunk, ticks float32) {
 	if len(mc.moved) == 0 {
 		return
 	}
-	sub.g.interest.apply(&wire.ChunkDelta{Chunk: mc.at}, mc.bodies, interest.Change{Moved: mc.moved})
+	sub.g.interest.apply(&nodemsg.ChunkDelta{Chunk: mc.at}, mc.bodies, interest.Change{Moved: mc.moved})
 	if mc.everyMove > 0 {
 		sub.publishMoves(mc)
 	}
@@ -47,9 +47,9 @@ func (sub *subscription) proceed(mc *mirrorChunk, ticks float32) {
 
 // publishMoves sends moves to subscribers that do not get them from the frame loop.
 func (sub *subscription) publishMoves(mc *mirrorChunk) {
-	delta := &chunkDelta{ChunkDelta: wire.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
+	delta := &chunkDelta{ChunkDelta: nodemsg.ChunkDelta{Chunk: mc.at}, tick: sub.mu.tick, sub: sub, chunk: mc}
 	for _, o := range mc.moved {
-		delta.Moves = append(delta.Moves, wire.BodyMove{Player: o.Player, Pose: o.Pose})
+		delta.Moves = append(delta.Moves, nodemsg.BodyMove{Player: o.Player, Pose: o.Pose})
 	}
 	sub.publish(mc, delta)
 }

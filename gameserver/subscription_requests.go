@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a link also
-// the next message. A message's lists take effect in the order of wire.ToRegion, so a call that revokes an earlier one removes it
+// the next message. A message's lists take effect in the order of nodemsg.ToRegion, so a call that revokes an earlier one removes it
 // from the message.
 
 const (
@@ -88,7 +90,7 @@ func (sub *subscription) unwatch(pos grid.ChunkPos, by subscriber) {
 }
 
 // enter adds a subscriber's body to the region. It reports false when the subscription is closed.
-func (sub *subscription) enter(b wire.Body, owner subscriber) bool {
+func (sub *subscription) enter(b nodemsg.Body, owner subscriber) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if sub.mu.closed {
@@ -108,7 +110,7 @@ func (sub *subscription) enter(b wire.Body, owner subscriber) bool {
 }
 
 // unshow removes a body from what the client of an original connection was shown.
-func (sub *subscription) unshow(lc *legacyConn, body wire.Body) {
+func (sub *subscription) unshow(lc *legacyConn, body nodemsg.Body) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	lc.unshow(body)
@@ -131,13 +133,13 @@ func (sub *subscription) leave(id player.ID, owner subscriber) {
 
 // cancelEnterLeave removes a player's entering and leaving from the next message. The lock is held.
 func (sub *subscription) cancelEnterLeave(id player.ID) {
-	sub.mu.out.Enter = slices.DeleteFunc(sub.mu.out.Enter, func(b wire.Body) bool { return b.Player == id })
+	sub.mu.out.Enter = slices.DeleteFunc(sub.mu.out.Enter, func(b nodemsg.Body) bool { return b.Player == id })
 	sub.mu.out.Leave = slices.DeleteFunc(sub.mu.out.Leave, func(l player.ID) bool { return l == id })
 }
 
 // move sets the newest pose of a subscriber's body. It reports whether the caller must flush the message to the region: not if
 // the prediction covers the move.
-func (sub *subscription) move(id player.ID, pose wire.Pose, owner subscriber, alone bool) (needsUpdate bool) {
+func (sub *subscription) move(id player.ID, pose motion.Pose, owner subscriber, alone bool) (needsUpdate bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	b := sub.mu.bodies[id]
@@ -197,7 +199,7 @@ func (sub *subscription) putMove(b *body, straight bool) {
 	if !sub.mu.linked {
 		return // the next link begins with it
 	}
-	m := wire.BodyMove{Player: b.Player, Pose: b.Pose, Velocity: b.predictor.commitMove(straight)}
+	m := nodemsg.BodyMove{Player: b.Player, Pose: b.Pose, Velocity: b.predictor.commitMove(straight)}
 	sub.mu.diverged = sub.mu.diverged || m.Velocity.Moving()
 	if i, queued := sub.mu.moveIndex[b.Player]; queued {
 		sub.mu.out.Moves[i] = m
@@ -210,7 +212,7 @@ func (sub *subscription) putMove(b *body, straight bool) {
 
 // edit requests a block change, and requests it again over every new link until it is answered. The subscriber gets one result,
 // which is "committed" only if the region answered so.
-func (sub *subscription) edit(e wire.Intent, by subscriber) {
+func (sub *subscription) edit(e nodemsg.Intent, by subscriber) {
 	if sub.addPending(e, by) {
 		sub.Flush()
 	}
@@ -218,7 +220,7 @@ func (sub *subscription) edit(e wire.Intent, by subscriber) {
 
 // addPending adds a pending edit, and reports whether the caller should send it now. If others are pending it wakes the sender
 // instead, which then sends all that has been collected.
-func (sub *subscription) addPending(e wire.Intent, by subscriber) (alone bool) {
+func (sub *subscription) addPending(e nodemsg.Intent, by subscriber) (alone bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	i := slices.IndexFunc(sub.mu.pending, func(i intent) bool { return i.Player == e.Player && i.Seq == e.Seq })
@@ -248,15 +250,15 @@ func (sub *subscription) addPending(e wire.Intent, by subscriber) (alone bool) {
 	return false
 }
 
-func (sub *subscription) refuse(e wire.Intent, why string, by subscriber) {
-	if o := by.sendResult(wire.EditResult{Player: e.Player, Seq: e.Seq, Block: sub.blockAt(e.Pos), Refused: why}); o != nil {
+func (sub *subscription) refuse(e nodemsg.Intent, why string, by subscriber) {
+	if o := by.sendResult(nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Block: sub.blockAt(e.Pos), Refused: why}); o != nil {
 		wakeUp(o.wake)
 	}
 }
 
 // sendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a
 // region that cannot be reached.
-func (sub *subscription) sendChat(u wire.ChatEvent) bool {
+func (sub *subscription) sendChat(u nodemsg.ChatEvent) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if len(sub.mu.out.Chat) >= maxChatEvents {

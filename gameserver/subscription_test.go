@@ -13,8 +13,11 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 func TestChunkComesWholeThenChanges(t *testing.T) {
@@ -87,8 +90,8 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 	if mc.land != nil || !mc.hasLand() {
 		t.Fatal("the land is not folded")
 	}
-	sub.edit(wire.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
-	if err := sub.apply(wire.FromRegion{Tick: 1, Results: []wire.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}}}); err != nil {
+	sub.edit(nodemsg.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
+	if err := sub.apply(nodemsg.FromRegion{Tick: 1, Results: []nodemsg.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}}}); err != nil {
 		t.Fatal(err)
 	}
 	if b, known := sub.block(pos); !known || b != chunk.Brick {
@@ -123,10 +126,10 @@ func TestEditAloneIsSentAtOnce(t *testing.T) {
 	sub.setPromptLink(link)
 	ann := player.GuestID("ann")
 	ask := func(seq uint64) {
-		sub.edit(wire.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &recorderSub{})
+		sub.edit(nodemsg.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &recorderSub{})
 	}
 	answer := func(seq uint64) {
-		if err := sub.apply(wire.FromRegion{Tick: 1, Results: []wire.EditResult{{Player: ann, Seq: seq}}}); err != nil {
+		if err := sub.apply(nodemsg.FromRegion{Tick: 1, Results: []nodemsg.EditResult{{Player: ann, Seq: seq}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,11 +162,11 @@ func TestEditAloneIsSentAtOnce(t *testing.T) {
 
 // promptOne is a link that can send without blocking.
 type promptOne struct {
-	sent  []wire.ToRegion
+	sent  []nodemsg.ToRegion
 	waits bool
 }
 
-func (p *promptOne) TrySend(take func() wire.ToRegion) bool {
+func (p *promptOne) TrySend(take func() nodemsg.ToRegion) bool {
 	if !p.waits {
 		p.sent = append(p.sent, take())
 	}
@@ -184,10 +187,10 @@ func TestResultDoesNotUndoDelta(t *testing.T) {
 	}
 	mc := sub.mu.chunks[pos.Chunk()]
 	mc.hasState, mc.land, mc.version = true, land, 1
-	sub.edit(wire.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
-	news := wire.ChunkDelta{Chunk: pos.Chunk(), Blocks: []wire.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
-	if err := sub.apply(wire.FromRegion{
-		Tick: 1, Chunks: []wire.ChunkDelta{news}, Results: []wire.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
+	sub.edit(nodemsg.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
+	news := nodemsg.ChunkDelta{Chunk: pos.Chunk(), Blocks: []nodemsg.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
+	if err := sub.apply(nodemsg.FromRegion{
+		Tick: 1, Chunks: []nodemsg.ChunkDelta{news}, Results: []nodemsg.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +208,7 @@ func TestOneFrameATick(t *testing.T) {
 		tick uint64
 		want int // calls
 	}{{7, 1}, {7, 0}, {7, 0}, {8, 1}, {8, 0}} {
-		if err := sub.apply(wire.FromRegion{Tick: c.tick}); err != nil {
+		if err := sub.apply(nodemsg.FromRegion{Tick: c.tick}); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(g.frameRequested); got != c.want {
@@ -271,7 +274,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		}
 		// Meanwhile another gateway's player builds, and bob turns to other chunks and back.
 		third := grid.Pos{X: 3, Y: 26, Z: 3}
-		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: third, Block: chunk.Log})
+		r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: 1, Pos: third, Block: chunk.Log})
 		r.lands.down(false)
 		pass(10 * time.Second)
 		for _, seq := range []uint64{first, second} {
@@ -308,7 +311,7 @@ func TestAvatarsSurviveLinkLoss(t *testing.T) {
 		pass(time.Second)
 		bob.conn.Close()
 		pass(time.Second)
-		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
+		r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: 1, Pos: grid.Pos{X: 9, Y: 25, Z: 9}, Block: chunk.Log})
 		r.lands.down(false)
 		pass(10 * time.Second)
 		if _, ghost := ann.mu.avatars[guestID("bob").String()]; ghost || len(ann.mu.avatars) != 1 {
@@ -327,13 +330,13 @@ func TestEditAskedAgain(t *testing.T) {
 		r.join("bob", 1) // keeps the land in the mirror
 		r.lands.down(true)
 		seq := ann.put(place, chunk.Brick)
-		ann.send(wire.Edit{Seq: seq, X: 4, Y: 25, Z: 3, Block: uint16(chunk.Glass)})
+		ann.send(sessionmsg.Edit{Seq: seq, X: 4, Y: 25, Z: 3, Block: uint16(chunk.Glass)})
 		pass(time.Second)
 		if ack := ann.answer(seq); ack.Error != wire.RefusedStale || ack.Block != 0 {
 			t.Errorf("another edit of the same number is answered %+v, want stale over air", ack)
 		}
 		again := r.join("ann", 1)
-		again.send(wire.Edit{Seq: seq, X: place.X, Y: place.Y, Z: place.Z, Block: uint16(chunk.Brick)})
+		again.send(sessionmsg.Edit{Seq: seq, X: place.X, Y: place.Y, Z: place.Z, Block: uint16(chunk.Brick)})
 		pass(time.Second)
 		r.lands.down(false)
 		pass(10 * time.Second)
@@ -354,16 +357,16 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	sub := newSubscription(g, grid.CellAt(pos, grid.FoundingLabel))
 	has, waits := &recorderSub{}, &recorderSub{}
 	sub.watch(pos, has)
-	body := func(name string, x float64) wire.Body {
-		return wire.Body{Player: guestID(name), Name: name, Pose: wire.Pose{X: x}}
+	body := func(name string, x float64) nodemsg.Body {
+		return nodemsg.Body{Player: guestID(name), Name: name, Pose: motion.Pose{X: x}}
 	}
-	needsUpdate := func(news wire.ChunkDelta) {
+	needsUpdate := func(news nodemsg.ChunkDelta) {
 		t.Helper()
-		if err := sub.apply(wire.FromRegion{Chunks: []wire.ChunkDelta{news}}); err != nil {
+		if err := sub.apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{news}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{Bodies: []wire.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
+	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{Bodies: []nodemsg.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
 	mc := sub.mu.chunks[pos]
 	mc.queued = false
 	sub.buildAndSend(mc, newBuilderBuffers())
@@ -372,11 +375,11 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	}
 
 	sub.watch(pos, waits)
-	edits := []wire.BlockAt{{At: 5, Block: chunk.Brick}}
-	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{Edits: edits, Bodies: []wire.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
-	needsUpdate(wire.ChunkDelta{Leave: []player.ID{guestID("ann")}, Blocks: []wire.BlockAt{{At: 6, Block: chunk.Glass}}})
+	edits := []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}}
+	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{Edits: edits, Bodies: []nodemsg.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
+	needsUpdate(nodemsg.ChunkDelta{Leave: []player.ID{guestID("ann")}, Blocks: []nodemsg.BlockAt{{At: 6, Block: chunk.Glass}}})
 	sub.applyEdits(mc, nil, newBuilderBuffers())
-	needsUpdate(wire.ChunkDelta{Leave: []player.ID{guestID("zoe")}, Enter: []wire.Body{body("bob", 3)}, Blocks: []wire.BlockAt{{At: 7, Block: chunk.Glass}}})
+	needsUpdate(nodemsg.ChunkDelta{Leave: []player.ID{guestID("zoe")}, Enter: []nodemsg.Body{body("bob", 3)}, Blocks: []nodemsg.BlockAt{{At: 7, Block: chunk.Glass}}})
 	if len(has.heard) != 3 || len(waits.heard) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
 	}
@@ -397,9 +400,9 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	}
 
 	// The same state again changes nothing.
-	needsUpdate(wire.ChunkDelta{State: &wire.ChunkState{
-		Edits:  []wire.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
-		Bodies: []wire.Body{body("bob", 3)},
+	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{
+		Edits:  []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
+		Bodies: []nodemsg.Body{body("bob", 3)},
 	}})
 	sub.buildAndSend(mc, newBuilderBuffers())
 	if len(has.heard) != 3 || has.wholes != 2 {
@@ -415,7 +418,7 @@ func TestEditsWaitInBoundedNumber(t *testing.T) {
 		got := &recorderSub{}
 		sub.watch(grid.ChunkPos{}, got)
 		for i := range maxIntents + 3 {
-			sub.edit(wire.Intent{Player: guestID("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
+			sub.edit(nodemsg.Intent{Player: guestID("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
 		}
 		if len(got.results) != 3 || got.results[0].Refused != wire.RefusedUnavailable {
 			t.Fatalf("%d results: %+v", len(got.results), got.results)
@@ -435,13 +438,13 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 		r.join("ann", 1)
 		sub := r.g.subscription(grid.ChunkPos{})
 		place := grid.Pos{X: 3, Y: 25, Z: 3}
-		r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: 1, Pos: place, Block: chunk.Log})
+		r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: 1, Pos: place, Block: chunk.Log})
 		got := &recorderSub{}
 		sub.mu.Lock()
-		sub.mu.pending = append(sub.mu.pending, intent{wire.Intent{Player: guestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got})
+		sub.mu.pending = append(sub.mu.pending, intent{nodemsg.Intent{Player: guestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got})
 		sub.mu.Unlock()
-		refusal := wire.EditResult{Player: guestID("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
-		r.lands.sendFrame(place.Chunk(), wire.FromRegion{Tick: 9, Results: []wire.EditResult{refusal, refusal}})
+		refusal := nodemsg.EditResult{Player: guestID("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
+		r.lands.sendFrame(place.Chunk(), nodemsg.FromRegion{Tick: 9, Results: []nodemsg.EditResult{refusal, refusal}})
 		pass(time.Second)
 		if len(got.results) != 1 || got.results[0].Block != chunk.Log {
 			t.Errorf("results %+v, want one that names the log", got.results)
@@ -451,7 +454,7 @@ func TestRefusalTellsWhatStandsThere(t *testing.T) {
 
 // recorderSub is a subscriber that only records.
 type recorderSub struct {
-	results []wire.EditResult
+	results []nodemsg.EditResult
 	wholes  int
 	again   int
 	heard   []*chunkDelta
@@ -469,7 +472,7 @@ func (w *recorderSub) sendChunk(_ *mirrorChunk, again bool) {
 	}
 }
 
-func (w *recorderSub) sendResult(r wire.EditResult) *outbox {
+func (w *recorderSub) sendResult(r nodemsg.EditResult) *outbox {
 	w.results = append(w.results, r)
 	return nil
 }
@@ -480,7 +483,7 @@ func TestWatchFlapping(t *testing.T) {
 		r := newHarness(t)
 		ann, bob := r.join("ann", 2), r.join("bob", 1)
 		for i := range 12 {
-			ann.send(wire.View{View: 1 + i%2}) // one chunk more than the view is kept: look from farther away
+			ann.send(sessionmsg.View{View: 1 + i%2}) // one chunk more than the view is kept: look from farther away
 			if i%3 == 2 {
 				ann.walkAround()
 			}
@@ -556,7 +559,7 @@ func TestChatWaitsForTheRegion(t *testing.T) {
 		ann, bob := r.join("ann", 1), r.join("bob", 1)
 		r.lands.down(true)
 		pass(time.Second)
-		ann.send(wire.Chat{Text: "hello?"})
+		ann.send(sessionmsg.Chat{Text: "hello?"})
 		pass(time.Second)
 		r.lands.down(false)
 		pass(10 * time.Second)
@@ -572,10 +575,10 @@ func TestBodyBelongsToLastOwner(t *testing.T) {
 		r := newHarness(t)
 		sub := r.g.subscription(grid.ChunkPos{})
 		older, newer := &recorderSub{}, &recorderSub{}
-		at := func(x float64) wire.Pose { return wire.Pose{X: x, Y: 25, Z: 1} }
-		sub.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
+		at := func(x float64) motion.Pose { return motion.Pose{X: x, Y: 25, Z: 1} }
+		sub.enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
 		sub.move(guestID("ann"), at(2), older, false)
-		sub.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
+		sub.enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
 		sub.move(guestID("ann"), at(9), older, false)
 		sub.leave(guestID("ann"), older)
 		pass(time.Second)
@@ -583,7 +586,7 @@ func TestBodyBelongsToLastOwner(t *testing.T) {
 			t.Errorf("bodies %+v, want ann at 3", got)
 		}
 		sub.leave(guestID("ann"), newer)
-		sub.enter(wire.Body{Player: guestID("ann"), Name: "ann", Pose: at(4)}, newer)
+		sub.enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(4)}, newer)
 		sub.leave(guestID("ann"), newer)
 		pass(time.Second)
 		if got := r.lands.bodies(grid.ChunkPos{}); len(got) != 0 {
@@ -596,11 +599,11 @@ func TestHostileLeaderIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
-		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 1, Chunks: []wire.ChunkDelta{
-			{Blocks: []wire.BlockAt{{At: height * 1024, Block: chunk.Brick}}},
+		r.lands.sendFrame(grid.ChunkPos{}, nodemsg.FromRegion{Tick: 1, Chunks: []nodemsg.ChunkDelta{
+			{Blocks: []nodemsg.BlockAt{{At: height * 1024, Block: chunk.Brick}}},
 		}})
-		r.lands.sendFrame(grid.ChunkPos{}, wire.FromRegion{Tick: 2, Chunks: []wire.ChunkDelta{
-			{Blocks: []wire.BlockAt{{At: 5, Block: 60000}}},
+		r.lands.sendFrame(grid.ChunkPos{}, nodemsg.FromRegion{Tick: 2, Chunks: []nodemsg.ChunkDelta{
+			{Blocks: []nodemsg.BlockAt{{At: 5, Block: 60000}}},
 		}})
 		pass(10 * time.Second)
 		ann.sees(r.lands, 1)
@@ -699,13 +702,13 @@ func play(t *testing.T, steps []step) {
 			asked[c] = append(asked[c], c.put(pos, b))
 		case "elsewhere":
 			elsewhere++
-			r.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: elsewhere, Pos: pos, Block: b})
+			r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: elsewhere, Pos: pos, Block: b})
 		case "walk":
 			c.goTo(float64(s.x), 25, .5)
 		case "stroll":
 			c.walkAround()
 		case "look":
-			c.send(wire.View{View: 1 + s.block%2})
+			c.send(sessionmsg.View{View: 1 + s.block%2})
 		case "cut":
 			r.lands.cut()
 		case "deaf":
@@ -729,7 +732,7 @@ func play(t *testing.T, steps []step) {
 	r.lands.down(true)
 	r.lands.down(false)
 	for _, c := range players {
-		c.send(wire.View{View: 1})
+		c.send(sessionmsg.View{View: 1})
 	}
 	pass(20 * time.Second)
 	for i, c := range players {

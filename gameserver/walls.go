@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file keeps sessions out of walls.
@@ -45,7 +45,7 @@ var paths = [...][]int{
 
 // blocked reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks that it is
 // inside of already do not count: a buried player may get out. Nor does land that is not loaded here.
-func (s *session) blocked(before, after wire.Pose) bool {
+func (s *session) blocked(before, after motion.Pose) bool {
 	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
 	start := insideOf(from)
 	if s.collides(start, to) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // walls is a rig with ann at the spawn and what is built around her.
@@ -29,7 +29,7 @@ func (w *walls) build(low, high grid.Pos) {
 		for y := low.Y; y <= high.Y; y++ {
 			for z := low.Z; z <= high.Z; z++ {
 				w.seq++
-				w.lands.commit(wire.Intent{Player: guestID("zoe"), Seq: w.seq, Pos: grid.Pos{X: x, Y: y, Z: z}, Block: chunk.Brick})
+				w.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: w.seq, Pos: grid.Pos{X: x, Y: y, Z: z}, Block: chunk.Brick})
 			}
 		}
 	}

@@ -27,17 +27,16 @@ import (
 //
 // A short update is read with the help of a Reference: it was made near the reader, and lately.
 const (
-	flagCompact  = 1 << iota // updates are short
-	flagFrom                 // the origin is the sender, and left out; of short updates
-	flagVelocity             // updates have velocities
-	flagListed               // there is a receiver list
-	flagShort                // the list's ids are short
-	hopsShift    = 5
-	maxFlagHops  = 7
+	flagCompact     = 1 << iota // updates are short
+	flagFrom                    // the origin is the sender, and left out; of short updates
+	flagVelocity                // updates have velocities
+	flagListed                  // there is a receiver list
+	flagShort                   // the list's ids are short
+	hopsShift       = 5
+	MaxPositionHops = 7
 )
 
-// flagBody, in kinds without hops and lists, means that updates have bodies; for positions the upper bit of the kind
-// means that.
+// kindBody, the upper bit of the kind, means that updates have data of the game.
 const kindBody = 0x80
 
 // Reference is a reader's context for decoding short forms: a position within some 1,000 blocks of the decoded ones
@@ -57,7 +56,7 @@ func formOf(compact bool, from ID, updates ...Update) form {
 	f := form{compact: compact, from: compact && len(updates) == 1 && updates[0].Origin == from}
 	for i := range updates {
 		f.velocity = f.velocity || updates[i].Velocity != Point{}
-		f.body = f.body || updates[i].Body != 0
+		f.body = f.body || updates[i].GameData != 0
 	}
 	return f
 }
@@ -101,7 +100,7 @@ func (f form) bytes() int {
 
 func (f form) updateBytes(u *Update) int {
 	if f.body {
-		return f.bytes() + uvarintBytes(u.Body)
+		return f.bytes() + uvarintBytes(u.GameData)
 	}
 	return f.bytes()
 }
@@ -121,8 +120,8 @@ func countBytes(n int, compact bool) int {
 	return 2
 }
 
-// positionBytes returns the length of a Position with n receivers in its list.
-func positionBytes(from ID, u *Update, compact, listed, shortIDs bool, n int) int {
+// PositionBytes returns the length of a Position with n receivers in its list.
+func PositionBytes(from ID, u *Update, compact, listed, shortIDs bool, n int) int {
 	f := formOf(compact, from, *u)
 	size := 2 + f.updateBytes(u)
 	if listed {
@@ -138,7 +137,7 @@ func positionBytes(from ID, u *Update, compact, listed, shortIDs bool, n int) in
 func PayloadBytes(from ID, p Payload) int {
 	switch p := p.(type) {
 	case *Position:
-		return positionBytes(from, &p.Update, p.Compact, p.Listed, p.Short, len(p.Receivers))
+		return PositionBytes(from, &p.Update, p.Compact, p.Listed, p.Short, len(p.Receivers))
 	case *SensorRequest:
 		return 3 + formOf(p.Compact, from, p.Self).updateBytes(&p.Self)
 	case *SensorSuggestion:
@@ -170,7 +169,7 @@ func AppendPayload(b []byte, from ID, p Payload) []byte {
 	switch p := p.(type) {
 	case *Position:
 		f := formOf(p.Compact, from, p.Update)
-		flags := f.flags() | min(p.Hops, maxFlagHops)<<hopsShift
+		flags := f.flags() | min(p.Hops, MaxPositionHops)<<hopsShift
 		if p.Listed {
 			flags |= flagListed
 		}
@@ -249,7 +248,7 @@ func (f form) update(b []byte, u *Update) []byte {
 		}
 	}
 	if f.body {
-		b = binary.AppendUvarint(b, u.Body)
+		b = binary.AppendUvarint(b, u.GameData)
 	}
 	return b
 }

@@ -161,7 +161,7 @@ func (r *reader) update(f form) Update {
 		}
 	}
 	if f.body {
-		u.Body = r.number()
+		u.GameData = r.number()
 	}
 	if r.err == nil && !u.Valid() {
 		r.fail("an update out of the world")

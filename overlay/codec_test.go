@@ -20,14 +20,14 @@ func drawUpdate(t *rapid.T, near Reference, compact bool) Update {
 	}
 	u := Update{
 		Origin: ID(rapid.Uint32().Draw(t, "origin")), Round: near.Round + uint32(rapid.IntRange(-30000, 30000).Draw(t, "round")),
-		At: point("at", far), Body: rapid.SampledFrom([]uint64{0, 0, 1, math.MaxUint64}).Draw(t, "body"),
+		At: point("at", far), GameData: rapid.SampledFrom([]uint64{0, 0, 1, math.MaxUint64}).Draw(t, "body"),
 	}
 	if rapid.Bool().Draw(t, "moves") {
 		u.Velocity = point("velocity", 100)
 	}
 	if compact {
 		u.At = u.At.Add(near.At)
-		return quantise(u)
+		return Quantise(u)
 	}
 	single := func(p Point) Point { return Point{float64(float32(p.X)), float64(float32(p.Z))} }
 	u.At, u.Velocity = single(u.At), single(u.Velocity)
@@ -46,7 +46,7 @@ func TestPayloadsReadAsWritten(t *testing.T) {
 		var p Payload
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0:
-			pos := &Position{Update: u, Hops: uint8(rapid.IntRange(0, maxFlagHops).Draw(t, "hops")), Compact: compact}
+			pos := &Position{Update: u, Hops: uint8(rapid.IntRange(0, MaxPositionHops).Draw(t, "hops")), Compact: compact}
 			if pos.Listed = rapid.Bool().Draw(t, "listed"); pos.Listed {
 				pos.Short = rapid.Bool().Draw(t, "short")
 				pos.Receivers = []ID{}
@@ -79,7 +79,7 @@ func TestPayloadsReadAsWritten(t *testing.T) {
 
 func FuzzReadPayload(f *testing.F) {
 	near := Reference{At: Point{1000, -5}, Round: 70000}
-	u := quantise(Update{Origin: 7, Round: 70001, At: Point{1100, 3}, Velocity: Point{4, -1}, Body: 300})
+	u := Quantise(Update{Origin: 7, Round: 70001, At: Point{1100, 3}, Velocity: Point{4, -1}, GameData: 300})
 	for _, p := range []Payload{
 		&Position{Update: u, Hops: 2, Compact: true, Listed: true, Short: true, Receivers: []ID{1, 9}},
 		&Position{Update: u, Hops: 1, Listed: true, Receivers: []ID{1, 70000}},
@@ -114,12 +114,12 @@ func FuzzReadPayload(f *testing.F) {
 func TestShortFormsAreNearEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := Update{At: Point{rapid.Float64Range(-1e8, 1e8).Draw(t, "x"), 1}, Velocity: Point{rapid.Float64Range(-100, 100).Draw(t, "v"), 0}}
-		q := quantise(u)
+		q := Quantise(u)
 		if math.Abs(q.At.X-u.At.X) > .5/fine || math.Abs(q.Velocity.X-u.Velocity.X) > .005+.09*math.Sqrt(math.Abs(u.Velocity.X)) {
 			t.Fatalf("%+v became %+v", u, q)
 		}
-		if quantise(q) != q {
-			t.Fatalf("%+v became %+v when it was made short again", q, quantise(q))
+		if Quantise(q) != q {
+			t.Fatalf("%+v became %+v when it was made short again", q, Quantise(q))
 		}
 	})
 }

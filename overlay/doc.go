@@ -1,18 +1,20 @@
-// Package overlay decides which avatars receive whose movement (docs/overlays.md). Each avatar has a Machine: relay is
-// VoxelPopuli's algorithm, through the leader of the avatar's region; psense and areacast are the papers' peer to peer
-// algorithms.
+// Package overlay holds what the machines share that decide which avatars receive whose movement (docs/overlays.md): their
+// interface, the messages, and the bytes of messages and packets.
 //
-//	pSense     Schmieg, Stieler, Jeckel, Kabus, Kemme, Buchmann: A Dynamic Localized Peer-to-Peer Overlay Network
-//	           for Massively Multiplayer Online Games (2008)
-//	areacast   Seeger, Kemme, Kabus, Buchmann: Area-Based Gossip Multicast (2008)
+//	overlay/leader     VoxelPopuli's relay through the leader of the avatar's region (dissertation §3.2.2), and the
+//	                   leader's introductions for the others
+//	overlay/psense     Schmieg, Stieler, Jeckel, Kabus, Kemme, Buchmann: A Dynamic Localized Peer-to-Peer Overlay
+//	                   Network for Massively Multiplayer Online Games (2008)
+//	overlay/areacast   Seeger, Kemme, Kabus, Buchmann: Area-Based Gossip Multicast (2008)
+//	overlay/sim        a simulator, with the papers' measures
 //
-// A machine is a step machine: once a round its owner passes in the received messages and the avatar's position, and
-// gets back the messages to send and the updates for the game. It starts no goroutine, takes no lock, reads no clock,
-// and draws from the random source that it was created with. It belongs to one goroutine: the gateway that runs the
-// avatar, or a simulator (package overlay/sim). Machines do not trust their input: lists are bounded (limits.go), and
+// A Machine belongs to one avatar and is a step machine: once a round its owner passes in the received messages and the
+// avatar's position, and gets back the messages to send and the updates for the game. It starts no goroutine, takes no
+// lock, reads no clock, and draws from the random source that it was created with. It belongs to one goroutine: the
+// gateway that runs the avatar, or a simulator. Machines do not trust their input: lists are bounded (limits.go), and
 // lost, duplicated, late or forged messages cost freshness, but never cause a panic.
 //
 // docs/overlays.md lists each machine's deviations from its paper, and the measurements.
 //
-// The package is floor 2: gameserver, region and the simulator may import it.
+// The packages are floor 2: gameserver and the simulator may import them.
 package overlay

@@ -11,6 +11,8 @@ const (
 	MaxReceivers = 1024
 	// MaxUpdates is the most updates in one message.
 	MaxUpdates = 1024
+	// MaxSectors is the most sectors around a pSense avatar.
+	MaxSectors = 32
 	// MaxHops is the most hops that any update may travel.
 	MaxHops = 15
 	// MaxInbox is the most messages that a machine accepts in a round; beyond it the newest are dropped.

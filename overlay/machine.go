@@ -5,13 +5,13 @@ type Input struct {
 	Round    uint32 // increases by 1 with each step
 	At       Point  // position of the machine's avatar
 	Velocity Point  // blocks a round
-	Body     uint64 // see Update
+	GameData uint64 // see Update
 	Inbox    []Message
 }
 
 // Self returns the avatar's own update of this round.
 func (in *Input) Self(id ID) Update {
-	return Update{Origin: id, Round: in.Round, At: in.At, Velocity: in.Velocity, Body: in.Body}
+	return Update{Origin: id, Round: in.Round, At: in.At, Velocity: in.Velocity, GameData: in.GameData}
 }
 
 // Output is a machine's output in a round. Its owner may use it again after Reset.

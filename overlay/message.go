@@ -16,7 +16,7 @@ type Update struct {
 	Round    uint32 // the origin's own round, which is also the sequence number; comparable only between updates of one origin
 	At       Point
 	Velocity Point  // blocks a round
-	Body     uint64 // data of the game, such as height and yaw; opaque to machines
+	GameData uint64 // data of the game, such as height and yaw; opaque to machines
 }
 
 // Newer reports whether u replaces v, an update of the same origin. Round counters wrap around.
@@ -58,3 +58,12 @@ const (
 	HeaderPlain = 12 // what the pSense paper's figures fit best (docs/overlays.md)
 	HeaderUDP   = 28 // IPv4 and UDP
 )
+
+// mostAhead bounds the rounds of extrapolation by a velocity.
+const mostAhead = 8
+
+// Ahead returns the avatar's position extrapolated to the round.
+func (u *Update) Ahead(round uint32) Point {
+	rounds := min(max(int32(round-u.Round), 0), mostAhead)
+	return u.At.Add(u.Velocity.Times(float64(rounds)))
+}

@@ -158,7 +158,7 @@ func AppendPlaces(places []Update, p Payload) []Update {
 func Renew(p Payload, self Update) {
 	renew := func(u *Update) {
 		if u.Origin == self.Origin && u.Round == self.Round {
-			u.At, u.Body = self.At, self.Body
+			u.At, u.GameData = self.At, self.GameData
 		}
 	}
 	switch p := p.(type) {

@@ -4,76 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
 )
 
-// A machine's output is the same after it was encoded in a packet and decoded.
-func TestPacketHoldsARound(t *testing.T) {
-	for _, compact := range []bool{true, false} { // lists of short ids stay in their payloads, others do not
-		cfg := ImprovedPSense(200, FirstServer)
-		cfg.Compact = compact
-		testPacket(t, cfg)
-	}
-}
-
-func testPacket(t *testing.T, cfg PSenseConfig) {
-	m := NewPSense(cfg, 5, rand.New(rand.NewPCG(1, 1)))
-	m.round = 100
-	for i := range 50 {
-		m.Introduce([]Update{{Origin: ID(10 + i), Round: 100, At: Point{float64(i * 5), 3}}})
-	}
-	out := step(m, 100, Point{20, 10})
-	data := AppendPacket(nil, out.Messages)
-	plain := 0
-	for _, msg := range out.Messages {
-		plain += msg.Bytes
-	}
-	if len(out.Messages) < 40 || len(data) > plain/2 {
-		t.Errorf("%d messages of %d bytes take %d in a packet", len(out.Messages), plain, len(data))
-	}
-	near := func(to ID) (Reference, bool) { return Reference{At: Point{100, 0}, Round: 103}, to != 12 }
-	got, err := ReadPacket(data, near)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byReceiver := map[ID][]Payload{}
-	for _, msg := range out.Messages {
-		if msg.To != 12 {
-			byReceiver[msg.To] = append(byReceiver[msg.To], msg.Payload)
-		}
-	}
-	for _, msg := range got {
-		want := byReceiver[msg.To]
-		if len(want) == 0 || msg.From != 5 {
-			t.Fatalf("nobody sent %+v", msg)
-		}
-		found := false
-		for i, p := range want {
-			if reflect.DeepEqual(p, msg.Payload) {
-				byReceiver[msg.To] = append(want[:i:i], want[i+1:]...)
-				found = true
-				break
-			}
-		}
-		if !found {
-			t.Errorf("%d gets %+v", msg.To, msg.Payload)
-		}
-	}
-	for to, rest := range byReceiver {
-		if len(rest) > 0 {
-			t.Errorf("%d does not get %+v", to, rest[0])
-		}
-	}
-}
-
 // twice is a packet that names avatar 2 twice.
 var twice = []byte{0: 2, 1: 2, 5: 2, 9: 0}
 
 func FuzzReadPacket(f *testing.F) {
-	u := quantise(Update{Origin: 7, Round: 70001, At: Point{1100, 3}})
+	u := Quantise(Update{Origin: 7, Round: 70001, At: Point{1100, 3}})
 	p := &Position{Update: u, Compact: true}
 	f.Add(AppendPacket(nil, []Message{{From: 7, To: 1, Payload: p}, {From: 7, To: 2, Payload: p}, {From: 8, To: 2, Payload: &Report{Update: u}}}))
 	listed := &Position{Update: u, Listed: true, Receivers: []ID{1, 2, 40}}
@@ -213,8 +153,8 @@ func TestPacketsLeaveOutUnnamedReceivers(t *testing.T) {
 
 func TestRenewIsOfTheOwnUpdateOnly(t *testing.T) {
 	at, later := Point{1, 2}, Point{3, 4}
-	self := Update{Origin: 7, Round: 9, At: later, Body: 5}
-	p := &Position{Update: Update{Origin: 7, Round: 9, At: at, Body: 4}}
+	self := Update{Origin: 7, Round: 9, At: later, GameData: 5}
+	p := &Position{Update: Update{Origin: 7, Round: 9, At: at, GameData: 4}}
 	forwarded := &Position{Update: Update{Origin: 8, Round: 9, At: at}}
 	g := &Gossip{Updates: []AgedUpdate{{Update: p.Update}, {Update: forwarded.Update, Age: 1}, {Update: Update{Origin: 7, Round: 8, At: at}, Age: 2}}}
 	for _, payload := range []Payload{p, forwarded, g, &SensorRequest{}} {

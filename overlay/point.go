@@ -28,3 +28,11 @@ func (p Point) Dist2(q Point) float64 {
 func (p Point) Valid() bool {
 	return math.Abs(p.X) <= MaxCoordinate && math.Abs(p.Z) <= MaxCoordinate
 }
+
+// Reach adds to the vision range the distance that two avatars can cover in lead rounds, up to half of the range.
+func Reach(vision, lead float64, v, w Point) float64 {
+	if lead == 0 {
+		return vision
+	}
+	return vision + min(lead*(math.Hypot(v.X, v.Z)+math.Hypot(w.X, w.Z)), vision/2)
+}

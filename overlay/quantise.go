@@ -6,12 +6,12 @@ import "math"
 const (
 	fine         = 16   // short positions are written in 16ths of a block
 	span         = 4096 // period of a short coordinate, in blocks
-	compactReach = 1024 // distance up to which an update is sent in the short form, in blocks; well below span/2
+	CompactReach = 1024 // distance up to which an update is sent in the short form, in blocks; well below span/2
 	maxSpeed     = 126.0
 )
 
-// quantise rounds an update to the precision of the short form.
-func quantise(u Update) Update {
+// Quantise rounds an update to the precision of the short form.
+func Quantise(u Update) Update {
 	u.At = Point{math.Round(u.At.X*fine) / fine, math.Round(u.At.Z*fine) / fine}
 	u.Velocity = Point{speed(speedByte(u.Velocity.X)), speed(speedByte(u.Velocity.Z))}
 	return u

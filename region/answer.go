@@ -9,113 +9,113 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // AnswerQuestion answers a question of another node. It returns an error if the question is malformed.
 func (h *Host) AnswerQuestion(ctx context.Context, peer string, question []byte) ([]byte, error) {
-	q, err := wire.DecodeQuestion(question)
+	q, err := nodemsg.DecodeQuestion(question)
 	if err != nil {
 		return nil, fmt.Errorf("question from %s: %w", peer, err)
 	}
-	return wire.EncodeAnswer(h.answer(ctx, peer, q))
+	return nodemsg.EncodeAnswer(h.answer(ctx, peer, q))
 }
 
-func (h *Host) answer(ctx context.Context, peer string, q wire.Question) wire.Answer {
+func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) nodemsg.Answer {
 	if q.Leaving != nil {
 		h.detector.MarkLeaving(peer)
-		return wire.Answer{}
+		return nodemsg.Answer{}
 	}
 	h.checkReturned(peer)
-	var info wire.Region
+	var info nodemsg.Region
 	switch {
 	case h.leaves() && (q.Describe != nil || q.Invite != nil):
-		return wire.Answer{Error: "this node is about to end"}
+		return nodemsg.Answer{Error: "this node is about to end"}
 	case q.Describe != nil:
 		h.detector.NoteQuestion(peer)
-		return wire.Answer{Member: &h.Self}
+		return nodemsg.Answer{Member: &h.Self}
 	case q.Introduce != nil:
 		// Only a hint, and accepted only from the leader itself.
 		if q.Introduce.Leader == peer {
 			h.Directory.addHint(*q.Introduce)
 		}
-		return wire.Answer{}
+		return nodemsg.Answer{}
 	case q.Invite != nil:
 		if err := h.accept(ctx, peer, *q.Invite); err != nil {
-			answer := wire.Answer{Error: transport.Clip(err)}
+			answer := nodemsg.Answer{Error: transport.Clip(err)}
 			if errors.Is(err, replica.ErrTombstone) {
 				answer.Replica = q.Invite.Replica
 			}
 			return answer
 		}
-		return wire.Answer{}
+		return nodemsg.Answer{}
 	case q.Sleep != nil:
 		if err := h.acceptHibernation(ctx, peer, *q.Sleep); err != nil {
-			return wire.Answer{Error: transport.Clip(err)}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
-		return wire.Answer{}
+		return nodemsg.Answer{}
 	case q.Failure != nil:
 		if err := h.applyRemoteFailure(peer, *q.Failure); err != nil {
-			return wire.Answer{Error: transport.Clip(err)}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
-		return wire.Answer{}
+		return nodemsg.Answer{}
 	case q.Release != nil:
 		if err := h.releasedBy(peer, q.Release.Region); err != nil {
-			return wire.Answer{Error: transport.Clip(err)}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
-		return wire.Answer{}
+		return nodemsg.Answer{}
 	case q.Superseded != nil:
 		if err := h.checkSuperseded(ctx, peer, q.Superseded.Region); err != nil {
-			return wire.Answer{Error: transport.Clip(err)}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
-		return wire.Answer{}
+		return nodemsg.Answer{}
 	case q.Status != nil:
-		return wire.Answer{Statuses: h.statuses(*q.Status), Clock: time.Now().UnixMilli()}
+		return nodemsg.Answer{Statuses: h.statuses(*q.Status), Clock: time.Now().UnixMilli()}
 	case q.Regions != nil:
 		return h.answerCensus(ctx, *q.Regions)
 	case q.Rejoin != nil:
 		id, err := h.removeReplica(ctx, peer, q.Rejoin.Group)
 		if err != nil {
-			return wire.Answer{Error: transport.Clip(err)}
+			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
-		return wire.Answer{Replica: id}
+		return nodemsg.Answer{Replica: id}
 	case q.Locate != nil:
 		// Answer from known routes only: the asking node wants to avoid a DHT walk, so do not start one here.
 		var ok bool
 		if info, ok = h.Directory.known.Peek(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); !ok {
-			return wire.Answer{}
+			return nodemsg.Answer{}
 		}
 	default:
 		return h.answerAsCatalog(ctx, peer, q)
 	}
-	return wire.Answer{Region: &info}
+	return nodemsg.Answer{Region: &info}
 }
 
 // answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog returns the
 // catalog's own region instead.
-func (h *Host) answerAsCatalog(ctx context.Context, peer string, q wire.Question) wire.Answer {
+func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Question) nodemsg.Answer {
 	c := h.root()
 	if c == nil {
-		return wire.Answer{Region: &wire.Region{ID: world.CatalogID, Members: []wire.Member{h.Self}}}
+		return nodemsg.Answer{Region: &nodemsg.Region{ID: world.CatalogID, Members: []nodemsg.Member{h.Self}}}
 	}
-	var info wire.Region
+	var info nodemsg.Region
 	var err error
 	switch {
 	case q.Authority != nil && q.Authority.ID != 0:
 		if info, err = c.find(ctx, q.Authority.ID); errors.Is(err, errNotFounded) {
-			return wire.Answer{}
+			return nodemsg.Answer{}
 		}
 	case q.Authority != nil:
 		if info, err = c.locate(ctx, q.Authority.Chunk); errors.Is(err, errNotFounded) {
-			return wire.Answer{}
+			return nodemsg.Answer{}
 		}
 	case q.Found != nil:
 		info, err = c.found(ctx, *q.Found)
 	case q.Moved != nil:
 		info, err = c.movedBy(ctx, peer, *q.Moved)
 	default:
-		return wire.Answer{Error: "unknown question; upgrade voxeld"}
+		return nodemsg.Answer{Error: "unknown question; upgrade voxeld"}
 	}
 	if errors.Is(err, errCatalogElsewhere) {
 		if info, err = c.where(ctx); !hasMember(info, info.Leader) {
@@ -123,26 +123,26 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q wire.Question
 		}
 	}
 	if err != nil {
-		return wire.Answer{Error: transport.Clip(err)}
+		return nodemsg.Answer{Error: transport.Clip(err)}
 	}
-	return wire.Answer{Region: &info}
+	return nodemsg.Answer{Region: &info}
 }
 
 // movedBy records a change of a region's members if the catalog lists the peer as a member of that region.
-func (c *catalog) movedBy(ctx context.Context, peer string, moved wire.Region) (wire.Region, error) {
+func (c *catalog) movedBy(ctx context.Context, peer string, moved nodemsg.Region) (nodemsg.Region, error) {
 	known, err := c.find(ctx, moved.ID)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if !hasMember(known, peer) {
-		return wire.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
+		return nodemsg.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
 	}
 	return c.moved(ctx, moved)
 }
 
 // introduce announces the leader of this cell to the leaders of adjacent cells and caches the routes to them (Walkad §IV-B,
 // coordinator selection, steps 3 and 4).
-func (d *Directory) introduce(ctx context.Context, info wire.Region) {
+func (d *Directory) introduce(ctx context.Context, info nodemsg.Region) {
 	for _, next := range info.Cell.Adjacent() {
 		there, ok := d.known.Peek(next)
 		if !ok {
@@ -155,7 +155,7 @@ func (d *Directory) introduce(ctx context.Context, info wire.Region) {
 		if there.Leader == d.host.Self.Peer {
 			continue
 		}
-		if _, err := d.host.questions.Ask(ctx, there.Leader, wire.Question{Introduce: &info}); err != nil {
+		if _, err := d.host.questions.Ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {
 			d.host.Logger.Debug("introduce region", "peer", there.Leader, "error", err)
 		}
 	}

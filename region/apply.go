@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file applies to the loop what its group has committed. Everything here runs in the loop's goroutine.
@@ -60,8 +60,8 @@ func (l *loop) apply(c replica.Committed) {
 		l.inFlight--
 	}
 	l.applied = c.Index
-	if outcome.Mark != nil {
-		l.beginLook(c.Index, *outcome.Mark)
+	if outcome.Barrier != nil {
+		l.beginLook(c.Index, *outcome.Barrier)
 		return
 	}
 	l.pinned(basesOf(outcome.Pins))
@@ -76,7 +76,7 @@ func (l *loop) apply(c replica.Committed) {
 		key := edit{result.Player, result.Seq}
 		l.sendResult(key, result)
 		// Usually the first one: entries are committed in the order in which they were proposed.
-		i := slices.IndexFunc(l.proposed, func(e wire.Intent) bool { return edit{e.Player, e.Seq} == key })
+		i := slices.IndexFunc(l.proposed, func(e nodemsg.Intent) bool { return edit{e.Player, e.Seq} == key })
 		switch {
 		case i == 0:
 			l.proposed = l.proposed[1:]

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -40,23 +41,23 @@ var ErrNoBase = errors.New("no reachable node has the terrain that this chunk's 
 // bases is the state of the checker of pinned bases. It belongs to the goroutine of keepBases, except inbox and sound, which any
 // goroutine may use.
 type bases struct {
-	inbox *mailbox.Mailbox[wire.BaseOf]
-	sound *lru.Cache[wire.BaseOf, struct{}] // this node generates or stores them
-	later []wire.BaseOf                     // no node has provided them yet
+	inbox *mailbox.Mailbox[nodemsg.BaseOf]
+	sound *lru.Cache[nodemsg.BaseOf, struct{}] // this node generates or stores them
+	later []nodemsg.BaseOf                     // no node has provided them yet
 }
 
 func newBases() bases {
-	sound, err := lru.New[wire.BaseOf, struct{}](maxSoundBases)
+	sound, err := lru.New[nodemsg.BaseOf, struct{}](maxSoundBases)
 	if err != nil {
 		panic(err) // cannot happen: the size is a positive constant
 	}
-	return bases{inbox: mailbox.New[wire.BaseOf](maxSoundBases), sound: sound}
+	return bases{inbox: mailbox.New[nodemsg.BaseOf](maxSoundBases), sound: sound}
 }
 
 // BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. It reads the stored copy, or
 // fetches one from another node and stores it. The error is ErrNoBase if no reachable node has it, or an error of the storage.
 func (h *Host) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error) {
-	want := wire.BaseOf{Chunk: pos, Hash: hash}
+	want := nodemsg.BaseOf{Chunk: pos, Hash: hash}
 	packed, err := h.fetchingBases.Do(ctx, h.tasks, fmt.Sprintf("%v %x", pos, hash), func(ctx context.Context) ([]byte, error) { return h.findBase(ctx, want) })
 	if err != nil {
 		return nil, fmt.Errorf("base of chunk %v: %w", pos, err)
@@ -96,12 +97,12 @@ func (h *Host) keptBase(hash [32]byte) []byte {
 	return packed
 }
 
-func (h *Host) findBase(ctx context.Context, want wire.BaseOf) ([]byte, error) {
+func (h *Host) findBase(ctx context.Context, want nodemsg.BaseOf) ([]byte, error) {
 	if packed := h.keptBase(want.Hash); packed != nil {
 		return packed, nil
 	}
 	for _, peer := range h.baseHolders(ctx, want.Chunk) {
-		got, err := h.pieces.Fetch(ctx, peer, wire.Fetch{Base: &want})
+		got, err := h.pieces.Fetch(ctx, peer, nodemsg.Fetch{Base: &want})
 		if err == nil {
 			_, err = openBase(got.Data, want.Hash, h.Height)
 		}
@@ -142,17 +143,17 @@ func (h *Host) baseHolders(ctx context.Context, pos grid.ChunkPos) []string {
 }
 
 // serveBase answers another node's request with the base that is stored here or that this node generates.
-func (h *Host) serveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
+func (h *Host) serveBase(ctx context.Context, want nodemsg.BaseOf) nodemsg.Fetched {
 	if packed := h.keptBase(want.Hash); packed != nil {
-		return wire.Fetched{Data: packed}
+		return nodemsg.Fetched{Data: packed}
 	}
 	if h.Ground == nil {
-		return wire.Fetched{Error: ErrNoBase.Error()}
+		return nodemsg.Fetched{Error: ErrNoBase.Error()}
 	}
 	select {
 	case h.hashing <- struct{}{}:
 	case <-ctx.Done():
-		return wire.Fetched{Error: transport.Clip(ctx.Err())}
+		return nodemsg.Fetched{Error: transport.Clip(ctx.Err())}
 	}
 	data, err := h.Ground(want.Chunk).MarshalBinary()
 	<-h.hashing
@@ -164,21 +165,21 @@ func (h *Host) serveBase(ctx context.Context, want wire.BaseOf) wire.Fetched {
 		packed, err = wire.PackChunk(data)
 	}
 	if err != nil {
-		return wire.Fetched{Error: transport.Clip(err)}
+		return nodemsg.Fetched{Error: transport.Clip(err)}
 	}
-	return wire.Fetched{Data: packed}
+	return nodemsg.Fetched{Data: packed}
 }
 
-func basesOf(pins []world.Pin) []wire.BaseOf {
-	all := make([]wire.BaseOf, len(pins))
+func basesOf(pins []world.Pin) []nodemsg.BaseOf {
+	all := make([]nodemsg.BaseOf, len(pins))
 	for i, p := range pins {
-		all[i] = wire.BaseOf{Chunk: p.Chunk, Hash: p.Base}
+		all[i] = nodemsg.BaseOf{Chunk: p.Chunk, Hash: p.Base}
 	}
 	return all
 }
 
 // pinned queues the bases that a region's log names to be checked.
-func (h *Host) pinned(all []wire.BaseOf) {
+func (h *Host) pinned(all []nodemsg.BaseOf) {
 	for _, b := range all {
 		if !h.bases.inbox.Put(b) {
 			return // full, or ending; the next load of the region queues them again
@@ -191,7 +192,7 @@ func (h *Host) pinned(all []wire.BaseOf) {
 func (h *Host) keepBases(ctx context.Context) {
 	retry := time.NewTicker(baseRetry)
 	defer retry.Stop()
-	var all []wire.BaseOf
+	var all []nodemsg.BaseOf
 	for {
 		select {
 		case <-ctx.Done():
@@ -217,7 +218,7 @@ func (h *Host) keepBases(ctx context.Context) {
 }
 
 // checkBase ensures that this node generates or stores a base.
-func (h *Host) checkBase(ctx context.Context, want wire.BaseOf) {
+func (h *Host) checkBase(ctx context.Context, want nodemsg.BaseOf) {
 	if h.Base(want.Chunk) != want.Hash {
 		if _, err := h.BaseOf(ctx, want.Chunk, want.Hash); err != nil {
 			if ctx.Err() == nil {

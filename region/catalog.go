@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -35,7 +35,7 @@ type catalog struct {
 	self   string
 	// changed is called when this node becomes leader of the catalog, or leads it with other members. resolveMember requests a
 	// member's address, which arrives as addMember. load reads the state from storage.
-	changed       func(wire.Region)
+	changed       func(nodemsg.Region)
 	resolveMember func(c *catalog, peer string)
 	load          func() (*world.Catalog, error)
 
@@ -43,9 +43,9 @@ type catalog struct {
 	state       *world.Catalog
 	asked       map[grid.Cell]*founding // pending
 	failure     error
-	root        wire.Region // the catalog itself; its Leader is empty while unknown
+	root        nodemsg.Region // the catalog itself; its Leader is empty while unknown
 	members     []replica.Member
-	roster      map[string]wire.Member // members whose addresses are known
+	roster      map[string]nodemsg.Member // members whose addresses are known
 	leading     bool
 	removed     bool // this node is no longer a member
 	fault       *fault
@@ -62,7 +62,7 @@ type founding struct {
 
 // founded is the answer to a founding request.
 type founded struct {
-	region wire.Region
+	region nodemsg.Region
 	err    error
 }
 
@@ -83,8 +83,8 @@ func (h *Host) newCatalog(g *replica.Group) (*catalog, error) {
 		group: g, inbox: mailbox.New[func()](0), done: make(chan struct{}), logger: h.Logger, counts: h.metrics.founded,
 		voters: h.metrics.catalog,
 		self:   h.Self.Peer, changed: h.catalogChanged, resolveMember: h.resolveCatalogMember, load: h.readCatalog,
-		asked: make(map[grid.Cell]*founding), root: wire.Region{ID: world.CatalogID},
-		roster: map[string]wire.Member{h.Self.Peer: h.Self}, probe: h.probeCatalog,
+		asked: make(map[grid.Cell]*founding), root: nodemsg.Region{ID: world.CatalogID},
+		roster: map[string]nodemsg.Member{h.Self.Peer: h.Self}, probe: h.probeCatalog,
 	}
 	var err error
 	if c.state, err = c.load(); err != nil {
@@ -209,7 +209,7 @@ func (c *catalog) applyMembers(conf replica.Configured) {
 }
 
 func (c *catalog) updateMembers() {
-	members := make([]wire.Member, 0, len(c.members))
+	members := make([]nodemsg.Member, 0, len(c.members))
 	for _, m := range c.members {
 		if known, ok := c.roster[m.Peer]; ok {
 			known.Replica, known.Learner = m.ID, m.Learner
@@ -220,7 +220,7 @@ func (c *catalog) updateMembers() {
 }
 
 // addMember records the address of a node that is or becomes a member.
-func (c *catalog) addMember(m wire.Member) {
+func (c *catalog) addMember(m nodemsg.Member) {
 	before := len(c.root.Members)
 	c.roster[m.Peer] = m
 	c.updateMembers()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -33,17 +33,17 @@ func ask[A any](ctx context.Context, c *catalog, answer <-chan A, question func(
 }
 
 // locate returns the founded region that covers the chunk, or errNotFounded.
-func (c *catalog) locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
-	return c.lookUp(ctx, func() (wire.Region, bool) { return c.state.Locate(pos) })
+func (c *catalog) locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Locate(pos) })
 }
 
 // find returns the founded region with the id, or errNotFounded.
-func (c *catalog) find(ctx context.Context, id uint64) (wire.Region, error) {
-	return c.lookUp(ctx, func() (wire.Region, bool) { return c.state.Find(id) })
+func (c *catalog) find(ctx context.Context, id uint64) (nodemsg.Region, error) {
+	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Find(id) })
 }
 
 // lookUp runs look on the state in the catalog's goroutine, if this node may answer for the catalog.
-func (c *catalog) lookUp(ctx context.Context, look func() (wire.Region, bool)) (wire.Region, error) {
+func (c *catalog) lookUp(ctx context.Context, look func() (nodemsg.Region, bool)) (nodemsg.Region, error) {
 	answer := make(chan founded, 1)
 	a, err := ask(ctx, c, answer, func() {
 		if !c.serves() {
@@ -58,38 +58,38 @@ func (c *catalog) lookUp(ctx context.Context, look func() (wire.Region, bool)) (
 		answer <- founded{region: region}
 	})
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("ask the catalog: %w", err)
+		return nodemsg.Region{}, fmt.Errorf("ask the catalog: %w", err)
 	}
 	return a.region, a.err
 }
 
 // found founds a cell. If the cell is founded already, it returns the existing region. All callers for a cell get the same
 // region.
-func (c *catalog) found(ctx context.Context, found wire.Found) (wire.Region, error) {
+func (c *catalog) found(ctx context.Context, found nodemsg.Found) (nodemsg.Region, error) {
 	entry, err := world.EncodeFound(found)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return c.change(ctx, found.Cell, firstEpoch, entry)
 }
 
 // moved records a change of a region's members and returns the region as the catalog then has it.
-func (c *catalog) moved(ctx context.Context, moved wire.Region) (wire.Region, error) {
+func (c *catalog) moved(ctx context.Context, moved nodemsg.Region) (nodemsg.Region, error) {
 	entry, err := world.EncodeMoved(moved)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return c.change(ctx, moved.Cell, moved.Epoch, entry)
 }
 
 // change commits an entry about a cell, unless the cell's region is of that epoch already.
-func (c *catalog) change(ctx context.Context, cell grid.Cell, epoch uint64, entry []byte) (wire.Region, error) {
+func (c *catalog) change(ctx context.Context, cell grid.Cell, epoch uint64, entry []byte) (nodemsg.Region, error) {
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
 	answer := make(chan founded, 1)
 	a, err := ask(ctx, c, answer, func() { c.propose(cell, epoch, entry, answer) })
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("change cell %v: %w", cell, err)
+		return nodemsg.Region{}, fmt.Errorf("change cell %v: %w", cell, err)
 	}
 	return a.region, a.err
 }
@@ -123,7 +123,7 @@ func (c *catalog) propose(cell grid.Cell, epoch uint64, entry []byte, answer cha
 }
 
 // where returns the catalog's own region, with the leader that this member knows of.
-func (c *catalog) where(ctx context.Context) (wire.Region, error) {
-	answer := make(chan wire.Region, 1)
+func (c *catalog) where(ctx context.Context) (nodemsg.Region, error) {
+	answer := make(chan nodemsg.Region, 1)
 	return ask(ctx, c, answer, func() { c.deliver(); answer <- c.root })
 }

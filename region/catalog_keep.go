@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -107,31 +107,31 @@ func (h *Host) reopenCatalogWhenDue(ctx context.Context) *catalog {
 		if ctx.Err() != nil || errors.Is(err, replica.ErrOpen) || errors.Is(err, replica.ErrTombstone) {
 			return nil
 		}
-		h.notOpened(wire.Region{ID: world.CatalogID}, err)
+		h.notOpened(nodemsg.Region{ID: world.CatalogID}, err)
 		h.failures.with(world.CatalogID, func(r *failureRecord) { r.until = time.Now().Add(pause) })
 	}
 }
 
 // catalogOf returns the catalog's region for a configuration of its group. Only the peers are filled in.
-func catalogOf(conf replica.Configured) wire.Region {
-	info := wire.Region{ID: world.CatalogID, Epoch: epochOf(conf)}
+func catalogOf(conf replica.Configured) nodemsg.Region {
+	info := nodemsg.Region{ID: world.CatalogID, Epoch: epochOf(conf)}
 	for _, m := range conf.Members {
-		info.Members = append(info.Members, wire.Member{Peer: m.Peer, Replica: m.ID, Learner: m.Learner})
+		info.Members = append(info.Members, nodemsg.Member{Peer: m.Peer, Replica: m.ID, Learner: m.Learner})
 	}
 	return info
 }
 
 // catalogRegion returns the catalog's members as this node knows them, or ErrNotHere if it is not a member.
-func (h *Host) catalogRegion() (wire.Region, error) {
+func (h *Host) catalogRegion() (nodemsg.Region, error) {
 	if c := h.root(); c != nil {
 		return catalogOf(c.group.Configuration()), nil
 	}
 	p, err := h.Replicas.Position(world.CatalogID)
 	switch {
 	case errors.Is(err, replica.ErrNotOpen), errors.Is(err, replica.ErrTombstone):
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	case err != nil:
-		return wire.Region{}, fmt.Errorf("look up the catalog: %w", err)
+		return nodemsg.Region{}, fmt.Errorf("look up the catalog: %w", err)
 	}
 	return catalogOf(p.Members), nil
 }

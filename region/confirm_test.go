@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A leader that is cut off, and has not noticed yet, accepts no subscribers: the others may have another leader by now, and its
@@ -28,7 +28,7 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 		subscribe := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			link, _, err := a.subscribeAt(ctx, "A", wire.Hello{Region: info.ID, Cell: info.Cell})
+			link, _, err := a.subscribeAt(ctx, "A", nodemsg.Hello{Region: info.ID, Cell: info.Cell})
 			if err == nil {
 				link.Close()
 			}
@@ -60,8 +60,8 @@ func TestPendingSubscriberGetsNoLand(t *testing.T) {
 		<-time.After(time.Second) // all members have loaded the region by now
 		n.cut("A", true)
 		<-time.After(2 * time.Second) // it has noticed
-		g.send(wire.ToRegion{Watch: []grid.ChunkPos{here}})
-		until(g, func(f wire.FromRegion) (struct{}, bool) {
+		g.send(nodemsg.ToRegion{Watch: []grid.ChunkPos{here}})
+		until(g, func(f nodemsg.FromRegion) (struct{}, bool) {
 			for _, news := range f.Chunks {
 				if news.State != nil {
 					t.Error("land is shown by a node that may not lead any more")

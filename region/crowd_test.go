@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A tick of 1,000 players on four gateways, who all move and in part build and chat, costs the leader four frames.
@@ -16,7 +17,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	const gateways, players, ticks = 4, 1000, 20
 	l, g := scripted()
 	var links []*localLink
-	bodies := make([][]wire.Body, gateways)
+	bodies := make([][]nodemsg.Body, gateways)
 	for i := range gateways {
 		links = append(links, l.newLink())
 		for n := range players / gateways {
@@ -25,7 +26,7 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 			b.Name = name
 			bodies[i] = append(bodies[i], b)
 		}
-		l.handleMessage(links[i].subscriber, wire.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
+		l.handleMessage(links[i].subscriber, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
 	}
 	l.steps()
 	for _, link := range links {
@@ -33,14 +34,14 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	}
 	for tick := range ticks {
 		for i, link := range links {
-			msg := wire.ToRegion{Chat: []wire.ChatEvent{{Player: bodies[i][0].Player, Name: bodies[i][0].Name, Chunk: here, Text: "hello"}}}
+			msg := nodemsg.ToRegion{Chat: []nodemsg.ChatEvent{{Player: bodies[i][0].Player, Name: bodies[i][0].Name, Chunk: here, Text: "hello"}}}
 			for n := range bodies[i] {
 				bodies[i][n].Pose.X += .01
-				msg.Moves = append(msg.Moves, wire.BodyMove{Player: bodies[i][n].Player, Pose: bodies[i][n].Pose})
+				msg.Moves = append(msg.Moves, nodemsg.BodyMove{Player: bodies[i][n].Player, Pose: bodies[i][n].Pose})
 			}
 			edit := stone(uint64(tick + 1))
 			edit.Player = bodies[i][0].Player
-			msg.Edits = []wire.Intent{edit}
+			msg.Edits = []nodemsg.Intent{edit}
 			l.handleMessage(link.subscriber, msg)
 		}
 		g.commit()
@@ -59,9 +60,9 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 
 // BenchmarkLinkFrame measures the encoding and decoding of a frame with the moves of a crowd.
 func BenchmarkLinkFrame(b *testing.B) {
-	frame := wire.FromRegion{Tick: 1, Chunks: []wire.ChunkDelta{{Chunk: here}}}
+	frame := nodemsg.FromRegion{Tick: 1, Chunks: []nodemsg.ChunkDelta{{Chunk: here}}}
 	for i := range 1000 {
-		frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, wire.BodyMove{Player: player.GuestID(fmt.Sprint(i)), Pose: body(alice, here).Pose})
+		frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, nodemsg.BodyMove{Player: player.GuestID(fmt.Sprint(i)), Pose: body(alice, here).Pose})
 	}
 	b.Run("write", func(b *testing.B) {
 		var sink countingWriter
@@ -84,7 +85,7 @@ func BenchmarkLinkFrame(b *testing.B) {
 		for b.Loop() {
 			from.Reset(sent.Bytes())
 			in.Reset(from)
-			if _, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame); err != nil {
+			if _, err := wire.ReadFrame[nodemsg.FromRegion](in, wire.MaxFrame); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -23,14 +23,14 @@ type scrubReport struct {
 // finding is one member's state of one part.
 type finding struct {
 	memory world.Digest
-	disk   wire.DiskState
+	disk   nodemsg.DiskState
 }
 
 // decision is the result of comparing the reports.
 type decision struct {
-	compared int          // parts that any member has
-	mends    []world.Mend // by part
-	open     []openCase   // differences that cannot be decided, by part
+	compared int            // parts that any member has
+	mends    []world.Repair // by part
+	open     []openCase     // differences that cannot be decided, by part
 }
 
 // openCase is a part whose right copy cannot be determined.
@@ -59,17 +59,17 @@ func decide(voters int, all []scrubReport) decision {
 			if f.memory == right && known {
 				sources = append(sources, t.peer)
 			}
-			if !known || f.memory != right || f.disk != wire.DiskSame {
+			if !known || f.memory != right || f.disk != nodemsg.DiskSame {
 				damaged = append(damaged, t.peer)
 			}
 		}
-		alone := voters == 1 && slices.ContainsFunc(all, func(t scrubReport) bool { return t.voter && t.parts[p].disk == wire.DiskDiffers })
+		alone := voters == 1 && slices.ContainsFunc(all, func(t scrubReport) bool { return t.voter && t.parts[p].disk == nodemsg.DiskDiffers })
 		switch {
 		case known && len(damaged) == 0, !known && agree(all, p):
 		case !known, alone:
 			v.open = append(v.open, openCase{p, damaged})
 		default:
-			v.mends = append(v.mends, world.Mend{Part: p, Damaged: damaged, Sources: sources})
+			v.mends = append(v.mends, world.Repair{Part: p, Damaged: damaged, Sources: sources})
 		}
 	}
 	return v
@@ -94,7 +94,7 @@ func majority(voters int, all []scrubReport, p world.Part) (world.Digest, bool) 
 // agree reports whether all reports have the same state of the part.
 func agree(all []scrubReport, p world.Part) bool {
 	return !slices.ContainsFunc(all, func(t scrubReport) bool {
-		return t.parts[p].memory != all[0].parts[p].memory || t.parts[p].disk != wire.DiskSame
+		return t.parts[p].memory != all[0].parts[p].memory || t.parts[p].disk != nodemsg.DiskSame
 	})
 }
 

@@ -8,15 +8,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 var aPart = world.Part{Chunk: grid.ChunkPos{X: 1, Z: 2}}
 
-func reportOf(peer string, memory byte, disk wire.DiskState) scrubReport {
+func reportOf(peer string, memory byte, disk nodemsg.DiskState) scrubReport {
 	t := scrubReport{peer: peer, voter: true, parts: map[world.Part]finding{}}
-	if memory != 0 || disk != wire.DiskSame {
+	if memory != 0 || disk != nodemsg.DiskSame {
 		t.parts[aPart] = finding{world.Digest{memory}, disk}
 	}
 	return t
@@ -28,7 +28,7 @@ func learner(t scrubReport) scrubReport {
 }
 
 func TestDecide(t *testing.T) {
-	same, differs, damaged := wire.DiskSame, wire.DiskDiffers, wire.DiskDamaged
+	same, differs, damaged := nodemsg.DiskSame, nodemsg.DiskDiffers, nodemsg.DiskDamaged
 	for name, c := range map[string]struct {
 		voters  int
 		all     []scrubReport
@@ -57,7 +57,7 @@ func TestDecide(t *testing.T) {
 		"learners do not vote":   {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, same), learner(reportOf("C", 2, same)), learner(reportOf("D", 2, same))}, []string{"C", "D"}, []string{"A", "B"}, nil},
 	} {
 		v := decide(c.voters, c.all)
-		var got world.Mend
+		var got world.Repair
 		if len(v.mends) > 0 {
 			got = v.mends[0]
 		}
@@ -81,7 +81,7 @@ func TestDecideFollowsMajorities(t *testing.T) {
 		right := 0
 		for i := range heard {
 			memory := rapid.SampledFrom([]byte{7, 7, 7, 0, 8}).Draw(t, "memory")
-			disk := rapid.SampledFrom([]wire.DiskState{wire.DiskSame, wire.DiskSame, wire.DiskDiffers, wire.DiskDamaged}).Draw(t, "disk")
+			disk := rapid.SampledFrom([]nodemsg.DiskState{nodemsg.DiskSame, nodemsg.DiskSame, nodemsg.DiskDiffers, nodemsg.DiskDamaged}).Draw(t, "disk")
 			if memory == 7 {
 				right++
 			}
@@ -106,7 +106,7 @@ func TestDecideFollowsMajorities(t *testing.T) {
 		if right*2 > voters && voters > 1 {
 			for _, w := range all {
 				f := w.parts[aPart]
-				sound := f.memory == world.Digest{7} && f.disk == wire.DiskSame
+				sound := f.memory == world.Digest{7} && f.disk == nodemsg.DiskSame
 				mended := len(v.mends) > 0 && slices.Contains(v.mends[0].Damaged, w.peer)
 				if sound == mended {
 					t.Fatalf("%s: sound %v, mended %v", w.peer, sound, mended)

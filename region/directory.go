@@ -13,7 +13,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -34,10 +34,10 @@ const (
 // Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints that save a walk; the
 // catalog's log is the authority.
 type Records interface {
-	Region(ctx context.Context, cell grid.Cell) (wire.Region, error)
-	PutRegion(ctx context.Context, region wire.Region) error
-	Catalog(ctx context.Context) (wire.Region, error)
-	PutCatalog(ctx context.Context, region wire.Region) error
+	Region(ctx context.Context, cell grid.Cell) (nodemsg.Region, error)
+	PutRegion(ctx context.Context, region nodemsg.Region) error
+	Catalog(ctx context.Context) (nodemsg.Region, error)
+	PutCatalog(ctx context.Context, region nodemsg.Region) error
 	// NearestKnown is Nearest computed from local knowledge only, as if the nodes in also were known, too.
 	NearestKnown(key string, n int, also ...string) []string
 	// Nearest returns the peers nearest to the key, nearest first. This node is included, and so are nodes that may be down.
@@ -49,19 +49,19 @@ type Records interface {
 // from any goroutine.
 type Directory struct {
 	host        *Host
-	known       *lru.Cache[grid.Cell, wire.Region]
-	invalidated *lru.Cache[grid.Cell, struct{}] // cells whose route was wrong: hints are ignored for them
-	flights     background.Shared[wire.Region]  // one search per cell at a time
+	known       *lru.Cache[grid.Cell, nodemsg.Region]
+	invalidated *lru.Cache[grid.Cell, struct{}]   // cells whose route was wrong: hints are ignored for them
+	flights     background.Shared[nodemsg.Region] // one search per cell at a time
 
 	mu struct {
 		sync.Mutex
 		keys    *grid.Keys
-		catalog wire.Region // last known; ID 0 while unknown
+		catalog nodemsg.Region // last known; ID 0 while unknown
 	}
 }
 
 func newDirectory(h *Host) *Directory {
-	d := &Directory{host: h, known: newCache[wire.Region](maxRoutes), invalidated: newCache[struct{}](maxInvalidated)}
+	d := &Directory{host: h, known: newCache[nodemsg.Region](maxRoutes), invalidated: newCache[struct{}](maxInvalidated)}
 	d.mu.keys = grid.NewKeys(h.Placement)
 	return d
 }
@@ -76,25 +76,25 @@ func newCache[V any](size int) *lru.Cache[grid.Cell, V] {
 
 // Locate returns the region that covers the chunk. It asks the nearest source first: the cache, the leaders of neighbouring
 // cells, the DHT, then the catalog. If the region does not exist, Locate founds it.
-func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
+func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	if !pos.Valid() {
-		return wire.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
+		return nodemsg.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
 	}
 	cell := grid.CellAt(pos, grid.FoundingLabel)
 	if info, ok := d.known.Get(cell); ok {
 		d.count("cache")
 		return info, nil
 	}
-	info, err := d.flights.Do(ctx, d.host.tasks, cell.String(), func(ctx context.Context) (wire.Region, error) {
+	info, err := d.flights.Do(ctx, d.host.tasks, cell.String(), func(ctx context.Context) (nodemsg.Region, error) {
 		return d.search(ctx, cell, pos)
 	})
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
+		return nodemsg.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
 	}
 	return info, nil
 }
 
-func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, error) {
+func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, error) {
 	if !d.invalidated.Contains(cell) {
 		if info, ok := d.fromHints(ctx, cell, pos); ok {
 			return d.cacheRoute(info), nil
@@ -107,10 +107,10 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 		return d.cacheRoute(info), nil
 	}
 	if !errors.Is(err, errNotFounded) {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if info, err = d.found(ctx, cell); err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	d.count("founded")
 	d.invalidated.Remove(cell)
@@ -118,7 +118,7 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 }
 
 // fromHints asks the neighbours and the DHT, which usually have the answer and are nearer than the catalog.
-func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
+func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime)
 	defer cancel()
 	if info, ok := d.fromNeighbours(ctx, cell, pos); ok {
@@ -129,15 +129,15 @@ func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.Chun
 		d.count("dht")
 		return info, true
 	}
-	return wire.Region{}, false
+	return nodemsg.Region{}, false
 }
 
 // usable reports whether a hint is about the cell and names a leader.
-func usable(info wire.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
+func usable(info nodemsg.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
 
 // fromNeighbours asks those leaders of adjacent cells that this node knows: the leader of a cell keeps routes to its neighbours
 // (Walkad §IV-B). They get half of hintTime.
-func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (wire.Region, bool) {
+func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
 	defer cancel()
 	asked := map[string]bool{d.host.Self.Peer: true}
@@ -147,30 +147,30 @@ func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid
 			continue
 		}
 		asked[info.Leader] = true
-		answer, err := d.host.questions.Ask(ctx, info.Leader, wire.Question{Locate: &wire.Locate{Chunk: pos}})
+		answer, err := d.host.questions.Ask(ctx, info.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
 		if err == nil && answer.Region != nil && usable(*answer.Region, cell) {
 			return *answer.Region, true
 		}
 	}
-	return wire.Region{}, false
+	return nodemsg.Region{}, false
 }
 
 var errNotFounded = errors.New("not founded yet")
 
 // fromCatalog asks the catalog. It returns errNotFounded if there is no such region.
-func (d *Directory) fromCatalog(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
-	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{Chunk: pos}},
-		func(c *catalog) (wire.Region, error) { return c.locate(ctx, pos) })
+func (d *Directory) fromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{Chunk: pos}},
+		func(c *catalog) (nodemsg.Region, error) { return c.locate(ctx, pos) })
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return checkCell(info, grid.CellAt(pos, grid.FoundingLabel))
 }
 
 // byID asks the catalog for a region by its id. It returns errNotFounded if there is none.
-func (d *Directory) byID(ctx context.Context, id uint64) (wire.Region, error) {
-	info, err := d.consult(ctx, wire.Question{Authority: &wire.Locate{ID: id}},
-		func(c *catalog) (wire.Region, error) { return c.find(ctx, id) })
+func (d *Directory) byID(ctx context.Context, id uint64) (nodemsg.Region, error) {
+	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{ID: id}},
+		func(c *catalog) (nodemsg.Region, error) { return c.find(ctx, id) })
 	if err == nil && info.ID != id {
 		err = fmt.Errorf("the catalog's reply does not match the question about region %d", id)
 	}
@@ -178,45 +178,45 @@ func (d *Directory) byID(ctx context.Context, id uint64) (wire.Region, error) {
 }
 
 // checkCell returns the region of the catalog's answer after checking that it is about the cell.
-func checkCell(info wire.Region, cell grid.Cell) (wire.Region, error) {
+func checkCell(info nodemsg.Region, cell grid.Cell) (nodemsg.Region, error) {
 	if !usable(info, cell) {
-		return wire.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
+		return nodemsg.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
 	}
 	return info, nil
 }
 
 // found picks the nearest live nodes to the cell's key and asks the catalog to found the cell there.
-func (d *Directory) found(ctx context.Context, cell grid.Cell) (wire.Region, error) {
+func (d *Directory) found(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	members, err := d.nearestAlive(ctx, cell)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
-	request := wire.Found{Cell: cell, Members: members}
-	info, err := d.consult(ctx, wire.Question{Found: &request},
-		func(c *catalog) (wire.Region, error) { return c.found(ctx, request) })
+	request := nodemsg.Found{Cell: cell, Members: members}
+	info, err := d.consult(ctx, nodemsg.Question{Found: &request},
+		func(c *catalog) (nodemsg.Region, error) { return c.found(ctx, request) })
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return checkCell(info, cell)
 }
 
 // reportMoved reports a region's members to the catalog and returns the region as the catalog then has it.
-func (d *Directory) reportMoved(ctx context.Context, info wire.Region) (wire.Region, error) {
-	known, err := d.consult(ctx, wire.Question{Moved: &info},
-		func(c *catalog) (wire.Region, error) { return c.moved(ctx, info) })
+func (d *Directory) reportMoved(ctx context.Context, info nodemsg.Region) (nodemsg.Region, error) {
+	known, err := d.consult(ctx, nodemsg.Question{Moved: &info},
+		func(c *catalog) (nodemsg.Region, error) { return c.moved(ctx, info) })
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return checkCell(known, info.Cell)
 }
 
 // nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered.
-func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Member, error) {
+func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg.Member, error) {
 	peers, err := d.host.Records.Nearest(ctx, d.key(cell), candidates)
 	if err != nil {
 		return nil, fmt.Errorf("find nodes near %v: %w", cell, err)
 	}
-	var members []wire.Member
+	var members []nodemsg.Member
 	for _, peer := range peers {
 		if len(members) == d.host.Copies {
 			break
@@ -239,14 +239,14 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]wire.Me
 }
 
 // cacheRoute stores a route and returns it.
-func (d *Directory) cacheRoute(info wire.Region) wire.Region {
+func (d *Directory) cacheRoute(info nodemsg.Region) nodemsg.Region {
 	d.known.Add(info.Cell, info)
 	return info
 }
 
 // addHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs one attempt; then the catalog is
 // asked.
-func (d *Directory) addHint(info wire.Region) {
+func (d *Directory) addHint(info nodemsg.Region) {
 	if info.Cell.Label.Len() != grid.FoundingLabel || info.Leader == "" {
 		return
 	}
@@ -258,7 +258,7 @@ func (d *Directory) addHint(info wire.Region) {
 }
 
 // moved caches the leader that a member of the region has named.
-func (d *Directory) moved(info wire.Region, leader string) {
+func (d *Directory) moved(info nodemsg.Region, leader string) {
 	known, ok := d.known.Peek(info.Cell)
 	if !ok || known.ID != info.ID {
 		known = info
@@ -269,7 +269,7 @@ func (d *Directory) moved(info wire.Region, leader string) {
 
 // invalidate drops a route that was wrong, unless another one is cached meanwhile. The next search for the cell asks the catalog,
 // because neighbours and the DHT would only return the same route again.
-func (d *Directory) invalidate(info wire.Region) {
+func (d *Directory) invalidate(info nodemsg.Region) {
 	known, ok := d.known.Peek(info.Cell)
 	if ok && (known.ID != info.ID || known.Leader != info.Leader) {
 		return

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A drained node hands over its leaderships and is not chosen as leader or member, although it is nearest to all keys and keeps
@@ -77,7 +77,7 @@ func (n *node) keepInUse() (end func()) {
 				continue
 			}
 			for err == nil {
-				var frame wire.FromRegion
+				var frame nodemsg.FromRegion
 				if frame, err = link.Receive(ctx); frame.Closed != "" {
 					break
 				}
@@ -133,7 +133,7 @@ func TestReturningNodeMayLeadAtOnce(t *testing.T) {
 		speak := func() bool {
 			a.detector.MarkLeaving("B")
 			<-time.After(time.Second)
-			if a.answer(t.Context(), "B", wire.Question{Regions: &wire.RegionsRequest{}}); a.detector.ShouldRecheck("B") {
+			if a.answer(t.Context(), "B", nodemsg.Question{Regions: &nodemsg.RegionsRequest{}}); a.detector.ShouldRecheck("B") {
 				t.Error("it would be asked twice")
 			}
 			synctest.Wait()

@@ -9,10 +9,11 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-func stone(seq uint64) wire.Intent {
-	return wire.Intent{Player: alice, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}
+func stone(seq uint64) nodemsg.Intent {
+	return nodemsg.Intent{Player: alice, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}
 }
 
 // An edit is acknowledged once it is on disk, not before. An acknowledged edit survives a crash.
@@ -26,17 +27,17 @@ func TestAcknowledgedAfterCommit(t *testing.T) {
 		}
 		other.state(here)
 		release := a.disk.block()
-		g.send(wire.ToRegion{Edits: []wire.Intent{stone(5)}})
-		g.silent(func(f wire.FromRegion) bool { return len(f.Results)+len(f.Chunks) > 0 })
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(5)}})
+		g.silent(func(f nodemsg.FromRegion) bool { return len(f.Results)+len(f.Chunks) > 0 })
 		release()
 		if r := g.results(1)[5]; r.Refused != "" || r.Block != chunk.Stone {
 			t.Fatalf("result %+v", r)
 		}
 		left := a.disk.afterCrash()
-		blocks := until(other, func(f wire.FromRegion) ([]wire.BlockAt, bool) {
+		blocks := until(other, func(f nodemsg.FromRegion) ([]nodemsg.BlockAt, bool) {
 			return f.Chunks[0].Blocks, len(f.Chunks[0].Blocks) > 0
 		})
-		want := wire.BlockAt{At: chunk.At(at(here, 5)), Block: chunk.Stone}
+		want := nodemsg.BlockAt{At: chunk.At(at(here, 5)), Block: chunk.Stone}
 		if len(blocks) != 1 || blocks[0] != want {
 			t.Errorf("the other gateway sees %v, want %v", blocks, want)
 		}
@@ -56,7 +57,7 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 		watcher := a.follow(here)
 		watcher.state(here)
 		changes := 0
-		count := func(f wire.FromRegion) bool {
+		count := func(f nodemsg.FromRegion) bool {
 			for _, n := range f.Chunks {
 				changes += len(n.Blocks)
 			}
@@ -64,7 +65,7 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 		}
 		first := a.follow(here)
 		release := a.disk.block()
-		first.send(wire.ToRegion{Edits: []wire.Intent{stone(5)}})
+		first.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(5)}})
 		watcher.silent(count)
 		if err := first.Close(); err != nil { // the link ends while the edit is pending
 			t.Fatal(err)
@@ -72,8 +73,8 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 		second := a.follow(here)
 		other := stone(5)
 		other.Block = chunk.Dirt
-		second.send(wire.ToRegion{Edits: []wire.Intent{stone(5)}})
-		second.send(wire.ToRegion{Edits: []wire.Intent{other}})
+		second.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(5)}})
+		second.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{other}})
 		if r := second.results(1)[5]; r.Refused != wire.RefusedStale {
 			t.Errorf("another edit under a number in use: %+v", r)
 		}
@@ -81,7 +82,7 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 		if r := second.results(1)[5]; r.Refused != "" || r.Block != chunk.Stone {
 			t.Errorf("the retry while it is under way: %+v", r)
 		}
-		over := wire.Intent{Player: bob, Seq: 5, Pos: stone(5).Pos, Block: chunk.Sand}
+		over := nodemsg.Intent{Player: bob, Seq: 5, Pos: stone(5).Pos, Block: chunk.Sand}
 		if r := second.edit(over)[5]; r.Refused != "" {
 			t.Errorf("another player's edit: %+v", r)
 		}
@@ -129,10 +130,10 @@ func TestStorageStall(t *testing.T) {
 		if r := g.edit(stone(1))[1]; r.Refused != "" {
 			t.Fatal(r)
 		}
-		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 }) // what was applied is stored
+		g.silent(func(f nodemsg.FromRegion) bool { return len(f.Results) > 0 }) // what was applied is stored
 		a.disk.setRefuse(errors.New("no space left on device"))
-		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}}) // detects the stall; this edit stays in doubt
-		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 || f.Closed != "" })
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(2)}}) // detects the stall; this edit stays in doubt
+		g.silent(func(f nodemsg.FromRegion) bool { return len(f.Results) > 0 || f.Closed != "" })
 		if r := g.edit(stone(3))[3]; r.Refused != wire.RefusedUnavailable {
 			t.Errorf("during the stall: %+v", r)
 		}
@@ -175,12 +176,12 @@ func TestSlowTerrain(t *testing.T) {
 		g := a.follow(here)
 		first, second := stone(1), stone(2)
 		first.Pos = at(slow, 1)
-		others := wire.Intent{Player: bob, Seq: 9, Pos: at(here, 30), Block: chunk.Dirt}
-		g.send(wire.ToRegion{Edits: []wire.Intent{first, second, others}})
+		others := nodemsg.Intent{Player: bob, Seq: 9, Pos: at(here, 30), Block: chunk.Dirt}
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{first, second, others}})
 		if got := g.results(1); got[9].Refused != "" || got[9].Block != chunk.Dirt {
 			t.Errorf("another player's edit: %+v", got)
 		}
-		g.silent(func(f wire.FromRegion) bool { return len(f.Results) > 0 })
+		g.silent(func(f nodemsg.FromRegion) bool { return len(f.Results) > 0 })
 		close(grown)
 		if got := g.results(2); got[1].Refused+got[2].Refused != "" {
 			t.Errorf("the edits that waited: %+v", got)
@@ -208,7 +209,7 @@ func TestManyGateways(t *testing.T) {
 					e := stone(seq)
 					e.Player[1] = byte(i)
 					e.Pos = at(grid.ChunkPos{X: int32(i), Z: int32(seq % 16)}, int32(seq/16))
-					if err := g.Send(wire.ToRegion{Edits: []wire.Intent{e}}); err != nil {
+					if err := g.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{e}}); err != nil {
 						t.Error(err)
 						return
 					}

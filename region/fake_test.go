@@ -21,7 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -154,8 +154,8 @@ type network struct {
 	mu struct {
 		sync.Mutex
 		nodes    map[string]*node
-		regions  map[grid.Cell]wire.Region
-		catalog  wire.Region
+		regions  map[grid.Cell]nodemsg.Region
+		catalog  nodemsg.Region
 		nearest  []string // to any key
 		lost     string   // a node that is in no routing table any more
 		outdated int      // records refused because a newer one is there
@@ -172,7 +172,7 @@ func newNetwork(t testing.TB) *network {
 	n.mu.nodes = make(map[string]*node)
 	n.mu.dead = make(map[string]bool)
 	n.mu.apart = make(map[string]bool)
-	n.mu.regions = make(map[grid.Cell]wire.Region)
+	n.mu.regions = make(map[grid.Cell]nodemsg.Region)
 	t.Cleanup(n.streams.Wait)
 	return n
 }
@@ -183,7 +183,7 @@ var (
 	errOutdated    = errors.New("a newer record is known")
 )
 
-func (n *network) Region(_ context.Context, cell grid.Cell) (wire.Region, error) {
+func (n *network) Region(_ context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r, ok := n.mu.regions[cell]
@@ -193,7 +193,7 @@ func (n *network) Region(_ context.Context, cell grid.Cell) (wire.Region, error)
 	return r, nil
 }
 
-func (n *network) PutRegion(_ context.Context, r wire.Region) error {
+func (n *network) PutRegion(_ context.Context, r nodemsg.Region) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.regions[r.Cell].Term > r.Term {
@@ -204,16 +204,16 @@ func (n *network) PutRegion(_ context.Context, r wire.Region) error {
 	return nil
 }
 
-func (n *network) Catalog(context.Context) (wire.Region, error) {
+func (n *network) Catalog(context.Context) (nodemsg.Region, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.catalog.ID == 0 {
-		return wire.Region{}, errNoRecord
+		return nodemsg.Region{}, errNoRecord
 	}
 	return n.mu.catalog, nil
 }
 
-func (n *network) PutCatalog(_ context.Context, r wire.Region) error {
+func (n *network) PutCatalog(_ context.Context, r nodemsg.Region) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.catalog = r
@@ -412,7 +412,7 @@ func (n *network) startOn(peer string, d Storage) (*node, error) {
 	return it, nil
 }
 
-func member(peer string) wire.Member { return wire.Member{Peer: peer, Game: "127.0.0.1:4002"} }
+func member(peer string) nodemsg.Member { return nodemsg.Member{Peer: peer, Game: "127.0.0.1:4002"} }
 
 func baseOf(pos grid.ChunkPos) [32]byte { return [32]byte{byte(pos.X), byte(pos.Z), 1} }
 
@@ -428,7 +428,7 @@ func (n *node) greeted(peer string) net.Conn {
 		t.Fatal(err)
 	}
 	stream := n.serve(peer)
-	write(t, stream, wire.Hello{Region: info.ID, Cell: info.Cell})
+	write(t, stream, nodemsg.Hello{Region: info.ID, Cell: info.Cell})
 	return stream
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Two nodes look up the same unknown land many times at once: exactly one region is founded.
@@ -19,7 +19,7 @@ func TestConcurrentLocatesFoundOnce(t *testing.T) {
 		a, b := net.start("A", newDisk()), net.start("B", newDisk())
 		net.near("B", "A")
 		const n = 32
-		found := make(chan wire.Region, n)
+		found := make(chan nodemsg.Region, n)
 		for i := range int32(n) {
 			from := []*node{a, b}[i%2]
 			go func() {
@@ -56,7 +56,7 @@ func TestStaleRouteIsDropped(t *testing.T) {
 		}
 		for name, leader := range map[string]string{"no member": "A", "unreachable": "Z", "itself": "C"} {
 			wrong := true1
-			wrong.Leader, wrong.Members, wrong.Term = leader, []wire.Member{member(leader)}, 9
+			wrong.Leader, wrong.Members, wrong.Term = leader, []nodemsg.Member{member(leader)}, 9
 			net.mu.Lock()
 			net.mu.regions[wrong.Cell] = wrong
 			net.mu.Unlock()
@@ -122,9 +122,9 @@ func TestIntroductions(t *testing.T) {
 			t.Fatal(err)
 		}
 		lie := info
-		lie.Leader, lie.Members, lie.Term = "X", []wire.Member{member("X")}, info.Term+1
-		tell := func(peer string, what wire.Region) string {
-			question, err := wire.EncodeQuestion(wire.Question{Introduce: &what})
+		lie.Leader, lie.Members, lie.Term = "X", []nodemsg.Member{member("X")}, info.Term+1
+		tell := func(peer string, what nodemsg.Region) string {
+			question, err := nodemsg.EncodeQuestion(nodemsg.Question{Introduce: &what})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +159,7 @@ func TestCatalogRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		a := net.start("A", newDisk())
-		before := make(map[grid.ChunkPos]wire.Region)
+		before := make(map[grid.ChunkPos]nodemsg.Region)
 		for i := range int32(20) {
 			pos := grid.ChunkPos{X: i * 16, Z: -i * 16}
 			info, err := a.Locate(t.Context(), pos)
@@ -232,8 +232,8 @@ func TestStopAnswersEverybody(t *testing.T) {
 		errs := make(chan error, 2)
 		go func() { _, err := a.Locate(context.Background(), grid.ChunkPos{X: 900}); errs <- err }()
 		go func() {
-			_, err := a.root().found(context.Background(), wire.Found{
-				Cell: grid.CellAt(grid.ChunkPos{X: 800}, grid.FoundingLabel), Members: []wire.Member{a.Self},
+			_, err := a.root().found(context.Background(), nodemsg.Found{
+				Cell: grid.CellAt(grid.ChunkPos{X: 800}, grid.FoundingLabel), Members: []nodemsg.Member{a.Self},
 			})
 			errs <- err
 		}()

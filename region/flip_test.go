@@ -19,7 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/store"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -97,8 +97,8 @@ func (n *node) open(id uint64) *loop {
 // scrubWorld is a world of three stopped nodes: their databases, and the region in it.
 type scrubWorld struct {
 	images  map[string][]byte
-	info    wire.Region
-	catalog wire.Region
+	info    nodemsg.Region
+	catalog nodemsg.Region
 	land    map[string][]byte
 }
 
@@ -119,11 +119,11 @@ func settled(t *testing.T) (d scrubWorld) {
 		}
 		g := all[2].follow(here)
 		for i := range 30 {
-			var edits []wire.Intent
+			var edits []nodemsg.Intent
 			for j := range 8 {
 				seq := uint64(8*i + j + 1)
 				pos := grid.ChunkPos{X: int32(i % 4), Z: 1}.Origin()
-				edits = append(edits, wire.Intent{
+				edits = append(edits, nodemsg.Intent{
 					Player: player.ID{byte(i%5 + 1)}, Seq: seq, Block: chunk.Block(1 + j%3),
 					Pos: grid.Pos{X: pos.X + int32(j), Y: int32(i), Z: pos.Z + int32(i%7)},
 				})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/transport"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -26,10 +26,10 @@ const (
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
 // first. Follow first tries the node that is believed to lead, then the leader that the tried nodes name, then the other members.
 // If none of them accepts, the route is dropped and the next Follow asks the catalog.
-func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, wire.Region, error) {
+func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
 	info, err := h.Directory.Locate(ctx, pos)
 	if err != nil {
-		return nil, wire.Region{}, err
+		return nil, nodemsg.Region{}, err
 	}
 	var failed error
 	began := time.Now()
@@ -60,8 +60,8 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, wire.Region
 
 // followRound tries all members once, and the leaders that they name. Again reports whether another round may help: at least one
 // node is alive and has not refused the region altogether.
-func (h *Host) followRound(ctx context.Context, info wire.Region, reading bool) (link Link, leader string, again bool, err error) {
-	hello := wire.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
+func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading bool) (link Link, leader string, again bool, err error) {
+	hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
 	tried := make(map[string]bool)
 	var failures []error
 	for next := h.detector.First(info, tried); next != ""; {
@@ -98,7 +98,7 @@ type refusedSubscription struct {
 func (r refusedSubscription) Error() string { return r.why }
 
 // subscribeAt subscribes to the region on a node. If the node refuses, hint is the leader that it named, if any.
-func (h *Host) subscribeAt(ctx context.Context, peer string, hello wire.Hello) (link Link, hint string, err error) {
+func (h *Host) subscribeAt(ctx context.Context, peer string, hello nodemsg.Hello) (link Link, hint string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	if peer == h.Self.Peer {

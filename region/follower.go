@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file is the part of the loop that deals with the other members: who leads, who is a member, and what happens to gateways
@@ -128,7 +129,7 @@ func (l *loop) confirm(s *subscriber) {
 		s.pendingSince = time.Time{}
 		l.pendingSubscribers--
 	}
-	s.out.Put(wire.FromRegion{Tick: l.tick})
+	s.out.Put(nodemsg.FromRegion{Tick: l.tick})
 }
 
 // confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
@@ -206,7 +207,7 @@ func (l *loop) updateMembers() {
 	for _, m := range l.info.Members {
 		l.roster[m.Peer] = m
 	}
-	members := make([]wire.Member, 0, len(l.members))
+	members := make([]nodemsg.Member, 0, len(l.members))
 	for _, m := range l.members {
 		if known, ok := l.roster[m.Peer]; ok {
 			known.Replica, known.Learner = m.ID, m.Learner
@@ -219,7 +220,7 @@ func (l *loop) updateMembers() {
 }
 
 // addMember records the address of a node that is or becomes a member.
-func (l *loop) addMember(m wire.Member) {
+func (l *loop) addMember(m nodemsg.Member) {
 	before := len(l.info.Members)
 	l.roster[m.Peer] = m
 	l.updateMembers()
@@ -229,18 +230,18 @@ func (l *loop) addMember(m wire.Member) {
 }
 
 // ask returns the region as the loop has it. Any goroutine may call it.
-func (l *loop) ask(ctx context.Context) (wire.Region, error) {
-	answer := make(chan wire.Region, 1)
+func (l *loop) ask(ctx context.Context) (nodemsg.Region, error) {
+	answer := make(chan nodemsg.Region, 1)
 	if !l.inbox.Put(func() { l.deliver(); answer <- l.info }) {
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	}
 	select {
 	case info := <-answer:
 		return info, nil
 	case <-l.done:
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	case <-ctx.Done():
-		return wire.Region{}, ctx.Err()
+		return nodemsg.Region{}, ctx.Err()
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -170,7 +170,7 @@ func TestReplacedMemberDropsItsCopy(t *testing.T) {
 		n.near("A", "B", "D")
 		<-time.After(2 * time.Minute)
 		c = n.start("C", left)
-		if _, err := c.loaded(t.Context(), wire.Hello{Region: id, Cell: grid.CellAt(here, grid.FoundingLabel)}); !errors.Is(err, ErrNotHere) {
+		if _, err := c.loaded(t.Context(), nodemsg.Hello{Region: id, Cell: grid.CellAt(here, grid.FoundingLabel)}); !errors.Is(err, ErrNotHere) {
 			t.Errorf("the copy that was replaced: %v", err)
 		}
 		for _, group := range []uint64{world.CatalogID, id} {
@@ -230,8 +230,8 @@ func TestStrangersAreRejected(t *testing.T) {
 		g.edit(stone(1))
 		<-time.After(time.Second) // C has loaded the region by now
 		info := a.Regions(t.Context())[0].Region
-		ask := func(it *node, peer string, q wire.Question) wire.Answer {
-			question, err := wire.EncodeQuestion(q)
+		ask := func(it *node, peer string, q nodemsg.Question) nodemsg.Answer {
+			question, err := nodemsg.EncodeQuestion(q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,33 +239,33 @@ func TestStrangersAreRejected(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer, err := wire.DecodeAnswer(reply)
+			answer, err := nodemsg.DecodeAnswer(reply)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return answer
 		}
 		stolen := info
-		stolen.Epoch, stolen.Leader, stolen.Members = 1000, "X", []wire.Member{member("X")}
-		for name, q := range map[string]wire.Question{
-			"invite": {Invite: &wire.Invite{Region: stolen, Replica: 9, Voters: []wire.Replica{{ID: 9, Peer: "C"}, {ID: 8, Peer: "X"}}}},
-			"catalog": {Invite: &wire.Invite{
-				Region: wire.Region{ID: 1, Members: []wire.Member{member("X")}}, Replica: 9, Voters: []wire.Replica{{ID: 9, Peer: "C"}},
+		stolen.Epoch, stolen.Leader, stolen.Members = 1000, "X", []nodemsg.Member{member("X")}
+		for name, q := range map[string]nodemsg.Question{
+			"invite": {Invite: &nodemsg.Invite{Region: stolen, Replica: 9, Voters: []nodemsg.Replica{{ID: 9, Peer: "C"}, {ID: 8, Peer: "X"}}}},
+			"catalog": {Invite: &nodemsg.Invite{
+				Region: nodemsg.Region{ID: 1, Members: []nodemsg.Member{member("X")}}, Replica: 9, Voters: []nodemsg.Replica{{ID: 9, Peer: "C"}},
 			}},
-			"sleep": {Sleep: &wire.Sleep{Group: info.ID}},
+			"sleep": {Sleep: &nodemsg.Sleep{Group: info.ID}},
 		} {
 			if answer := ask(c, "X", q); answer.Error == "" {
 				t.Errorf("%s: C obeyed: %+v", name, answer)
 			}
 		}
-		if answer := ask(a, "X", wire.Question{Moved: &stolen}); answer.Error == "" {
+		if answer := ask(a, "X", nodemsg.Question{Moved: &stolen}); answer.Error == "" {
 			t.Errorf("moved: the catalog obeyed: %+v", answer)
 		}
-		if answer := ask(c, "A", wire.Question{Sleep: &wire.Sleep{Group: info.ID, Index: 1 << 40}}); answer.Error == "" {
+		if answer := ask(c, "A", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID, Index: 1 << 40}}); answer.Error == "" {
 			t.Error("a member that lags behind went to sleep")
 		}
-		c.receive("X", wire.RaftMessage{Group: info.ID, Data: []byte("garbage")})
-		c.receive("X", wire.RaftMessage{Group: 77, Data: []byte("garbage")})
+		c.receive("X", nodemsg.RaftMessage{Group: info.ID, Data: []byte("garbage")})
+		c.receive("X", nodemsg.RaftMessage{Group: 77, Data: []byte("garbage")})
 		synctest.Wait()
 		if r := g.edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("afterwards: %+v", r)

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // gateway is a gateway's end of a link.
@@ -37,7 +38,7 @@ func (n *node) following(pos grid.ChunkPos) <-chan gateway {
 // loop returns the loop of a region that the gateway's own node leads.
 func (g gateway) loop() *loop { return g.Link.(routedLink).Link.(*localLink).loop }
 
-func (g gateway) send(msg wire.ToRegion) {
+func (g gateway) send(msg nodemsg.ToRegion) {
 	g.t.Helper()
 	if err := g.Send(msg); err != nil {
 		g.t.Fatal(err)
@@ -48,7 +49,7 @@ func (g gateway) send(msg wire.ToRegion) {
 const patience = time.Minute
 
 // until receives frames until look returns true, and returns look's result.
-func until[A any](g gateway, look func(wire.FromRegion) (A, bool)) A {
+func until[A any](g gateway, look func(nodemsg.FromRegion) (A, bool)) A {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -64,27 +65,27 @@ func until[A any](g gateway, look func(wire.FromRegion) (A, bool)) A {
 }
 
 // state watches a chunk and returns its whole state.
-func (g gateway) state(pos grid.ChunkPos) wire.ChunkState {
+func (g gateway) state(pos grid.ChunkPos) nodemsg.ChunkState {
 	g.t.Helper()
-	g.send(wire.ToRegion{Watch: []grid.ChunkPos{pos}})
-	return until(g, func(f wire.FromRegion) (wire.ChunkState, bool) {
+	g.send(nodemsg.ToRegion{Watch: []grid.ChunkPos{pos}})
+	return until(g, func(f nodemsg.FromRegion) (nodemsg.ChunkState, bool) {
 		for _, n := range f.Chunks {
 			if n.Chunk == pos && n.State != nil {
 				return *n.State, true
 			}
 		}
-		return wire.ChunkState{}, false
+		return nodemsg.ChunkState{}, false
 	})
 }
 
 // results waits for n results and returns them by sequence.
-func (g gateway) results(n int) map[uint64]wire.EditResult {
+func (g gateway) results(n int) map[uint64]nodemsg.EditResult {
 	g.t.Helper()
-	got := make(map[uint64]wire.EditResult)
+	got := make(map[uint64]nodemsg.EditResult)
 	if n == 0 {
 		return got
 	}
-	return until(g, func(f wire.FromRegion) (map[uint64]wire.EditResult, bool) {
+	return until(g, func(f nodemsg.FromRegion) (map[uint64]nodemsg.EditResult, bool) {
 		for _, r := range f.Results {
 			got[r.Seq] = r
 		}
@@ -93,20 +94,20 @@ func (g gateway) results(n int) map[uint64]wire.EditResult {
 }
 
 // edit sends edits and waits for all results.
-func (g gateway) edit(edits ...wire.Intent) map[uint64]wire.EditResult {
+func (g gateway) edit(edits ...nodemsg.Intent) map[uint64]nodemsg.EditResult {
 	g.t.Helper()
-	g.send(wire.ToRegion{Edits: edits})
+	g.send(nodemsg.ToRegion{Edits: edits})
 	return g.results(len(edits))
 }
 
 // closed waits for the end of the link and returns its reason.
 func (g gateway) closed() string {
 	g.t.Helper()
-	return until(g, func(f wire.FromRegion) (string, bool) { return f.Closed, f.Closed != "" })
+	return until(g, func(f nodemsg.FromRegion) (string, bool) { return f.Closed, f.Closed != "" })
 }
 
 // silent fails the test if a frame for which wrong returns true arrives within a short time.
-func (g gateway) silent(wrong func(wire.FromRegion) bool) {
+func (g gateway) silent(wrong func(nodemsg.FromRegion) bool) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -136,7 +137,7 @@ func at(pos grid.ChunkPos, y int32) grid.Pos {
 	return grid.Pos{X: p.X + 3, Y: y, Z: p.Z + 4}
 }
 
-func body(id player.ID, pos grid.ChunkPos) wire.Body {
+func body(id player.ID, pos grid.ChunkPos) nodemsg.Body {
 	p := at(pos, 10)
-	return wire.Body{Player: id, Name: "x", Pose: wire.Pose{X: float64(p.X), Y: 10, Z: float64(p.Z)}}
+	return nodemsg.Body{Player: id, Name: "x", Pose: motion.Pose{X: float64(p.X), Y: 10, Z: float64(p.Z)}}
 }

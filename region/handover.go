@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -89,7 +89,7 @@ func (h *Host) announceLeaving(ctx context.Context) {
 		}
 		crew.Go(func() {
 			defer func() { <-tokens }()
-			if _, err := h.questions.Ask(ctx, peer, wire.Question{Leaving: &wire.Leaving{}}); err != nil {
+			if _, err := h.questions.Ask(ctx, peer, nodemsg.Question{Leaving: &nodemsg.Leaving{}}); err != nil {
 				h.Logger.Debug("leaving not announced", "peer", peer, "error", err)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // hang returns the error of a question across a cut: at once, or for a silent cut when the caller's time is over. It waits even
@@ -50,16 +50,16 @@ func (w walks) hang(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (w walks) Region(ctx context.Context, cell grid.Cell) (wire.Region, error) {
+func (w walks) Region(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	if err := w.hang(ctx); err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return w.network.Region(ctx, cell)
 }
 
-func (w walks) Catalog(ctx context.Context) (wire.Region, error) {
+func (w walks) Catalog(ctx context.Context) (nodemsg.Region, error) {
 	if err := w.hang(ctx); err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	return w.network.Catalog(ctx)
 }
@@ -126,7 +126,7 @@ func (b *builder) build(ctx context.Context, link Link) (moved bool) {
 			b.mu.seq++
 			seq := b.mu.seq
 			b.mu.Unlock()
-			if link.Send(wire.ToRegion{Edits: []wire.Intent{{Player: b.id, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}}}) != nil {
+			if link.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{{Player: b.id, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}}}) != nil {
 				return
 			}
 			select {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/transport"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -103,7 +103,7 @@ func (e *examination) damage() {
 }
 
 // census lists the founded regions: all of the catalog, or at least those of this node.
-func (e *examination) census(ctx context.Context) []wire.Region {
+func (e *examination) census(ctx context.Context) []nodemsg.Region {
 	h := e.host
 	catalog, err := h.catalogRegion()
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *examination) census(ctx context.Context) []wire.Region {
 			e.Unknown = append(e.Unknown, fmt.Sprintf("who holds the catalog: %v", err))
 		}
 	}
-	var all []wire.Region
+	var all []nodemsg.Region
 	if len(catalog.Members) > 0 {
 		all = append(all, catalog)
 	}
@@ -136,7 +136,7 @@ func (e *examination) census(ctx context.Context) []wire.Region {
 }
 
 // catalogMembers returns the catalog's region as this node last knew it, or as the DHT has it.
-func (d *Directory) catalogMembers(ctx context.Context) (wire.Region, error) {
+func (d *Directory) catalogMembers(ctx context.Context) (nodemsg.Region, error) {
 	d.mu.Lock()
 	at := d.mu.catalog
 	d.mu.Unlock()
@@ -147,7 +147,7 @@ func (d *Directory) catalogMembers(ctx context.Context) (wire.Region, error) {
 }
 
 // allRegions lists the founded regions as a member of the catalog knows them.
-func (h *Host) allRegions(ctx context.Context, catalog wire.Region) ([]wire.Region, error) {
+func (h *Host) allRegions(ctx context.Context, catalog nodemsg.Region) ([]nodemsg.Region, error) {
 	var failed error
 	peers := []string{h.Self.Peer}
 	for _, m := range catalog.Members {
@@ -166,19 +166,19 @@ func (h *Host) allRegions(ctx context.Context, catalog wire.Region) ([]wire.Regi
 }
 
 // regionsOn asks one member of the catalog, page by page.
-func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error) {
-	var all []wire.Region
+func (h *Host) regionsOn(ctx context.Context, peer string) ([]nodemsg.Region, error) {
+	var all []nodemsg.Region
 	for after := uint64(0); ; {
-		var page []wire.Region
+		var page []nodemsg.Region
 		if peer == h.Self.Peer {
-			answer := h.answerCensus(ctx, wire.RegionsRequest{After: after})
+			answer := h.answerCensus(ctx, nodemsg.RegionsRequest{After: after})
 			if answer.Error != "" {
 				return nil, errors.New(answer.Error)
 			}
 			page = answer.Regions
 		} else {
 			asking, cancel := context.WithTimeout(ctx, pollTime)
-			answer, err := h.questions.Ask(asking, peer, wire.Question{Regions: &wire.RegionsRequest{After: after}})
+			answer, err := h.questions.Ask(asking, peer, nodemsg.Question{Regions: &nodemsg.RegionsRequest{After: after}})
 			cancel()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", peer, err)
@@ -186,7 +186,7 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 			page = answer.Regions
 		}
 		all = append(all, page...)
-		if len(page) < wire.RegionsPage || page[len(page)-1].ID <= after {
+		if len(page) < nodemsg.RegionsPage || page[len(page)-1].ID <= after {
 			return all, nil
 		}
 		after = page[len(page)-1].ID
@@ -195,15 +195,15 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]wire.Region, error
 
 // overview is the result of one look at the regions.
 type overview struct {
-	findings []Finding                               // about regions
-	wrong    []wire.Region                           // the regions of these findings
-	peers    []Finding                               // about nodes
-	awake    int                                     // regions that run on some node
-	answered map[string]map[uint64]wire.RegionStatus // by the nodes that answered
+	findings []Finding                                  // about regions
+	wrong    []nodemsg.Region                           // the regions of these findings
+	peers    []Finding                                  // about nodes
+	awake    int                                        // regions that run on some node
+	answered map[string]map[uint64]nodemsg.RegionStatus // by the nodes that answered
 }
 
 // look asks all members for the status of the regions, and judges each region by the answers.
-func (e *examination) look(ctx context.Context, regions []wire.Region) overview {
+func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overview {
 	h := e.host
 	want := make(map[string][]uint64)
 	for _, info := range regions {
@@ -259,13 +259,13 @@ func (e *examination) look(ctx context.Context, regions []wire.Region) overview 
 	return seen
 }
 
-func (h *Host) holds(regions []wire.Region, peer string) bool {
-	return slices.ContainsFunc(regions, func(info wire.Region) bool { return hasMember(info, peer) })
+func (h *Host) holds(regions []nodemsg.Region, peer string) bool {
+	return slices.ContainsFunc(regions, func(info nodemsg.Region) bool { return hasMember(info, peer) })
 }
 
 // examined is one region with the status of its members.
 type examined struct {
-	info     wire.Region
+	info     nodemsg.Region
 	statuses statusPoll
 	want     int  // number of members that it should have, bounded by the number of nodes
 	awake    bool // set by judge: it runs on some node
@@ -276,8 +276,8 @@ func (x *examined) judge() []Finding {
 	var all []Finding
 	name := Name(x.info)
 	say := func(kind, what, do string) { all = append(all, Finding{kind, name, what, do}) }
-	var leader wire.RegionStatus
-	newest, best := wire.RegionStatus{}, ""
+	var leader nodemsg.RegionStatus
+	newest, best := nodemsg.RegionStatus{}, ""
 	quarantined, failed := make(map[string][]string), make(map[string][]string) // nodes by reason
 	voters, living, copies := 0, 0, 0
 	for _, m := range x.info.Members {
@@ -285,23 +285,23 @@ func (x *examined) judge() []Finding {
 			voters++
 		}
 		status, answered := x.statuses.of(m.Peer, x.info.ID)
-		if !answered || status.State == wire.StateNone && x.info.Epoch != firstEpoch {
+		if !answered || status.State == nodemsg.StateNone && x.info.Epoch != firstEpoch {
 			continue
 		}
 		switch status.State {
-		case wire.StateQuarantined:
+		case nodemsg.StateQuarantined:
 			quarantined[status.Why] = append(quarantined[status.Why], m.Peer)
-		case wire.StateFailed:
+		case nodemsg.StateFailed:
 			failed[status.Why] = append(failed[status.Why], m.Peer)
 			continue
-		case wire.StateOpen:
+		case nodemsg.StateOpen:
 			x.awake = true
 			if status.Leader == m.Peer && status.Term >= leader.Term {
 				leader = status
 			}
-		case wire.StateNone, wire.StateClosed: // a founding member opens it when a gateway comes
+		case nodemsg.StateNone, nodemsg.StateClosed: // a founding member opens it when a gateway comes
 		}
-		if status.State != wire.StateNone {
+		if status.State != nodemsg.StateNone {
 			copies++
 		}
 		if !m.Learner {
@@ -338,7 +338,7 @@ func (x *examined) judge() []Finding {
 }
 
 // judgeMembers judges a region that has a leader by the leader's view of the members.
-func (x *examined) judgeMembers(leader wire.RegionStatus, say func(kind, what, do string)) {
+func (x *examined) judgeMembers(leader nodemsg.RegionStatus, say func(kind, what, do string)) {
 	heard := 0
 	for _, c := range leader.Members {
 		if !c.Replica.Learner && !c.Silent {
@@ -348,7 +348,7 @@ func (x *examined) judgeMembers(leader wire.RegionStatus, say func(kind, what, d
 			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
 		}
 		status, answered := x.statuses.of(c.Replica.Peer, x.info.ID)
-		if answered && status.State != wire.StateNone && status.Replica != 0 && status.Replica != c.Replica.ID {
+		if answered && status.State != nodemsg.StateNone && status.Replica != 0 && status.Replica != c.Replica.ID {
 			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}
@@ -358,7 +358,7 @@ func (x *examined) judgeMembers(leader wire.RegionStatus, say func(kind, what, d
 	}
 }
 
-func peerList(info wire.Region) string {
+func peerList(info nodemsg.Region) string {
 	peers := make([]string, len(info.Members))
 	for i, m := range info.Members {
 		peers[i] = m.Peer

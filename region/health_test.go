@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // kinds returns the kinds of findings about a subject, or about all subjects if it is empty.
@@ -49,7 +49,7 @@ func TestExamine(t *testing.T) {
 		}
 		for range 2 {
 			g = a.refollow()
-			g.send(wire.ToRegion{Edits: []wire.Intent{poison(2)}})
+			g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(2)}})
 			g.ends()
 		}
 		<-time.After(time.Second)
@@ -92,7 +92,7 @@ func TestExamineStall(t *testing.T) {
 		g := a.follow(here)
 		g.edit(stone(1))
 		a.disk.setRefuse(errors.New("no space left"))
-		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}})
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(2)}})
 		<-time.After(2 * time.Second)
 		if found := kinds(a.Examine(t.Context()), "node"); !slices.Equal(found, []string{"storage"}) {
 			t.Errorf("with a full disk: %v", found)

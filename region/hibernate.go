@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file makes the groups of idle regions hibernate: all members close them, so that they cost no ticks and no messages. They
@@ -83,7 +83,7 @@ func (h *Host) hibernateNow(ctx context.Context, l *loop) error {
 		return err
 	}
 	for _, peer := range others {
-		if _, err := h.questions.Ask(ctx, peer, wire.Question{Sleep: &wire.Sleep{Group: l.info.ID, Index: status.Last}}); err != nil {
+		if _, err := h.questions.Ask(ctx, peer, nodemsg.Question{Sleep: &nodemsg.Sleep{Group: l.info.ID, Index: status.Last}}); err != nil {
 			return fmt.Errorf("hibernate on member %s: %w", peer, err)
 		}
 	}
@@ -131,7 +131,7 @@ func (h *Host) close(ctx context.Context, l *loop, least uint64) error {
 }
 
 // acceptHibernation closes a group because its leader has requested it.
-func (h *Host) acceptHibernation(ctx context.Context, peer string, s wire.Sleep) error {
+func (h *Host) acceptHibernation(ctx context.Context, peer string, s nodemsg.Sleep) error {
 	l := h.loop(s.Group)
 	if l == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -45,7 +45,7 @@ type Storage interface {
 
 // Options configure a Host. All fields are required, except those whose comment names a default.
 type Options struct {
-	Self          wire.Member                  // this node, as others reach it
+	Self          nodemsg.Member               // this node, as others reach it
 	Height        int32                        // of the world, in blocks
 	Placement     grid.Placement               // maps cells to keys
 	Copies        int                          // number of members of a region, at least 1
@@ -94,19 +94,19 @@ type Host struct {
 
 	mu struct {
 		sync.Mutex
-		catalog     *catalog               // nil if this node is not a member of the catalog
-		loops       map[uint64]*loop       // loaded regions, by id
-		changes     map[uint64]wire.Region // newest change of each region that is being published, by id
-		reconciling map[uint64]struct{}    // groups whose members are being changed
+		catalog     *catalog                  // nil if this node is not a member of the catalog
+		loops       map[uint64]*loop          // loaded regions, by id
+		changes     map[uint64]nodemsg.Region // newest change of each region that is being published, by id
+		reconciling map[uint64]struct{}       // groups whose members are being changed
 		// announced holds the epochs of regions led here that the catalog has.
 		announced   map[uint64]uint64
-		hibernating map[uint64]time.Time   // groups that hibernate, and until when they are not woken
-		ledSince    map[uint64]leadership  // of the groups that this node leads or led
-		waking      map[uint64]string      // groups that are being opened, and the member whose message caused it
-		validated   map[uint64]struct{}    // groups whose copies here are known not to be superseded
-		evicted     map[uint64]wire.Region // recovered regions as they were, whose former members are still to be notified
-		damage      map[uint64][]Damage    // damage left by the newest scrub of a region, by id; no empty lists
-		corrupt     map[uint64]corruptCopy // copies on this node that must not be used, by region id
+		hibernating map[uint64]time.Time      // groups that hibernate, and until when they are not woken
+		ledSince    map[uint64]leadership     // of the groups that this node leads or led
+		waking      map[uint64]string         // groups that are being opened, and the member whose message caused it
+		validated   map[uint64]struct{}       // groups whose copies here are known not to be superseded
+		evicted     map[uint64]nodemsg.Region // recovered regions as they were, whose former members are still to be notified
+		damage      map[uint64][]Damage       // damage left by the newest scrub of a region, by id; no empty lists
+		corrupt     map[uint64]corruptCopy    // copies on this node that must not be used, by region id
 	}
 }
 
@@ -129,7 +129,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h.heard = h.detector.Heard
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.fetched)
 	h.mu.loops = make(map[uint64]*loop)
-	h.mu.changes = make(map[uint64]wire.Region)
+	h.mu.changes = make(map[uint64]nodemsg.Region)
 	h.mu.reconciling = make(map[uint64]struct{})
 	h.mu.announced = make(map[uint64]uint64)
 	h.mu.hibernating = make(map[uint64]time.Time)
@@ -194,12 +194,12 @@ func (h *Host) Run(ctx context.Context) error {
 func (h *Host) start(task func(context.Context)) bool { return h.tasks.Start(task) }
 
 // Locate returns the region that covers the chunk. If it does not exist, it is founded first.
-func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (wire.Region, error) {
+func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	return h.Directory.Locate(ctx, pos)
 }
 
 // subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
-func (h *Host) subscribe(ctx context.Context, hello wire.Hello) (*localLink, error) {
+func (h *Host) subscribe(ctx context.Context, hello nodemsg.Hello) (*localLink, error) {
 	reading := hello.Reading
 	hello.Reading = false // not part of the key: a region is loaded once for all callers
 	for {
@@ -242,7 +242,7 @@ func (h *Host) hash(l *loop, pos grid.ChunkPos) {
 			if caught != nil {
 				panic(caught) // it is the region's terrain, so the region is isolated
 			}
-			h.bases.sound.Add(wire.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked
+			h.bases.sound.Add(nodemsg.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked
 			l.setTerrainHash(pos, base)
 		})
 	})
@@ -250,7 +250,7 @@ func (h *Host) hash(l *loop, pos grid.ChunkPos) {
 
 // Loaded is the state of a loaded region.
 type Loaded struct {
-	Region wire.Region
+	Region nodemsg.Region
 	Voters int // members of the group that have a vote
 	Links  int
 	Bodies int
@@ -287,6 +287,6 @@ func (h *Host) Regions(ctx context.Context) []Loaded {
 	return all
 }
 
-func hasMember(info wire.Region, peer string) bool {
-	return slices.ContainsFunc(info.Members, func(m wire.Member) bool { return m.Peer == peer })
+func hasMember(info nodemsg.Region, peer string) bool {
+	return slices.ContainsFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == peer })
 }

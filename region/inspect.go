@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -38,7 +38,7 @@ const (
 
 // Scrubbed is the result of the scrub of one region.
 type Scrubbed struct {
-	Region   wire.Region
+	Region   nodemsg.Region
 	Members  int      // of the group
 	Heard    int      // number of members that reported
 	Parts    int      // parts compared: one for each chunk, and one for the players' sequences
@@ -76,7 +76,7 @@ func (h *Host) Damaged() []Damage {
 }
 
 // noteDamage records the damage that the newest scrub of a region has left.
-func (h *Host) noteDamage(info wire.Region, v decision) {
+func (h *Host) noteDamage(info nodemsg.Region, v decision) {
 	now := time.Now()
 	var list []Damage
 	add := func(peer, what string) {
@@ -116,7 +116,7 @@ func (h *Host) countDamage() {
 
 // scrub compares and repairs the copies of a loaded region that this node leads.
 func (h *Host) scrub(ctx context.Context, l *loop) Scrubbed {
-	out := Scrubbed{Region: wire.Region{ID: l.info.ID, Cell: l.info.Cell}}
+	out := Scrubbed{Region: nodemsg.Region{ID: l.info.ID, Cell: l.info.Cell}}
 	if info, err := l.ask(ctx); err == nil {
 		out.Region = info
 	}
@@ -147,7 +147,7 @@ func (h *Host) scrub(ctx context.Context, l *loop) Scrubbed {
 			h.Logger.Error("damaged copy found", "region", l.info.ID, "cell", l.info.Cell.String(), "part", m.Part.String(),
 				"members", strings.Join(m.Damaged, ","))
 		}
-		mark := world.Mark{Mends: v.mends[:min(len(v.mends), world.MaxMends)], Need: l.quorum()}
+		mark := world.Barrier{Repairs: v.mends[:min(len(v.mends), world.MaxRepairs)], Need: l.quorum()}
 		if _, err := h.commitMark(ctx, l, mark); err != nil {
 			out.Err = err
 			break
@@ -213,7 +213,7 @@ func (l *loop) quorum() int {
 // compare puts a mark into the log and compares the members' reports.
 func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard int, err error) {
 	status := l.raft.Status()
-	index, err := h.commitMark(ctx, l, world.Mark{})
+	index, err := h.commitMark(ctx, l, world.Barrier{})
 	if err != nil {
 		return decision{}, len(status.Members), 0, err
 	}
@@ -225,7 +225,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 			voters++
 		}
 		crew.Go(func() {
-			t, err := h.fetchReport(ctx, m.Member, wire.LogPosition{Group: l.info.ID, Index: index})
+			t, err := h.fetchReport(ctx, m.Member, nodemsg.LogPosition{Group: l.info.ID, Index: index})
 			if err != nil {
 				h.Logger.Debug("member's copy not compared", "region", l.info.ID, "peer", m.Peer, "error", err)
 				return
@@ -250,7 +250,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 }
 
 // commitMark commits a mark and returns its index.
-func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Mark) (uint64, error) {
+func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Barrier) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, markTime)
 	defer cancel()
 	mark.Nonce = rand.Uint64()
@@ -277,12 +277,12 @@ func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Mark) (uint64
 
 // fetchReport asks a member until it has a report as of the mark. A member that is unreachable, or does not reach the mark, is
 // given up after a while and counts as one without a report.
-func (h *Host) fetchReport(ctx context.Context, m replica.Member, at wire.LogPosition) (scrubReport, error) {
+func (h *Host) fetchReport(ctx context.Context, m replica.Member, at nodemsg.LogPosition) (scrubReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
 	patience := time.Now().Add(unreachableTime)
 	for {
-		got, err := h.pieces.Fetch(ctx, m.Peer, wire.Fetch{Digests: &at})
+		got, err := h.pieces.Fetch(ctx, m.Peer, nodemsg.Fetch{Digests: &at})
 		switch {
 		case err == nil && !got.Wait:
 			t := scrubReport{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}
@@ -314,7 +314,7 @@ func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
 		err = fmt.Errorf("region %v has no data yet", cell)
 	}
 	if err != nil {
-		return Scrubbed{Region: wire.Region{Cell: cell}, Err: err}
+		return Scrubbed{Region: nodemsg.Region{Cell: cell}, Err: err}
 	}
 	if !hasMember(info, h.Self.Peer) {
 		return Scrubbed{Region: info, Err: fmt.Errorf("this node is not a member: ask %s", memberNames(info))}
@@ -344,10 +344,10 @@ func (h *Host) ScrubAll(ctx context.Context) []Scrubbed {
 }
 
 // storedRegions lists the regions that this node is a member of. Unreadable rows are left out.
-func (h *Host) storedRegions() ([]wire.Region, error) {
-	var infos []wire.Region
+func (h *Host) storedRegions() ([]nodemsg.Region, error) {
+	var infos []nodemsg.Region
 	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
-		if info, err := wire.DecodeRegion(value); err == nil {
+		if info, err := nodemsg.DecodeRegion(value); err == nil {
 			infos = append(infos, info)
 		}
 		return nil
@@ -359,8 +359,8 @@ func (h *Host) storedRegions() ([]wire.Region, error) {
 }
 
 // scrubClosed opens the region if it is closed, and scrubs it if this node then leads it.
-func (h *Host) scrubClosed(ctx context.Context, info wire.Region) Scrubbed {
-	l, err := h.loadGroup(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
+func (h *Host) scrubClosed(ctx context.Context, info nodemsg.Region) Scrubbed {
+	l, err := h.loadGroup(ctx, nodemsg.Hello{Region: info.ID, Cell: info.Cell})
 	if err != nil {
 		return Scrubbed{Region: info, Err: err}
 	}
@@ -385,7 +385,7 @@ func (h *Host) scrubClosed(ctx context.Context, info wire.Region) Scrubbed {
 	return h.scrub(ctx, l)
 }
 
-func memberNames(info wire.Region) string {
+func memberNames(info nodemsg.Region) string {
 	names := make([]string, len(info.Members))
 	for i, m := range info.Members {
 		names[i] = m.Peer

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file isolates regions from each other (docs/adr/0009). A failure in one region ends only that region on this node. Its
@@ -157,7 +157,7 @@ func (l *loop) endAfterFault(why string) {
 			l.logger.Debug("queued command of a failed region failed", "region", l.info.ID, "error", caught)
 		}
 	}
-	last := wire.FromRegion{Tick: l.tick, Closed: why}
+	last := nodemsg.FromRegion{Tick: l.tick, Closed: why}
 	if l.ledElsewhere() {
 		last.Leader = l.leader
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -33,7 +34,7 @@ func reading(m prometheus.Metric) float64 {
 var there = grid.ChunkPos{X: 20, Z: 1}
 
 // poison returns an edit at which the probes of these tests panic.
-func poison(seq uint64) wire.Intent {
+func poison(seq uint64) nodemsg.Intent {
 	e := stone(seq)
 	e.Pos.Y, e.Block = 20, chunk.Glass
 	return e
@@ -53,7 +54,7 @@ func onTick(count *atomic.Int32) func(l *loop, entry []byte) {
 func onApply(count *atomic.Int32) func(l *loop, entry []byte) {
 	return func(_ *loop, entry []byte) {
 		batch, err := world.DecodeBatch(entry)
-		if err == nil && slices.ContainsFunc(batch.Edits, func(e wire.Intent) bool { return e.Block == chunk.Glass }) {
+		if err == nil && slices.ContainsFunc(batch.Edits, func(e nodemsg.Intent) bool { return e.Block == chunk.Glass }) {
 			count.Add(1)
 			panic("poison is applied")
 		}
@@ -118,7 +119,7 @@ func TestPanicIsIsolated(t *testing.T) {
 			t.Fatalf("beside it: %+v", r)
 		}
 		start := time.Now()
-		g.send(wire.ToRegion{Edits: []wire.Intent{poison(3)}})
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(3)}})
 		g.ends()
 		g = c.refollow()
 		if s := g.state(here); len(s.Edits) != 1 {
@@ -170,7 +171,7 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		g.edit(stone(1))
 		<-time.After(time.Second)                                  // all members have loaded the region by now
 		for tries := 0; panics.Load() < 2 && tries < 10; tries++ { // a leader that is just leaving does not get it
-			g.send(wire.ToRegion{Edits: []wire.Intent{poison(2)}})
+			g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(2)}})
 			g.ends()
 			g = c.refollow()
 		}
@@ -227,7 +228,7 @@ func TestQuarantinedRegionHasNoGroup(t *testing.T) {
 		}
 		g.ends()
 		<-time.After(time.Second)
-		hello := wire.Hello{Region: info.ID, Cell: info.Cell}
+		hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell}
 		if _, err := a.subscribe(t.Context(), hello); err != nil {
 			t.Errorf("the land cannot be seen: %v", err)
 		}
@@ -264,7 +265,7 @@ func TestPoisonEntry(t *testing.T) {
 		g := c.follow(here)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
-		g.send(wire.ToRegion{Edits: []wire.Intent{poison(2)}})
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(2)}})
 		g.ends()
 		id := idHere(t, a)
 		deadline := time.Now().Add(time.Minute)
@@ -295,7 +296,7 @@ func TestPoisonEntry(t *testing.T) {
 			disks[i] = n.kill(it)
 		}
 		n.mu.Lock()
-		n.mu.catalog = wire.Region{ID: 1, Leader: "A", Members: []wire.Member{member("A")}}
+		n.mu.catalog = nodemsg.Region{ID: 1, Leader: "A", Members: []nodemsg.Member{member("A")}}
 		n.mu.Unlock()
 		for i, it := range nodes {
 			nodes[i] = n.start(it.peer, disks[i])
@@ -321,13 +322,13 @@ func TestAloneInTheWorld(t *testing.T) {
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
-		g.send(wire.ToRegion{Edits: []wire.Intent{poison(2)}})
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(2)}})
 		g.ends()
 		g = a.refollow()
 		if r := g.edit(stone(3))[3]; r.Refused != "" {
 			t.Errorf("after it failed once: %+v", r)
 		}
-		g.send(wire.ToRegion{Edits: []wire.Intent{poison(4)}})
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(4)}})
 		g.ends()
 		g = a.refollow()
 		if r := g.edit(stone(5))[5]; r.Refused != wire.RefusedQuarantined {
@@ -491,7 +492,7 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 		<-time.After(time.Second) // all members have loaded the region by now
 		id := idHere(t, a)
 		a.disk.spoil(regionKey(id))
-		g.send(wire.ToRegion{Edits: []wire.Intent{stone(2)}})
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(2)}})
 		<-time.After(10 * time.Second)
 		failed := reading(a.metrics.isolated.WithLabelValues("storage"))
 		if failed < 1 || failed > 4 {

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -16,7 +16,7 @@ import (
 // members are no longer the right ones.
 
 // accept joins a group to which the peer invites. The catalog must list the peer as a member of that group.
-func (h *Host) accept(ctx context.Context, peer string, invite wire.Invite) error {
+func (h *Host) accept(ctx context.Context, peer string, invite nodemsg.Invite) error {
 	if invite.Region.ID == world.CatalogID {
 		return h.acceptCatalog(ctx, peer, invite)
 	}
@@ -30,7 +30,7 @@ func (h *Host) accept(ctx context.Context, peer string, invite wire.Invite) erro
 	if known.Cell != invite.Region.Cell || !hasMember(known, peer) {
 		return fmt.Errorf("%s is not a member of region %d in the catalog", peer, invite.Region.ID)
 	}
-	hello := wire.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
+	hello := nodemsg.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
 	_, err = h.joining.Do(ctx, h.tasks, helloKey(hello), func(ctx context.Context) (*loop, error) { return h.joinGroup(ctx, invite) })
 	return err
 }
@@ -45,7 +45,7 @@ func ownReplica(g *replica.Group, self string) uint64 {
 	return 0
 }
 
-func (h *Host) joinGroup(ctx context.Context, invite wire.Invite) (*loop, error) {
+func (h *Host) joinGroup(ctx context.Context, invite nodemsg.Invite) (*loop, error) {
 	info := invite.Region
 	join := replica.JoinInfo{Group: info.ID, ID: invite.Replica, Tables: landTables(info.ID)}
 	for _, v := range invite.Voters {
@@ -102,10 +102,10 @@ func (h *Host) resolveMember(l *loop, peer string) {
 // wakeMisplaced opens some of the closed regions that this node is responsible for and whose members are not the right ones. Once
 // they are open, the supervisor changes their members.
 func (h *Host) wakeMisplaced(ctx context.Context) error {
-	var wrong []wire.Region
+	var wrong []nodemsg.Region
 	peers := make(failuredetector.Watched)
 	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
-		info, err := wire.DecodeRegion(value)
+		info, err := nodemsg.DecodeRegion(value)
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 		h.checkedNodes = "" // there may be more
 	}
 	for _, info := range wrong {
-		l, err := h.loadGroup(ctx, wire.Hello{Region: info.ID, Cell: info.Cell})
+		l, err := h.loadGroup(ctx, nodemsg.Hello{Region: info.ID, Cell: info.Cell})
 		if err != nil {
 			h.Logger.Debug("region not opened", "cell", info.Cell.String(), "error", err)
 			continue
@@ -135,7 +135,7 @@ func (h *Host) wakeMisplaced(ctx context.Context) error {
 
 // responsible reports whether this node is responsible for the closed region: the last leader is, or else the first member that
 // is not gone.
-func (h *Host) responsible(info wire.Region) bool {
+func (h *Host) responsible(info nodemsg.Region) bool {
 	if info.Leader == h.Self.Peer {
 		return true
 	}
@@ -155,7 +155,7 @@ func (h *Host) responsible(info wire.Region) bool {
 
 // misplaced reports whether a live node that should be a member is not one, or a member is gone and can be replaced. It adds the
 // nodes whose state it needs to peers.
-func (h *Host) misplaced(info wire.Region, peers failuredetector.Watched) bool {
+func (h *Host) misplaced(info nodemsg.Region, peers failuredetector.Watched) bool {
 	members := make([]string, len(info.Members))
 	for i, m := range info.Members {
 		peers.Add(m.Peer, h.detector.Every)

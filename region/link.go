@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/transport"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -28,7 +28,7 @@ type Link = transport.Link
 
 // ServeLink serves one link of another node's gateway, until either side ends it.
 func (h *Host) ServeLink(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	err := transport.ServeLink(ctx, stream, subscribeTime, func(ctx context.Context, hello wire.Hello) (transport.Subscription, error) {
+	err := transport.ServeLink(ctx, stream, subscribeTime, func(ctx context.Context, hello nodemsg.Hello) (transport.Subscription, error) {
 		return h.subscribe(ctx, hello)
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ type localLink struct {
 	subscriber *subscriber
 }
 
-func (l *localLink) Send(msg wire.ToRegion) error {
+func (l *localLink) Send(msg nodemsg.ToRegion) error {
 	if !l.await() || !l.put(msg) {
 		return fmt.Errorf("send to region %d: %w", l.loop.info.ID, errLinkClosed)
 	}
@@ -50,7 +50,7 @@ func (l *localLink) Send(msg wire.ToRegion) error {
 }
 
 // put queues a message for the loop; the caller holds a credit for it.
-func (l *localLink) put(msg wire.ToRegion) bool {
+func (l *localLink) put(msg nodemsg.ToRegion) bool {
 	return l.loop.inbox.Put(func() {
 		<-l.subscriber.credit
 		l.loop.handleMessage(l.subscriber, msg)
@@ -59,7 +59,7 @@ func (l *localLink) put(msg wire.ToRegion) bool {
 
 // TrySend is a Send that never blocks: it sends the result of take, or reports false without calling take. If the link is closed
 // meanwhile, the message is lost, as it is when Send fails.
-func (l *localLink) TrySend(take func() wire.ToRegion) bool {
+func (l *localLink) TrySend(take func() nodemsg.ToRegion) bool {
 	select {
 	case <-l.subscriber.out.Ended():
 		return false
@@ -89,12 +89,12 @@ func (l *localLink) await() bool {
 	}
 }
 
-func (l *localLink) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (l *localLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	return l.ReceiveOrAlive(ctx, 0)
 }
 
 // ReceiveOrAlive is Receive that returns an empty frame if none arrives for the duration alive. If alive is 0, it waits without limit.
-func (l *localLink) ReceiveOrAlive(ctx context.Context, alive time.Duration) (wire.FromRegion, error) {
+func (l *localLink) ReceiveOrAlive(ctx context.Context, alive time.Duration) (nodemsg.FromRegion, error) {
 	var silent <-chan time.Time
 	if alive > 0 {
 		timer := time.NewTimer(alive)
@@ -112,13 +112,13 @@ func (l *localLink) ReceiveOrAlive(ctx context.Context, alive time.Duration) (wi
 			continue
 		}
 		if !open {
-			return wire.FromRegion{}, errLinkClosed
+			return nodemsg.FromRegion{}, errLinkClosed
 		}
 		select {
 		case <-ctx.Done():
-			return wire.FromRegion{}, ctx.Err()
+			return nodemsg.FromRegion{}, ctx.Err()
 		case <-silent:
-			return wire.FromRegion{Alive: true}, nil
+			return nodemsg.FromRegion{Alive: true}, nil
 		case <-l.subscriber.out.Wake():
 		}
 	}
@@ -135,16 +135,16 @@ func (l *localLink) Close() error {
 type routedLink struct {
 	Link
 	host *Host
-	info wire.Region
+	info nodemsg.Region
 }
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
-func (g routedLink) TrySend(take func() wire.ToRegion) bool {
+func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
 	local, ok := g.Link.(*localLink)
 	return ok && local.TrySend(take)
 }
 
-func (g routedLink) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (g routedLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	frame, err := g.Link.Receive(ctx)
 	switch {
 	case frame.Closed != "" && frame.Leader != "":

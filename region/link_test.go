@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Players of two gateways on two nodes see each other join, move and leave. When a link ends, its players leave.
@@ -22,27 +23,27 @@ func TestBodiesOverTwoNodes(t *testing.T) {
 		net := newNetwork(t)
 		a, b := net.start("A", newDisk()), net.start("B", newDisk())
 		near, far := a.follow(here), b.follow(here)
-		near.send(wire.ToRegion{Enter: []wire.Body{body(alice, here)}})
+		near.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(alice, here)}})
 		near.state(here)
 		if s := far.state(here); len(s.Bodies) != 1 || s.Bodies[0] != body(alice, here) {
 			t.Fatalf("the other node sees %+v", s.Bodies)
 		}
-		far.send(wire.ToRegion{Enter: []wire.Body{body(bob, here)}, Chat: []wire.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}}})
-		came := until(near, func(f wire.FromRegion) (wire.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Enter) > 0 })
+		far.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(bob, here)}, Chat: []nodemsg.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}}})
+		came := until(near, func(f nodemsg.FromRegion) (nodemsg.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Enter) > 0 })
 		if came.Enter[0] != body(bob, here) || len(came.Chat) != 1 {
 			t.Errorf("news %+v", came)
 		}
 		pose := body(bob, here).Pose
 		pose.Y = 11
-		far.send(wire.ToRegion{Moves: []wire.BodyMove{{Player: bob, Pose: pose}}})
-		moved := until(near, func(f wire.FromRegion) (wire.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Moves) > 0 })
+		far.send(nodemsg.ToRegion{Moves: []nodemsg.BodyMove{{Player: bob, Pose: pose}}})
+		moved := until(near, func(f nodemsg.FromRegion) (nodemsg.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Moves) > 0 })
 		if moved.Moves[0].Pose != pose {
 			t.Errorf("news %+v", moved)
 		}
 		if err := far.Close(); err != nil {
 			t.Fatal(err)
 		}
-		left := until(near, func(f wire.FromRegion) (wire.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Leave) > 0 })
+		left := until(near, func(f nodemsg.FromRegion) (nodemsg.ChunkDelta, bool) { return f.Chunks[0], len(f.Chunks[0].Leave) > 0 })
 		if left.Leave[0] != bob {
 			t.Errorf("news %+v", left)
 		}
@@ -53,18 +54,18 @@ func TestBodiesOverTwoNodes(t *testing.T) {
 func TestTickLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newNetwork(t).start("A", newDisk()).follow(here)
-		g.send(wire.ToRegion{Enter: []wire.Body{body(alice, here)}})
+		g.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(alice, here)}})
 		g.state(here)
-		g.silent(func(wire.FromRegion) bool { return true })
+		g.silent(func(nodemsg.FromRegion) bool { return true })
 		<-time.After(TickEvery / 2) // so that no tick happens while moves are being sent
 		start, last := time.Now(), uint64(0)
 		for step := range 20 {
 			pose := body(alice, here).Pose
 			for range 5 {
 				pose.Y += float64(step + 1)
-				g.send(wire.ToRegion{Moves: []wire.BodyMove{{Player: alice, Pose: pose}}})
+				g.send(nodemsg.ToRegion{Moves: []nodemsg.BodyMove{{Player: alice, Pose: pose}}})
 			}
-			frame := until(g, func(f wire.FromRegion) (wire.FromRegion, bool) { return f, true })
+			frame := until(g, func(f nodemsg.FromRegion) (nodemsg.FromRegion, bool) { return f, true })
 			moves := frame.Chunks[0].Moves
 			if len(moves) != 1 || moves[0].Pose != pose || frame.Tick <= last {
 				t.Fatalf("step %d: tick %d after %d, moves %+v", step, frame.Tick, last, moves)
@@ -79,13 +80,13 @@ func TestTickLoop(t *testing.T) {
 
 // wander moves a body in the given number of ticks.
 func wander(g gateway, ticks int) {
-	g.send(wire.ToRegion{Enter: []wire.Body{body(alice, here)}})
+	g.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(alice, here)}})
 	g.state(here)
 	for step := range ticks {
 		pose := body(alice, here).Pose
 		pose.Y += float64(step % 7)
-		g.send(wire.ToRegion{Moves: []wire.BodyMove{{Player: alice, Pose: pose}}})
-		until(g, func(f wire.FromRegion) (bool, bool) { return true, len(f.Chunks) > 0 && len(f.Chunks[0].Moves) > 0 })
+		g.send(nodemsg.ToRegion{Moves: []nodemsg.BodyMove{{Player: alice, Pose: pose}}})
+		until(g, func(f nodemsg.FromRegion) (bool, bool) { return true, len(f.Chunks) > 0 && len(f.Chunks[0].Moves) > 0 })
 	}
 }
 
@@ -94,7 +95,7 @@ func TestSlowGatewayIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
 		slow, quick := a.follow(here), a.follow(here)
-		slow.send(wire.ToRegion{Enter: []wire.Body{body(bob, here)}})
+		slow.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(bob, here)}})
 		slow.state(here)
 		wander(quick, linkBacklog+10)
 		if why := slow.closed(); why == "" {
@@ -103,7 +104,7 @@ func TestSlowGatewayIsCut(t *testing.T) {
 		if _, err := slow.Receive(t.Context()); !errors.Is(err, errLinkClosed) {
 			t.Errorf("after the end: %v", err)
 		}
-		if err := slow.Send(wire.ToRegion{}); !errors.Is(err, errLinkClosed) {
+		if err := slow.Send(nodemsg.ToRegion{}); !errors.Is(err, errLinkClosed) {
 			t.Errorf("sending after the end: %v", err)
 		}
 		if s := a.follow(here).state(here); len(s.Bodies) != 1 || s.Bodies[0].Player != alice {
@@ -117,10 +118,10 @@ func TestStuckStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
 		stream := a.greeted("X")
-		if _, err := wire.ReadFrame[wire.FromRegion](bufio.NewReader(stream), wire.MaxFrame); err != nil {
+		if _, err := wire.ReadFrame[nodemsg.FromRegion](bufio.NewReader(stream), wire.MaxFrame); err != nil {
 			t.Fatal(err) // the greeting; nothing is read after it
 		}
-		write(t, stream, wire.ToRegion{Watch: []grid.ChunkPos{here}, Enter: []wire.Body{body(bob, here)}})
+		write(t, stream, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}, Enter: []nodemsg.Body{body(bob, here)}})
 		ended := make(chan struct{})
 		go func() { a.net.streams.Wait(); close(ended) }()
 		select {
@@ -153,7 +154,7 @@ func TestSendWaitsForTheRegion(t *testing.T) {
 		sent := make(chan error)
 		go func() {
 			for {
-				if err := g.Send(wire.ToRegion{}); err != nil {
+				if err := g.Send(nodemsg.ToRegion{}); err != nil {
 					sent <- err
 					return
 				}
@@ -283,7 +284,7 @@ func TestAttachAtTheEnd(t *testing.T) {
 		attach := func() {
 			link, _, err := a.Follow(context.Background(), here)
 			for err == nil {
-				var frame wire.FromRegion
+				var frame nodemsg.FromRegion
 				if frame, err = link.Receive(context.Background()); frame.Closed != "" {
 					break
 				}
@@ -317,22 +318,22 @@ func TestHostileStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hello := wire.Hello{Region: info.ID, Cell: info.Cell}
+		hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell}
 		other := grid.CellAt(grid.ChunkPos{X: 100}, grid.FoundingLabel)
 		huge := binary.BigEndian.AppendUint32(nil, wire.MaxFrame+1)
 		for name, c := range map[string]struct {
-			hello wire.Hello // not sent if it is zero
+			hello nodemsg.Hello // not sent if it is zero
 			bytes []byte
 			told  bool // whether a reason is sent
 		}{
 			"silence":         {},
 			"garbage":         {bytes: []byte("GET / HTTP/1.1\r\n\r\n")},
 			"long hello":      {bytes: binary.BigEndian.AppendUint32(nil, wire.MaxHandshake+1)},
-			"wrong cell":      {hello: wire.Hello{Region: info.ID, Cell: other}, told: true},
-			"child cell":      {hello: wire.Hello{Region: info.ID, Cell: grid.CellAt(here, 6)}, told: true},
-			"unknown region":  {hello: wire.Hello{Region: 99, Cell: info.Cell}, told: true},
-			"unfounded":       {hello: wire.Hello{Region: 99, Cell: other}, told: true},
-			"the catalog":     {hello: wire.Hello{Region: 1, Cell: info.Cell}, told: true},
+			"wrong cell":      {hello: nodemsg.Hello{Region: info.ID, Cell: other}, told: true},
+			"child cell":      {hello: nodemsg.Hello{Region: info.ID, Cell: grid.CellAt(here, 6)}, told: true},
+			"unknown region":  {hello: nodemsg.Hello{Region: 99, Cell: info.Cell}, told: true},
+			"unfounded":       {hello: nodemsg.Hello{Region: 99, Cell: other}, told: true},
+			"the catalog":     {hello: nodemsg.Hello{Region: 1, Cell: info.Cell}, told: true},
 			"oversized frame": {hello: hello, bytes: huge},
 			"empty frame":     {hello: hello, bytes: []byte{0, 0, 0, 0}},
 			"no message":      {hello: hello, bytes: []byte{0, 0, 0, 2, 0xff, 0xff}},
@@ -346,9 +347,9 @@ func TestHostileStreams(t *testing.T) {
 				stream.Write(c.bytes) //nolint:errcheck // see above
 			}
 			in := bufio.NewReader(stream)
-			frame, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
+			frame, err := wire.ReadFrame[nodemsg.FromRegion](in, wire.MaxFrame)
 			for err == nil && frame.Closed == "" { // a greeting, or the acceptance
-				frame, err = wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
+				frame, err = wire.ReadFrame[nodemsg.FromRegion](in, wire.MaxFrame)
 			}
 			if c.told != (err == nil && frame.Closed != "") {
 				t.Errorf("%s: told %+v, %v", name, frame, err)
@@ -377,10 +378,10 @@ func TestOutOfCellMessages(t *testing.T) {
 		net.start("A", newDisk())
 		g := net.start("B", newDisk()).follow(here)
 		away := grid.ChunkPos{X: 100}
-		g.send(wire.ToRegion{
-			Watch: []grid.ChunkPos{away}, Unwatch: []grid.ChunkPos{away}, Enter: []wire.Body{body(alice, away)},
-			Moves: []wire.BodyMove{{Player: bob, Pose: body(bob, away).Pose}}, Leave: []player.ID{bob},
-			Chat: []wire.ChatEvent{{Player: bob, Name: "x", Chunk: away, Text: "hi"}},
+		g.send(nodemsg.ToRegion{
+			Watch: []grid.ChunkPos{away}, Unwatch: []grid.ChunkPos{away}, Enter: []nodemsg.Body{body(alice, away)},
+			Moves: []nodemsg.BodyMove{{Player: bob, Pose: body(bob, away).Pose}}, Leave: []player.ID{bob},
+			Chat: []nodemsg.ChatEvent{{Player: bob, Name: "x", Chunk: away, Text: "hi"}},
 		})
 		edit := stone(1)
 		edit.Pos = at(away, 1)
@@ -399,9 +400,9 @@ func TestTrySendNeverWaits(t *testing.T) {
 	link := l.newLink()
 	outside := routedLink{Link: link}
 	taken := 0
-	watch := func() wire.ToRegion {
+	watch := func() nodemsg.ToRegion {
 		taken++
-		return wire.ToRegion{Watch: []grid.ChunkPos{{X: int32(taken - 1)}}}
+		return nodemsg.ToRegion{Watch: []grid.ChunkPos{{X: int32(taken - 1)}}}
 	}
 	for outside.TrySend(watch) {
 		if taken > linkCredit {
@@ -438,7 +439,7 @@ func TestCalmRegionSendsFewAliveFrames(t *testing.T) {
 		in := bufio.NewReader(stream)
 		alive := func(until time.Duration) (n int) {
 			for end := time.Now().Add(until); time.Now().Before(end); {
-				f, err := wire.ReadFrame[wire.FromRegion](in, wire.MaxFrame)
+				f, err := wire.ReadFrame[nodemsg.FromRegion](in, wire.MaxFrame)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -452,7 +453,7 @@ func TestCalmRegionSendsFewAliveFrames(t *testing.T) {
 		if n := alive(6 * calmEvery); n != 6 {
 			t.Errorf("it said %d times that it lives in %v", n, 6*calmEvery)
 		}
-		write(t, stream, wire.ToRegion{Watch: []grid.ChunkPos{here}, Edits: []wire.Intent{stone(1)}})
+		write(t, stream, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}, Edits: []nodemsg.Intent{stone(1)}})
 		alive(time.Second) // the answer
 		if n := alive(6 * aliveEvery); n != 6 {
 			t.Errorf("after an edit it said %d times that it lives in %v", n, 6*aliveEvery)

@@ -7,14 +7,14 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file opens the regions that this node is a member of, and starts their loops.
 
 // loaded returns the region's loop and starts it if the region is not loaded.
-func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
+func (h *Host) loaded(ctx context.Context, hello nodemsg.Hello) (*loop, error) {
 	l := h.loop(hello.Region)
 	if l == nil {
 		var err error
@@ -38,7 +38,7 @@ func (h *Host) loaded(ctx context.Context, hello wire.Hello) (*loop, error) {
 }
 
 // loadGroup is loaded for callers that need the region's group: a quarantined region has none.
-func (h *Host) loadGroup(ctx context.Context, hello wire.Hello) (*loop, error) {
+func (h *Host) loadGroup(ctx context.Context, hello nodemsg.Hello) (*loop, error) {
 	l, err := h.loaded(ctx, hello)
 	if err == nil && l.raft == nil {
 		return nil, errQuarantined
@@ -48,7 +48,7 @@ func (h *Host) loadGroup(ctx context.Context, hello wire.Hello) (*loop, error) {
 
 // load opens the region's group and starts its loop. A region that was never here is opened only if the catalog's log names this
 // node a member (docs/adr/0004).
-func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
+func (h *Host) load(ctx context.Context, hello nodemsg.Hello) (*loop, error) {
 	info, err := h.membership(ctx, hello.Region)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (h *Host) load(ctx context.Context, hello wire.Hello) (*loop, error) {
 }
 
 // readLand reads the region's land from storage.
-func (h *Host) readLand(info wire.Region) (*world.Land, error) {
+func (h *Host) readLand(info nodemsg.Region) (*world.Land, error) {
 	land := world.NewLand(info.ID, info.Cell, h.Height)
 	var err error
 	if caught := catchFault(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
@@ -96,7 +96,7 @@ func (h *Host) readLand(info wire.Region) (*world.Land, error) {
 }
 
 // serve starts the loop of a region whose group is open.
-func (h *Host) serve(info wire.Region, g *replica.Group) (*loop, error) {
+func (h *Host) serve(info nodemsg.Region, g *replica.Group) (*loop, error) {
 	land, err := h.readLand(info)
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -133,27 +133,27 @@ func (h *Host) unloaded(l *loop) {
 }
 
 // membership returns the region that makes this node a member: from the stored row, or from the catalog.
-func (h *Host) membership(ctx context.Context, id uint64) (wire.Region, error) {
+func (h *Host) membership(ctx context.Context, id uint64) (nodemsg.Region, error) {
 	row, err := h.Storage.Get(regionTable, regionKey(id))
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("look up region %d: %w", id, err)
+		return nodemsg.Region{}, fmt.Errorf("look up region %d: %w", id, err)
 	}
 	if row != nil {
-		info, err := wire.DecodeRegion(row)
+		info, err := nodemsg.DecodeRegion(row)
 		if err != nil {
-			return wire.Region{}, fmt.Errorf("read region %d: %w", id, err)
+			return nodemsg.Region{}, fmt.Errorf("read region %d: %w", id, err)
 		}
 		return info, nil
 	}
 	info, err := h.Directory.byID(ctx, id)
 	if errors.Is(err, errNotFounded) {
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	}
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if !hasMember(info, h.Self.Peer) {
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	}
 	return info, nil
 }
@@ -161,7 +161,7 @@ func (h *Host) membership(ctx context.Context, id uint64) (wire.Region, error) {
 // open opens the region's group. If it was not founded here and this node is one of its first members, it is founded. Later
 // members are invited. But a first member that was away until the members had changed is neither founder nor learner, so nobody
 // invites it: it joins as the replica that the catalog has.
-func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, error) {
+func (h *Host) open(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
 	has, err := h.Replicas.Has(info.ID)
 	if err != nil {
 		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
@@ -186,7 +186,7 @@ func (h *Host) open(ctx context.Context, info wire.Region) (*replica.Group, erro
 }
 
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
-func (h *Host) joinLate(ctx context.Context, info wire.Region) (*replica.Group, error) {
+func (h *Host) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
@@ -216,4 +216,4 @@ func landTables(id uint64) []replica.TablePrefix {
 }
 
 // helloKey identifies what a gateway asks for.
-func helloKey(hello wire.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
+func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }

@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -42,7 +42,7 @@ type group interface {
 
 // loop is one loaded region. All fields below inbox belong to the goroutine of run.
 type loop struct {
-	info    wire.Region // its ID and Cell never change, the rest belongs to the goroutine of run
+	info    nodemsg.Region // its ID and Cell never change, the rest belongs to the goroutine of run
 	inbox   *mailbox.Mailbox[func()]
 	done    chan struct{} // closed when the group is closed and the host has removed the loop
 	group   group
@@ -59,14 +59,14 @@ type loop struct {
 	// leadershipChecked.
 	confirmLeadership func(l *loop, s *subscriber)
 	// changed is called when this node becomes the leader, or the members change. It runs the consequences outside of the tick.
-	changed func(wire.Region)
+	changed func(nodemsg.Region)
 	// reload reads the land again after a snapshot has replaced it.
-	reload func(wire.Region) (*world.Land, error)
+	reload func(nodemsg.Region) (*world.Land, error)
 	// read requests what is on disk of the land's parts, which arrives as haveRead. mend requests what the sources of a mark
 	// retained, which arrives as endMending. pinned is called with new bases.
 	read   func(l *loop, index uint64, parts map[world.Part][][]byte)
-	mend   func(l *loop, index uint64, mends []world.Mend, need int)
-	pinned func([]wire.BaseOf)
+	mend   func(l *loop, index uint64, mends []world.Repair, need int)
+	pinned func([]nodemsg.BaseOf)
 	self   string
 
 	land               *world.Land
@@ -74,20 +74,20 @@ type loop struct {
 	subscribers        map[*subscriber]struct{}
 	watched            map[grid.ChunkPos]map[*subscriber]struct{} // no empty sets
 	waiting            []queued                                   // edits to be proposed, in order
-	proposed           []wire.Intent                              // edits proposed and not yet committed, in order
+	proposed           []nodemsg.Intent                           // edits proposed and not yet committed, in order
 	pending            map[edit]pendingEdit                       // an entry for each edit in waiting or proposed
 	bases              map[grid.ChunkPos]*[32]byte                // terrain hashes requested (nil) and known, of chunks not yet pinned
 	leader             string                                     // as the group last reported; empty while unknown
 	leading            bool
 	pendingSubscribers int // number of subscribers that wait for a leader
 	members            []replica.Member
-	roster             map[string]wire.Member // those members whose addresses are known
-	reportedLeader     string                 // the leader last reported to the host
-	leadershipLost     time.Time              // when this node lost the leadership while no other leader was known
-	hibernating        bool                   // the region hibernates: the loop is to end
-	removed            bool                   // this node is no longer a member
-	term               uint64                 // the last term in which this node led
-	stalled            error                  // why storage refuses writes; nil while it does not
+	roster             map[string]nodemsg.Member // those members whose addresses are known
+	reportedLeader     string                    // the leader last reported to the host
+	leadershipLost     time.Time                 // when this node lost the leadership while no other leader was known
+	hibernating        bool                      // the region hibernates: the loop is to end
+	removed            bool                      // this node is no longer a member
+	term               uint64                    // the last term in which this node led
+	stalled            error                     // why storage refuses writes; nil while it does not
 	failed             bool
 	fault              *fault // why the loop is isolated; nothing is applied any more
 	applying           uint64 // log index of the entry that is being applied, 0 between entries
@@ -120,12 +120,12 @@ type loop struct {
 	publishedEarly bool                     // everything was published since the last tick: until the next one only answers are
 }
 
-func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
+func newLoop(h *Host, info nodemsg.Region, g group, land *world.Land) *loop {
 	return &loop{
 		info: info, inbox: mailbox.New[func()](0), done: make(chan struct{}),
 		group: g, logger: h.Logger, metrics: h.metrics, self: h.Self.Peer,
 		hash: h.hash, resolveMember: h.resolveMember, hibernate: h.hibernate, confirmLeadership: h.confirmLeadership, changed: h.changed,
-		reload: h.readLand, read: h.readParts, mend: h.mendParts, pinned: h.pinned, roster: make(map[string]wire.Member),
+		reload: h.readLand, read: h.readParts, mend: h.mendParts, pinned: h.pinned, roster: make(map[string]nodemsg.Member),
 		land: land, crowd: world.NewCrowd(info.Cell),
 		subscribers: make(map[*subscriber]struct{}),
 		watched:     make(map[grid.ChunkPos]map[*subscriber]struct{}),
@@ -139,9 +139,9 @@ func newLoop(h *Host, info wire.Region, g group, land *world.Land) *loop {
 // subscriber is a gateway that follows a region.
 type subscriber struct {
 	number   uint64 // identifies it to the crowd
-	out      *mailbox.Mailbox[wire.FromRegion]
-	buffered []wire.FromRegion // belongs to the receiving goroutine
-	credit   chan struct{}     // holds a token for each message that the loop has not handled yet
+	out      *mailbox.Mailbox[nodemsg.FromRegion]
+	buffered []nodemsg.FromRegion // belongs to the receiving goroutine
+	credit   chan struct{}        // holds a token for each message that the loop has not handled yet
 
 	reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
 
@@ -151,7 +151,7 @@ type subscriber struct {
 	watch         map[grid.ChunkPos]struct{}
 	unsent        []grid.ChunkPos            // watched, and still to be sent as a whole, in order
 	shown         map[grid.ChunkPos]struct{} // sent as a whole in this tick
-	results       []wire.EditResult
+	results       []nodemsg.EditResult
 }
 
 // run runs ticks until no gateway watches the region any more, the group fails, or ctx ends.

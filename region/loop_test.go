@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -70,11 +71,11 @@ func scripted() (*loop, *script) {
 	g := &script{index: 1, mail: []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 2}}}
 	h := &Host{Options: Options{Logger: slog.New(slog.DiscardHandler)}, metrics: newMetrics(prometheus.NewRegistry())}
 	cell := grid.CellAt(here, grid.FoundingLabel)
-	l := newLoop(h, wire.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64))
+	l := newLoop(h, nodemsg.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64))
 	g.loop = l
 	l.hash = func(l *loop, pos grid.ChunkPos) { l.inbox.Put(func() { l.setTerrainHash(pos, baseOf(pos)) }) }
-	l.changed = func(wire.Region) {}
-	l.pinned = func([]wire.BaseOf) {}
+	l.changed = func(nodemsg.Region) {}
+	l.pinned = func([]nodemsg.BaseOf) {}
 	l.step()
 	return l, g
 }
@@ -86,7 +87,7 @@ func (l *loop) newLink() *localLink {
 }
 
 // received returns everything that the link has received.
-func (l *localLink) received() (results []wire.EditResult, closed string) {
+func (l *localLink) received() (results []nodemsg.EditResult, closed string) {
 	frames, _ := l.subscriber.out.Drain()
 	for _, f := range frames {
 		results = append(results, f.Results...)
@@ -106,13 +107,13 @@ func (l *loop) steps() {
 func TestNewTermProposesAgain(t *testing.T) {
 	l, g := scripted()
 	link := l.newLink()
-	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(1), stone(2)}})
+	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1), stone(2)}})
 	l.steps()
 	if len(g.proposed) != 1 {
 		t.Fatalf("%d entries proposed", len(g.proposed))
 	}
 	g.proposed = nil // lost with the old term
-	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(3)}})
+	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(3)}})
 	g.full = replica.ErrNotLeader
 	l.step()
 	g.full = nil
@@ -143,7 +144,7 @@ func TestNewTermProposesAgain(t *testing.T) {
 func TestLostLeadershipDismisses(t *testing.T) {
 	l, g := scripted()
 	link := l.newLink()
-	l.handleMessage(link.subscriber, wire.ToRegion{Edits: []wire.Intent{stone(1)}})
+	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1)}})
 	l.steps()
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
 	l.step()
@@ -180,9 +181,9 @@ func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 	l, g := scripted()
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
 	l.step()
-	l.reload = func(wire.Region) (*world.Land, error) { return nil, errors.New("a flipped bit") }
+	l.reload = func(nodemsg.Region) (*world.Land, error) { return nil, errors.New("a flipped bit") }
 	entry := func(seq uint64) []byte {
-		return world.Batch{Pins: []world.Pin{{Chunk: here}}, Edits: []wire.Intent{stone(seq)}}.Encode()
+		return world.Batch{Pins: []world.Pin{{Chunk: here}}, Edits: []nodemsg.Intent{stone(seq)}}.Encode()
 	}
 	g.mail = []replica.Delivery{
 		replica.Committed{Index: 5, Term: 3, Entry: entry(1)},
@@ -202,13 +203,13 @@ func TestOverloadedGroup(t *testing.T) {
 	l, g := scripted()
 	link := l.newLink()
 	g.full = replica.ErrOverloaded
-	var all []wire.Intent
+	var all []nodemsg.Intent
 	for seq := range uint64(maxBatch + 50) {
 		e := stone(seq)
 		e.Player = player.ID{byte(seq), byte(seq >> 8)}
 		all = append(all, e)
 	}
-	l.handleMessage(link.subscriber, wire.ToRegion{Edits: all})
+	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: all})
 	l.steps()
 	g.full = nil
 	for range 2 { // the rest goes when the first entry is committed
@@ -237,13 +238,13 @@ func TestEditFlood(t *testing.T) {
 	g.full = replica.ErrOverloaded
 	closed, seq := "", uint64(0)
 	for range 50 {
-		edits := make([]wire.Intent, wire.MaxBodies)
+		edits := make([]nodemsg.Intent, wire.MaxBodies)
 		for i := range edits {
 			seq++
 			edits[i] = stone(seq)
 		}
-		l.handleMessage(link.subscriber, wire.ToRegion{Edits: edits})
-		l.handleMessage(link.subscriber, wire.ToRegion{Edits: edits})
+		l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: edits})
+		l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: edits})
 		l.step()
 		frames, _ := link.subscriber.out.Drain()
 		for _, f := range frames {
@@ -265,27 +266,27 @@ func TestEditFlood(t *testing.T) {
 // Whatever valid message a gateway sends: there is no panic, every frame is valid, every edit is answered once, and a gateway
 // that leaves leaves nothing behind.
 func FuzzHear(f *testing.F) {
-	seed := func(msg wire.ToRegion) {
+	seed := func(msg nodemsg.ToRegion) {
 		var b bytes.Buffer
 		if err := wire.WriteFrame(&b, msg); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b.Bytes(), b.Bytes())
 	}
-	seed(wire.ToRegion{})
-	seed(wire.ToRegion{
-		Watch: []grid.ChunkPos{here, {X: 500}}, Enter: []wire.Body{body(alice, here)}, Leave: []player.ID{alice},
-		Moves: []wire.BodyMove{{Player: alice, Pose: body(alice, grid.ChunkPos{X: 2}).Pose}},
-		Edits: []wire.Intent{stone(1), stone(1), {Player: bob, Seq: 1, Pos: at(grid.ChunkPos{X: 99}, 511), Block: chunk.Dirt}},
-		Chat:  []wire.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
+	seed(nodemsg.ToRegion{})
+	seed(nodemsg.ToRegion{
+		Watch: []grid.ChunkPos{here, {X: 500}}, Enter: []nodemsg.Body{body(alice, here)}, Leave: []player.ID{alice},
+		Moves: []nodemsg.BodyMove{{Player: alice, Pose: body(alice, grid.ChunkPos{X: 2}).Pose}},
+		Edits: []nodemsg.Intent{stone(1), stone(1), {Player: bob, Seq: 1, Pos: at(grid.ChunkPos{X: 99}, 511), Block: chunk.Dirt}},
+		Chat:  []nodemsg.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
 	})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l, g := scripted()
 		watcher, link := l.newLink(), l.newLink()
-		l.handleMessage(watcher.subscriber, wire.ToRegion{Watch: []grid.ChunkPos{here}})
+		l.handleMessage(watcher.subscriber, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}})
 		asked, results := make(map[edit]bool), 0
 		for _, data := range [][]byte{first, second} {
-			msg, err := wire.ReadFrame[wire.ToRegion](bufio.NewReader(bytes.NewReader(data)), wire.MaxFrame)
+			msg, err := wire.ReadFrame[nodemsg.ToRegion](bufio.NewReader(bytes.NewReader(data)), wire.MaxFrame)
 			if err != nil {
 				continue
 			}

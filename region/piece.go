@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -15,21 +15,21 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 	}
 }
 
-func (h *Host) fetched(ctx context.Context, peer string, f wire.Fetch) wire.Fetched {
+func (h *Host) fetched(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched {
 	switch {
 	case f.Digests != nil:
-		return h.askLoop(ctx, peer, f.Digests.Group, func(l *loop) wire.Fetched { return l.reportScrub(f.Digests.Index) })
+		return h.askLoop(ctx, peer, f.Digests.Group, func(l *loop) nodemsg.Fetched { return l.reportScrub(f.Digests.Index) })
 	case f.Part != nil:
-		return h.askLoop(ctx, peer, f.Part.Group, func(l *loop) wire.Fetched { return l.servePart(*f.Part) })
+		return h.askLoop(ctx, peer, f.Part.Group, func(l *loop) nodemsg.Fetched { return l.servePart(*f.Part) })
 	case f.Base != nil:
 		return h.serveBase(ctx, *f.Base)
 	}
-	return wire.Fetched{Error: "unknown request; upgrade voxeld"}
+	return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
 }
 
 // offered decompresses and checks a part from a source, and digests it.
 func offered(packed []byte) (partCopy, error) {
-	data, err := wire.UnpackPiece(packed)
+	data, err := nodemsg.UnpackPart(packed)
 	if err != nil {
 		return partCopy{}, err
 	}

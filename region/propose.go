@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -35,13 +35,13 @@ type edit struct {
 
 // pendingEdit is an edit that is not answered yet.
 type pendingEdit struct {
-	intent     wire.Intent
+	intent     nodemsg.Intent
 	subscriber *subscriber // nil if there is no one left to answer
 }
 
 // queued is an edit that waits to be proposed.
 type queued struct {
-	wire.Intent
+	nodemsg.Intent
 	inDoubt bool // it was proposed in an earlier term and may still be committed: it cannot be refused
 }
 
@@ -56,16 +56,16 @@ func (l *loop) queueAgain() {
 }
 
 // refuse answers an edit that was never proposed.
-func (l *loop) refuse(e wire.Intent, why string) {
+func (l *loop) refuse(e nodemsg.Intent, why string) {
 	l.sendResult(edit{e.Player, e.Seq}, refusal(e, why))
 }
 
-func refusal(e wire.Intent, why string) wire.EditResult {
-	return wire.EditResult{Player: e.Player, Seq: e.Seq, Block: chunk.Air, Refused: why}
+func refusal(e nodemsg.Intent, why string) nodemsg.EditResult {
+	return nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Block: chunk.Air, Refused: why}
 }
 
 // sendResult sends the result to the subscriber that waits for it.
-func (l *loop) sendResult(key edit, result wire.EditResult) {
+func (l *loop) sendResult(key edit, result nodemsg.EditResult) {
 	if s := l.pending[key].subscriber; s != nil {
 		s.results = append(s.results, result)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // changed stores what this node now knows of a region that it is a member of. If this node leads it, the network and the
 // neighbours are informed. Updates of one region are published in order, and only the newest one.
-func (h *Host) changed(info wire.Region) {
+func (h *Host) changed(info nodemsg.Region) {
 	h.mu.Lock()
 	_, under := h.mu.changes[info.ID]
 	h.mu.changes[info.ID] = info
@@ -37,7 +37,7 @@ func (h *Host) changed(info wire.Region) {
 }
 
 func (h *Host) publishChanges(ctx context.Context, id uint64) {
-	var done wire.Region
+	var done nodemsg.Region
 	for {
 		h.mu.Lock()
 		info := h.mu.changes[id]
@@ -52,7 +52,7 @@ func (h *Host) publishChanges(ctx context.Context, id uint64) {
 	}
 }
 
-func (h *Host) publishChange(ctx context.Context, info wire.Region) {
+func (h *Host) publishChange(ctx context.Context, info nodemsg.Region) {
 	if err := h.store(info); err != nil {
 		h.Logger.Warn("store region", "cell", info.Cell.String(), "error", err)
 	}
@@ -70,7 +70,7 @@ func (h *Host) publishChange(ctx context.Context, info wire.Region) {
 }
 
 // deleteRegion deletes what this node stores of a closed region that it is no longer a member of.
-func (h *Host) deleteRegion(info wire.Region) error {
+func (h *Host) deleteRegion(info nodemsg.Region) error {
 	writes := []kv.Write{{Table: regionTable, Key: regionKey(info.ID)}}
 	err := h.Storage.Keys(world.LandTable, regionKey(info.ID), func(key []byte) error {
 		writes = append(writes, kv.Write{Table: world.LandTable, Key: bytes.Clone(key)})
@@ -88,8 +88,8 @@ func (h *Host) deleteRegion(info wire.Region) error {
 
 // store stores what this node knows of a region that it is a member of. That includes the term: records with an older term than
 // the published one cannot be renewed after a restart.
-func (h *Host) store(info wire.Region) error {
-	row, err := wire.EncodeRegion(info)
+func (h *Host) store(info nodemsg.Region) error {
+	row, err := nodemsg.EncodeRegion(info)
 	if err != nil {
 		return fmt.Errorf("store region %d: %w", info.ID, err)
 	}
@@ -137,9 +137,9 @@ func (h *Host) publish(ctx context.Context) error {
 			note(h.Records.PutCatalog(ctx, root))
 		}
 	}
-	var led []wire.Region
+	var led []nodemsg.Region
 	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
-		info, err := wire.DecodeRegion(value)
+		info, err := nodemsg.DecodeRegion(value)
 		if err == nil && info.Leader == h.Self.Peer {
 			led = append(led, info)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -27,7 +27,7 @@ var errQuarantined = errors.New("the region is quarantined: look at voxeld docto
 const quarantinedReason = "the region is quarantined"
 
 // recordFailure counts a failure on this node, and reports it to the other members.
-func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
+func (h *Host) recordFailure(info nodemsg.Region, f *fault, led bool) {
 	var here, everywhere bool
 	h.failures.with(info.ID, func(r *failureRecord) {
 		here, everywhere = r.add(failure{at: time.Now(), peer: h.Self.Peer, kind: f.kind, led: led}, h.Self.Peer)
@@ -36,13 +36,13 @@ func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
 	if here {
 		h.quarantine(info, f.Error(), h.Self.Peer)
 	}
-	word := wire.RegionFailure{Region: info.ID, Why: transport.Clip(f), Kind: uint8(f.kind), Led: led, Shut: here, Quarantined: everywhere}
+	word := nodemsg.RegionFailure{Region: info.ID, Why: transport.Clip(f), Kind: uint8(f.kind), Led: led, Shut: here, Quarantined: everywhere}
 	for _, m := range info.Members {
 		if m.Peer == h.Self.Peer {
 			continue
 		}
 		h.start(func(ctx context.Context) {
-			if _, err := h.questions.Ask(ctx, m.Peer, wire.Question{Failure: &word}); err != nil {
+			if _, err := h.questions.Ask(ctx, m.Peer, nodemsg.Question{Failure: &word}); err != nil {
 				h.Logger.Debug("failure not reported to member", "region", info.ID, "peer", m.Peer, "error", err)
 			}
 		})
@@ -51,7 +51,7 @@ func (h *Host) recordFailure(info wire.Region, f *fault, led bool) {
 
 // applyRemoteFailure counts a region's failure on another member. The region is quarantined here too if the failures require it
 // on all members, or if so many members have quarantined it that the others have no majority.
-func (h *Host) applyRemoteFailure(peer string, word wire.RegionFailure) error {
+func (h *Host) applyRemoteFailure(peer string, word nodemsg.RegionFailure) error {
 	info, err := h.memberRegion(word.Region)
 	if err != nil {
 		return err
@@ -80,23 +80,23 @@ func (h *Host) applyRemoteFailure(peer string, word wire.RegionFailure) error {
 }
 
 // stored returns the region as stored on this node, or ErrNotHere if the node is not a member.
-func (h *Host) stored(id uint64) (wire.Region, error) {
+func (h *Host) stored(id uint64) (nodemsg.Region, error) {
 	row, err := h.Storage.Get(regionTable, regionKey(id))
 	switch {
 	case err != nil:
-		return wire.Region{}, fmt.Errorf("look up region %d: %w", id, err)
+		return nodemsg.Region{}, fmt.Errorf("look up region %d: %w", id, err)
 	case row == nil:
-		return wire.Region{}, ErrNotHere
+		return nodemsg.Region{}, ErrNotHere
 	}
-	info, err := wire.DecodeRegion(row)
+	info, err := nodemsg.DecodeRegion(row)
 	if err != nil {
-		return wire.Region{}, fmt.Errorf("read region %d: %w", id, err)
+		return nodemsg.Region{}, fmt.Errorf("read region %d: %w", id, err)
 	}
 	return info, nil
 }
 
 // quarantine quarantines a region on this node. If the region is open, it ends.
-func (h *Host) quarantine(info wire.Region, why, by string) {
+func (h *Host) quarantine(info nodemsg.Region, why, by string) {
 	already := false
 	h.failures.with(info.ID, func(r *failureRecord) {
 		already = r.quarantined
@@ -119,7 +119,7 @@ func (h *Host) quarantine(info wire.Region, why, by string) {
 }
 
 // Name returns the name of a region for people: its cell, or "catalog".
-func Name(info wire.Region) string {
+func Name(info nodemsg.Region) string {
 	if info.ID == world.CatalogID {
 		return "catalog"
 	}
@@ -127,7 +127,7 @@ func Name(info wire.Region) string {
 }
 
 // admit returns why a region must not be opened now, or nil.
-func (h *Host) admit(ctx context.Context, info wire.Region) error {
+func (h *Host) admit(ctx context.Context, info nodemsg.Region) error {
 	r := h.failures.look(info.ID)
 	if r.quarantined {
 		return errQuarantined
@@ -148,7 +148,7 @@ func (h *Host) admit(ctx context.Context, info wire.Region) error {
 }
 
 // openReadOnly returns the loop that shows a quarantined region's land.
-func (h *Host) openReadOnly(hello wire.Hello) (*loop, error) {
+func (h *Host) openReadOnly(hello nodemsg.Hello) (*loop, error) {
 	if l := h.failures.look(hello.Region).readOnly; l != nil {
 		return l, nil
 	}
@@ -262,7 +262,7 @@ func (h *Host) releasedBy(peer string, id uint64) error {
 
 // notOpened records that a region could not be opened, and logs it if the copy here is unusable. If opening it panicked, that
 // counts as a failure.
-func (h *Host) notOpened(info wire.Region, err error) {
+func (h *Host) notOpened(info nodemsg.Region, err error) {
 	var caught *fault
 	switch {
 	case errors.As(err, &caught):
@@ -281,7 +281,7 @@ func (h *Host) notOpened(info wire.Region, err error) {
 const logEvery = time.Minute
 
 // logClosed logs that a region cannot be opened on this node, and what to do.
-func (h *Host) logClosed(info wire.Region, why error) {
+func (h *Host) logClosed(info nodemsg.Region, why error) {
 	due := false
 	h.failures.with(info.ID, func(r *failureRecord) {
 		if due = r.logged.IsZero() || time.Since(r.logged) >= logEvery; due {
@@ -316,7 +316,7 @@ func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, e
 			told = append(told, m.Peer)
 			continue
 		}
-		if _, err := h.questions.Ask(ctx, m.Peer, wire.Question{Release: &wire.Release{Region: id}}); err != nil {
+		if _, err := h.questions.Ask(ctx, m.Peer, nodemsg.Question{Release: &nodemsg.Release{Region: id}}); err != nil {
 			h.Logger.Debug("release not sent to member", "region", id, "peer", m.Peer, "error", err)
 			missed = append(missed, m.Peer)
 			continue

@@ -10,7 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -45,14 +45,14 @@ func (h *Host) installSnapshot(ctx context.Context, peer string, group uint64, i
 // ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	h.checkReturned(peer)
-	err := transport.ServeRaft(ctx, stream, func(m wire.RaftMessage) { h.receive(peer, m) })
+	err := transport.ServeRaft(ctx, stream, func(m nodemsg.RaftMessage) { h.receive(peer, m) })
 	h.Logger.Debug("raft stream ended", "peer", peer, "error", err)
 }
 
 // receive passes a message to its group. If the group is not open and the sender is a member of it, the group is opened beside
 // the stream; messages that arrive meanwhile are dropped, since raft retransmits them. The same holds for a sender that the group
 // does not know as a member yet. The message is valid until receive returns.
-func (h *Host) receive(peer string, m wire.RaftMessage) {
+func (h *Host) receive(peer string, m nodemsg.RaftMessage) {
 	err := h.Replicas.Receive(peer, m.Group, m.Data)
 	if err == nil {
 		return
@@ -166,7 +166,7 @@ func (h *Host) wake(ctx context.Context, peer string, group uint64) error {
 	if !hasMember(info, peer) {
 		return fmt.Errorf("wake region %d: %s is not a member", group, peer)
 	}
-	if _, err = h.loaded(ctx, wire.Hello{Region: group, Cell: info.Cell}); err != nil {
+	if _, err = h.loaded(ctx, nodemsg.Hello{Region: group, Cell: info.Cell}); err != nil {
 		return err
 	}
 	h.metrics.woken.Inc()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -78,7 +78,7 @@ func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, erro
 	return plans, nil
 }
 
-func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recovery {
+func (h *Host) plan(info nodemsg.Region, own replica.Position, s statusPoll) Recovery {
 	p := Recovery{Region: info.ID, Name: Name(info)}
 	var best Copy
 	living, later, recent := 0, "", ""
@@ -91,9 +91,9 @@ func (h *Host) plan(info wire.Region, own replica.Position, s statusPoll) Recove
 			if !c.Heard.IsZero() && time.Since(c.Heard) < h.silentAfter() {
 				recent = m.Peer
 			}
-		case status.State == wire.StateNone:
+		case status.State == nodemsg.StateNone:
 			c.Missing = "has no copy"
-		case status.State == wire.StateFailed:
+		case status.State == nodemsg.StateFailed:
 			c.Missing = "its copy is of no use: " + status.Why
 		case status.Recovered > own.Members.Recovered:
 			later = m.Peer
@@ -156,7 +156,7 @@ func (h *Host) Recover(ctx context.Context, id uint64) error {
 	if id == world.CatalogID {
 		err = h.recoverCatalog(ctx)
 	} else {
-		err = h.recoverRegion(ctx, wire.Hello{Region: id, Cell: info.Cell})
+		err = h.recoverRegion(ctx, nodemsg.Hello{Region: id, Cell: info.Cell})
 	}
 	if err != nil {
 		return fmt.Errorf("recover %s: %w", plans[0].Name, err)
@@ -166,14 +166,14 @@ func (h *Host) Recover(ctx context.Context, id uint64) error {
 }
 
 // formerMembers returns the region with only those members that must be notified of its recovery.
-func formerMembers(info wire.Region, p Recovery, self string) wire.Region {
-	before := wire.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Term: info.Term}
+func formerMembers(info nodemsg.Region, p Recovery, self string) nodemsg.Region {
+	before := nodemsg.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Term: info.Term}
 	for _, c := range p.Copies {
 		if c.Peer == self {
 			continue
 		}
-		m := wire.Member{Peer: c.Peer}
-		if i := slices.IndexFunc(info.Members, func(m wire.Member) bool { return m.Peer == c.Peer }); i >= 0 {
+		m := nodemsg.Member{Peer: c.Peer}
+		if i := slices.IndexFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == c.Peer }); i >= 0 {
 			m = info.Members[i]
 		}
 		before.Members = append(before.Members, m)
@@ -181,7 +181,7 @@ func formerMembers(info wire.Region, p Recovery, self string) wire.Region {
 	return before
 }
 
-func (h *Host) recoverRegion(ctx context.Context, hello wire.Hello) error {
+func (h *Host) recoverRegion(ctx context.Context, hello nodemsg.Hello) error {
 	l, err := h.loadGroup(ctx, hello)
 	if err != nil {
 		return err
@@ -234,15 +234,15 @@ func (h *Host) recoverCatalog(ctx context.Context) error {
 }
 
 // Memberships lists the regions that this node stores a copy of, the catalog first.
-func (h *Host) Memberships() ([]wire.Region, error) {
-	var all []wire.Region
+func (h *Host) Memberships() ([]nodemsg.Region, error) {
+	var all []nodemsg.Region
 	if info, err := h.catalogRegion(); err == nil {
 		all = append(all, info)
 	} else if !errors.Is(err, ErrNotHere) {
 		return nil, err
 	}
 	err := h.Storage.Scan(regionTable, nil, func(_, value []byte) error {
-		info, err := wire.DecodeRegion(value)
+		info, err := nodemsg.DecodeRegion(value)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -201,14 +201,14 @@ func TestRecoverOnTheBest(t *testing.T) {
 
 // Questions of operators are checked like all others.
 func TestOperatorsQuestions(t *testing.T) {
-	for name, q := range map[string]wire.Question{
-		"fenced 0":            {Failure: &wire.RegionFailure{}},
-		"release 0":           {Release: &wire.Release{}},
-		"superseded 0":        {Superseded: &wire.Release{}},
-		"standing of nothing": {Status: &wire.StatusRequest{}},
-		"standing of 0":       {Status: &wire.StatusRequest{Regions: []uint64{0}}},
-		"too many":            {Status: &wire.StatusRequest{Regions: make([]uint64, wire.MaxStatuses+1)}},
-		"two":                 {Regions: &wire.RegionsRequest{}, Release: &wire.Release{Region: 1}},
+	for name, q := range map[string]nodemsg.Question{
+		"fenced 0":            {Failure: &nodemsg.RegionFailure{}},
+		"release 0":           {Release: &nodemsg.Release{}},
+		"superseded 0":        {Superseded: &nodemsg.Release{}},
+		"standing of nothing": {Status: &nodemsg.StatusRequest{}},
+		"standing of 0":       {Status: &nodemsg.StatusRequest{Regions: []uint64{0}}},
+		"too many":            {Status: &nodemsg.StatusRequest{Regions: make([]uint64, nodemsg.MaxStatuses+1)}},
+		"two":                 {Regions: &nodemsg.RegionsRequest{}, Release: &nodemsg.Release{Region: 1}},
 	} {
 		if q.Valid() == nil {
 			t.Errorf("%s is valid", name)

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -37,8 +37,8 @@ type fetchedPart struct {
 }
 
 // beginMending pauses at the mark if the mark names this member, and has the right parts fetched.
-func (l *loop) beginMending(index uint64, mark world.Mark) {
-	mends := slices.DeleteFunc(slices.Clone(mark.Mends), func(m world.Mend) bool { return !slices.Contains(m.Damaged, l.self) })
+func (l *loop) beginMending(index uint64, mark world.Barrier) {
+	mends := slices.DeleteFunc(slices.Clone(mark.Repairs), func(m world.Repair) bool { return !slices.Contains(m.Damaged, l.self) })
 	if len(mends) == 0 {
 		return
 	}
@@ -91,7 +91,7 @@ func (l *loop) showAgain(p world.Part) {
 }
 
 // mendParts fetches the right parts for a paused loop, and sends the result to its inbox.
-func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
+func (h *Host) mendParts(l *loop, index uint64, mends []world.Repair, need int) {
 	h.start(func(ctx context.Context) { // if the host ends, so does the loop
 		ctx, cancel := context.WithTimeout(ctx, mendTime)
 		defer cancel()
@@ -108,12 +108,12 @@ func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
 	})
 }
 
-func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend, need int) (fetchedPart, error) {
+func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Repair, need int) (fetchedPart, error) {
 	var offers []partCopy
 	var failures []error
 	for _, peer := range m.Sources {
-		o, err := h.fetchPart(ctx, peer, wire.PartAt{
-			LogPosition: wire.LogPosition{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
+		o, err := h.fetchPart(ctx, peer, nodemsg.PartAt{
+			LogPosition: nodemsg.LogPosition{Group: l.info.ID, Index: index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
 		})
 		if err != nil {
 			failures = append(failures, err)
@@ -132,9 +132,9 @@ func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend
 }
 
 // fetchPart fetches a part from one member, which may have to reach the mark first.
-func (h *Host) fetchPart(ctx context.Context, peer string, at wire.PartAt) (partCopy, error) {
+func (h *Host) fetchPart(ctx context.Context, peer string, at nodemsg.PartAt) (partCopy, error) {
 	for {
-		got, err := h.pieces.Fetch(ctx, peer, wire.Fetch{Part: &at})
+		got, err := h.pieces.Fetch(ctx, peer, nodemsg.Fetch{Part: &at})
 		if err != nil {
 			return partCopy{}, err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -33,7 +33,7 @@ const (
 
 // corruptCopy is a copy on this node that must not be used any more.
 type corruptCopy struct {
-	info  wire.Region
+	info  nodemsg.Region
 	why   error
 	since time.Time
 }
@@ -48,7 +48,7 @@ var errHopeless = errors.New("the file is broken beyond writing: stop this node,
 type structured interface{ CheckStructure() error }
 
 // markCorrupt has a damaged copy replaced. Why describes the damage.
-func (h *Host) markCorrupt(info wire.Region, why error) {
+func (h *Host) markCorrupt(info nodemsg.Region, why error) {
 	h.mu.Lock()
 	_, known := h.mu.corrupt[info.ID]
 	if !known {
@@ -129,7 +129,7 @@ func (h *Host) keepReseeding(ctx context.Context) {
 }
 
 // reseed has this node's replica removed from the group, and deletes it.
-func (h *Host) reseed(ctx context.Context, info wire.Region) error {
+func (h *Host) reseed(ctx context.Context, info nodemsg.Region) error {
 	ctx, cancel := context.WithTimeout(ctx, reseedTime)
 	defer cancel()
 	if s, ok := h.Storage.(structured); ok {
@@ -175,7 +175,7 @@ func (h *Host) reseed(ctx context.Context, info wire.Region) error {
 }
 
 // replicaOf returns the replica id of a member according to the region, or 0.
-func replicaOf(info wire.Region, peer string) uint64 {
+func replicaOf(info nodemsg.Region, peer string) uint64 {
 	for _, m := range info.Members {
 		if m.Peer == peer {
 			return m.Replica
@@ -199,7 +199,7 @@ func (h *Host) replacedSince(id, damaged uint64) bool {
 }
 
 // requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
-func (h *Host) requestRemoval(ctx context.Context, info wire.Region) (uint64, error) {
+func (h *Host) requestRemoval(ctx context.Context, info nodemsg.Region) (uint64, error) {
 	failures := []error{errors.New("no other member could remove the replica")}
 	id := uint64(0)
 	for _, m := range info.Members {
@@ -207,7 +207,7 @@ func (h *Host) requestRemoval(ctx context.Context, info wire.Region) (uint64, er
 			id = max(id, m.Replica)
 			continue
 		}
-		answer, err := h.questions.Ask(ctx, m.Peer, wire.Question{Rejoin: &wire.RejoinRequest{Group: info.ID}})
+		answer, err := h.questions.Ask(ctx, m.Peer, nodemsg.Question{Rejoin: &nodemsg.RejoinRequest{Group: info.ID}})
 		if err == nil && answer.Replica != 0 {
 			return max(id, answer.Replica), nil
 		}
@@ -220,7 +220,7 @@ func (h *Host) requestRemoval(ctx context.Context, info wire.Region) (uint64, er
 }
 
 // discard deletes a region's rows, readable or not, and leaves a tombstone for the replica id.
-func (h *Host) discard(info wire.Region, id uint64) error {
+func (h *Host) discard(info nodemsg.Region, id uint64) error {
 	writes := []kv.Write{{Table: regionTable, Key: regionKey(info.ID)}}
 	err := h.Storage.Keys(world.LandTable, regionKey(info.ID), func(key []byte) error {
 		writes = append(writes, kv.Write{Table: world.LandTable, Key: bytes.Clone(key)})
@@ -245,7 +245,7 @@ func (h *Host) removeReplica(ctx context.Context, peer string, group uint64) (ui
 	if err != nil {
 		return 0, err
 	}
-	l, err := h.loadGroup(ctx, wire.Hello{Region: group, Cell: info.Cell})
+	l, err := h.loadGroup(ctx, nodemsg.Hello{Region: group, Cell: info.Cell})
 	if err != nil {
 		return 0, err
 	}
@@ -317,7 +317,7 @@ func (h *Host) markSuspects() error {
 		if row == nil {
 			continue // a region that this node is not a member of
 		}
-		info, err := wire.DecodeRegion(row)
+		info, err := nodemsg.DecodeRegion(row)
 		if err != nil {
 			return fmt.Errorf("read region %d: %w", id, err)
 		}
@@ -340,7 +340,7 @@ func (h *Host) mendRegistry() error {
 	for _, key := range keys {
 		row, err := h.Storage.Get(regionTable, key)
 		if err == nil {
-			_, err = wire.DecodeRegion(row)
+			_, err = nodemsg.DecodeRegion(row)
 		}
 		if err != nil {
 			bad = append(bad, kv.Write{Table: regionTable, Key: key})

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -134,7 +134,7 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before.Members = append(before.Members, wire.Member{Peer: "C", Game: "127.0.0.1:4002", Replica: 3})
+		before.Members = append(before.Members, nodemsg.Member{Peer: "C", Game: "127.0.0.1:4002", Replica: 3})
 		c = a.net.start("C", left)
 		a.refollow() // keeps it open
 		<-time.After(20 * time.Second)

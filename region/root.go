@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -47,7 +47,7 @@ func (h *Host) deleteCatalog() error {
 }
 
 // catalogChanged publishes that this node leads the catalog.
-func (h *Host) catalogChanged(root wire.Region) {
+func (h *Host) catalogChanged(root nodemsg.Region) {
 	h.Directory.cacheCatalog(root)
 	h.start(func(ctx context.Context) {
 		if err := h.Records.PutCatalog(ctx, root); err != nil {
@@ -71,12 +71,12 @@ func (h *Host) resolveCatalogMember(c *catalog, peer string) {
 func (h *Host) catalogGroup(c *catalog) ledGroup {
 	return ledGroup{
 		id: world.CatalogID, key: grid.CatalogKey, copies: h.CatalogCopies, group: c.group, info: c.where,
-		known: func(m wire.Member) { c.inbox.Put(func() { c.addMember(m) }) },
+		known: func(m nodemsg.Member) { c.inbox.Put(func() { c.addMember(m) }) },
 	}
 }
 
 // acceptCatalog joins the catalog's group. The DHT must list the peer as a member of it.
-func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invite) error {
+func (h *Host) acceptCatalog(ctx context.Context, peer string, invite nodemsg.Invite) error {
 	known, err := h.Records.Catalog(ctx)
 	if err != nil {
 		return fmt.Errorf("find the catalog: %w", err)
@@ -128,7 +128,7 @@ func (h *Host) acceptCatalog(ctx context.Context, peer string, invite wire.Invit
 
 // consult asks the catalog's leader: with here, if this node is the leader. The known members are asked in turn, and again while
 // there is no leader.
-func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*catalog) (wire.Region, error)) (wire.Region, error) {
+func (d *Directory) consult(ctx context.Context, q nodemsg.Question, here func(*catalog) (nodemsg.Region, error)) (nodemsg.Region, error) {
 	var failed error
 	for range catalogRounds {
 		if c := d.host.root(); c != nil {
@@ -147,29 +147,29 @@ func (d *Directory) consult(ctx context.Context, q wire.Question, here func(*cat
 		failed = err
 		select {
 		case <-ctx.Done():
-			return wire.Region{}, ctx.Err()
+			return nodemsg.Region{}, ctx.Err()
 		case <-time.After(catalogPause):
 		}
 	}
-	return wire.Region{}, failed
+	return nodemsg.Region{}, failed
 }
 
 // consultRound asks each known member once. Again reports that none of them leads, or answers.
-func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region wire.Region, again bool, err error) {
+func (d *Directory) consultRound(ctx context.Context, q nodemsg.Question) (region nodemsg.Region, again bool, err error) {
 	d.mu.Lock()
 	at := d.mu.catalog
 	d.mu.Unlock()
 	tried := map[string]bool{d.host.Self.Peer: true}
-	for _, source := range []func() (wire.Region, error){
-		func() (wire.Region, error) { return at, nil },
-		func() (wire.Region, error) {
+	for _, source := range []func() (nodemsg.Region, error){
+		func() (nodemsg.Region, error) { return at, nil },
+		func() (nodemsg.Region, error) {
 			ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 			defer cancel()
 			return d.host.Records.Catalog(ctx)
 		},
 	} {
 		if at, err = source(); err != nil {
-			return wire.Region{}, ctx.Err() == nil && d.host.root() != nil, fmt.Errorf("find the catalog: %w", err)
+			return nodemsg.Region{}, ctx.Err() == nil && d.host.root() != nil, fmt.Errorf("find the catalog: %w", err)
 		}
 		for next := d.host.detector.First(at, tried); next != ""; next = d.host.detector.First(at, tried) {
 			tried[next] = true
@@ -181,30 +181,30 @@ func (d *Directory) consultRound(ctx context.Context, q wire.Question) (region w
 				}
 				err = errCatalogElsewhere
 			case asked == nil && answer.Region == nil:
-				return wire.Region{}, false, errNotFounded
+				return nodemsg.Region{}, false, errNotFounded
 			case asked == nil:
 				at.Leader = next
 				d.cacheCatalog(at)
 				return *answer.Region, false, nil
 			case answer.Error != "":
-				return wire.Region{}, false, asked
+				return nodemsg.Region{}, false, asked
 			default:
 				d.host.detector.Suspect(next)
 				err = fmt.Errorf("ask the catalog on %s: %w", next, asked)
 			}
 			if ctx.Err() != nil {
-				return wire.Region{}, false, err
+				return nodemsg.Region{}, false, err
 			}
 		}
 	}
 	if err == nil {
 		err = errCatalogElsewhere
 	}
-	return wire.Region{}, true, err
+	return nodemsg.Region{}, true, err
 }
 
 // askCatalog asks a member of the catalog. A change takes a commit; a lookup is answered at once.
-func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
+func (d *Directory) askCatalog(ctx context.Context, peer string, q nodemsg.Question) (nodemsg.Answer, error) {
 	if q.Authority != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lookTime)
@@ -213,7 +213,7 @@ func (d *Directory) askCatalog(ctx context.Context, peer string, q wire.Question
 	return d.host.questions.Ask(ctx, peer, q)
 }
 
-func (d *Directory) cacheCatalog(root wire.Region) {
+func (d *Directory) cacheCatalog(root nodemsg.Region) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.catalog = root

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file schedules scrubs: one at a time on each node. Every region that the node leads is scrubbed once in
@@ -34,10 +34,10 @@ func newSchedule(every time.Duration) *schedule {
 
 // next returns the region that has been due longest. A new region is due at a random time of the next period, so that regions
 // loaded together are not scrubbed together. A scrubbed region is due again after a period and up to a tenth more.
-func (s *schedule) next(now time.Time, open, closed []wire.Region) (wire.Region, bool) {
+func (s *schedule) next(now time.Time, open, closed []nodemsg.Region) (nodemsg.Region, bool) {
 	seen := make(map[uint64]bool)
-	var first wire.Region
-	for i, list := range [][]wire.Region{open, closed} {
+	var first nodemsg.Region
+	for i, list := range [][]nodemsg.Region{open, closed} {
 		period := s.every
 		if i == 1 {
 			period *= closedFactor
@@ -81,7 +81,7 @@ func (s *schedule) done(now time.Time, id uint64, closed bool) {
 // keepScrubbing scrubs the regions that are due until ctx ends.
 func (h *Host) keepScrubbing(ctx context.Context) {
 	s := newSchedule(h.ScrubEvery)
-	var closed []wire.Region
+	var closed []nodemsg.Region
 	var listed time.Time
 	look := time.NewTicker(min(scrubLook, max(h.ScrubEvery/4, time.Millisecond)))
 	defer look.Stop()
@@ -110,25 +110,25 @@ func (h *Host) keepScrubbing(ctx context.Context) {
 }
 
 // ledRegions lists the loaded regions that this node leads.
-func (h *Host) ledRegions() []wire.Region {
+func (h *Host) ledRegions() []nodemsg.Region {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var led []wire.Region
+	var led []nodemsg.Region
 	for _, l := range h.mu.loops {
 		if l.raft.Status().Self {
-			led = append(led, wire.Region{ID: l.info.ID, Cell: l.info.Cell})
+			led = append(led, nodemsg.Region{ID: l.info.ID, Cell: l.info.Cell})
 		}
 	}
 	return led
 }
 
 // closedRegions lists the closed regions that this node is responsible for.
-func (h *Host) closedRegions() []wire.Region {
+func (h *Host) closedRegions() []nodemsg.Region {
 	infos, err := h.storedRegions()
 	if err != nil {
 		h.Logger.Warn("find regions to scrub", "error", err)
 	}
-	return slices.DeleteFunc(infos, func(info wire.Region) bool {
+	return slices.DeleteFunc(infos, func(info nodemsg.Region) bool {
 		return h.loop(info.ID) != nil || !h.responsible(info) || h.corruptErr(info.ID) != nil
 	})
 }

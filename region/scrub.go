@@ -12,13 +12,13 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file is a member's side of a scrub (docs/adr/0010). A mark in the log defines the moment of the comparison. Each member
 // digests its memory as of the mark, during its ticks, and its disk, beside them. The disk is somewhat newer than the mark, so
-// the world.Survey also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
+// the world.LandDigest also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
 // inspect.go is the side that asks for the reports and decides.
 
 const (
@@ -38,9 +38,9 @@ const (
 // look is what a member finds at one mark. It belongs to the loop.
 type look struct {
 	index   uint64
-	survey  *world.Survey // nil when complete
-	reading bool          // the disk is being read
-	digests []wire.PartDigest
+	survey  *world.LandDigest // nil when complete
+	reading bool              // the disk is being read
+	digests []nodemsg.PartDigest
 	failed  error // why there are no results
 }
 
@@ -56,27 +56,27 @@ type diskPart struct {
 	part   world.Part
 	index  uint64 // the index that the disk had
 	digest world.Digest
-	state  wire.DiskState // DiskDamaged, or not yet compared
+	state  nodemsg.DiskState // DiskDamaged, or not yet compared
 }
 
 // beginLook starts a look at a mark: the current state is the one as of its index.
-func (l *loop) beginLook(index uint64, mark world.Mark) {
+func (l *loop) beginLook(index uint64, mark world.Barrier) {
 	l.report() // brings the disk up to the mark; a part that is replaced must have no unreported rows
 	if heard := l.markWaiters[mark.Nonce]; heard != nil {
 		heard <- index
 	}
-	if len(mark.Mends) > 0 {
+	if len(mark.Repairs) > 0 {
 		l.look = nil
-		l.land.EndSurvey()
+		l.land.StopDigest()
 		l.keepParts(index, mark)
 		l.beginMending(index, mark)
 		return
 	}
-	l.look = &look{index: index, survey: l.land.Survey(index)}
+	l.look = &look{index: index, survey: l.land.StartDigest(index)}
 }
 
 // proposeMark proposes a mark. Its index is sent to committed when it is committed here.
-func (l *loop) proposeMark(mark world.Mark, committed chan<- uint64) error {
+func (l *loop) proposeMark(mark world.Barrier, committed chan<- uint64) error {
 	if !l.leading {
 		return ErrNotHere
 	}
@@ -126,36 +126,36 @@ func (l *loop) haveRead(index uint64, disk []diskPart, err error) {
 		k.failed = err
 	}
 	for _, d := range disk {
-		w := wire.PartDigest{
+		w := nodemsg.PartDigest{
 			Chunk: d.part.Chunk, Sequences: d.part.Sequences, Memory: k.survey.At(d.part, index), Disk: d.state,
 		}
-		if d.state == wire.DiskSame && k.survey.At(d.part, d.index) != d.digest {
-			w.Disk = wire.DiskDiffers
+		if d.state == nodemsg.DiskSame && k.survey.At(d.part, d.index) != d.digest {
+			w.Disk = nodemsg.DiskDiffers
 		}
-		if w.Memory != (world.Digest{}) || w.Disk != wire.DiskSame {
+		if w.Memory != (world.Digest{}) || w.Disk != nodemsg.DiskSame {
 			k.digests = append(k.digests, w)
 		}
 	}
 	k.survey = nil
-	l.land.EndSurvey()
+	l.land.StopDigest()
 }
 
 // looking reports whether the region must stay open for a look or a repair.
 func (l *loop) looking() bool { return l.mending != nil || l.look != nil && l.look.survey != nil }
 
 // keepParts retains the parts that other members fetch from this one.
-func (l *loop) keepParts(index uint64, mark world.Mark) {
+func (l *loop) keepParts(index uint64, mark world.Barrier) {
 	now := time.Now()
 	l.retained = slices.DeleteFunc(l.retained, func(k retained) bool { return now.After(k.until) })
 	if len(l.retained) == keptMarks {
 		l.retained = l.retained[1:]
 	}
 	k := retained{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
-	for _, m := range mark.Mends {
+	for _, m := range mark.Repairs {
 		if !slices.Contains(m.Sources, l.self) {
 			continue
 		}
-		data, err := wire.PackPiece(world.EncodeRows(l.rows(m.Part)))
+		data, err := nodemsg.PackPart(world.EncodeRows(l.rows(m.Part)))
 		if err != nil {
 			l.logger.Error("part not retained for other members", "region", l.info.ID, "part", m.Part.String(), "error", err)
 			continue
@@ -177,35 +177,35 @@ func (l *loop) rows(p world.Part) []kv.Write {
 }
 
 // reportScrub returns this member's report at the mark.
-func (l *loop) reportScrub(index uint64) wire.Fetched {
+func (l *loop) reportScrub(index uint64) nodemsg.Fetched {
 	k := l.look
 	switch {
 	case k == nil || k.index < index:
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	case k.index > index:
-		return wire.Fetched{Error: "a later mark has come"}
+		return nodemsg.Fetched{Error: "a later mark has come"}
 	case k.failed != nil:
-		return wire.Fetched{Error: transport.Clip(k.failed)}
+		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
 	case k.survey != nil:
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	}
-	return wire.Fetched{Digests: k.digests}
+	return nodemsg.Fetched{Digests: k.digests}
 }
 
 // servePart returns a part as of the mark.
-func (l *loop) servePart(at wire.PartAt) wire.Fetched {
+func (l *loop) servePart(at nodemsg.PartAt) nodemsg.Fetched {
 	for _, k := range l.retained {
 		if k.index != at.Index {
 			continue
 		}
 		if data, ok := k.parts[world.Part{Chunk: at.Chunk, Sequences: at.Sequences}]; ok {
-			return wire.Fetched{Data: data}
+			return nodemsg.Fetched{Data: data}
 		}
 	}
 	if l.applied < at.Index {
-		return wire.Fetched{Wait: true}
+		return nodemsg.Fetched{Wait: true}
 	}
-	return wire.Fetched{Error: "it was not kept"}
+	return nodemsg.Fetched{Error: "it was not kept"}
 }
 
 // member reports whether the peer is a member of the group.
@@ -214,15 +214,15 @@ func (l *loop) member(peer string) bool {
 }
 
 // askLoop has a loop answer another member.
-func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer func(l *loop) wire.Fetched) wire.Fetched {
+func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer func(l *loop) nodemsg.Fetched) nodemsg.Fetched {
 	l := h.loop(group)
 	if l == nil {
-		return wire.Fetched{Error: "the region is not open here"}
+		return nodemsg.Fetched{Error: "the region is not open here"}
 	}
-	answered := make(chan wire.Fetched, 1)
+	answered := make(chan nodemsg.Fetched, 1)
 	l.inbox.Put(func() {
 		if !l.member(peer) {
-			answered <- wire.Fetched{Error: "only members may ask"}
+			answered <- nodemsg.Fetched{Error: "only members may ask"}
 			return
 		}
 		answered <- answer(l)
@@ -231,9 +231,9 @@ func (h *Host) askLoop(ctx context.Context, peer string, group uint64, answer fu
 	case a := <-answered:
 		return a
 	case <-l.done:
-		return wire.Fetched{Error: "the region has been closed here"}
+		return nodemsg.Fetched{Error: "the region has been closed here"}
 	case <-ctx.Done():
-		return wire.Fetched{Error: transport.Clip(ctx.Err())}
+		return nodemsg.Fetched{Error: transport.Clip(ctx.Err())}
 	}
 }
 
@@ -301,7 +301,7 @@ func (h *Host) readPart(group uint64, p world.Part, prefixes [][]byte) (diskPart
 	})
 	var rows damagedRows
 	if errors.As(err, &rows) && isDamage(rows.error) {
-		d.state, err = wire.DiskDamaged, nil
+		d.state, err = nodemsg.DiskDamaged, nil
 	}
 	return d, err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -55,7 +55,7 @@ func (d *disk) harm(table string, change func(rows map[string][]byte, bad badRow
 }
 
 // editRow returns the key of an edit's row.
-func editRow(id uint64, e wire.Intent) string {
+func editRow(id uint64, e nodemsg.Intent) string {
 	key := append(regionKey(id), 'e')
 	pos := e.Pos.Chunk()
 	key = binary.BigEndian.AppendUint32(key, uint32(pos.X))
@@ -96,7 +96,7 @@ func (n *node) inside(id uint64, f func(l *loop)) {
 }
 
 // built starts a world of three with a region in which some blocks were placed, led by A.
-func built(t *testing.T) (a, b, c *node, g gateway, info wire.Region) {
+func built(t *testing.T) (a, b, c *node, g gateway, info nodemsg.Region) {
 	_, a, b, c = three(t)
 	g = c.follow(here)
 	for i := range 5 {
@@ -410,9 +410,9 @@ func TestSchedule(t *testing.T) {
 	s := newSchedule(time.Hour)
 	s.drawn = func() float64 { return .5 }
 	now := time.Unix(0, 0)
-	regions := func(ids ...uint64) (all []wire.Region) {
+	regions := func(ids ...uint64) (all []nodemsg.Region) {
 		for _, id := range ids {
-			all = append(all, wire.Region{ID: id, Cell: grid.Cell{}})
+			all = append(all, nodemsg.Region{ID: id, Cell: grid.Cell{}})
 		}
 		return all
 	}

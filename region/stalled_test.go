@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 var errNoSpace = errors.New("no space left")
@@ -21,7 +22,7 @@ func TestAllDisksFull(t *testing.T) {
 		for _, n := range all {
 			n.disk.setRefuse(errNoSpace)
 		}
-		g.send(wire.ToRegion{Edits: []wire.Intent{stone(90)}}) // so that they notice
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(90)}}) // so that they notice
 		<-time.After(5 * time.Second)
 		for _, n := range all {
 			start := time.Now()
@@ -59,7 +60,7 @@ func TestFullDiskWithoutMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, _ := built(t)
 		b.disk.setRefuse(errNoSpace)
-		g.send(wire.ToRegion{Edits: []wire.Intent{stone(90)}})
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(90)}})
 		<-time.After(time.Second)
 		a.net.kill(a)
 		start := time.Now()
@@ -95,9 +96,9 @@ func TestLeadersDiskFull(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*readOnlyTime)
 		defer cancel()
 		for seq := uint64(91); ; seq++ {
-			err := g.Send(wire.ToRegion{Edits: []wire.Intent{stone(seq)}})
+			err := g.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(seq)}})
 			for err == nil {
-				var frame wire.FromRegion
+				var frame nodemsg.FromRegion
 				if frame, err = g.Receive(ctx); frame.Closed != "" {
 					break
 				}

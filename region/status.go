@@ -10,7 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -19,9 +19,9 @@ import (
 // maxReason bounds the reason in a status, in bytes, so that many fit into an answer.
 const maxReason = 300
 
-// statuses answers wire.StatusRequest.
-func (h *Host) statuses(q wire.StatusRequest) []wire.RegionStatus {
-	all := make([]wire.RegionStatus, len(q.Regions))
+// statuses answers nodemsg.StatusRequest.
+func (h *Host) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
+	all := make([]nodemsg.RegionStatus, len(q.Regions))
 	for i, id := range q.Regions {
 		all[i] = h.status(id, q.Log)
 	}
@@ -29,8 +29,8 @@ func (h *Host) statuses(q wire.StatusRequest) []wire.RegionStatus {
 }
 
 // status returns the status of a region here. With log it also reads the position of the stored copy.
-func (h *Host) status(id uint64, log bool) wire.RegionStatus {
-	s := wire.RegionStatus{Region: id}
+func (h *Host) status(id uint64, log bool) nodemsg.RegionStatus {
+	s := nodemsg.RegionStatus{Region: id}
 	var group *replica.Group
 	if l := h.loop(id); l != nil {
 		group = l.raft
@@ -41,22 +41,22 @@ func (h *Host) status(id uint64, log bool) wire.RegionStatus {
 	failures := h.failures.look(id)
 	switch {
 	case failures.quarantined:
-		s.State, s.Why = wire.StateQuarantined, failures.why
+		s.State, s.Why = nodemsg.StateQuarantined, failures.why
 	case group != nil:
-		s.State = wire.StateOpen
+		s.State = nodemsg.StateOpen
 		h.fillFromGroup(group, &s)
 	case err != nil:
-		s.State, s.Why = wire.StateFailed, err.Error()
+		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
 		return s
 	case failures.openError != "":
-		s.State, s.Why = wire.StateFailed, failures.openError
+		s.State, s.Why = nodemsg.StateFailed, failures.openError
 	case time.Now().Before(failures.until):
-		s.State, s.Why = wire.StateFailed, failures.why
+		s.State, s.Why = nodemsg.StateFailed, failures.why
 	default:
-		s.State = wire.StateClosed
+		s.State = nodemsg.StateClosed
 	}
-	if log || s.State == wire.StateQuarantined {
+	if log || s.State == nodemsg.StateQuarantined {
 		h.fillFromDisk(&s)
 	}
 	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
@@ -64,12 +64,12 @@ func (h *Host) status(id uint64, log bool) wire.RegionStatus {
 }
 
 // fillFromGroup fills in the status from an open group.
-func (h *Host) fillFromGroup(g *replica.Group, s *wire.RegionStatus) {
+func (h *Host) fillFromGroup(g *replica.Group, s *nodemsg.RegionStatus) {
 	status, conf := g.Status(), g.Configuration()
 	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
 	s.Epoch, s.Recovered = epochOf(conf), conf.Recovered
 	for _, m := range conf.Members { // those of the epoch; the status may be a tick older
-		c := wire.MemberStatus{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
+		c := nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
 		i := slices.IndexFunc(status.Members, func(p replica.Progress) bool { return p.ID == m.ID })
 		if m.Peer == h.Self.Peer {
 			s.Replica = m.ID
@@ -81,11 +81,11 @@ func (h *Host) fillFromGroup(g *replica.Group, s *wire.RegionStatus) {
 }
 
 // fillFromDisk fills in the position that is stored.
-func (h *Host) fillFromDisk(s *wire.RegionStatus) {
+func (h *Host) fillFromDisk(s *nodemsg.RegionStatus) {
 	p, err := h.Replicas.Position(s.Region)
 	if err != nil {
 		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
-			s.State, s.Why = wire.StateFailed, err.Error()
+			s.State, s.Why = nodemsg.StateFailed, err.Error()
 		}
 		return
 	}
@@ -95,22 +95,22 @@ func (h *Host) fillFromDisk(s *wire.RegionStatus) {
 		return
 	}
 	for _, m := range p.Members.Members {
-		s.Members = append(s.Members, wire.MemberStatus{Replica: wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}})
+		s.Members = append(s.Members, nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}})
 	}
 }
 
 // askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
 // of this one's, or 0 if the round trip took too long to measure it.
-func (h *Host) askStatuses(ctx context.Context, peer string, q wire.StatusRequest) (statuses []wire.RegionStatus, skew time.Duration, err error) {
+func (h *Host) askStatuses(ctx context.Context, peer string, q nodemsg.StatusRequest) (statuses []nodemsg.RegionStatus, skew time.Duration, err error) {
 	if peer == h.Self.Peer {
 		return h.statuses(q), 0, nil
 	}
 	start := time.Now()
-	answer, err := h.questions.Ask(ctx, peer, wire.Question{Status: &q})
+	answer, err := h.questions.Ask(ctx, peer, nodemsg.Question{Status: &q})
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(answer.Statuses) != len(q.Regions) || !slices.EqualFunc(answer.Statuses, q.Regions, func(s wire.RegionStatus, id uint64) bool { return s.Region == id }) {
+	if len(answer.Statuses) != len(q.Regions) || !slices.EqualFunc(answer.Statuses, q.Regions, func(s nodemsg.RegionStatus, id uint64) bool { return s.Region == id }) {
 		return nil, 0, fmt.Errorf("%s: reply does not match the request", peer)
 	}
 	took := time.Since(start)
@@ -124,20 +124,20 @@ func (h *Host) askStatuses(ctx context.Context, peer string, q wire.StatusReques
 }
 
 // answerCensus lists a page of the founded regions, if this node is a member of the catalog.
-func (h *Host) answerCensus(ctx context.Context, q wire.RegionsRequest) wire.Answer {
+func (h *Host) answerCensus(ctx context.Context, q nodemsg.RegionsRequest) nodemsg.Answer {
 	c := h.root()
 	if c == nil {
-		return wire.Answer{Error: "this node does not hold the catalog"}
+		return nodemsg.Answer{Error: "this node does not hold the catalog"}
 	}
 	page, err := c.page(ctx, q.After)
 	if err != nil {
-		return wire.Answer{Error: transport.Clip(err)}
+		return nodemsg.Answer{Error: transport.Clip(err)}
 	}
-	return wire.Answer{Regions: page}
+	return nodemsg.Answer{Regions: page}
 }
 
 // page lists founded regions with ids above after, as this member knows them.
-func (c *catalog) page(ctx context.Context, after uint64) ([]wire.Region, error) {
-	answer := make(chan []wire.Region, 1)
-	return ask(ctx, c, answer, func() { answer <- c.state.Page(after, wire.RegionsPage) })
+func (c *catalog) page(ctx context.Context, after uint64) ([]nodemsg.Region, error) {
+	answer := make(chan []nodemsg.Region, 1)
+	return ask(ctx, c, answer, func() { answer <- c.state.Page(after, nodemsg.RegionsPage) })
 }

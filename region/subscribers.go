@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file is the part of the loop that serves gateways: which gateway watches which chunks, and what is sent to it. Everything
@@ -14,7 +15,7 @@ import (
 
 func newSubscriber() *subscriber {
 	return &subscriber{
-		out:    mailbox.New[wire.FromRegion](linkBacklog),
+		out:    mailbox.New[nodemsg.FromRegion](linkBacklog),
 		credit: make(chan struct{}, linkCredit),
 		watch:  make(map[grid.ChunkPos]struct{}),
 		shown:  make(map[grid.ChunkPos]struct{}),
@@ -54,7 +55,7 @@ func (l *loop) detach(s *subscriber) {
 
 // dismiss sends a gateway the reason why its link ends, and removes the subscriber.
 func (l *loop) dismiss(s *subscriber, why string) {
-	last := wire.FromRegion{Tick: l.tick, Closed: why, Results: s.nextResults()}
+	last := nodemsg.FromRegion{Tick: l.tick, Closed: why, Results: s.nextResults()}
 	if l.ledElsewhere() {
 		last.Leader = l.leader
 	}
@@ -63,8 +64,8 @@ func (l *loop) dismiss(s *subscriber, why string) {
 	l.detach(s)
 }
 
-// handleMessage applies a message from a gateway, field by field in the order that wire.ToRegion documents.
-func (l *loop) handleMessage(s *subscriber, msg wire.ToRegion) {
+// handleMessage applies a message from a gateway, field by field in the order that nodemsg.ToRegion documents.
+func (l *loop) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
 	if _, subscribed := l.subscribers[s]; !subscribed {
 		return
 	}
@@ -75,7 +76,7 @@ func (l *loop) handleMessage(s *subscriber, msg wire.ToRegion) {
 		l.watch(s, pos)
 	}
 	if l.readOnly {
-		msg = wire.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
+		msg = nodemsg.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
 	}
 	for _, body := range msg.Enter {
 		l.crowd.Enter(s.number, body)
@@ -90,7 +91,7 @@ func (l *loop) handleMessage(s *subscriber, msg wire.ToRegion) {
 		l.queueEdit(s, intent)
 	}
 	for _, u := range msg.Chat {
-		l.crowd.Say(u)
+		l.crowd.Chat(u)
 	}
 }
 
@@ -123,7 +124,7 @@ func (l *loop) unwatch(s *subscriber, pos grid.ChunkPos) {
 
 // queueEdit queues an edit. If the edit is already pending because another link sent it, only the subscriber that gets the answer
 // changes.
-func (l *loop) queueEdit(s *subscriber, intent wire.Intent) {
+func (l *loop) queueEdit(s *subscriber, intent nodemsg.Intent) {
 	key := edit{intent.Player, intent.Seq}
 	before, underWay := l.pending[key]
 	if underWay && before.intent != intent {
@@ -143,7 +144,7 @@ func (l *loop) queueEdit(s *subscriber, intent wire.Intent) {
 	case l.readOnly, l.stalled != nil, len(l.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
 		if block, applied := l.land.Confirms(intent); applied {
-			l.sendResult(key, wire.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
+			l.sendResult(key, nodemsg.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
 		} else if l.readOnly {
 			l.refuse(intent, wire.RefusedQuarantined)
 		} else {
@@ -160,12 +161,12 @@ func (l *loop) queueEdit(s *subscriber, intent wire.Intent) {
 // publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
 // shared by all frames.
 func (l *loop) publish() {
-	news := l.crowd.Take()
-	frames := make(map[*subscriber]*wire.FromRegion)
-	frame := func(s *subscriber) *wire.FromRegion {
+	news := l.crowd.Flush()
+	frames := make(map[*subscriber]*nodemsg.FromRegion)
+	frame := func(s *subscriber) *nodemsg.FromRegion {
 		f := frames[s]
 		if f == nil {
-			f = &wire.FromRegion{Tick: l.tick}
+			f = &nodemsg.FromRegion{Tick: l.tick}
 			frames[s] = f
 		}
 		return f
@@ -185,7 +186,7 @@ func (l *loop) publish() {
 			delta := *n
 			if s.skipsChanges(pos) {
 				// Its whole state, in this frame or a later one, contains everything except chat.
-				delta = wire.ChunkDelta{Chunk: pos, Chat: n.Chat}
+				delta = nodemsg.ChunkDelta{Chunk: pos, Chat: n.Chat}
 				if len(n.Chat) == 0 {
 					continue
 				}
@@ -213,7 +214,7 @@ func (l *loop) publishEarly() {
 		if waiting = true; !l.publishedEarly {
 			break
 		}
-		if !s.out.Put(wire.FromRegion{Tick: l.tick, Results: s.nextResults()}) {
+		if !s.out.Put(nodemsg.FromRegion{Tick: l.tick, Results: s.nextResults()}) {
 			l.dropSlow(s)
 		}
 	}
@@ -242,7 +243,7 @@ func (l *loop) dropSlow(s *subscriber) {
 const maxResults = 4 * wire.MaxBodies
 
 // nextResults removes and returns as many results as fit into one frame.
-func (s *subscriber) nextResults() []wire.EditResult {
+func (s *subscriber) nextResults() []nodemsg.EditResult {
 	n := min(len(s.results), wire.MaxBodies)
 	taken := s.results[:n:n]
 	s.results = s.results[n:]
@@ -258,7 +259,7 @@ const frameEdits = 1 << 15
 
 // show adds the whole state of newly watched chunks to the subscriber's frame. A pending subscriber gets nothing until the leader
 // is known: another member may lead and have newer land.
-func (l *loop) show(s *subscriber, frame func(*subscriber) *wire.FromRegion) {
+func (l *loop) show(s *subscriber, frame func(*subscriber) *nodemsg.FromRegion) {
 	clear(s.shown)
 	if !s.pendingSince.IsZero() {
 		return
@@ -283,7 +284,7 @@ func (s *subscriber) skipsChanges(pos grid.ChunkPos) bool {
 }
 
 // chunkState returns the current state of a chunk, with the changes of this tick included.
-func (l *loop) chunkState(pos grid.ChunkPos) wire.ChunkDelta {
+func (l *loop) chunkState(pos grid.ChunkPos) nodemsg.ChunkDelta {
 	base, edits := l.land.Chunk(pos)
-	return wire.ChunkDelta{Chunk: pos, State: &wire.ChunkState{Base: base, Edits: edits, Bodies: l.crowd.Inside(pos)}}
+	return nodemsg.ChunkDelta{Chunk: pos, State: &nodemsg.ChunkState{Base: base, Edits: edits, Bodies: l.crowd.Inside(pos)}}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -39,7 +39,7 @@ var errSuperseded = errors.New("the region continues without this node; the copy
 
 // validateCopy ensures that a region's copy here is not superseded, once for each region while the process runs. A node that
 // comes back asks the other members before it acts for a group that it may have left.
-func (h *Host) validateCopy(ctx context.Context, info wire.Region) error {
+func (h *Host) validateCopy(ctx context.Context, info nodemsg.Region) error {
 	h.mu.Lock()
 	_, known := h.mu.validated[info.ID]
 	h.mu.Unlock()
@@ -67,7 +67,7 @@ func (h *Host) validateCatalogCopy(ctx context.Context, c *catalog) error {
 }
 
 // superseded asks the other members whether their group continues without the copy here.
-func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
+func (h *Host) superseded(ctx context.Context, info nodemsg.Region) bool {
 	if len(info.Members) < 2 {
 		return false
 	}
@@ -84,7 +84,7 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 			continue
 		}
 		crew.Go(func() {
-			statuses, _, err := h.askStatuses(ctx, m.Peer, wire.StatusRequest{Regions: []uint64{info.ID}, Log: true})
+			statuses, _, err := h.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}, Log: true})
 			switch {
 			case err != nil:
 				h.detector.Suspect(m.Peer)
@@ -101,13 +101,13 @@ func (h *Host) superseded(ctx context.Context, info wire.Region) bool {
 // recovered more often or has a later configuration, and does not contain this replica. (A replica that has just joined and has
 // no configuration yet does not count.) Otherwise two replicas that were replaced while away could form a majority of the
 // configuration that they remember. Groups that were recovered equally often may or may not be the same.
-func (h *Host) replaces(there wire.RegionStatus, own replica.Position) bool {
-	if there.State == wire.StateNone || own.Members.Index == 0 {
+func (h *Host) replaces(there nodemsg.RegionStatus, own replica.Position) bool {
+	if there.State == nodemsg.StateNone || own.Members.Index == 0 {
 		return false
 	}
 	mine := own.Members.Recovered
 	later := there.Recovered > mine || there.Recovered == mine && mine == 0 && there.Epoch > epochOf(own.Members)
-	return later && !slices.ContainsFunc(there.Members, func(c wire.MemberStatus) bool {
+	return later && !slices.ContainsFunc(there.Members, func(c nodemsg.MemberStatus) bool {
 		return c.Replica.ID == own.Replica && c.Replica.Peer == h.Self.Peer
 	})
 }
@@ -121,7 +121,7 @@ func (h *Host) checkSuperseded(ctx context.Context, peer string, id uint64) erro
 	if err != nil {
 		return err
 	}
-	statuses, _, err := h.askStatuses(ctx, peer, wire.StatusRequest{Regions: []uint64{id}, Log: true})
+	statuses, _, err := h.askStatuses(ctx, peer, nodemsg.StatusRequest{Regions: []uint64{id}, Log: true})
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func waitFor(ctx context.Context, done <-chan struct{}) error {
 }
 
 // memberRegion returns a region of which this node is a member, possibly the catalog, or ErrNotHere.
-func (h *Host) memberRegion(id uint64) (wire.Region, error) {
+func (h *Host) memberRegion(id uint64) (nodemsg.Region, error) {
 	if id == world.CatalogID {
 		return h.catalogRegion()
 	}
@@ -171,7 +171,7 @@ func (h *Host) memberRegion(id uint64) (wire.Region, error) {
 // notifyEvicted notifies the former members of recovered regions, as they come back, that their copies are superseded.
 func (h *Host) notifyEvicted(ctx context.Context) {
 	h.mu.Lock()
-	all := make([]wire.Region, 0, len(h.mu.evicted))
+	all := make([]nodemsg.Region, 0, len(h.mu.evicted))
 	for _, before := range h.mu.evicted {
 		all = append(all, before)
 	}
@@ -191,7 +191,7 @@ func (h *Host) notifyEvicted(ctx context.Context) {
 		left.Members = nil
 		for _, m := range before.Members {
 			if _, lives := h.detector.Alive(m.Peer); lives {
-				_, err := h.questions.Ask(ctx, m.Peer, wire.Question{Superseded: &wire.Release{Region: before.ID}})
+				_, err := h.questions.Ask(ctx, m.Peer, nodemsg.Question{Superseded: &nodemsg.Release{Region: before.ID}})
 				if err == nil {
 					continue
 				}
@@ -209,7 +209,7 @@ func (h *Host) notifyEvicted(ctx context.Context) {
 }
 
 // keepEvicted stores the former members of a recovered region; with none it deletes the entry.
-func (h *Host) keepEvicted(before wire.Region) error {
+func (h *Host) keepEvicted(before nodemsg.Region) error {
 	write := kv.Write{Table: recoveredTable, Key: regionKey(before.ID)}
 	if len(before.Members) > 0 {
 		before.Members = slices.Clone(before.Members)
@@ -219,7 +219,7 @@ func (h *Host) keepEvicted(before wire.Region) error {
 			}
 		}
 		var err error
-		if write.Value, err = wire.EncodeRegion(before); err != nil {
+		if write.Value, err = nodemsg.EncodeRegion(before); err != nil {
 			return fmt.Errorf("store former members of region %d: %w", before.ID, err)
 		}
 	}
@@ -235,9 +235,9 @@ func (h *Host) keepEvicted(before wire.Region) error {
 }
 
 func (h *Host) loadEvicted() error {
-	h.mu.evicted = make(map[uint64]wire.Region)
+	h.mu.evicted = make(map[uint64]nodemsg.Region)
 	err := h.Storage.Scan(recoveredTable, nil, func(_, value []byte) error {
-		before, err := wire.DecodeRegion(value)
+		before, err := nodemsg.DecodeRegion(value)
 		h.mu.evicted[before.ID] = before
 		return err
 	})

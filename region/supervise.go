@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -45,8 +45,8 @@ type ledGroup struct {
 	copies int    // number of members that it should have
 	group  *replica.Group
 	// info returns the region as its owner has it; known passes it a node's address.
-	info  func(context.Context) (wire.Region, error)
-	known func(wire.Member)
+	info  func(context.Context) (nodemsg.Region, error)
+	known func(nodemsg.Member)
 }
 
 // supervise makes the members of the groups that this node leads follow their keys, until the node is about to stop.
@@ -152,7 +152,7 @@ func (h *Host) groupOf(l *loop) ledGroup {
 	return ledGroup{
 		id: l.info.ID, key: h.Directory.key(l.info.Cell), copies: h.Copies, group: l.raft,
 		info: l.ask,
-		known: func(m wire.Member) {
+		known: func(m nodemsg.Member) {
 			l.inbox.Put(func() { l.addMember(m) })
 		},
 	}
@@ -268,7 +268,7 @@ func (h *Host) ensureMembersKnown(ctx context.Context, w ledGroup) error {
 }
 
 // announce reports the region's members to the catalog, unless it has them.
-func (h *Host) announce(ctx context.Context, info wire.Region) error {
+func (h *Host) announce(ctx context.Context, info nodemsg.Region) error {
 	h.mu.Lock()
 	told := h.mu.announced[info.ID]
 	h.mu.Unlock()
@@ -367,16 +367,16 @@ func (h *Host) inviteLearners(ctx context.Context, w ledGroup) error {
 	if err != nil {
 		return err
 	}
-	invite := wire.Invite{Region: info}
+	invite := nodemsg.Invite{Region: info}
 	for _, m := range w.group.Configuration().Members {
-		invite.Voters = append(invite.Voters, wire.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner})
+		invite.Voters = append(invite.Voters, nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner})
 	}
 	for _, m := range w.group.Status().Members {
 		if !m.Learner || m.Active && m.Match > 0 {
 			continue
 		}
 		invite.Replica = m.ID
-		answer, err := h.questions.Ask(ctx, m.Peer, wire.Question{Invite: &invite})
+		answer, err := h.questions.Ask(ctx, m.Peer, nodemsg.Question{Invite: &invite})
 		if err != nil && answer.Replica == m.ID {
 			h.Logger.Info("learner had its replica id before", "group", w.id, "peer", m.Peer, "replica", m.ID)
 			return h.change(ctx, w, "remove", m.Peer, w.group.Remove)

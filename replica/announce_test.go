@@ -1,14 +1,14 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Followers of a quiet group receive a commit at once; those of a busy one with the next entries, or a tick later.

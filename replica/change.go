@@ -1,13 +1,13 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"errors"
 	"fmt"
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Reasons why a configuration change or a transfer is not started.

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"context"
 	"errors"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestCommittedAfterFsync blocks the disk: no entry may be delivered before its commit returned (etcd #14370).

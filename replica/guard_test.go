@@ -1,11 +1,11 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"context"
 	"testing"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // A panic in one group, wherever the host's goroutine works for it, ends only that group: it can be opened again, and

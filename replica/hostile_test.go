@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"encoding/binary"
 	"flag"
 	"math/rand/v2"
@@ -11,6 +9,9 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 var frames = flag.Int("frames", 20_000, "how many frames TestHostileFrames sends; 10 million take minutes")
@@ -61,7 +62,7 @@ func (f *forger) frame(from, to uint64) []byte {
 	case 0:
 		m.Reject, m.RejectHint = new(true), f.number()
 	case 1:
-		m.Context = []byte(campaignTransfer)
+		m.Context = []byte(raftframe.CampaignTransfer)
 	case 2:
 		m.Context = binary.LittleEndian.AppendUint64(nil, f.Uint64())
 	case 3:

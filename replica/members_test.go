@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestGroupGrowsAndShrinks: a group of one becomes one of three, its founder leaves, and the remaining members agree.

@@ -1,14 +1,13 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
-
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and added

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -153,7 +153,7 @@ func (s *sim) flood() {
 			if !o.closed && o.leading {
 				s.flooded++
 				s.blocks = max(1, s.blocks+1)
-				e := wire.Intent{Player: player.ID{255}, Seq: s.flooded, Pos: firstChunk(o.model.cell).Origin(), Block: chunk.Block(s.blocks)}
+				e := nodemsg.Intent{Player: player.ID{255}, Seq: s.flooded, Pos: firstChunk(o.model.cell).Origin(), Block: chunk.Block(s.blocks)}
 				e.Pos.Y = 20
 				o.edit(e, func(answer) {})
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -35,7 +35,7 @@ type model struct {
 	newest  replica.Configured
 	retired map[uint64]bool   // replica ids that were members once
 	leaders map[uint64][2]any // term → peer, replica id
-	region  wire.Region       // as the catalog has it
+	region  nodemsg.Region    // as the catalog has it
 }
 
 type version struct {
@@ -80,7 +80,7 @@ func (s *sim) inOrder() []*model {
 }
 
 // founded records a region that an entry of the catalog founds or moves.
-func (s *sim) founded(region wire.Region) {
+func (s *sim) founded(region nodemsg.Region) {
 	for _, m := range s.models {
 		if m.cell == region.Cell && m.group != region.ID && m.group != world.CatalogID {
 			s.fail("cell %v is founded as region %d and as %d", region.Cell, m.group, region.ID)

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -30,7 +30,7 @@ type owner struct {
 	leading   bool
 	leader    string
 	since     time.Duration // since this node or another leads
-	waiting   []wire.Intent
+	waiting   []nodemsg.Intent
 	planned   bool // a proposal is planned
 	asked     map[editKey][]func(answer)
 	founding  map[string][]func(answer)
@@ -59,7 +59,7 @@ type answer struct {
 	refused string
 	block   chunk.Block
 	index   uint64 // the state's, after the edit or at the read
-	region  *wire.Region
+	region  *nodemsg.Region
 }
 
 func tablesOf(group uint64) []replica.TablePrefix {
@@ -293,7 +293,7 @@ func (o *owner) applyRoot(c replica.Committed) {
 }
 
 // edit accepts an edit of a gateway.
-func (o *owner) edit(e wire.Intent, reply func(answer)) {
+func (o *owner) edit(e nodemsg.Intent, reply func(answer)) {
 	o.used = o.node.sim.now
 	if !o.leading {
 		reply(answer{leader: o.leader})
@@ -343,7 +343,7 @@ func (o *owner) read(pos grid.Pos, reply func(answer)) {
 }
 
 // found answers a question for the region that covers a cell, which is founded if there is none.
-func (o *owner) found(cell grid.Cell, members []wire.Member, reply func(answer)) {
+func (o *owner) found(cell grid.Cell, members []nodemsg.Member, reply func(answer)) {
 	if !o.leading {
 		reply(answer{leader: o.leader})
 		return
@@ -352,7 +352,7 @@ func (o *owner) found(cell grid.Cell, members []wire.Member, reply func(answer))
 		reply(answer{region: &region})
 		return
 	}
-	entry, err := world.EncodeFound(wire.Found{Cell: cell, Members: members})
+	entry, err := world.EncodeFound(nodemsg.Found{Cell: cell, Members: members})
 	if err != nil {
 		o.node.sim.fail("found %v: %v", cell, err)
 		return
@@ -363,7 +363,7 @@ func (o *owner) found(cell grid.Cell, members []wire.Member, reply func(answer))
 }
 
 // moved accepts a region leader's report of its members.
-func (o *owner) moved(to wire.Region, reply func(answer)) {
+func (o *owner) moved(to nodemsg.Region, reply func(answer)) {
 	if !o.leading {
 		reply(answer{leader: o.leader})
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -37,7 +37,7 @@ type client struct {
 	seq     uint64
 	gateway *machine
 	home    int // the cell where it builds
-	known   map[int]wire.Region
+	known   map[int]nodemsg.Region
 	leaders map[uint64]string // by group, according to the last answer
 	op      *op
 	sweep   []*op // what is left to do before a calm world counts as well
@@ -49,7 +49,7 @@ type op struct {
 	cell     int
 	read     bool
 	pos      grid.Pos
-	intent   wire.Intent
+	intent   nodemsg.Intent
 	began    time.Duration
 	floor    uint64 // index of the newest state that any player had seen when it began
 	tries    int
@@ -60,7 +60,7 @@ type op struct {
 
 func (s *sim) addClient() {
 	c := &client{
-		sim: s, number: len(s.clients), known: make(map[int]wire.Region), leaders: make(map[uint64]string),
+		sim: s, number: len(s.clients), known: make(map[int]nodemsg.Region), leaders: make(map[uint64]string),
 		gateway: s.nodes[len(s.clients)%len(s.nodes)],
 	}
 	binary.BigEndian.PutUint64(c.id[:], uint64(c.number)+1)
@@ -108,7 +108,7 @@ func (c *client) newOp(cell int, read bool) *op {
 		if s.blocks == 0 {
 			s.blocks = 1
 		}
-		o.intent = wire.Intent{Player: c.id, Seq: c.seq, Pos: o.pos, Block: chunk.Block(s.blocks)}
+		o.intent = nodemsg.Intent{Player: c.id, Seq: c.seq, Pos: o.pos, Block: chunk.Block(s.blocks)}
 	}
 	return o
 }
@@ -175,10 +175,10 @@ func (s *sim) anyNode() *machine {
 func (c *client) locate(o *op) {
 	s := c.sim
 	cell := s.cells[o.cell].cell
-	var members []wire.Member
+	var members []nodemsg.Member
 	for _, i := range s.random.Perm(len(s.nodes)) {
 		if n := s.nodes[i]; n.host != nil && len(members) < 3 { // pinged first
-			members = append(members, wire.Member{Peer: n.peer, Game: gameAddress})
+			members = append(members, nodemsg.Member{Peer: n.peer, Game: gameAddress})
 		}
 	}
 	to := c.choose(world.CatalogID)
@@ -294,7 +294,7 @@ func (c *client) record(o *op) int {
 }
 
 // serveOp performs a player's operation on a node.
-func (n *machine) serveOp(region wire.Region, o *op, reply func(answer)) {
+func (n *machine) serveOp(region nodemsg.Region, o *op, reply func(answer)) {
 	own := n.owner(region.ID)
 	switch {
 	case own == nil:

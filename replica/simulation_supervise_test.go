@@ -7,7 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -133,9 +133,9 @@ func (o *owner) announce() bool {
 		return true
 	}
 	n, s := o.node, o.node.sim
-	to := wire.Region{ID: o.id, Cell: o.model.cell, Epoch: conf.Index, Term: o.group.Status().Term, Leader: n.peer}
+	to := nodemsg.Region{ID: o.id, Cell: o.model.cell, Epoch: conf.Index, Term: o.group.Status().Term, Leader: n.peer}
 	for _, m := range conf.Members {
-		to.Members = append(to.Members, wire.Member{Peer: m.Peer, Game: gameAddress, Replica: m.ID, Learner: m.Learner})
+		to.Members = append(to.Members, nodemsg.Member{Peer: m.Peer, Game: gameAddress, Replica: m.ID, Learner: m.Learner})
 	}
 	for _, other := range s.nodes {
 		s.ship(n, other, func() {
@@ -205,7 +205,7 @@ func (n *machine) hibernate(o *owner) {
 }
 
 // wake opens a region that is needed.
-func (n *machine) wake(region wire.Region) {
+func (n *machine) wake(region nodemsg.Region) {
 	then := func(o *owner) {
 		n.sim.count("wakes")
 		o.group.Campaign()
@@ -225,7 +225,7 @@ func (n *machine) openFirst(group uint64, then func(*owner)) {
 		n.joinLate(region)
 		return
 	}
-	if region.Epoch != 1 || !slices.ContainsFunc(region.Members, func(m wire.Member) bool { return m.Peer == n.peer }) {
+	if region.Epoch != 1 || !slices.ContainsFunc(region.Members, func(m nodemsg.Member) bool { return m.Peer == n.peer }) {
 		return
 	}
 	f := replica.Founding{Group: group}
@@ -243,7 +243,7 @@ func (n *machine) openFirst(group uint64, then func(*owner)) {
 }
 
 // joinLate joins as the replica in the catalog.
-func (n *machine) joinLate(region wire.Region) {
+func (n *machine) joinLate(region nodemsg.Region) {
 	var members []replica.Member
 	id := uint64(0)
 	for _, k := range region.Members {

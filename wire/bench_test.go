@@ -1,58 +1,12 @@
 package wire_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
 )
-
-// crowdPiece returns the piece of a chunk in which the given number of avatars move.
-func crowdPiece(avatars int) wire.Piece {
-	p := wire.Piece{Chunk: grid.ChunkPos{X: -3, Z: 7}}
-	for i := range avatars {
-		p.Moves = append(p.Moves, wire.AvatarMove{
-			Player: player.GuestID(fmt.Sprint(i)).String(),
-			Pose:   wire.Pose{X: -95.25 + float64(i%32)/1.03, Y: 64, Z: 225.5 + float64(i%29)/1.07, Yaw: 1.25},
-		})
-	}
-	return p
-}
-
-func BenchmarkEncodePiece(b *testing.B) {
-	for _, avatars := range []int{1, 100, 1000} {
-		b.Run(fmt.Sprintf("avatars=%d", avatars), func(b *testing.B) {
-			p := crowdPiece(avatars)
-			b.ReportAllocs()
-			bytes := 0
-			for b.Loop() {
-				data, err := wire.EncodePiece(p)
-				if err != nil {
-					b.Fatal(err)
-				}
-				bytes = len(data)
-			}
-			b.ReportMetric(float64(bytes)/float64(avatars), "bytes/avatar")
-		})
-	}
-}
-
-func BenchmarkAppendFrame(b *testing.B) {
-	piece, err := wire.EncodePiece(crowdPiece(100))
-	if err != nil {
-		b.Fatal(err)
-	}
-	pieces := []json.RawMessage{piece, piece, piece}
-	b.ReportAllocs()
-	var frame []byte
-	for b.Loop() {
-		frame = wire.AppendFrame(frame[:0], 1234567, pieces...)
-	}
-}
 
 func BenchmarkPackChunk(b *testing.B) {
 	g, err := terrain.New(terrain.Params{Seed: 1, Sections: 4, Version: terrain.Version})

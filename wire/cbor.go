@@ -11,12 +11,12 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// encoding is canonical CBOR (RFC 8949 §4.2.1): each value has exactly one encoding, as signatures require.
-var encoding = must(cbor.CoreDetEncOptions().UserBufferEncMode())
+// CBOREncoding is canonical CBOR (RFC 8949 §4.2.1): each value has exactly one encoding, as signatures require.
+var CBOREncoding = Must(cbor.CoreDetEncOptions().UserBufferEncMode())
 
-// decoding bounds messages between nodes before anything is allocated. It ignores unknown fields, so that nodes of two
+// CBORDecoding bounds messages between nodes before anything is allocated. It ignores unknown fields, so that nodes of two
 // versions can work together during an upgrade. Signed records refuse unknown fields (see DecodeRegion).
-var decoding = must(cbor.DecOptions{
+var CBORDecoding = Must(cbor.DecOptions{
 	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	MaxNestedLevels:  12, // the deepest message, FromRegion, has 8
 	MaxArrayElements: MaxBlocks,
@@ -29,7 +29,8 @@ var decoding = must(cbor.DecOptions{
 	BignumTag:        cbor.BignumTagForbidden,
 }.DecMode())
 
-func must[M any](mode M, err error) M {
+// Must returns the mode. It panics if the options of the mode are invalid.
+func Must[M any](mode M, err error) M {
 	if err != nil {
 		panic(err) // the options above are invalid
 	}
@@ -39,8 +40,8 @@ func must[M any](mode M, err error) M {
 // validator is a message that checks its own lists, names and numbers.
 type validator interface{ Valid() error }
 
-// encodeCBOR encodes a valid value in at most most bytes.
-func encodeCBOR(v validator, most int) ([]byte, error) {
+// EncodeCBOR encodes a valid value in at most most bytes.
+func EncodeCBOR(v validator, most int) ([]byte, error) {
 	var b bytes.Buffer
 	if err := encodeInto(&b, v, most); err != nil {
 		return nil, err
@@ -54,23 +55,23 @@ func encodeInto(b *bytes.Buffer, v validator, most int) error {
 	if err := v.Valid(); err != nil {
 		return fmt.Errorf("encode %T: %w", v, err)
 	}
-	if err := encoding.MarshalToBuffer(v, b); err != nil {
+	if err := CBOREncoding.MarshalToBuffer(v, b); err != nil {
 		return fmt.Errorf("encode %T: %w", v, err)
 	}
 	if n := b.Len() - before; n > most {
-		return fmt.Errorf("encode %T: %w", v, refuse(FailTooLong, "%d bytes; at most %d are allowed", n, most))
+		return fmt.Errorf("encode %T: %w", v, Refuse(FailTooLong, "%d bytes; at most %d are allowed", n, most))
 	}
 	return nil
 }
 
-// decodeCBOR decodes one value, which must take up all of b, and validates it. A refusal wraps an *Error.
-func decodeCBOR[T validator](b []byte, most int) (T, error) {
+// DecodeCBOR decodes one value, which must take up all of b, and validates it. A refusal wraps an *Error.
+func DecodeCBOR[T validator](b []byte, most int) (T, error) {
 	var v, none T
 	if len(b) > most {
-		return none, fmt.Errorf("decode %T: %w", v, refuse(FailTooLong, "%d bytes; at most %d are allowed", len(b), most))
+		return none, fmt.Errorf("decode %T: %w", v, Refuse(FailTooLong, "%d bytes; at most %d are allowed", len(b), most))
 	}
-	if err := decoding.Unmarshal(b, &v); err != nil {
-		return none, fmt.Errorf("decode %T: %w", v, refuse(FailBadValue, "%v", err))
+	if err := CBORDecoding.Unmarshal(b, &v); err != nil {
+		return none, fmt.Errorf("decode %T: %w", v, Refuse(FailBadValue, "%v", err))
 	}
 	if err := v.Valid(); err != nil {
 		return none, fmt.Errorf("decode %T: %w", v, err)
@@ -78,19 +79,19 @@ func decodeCBOR[T validator](b []byte, most int) (T, error) {
 	return v, nil
 }
 
-// decodeCanonical is decodeCBOR for signed values: b must be the canonical encoding, so it has no unknown field.
-func decodeCanonical[T validator](b []byte) (T, error) {
-	v, err := decodeCBOR[T](b, MaxAsk)
+// DecodeCanonicalCBOR is DecodeCBOR for signed values: b must be the canonical encoding, so it has no unknown field.
+func DecodeCanonicalCBOR[T validator](b []byte) (T, error) {
+	v, err := DecodeCBOR[T](b, MaxQuestion)
 	if err != nil {
 		return v, err
 	}
-	again, err := encoding.Marshal(v)
+	again, err := CBOREncoding.Marshal(v)
 	if err != nil {
 		return v, fmt.Errorf("decode %T: %w", v, err)
 	}
 	if !bytes.Equal(again, b) {
 		var none T
-		return none, fmt.Errorf("decode %T: %w", v, refuse(FailBadValue, "not the canonical encoding"))
+		return none, fmt.Errorf("decode %T: %w", v, Refuse(FailBadValue, "not the canonical encoding"))
 	}
 	return v, nil
 }
@@ -118,7 +119,7 @@ const trustedBytes = 64 << 10
 // used any more. Between frames the end of the stream is a bare io.EOF; within one it is a wrapped io.ErrUnexpectedEOF.
 func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, error) {
 	var none T
-	size, err := readSize(r, most)
+	size, err := ReadFrameSize(r, most)
 	if err != nil {
 		return none, err
 	}
@@ -130,11 +131,11 @@ func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, erro
 		}
 		return none, fmt.Errorf("read frame: %w", err)
 	}
-	return decodeCBOR[T](body.Bytes(), most)
+	return DecodeCBOR[T](body.Bytes(), most)
 }
 
-// readSize reads the length prefix of a frame.
-func readSize(r *bufio.Reader, most int) (int, error) {
+// ReadFrameSize reads the length prefix of a frame.
+func ReadFrameSize(r *bufio.Reader, most int) (int, error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
 		if err == io.EOF {
@@ -144,32 +145,7 @@ func readSize(r *bufio.Reader, most int) (int, error) {
 	}
 	size := binary.BigEndian.Uint32(prefix[:])
 	if size == 0 || uint64(size) > uint64(most) {
-		return 0, fmt.Errorf("read frame: %w", refuse(FailTooLong, "a frame of %d bytes; want 1 to %d", size, most))
+		return 0, fmt.Errorf("read frame: %w", Refuse(FailTooLong, "a frame of %d bytes; want 1 to %d", size, most))
 	}
 	return int(size), nil
 }
-
-// EncodeQuestion encodes a valid Question in CBOR.
-func EncodeQuestion(q Question) ([]byte, error) { return encodeCBOR(q, MaxAsk) }
-
-// DecodeQuestion decodes and validates what EncodeQuestion wrote.
-func DecodeQuestion(b []byte) (Question, error) { return decodeCBOR[Question](b, MaxAsk) }
-
-// EncodeAnswer encodes a valid Answer in CBOR.
-func EncodeAnswer(a Answer) ([]byte, error) { return encodeCBOR(a, MaxAsk) }
-
-// DecodeAnswer decodes and validates what EncodeAnswer wrote.
-func DecodeAnswer(b []byte) (Answer, error) { return decodeCBOR[Answer](b, MaxAsk) }
-
-// EncodeRegion encodes a valid Region in canonical CBOR, for signing.
-func EncodeRegion(r Region) ([]byte, error) { return encodeCBOR(r, MaxAsk) }
-
-// DecodeRegion decodes and validates what EncodeRegion wrote. It refuses any other encoding of the same Region.
-func DecodeRegion(b []byte) (Region, error) { return decodeCanonical[Region](b) }
-
-// EncodePlayerRecord encodes a valid PlayerRecord in canonical CBOR, for signing.
-func EncodePlayerRecord(p PlayerRecord) ([]byte, error) { return encodeCBOR(p, MaxAsk) }
-
-// DecodePlayerRecord decodes and validates what EncodePlayerRecord wrote. It refuses any other encoding of the same
-// record.
-func DecodePlayerRecord(b []byte) (PlayerRecord, error) { return decodeCanonical[PlayerRecord](b) }

@@ -2,60 +2,73 @@ package wire
 
 import (
 	"math"
+	"net"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
-// maxXZ bounds x and z of a pose, in blocks.
-const maxXZ = float64(grid.Limit) * grid.ChunkSize
-
-// Valid returns an error unless the pose is finite and inside the largest possible world.
-func (p Pose) Valid() error {
-	if err := p.check(); err != nil {
-		return err
+// CheckPose returns an *Error unless the pose is valid.
+func CheckPose(p motion.Pose) error {
+	if err := p.Valid(); err != nil {
+		return Refuse(FailBadValue, "%v", err)
 	}
 	return nil
 }
 
-func (p Pose) check() *Error {
-	if !finite(p.X) || !finite(p.Y) || !finite(p.Z) || !finite(float64(p.Yaw)) || !finite(float64(p.Pitch)) {
-		return refuse(FailBadValue, "a pose must be finite")
-	}
-	if p.X < -maxXZ || p.X >= maxXZ || p.Z < -maxXZ || p.Z >= maxXZ || p.Y < MinY || p.Y > MaxY {
-		return refuse(FailBadValue, "(%g, %g, %g) is out of the world", p.X, p.Y, p.Z)
-	}
-	return nil
-}
+// Finite reports whether v is a number and not infinite.
+func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-// CheckChat returns an error unless the text is a valid chat line: 1 to MaxChat bytes of visible UTF-8. It refuses
+// CheckChat returns an *Error unless the text is a valid chat line: 1 to MaxChat bytes of visible UTF-8. It refuses
 // control characters and bidirectional formatting marks.
 func CheckChat(text string) error {
-	if err := checkChat(text); err != nil {
-		return err
-	}
-	return nil
-}
-
-func checkChat(text string) *Error {
 	if len(text) > MaxChat {
-		return refuse(FailBadValue, "a chat line has at most %d bytes", MaxChat)
+		return Refuse(FailBadValue, "a chat line has at most %d bytes", MaxChat)
 	}
 	if strings.TrimSpace(text) == "" {
-		return refuse(FailBadValue, "a chat line must not be blank")
+		return Refuse(FailBadValue, "a chat line must not be blank")
 	}
 	if !utf8.ValidString(text) {
-		return refuse(FailBadJSON, "a chat line must be valid UTF-8")
+		return Refuse(FailBadJSON, "a chat line must be valid UTF-8")
 	}
 	for _, r := range text {
 		const joiner = '\u200d' // joins composed emoji
 		if !unicode.IsGraphic(r) && r != joiner {
-			return refuse(FailBadValue, "a chat line must not contain the character %U", r)
+			return Refuse(FailBadValue, "a chat line must not contain the character %U", r)
 		}
+	}
+	return nil
+}
+
+// CheckHostPort checks the form of an address that other nodes can dial.
+func CheckHostPort(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || len(address) > MaxAddress || !Printable(address) {
+		return Refuse(FailBadValue, "%q is not host:port", Clip([]byte(address)))
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return Refuse(FailBadValue, "%q is not a port", Clip([]byte(port)))
+	}
+	return nil
+}
+
+// Printable reports whether the text is printable ASCII without spaces.
+func Printable(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckText bounds a text for people.
+func CheckText(text string) error {
+	if len(text) > MaxErrorText || !utf8.ValidString(text) {
+		return Refuse(FailBadValue, "a text has at most %d bytes of UTF-8", MaxErrorText)
 	}
 	return nil
 }

@@ -86,15 +86,13 @@ type Error struct {
 // Error returns the code and the message.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Failure returns the message that reports the error to a session's client.
-func (e *Error) Failure() Failure { return Failure{Code: e.Code, Message: e.Message} }
-
-func refuse(code, format string, args ...any) *Error {
+// Refuse returns an Error.
+func Refuse(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// clip shortens untrusted input for use in a message.
-func clip(b []byte) string {
+// Clip shortens untrusted input for use in a message.
+func Clip(b []byte) string {
 	const most = 40
 	if len(b) > most {
 		return string(b[:most]) + "…"

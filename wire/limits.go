@@ -32,19 +32,14 @@ const (
 	MaxName = player.MaxName
 	// MaxSections is the tallest world, in sections of 32 blocks.
 	MaxSections = chunk.MaxSections
-
-	// MinY and MaxY bound a pose in any world, in blocks, both inclusive: 64 below the bottom of the world, 256 above
-	// the tallest one. A session's own world is checked more strictly (player.Motion).
-	MinY = -64
-	MaxY = 32*MaxSections + 256
 )
 
 // Limits between nodes.
 const (
 	// MaxFrame is the longest frame of a link, in bytes, without the length prefix.
 	MaxFrame = 4 << 20
-	// MaxAsk is the longest Question, Answer or DHT record, in bytes.
-	MaxAsk = 64 << 10
+	// MaxQuestion is the longest Question, Answer or DHT record, in bytes.
+	MaxQuestion = 64 << 10
 	// MaxMembers is the largest region group.
 	MaxMembers = 16
 	// MaxPeerID is the longest peer id in base58, in bytes.
@@ -65,3 +60,6 @@ const (
 	// MaxBlocks is the most blocks in one list of a link message.
 	MaxBlocks = 1 << 18
 )
+
+// ColumnBlocks is the number of blocks of the tallest column.
+const ColumnBlocks = MaxSections * chunk.SectionBlocks

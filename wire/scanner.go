@@ -9,53 +9,57 @@ import (
 // maxDepth bounds the nesting of JSON that a client may send; no message nests deeper than two.
 const maxDepth = 8
 
-// scanner walks over JSON text (RFC 8259) and checks its syntax. Each method moves past the element that it names and
+// Scanner walks over JSON text (RFC 8259) and checks its syntax. Each method moves past the element that it names and
 // reports whether it was there. encoding/json is not used for untrusted input: it accepts duplicate keys, keys in
 // another case and broken UTF-8.
-type scanner struct {
-	data []byte
-	at   int
+type Scanner struct {
+	Data []byte
+	At   int
 }
 
-func (s *scanner) syntax() *Error {
-	if s.at >= len(s.data) {
-		return refuse(FailBadJSON, "the JSON text ends too early")
+// SyntaxError returns the error for invalid JSON at the current position.
+func (s *Scanner) SyntaxError() *Error {
+	if s.At >= len(s.Data) {
+		return Refuse(FailBadJSON, "the JSON text ends too early")
 	}
-	return refuse(FailBadJSON, "bad JSON at byte %d", s.at)
+	return Refuse(FailBadJSON, "bad JSON at byte %d", s.At)
 }
 
-func (s *scanner) space() {
-	for s.at < len(s.data) {
-		switch s.data[s.at] {
+// SkipSpace skips white space.
+func (s *Scanner) SkipSpace() {
+	for s.At < len(s.Data) {
+		switch s.Data[s.At] {
 		case ' ', '\t', '\n', '\r':
-			s.at++
+			s.At++
 		default:
 			return
 		}
 	}
 }
 
-func (s *scanner) accept(c byte) bool {
-	if s.at < len(s.data) && s.data[s.at] == c {
-		s.at++
+// Accept skips the byte c, and reports whether it was next.
+func (s *Scanner) Accept(c byte) bool {
+	if s.At < len(s.Data) && s.Data[s.At] == c {
+		s.At++
 		return true
 	}
 	return false
 }
 
-func (s *scanner) word(w string) bool {
-	if len(s.data)-s.at >= len(w) && string(s.data[s.at:s.at+len(w)]) == w {
-		s.at += len(w)
+func (s *Scanner) word(w string) bool {
+	if len(s.Data)-s.At >= len(w) && string(s.Data[s.At:s.At+len(w)]) == w {
+		s.At += len(w)
 		return true
 	}
 	return false
 }
 
-func (s *scanner) value(depth int) bool {
-	if s.at >= len(s.data) || depth > maxDepth {
+// SkipValue skips a value of any kind.
+func (s *Scanner) SkipValue(depth int) bool {
+	if s.At >= len(s.Data) || depth > maxDepth {
 		return false
 	}
-	switch s.data[s.at] {
+	switch s.Data[s.At] {
 	case '"':
 		return s.string()
 	case '{':
@@ -69,15 +73,15 @@ func (s *scanner) value(depth int) bool {
 	case 'n':
 		return s.word("null")
 	default:
-		return s.number()
+		return s.SkipNumber()
 	}
 }
 
 // nested walks over an array or an object, from its opening bracket.
-func (s *scanner) nested(end byte, depth int, keyed bool) bool {
-	s.at++
-	s.space()
-	if s.accept(end) {
+func (s *Scanner) nested(end byte, depth int, keyed bool) bool {
+	s.At++
+	s.SkipSpace()
+	if s.Accept(end) {
 		return true
 	}
 	for {
@@ -85,52 +89,52 @@ func (s *scanner) nested(end byte, depth int, keyed bool) bool {
 			if !s.string() {
 				return false
 			}
-			s.space()
-			if !s.accept(':') {
+			s.SkipSpace()
+			if !s.Accept(':') {
 				return false
 			}
-			s.space()
+			s.SkipSpace()
 		}
-		if !s.value(depth + 1) {
+		if !s.SkipValue(depth + 1) {
 			return false
 		}
-		s.space()
-		if s.accept(end) {
+		s.SkipSpace()
+		if s.Accept(end) {
 			return true
 		}
-		if !s.accept(',') {
+		if !s.Accept(',') {
 			return false
 		}
-		s.space()
+		s.SkipSpace()
 	}
 }
 
-func (s *scanner) string() bool {
-	if !s.accept('"') {
+func (s *Scanner) string() bool {
+	if !s.Accept('"') {
 		return false
 	}
-	for s.at < len(s.data) {
-		c := s.data[s.at]
-		s.at++
+	for s.At < len(s.Data) {
+		c := s.Data[s.At]
+		s.At++
 		switch {
 		case c == '"':
 			return true
 		case c < 0x20:
-			s.at--
+			s.At--
 			return false
 		case c == '\\':
-			if s.at >= len(s.data) {
+			if s.At >= len(s.Data) {
 				return false
 			}
-			e := s.data[s.at]
-			s.at++
+			e := s.Data[s.At]
+			s.At++
 			switch e {
 			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 			case 'u':
-				if _, ok := hex4(s.data[s.at:]); !ok {
+				if _, ok := hex4(s.Data[s.At:]); !ok {
 					return false
 				}
-				s.at += 4
+				s.At += 4
 			default:
 				return false
 			}
@@ -139,25 +143,26 @@ func (s *scanner) string() bool {
 	return false
 }
 
-func (s *scanner) digits() bool {
-	start := s.at
-	for s.at < len(s.data) && s.data[s.at] >= '0' && s.data[s.at] <= '9' {
-		s.at++
+func (s *Scanner) digits() bool {
+	start := s.At
+	for s.At < len(s.Data) && s.Data[s.At] >= '0' && s.Data[s.At] <= '9' {
+		s.At++
 	}
-	return s.at > start
+	return s.At > start
 }
 
-func (s *scanner) number() bool {
-	s.accept('-')
-	if !s.accept('0') && !s.digits() {
+// SkipNumber skips a number.
+func (s *Scanner) SkipNumber() bool {
+	s.Accept('-')
+	if !s.Accept('0') && !s.digits() {
 		return false
 	}
-	if s.accept('.') && !s.digits() {
+	if s.Accept('.') && !s.digits() {
 		return false
 	}
-	if s.accept('e') || s.accept('E') {
-		if !s.accept('+') {
-			s.accept('-')
+	if s.Accept('e') || s.Accept('E') {
+		if !s.Accept('+') {
+			s.Accept('-')
 		}
 		return s.digits()
 	}
@@ -185,9 +190,9 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// unquote returns the text of a scanned string; quoted includes the quotes. It fails on an unpaired surrogate, which
+// Unquote returns the text of a scanned string; quoted includes the quotes. It fails on an unpaired surrogate, which
 // UTF-8 cannot represent. Without escapes the result shares memory with quoted.
-func unquote(quoted []byte) ([]byte, bool) {
+func Unquote(quoted []byte) ([]byte, bool) {
 	body := quoted[1 : len(quoted)-1]
 	plain := !slices.Contains(body, '\\')
 	if plain {

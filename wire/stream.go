@@ -15,7 +15,7 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 		part, err := r.ReadSlice('\n')
 		// Up to two bytes more than most may be the line's end.
 		if len(line)+len(part) > most+2 {
-			return nil, refuse(FailTooLong, "a line has at most %d bytes", most)
+			return nil, Refuse(FailTooLong, "a line has at most %d bytes", most)
 		}
 		line = append(line, part...)
 		switch {
@@ -25,7 +25,7 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 				end--
 			}
 			if end > most {
-				return nil, refuse(FailTooLong, "a line has at most %d bytes", most)
+				return nil, Refuse(FailTooLong, "a line has at most %d bytes", most)
 			}
 			if end > 0 {
 				return line[:end], nil
@@ -40,10 +40,10 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// readValue reads one JSON object or array up to its closing bracket, and no byte after it. It skips leading white
+// ReadValue reads one JSON object or array up to its closing bracket, and no byte after it. It skips leading white
 // space. It balances brackets outside of strings and checks nothing else. At the end of the stream it returns io.EOF,
 // or io.ErrUnexpectedEOF within the value.
-func readValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
+func ReadValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
 	var value []byte
 	depth, quoted, escaped := 0, false, false
 	for read := 0; ; read++ {
@@ -55,7 +55,7 @@ func readValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
 			return nil, err
 		}
 		if read == most {
-			return nil, refuse(FailTooLong, "a JSON value has at most %d bytes here", most)
+			return nil, Refuse(FailTooLong, "a JSON value has at most %d bytes here", most)
 		}
 		if len(value) == 0 {
 			switch c {
@@ -63,7 +63,7 @@ func readValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
 				continue
 			case open:
 			default:
-				return nil, refuse(FailBadJSON, "a JSON value must begin with %q here, not with %q", open, c)
+				return nil, Refuse(FailBadJSON, "a JSON value must begin with %q here, not with %q", open, c)
 			}
 		}
 		value = append(value, c)
@@ -85,9 +85,9 @@ func readValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
 	}
 }
 
-// skipLineEnd consumes a line end that has already arrived, and does not wait for one. A later one is a blank line,
+// SkipLineEnd consumes a line end that has already arrived, and does not wait for one. A later one is a blank line,
 // which the readers of lines and queries ignore.
-func skipLineEnd(r *bufio.Reader) error {
+func SkipLineEnd(r *bufio.Reader) error {
 	for r.Buffered() > 0 {
 		next, err := r.Peek(1)
 		if err != nil {

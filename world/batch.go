@@ -9,7 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Pin fixes the terrain under a chunk's edits: the hash of the chunk as it was generated when it was first edited. A
@@ -22,7 +22,7 @@ type Pin struct {
 // Batch is one log entry of a region: at most one per tick. Pins take effect before edits.
 type Batch struct {
 	Pins  []Pin
-	Edits []wire.Intent
+	Edits []nodemsg.Intent
 }
 
 const batchVersion = 1
@@ -67,7 +67,7 @@ func DecodeBatch(data []byte) (Batch, error) {
 	n := r.count(21)
 	b.Edits = slices.Grow(b.Edits, n)
 	for range n {
-		e := wire.Intent{}
+		e := nodemsg.Intent{}
 		copy(e.Player[:], r.bytes(len(player.ID{})))
 		e.Seq = r.uvarint()
 		e.Pos = grid.Pos{X: r.int32(), Y: r.int32(), Z: r.int32()}

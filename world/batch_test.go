@@ -9,7 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 func TestBatchRoundTrip(t *testing.T) {
@@ -21,7 +21,7 @@ func TestBatchRoundTrip(t *testing.T) {
 			b.Pins = append(b.Pins, p)
 		}
 		for range rapid.IntRange(0, 5).Draw(t, "edits") {
-			b.Edits = append(b.Edits, wire.Intent{
+			b.Edits = append(b.Edits, nodemsg.Intent{
 				Player: player.ID{rapid.Byte().Draw(t, "player")}, Seq: rapid.Uint64().Draw(t, "seq"),
 				Pos:   grid.Pos{X: rapid.Int32().Draw(t, "x"), Y: rapid.Int32().Draw(t, "y"), Z: rapid.Int32().Draw(t, "z")},
 				Block: chunk.Block(rapid.Uint16().Draw(t, "block")),
@@ -56,7 +56,7 @@ func FuzzDecodeBatch(f *testing.F) {
 	f.Add(Batch{}.Encode())
 	f.Add(Batch{
 		Pins:  []Pin{{Chunk: grid.ChunkPos{X: -1, Z: 2}}},
-		Edits: []wire.Intent{{Player: player.ID{1}, Seq: 1 << 63, Pos: grid.Pos{X: -1, Y: 5, Z: 64}, Block: chunk.Stone}},
+		Edits: []nodemsg.Intent{{Player: player.ID{1}, Seq: 1 << 63, Pos: grid.Pos{X: -1, Y: 5, Z: 64}, Block: chunk.Stone}},
 	}.Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b, err := DecodeBatch(data)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // CatalogTable is the table of the catalog: cell as text → encoded region.
@@ -21,18 +21,18 @@ const CatalogID = 1
 // and only if a committed entry in its parent's log founds it. The catalog's log is the parent of every cell of label
 // length grid.FoundingLabel.
 type Catalog struct {
-	regions map[grid.Cell]wire.Region
+	regions map[grid.Cell]nodemsg.Region
 	cells   map[uint64]grid.Cell // founded cells by region id
 }
 
 // NewCatalog returns the catalog of an empty world.
 func NewCatalog() *Catalog {
-	return &Catalog{regions: make(map[grid.Cell]wire.Region), cells: make(map[uint64]grid.Cell)}
+	return &Catalog{regions: make(map[grid.Cell]nodemsg.Region), cells: make(map[uint64]grid.Cell)}
 }
 
 // Load adds one stored row.
 func (c *Catalog) Load(key, value []byte) error {
-	region, err := wire.DecodeRegion(value)
+	region, err := nodemsg.DecodeRegion(value)
 	if err != nil {
 		return fmt.Errorf("load catalog row %q: %w", key, err)
 	}
@@ -43,20 +43,20 @@ func (c *Catalog) Load(key, value []byte) error {
 	return nil
 }
 
-func (c *Catalog) put(region wire.Region) {
+func (c *Catalog) put(region nodemsg.Region) {
 	c.regions[region.Cell] = region
 	c.cells[region.ID] = region.Cell
 }
 
 // EncodeFound returns the log entry that founds a cell.
-func EncodeFound(found wire.Found) ([]byte, error) {
+func EncodeFound(found nodemsg.Found) ([]byte, error) {
 	if err := checkFounding(found); err != nil {
 		return nil, err
 	}
-	return wire.EncodeQuestion(wire.Question{Found: &found})
+	return nodemsg.EncodeQuestion(nodemsg.Question{Found: &found})
 }
 
-func checkFounding(found wire.Found) error {
+func checkFounding(found nodemsg.Found) error {
 	if found.Cell.Label.Len() != grid.FoundingLabel {
 		return fmt.Errorf("found cell %v: the catalog founds cells of label length %d", found.Cell, grid.FoundingLabel)
 	}
@@ -67,78 +67,78 @@ func checkFounding(found wire.Found) error {
 }
 
 // EncodeMoved returns the log entry that changes a region's members.
-func EncodeMoved(moved wire.Region) ([]byte, error) {
+func EncodeMoved(moved nodemsg.Region) ([]byte, error) {
 	if len(moved.Members) == 0 {
 		return nil, fmt.Errorf("move region %d: no members", moved.ID)
 	}
-	return wire.EncodeQuestion(wire.Question{Moved: &moved})
+	return nodemsg.EncodeQuestion(nodemsg.Question{Moved: &moved})
 }
 
 // Apply applies a committed entry. The first entry that founds a cell takes effect; later ones for the same cell change
 // nothing. An entry that changes a region's members takes effect if the region is founded and the epoch is newer than
 // the current one. In all these cases Apply returns the region that covers the cell, as it is now.
-func (c *Catalog) Apply(index uint64, entry []byte) (wire.Region, []kv.Write, error) {
+func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write, error) {
 	region, err := c.apply(index, entry)
 	if err != nil {
-		return wire.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
+		return nodemsg.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
 	}
 	if there, founded := c.regions[region.Cell]; founded && there.Epoch >= region.Epoch {
 		return there, nil, nil
 	}
-	encoded, err := wire.EncodeRegion(region)
+	encoded, err := nodemsg.EncodeRegion(region)
 	if err != nil {
-		return wire.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
+		return nodemsg.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
 	}
 	c.put(region)
 	return region, []kv.Write{{Table: CatalogTable, Key: []byte(region.Cell.String()), Value: encoded}}, nil
 }
 
 // apply returns the region as the entry would change it.
-func (c *Catalog) apply(index uint64, entry []byte) (wire.Region, error) {
-	q, err := wire.DecodeQuestion(entry)
+func (c *Catalog) apply(index uint64, entry []byte) (nodemsg.Region, error) {
+	q, err := nodemsg.DecodeQuestion(entry)
 	switch {
 	case err != nil:
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	case q.Found != nil:
 		return founded(index, *q.Found)
 	case q.Moved != nil:
 		return c.moved(*q.Moved)
 	default:
-		return wire.Region{}, fmt.Errorf("the entry has neither a founding nor a move")
+		return nodemsg.Region{}, fmt.Errorf("the entry has neither a founding nor a move")
 	}
 }
 
 // founded returns the region that the entry would found.
-func founded(index uint64, found wire.Found) (wire.Region, error) {
+func founded(index uint64, found nodemsg.Found) (nodemsg.Region, error) {
 	if err := checkFounding(found); err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
-	return wire.Region{
+	return nodemsg.Region{
 		ID: childID(CatalogID, index), Cell: found.Cell, Epoch: 1, Term: 1,
 		Leader: found.Members[0].Peer, Members: found.Members,
 	}, nil
 }
 
-func (c *Catalog) moved(to wire.Region) (wire.Region, error) {
+func (c *Catalog) moved(to nodemsg.Region) (nodemsg.Region, error) {
 	there, founded := c.regions[to.Cell]
 	if !founded || there.ID != to.ID {
-		return wire.Region{}, fmt.Errorf("move region %d: it does not cover cell %v", to.ID, to.Cell)
+		return nodemsg.Region{}, fmt.Errorf("move region %d: it does not cover cell %v", to.ID, to.Cell)
 	}
 	if len(to.Members) == 0 {
-		return wire.Region{}, fmt.Errorf("move region %d: no members", to.ID)
+		return nodemsg.Region{}, fmt.Errorf("move region %d: no members", to.ID)
 	}
 	return to, nil
 }
 
 // Locate returns the region that covers the chunk, if it is founded.
-func (c *Catalog) Locate(pos grid.ChunkPos) (wire.Region, bool) {
+func (c *Catalog) Locate(pos grid.ChunkPos) (nodemsg.Region, bool) {
 	region, ok := c.regions[grid.CellAt(pos, grid.FoundingLabel)]
 	region.Members = slices.Clone(region.Members)
 	return region, ok
 }
 
 // Find returns the region with the id, if it is founded.
-func (c *Catalog) Find(id uint64) (wire.Region, bool) {
+func (c *Catalog) Find(id uint64) (nodemsg.Region, bool) {
 	region, ok := c.regions[c.cells[id]]
 	region.Members = slices.Clone(region.Members)
 	return region, ok && region.ID == id
@@ -158,7 +158,7 @@ func childID(parent, index uint64) uint64 {
 }
 
 // Page lists up to n founded regions with ids above after, by ascending id.
-func (c *Catalog) Page(after uint64, n int) []wire.Region {
+func (c *Catalog) Page(after uint64, n int) []nodemsg.Region {
 	var ids []uint64
 	for id := range c.cells {
 		if id > after {
@@ -166,7 +166,7 @@ func (c *Catalog) Page(after uint64, n int) []wire.Region {
 		}
 	}
 	slices.Sort(ids)
-	var page []wire.Region
+	var page []nodemsg.Region
 	for _, id := range ids[:min(n, len(ids))] {
 		if region, ok := c.Find(id); ok {
 			page = append(page, region)

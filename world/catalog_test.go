@@ -5,14 +5,16 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-func memberNamed(name string) wire.Member { return wire.Member{Peer: name, Game: "127.0.0.1:4002"} }
+func memberNamed(name string) nodemsg.Member {
+	return nodemsg.Member{Peer: name, Game: "127.0.0.1:4002"}
+}
 
-func foundEntry(t *testing.T, at grid.ChunkPos, members ...wire.Member) []byte {
+func foundEntry(t *testing.T, at grid.ChunkPos, members ...nodemsg.Member) []byte {
 	t.Helper()
-	entry, err := EncodeFound(wire.Found{Cell: grid.CellAt(at, grid.FoundingLabel), Members: members})
+	entry, err := EncodeFound(nodemsg.Found{Cell: grid.CellAt(at, grid.FoundingLabel), Members: members})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +75,14 @@ func TestCatalogReload(t *testing.T) {
 }
 
 func TestCatalogRefuses(t *testing.T) {
-	if _, err := EncodeFound(wire.Found{Cell: grid.CellAt(grid.ChunkPos{}, 5), Members: []wire.Member{memberNamed("A")}}); err == nil {
+	if _, err := EncodeFound(nodemsg.Found{Cell: grid.CellAt(grid.ChunkPos{}, 5), Members: []nodemsg.Member{memberNamed("A")}}); err == nil {
 		t.Error("a cell of label length 5 was taken")
 	}
-	if _, err := EncodeFound(wire.Found{Cell: grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)}); err == nil {
+	if _, err := EncodeFound(nodemsg.Found{Cell: grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)}); err == nil {
 		t.Error("a founding without members was taken")
 	}
 	c := NewCatalog()
-	question, err := wire.EncodeQuestion(wire.Question{Describe: &wire.Describe{}})
+	question, err := nodemsg.EncodeQuestion(nodemsg.Question{Describe: &nodemsg.Describe{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func TestCatalogRefuses(t *testing.T) {
 }
 
 func FuzzCatalogApply(f *testing.F) {
-	entry, err := EncodeFound(wire.Found{Cell: grid.CellAt(grid.ChunkPos{X: 3}, grid.FoundingLabel), Members: []wire.Member{memberNamed("A")}})
+	entry, err := EncodeFound(nodemsg.Found{Cell: grid.CellAt(grid.ChunkPos{X: 3}, grid.FoundingLabel), Members: []nodemsg.Member{memberNamed("A")}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -116,15 +118,15 @@ func TestCatalogMovesRegions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	move := func(id, epoch uint64, to string) wire.Region {
+	move := func(id, epoch uint64, to string) nodemsg.Region {
 		moved := region
-		moved.ID, moved.Epoch, moved.Leader, moved.Members = id, epoch, to, []wire.Member{memberNamed(to)}
+		moved.ID, moved.Epoch, moved.Leader, moved.Members = id, epoch, to, []nodemsg.Member{memberNamed(to)}
 		return moved
 	}
 	elsewhere := move(region.ID, 9, "X")
 	elsewhere.Cell = grid.CellAt(grid.ChunkPos{X: 900}, grid.FoundingLabel)
 	for i, step := range []struct {
-		moved wire.Region
+		moved nodemsg.Region
 		want  string // the leader afterwards
 		fails bool
 	}{

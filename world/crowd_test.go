@@ -11,23 +11,24 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // poseIn returns a pose in the chunk, different for each step.
-func poseIn(at grid.ChunkPos, step int) wire.Pose {
-	return wire.Pose{X: float64(at.X)*32 + .5, Y: float64(step), Z: float64(at.Z)*32 + 31.5}
+func poseIn(at grid.ChunkPos, step int) motion.Pose {
+	return motion.Pose{X: float64(at.X)*32 + .5, Y: float64(step), Z: float64(at.Z)*32 + 31.5}
 }
 
-func bodyIn(id byte, at grid.ChunkPos, step int) wire.Body {
-	return wire.Body{Player: player.ID{id}, Name: fmt.Sprint("p", id), Pose: poseIn(at, step)}
+func bodyIn(id byte, at grid.ChunkPos, step int) nodemsg.Body {
+	return nodemsg.Body{Player: player.ID{id}, Name: fmt.Sprint("p", id), Pose: poseIn(at, step)}
 }
 
 // mirror is a gateway's mirror of the bodies in each chunk.
-type mirror map[grid.ChunkPos]map[player.ID]wire.Body
+type mirror map[grid.ChunkPos]map[player.ID]nodemsg.Body
 
-func (l mirror) apply(n *wire.ChunkDelta) {
+func (l mirror) apply(n *nodemsg.ChunkDelta) {
 	there := l[n.Chunk]
 	for _, id := range n.Leave {
 		delete(there, id)
@@ -45,8 +46,8 @@ func (l mirror) apply(n *wire.ChunkDelta) {
 	}
 }
 
-// A mirror that starts with a chunk's bodies and applies its news has the chunk's bodies after each tick.
-func TestNewsKeepMirrorsCurrent(t *testing.T) {
+// A mirror that starts with a chunk's bodies and applies its deltas has the chunk's bodies after each tick.
+func TestDeltasKeepMirrorsCurrent(t *testing.T) {
 	area := testCell.Area()
 	chunks := []grid.ChunkPos{
 		{X: area.MinX, Z: area.MinZ},
@@ -59,7 +60,7 @@ func TestNewsKeepMirrorsCurrent(t *testing.T) {
 		owner := make(map[player.ID]uint64) // the players inside, and the link that owns each
 		all := mirror{}
 		for _, at := range chunks {
-			all[at] = make(map[player.ID]wire.Body)
+			all[at] = make(map[player.ID]nodemsg.Body)
 		}
 		for tick := range rapid.IntRange(1, 10).Draw(t, "ticks") {
 			for range rapid.IntRange(0, 12).Draw(t, "steps") {
@@ -74,7 +75,7 @@ func TestNewsKeepMirrorsCurrent(t *testing.T) {
 						owner[player.ID{id}] = link
 					}
 				case "move":
-					c.Move(link, wire.BodyMove{Player: player.ID{id}, Pose: poseIn(at, step)})
+					c.Move(link, nodemsg.BodyMove{Player: player.ID{id}, Pose: poseIn(at, step)})
 				case "leave":
 					c.Leave(link, player.ID{id})
 					if owner[player.ID{id}] == link {
@@ -85,15 +86,15 @@ func TestNewsKeepMirrorsCurrent(t *testing.T) {
 					maps.DeleteFunc(owner, func(_ player.ID, by uint64) bool { return by == link })
 				}
 			}
-			// A mirror that starts now has the whole chunk and none of this tick's news.
+			// A mirror that starts now has the whole chunk and none of this tick's deltas.
 			before := make(mirror)
 			for _, at := range chunks {
-				before[at] = make(map[player.ID]wire.Body)
+				before[at] = make(map[player.ID]nodemsg.Body)
 				for _, b := range c.Inside(at) {
 					before[at][b.Player] = b
 				}
 			}
-			for _, n := range c.Take() {
+			for _, n := range c.Flush() {
 				all.apply(n)
 			}
 			if !reflect.DeepEqual(all, before) {
@@ -115,69 +116,69 @@ func TestNewsKeepMirrorsCurrent(t *testing.T) {
 		for link := range uint64(4) {
 			c.LeaveAll(link)
 		}
-		c.Take()
-		if c.Len() != 0 || len(c.inside) != 0 || len(c.news) != 0 {
-			t.Fatalf("when all are gone there remain %d bodies, %d chunks, %d news", c.Len(), len(c.inside), len(c.news))
+		c.Flush()
+		if c.Len() != 0 || len(c.inside) != 0 || len(c.changes) != 0 {
+			t.Fatalf("when all are gone there remain %d bodies, %d chunks, %d deltas", c.Len(), len(c.inside), len(c.changes))
 		}
 	})
 }
 
-func TestOneTickOfNews(t *testing.T) {
+func TestOneTickOfDeltas(t *testing.T) {
 	area := testCell.Area()
 	a, b := grid.ChunkPos{X: area.MinX, Z: area.MinZ}, grid.ChunkPos{X: area.MinX + 1, Z: area.MinZ}
 	for name, c := range map[string]struct {
 		steps func(*Crowd)
-		want  []wire.ChunkDelta // of a and b
+		want  []nodemsg.ChunkDelta // of a and b
 	}{
 		"the newest move counts": {func(c *Crowd) {
-			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
-			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
-		}, []wire.ChunkDelta{{Chunk: a, Moves: []wire.BodyMove{{Player: player.ID{1}, Pose: poseIn(a, 6)}}}}},
+			c.Move(1, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
+			c.Move(1, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
+		}, []nodemsg.ChunkDelta{{Chunk: a, Moves: []nodemsg.BodyMove{{Player: player.ID{1}, Pose: poseIn(a, 6)}}}}},
 		"over a border": {func(c *Crowd) {
-			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(b, 5)})
-		}, []wire.ChunkDelta{{Chunk: a, Leave: []player.ID{{1}}}, {Chunk: b, Enter: []wire.Body{bodyIn(1, b, 5)}}}},
+			c.Move(1, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(b, 5)})
+		}, []nodemsg.ChunkDelta{{Chunk: a, Leave: []player.ID{{1}}}, {Chunk: b, Enter: []nodemsg.Body{bodyIn(1, b, 5)}}}},
 		"over a border and back": {func(c *Crowd) {
-			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(b, 5)})
-			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
-		}, []wire.ChunkDelta{{Chunk: a, Enter: []wire.Body{bodyIn(1, a, 6)}}}},
+			c.Move(1, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(b, 5)})
+			c.Move(1, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
+		}, []nodemsg.ChunkDelta{{Chunk: a, Enter: []nodemsg.Body{bodyIn(1, a, 6)}}}},
 		"came and went": {func(c *Crowd) {
 			c.Enter(1, bodyIn(2, b, 1))
 			c.Leave(1, player.ID{2})
 		}, nil},
 		"another link may not speak": {func(c *Crowd) {
-			c.Move(2, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
+			c.Move(2, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
 			c.Leave(2, player.ID{1})
 			c.LeaveAll(2)
 		}, nil},
 		"the newer link owns the body": {func(c *Crowd) {
 			c.Enter(2, bodyIn(1, a, 1))
-			c.Move(1, wire.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
+			c.Move(1, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
 			c.Leave(1, player.ID{1})
-		}, []wire.ChunkDelta{{Chunk: a, Enter: []wire.Body{bodyIn(1, a, 1)}}}},
+		}, []nodemsg.ChunkDelta{{Chunk: a, Enter: []nodemsg.Body{bodyIn(1, a, 1)}}}},
 		"blocks and words in order": {func(c *Crowd) {
-			c.Changed(Change{Chunk: a, BlockAt: wire.BlockAt{At: 9, Block: chunk.Stone}})
-			c.Changed(Change{Chunk: a, BlockAt: wire.BlockAt{At: 9, Block: chunk.Air}})
-			c.Say(wire.ChatEvent{Chunk: a, Text: "eins"})
-			c.Say(wire.ChatEvent{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
-		}, []wire.ChunkDelta{{
-			Chunk: a, Blocks: []wire.BlockAt{{At: 9, Block: chunk.Stone}, {At: 9, Block: chunk.Air}},
-			Chat: []wire.ChatEvent{{Chunk: a, Text: "eins"}},
+			c.Changed(Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Stone}})
+			c.Changed(Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Air}})
+			c.Chat(nodemsg.ChatEvent{Chunk: a, Text: "eins"})
+			c.Chat(nodemsg.ChatEvent{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
+		}, []nodemsg.ChunkDelta{{
+			Chunk: a, Blocks: []nodemsg.BlockAt{{At: 9, Block: chunk.Stone}, {At: 9, Block: chunk.Air}},
+			Chat: []nodemsg.ChatEvent{{Chunk: a, Text: "eins"}},
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crowd := NewCrowd(testCell)
 			crowd.Enter(1, bodyIn(1, a, 0))
-			crowd.Take()
+			crowd.Flush()
 			c.steps(crowd)
-			var got []wire.ChunkDelta
-			for _, n := range crowd.Take() {
+			var got []nodemsg.ChunkDelta
+			for _, n := range crowd.Flush() {
 				got = append(got, *n)
 			}
-			slices.SortFunc(got, func(a, b wire.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
+			slices.SortFunc(got, func(a, b nodemsg.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
 			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("news %+v, want %+v", got, c.want)
+				t.Errorf("deltas %+v, want %+v", got, c.want)
 			}
-			if again := crowd.Take(); again != nil {
+			if again := crowd.Flush(); again != nil {
 				t.Errorf("sent twice: %v", again)
 			}
 		})
@@ -189,18 +190,18 @@ func TestCrowdIsBounded(t *testing.T) {
 	c := NewCrowd(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	for n := range maxCrowd + 10 {
-		c.Enter(1, wire.Body{Player: player.ID{byte(n), byte(n >> 8), byte(n >> 16)}, Name: "x", Pose: poseIn(at, 1)})
-		c.Say(wire.ChatEvent{Chunk: at, Text: "a", Name: "x"})
+		c.Enter(1, nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8), byte(n >> 16)}, Name: "x", Pose: poseIn(at, 1)})
+		c.Chat(nodemsg.ChatEvent{Chunk: at, Text: "a", Name: "x"})
 	}
 	if c.Len() != maxCrowd {
 		t.Errorf("%d bodies of at most %d", c.Len(), maxCrowd)
 	}
-	news := c.Take()[at]
-	if err := news.Valid(); err != nil || len(news.Chat) != maxSays {
-		t.Errorf("%d lines; %v", len(news.Chat), err)
+	deltas := c.Flush()[at]
+	if err := deltas.Valid(); err != nil || len(deltas.Chat) != maxChats {
+		t.Errorf("%d lines; %v", len(deltas.Chat), err)
 	}
-	c.Say(wire.ChatEvent{Chunk: at, Text: "a"})
-	if news := c.Take()[at]; news == nil || len(news.Chat) != 1 {
+	c.Chat(nodemsg.ChatEvent{Chunk: at, Text: "a"})
+	if deltas := c.Flush()[at]; deltas == nil || len(deltas.Chat) != 1 {
 		t.Error("the next tick has no room for words")
 	}
 }
@@ -210,7 +211,7 @@ func TestChunkOf(t *testing.T) {
 		x, z float64
 		want grid.ChunkPos
 	}{{0, 31.99, grid.ChunkPos{}}, {-.01, 32, grid.ChunkPos{X: -1, Z: 1}}, {-32, -32.01, grid.ChunkPos{X: -1, Z: -2}}} {
-		if got := ChunkOf(wire.Pose{X: c.x, Z: c.z}); got != c.want {
+		if got := ChunkOf(motion.Pose{X: c.x, Z: c.z}); got != c.want {
 			t.Errorf("%v, %v is in chunk %v, want %v", c.x, c.z, got, c.want)
 		}
 	}
@@ -221,15 +222,15 @@ func BenchmarkCrowdTick(b *testing.B) {
 	c := NewCrowd(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	for n := range 1000 {
-		c.Enter(1, wire.Body{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, 1)})
+		c.Enter(1, nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, 1)})
 	}
 	for b.Loop() {
 		for step := range 3 {
 			for n := range 1000 {
-				c.Move(1, wire.BodyMove{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, step)})
+				c.Move(1, nodemsg.BodyMove{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, step)})
 			}
 		}
-		c.Take()
+		c.Flush()
 	}
 }
 
@@ -237,31 +238,31 @@ func BenchmarkCrowdTick(b *testing.B) {
 func TestInsideGoesOn(t *testing.T) {
 	area := testCell.Area()
 	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
-	way := wire.VelocityOf(.25, 0, 0)
+	way := motion.VelocityOf(.25, 0, 0)
 	c := NewCrowd(testCell)
 	c.Enter(1, bodyIn(1, at, 1))
 	c.Tick()
-	c.Take()
-	sent := wire.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Velocity: way}
+	c.Flush()
+	sent := nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Velocity: way}
 	c.Move(1, sent)
-	if moves := c.Take()[at].Moves; len(moves) != 1 || moves[0] != sent {
+	if moves := c.Flush()[at].Moves; len(moves) != 1 || moves[0] != sent {
 		t.Errorf("sent %+v, want %+v", moves, sent)
 	}
-	for tick := range 2 * wire.ExtrapolationTicks {
+	for tick := range 2 * motion.ExtrapolationTicks {
 		want := sent.Pose
-		want.X += .25 * float64(min(tick, wire.ExtrapolationTicks))
-		if b := c.Inside(at)[0]; b.Pose != want || b.Velocity.Moving() != (tick < wire.ExtrapolationTicks) {
+		want.X += .25 * float64(min(tick, motion.ExtrapolationTicks))
+		if b := c.Inside(at)[0]; b.Pose != want || b.Velocity.Moving() != (tick < motion.ExtrapolationTicks) {
 			t.Errorf("after %d ticks: %+v, want %v", tick, b, want)
 		}
 		c.Tick()
 	}
-	if len(c.Take()) > 0 {
-		t.Error("an avatar that continues on its way is news")
+	if len(c.Flush()) > 0 {
+		t.Error("an avatar that continues on its way is deltas")
 	}
 	next := sent
 	next.Pose.X += grid.ChunkSize
 	c.Move(1, next)
-	if n := c.Take()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Velocity != way {
+	if n := c.Flush()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Velocity != way {
 		t.Errorf("over the border: %+v", n)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const testHeight = 64
@@ -50,19 +51,19 @@ type model struct {
 	cell   grid.Cell
 	pins   map[grid.ChunkPos][32]byte
 	blocks map[grid.Pos]chunk.Block
-	used   map[player.ID]map[uint64]wire.Intent
+	used   map[player.ID]map[uint64]nodemsg.Intent
 	window map[player.ID][]uint64 // the newest recentWindow sequences, ascending
 }
 
 func newModel() *model {
 	return &model{
 		cell: testCell, pins: make(map[grid.ChunkPos][32]byte), blocks: make(map[grid.Pos]chunk.Block),
-		used: make(map[player.ID]map[uint64]wire.Intent), window: make(map[player.ID][]uint64),
+		used: make(map[player.ID]map[uint64]nodemsg.Intent), window: make(map[player.ID][]uint64),
 	}
 }
 
-func (w *model) edit(e wire.Intent) wire.EditResult {
-	r := wire.EditResult{Player: e.Player, Seq: e.Seq}
+func (w *model) edit(e nodemsg.Intent) nodemsg.EditResult {
+	r := nodemsg.EditResult{Player: e.Player, Seq: e.Seq}
 	_, pinned := w.pins[e.Pos.Chunk()]
 	before, usedBefore := w.used[e.Player][e.Seq]
 	window := w.window[e.Player]
@@ -78,7 +79,7 @@ func (w *model) edit(e wire.Intent) wire.EditResult {
 		r.Block = w.blocks[e.Pos]
 	default:
 		if w.used[e.Player] == nil {
-			w.used[e.Player] = make(map[uint64]wire.Intent)
+			w.used[e.Player] = make(map[uint64]nodemsg.Intent)
 		}
 		w.used[e.Player][e.Seq] = e
 		window = append(window, e.Seq)
@@ -90,18 +91,18 @@ func (w *model) edit(e wire.Intent) wire.EditResult {
 	return r
 }
 
-func (w *model) chunk(pos grid.ChunkPos) (base []byte, edits []wire.BlockAt) {
+func (w *model) chunk(pos grid.ChunkPos) (base []byte, edits []nodemsg.BlockAt) {
 	hash, pinned := w.pins[pos]
 	if !pinned {
 		return nil, nil
 	}
-	edits = []wire.BlockAt{}
+	edits = []nodemsg.BlockAt{}
 	for at, b := range w.blocks {
 		if at.Chunk() == pos {
-			edits = append(edits, wire.BlockAt{At: chunk.At(at), Block: b})
+			edits = append(edits, nodemsg.BlockAt{At: chunk.At(at), Block: b})
 		}
 	}
-	slices.SortFunc(edits, func(a, b wire.BlockAt) int { return int(a.At) - int(b.At) })
+	slices.SortFunc(edits, func(a, b nodemsg.BlockAt) int { return int(a.At) - int(b.At) })
 	return hash[:], edits
 }
 
@@ -119,7 +120,7 @@ func drawBatch(t *rapid.T) Batch {
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "edits") {
 		at := rapid.SampledFrom(chunks).Draw(t, "chunk").Origin()
-		b.Edits = append(b.Edits, wire.Intent{
+		b.Edits = append(b.Edits, nodemsg.Intent{
 			Player: player.ID{rapid.ByteRange(1, 2).Draw(t, "player")},
 			Seq:    rapid.Uint64Range(0, 150).Draw(t, "seq"),
 			Pos: grid.Pos{
@@ -185,18 +186,18 @@ func TestLandAgreesWithModel(t *testing.T) {
 func TestLandReportsChanges(t *testing.T) {
 	l := newTestLand()
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
-	e := wire.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
+	e := nodemsg.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
 	other := e
 	other.Block = chunk.Dirt
-	out, err := l.Apply(2, Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []wire.Intent{e, e, other}}.Encode())
+	out, err := l.Apply(2, Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []nodemsg.Intent{e, e, other}}.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Change{{Chunk: at.Chunk(), BlockAt: wire.BlockAt{At: chunk.At(at), Block: chunk.Stone}}}
+	want := []Change{{Chunk: at.Chunk(), BlockAt: nodemsg.BlockAt{At: chunk.At(at), Block: chunk.Stone}}}
 	if !slices.Equal(out.Changes, want) {
 		t.Errorf("changes %v, want %v", out.Changes, want)
 	}
-	wantResults := []wire.EditResult{
+	wantResults := []nodemsg.EditResult{
 		{Player: e.Player, Seq: 5, Block: chunk.Stone},
 		{Player: e.Player, Seq: 5, Block: chunk.Stone},
 		{Player: e.Player, Seq: 5, Refused: wire.RefusedStale},
@@ -214,7 +215,7 @@ func TestLandEvictsPlayers(t *testing.T) {
 	apply := func(index uint64, from, to int) {
 		b := Batch{Pins: []Pin{{Chunk: at.Chunk()}}}
 		for n := from; n < to; n++ {
-			b.Edits = append(b.Edits, wire.Intent{Player: id(n), Seq: 1, Pos: at, Block: chunk.Stone})
+			b.Edits = append(b.Edits, nodemsg.Intent{Player: id(n), Seq: 1, Pos: at, Block: chunk.Stone})
 		}
 		if _, err := l.Apply(index, b.Encode()); err != nil {
 			t.Fatal(err)
@@ -265,10 +266,10 @@ func TestLandLoadRefuses(t *testing.T) {
 // Whatever the log holds: no panic, the same outcome on every replica, and the same state from the rows.
 func FuzzLandApply(f *testing.F) {
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
-	e := wire.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
-	good := Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []wire.Intent{e, e}}.Encode()
+	e := nodemsg.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
+	good := Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []nodemsg.Intent{e, e}}.Encode()
 	f.Add(good, good)
-	f.Add(good, Batch{Edits: []wire.Intent{e}}.Encode())
+	f.Add(good, Batch{Edits: []nodemsg.Intent{e}}.Encode())
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		a, b, stored := newTestLand(), newTestLand(), rows{}
 		for i, entry := range [][]byte{first, second} {

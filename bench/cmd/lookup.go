@@ -22,7 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // newLookup returns the command that measures how a chunk's server is found.
@@ -156,12 +156,12 @@ func sourcesOf(ctx context.Context, daemons []*daemon.Daemon) (sums []float64, e
 
 // ask asks a game server for a chunk's server, over an open connection.
 func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration, server string, err error) {
-	c, in, err := openOriginal(ctx, game, wire.Handshake{Purpose: wire.PurposeDHT})
+	c, in, err := openOriginal(ctx, game, legacymsg.Handshake{Purpose: legacymsg.PurposeDHT})
 	if err != nil {
 		return 0, "", err
 	}
 	defer c.Close() //nolint:errcheck // the answer has been read
-	question, err := wire.AppendQuery(nil, wire.WhereIsChunk{Chunk: at})
+	question, err := legacymsg.AppendQuery(nil, legacymsg.WhereIsChunk{Chunk: at})
 	if err != nil {
 		return 0, "", err
 	}
@@ -169,7 +169,7 @@ func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration
 	if _, err := c.Write(question); err != nil {
 		return 0, "", fmt.Errorf("ask: %w", err)
 	}
-	where, err := wire.ReadChunkAddress(in)
+	where, err := legacymsg.ReadChunkAddress(in)
 	if err != nil {
 		return 0, "", fmt.Errorf("ask where chunk %v is: %w", at, err)
 	}
@@ -178,7 +178,7 @@ func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration
 
 // visit connects to a chunk as an original client, so that its region is opened and published.
 func visit(ctx context.Context, server string, at grid.ChunkPos) error {
-	c, in, err := openOriginal(ctx, server, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: at, Player: "visitor"})
+	c, in, err := openOriginal(ctx, server, legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: at, Player: "visitor"})
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func visit(ctx context.Context, server string, at grid.ChunkPos) error {
 }
 
 // openOriginal opens the original protocol. It returns an error if the server refuses.
-func openOriginal(ctx context.Context, game string, h wire.Handshake) (net.Conn, *bufio.Reader, error) {
+func openOriginal(ctx context.Context, game string, h legacymsg.Handshake) (net.Conn, *bufio.Reader, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", game)
 	if err != nil {
 		return nil, nil, err
@@ -200,18 +200,18 @@ func openOriginal(ctx context.Context, game string, h wire.Handshake) (net.Conn,
 		if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 			return err
 		}
-		hello, err := wire.AppendHandshake(nil, h)
+		hello, err := legacymsg.AppendHandshake(nil, h)
 		if err != nil {
 			return err
 		}
 		if _, err := c.Write(hello); err != nil {
 			return err
 		}
-		said := make([]byte, len(wire.AnswerOK))
+		said := make([]byte, len(legacymsg.AnswerOK))
 		if _, err := io.ReadFull(in, said); err != nil {
 			return err
 		}
-		if string(said) != wire.AnswerOK {
+		if string(said) != legacymsg.AnswerOK {
 			return fmt.Errorf("it said %q", said)
 		}
 		return nil

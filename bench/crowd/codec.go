@@ -9,8 +9,10 @@ import (
 	"net"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // codec is a protocol's codec: everything in this package that depends on the encoding.
@@ -19,12 +21,12 @@ type codec interface {
 	// the height map.
 	enter(c net.Conn, in *bufio.Reader, name string, view int, land *HeightMap) (arrival, error)
 	// appendMove encodes a move.
-	appendMove(dst []byte, pose wire.Pose) ([]byte, error)
+	appendMove(dst []byte, pose motion.Pose) ([]byte, error)
 	// split splits the first whole message off what was received; message is nil if it is incomplete.
 	split(received []byte) (message, rest []byte, err error)
 	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
 	// frame with any. The scene keeps the state of earlier messages.
-	decode(scene *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error)
+	decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error)
 	// chunk reports whether a message contains a whole chunk, and which.
 	chunk(message []byte) (at grid.ChunkPos, ok bool)
 }
@@ -32,7 +34,7 @@ type codec interface {
 // arrival is the state of a player on entering the world.
 type arrival struct {
 	player string // id
-	pose   wire.Pose
+	pose   motion.Pose
 	height int     // of the world, in blocks
 	grain  float64 // positions are sent as multiples of it, in blocks; 0: unrounded
 }
@@ -43,10 +45,10 @@ type floorCodec struct{ move []byte }
 
 func (floorCodec) enter(net.Conn, *bufio.Reader, string, int, *HeightMap) (arrival, error) {
 	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // the position is not used
-	return arrival{pose: wire.Pose{X: x, Y: 300, Z: z}, height: 128}, nil
+	return arrival{pose: motion.Pose{X: x, Y: 300, Z: z}, height: 128}, nil
 }
 
-func (b floorCodec) appendMove(dst []byte, _ wire.Pose) ([]byte, error) {
+func (b floorCodec) appendMove(dst []byte, _ motion.Pose) ([]byte, error) {
 	return append(dst, b.move...), nil
 }
 
@@ -61,7 +63,7 @@ func (floorCodec) split(received []byte) (message, rest []byte, err error) {
 	return received[4:n], received[n:], nil
 }
 
-func (floorCodec) decode(*wire.AvatarDecoder, []byte, func(string, wire.Pose)) (bool, error) {
+func (floorCodec) decode(*sessionmsg.AvatarDecoder, []byte, func(string, motion.Pose)) (bool, error) {
 	return true, nil
 }
 
@@ -71,7 +73,7 @@ func (floorCodec) chunk([]byte) (at grid.ChunkPos, ok bool) { return at, false }
 type cborCodec struct{}
 
 func (cborCodec) enter(c net.Conn, in *bufio.Reader, name string, view int, land *HeightMap) (a arrival, err error) {
-	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: view, Encoding: wire.EncodingCBOR})
+	join, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return a, err
 	}
@@ -84,36 +86,36 @@ func (cborCodec) enter(c net.Conn, in *bufio.Reader, name string, view int, land
 			return a, fmt.Errorf("await welcome: %w", err)
 		}
 		switch m := message.(type) {
-		case wire.Welcome:
+		case sessionmsg.Welcome:
 			a = arrival{player: m.Player, pose: m.Pose, height: 32 * m.Sections}
-		case wire.ChunkData:
+		case sessionmsg.ChunkData:
 			if err := land.add(m); err != nil {
 				return a, err
 			}
 			if m.Chunk == chunkOf(a.pose) && a.player != "" {
 				return a, nil
 			}
-		case wire.Failure:
+		case sessionmsg.Failure:
 			return a, errors.New(m.Code + ": " + m.Message)
 		}
 	}
 }
 
 // readMessage reads the next message that is not a tick frame.
-func readMessage(in *bufio.Reader) (wire.FromServer, error) {
+func readMessage(in *bufio.Reader) (sessionmsg.FromServer, error) {
 	for {
-		message, err := wire.ReadMessage(in, nil, wire.MaxServerLine)
+		message, err := sessionmsg.ReadMessage(in, nil, wire.MaxServerLine)
 		if err != nil {
 			return nil, err
 		}
-		if message[0] != wire.TickFrame {
-			return wire.DecodeServerCBOR(message)
+		if message[0] != sessionmsg.TickFrame {
+			return sessionmsg.DecodeServerCBOR(message)
 		}
 	}
 }
 
-func (cborCodec) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
-	return wire.AppendMove(append(dst, 33), pose), nil
+func (cborCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
+	return sessionmsg.AppendMove(append(dst, 33), pose), nil
 }
 
 func (cborCodec) split(received []byte) (message, rest []byte, err error) {
@@ -141,25 +143,25 @@ func lengthOf(b []byte) (size, n int) {
 	return 0, 0
 }
 
-func (cborCodec) decode(scene *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
-	if len(message) == 0 || message[0] != wire.TickFrame {
+func (cborCodec) decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error) {
+	if len(message) == 0 || message[0] != sessionmsg.TickFrame {
 		return false, nil
 	}
 	if err := scene.Read(message, nil); err != nil {
 		return false, err
 	}
-	scene.Each(0, func(id player.ID, pose wire.Pose) { see(id.String(), pose) })
+	scene.Each(0, func(id player.ID, pose motion.Pose) { see(id.String(), pose) })
 	return true, nil
 }
 
 func (cborCodec) chunk(message []byte) (at grid.ChunkPos, ok bool) {
-	if len(message) == 0 || message[0] == wire.TickFrame {
+	if len(message) == 0 || message[0] == sessionmsg.TickFrame {
 		return at, false
 	}
-	decoded, err := wire.DecodeServerCBOR(message)
+	decoded, err := sessionmsg.DecodeServerCBOR(message)
 	if err != nil {
 		return at, false
 	}
-	data, ok := decoded.(wire.ChunkData)
+	data, ok := decoded.(sessionmsg.ChunkData)
 	return data.Chunk, ok
 }

@@ -10,7 +10,10 @@ import (
 	"net"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // originalCodec is VoxelPopuli's own protocol (docs/protocol.md, section 3), with the server of one chunk. Players are
@@ -29,7 +32,7 @@ var (
 
 // enter connects, waits for the land, registers, and waits for the first TIME, which only registered players receive.
 func (o originalCodec) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *HeightMap) (a arrival, err error) {
-	hello, err := wire.AppendHandshake(nil, wire.Handshake{Purpose: wire.PurposeConnect, Chunk: o.at, Player: name})
+	hello, err := legacymsg.AppendHandshake(nil, legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: o.at, Player: name})
 	if err != nil {
 		return a, err
 	}
@@ -50,7 +53,7 @@ func (o originalCodec) enter(c net.Conn, in *bufio.Reader, name string, _ int, l
 	if err := land.addOriginal(o.at, line); err != nil {
 		return a, err
 	}
-	register, err := wire.AppendPacket(nil, wire.PlayerRegister{Player: name, Chunk: o.at})
+	register, err := legacymsg.AppendPacket(nil, legacymsg.PlayerRegister{Player: name, Chunk: o.at})
 	if err != nil {
 		return a, err
 	}
@@ -65,7 +68,7 @@ func (o originalCodec) enter(c net.Conn, in *bufio.Reader, name string, _ int, l
 	place := func(from int32) float64 {
 		return float64(from) + edgeInset + rand.Float64()*(grid.ChunkSize-2*edgeInset)
 	}
-	a = arrival{player: name, pose: wire.Pose{X: place(corner.X), Z: place(corner.Z)}, height: wire.SlabHeight, grain: originalGrain}
+	a = arrival{player: name, pose: motion.Pose{X: place(corner.X), Z: place(corner.Z)}, height: legacymsg.SlabHeight, grain: originalGrain}
 	a.pose.Y = land.chunk(o.at).standingHeight(a.pose.X, a.pose.Z)
 	return a, nil
 }
@@ -81,8 +84,8 @@ func await(in *bufio.Reader, head []byte) ([]byte, error) {
 }
 
 // appendMove encodes a PLAYER_MOVE without the name, which the server has from the handshake.
-func (originalCodec) appendMove(dst []byte, pose wire.Pose) ([]byte, error) {
-	return wire.AppendPacket(dst, wire.PlayerMove{X: pose.X, Y: pose.Y, Z: pose.Z, Yaw: wire.OriginalYaw(pose.Yaw)})
+func (originalCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
+	return legacymsg.AppendPacket(dst, legacymsg.PlayerMove{X: pose.X, Y: pose.Y, Z: pose.Z, Yaw: legacymsg.OriginalYaw(pose.Yaw)})
 }
 
 func (originalCodec) split(received []byte) (message, rest []byte, err error) {
@@ -97,18 +100,18 @@ func (originalCodec) split(received []byte) (message, rest []byte, err error) {
 }
 
 // decode treats TIME as a frame: the server sends one each tick.
-func (originalCodec) decode(_ *wire.AvatarDecoder, message []byte, see func(player string, pose wire.Pose)) (frame bool, err error) {
+func (originalCodec) decode(_ *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error) {
 	if bytes.HasPrefix(message, chunkDataHead) { // not worth decoding
 		return false, nil
 	}
-	packet, err := wire.DecodePacket(message)
+	packet, err := legacymsg.DecodePacket(message)
 	if err != nil {
 		return false, err
 	}
 	switch p := packet.(type) {
-	case wire.PlayerMove:
-		see(p.Player, wire.Pose{X: p.X, Y: p.Y, Z: p.Z, Yaw: wire.YawOfOriginal(p.Yaw)})
-	case wire.TimeOfDay:
+	case legacymsg.PlayerMove:
+		see(p.Player, motion.Pose{X: p.X, Y: p.Y, Z: p.Z, Yaw: legacymsg.YawOfOriginal(p.Yaw)})
+	case legacymsg.TimeOfDay:
 		return true, nil
 	}
 	return false, nil

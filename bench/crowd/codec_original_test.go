@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // A player joins in the order that docs/protocol.md specifies, and stands on the land that they received.
@@ -22,18 +25,18 @@ func TestOriginalEnters(t *testing.T) {
 	go func() { // ends when the client has entered, or with the test
 		defer server.Close()
 		in := bufio.NewReader(server)
-		h, err := wire.ReadHandshake(in)
+		h, err := legacymsg.ReadHandshake(in)
 		if err != nil {
 			said <- err.Error()
 			return
 		}
-		blocks := new(wire.Slab)
+		blocks := new(legacymsg.Slab)
 		for x := range 32 {
 			for z := range 32 {
-				blocks[wire.SlabIndex(x, 6, z)] = 1
+				blocks[legacymsg.SlabIndex(x, 6, z)] = 1
 			}
 		}
-		line, err := answer(in, server, "ok"+string(wire.AppendChunkData(nil, at, blocks)))
+		line, err := answer(in, server, "ok"+string(legacymsg.AppendChunkData(nil, at, blocks)))
 		if err == nil {
 			_, err = io.WriteString(server, `{"type":3,"args":[1,2,3,4],"player":"ben"}`+"\n"+`{"type":6,"args":[1.5],"player":""}`+"\n"+`{"type":1`)
 		}
@@ -88,10 +91,10 @@ func TestOriginalSplit(t *testing.T) {
 func TestOriginalDecode(t *testing.T) {
 	for _, c := range []struct {
 		line, player string
-		pose         wire.Pose
+		pose         motion.Pose
 		frame, bad   bool
 	}{
-		{line: `{"type":3,"args":[1.015625,20,-3.5,90],"player":"ada"}`, player: "ada", pose: wire.Pose{X: 1.015625, Y: 20, Z: -3.5, Yaw: -math.Pi / 2}},
+		{line: `{"type":3,"args":[1.015625,20,-3.5,90],"player":"ada"}`, player: "ada", pose: motion.Pose{X: 1.015625, Y: 20, Z: -3.5, Yaw: -math.Pi / 2}},
 		{line: `{"type":6,"args":[484.13],"player":""}`, frame: true},
 		{line: `{"type":1,"args":[0,0],"player":"ada"}`},
 		{line: `{"type":2,"args":[0,0],"player":"ada"}`},
@@ -99,8 +102,8 @@ func TestOriginalDecode(t *testing.T) {
 		{line: `{"type":3,"args":[1,2],"player":"ada"}`, bad: true},
 		{line: `ok`, bad: true},
 	} {
-		seen, pose := "", wire.Pose{}
-		frame, err := originalCodec{}.decode(new(wire.AvatarDecoder), []byte(c.line), func(id string, p wire.Pose) { seen, pose = id, p })
+		seen, pose := "", motion.Pose{}
+		frame, err := originalCodec{}.decode(new(sessionmsg.AvatarDecoder), []byte(c.line), func(id string, p motion.Pose) { seen, pose = id, p })
 		if frame != c.frame || (err != nil) != c.bad || seen != c.player || pose != c.pose {
 			t.Errorf("look(%s) = %v, %v; saw %q at %+v", c.line, frame, err, seen, pose)
 		}
@@ -113,15 +116,15 @@ func TestOriginalMovesAreExact(t *testing.T) {
 	for i := range land {
 		land[i] = int16(i * 7 % 5)
 	}
-	b := mover{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, heights: land, grain: originalGrain, pose: wire.Pose{X: 3.3, Y: 20, Z: 4.4}}
+	b := mover{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, heights: land, grain: originalGrain, pose: motion.Pose{X: 3.3, Y: 20, Z: 4.4}}
 	for i := range 2000 {
 		b.step(.05)
 		line, err := originalCodec{}.appendMove(nil, b.pose)
 		if err != nil {
 			t.Fatal(err)
 		}
-		packet, err := wire.DecodeClientPacket(line[:len(line)-1])
-		m, ok := packet.(wire.PlayerMove)
+		packet, err := legacymsg.DecodeClientPacket(line[:len(line)-1])
+		m, ok := packet.(legacymsg.PlayerMove)
 		if err != nil || !ok || m.X != b.pose.X || m.Y != b.pose.Y || m.Z != b.pose.Z {
 			t.Fatalf("step %d: %s for %+v: %v", i, line, b.pose, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // Options configure a crowd. The zero value of a field means its default.
@@ -299,7 +299,7 @@ type moveHistory struct {
 }
 
 type sentMove struct {
-	pose     wire.Pose
+	pose     motion.Pose
 	at       time.Time
 	received uint64 // samples that have received this move, by bit; see receive
 }
@@ -309,7 +309,7 @@ const shortHistory = 64
 
 func newMoveHistory(length int) moveHistory { return moveHistory{at: make([]sentMove, length)} }
 
-func (t *moveHistory) add(pose wire.Pose, at time.Time) {
+func (t *moveHistory) add(pose motion.Pose, at time.Time) {
 	t.at[t.next] = sentMove{pose: pose, at: at}
 	t.next = (t.next + 1) % len(t.at)
 	t.n = min(t.n+1, len(t.at))

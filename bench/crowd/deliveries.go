@@ -3,7 +3,7 @@ package crowd
 import (
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // Deliveries count how moves reached the samples. They are counted for the original protocol only, in which a server
@@ -48,7 +48,7 @@ const (
 // receive looks for the newest move with exactly this position that the sample has not received, and marks it as
 // received. The sample is one bit. The yaw is not compared: servers keep it in a float32. If the move is delivered,
 // sent is when the player sent it.
-func (t *moveHistory) receive(pose wire.Pose, sample uint64) (r receipt, sent time.Time) {
+func (t *moveHistory) receive(pose motion.Pose, sample uint64) (r receipt, sent time.Time) {
 	for i := range t.n {
 		s := &t.at[(t.next-1-i+2*len(t.at))%len(t.at)]
 		if s.pose.X != pose.X || s.pose.Y != pose.Y || s.pose.Z != pose.Z {
@@ -73,7 +73,7 @@ func (c *Crowd) due(p *client) {
 }
 
 // receive counts a move that a sample has received. The crowd's lock is held.
-func (c *Crowd) receive(p *client, id string, pose wire.Pose, now time.Time) {
+func (c *Crowd) receive(p *client, id string, pose motion.Pose, now time.Time) {
 	if id == p.id {
 		return
 	}

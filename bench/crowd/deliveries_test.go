@@ -6,17 +6,20 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // at returns a position on the grid of the original protocol, i steps along X.
-func at(i int) wire.Pose { return wire.Pose{X: float64(i) * originalGrain, Y: 20, Z: -3.5, Yaw: .25} }
+func at(i int) motion.Pose {
+	return motion.Pose{X: float64(i) * originalGrain, Y: 20, Z: -3.5, Yaw: .25}
+}
 
 func TestReceive(t *testing.T) {
 	const a, b = 1 << 0, 1 << 3 // samples
 	type received struct {
 		sample uint64
-		pose   wire.Pose
+		pose   motion.Pose
 		want   receipt
 		sent   int // the move, if it is delivered
 	}
@@ -70,9 +73,9 @@ func TestReceiveFromFullTrail(t *testing.T) {
 }
 
 // lineOf returns a PLAYER_MOVE as a server relays it.
-func lineOf(t *testing.T, name string, p wire.Pose) []byte {
+func lineOf(t *testing.T, name string, p motion.Pose) []byte {
 	t.Helper()
-	line, err := wire.AppendPacket(nil, wire.PlayerMove{Player: name, X: p.X, Y: p.Y, Z: p.Z, Yaw: wire.OriginalYaw(p.Yaw), HasYaw: true})
+	line, err := legacymsg.AppendPacket(nil, legacymsg.PlayerMove{Player: name, X: p.X, Y: p.Y, Z: p.Z, Yaw: legacymsg.OriginalYaw(p.Yaw), HasYaw: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,30 +86,30 @@ func lineOf(t *testing.T, name string, p wire.Pose) []byte {
 func TestDeliveries(t *testing.T) {
 	for _, c := range []struct {
 		name                string
-		lines               func(line func(name string, p wire.Pose))
+		lines               func(line func(name string, p motion.Pose))
 		exact, in, inexact  uint64
 		delivered, notExact float64
 	}{
-		{"nothing", func(func(string, wire.Pose)) {}, 0, 0, 0, 0, math.NaN()},
-		{"all", func(line func(string, wire.Pose)) {
+		{"nothing", func(func(string, motion.Pose)) {}, 0, 0, 0, 0, math.NaN()},
+		{"all", func(line func(string, motion.Pose)) {
 			for i := range 3 {
 				line("ben", at(i))
 			}
 			line("cid", at(10))
 			line("cid", at(11))
 		}, 5, 5, 0, 1, 0},
-		{"some, one of them twice", func(line func(string, wire.Pose)) {
+		{"some, one of them twice", func(line func(string, motion.Pose)) {
 			line("ben", at(1))
 			line("ben", at(1))
 			line("cid", at(11))
 		}, 2, 3, 0, .4, 0},
-		{"a prediction, a position of another player, and an unknown player", func(line func(string, wire.Pose)) {
+		{"a prediction, a position of another player, and an unknown player", func(line func(string, motion.Pose)) {
 			line("ben", at(0))
 			line("ben", at(5))
 			line("cid", at(0))
 			line("dee", at(0))
 		}, 1, 4, 3, .2, .75},
-		{"their own", func(line func(string, wire.Pose)) { line("ada", at(30)) }, 0, 0, 0, 0, math.NaN()},
+		{"their own", func(line func(string, motion.Pose)) { line("ada", at(30)) }, 0, 0, 0, 0, math.NaN()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ada := &client{id: "ada", sampler: newSampler(0), history: newMoveHistory(8)}
@@ -124,7 +127,7 @@ func TestDeliveries(t *testing.T) {
 				}
 			}
 			var sent []byte
-			c.lines(func(name string, p wire.Pose) { sent = append(sent, lineOf(t, name, p)...) })
+			c.lines(func(name string, p motion.Pose) { sent = append(sent, lineOf(t, name, p)...) })
 			sent = append(sent, `{"type":6,"args":[1],"player":""}`+"\n"...)
 			frames := 0
 			for len(sent) > 0 {
@@ -133,7 +136,7 @@ func TestDeliveries(t *testing.T) {
 					t.Fatalf("cut %q: %q, %v", sent, message, err)
 				}
 				sent = rest
-				frame, err := crowd.codec.decode(&ada.sampler.scene, message, func(id string, pose wire.Pose) { crowd.recordSighting(ada, id, pose, time.Now()) })
+				frame, err := crowd.codec.decode(&ada.sampler.scene, message, func(id string, pose motion.Pose) { crowd.recordSighting(ada, id, pose, time.Now()) })
 				if err != nil {
 					t.Fatal(err)
 				}

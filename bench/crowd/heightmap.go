@@ -11,7 +11,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // HeightMap holds the height of the land: for each column, where feet stand that come from above. Players share it, so
@@ -34,7 +37,7 @@ func NewHeightMap() *HeightMap {
 }
 
 // add unpacks a chunk, unless the height map has it.
-func (a *HeightMap) add(m wire.ChunkData) error {
+func (a *HeightMap) add(m sessionmsg.ChunkData) error {
 	if a.chunk(m.Chunk) != nil {
 		return nil
 	}
@@ -66,19 +69,19 @@ func (a *HeightMap) addOriginal(at grid.ChunkPos, line []byte) error {
 	if a.chunk(at) != nil {
 		return nil
 	}
-	packet, err := wire.DecodePacket(line)
+	packet, err := legacymsg.DecodePacket(line)
 	if err != nil {
 		return fmt.Errorf("decode chunk %v: %w", at, err)
 	}
-	m, ok := packet.(wire.ChunkContents)
+	m, ok := packet.(legacymsg.ChunkContents)
 	if !ok || m.Chunk != at {
 		return fmt.Errorf("decode chunk %v: unexpected %T", at, packet)
 	}
 	l := new(chunkHeights)
 	for x := range grid.ChunkSize {
 		for z := range grid.ChunkSize {
-			y := wire.SlabHeight
-			for y > 0 && m.Blocks[wire.SlabIndex(x, y-1, z)] == 0 {
+			y := legacymsg.SlabHeight
+			for y > 0 && m.Blocks[legacymsg.SlabIndex(x, y-1, z)] == 0 {
 				y--
 			}
 			l[grid.ChunkSize*x+z] = int16(y)
@@ -120,7 +123,7 @@ func (l *chunkHeights) standingHeight(x, z float64) float64 {
 
 func floor(v float64) int32 { return int32(math.Floor(v)) }
 
-func chunkOf(p wire.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
+func chunkOf(p motion.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
 
 // Survey joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
 // the chunk in which they entered. The height map then has every chunk within radius of it.
@@ -145,7 +148,7 @@ func (a *HeightMap) Survey(ctx context.Context, target string, radius int) (spaw
 		if err != nil {
 			return spawn, fmt.Errorf("survey: %w", err)
 		}
-		if data, ok := m.(wire.ChunkData); ok {
+		if data, ok := m.(sessionmsg.ChunkData); ok {
 			if err := a.add(data); err != nil {
 				return spawn, fmt.Errorf("survey: %w", err)
 			}

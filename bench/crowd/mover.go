@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // Speeds in blocks a second. The server allows 20 horizontally and up, and 80 down (player.Rules).
@@ -19,7 +19,7 @@ const (
 // nearby.
 type mover struct {
 	rng     *rand.Rand
-	pose    wire.Pose
+	pose    motion.Pose
 	speed   float64 // blocks/s, after arrival
 	sky     float64 // height above all land
 	home    grid.ChunkPos

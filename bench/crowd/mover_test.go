@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // The server's own rules accept every move of players who walk or fly here, and no body is ever inside a column.
@@ -19,7 +19,7 @@ func TestMovesAreHonest(t *testing.T) {
 		for i := range land {
 			land[i] = int16(40 + rng.IntN(1+int(seed)%9))
 		}
-		b := mover{rng: rng, speed: 4, sky: 134, home: home, heights: land, pose: wire.Pose{X: .5, Y: 60, Z: .5}}
+		b := mover{rng: rng, speed: 4, sky: 134, home: home, heights: land, pose: motion.Pose{X: .5, Y: 60, Z: .5}}
 		if seed%5 == 0 {
 			b.heights, b.base = nil, 300
 		}

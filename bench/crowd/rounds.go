@@ -14,9 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file lets players play rounds. In each round every player takes one step of a given path, and records which
@@ -99,7 +101,7 @@ func (o *Rounds) validate() error {
 	}
 	for r, points := range o.Paths[1:] {
 		for i, s := range points {
-			if b := o.Paths[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || distance(wire.Pose{X: s.X, Z: s.Z}, wire.Pose{X: b.X, Z: b.Z}) > MaxStep {
+			if b := o.Paths[r][i]; max(s.X-b.X, b.X-s.X, s.Z-b.Z, b.Z-s.Z) > MaxStep || distance(motion.Pose{X: s.X, Z: s.Z}, motion.Pose{X: b.X, Z: b.Z}) > MaxStep {
 				return fmt.Errorf("play: player %d moves from %v to %v in round %d: too fast", i, b, s, r+1)
 			}
 		}
@@ -205,7 +207,7 @@ func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, 
 
 // enter joins, and waits until the land has arrived. Earlier frames are kept, because they name the avatars nearby.
 func (p *roundClient) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
-	join, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: name, View: p.g.o.View, Encoding: wire.EncodingCBOR})
+	join, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: p.g.o.View, Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return at, err
 	}
@@ -213,26 +215,26 @@ func (p *roundClient) enter(conn net.Conn, in *bufio.Reader, name string) (at ar
 		return at, fmt.Errorf("send join: %w", err)
 	}
 	for {
-		message, err := wire.ReadMessage(in, nil, wire.MaxServerLine)
+		message, err := sessionmsg.ReadMessage(in, nil, wire.MaxServerLine)
 		if err != nil {
 			return at, fmt.Errorf("await welcome: %w", err)
 		}
-		if message[0] == wire.TickFrame {
-			p.received = wire.AppendMessage(p.received, message)
+		if message[0] == sessionmsg.TickFrame {
+			p.received = sessionmsg.AppendMessage(p.received, message)
 			continue
 		}
-		decoded, err := wire.DecodeServerCBOR(message)
+		decoded, err := sessionmsg.DecodeServerCBOR(message)
 		if err != nil {
 			return at, err
 		}
 		switch m := decoded.(type) {
-		case wire.Welcome:
+		case sessionmsg.Welcome:
 			at = arrival{player: m.Player, pose: m.Pose, height: grid.ChunkSize * m.Sections}
-		case wire.ChunkData:
+		case sessionmsg.ChunkData:
 			if m.Chunk == chunkOf(at.pose) && at.player != "" {
 				return at, nil
 			}
-		case wire.Failure:
+		case sessionmsg.Failure:
 			return at, errors.New(m.Code + ": " + m.Message)
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"math"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file decodes what players of rounds receive.
@@ -21,7 +22,9 @@ const (
 func yawByte(round int32) uint8 { return uint8(round * yawStep) }
 
 // yawOf returns the yaw of a round in radians.
-func yawOf(round int32) float32 { return wire.Place{Yaw: yawByte(round)}.Pose(grid.ChunkPos{}).Yaw }
+func yawOf(round int32) float32 {
+	return sessionmsg.Place{Yaw: yawByte(round)}.Pose(grid.ChunkPos{}).Yaw
+}
 
 // roundOf returns the newest round with that yaw before another one; it is below 0 if there is none.
 func roundOf(yaw uint8, before int32) int32 {
@@ -34,11 +37,11 @@ func roundOf(yaw uint8, before int32) int32 {
 // newest yaw. That does not count as an update.
 const maxOffset = .6
 
-// Tick implements wire.ReadTick's interface.
+// Tick implements sessionmsg.ReadTick's interface.
 func (p *roundClient) Tick(uint16) {}
 
 // Delta records the avatars that have come into view.
-func (p *roundClient) Delta(n *wire.TickDelta) {
+func (p *roundClient) Delta(n *sessionmsg.TickDelta) {
 	for i := range n.Enter {
 		a := &n.Enter[i]
 		for int(a.Index) >= len(p.actors) {
@@ -54,11 +57,11 @@ func (p *roundClient) Delta(n *wire.TickDelta) {
 }
 
 // Motion records the avatars that have moved.
-func (p *roundClient) Motion(at grid.ChunkPos, m *wire.Motion) {
+func (p *roundClient) Motion(at grid.ChunkPos, m *sessionmsg.Motion) {
 	if !m.HasFacing || int(m.Index) >= len(p.actors) {
 		return
 	}
-	pose := wire.Pose{X: math.NaN()}
+	pose := motion.Pose{X: math.NaN()}
 	if m.HasAcross {
 		pose = m.Pose(at)
 	}
@@ -66,7 +69,7 @@ func (p *roundClient) Motion(at grid.ChunkPos, m *wire.Motion) {
 }
 
 // recordUpdate records an update, if it is new. A pose without X has no position.
-func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose wire.Pose) {
+func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose motion.Pose) {
 	if origin < 0 || origin == p.number {
 		return
 	}

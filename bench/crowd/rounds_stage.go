@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // In this file one thread plays rounds for all players. It polls their sockets once in readEvery and sleeps in
@@ -259,19 +259,19 @@ func (p *roundClient) handle(message []byte) error {
 	switch {
 	case len(message) == 0:
 		return errors.New("empty message")
-	case message[0] == wire.TickFrame:
-		return wire.ReadTick(message, p)
+	case message[0] == sessionmsg.TickFrame:
+		return sessionmsg.ReadTick(message, p)
 	case len(message) > 1024:
 		return nil // land
 	}
-	decoded, err := wire.DecodeServerCBOR(message)
+	decoded, err := sessionmsg.DecodeServerCBOR(message)
 	if err != nil {
 		return err
 	}
 	switch m := decoded.(type) {
-	case wire.Correction:
+	case sessionmsg.Correction:
 		p.corrections++
-	case wire.Failure:
+	case sessionmsg.Failure:
 		return errors.New(m.Code + ": " + m.Message)
 	}
 	return nil

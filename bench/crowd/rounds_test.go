@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // The yaw of tick frames yields the round again, for any of the last 256.
 func TestRoundsAreReadFromYaws(t *testing.T) {
 	for before := int32(1); before < 700; before += 13 {
 		for of := max(0, before-yawRounds); of < before; of++ {
-			yaw := wire.PlaceOf(grid.ChunkPos{}, wire.Pose{X: 1, Y: 40, Z: 1, Yaw: yawOf(of)}).Yaw
+			yaw := sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: 1, Y: 40, Z: 1, Yaw: yawOf(of)}).Yaw
 			if got := roundOf(yaw, before); got != of {
 				t.Fatalf("round %d, seen before %d, is read as %d", of, before, got)
 			}

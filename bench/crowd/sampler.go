@@ -4,22 +4,23 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // sampler is the state of a sample.
 type sampler struct {
-	scene    wire.AvatarDecoder
+	scene    sessionmsg.AvatarDecoder
 	received []byte // not yet decoded
-	shown    map[string]wire.Pose
+	shown    map[string]motion.Pose
 	last     time.Time // the last frame with moves
 	bit      uint64    // of sentMove.received
 	seen     uint64    // avatars so far, to choose those whose delay is measured
 }
 
 func newSampler(sample int) *sampler {
-	return &sampler{shown: make(map[string]wire.Pose), bit: 1 << sample}
+	return &sampler{shown: make(map[string]motion.Pose), bit: 1 << sample}
 }
 
 const (
@@ -52,7 +53,7 @@ func (c *Crowd) readSample(p *client) {
 			break
 		}
 		rest = left
-		frame, err := c.codec.decode(&e.scene, message, func(id string, pose wire.Pose) { c.recordSighting(p, id, pose, now) })
+		frame, err := c.codec.decode(&e.scene, message, func(id string, pose motion.Pose) { c.recordSighting(p, id, pose, now) })
 		if err != nil {
 			c.remove(p, err)
 			return
@@ -69,7 +70,7 @@ func (c *Crowd) readSample(p *client) {
 }
 
 // recordSighting records where a sample is shown a player, and for some sightings their delay.
-func (c *Crowd) recordSighting(p *client, id string, pose wire.Pose, now time.Time) {
+func (c *Crowd) recordSighting(p *client, id string, pose motion.Pose, now time.Time) {
 	e := p.sampler
 	e.shown[id] = pose
 	if c.o.Original != nil {
@@ -90,7 +91,7 @@ func (c *Crowd) recordSighting(p *client, id string, pose wire.Pose, now time.Ti
 }
 
 // find returns the time at which the player was last near that place.
-func (t *moveHistory) find(pose wire.Pose) (at time.Time, ok bool) {
+func (t *moveHistory) find(pose motion.Pose) (at time.Time, ok bool) {
 	best := samePlace
 	for i := range t.n {
 		s := &t.at[(t.next-1-i+2*len(t.at))%len(t.at)]
@@ -106,9 +107,9 @@ func (t *moveHistory) find(pose wire.Pose) (at time.Time, ok bool) {
 func (c *Crowd) measureErrors(p *client) {
 	now := p.sampler.shown
 	if c.o.Original == nil && !p.sampler.last.IsZero() { // session clients extrapolate avatars by their velocity
-		now = make(map[string]wire.Pose, len(now))
+		now = make(map[string]motion.Pose, len(now))
 		ticks := time.Since(p.sampler.last).Seconds() / .05
-		p.sampler.scene.Each(ticks, func(id player.ID, pose wire.Pose) { now[id.String()] = pose })
+		p.sampler.scene.Each(ticks, func(id player.ID, pose motion.Pose) { now[id.String()] = pose })
 	}
 	for range min(errorChecks, len(c.all)) {
 		who := c.all[c.rng.IntN(len(c.all))]
@@ -127,7 +128,7 @@ func (c *Crowd) measureErrors(p *client) {
 	}
 }
 
-func distance(a, b wire.Pose) float64 {
+func distance(a, b motion.Pose) float64 {
 	dx, dy, dz := a.X-b.X, a.Y-b.Y, a.Z-b.Z
 	return math.Sqrt(dx*dx + dy*dy + dz*dz)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/process"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // runIdle founds regions, puts a block in each, lets all of them hibernate, and prints what they cost then: the
@@ -219,11 +219,11 @@ func (n *benchNode) visitOne(ctx context.Context, pos grid.ChunkPos) error {
 		return err
 	}
 	defer link.Close() //nolint:errcheck // never fails
-	edit := wire.Intent{
+	edit := nodemsg.Intent{
 		Player: player.GuestID("visitor"), Seq: uint64(time.Now().UnixMicro()),
 		Pos: grid.Pos{X: pos.X * grid.ChunkSize, Y: 100, Z: pos.Z * grid.ChunkSize}, Block: chunk.Brick,
 	}
-	if err := link.Send(wire.ToRegion{Edits: []wire.Intent{edit}}); err != nil {
+	if err := link.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{edit}}); err != nil {
 		return err
 	}
 	for {

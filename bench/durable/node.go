@@ -29,7 +29,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -138,7 +138,7 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 		return err
 	}
 	n.regions, err = region.NewHost(ctx, region.Options{
-		Self:   wire.Member{Peer: host.PeerID(), Game: ip + ":4002"},
+		Self:   nodemsg.Member{Peer: host.PeerID(), Game: ip + ":4002"},
 		Height: genesis.Height(), Placement: genesis.Placement, Copies: 3, CatalogCopies: 3, Grace: time.Minute,
 		Base:    func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Storage: db, Replicas: replicas, Records: d, Peers: peers, Logger: n.logger, Registerer: n.metrics,

@@ -17,11 +17,14 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // playerSystem is three daemons, and the sessions of all writers.
@@ -133,7 +136,7 @@ func writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPo
 	var writes []kv.Write
 	for w := range players {
 		id := player.GuestID(writerName(w))
-		row, err := wire.EncodePlayerRecord(wire.PlayerRecord{
+		row, err := nodemsg.EncodePlayerRecord(nodemsg.PlayerRecord{
 			Player: id, Name: writerName(w), Guest: true, Seq: 1,
 			Pose: standing(w, regions[w%len(regions)]), Gateway: "bench", SavedAt: 1,
 		})
@@ -153,9 +156,9 @@ func blockOf(w int, at grid.ChunkPos) grid.Pos {
 	return grid.Pos{X: at.X*grid.ChunkSize + int32(w%4)*8, Y: 90 + int32(w/16%8)*4, Z: at.Z*grid.ChunkSize + int32(w/4%4)*8 + int32(w/128)%4}
 }
 
-func standing(w int, at grid.ChunkPos) wire.Pose {
+func standing(w int, at grid.ChunkPos) motion.Pose {
 	p := blockOf(w, at)
-	return wire.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
+	return motion.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
 
 // locate returns the game address of the daemon that leads the chunk's region, which is founded if need be.
@@ -255,7 +258,7 @@ func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
 		conn: c, pos: blockOf(w, at), home: blockOf(w, at).Chunk(),
 		ready: make(chan struct{}), ended: make(chan error, 1),
 	}
-	line, err := wire.EncodeClient(wire.Join{Version: wire.SessionVersion, Name: writerName(w), View: 1, Encoding: wire.EncodingCBOR})
+	line, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: writerName(w), View: 1, Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return nil, err
 	}
@@ -272,29 +275,29 @@ func (s *session) read() error {
 	var message []byte
 	for in := bufio.NewReaderSize(s.conn, 16<<10); ; {
 		var err error
-		if message, err = wire.ReadMessage(in, message, wire.MaxServerLine); err != nil {
+		if message, err = sessionmsg.ReadMessage(in, message, wire.MaxServerLine); err != nil {
 			return err
 		}
-		if message[0] == wire.TickFrame {
+		if message[0] == sessionmsg.TickFrame {
 			continue
 		}
-		m, err := wire.DecodeServerCBOR(message)
+		m, err := sessionmsg.DecodeServerCBOR(message)
 		if err != nil {
 			return err
 		}
 		switch m := m.(type) {
-		case wire.Welcome:
+		case sessionmsg.Welcome:
 			s.seq = m.NextSeq
-		case wire.ChunkData:
+		case sessionmsg.ChunkData:
 			if m.Chunk == s.home && !isReady {
 				isReady = true
 				close(s.ready)
 			}
-		case wire.Ack:
+		case sessionmsg.Ack:
 			if err := s.acknowledged(m); err != nil {
 				return err
 			}
-		case wire.Failure:
+		case sessionmsg.Failure:
 			return fmt.Errorf("session ended: %s: %s", m.Code, m.Message)
 		}
 	}
@@ -352,16 +355,16 @@ func (s *session) next(t *measurement) error {
 		return nil
 	}
 	s.seq++
-	edit, err := wire.EncodeClientCBOR(wire.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
+	edit, err := sessionmsg.EncodeClientCBOR(sessionmsg.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
 	if err != nil {
 		return err
 	}
-	t.message = wire.AppendMessage(t.message[:0], edit)
+	t.message = sessionmsg.AppendMessage(t.message[:0], edit)
 	_, err = s.conn.Write(t.message)
 	return err
 }
 
-func (s *session) acknowledged(ack wire.Ack) error {
+func (s *session) acknowledged(ack sessionmsg.Ack) error {
 	s.mu.Lock()
 	t := s.mu.measurement
 	s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // regionClient is the region link that a node's writers in one region share, as the players of a gateway do.
@@ -25,17 +25,17 @@ type regionClient struct {
 
 	mu struct {
 		sync.Mutex
-		out     []wire.Intent
-		waiting map[player.ID]chan wire.EditResult
+		out     []nodemsg.Intent
+		waiting map[player.ID]chan nodemsg.EditResult
 		broken  error
 	}
 }
 
 func newRegionClient(ctx context.Context, link region.Link, at grid.ChunkPos) (*regionClient, error) {
 	c := &regionClient{link: link, at: at, wake: make(chan struct{}, 1)}
-	c.mu.waiting = make(map[player.ID]chan wire.EditResult)
+	c.mu.waiting = make(map[player.ID]chan nodemsg.EditResult)
 	// A gateway watches the chunks that its players edit.
-	if err := link.Send(wire.ToRegion{Watch: []grid.ChunkPos{at}}); err != nil {
+	if err := link.Send(nodemsg.ToRegion{Watch: []grid.ChunkPos{at}}); err != nil {
 		return nil, err
 	}
 	go c.send(ctx)
@@ -57,7 +57,7 @@ func (c *regionClient) send(ctx context.Context) {
 		if len(out) == 0 {
 			continue
 		}
-		if err := c.link.Send(wire.ToRegion{Edits: out}); err != nil {
+		if err := c.link.Send(nodemsg.ToRegion{Edits: out}); err != nil {
 			c.fail(err)
 			return
 		}
@@ -97,7 +97,7 @@ func (c *regionClient) fail(err error) {
 }
 
 // commit commits one edit.
-func (c *regionClient) commit(e wire.Intent, answers chan wire.EditResult) error {
+func (c *regionClient) commit(e nodemsg.Intent, answers chan nodemsg.EditResult) error {
 	c.mu.Lock()
 	c.mu.out = append(c.mu.out, e)
 	c.mu.Unlock()
@@ -156,12 +156,12 @@ func (n *benchNode) write(ctx context.Context, o command) ([]time.Duration, erro
 
 // writer alternates two blocks at its own position.
 func (c *regionClient) writer(ctx context.Context, w int, pace pacer, begin, end time.Time) (took []time.Duration, err error) {
-	e := wire.Intent{
+	e := nodemsg.Intent{
 		Player: player.GuestID(string(binary.BigEndian.AppendUint32([]byte("writer"), uint32(w)))),
 		Seq:    uint64(time.Now().UnixMicro()),
 		Pos:    grid.Pos{X: c.at.X*grid.ChunkSize + int32(w%32), Y: 100, Z: c.at.Z*grid.ChunkSize + int32(w/32%32)},
 	}
-	answers := make(chan wire.EditResult, 1)
+	answers := make(chan nodemsg.EditResult, 1)
 	c.mu.Lock()
 	broken := c.mu.broken
 	c.mu.waiting[e.Player] = answers

@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // A client that sends invalid input gets one clear error. Other clients keep playing.
@@ -130,7 +131,7 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 		} {
 			c := dialOriginal(t, d.Game)
 			c.send(bad)
-			var failure wire.Failure
+			var failure sessionmsg.Failure
 			if err := json.Unmarshal([]byte(c.closed()), &failure); err != nil || failure.Code != code {
 				t.Errorf("join %.80q ends with %+v (%v), want %q", bad, failure, err, code)
 			}
@@ -170,12 +171,12 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 		eve := join(t, d.Game, "eve", 1)
 		pose := eve.Welcome.Pose
 		pose.X += 500
-		eve.send(wire.Move{Pose: pose})
+		eve.send(sessionmsg.Move{Pose: pose})
 		corrected := false
 		for !corrected {
 			select {
 			case m := <-eve.inbox:
-				c, ok := m.(wire.Correction)
+				c, ok := m.(sessionmsg.Correction)
 				if corrected = ok; ok && (c.X != eve.Welcome.Pose.X || c.Reason == "") {
 					t.Errorf("corrected to %+v, want %+v", c, eve.Welcome.Pose)
 				}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // The leader of a region is killed while a player on a second node watches a player on a third node walk. Under psense and
@@ -46,7 +46,7 @@ func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (
 		case <-tick.C:
 			n++
 			pose.X = ann.Welcome.Pose.X + .2*float64(n%2)
-			ann.send(wire.Move{Pose: pose})
+			ann.send(sessionmsg.Move{Pose: pose})
 			if n == steps/4 {
 				event()
 			}

@@ -11,23 +11,25 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // tester is a player with a session over TCP, in JSON, written independently of package bot.
 type tester struct {
 	t       *testing.T
 	conn    net.Conn
-	Welcome wire.Welcome
+	Welcome sessionmsg.Welcome
 	seq     uint64
-	inbox   chan wire.FromServer // closed at the end of the session
-	failure string               // code of the Failure that ended it
-	sentOn  *wire.Reconnect      // the last one
+	inbox   chan sessionmsg.FromServer // closed at the end of the session
+	failure string                     // code of the Failure that ended it
+	sentOn  *sessionmsg.Reconnect      // the last one
 
 	Chunks  map[grid.ChunkPos]*chunk.Chunk
-	Avatars map[string]wire.Pose
-	Acks    map[uint64]wire.Ack
-	Heard   []wire.Said
+	Avatars map[string]motion.Pose
+	Acks    map[uint64]sessionmsg.Ack
+	Heard   []sessionmsg.Said
 	names   map[string]string // by player id
 }
 
@@ -46,12 +48,12 @@ func dialSession(t *testing.T, address, name string, view int) *tester {
 	}
 	t.Cleanup(func() { conn.Close() })
 	p := &tester{
-		t: t, conn: conn, inbox: make(chan wire.FromServer, 1024),
-		Chunks: make(map[grid.ChunkPos]*chunk.Chunk), Avatars: make(map[string]wire.Pose), Acks: make(map[uint64]wire.Ack),
+		t: t, conn: conn, inbox: make(chan sessionmsg.FromServer, 1024),
+		Chunks: make(map[grid.ChunkPos]*chunk.Chunk), Avatars: make(map[string]motion.Pose), Acks: make(map[uint64]sessionmsg.Ack),
 		names: make(map[string]string),
 	}
 	go p.read()
-	p.send(wire.Join{Version: wire.SessionVersion, Name: name, View: view, Encoding: "json"})
+	p.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: "json"})
 	return p
 }
 
@@ -63,7 +65,7 @@ func (p *tester) read() {
 		if err != nil {
 			return
 		}
-		m, err := wire.DecodeServer(bytes.TrimSuffix(line, []byte("\n")))
+		m, err := sessionmsg.DecodeServer(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
 			p.t.Errorf("message from server: %v in %.200s", err, line)
 			return
@@ -72,9 +74,9 @@ func (p *tester) read() {
 	}
 }
 
-func (p *tester) send(m wire.FromClient) {
+func (p *tester) send(m sessionmsg.FromClient) {
 	p.t.Helper()
-	data, err := wire.EncodeClient(m)
+	data, err := sessionmsg.EncodeClient(m)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -124,12 +126,12 @@ func (p *tester) ended() string {
 	}
 }
 
-func (p *tester) take(m wire.FromServer) {
+func (p *tester) take(m sessionmsg.FromServer) {
 	p.t.Helper()
 	switch m := m.(type) {
-	case wire.Welcome:
+	case sessionmsg.Welcome:
 		p.Welcome, p.seq = m, m.NextSeq
-	case wire.ChunkData:
+	case sessionmsg.ChunkData:
 		plain, err := wire.UnpackChunk(m.Data)
 		if err != nil {
 			p.t.Fatal(err)
@@ -137,23 +139,23 @@ func (p *tester) take(m wire.FromServer) {
 		if p.Chunks[m.Chunk], err = chunk.Decode(plain); err != nil {
 			p.t.Fatal(err)
 		}
-	case wire.ChunkGone:
+	case sessionmsg.ChunkGone:
 		delete(p.Chunks, m.Chunk)
-	case wire.Frame:
+	case sessionmsg.Frame:
 		for _, raw := range m.Chunks {
 			p.takePiece(raw)
 		}
-	case wire.Ack:
+	case sessionmsg.Ack:
 		p.Acks[m.Seq] = m
-	case wire.Reconnect:
+	case sessionmsg.Reconnect:
 		p.sentOn = &m
-	case wire.Failure:
+	case sessionmsg.Failure:
 		p.failure = m.Code
 	}
 }
 
 func (p *tester) takePiece(raw json.RawMessage) {
-	piece, err := wire.DecodePiece(raw)
+	piece, err := sessionmsg.DecodePiece(raw)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -177,7 +179,7 @@ func (p *tester) takePiece(raw json.RawMessage) {
 func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 	p.t.Helper()
 	p.seq++
-	p.send(wire.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
+	p.send(sessionmsg.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
 	return p.seq
 }
 
@@ -222,7 +224,7 @@ func (p *tester) walkTo(x, z float64) {
 			pose.X += max(-step/1.5, min(step/1.5, dx))
 			pose.Z += max(-step/1.5, min(step/1.5, dz))
 		}
-		p.send(wire.Move{Pose: pose})
+		p.send(sessionmsg.Move{Pose: pose})
 		p.drain()
 		if dx == 0 && dy == 0 && dz == 0 {
 			tick.Stop()

@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // recoverTime bounds the recovery of one region.
@@ -245,14 +245,14 @@ func cellsLast(args []string) []string {
 }
 
 // findRegions returns the regions of this node with the name.
-func (n *node) findRegions(name string) ([]wire.Region, error) {
+func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
 	all, err := n.regions.Memberships()
 	if err != nil || name == allLost {
 		return all, err
 	}
 	for _, info := range all {
 		if region.Name(info) == name || fmt.Sprintf("%016x", info.ID) == name {
-			return []wire.Region{info}, nil
+			return []nodemsg.Region{info}, nil
 		}
 	}
 	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names", name)

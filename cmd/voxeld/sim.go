@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/psense"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
@@ -123,14 +124,14 @@ func (o *simOptions) gameFlags(f *pflag.FlagSet) {
 func simGame(w io.Writer, name string, o simOptions) error {
 	c := sim.PSenseCase{
 		Players: o.players, Side: o.side, Rounds: o.rounds, Step: o.step, Hotspot: o.game == "hotspot", Relay: name == "relay",
-		Options: overlay.PlainPSense(o.vision),
+		Options: psense.Paper(o.vision),
 	}
 	if o.game != "random" && o.game != "hotspot" {
 		return usageError{fmt.Errorf("--game: there is no game %q", o.game)}
 	}
 	c.Options.OwnFirst = o.ownFirst
 	if o.improved {
-		c.Options = overlay.ImprovedPSense(o.vision, overlay.FirstServer)
+		c.Options = psense.Improved(o.vision, overlay.FirstServer)
 		c.Options.Introductions = o.leader
 	}
 	c.Options.Cap, c.Options.Header, c.Options.Interaction = o.limit, o.header, o.interaction

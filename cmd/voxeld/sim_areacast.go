@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/areacast"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
@@ -24,7 +24,7 @@ type areacastOptions struct {
 
 // newSimAreacast returns the command `voxeld sim areacast`.
 func newSimAreacast() *cobra.Command {
-	paper := overlay.PaperAreacast()
+	paper := areacast.Paper()
 	o := areacastOptions{fanout: []int{paper.FanoutIR, paper.FanoutVR, paper.FanoutInf}}
 	c := &cobra.Command{
 		Use: "areacast", Short: "Simulate areacast",
@@ -73,17 +73,17 @@ func (o *areacastOptions) playOne(w io.Writer) error {
 	if o.game != "random" && o.game != "hotspot" {
 		return usageError{fmt.Errorf("--game: there is no game %q", o.game)}
 	}
-	opt := overlay.PaperAreacast()
+	opt := areacast.Paper()
 	if o.improved {
-		opt = overlay.BetterAreacast(o.limit)
+		opt = areacast.Improved(o.limit)
 		if o.limit == 0 {
 			return usageError{errors.New("--improved requires --cap: set the bytes that a player may send per round")}
 		}
 		if o.leader {
-			opt.Better.ReportEvery = reportEvery
+			opt.Improved.ReportEvery = reportEvery
 		}
 	}
-	opt.Vision, opt.Interaction, opt.Better.Cap = o.vision, o.interaction, o.limit
+	opt.Vision, opt.Interaction, opt.Improved.Cap = o.vision, o.interaction, o.limit
 	opt.FanoutIR, opt.FanoutVR, opt.FanoutInf = o.fanout[0], o.fanout[1], o.fanout[2]
 	opt.Header = max(opt.Header, o.header)
 	if err := opt.Validate(); err != nil {

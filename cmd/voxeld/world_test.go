@@ -10,7 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // under returns the position n blocks below the player's feet, moved by dx and dz.
@@ -42,7 +42,7 @@ func TestPlayersShareAWorld(t *testing.T) {
 
 	ann.walkTo(ann.Welcome.Pose.X+5, ann.Welcome.Pose.Z)
 	bob.until("ann walked", func() bool { return bob.Avatars["ann"].X == ann.Welcome.Pose.X })
-	ann.send(wire.Chat{Text: "hello"})
+	ann.send(sessionmsg.Chat{Text: "hello"})
 	bob.until("ann said hello", func() bool { return len(bob.Heard) == 1 && bob.Heard[0].Text == "hello" && bob.Heard[0].Name == "ann" })
 }
 

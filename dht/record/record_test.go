@@ -12,7 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const testWorld = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -40,12 +40,12 @@ func newSigner(t testing.TB) signer {
 	return signer{key, id.String()}
 }
 
-func (s signer) region(cell grid.Cell, epoch, term uint64) wire.Region {
-	return wire.Region{ID: 7, Cell: cell, Epoch: epoch, Term: term, Leader: s.id, Members: []wire.Member{{Peer: s.id, Game: "127.0.0.1:4002"}}}
+func (s signer) region(cell grid.Cell, epoch, term uint64) nodemsg.Region {
+	return nodemsg.Region{ID: 7, Cell: cell, Epoch: epoch, Term: term, Leader: s.id, Members: []nodemsg.Member{{Peer: s.id, Game: "127.0.0.1:4002"}}}
 }
 
-func (s signer) player(name string, seq uint64) wire.PlayerRecord {
-	return wire.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: seq, Gateway: s.id, SavedAt: 1}
+func (s signer) player(name string, seq uint64) nodemsg.PlayerRecord {
+	return nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: seq, Gateway: s.id, SavedAt: 1}
 }
 
 func (s signer) seal(t testing.TB, world, key string, payload []byte, err error) []byte {
@@ -60,15 +60,15 @@ func (s signer) seal(t testing.TB, world, key string, payload []byte, err error)
 	return value
 }
 
-func (s signer) sealRegion(t testing.TB, key string, r wire.Region) []byte {
+func (s signer) sealRegion(t testing.TB, key string, r nodemsg.Region) []byte {
 	t.Helper()
-	payload, err := wire.EncodeRegion(r)
+	payload, err := nodemsg.EncodeRegion(r)
 	return s.seal(t, testWorld, key, payload, err)
 }
 
-func (s signer) sealPlayer(t testing.TB, key string, p wire.PlayerRecord) []byte {
+func (s signer) sealPlayer(t testing.TB, key string, p nodemsg.PlayerRecord) []byte {
 	t.Helper()
-	payload, err := wire.EncodePlayerRecord(p)
+	payload, err := nodemsg.EncodePlayerRecord(p)
 	return s.seal(t, testWorld, key, payload, err)
 }
 
@@ -128,7 +128,7 @@ func TestChunkValidator(t *testing.T) {
 	for _, placement := range []grid.Placement{grid.PlacementHash, grid.PlacementWalkad} {
 		v, _ := testValidators(placement)
 		key := placement.Key(cell)
-		change := func(f func(*wire.Region)) wire.Region {
+		change := func(f func(*nodemsg.Region)) nodemsg.Region {
 			r := s.region(cell, 1, 1)
 			f(&r)
 			return r
@@ -140,16 +140,16 @@ func TestChunkValidator(t *testing.T) {
 			want  string // part of the error; empty: valid
 		}{
 			{"honest", key, s.sealRegion(t, key, s.region(cell, 1, 1)), ""},
-			{"honest catalog", grid.CatalogKey, s.sealRegion(t, grid.CatalogKey, change(func(r *wire.Region) { r.ID = catalogID })), ""},
+			{"honest catalog", grid.CatalogKey, s.sealRegion(t, grid.CatalogKey, change(func(r *nodemsg.Region) { r.ID = catalogID })), ""},
 			{"another's region", key, other.sealRegion(t, key, s.region(cell, 1, 1)), "not signed by the leader"},
 			{"another cell", key, s.sealRegion(t, key, s.region(next, 1, 1)), "its key of"},
-			{"no leader", key, s.sealRegion(t, key, change(func(r *wire.Region) { r.Leader = "" })), "not signed by the leader"},
-			{"catalog's id", key, s.sealRegion(t, key, change(func(r *wire.Region) { r.ID = catalogID })), "covers no cell"},
+			{"no leader", key, s.sealRegion(t, key, change(func(r *nodemsg.Region) { r.Leader = "" })), "not signed by the leader"},
+			{"catalog's id", key, s.sealRegion(t, key, change(func(r *nodemsg.Region) { r.ID = catalogID })), "covers no cell"},
 			{"no catalog", grid.CatalogKey, s.sealRegion(t, grid.CatalogKey, s.region(cell, 1, 1)), "not the catalog"},
 			{"unbeatable epoch", key, s.sealRegion(t, key, s.region(cell, math.MaxUint64, 1)), "implausibly large"},
 			{"unbeatable term", key, s.sealRegion(t, key, s.region(cell, 1, maxCount)), "implausibly large"},
-			{"member without an id", key, s.sealRegion(t, key, change(func(r *wire.Region) {
-				r.Members = append(r.Members, wire.Member{Peer: "abc", Game: "127.0.0.1:1"})
+			{"member without an id", key, s.sealRegion(t, key, change(func(r *nodemsg.Region) {
+				r.Members = append(r.Members, nodemsg.Member{Peer: "abc", Game: "127.0.0.1:1"})
 			})), "not a peer id"},
 			{"a player's record", key, s.sealPlayer(t, key, s.player("ann", 1)), "decode"},
 			{"no key at all", "/chunk/rubbish", s.sealRegion(t, "/chunk/rubbish", s.region(cell, 1, 1)), "parse key"},
@@ -177,7 +177,7 @@ func TestPlayerValidator(t *testing.T) {
 	s, other := newSigner(t), newSigner(t)
 	_, v := testValidators(grid.PlacementHash)
 	key := player.GuestID("ann").Key()
-	change := func(f func(*wire.PlayerRecord)) wire.PlayerRecord {
+	change := func(f func(*nodemsg.PlayerRecord)) nodemsg.PlayerRecord {
 		p := s.player("ann", 1)
 		f(&p)
 		return p
@@ -192,7 +192,7 @@ func TestPlayerValidator(t *testing.T) {
 		{"another's gateway", key, other.sealPlayer(t, key, s.player("ann", 1)), "not signed by the gateway"},
 		{"another player", key, s.sealPlayer(t, key, s.player("bob", 1)), "it is of player"},
 		{"unbeatable", key, s.sealPlayer(t, key, s.player("ann", maxCount)), "implausibly large"},
-		{"never saved", key, s.sealPlayer(t, key, change(func(p *wire.PlayerRecord) { p.SavedAt = 0 })), "time of saving is missing"},
+		{"never saved", key, s.sealPlayer(t, key, change(func(p *nodemsg.PlayerRecord) { p.SavedAt = 0 })), "time of saving is missing"},
 		{"a region's record", key, s.sealRegion(t, key, s.region(cellOf(1), 1, 1)), "decode"},
 		{"nothing", key, nil, "decode"},
 	} {
@@ -266,12 +266,12 @@ func FuzzPayload(f *testing.F) {
 	s := newSigner(f)
 	cell := cellOf(1)
 	key, pkey := grid.PlacementHash.Key(cell), player.GuestID("ann").Key()
-	region, err := wire.EncodeRegion(s.region(cell, 1, 1))
+	region, err := nodemsg.EncodeRegion(s.region(cell, 1, 1))
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(region)
-	rec, err := wire.EncodePlayerRecord(s.player("ann", 1))
+	rec, err := nodemsg.EncodePlayerRecord(s.player("ann", 1))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // maxCount bounds the numbers that decide which record is the newest. They grow by one at a time and never come near the
@@ -59,28 +60,28 @@ func (v *Regions) Validate(key string, value []byte) error {
 }
 
 // Open returns the region record in the bytes, or an error unless it is valid for the key.
-func (v *Regions) Open(key string, value []byte) (wire.Region, error) {
+func (v *Regions) Open(key string, value []byte) (nodemsg.Region, error) {
 	s, err := v.cache.open(key, value)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
-	region, err := wire.DecodeRegion(s.payload)
+	region, err := nodemsg.DecodeRegion(s.payload)
 	if err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if err := v.checkKey(key, region); err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if err := checkRegion(region); err != nil {
-		return wire.Region{}, err
+		return nodemsg.Region{}, err
 	}
 	if region.Leader != s.signer.String() {
-		return wire.Region{}, errors.New("check region record: not signed by the leader named in it")
+		return nodemsg.Region{}, errors.New("check region record: not signed by the leader named in it")
 	}
 	return region, nil
 }
 
-func (v *Regions) checkKey(key string, region wire.Region) error {
+func (v *Regions) checkKey(key string, region nodemsg.Region) error {
 	if key == grid.CatalogKey {
 		if region.ID != catalogID {
 			return fmt.Errorf("check region record: region %d is not the catalog", region.ID)
@@ -102,8 +103,8 @@ func (v *Regions) checkKey(key string, region wire.Region) error {
 	return v.mu.keys.Check(key)
 }
 
-// checkRegion checks what wire.DecodeRegion does not.
-func checkRegion(r wire.Region) error {
+// checkRegion checks what nodemsg.DecodeRegion does not.
+func checkRegion(r nodemsg.Region) error {
 	if r.Epoch >= maxCount || r.Term >= maxCount {
 		return errors.New("check region record: a number is implausibly large")
 	}
@@ -117,7 +118,7 @@ func checkRegion(r wire.Region) error {
 
 // Select returns the index of the record with the highest (epoch, term); the first one on ties.
 func (v *Regions) Select(key string, values [][]byte) (int, error) {
-	return selectBest(key, values, v.Open, func(a, b wire.Region) int {
+	return selectBest(key, values, v.Open, func(a, b nodemsg.Region) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term))
 	})
 }
@@ -129,29 +130,29 @@ func (v *Players) Validate(key string, value []byte) error {
 }
 
 // Open returns the player record in the bytes, or an error unless it is valid for the key.
-func (v *Players) Open(key string, value []byte) (wire.PlayerRecord, error) {
+func (v *Players) Open(key string, value []byte) (nodemsg.PlayerRecord, error) {
 	s, err := v.cache.open(key, value)
 	if err != nil {
-		return wire.PlayerRecord{}, err
+		return nodemsg.PlayerRecord{}, err
 	}
-	rec, err := wire.DecodePlayerRecord(s.payload)
+	rec, err := nodemsg.DecodePlayerRecord(s.payload)
 	if err != nil {
-		return wire.PlayerRecord{}, err
+		return nodemsg.PlayerRecord{}, err
 	}
 	if rec.Player.Key() != key {
-		return wire.PlayerRecord{}, fmt.Errorf("check player record: it is of player %v", rec.Player)
+		return nodemsg.PlayerRecord{}, fmt.Errorf("check player record: it is of player %v", rec.Player)
 	}
 	if err := checkPlayer(rec); err != nil {
-		return wire.PlayerRecord{}, err
+		return nodemsg.PlayerRecord{}, err
 	}
 	if rec.Gateway != s.signer.String() {
-		return wire.PlayerRecord{}, errors.New("check player record: not signed by the gateway named in it")
+		return nodemsg.PlayerRecord{}, errors.New("check player record: not signed by the gateway named in it")
 	}
 	return rec, nil
 }
 
-// checkPlayer checks what wire.DecodePlayerRecord does not.
-func checkPlayer(rec wire.PlayerRecord) error {
+// checkPlayer checks what nodemsg.DecodePlayerRecord does not.
+func checkPlayer(rec nodemsg.PlayerRecord) error {
 	switch {
 	case rec.Seq >= maxCount:
 		return errors.New("check player record: sequence number is implausibly large")
@@ -163,7 +164,7 @@ func checkPlayer(rec wire.PlayerRecord) error {
 
 // Select returns the index of the record with the highest sequence number; the first one on ties.
 func (v *Players) Select(key string, values [][]byte) (int, error) {
-	return selectBest(key, values, v.Open, func(a, b wire.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+	return selectBest(key, values, v.Open, func(a, b nodemsg.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
 // selectBest returns the index of the best valid value. On ties it must be the first one: kad-dht puts the new record

@@ -175,7 +175,7 @@ func (h *Host) beginHandler(parent context.Context) (ctx context.Context, done f
 
 const (
 	// MaxAsk is the largest size of a question or an answer: 64 KiB.
-	MaxAsk = wire.MaxAsk
+	MaxAsk = wire.MaxQuestion
 
 	askTimeout    = 15 * time.Second // for the asker without a deadline of its own, and for the answering side
 	maxAskFailure = 1 << 10          // bytes of an error text

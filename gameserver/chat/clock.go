@@ -7,7 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -47,7 +47,7 @@ const recordSlack = 1024
 // CountFrom returns a number above those of all earlier events of a player, from their record and the node's wall clock: counting
 // starts there. It is the milliseconds since 1970, since no player sends so many events as to reach them, as with edits
 // (docs/adr/0006); but if the previous gateway's clock was ahead of this one's, it is what that gateway has saved.
-func CountFrom(record wire.PlayerRecord, now time.Time) uint64 {
+func CountFrom(record nodemsg.PlayerRecord, now time.Time) uint64 {
 	wall, counted := uint64(now.UnixMilli()), record.Counted()
 	if wall > counted {
 		return wall
@@ -57,7 +57,7 @@ func CountFrom(record wire.PlayerRecord, now time.Time) uint64 {
 
 // NewClock returns the clock of a player that counts on from done events.
 func NewClock(id player.ID, done uint64) *Clock {
-	clock := &Clock{self: wire.AuthorOf(id), lastInSight: make(map[vclock.ID]time.Duration)}
+	clock := &Clock{self: nodemsg.ChatAuthor(id), lastInSight: make(map[vclock.ID]time.Duration)}
 	clock.owner = vclock.NewOwner(clock.self, done)
 	clock.owner.Limit(clockEntries)
 	return clock

@@ -8,10 +8,11 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 func TestClock(t *testing.T) {
-	id := func(name string) vclock.ID { return wire.AuthorOf(player.GuestID(name)) }
+	id := func(name string) vclock.ID { return nodemsg.ChatAuthor(player.GuestID(name)) }
 	const start = 1_700_000_000_000
 	ann, bob := NewClock(player.GuestID("ann"), start), NewClock(player.GuestID("bob"), start)
 	everybody, nobody := func(vclock.ID) bool { return true }, func(vclock.ID) bool { return false }
@@ -49,14 +50,14 @@ func TestClock(t *testing.T) {
 func TestCountFrom(t *testing.T) {
 	now := uint64(time.Now().UnixMilli())
 	for name, c := range map[string]struct {
-		record  wire.PlayerRecord
+		record  nodemsg.PlayerRecord
 		least   uint64
 		aboveBy uint64
 	}{
-		"unknown":             {wire.PlayerRecord{}, now, 10_000},
-		"saved a minute ago":  {wire.PlayerRecord{SavedAt: int64(now) - 60_000}, now, 10_000},
-		"saved in the future": {wire.PlayerRecord{SavedAt: int64(now) + 3_600_000}, now + 3_600_000 + 1, recordSlack},
-		"counted beyond":      {wire.PlayerRecord{SavedAt: 5, Done: now + 3_600_000}, now + 3_600_000 + 1, recordSlack},
+		"unknown":             {nodemsg.PlayerRecord{}, now, 10_000},
+		"saved a minute ago":  {nodemsg.PlayerRecord{SavedAt: int64(now) - 60_000}, now, 10_000},
+		"saved in the future": {nodemsg.PlayerRecord{SavedAt: int64(now) + 3_600_000}, now + 3_600_000 + 1, recordSlack},
+		"counted beyond":      {nodemsg.PlayerRecord{SavedAt: 5, Done: now + 3_600_000}, now + 3_600_000 + 1, recordSlack},
 	} {
 		if got := CountFrom(c.record, time.Now()); got < c.least || got > c.least+c.aboveBy {
 			t.Errorf("%s: begins after %d, want %d to %d", name, got, c.least, c.least+c.aboveBy)

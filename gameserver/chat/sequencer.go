@@ -17,7 +17,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/vclock"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 
 // Publisher shows events to those who have the place in view where they happen; a gateway's subscription to a region.
 type Publisher interface {
-	PublishChat(e wire.ChatEvent, stamp vclock.Stamp)
+	PublishChat(e nodemsg.ChatEvent, stamp vclock.Stamp)
 }
 
 // Options are the dependencies of a Sequencer.
@@ -69,7 +69,7 @@ type Sequencer struct {
 
 // Event is a chat message, hit or gift, and who publishes it.
 type Event struct {
-	wire.ChatEvent
+	nodemsg.ChatEvent
 	publisher Publisher
 }
 
@@ -80,7 +80,7 @@ func NewSequencer(o Options) *Sequencer {
 }
 
 // Enqueue queues events of a region. Any goroutine may call it; it takes no lock but the sequencer's own.
-func (t *Sequencer) Enqueue(to Publisher, events []wire.ChatEvent) {
+func (t *Sequencer) Enqueue(to Publisher, events []nodemsg.ChatEvent) {
 	t.mu.Lock()
 	for _, e := range events {
 		t.mu.arrived = append(t.mu.arrived, Event{e, to})

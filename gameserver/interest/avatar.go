@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // avatar is an avatar in view of a session here.
@@ -14,7 +14,7 @@ type avatar struct {
 	firstAwaited uint64  // the number of its last chat event when it came into sight: earlier ones are not waited for
 	chunks       int     // in view that regions say it is in; two while it crosses a border
 	bucket       *bucket // of the newest of them; nil when that is no longer in view
-	place        wire.Place
+	place        sessionmsg.Place
 	spot         finePos // the same, rounded less
 	cell         uint8
 	history      [5]finePos // where it was at the tick seen, and at those before
@@ -110,7 +110,7 @@ func (a *avatar) landing() (y, ticks int32, lands bool) {
 	return y, (y - now + step/2) / step, true
 }
 
-const block = wire.TickVelocityUnit
+const block = sessionmsg.TickVelocityUnit
 
 // climb estimates the avatar's vertical velocity, in 1/64 block a tick. An avatar that rose within one tick has stepped on
 // something, and stays there; one that rose in two ticks climbs, as does one that rises without moving horizontally. An avatar
@@ -151,7 +151,7 @@ func (a *avatar) diverged(tier lodTier, tick uint64, steps bool) (wrong, slips b
 
 // encode adds the avatar to the pieces of those wanted and due tiers whose prediction is too far off, and reports whether there
 // are any.
-func (a *avatar) encode(c *cell, writers *[tiers]wire.MotionWriter, wanted, due tierSet, tick uint64) (encoded bool) {
+func (a *avatar) encode(c *cell, writers *[tiers]sessionmsg.MotionWriter, wanted, due tierSet, tick uint64) (encoded bool) {
 	a.valid &= wanted
 	steps := a.steps()
 	for left := wanted & due; left != 0; {
@@ -208,9 +208,9 @@ func (a *avatar) shift(from, to lodTier) (needsUpdate bool) {
 
 // estimate returns the update for clients of a tier: where the avatar is, or where its step will end, and its velocity. It
 // contains only what differs from their prediction.
-func (a *avatar) estimate(tier lodTier, tick uint64) wire.Motion {
+func (a *avatar) estimate(tier lodTier, tick uint64) sessionmsg.Motion {
 	pred, rule := &a.predictions[tier], &tierRules[tier]
-	m := wire.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
+	m := sessionmsg.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
 	m.VelocityX, m.VelocityZ = a.velocity(pred)
 	most := max(rule.error, stepError)
 	if y, ticks, lands := a.landing(); lands && tier.toleratesSteps() && off(y, a.spot.y) <= most {
@@ -242,12 +242,12 @@ const newDirection = 6
 
 // motion returns the full prediction that clients have of the avatar. In a frame an avatar is in its cell: a prediction beyond
 // the cell is put at the edge.
-func (a *avatar) motion(pred *prediction, tick uint64) wire.Motion {
+func (a *avatar) motion(pred *prediction, tick uint64) sessionmsg.Motion {
 	place, gone := a.place, extrapolatedTicks(pred.tick, tick)
 	place.X = inCell(a.cell%cellRow, pred.x+int32(pred.velocityX)*gone)
 	place.Z = inCell(a.cell/cellRow, pred.z+int32(pred.velocityZ)*gone)
 	place.Y = uint16(max(0, min(math.MaxUint16, (pred.height(tick)+fine/2)/fine)))
-	return wire.Motion{
+	return sessionmsg.Motion{
 		Index: a.index, Place: place, VelocityX: pred.velocityX, VelocityZ: pred.velocityZ, Climb: pred.climb,
 		HasAcross: true, HasHeight: true, HasVelocity: true, HasFacing: true,
 	}
@@ -255,7 +255,7 @@ func (a *avatar) motion(pred *prediction, tick uint64) wire.Motion {
 
 // inCell rounds a coordinate, in 1/128 block, to one within the cell of that number.
 func inCell(number uint8, v int32) uint16 {
-	const width = wire.CellSize * wire.PlaceUnit
+	const width = sessionmsg.CellSize * sessionmsg.PlaceUnit
 	low := int32(number) * width
 	return uint16(max(low, min(low+width-1, (v+fine/2)/fine)))
 }

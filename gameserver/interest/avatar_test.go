@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // watched is an avatar alone in a cell, in the middle of chunk 0, 0, encoded in every tier when it is checked.
@@ -16,12 +17,12 @@ type watched struct {
 	a    *avatar
 	c    cell
 	now  frameTime
-	pose wire.Pose
+	pose motion.Pose
 	told [tiers]int // records
 }
 
 func newWatched() *watched {
-	w := &watched{a: &avatar{bucket: &bucket{}}, pose: wire.Pose{X: 12, Y: 64, Z: 12}}
+	w := &watched{a: &avatar{bucket: &bucket{}}, pose: motion.Pose{X: 12, Y: 64, Z: 12}}
 	w.stand()
 	w.a.cell = w.a.place.Cell()
 	w.a.appear(0)
@@ -30,7 +31,7 @@ func newWatched() *watched {
 }
 
 func (w *watched) stand() {
-	w.a.place, w.a.spot = wire.PlaceOf(grid.ChunkPos{}, w.pose), finePosOf(grid.ChunkPos{}, w.pose)
+	w.a.place, w.a.spot = sessionmsg.PlaceOf(grid.ChunkPos{}, w.pose), finePosOf(grid.ChunkPos{}, w.pose)
 	w.a.lastUpdate = w.now.frame
 }
 
@@ -50,7 +51,7 @@ func (w *watched) move(x, y float64) {
 
 // astray returns the error of the prediction of the tier's clients, in blocks.
 func (w *watched) astray(tier lodTier) float64 {
-	return float64(w.a.predictions[tier].deviation(&w.a.place, w.now.tick)) / wire.TickVelocityUnit
+	return float64(w.a.predictions[tier].deviation(&w.a.place, w.now.tick)) / sessionmsg.TickVelocityUnit
 }
 
 // A block up or down costs the coarser tiers one record, after which they predict an avatar that goes on as before correctly.
@@ -69,7 +70,7 @@ func TestStepIsSentOnce(t *testing.T) {
 				before := w.told[tier]
 				for tick, s := range step {
 					w.move(s[0], s[1])
-					if deviation, most := w.astray(tier), float64(stepError)/wire.TickVelocityUnit; deviation > most {
+					if deviation, most := w.astray(tier), float64(stepError)/sessionmsg.TickVelocityUnit; deviation > most {
 						t.Errorf("in tick %d of the step clients are wrong by %.2f blocks, want at most %.2f", tick, deviation, most)
 					}
 				}
@@ -110,9 +111,9 @@ func TestStepsAreWithinBounds(t *testing.T) {
 				w.move(ahead*way, -min(2*way, w.pose.Y-floor))
 			}
 			for _, tier := range []lodTier{fair, loose} {
-				most := float64(tierRules[tier].error) / wire.TickVelocityUnit
+				most := float64(tierRules[tier].error) / sessionmsg.TickVelocityUnit
 				if w.a.steps() {
-					most = float64(stepError) / wire.TickVelocityUnit
+					most = float64(stepError) / sessionmsg.TickVelocityUnit
 				}
 				if deviation := w.astray(tier); deviation > most {
 					t.Fatalf("tick %d: at %.2f, going to %.2f, clients of tier %d are wrong by %.2f blocks, want at most %.2f",
@@ -176,8 +177,8 @@ func TestJumpGoesOutOfSight(t *testing.T) {
 		}
 		jumped := float64(at) * .42
 		for after := range tierRules[distant].every {
-			if y := float64(w.a.predictions[distant].height(w.now.tick+after)) / wire.TickVelocityUnit; y > 64-wire.MinY+jumped+.1 {
-				t.Fatalf("%d ticks after the update at height %.2f, the client has the player at %.2f", after, 64+jumped, y+wire.MinY)
+			if y := float64(w.a.predictions[distant].height(w.now.tick+after)) / sessionmsg.TickVelocityUnit; y > 64-motion.MinY+jumped+.1 {
+				t.Fatalf("%d ticks after the update at height %.2f, the client has the player at %.2f", after, 64+jumped, y+motion.MinY)
 			}
 		}
 	}

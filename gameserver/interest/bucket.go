@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file holds the buckets of the interest index: chunks with avatars, divided into cells. Most cells of a region are empty,
@@ -26,9 +26,9 @@ type bucket struct {
 	withPieces    cellSet    // cells with pieces
 	costObservers int        // observers that need the cost of every tier
 	crossed       []crossing // since the previous frame
-	cells         [wire.CellsPerChunk]cell
-	used          [wire.CellsPerChunk]tierSet      // by some observer
-	uses          [wire.CellsPerChunk][tiers]int32 // by how many
+	cells         [sessionmsg.CellsPerChunk]cell
+	used          [sessionmsg.CellsPerChunk]tierSet      // by some observer
+	uses          [sessionmsg.CellsPerChunk][tiers]int32 // by how many
 }
 
 // crossing is an avatar's move from one cell of its bucket to another, which observers may have in different tiers.
@@ -42,7 +42,7 @@ type crossing struct {
 // cellSet is a set of a bucket's cells.
 type cellSet uint16
 
-var _ = [1]struct{}{}[wire.CellsPerChunk-16] // does not compile if there are more or fewer
+var _ = [1]struct{}{}[sessionmsg.CellsPerChunk-16] // does not compile if there are more or fewer
 
 func (s *cellSet) put(c uint8)    { *s |= 1 << c }
 func (s *cellSet) remove(c uint8) { *s &^= 1 << c }
@@ -54,7 +54,7 @@ func (s *cellSet) next() uint8 {
 	return c
 }
 
-// cell is a square of wire.CellSize blocks of a bucket, with its encoded updates of the current tick.
+// cell is a square of sessionmsg.CellSize blocks of a bucket, with its encoded updates of the current tick.
 type cell struct {
 	avatars []*avatar      // by index
 	pieces  *[tiers][]byte // nil before the first
@@ -123,7 +123,7 @@ func (bkt *bucket) turnOf(frame uint64) uint64 {
 }
 
 // activeTicks is how long updates may be needed after a move: until its last extrapolation has ended.
-const activeTicks = 2 * wire.TickExtrapolation
+const activeTicks = 2 * sessionmsg.TickExtrapolation
 
 // encode encodes the pieces of a tick. It reports whether the bucket is awake.
 func (bkt *bucket) encode(now frameTime) (awake bool) {
@@ -159,7 +159,7 @@ func (bkt *bucket) count(bytes *[tiers]int) {
 // encode encodes the cell's pieces of a tick, in the wanted tiers that are due, and reports whether there are any. They are empty
 // before.
 func (c *cell) encode(number uint8, wanted, due tierSet, now frameTime) (encoded bool) {
-	var writers [tiers]wire.MotionWriter
+	var writers [tiers]sessionmsg.MotionWriter
 	lowest := c.lowest()
 	for left := wanted & due; left != 0; {
 		writers[left.next()].Begin(number, lowest)

@@ -3,7 +3,7 @@ package interest
 import (
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // Viewer is a session's view of the avatars. The zero value has seen nothing. The goroutine that uses the Index owns it.
@@ -83,7 +83,7 @@ func (ix *Index) compose(obs *observer) {
 
 // Frame returns the frame of the tick for a viewer at a pose, with a view distance in chunks. It reports false for a viewer that was
 // removed.
-func (ix *Index) Frame(v *Viewer, pose wire.Pose, view int) (frame Frame, ok bool) {
+func (ix *Index) Frame(v *Viewer, pose motion.Pose, view int) (frame Frame, ok bool) {
 	if v.removed {
 		return Frame{}, false
 	}

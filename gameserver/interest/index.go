@@ -4,8 +4,10 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Options are the settings of an Index.
@@ -53,7 +55,7 @@ func (ix *Index) Tick() uint64 { return ix.tick }
 
 // Apply applies the delta of a chunk, with what it has changed among the chunk's occupants. It returns the delta as CBOR sessions
 // get it, without motion and chat; nil if nothing is left.
-func (ix *Index) Apply(n *wire.ChunkDelta, in Occupants, change Change) *wire.TickDelta {
+func (ix *Index) Apply(n *nodemsg.ChunkDelta, in Occupants, change Change) *sessionmsg.TickDelta {
 	for _, o := range change.Moved {
 		if a := o.avatar; a != nil && a.bucket != nil && a.bucket.at == n.Chunk {
 			ix.move(a, o.Pose)
@@ -62,7 +64,7 @@ func (ix *Index) Apply(n *wire.ChunkDelta, in Occupants, change Change) *wire.Ti
 	if len(n.Enter)+len(n.Leave)+len(n.Blocks) == 0 {
 		return nil
 	}
-	td := &wire.TickDelta{Chunk: n.Chunk, Blocks: n.Blocks}
+	td := &sessionmsg.TickDelta{Chunk: n.Chunk, Blocks: n.Blocks}
 	for i := range change.Entered {
 		a := ix.avatar(change.Entered[i].Player)
 		if a.chunks == 0 {
@@ -87,19 +89,19 @@ func (ix *Index) Apply(n *wire.ChunkDelta, in Occupants, change Change) *wire.Ti
 
 // Present returns those of a chunk's bodies that are still there, as far as any region has sent. Others have entered another
 // chunk, whose region sent that first: a client that was sent them here would remove them when they leave here.
-func (ix *Index) Present(at grid.ChunkPos, bodies []wire.Body) []wire.Body {
-	return slices.DeleteFunc(bodies, func(b wire.Body) bool {
+func (ix *Index) Present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg.Body {
+	return slices.DeleteFunc(bodies, func(b nodemsg.Body) bool {
 		a := ix.avatars[b.Player]
 		return a != nil && a.movedOn(at)
 	})
 }
 
 // Entering returns a delta in which all who are present in a chunk enter.
-func (ix *Index) Entering(at grid.ChunkPos, in Occupants) *wire.TickDelta {
-	td := &wire.TickDelta{Chunk: at, Enter: make([]wire.TickAvatar, 0, len(in))}
+func (ix *Index) Entering(at grid.ChunkPos, in Occupants) *sessionmsg.TickDelta {
+	td := &sessionmsg.TickDelta{Chunk: at, Enter: make([]sessionmsg.TickAvatar, 0, len(in))}
 	for i := range in {
 		if o := &in[i]; o.avatar != nil && !o.avatar.movedOn(at) {
-			td.Enter = append(td.Enter, tickAvatar(o.avatar.index, &o.Body, wire.PlaceOf(at, o.Pose)))
+			td.Enter = append(td.Enter, tickAvatar(o.avatar.index, &o.Body, sessionmsg.PlaceOf(at, o.Pose)))
 		}
 	}
 	return td
@@ -115,7 +117,7 @@ func (ix *Index) ClearChunk(at grid.ChunkPos, in Occupants) {
 }
 
 // Find returns where a player is in view, and their name.
-func (ix *Index) Find(id player.ID) (name string, pose wire.Pose, at grid.ChunkPos, inView bool) {
+func (ix *Index) Find(id player.ID) (name string, pose motion.Pose, at grid.ChunkPos, inView bool) {
 	a := ix.avatars[id]
 	if a == nil || a.bucket == nil {
 		return "", pose, at, false
@@ -134,7 +136,7 @@ func (ix *Index) FirstAwaited(id player.ID) (number uint64, inView bool) {
 }
 
 // meet returns the number up to which a player's events are not waited for, when they come into view.
-func (ix *Index) meet(b *wire.Body) uint64 {
+func (ix *Index) meet(b *nodemsg.Body) uint64 {
 	p, back := ix.departed[b.Player]
 	if delete(ix.departed, b.Player); back {
 		return p.firstAwaited
@@ -168,11 +170,11 @@ func (ix *Index) avatar(id player.ID) *avatar {
 	return a
 }
 
-func tickAvatar(index uint32, b *wire.Body, p wire.Place) wire.TickAvatar {
-	return wire.TickAvatar{Index: index, Player: b.Player, Name: b.Name, Guest: b.Guest, Place: p}
+func tickAvatar(index uint32, b *nodemsg.Body, p sessionmsg.Place) sessionmsg.TickAvatar {
+	return sessionmsg.TickAvatar{Index: index, Player: b.Player, Name: b.Name, Guest: b.Guest, Place: p}
 }
 
-func (ix *Index) enter(at grid.ChunkPos, b *wire.Body) wire.TickAvatar {
+func (ix *Index) enter(at grid.ChunkPos, b *nodemsg.Body) sessionmsg.TickAvatar {
 	a := ix.avatar(b.Player)
 	if a.bucket == nil || a.bucket.at != at {
 		ix.changeBucket(a, nil)
@@ -182,7 +184,7 @@ func (ix *Index) enter(at grid.ChunkPos, b *wire.Body) wire.TickAvatar {
 			ix.buckets[at] = bkt
 			ix.reassign(at)
 		}
-		a.place = wire.PlaceOf(at, b.Pose)
+		a.place = sessionmsg.PlaceOf(at, b.Pose)
 		ix.changeBucket(a, bkt)
 	}
 	a.name = b.Name
@@ -227,9 +229,9 @@ func (ix *Index) TakeLost() []player.ID {
 }
 
 // move moves an avatar to a pose in its chunk.
-func (ix *Index) move(a *avatar, pose wire.Pose) {
+func (ix *Index) move(a *avatar, pose motion.Pose) {
 	bkt := a.bucket
-	a.place, a.spot, a.lastUpdate = wire.PlaceOf(bkt.at, pose), finePosOf(bkt.at, pose), ix.frames+1
+	a.place, a.spot, a.lastUpdate = sessionmsg.PlaceOf(bkt.at, pose), finePosOf(bkt.at, pose), ix.frames+1
 	if bkt.moved = true; !bkt.awake {
 		bkt.awake = true
 		ix.awake = append(ix.awake, bkt)

@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -42,7 +44,7 @@ type watchedChunk struct {
 
 // walker walks at 4 blocks/s, and sends a move in each tick while walking and one after stopping.
 type walker struct {
-	wire.Body
+	nodemsg.Body
 	legs  int     // ticks until the walker turns or rests
 	pace  float64 // blocks a tick; 0 rests
 	rests bool    // the region has sent that it rests
@@ -52,14 +54,14 @@ type walker struct {
 type tourist struct {
 	Viewer
 	walker int
-	pose   wire.Pose
+	pose   motion.Pose
 	view   int
 	sights map[grid.ChunkPos]bool
 	asleep bool // it does not read
 	missed bool // it lacks earlier motion
 	queue  []message
 	motion []byte
-	client *wire.AvatarDecoder // nil for a client that keeps nothing
+	client *sessionmsg.AvatarDecoder // nil for a client that keeps nothing
 	bytes  int
 }
 
@@ -76,8 +78,8 @@ func newLandscape(t testing.TB, seed uint64, chunks, walkers, budget int) *lands
 	}
 	for i := range walkers {
 		name := fmt.Sprint("p", i)
-		w := walker{Body: wire.Body{Player: player.GuestID(name), Name: name}}
-		w.Pose = wire.Pose{X: c.width * c.rng.Float64(), Y: 64, Z: c.width * c.rng.Float64()}
+		w := walker{Body: nodemsg.Body{Player: player.GuestID(name), Name: name}}
+		w.Pose = motion.Pose{X: c.width * c.rng.Float64(), Y: 64, Z: c.width * c.rng.Float64()}
 		c.walkers = append(c.walkers, w)
 	}
 	// The order in which regions send them.
@@ -86,7 +88,7 @@ func newLandscape(t testing.TB, seed uint64, chunks, walkers, budget int) *lands
 }
 
 // join creates a session for a walker.
-func (c *landscape) join(walker, view int, client *wire.AvatarDecoder) *tourist {
+func (c *landscape) join(walker, view int, client *sessionmsg.AvatarDecoder) *tourist {
 	v := &tourist{walker: walker, pose: c.walkers[walker].Pose, view: view, sights: make(map[grid.ChunkPos]bool), client: client}
 	c.tourists = append(c.tourists, v)
 	c.updateView(v)
@@ -128,7 +130,7 @@ func (c *landscape) watch(v *tourist, pos grid.ChunkPos) {
 	if w == nil {
 		w = &watchedChunk{watchers: make(map[*tourist]bool)}
 		c.chunks[pos] = w
-		n := wire.ChunkDelta{Chunk: pos}
+		n := nodemsg.ChunkDelta{Chunk: pos}
 		for i := range c.walkers {
 			if world.ChunkOf(c.walkers[i].Pose) == pos {
 				n.Enter = append(n.Enter, c.walkers[i].Body)
@@ -137,7 +139,7 @@ func (c *landscape) watch(v *tourist, pos grid.ChunkPos) {
 		c.apply(&n)
 	}
 	w.watchers[v] = true
-	v.queue = append(v.queue, message{piece: wire.AppendDelta(nil, c.ix.Entering(pos, w.in))})
+	v.queue = append(v.queue, message{piece: sessionmsg.AppendDelta(nil, c.ix.Entering(pos, w.in))})
 	v.missed = true
 }
 
@@ -150,7 +152,7 @@ func (c *landscape) unwatch(v *tourist, pos grid.ChunkPos) {
 }
 
 // apply applies a region's delta if its chunk is watched, and publishes it.
-func (c *landscape) apply(n *wire.ChunkDelta) {
+func (c *landscape) apply(n *nodemsg.ChunkDelta) {
 	w := c.chunks[n.Chunk]
 	if w == nil {
 		return
@@ -160,21 +162,21 @@ func (c *landscape) apply(n *wire.ChunkDelta) {
 	c.publish(w, c.ix.Apply(n, w.in, change))
 }
 
-func (c *landscape) publish(w *watchedChunk, td *wire.TickDelta) {
+func (c *landscape) publish(w *watchedChunk, td *sessionmsg.TickDelta) {
 	if td == nil {
 		return
 	}
 	for v := range w.watchers {
-		v.queue = append(v.queue, message{piece: wire.AppendDelta(nil, td)})
+		v.queue = append(v.queue, message{piece: sessionmsg.AppendDelta(nil, td)})
 	}
 }
 
 // walk moves everybody by a tick, and updates the watched chunks.
 func (c *landscape) walk() {
-	deltas := make(map[grid.ChunkPos]*wire.ChunkDelta)
-	of := func(at grid.ChunkPos) *wire.ChunkDelta {
+	deltas := make(map[grid.ChunkPos]*nodemsg.ChunkDelta)
+	of := func(at grid.ChunkPos) *nodemsg.ChunkDelta {
 		if deltas[at] == nil {
-			deltas[at] = &wire.ChunkDelta{Chunk: at}
+			deltas[at] = &nodemsg.ChunkDelta{Chunk: at}
 		}
 		return deltas[at]
 	}
@@ -188,14 +190,14 @@ func (c *landscape) walk() {
 			of(before).Leave = append(of(before).Leave, w.Player)
 			of(at).Enter = append(of(at).Enter, w.Body)
 		} else {
-			of(at).Moves = append(of(at).Moves, wire.BodyMove{Player: w.Player, Pose: w.Pose})
+			of(at).Moves = append(of(at).Moves, nodemsg.BodyMove{Player: w.Player, Pose: w.Pose})
 		}
 	}
-	inOrder := make([]*wire.ChunkDelta, 0, len(deltas))
+	inOrder := make([]*nodemsg.ChunkDelta, 0, len(deltas))
 	for _, n := range deltas {
 		inOrder = append(inOrder, n)
 	}
-	slices.SortFunc(inOrder, func(a, b *wire.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
+	slices.SortFunc(inOrder, func(a, b *nodemsg.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
 	for _, n := range inOrder {
 		c.apply(n)
 	}
@@ -234,7 +236,7 @@ func (c *landscape) step(w *walker) (sent bool) {
 func (c *landscape) frame() {
 	if lost := c.ix.TakeLost(); len(lost) > 0 {
 		for at, w := range c.chunks {
-			n := wire.ChunkDelta{Chunk: at}
+			n := nodemsg.ChunkDelta{Chunk: at}
 			for _, id := range lost {
 				if o := w.in.Of(id); o != nil {
 					n.Enter = append(n.Enter, o.Body)
@@ -283,7 +285,7 @@ func (c *landscape) readFrame(v *tourist, data []byte) {
 	if v.client == nil {
 		return
 	}
-	frame := append(wire.AppendTick(nil, c.ix.tick), data...)
+	frame := append(sessionmsg.AppendTick(nil, c.ix.tick), data...)
 	v.bytes += len(frame)
 	if err := v.client.Read(frame, nil); err != nil {
 		c.t.Fatal(err)
@@ -291,8 +293,8 @@ func (c *landscape) readFrame(v *tourist, data []byte) {
 }
 
 // places returns the places that the client predicts for the newest tick.
-func (c *landscape) places(v *tourist) map[player.ID]wire.Pose {
-	all := make(map[player.ID]wire.Pose)
-	v.client.Each(float64(c.ix.tick-v.client.Now()), func(id player.ID, pose wire.Pose) { all[id] = pose })
+func (c *landscape) places(v *tourist) map[player.ID]motion.Pose {
+	all := make(map[player.ID]motion.Pose)
+	v.client.Each(float64(c.ix.tick-v.client.Now()), func(id player.ID, pose motion.Pose) { all[id] = pose })
 	return all
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -36,24 +37,24 @@ func corner(at grid.ChunkPos, cell uint8) (x, z int64) {
 }
 
 // holds reports whether a session at the pose may keep the point.
-func (pt observerPoint) holds(p wire.Pose, view int) bool {
+func (pt observerPoint) holds(p motion.Pose, view int) bool {
 	x, z := corner(pt.chunk, pt.cell)
-	lowX, lowZ := float64(x*wire.CellSize)-stayBlocks, float64(z*wire.CellSize)-stayBlocks
-	const width = wire.CellSize + 2*stayBlocks
+	lowX, lowZ := float64(x*sessionmsg.CellSize)-stayBlocks, float64(z*sessionmsg.CellSize)-stayBlocks
+	const width = sessionmsg.CellSize + 2*stayBlocks
 	return pt.view == view && p.X >= lowX && p.X < lowX+width && p.Z >= lowZ && p.Z < lowZ+width
 }
 
-func observerPointOf(p wire.Pose, view int) observerPoint {
+func observerPointOf(p motion.Pose, view int) observerPoint {
 	at := world.ChunkOf(p)
-	return observerPoint{chunk: at, cell: wire.PlaceOf(at, p).Cell(), view: view}
+	return observerPoint{chunk: at, cell: sessionmsg.PlaceOf(at, p).Cell(), view: view}
 }
 
 // bucketView is a bucket as an observer sees it, cell by cell.
 type bucketView struct {
 	bucket *bucket
-	tiers  [wire.CellsPerChunk]lodTier
-	former [wire.CellsPerChunk]lodTier // tiers before the profile was applied last
-	blocks [wire.CellsPerChunk]int32   // distances; 0 is the observer's own cell only
+	tiers  [sessionmsg.CellsPerChunk]lodTier
+	former [sessionmsg.CellsPerChunk]lodTier // tiers before the profile was applied last
+	blocks [sessionmsg.CellsPerChunk]int32   // distances; 0 is the observer's own cell only
 }
 
 // observer is the state shared by the sessions at one point, and the motion that they are sent.
@@ -106,7 +107,7 @@ func (obs *observer) chooseProfile(c *costs, nearest []uint64) []uint64 {
 		}
 		crowd, cost := 0, c.extra[k].each
 		for _, near := range nearest {
-			bv, cell := &obs.views[uint32(near)>>viewShift], near%wire.CellsPerChunk
+			bv, cell := &obs.views[uint32(near)>>viewShift], near%sessionmsg.CellsPerChunk
 			n := len(bv.bucket.cells[cell].avatars)
 			crowd += n
 			bv.tiers[cell] = lodProfiles[k].tier(bv.blocks[cell], crowd, bv.former[cell])
@@ -130,7 +131,7 @@ func (pt observerPoint) away(at grid.ChunkPos, cell uint8) int32 {
 	if x == ownX && z == ownZ {
 		return 0
 	}
-	gapX, gapZ := max(0, x-ownX-1, ownX-x-1)*wire.CellSize, max(0, z-ownZ-1, ownZ-z-1)*wire.CellSize
+	gapX, gapZ := max(0, x-ownX-1, ownX-x-1)*sessionmsg.CellSize, max(0, z-ownZ-1, ownZ-z-1)*sessionmsg.CellSize
 	return int32(max(1, math.Hypot(float64(gapX), float64(gapZ))))
 }
 
@@ -153,7 +154,7 @@ func shift(dst []byte, from, to []bucketView, tick uint64) []byte {
 }
 
 // nowhere are the tiers of a bucket that is not in view.
-var nowhere = func() (cells [wire.CellsPerChunk]lodTier) {
+var nowhere = func() (cells [sessionmsg.CellsPerChunk]lodTier) {
 	for c := range cells {
 		cells[c] = unseen
 	}
@@ -178,7 +179,7 @@ type chunkWriter struct {
 
 func (w *chunkWriter) under(at grid.ChunkPos) {
 	if !w.open || w.at != at {
-		w.dst, w.at, w.open = wire.AppendMotionChunk(w.dst, at), at, true
+		w.dst, w.at, w.open = sessionmsg.AppendMotionChunk(w.dst, at), at, true
 	}
 }
 
@@ -191,14 +192,14 @@ func (w *chunkWriter) add(at grid.ChunkPos, piece []byte) {
 
 // shift adds the updates for sessions that had the bucket's cells in other tiers: of all avatars whose predictions differ between
 // the two.
-func (w *chunkWriter) shift(bv *bucketView, from *[wire.CellsPerChunk]lodTier) {
+func (w *chunkWriter) shift(bv *bucketView, from *[sessionmsg.CellsPerChunk]lodTier) {
 	for left := bv.bucket.occupied; left != 0; {
 		number := left.next()
 		if from[number] == bv.tiers[number] {
 			continue
 		}
 		c := &bv.bucket.cells[number]
-		var m wire.MotionWriter
+		var m sessionmsg.MotionWriter
 		m.Begin(number, c.lowest())
 		for _, a := range c.avatars {
 			if a.shift(from[number], bv.tiers[number]) {
@@ -226,7 +227,7 @@ func (w *chunkWriter) cross(bv *bucketView) {
 			a.resetPrediction(to)
 		}
 		w.under(bv.bucket.at)
-		var m wire.MotionWriter
+		var m sessionmsg.MotionWriter
 		m.Begin(a.cell, a.place.Y)
 		moved := a.motion(&a.predictions[to], w.tick)
 		w.dst = m.Append(w.dst, &moved)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -29,7 +29,7 @@ func allowed(tier lodTier, sinceLook uint64) int32 {
 	if tier.toleratesSteps() {
 		most = max(most, stepError)
 	}
-	const parting = wire.TickVelocityUnit / 2 // a tick: 4 blocks/s to and fro, or a step
+	const parting = sessionmsg.TickVelocityUnit / 2 // a tick: 4 blocks/s to and fro, or a step
 	return most + fine/2 + parting*int32(sinceLook)
 }
 
@@ -64,7 +64,7 @@ func (c *landscape) check(found *verdict) {
 			}
 			since := a.bucket.turnOf(ix.frames) % tierRules[tier].every
 			truth := a.place.Pose(at)
-			off := int32(max(math.Abs(seen.X-truth.X), math.Abs(seen.Y-truth.Y), math.Abs(seen.Z-truth.Z))*wire.TickVelocityUnit + .5)
+			off := int32(max(math.Abs(seen.X-truth.X), math.Abs(seen.Y-truth.Y), math.Abs(seen.Z-truth.Z))*sessionmsg.TickVelocityUnit + .5)
 			most := allowed(tier, since)
 			if off > 2*most { // twice: see avatar.motion, which puts it within its cell
 				c.t.Fatalf("tick %d: the client of %s has %s to be at %.2f, %.2f, %.2f, who is at %.2f, %.2f, %.2f: %d/128 block, want at most %d",
@@ -94,7 +94,7 @@ func TestClientsAreRightWithinTiers(t *testing.T) {
 			some := func() *tourist { return c.tourists[c.rng.IntN(len(c.tourists))] }
 			switch n := c.rng.IntN(60); {
 			case len(c.tourists) < 4 || n == 0 && len(c.tourists) < 12:
-				c.join(c.rng.IntN(len(c.walkers)), views[c.rng.IntN(len(views))], new(wire.AvatarDecoder))
+				c.join(c.rng.IntN(len(c.walkers)), views[c.rng.IntN(len(views))], new(sessionmsg.AvatarDecoder))
 			case n == 1:
 				c.quit(some())
 			case n == 2:

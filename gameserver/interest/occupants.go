@@ -5,30 +5,31 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Occupants are the players in a chunk of the mirror, each once, ordered by id. Regions send a chunk's players in that order too
-// (world.Crowd.Take): applying a crowd's moves walks both lists in parallel, without lookups.
+// (world.Crowd.Flush): applying a crowd's moves walks both lists in parallel, without lookups.
 type Occupants []Occupant
 
 // Occupant is a player's body and their avatar in the index.
 type Occupant struct {
-	wire.Body
+	nodemsg.Body
 	avatar *avatar // set while the player is in the chunk; nil until the index has applied their entering
-	left   float32 // ticks of extrapolation left (Body.Velocity); if more than wire.ExtrapolationTicks, they start after the excess
+	left   float32 // ticks of extrapolation left (Body.Velocity); if more than motion.ExtrapolationTicks, they start after the excess
 }
 
 // Change is what a delta has changed among a chunk's occupants.
 type Change struct {
-	Entered []wire.Body // those who were not in the chunk before
-	Left    []wire.Body // as they were last seen
-	Moved   []*Occupant // valid until the next change
+	Entered []nodemsg.Body // those who were not in the chunk before
+	Left    []nodemsg.Body // as they were last seen
+	Moved   []*Occupant    // valid until the next change
 }
 
 // unstarted is left of a body whose update the subscription has just received.
-const unstarted = wire.ExtrapolationTicks + 2
+const unstarted = motion.ExtrapolationTicks + 2
 
 func (o Occupants) search(id player.ID) (int, bool) {
 	return slices.BinarySearchFunc(o, id, func(a Occupant, id player.ID) int { return bytes.Compare(a.Player[:], id[:]) })
@@ -43,8 +44,8 @@ func (o Occupants) Of(id player.ID) *Occupant {
 }
 
 // Bodies returns the bodies in the chunk.
-func (o Occupants) Bodies() []wire.Body {
-	bodies := make([]wire.Body, 0, len(o))
+func (o Occupants) Bodies() []nodemsg.Body {
+	bodies := make([]nodemsg.Body, 0, len(o))
 	for i := range o {
 		bodies = append(bodies, o[i].Body)
 	}
@@ -52,9 +53,9 @@ func (o Occupants) Bodies() []wire.Body {
 }
 
 // Apply applies a region's delta. Moved is reused for the moves.
-func (o *Occupants) Apply(n *wire.ChunkDelta, moved []*Occupant) Change {
+func (o *Occupants) Apply(n *nodemsg.ChunkDelta, moved []*Occupant) Change {
 	var c Change
-	// Enter before Leave, as wire.Piece orders them; the region has a player in one of them only.
+	// Enter before Leave, as sessionmsg.Piece orders them; the region has a player in one of them only.
 	for _, b := range n.Enter {
 		if o.put(b) {
 			c.Entered = append(c.Entered, b)
@@ -71,7 +72,7 @@ func (o *Occupants) Apply(n *wire.ChunkDelta, moved []*Occupant) Change {
 
 // Replace replaces all occupants by those that a region has sent as a chunk's whole state. It adds those who are new or differ
 // from before, and those who have left, to the delta. The first of several bodies of one player counts.
-func (o *Occupants) Replace(bodies []wire.Body, delta *wire.ChunkDelta) Change {
+func (o *Occupants) Replace(bodies []nodemsg.Body, delta *nodemsg.ChunkDelta) Change {
 	var c Change
 	next := make(Occupants, 0, len(bodies))
 	for _, b := range bodies {
@@ -101,7 +102,7 @@ func (o *Occupants) Replace(bodies []wire.Body, delta *wire.ChunkDelta) Change {
 }
 
 // put adds or updates a body. It reports whether the player is new.
-func (o *Occupants) put(b wire.Body) (came bool) {
+func (o *Occupants) put(b nodemsg.Body) (came bool) {
 	i, here := o.search(b.Player)
 	if !here {
 		*o = slices.Insert(*o, i, Occupant{})
@@ -111,7 +112,7 @@ func (o *Occupants) put(b wire.Body) (came bool) {
 }
 
 // remove removes a body, and returns it.
-func (o *Occupants) remove(id player.ID) (last wire.Body, here bool) {
+func (o *Occupants) remove(id player.ID) (last nodemsg.Body, here bool) {
 	i, here := o.search(id)
 	if here {
 		last = (*o)[i].Body
@@ -122,7 +123,7 @@ func (o *Occupants) remove(id player.ID) (last wire.Body, here bool) {
 
 // move updates poses, and appends to moved those that moved. Players who are not in the chunk are skipped. Moves ordered by id
 // cost least.
-func (o Occupants) move(moves []wire.BodyMove, moved []*Occupant) []*Occupant {
+func (o Occupants) move(moves []nodemsg.BodyMove, moved []*Occupant) []*Occupant {
 	next := 0
 	for i := range moves {
 		m := &moves[i]
@@ -151,7 +152,7 @@ func (o Occupants) Depart(after float32) (anyMoves bool) {
 			continue
 		}
 		if anyMoves = true; o[i].left == unstarted {
-			o[i].left = wire.ExtrapolationTicks + after
+			o[i].left = motion.ExtrapolationTicks + after
 		}
 	}
 	return anyMoves
@@ -175,11 +176,11 @@ func (o Occupants) Extrapolate(at grid.ChunkPos, ticks float32, moved []*Occupan
 // extrapolate extrapolates a body by the given number of ticks, and reports whether it has moved. When the extrapolation ends,
 // the body stands.
 func (o *Occupant) extrapolate(at grid.ChunkPos, ticks float32) (moved bool) {
-	before, from := o.Pose, min(o.left, wire.ExtrapolationTicks)
+	before, from := o.Pose, min(o.left, motion.ExtrapolationTicks)
 	o.left = max(0, o.left-ticks)
-	o.Pose = o.Velocity.Extrapolate(before, float64(from-min(o.left, wire.ExtrapolationTicks)), at)
+	o.Pose = o.Velocity.Extrapolate(before, float64(from-min(o.left, motion.ExtrapolationTicks)), at)
 	if o.left == 0 {
-		o.Velocity = wire.Velocity{}
+		o.Velocity = motion.Velocity{}
 	}
 	return o.Pose != before
 }

@@ -6,19 +6,20 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // If a region sends a body twice, the first one counts, for the mirror as for its subscribers.
 func TestDoubledBodiesAreTakenOnce(t *testing.T) {
-	first := wire.Body{Player: player.GuestID("ann"), Name: "ann", Pose: wire.Pose{X: 1}}
+	first := nodemsg.Body{Player: player.GuestID("ann"), Name: "ann", Pose: motion.Pose{X: 1}}
 	second := first
 	second.Pose.X = 2
 	var list Occupants
-	var difference wire.ChunkDelta
-	change := list.Replace([]wire.Body{first, second}, &difference)
-	if want := []wire.Body{first}; !slices.Equal(list.Bodies(), want) || !slices.Equal(change.Entered, want) || !slices.Equal(difference.Enter, want) {
+	var difference nodemsg.ChunkDelta
+	change := list.Replace([]nodemsg.Body{first, second}, &difference)
+	if want := []nodemsg.Body{first}; !slices.Equal(list.Bodies(), want) || !slices.Equal(change.Entered, want) || !slices.Equal(difference.Enter, want) {
 		t.Errorf("the mirror has %+v, subscribers are sent %+v, and %+v came; want %+v", list.Bodies(), difference.Enter, change.Entered, want)
 	}
 }
@@ -28,14 +29,14 @@ func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 func TestOccupantsAreAMapOfBodies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var list Occupants
-	twin := make(map[player.ID]wire.Body)
+	twin := make(map[player.ID]nodemsg.Body)
 	someone := func() player.ID { return player.GuestID(fmt.Sprint(rng.IntN(40))) }
 	for round := range 2000 {
-		pose := wire.Pose{X: float64(round)}
+		pose := motion.Pose{X: float64(round)}
 		switch id := someone(); rng.IntN(4) {
 		case 0, 1:
 			_, known := twin[id]
-			twin[id] = wire.Body{Player: id, Pose: pose}
+			twin[id] = nodemsg.Body{Player: id, Pose: pose}
 			if came := list.put(twin[id]); came == known {
 				t.Fatalf("round %d: entered: %v, present: %v", round, came, known)
 			}
@@ -46,12 +47,12 @@ func TestOccupantsAreAMapOfBodies(t *testing.T) {
 				t.Fatalf("round %d: %+v was here: %v, want %+v: %v", round, last, here, want, known)
 			}
 		case 3:
-			var moves []wire.BodyMove
+			var moves []nodemsg.BodyMove
 			for range rng.IntN(60) {
-				moves = append(moves, wire.BodyMove{Player: someone(), Pose: pose})
+				moves = append(moves, nodemsg.BodyMove{Player: someone(), Pose: pose})
 			}
 			if rng.IntN(2) == 0 {
-				slices.SortFunc(moves, func(a, b wire.BodyMove) int { return slices.Compare(a.Player[:], b.Player[:]) })
+				slices.SortFunc(moves, func(a, b nodemsg.BodyMove) int { return slices.Compare(a.Player[:], b.Player[:]) })
 			}
 			var want []player.ID
 			for _, m := range moves {

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // In a chunk with avatars all the time, tiers depend on the crowd while there is one, and on distance alone before and after it.
@@ -26,7 +27,7 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 	if tier := coarsest(); tier != exact {
 		t.Errorf("%d avatars in one chunk are sent in tier %d, want %d", few, tier, exact)
 	}
-	var enter wire.ChunkDelta
+	var enter nodemsg.ChunkDelta
 	for _, w := range crowd[few:] {
 		enter.Enter = append(enter.Enter, w.Body)
 	}
@@ -34,7 +35,7 @@ func TestTiersFollowTheCrowd(t *testing.T) {
 	if c.apply(&enter); coarsest() == exact {
 		t.Errorf("%d avatars in one chunk are sent exactly", many)
 	}
-	var leave wire.ChunkDelta
+	var leave nodemsg.ChunkDelta
 	for _, w := range crowd[few:] {
 		leave.Leave = append(leave.Leave, w.Player)
 	}
@@ -72,7 +73,7 @@ func TestCalmFrameAllocatesNothing(t *testing.T) {
 func (ix *Index) account(t testing.TB) {
 	t.Helper()
 	type seen struct {
-		uses     [wire.CellsPerChunk][tiers]int32
+		uses     [sessionmsg.CellsPerChunk][tiers]int32
 		weighers int
 	}
 	want := make(map[*bucket]*seen)

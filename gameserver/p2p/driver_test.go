@@ -6,9 +6,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -16,8 +17,8 @@ import (
 func TestOverlayPoses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		far := rapid.Float64Range(-maxReach, maxReach)
-		p := wire.Pose{
-			X: far.Draw(t, "x"), Y: rapid.Float64Range(wire.MinY, wire.MaxY).Draw(t, "y"), Z: far.Draw(t, "z"),
+		p := motion.Pose{
+			X: far.Draw(t, "x"), Y: rapid.Float64Range(motion.MinY, motion.MaxY).Draw(t, "y"), Z: far.Draw(t, "z"),
 			Yaw: rapid.Float32Range(-10, 10).Draw(t, "yaw"), Pitch: rapid.Float32Range(-1.5, 1.5).Draw(t, "pitch"),
 		}
 		u := UpdateOf(player.GuestID("ann"), p, 7)
@@ -26,8 +27,8 @@ func TestOverlayPoses(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := poseOf(payload.(*overlay.Position).Update)
-		want := wire.PlaceOf(world.ChunkOf(p), p).Pose(world.ChunkOf(p))
-		if math.Abs(got.X-p.X) > 1./wire.PlaceUnit/2 || math.Abs(got.Z-p.Z) > 1./wire.PlaceUnit/2 || got.Y != want.Y || got.Yaw != want.Yaw || got.Pitch != want.Pitch {
+		want := sessionmsg.PlaceOf(world.ChunkOf(p), p).Pose(world.ChunkOf(p))
+		if math.Abs(got.X-p.X) > 1./sessionmsg.PlaceUnit/2 || math.Abs(got.Z-p.Z) > 1./sessionmsg.PlaceUnit/2 || got.Y != want.Y || got.Yaw != want.Yaw || got.Pitch != want.Pitch {
 			t.Errorf("%+v came as %+v", p, got)
 		}
 	})

@@ -7,9 +7,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -26,12 +27,12 @@ func BenchmarkRound(b *testing.B) {
 // testAvatar is an avatar that a test moves.
 type testAvatar struct {
 	id   player.ID
-	pose wire.Pose
+	pose motion.Pose
 }
 
-func (a *testAvatar) Player() player.ID       { return a.id }
-func (a *testAvatar) Pose() (wire.Pose, bool) { return a.pose, true }
-func (a *testAvatar) UpdateRegion()           {}
+func (a *testAvatar) Player() player.ID         { return a.id }
+func (a *testAvatar) Pose() (motion.Pose, bool) { return a.pose, true }
+func (a *testAvatar) UpdateRegion()             {}
 
 // peerID returns an id of the form of libp2p's.
 func peerID(i int) string { return fmt.Sprintf("peerThisNode%c", 'A'+i) }
@@ -46,16 +47,16 @@ func benchmarkRound(b *testing.B, kind string, players int) {
 			Overlay: kind, Peer: peerID(i), MaxView: 2, Rules: player.Rules{Height: 32}.WithDefaults(), Registerer: prometheus.NewRegistry(),
 		})
 	}
-	walk := func(p wire.Pose) wire.Pose {
+	walk := func(p motion.Pose) motion.Pose {
 		p.X, p.Z = min(max(p.X+rng.Float64()-.5, -60), 60), min(max(p.Z+rng.Float64()-.5, -60), 60)
 		return p
 	}
 	for n := range players {
 		name, home := fmt.Sprint("p", n), peerID(n%gateways)
-		pose := wire.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
-		body := wire.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
+		pose := motion.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
+		body := nodemsg.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
 		for _, d := range drivers {
-			d.mu.remotes[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}
+			d.mu.remotes.byID[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}
 		}
 		avatars[n%gateways] = append(avatars[n%gateways], &testAvatar{body.Player, pose})
 	}

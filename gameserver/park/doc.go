@@ -7,7 +7,7 @@
 // park.
 package park
 
-// Handler handles a message of a parked socket: a message is preceded by its length, as wire.ReadMessage reads it. It reports
+// Handler handles a message of a parked socket: a message is preceded by its length, as sessionmsg.ReadMessage reads it. It reports
 // whether it has taken the message (or else leaves it to the socket's own reader), and whether the socket may stay parked. The
 // poller's goroutine calls it for all sockets, so it must not block or take long.
 type Handler func(data []byte) (taken, stay bool)

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // parkedSocket is a socket that a test parks.
@@ -94,7 +95,7 @@ func (l *parkedSocket) parkAgain(t *testing.T, p *Poller) {
 }
 
 // read reads a message that the poller has left.
-func (l *parkedSocket) read() ([]byte, error) { return wire.ReadMessage(l.in, nil, wire.MaxLine) }
+func (l *parkedSocket) read() ([]byte, error) { return sessionmsg.ReadMessage(l.in, nil, wire.MaxLine) }
 
 func (l *parkedSocket) handleMessage(data []byte) (taken, stay bool) {
 	if data[0] == '!' {
@@ -137,7 +138,7 @@ func (l *parkedSocket) arrives(t *testing.T) {
 
 func said(text ...string) (data []byte) {
 	for _, w := range text {
-		data = wire.AppendMessage(data, []byte(w))
+		data = sessionmsg.AppendMessage(data, []byte(w))
 	}
 	return data
 }

@@ -14,24 +14,18 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
 	// Table is this node's own table of the players it served: player id → record.
 	Table = "players"
-	// saveEvery is the interval at which players who moved are saved on this node's disk; it bounds what a killed node loses.
-	saveEvery = time.Second
 	// loadTimeout bounds a lookup of a player in the network.
 	loadTimeout = 3 * time.Second
 )
-
-// Network stores player records in the network; a *dht.DHT.
-type Network interface {
-	Player(ctx context.Context, id player.ID) (wire.PlayerRecord, error)
-	PutPlayer(ctx context.Context, record wire.PlayerRecord) error
-}
 
 // Storage stores player records on this node; a *store.DB.
 type Storage interface {
@@ -54,26 +48,16 @@ type Options struct {
 // since the network may take seconds.
 type Store struct {
 	Options
-	saver     wake.Signal   // a player waits to be saved
-	publisher wake.Signal   // there may be something to publish
+	publisher *publisher
+	wake      wake.Signal   // a player waits to be saved
 	ended     chan struct{} // closed when no more players are saved
 
 	mu struct {
 		sync.Mutex
 		leaving []departure
-		backlog backlog
 		seqs    map[player.ID]uint64 // newest known record of each player who is here
 		done    map[player.ID]uint64 // and how many events they are known to have sent
 	}
-}
-
-// Presence is a player who is here, and their place.
-type Presence struct {
-	Player player.ID
-	Name   string
-	Guest  bool
-	Pose   wire.Pose
-	Done   uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 }
 
 // departure is a player who leaves.
@@ -84,18 +68,14 @@ type departure struct {
 
 // NewStore returns a store that is not running yet.
 func NewStore(o Options) *Store {
-	ps := &Store{Options: o, saver: wake.NewSignal(), publisher: wake.NewSignal(), ended: make(chan struct{})}
-	ps.mu.backlog = backlog{
-		records: make(map[player.ID]wire.PlayerRecord), under: make(map[player.ID]bool),
-		awaited: make(map[player.ID][]chan struct{}),
-	}
+	ps := &Store{Options: o, publisher: newPublisher(o.Network, o.Logger), wake: wake.NewSignal(), ended: make(chan struct{})}
 	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
 	return ps
 }
 
 // Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
 // record counts.
-func (ps *Store) Load(ctx context.Context, id player.ID) (newest wire.PlayerRecord, known bool, err error) {
+func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	row, err := ps.Storage.Get(Table, id[:])
@@ -103,10 +83,10 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest wire.PlayerReco
 		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
 	if row != nil {
-		if newest, err = wire.DecodePlayerRecord(row); err != nil {
+		if newest, err = nodemsg.DecodePlayerRecord(row); err != nil {
 			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
 			ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
-			newest = wire.PlayerRecord{}
+			newest = nodemsg.PlayerRecord{}
 		}
 	}
 	if remembered, err := ps.Network.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
@@ -121,13 +101,13 @@ func (ps *Store) NoteStored(id player.ID) {
 	if err != nil || row == nil {
 		return
 	}
-	if record, err := wire.DecodePlayerRecord(row); err == nil {
+	if record, err := nodemsg.DecodePlayerRecord(row); err == nil {
 		ps.NoteLoaded(record)
 	}
 }
 
 // NoteLoaded makes a player's next records newer than the one that was loaded.
-func (ps *Store) NoteLoaded(recalled wire.PlayerRecord) {
+func (ps *Store) NoteLoaded(recalled nodemsg.PlayerRecord) {
 	if recalled.Seq == 0 {
 		return
 	}
@@ -155,7 +135,7 @@ func (ps *Store) SaveAndPublish(ctx context.Context, p Presence) {
 		return
 	}
 	select {
-	case <-ps.published(p.Player):
+	case <-ps.publisher.published(p.Player):
 	case <-ctx.Done():
 		ps.Logger.Warn("player redirected before the network has the record", "player", p.Name)
 	}
@@ -167,7 +147,7 @@ func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
 	ps.mu.Lock()
 	ps.mu.leaving = append(ps.mu.leaving, d)
 	ps.mu.Unlock()
-	ps.saver.Set()
+	ps.wake.Set()
 	return d.saved
 }
 
@@ -176,30 +156,32 @@ func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
 func (ps *Store) Run(ctx context.Context, here func() []Presence) {
 	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	var crew sync.WaitGroup
-	for range publishers {
-		crew.Go(func() { ps.runPublisher(patient) })
-	}
+	var publishing sync.WaitGroup
+	publishing.Go(func() { ps.publisher.run(patient) })
 	ps.runSaver(ctx, here)
 	close(ps.ended)
+	ps.publisher.close()
 	defer time.AfterFunc(publishLast, giveUp).Stop()
-	crew.Wait()
+	publishing.Wait()
 }
 
 func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 	save := time.NewTicker(saveEvery)
 	defer save.Stop()
-	saved, published := make(map[player.ID]wire.Pose), make(map[player.ID]lastPublished)
+	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
 	for {
 		select {
 		case <-ctx.Done():
 			ps.saveLeaving()
 			return
-		case <-ps.saver:
+		case <-ps.wake:
 			ps.saveLeaving()
 		case <-save.C:
 			everybody := here()
-			published = ps.enqueueMoved(everybody, published)
+			var due []Presence
+			if due, published = dueOf(everybody, published); len(due) > 0 {
+				ps.publisher.enqueue(ps.records(due), false)
+			}
 			saved = ps.saveMoved(everybody, saved)
 		}
 	}
@@ -222,7 +204,7 @@ func (ps *Store) saveLeaving() {
 	if err := ps.store(records); err != nil {
 		ps.Logger.Error("save players who leave", "players", len(records), "error", err)
 	}
-	ps.enqueuePublish(records, true)
+	ps.publisher.enqueue(records, true)
 	ps.mu.Lock()
 	for _, d := range leaving {
 		delete(ps.mu.seqs, d.Player) // loaded again when they return
@@ -235,8 +217,8 @@ func (ps *Store) saveLeaving() {
 }
 
 // saveMoved saves the players who moved since the last call, in one commit.
-func (ps *Store) saveMoved(here []Presence, before map[player.ID]wire.Pose) map[player.ID]wire.Pose {
-	poses := make(map[player.ID]wire.Pose, len(here))
+func (ps *Store) saveMoved(here []Presence, before map[player.ID]motion.Pose) map[player.ID]motion.Pose {
+	poses := make(map[player.ID]motion.Pose, len(here))
 	for _, p := range here {
 		poses[p.Player] = p.Pose
 	}
@@ -255,15 +237,15 @@ func (ps *Store) saveMoved(here []Presence, before map[player.ID]wire.Pose) map[
 }
 
 // records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always grow.
-func (ps *Store) records(people []Presence) []wire.PlayerRecord {
+func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 	now := ps.Wall().UnixMilli()
-	records := make([]wire.PlayerRecord, len(people))
+	records := make([]nodemsg.PlayerRecord, len(people))
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for i, p := range people {
 		seq := max(ps.mu.seqs[p.Player]+1, uint64(now))
 		ps.mu.seqs[p.Player] = seq
-		records[i] = wire.PlayerRecord{
+		records[i] = nodemsg.PlayerRecord{
 			Player: p.Player, Name: p.Name, Guest: p.Guest,
 			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now,
 		}
@@ -274,10 +256,10 @@ func (ps *Store) records(people []Presence) []wire.PlayerRecord {
 	return records
 }
 
-func (ps *Store) store(records []wire.PlayerRecord) error {
+func (ps *Store) store(records []nodemsg.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
-		row, err := wire.EncodePlayerRecord(r)
+		row, err := nodemsg.EncodePlayerRecord(r)
 		if err != nil { // the others are saved all the same
 			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)
 			continue

@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // memory is the network's store of players, or a node's own.
@@ -22,7 +24,7 @@ type memory struct {
 
 	mu struct {
 		sync.Mutex
-		records map[player.ID]wire.PlayerRecord
+		records map[player.ID]nodemsg.PlayerRecord
 		rows    map[string][]byte
 		failure error
 		commits int
@@ -31,11 +33,11 @@ type memory struct {
 
 func newMemory() *memory {
 	m := &memory{}
-	m.mu.records, m.mu.rows = make(map[player.ID]wire.PlayerRecord), make(map[string][]byte)
+	m.mu.records, m.mu.rows = make(map[player.ID]nodemsg.PlayerRecord), make(map[string][]byte)
 	return m
 }
 
-func (m *memory) Player(_ context.Context, id player.ID) (r wire.PlayerRecord, err error) {
+func (m *memory) Player(_ context.Context, id player.ID) (r nodemsg.PlayerRecord, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.mu.records[id]
@@ -45,7 +47,7 @@ func (m *memory) Player(_ context.Context, id player.ID) (r wire.PlayerRecord, e
 	return r, err
 }
 
-func (m *memory) PutPlayer(ctx context.Context, r wire.PlayerRecord) error {
+func (m *memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
 	if m.gate != nil {
 		select {
 		case <-m.gate:
@@ -132,7 +134,7 @@ func (g *gateway) place(name string, x float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.here = slices.DeleteFunc(g.mu.here, func(p Presence) bool { return p.Name == name })
-	g.mu.here = append(g.mu.here, Presence{Player: player.GuestID(name), Name: name, Guest: true, Pose: wire.Pose{X: x, Y: 25}})
+	g.mu.here = append(g.mu.here, Presence{Player: player.GuestID(name), Name: name, Guest: true, Pose: motion.Pose{X: x, Y: 25}})
 }
 
 // leave removes a player, and saves them.
@@ -161,7 +163,7 @@ func (g *gateway) wantSaved(what, name string, x float64) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	if r, err := wire.DecodePlayerRecord(row); err != nil || r.Pose.X != x {
+	if r, err := nodemsg.DecodePlayerRecord(row); err != nil || r.Pose.X != x {
 		g.t.Errorf("%s: %s is saved at %+v (%v), want %v", what, name, r.Pose, err, x)
 	}
 }
@@ -172,12 +174,12 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func recordOf(name string, seq uint64, x float64) wire.PlayerRecord {
-	return wire.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: seq, Pose: wire.Pose{X: x, Y: 25}, Gateway: "peerThisNode"}
+func recordOf(name string, seq uint64, x float64) nodemsg.PlayerRecord {
+	return nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: seq, Pose: motion.Pose{X: x, Y: 25}, Gateway: "peerThisNode"}
 }
 
-func (m *memory) writeLater(r wire.PlayerRecord) {
-	row, err := wire.EncodePlayerRecord(r)
+func (m *memory) writeLater(r nodemsg.PlayerRecord) {
+	row, err := nodemsg.EncodePlayerRecord(r)
 	if err == nil {
 		err = m.Commit([]kv.Write{{Table: Table, Key: r.Player[:], Value: row}})
 	}
@@ -192,7 +194,7 @@ func TestOneBadRecordHoldsNobodyBack(t *testing.T) {
 	ps := newTestStore(newMemory(), disk)
 	bad, far, good := recordOf("bad", 3, 1), recordOf("far", 3, 2), recordOf("good", 3, 3)
 	bad.Done = wire.MaxDone + 1
-	if err := ps.store([]wire.PlayerRecord{bad, good}); err != nil {
+	if err := ps.store([]nodemsg.PlayerRecord{bad, good}); err != nil {
 		t.Fatal(err)
 	}
 	people := []Presence{{Player: far.Player, Name: "far", Guest: true, Done: wire.MaxDone + 5}}
@@ -402,8 +404,8 @@ func publishInTurn(t *testing.T, players, each int) {
 		}
 		taken := func() (n int) {
 			for {
-				if _, ok := ps.nextRecord(); !ok {
-					clear(ps.mu.backlog.under)
+				if _, ok := ps.publisher.nextRecord(); !ok {
+					clear(ps.publisher.mu.under)
 					return n
 				}
 				n++
@@ -417,7 +419,7 @@ func publishInTurn(t *testing.T, players, each int) {
 			for i := range here {
 				here[i].Pose.X += publishWay // far, each second
 			}
-			marks = ps.enqueueMoved(here, marks)
+			marks = enqueueDue(ps, here, marks)
 			if n := taken(); n != each {
 				t.Fatalf("%d records at second %d, want %d", n, second, each)
 			}
@@ -439,7 +441,7 @@ func publishInTurn(t *testing.T, players, each int) {
 		}
 		for range int(PublishEvery/saveEvery) + round { // they stand still now
 			pass(saveEvery)
-			marks = ps.enqueueMoved(here, marks)
+			marks = enqueueDue(ps, here, marks)
 			taken()
 		}
 		if age := time.Since(oldest); age < PublishEvery {
@@ -451,4 +453,11 @@ func publishInTurn(t *testing.T, players, each int) {
 			}
 		}
 	})
+}
+
+// enqueueDue does what the saver does once a second.
+func enqueueDue(ps *Store, here []Presence, before map[player.ID]lastPublished) map[player.ID]lastPublished {
+	due, marks := dueOf(here, before)
+	ps.publisher.enqueue(ps.records(due), false)
+	return marks
 }

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/areacast"
+	"github.com/voxelpopuli/voxeld/overlay/leader"
 )
 
 // AreacastCase is one run of the areacast paper's world or of a variant.
@@ -21,7 +23,7 @@ type AreacastCase struct {
 	// DirectIsOne counts an update directly from its origin as of age 1, as in the pSense paper, rather than 2.
 	DirectIsOne bool
 
-	Options overlay.AreacastOptions
+	Options areacast.Options
 }
 
 // AreacastContacts is the number of a newcomer's contacts. The paper says "a limited number"; with one or two, runs
@@ -55,11 +57,11 @@ func (c *AreacastCase) Config(seed uint64) Config {
 	if c.DirectIsOne {
 		cfg.Age.Offset = 0
 	}
-	if opt.Better.ReportEvery > 0 {
-		opt.Better.Leader = overlay.FirstServer
-		cfg.Servers = []overlay.Machine{overlay.NewIntroducer(overlay.FirstServer, opt.Vision, introduceLead, opt.Header)}
+	if opt.Improved.ReportEvery > 0 {
+		opt.Improved.Leader = overlay.FirstServer
+		cfg.Servers = []overlay.Machine{leader.NewIntroducer(overlay.FirstServer, opt.Vision, introduceLead, opt.Header)}
 	}
-	cfg.Machine = func(id overlay.ID, rng *rand.Rand) overlay.Machine { return overlay.NewAreacast(id, opt, rng) }
+	cfg.Machine = func(id overlay.ID, rng *rand.Rand) overlay.Machine { return areacast.New(id, opt, rng) }
 	return cfg
 }
 

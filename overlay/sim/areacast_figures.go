@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/areacast"
 )
 
 // AreacastFigure is a figure or table of the areacast paper, or an additional one: its runs, and the paper's statement
@@ -32,8 +33,8 @@ func (f *AreacastFigure) Heading() string {
 }
 
 // fanout returns the paper's standard options with another fanout.
-func fanout(ir, vr, inf int) overlay.AreacastOptions {
-	o := overlay.PaperAreacast()
+func fanout(ir, vr, inf int) areacast.Options {
+	o := areacast.Paper()
 	o.FanoutIR, o.FanoutVR, o.FanoutInf = ir, vr, inf
 	return o
 }
@@ -159,8 +160,8 @@ func readingsFigure() AreacastFigure {
 	add("as built", func(*AreacastCase) {})
 	add("a direct update is of age 1", func(c *AreacastCase) { c.DirectIsOne = true })
 	add("no spill", func(c *AreacastCase) { c.Options.NoSpill = true })
-	add("age grows when sent", func(c *AreacastCase) { c.Options.Aging = overlay.AgeBySending })
-	add("age is hops only", func(c *AreacastCase) { c.Options.Aging = overlay.AgeByHop })
+	add("age grows when sent", func(c *AreacastCase) { c.Options.Aging = areacast.AgeBySending })
+	add("age is hops only", func(c *AreacastCase) { c.Options.Aging = areacast.AgeByHop })
 	return f
 }
 
@@ -203,7 +204,7 @@ func betterFigure() AreacastFigure {
 	plain := fanout(8, 1, 1)
 	plain.Header = overlay.HeaderUDP
 	limit := plain.MaxBytes()
-	add := func(name string, change func(*overlay.AreacastOptions)) {
+	add := func(name string, change func(*areacast.Options)) {
 		for _, hotspot := range []bool{false, true} {
 			o := plain
 			change(&o)
@@ -211,23 +212,23 @@ func betterFigure() AreacastFigure {
 			f.Paper = append(f.Paper, 0)
 		}
 	}
-	small := func(o *overlay.AreacastOptions) { o.Better.Cap, o.MaxUpdatesPerGossip = limit, betterUpdates }
-	add("plain", func(*overlay.AreacastOptions) {})
+	small := func(o *areacast.Options) { o.Improved.Cap, o.MaxUpdatesPerGossip = limit, betterUpdates }
+	add("plain", func(*areacast.Options) {})
 	add("only small gossips to more", small)
-	add("only compact", func(o *overlay.AreacastOptions) { o.Better.Cap, o.Better.Compact = limit, true })
-	add("only stalest first", func(o *overlay.AreacastOptions) { small(o); o.Better.StalestFirst = true })
-	add("only rates by distance", func(o *overlay.AreacastOptions) { small(o); o.Better.EdgeInterval = 3 })
-	add("only introductions", func(o *overlay.AreacastOptions) { o.Better.ReportEvery = 2 })
-	add("better", func(o *overlay.AreacastOptions) { *o = overlay.BetterAreacast(limit) })
-	add("better, and introductions", func(o *overlay.AreacastOptions) {
-		*o = overlay.BetterAreacast(limit)
-		o.Better.ReportEvery = 2
+	add("only compact", func(o *areacast.Options) { o.Improved.Cap, o.Improved.Compact = limit, true })
+	add("only stalest first", func(o *areacast.Options) { small(o); o.Improved.StalestFirst = true })
+	add("only rates by distance", func(o *areacast.Options) { small(o); o.Improved.EdgeInterval = 3 })
+	add("only introductions", func(o *areacast.Options) { o.Improved.ReportEvery = 2 })
+	add("better", func(o *areacast.Options) { *o = areacast.Improved(limit) })
+	add("better, and introductions", func(o *areacast.Options) {
+		*o = areacast.Improved(limit)
+		o.Improved.ReportEvery = 2
 	})
-	add("better, and rates by distance", func(o *overlay.AreacastOptions) {
-		*o = overlay.BetterAreacast(limit)
-		o.Better.EdgeInterval = 3
+	add("better, and rates by distance", func(o *areacast.Options) {
+		*o = areacast.Improved(limit)
+		o.Improved.EdgeInterval = 3
 	})
-	add("better, at a third of the bytes", func(o *overlay.AreacastOptions) { *o = overlay.BetterAreacast(limit / 3) })
+	add("better, at a third of the bytes", func(o *areacast.Options) { *o = areacast.Improved(limit / 3) })
 	return f
 }
 

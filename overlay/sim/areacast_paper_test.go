@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/areacast"
 )
 
 // Each test here checks a sentence of the areacast paper's evaluation (§4). Runs are shorter than the paper's 500
@@ -128,7 +128,7 @@ func TestBetterAreacastIsAFifthBetter(t *testing.T) {
 		}
 		pq[c.Name] = r.PQ2(rounds)
 		for i, m := range r.Rounds {
-			if c.Options.Better.Cap > 0 && m.MostOut > c.Options.Better.Cap {
+			if c.Options.Improved.Cap > 0 && m.MostOut > c.Options.Improved.Cap {
 				t.Fatalf("%s: %d bytes sent in round %d", c.Name, m.MostOut, i+1)
 			}
 		}
@@ -140,8 +140,8 @@ func TestBetterAreacastIsAFifthBetter(t *testing.T) {
 
 // A run is a pure function of its seed.
 func TestAreacastRunsRepeat(t *testing.T) {
-	o := overlay.BetterAreacast(4000)
-	o.Better.ReportEvery, o.RemindEvery = 2, 8
+	o := areacast.Improved(4000)
+	o.Improved.ReportEvery, o.RemindEvery = 2, 8
 	c := AreacastCase{Rounds: 40, Hotspot: true, Options: o}
 	var pq [2]float64
 	for i := range pq {

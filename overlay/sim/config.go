@@ -23,8 +23,6 @@ type Config struct {
 
 	// Contacts is the number of random players already in the game that are introduced to a joining player. 0 means 1.
 	Contacts int
-	// JoinsPerRound is the number of players that join per round. 0: all, in round 0.
-	JoinsPerRound int
 	// Introduce, if set, chooses the contacts instead of Contacts: from all players in the game, including those who
 	// join in the same round. bytes is the size of the introduction; it counts as incoming traffic of the player and
 	// outgoing traffic of server 0.
@@ -32,9 +30,6 @@ type Config struct {
 
 	// Age is the rule for counting an update's age.
 	Age AgeRule
-
-	// Lose is the share of messages that are lost, Double the share that arrive twice; 0 as in the papers.
-	Lose, Double float64
 
 	Log Log // nil: none
 }

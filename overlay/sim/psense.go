@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/leader"
+	"github.com/voxelpopuli/voxeld/overlay/psense"
 )
 
 // PSenseCase is one run of the pSense paper's world or of a variant, with pSense or relay machines.
@@ -17,11 +19,10 @@ type PSenseCase struct {
 	Step, Turn float64  // 0: the defaults
 	Moves      Movement // replaces all of the above except Rounds; nil: none
 	Contacts   int      // contacts of a newcomer; 0: 1, as in the paper
-	Joins      int      // players who join per round; 0: all, in round 0
 
 	Calm    bool // everybody starts with their neighbors as contacts; replaces Contacts
 	Relay   bool // client/server instead of pSense
-	Options overlay.PSenseConfig
+	Options psense.Options
 }
 
 // Config returns the configuration of the case.
@@ -50,26 +51,27 @@ func (c *PSenseCase) Config(seed uint64) Config {
 	cfg := Config{
 		Seed: seed, Rounds: rounds, Movement: moves, Age: PSenseAge,
 		Ranges:   Ranges{Interaction: o.Interaction, Vision: o.Vision},
-		Contacts: c.Contacts, JoinsPerRound: c.Joins,
+		Contacts: c.Contacts,
 	}
-	leader := overlay.FirstServer
 	switch {
 	case c.Relay:
-		cfg.Servers = []overlay.Machine{overlay.NewRelayLeader(leader, o.Vision, o.Header)}
-		cfg.Machine = func(id overlay.ID, _ *rand.Rand) overlay.Machine { return overlay.NewRelay(id, leader, o.Header) }
+		cfg.Servers = []overlay.Machine{leader.NewRelayLeader(overlay.FirstServer, o.Vision, o.Header)}
+		cfg.Machine = func(id overlay.ID, _ *rand.Rand) overlay.Machine {
+			return leader.NewRelay(id, overlay.FirstServer, o.Header)
+		}
 		return cfg
 	case o.Introductions:
-		cfg.Servers = []overlay.Machine{overlay.NewIntroducer(leader, o.Vision, o.Lead, o.Header)}
+		cfg.Servers = []overlay.Machine{leader.NewIntroducer(overlay.FirstServer, o.Vision, o.Lead, o.Header)}
 		cfg.Introduce = func(self overlay.Update, here []overlay.Update) ([]overlay.Update, int) {
-			return overlay.Welcome(self, here, o.Vision, o.Lead, o.Header)
+			return leader.Welcome(self, here, o.Vision, o.Lead, o.Header)
 		}
 	}
 	if c.Calm {
 		cfg.Introduce = func(self overlay.Update, here []overlay.Update) ([]overlay.Update, int) {
-			known, _ := overlay.Welcome(self, here, o.Vision*1.25, 0, 0) // sensor nodes too
+			known, _ := leader.Welcome(self, here, o.Vision*1.25, 0, 0) // sensor nodes too
 			return known, 0
 		}
 	}
-	cfg.Machine = func(id overlay.ID, rng *rand.Rand) overlay.Machine { return overlay.NewPSense(o, id, rng) }
+	cfg.Machine = func(id overlay.ID, rng *rand.Rand) overlay.Machine { return psense.New(o, id, rng) }
 	return cfg
 }

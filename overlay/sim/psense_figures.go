@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/psense"
 )
 
 // PSenseSetting holds the parameters shared by all runs of the pSense figures.
@@ -25,13 +26,13 @@ const (
 )
 
 // options returns the parameters of a variant, for a vision range of 200 and an interaction range of 50.
-func (s PSenseSetting) options(way string) overlay.PSenseConfig {
-	o := overlay.PlainPSense(PaperRanges.Vision)
+func (s PSenseSetting) options(way string) psense.Options {
+	o := psense.Paper(PaperRanges.Vision)
 	switch way {
 	case readingSubset:
 		o.OwnFirst = true
 	case improved:
-		o = overlay.ImprovedPSense(PaperRanges.Vision, overlay.FirstServer)
+		o = psense.Improved(PaperRanges.Vision, overlay.FirstServer)
 	}
 	o.Interaction = PaperRanges.Interaction
 	o.Cap = DefaultCap
@@ -60,7 +61,7 @@ func (s PSenseSetting) trial(way, series, paper string, x float64, c PSenseCase)
 
 func pq1(r Round) float64 { return r.PQ1 }
 
-func capOf(bytes int) overlay.PSenseConfig { return overlay.PSenseConfig{Cap: bytes} }
+func capOf(bytes int) psense.Options { return psense.Options{Cap: bytes} }
 
 // hotspotShare is the ratio of a player's neighbors in the Hotspot game to those in the Random game, measured with the
 // defaults; figure 3(b) compares games with equal numbers of neighbors.
@@ -170,7 +171,7 @@ func PSenseAsked(s PSenseSetting) Figure {
 	add := func(series, asked string, c PSenseCase) {
 		f.Trials = append(f.Trials, s.trial(improved, series, asked, float64(c.Players), c))
 	}
-	udp := overlay.PSenseConfig{Header: overlay.HeaderUDP}
+	udp := psense.Options{Header: overlay.HeaderUDP}
 	add("Random, headers of 12 bytes, ", "asked: 1.005", PSenseCase{Players: 300})
 	add("Random, headers of 12 bytes, ", "asked: 1.01", PSenseCase{Players: 600})
 	add("Random, headers of 12 bytes, ", "asked: 1.02", PSenseCase{Players: 1000})
@@ -189,19 +190,19 @@ func PSenseSwitches(s PSenseSetting, players int) Figure {
 	full := s.options(improved)
 	switches := []struct {
 		name string
-		set  func(o, from *overlay.PSenseConfig)
+		set  func(o, from *psense.Options)
 	}{
-		{"introductions", func(o, from *overlay.PSenseConfig) {
+		{"introductions", func(o, from *psense.Options) {
 			o.Introductions, o.Leader, o.ReportEvery = from.Introductions, from.Leader, from.ReportEvery
 		}},
-		{"lead", func(o, from *overlay.PSenseConfig) { o.Lead = from.Lead }},
-		{"own first", func(o, from *overlay.PSenseConfig) { o.OwnFirst = from.OwnFirst }},
-		{"nearest and stalest first", func(o, from *overlay.PSenseConfig) { o.Stalest = from.Stalest }},
-		{"compact", func(o, from *overlay.PSenseConfig) { o.Compact = from.Compact }},
-		{"few lists", func(o, from *overlay.PSenseConfig) { o.Forwarders = from.Forwarders }},
-		{"falling rates", func(o, from *overlay.PSenseConfig) { o.Falling = from.Falling }},
+		{"lead", func(o, from *psense.Options) { o.Lead = from.Lead }},
+		{"own first", func(o, from *psense.Options) { o.OwnFirst = from.OwnFirst }},
+		{"nearest and stalest first", func(o, from *psense.Options) { o.Stalest = from.Stalest }},
+		{"compact", func(o, from *psense.Options) { o.Compact = from.Compact }},
+		{"few lists", func(o, from *psense.Options) { o.Forwarders = from.Forwarders }},
+		{"falling rates", func(o, from *psense.Options) { o.Falling = from.Falling }},
 	}
-	add := func(name string, o overlay.PSenseConfig) {
+	add := func(name string, o psense.Options) {
 		c := PSenseCase{Players: players, Rounds: s.Rounds, Options: o}
 		f.Trials = append(f.Trials, Trial{Series: name, X: float64(players), Config: c.Config})
 	}

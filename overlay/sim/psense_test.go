@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/psense"
 )
 
 func runCase(t *testing.T, c PSenseCase, seed uint64) *Result {
@@ -57,7 +58,7 @@ func TestPlainPSenseOf100(t *testing.T) {
 
 // §5.1: "the client/server architecture has a PQ of around 1.4-1.5".
 func TestRelayIsClientServer(t *testing.T) {
-	o := overlay.PlainPSense(200)
+	o := psense.Paper(200)
 	for _, hotspot := range []bool{false, true} {
 		got := runCase(t, PSenseCase{Rounds: 200, Hotspot: hotspot, Relay: true, Options: o}, 1)
 		if pq := got.PQ(100); pq < 1.38 || pq > 1.6 {

@@ -15,7 +15,6 @@ type run struct {
 	in       []int // incoming bytes of this round, by machine
 	out      overlay.Output
 	join     *rand.Rand
-	net      *rand.Rand
 	welcome  int // bytes of this round's introductions to joining players
 	result   *Result
 }
@@ -34,7 +33,6 @@ func Run(cfg Config) (*Result, error) {
 		machines: make([]overlay.Machine, n+len(cfg.Servers)),
 		in:       make([]int, n+len(cfg.Servers)),
 		join:     rand.New(rand.NewPCG(cfg.Seed, 0x6a6f696e)),
-		net:      rand.New(rand.NewPCG(cfg.Seed, 0x6e6574)),
 		result:   &Result{},
 	}
 	for i := range r.inboxes {
@@ -52,7 +50,6 @@ func Run(cfg Config) (*Result, error) {
 // comeAndGo adds joining players, and removes those who left: silently, as in the papers.
 func (r *run) comeAndGo(round int) {
 	var here, joined []overlay.Update
-	joins := r.cfg.JoinsPerRound
 	for i, b := range r.bodies {
 		switch {
 		case !b.Here:
@@ -62,8 +59,7 @@ func (r *run) comeAndGo(round int) {
 			}
 		case r.machines[i] != nil:
 			here = append(here, r.self(i, round))
-		case r.cfg.JoinsPerRound == 0 || joins > 0:
-			joins--
+		default:
 			id := overlay.ID(i)
 			r.machines[i] = r.cfg.Machine(id, rand.New(rand.NewPCG(r.cfg.Seed, uint64(i)<<20|uint64(round))))
 			r.here[i], r.since[i] = true, round
@@ -174,17 +170,6 @@ func (r *run) post(m overlay.Message, next [][]overlay.Message, nextIn []int) {
 	if to < 0 || r.machines[to] == nil {
 		return
 	}
-	copies := 1
-	if r.cfg.Lose > 0 || r.cfg.Double > 0 {
-		switch p := r.net.Float64(); {
-		case p < r.cfg.Lose:
-			copies = 0
-		case p < r.cfg.Lose+r.cfg.Double:
-			copies = 2
-		}
-	}
-	for range copies {
-		next[to] = append(next[to], m)
-		nextIn[to] += m.Bytes
-	}
+	next[to] = append(next[to], m)
+	nextIn[to] += m.Bytes
 }

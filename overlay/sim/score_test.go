@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/overlay/psense"
 )
 
 // logged runs psense on moves from a file, in which player 3 leaves and returns, with lost messages, and returns the
@@ -33,9 +34,9 @@ func logged(t testing.TB) (moves *Recorded, deliveries string, r *Result) {
 	var told strings.Builder
 	log := NewCSVLog(&told, io.Discard, moves)
 	r, err = Run(Config{
-		Seed: 1, Rounds: rounds, Movement: moves, Ranges: PaperRanges, Age: PSenseAge, Lose: .3, Log: log,
+		Seed: 1, Rounds: rounds, Movement: moves, Ranges: PaperRanges, Age: PSenseAge, Log: log,
 		Machine: func(id overlay.ID, rng *rand.Rand) overlay.Machine {
-			return overlay.NewPSense(overlay.PlainPSense(PaperRanges.Vision), id, rng)
+			return psense.New(psense.Paper(PaperRanges.Vision), id, rng)
 		},
 	})
 	if err != nil {

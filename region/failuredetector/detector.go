@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 // Describe asks a node for its description.
-type Describe func(ctx context.Context, peer string) (wire.Member, error)
+type Describe func(ctx context.Context, peer string) (nodemsg.Member, error)
 
 // Detector tracks which other nodes are alive. Any goroutine may use it.
 type Detector struct {
@@ -63,13 +63,13 @@ func New(grace time.Duration, describe Describe) *Detector {
 
 // nodeState is what is known of a node.
 type nodeState struct {
-	member       wire.Member   // as it described itself; zero if it never did
-	heard        time.Time     // last; or when it was first asked about
-	asked        time.Time     // last
-	every        time.Duration // interval between two questions
-	described    time.Time     // when it described itself last
-	lives        bool          // it answered the last question, or has sent one since
-	leavingSince time.Time     // when it announced that it is about to stop; zero once it answers again
+	member       nodemsg.Member // as it described itself; zero if it never did
+	heard        time.Time      // last; or when it was first asked about
+	asked        time.Time      // last
+	every        time.Duration  // interval between two questions
+	described    time.Time      // when it described itself last
+	lives        bool           // it answered the last question, or has sent one since
+	leavingSince time.Time      // when it announced that it is about to stop; zero once it answers again
 }
 
 // leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
@@ -179,7 +179,7 @@ func (d *Detector) due(peer string, every time.Duration) bool {
 }
 
 // Check asks a node for its description and records the result.
-func (d *Detector) Check(ctx context.Context, peer string) (wire.Member, error) {
+func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, error) {
 	asked := time.Now()
 	member, err := d.describe(ctx, peer)
 	if err == nil || ctx.Err() == nil {
@@ -189,7 +189,7 @@ func (d *Detector) Check(ctx context.Context, peer string) (wire.Member, error) 
 }
 
 // note records the answer to a question, or that there was none, unless newer information is known.
-func (d *Detector) note(peer string, asked time.Time, member wire.Member, lives bool) {
+func (d *Detector) note(peer string, asked time.Time, member nodemsg.Member, lives bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.state(peer)
@@ -203,12 +203,12 @@ func (d *Detector) note(peer string, asked time.Time, member wire.Member, lives 
 }
 
 // Alive returns the node's description if it has answered lately.
-func (d *Detector) Alive(peer string) (wire.Member, bool) {
+func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
 	if p == nil || !p.lives || time.Since(p.heard) > p.freshFor() {
-		return wire.Member{}, false
+		return nodemsg.Member{}, false
 	}
 	return p.member, true
 }
@@ -291,11 +291,11 @@ func (d *Detector) suspected(peer string) bool {
 
 // First returns the member of a region to try next: the leader, then the other members, and last the suspected ones. It returns ""
 // when all have been tried.
-func (d *Detector) First(info wire.Region, tried map[string]bool) string {
+func (d *Detector) First(info nodemsg.Region, tried map[string]bool) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last := ""
-	for _, m := range append([]wire.Member{{Peer: info.Leader}}, info.Members...) {
+	for _, m := range append([]nodemsg.Member{{Peer: info.Leader}}, info.Members...) {
 		switch {
 		case m.Peer == "" || tried[m.Peer]:
 		case !d.suspected(m.Peer):

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A silent node is asked repeatedly, and does not count as alive for long.
@@ -128,7 +128,7 @@ func TestAskingNodeIsAskedAgain(t *testing.T) {
 func TestStrangersAreAskedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		d := New(time.Minute, func(context.Context, string) (wire.Member, error) {
+		d := New(time.Minute, func(context.Context, string) (nodemsg.Member, error) {
 			asked++
 			return member("A"), nil
 		})
@@ -159,13 +159,13 @@ func TestStrangersAreAskedSeldom(t *testing.T) {
 	})
 }
 
-func member(peer string) wire.Member { return wire.Member{Peer: peer, Game: "127.0.0.1:4002"} }
+func member(peer string) nodemsg.Member { return nodemsg.Member{Peer: peer, Game: "127.0.0.1:4002"} }
 
 // A node that did not answer a request is tried last for some time.
 func TestSuspectsAreTriedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := New(time.Minute, nil)
-		info := wire.Region{Leader: "A", Members: []wire.Member{member("A"), member("B")}}
+		info := nodemsg.Region{Leader: "A", Members: []nodemsg.Member{member("A"), member("B")}}
 		order := func() (all []string) {
 			tried := make(map[string]bool)
 			for next := d.First(info, tried); next != ""; next = d.First(info, tried) {

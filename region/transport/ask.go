@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -20,20 +20,20 @@ const (
 type Questions struct{ Peers Peers }
 
 // Ask sends a question to another node. If the node refuses it, the error contains the node's reason.
-func (s Questions) Ask(ctx context.Context, peer string, q wire.Question) (wire.Answer, error) {
+func (s Questions) Ask(ctx context.Context, peer string, q nodemsg.Question) (nodemsg.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()
-	question, err := wire.EncodeQuestion(q)
+	question, err := nodemsg.EncodeQuestion(q)
 	if err != nil {
-		return wire.Answer{}, err
+		return nodemsg.Answer{}, err
 	}
 	reply, err := s.Peers.Ask(ctx, peer, AskProtocol, question)
 	if err != nil {
-		return wire.Answer{}, err
+		return nodemsg.Answer{}, err
 	}
-	answer, err := wire.DecodeAnswer(reply)
+	answer, err := nodemsg.DecodeAnswer(reply)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("answer from %s: %w", peer, err)
+		return nodemsg.Answer{}, fmt.Errorf("answer from %s: %w", peer, err)
 	}
 	if answer.Error != "" {
 		return answer, errors.New(answer.Error)
@@ -42,15 +42,15 @@ func (s Questions) Ask(ctx context.Context, peer string, q wire.Question) (wire.
 }
 
 // Describe asks a node for its description, which also shows whether it is alive.
-func (s Questions) Describe(ctx context.Context, peer string) (wire.Member, error) {
+func (s Questions) Describe(ctx context.Context, peer string) (nodemsg.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()
-	answer, err := s.Ask(ctx, peer, wire.Question{Describe: &wire.Describe{}})
+	answer, err := s.Ask(ctx, peer, nodemsg.Question{Describe: &nodemsg.Describe{}})
 	if err != nil {
-		return wire.Member{}, err
+		return nodemsg.Member{}, err
 	}
 	if answer.Member == nil || answer.Member.Peer != peer {
-		return wire.Member{}, fmt.Errorf("%s describes another node", peer)
+		return nodemsg.Member{}, fmt.Errorf("%s describes another node", peer)
 	}
 	return *answer.Member, nil
 }

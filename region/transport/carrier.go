@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -43,10 +43,10 @@ type Carrier struct {
 
 // peerQueue holds the messages for one node. It ends when nothing was sent for queueIdle.
 type peerQueue struct {
-	queue []wire.RaftMessage
+	queue []nodemsg.RaftMessage
 	bytes int
 	wake  chan struct{}
-	spare []wire.RaftMessage // the previous batch, kept to reuse its memory
+	spare []nodemsg.RaftMessage // the previous batch, kept to reuse its memory
 }
 
 const (
@@ -84,7 +84,7 @@ func (c *Carrier) Send(peer string, group uint64, data []byte) {
 		l = &peerQueue{wake: make(chan struct{}, 1)}
 		c.mu.queues[peer] = l
 	}
-	l.queue = append(l.queue, wire.RaftMessage{Group: group, Data: data})
+	l.queue = append(l.queue, nodemsg.RaftMessage{Group: group, Data: data})
 	l.bytes += len(data)
 	for l.bytes > maxQueueBytes && len(l.queue) > 1 {
 		l.bytes -= len(l.queue[0].Data)
@@ -108,11 +108,11 @@ func (c *Carrier) close(peer string) {
 }
 
 // nextBatch removes and returns at most one frame of messages. They are valid until the next call.
-func (c *Carrier) nextBatch(l *peerQueue) []wire.RaftMessage {
+func (c *Carrier) nextBatch(l *peerQueue) []nodemsg.RaftMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, bytes := 0, 0
-	for n < len(l.queue) && n < wire.MaxRaftMessages && (n == 0 || bytes+len(l.queue[n].Data) <= frameBytes) {
+	for n < len(l.queue) && n < nodemsg.MaxRaftMessages && (n == 0 || bytes+len(l.queue[n].Data) <= frameBytes) {
 		bytes += len(l.queue[n].Data)
 		n++
 	}
@@ -176,7 +176,7 @@ func (c *Carrier) retire(peer string, l *peerQueue) bool {
 type raftStream struct {
 	peer     string
 	stream   io.ReadWriteCloser // nil until it is opened, and after an error
-	out      wire.RaftWriter
+	out      nodemsg.RaftWriter
 	deadline time.Time // write deadline that is set on the stream
 }
 
@@ -188,7 +188,7 @@ func (e *raftStream) close() {
 }
 
 // write writes one frame to the node's stream and opens the stream first if necessary. After an error the stream is closed.
-func (c *Carrier) write(ctx context.Context, e *raftStream, batch []wire.RaftMessage) error {
+func (c *Carrier) write(ctx context.Context, e *raftStream, batch []nodemsg.RaftMessage) error {
 	if e.stream == nil {
 		opening, cancel := context.WithTimeout(ctx, frameWriteTime)
 		defer cancel()
@@ -207,7 +207,7 @@ func (c *Carrier) write(ctx context.Context, e *raftStream, batch []wire.RaftMes
 			return err
 		}
 	}
-	if err := e.out.Write(wire.RaftFrame{Messages: batch}); err != nil {
+	if err := e.out.Write(nodemsg.RaftFrame{Messages: batch}); err != nil {
 		e.close()
 		return err
 	}

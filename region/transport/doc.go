@@ -15,7 +15,7 @@ import (
 
 // The protocols, without the world's prefix.
 const (
-	// AskProtocol names the streams that carry questions between nodes: one wire.Question, one wire.Answer.
+	// AskProtocol names the streams that carry questions between nodes: one nodemsg.Question, one nodemsg.Answer.
 	AskProtocol = "/ask/1"
 	// LinkProtocol names the streams that carry links.
 	LinkProtocol = "/link/3"
@@ -24,8 +24,8 @@ const (
 	// SnapshotProtocol names the streams that carry one snapshot each: the group, 8 bytes big-endian, then the snapshot as package
 	// replica writes it; one byte comes back, 0 if it was installed.
 	SnapshotProtocol = "/snapshot/1"
-	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another: one wire.Fetch, one
-	// wire.Fetched.
+	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another: one nodemsg.Fetch, one
+	// nodemsg.Fetched.
 	PieceProtocol = "/piece/1"
 )
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -31,14 +32,14 @@ const (
 // makes both return.
 type Link interface {
 	// Send sends a message to the region. It may block while the stream is full.
-	Send(wire.ToRegion) error
+	Send(nodemsg.ToRegion) error
 	// Receive waits for the region's next frame.
-	Receive(ctx context.Context) (wire.FromRegion, error)
+	Receive(ctx context.Context) (nodemsg.FromRegion, error)
 	Close() error
 }
 
 // Follow opens a link to the region on another node and waits for the node's greeting.
-func Follow(ctx context.Context, peers Peers, peer string, hello wire.Hello) (Link, error) {
+func Follow(ctx context.Context, peers Peers, peer string, hello nodemsg.Hello) (Link, error) {
 	early, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	stream, err := peers.Open(early, peer, LinkProtocol)
@@ -72,7 +73,7 @@ func newRemoteLink(stream io.ReadWriteCloser) *remoteLink {
 	return l
 }
 
-func (l *remoteLink) Send(msg wire.ToRegion) error {
+func (l *remoteLink) Send(msg nodemsg.ToRegion) error {
 	if len(msg.Edits) > 0 {
 		l.timeout.edited(time.Now())
 	}
@@ -82,13 +83,13 @@ func (l *remoteLink) Send(msg wire.ToRegion) error {
 	return nil
 }
 
-func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
+func (l *remoteLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	stop := context.AfterFunc(ctx, l.abort) // the read below reports it
 	defer stop()
 	l.timeout.begin(time.Now())
 	defer l.timeout.end()
 	for {
-		frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
+		frame, err := wire.ReadFrame[nodemsg.FromRegion](l.in, wire.MaxFrame)
 		if err != nil {
 			return frame, fmt.Errorf("receive from region: %w", err)
 		}
@@ -101,7 +102,7 @@ func (l *remoteLink) Receive(ctx context.Context) (wire.FromRegion, error) {
 
 // greeting waits for the first frame, which only shows that the other side is alive. The caller bounds the wait.
 func (l *remoteLink) greeting() error {
-	frame, err := wire.ReadFrame[wire.FromRegion](l.in, wire.MaxFrame)
+	frame, err := wire.ReadFrame[nodemsg.FromRegion](l.in, wire.MaxFrame)
 	if err != nil {
 		return fmt.Errorf("wait for region: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // A node that hangs is detected soon by a gateway that edits, however often it does, and somewhat later by one that only watches.
@@ -32,7 +33,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				var region sync.WaitGroup
 				region.Go(func() {
 					if c.accepted {
-						if err := wire.WriteFrame(far, wire.FromRegion{Tick: 1}); err != nil {
+						if err := wire.WriteFrame(far, nodemsg.FromRegion{Tick: 1}); err != nil {
 							t.Error(err)
 						}
 					}
@@ -48,7 +49,7 @@ func TestSilentRegionIsGivenUp(t *testing.T) {
 				editor.Go(func() {
 					<-time.After(time.Second)
 					for i := range c.edits {
-						if l.Send(wire.ToRegion{Edits: []wire.Intent{{Seq: uint64(i + 1), Block: chunk.Stone}}}) != nil {
+						if l.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{{Seq: uint64(i + 1), Block: chunk.Stone}}}) != nil {
 							return
 						}
 						<-time.After(100 * time.Millisecond)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -20,12 +21,12 @@ const (
 type Pieces struct {
 	self   string
 	peers  Peers
-	answer func(ctx context.Context, peer string, f wire.Fetch) wire.Fetched
+	answer func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched
 	slots  chan struct{} // holds a token for each request that is being answered
 }
 
 // NewPieces returns an exchange for the node self. Answer answers a request; any goroutine may call it.
-func NewPieces(self string, peers Peers, answer func(ctx context.Context, peer string, f wire.Fetch) wire.Fetched) *Pieces {
+func NewPieces(self string, peers Peers, answer func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched) *Pieces {
 	return &Pieces{self: self, peers: peers, answer: answer, slots: make(chan struct{}, maxPieces)}
 }
 
@@ -36,7 +37,7 @@ func (p *Pieces) Serve(ctx context.Context, peer string, stream io.ReadWriteClos
 	s := newPeerStream(stream)
 	stop := context.AfterFunc(ctx, s.abort)
 	defer stop()
-	request, err := wire.ReadFrame[wire.Fetch](s.in, wire.MaxHandshake)
+	request, err := wire.ReadFrame[nodemsg.Fetch](s.in, wire.MaxHandshake)
 	if err == nil {
 		select {
 		case p.slots <- struct{}{}:
@@ -54,7 +55,7 @@ func (p *Pieces) Serve(ctx context.Context, peer string, stream io.ReadWriteClos
 }
 
 // Fetch requests a piece from another node, or from this one. The error is a Refusal if the node was reached and did not serve it.
-func (p *Pieces) Fetch(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched, error) {
+func (p *Pieces) Fetch(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, pieceTime)
 	defer cancel()
 	answer, err := p.ask(ctx, peer, f)
@@ -62,26 +63,26 @@ func (p *Pieces) Fetch(ctx context.Context, peer string, f wire.Fetch) (wire.Fet
 		err = Refusal(answer.Error)
 	}
 	if err != nil {
-		return wire.Fetched{}, fmt.Errorf("fetch from %s: %w", peer, err)
+		return nodemsg.Fetched{}, fmt.Errorf("fetch from %s: %w", peer, err)
 	}
 	return answer, nil
 }
 
-func (p *Pieces) ask(ctx context.Context, peer string, f wire.Fetch) (wire.Fetched, error) {
+func (p *Pieces) ask(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
 	if peer == p.self {
 		return p.answer(ctx, peer, f), nil
 	}
 	s, stop, err := openStream(ctx, p.peers, peer, PieceProtocol)
 	if err != nil {
-		return wire.Fetched{}, err
+		return nodemsg.Fetched{}, err
 	}
 	defer stop()
 	defer s.Close() //nolint:errcheck // the exchange is complete
 	if err := wire.WriteFrame(s, f); err != nil {
 		s.abort()
-		return wire.Fetched{}, err
+		return nodemsg.Fetched{}, err
 	}
-	return wire.ReadFrame[wire.Fetched](s.in, wire.MaxFrame)
+	return wire.ReadFrame[nodemsg.Fetched](s.in, wire.MaxFrame)
 }
 
 // Refusal is the reason that a reachable node gave for not serving a piece.

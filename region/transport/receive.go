@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // snapshotTime bounds the transfer of one snapshot.
@@ -75,10 +75,10 @@ func ServeSnapshot(ctx context.Context, stream io.ReadWriteCloser, install func(
 
 // ServeRaft passes the raft messages of another node to receive until the node ends the stream. A message is valid until receive
 // returns.
-func ServeRaft(ctx context.Context, stream io.ReadWriteCloser, receive func(wire.RaftMessage)) error {
+func ServeRaft(ctx context.Context, stream io.ReadWriteCloser, receive func(nodemsg.RaftMessage)) error {
 	stop := context.AfterFunc(ctx, newPeerStream(stream).abort)
 	defer stop()
-	in := wire.RaftReader{R: bufio.NewReaderSize(stream, 64<<10)}
+	in := nodemsg.RaftReader{R: bufio.NewReaderSize(stream, 64<<10)}
 	for {
 		messages, err := in.Read()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // helloTime is how long a peer that opened a stream may take to send its hello.
@@ -16,14 +17,14 @@ const helloTime = 5 * time.Second
 
 // Subscription is the region's side of a link, within the process of the region.
 type Subscription interface {
-	Send(wire.ToRegion) error
+	Send(nodemsg.ToRegion) error
 	// ReceiveOrAlive waits for the region's next frame. If none arrives for the duration, it returns an empty frame with Alive set.
-	ReceiveOrAlive(ctx context.Context, alive time.Duration) (wire.FromRegion, error)
+	ReceiveOrAlive(ctx context.Context, alive time.Duration) (nodemsg.FromRegion, error)
 	Close() error
 }
 
 // Subscribe subscribes to a region that is led on this node.
-type Subscribe func(context.Context, wire.Hello) (Subscription, error)
+type Subscribe func(context.Context, nodemsg.Hello) (Subscription, error)
 
 // ServeLink serves one link of another node's gateway, until either side ends it. The error says why it ended. A subscription may
 // take the time limit.
@@ -38,7 +39,7 @@ func ServeLink(ctx context.Context, stream io.ReadWriteCloser, limit time.Durati
 	}
 	local, err := remote.subscribe(ctx, hello, limit, subscribe)
 	if err != nil {
-		told := remote.writeFrame(wire.FromRegion{Closed: Clip(err)})
+		told := remote.writeFrame(nodemsg.FromRegion{Closed: Clip(err)})
 		remote.peerStream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
 		return errors.Join(fmt.Errorf("serve region %d: %w", hello.Region, err), told)
 	}
@@ -47,7 +48,7 @@ func ServeLink(ctx context.Context, stream io.ReadWriteCloser, limit time.Durati
 	defer pump.Wait()
 	defer local.Close() //nolint:errcheck // never fails
 	for {
-		msg, err := wire.ReadFrame[wire.ToRegion](remote.in, wire.MaxFrame)
+		msg, err := wire.ReadFrame[nodemsg.ToRegion](remote.in, wire.MaxFrame)
 		if err != nil {
 			remote.abort() // the pump may be writing
 			return fmt.Errorf("read from gateway: %w", err)
@@ -62,8 +63,8 @@ func ServeLink(ctx context.Context, stream io.ReadWriteCloser, limit time.Durati
 }
 
 // subscribe greets the gateway, to show that this node is alive, and then subscribes it.
-func (l *remoteLink) subscribe(ctx context.Context, hello wire.Hello, limit time.Duration, subscribe Subscribe) (Subscription, error) {
-	if err := l.writeFrame(wire.FromRegion{Alive: true}); err != nil {
+func (l *remoteLink) subscribe(ctx context.Context, hello nodemsg.Hello, limit time.Duration, subscribe Subscribe) (Subscription, error) {
+	if err := l.writeFrame(nodemsg.FromRegion{Alive: true}); err != nil {
 		return nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)
@@ -79,7 +80,7 @@ func (l *remoteLink) subscribe(ctx context.Context, hello wire.Hello, limit time
 				return
 			case <-time.After(aliveEvery):
 			}
-			if err := l.writeFrame(wire.FromRegion{Alive: true}); err != nil {
+			if err := l.writeFrame(nodemsg.FromRegion{Alive: true}); err != nil {
 				cancel()
 				return
 			}
@@ -88,10 +89,10 @@ func (l *remoteLink) subscribe(ctx context.Context, hello wire.Hello, limit time
 	return subscribe(waiting, hello)
 }
 
-func (l *remoteLink) hello() (wire.Hello, error) {
+func (l *remoteLink) hello() (nodemsg.Hello, error) {
 	late := time.AfterFunc(helloTime, l.abort)
 	defer late.Stop()
-	return wire.ReadFrame[wire.Hello](l.in, wire.MaxHandshake)
+	return wire.ReadFrame[nodemsg.Hello](l.in, wire.MaxHandshake)
 }
 
 // pump transfers the region's frames until the region ends the link. Closing the stream then ends the reading of it, too; what

@@ -1,4 +1,4 @@
-// The bytes were written by the Go side (wire/tick_test.go, TestGoldenTicks).
+// The bytes were written by the Go side (wire/sessionmsg/tick_test.go, TestGoldenTicks).
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { decodeBinary, encodeBinary } from '../src/net/protocol'
 import { AvatarDecoder, type TickFrame } from '../src/net/tick'
 import { fromBase64 } from '../src/net/bytes'
 
-const golden = JSON.parse(readFileSync(new URL('../../wire/testdata/session.json', import.meta.url), 'utf8')) as {
+const golden = JSON.parse(readFileSync(new URL('../../wire/sessionmsg/testdata/session.json', import.meta.url), 'utf8')) as {
   frames: string[]
   messages: string[]
   json: Record<string, unknown>[]

@@ -1,0 +1,131 @@
+package nodemsg
+
+import (
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Messages between nodes that compare and repair copies of land. Each exchange has its own stream: one Fetch, then one
+// Fetched, framed like link messages (4-byte length, CBOR).
+
+// Fetch requests one thing; exactly one field is set.
+type Fetch struct {
+	Digests *LogPosition `cbor:"1,keyasint,omitempty"` // digests of a member's copy at a mark
+	Part    *PartAt      `cbor:"2,keyasint,omitempty"` // part of a member's copy, kept at a mark that requested it
+	Base    *BaseOf      `cbor:"3,keyasint,omitempty"` // the terrain under a chunk's edits
+}
+
+// LogPosition is the position of a mark in a group's log.
+type LogPosition struct {
+	Group uint64 `cbor:"1,keyasint"`
+	Index uint64 `cbor:"2,keyasint"`
+}
+
+// PartAt names a part of a region's land: a chunk, or, with Sequences, the recorded edit sequences of its players.
+type PartAt struct {
+	LogPosition
+	Chunk     grid.ChunkPos `cbor:"3,keyasint"`
+	Sequences bool          `cbor:"4,keyasint,omitempty"`
+}
+
+// BaseOf names a chunk's terrain by its hash.
+type BaseOf struct {
+	Chunk grid.ChunkPos `cbor:"1,keyasint"`
+	Hash  [32]byte      `cbor:"2,keyasint"`
+}
+
+// Fetched answers a Fetch. Wait means that the answer is not ready yet: ask again soon. Error is for people.
+type Fetched struct {
+	Wait    bool         `cbor:"1,keyasint,omitempty"`
+	Error   string       `cbor:"2,keyasint,omitempty"`
+	Digests []PartDigest `cbor:"3,keyasint,omitempty"`
+	// Data is a part's rows in the encoding of package world, or a chunk in the chunk codec; deflated (raw, RFC 1951).
+	Data []byte `cbor:"4,keyasint,omitempty"`
+}
+
+// PartDigest describes a member's copy of one part. Parts that are empty both in memory and on disk are left out.
+type PartDigest struct {
+	Chunk     grid.ChunkPos `cbor:"1,keyasint"`
+	Sequences bool          `cbor:"2,keyasint,omitempty"`
+	Memory    [16]byte      `cbor:"3,keyasint"` // digest of the part in memory
+	Disk      DiskState     `cbor:"4,keyasint"`
+}
+
+// DiskState is the result of comparing a part on disk with the part in memory.
+type DiskState uint8
+
+// The states of a part on disk.
+const (
+	DiskSame     DiskState = iota // the same as in memory
+	DiskDiffers                   // readable, but different
+	DiskDamaged                   // checksums are wrong
+	diskStateEnd                  // not a state; one more than the last
+)
+
+// Limits of a Fetch.
+const (
+	// MaxParts is the most parts that a region has: each chunk of a whole domain, and the sequences.
+	MaxParts = 64*64 + 1
+	// MaxPartBytes is the most that Fetched.Data may inflate to, in bytes.
+	MaxPartBytes = 24 << 20
+)
+
+// PackPart deflates (raw, RFC 1951) a part's rows for Fetched.Data.
+func PackPart(rows []byte) ([]byte, error) {
+	packed, err := wire.NewDeflater().Deflate(rows)
+	if err == nil && (len(rows) > MaxPartBytes || len(packed) > wire.MaxFrame-1<<10) {
+		return nil, fmt.Errorf("the piece is too large: %d bytes, %d packed", len(rows), len(packed))
+	}
+	return packed, err
+}
+
+// UnpackPart is the inverse of PackPart. It stops with an error if the result would exceed MaxPartBytes.
+func UnpackPart(data []byte) ([]byte, error) { return wire.Inflate("piece", data, MaxPartBytes) }
+
+// Valid returns an error if the request is invalid.
+func (f Fetch) Valid() error {
+	set := 0
+	if f.Digests != nil {
+		set++
+		if f.Digests.Group == 0 {
+			return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
+		}
+	}
+	if f.Part != nil {
+		set++
+		if f.Part.Group == 0 {
+			return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
+		}
+		if err := checkChunk(f.Part.Chunk); err != nil {
+			return err
+		}
+	}
+	if f.Base != nil {
+		set++
+		if err := checkChunk(f.Base.Chunk); err != nil {
+			return err
+		}
+	}
+	if set != 1 {
+		return wire.Refuse(wire.FailBadValue, "a fetch must have exactly one field set, not %d", set)
+	}
+	return nil
+}
+
+// Valid returns an error if the answer is invalid.
+func (f Fetched) Valid() error {
+	if err := checkList(f.Digests, MaxParts, PartDigest.Valid); err != nil {
+		return err
+	}
+	return wire.CheckText(f.Error)
+}
+
+// Valid returns an error if the digest is invalid.
+func (p PartDigest) Valid() error {
+	if p.Disk >= diskStateEnd {
+		return wire.Refuse(wire.FailBadValue, "unknown disk state %d", p.Disk)
+	}
+	return checkChunk(p.Chunk)
+}

@@ -1,0 +1,58 @@
+package nodemsg
+
+import (
+	"strings"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Messages that move players to another gateway when theirs shuts down.
+
+// HandoffRequest asks a gateway whether it accepts sessions from the sender, which is shutting down.
+type HandoffRequest struct {
+	Sessions uint64 `cbor:"1,keyasint,omitempty"` // number of the sender's sessions
+}
+
+// Valid always returns nil.
+func (HandoffRequest) Valid() error { return nil }
+
+// HandoffOffer answers a HandoffRequest.
+type HandoffOffer struct {
+	HTTP     string `cbor:"1,keyasint"`           // URL of the web client: http:// or https://
+	Game     string `cbor:"2,keyasint"`           // host:port of the game server
+	Sessions uint64 `cbor:"3,keyasint,omitempty"` // number of its current sessions
+	Ready    bool   `cbor:"4,keyasint,omitempty"` // it accepts players now
+	Draining bool   `cbor:"5,keyasint,omitempty"` // it is shutting down itself
+}
+
+// Valid returns an error if the offer is invalid.
+func (o HandoffOffer) Valid() error {
+	if err := wire.CheckURL(o.HTTP, "http", "https"); err != nil {
+		return err
+	}
+	return o.Gateway().Valid()
+}
+
+// Gateway returns the offered addresses in the form for clients. The offer must be valid.
+func (o HandoffOffer) Gateway() wire.Gateway {
+	socket := "ws" + strings.TrimPrefix(o.HTTP, "http") // https becomes wss
+	return wire.Gateway{URL: strings.TrimSuffix(socket, "/") + "/ws", Game: o.Game}
+}
+
+// EncodeHandoffRequest encodes the question in CBOR.
+func EncodeHandoffRequest(s HandoffRequest) ([]byte, error) {
+	return wire.EncodeCBOR(s, wire.MaxQuestion)
+}
+
+// DecodeHandoffRequest decodes and validates what EncodeHandoffRequest wrote.
+func DecodeHandoffRequest(b []byte) (HandoffRequest, error) {
+	return wire.DecodeCBOR[HandoffRequest](b, wire.MaxQuestion)
+}
+
+// EncodeHandoffOffer encodes a valid HandoffOffer in CBOR.
+func EncodeHandoffOffer(o HandoffOffer) ([]byte, error) { return wire.EncodeCBOR(o, wire.MaxQuestion) }
+
+// DecodeHandoffOffer decodes and validates what EncodeHandoffOffer wrote.
+func DecodeHandoffOffer(b []byte) (HandoffOffer, error) {
+	return wire.DecodeCBOR[HandoffOffer](b, wire.MaxQuestion)
+}

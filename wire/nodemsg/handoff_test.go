@@ -1,0 +1,66 @@
+package nodemsg
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+func anOffer() HandoffOffer {
+	return HandoffOffer{HTTP: "https://b.example/world/", Game: "b.example:4002", Sessions: 12, Ready: true}
+}
+
+func TestHandoffMessages(t *testing.T) {
+	b, err := EncodeHandoffRequest(HandoffRequest{Sessions: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DecodeHandoffRequest(b); err != nil || got != (HandoffRequest{Sessions: 40}) {
+		t.Errorf("question came back as %+v, %v", got, err)
+	}
+	for _, o := range []HandoffOffer{anOffer(), {HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Draining: true}} {
+		b, err := EncodeHandoffOffer(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := DecodeHandoffOffer(b); err != nil || got != o {
+			t.Errorf("offer came back as %+v, %v", got, err)
+		}
+	}
+}
+
+// Clients get the WebSocket URL that belongs to the URL of the web client.
+func TestGatewayOfOffer(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://192.0.2.7:8080":     "ws://192.0.2.7:8080/ws",
+		"http://192.0.2.7:8080/":    "ws://192.0.2.7:8080/ws",
+		"https://b.example":         "wss://b.example/ws",
+		"https://b.example/world/":  "wss://b.example/world/ws",
+		"https://b.example/world":   "wss://b.example/world/ws",
+		"http://[2001:db8::7]:8080": "ws://[2001:db8::7]:8080/ws",
+	} {
+		o := HandoffOffer{HTTP: url, Game: "b:1"}
+		if err := o.Valid(); err != nil || o.Gateway() != (wire.Gateway{URL: want, Game: "b:1"}) {
+			t.Errorf("%s: %+v, %v; want %s", url, o.Gateway(), err, want)
+		}
+	}
+}
+
+func TestOfferRefuses(t *testing.T) {
+	for name, change := range map[string]func(*HandoffOffer){
+		"no URL":       func(o *HandoffOffer) { o.HTTP = "" },
+		"a socket":     func(o *HandoffOffer) { o.HTTP = "ws://b/" },
+		"long":         func(o *HandoffOffer) { o.HTTP = "https://b/" + strings.Repeat("x", wire.MaxURL) },
+		"nearly long":  func(o *HandoffOffer) { o.HTTP = "http://b/" + strings.Repeat("x", wire.MaxURL-len("http://b/")) }, // its WebSocket URL is
+		"no game":      func(o *HandoffOffer) { o.Game = "" },
+		"game port 0":  func(o *HandoffOffer) { o.Game = "b:0" },
+		"control sign": func(o *HandoffOffer) { o.HTTP = "http://b/\n" },
+	} {
+		o := anOffer()
+		change(&o)
+		if _, err := EncodeHandoffOffer(o); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package nodemsg
+
+import (
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Messages between nodes that locate and found regions, and the records that nodes store in the DHT.
+
+// Member is a node that holds a replica of a region.
+type Member struct {
+	Peer string `cbor:"1,keyasint"` // libp2p peer id, base58
+	Game string `cbor:"2,keyasint"` // host:port of its game server
+	// Replica is its replica id in the region's group. It is 0 if unknown, or while the region still has its founding
+	// members. Learner means that it has no vote.
+	Replica uint64 `cbor:"3,keyasint,omitempty"`
+	Learner bool   `cbor:"4,keyasint,omitempty"`
+}
+
+// Region describes a region: the cell it covers, and its members.
+type Region struct {
+	ID      uint64    `cbor:"1,keyasint"` // never 0; never reused
+	Cell    grid.Cell `cbor:"2,keyasint"`
+	Epoch   uint64    `cbor:"3,keyasint"` // increases with every change of membership
+	Term    uint64    `cbor:"4,keyasint"` // raft term in which Leader leads
+	Leader  string    `cbor:"5,keyasint"` // peer id; empty while unknown
+	Members []Member  `cbor:"6,keyasint"`
+}
+
+// Question is one request between nodes; exactly one field is set.
+type Question struct {
+	Locate *Locate `cbor:"1,keyasint,omitempty"`
+	Found  *Found  `cbor:"2,keyasint,omitempty"`
+	// Describe asks the peer for its Member.
+	Describe *Describe `cbor:"3,keyasint,omitempty"`
+	// Authority asks the catalog, which is authoritative, for the region that covers the chunk. Locate asks any node
+	// for a route that it happens to have cached.
+	Authority *Locate `cbor:"4,keyasint,omitempty"`
+	// Introduce sends the leader of a cell to a member of a neighbouring cell. It is a hint; the answer is empty.
+	Introduce *Region `cbor:"5,keyasint,omitempty"`
+	// Invite asks a node to hold a replica. The node answers without an error once it does.
+	Invite *Invite `cbor:"6,keyasint,omitempty"`
+	// Sleep asks a member to close its replica of an idle region. The member refuses while it lags behind.
+	Sleep *Sleep `cbor:"7,keyasint,omitempty"`
+	// Moved reports new members of a region to the catalog. Only a member that the catalog lists may send it.
+	Moved *Region `cbor:"8,keyasint,omitempty"`
+	// RegionFailure reports to a member that the region failed on another one. The answer is empty.
+	Failure *RegionFailure `cbor:"11,keyasint,omitempty"`
+	// Release asks a member to open a quarantined region again. Only a member may ask. The answer is empty.
+	Release *Release `cbor:"12,keyasint,omitempty"`
+	// StatusRequest asks for the status of regions on the peer, for an operator.
+	Status *StatusRequest `cbor:"13,keyasint,omitempty"`
+	// RegionsRequest asks a member of the catalog for one page of the founded regions.
+	Regions *RegionsRequest `cbor:"14,keyasint,omitempty"`
+	// Superseded reports to a former member that the region was recovered without it. The receiver verifies that and
+	// drops its copy. The answer is empty.
+	Superseded *Release `cbor:"15,keyasint,omitempty"`
+	// Leaving reports that the asking node is shutting down and must not be chosen for anything. The answer is empty.
+	Leaving *Leaving `cbor:"9,keyasint,omitempty"`
+	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under another
+	// replica id. The answer holds the removed replica id.
+	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
+}
+
+// RejoinRequest names a region whose local copy the asker cannot use.
+type RejoinRequest struct {
+	Group uint64 `cbor:"1,keyasint"`
+}
+
+// Invite tells a node that a region's group adds it as a learner.
+type Invite struct {
+	Region  Region    `cbor:"1,keyasint"` // as known to the inviting leader
+	Replica uint64    `cbor:"2,keyasint"` // the new member's replica id, never used before
+	Voters  []Replica `cbor:"3,keyasint"` // the group's configuration
+}
+
+// Replica is a member of a raft group.
+type Replica struct {
+	ID      uint64 `cbor:"1,keyasint"`
+	Peer    string `cbor:"2,keyasint"`
+	Learner bool   `cbor:"3,keyasint,omitempty"`
+}
+
+// Sleep names a region that its leader hibernates, and the log index that a member must have applied.
+type Sleep struct {
+	Group uint64 `cbor:"1,keyasint"`
+	Index uint64 `cbor:"2,keyasint"`
+}
+
+// Leaving announces that a node will shut down soon.
+type Leaving struct{}
+
+// Describe asks a node for the Member under which others can record it.
+type Describe struct{}
+
+// Locate names the chunk whose region is wanted, or, if ID is not 0, the region itself.
+type Locate struct {
+	Chunk grid.ChunkPos `cbor:"1,keyasint"`
+	ID    uint64        `cbor:"2,keyasint,omitempty"`
+}
+
+// Found asks the catalog to found a region for the cell on these members. If the cell is founded already, the answer is
+// its region.
+type Found struct {
+	Cell    grid.Cell `cbor:"1,keyasint"`
+	Members []Member  `cbor:"2,keyasint"`
+}
+
+// Answer answers a Question. Region is nil if there is none (yet). Error is for people.
+type Answer struct {
+	Region *Region `cbor:"1,keyasint,omitempty"`
+	Error  string  `cbor:"2,keyasint,omitempty"`
+	// Member answers Describe.
+	Member *Member `cbor:"3,keyasint,omitempty"`
+	// Statuses answers Status: one element for each requested region, in order.
+	Statuses []RegionStatus `cbor:"5,keyasint,omitempty"`
+	// Regions answers Regions, by ascending id. Fewer than a full page means that no more follow.
+	Regions []Region `cbor:"6,keyasint,omitempty"`
+	// Clock, with Statuses, is the peer's wall clock in Unix milliseconds.
+	Clock int64 `cbor:"7,keyasint,omitempty"`
+	// Replica answers Rejoin: the asker's replica id that its group has removed. With Error it answers Invite: the
+	// replica id that can never join again on this node.
+	Replica uint64 `cbor:"4,keyasint,omitempty"`
+}
+
+// PlayerRecord is the saved state of a player.
+type PlayerRecord struct {
+	Player  player.ID   `cbor:"1,keyasint"`
+	Name    string      `cbor:"2,keyasint"`
+	Guest   bool        `cbor:"3,keyasint,omitempty"`
+	Seq     uint64      `cbor:"4,keyasint"` // increases with every save; the highest wins
+	Pose    motion.Pose `cbor:"5,keyasint"`
+	Gateway string      `cbor:"6,keyasint"` // peer id of the gateway that saved it
+	SavedAt int64       `cbor:"7,keyasint"` // Unix milliseconds
+	// Done is the number of events (chat, hits, gifts) that the player had done, if it exceeds SavedAt. That happens
+	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
+	// See Counted.
+	Done uint64 `cbor:"8,keyasint,omitempty"`
+}
+
+// Counted returns a number at least as high as that of any event of the player before the save. Further events must be
+// numbered above it. A player's numbers start at the milliseconds since 1970 and grow by less than one per millisecond.
+func (p PlayerRecord) Counted() uint64 { return max(uint64(max(p.SavedAt, 0)), p.Done) }
+
+// Messages by which nodes report failures to each other, and answer operators who ask for the status of regions.
+
+const (
+	// MaxStatuses is the most regions in one StatusRequest.
+	MaxStatuses = 32
+	// RegionsPage is the number of regions that answer one RegionsRequest.
+	RegionsPage = 32
+)
+
+// RegionFailure reports that a region has failed on the sender.
+type RegionFailure struct {
+	Region uint64 `cbor:"1,keyasint"`
+	Why    string `cbor:"2,keyasint"`           // for people
+	Kind   uint8  `cbor:"3,keyasint"`           // defined by package region
+	Led    bool   `cbor:"5,keyasint,omitempty"` // the sender led it
+	Shut   bool   `cbor:"6,keyasint,omitempty"` // the sender has quarantined it
+	// Quarantined means that the region failed before: all members have to quarantine it.
+	Quarantined bool `cbor:"4,keyasint,omitempty"`
+}
+
+// Release names a region that may be opened again, or (Superseded) one that was recovered.
+type Release struct {
+	Region uint64 `cbor:"1,keyasint"`
+}
+
+// StatusRequest names the requested regions. Log also requests the positions of closed logs, which costs one read each.
+type StatusRequest struct {
+	Regions []uint64 `cbor:"1,keyasint"`
+	Log     bool     `cbor:"2,keyasint,omitempty"`
+}
+
+// RegionsRequest requests the founded regions with ids above After.
+type RegionsRequest struct {
+	After uint64 `cbor:"1,keyasint"`
+}
+
+// RegionState is the state of a region on a node.
+type RegionState uint8
+
+// The states of a region on a node.
+const (
+	StateNone        RegionState = iota // not a member, or not yet
+	StateClosed                         // a hibernating copy
+	StateOpen                           // a running copy
+	StateQuarantined                    // a copy that failed repeatedly and is quarantined
+	StateFailed                         // a copy that failed just now, or cannot be opened
+)
+
+// RegionStatus is the status of one region on one node.
+type RegionStatus struct {
+	Region   uint64         `cbor:"1,keyasint"`
+	State    RegionState    `cbor:"2,keyasint"`
+	Why      string         `cbor:"3,keyasint,omitempty"` // why it failed, for people
+	Leader   string         `cbor:"4,keyasint,omitempty"` // peer id, if the copy runs and has a leader
+	Term     uint64         `cbor:"5,keyasint,omitempty"` // raft term
+	Last     uint64         `cbor:"6,keyasint,omitempty"` // index of the last log entry; for a closed log only on request
+	LastTerm uint64         `cbor:"7,keyasint,omitempty"` // its term
+	Applied  uint64         `cbor:"8,keyasint,omitempty"`
+	Epoch    uint64         `cbor:"9,keyasint,omitempty"`  // epoch of the membership
+	Replica  uint64         `cbor:"10,keyasint,omitempty"` // the node's own replica id
+	Members  []MemberStatus `cbor:"11,keyasint,omitempty"` // the group's configuration
+	// Recovered counts how often an operator created a new group from one survivor.
+	Recovered uint64 `cbor:"12,keyasint,omitempty"`
+}
+
+// MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.
+type MemberStatus struct {
+	Replica Replica `cbor:"1,keyasint"`
+	Silent  bool    `cbor:"2,keyasint,omitempty"` // nothing came from it for an election timeout
+	Behind  uint64  `cbor:"3,keyasint,omitempty"` // log entries that it lacks
+}

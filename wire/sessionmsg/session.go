@@ -1,0 +1,238 @@
+package sessionmsg
+
+import (
+	"encoding/json"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// SessionVersion is the version of the session protocol in Join and Welcome. JSON is unchanged since the first version,
+// which is supported too; the second version changes the encoding of heights in tick frames.
+const (
+	SessionVersion = 2
+	firstVersion   = 1
+)
+
+// Encodings of a session, in Join.Encoding.
+const (
+	EncodingJSON = "json"
+	EncodingCBOR = "cbor"
+)
+
+// Messages of a session, in JSON one object each: over TCP one per line, over WebSocket one per text frame. Every
+// message has its name in "type". docs/protocol.md describes each field.
+
+// FromClient is any message that a session's client may send.
+type FromClient interface{ fromClient() }
+
+// Join opens a session. Key is the player's Ed25519 public key in hex; empty means a guest.
+type Join struct {
+	Version  int    `json:"version"`
+	Name     string `json:"name"`
+	View     int    `json:"view"`     // chunks in each direction, 1 to MaxView
+	Encoding string `json:"encoding"` // EncodingJSON or EncodingCBOR, of everything after this message
+	Key      string `json:"key,omitempty"`
+}
+
+// Prove answers a Challenge with the hex Ed25519 signature of ProofText(nonce, world id).
+type Prove struct {
+	Signature string `json:"signature"`
+}
+
+// Move reports the player's current pose.
+type Move struct {
+	motion.Pose
+}
+
+// Edit requests one block change. Seq grows by one with each edit of this player, across all sessions.
+type Edit struct {
+	Seq   uint64 `json:"seq"`
+	X     int32  `json:"x"`
+	Y     int32  `json:"y"`
+	Z     int32  `json:"z"`
+	Block uint16 `json:"block"`
+}
+
+// Chat sends a chat line to everybody who sees the player: 1 to 256 bytes of printable UTF-8.
+type Chat struct {
+	Text string `json:"text"`
+}
+
+// View changes the view distance, in chunks.
+type View struct {
+	View int `json:"view"`
+}
+
+// Ping requests a Pong with the same nonce.
+type Ping struct {
+	Nonce uint64 `json:"nonce"`
+}
+
+func (Join) fromClient()  {}
+func (Prove) fromClient() {}
+func (Move) fromClient()  {}
+func (Edit) fromClient()  {}
+func (Chat) fromClient()  {}
+func (View) fromClient()  {}
+func (Ping) fromClient()  {}
+
+// FromServer is any message that a session's server may send.
+type FromServer interface{ fromServer() }
+
+// Challenge asks for proof that the client owns the key. Nonce is 32 random bytes in hex.
+type Challenge struct {
+	Nonce string `json:"nonce"`
+	World string `json:"world"`
+}
+
+// Welcome starts a session.
+type Welcome struct {
+	Version    int         `json:"version"`
+	World      string      `json:"world"`      // world id, hex
+	WorldName  string      `json:"world_name"` // for people
+	Sections   int         `json:"sections"`   // height = 32 * sections
+	Player     string      `json:"player"`     // this player's id, hex
+	Name       string      `json:"name"`
+	Guest      bool        `json:"guest"`
+	NextSeq    uint64      `json:"next_seq"` // the Seq to use for the first Edit
+	Pose       motion.Pose `json:"pose"`
+	View       int         `json:"view"` // granted, at most MaxView
+	Reach      float64     `json:"reach"`
+	TickMS     int         `json:"tick_ms"`
+	TimeOfDay  float64     `json:"time_of_day"`    // game minutes since midnight, now
+	DayMS      int64       `json:"day_ms"`         // how long 1440 game minutes last
+	Gateway    string      `json:"gateway"`        // peer id of the serving node
+	ServerName string      `json:"server_version"` // version of the daemon
+}
+
+// ChunkData brings a chunk into view, whole. Data is the chunk codec's bytes (docs/protocol.md),
+// deflated (raw), in base64.
+type ChunkData struct {
+	Chunk grid.ChunkPos `json:"chunk"`
+	Data  []byte        `json:"data"`
+}
+
+// ChunkGone takes a chunk out of view.
+type ChunkGone struct {
+	Chunk grid.ChunkPos `json:"chunk"`
+}
+
+// Frame holds the changes of one tick in the chunks in view. Each element of Chunks is an encoded Piece, made once for
+// all sessions.
+type Frame struct {
+	Tick   uint64            `json:"tick"`
+	Chunks []json.RawMessage `json:"chunks"`
+}
+
+// Piece holds the changes of one chunk in one tick. Empty lists are omitted.
+type Piece struct {
+	Chunk  grid.ChunkPos `json:"chunk"`
+	Enter  []Avatar      `json:"enter,omitempty"`
+	Leave  []string      `json:"leave,omitempty"` // player ids; remove one only if it was last seen in this chunk
+	Moves  []AvatarMove  `json:"moves,omitempty"`
+	Blocks []BlockChange `json:"blocks,omitempty"`
+	Says   []Said        `json:"says,omitempty"`
+}
+
+// Avatar is a player's body, in full.
+type Avatar struct {
+	Player string `json:"player"` // id, hex
+	Name   string `json:"name"`
+	Guest  bool   `json:"guest,omitempty"`
+	motion.Pose
+}
+
+// AvatarMove is a known avatar's newest pose.
+type AvatarMove struct {
+	Player string `json:"player"`
+	motion.Pose
+}
+
+// BlockChange is a committed edit.
+type BlockChange struct {
+	X     int32  `json:"x"`
+	Y     int32  `json:"y"`
+	Z     int32  `json:"z"`
+	Block uint16 `json:"block"`
+}
+
+// Said is a chat line.
+type Said struct {
+	Player string `json:"player"`
+	Name   string `json:"name"`
+	Text   string `json:"text"`
+}
+
+// Ack confirms that an Edit is committed. With Error the edit was refused, and Block is the current block.
+type Ack struct {
+	Seq   uint64 `json:"seq"`
+	Block uint16 `json:"block"`
+	Error string `json:"error,omitempty"` // one of the Refused… codes
+}
+
+// Correction moves the player back to the server's position.
+type Correction struct {
+	motion.Pose
+	Reason string `json:"reason"`
+}
+
+// Pong answers a Ping.
+type Pong struct {
+	Nonce     uint64  `json:"nonce"`
+	TimeOfDay float64 `json:"time_of_day"`
+}
+
+// Notice shows the player a message that is not an error ("land is loading", "a region is unreachable").
+type Notice struct {
+	Text string `json:"text"`
+}
+
+// Failure ends or refuses a session, with a code for programs and a message that says what to do.
+type Failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (Challenge) fromServer()  {}
+func (Welcome) fromServer()    {}
+func (ChunkData) fromServer()  {}
+func (ChunkGone) fromServer()  {}
+func (Frame) fromServer()      {}
+func (Ack) fromServer()        {}
+func (Correction) fromServer() {}
+func (Pong) fromServer()       {}
+func (Notice) fromServer()     {}
+func (Failure) fromServer()    {}
+
+// FailureOf returns the message that reports the error to a client.
+func FailureOf(e *wire.Error) Failure { return Failure{Code: e.Code, Message: e.Message} }
+
+// Reconnect tells a client that this gateway is shutting down or accepts no new sessions, and lists other gateways of
+// the world. The player's state is saved. The client must send unacknowledged edits again to the new gateway, with the
+// same sequence numbers.
+type Reconnect struct {
+	// Gateways lists addresses of other gateways, the best first; at most MaxGateways. If empty, no other gateway is known,
+	// and this one will be back.
+	Gateways []wire.Gateway `json:"homes"`
+	Reason   string         `json:"reason"` // for people
+}
+
+func (Reconnect) fromServer() {}
+
+// Valid returns an error if the message is invalid.
+func (r Reconnect) Valid() error {
+	if r.Gateways == nil {
+		return wire.Refuse(wire.FailMissingField, `"homes" is missing`)
+	}
+	if len(r.Gateways) > wire.MaxGateways {
+		return wire.Refuse(wire.FailBadValue, "at most %d homes, not %d", wire.MaxGateways, len(r.Gateways))
+	}
+	for _, h := range r.Gateways {
+		if err := h.Valid(); err != nil {
+			return err
+		}
+	}
+	return wire.CheckText(r.Reason)
+}
