@@ -51,7 +51,7 @@ func NewHistory(size int) *History {
 	return &History{size: size, places: make(map[ID]map[uint64]int), known: make(map[ID]uint64)}
 }
 
-// Merge records an event; events may come in any order. Recording an event again has no effect.
+// Record adds an event; events may come in any order. Recording an event again has no effect.
 func (h *History) Record(s Stamp) {
 	own := s.Own()
 	if _, ok := h.place(s); ok || own == 0 {
