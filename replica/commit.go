@@ -104,7 +104,7 @@ func (r *replica) stage(writes []kv.Write) ([]kv.Write, staged) {
 	if snap := r.installing(); snap != nil {
 		writes = r.snapshotWrites(writes, snap)
 		s := staged{r: r, next: r.next()}
-		s.next.Applied, s.next.Start, s.next.StartTerm = snap.index, snap.index, snap.entryTerm
+		s.next.Applied, s.next.Start, s.next.StartTerm = snap.Index, snap.Index, snap.EntryTerm
 		writes = r.log.AppendWrites(writes, r.ready.Entries)
 		return append(writes, raftlog.StateWrite(r.group, s.next)), s
 	}

@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/raft/v3"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 )
 
 // This file exports what the simulation (package replica_test) needs beside the API: a host that an external loop drives,
@@ -97,7 +98,7 @@ func (h *Host) ReplicaID(group uint64) uint64 {
 
 // Describe returns the contents of a message as text.
 func Describe(message []byte) string {
-	m, err := decodeMessage(message)
+	m, err := raftframe.Decode(message)
 	if err != nil {
 		return errors.Join(errors.New("no message"), err).Error()
 	}

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -22,9 +23,6 @@ var (
 	ErrOpen       = errors.New("group is open")
 	ErrStopped    = errors.New("replication host has stopped")
 )
-
-// MaxEntry is the largest entry that Propose accepts, in bytes.
-const MaxEntry = 1 << 20
 
 // Delivery is an event for a group's owner: Committed, Leadership, Configured, Restored, Removed or Failed.
 type Delivery interface{ delivery() }
@@ -136,8 +134,8 @@ func (g *Group) Propose(entry []byte) error {
 }
 
 func (g *Group) propose(entry []byte) error {
-	if len(entry) == 0 || len(entry) > MaxEntry {
-		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrTooLarge, len(entry), MaxEntry)
+	if len(entry) == 0 || len(entry) > raftframe.MaxEntry {
+		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrTooLarge, len(entry), raftframe.MaxEntry)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -44,11 +45,11 @@ func (ros *roster) check(peer string, from, to uint64) error {
 	case !ros.includes(peer):
 		return ErrNotMember
 	case !ros.admits(peer, from):
-		return fmt.Errorf("%w: %q is not replica %d", ErrImplausible, peer, from)
+		return fmt.Errorf("%w: %q is not replica %d", raftframe.ErrImplausible, peer, from)
 	case to > ros.own:
-		return fmt.Errorf("%w: %w: to replica %d, this is %d", ErrImplausible, ErrReplaced, to, ros.own)
+		return fmt.Errorf("%w: %w: to replica %d, this is %d", raftframe.ErrImplausible, ErrReplaced, to, ros.own)
 	case to != ros.own:
-		return fmt.Errorf("%w: to replica %d, this is %d", ErrImplausible, to, ros.own)
+		return fmt.Errorf("%w: to replica %d, this is %d", raftframe.ErrImplausible, to, ros.own)
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func (r *replica) announceRemoval(id, index uint64) {
 			Type: raftpb.MsgHeartbeat.Enum(), From: new(r.id), To: new(to), Term: new(r.term),
 			Commit: new(min(progress.Match, index)),
 		}
-		encoded, err := encodeMessage(m)
+		encoded, err := raftframe.Encode(m)
 		if peer := r.members.roster.peer(to); err == nil && peer != "" {
 			r.host.send(peer, r.group, encoded)
 		}

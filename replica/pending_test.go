@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -20,7 +21,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	h, _ := gated(t)
 	var sent []*raftpb.Message
 	h.send = func(peer string, _ uint64, b []byte) {
-		m, err := decodeMessage(b)
+		m, err := raftframe.Decode(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	}
 	vote := func() error {
 		return h.receive("d", 1, marshal(t, &raftpb.Message{
-			Type: raftpb.MsgVote.Enum(), From: u(4), To: u(1), Term: u(6), Index: u(9), LogTerm: u(5), Context: []byte(campaignTransfer),
+			Type: raftpb.MsgVote.Enum(), From: u(4), To: u(1), Term: u(6), Index: u(9), LogTerm: u(5), Context: []byte(raftframe.CampaignTransfer),
 		}))
 	}
 	if err := vote(); !errors.Is(err, ErrNotMember) {

@@ -7,10 +7,9 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
-)
 
-// readPosition is the size of the context with which heartbeats confirm reads: raft's own count of them, little-endian.
-const readPosition = 8
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+)
 
 // maxReads bounds the pending reads of one group.
 const maxReads = 4096
@@ -83,7 +82,7 @@ func (rs *reads) confirms(m *raftpb.Message) bool {
 
 // recordSent records what an outgoing heartbeat asks for.
 func (rs *reads) recordSent(m *raftpb.Message) {
-	if c := m.GetContext(); m.GetType() == raftpb.MsgHeartbeat && len(c) == readPosition {
+	if c := m.GetContext(); m.GetType() == raftpb.MsgHeartbeat && len(c) == raftframe.ReadContext {
 		if rs.term != m.GetTerm() {
 			rs.term, rs.position = m.GetTerm(), 0
 		}

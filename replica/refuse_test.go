@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -211,10 +212,10 @@ func TestProposeRefusals(t *testing.T) {
 	if err := g.Propose(nil); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("empty:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
+	if err := g.Propose(make([]byte, raftframe.MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("large:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry)); err != nil { // the first is always accepted
+	if err := g.Propose(make([]byte, raftframe.MaxEntry)); err != nil { // the first is always accepted
 		t.Fatal(err)
 	}
 	pump(h)

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -16,9 +17,8 @@ import (
 const (
 	electionTicks    = 8 // default of Options.ElectionTicks
 	heartbeatTicks   = 1
-	maxSizePerMsg    = 256 << 10 // bytes of entries in one append message; a single entry may be larger
-	maxCommittedSize = 1 << 20   // bytes of committed entries in one step
-	maxInflight      = 256       // append messages in flight to one member
+	maxCommittedSize = 1 << 20 // bytes of committed entries in one step
+	maxInflight      = 256     // append messages in flight to one member
 	maxInflightBytes = 4 << 20
 )
 
@@ -36,7 +36,7 @@ type replica struct {
 	reads         reads
 	sending       sending
 	announcements announcements
-	incoming      *snapshot         // received and passed to raft, not yet installed
+	incoming      *incomingSnapshot // received and passed to raft, not yet installed
 	ticks         uint64            // since Open
 	lastHeard     map[uint64]uint64 // replica id → ticks at its newest message
 
@@ -117,7 +117,7 @@ func (r *replica) start() error {
 			HeartbeatTick:             heartbeatTicks,
 			Storage:                   r.log,
 			Applied:                   r.advanced,
-			MaxSizePerMsg:             maxSizePerMsg,
+			MaxSizePerMsg:             raftframe.MaxAppend,
 			MaxCommittedSizePerReady:  maxCommittedSize,
 			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose has a lower bound than raft
 			MaxInflightMsgs:           maxInflight,
@@ -323,7 +323,7 @@ func (r *replica) send(messages []*raftpb.Message) error {
 			continue
 		}
 		r.reads.recordSent(m)
-		encoded, err := encodeMessage(m)
+		encoded, err := raftframe.Encode(m)
 		if err != nil {
 			return err
 		}

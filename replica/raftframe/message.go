@@ -1,4 +1,8 @@
-package replica
+// Package raftframe encodes, decodes and checks what members of a raft group send each other: messages and snapshots. What
+// it decodes is plausible on its own; package replica checks it against the group.
+//
+// It has no state. Only package replica and its subpackages import this package.
+package raftframe
 
 import (
 	"bytes"
@@ -22,8 +26,8 @@ const (
 	entryType, entryTerm, entryIndex, entryData = 1, 2, 3, 4
 )
 
-// encodeMessage encodes a message for another member.
-func encodeMessage(m *raftpb.Message) ([]byte, error) {
+// Encode encodes a message for another member.
+func Encode(m *raftpb.Message) ([]byte, error) {
 	if m.Vote != nil || m.Snapshot != nil || m.Responses != nil {
 		b, err := proto.Marshal(m) // a message that no gate accepts is still sent in full
 		if err != nil {
@@ -249,8 +253,8 @@ func countEntries(b []byte) (entries, size int, err error) {
 			return 0, 0, fmt.Errorf("field %d", number)
 		}
 	}
-	if entries > maxMessageEntries {
-		return 0, 0, fmt.Errorf("%d entries, at most %d are allowed", entries, maxMessageEntries)
+	if entries > MaxEntries {
+		return 0, 0, fmt.Errorf("%d entries, at most %d are allowed", entries, MaxEntries)
 	}
 	return entries, size, nil
 }
