@@ -20,7 +20,7 @@
 //
 // Locks, in the order in which they may be taken: park.Socket.mu, then Gateway.mu, then legacyConn.mu, then those of mirror, then
 // sharedIndex.mu or p2p.Driver.mu, then one of the leaves session.mu, party.mu, chat.Clock.mu, chat.Sequencer.mu, outbox.mu,
-// pendingEdits.mu, handoffTargets.mu, players.Store.mu and park.Poller.mu. None is held while a goroutine waits.
+// pendingEdits.mu, handoff.Targets.mu, admission.Limits.mu, players.Store.mu and park.Poller.mu. None is held while a goroutine waits.
 //
 // Only cmd imports this package.
 package gameserver

@@ -1,10 +1,13 @@
-package gameserver
+// Package httpd serves the browser client's files, the node's health, and the WebSockets on which sessions run. Only package
+// gameserver imports it.
+package httpd
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -18,24 +21,31 @@ import (
 // WebSockets.
 const requestTimeout, replyTimeout = 30 * time.Second, 5 * time.Minute
 
-// serveHTTP serves the browser client, its WebSocket, and health.
-func (g *Gateway) serveHTTP(ctx context.Context, l net.Listener) error {
+// Options are the dependencies of a server.
+type Options struct {
+	Files   fs.FS        // the browser client's
+	Ready   func() error // why the node should not be sent players now; nil if it may
+	Session func(ctx context.Context, w http.ResponseWriter, r *http.Request)
+}
+
+// Serve serves until ctx ends or the listener fails, and returns when every session has ended.
+func Serve(ctx context.Context, l net.Listener, o Options) error {
 	ctx, end := context.WithCancel(ctx)
 	var sockets handlerGroup
 	defer sockets.close()
 	defer end() // the sessions of this listener, even when only the listener has failed
 	mux := http.NewServeMux()
-	mux.Handle("GET /", files(http.FileServerFS(g.Client)))
+	mux.Handle("GET /", files(http.FileServerFS(o.Files)))
 	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, r *http.Request) {
 		if !sockets.enter() {
 			http.Error(w, "the server is stopping", http.StatusServiceUnavailable)
 			return
 		}
 		defer sockets.leave()
-		g.serveSocket(ctx, w, r)
+		o.Session(ctx, w, r)
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { report(w, nil) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, g.ready()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, o.Ready()) })
 	server := &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: wire.HandshakeTimeout,
@@ -62,24 +72,24 @@ type handlerGroup struct {
 	}
 }
 
-// enter reports false when the room is closed.
-func (r *handlerGroup) enter() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.mu.closed {
-		r.running.Add(1)
+// enter reports false when the group is closed.
+func (h *handlerGroup) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.mu.closed {
+		h.running.Add(1)
 	}
-	return !r.mu.closed
+	return !h.mu.closed
 }
 
-func (r *handlerGroup) leave() { r.running.Done() }
+func (h *handlerGroup) leave() { h.running.Done() }
 
 // close waits until all handlers have returned.
-func (r *handlerGroup) close() {
-	r.mu.Lock()
-	r.mu.closed = true
-	r.mu.Unlock()
-	r.running.Wait()
+func (h *handlerGroup) close() {
+	h.mu.Lock()
+	h.mu.closed = true
+	h.mu.Unlock()
+	h.running.Wait()
 }
 
 // files lets browsers cache only files with a hash in their name; directories are not listed.
