@@ -1,4 +1,4 @@
-package chaos
+package history
 
 import (
 	"os"
@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 				l.mu.edits = append(l.mu.edits, e)
 			}
 			for range 2 {
-				l.stream()
+				l.BeginStream()
 			}
 			l.mu.sights = test.sights
 			var readings []Reading
@@ -164,9 +164,9 @@ func TestLedgerFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := &Edit{Player: "ann", Seq: 7, Block: chunk.Glass}
-	l.ask(e)
-	l.sent(e, 2)
-	l.answer(e, l.Now(), Acknowledged, "", 3)
+	l.Ask(e)
+	l.Sent(e, 2)
+	l.Answer(e, l.Now(), Acknowledged, "", 3)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestLedgerFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.Since(0)[0]; got.First != 2 || got.Via != 3 || got.Outcome != Acknowledged || !got.moved() {
+	if got := l.Since(0)[0]; got.First != 2 || got.Via != 3 || got.Outcome != Acknowledged || !got.Moved() {
 		t.Errorf("%+v", got)
 	}
 	var lines int

@@ -1,4 +1,6 @@
-package chaos
+// Package history records what writers asked for and were answered, and what observers saw of it, and checks whether that is
+// the history of a world that loses nothing. Package chaos makes such histories.
+package history
 
 import (
 	"bufio"
@@ -42,8 +44,11 @@ type Edit struct {
 	open     bool          // may still be answered
 }
 
-// moved reports whether the edit was answered by another node than the one it was first sent to.
-func (e *Edit) moved() bool { return e.Via != e.First }
+// Moved reports whether the edit was answered by another node than the one it was first sent to.
+func (e *Edit) Moved() bool { return e.Via != e.First }
+
+// Open reports whether the edit may still be answered.
+func (e *Edit) Open() bool { return e.open }
 
 // Sight is one block change that an observer received.
 type Sight struct {
@@ -89,8 +94,11 @@ func OpenLedger(path string) (*Ledger, error) {
 // Now returns the ledger's time. It never runs backwards.
 func (l *Ledger) Now() time.Duration { return time.Since(l.start) }
 
-// ask records an edit just before it is first sent.
-func (l *Ledger) ask(e *Edit) {
+// At returns the ledger's time at a time of the clock.
+func (l *Ledger) At(t time.Time) time.Duration { return t.Sub(l.start) }
+
+// Ask records an edit just before it is first sent.
+func (l *Ledger) Ask(e *Edit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Number, e.Invoked, e.Outcome, e.open = len(l.mu.edits), l.Now(), Unknown, true
@@ -98,8 +106,8 @@ func (l *Ledger) ask(e *Edit) {
 	l.write(line{"asked", e})
 }
 
-// sent records an attempt of an edit over a session.
-func (l *Ledger) sent(e *Edit, node int) {
+// Sent records an attempt of an edit over a session.
+func (l *Ledger) Sent(e *Edit, node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Tries++; e.Tries == 1 {
@@ -107,24 +115,24 @@ func (l *Ledger) sent(e *Edit, node int) {
 	}
 }
 
-// answer records the outcome of an edit. at is when the answer was read.
-func (l *Ledger) answer(e *Edit, at time.Duration, what Outcome, code string, node int) {
+// Answer records the outcome of an edit. at is when the answer was read.
+func (l *Ledger) Answer(e *Edit, at time.Duration, what Outcome, code string, node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Returned, e.Outcome, e.Code, e.Via, e.open = at, what, code, node, false
 	l.write(line{"answered", e})
 }
 
-// stream begins an unbroken view of a chunk.
-func (l *Ledger) stream() int {
+// BeginStream begins an unbroken view of a chunk.
+func (l *Ledger) BeginStream() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.streams = append(l.mu.streams, 0)
 	return len(l.mu.streams)
 }
 
-// endStream ends an unbroken view.
-func (l *Ledger) endStream(stream int, at time.Duration) {
+// EndStream ends an unbroken view.
+func (l *Ledger) EndStream(stream int, at time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.streams[stream-1] = at
@@ -140,8 +148,8 @@ func (l *Ledger) streamEnd(stream int) time.Duration {
 	return math.MaxInt64
 }
 
-// recordSight records a block change that an observer received.
-func (l *Ledger) recordSight(s Sight) {
+// RecordSight records a block change that an observer received.
+func (l *Ledger) RecordSight(s Sight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.sights = append(l.mu.sights, s)

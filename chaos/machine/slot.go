@@ -1,4 +1,6 @@
-package chaos
+// Package machine is what a run of package chaos occupies on this machine: a slot with addresses and names of its own, and
+// disks that can lose power. All of it is found and removed by the next run if a run is killed.
+package machine
 
 import (
 	"errors"
@@ -61,11 +63,11 @@ func (s *Slot) Close() error {
 	return errors.Join(s.sweep(), s.lock.Close())
 }
 
-// loopback returns the address of the n-th node, counted from 1, if all share the machine's network.
-func (s *Slot) loopback(n int) string { return fmt.Sprintf("127.%d.0.1", 170+10*s.Number+n) }
+// Loopback returns the address of the n-th node, counted from 1, if all share the machine's network.
+func (s *Slot) Loopback(n int) string { return fmt.Sprintf("127.%d.0.1", 170+10*s.Number+n) }
 
-// prefix returns the beginning of the names of the slot's network devices and namespaces.
-func (s *Slot) prefix() string { return fmt.Sprintf("vxchaos%d", s.Number) }
+// Prefix returns the beginning of the names of the slot's network devices and namespaces.
+func (s *Slot) Prefix() string { return fmt.Sprintf("vxchaos%d", s.Number) }
 
 // sweep ends the processes, and removes the namespaces, mounts, loop devices and files that are in the slot.
 func (s *Slot) sweep() error {
@@ -76,7 +78,7 @@ func (s *Slot) sweep() error {
 	for _, path := range pids {
 		s.end(path)
 	}
-	return errors.Join(netns.Sweep(s.prefix()), s.sweepMounts(), os.RemoveAll(s.Dir))
+	return errors.Join(netns.Sweep(s.Prefix()), s.sweepMounts(), os.RemoveAll(s.Dir))
 }
 
 // end kills the process that a pid file names, if it is still a node of this slot: the number may belong to another

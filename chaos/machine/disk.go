@@ -1,4 +1,4 @@
-package chaos
+package machine
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
-// disk is a node's own filesystem: ext4 in a file, over a loop device. It can lose power, and be filled.
-type disk struct {
+// Disk is a node's own filesystem: ext4 in a file, over a loop device. It can lose power, and be filled.
+type Disk struct {
 	image, at string
 }
 
@@ -31,8 +31,8 @@ func DisksMissing() string {
 	return process.MissingTools("mkfs.ext4", "mount")
 }
 
-// makeDisk creates an empty disk, and mounts it.
-func makeDisk(image, at string) (*disk, error) {
+// NewDisk creates an empty disk in an image file, and mounts it at a directory.
+func NewDisk(image, at string) (*Disk, error) {
 	file, err := os.Create(image)
 	if err != nil {
 		return nil, fmt.Errorf("make disk image: %w", err)
@@ -47,14 +47,14 @@ func makeDisk(image, at string) (*disk, error) {
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return nil, fmt.Errorf("make mount point: %w", err)
 	}
-	d := &disk{image: image, at: at}
+	d := &Disk{image: image, at: at}
 	return d, d.mount()
 }
 
-func (d *disk) mount() error { return process.Run("mount", "-o", "loop,noatime", d.image, d.at) }
+func (d *Disk) mount() error { return process.Run("mount", "-o", "loop,noatime", d.image, d.at) }
 
 // unmount also frees the loop device. A process that has just been killed may keep the mount busy for a moment.
-func (d *disk) unmount() error {
+func (d *Disk) unmount() error {
 	var err error
 	for range 100 {
 		if err = syscall.Unmount(d.at, 0); !errors.Is(err, syscall.EBUSY) {
@@ -73,8 +73,8 @@ const (
 	shutdownNoLog   = 2          // EXT4_GOING_FLAGS_NOLOGFLUSH: not even the journal is written
 )
 
-// cut cuts the power: data that the filesystem has not written to the image yet is lost.
-func (d *disk) cut() error {
+// Cut cuts the power: data that the filesystem has not written to the image yet is lost.
+func (d *Disk) Cut() error {
 	dir, err := os.Open(d.at)
 	if err != nil {
 		return fmt.Errorf("cut power: %w", err)
@@ -90,18 +90,18 @@ func (d *disk) cut() error {
 	return nil
 }
 
-// remount mounts the disk after the power is back, which replays the journal.
-func (d *disk) remount() error {
+// Remount mounts the disk after the power is back, which replays the journal.
+func (d *Disk) Remount() error {
 	if err := d.unmount(); err != nil {
 		return err
 	}
 	return d.mount()
 }
 
-func (d *disk) filler() string { return filepath.Join(d.at, "filler") }
+func (d *Disk) filler() string { return filepath.Join(d.at, "filler") }
 
-// fill uses up all free space.
-func (d *disk) fill() error {
+// Fill uses up all free space.
+func (d *Disk) Fill() error {
 	file, err := os.OpenFile(d.filler(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("fill disk: %w", err)
@@ -124,8 +124,8 @@ func (d *disk) fill() error {
 	return nil
 }
 
-// makeRoom removes the filler.
-func (d *disk) makeRoom() error {
+// MakeRoom removes the filler.
+func (d *Disk) MakeRoom() error {
 	if err := os.Remove(d.filler()); err != nil {
 		return fmt.Errorf("remove filler: %w", err)
 	}
