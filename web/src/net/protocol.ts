@@ -7,7 +7,7 @@ import { encodeMove } from './tick'
 
 export const SESSION_VERSION = 2
 export const MAX_VIEW = 12
-export const MAX_CHAT_BYTES = 256
+const MAX_CHAT_BYTES = 256
 
 export type ChunkAddress = [x: number, z: number]
 
@@ -98,7 +98,7 @@ export interface ChunkDelta {
 }
 
 /** The addresses of another gateway: its WebSocket, and its game port for TCP clients. */
-export interface HandoffTarget {
+interface HandoffTarget {
   url: string
   game: string
 }
