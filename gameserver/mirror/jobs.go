@@ -1,4 +1,4 @@
-package gameserver
+package mirror
 
 import (
 	"cmp"
@@ -7,13 +7,21 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
 )
+
+// job is a chunk for a builder to settle.
+type job struct {
+	chunk *Chunk
+	order uint64 // of the chunk, when it was queued
+}
 
 // jobs is the queue of the builders: any goroutine puts, and each builder takes one job at a time. Chunks are served in the order
 // in which players began to watch them, over all subscriptions: sessions watch near chunks before far ones. So a job waits
 // briefly for earlier ones whose region has not answered yet.
 type jobs struct {
-	wake chan struct{} // holds a token while the list may have a job
+	wake wake.Signal // set while the list may have a job
 
 	mu struct {
 		sync.Mutex
@@ -22,13 +30,13 @@ type jobs struct {
 	}
 }
 
-func newJobs() *jobs { return &jobs{wake: make(chan struct{}, 1)} }
+func newJobs() *jobs { return &jobs{wake: wake.NewSignal()} }
 
 func (q *jobs) put(j job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	heap.Push(&q.mu.list, j)
-	wakeUp(q.wake)
+	q.wake.Set()
 }
 
 // jobPatience is how long a job waits for earlier ones: a few ticks of a region.
@@ -56,7 +64,7 @@ func (q *jobs) arrived(order uint64) {
 	defer q.mu.Unlock()
 	if i, found := slices.BinarySearchFunc(q.mu.awaited, order, byOrder); found {
 		q.mu.awaited = slices.Delete(q.mu.awaited, i, i+1)
-		wakeUp(q.wake)
+		q.wake.Set()
 	}
 }
 
@@ -72,6 +80,16 @@ func (q *jobs) delay(order uint64) time.Duration {
 	return q.mu.awaited[0].until.Sub(now)
 }
 
+// take returns the first job, if there is one.
+func (q *jobs) take() (j job, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.mu.list) == 0 {
+		return job{}, false
+	}
+	return heap.Pop(&q.mu.list).(job), true
+}
+
 // next waits for a job; ok is false when ctx has ended.
 func (q *jobs) next(ctx context.Context) (j job, ok bool) {
 	for {
@@ -85,7 +103,7 @@ func (q *jobs) next(ctx context.Context) (j job, ok bool) {
 		if len(q.mu.list) > 0 && held == nil {
 			j = heap.Pop(&q.mu.list).(job)
 			if len(q.mu.list) > 0 {
-				wakeUp(q.wake) // for the next builder
+				q.wake.Set() // for the next builder
 			}
 			q.mu.Unlock()
 			return j, true
@@ -114,12 +132,4 @@ func (q *queue) Pop() any {
 	(*q)[last] = job{}
 	*q = (*q)[:last]
 	return j
-}
-
-// wakeUp puts a token into a channel of capacity one, unless there is one already.
-func wakeUp(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -1,4 +1,4 @@
-package gameserver
+package mirror
 
 import (
 	"testing"
@@ -14,13 +14,12 @@ func BenchmarkTerrain(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := options(newLands(), newMemory(), newMemory())
-	o.World.Sections, o.Terrain = 4, land
-	g, with := New(o), newBuilderBuffers()
+	m, with := newTestMirror(), newBuffers()
+	m.Options.Terrain = land
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		at := grid.ChunkPos{X: int32(i % 64), Z: int32(i / 64 % 64)}
-		g.terrainCache.Remove(at)
-		g.terrain(at, with)
+		m.builder.cache.Remove(at)
+		m.builder.terrain(at, with)
 	}
 }
