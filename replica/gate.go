@@ -12,32 +12,10 @@ import (
 // maxTermJump is how many elections a member may have missed.
 const maxTermJump = 1 << 20
 
-// Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever the
-// bytes, and it does not retain them. A message is refused without any effect if it is not from a member of the group, or
-// if this member cannot have sent it. The errors are ErrNotOpen (if Has returns true, the owner may open the group and
-// receive the message again), ErrNotMember (see TrustMembers), ErrReplaced, ErrImplausible and ErrOverloaded. Run later makes
-// the checks that depend on the group's term and log.
-//
-// Members are those of the committed configuration, those added by a configuration change in this node's log that is not
-// yet known to be committed, and those that the owner trusts.
-func (h *Host) Receive(peer string, group uint64, message []byte) error {
-	err := h.receive(peer, group, message)
-	if err != nil {
-		h.metrics.rejected.Inc()
-		return fmt.Errorf("receive message of %q for group %d: %w", peer, group, err)
-	}
-	return nil
-}
-
-func (h *Host) receive(peer string, group uint64, message []byte) error {
-	h.mu.Lock()
-	g := h.mu.open[group]
-	h.mu.Unlock()
-	if g == nil {
-		return ErrNotOpen
-	}
+// receive puts a message of a peer into the inbox; see Host.Receive.
+func (g *Group) receive(peer string, message []byte) error {
 	roster := g.roster.Load()
-	if peer == h.self || !roster.includes(peer) {
+	if peer == g.node.Self || !roster.includes(peer) {
 		return ErrNotMember
 	}
 	m, err := raftframe.Decode(message)
@@ -49,11 +27,11 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.mu.messageSize+len(message) > h.limits.messages {
+	if g.mu.messageSize+len(message) > g.node.Limits.Messages {
 		return fmt.Errorf("%w: %d bytes of messages wait", ErrOverloaded, g.mu.messageSize)
 	}
 	g.mu.messageSize += len(message) + raftlog.EntryOverhead
-	g.mu.messages = append(g.mu.messages, m)
+	g.mu.inbox.messages = append(g.mu.inbox.messages, m)
 	g.enqueue()
 	return nil
 }
@@ -61,7 +39,7 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 // admit checks a decoded message against the group's state, before it is passed to raft.
 func (r *replica) admit(m *raftpb.Message) error {
 	// Between two Readies raft's state may be newer than r's: query it.
-	status := r.node.BasicStatus()
+	status := r.raw.BasicStatus()
 	term := status.GetTerm()
 	refuse := func(why string) error {
 		return fmt.Errorf("%w: %v of replica %d, term %d, index %d, commit %d: %s",

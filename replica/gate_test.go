@@ -33,7 +33,7 @@ func gated(t testing.TB) (*Host, *disk) {
 		Index: new(uint64(1)), LogTerm: new(uint64(1)), Commit: new(uint64(2)), Entries: entries,
 	})
 	for range 2 * electionTicks {
-		h.replicas[3].node.Tick()
+		h.replicas[3].raw.Tick()
 	}
 	h.markDirty(h.replicas[3])
 	pump(h)
@@ -63,10 +63,10 @@ func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message
 func stateText(h *Host, d *disk) string {
 	var b strings.Builder
 	for _, r := range h.sortedReplicas() {
-		s := r.node.BasicStatus()
-		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.node.HasReady(), r.mailed, r.floor)
+		s := r.raw.BasicStatus()
+		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.raw.HasReady(), r.mailed, r.floor)
 		progress := make(map[uint64]string) // fmt prints maps in order
-		r.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		r.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 			progress[id] = fmt.Sprint(p.Match, p.Next, p.State, p.PendingSnapshot, p.RecentActive, p.MsgAppFlowPaused)
 		})
 		fmt.Fprintln(&b, progress)
@@ -249,7 +249,7 @@ func TestGateBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.limits.messages = 1000
+	h.node.Limits.Messages = 1000
 	for range 1000 {
 		if err = h.Receive("b", 1, beat); err != nil {
 			break

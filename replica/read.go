@@ -28,7 +28,7 @@ func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
 				return r.index, nil
 			}
 			err = r.err
-		case <-g.host.stopped:
+		case <-g.node.Stopped:
 			err = ErrStopped
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -45,10 +45,10 @@ func (g *Group) ask(answer chan<- read) error {
 		return g.mu.refusal
 	case !g.mu.leading:
 		return ErrNotLeader
-	case len(g.mu.reads) >= maxReads:
-		return fmt.Errorf("%w: %d reads wait", ErrOverloaded, len(g.mu.reads))
+	case len(g.mu.inbox.reads) >= maxReads:
+		return fmt.Errorf("%w: %d reads wait", ErrOverloaded, len(g.mu.inbox.reads))
 	}
-	g.mu.reads = append(g.mu.reads, answer)
+	g.mu.inbox.reads = append(g.mu.inbox.reads, answer)
 	g.enqueue()
 	return nil
 }
@@ -101,7 +101,7 @@ func (r *replica) askRaft(waiting []chan<- read) {
 		rs.waiting = make(map[uint64][]chan<- read)
 	}
 	rs.waiting[rs.last] = waiting
-	r.node.ReadIndex(binary.BigEndian.AppendUint64(nil, rs.last))
+	r.raw.ReadIndex(binary.BigEndian.AppendUint64(nil, rs.last))
 }
 
 // confirmReads processes raft's confirmations of reads.

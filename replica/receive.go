@@ -1,25 +1,34 @@
 package replica
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-
-	"go.etcd.io/raft/v3"
-	"go.etcd.io/raft/v3/raftpb"
-
-	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/replica/raftframe"
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// incomingSnapshot is a received snapshot that is to be written into the tables.
-type incomingSnapshot struct {
-	raftframe.Snapshot
-	stale []kv.Write // deletions of the owner's rows that are not in the snapshot
-	reply func(error)
+// Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever the
+// bytes, and it does not retain them. A message is refused without any effect if it is not from a member of the group, or
+// if this member cannot have sent it. The errors are ErrNotOpen (if Has returns true, the owner may open the group and
+// receive the message again), ErrNotMember (see TrustMembers), ErrReplaced, ErrImplausible and ErrOverloaded. Run later makes
+// the checks that depend on the group's term and log.
+//
+// Members are those of the committed configuration, those added by a configuration change in this node's log that is not
+// yet known to be committed, and those that the owner trusts.
+func (h *Host) Receive(peer string, group uint64, message []byte) error {
+	err := h.receive(peer, group, message)
+	if err != nil {
+		h.metrics.rejected.Inc()
+		return fmt.Errorf("receive message of %q for group %d: %w", peer, group, err)
+	}
+	return nil
+}
+
+func (h *Host) receive(peer string, group uint64, message []byte) error {
+	g := h.input.open(group)
+	if g == nil {
+		return ErrNotOpen
+	}
+	return g.receive(peer, message)
 }
 
 // ReceiveSnapshot reads a snapshot that the authenticated peer sends for a group, and blocks until it is installed
@@ -56,160 +65,41 @@ func (h *Host) receiveSnapshot(ctx context.Context, peer string, group uint64, r
 // unpack reads a snapshot and makes Run install it, which then calls reply. Taken is the number of bytes of memory that
 // it has claimed; they count until it is installed.
 func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error)) (taken int, err error) {
-	h.mu.Lock()
-	g := h.mu.open[group]
-	h.mu.Unlock()
+	g := h.input.open(group)
 	if g == nil {
 		return 0, ErrNotOpen
 	}
-	if peer == h.self || !g.roster.Load().includes(peer) {
-		return 0, ErrNotMember
-	}
-	if g.tables == nil {
-		return 0, errors.New("the group has no tables for snapshots")
-	}
-	s := &incomingSnapshot{reply: reply}
-	budget := func(n int) error {
+	limit := h.node.Limits.Snapshot
+	s, err := g.readSnapshot(peer, r, func(n int) error {
 		taken += n
 		h.reserve(n)
-		if taken > h.limits.snapshot {
-			return fmt.Errorf("%w: more than %d bytes", raftframe.ErrSnapshotSize, h.limits.snapshot)
+		if taken > limit {
+			return fmt.Errorf("%w: more than %d bytes", ErrSnapshotSize, limit)
 		}
-		if h.receiving.Load() > 2*int64(h.limits.snapshot) {
+		if h.receiving.Load() > 2*int64(limit) {
 			return fmt.Errorf("%w: other snapshots are being received", ErrOverloaded)
 		}
 		return nil
-	}
-	admit := func() error { return g.roster.Load().check(peer, s.From, s.To) }
-	err = s.Decode(r, g.tables, admit, budget)
-	if err == nil && (s.Conf.Peer(s.From) != peer || s.Conf.Peer(s.To) != h.self) {
-		err = fmt.Errorf("%w: %q and %q are not replicas %d and %d of %v", raftframe.ErrImplausible, peer, h.self, s.From, s.To, s.Conf.All())
-	}
+	})
 	if err != nil {
 		return taken, err
 	}
-	h.post(func() { h.install(g, s) })
+	s.reply = reply
+	h.input.post(func() { h.install(g, s) })
 	return taken, nil
 }
 
 func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }
 
-// install passes a snapshot to raft, which decides whether the group needs it; collectReadies continues from there.
+// install passes a snapshot to the group.
 func (h *Host) install(g *Group, s *incomingSnapshot) {
-	r := h.replicas[g.id]
+	r := h.hosted(g)
 	switch {
-	case r == nil || r.handle != g:
+	case r == nil:
 		s.reply(ErrNotOpen)
-		return
-	case r.node == nil:
+	case h.stall != nil:
 		s.reply(h.stall)
-		return
-	case r.incoming != nil:
-		s.reply(fmt.Errorf("%w: another snapshot is being installed", ErrOverloaded))
-		return
-	}
-	m := &raftpb.Message{
-		Type: raftpb.MsgSnap.Enum(), From: &s.From, To: &s.To, Term: &s.Term,
-		Snapshot: &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
-			Index: &s.Index, Term: &s.EntryTerm, ConfState: s.Conf.ConfState(),
-		}},
-	}
-	err := r.members.roster.check(r.members.roster.peer(s.From), s.From, s.To)
-	if err == nil {
-		err = r.admit(m)
-	}
-	if err != nil {
-		s.reply(err)
-		return
-	}
-	before, after := uint64(0), uint64(0)
-	err = r.guard("step", func() error {
-		before = r.node.BasicStatus().GetCommit()
-		err := r.node.Step(m)
-		after = r.node.BasicStatus().GetCommit()
-		return err
-	})
-	switch {
-	case err != nil:
-		s.reply(err)
-		h.fail(r, err)
-		return
-	case before >= s.Index:
-		s.reply(nil) // raft reports this node's position to the leader
-	case after < s.Index:
-		s.reply(fmt.Errorf("%w: raft refused it", raftframe.ErrImplausible))
 	default:
-		r.incoming = s
+		h.try(r, func() error { return r.install(s) })
 	}
-	h.markDirty(r)
-}
-
-// prepareInstall prepares the writes of a Ready with a snapshot. A Ready without one means that raft could use its own log.
-func (r *replica) prepareInstall(rd raft.Ready) error {
-	s := r.incoming
-	if raft.IsEmptySnap(rd.Snapshot) {
-		if s != nil {
-			r.dropIncoming(nil)
-		}
-		return nil
-	}
-	if s == nil || rd.Snapshot.GetMetadata().GetIndex() != s.Index {
-		return errors.New("raft returned another snapshot than the received one")
-	}
-	kept := make(map[string]bool, len(s.Rows))
-	for _, row := range s.Rows {
-		kept[row.Table+"\x00"+string(row.Key)] = true
-	}
-	for _, t := range r.tables {
-		err := r.host.storage.Scan(t.Table, t.Prefix, func(key, _ []byte) error {
-			if !kept[t.Table+"\x00"+string(key)] {
-				s.stale = append(s.stale, kv.Write{Table: t.Table, Key: bytes.Clone(key)})
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("install snapshot: %w", err)
-		}
-	}
-	return nil
-}
-
-// installing returns the snapshot in the commit in progress, or nil.
-func (r *replica) installing() *incomingSnapshot {
-	if r.inBatch && !raft.IsEmptySnap(r.ready.Snapshot) {
-		return r.incoming
-	}
-	return nil
-}
-
-func (r *replica) dropIncoming(err error) {
-	if r.incoming != nil {
-		r.incoming.reply(err)
-		r.incoming = nil
-	}
-}
-
-// snapshotWrites adds the writes that install a snapshot, except the state record.
-func (r *replica) snapshotWrites(writes []kv.Write, s *incomingSnapshot) []kv.Write {
-	writes = r.log.ResetWrites(writes)
-	writes = append(writes, s.stale...)
-	writes = append(writes, s.Rows...)
-	return append(writes, raftlog.ConfigurationWrite(r.group, s.Conf))
-}
-
-// installed updates the replica after a snapshot has become durable.
-func (r *replica) installed(s *incomingSnapshot) {
-	r.log.Reset(s.Index, s.EntryTerm)
-	r.conf, r.log.Conf, r.log.Changed = s.Conf, s.Conf, false
-	r.members.unstored = nil
-	if v := r.members.trusted; v != nil && v.Index <= s.Conf.Index {
-		r.members.trusted = nil
-	}
-	r.applied, r.mailed, r.visible, r.reported, r.advanced = s.Index, s.Index, s.Index, s.Index, s.Index
-	r.host.countLag(r, 0)
-	r.publishRoster()
-	r.handle.pushRestored(configured(s.Conf), s.Index)
-	r.host.ticking.start(r)
-	r.logger.Info("snapshot installed", "index", s.Index, "rows", len(s.Rows))
-	r.dropIncoming(nil)
 }

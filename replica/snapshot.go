@@ -19,8 +19,7 @@ type sending map[uint64]uint64 // replica id of the receiver → the index below
 // snapshotHead returns the head of a snapshot, for raft. The snapshot sent later may be newer: raft relies on the
 // position that the receiver reports.
 func (r *replica) snapshotHead() (*raftpb.Snapshot, error) {
-	h := r.host
-	if h.sendSnapshot == nil || r.tables == nil || h.sending >= maxSending ||
+	if r.node.SendSnapshot == nil || r.tables == nil || r.node.Sending >= maxSending ||
 		len(r.members.unstored) > 0 || r.stored.Applied == 0 { // the configuration must include the receiver
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
@@ -35,40 +34,37 @@ func (r *replica) snapshotHead() (*raftpb.Snapshot, error) {
 
 // sendSnapshot makes the carrier open a stream, and reports the result to raft.
 func (r *replica) sendSnapshot(peer string, m *raftpb.Message) {
-	h, to := r.host, m.GetTo()
-	h.sending++
+	to := m.GetTo()
+	r.node.Sending++
 	if r.sending == nil {
 		r.sending = make(sending)
 	}
 	r.sending[to] = m.GetSnapshot().GetMetadata().GetIndex()
 	out := raftframe.OutgoingSnapshot{
-		Group: r.group, From: r.id, To: to, Term: m.GetTerm(), Tables: r.tables, Limit: h.limits.snapshot,
+		Group: r.group, From: r.id, To: to, Term: m.GetTerm(), Tables: r.tables, Limit: r.node.Limits.Snapshot,
 	}
 	var once sync.Once
 	done := func(err error) {
-		once.Do(func() { h.post(func() { h.snapshotSent(r, to, err) }) })
+		once.Do(func() { r.node.Call(r.handle, func() error { return r.snapshotSent(to, err) }) })
 	}
-	write := func(w io.Writer) error { return out.Write(h.storage, w) }
+	write := func(w io.Writer) error { return out.Write(r.node.Storage, w) }
 	r.logger.Info("sending a snapshot", "peer", peer, "index", r.sending[to])
-	h.sendSnapshot(peer, r.group, write, done)
+	r.node.SendSnapshot(peer, r.group, write, done)
 }
 
-func (h *Host) snapshotSent(r *replica, to uint64, err error) {
-	h.sending--
+// snapshotSent reports to raft that a snapshot was sent, or why not.
+func (r *replica) snapshotSent(to uint64, err error) error {
+	r.node.Sending--
 	delete(r.sending, to)
 	status := raft.SnapshotFinish
 	if err != nil {
 		r.logger.Warn("snapshot not sent", "replica", to, "error", err)
 		status = raft.SnapshotFailure
 	}
-	if r.ended || r.node == nil {
-		return
+	if r.raw == nil {
+		return nil
 	}
-	if err := r.guard("report snapshot", func() error { r.node.ReportSnapshot(to, status); return nil }); err != nil {
-		h.fail(r, err)
-		return
-	}
-	h.markDirty(r)
+	return r.guard("report snapshot", func() error { r.raw.ReportSnapshot(to, status); return nil })
 }
 
 // keep returns the index up to which the log may be cut. The entries that follow a snapshot in progress stay, down to

@@ -15,12 +15,12 @@ import (
 // TestLogWaitsForSnapshot: entries after a snapshot in progress stay in the log, within bounds.
 func TestLogWaitsForSnapshot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
+		p := newTestGroup(t, []string{"a"}, func(l *Limits) { l.KeepEntries = 20 })
 		p.propose(50, "a")
 		h := p.members["a"].host.Host
-		carry := h.sendSnapshot
+		carry := h.node.SendSnapshot
 		var send func()
-		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
+		h.node.SendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 			var b bytes.Buffer
 			if err := write(&b); err != nil {
 				t.Error(err)

@@ -19,7 +19,7 @@ import (
 // that the others no longer have are gone, and other owners' rows are untouched.
 func TestSnapshotCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 20 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *Limits) { l.KeepEntries = 20 })
 		p.propose(5, "a", "b", "c")
 		l := p.leader()
 		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
@@ -71,8 +71,8 @@ func TestSnapshotFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newTestGroup(t, []string{"a"})
 		h := p.members["a"].host.Host
-		carry, failures := h.sendSnapshot, 3
-		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
+		carry, failures := h.node.SendSnapshot, 3
+		h.node.SendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 			if failures--; failures >= 0 {
 				done(errors.New("no stream"))
 				done(nil) // only the first call counts
@@ -83,8 +83,8 @@ func TestSnapshotFails(t *testing.T) {
 		p.propose(3, "a")
 		p.join("b")
 		p.propose(3, "a", "b")
-		if failures != -1 || h.sending != 0 {
-			t.Fatalf("%d failures are left, %d snapshots under way", failures, h.sending)
+		if failures != -1 || h.node.Sending != 0 {
+			t.Fatalf("%d failures are left, %d snapshots under way", failures, h.node.Sending)
 		}
 	})
 }
@@ -95,8 +95,8 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	t.Helper()
 	ld := newDisk()
 	l := newTestHost(t, ld)
-	l.send = func(string, uint64, []byte) {}
-	l.sendSnapshot = func(string, uint64, func(io.Writer) error, func(error)) {}
+	l.node.Send = func(string, uint64, []byte) {}
+	l.node.SendSnapshot = func(string, uint64, func(io.Writer) error, func(error)) {}
 	f := Founding{Group: testGroupID, Members: []string{"me"}, Tables: partyTables}
 	lg := openNow(t, l, f)
 	for i := range 10 {
@@ -134,7 +134,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	if h, err = NewHost(Options{Storage: d, Self: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	h.post(func() {
+	h.input.post(func() {
 		h.join(JoinInfo{
 			Group: testGroupID, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: partyTables,
 		}, func(joined *Group, e error) { g, err = joined, e })
@@ -285,11 +285,11 @@ func TestSnapshotRefusals(t *testing.T) {
 		})
 	}
 	h, _, g, _ := stranded(t)
-	h.limits.snapshot = 500
+	h.node.Limits.Snapshot = 500
 	if err := receiveNow(h, "me", snap); !errors.Is(err, raftframe.ErrSnapshotSize) {
 		t.Fatal(err)
 	}
-	h.limits.snapshot = 10000
+	h.node.Limits.Snapshot = 10000
 	h.reserve(20000)
 	if err := receiveNow(h, "me", snap); !errors.Is(err, ErrOverloaded) {
 		t.Fatal(err)
@@ -306,7 +306,7 @@ func TestSnapshotRefusals(t *testing.T) {
 		t.Fatalf("restored %d times", len(restored))
 	}
 	out := raftframe.OutgoingSnapshot{Group: testGroupID, From: 2, To: 1, Term: 9, Tables: partyTables, Limit: 100}
-	if err := out.Write(h.storage, io.Discard); !errors.Is(err, raftframe.ErrSnapshotSize) {
+	if err := out.Write(h.node.Storage, io.Discard); !errors.Is(err, raftframe.ErrSnapshotSize) {
 		t.Fatal(err)
 	}
 }

@@ -1,8 +1,10 @@
 // Package legacy serves VoxelPopuli's own clients: connections to chunks, and queries where chunks and players are.
 //
 // A client holds a connection to each chunk in view. The protocol has no sessions: which connections belong to one player is
-// decided by name and address (see party). Each connection's reader owns it; Server.Run sends the time of day. Locks, in order:
-// registration.mu, then those of mirror; parties.mu, then party.mu; Server.mu, then registration.mu.
+// decided by name and address (see party). Each connection's reader owns it; Server.Run sends the time of day.
+//
+// Locks, in the order in which they may be taken: Server.mu, then registration.mu, then those of mirror, then party.mu. parties.mu
+// is taken before party.mu, and never under another one of these.
 //
 // Only package gameserver imports legacy. What the protocol needs of a gateway is in Options.
 package legacy
