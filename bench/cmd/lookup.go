@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/config"
@@ -21,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // newLookup returns the command that measures how a chunk's server is found.
