@@ -43,10 +43,10 @@ func (Restored) delivery()   {}
 // Configuration returns the newest committed configuration. Of a group that was joined and has no state yet it is the one
 // in the owner's JoinInfo, with Index 0.
 func (g *Group) Configuration() Configured {
-	return configured(g.conf.Load())
+	return NewConfigured(g.conf.Load())
 }
 
-func configured(c *raftlog.Configuration) Configured {
+func NewConfigured(c *raftlog.Configuration) Configured {
 	return Configured{Index: c.Index, Members: c.All(), Recovered: c.Recovered}
 }
 

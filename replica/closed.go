@@ -54,7 +54,7 @@ func (h *Host) position(group uint64) (p Position, err error) {
 		}
 		p = Position{
 			Replica: conf.OwnID(h.node.Self), Term: s.Term, Last: l.Last, Commit: s.Commit, Applied: s.Applied,
-			Members: configured(conf),
+			Members: NewConfigured(conf),
 		}
 		p.LastTerm, err = l.Term(l.Last)
 		return err

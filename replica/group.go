@@ -212,7 +212,7 @@ type inbox struct {
 	change    *raftlog.Change
 	transfer  uint64 // replica id
 	campaign  bool
-	reads     []chan<- read
+	reads     []chan<- ReadAnswer
 	trusted   *Configured
 }
 

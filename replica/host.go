@@ -68,13 +68,16 @@ type Host struct {
 
 // hosted is an open replica, with what the host records of it. Owned by Host.Run.
 type hosted struct {
-	*replica
+	*Replica
 	dirty, lazy bool // in Host.dirty, in Host.lazy
 	ended       bool // closed or failed
 	tickingAt   int  // its index in Host.ticking, from 1; 0: none
 	leads       bool // counted in Host.leaders
 	lag         uint64
 }
+
+// electionTicks is the default of Options.ElectionTicks.
+const electionTicks = 8
 
 // NewHost returns a host, which does nothing before Run is called.
 func NewHost(o Options) (*Host, error) {
@@ -202,7 +205,7 @@ func (h *Host) processInput() {
 	queue, commands := h.input.take()
 	for _, g := range queue {
 		if r := h.hosted(g); r != nil {
-			h.try(r, r.processInput)
+			h.try(r, r.ProcessInput)
 		}
 	}
 	for _, command := range commands {
@@ -212,7 +215,7 @@ func (h *Host) processInput() {
 
 // hosted returns the replica of a group, nil if it is not open any more.
 func (h *Host) hosted(g *Group) *hosted {
-	if r := h.replicas[g.id]; r != nil && r.handle == g {
+	if r := h.replicas[g.ID()]; r != nil && r.Group() == g {
 		return r
 	}
 	return nil
@@ -230,23 +233,22 @@ func (h *Host) try(r *hosted, f func() error) {
 
 // settle carries out what a replica requires after a call.
 func (h *Host) settle(r *hosted) {
-	e := r.effects
-	r.effects = effects{}
-	switch e.clock {
-	case clockStart:
+	e := r.TakeEffects()
+	switch e.Clock {
+	case ClockStart:
 		h.ticking.start(r)
-	case clockStop:
+	case ClockStop:
 		h.ticking.stop(r)
-	case clockKeep:
+	case ClockKeep:
 	}
-	h.flushDue, h.sentAhead = h.flushDue || e.storeNow, h.sentAhead || e.sentAhead
-	if e.storeLater {
+	h.flushDue, h.sentAhead = h.flushDue || e.StoreNow, h.sentAhead || e.SentAhead
+	if e.StoreLater {
 		h.storeLater(r)
 	}
-	if leads := r.lastLeadership.Self; leads != r.leads {
+	if leads := r.Leads(); leads != r.leads {
 		h.countLeader(r, leads)
 	}
-	h.countLag(r, r.mailed-r.applied)
+	h.countLag(r, r.Lag())
 }
 
 // callFor makes Run call f for a group's replica. F is called even if the group is no longer open.
@@ -267,12 +269,12 @@ func (h *Host) tick() {
 	}
 	for i := len(h.ticking) - 1; i >= 0; i-- { // backwards: a replica may stop its clock
 		r := h.ticking[i]
-		if r.needsNoTicks() {
-			r.publishProgress() // a delivery just taken must not remain
+		if r.NeedsNoTicks() {
+			r.PublishProgress() // a delivery just taken must not remain
 			h.ticking.stop(r)   // start puts it back
 			continue
 		}
-		h.try(r, r.tick)
+		h.try(r, r.Tick)
 	}
 }
 
@@ -307,7 +309,7 @@ func (h *Host) markDirty(r *hosted) {
 
 // storeLater marks the replica as one with data to store that can wait for others.
 func (h *Host) storeLater(r *hosted) {
-	if r.pendingBytes > h.node.Limits.Pending {
+	if r.PendingBytes() > h.node.Limits.Pending {
 		h.flushDue = true
 	}
 	if r.lazy || r.ended {
@@ -345,7 +347,7 @@ func (h *Host) countLag(r *hosted, lag uint64) {
 
 // fail ends a group on this node: its owner gets Failed. Other groups are not affected.
 func (h *Host) fail(r *hosted, err error) {
-	h.node.Logger.Error("group failed", "group", r.group, "error", err)
+	h.node.Logger.Error("group failed", "group", r.Group().ID(), "error", err, "state", r.String())
 	h.drop(r, err, err)
 }
 
@@ -359,13 +361,13 @@ func (h *Host) drop(r *hosted, refusal, failure error) {
 		h.countLeader(r, false)
 	}
 	h.countLag(r, 0)
-	delete(h.replicas, r.group)
+	delete(h.replicas, r.Group().ID())
 	h.ticking.stop(r)
 	gone := func(other *hosted) bool { return other == r }
 	h.batch, h.lazy = slices.DeleteFunc(h.batch, gone), slices.DeleteFunc(h.lazy, gone)
-	h.input.setOpen(r.group, nil)
+	h.input.setOpen(r.Group().ID(), nil)
 	h.metrics.groups.Set(float64(len(h.replicas)))
-	r.end(refusal, failure)
+	r.End(refusal, failure)
 }
 
 // shutDown stores what is left to store and ends all groups.

@@ -53,7 +53,7 @@ func (g *Group) Status() Status {
 }
 
 // publishStatus publishes the part of Status that changes at every step.
-func (r *replica) publishStatus() {
+func (r *Replica) publishStatus() {
 	v := basicStatus{term: r.term, last: r.log.Last, commit: r.commit, applied: r.applied}
 	if r.leader != 0 {
 		v.leader = r.peer(r.leader)
@@ -64,7 +64,7 @@ func (r *replica) publishStatus() {
 }
 
 // publishProgress publishes the members' progress, if this node leads.
-func (r *replica) publishProgress() {
+func (r *Replica) PublishProgress() {
 	if r.raw == nil || !r.leading {
 		return
 	}
@@ -89,7 +89,7 @@ func (r *replica) publishProgress() {
 }
 
 // peer returns the peer with a replica id, "" if there is none.
-func (r *replica) peer(id uint64) string {
+func (r *Replica) peer(id uint64) string {
 	if id == r.id {
 		return r.node.Self
 	}
@@ -144,7 +144,7 @@ func (g *Group) Campaign() {
 
 // campaignIfAhead campaigns when a member asks for a vote that it cannot get, because it lacks entries that this node
 // has, and there is no leader. So the member opened first need not be the one with the whole log, and no timeout passes.
-func (r *replica) campaignIfAhead(m *raftpb.Message) error {
+func (r *Replica) campaignIfAhead(m *raftpb.Message) error {
 	if m.GetType() != raftpb.MsgPreVote {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 }
 
 // processRequests processes the owner's requests other than entries: changes, transfers, elections.
-func (r *replica) processRequests(in inbox) error {
+func (r *Replica) processRequests(in inbox) error {
 	if in.campaign && r.leader == 0 && !r.leading && r.conf.IsVoter(r.id) && r.conf.Index > 0 {
 		return r.raw.Campaign()
 	}
