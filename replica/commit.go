@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -55,7 +56,7 @@ func (h *Host) collectReadies() {
 // commitPart is a replica's part of a commit.
 type commitPart struct {
 	r *hosted
-	Staged
+	raftgroup.Staged
 }
 
 // keptWrites bounds the memory that is kept for the next commit's writes.

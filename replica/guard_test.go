@@ -67,6 +67,5 @@ func TestPanicEndsOneGroup(t *testing.T) {
 		if err := open(1).Propose([]byte("z")); err != nil {
 			t.Errorf("opened again: %v", err)
 		}
-
 	})
 }

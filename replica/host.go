@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
 
 // Options configure a Host. Storage and Self are required.
@@ -39,7 +40,7 @@ type Options struct {
 
 // Host runs all groups of one node. See the package documentation.
 type Host struct {
-	node      *Node
+	node      *raftgroup.Node
 	metrics   *metrics
 	tickEvery time.Duration
 	receiving atomic.Int64          // bytes of snapshots that are being received
@@ -68,7 +69,7 @@ type Host struct {
 
 // hosted is an open replica, with what the host records of it. Owned by Host.Run.
 type hosted struct {
-	*Replica
+	*raftgroup.Replica
 	dirty, lazy bool // in Host.dirty, in Host.lazy
 	ended       bool // closed or failed
 	tickingAt   int  // its index in Host.ticking, from 1; 0: none
@@ -106,9 +107,9 @@ func NewHost(o Options) (*Host, error) {
 		flush:    stoppedTimer(), retry: stoppedTimer(),
 	}
 	h.input.wake, h.input.mu.open = make(chan struct{}, 1), make(map[uint64]*Group)
-	h.node = &Node{
+	h.node = &raftgroup.Node{
 		Self: o.Self, Storage: o.Storage, Send: o.Send, SendSnapshot: o.SendSnapshot, Logger: o.Logger,
-		ElectionTicks: o.ElectionTicks, Limits: DefaultLimits,
+		ElectionTicks: o.ElectionTicks, Limits: raftgroup.DefaultLimits,
 		Enqueue: h.input.enqueue, Call: h.callFor, Close: h.closeAndWait, Stopped: h.stopped,
 		Proposals: m.proposals, Refused: m.refused, Rejected: m.rejected, Delivered: m.delivered,
 	}
@@ -235,11 +236,11 @@ func (h *Host) try(r *hosted, f func() error) {
 func (h *Host) settle(r *hosted) {
 	e := r.TakeEffects()
 	switch e.Clock {
-	case ClockStart:
+	case raftgroup.ClockStart:
 		h.ticking.start(r)
-	case ClockStop:
+	case raftgroup.ClockStop:
 		h.ticking.stop(r)
-	case ClockKeep:
+	case raftgroup.ClockKeep:
 	}
 	h.flushDue, h.sentAhead = h.flushDue || e.StoreNow, h.sentAhead || e.SentAhead
 	if e.StoreLater {

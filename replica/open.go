@@ -7,12 +7,9 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
-
-// ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and added
-// again without noticing. The owner removes the old replica (Host.Remove) and joins with the new id.
-var ErrReplaced = errors.New("this node's replica was replaced")
 
 // Founding describes a new group. All its first members must be given the same one.
 type Founding struct {
@@ -178,7 +175,7 @@ func (h *Host) create(f founding, make func(f *founding) error) {
 
 // resume opens a stored group.
 func (h *Host) resume(group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix, reply func(*Group, error)) {
-	opened, err := NewReplica(h.node, group, s, conf, tables)
+	opened, err := raftgroup.NewReplica(h.node, group, s, conf, tables)
 	if err == nil && h.stall == nil {
 		err = opened.Start()
 	}

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -105,7 +106,7 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 // its owner trusts them.
 func TestTrustMembers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *Limits) { l.KeepEntries = 10 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *raftgroup.Limits) { l.KeepEntries = 10 })
 		l := p.leader()
 		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		p.propose(5, "a", "b", "c")

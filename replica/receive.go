@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
 
 // Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever the
@@ -92,7 +94,7 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }
 
 // install passes a snapshot to the group.
-func (h *Host) install(g *Group, s *IncomingSnapshot) {
+func (h *Host) install(g *Group, s *raftgroup.IncomingSnapshot) {
 	r := h.hosted(g)
 	switch {
 	case r == nil:

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestLogWaitsForSnapshot: entries after a snapshot in progress stay in the log, within bounds.
 func TestLogWaitsForSnapshot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a"}, func(l *Limits) { l.KeepEntries = 20 })
+		p := newTestGroup(t, []string{"a"}, func(l *raftgroup.Limits) { l.KeepEntries = 20 })
 		p.propose(50, "a")
 		h := p.members["a"].host.Host
 		carry := h.node.SendSnapshot

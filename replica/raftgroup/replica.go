@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ const (
 	maxInflightBytes = 4 << 20
 )
 
-// replica is this node's member of an open group. Owned by the host's goroutine. After each call the host carries out the
+// Replica is this node's member of an open group. Owned by the host's goroutine. After each call the host carries out the
 // effects.
 type Replica struct {
 	node   *Node
@@ -30,7 +30,7 @@ type Replica struct {
 	id     uint64 // replica id, raft's
 	handle *Group
 	conf   *raftlog.Configuration // in force: of the entry advanced, or before
-	tables []TablePrefix
+	tables []raftlog.TablePrefix
 	logger *slog.Logger
 
 	members       membership
@@ -90,7 +90,7 @@ type leadership struct {
 	lastLeadership Leadership // the newest Leadership delivered
 }
 
-// effects are what a replica requires of its host.
+// Effects are what a replica requires of its host.
 type Effects struct {
 	Clock      ClockEffect
 	StoreLater bool // it has data to store that can wait
@@ -106,11 +106,11 @@ const (
 	ClockStop
 )
 
-// newReplica resumes a group from what is stored.
-func NewReplica(node *Node, group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix) (*Replica, error) {
+// NewReplica resumes a group from what is stored.
+func NewReplica(node *Node, group uint64, s raftlog.State, conf *raftlog.Configuration, tables []raftlog.TablePrefix) (*Replica, error) {
 	id := conf.ID(node.Self)
 	if id == 0 || id != conf.OwnID(node.Self) {
-		return nil, fmt.Errorf("%w: its members are %v", ErrNotMember, conf.All())
+		return nil, fmt.Errorf("%w: its members are %v", raftlog.ErrNotMember, conf.All())
 	}
 	l, err := raftlog.LoadLog(node.Storage, group, s, conf)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Replica) decides() bool {
 // hasUnaccepted reports whether raft could not yet accept some of the owner's input.
 func (r *Replica) hasUnaccepted() bool { return len(r.waiting) > 0 || r.members.change != nil }
 
-// start creates the raft node from what is durable. It is called at open, and again after a stall.
+// Start creates the raft node from what is durable. It is called at open, and again after a stall.
 func (r *Replica) Start() error {
 	r.log.Hard = &raftpb.HardState{Term: new(r.term), Vote: new(r.vote), Commit: new(r.commit)}
 	return r.guard("start", func() error {
@@ -241,12 +241,12 @@ func (r *Replica) guard(doing string, f func() error) (err error) {
 	return nil
 }
 
-// needsNoTicks reports whether the replica leads alone, with nothing to do.
+// NeedsNoTicks reports whether the replica leads alone, with nothing to do.
 func (r *Replica) NeedsNoTicks() bool {
 	return r.alone() && r.lastLeadership.Self && !r.hasUnaccepted()
 }
 
-// processInput processes what the group's inbox holds.
+// ProcessInput processes what the group's inbox holds.
 func (r *Replica) ProcessInput() error {
 	err := r.guard("take", func() error { return r.processInbox(r.handle.empty()) })
 	if r.hasUnaccepted() {
@@ -255,7 +255,7 @@ func (r *Replica) ProcessInput() error {
 	return err
 }
 
-// end ends the replica. A nil failure means that the owner closed the group and wants no delivery.
+// End ends the replica. A nil failure means that the owner closed the group and wants no delivery.
 func (r *Replica) End(refusal, failure error) {
 	r.raw, r.pending, r.waiting = nil, nil, nil
 	r.refuseReads(refusal)
@@ -362,7 +362,7 @@ func (r *Replica) advanceApplied() {
 	}
 }
 
-// tick advances raft's clock.
+// Tick advances raft's clock.
 func (r *Replica) Tick() error {
 	return r.guard("tick", func() error {
 		r.ticks++
@@ -457,5 +457,5 @@ func (r *Replica) next() raftlog.State {
 	return s
 }
 
-// hasUnstored reports whether the owner has applied writes that are not stored.
+// HasUnstored reports whether the owner has applied writes that are not stored.
 func (r *Replica) HasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.Applied }

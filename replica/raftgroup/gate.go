@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 // maxTermJump is how many elections a member may have missed.
 const maxTermJump = 1 << 20
 
-// receive puts a message of a peer into the inbox; see Host.Receive.
+// Receive puts a message of a peer into the inbox; see Host.Receive.
 func (g *Group) Receive(peer string, message []byte) error {
 	roster := g.roster.Load()
 	if peer == g.node.Self || !roster.includes(peer) {
-		return ErrNotMember
+		return raftlog.ErrNotMember
 	}
 	m, err := raftframe.Decode(message)
 	if err != nil {

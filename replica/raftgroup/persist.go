@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"go.etcd.io/raft/v3"
@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// act lets raft do everything that needs no disk. It reports whether there is a Ready that stage must store.
+// Act lets raft do everything that needs no disk. It reports whether there is a Ready that stage must store.
 func (r *Replica) Act() (store bool, err error) {
 	err = r.guard("act", func() error {
 		for r.raw.HasReady() {
@@ -55,14 +55,14 @@ func (r *Replica) sendAhead(rd *raft.Ready) error {
 	return r.send(ahead)
 }
 
-// staged is what a commit stores for one replica.
+// Staged is what a commit stores for one replica.
 type Staged struct {
 	Entries int // of the log
 	r       *Replica
 	next    raftlog.State
 }
 
-// stage adds the replica's writes to the commit.
+// Stage adds the replica's writes to the commit.
 func (r *Replica) Stage(writes []kv.Write) (all []kv.Write, s Staged, err error) {
 	err = r.guard("stage", func() error { all, s = r.stage(writes); return nil })
 	return all, s, err
@@ -86,7 +86,7 @@ func (r *Replica) stage(writes []kv.Write) ([]kv.Write, Staged) {
 	return append(writes, raftlog.StateWrite(r.group, s.next)), s
 }
 
-// stored updates the replica after its staged commit has become durable.
+// Stored updates the replica after its staged commit has become durable.
 func (s Staged) Stored() error { return s.r.guard("take over", s.stored) }
 
 func (s Staged) stored() error {
@@ -107,7 +107,7 @@ func (s Staged) stored() error {
 	return r.guard("act", func() error { return r.finish(rd) })
 }
 
-// replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries. If
+// Replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries. If
 // it fails, it is unknown which of the two is stored, so the owner must open the group again.
 func (r *Replica) Replacing() bool {
 	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.Last

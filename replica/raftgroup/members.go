@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"errors"
@@ -19,15 +19,15 @@ func (g *Group) NewestID() uint64 { return g.conf.Load().Next - 1 }
 // that is not yet known to be committed, and of those that the owner trusts. Immutable.
 type roster struct {
 	own     uint64 // replica id of this node
-	members []Member
+	members []raftlog.Member
 }
 
 func (ros *roster) includes(peer string) bool {
-	return slices.ContainsFunc(ros.members, func(m Member) bool { return m.Peer == peer })
+	return slices.ContainsFunc(ros.members, func(m raftlog.Member) bool { return m.Peer == peer })
 }
 
 func (ros *roster) admits(peer string, id uint64) bool {
-	return slices.Contains(ros.members, Member{ID: id, Peer: peer})
+	return slices.Contains(ros.members, raftlog.Member{ID: id, Peer: peer})
 }
 
 func (ros *roster) peer(id uint64) string {
@@ -43,7 +43,7 @@ func (ros *roster) peer(id uint64) string {
 func (ros *roster) check(peer string, from, to uint64) error {
 	switch {
 	case !ros.includes(peer):
-		return ErrNotMember
+		return raftlog.ErrNotMember
 	case !ros.admits(peer, from):
 		return fmt.Errorf("%w: %q is not replica %d", raftframe.ErrImplausible, peer, from)
 	case to > ros.own:
@@ -92,7 +92,7 @@ func (m *membership) stored(applied uint64) {
 func (r *Replica) publishRoster() {
 	ros := &roster{own: r.id}
 	add := func(id uint64, peer string) {
-		if m := (Member{ID: id, Peer: peer}); id != r.id && peer != r.node.Self && !slices.Contains(ros.members, m) {
+		if m := (raftlog.Member{ID: id, Peer: peer}); id != r.id && peer != r.node.Self && !slices.Contains(ros.members, m) {
 			ros.members = append(ros.members, m)
 		}
 	}

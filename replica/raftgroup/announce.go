@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import "go.etcd.io/raft/v3/raftpb"
 

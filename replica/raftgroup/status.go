@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Status describes a group as seen from this node.
@@ -23,7 +25,7 @@ type Status struct {
 // Progress is how far a member has come. Only the leader knows Match, Active and Snapshotting; elsewhere they are zero.
 // They are as of the last tick.
 type Progress struct {
-	Member
+	raftlog.Member
 	Match        uint64 // entries up to here are on the member's disk
 	Active       bool   // a message arrived within the election timeout; always true of the leader itself
 	Snapshotting bool   // it lags behind the start of the log: a snapshot is being sent, or is due
@@ -63,7 +65,7 @@ func (r *Replica) publishStatus() {
 	r.handle.mu.Unlock()
 }
 
-// publishProgress publishes the members' progress, if this node leads.
+// PublishProgress publishes the members' progress, if this node leads.
 func (r *Replica) PublishProgress() {
 	if r.raw == nil || !r.leading {
 		return
@@ -118,7 +120,7 @@ func (g *Group) transfer(peer string) error {
 	case !g.mu.leading:
 		return ErrNotLeader
 	case !conf.IsVoter(id):
-		return ErrNotMember
+		return raftlog.ErrNotMember
 	case peer == g.node.Self:
 		return ErrMember
 	case !g.caughtUp(id):

@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"bytes"
@@ -14,18 +14,18 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// incomingSnapshot is a received snapshot that is to be written into the tables.
+// IncomingSnapshot is a received snapshot that is to be written into the tables.
 type IncomingSnapshot struct {
 	raftframe.Snapshot
 	stale []kv.Write // deletions of the owner's rows that are not in the snapshot
 	Reply func(error)
 }
 
-// readSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are allocated.
+// ReadSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are allocated.
 func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error) (*IncomingSnapshot, error) {
 	self := g.node.Self
 	if peer == self || !g.roster.Load().includes(peer) {
-		return nil, ErrNotMember
+		return nil, raftlog.ErrNotMember
 	}
 	if g.tables == nil {
 		return nil, errors.New("the group has no tables for snapshots")
@@ -39,7 +39,7 @@ func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error)
 	return s, err
 }
 
-// install passes a snapshot to raft, which decides whether the group needs it; act continues from there.
+// Install passes a snapshot to raft, which decides whether the group needs it; act continues from there.
 func (r *Replica) Install(s *IncomingSnapshot) error {
 	if r.incoming != nil {
 		s.Reply(fmt.Errorf("%w: another snapshot is being installed", ErrOverloaded))

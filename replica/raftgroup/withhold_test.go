@@ -1,10 +1,11 @@
-package replica
+package raftgroup
 
 import (
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/replica/raftlog"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // The message that informs a removed member is never withheld, because it is not repeated.
