@@ -63,9 +63,10 @@ for package in $(awk 'NF { print $1 }' <<<"$mutants" | sort -u); do
 	go test -c -overlay "$dir/overlay.json" -o "$dir/${package//\//-}.test" "./$package"
 done
 run() { # package, name, test, how often it is run if it does not fail: some bugs need a race
+	local flags=()
+	! grep -q pgregory.net/rapid "$1"/*_test.go || flags=(-rapid.nofailfile)
 	(cd "$1" && VOXELD_MUTATION=$2 "$dir/${1//\//-}.test" -test.run "^$3\$" -test.count "$4" -test.failfast -test.timeout 60s \
-		-rapid.nofailfile) \
-		>"$dir/log" 2>&1
+		"${flags[@]}") >"$dir/log" 2>&1
 }
 simulate() { # name
 	(cd replica && VOXELD_MUTATION=$1 "$dir/replica.test" -test.run '^TestSimulation$' -test.timeout 20m \

@@ -83,7 +83,10 @@ func TestAskingCommandsReadTheConfiguration(t *testing.T) {
 func TestInterruptedFirstRun(t *testing.T) {
 	other := startDaemon(t)
 	ctx, dir := t.Context(), t.TempDir()
-	cfg := config.Default()
+	cfg, err := config.Load(config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg.DataDir, cfg.Listen, cfg.Game, cfg.HTTP, cfg.Metrics = dir, []string{"/ip4/127.60.0.1/tcp/0"}, "127.60.0.1:0", "127.60.0.1:0", ""
 	n, parts := newNode(cfg, newLogger(t.Output(), cfg)), newStack()
 	if err := n.openSockets(ctx, parts); err != nil {
