@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -85,7 +86,7 @@ func TestInterruptedFirstRun(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	cfg := config.Default()
 	cfg.DataDir, cfg.Listen, cfg.Game, cfg.HTTP, cfg.Metrics = dir, []string{"/ip4/127.60.0.1/tcp/0"}, "127.60.0.1:0", "127.60.0.1:0", ""
-	n, parts := newNode(cfg, newLogger(t.Output(), cfg)), newStack()
+	n, parts := newNode(cfg, cli.NewLogger(t.Output(), cfg)), newStack()
 	if err := n.openSockets(ctx, parts); err != nil {
 		t.Fatal(err)
 	}
