@@ -23,7 +23,7 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || tru
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable race chaos e2e image image-prebuilt fmt clean help
+.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable race chaos e2e image image-prebuilt fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -45,13 +45,18 @@ web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
 	npm --prefix web run --silent build
 	@touch $@ web/dist/.gitkeep
 
-test: client-test vet lint test-go fuzz-short e2e ## run all tests: client, lint, Go, fuzz, a real browser
+TEST_STEPS := client-test vet lint test-go fuzz-short e2e
+
+test: $(TEST_STEPS) ## run all tests: client, lint, Go, fuzz, a real browser
 	@echo '== all tests passed'
 
 client-test: web/node_modules/.package-lock.json
 	@echo '== client: types, lint, format and unit tests'
 	npm --prefix web run --silent check
 	npm --prefix web run --silent test
+
+steps: # for .ci/run
+	@echo $(TEST_STEPS)
 
 vet: client
 	@echo '== go vet'
@@ -74,7 +79,7 @@ lint-floors:
 test-go: build
 	@echo '== go test'
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
-	@tools/again.sh go test ./...
+	go test ./...
 
 race: build ## go test with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...
@@ -115,7 +120,7 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 e2e: build ## a real browser against a real daemon
 	@echo '== end to end, in Chromium'
 	@tools/need.sh chromium chromium
-	@tools/again.sh npm --prefix web run --silent e2e
+	npm --prefix web run --silent e2e
 
 image: ## build the container image voxeld:latest from the sources (needs docker)
 	docker build --build-arg VERSION=$(VERSION) -t voxeld .

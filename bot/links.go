@@ -1,7 +1,6 @@
 package bot
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +8,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
 )
 
 // This file holds an original player's connections to chunks, and what their ends mean.
@@ -24,19 +25,19 @@ const (
 
 // link is a chunk that the player is connected to or waits for.
 type link struct {
-	conn      *conn     // nil while not connected
-	requested bool      // connected, or queued for the locator
-	reset     time.Time // when the server reset its connection; zero once there is another
+	conn      *legacyclient.Conn // nil while not connected
+	requested bool               // connected, or queued for the locator
+	reset     time.Time          // when the server reset its connection; zero once there is another
 }
 
 // event is what another goroutine of the player reports about a chunk. Exactly one of the last three fields is set.
 type event struct {
 	chunk grid.ChunkPos
 	at    time.Time
-	from  *conn  // the connection that it is about; nil: it comes from search
-	conn  *conn  // connected
-	slab  []byte // a line of CHUNK_DATA
-	err   error  // not connected, or not any more
+	from  *legacyclient.Conn // the connection that it is about; nil: it comes from search
+	conn  *legacyclient.Conn // connected
+	slab  []byte             // a line of CHUNK_DATA
+	err   error              // not connected, or not any more
 }
 
 // search is the goroutine that finds chunks and connects to them.
@@ -50,17 +51,16 @@ func (p *originalPlayer) search(ctx context.Context, l *locator) {
 }
 
 // read is the goroutine of one link: it counts packets, measures delays and passes on the land.
-func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *conn) {
+func (p *originalPlayer) read(ctx context.Context, at grid.ChunkPos, c *legacyclient.Conn) {
 	w := newProbeReader(p.allProbes, p.meter)
 	for {
-		line, err := c.readLine()
+		line, err := c.ReadLine()
 		now := time.Now()
 		if err != nil {
 			p.report(ctx, event{chunk: at, at: now, from: c, err: err})
 			return
 		}
-		// 65 KB of numbers are parsed only when a player needs to stand on them.
-		if bytes.HasPrefix(line, []byte(`{"type":5,`)) {
+		if legacyclient.IsChunkData(line) { // parsed only when a player needs to stand there
 			p.meter.read("CHUNK_DATA", len(line)+1)
 			if !p.report(ctx, event{chunk: at, at: now, from: c, slab: line}) {
 				return
@@ -99,7 +99,7 @@ func (p *originalPlayer) handle(life context.Context, e event) error {
 		return p.disconnected(e)
 	case e.conn != nil:
 		if l == nil || l.conn != nil { // dropped meanwhile, and perhaps requested again and connected
-			e.conn.close()
+			_ = e.conn.Close()
 			return nil
 		}
 		if !l.reset.IsZero() {
@@ -199,7 +199,7 @@ func (p *originalPlayer) want(at grid.ChunkPos) {
 
 func (p *originalPlayer) drop(at grid.ChunkPos) {
 	if l := p.links[at]; l != nil && l.conn != nil {
-		l.conn.close()
+		_ = l.conn.Close()
 	}
 	delete(p.links, at)
 	p.ground.remove(at)
@@ -211,11 +211,10 @@ func (p *originalPlayer) send(at grid.ChunkPos, packet legacymsg.Packet) error {
 	if l == nil || l.conn == nil {
 		return &failure{"not connected", fmt.Sprintf("no connection to chunk %v", at)}
 	}
-	line, err := legacymsg.AppendPacket(nil, packet)
-	if err != nil {
-		return err
-	}
-	if err := l.conn.send(nameOf(packet), line); endOf(err) != endReset {
+	size, err := l.conn.Send(packet)
+	if err == nil {
+		p.meter.wrote(nameOf(packet), size)
+	} else if endOf(err) != endReset {
 		return err
 	}
 	return nil

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
 )
 
 // If a write consumes the reset, the reader only sees EOF; it must be counted as a reset all the same.
@@ -23,7 +26,7 @@ func TestResetIsNoEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	other, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -31,12 +34,12 @@ func TestResetIsNoEnd(t *testing.T) {
 	other.(*net.TCPConn).SetLinger(0) //nolint:errcheck // the test would fail
 	other.Close()
 	for err = nil; err == nil; {
-		err = c.send("move", []byte("{}\n"))
+		_, err = c.Write([]byte("{}\n"))
 	}
 	if endOf(err) != endReset {
 		t.Errorf("write: %v", err)
 	}
-	if _, err := c.readLine(); endOf(err) != endReset {
+	if _, err := legacyclient.New(c).ReadLine(); endOf(err) != endReset {
 		t.Errorf("read after it: %v", err)
 	}
 }
@@ -51,7 +54,7 @@ func TestEndOf(t *testing.T) {
 		{fmt.Errorf("read line: %w", io.ErrUnexpectedEOF), endClosed},
 		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, endReset},
 		{&net.OpError{Op: "write", Err: syscall.EPIPE}, endReset},
-		{&failure{codeRefused, "connect 0,0"}, endOther},
+		{&legacyclient.RefusedError{Answer: legacymsg.AnswerNo}, endOther},
 		{errors.New("what?"), endOther},
 	} {
 		if got := endOf(tc.err); got != tc.want {
@@ -84,7 +87,7 @@ func TestOriginalAsksAgain(t *testing.T) {
 // A player is lost if a server refuses a chunk or cannot be reached, and if the dht connection ends.
 func TestOriginalGivesUp(t *testing.T) {
 	for _, lost := range []error{
-		&failure{codeRefused, ""}, &failure{"dht connection ended", ""}, &net.OpError{Op: "dial"}, syscall.ECONNRESET,
+		&legacyclient.RefusedError{Answer: legacymsg.AnswerNo}, &failure{"dht connection ended", ""}, &net.OpError{Op: "dial"}, syscall.ECONNRESET,
 	} {
 		p, _ := standing(t, Options{})
 		if err := p.handle(t.Context(), event{chunk: grid.ChunkPos{X: 1}, at: time.Now(), err: lost}); !errors.Is(err, lost) {

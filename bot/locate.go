@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
 )
 
 // locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first question,
@@ -15,65 +17,75 @@ type locator struct {
 	run  *runState
 	name string // of the player
 	conn *conn  // nil while not connected
+	dht  *legacyclient.Conn
 }
 
 // place returns where the player stood last.
 func (l *locator) place(ctx context.Context) (x, y, z float64, err error) {
-	err = l.ask(ctx, legacymsg.WhereIsPlayer{Name: l.name}, func(c *conn) (bytes int, err error) {
-		if x, y, z, err = legacymsg.ReadPlayerPlace(c.in); err != nil {
-			return 0, err
-		}
-		as, err := legacymsg.AppendPlayerPlace(nil, x, y, z)
-		return len(as), err
+	err = l.ask(ctx, func() error {
+		x, y, z, err = l.dht.WhereIsPlayer(l.name)
+		return err
 	})
 	return x, y, z, err
 }
 
 // connect finds the server of a chunk and connects to the chunk there.
-func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*conn, error) {
+func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*legacyclient.Conn, error) {
 	var addr netip.AddrPort
-	err := l.ask(ctx, legacymsg.WhereIsChunk{Chunk: at}, func(c *conn) (bytes int, err error) {
-		addr, err = legacymsg.ReadChunkAddress(c.in)
-		return len(legacymsg.AppendChunkAddress(nil, addr)), err
+	err := l.ask(ctx, func() (err error) {
+		addr, err = l.dht.WhereIsChunk(at)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.run.dial(ctx, addr.String())
-	if err != nil {
-		return nil, err
-	}
-	if err := c.handshake(legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: at, Player: l.name}); err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
+	_, c, err := l.open(ctx, addr.String(), legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: at, Player: l.name})
+	return c, err
 }
 
-func (l *locator) ask(ctx context.Context, q legacymsg.Query, read func(*conn) (bytes int, err error)) (err error) {
-	if l.conn == nil {
-		if l.conn, err = l.run.dial(ctx, l.run.Target); err != nil {
-			return err
+// open connects to a game server, and makes the handshake.
+func (l *locator) open(ctx context.Context, addr string, h legacymsg.Handshake) (*conn, *legacyclient.Conn, error) {
+	cn, err := l.run.dial(ctx, addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := legacyclient.New(cn)
+	err = cn.within(func() error {
+		size, err := c.Handshake(h)
+		if size > 0 {
+			l.run.meter.wrote(string(h.Purpose), size)
 		}
-		if err = l.conn.handshake(legacymsg.Handshake{Purpose: legacymsg.PurposeDHT}); err != nil {
+		return err
+	})
+	if err != nil {
+		_ = cn.Close()
+		return nil, nil, fmt.Errorf("%s %v: %w", h.Purpose, h.Chunk, err)
+	}
+	l.run.meter.read("answer", len(legacymsg.AnswerOK))
+	return cn, c, nil
+}
+
+// ask makes one query.
+func (l *locator) ask(ctx context.Context, query func() error) (err error) {
+	if l.conn == nil {
+		if l.conn, l.dht, err = l.open(ctx, l.run.Target, legacymsg.Handshake{Purpose: legacymsg.PurposeDHT}); err != nil {
 			return err
 		}
 	}
-	packet, err := legacymsg.AppendQuery(nil, q)
-	if err != nil {
+	in, out := l.conn.in, l.conn.out
+	if err := l.conn.within(query); err != nil {
+		if ctx.Err() == nil {
+			return &failure{"dht connection ended", fmt.Sprintf("%v: the released client would end", err)}
+		}
 		return err
 	}
-	if err = l.conn.send("query", packet); err == nil {
-		err = l.conn.answer("place", func() (int, error) { return read(l.conn) })
-	}
-	if err != nil && ctx.Err() == nil {
-		return &failure{"dht connection ended", fmt.Sprintf("%v: the released client would end", err)}
-	}
-	return err
+	l.run.meter.wrote("query", l.conn.out-out)
+	l.run.meter.read("place", l.conn.in-in)
+	return nil
 }
 
 func (l *locator) close() {
 	if l.conn != nil {
-		l.conn.close()
+		_ = l.conn.Close()
 	}
 }

@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // originalServer implements the original protocol: flat ground with its top at 10; every player was last at place.
@@ -282,9 +284,9 @@ func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, be
 	lines := make([][]string, 2)
 	for i := range lines {
 		ours, theirs := net.Pipe()
-		p.links[grid.ChunkPos{X: int32(i)}] = &link{requested: true, conn: &conn{
-			Conn: ours, meter: p.meter, timeout: time.Minute, stop: func() bool { return true },
-		}}
+		p.links[grid.ChunkPos{X: int32(i)}] = &link{requested: true, conn: legacyclient.New(&conn{
+			Conn: ours, timeout: time.Minute, stop: func() bool { return true },
+		})}
 		t.Cleanup(func() { ours.Close() })
 		reading.Go(func() {
 			for in := bufio.NewScanner(theirs); in.Scan(); {

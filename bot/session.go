@@ -8,27 +8,26 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // sessionPlayer uses the session protocol: one connection for the whole world, to one gateway after another if
 // gateways redirect the player (follow.go).
 type sessionPlayer struct {
 	*basePlayer
-	conn         *conn
+	conn         *sessionclient.Conn
 	key          ed25519.PrivateKey
 	id           string // hex, from Welcome; empty before
 	nextSeq      uint64
 	pending      map[uint64]sentEdit
 	redirectedAt time.Time // since when a redirect is under way; zero otherwise
 	welcome      bool      // on this connection
-
-	plain, packet []byte // for send; reused
 }
 
 type sentEdit struct {
@@ -69,9 +68,16 @@ func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
 	if err != nil {
 		return err
 	}
-	p.conn = cn
+	p.conn = sessionclient.New(cn)
 	p.ground = newGround(unpackSession)
 	arrivals, read := make(chan arrival, 64), make(chan struct{})
+	size, err := p.conn.Join(sessionmsg.Join{
+		Name: p.name, View: p.View, Encoding: string(p.Encoding), Key: hex.EncodeToString(p.key.Public().(ed25519.PublicKey)),
+	})
+	if err != nil {
+		return err
+	}
+	p.meter.wrote("join", size)
 	go func() {
 		defer close(read)
 		p.read(life, arrivals)
@@ -80,16 +86,6 @@ func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
 		end() // closes the connection, which ends the reader
 		<-read
 	}()
-	join, err := sessionmsg.EncodeClient(sessionmsg.Join{
-		Version: sessionmsg.SessionVersion, Name: p.name, View: p.View, Encoding: string(p.Encoding),
-		Key: hex.EncodeToString(p.key.Public().(ed25519.PublicKey)),
-	})
-	if err != nil {
-		return err
-	}
-	if err := p.conn.send("join", append(join, '\n')); err != nil {
-		return err
-	}
 	return p.loop(ctx, arrivals)
 }
 
@@ -176,24 +172,12 @@ func (p *sessionPlayer) edit() error {
 }
 
 func (p *sessionPlayer) send(kind string, m sessionmsg.FromClient) error {
-	if p.Encoding == CBOR {
-		if move, ok := m.(sessionmsg.Move); ok {
-			p.plain = sessionmsg.AppendMove(p.plain[:0], move.Pose)
-		} else {
-			packet, err := sessionmsg.EncodeClientCBOR(m)
-			if err != nil {
-				return err
-			}
-			p.plain = packet
-		}
-		p.packet = sessionmsg.AppendMessage(p.packet[:0], p.plain)
-		return p.conn.send(kind, p.packet)
-	}
-	packet, err := sessionmsg.EncodeClient(m)
+	size, err := p.conn.Send(m)
 	if err != nil {
 		return err
 	}
-	return p.conn.send(kind, append(packet, '\n'))
+	p.meter.wrote(kind, size)
+	return nil
 }
 
 // handle handles an arrival.
@@ -217,7 +201,7 @@ func (p *sessionPlayer) handle(a arrival) error {
 		p.probes = newProbeSender(p.allProbes, p.id, p.rng)
 	case sessionmsg.ChunkData:
 		p.ground.put(m.Chunk, m.Data)
-		if p.welcome && m.Chunk == chunkOf(p.walk.pose) {
+		if p.welcome && m.Chunk == sessionclient.ChunkOf(p.walk.pose) {
 			p.entered()
 			p.arrived()
 		}
@@ -260,12 +244,9 @@ func (p *sessionPlayer) acked(m sessionmsg.Ack, at time.Time) {
 // read is the reading goroutine: it counts messages, measures delays, and passes on what the player needs.
 func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
 	w := newProbeReader(p.allProbes, p.meter)
-	one := p.readOne
-	if p.Encoding == CBOR {
-		one = (&tickReader{p: p, names: make(map[uint32]string)}).readOne
-	}
+	frames := &tickReader{names: make(map[uint32]string), watch: w}
 	for {
-		a, err := one(w)
+		a, err := p.readOne(frames)
 		if err != nil {
 			a.err = err
 		} else if a.message == nil && len(a.blocks) == 0 {
@@ -282,20 +263,22 @@ func (p *sessionPlayer) read(ctx context.Context, arrivals chan<- arrival) {
 	}
 }
 
-func (p *sessionPlayer) readOne(w *probeReader) (arrival, error) {
-	line, err := p.conn.readLine()
+func (p *sessionPlayer) readOne(frames *tickReader) (a arrival, err error) {
+	m, err := p.conn.Read()
 	if err != nil {
-		return arrival{}, err
+		return a, err
 	}
-	a := arrival{at: time.Now()}
-	m, err := sessionmsg.DecodeServer(line)
-	if err != nil {
-		return arrival{}, err
+	a.at = m.At
+	if m.Tick != nil {
+		p.meter.read("frame", m.Size)
+		frames.now = a
+		err := sessionmsg.ReadTick(m.Tick, frames)
+		return frames.now, err
 	}
-	p.meter.read(kindOf(m), len(line)+1)
-	frame, ok := m.(sessionmsg.Frame)
+	p.meter.read(kindOf(m.FromServer), m.Size)
+	frame, ok := m.FromServer.(sessionmsg.Frame)
 	if !ok {
-		a.message = m
+		a.message = m.FromServer
 		return a, nil
 	}
 	for _, raw := range frame.Chunks {
@@ -304,7 +287,7 @@ func (p *sessionPlayer) readOne(w *probeReader) (arrival, error) {
 			return arrival{}, err
 		}
 		for _, mv := range piece.Moves {
-			w.observe(mv.Player, mv.X, mv.Z, a.at)
+			frames.watch.observe(mv.Player, mv.X, mv.Z, a.at)
 		}
 		a.blocks = append(a.blocks, piece.Blocks...)
 	}
@@ -345,8 +328,4 @@ func kindOf(m sessionmsg.FromServer) string {
 	default:
 		return "unknown"
 	}
-}
-
-func chunkOf(p motion.Pose) grid.ChunkPos {
-	return grid.Pos{X: floor(p.X), Y: floor(p.Y), Z: floor(p.Z)}.Chunk()
 }

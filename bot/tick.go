@@ -1,54 +1,15 @@
 package bot
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// tickReader reads a session in CBOR. It belongs to the goroutine that reads.
+// tickReader reads the frames of a session in CBOR. It belongs to the goroutine that reads.
 type tickReader struct {
-	p     *sessionPlayer
-	buf   []byte
 	names map[uint32]string // player ids by index
-
-	// of the current frame
 	watch *probeReader
-	now   arrival
-}
-
-func (r *tickReader) readOne(w *probeReader) (arrival, error) {
-	data, err := sessionmsg.ReadMessage(r.p.conn.in, r.buf, wire.MaxServerLine)
-	if err != nil {
-		return arrival{}, fmt.Errorf("read message: %w", err)
-	}
-	r.buf = data
-	r.now = arrival{at: time.Now()}
-	size := len(data) + lengthBytes(len(data))
-	if data[0] == sessionmsg.TickFrame {
-		r.p.meter.read("frame", size)
-		r.watch = w
-		return r.now, sessionmsg.ReadTick(data, r)
-	}
-	m, err := sessionmsg.DecodeServerCBOR(data)
-	if err != nil {
-		return arrival{}, err
-	}
-	r.p.meter.read(kindOf(m), size)
-	r.now.message = m
-	return r.now, nil
-}
-
-// lengthBytes returns the size of the length prefix of a message of n bytes.
-func lengthBytes(n int) int {
-	bytes := 1
-	for ; n >= 0x80; n >>= 7 {
-		bytes++
-	}
-	return bytes
+	now   arrival // what the current frame adds to
 }
 
 // Tick ignores the tick number: bots show no avatars.

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // readView is the view distance, in chunks, at which the whole area is visible from its middle.
@@ -58,7 +58,7 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 	if err != nil {
 		return r, err
 	}
-	defer s.close()
+	defer s.Leave()
 	beats := time.NewTicker(tickInterval)
 	defer beats.Stop()
 	arrived := false
@@ -66,7 +66,7 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 		select {
 		case <-ctx.Done():
 			return r, fmt.Errorf("read at node %d: not everything within %v", n.Number, limit)
-		case m, open := <-s.inbox:
+		case m, open := <-s.Inbox:
 			if !open {
 				return r, fmt.Errorf("read at node %d: connection closed", n.Number)
 			}
@@ -86,14 +86,7 @@ func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Read
 		}
 	}
 	r.To = l.Now()
-	chunks := s.chunks
-	r.Block = func(pos grid.Pos) (chunk.Block, bool) {
-		c := chunks[pos.Chunk()]
-		if c == nil {
-			return chunk.Air, false
-		}
-		return c.Get(chunk.At(pos)), true
-	}
+	r.Block = s.Block
 	return r, nil
 }
 
@@ -102,7 +95,7 @@ func (s *session) complete() bool {
 	for x := int32(areaLow); x < areaHigh+grid.ChunkSize; x += grid.ChunkSize {
 		for z := int32(areaLow); z < areaHigh+grid.ChunkSize; z += grid.ChunkSize {
 			at := grid.Pos{X: min(x, areaHigh-1), Z: min(z, areaHigh-1)}.Chunk()
-			if s.chunks[at] == nil {
+			if s.Chunks[at] == nil {
 				return false
 			}
 		}

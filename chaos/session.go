@@ -1,37 +1,23 @@
 package chaos
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"net"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
-// session is one connection of a player, over the session protocol. One goroutine reads; everything else belongs to
-// the player's goroutine.
+// session is one connection of a player to a node. It belongs to the player's goroutine.
 type session struct {
+	*sessionclient.Player
 	node    *Node
-	conn    net.Conn
-	inbox   chan message  // closed when the connection has ended
-	quit    chan struct{} // closed by close
-	welcome sessionmsg.Welcome
-	pose    motion.Pose
-	chunks  map[grid.ChunkPos]*chunk.Chunk
 	streams map[grid.ChunkPos]int // of Sights, by chunk
-}
-
-// message is a received message and its time.
-type message struct {
-	at time.Time
-	sessionmsg.FromServer
 }
 
 const (
@@ -43,126 +29,72 @@ const (
 func join(ctx context.Context, n *Node, name string, view int) (*session, error) {
 	dial, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(dial, "tcp", n.Game)
+	c, err := sessionclient.Dial(dial, n.Game, sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingJSON})
 	if err != nil {
 		return nil, fmt.Errorf("join node %d: %w", n.Number, err)
 	}
-	s := &session{
-		node: n, conn: conn, inbox: make(chan message, 256), quit: make(chan struct{}),
-		chunks: make(map[grid.ChunkPos]*chunk.Chunk), streams: make(map[grid.ChunkPos]int),
+	s := &session{Player: sessionclient.NewPlayer(c), node: n, streams: make(map[grid.ChunkPos]int)}
+	if err := s.awaitWelcome(ctx); err != nil {
+		s.Leave()
+		return nil, fmt.Errorf("join node %d: %w", n.Number, err)
 	}
-	go s.read()
-	if err := s.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: "json"}); err != nil {
-		s.close()
-		return nil, err
-	}
+	return s, nil
+}
+
+func (s *session) awaitWelcome(ctx context.Context) error {
 	limit := time.NewTimer(welcomeLimit)
 	defer limit.Stop()
-	for {
+	for s.Welcome.Player == "" {
 		select {
-		case m, open := <-s.inbox:
-			switch m := m.FromServer.(type) {
-			case sessionmsg.Welcome:
-				s.welcome, s.pose = m, m.Pose
-				return s, nil
-			case sessionmsg.Failure:
-				s.close()
-				return nil, fmt.Errorf("join node %d: %s: %s", n.Number, m.Code, m.Message)
-			case sessionmsg.Reconnect:
-				s.close()
-				return nil, fmt.Errorf("join node %d: %s", n.Number, m.Reason)
-			}
+		case m, open := <-s.Inbox:
 			if !open {
-				s.close()
-				return nil, fmt.Errorf("join node %d: connection closed", n.Number)
+				return errors.New("connection closed")
+			}
+			switch m := m.FromServer.(type) {
+			case sessionmsg.Failure:
+				return errors.New(m.Code + ": " + m.Message)
+			case sessionmsg.Reconnect:
+				return errors.New(m.Reason)
+			}
+			if _, err := s.apply(m.FromServer); err != nil {
+				return err
 			}
 		case <-limit.C:
-			s.close()
-			return nil, fmt.Errorf("join node %d: no welcome within %v", n.Number, welcomeLimit)
+			return fmt.Errorf("no welcome within %v", welcomeLimit)
 		case <-ctx.Done():
-			s.close()
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
-}
-
-// close ends the session, and awaits its reader.
-func (s *session) close() {
-	close(s.quit)
-	s.conn.Close() //nolint:errcheck // it may be broken
-	for range s.inbox {
-	}
-}
-
-// read forwards what arrives. It skips unknown messages, which are newer than this driver.
-func (s *session) read() {
-	defer close(s.inbox)
-	in := bufio.NewReaderSize(s.conn, 64<<10)
-	for {
-		data, err := wire.ReadLine(in, wire.MaxServerLine)
-		if err != nil {
-			return
-		}
-		m, err := sessionmsg.DecodeServer(data)
-		if err != nil {
-			continue
-		}
-		select {
-		case s.inbox <- message{time.Now(), m}:
-		case <-s.quit:
-			return
-		}
-	}
+	return nil
 }
 
 func (s *session) send(m sessionmsg.FromClient) error {
-	data, err := sessionmsg.EncodeClient(m)
+	err := s.SetWriteDeadline(time.Now().Add(5 * time.Second))
+	if err == nil {
+		_, err = s.Send(m)
+	}
 	if err != nil {
-		return err
-	}
-	if err := s.conn.SetWriteDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		return fmt.Errorf("send to node %d: %w", s.node.Number, err)
-	}
-	if _, err := s.conn.Write(append(data, '\n')); err != nil {
 		return fmt.Errorf("send to node %d: %w", s.node.Number, err)
 	}
 	return nil
 }
 
 // apply applies a message to the session's land, and returns the block changes to record.
-func (s *session) apply(m sessionmsg.FromServer) ([]sessionmsg.BlockChange, error) {
+func (s *session) apply(m sessionmsg.FromServer) (changes []sessionmsg.BlockChange, err error) {
+	pieces, err := s.Apply(m)
+	if err != nil {
+		return nil, fmt.Errorf("from node %d: %w", s.node.Number, err)
+	}
 	switch m := m.(type) {
 	case sessionmsg.ChunkData:
-		plain, err := wire.UnpackChunk(m.Data)
-		if err != nil {
-			return nil, fmt.Errorf("chunk from node %d: %w", s.node.Number, err)
-		}
-		if s.chunks[m.Chunk], err = chunk.Decode(plain); err != nil {
-			return nil, fmt.Errorf("chunk from node %d: %w", s.node.Number, err)
-		}
 		delete(s.streams, m.Chunk)
 	case sessionmsg.ChunkGone:
-		delete(s.chunks, m.Chunk)
 		delete(s.streams, m.Chunk)
-	case sessionmsg.Correction:
-		s.pose = m.Pose
-	case sessionmsg.Frame:
-		var all []sessionmsg.BlockChange
-		for _, raw := range m.Chunks {
-			piece, err := sessionmsg.DecodePiece(raw)
-			if err != nil {
-				return nil, fmt.Errorf("piece from node %d: %w", s.node.Number, err)
-			}
-			for _, b := range piece.Blocks {
-				if c := s.chunks[piece.Chunk]; c != nil {
-					c.Set(chunk.At(grid.Pos{X: b.X, Y: b.Y, Z: b.Z}), chunk.Block(b.Block))
-				}
-			}
-			all = append(all, piece.Blocks...)
-		}
-		return all, nil
 	}
-	return nil, nil
+	for _, piece := range pieces {
+		changes = append(changes, piece.Blocks...)
+	}
+	return changes, nil
 }
 
 // hover is the height at which players fly: above all blocks.
@@ -180,7 +112,7 @@ const (
 // has arrived.
 func (s *session) fly(x, z float64) (arrived bool, err error) {
 	const step = flySpeed * float64(tickInterval) / float64(time.Second)
-	p := s.pose
+	p := s.Pose
 	dx, dy, dz := x-p.X, hover-p.Y, z-p.Z
 	way := math.Hypot(dx, dz)
 	switch {
@@ -193,16 +125,16 @@ func (s *session) fly(x, z float64) (arrived bool, err error) {
 	default:
 		p.X, p.Z = p.X+dx/way*step, p.Z+dz/way*step
 	}
-	s.pose = p
+	s.Pose = p
 	return false, s.send(sessionmsg.Move{Pose: p})
 }
 
 // loaded reports whether the chunk of a position has arrived.
-func (s *session) loaded(pos grid.Pos) bool { return s.chunks[pos.Chunk()] != nil }
+func (s *session) loaded(pos grid.Pos) bool { return s.Chunks[pos.Chunk()] != nil }
 
 // reaches reports whether the position is within the player's reach. The rules measure from the eyes to the block.
 func (s *session) reaches(pos grid.Pos) bool {
 	const eyes, arm = 1.62, 8
 	gap := func(eye float64, low int32) float64 { return max(0, float64(low)-eye, eye-float64(low+1)) }
-	return math.Hypot(math.Hypot(gap(s.pose.X, pos.X), gap(s.pose.Z, pos.Z)), gap(s.pose.Y+eyes, pos.Y)) <= arm
+	return math.Hypot(math.Hypot(gap(s.Pose.X, pos.X), gap(s.Pose.Z, pos.Z)), gap(s.Pose.Y+eyes, pos.Y)) <= arm
 }

@@ -12,12 +12,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Writers are the players who edit. Each has a home gateway, and a work area at which they work together with players of
@@ -144,7 +146,7 @@ func (p *player) run(ctx context.Context) {
 		for _, stream := range s.streams {
 			p.ledger.endStream(stream, p.ledger.Now())
 		}
-		s.close()
+		s.Leave()
 		if hop || errors.Is(err, errRedirected) {
 			avoid = n
 		} else if err != nil && ctx.Err() == nil {
@@ -188,7 +190,7 @@ func (p *player) choose(avoid *Node) *Node {
 
 // play edits over one session until it breaks. hop reports whether the player left by choice.
 func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
-	p.seq = max(p.seq, s.welcome.NextSeq)
+	p.seq = max(p.seq, s.Welcome.NextSeq)
 	p.homing = time.Now().Add(homeAfter)
 	beats := time.NewTicker(tickInterval)
 	defer beats.Stop()
@@ -196,7 +198,7 @@ func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case m, open := <-s.inbox:
+		case m, open := <-s.Inbox:
 			if !open {
 				return false, fmt.Errorf("connection to node %d closed", s.node.Number)
 			}
@@ -291,8 +293,8 @@ func (p *player) send(s *session, a *pendingEdit) error {
 }
 
 // handle handles a message.
-func (p *player) handle(s *session, m message) error {
-	at := m.at.Sub(p.ledger.start)
+func (p *player) handle(s *session, m sessionclient.Arrival) error {
+	at := m.At.Sub(p.ledger.start)
 	if c, whole := m.FromServer.(sessionmsg.ChunkData); whole && s.streams[c.Chunk] > 0 {
 		p.ledger.endStream(s.streams[c.Chunk], at)
 	}

@@ -54,15 +54,6 @@ const (
 	MaxEditsPerSecond     = 1_000_000
 )
 
-// Default returns the configuration without a file, variables or flags.
-func Default() Config {
-	c, err := Load(Sources{})
-	if err != nil {
-		panic(fmt.Sprintf("config: the defaults are invalid: %v", err))
-	}
-	return c
-}
-
 // AdminSocket returns the path of the Unix socket: Admin, or admin.sock in DataDir.
 func (c Config) AdminSocket() string {
 	if c.Admin != "" {
@@ -74,7 +65,7 @@ func (c Config) AdminSocket() string {
 // maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.
 const maxSocketPath = 103
 
-// Validate returns nil, or all problems joined. Each error says what to do.
+// Validate returns nil, or all problems joined. Each error names the remedy.
 func (c Config) Validate() error {
 	var problems []error
 	problem := func(key, format string, args ...any) {

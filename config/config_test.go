@@ -39,10 +39,10 @@ func TestDefaults(t *testing.T) {
 		LogLevel:           "info",
 		LogFormat:          "text",
 	}
-	if got := Default(); !reflect.DeepEqual(got, want) {
+	if got := defaults(t); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if got := Default().AdminSocket(); got != filepath.Join("data", "admin.sock") {
+	if got := defaults(t).AdminSocket(); got != filepath.Join("data", "admin.sock") {
 		t.Errorf("admin socket: %s", got)
 	}
 }
@@ -98,7 +98,7 @@ func TestLaterSourcesWin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
+	want := defaults(t)
 	want.SessionsPerAddress, want.Listen, want.Metrics = 5, []string{"/ip4/127.0.0.1/tcp/1"}, ""
 	want.Game, want.ViewDistance = ":2", 4
 	want.HTTP, want.Announce = ":4", []string{"/ip4/192.0.2.3/tcp/3", "/ip4/192.0.2.4/tcp/4"}
@@ -276,4 +276,14 @@ func TestDocumentation(t *testing.T) {
 	if _, err := Load(Sources{File: write(t, example)}); err != nil {
 		t.Errorf("the example: %v", err)
 	}
+}
+
+// defaults returns the configuration without a file, variables or flags.
+func defaults(t *testing.T) Config {
+	t.Helper()
+	c, err := Load(Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -2,7 +2,7 @@
 // and the join Token that invites another daemon to a world.
 //
 // Job: merge defaults, a TOML file, VOXELD_… variables and flags (later ones win), and refuse unknown keys,
-// wrong types and impossible values, each with an error that says what to do. It opens the file and nothing
+// wrong types and impossible values, each with an error that names the remedy. It opens the file and nothing
 // else. It has no goroutine and no state.
 //
 // Who may import it: cmd only. Packages below take what they need as arguments.

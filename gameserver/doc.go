@@ -25,7 +25,7 @@
 //
 // Locks, in the order in which they may be taken: park.Socket.mu, then Gateway.mu, then legacyConn.mu, then subscription.mu, then
 // sharedIndex.mu or p2p.Driver.mu, then one of the leaves session.mu, party.mu, chat.Clock.mu, chat.Sequencer.mu, outbox.mu,
-// pendingEdits.mu, handoffTargets.mu, jobs.mu, players.Store.mu and park.Poller.mu. None is held while a goroutine waits, except
+// pendingEdits.mu, handoff.Targets.mu, admission.Limits.mu, jobs.mu, players.Store.mu and park.Poller.mu. None is held while a goroutine waits, except
 // subscription.sending, which is locked before subscription.mu: the sender holds it while the link takes a message, and others
 // only try to lock it.
 //

@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -45,28 +47,28 @@ const (
 // Steps of a drain, in their order.
 const (
 	StepBegun    = "begun"
-	StepRooms    = "rooms"    // other nodes have answered whether they take players
-	StepRegions  = "regions"  // leaderships are handed over; may come before StepRooms
+	StepTargets  = "rooms"    // other nodes have answered whether they take players
+	StepRegions  = "regions"  // leaderships are handed over; may come before StepTargets
 	StepSessions = "sessions" // all players have left
 )
 
 // DrainStep reports a completed step of a drain.
 type DrainStep struct {
-	Step     string `json:"step"`
-	Sessions int    `json:"sessions"`           // sessions when the step was done
-	Rooms    []Room `json:"rooms,omitempty"`    // of StepRooms
-	Handed   int    `json:"handed,omitempty"`   // of StepRegions: regions that another node leads now
-	Kept     int    `json:"kept,omitempty"`     // of StepRegions: regions without another eligible leader
-	Followed int    `json:"followed,omitempty"` // of StepSessions: players who moved to another node
-	Cut      int    `json:"cut,omitempty"`      // of StepSessions: players who did not leave in time
-	Homeless int    `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
+	Step     string           `json:"step"`
+	Sessions int              `json:"sessions"`           // sessions when the step was done
+	Targets  []handoff.Target `json:"rooms,omitempty"`    // of StepTargets
+	Handed   int              `json:"handed,omitempty"`   // of StepRegions: regions that another node leads now
+	Kept     int              `json:"kept,omitempty"`     // of StepRegions: regions without another eligible leader
+	Followed int              `json:"followed,omitempty"` // of StepSessions: players who moved to another node
+	Cut      int              `json:"cut,omitempty"`      // of StepSessions: players who did not leave in time
+	Homeless int              `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
 }
 
 // shutdown is the progress of a shutdown. Its channels are closed when the step is done.
 type shutdown struct {
 	begun   chan struct{}
 	asked   chan struct{}
-	targets *handoffTargets // after asked
+	targets *handoff.Targets // after asked
 }
 
 func newShutdown() shutdown {
@@ -107,14 +109,25 @@ func (g *Gateway) drain(ctx context.Context) {
 
 	var crew sync.WaitGroup
 	crew.Go(func() {
-		g.shutdown.targets = g.findHandoffTargets(ctx, len(g.placedSessions()))
+		g.shutdown.targets = handoff.Find(ctx, g.Nodes, len(g.placedSessions()), g.Logger)
 		close(g.shutdown.asked)
-		g.reportStep(DrainStep{Step: StepRooms, Rooms: g.shutdown.targets.snapshot()})
+		g.reportStep(DrainStep{Step: StepTargets, Targets: g.shutdown.targets.Snapshot()})
 	})
 	handed, kept := g.Regions.Drain(ctx)
 	g.reportStep(DrainStep{Step: StepRegions, Handed: handed, Kept: kept})
 	crew.Wait()
 	g.redirectAll(ctx)
+}
+
+// AnswerHandoff answers another gateway's query (handoff.Protocol) whether this one would take its sessions. An error means that the query is
+// malformed.
+func (g *Gateway) AnswerHandoff(_ context.Context, _ string, question []byte) ([]byte, error) {
+	if _, err := nodemsg.DecodeHandoffRequest(question); err != nil {
+		return nil, err
+	}
+	return nodemsg.EncodeHandoffOffer(nodemsg.HandoffOffer{
+		HTTP: g.HTTP, Game: g.Game, Sessions: uint64(len(g.placedSessions())), Ready: g.Ready() == nil, Draining: g.shuttingDown(),
+	})
 }
 
 // redirectAll redirects all sessions concurrently.
@@ -123,7 +136,7 @@ func (g *Gateway) redirectAll(ctx context.Context) {
 	outcomes := make(chan string)
 	sessions := g.placedSessions()
 	for _, s := range sessions {
-		homes := g.shutdown.targets.assign()
+		homes := g.shutdown.targets.Assign()
 		crew.Go(func() { outcomes <- s.redirect(ctx, homes) })
 	}
 	count := make(map[string]int)
@@ -141,7 +154,7 @@ func (g *Gateway) redirectAll(ctx context.Context) {
 
 func (g *Gateway) reportStep(step DrainStep) {
 	step.Sessions = len(g.placedSessions())
-	g.Logger.Info("draining", "step", step.Step, "sessions", step.Sessions, "rooms", len(step.Rooms),
+	g.Logger.Info("draining", "step", step.Step, "sessions", step.Sessions, "targets", len(step.Targets),
 		"regions_handed_over", step.Handed, "regions_kept", step.Kept,
 		"followed", step.Followed, "cut", step.Cut, "homeless", step.Homeless)
 	if g.Drained != nil {
@@ -226,7 +239,7 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	homes := g.shutdown.targets.assign()
+	homes := g.shutdown.targets.Assign()
 	reason := reasonMove
 	if len(homes) == 0 {
 		reason = reasonAlone

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -29,7 +30,7 @@ type neighbours map[string]func(nodemsg.HandoffRequest) ([]byte, error)
 func (n neighbours) Connected() []string { return slices.Sorted(maps.Keys(n)) }
 
 func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error) {
-	if protocol != ShelterProtocol {
+	if protocol != handoff.Protocol {
 		return nil, errors.New("protocol not spoken")
 	}
 	q, err := nodemsg.DecodeHandoffRequest(question)
@@ -130,10 +131,10 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 		want := []DrainStep{
 			{Step: StepBegun, Sessions: 4},
 			{Step: StepRegions, Sessions: 4, Handed: 4},
-			{Step: StepRooms, Sessions: 4, Rooms: []Room{{Peer: "c", URL: "http://c:8080", Sessions: 1}, {Peer: "b", URL: "http://b:8080", Sessions: 3}}},
+			{Step: StepTargets, Sessions: 4, Targets: []handoff.Target{{Peer: "c", URL: "http://c:8080", Sessions: 1}, {Peer: "b", URL: "http://b:8080", Sessions: 3}}},
 			{Step: StepSessions, Followed: 4},
 		}
-		if diff := cmp.Diff(want, steps, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".home" }, cmp.Ignore())); diff != "" {
+		if diff := cmp.Diff(want, steps, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".address" }, cmp.Ignore())); diff != "" {
 			t.Error(diff)
 		}
 		if n := r.moved(followed); n != 4 {
@@ -400,36 +401,13 @@ func TestDrainCutsWhoStays(t *testing.T) {
 	})
 }
 
-func TestHandoffTargetsAssign(t *testing.T) {
-	var r handoffTargets
-	if homes := r.assign(); homes == nil || len(homes) != 0 {
-		t.Errorf("without rooms: %v", homes)
-	}
-	for i := range uint64(wire.MaxGateways + 2) {
-		host := string(rune('a' + i))
-		r.add(Room{Peer: host, Sessions: i * i, home: home(host)})
-	}
-	var first []byte
-	for range 12 {
-		homes := r.assign()
-		if len(homes) != wire.MaxGateways {
-			t.Fatalf("%d homes", len(homes))
-		}
-		first = append(first, homes[0].Game[0])
-	}
-	// a has 0, b 1, c 4, d 9: the least loaded is next, the first of equals by name.
-	if want := "aababababcab"; string(first) != want {
-		t.Errorf("players go to %s, want %s", first, want)
-	}
-}
-
 func offerOf(t *testing.T, g *Gateway) nodemsg.HandoffOffer {
 	t.Helper()
 	question, err := nodemsg.EncodeHandoffRequest(nodemsg.HandoffRequest{Sessions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := g.AnswerShelter(t.Context(), "peerOther", question)
+	reply, err := g.AnswerHandoff(t.Context(), "peerOther", question)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +418,7 @@ func offerOf(t *testing.T, g *Gateway) nodemsg.HandoffOffer {
 	return offer
 }
 
-func TestAnswerShelter(t *testing.T) {
+func TestAnswerHandoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unready := errors.New("alone")
 		var trouble error
@@ -454,7 +432,7 @@ func TestAnswerShelter(t *testing.T) {
 		if offer := offerOf(t, r.g); offer.Ready {
 			t.Error("it offers room although it is not ready")
 		}
-		if _, err := r.g.AnswerShelter(t.Context(), "peerOther", []byte("rubbish")); err == nil {
+		if _, err := r.g.AnswerHandoff(t.Context(), "peerOther", []byte("rubbish")); err == nil {
 			t.Error("rubbish is answered")
 		}
 	})

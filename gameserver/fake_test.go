@@ -257,7 +257,7 @@ func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 // endTick ends a tick.
 func (r *testRegion) endTick() {
 	r.tick++
-	news := r.crowd.Take()
+	news := r.crowd.Flush()
 	for c := range r.links {
 		frame := nodemsg.FromRegion{Tick: r.tick, Results: c.results}
 		c.results = nil
@@ -362,7 +362,7 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 		if c.lands.mu.mute {
 			u.Wall, u.Stamp = 0, nil
 		}
-		r.crowd.Say(u)
+		r.crowd.Chat(u)
 	}
 	r.endTick()
 	return nil

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -72,7 +73,7 @@ func outOfFiles(err error) bool {
 
 // serveConnection reads the handshake and serves the requested mode (§3.2.2.1).
 func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
-	release, err := g.admit(c.RemoteAddr(), connectionWeight)
+	release, err := g.limits.Admit(c.RemoteAddr(), admission.ConnectionWeight)
 	if err != nil {
 		return errors.Join(err, answer(c, legacymsg.AnswerNo))
 	}
@@ -123,7 +124,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		endByReset(c)
 		return g.serveQueries(ctx, c, in)
 	case legacymsg.PurposeJoin:
-		release, err := g.admit(c.RemoteAddr(), playerWeight-connectionWeight)
+		release, err := g.limits.Admit(c.RemoteAddr(), admission.PlayerWeight-admission.ConnectionWeight)
 		if err != nil {
 			return errors.Join(err, answer(c, string(encodedIn(false, failureOf(err)))+"\n"))
 		}

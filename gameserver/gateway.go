@@ -7,17 +7,18 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -63,7 +64,7 @@ type Options struct {
 	HTTP    string // URL under which players open this gateway
 	Game    string // host:port of its game server, reachable by others
 	Regions Regions
-	Nodes   Nodes
+	Nodes   handoff.Nodes
 	Players players.Network
 	Storage players.Storage
 	Client  fs.FS // the browser client's files
@@ -103,6 +104,7 @@ type Gateway struct {
 	start            time.Time // the origin of all Motions' times
 	metrics          *metrics
 	jobs             *jobs
+	limits           *admission.Limits
 	chat             *chat.Sequencer
 	p2p              *p2p.Driver
 	players          *players.Store
@@ -128,11 +130,9 @@ type Gateway struct {
 		sync.Mutex
 		subs        map[grid.Cell]*subscription
 		sessions    map[player.ID]*session
-		legacyConns map[*legacyConn]struct{}       // original connections in connect mode
-		parties     map[partyKey]*party            // original connections by name and address
-		guests      map[player.ID]*guest           // the players of these connections
-		foundings   map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
-		addresses   map[netip.Prefix]int           // weights of connections by remote address; no zeros
+		legacyConns map[*legacyConn]struct{} // original connections in connect mode
+		parties     map[partyKey]*party      // original connections by name and address
+		guests      map[player.ID]*guest     // the players of these connections
 	}
 }
 
@@ -144,6 +144,7 @@ func New(o Options) *Gateway {
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
 		jobs:           newJobs(),
+		limits:         admission.NewLimits(o.PerAddress),
 		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
 		frameRequested: make(chan struct{}, 1),
 		frameCrowds:    make(map[*subscription]int),
@@ -175,8 +176,6 @@ func New(o Options) *Gateway {
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
 	g.mu.parties = make(map[partyKey]*party)
 	g.mu.guests = make(map[player.ID]*guest)
-	g.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
-	g.mu.addresses = make(map[netip.Prefix]int)
 	return g
 }
 
@@ -210,7 +209,9 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 
 	ended := make(chan error)
 	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
-	crew.Go(func() { ended <- g.serveHTTP(front, l.HTTP) })
+	crew.Go(func() {
+		ended <- httpd.Serve(front, l.HTTP, httpd.Options{Files: g.Client, Ready: g.ready, Session: g.serveSocket})
+	})
 	defer close(g.stop)
 	var err error
 	leaving, drained := ctx.Done(), make(chan struct{})

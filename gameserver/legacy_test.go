@@ -331,6 +331,7 @@ func (d *slowDisk) Commit(writes []kv.Write) error {
 
 // All connections of an address share the limit on founding, and wait.
 func TestFoundingBudget(t *testing.T) {
+	const foundingsAtOnce = 100 // of an address
 	for _, c := range []struct {
 		address string
 		asks    int

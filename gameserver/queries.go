@@ -72,6 +72,15 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 	}
 }
 
+// waitFounding waits until a client may request a chunk that may have to be founded. Land that was requested recently costs
+// nothing: its region exists.
+func (g *Gateway) waitFounding(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	if g.confirmedLeaders.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
+		return nil
+	}
+	return g.limits.WaitFounding(ctx, remote)
+}
+
 // queryTimeout bounds the search for a chunk's leader. The released client waits for the answer as long as it takes, and does not
 // survive the end of the connection.
 const queryTimeout = 10 * time.Minute

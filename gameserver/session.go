@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -284,7 +285,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 			return nil
 		}
 		s.g.mu.Unlock()
-		if s.body.Guest && !sameSite(older.conn.remote(), s.conn.remote()) {
+		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
 		}

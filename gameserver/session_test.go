@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -271,15 +272,15 @@ func TestPlayersPerAddress(t *testing.T) {
 			times   int
 			want    string
 		}{
-			{"192.0.2.1", 2 * playerWeight, "ok"},
+			{"192.0.2.1", 2 * admission.PlayerWeight, "ok"},
 			{"192.0.2.1", 1, "no"},
 			{"::ffff:192.0.2.1", 1, "no"},
 			{"192.0.2.2", 1, "ok"},
-			{"2001:db8::1", playerWeight, "ok"},
-			{"2001:db8::2", playerWeight, "ok"},
+			{"2001:db8::1", admission.PlayerWeight, "ok"},
+			{"2001:db8::2", admission.PlayerWeight, "ok"},
 			{"2001:db8::3", 1, "no"},
 			{"2001:db8:0:1::1", 1, "ok"},
-			{"127.0.0.1", 3 * playerWeight, "ok"},
+			{"127.0.0.1", 3 * admission.PlayerWeight, "ok"},
 			{"::1", 1, "ok"},
 		} {
 			for i := range step.times {
@@ -303,8 +304,10 @@ func TestPlayersPerAddress(t *testing.T) {
 			c.Close()
 		}
 		pass(time.Minute)
-		if len(r.g.mu.addresses) != 0 {
-			t.Errorf("addresses %v are still counted", r.g.mu.addresses)
+		for _, address := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1", "2001:db8:0:1::1"} {
+			if _, err := r.g.limits.Admit(&net.TCPAddr{IP: net.ParseIP(address)}, r.g.PerAddress*admission.PlayerWeight); err != nil {
+				t.Errorf("connections of %s are still counted", address)
+			}
 		}
 	})
 }

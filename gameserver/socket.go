@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/coder/websocket"
+
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 )
 
 // readLimit is the largest WebSocket message that is read at all. Messages between wire.MaxLine and this are refused with a
@@ -15,7 +17,7 @@ const readLimit = 2 << 20
 // serveSocket runs a session over WebSocket.
 func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	remote := addrOf(r)
-	release, err := g.admit(remote, playerWeight)
+	release, err := g.limits.Admit(remote, admission.PlayerWeight)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return

@@ -60,8 +60,8 @@ func (l *loop) apply(c replica.Committed) {
 		l.inFlight--
 	}
 	l.applied = c.Index
-	if outcome.Mark != nil {
-		l.beginLook(c.Index, *outcome.Mark)
+	if outcome.Barrier != nil {
+		l.beginLook(c.Index, *outcome.Barrier)
 		return
 	}
 	l.pinned(basesOf(outcome.Pins))

@@ -28,9 +28,9 @@ type finding struct {
 
 // decision is the result of comparing the reports.
 type decision struct {
-	compared int          // parts that any member has
-	mends    []world.Mend // by part
-	open     []openCase   // differences that cannot be decided, by part
+	compared int            // parts that any member has
+	mends    []world.Repair // by part
+	open     []openCase     // differences that cannot be decided, by part
 }
 
 // openCase is a part whose right copy cannot be determined.
@@ -69,7 +69,7 @@ func decide(voters int, all []scrubReport) decision {
 		case !known, alone:
 			v.open = append(v.open, openCase{p, damaged})
 		default:
-			v.mends = append(v.mends, world.Mend{Part: p, Damaged: damaged, Sources: sources})
+			v.mends = append(v.mends, world.Repair{Part: p, Damaged: damaged, Sources: sources})
 		}
 	}
 	return v

@@ -57,7 +57,7 @@ func TestDecide(t *testing.T) {
 		"learners do not vote":   {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, same), learner(reportOf("C", 2, same)), learner(reportOf("D", 2, same))}, []string{"C", "D"}, []string{"A", "B"}, nil},
 	} {
 		v := decide(c.voters, c.all)
-		var got world.Mend
+		var got world.Repair
 		if len(v.mends) > 0 {
 			got = v.mends[0]
 		}

@@ -147,7 +147,7 @@ func (h *Host) scrub(ctx context.Context, l *loop) Scrubbed {
 			h.Logger.Error("damaged copy found", "region", l.info.ID, "cell", l.info.Cell.String(), "part", m.Part.String(),
 				"members", strings.Join(m.Damaged, ","))
 		}
-		mark := world.Mark{Mends: v.mends[:min(len(v.mends), world.MaxMends)], Need: l.quorum()}
+		mark := world.Barrier{Repairs: v.mends[:min(len(v.mends), world.MaxRepairs)], Need: l.quorum()}
 		if _, err := h.commitMark(ctx, l, mark); err != nil {
 			out.Err = err
 			break
@@ -213,7 +213,7 @@ func (l *loop) quorum() int {
 // compare puts a mark into the log and compares the members' reports.
 func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard int, err error) {
 	status := l.raft.Status()
-	index, err := h.commitMark(ctx, l, world.Mark{})
+	index, err := h.commitMark(ctx, l, world.Barrier{})
 	if err != nil {
 		return decision{}, len(status.Members), 0, err
 	}
@@ -250,7 +250,7 @@ func (h *Host) compare(ctx context.Context, l *loop) (v decision, members, heard
 }
 
 // commitMark commits a mark and returns its index.
-func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Mark) (uint64, error) {
+func (h *Host) commitMark(ctx context.Context, l *loop, mark world.Barrier) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, markTime)
 	defer cancel()
 	mark.Nonce = rand.Uint64()

@@ -65,7 +65,7 @@ type loop struct {
 	// read requests what is on disk of the land's parts, which arrives as haveRead. mend requests what the sources of a mark
 	// retained, which arrives as endMending. pinned is called with new bases.
 	read   func(l *loop, index uint64, parts map[world.Part][][]byte)
-	mend   func(l *loop, index uint64, mends []world.Mend, need int)
+	mend   func(l *loop, index uint64, mends []world.Repair, need int)
 	pinned func([]nodemsg.BaseOf)
 	self   string
 

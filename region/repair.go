@@ -37,8 +37,8 @@ type fetchedPart struct {
 }
 
 // beginMending pauses at the mark if the mark names this member, and has the right parts fetched.
-func (l *loop) beginMending(index uint64, mark world.Mark) {
-	mends := slices.DeleteFunc(slices.Clone(mark.Mends), func(m world.Mend) bool { return !slices.Contains(m.Damaged, l.self) })
+func (l *loop) beginMending(index uint64, mark world.Barrier) {
+	mends := slices.DeleteFunc(slices.Clone(mark.Repairs), func(m world.Repair) bool { return !slices.Contains(m.Damaged, l.self) })
 	if len(mends) == 0 {
 		return
 	}
@@ -91,7 +91,7 @@ func (l *loop) showAgain(p world.Part) {
 }
 
 // mendParts fetches the right parts for a paused loop, and sends the result to its inbox.
-func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
+func (h *Host) mendParts(l *loop, index uint64, mends []world.Repair, need int) {
 	h.start(func(ctx context.Context) { // if the host ends, so does the loop
 		ctx, cancel := context.WithTimeout(ctx, mendTime)
 		defer cancel()
@@ -108,7 +108,7 @@ func (h *Host) mendParts(l *loop, index uint64, mends []world.Mend, need int) {
 	})
 }
 
-func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Mend, need int) (fetchedPart, error) {
+func (h *Host) mendPart(ctx context.Context, l *loop, index uint64, m world.Repair, need int) (fetchedPart, error) {
 	var offers []partCopy
 	var failures []error
 	for _, peer := range m.Sources {

@@ -18,7 +18,7 @@ import (
 
 // This file is a member's side of a scrub (docs/adr/0010). A mark in the log defines the moment of the comparison. Each member
 // digests its memory as of the mark, during its ticks, and its disk, beside them. The disk is somewhat newer than the mark, so
-// the world.Survey also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
+// the world.LandDigest also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
 // inspect.go is the side that asks for the reports and decides.
 
 const (
@@ -38,8 +38,8 @@ const (
 // look is what a member finds at one mark. It belongs to the loop.
 type look struct {
 	index   uint64
-	survey  *world.Survey // nil when complete
-	reading bool          // the disk is being read
+	survey  *world.LandDigest // nil when complete
+	reading bool              // the disk is being read
 	digests []nodemsg.PartDigest
 	failed  error // why there are no results
 }
@@ -60,23 +60,23 @@ type diskPart struct {
 }
 
 // beginLook starts a look at a mark: the current state is the one as of its index.
-func (l *loop) beginLook(index uint64, mark world.Mark) {
+func (l *loop) beginLook(index uint64, mark world.Barrier) {
 	l.report() // brings the disk up to the mark; a part that is replaced must have no unreported rows
 	if heard := l.markWaiters[mark.Nonce]; heard != nil {
 		heard <- index
 	}
-	if len(mark.Mends) > 0 {
+	if len(mark.Repairs) > 0 {
 		l.look = nil
-		l.land.EndSurvey()
+		l.land.StopDigest()
 		l.keepParts(index, mark)
 		l.beginMending(index, mark)
 		return
 	}
-	l.look = &look{index: index, survey: l.land.Survey(index)}
+	l.look = &look{index: index, survey: l.land.StartDigest(index)}
 }
 
 // proposeMark proposes a mark. Its index is sent to committed when it is committed here.
-func (l *loop) proposeMark(mark world.Mark, committed chan<- uint64) error {
+func (l *loop) proposeMark(mark world.Barrier, committed chan<- uint64) error {
 	if !l.leading {
 		return ErrNotHere
 	}
@@ -137,21 +137,21 @@ func (l *loop) haveRead(index uint64, disk []diskPart, err error) {
 		}
 	}
 	k.survey = nil
-	l.land.EndSurvey()
+	l.land.StopDigest()
 }
 
 // looking reports whether the region must stay open for a look or a repair.
 func (l *loop) looking() bool { return l.mending != nil || l.look != nil && l.look.survey != nil }
 
 // keepParts retains the parts that other members fetch from this one.
-func (l *loop) keepParts(index uint64, mark world.Mark) {
+func (l *loop) keepParts(index uint64, mark world.Barrier) {
 	now := time.Now()
 	l.retained = slices.DeleteFunc(l.retained, func(k retained) bool { return now.After(k.until) })
 	if len(l.retained) == keptMarks {
 		l.retained = l.retained[1:]
 	}
 	k := retained{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
-	for _, m := range mark.Mends {
+	for _, m := range mark.Repairs {
 		if !slices.Contains(m.Sources, l.self) {
 			continue
 		}

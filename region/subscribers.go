@@ -91,7 +91,7 @@ func (l *loop) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
 		l.queueEdit(s, intent)
 	}
 	for _, u := range msg.Chat {
-		l.crowd.Say(u)
+		l.crowd.Chat(u)
 	}
 }
 
@@ -161,7 +161,7 @@ func (l *loop) queueEdit(s *subscriber, intent nodemsg.Intent) {
 // publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
 // shared by all frames.
 func (l *loop) publish() {
-	news := l.crowd.Take()
+	news := l.crowd.Flush()
 	frames := make(map[*subscriber]*nodemsg.FromRegion)
 	frame := func(s *subscriber) *nodemsg.FromRegion {
 		f := frames[s]

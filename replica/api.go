@@ -1,6 +1,12 @@
 package replica
 
-import "github.com/voxelpopuli/voxeld/replica/raftlog"
+import (
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+)
+
+// MaxEntry is the largest entry that Propose accepts, in bytes.
+const MaxEntry = raftframe.MaxEntry
 
 // The parts of the API that subpackages define.
 type (
@@ -12,11 +18,15 @@ type (
 	Member = raftlog.Member
 )
 
-// Errors of calls about stored groups.
+// Errors that subpackages define.
 var (
-	ErrTombstone = raftlog.ErrTombstone
-	ErrNotMember = raftlog.ErrNotMember
-	ErrNotOpen   = raftlog.ErrNotOpen
+	// ErrImplausible marks messages and snapshots that no honest member sends.
+	ErrImplausible = raftframe.ErrImplausible
+	// ErrSnapshotSize marks a state that is too large for a snapshot.
+	ErrSnapshotSize = raftframe.ErrSnapshotSize
+	ErrTombstone    = raftlog.ErrTombstone
+	ErrNotMember    = raftlog.ErrNotMember
+	ErrNotOpen      = raftlog.ErrNotOpen
 )
 
 // AppliedIn reads a group's applied index from a snapshot of the storage; get comes from Storage.View. The owner's

@@ -102,7 +102,7 @@ func (g *Group) Remove(peer string) error {
 		switch {
 		case id == 0:
 			return raftlog.Change{}, ErrNotMember
-		case peer == g.host.self:
+		case peer == g.node.Self:
 			return raftlog.Change{}, ErrLeads
 		case conf.IsVoter(id) && !g.majorityWithout(id):
 			return raftlog.Change{}, ErrMajority
@@ -135,7 +135,7 @@ func (g *Group) proposeChange(make func(conf *raftlog.Configuration) (raftlog.Ch
 	if _, err := conf.Apply(conf.Index+1, c); err != nil {
 		return err
 	}
-	g.mu.change, g.mu.changing = &c, true
+	g.mu.inbox.change, g.mu.changing = &c, true
 	g.enqueue()
 	return nil
 }
@@ -147,7 +147,7 @@ func (g *Group) caughtUp(id uint64) bool {
 		return false
 	}
 	p := g.mu.progress[i]
-	return p.Active && !p.Snapshotting && p.Match > 0 && p.Match+g.host.limits.keepEntries >= g.mu.basicStatus.last
+	return p.Active && !p.Snapshotting && p.Match > 0 && p.Match+g.node.Limits.KeepEntries >= g.mu.basicStatus.last
 }
 
 // majorityWithout reports whether the active voters are a majority without this one. The caller holds mu.
@@ -180,7 +180,7 @@ func (g *Group) pushRemoved() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.leading, g.mu.refusal = false, ErrNotMember
-	g.mu.proposals, g.mu.change = nil, nil
+	g.mu.inbox.proposals, g.mu.inbox.change = nil, nil
 	g.push(Removed{})
 }
 
@@ -189,7 +189,7 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.delivered, g.mu.reported = index, index
-	g.mu.restored, g.mu.reports = index, nil
+	g.mu.restored, g.mu.inbox.writes = index, nil
 	g.mu.backlog, g.mu.changing = false, false
 	g.mu.mailboxSize = 0
 	g.mu.mailbox = slices.DeleteFunc(g.mu.mailbox, func(d Delivery) bool {
@@ -211,13 +211,11 @@ func (g *Group) TrustMembers(c Configured) error {
 	}) {
 		return fmt.Errorf("trust members %v: no possible members", c.Members)
 	}
-	g.host.post(func() {
-		r := g.host.replicas[g.id]
-		if r == nil || r.handle != g || c.Index != 0 && r.conf.Index >= c.Index {
-			return
-		}
-		r.members.trusted = &c
-		r.publishRoster()
-	})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.mu.ended {
+		g.mu.inbox.trusted = &c
+		g.enqueue()
+	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (c *churn) boot(n *churnNode) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	n.host.limits.keepEntries = 4
+	n.host.node.Limits.KeepEntries = 4
 	n.group = nil
 	if has, err := n.host.Has(5); err != nil {
 		c.t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 // This file has the calls about groups that are stored, open or not, and the changes to those that are not open.
 
 // Has reports whether this node stores the group, open or not. A removed group is not stored.
-func (h *Host) Has(group uint64) (bool, error) { return raftlog.Has(h.storage, group) }
+func (h *Host) Has(group uint64) (bool, error) { return raftlog.Has(h.node.Storage, group) }
 
 // Groups returns the groups that this node stores, open or not, ascending.
-func (h *Host) Groups() ([]uint64, error) { return raftlog.Groups(h.storage) }
+func (h *Host) Groups() ([]uint64, error) { return raftlog.Groups(h.node.Storage) }
 
 // Position describes what this node stores of a group: how far its copy has come, and its members.
 type Position struct {
@@ -40,7 +40,7 @@ func (h *Host) Position(group uint64) (Position, error) {
 }
 
 func (h *Host) position(group uint64) (p Position, err error) {
-	err = raftlog.ReadView(h.storage, func(r raftlog.Reader) error {
+	err = raftlog.ReadView(h.node.Storage, func(r raftlog.Reader) error {
 		s, conf, err := raftlog.LoadState(r, group)
 		switch {
 		case err != nil:
@@ -53,7 +53,7 @@ func (h *Host) position(group uint64) (p Position, err error) {
 			return err
 		}
 		p = Position{
-			Replica: conf.OwnID(h.self), Term: s.Term, Last: l.Last, Commit: s.Commit, Applied: s.Applied,
+			Replica: conf.OwnID(h.node.Self), Term: s.Term, Last: l.Last, Commit: s.Commit, Applied: s.Applied,
 			Members: configured(conf),
 		}
 		p.LastTerm, err = l.Term(l.Last)
@@ -80,7 +80,7 @@ func (h *Host) Remove(group uint64, also ...kv.Write) error {
 
 func (h *Host) removal(group uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
-		writes, err := raftlog.Remove(h.storage, h.self, group)
+		writes, err := raftlog.Remove(h.node.Storage, h.node.Self, group)
 		return slices.Concat(also, writes), err
 	}
 }
@@ -91,7 +91,7 @@ func (h *Host) removal(group uint64, also []kv.Write) func() ([]kv.Write, error)
 // storage's.
 func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
 	return h.rewrite("discard", group, func() ([]kv.Write, error) {
-		writes, err := raftlog.Discard(h.storage, group, id)
+		writes, err := raftlog.Discard(h.node.Storage, group, id)
 		return slices.Concat(also, writes), err
 	})
 }
@@ -114,11 +114,11 @@ func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
 func (h *Host) Recover(group uint64) error {
 	var r raftlog.Recovery
 	err := h.rewrite("recover", group, func() (writes []kv.Write, err error) {
-		r, writes, err = raftlog.Recover(h.storage, h.self, group)
+		r, writes, err = raftlog.Recover(h.node.Storage, h.node.Self, group)
 		return writes, err
 	})
 	if err == nil {
-		h.logger.Warn("group recovered on this node alone", "group", group, "replica", r.After.Own,
+		h.node.Logger.Warn("group recovered on this node alone", "group", group, "replica", r.After.Own,
 			"members_before", r.Before.All(), "commit", r.State.Commit, "last", r.Last)
 	}
 	return err
@@ -127,7 +127,7 @@ func (h *Host) Recover(group uint64) error {
 // rewrite makes Run store the writes that change a group that is not open, and waits for that.
 func (h *Host) rewrite(doing string, group uint64, writes func() ([]kv.Write, error)) error {
 	reply := make(chan error, 1)
-	h.post(func() { reply <- h.rewriteNow(group, writes) })
+	h.input.post(func() { reply <- h.rewriteNow(group, writes) })
 	var err error
 	select {
 	case err = <-reply:

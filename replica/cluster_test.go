@@ -235,7 +235,7 @@ func TestAgreement(t *testing.T) {
 				t.Fatal(err)
 			}
 			n.host, n.log = h, n.log[:0]
-			h.post(func() {
+			h.input.post(func() {
 				h.open(f, func(g *Group, e error) { n.group, err = g, e })
 			})
 			pump(h)

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"go.etcd.io/raft/v3"
-	"go.etcd.io/raft/v3/raftpb"
-
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
@@ -41,100 +38,24 @@ func (h *Host) collectReadies() {
 	h.dirty = nil
 	for _, r := range dirty {
 		r.dirty = false
-		if r.ended || r.inBatch || r.node == nil {
+		if r.ended || r.inBatch || r.raw == nil {
 			continue
 		}
-		err := r.guard("act", func() error {
-			for r.node.HasReady() {
-				rd := r.node.Ready()
-				if err := r.prepareInstall(rd); err != nil {
-					return err
-				}
-				if rd.MustSync || !raft.IsEmptySnap(rd.Snapshot) {
-					if err := r.sendAhead(&rd); err != nil {
-						return err
-					}
-					r.ready, r.inBatch = rd, true
-					h.batch = append(h.batch, r)
-					return nil
-				}
-				// Without MustSync this Ready makes no promise that a crash could break: its commit index is stored
-				// later. (raft's doc.go asks for the hard state before the messages; its rawnode.go exempts this.)
-				if err := r.finish(rd); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		store, err := r.act()
+		h.settle(r)
+		switch {
+		case err != nil:
 			h.fail(r, err)
+		case store:
+			h.batch = append(h.batch, r)
 		}
 	}
 }
 
-// sendAhead sends a leader's entries while its own disk still writes them (Ongaro's thesis, 10.2.1). They promise nothing
-// on behalf of this node: it counts itself only when raft learns, after the commit, that they are stored. Messages that
-// do promise something (votes, acknowledgements) wait for finish. So does everything else if the term or vote is not
-// stored yet.
-func (r *replica) sendAhead(rd *raft.Ready) error {
-	if !raft.IsEmptyHardState(rd.HardState) && (rd.GetTerm() != r.term || rd.GetVote() != r.vote) {
-		return nil
-	}
-	var ahead, rest []*raftpb.Message
-	for _, m := range rd.Messages {
-		if m.GetType() == raftpb.MsgApp {
-			ahead = append(ahead, m)
-		} else {
-			rest = append(rest, m)
-		}
-	}
-	rd.Messages = rest
-	r.host.sentAhead = r.host.sentAhead || len(ahead) > 0
-	return r.send(ahead)
-}
-
-// staged is what a commit stores for one replica.
-type staged struct {
-	r    *replica
-	next raftlog.State
-}
-
-// stage adds the replica's writes to the commit.
-func (r *replica) stage(writes []kv.Write) ([]kv.Write, staged) {
-	if snap := r.installing(); snap != nil {
-		writes = r.snapshotWrites(writes, snap)
-		s := staged{r: r, next: r.next()}
-		s.next.Applied, s.next.Start, s.next.StartTerm = snap.index, snap.index, snap.entryTerm
-		writes = r.log.AppendWrites(writes, r.ready.Entries)
-		return append(writes, raftlog.StateWrite(r.group, s.next)), s
-	}
-	s := staged{r: r, next: r.next()}
-	writes = r.log.CompactWrites(writes, s.next.Start)
-	writes = r.log.AppendWrites(writes, r.ready.Entries)
-	writes = append(writes, r.pending...)
-	if conf := r.members.upTo(s.next.Applied); conf != nil {
-		writes = append(writes, raftlog.ConfigurationWrite(r.group, conf))
-	}
-	return append(writes, raftlog.StateWrite(r.group, s.next)), s
-}
-
-// stored updates the replica after its staged commit has become durable.
-func (s staged) stored() error {
-	r := s.r
-	r.stored = s.next
-	r.pending, r.pendingBytes, r.lazy = nil, 0, false
-	if snap := r.installing(); snap != nil {
-		r.installed(snap)
-	}
-	r.log.Compact(s.next.Start)
-	r.members.stored(s.next.Applied)
-	rd, inBatch := r.ready, r.inBatch
-	r.ready, r.inBatch = raft.Ready{}, false
-	if !inBatch {
-		r.log.Append(nil)
-		return nil
-	}
-	return r.guard("act", func() error { return r.finish(rd) })
+// commitPart is a replica's part of a commit.
+type commitPart struct {
+	r *hosted
+	staged
 }
 
 // keptWrites bounds the memory that is kept for the next commit's writes.
@@ -153,12 +74,12 @@ func (h *Host) commit() {
 			h.writes = nil
 		}
 	}()
-	var parts []staged
+	var parts []commitPart
 	entries := 0
 	for _, f := range founders {
 		writes = append(writes, f.writes...)
 	}
-	stage := func(r *replica) {
+	stage := func(r *hosted) {
 		var part staged
 		var more []kv.Write
 		if err := r.guard("stage", func() error { more, part = r.stage(writes); return nil }); err != nil {
@@ -166,7 +87,7 @@ func (h *Host) commit() {
 			return
 		}
 		writes = more
-		parts = append(parts, part)
+		parts = append(parts, commitPart{r, part})
 		entries += len(r.ready.Entries)
 		r.lazy = false
 	}
@@ -191,11 +112,7 @@ func (h *Host) commit() {
 		return
 	}
 	for _, part := range parts {
-		if err := part.r.guard("take over", part.stored); err != nil {
-			h.fail(part.r, err)
-			continue
-		}
-		h.markDirty(part.r)
+		h.try(part.r, func() error { return part.r.guard("take over", part.stored) })
 	}
 	for _, f := range founders {
 		h.resume(f.group, f.state, f.conf, f.tables, f.reply)
@@ -205,7 +122,7 @@ func (h *Host) commit() {
 // store commits writes and counts them. Its error is ErrStorage.
 func (h *Host) store(writes []kv.Write, groups, entries int) error {
 	begin := time.Now()
-	err := h.storage.Commit(writes)
+	err := h.node.Storage.Commit(writes)
 	if err != nil {
 		h.metrics.failures.Inc()
 		return fmt.Errorf("%w: %w", ErrStorage, err)
@@ -223,7 +140,7 @@ func (h *Host) enterStall(cause error) {
 	if len(h.replicas) == 0 {
 		return // only foundings failed, and their callers have the error
 	}
-	h.logger.Error("storage refuses writes", "error", cause, "groups", len(h.replicas))
+	h.node.Logger.Error("storage refuses writes", "error", cause, "groups", len(h.replicas))
 	h.metrics.stalled.Set(1)
 	h.stall = cause
 	stall := h.stall
@@ -233,27 +150,12 @@ func (h *Host) enterStall(cause error) {
 			h.fail(r, fmt.Errorf("replace log: %w", h.stall))
 			continue
 		}
+		r.dirty = false
 		r.stop(h.stall)
+		h.settle(r)
 	}
 	h.batch, h.dirty = nil, nil
-	h.retry.Reset(h.limits.retryAfter)
-}
-
-// replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries. If
-// it fails, it is unknown which of the two is stored, so the owner must open the group again.
-func (r *replica) replacing() bool {
-	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.Last
-}
-
-// stop discards everything that is not durable, until start.
-func (r *replica) stop(cause error) {
-	if n := len(r.ready.Entries); n > 0 {
-		r.log.Stale = max(r.log.Stale, r.ready.Entries[n-1].GetIndex())
-	}
-	r.ready, r.inBatch, r.dirty = raft.Ready{}, false, false
-	r.node, r.leader, r.leading = nil, 0, false
-	r.dropIncoming(cause)
-	r.pushLeadership(Leadership{Term: r.term, Cause: cause})
+	h.retry.Reset(h.node.Limits.RetryAfter)
 }
 
 // room is how many bytes must fit into storage before the groups continue. On a nearly full disk the small rows that a
@@ -276,15 +178,15 @@ func (h *Host) retryStorage() {
 	}
 	if err := h.probeRoom(); err != nil {
 		h.stall = err
-		h.retry.Reset(h.limits.retryAfter)
+		h.retry.Reset(h.node.Limits.RetryAfter)
 		return
 	}
 	var writes []kv.Write
-	var parts []staged
+	var parts []commitPart
 	for _, r := range h.sortedReplicas() {
 		var part staged
 		writes, part = r.stage(writes)
-		parts = append(parts, part)
+		parts = append(parts, commitPart{r, part})
 	}
 	h.lazy = nil
 	err := h.store(writes, len(parts), 0)
@@ -298,10 +200,10 @@ func (h *Host) retryStorage() {
 				part.r.lazy = true
 				h.lazy = append(h.lazy, part.r)
 			}
-			h.retry.Reset(h.limits.retryAfter)
+			h.retry.Reset(h.node.Limits.RetryAfter)
 			return
 		}
-		parts = slices.DeleteFunc(parts, func(part staged) bool {
+		parts = slices.DeleteFunc(parts, func(part commitPart) bool {
 			writes, _ := part.r.stage(nil)
 			err := h.store(writes, 1, 0)
 			if err != nil {
@@ -310,20 +212,21 @@ func (h *Host) retryStorage() {
 			return err != nil
 		})
 	}
-	h.logger.Info("storage accepts writes again", "groups", len(parts))
+	h.node.Logger.Info("storage accepts writes again", "groups", len(parts))
 	h.metrics.stalled.Set(0)
 	h.stall = nil
 	h.stalled.Store(nil)
 	for _, part := range parts {
-		err := part.stored()
-		if err == nil {
-			err = h.start(part.r)
-		}
-		if err != nil {
-			h.fail(part.r, err)
-			continue
-		}
-		part.r.pushLeadership(Leadership{Term: part.r.term})
-		h.markDirty(part.r)
+		part.r.lazy = false
+		h.try(part.r, func() error {
+			if err := part.stored(); err != nil {
+				return err
+			}
+			if err := part.r.start(); err != nil {
+				return err
+			}
+			part.r.pushLeadership(Leadership{Term: part.r.term})
+			return nil
+		})
 	}
 }

@@ -24,16 +24,16 @@ func (r *replica) deliverEntries(news []*raftpb.Entry) error {
 			r.deliverConfiguration(entry.GetIndex())
 		case len(entry.GetData()) > 0:
 			c := Committed{Index: entry.GetIndex(), Term: entry.GetTerm(), Entry: entry.GetData()}
-			if !r.handle.pushEntry(c, r.host.limits.mailbox) {
+			if !r.handle.pushEntry(c, r.node.Limits.Mailbox) {
 				return nil // the next Dequeue requests more
 			}
 			r.visible = c.Index
-			r.host.metrics.delivered.Inc()
+			r.node.Delivered.Inc()
 		}
 		r.mailed = entry.GetIndex()
 		r.advanceApplied()
 		if r.leading && !r.lastLeadership.Self && entry.GetTerm() == r.term {
-			r.pushLeadership(Leadership{Leader: r.host.self, Self: true, Term: r.term})
+			r.pushLeadership(Leadership{Leader: r.node.Self, Self: true, Term: r.term})
 		}
 	}
 	r.answerReads()
@@ -56,9 +56,6 @@ func (r *replica) deliverLeadership() {
 }
 
 func (r *replica) pushLeadership(l Leadership) {
-	if l.Self != r.lastLeadership.Self {
-		r.host.countLeader(l.Self)
-	}
 	if !l.Self {
 		r.waiting, r.members.change = nil, nil
 		r.refuseReads(ErrNotLeader)

@@ -166,8 +166,8 @@ func TestWaking(t *testing.T) {
 		sleep()
 		var mu sync.Mutex // guards the members' Group
 		for from, g := range p.members {
-			g.host.storage = lazyDisk{g.disk, 2 * fsync}
-			g.host.send = func(to string, group uint64, message []byte) {
+			g.host.node.Storage = lazyDisk{g.disk, 2 * fsync}
+			g.host.node.Send = func(to string, group uint64, message []byte) {
 				time.AfterFunc(time.Millisecond, func() { p.deliverOrOpen(&mu, from, to, group, message) })
 			}
 		}

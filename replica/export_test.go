@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/raft/v3"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 )
 
 // This file exports what the simulation (package replica_test) needs beside the API: a host that an external loop drives,
@@ -30,7 +31,7 @@ func (h *Host) Step(what Event) (more bool) { return h.step(what) }
 // Signalled reports whether input has arrived since the last call.
 func (h *Host) Signalled() bool {
 	select {
-	case <-h.wake:
+	case <-h.input.wake:
 		return true
 	default:
 		return false
@@ -40,21 +41,27 @@ func (h *Host) Signalled() bool {
 func (h *Host) SetAlarms(flush, retry Alarm) { h.flush, h.retry = flush, retry }
 
 // KeepEntries makes logs short, so that snapshots are needed.
-func (h *Host) KeepEntries(n uint64) { h.limits.keepEntries = n }
+func (h *Host) KeepEntries(n uint64) { h.node.Limits.KeepEntries = n }
 
 // ShutDown does what Run does at its end.
 func (h *Host) ShutDown() error { return h.shutDown() }
 
-func (h *Host) PostOpen(f Founding, reply func(*Group, error)) { h.post(func() { h.open(f, reply) }) }
-func (h *Host) PostJoin(j JoinInfo, reply func(*Group, error)) { h.post(func() { h.join(j, reply) }) }
+func (h *Host) PostOpen(f Founding, reply func(*Group, error)) {
+	h.input.post(func() { h.open(f, reply) })
+}
+
+func (h *Host) PostJoin(j JoinInfo, reply func(*Group, error)) {
+	h.input.post(func() { h.join(j, reply) })
+}
+
 func (h *Host) PostClose(g *Group) <-chan error {
 	reply := make(chan error, 1)
-	h.post(func() { h.closeGroup(g, reply) })
+	h.input.post(func() { h.closeGroup(g, reply) })
 	return reply
 }
 
 func (h *Host) PostRemove(group uint64, also []kv.Write, reply func(error)) {
-	h.post(func() { reply(h.rewriteNow(group, h.removal(group, also))) })
+	h.input.post(func() { reply(h.rewriteNow(group, h.removal(group, also))) })
 }
 
 func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(error)) {
@@ -97,7 +104,7 @@ func (h *Host) ReplicaID(group uint64) uint64 {
 
 // Describe returns the contents of a message as text.
 func Describe(message []byte) string {
-	m, err := decodeMessage(message)
+	m, err := raftframe.Decode(message)
 	if err != nil {
 		return errors.Join(errors.New("no message"), err).Error()
 	}

@@ -124,9 +124,9 @@ func pump(h *Host) {
 	for {
 		h.processInput()
 		h.commitRound()
-		h.mu.Lock()
-		idle := len(h.mu.queue)+len(h.mu.commands) == 0
-		h.mu.Unlock()
+		h.input.mu.Lock()
+		idle := len(h.input.mu.queue)+len(h.input.mu.commands) == 0
+		h.input.mu.Unlock()
 		if idle && !h.busy() {
 			return
 		}
@@ -142,7 +142,7 @@ func await(h *Host, f func() error) error {
 		select {
 		case err := <-done:
 			return err
-		case <-h.wake:
+		case <-h.input.wake:
 		}
 	}
 }
@@ -152,7 +152,7 @@ func openNow(t testing.TB, h *Host, f Founding) *Group {
 	t.Helper()
 	var group *Group
 	var failure error
-	h.post(func() { h.open(f, func(g *Group, err error) { group, failure = g, err }) })
+	h.input.post(func() { h.open(f, func(g *Group, err error) { group, failure = g, err }) })
 	pump(h)
 	if failure != nil {
 		t.Fatal(failure)
@@ -168,7 +168,7 @@ type running struct {
 	stop func() error
 }
 
-func launch(t testing.TB, o Options, change ...func(*limits)) running {
+func launch(t testing.TB, o Options, change ...func(*Limits)) running {
 	t.Helper()
 	if o.Self == "" {
 		o.Self = "me"
@@ -178,7 +178,7 @@ func launch(t testing.TB, o Options, change ...func(*limits)) running {
 		t.Fatal(err)
 	}
 	for _, f := range change {
-		f(&h.limits)
+		f(&h.node.Limits)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -12,6 +12,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 )
 
 // gated returns a host with three groups. Group 1 has the members me (replica 1), b (2) and c (3); b leads in term 5 and
@@ -31,7 +33,7 @@ func gated(t testing.TB) (*Host, *disk) {
 		Index: new(uint64(1)), LogTerm: new(uint64(1)), Commit: new(uint64(2)), Entries: entries,
 	})
 	for range 2 * electionTicks {
-		h.replicas[3].node.Tick()
+		h.replicas[3].raw.Tick()
 	}
 	h.markDirty(h.replicas[3])
 	pump(h)
@@ -61,10 +63,10 @@ func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message
 func stateText(h *Host, d *disk) string {
 	var b strings.Builder
 	for _, r := range h.sortedReplicas() {
-		s := r.node.BasicStatus()
-		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.node.HasReady(), r.mailed, r.floor)
+		s := r.raw.BasicStatus()
+		fmt.Fprintln(&b, r.group, s.GetTerm(), s.GetVote(), s.GetCommit(), s.Lead, s.RaftState, s.Applied, r.raw.HasReady(), r.mailed, r.floor)
 		progress := make(map[uint64]string) // fmt prints maps in order
-		r.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		r.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 			progress[id] = fmt.Sprint(p.Match, p.Next, p.State, p.PendingSnapshot, p.RecentActive, p.MsgAppFlowPaused)
 		})
 		fmt.Fprintln(&b, progress)
@@ -159,11 +161,11 @@ func TestGateRefuses(t *testing.T) {
 			if err == nil {
 				// The remaining checks need raft's state.
 				r := h.replicas[row.group]
-				if err := r.admit(row.m); !errors.Is(err, ErrImplausible) {
+				if err := r.admit(row.m); !errors.Is(err, raftframe.ErrImplausible) {
 					t.Fatalf("admitted: %v", err)
 				}
 				pump(h)
-			} else if !errors.Is(err, ErrImplausible) && !errors.Is(err, ErrNotMember) && !errors.Is(err, ErrNotOpen) {
+			} else if !errors.Is(err, raftframe.ErrImplausible) && !errors.Is(err, ErrNotMember) && !errors.Is(err, ErrNotOpen) {
 				t.Fatal(err)
 			}
 			if after := stateText(h, d); after != before {
@@ -229,25 +231,25 @@ func TestGateCommitAfterCut(t *testing.T) {
 
 func TestGateBounds(t *testing.T) {
 	h, _ := gated(t)
-	if err := h.Receive("b", 1, make([]byte, maxMessage+1)); !errors.Is(err, ErrImplausible) {
+	if err := h.Receive("b", 1, make([]byte, raftframe.MaxMessage+1)); !errors.Is(err, raftframe.ErrImplausible) {
 		t.Fatal(err)
 	}
 	many := new(raftpb.Message)
-	for range maxMessageEntries + 1 {
+	for range raftframe.MaxEntries + 1 {
 		many.Entries = append(many.Entries, &raftpb.Entry{})
 	}
 	b, err := proto.Marshal(many)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if allocated := testing.AllocsPerRun(1, func() { err = h.Receive("b", 1, b) }); !errors.Is(err, ErrImplausible) || allocated > 100 {
+	if allocated := testing.AllocsPerRun(1, func() { err = h.Receive("b", 1, b) }); !errors.Is(err, raftframe.ErrImplausible) || allocated > 100 {
 		t.Fatalf("%v after %v allocations", err, allocated)
 	}
 	beat, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.limits.messages = 1000
+	h.node.Limits.Messages = 1000
 	for range 1000 {
 		if err = h.Receive("b", 1, beat); err != nil {
 			break

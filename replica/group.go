@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -22,9 +23,6 @@ var (
 	ErrOpen       = errors.New("group is open")
 	ErrStopped    = errors.New("replication host has stopped")
 )
-
-// MaxEntry is the largest entry that Propose accepts, in bytes.
-const MaxEntry = 1 << 20
 
 // Delivery is an event for a group's owner: Committed, Leadership, Configured, Restored, Removed or Failed.
 type Delivery interface{ delivery() }
@@ -55,7 +53,7 @@ func (Failed) delivery()     {}
 // Group is an open raft group, used by its owner. Its methods may be called concurrently; none but Close blocks. No
 // goroutine owns it: all of its state is guarded by mu (locked before Host.mu, never after).
 type Group struct {
-	host    *Host
+	node    *Node
 	id      uint64
 	applied uint64 // AppliedIndex
 	ready   chan struct{}
@@ -69,21 +67,15 @@ type Group struct {
 		queued bool // in Host.mu.queue
 
 		// towards the host
+		inbox       inbox
 		leading     bool  // Leadership{Self: true} is the newest Leadership in the mailbox or taken from it
 		refusal     error // if not nil, why Propose takes nothing: the group is closed, failed or stalled
 		ended       bool  // closed or failed, for good
-		proposals   [][]byte
-		outstanding int // cost of the proposals of this term that are not yet delivered as Committed, bytes
+		outstanding int   // cost of the proposals of this term that are not yet delivered as Committed, bytes
 		reported    uint64
-		reports     []kv.Write
-		messages    []*raftpb.Message
 		messageSize int    // bytes
 		restored    uint64 // index of the newest Restored: what was applied before it is dropped
-		change      *raftlog.Change
-		changing    bool // a change was accepted and has not been delivered; change is nil once the host has it
-		transfer    uint64
-		campaign    bool
-		reads       []chan<- read
+		changing    bool   // a change was accepted and has not been delivered; inbox.change is nil once the host has it
 
 		// towards the owner
 		mailbox     []Delivery
@@ -97,8 +89,8 @@ type Group struct {
 	}
 }
 
-func newGroup(host *Host, id, applied uint64, conf *raftlog.Configuration, tables []TablePrefix) *Group {
-	g := &Group{host: host, id: id, applied: applied, tables: tables, ready: make(chan struct{}, 1)}
+func newGroup(node *Node, id, applied uint64, conf *raftlog.Configuration, tables []TablePrefix) *Group {
+	g := &Group{node: node, id: id, applied: applied, tables: tables, ready: make(chan struct{}, 1)}
 	g.conf.Store(conf)
 	g.roster.Store(&roster{})
 	g.mu.delivered, g.mu.reported = applied, applied
@@ -128,16 +120,16 @@ func (g *Group) Members() []string {
 // entries are not allowed.
 func (g *Group) Propose(entry []byte) error {
 	if err := g.propose(entry); err != nil {
-		g.host.metrics.refused.Inc()
+		g.node.Refused.Inc()
 		return fmt.Errorf("propose: %w", err)
 	}
-	g.host.metrics.proposals.Inc()
+	g.node.Proposals.Inc()
 	return nil
 }
 
 func (g *Group) propose(entry []byte) error {
-	if len(entry) == 0 || len(entry) > MaxEntry {
-		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrTooLarge, len(entry), MaxEntry)
+	if len(entry) == 0 || len(entry) > raftframe.MaxEntry {
+		return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrTooLarge, len(entry), raftframe.MaxEntry)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,14 +139,14 @@ func (g *Group) propose(entry []byte) error {
 	if !g.mu.leading {
 		return ErrNotLeader
 	}
-	limits := &g.host.limits
+	limits := &g.node.Limits
 	cost := len(entry) + raftlog.EntryOverhead
-	if g.mu.outstanding > 0 && g.mu.outstanding+cost > limits.outstanding || g.mu.mailboxSize > limits.mailbox {
+	if g.mu.outstanding > 0 && g.mu.outstanding+cost > limits.Outstanding || g.mu.mailboxSize > limits.Mailbox {
 		return fmt.Errorf("%w: %d bytes are in flight, %d wait for the owner",
 			ErrOverloaded, g.mu.outstanding, g.mu.mailboxSize)
 	}
 	g.mu.outstanding += cost
-	g.mu.proposals = append(g.mu.proposals, entry)
+	g.mu.inbox.proposals = append(g.mu.inbox.proposals, entry)
 	g.enqueue()
 	return nil
 }
@@ -192,7 +184,7 @@ func (g *Group) ReportApplied(index uint64, writes []kv.Write) {
 	if g.mu.ended {
 		return // what was applied is delivered again after the next Open
 	}
-	g.mu.reports = append(g.mu.reports, writes...)
+	g.mu.inbox.writes = append(g.mu.inbox.writes, writes...)
 	g.enqueue()
 }
 
@@ -200,27 +192,13 @@ func (g *Group) ReportApplied(index uint64, writes []kv.Write) {
 // It blocks for the next commit, so Run must run. If storage refuses, the group is closed all the same and Close returns
 // the error: what was applied and not stored is delivered again after the next Open. Closing a group that is closed or
 // failed does nothing.
-func (g *Group) Close() error {
-	reply := make(chan error, 1)
-	g.host.post(func() { g.host.closeGroup(g, reply) })
-	select {
-	case err := <-reply:
-		return err
-	case <-g.host.stopped:
-		select {
-		case err := <-reply:
-			return err
-		default:
-			return nil // the host flushed or failed every group when it stopped
-		}
-	}
-}
+func (g *Group) Close() error { return g.node.Close(g) }
 
 // enqueue notifies the host that the group's inbox is not empty. The caller holds mu.
 func (g *Group) enqueue() {
 	if !g.mu.queued {
 		g.mu.queued = true
-		g.host.enqueue(g)
+		g.node.Enqueue(g)
 	}
 }
 
@@ -235,17 +213,15 @@ type inbox struct {
 	transfer  uint64 // replica id
 	campaign  bool
 	reads     []chan<- read
+	trusted   *Configured
 }
 
 func (g *Group) empty() inbox {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	in := inbox{proposals: g.mu.proposals, reported: g.mu.reported, writes: g.mu.reports, messages: g.mu.messages}
-	in.refill, g.mu.backlog = g.mu.backlog, false
-	in.change, in.transfer, in.campaign, in.reads = g.mu.change, g.mu.transfer, g.mu.campaign, g.mu.reads
-	g.mu.change, g.mu.transfer, g.mu.campaign, g.mu.reads = nil, 0, false, nil
-	g.mu.proposals, g.mu.reports, g.mu.messages = nil, nil, nil
-	g.mu.messageSize, g.mu.queued = 0, false
+	in := g.mu.inbox
+	in.reported, in.refill = g.mu.reported, g.mu.backlog
+	g.mu.inbox, g.mu.backlog, g.mu.messageSize, g.mu.queued = inbox{}, false, 0, false
 	return in
 }
 
@@ -273,8 +249,8 @@ func (g *Group) pushLeadership(l Leadership) {
 	defer g.mu.Unlock()
 	g.mu.leading = l.Self
 	g.mu.refusal = l.Cause
-	g.mu.proposals, g.mu.outstanding = nil, 0
-	g.mu.change, g.mu.changing, g.mu.transfer = nil, false, 0
+	g.mu.inbox.proposals, g.mu.outstanding = nil, 0
+	g.mu.inbox.change, g.mu.changing, g.mu.inbox.transfer = nil, false, 0
 	g.push(l)
 }
 
@@ -284,9 +260,9 @@ func (g *Group) end(refusal, failure error) {
 	defer g.mu.Unlock()
 	g.mu.leading, g.mu.backlog = false, false
 	g.mu.refusal, g.mu.ended = refusal, true
-	g.mu.proposals, g.mu.reports, g.mu.messages, g.mu.messageSize = nil, nil, nil, 0
-	answerAll(g.mu.reads, refusal)
-	g.mu.change, g.mu.reads = nil, nil
+	g.mu.inbox.proposals, g.mu.inbox.writes, g.mu.inbox.messages, g.mu.messageSize = nil, nil, nil, 0
+	answerAll(g.mu.inbox.reads, refusal)
+	g.mu.inbox.change, g.mu.inbox.reads = nil, nil
 	if failure != nil {
 		g.push(Failed{Err: failure})
 	}

@@ -28,7 +28,7 @@ func TestPanicEndsOneGroup(t *testing.T) {
 				}
 				sick, well := open(1), open(2)
 				done := make(chan struct{})
-				h.post(func() { spoil(h.replicas[1]); close(done) })
+				h.input.post(func() { spoil(h.replicas[1].replica); close(done) })
 				<-done
 				if err := sick.Propose([]byte("x")); err != nil {
 					t.Fatal(err)

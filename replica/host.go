@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,53 +37,23 @@ type Options struct {
 	ElectionTicks int
 }
 
-// limits bound memory. They are fields so that tests can lower them.
-type limits struct {
-	outstanding int           // bytes proposed in one group and not yet committed
-	mailbox     int           // bytes of committed entries that wait for a group's owner; beyond it they stay in the log
-	pending     int           // bytes of applied writes of one group; above this they are stored at once
-	messages    int           // bytes of received messages that wait in one group
-	snapshot    int           // bytes of the rows of one snapshot; twice as many may be received at a time
-	keepEntries uint64        // entries kept below the stored applied index
-	flushAfter  time.Duration // the longest time that an applied write waits for others
-	retryAfter  time.Duration // between attempts while storage refuses writes
-}
-
-var defaultLimits = limits{
-	outstanding: 4 << 20,
-	mailbox:     8 << 20,
-	pending:     4 << 20,
-	messages:    8 << 20,
-	snapshot:    256 << 20,
-	keepEntries: 1000,
-	flushAfter:  50 * time.Millisecond,
-	retryAfter:  500 * time.Millisecond,
-}
-
 // Host runs all groups of one node. See the package documentation.
 type Host struct {
-	storage       Storage
-	self          string
-	send          func(peer string, group uint64, message []byte)
-	sendSnapshot  func(peer string, group uint64, write func(w io.Writer) error, done func(error))
-	logger        *slog.Logger
-	metrics       *metrics
-	tickEvery     time.Duration
-	electionTicks int
-	limits        limits
-	receiving     atomic.Int64          // bytes of snapshots that are being received
-	stalled       atomic.Pointer[error] // stall, published for Stalled
-
-	wake    chan struct{} // signals that mu or dirty has work
-	started atomic.Bool
-	stopped chan struct{} // closed when Run has ended
+	node      *Node
+	metrics   *metrics
+	tickEvery time.Duration
+	receiving atomic.Int64          // bytes of snapshots that are being received
+	stalled   atomic.Pointer[error] // stall, published for Stalled
+	input     input
+	started   atomic.Bool
+	stopped   chan struct{} // closed when Run has ended
 
 	// Owned by Run.
-	replicas  map[uint64]*replica
+	replicas  map[uint64]*hosted
 	ticking   clock       // replicas that need it: all but leaders without followers
-	dirty     []*replica  // replicas for which raft may have work
-	batch     []*replica  // replicas with a Ready that must be stored
-	lazy      []*replica  // replicas with data to store that can wait
+	dirty     []*hosted   // replicas for which raft may have work
+	batch     []*hosted   // replicas with a Ready that must be stored
+	lazy      []*hosted   // replicas with data to store that can wait
 	founding  []*founding // groups to be created with the next commit
 	closing   []closing
 	flush     alarm // set while lazy is not empty: when it must be stored
@@ -94,16 +63,17 @@ type Host struct {
 	retry     alarm      // set while stalled
 	stall     error      // why storage refuses writes; nil if it does not
 	leaders   int
-	sending   int    // snapshots
 	lag       uint64 // entries, over all groups
+}
 
-	// mu is locked after Group.mu.
-	mu struct {
-		sync.Mutex
-		queue    []*Group          // groups with a non-empty inbox
-		commands []func()          // for Run to call
-		open     map[uint64]*Group // for Receive
-	}
+// hosted is an open replica, with what the host records of it. Owned by Host.Run.
+type hosted struct {
+	*replica
+	dirty, lazy bool // in Host.dirty, in Host.lazy
+	ended       bool // closed or failed
+	tickingAt   int  // its index in Host.ticking, from 1; 0: none
+	leads       bool // counted in Host.leaders
+	lag         uint64
 }
 
 // NewHost returns a host, which does nothing before Run is called.
@@ -128,13 +98,17 @@ func NewHost(o Options) (*Host, error) {
 		return nil, fmt.Errorf("make replication host: %w", err)
 	}
 	h := &Host{
-		storage: o.Storage, self: o.Self, send: o.Send, sendSnapshot: o.SendSnapshot, logger: o.Logger, metrics: m,
-		tickEvery: o.TickEvery, electionTicks: o.ElectionTicks, limits: defaultLimits,
-		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
-		replicas: make(map[uint64]*replica),
+		metrics: m, tickEvery: o.TickEvery, stopped: make(chan struct{}),
+		replicas: make(map[uint64]*hosted),
 		flush:    stoppedTimer(), retry: stoppedTimer(),
 	}
-	h.mu.open = make(map[uint64]*Group)
+	h.input.wake, h.input.mu.open = make(chan struct{}, 1), make(map[uint64]*Group)
+	h.node = &Node{
+		Self: o.Self, Storage: o.Storage, Send: o.Send, SendSnapshot: o.SendSnapshot, Logger: o.Logger,
+		ElectionTicks: o.ElectionTicks, Limits: DefaultLimits,
+		Enqueue: h.input.enqueue, Call: h.callFor, Close: h.closeAndWait, Stopped: h.stopped,
+		Proposals: m.proposals, Refused: m.refused, Rejected: m.rejected, Delivered: m.delivered,
+	}
 	return h, nil
 }
 
@@ -157,7 +131,7 @@ func (h *Host) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return h.shutDown()
-		case <-h.wake:
+		case <-h.input.wake:
 		case <-ticker.C:
 			what = ticked
 		case <-flush.C:
@@ -166,7 +140,7 @@ func (h *Host) Run(ctx context.Context) error {
 			what = retried
 		}
 		if h.step(what) {
-			h.signal()
+			h.input.signal()
 		}
 		if none := len(h.ticking) == 0; none != resting {
 			if resting = none; resting {
@@ -223,53 +197,67 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-// signal wakes Run's loop.
-func (h *Host) signal() {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
-}
-
-// post makes Run call f.
-func (h *Host) post(f func()) {
-	h.mu.Lock()
-	h.mu.commands = append(h.mu.commands, f)
-	h.mu.Unlock()
-	h.signal()
-}
-
-// enqueue makes Run process the group's inbox.
-func (h *Host) enqueue(g *Group) {
-	h.mu.Lock()
-	h.mu.queue = append(h.mu.queue, g)
-	h.mu.Unlock()
-	h.signal()
-}
-
 // processInput processes new input. Inboxes go before commands, so that a Close finds what was applied before it.
 func (h *Host) processInput() {
-	h.mu.Lock()
-	queue, commands := h.mu.queue, h.mu.commands
-	h.mu.queue, h.mu.commands = nil, nil
-	h.mu.Unlock()
+	queue, commands := h.input.take()
 	for _, g := range queue {
-		r := h.replicas[g.id]
-		if r == nil || r.handle != g {
-			continue
+		if r := h.hosted(g); r != nil {
+			h.try(r, r.processInput)
 		}
-		if err := r.guard("take", func() error { return r.processInbox(g.empty()) }); err != nil {
-			h.fail(r, err)
-			continue
-		}
-		if r.hasUnaccepted() {
-			h.ticking.start(r)
-		}
-		h.markDirty(r)
 	}
 	for _, command := range commands {
 		command()
 	}
+}
+
+// hosted returns the replica of a group, nil if it is not open any more.
+func (h *Host) hosted(g *Group) *hosted {
+	if r := h.replicas[g.id]; r != nil && r.handle == g {
+		return r
+	}
+	return nil
+}
+
+// try calls f for the replica, and ends the replica if that fails.
+func (h *Host) try(r *hosted, f func() error) {
+	if err := f(); err != nil {
+		h.fail(r, err)
+		return
+	}
+	h.settle(r)
+	h.markDirty(r)
+}
+
+// settle carries out what a replica requires after a call.
+func (h *Host) settle(r *hosted) {
+	e := r.effects
+	r.effects = effects{}
+	switch e.clock {
+	case clockStart:
+		h.ticking.start(r)
+	case clockStop:
+		h.ticking.stop(r)
+	case clockKeep:
+	}
+	h.flushDue, h.sentAhead = h.flushDue || e.storeNow, h.sentAhead || e.sentAhead
+	if e.storeLater {
+		h.storeLater(r)
+	}
+	if leads := r.lastLeadership.Self; leads != r.leads {
+		h.countLeader(r, leads)
+	}
+	h.countLag(r, r.mailed-r.applied)
+}
+
+// callFor makes Run call f for a group's replica. F is called even if the group is no longer open.
+func (h *Host) callFor(g *Group, f func() error) {
+	h.input.post(func() {
+		if r := h.hosted(g); r != nil {
+			h.try(r, f)
+		} else {
+			_ = f() // it has nothing to end
+		}
+	})
 }
 
 // tick advances the clocks of the groups that need one.
@@ -279,30 +267,26 @@ func (h *Host) tick() {
 	}
 	for i := len(h.ticking) - 1; i >= 0; i-- { // backwards: a replica may stop its clock
 		r := h.ticking[i]
-		if r.alone() && r.lastLeadership.Self && !r.hasUnaccepted() {
+		if r.needsNoTicks() {
 			r.publishProgress() // a delivery just taken must not remain
 			h.ticking.stop(r)   // start puts it back
 			continue
 		}
-		if err := r.tick(); err != nil {
-			h.fail(r, err)
-			continue
-		}
-		h.markDirty(r)
+		h.try(r, r.tick)
 	}
 }
 
 // clock is the list of the replicas with ticks. It is a list because a map's order would differ from run to run.
-type clock []*replica
+type clock []*hosted
 
-func (c *clock) start(r *replica) {
+func (c *clock) start(r *hosted) {
 	if r.tickingAt == 0 {
 		*c = append(*c, r)
 		r.tickingAt = len(*c)
 	}
 }
 
-func (c *clock) stop(r *replica) {
+func (c *clock) stop(r *hosted) {
 	if r.tickingAt == 0 {
 		return
 	}
@@ -314,7 +298,7 @@ func (c *clock) stop(r *replica) {
 }
 
 // markDirty marks the replica as one for which raft may have work.
-func (h *Host) markDirty(r *replica) {
+func (h *Host) markDirty(r *hosted) {
 	if !r.dirty && !r.ended {
 		r.dirty = true
 		h.dirty = append(h.dirty, r)
@@ -322,8 +306,8 @@ func (h *Host) markDirty(r *replica) {
 }
 
 // storeLater marks the replica as one with data to store that can wait for others.
-func (h *Host) storeLater(r *replica) {
-	if r.pendingBytes > h.limits.pending {
+func (h *Host) storeLater(r *hosted) {
+	if r.pendingBytes > h.node.Limits.Pending {
 		h.flushDue = true
 	}
 	if r.lazy || r.ended {
@@ -332,21 +316,21 @@ func (h *Host) storeLater(r *replica) {
 	r.lazy = true
 	h.lazy = append(h.lazy, r)
 	if len(h.lazy) == 1 {
-		h.flush.Reset(h.limits.flushAfter)
+		h.flush.Reset(h.node.Limits.FlushAfter)
 	}
 }
 
 // sortedReplicas returns the open replicas by their groups' numbers, so that the same schedule has the same result.
-func (h *Host) sortedReplicas() []*replica {
-	all := make([]*replica, 0, len(h.replicas))
+func (h *Host) sortedReplicas() []*hosted {
+	all := make([]*hosted, 0, len(h.replicas))
 	for _, group := range slices.Sorted(maps.Keys(h.replicas)) {
 		all = append(all, h.replicas[group])
 	}
 	return all
 }
 
-func (h *Host) countLeader(more bool) {
-	if more {
+func (h *Host) countLeader(r *hosted, leads bool) {
+	if r.leads = leads; leads {
 		h.leaders++
 	} else {
 		h.leaders--
@@ -354,38 +338,34 @@ func (h *Host) countLeader(more bool) {
 	h.metrics.leaders.Set(float64(h.leaders))
 }
 
-func (h *Host) countLag(r *replica, lag uint64) {
+func (h *Host) countLag(r *hosted, lag uint64) {
 	h.lag += lag - r.lag
 	r.lag = lag
 }
 
 // fail ends a group on this node: its owner gets Failed. Other groups are not affected.
-func (h *Host) fail(r *replica, err error) {
-	h.logger.Error("group failed", "group", r.group, "error", err)
+func (h *Host) fail(r *hosted, err error) {
+	h.node.Logger.Error("group failed", "group", r.group, "error", err)
 	h.drop(r, err, err)
 }
 
 // drop removes a replica from memory. A nil failure is not delivered.
-func (h *Host) drop(r *replica, refusal, failure error) {
+func (h *Host) drop(r *hosted, refusal, failure error) {
 	if r.ended {
 		return
 	}
-	r.ended, r.node, r.pending, r.waiting = true, nil, nil, nil
-	r.refuseReads(refusal)
-	r.dropIncoming(refusal)
-	if r.lastLeadership.Self {
-		h.countLeader(false)
+	r.ended = true
+	if r.leads {
+		h.countLeader(r, false)
 	}
 	h.countLag(r, 0)
 	delete(h.replicas, r.group)
 	h.ticking.stop(r)
-	gone := func(other *replica) bool { return other == r }
+	gone := func(other *hosted) bool { return other == r }
 	h.batch, h.lazy = slices.DeleteFunc(h.batch, gone), slices.DeleteFunc(h.lazy, gone)
-	h.mu.Lock()
-	delete(h.mu.open, r.group)
-	h.mu.Unlock()
+	h.input.setOpen(r.group, nil)
 	h.metrics.groups.Set(float64(len(h.replicas)))
-	r.handle.end(refusal, failure)
+	r.end(refusal, failure)
 }
 
 // shutDown stores what is left to store and ends all groups.

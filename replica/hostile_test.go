@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -61,7 +62,7 @@ func (f *forger) frame(from, to uint64) []byte {
 	case 0:
 		m.Reject, m.RejectHint = new(true), f.number()
 	case 1:
-		m.Context = []byte(campaignTransfer)
+		m.Context = []byte(raftframe.CampaignTransfer)
 	case 2:
 		m.Context = binary.LittleEndian.AppendUint64(nil, f.Uint64())
 	case 3:

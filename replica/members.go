@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -44,11 +45,11 @@ func (ros *roster) check(peer string, from, to uint64) error {
 	case !ros.includes(peer):
 		return ErrNotMember
 	case !ros.admits(peer, from):
-		return fmt.Errorf("%w: %q is not replica %d", ErrImplausible, peer, from)
+		return fmt.Errorf("%w: %q is not replica %d", raftframe.ErrImplausible, peer, from)
 	case to > ros.own:
-		return fmt.Errorf("%w: %w: to replica %d, this is %d", ErrImplausible, ErrReplaced, to, ros.own)
+		return fmt.Errorf("%w: %w: to replica %d, this is %d", raftframe.ErrImplausible, ErrReplaced, to, ros.own)
 	case to != ros.own:
-		return fmt.Errorf("%w: to replica %d, this is %d", ErrImplausible, to, ros.own)
+		return fmt.Errorf("%w: to replica %d, this is %d", raftframe.ErrImplausible, to, ros.own)
 	}
 	return nil
 }
@@ -91,11 +92,11 @@ func (m *membership) stored(applied uint64) {
 func (r *replica) publishRoster() {
 	ros := &roster{own: r.id}
 	add := func(id uint64, peer string) {
-		if m := (Member{ID: id, Peer: peer}); id != r.id && peer != r.host.self && !slices.Contains(ros.members, m) {
+		if m := (Member{ID: id, Peer: peer}); id != r.id && peer != r.node.Self && !slices.Contains(ros.members, m) {
 			ros.members = append(ros.members, m)
 		}
 	}
-	if r.conf.Index == 0 || r.conf.ID(r.host.self) == r.id {
+	if r.conf.Index == 0 || r.conf.ID(r.node.Self) == r.id {
 		for _, m := range r.conf.All() {
 			add(m.ID, m.Peer)
 		}
@@ -135,8 +136,8 @@ func (r *replica) reconfigure(entry *raftpb.Entry) {
 	if c.Kind == raftpb.ConfChangeRemoveNode {
 		r.announceRemoval(c.ID, index)
 	}
-	r.node.ApplyConfChange(c.Raft())
-	if next.ID(r.host.self) == 0 {
+	r.raw.ApplyConfChange(c.Raft())
+	if next.ID(r.node.Self) == 0 {
 		next.Own = r.id // the tombstone needs this replica's id
 	}
 	r.conf, r.log.Conf = next, next
@@ -145,8 +146,8 @@ func (r *replica) reconfigure(entry *raftpb.Entry) {
 		r.members.trusted = nil
 	}
 	r.publishRoster()
-	r.host.ticking.start(r)
-	r.host.flushDue = true // snapshots wait for it
+	r.effects.clock = clockStart
+	r.effects.storeNow = true // snapshots wait for it
 	r.logger.Info("configuration changed", "index", index, "members", next.All())
 }
 
@@ -154,10 +155,10 @@ func (r *replica) reconfigure(entry *raftpb.Entry) {
 // members, because none of them may have the commit index yet.) The message carries nothing that a heartbeat of raft
 // could not carry. If it is lost, the removed member's owner has to find out by asking an authority.
 func (r *replica) announceRemoval(id, index uint64) {
-	if !r.leading || r.host.send == nil {
+	if !r.leading || r.node.Send == nil {
 		return
 	}
-	status := r.node.Status()
+	status := r.raw.Status()
 	for _, to := range slices.Sorted(maps.Keys(status.Progress)) {
 		progress := status.Progress[to]
 		if to == r.id || to != id && id != r.id {
@@ -167,9 +168,9 @@ func (r *replica) announceRemoval(id, index uint64) {
 			Type: raftpb.MsgHeartbeat.Enum(), From: new(r.id), To: new(to), Term: new(r.term),
 			Commit: new(min(progress.Match, index)),
 		}
-		encoded, err := encodeMessage(m)
+		encoded, err := raftframe.Encode(m)
 		if peer := r.members.roster.peer(to); err == nil && peer != "" {
-			r.host.send(peer, r.group, encoded)
+			r.node.Send(peer, r.group, encoded)
 		}
 	}
 }
@@ -182,9 +183,9 @@ func (r *replica) deliverConfiguration(index uint64) {
 		return
 	}
 	r.handle.pushConfigured(new(configured(c)))
-	if c.ID(r.host.self) != r.id && !r.members.removed {
+	if c.ID(r.node.Self) != r.id && !r.members.removed {
 		r.members.removed = true
-		r.host.ticking.stop(r)
+		r.effects.clock = clockStop
 		r.handle.pushRemoved()
 	}
 }

@@ -43,7 +43,7 @@ type founding struct {
 }
 
 type closing struct {
-	r     *replica
+	r     *hosted
 	reply chan<- error
 }
 
@@ -74,7 +74,7 @@ func (h *Host) awaitOpen(ctx context.Context, doing string, open func(reply func
 		err   error
 	}
 	reply := make(chan result, 1)
-	h.post(func() {
+	h.input.post(func() {
 		open(func(g *Group, err error) { reply <- result{g, err} })
 	})
 	select {
@@ -95,10 +95,10 @@ func (h *Host) awaitOpen(ctx context.Context, doing string, open func(reply func
 					h.closeGroup(r.group, make(chan error, 1))
 				}
 			default:
-				h.post(abandon) // its founding is in the next commit
+				h.input.post(abandon) // its founding is in the next commit
 			}
 		}
-		h.post(abandon)
+		h.input.post(abandon)
 		return nil, fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
 }
@@ -112,7 +112,7 @@ func (h *Host) open(f Founding, reply func(*Group, error)) {
 		h.resume(f.Group, s, conf, f.Tables, reply)
 	default:
 		h.create(founding{group: f.Group, tables: f.Tables, reply: reply}, func(made *founding) (err error) {
-			if made.state, made.conf, err = raftlog.Found(h.self, f.Members); err != nil {
+			if made.state, made.conf, err = raftlog.Found(h.node.Self, f.Members); err != nil {
 				return err
 			}
 			made.writes = []kv.Write{raftlog.StateWrite(f.Group, made.state), raftlog.ConfigurationWrite(f.Group, made.conf)}
@@ -131,13 +131,13 @@ func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 		reply(nil, err)
 	case conf == nil:
 		h.create(founding{group: j.Group, tables: j.Tables, reply: reply}, func(made *founding) (err error) {
-			made.conf, made.writes, err = raftlog.Join(h.storage, h.self, j.Group, j.ID, j.Members)
+			made.conf, made.writes, err = raftlog.Join(h.node.Storage, h.node.Self, j.Group, j.ID, j.Members)
 			return err
 		})
-	case conf.OwnID(h.self) > j.ID: // a late invitation must not destroy the present replica
-		reply(nil, fmt.Errorf("%w as replica %d: it is stored as %d", ErrTombstone, j.ID, conf.OwnID(h.self)))
-	case conf.OwnID(h.self) != j.ID:
-		reply(nil, fmt.Errorf("%w: it is stored as replica %d, joined as %d", ErrReplaced, conf.OwnID(h.self), j.ID))
+	case conf.OwnID(h.node.Self) > j.ID: // a late invitation must not destroy the present replica
+		reply(nil, fmt.Errorf("%w as replica %d: it is stored as %d", ErrTombstone, j.ID, conf.OwnID(h.node.Self)))
+	case conf.OwnID(h.node.Self) != j.ID:
+		reply(nil, fmt.Errorf("%w: it is stored as replica %d, joined as %d", ErrReplaced, conf.OwnID(h.node.Self), j.ID))
 	default:
 		h.resume(j.Group, s, conf, j.Tables, reply)
 	}
@@ -151,7 +151,7 @@ func (h *Host) loadClosed(group uint64, tables []TablePrefix) (raftlog.State, *r
 	if err := errors.Join(h.checkClosed(group), raftlog.CheckTables(tables)); err != nil {
 		return raftlog.State{}, nil, err
 	}
-	return raftlog.LoadState(h.storage, group)
+	return raftlog.LoadState(h.node.Storage, group)
 }
 
 // checkClosed returns ErrOpen if the group is open, or about to be.
@@ -178,42 +178,47 @@ func (h *Host) create(f founding, make func(f *founding) error) {
 
 // resume opens a stored group.
 func (h *Host) resume(group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix, reply func(*Group, error)) {
-	r, err := newReplica(h, group, s, conf, tables)
+	opened, err := newReplica(h.node, group, s, conf, tables)
+	if err == nil && h.stall == nil {
+		err = opened.start()
+	}
 	if err != nil {
 		reply(nil, err)
 		return
 	}
-	if h.stall == nil {
-		if err := h.start(r); err != nil {
-			reply(nil, err)
-			return
-		}
-	}
+	r := &hosted{replica: opened}
 	h.replicas[group] = r
-	h.mu.Lock()
-	h.mu.open[group] = r.handle
-	h.mu.Unlock()
+	h.input.setOpen(group, r.handle)
 	h.metrics.groups.Set(float64(len(h.replicas)))
 	if h.stall != nil {
 		r.stop(h.stall)
 	}
+	h.settle(r)
 	h.markDirty(r)
 	reply(r.handle, nil)
 }
 
-// start creates the replica's raft node and starts its clock.
-func (h *Host) start(r *replica) error {
-	if err := r.start(); err != nil {
+// closeAndWait is Group.Close.
+func (h *Host) closeAndWait(g *Group) error {
+	reply := make(chan error, 1)
+	h.input.post(func() { h.closeGroup(g, reply) })
+	select {
+	case err := <-reply:
 		return err
+	case <-h.stopped:
+		select {
+		case err := <-reply:
+			return err
+		default:
+			return nil // the host flushed or failed every group when it stopped
+		}
 	}
-	h.ticking.start(r)
-	return nil
 }
 
 // closeGroup removes a group from memory, after its next commit if it has applied writes to store.
 func (h *Host) closeGroup(g *Group, reply chan<- error) {
-	r := h.replicas[g.id]
-	if r == nil || r.handle != g {
+	r := h.hosted(g)
+	if r == nil {
 		reply <- nil
 		return
 	}
@@ -223,9 +228,6 @@ func (h *Host) closeGroup(g *Group, reply chan<- error) {
 		h.storeLater(r)
 	}
 }
-
-// hasUnstored reports whether the owner has applied writes that are not stored.
-func (r *replica) hasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.Applied }
 
 // finishClosing removes the closed groups from memory. Their data has been stored by now, unless storage refuses.
 func (h *Host) finishClosing() {

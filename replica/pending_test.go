@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -19,8 +20,8 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	h, _ := gated(t)
 	var sent []*raftpb.Message
-	h.send = func(peer string, _ uint64, b []byte) {
-		m, err := decodeMessage(b)
+	h.node.Send = func(peer string, _ uint64, b []byte) {
+		m, err := raftframe.Decode(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 	}
 	vote := func() error {
 		return h.receive("d", 1, marshal(t, &raftpb.Message{
-			Type: raftpb.MsgVote.Enum(), From: u(4), To: u(1), Term: u(6), Index: u(9), LogTerm: u(5), Context: []byte(campaignTransfer),
+			Type: raftpb.MsgVote.Enum(), From: u(4), To: u(1), Term: u(6), Index: u(9), LogTerm: u(5), Context: []byte(raftframe.CampaignTransfer),
 		}))
 	}
 	if err := vote(); !errors.Is(err, ErrNotMember) {
@@ -50,7 +51,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 		t.Fatalf("in force before it was committed: %v", got)
 	}
 	// The same after a restart.
-	again := newTestHost(t, h.storage)
+	again := newTestHost(t, h.node.Storage)
 	openNow(t, again, Founding{Group: 1})
 	if !again.replicas[1].members.roster.admits("d", 4) {
 		t.Fatal("after a restart the pending member is a stranger")
@@ -104,7 +105,7 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 // its owner trusts them.
 func TestTrustMembers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 10 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *Limits) { l.KeepEntries = 10 })
 		l := p.leader()
 		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		p.propose(5, "a", "b", "c")

@@ -141,7 +141,7 @@ func TestOverbid(t *testing.T) {
 	h := newTestHost(t, d)
 	openNow(t, h, Founding{Group: 1, Members: []string{"me", "b", "c"}})
 	var sent []raftpb.MessageType
-	h.send = func(_ string, _ uint64, message []byte) { sent = append(sent, unmarshal(message).GetType()) }
+	h.node.Send = func(_ string, _ uint64, message []byte) { sent = append(sent, unmarshal(message).GetType()) }
 	ask := func(term, logTerm, index uint64) []raftpb.MessageType {
 		sent = nil
 		deliver(t, h, "b", 1, &raftpb.Message{
@@ -161,7 +161,7 @@ func TestOverbid(t *testing.T) {
 		t.Fatalf("while c leads: %v", got)
 	}
 	h = newTestHost(t, d) // as after a long hibernation
-	h.send = func(_ string, _ uint64, message []byte) { sent = append(sent, unmarshal(message).GetType()) }
+	h.node.Send = func(_ string, _ uint64, message []byte) { sent = append(sent, unmarshal(message).GetType()) }
 	openNow(t, h, Founding{Group: 1})
 	if got := ask(6, 5, 2); !slices.Equal(got, grant) {
 		t.Fatalf("to one who has all: %v", got)

@@ -81,7 +81,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			var failure error
 			id := uint64(i + 1)
 			owners[i] = owner{}
-			h.post(func() {
+			h.input.post(func() {
 				h.open(alone(id), func(g *Group, err error) { owners[i].group, failure = g, err })
 			})
 			pump(h)
@@ -106,9 +106,9 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.limits.keepEntries = 5
-			h.limits.mailbox = 600
-			h.limits.outstanding = 2000
+			h.node.Limits.KeepEntries = 5
+			h.node.Limits.Mailbox = 600
+			h.node.Limits.Outstanding = 2000
 			for i := range owners {
 				openGroup(i)
 			}
@@ -162,7 +162,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 				}
 				reply := make(chan error, 1)
 				g := owners[i].group
-				h.post(func() { h.closeGroup(g, reply) })
+				h.input.post(func() { h.closeGroup(g, reply) })
 				pump(h)
 				if err := <-reply; err != nil && d.refuse == nil {
 					t.Fatal(err)

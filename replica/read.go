@@ -7,10 +7,9 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
-)
 
-// readPosition is the size of the context with which heartbeats confirm reads: raft's own count of them, little-endian.
-const readPosition = 8
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
+)
 
 // maxReads bounds the pending reads of one group.
 const maxReads = 4096
@@ -29,7 +28,7 @@ func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
 				return r.index, nil
 			}
 			err = r.err
-		case <-g.host.stopped:
+		case <-g.node.Stopped:
 			err = ErrStopped
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -46,10 +45,10 @@ func (g *Group) ask(answer chan<- read) error {
 		return g.mu.refusal
 	case !g.mu.leading:
 		return ErrNotLeader
-	case len(g.mu.reads) >= maxReads:
-		return fmt.Errorf("%w: %d reads wait", ErrOverloaded, len(g.mu.reads))
+	case len(g.mu.inbox.reads) >= maxReads:
+		return fmt.Errorf("%w: %d reads wait", ErrOverloaded, len(g.mu.inbox.reads))
 	}
-	g.mu.reads = append(g.mu.reads, answer)
+	g.mu.inbox.reads = append(g.mu.inbox.reads, answer)
 	g.enqueue()
 	return nil
 }
@@ -83,7 +82,7 @@ func (rs *reads) confirms(m *raftpb.Message) bool {
 
 // recordSent records what an outgoing heartbeat asks for.
 func (rs *reads) recordSent(m *raftpb.Message) {
-	if c := m.GetContext(); m.GetType() == raftpb.MsgHeartbeat && len(c) == readPosition {
+	if c := m.GetContext(); m.GetType() == raftpb.MsgHeartbeat && len(c) == raftframe.ReadContext {
 		if rs.term != m.GetTerm() {
 			rs.term, rs.position = m.GetTerm(), 0
 		}
@@ -102,7 +101,7 @@ func (r *replica) askRaft(waiting []chan<- read) {
 		rs.waiting = make(map[uint64][]chan<- read)
 	}
 	rs.waiting[rs.last] = waiting
-	r.node.ReadIndex(binary.BigEndian.AppendUint64(nil, rs.last))
+	r.raw.ReadIndex(binary.BigEndian.AppendUint64(nil, rs.last))
 }
 
 // confirmReads processes raft's confirmations of reads.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -206,15 +207,15 @@ func TestStopAfterFullDisk(t *testing.T) {
 func TestProposeRefusals(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
-	h.limits.outstanding = 10 << 10
+	h.node.Limits.Outstanding = 10 << 10
 	g := openNow(t, h, alone(1))
 	if err := g.Propose(nil); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("empty:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
+	if err := g.Propose(make([]byte, raftframe.MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
 		t.Fatal("large:", err)
 	}
-	if err := g.Propose(make([]byte, MaxEntry)); err != nil { // the first is always accepted
+	if err := g.Propose(make([]byte, raftframe.MaxEntry)); err != nil { // the first is always accepted
 		t.Fatal(err)
 	}
 	pump(h)
@@ -253,9 +254,9 @@ func TestSlowOwner(t *testing.T) {
 	}
 	pump(h)
 	h = newTestHost(t, d) // restarted: all are delivered again
-	h.limits.mailbox = 20 * (6 + raftlog.EntryOverhead)
+	h.node.Limits.Mailbox = 20 * (6 + raftlog.EntryOverhead)
 	g = openNow(t, h, alone(1))
-	if g.mu.mailboxSize > h.limits.mailbox+6+raftlog.EntryOverhead {
+	if g.mu.mailboxSize > h.node.Limits.Mailbox+6+raftlog.EntryOverhead {
 		t.Fatalf("%d bytes in the mailbox", g.mu.mailboxSize)
 	}
 	var got []Delivery
@@ -295,7 +296,7 @@ func TestAppliedBeyondDelivery(t *testing.T) {
 func TestCompaction(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)
-	h.limits.keepEntries = 100
+	h.node.Limits.KeepEntries = 100
 	g := openNow(t, h, alone(1))
 	g.Dequeue()
 	for i := range 2000 {

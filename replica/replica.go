@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -16,15 +17,15 @@ import (
 const (
 	electionTicks    = 8 // default of Options.ElectionTicks
 	heartbeatTicks   = 1
-	maxSizePerMsg    = 256 << 10 // bytes of entries in one append message; a single entry may be larger
-	maxCommittedSize = 1 << 20   // bytes of committed entries in one step
-	maxInflight      = 256       // append messages in flight to one member
+	maxCommittedSize = 1 << 20 // bytes of committed entries in one step
+	maxInflight      = 256     // append messages in flight to one member
 	maxInflightBytes = 4 << 20
 )
 
-// replica is the host's side of an open group. Owned by Host.Run.
+// replica is this node's member of an open group. Owned by the host's goroutine. After each call the host carries out the
+// effects.
 type replica struct {
-	host   *Host
+	node   *Node
 	group  uint64
 	id     uint64 // replica id, raft's
 	handle *Group
@@ -35,60 +36,91 @@ type replica struct {
 	members       membership
 	reads         reads
 	sending       sending
+	incoming      *incomingSnapshot // received and passed to raft, not yet installed
 	announcements announcements
-	incoming      *snapshot         // received and passed to raft, not yet installed
-	ticks         uint64            // since Open
-	lastHeard     map[uint64]uint64 // replica id → ticks at its newest message
+	contact
 
-	node *raft.RawNode // nil while the host is stalled
-	log  *raftlog.Log
+	raw *raft.RawNode // nil while the host is stalled
+	log *raftlog.Log
 
-	// Raft's hard state: term and vote are stored, commit may be ahead of what is stored.
-	// Invariant: stored.applied ≤ applied ≤ mailed ≤ advanced ≤ commit ≤ log.last.
-	term, vote, commit uint64
-	stored             raftlog.State // the record on disk
-	applied            uint64        // the owner's tables with pending contain the entries up to here
-	mailed             uint64        // entries up to here were put into the mailbox (or are internal)
-	visible            uint64        // the last Committed put into the mailbox, or applied at the start
-	reported           uint64        // index of the owner's last ReportApplied
-	advanced           uint64        // entries up to here came out of raft as committed
+	hardState
+	positions
+	leadership
+	stored raftlog.State // the record on disk
 
 	pending      []kv.Write // the owner's writes that are not stored yet
 	pendingBytes int
 	waiting      [][]byte // proposals that raft could not take yet
 
-	leader         uint64     // replica id of the leader as raft sees it, 0 unknown
-	leading        bool       // raft's state is leader
-	lastLeadership Leadership // the newest Leadership delivered
-
 	// floor: raft's last index is at least this. It is exact when everything that raft has is stored.
 	floor uint64
 
-	ready     raft.Ready // while inBatch: what the commit in progress makes durable
-	inBatch   bool
-	dirty     bool // in Host.dirty
-	lazy      bool // in Host.lazy: has data to store that can wait
-	ended     bool // closed or failed
-	tickingAt int  // its index in Host.ticking, from 1; 0: none
-	lag       uint64
+	ready   raft.Ready // while inBatch: what the commit in progress makes durable
+	inBatch bool
+	effects effects
 }
 
+// contact records when messages arrived.
+type contact struct {
+	ticks     uint64            // since Open
+	lastHeard map[uint64]uint64 // replica id → ticks at its newest message
+}
+
+// hardState is raft's. Term and vote are stored, commit may be ahead of what is stored.
+type hardState struct{ term, vote, commit uint64 }
+
+// positions are indexes of the log.
+// Invariant: replica.stored.Applied ≤ applied ≤ mailed ≤ advanced ≤ commit ≤ log.Last.
+type positions struct {
+	applied  uint64 // the owner's tables with pending contain the entries up to here
+	mailed   uint64 // entries up to here were put into the mailbox (or are internal)
+	visible  uint64 // the last Committed put into the mailbox, or applied at the start
+	reported uint64 // index of the owner's last ReportApplied
+	advanced uint64 // entries up to here came out of raft as committed
+}
+
+func positionsAt(index uint64) positions {
+	return positions{applied: index, mailed: index, visible: index, reported: index, advanced: index}
+}
+
+// leadership is who leads.
+type leadership struct {
+	leader         uint64     // replica id of the leader as raft sees it, 0 unknown
+	leading        bool       // raft's state is leader
+	lastLeadership Leadership // the newest Leadership delivered
+}
+
+// effects are what a replica requires of its host.
+type effects struct {
+	clock      clockEffect
+	storeLater bool // it has data to store that can wait
+	storeNow   bool // what it has to store should not wait
+	sentAhead  bool // entries were sent before they are stored
+}
+
+type clockEffect int
+
+const (
+	clockKeep clockEffect = iota
+	clockStart
+	clockStop
+)
+
 // newReplica resumes a group from what is stored.
-func newReplica(h *Host, group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix) (*replica, error) {
-	id := conf.ID(h.self)
-	if id == 0 || id != conf.OwnID(h.self) {
+func newReplica(node *Node, group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix) (*replica, error) {
+	id := conf.ID(node.Self)
+	if id == 0 || id != conf.OwnID(node.Self) {
 		return nil, fmt.Errorf("%w: its members are %v", ErrNotMember, conf.All())
 	}
-	l, err := raftlog.LoadLog(h.storage, group, s, conf)
+	l, err := raftlog.LoadLog(node.Storage, group, s, conf)
 	if err != nil {
 		return nil, err
 	}
 	r := &replica{
-		host: h, group: group, id: id, conf: conf, log: l, tables: tables,
-		logger: h.logger.With("group", group),
-		term:   s.Term, vote: s.Vote, commit: s.Commit, stored: s,
-		applied: s.Applied, mailed: s.Applied, visible: s.Applied, reported: s.Applied, advanced: s.Applied,
-		handle: newGroup(h, group, s.Applied, conf, tables),
+		node: node, group: group, id: id, conf: conf, log: l, tables: tables,
+		logger:    node.Logger.With("group", group),
+		hardState: hardState{term: s.Term, vote: s.Vote, commit: s.Commit}, positions: positionsAt(s.Applied), stored: s,
+		handle: newGroup(node, group, s.Applied, conf, tables),
 	}
 	l.SnapshotHead = r.snapshotHead
 	r.publishRoster()
@@ -113,13 +145,13 @@ func (r *replica) start() error {
 	return r.guard("start", func() error {
 		node, err := raft.NewRawNode(&raft.Config{
 			ID:                        r.id,
-			ElectionTick:              r.host.electionTicks,
+			ElectionTick:              r.node.ElectionTicks,
 			HeartbeatTick:             heartbeatTicks,
 			Storage:                   r.log,
 			Applied:                   r.advanced,
-			MaxSizePerMsg:             maxSizePerMsg,
+			MaxSizePerMsg:             raftframe.MaxAppend,
 			MaxCommittedSizePerReady:  maxCommittedSize,
-			MaxUncommittedEntriesSize: 2 * uint64(r.host.limits.outstanding), // Group.Propose has a lower bound than raft
+			MaxUncommittedEntriesSize: 2 * uint64(r.node.Limits.Outstanding), // Group.Propose has a lower bound than raft
 			MaxInflightMsgs:           maxInflight,
 			MaxInflightBytes:          maxInflightBytes,
 			CheckQuorum:               true,
@@ -131,7 +163,8 @@ func (r *replica) start() error {
 		if err != nil {
 			return err
 		}
-		r.node, r.floor = node, r.log.Last
+		r.raw, r.floor = node, r.log.Last
+		r.effects.clock = clockStart
 		if r.decides() {
 			return node.Campaign()
 		}
@@ -156,8 +189,34 @@ func (r *replica) guard(doing string, f func() error) (err error) {
 	return nil
 }
 
+// needsNoTicks reports whether the replica leads alone, with nothing to do.
+func (r *replica) needsNoTicks() bool {
+	return r.alone() && r.lastLeadership.Self && !r.hasUnaccepted()
+}
+
+// processInput processes what the group's inbox holds.
+func (r *replica) processInput() error {
+	err := r.guard("take", func() error { return r.processInbox(r.handle.empty()) })
+	if r.hasUnaccepted() {
+		r.effects.clock = clockStart
+	}
+	return err
+}
+
+// end ends the replica. A nil failure means that the owner closed the group and wants no delivery.
+func (r *replica) end(refusal, failure error) {
+	r.raw, r.pending, r.waiting = nil, nil, nil
+	r.refuseReads(refusal)
+	r.dropIncoming(refusal)
+	r.handle.end(refusal, failure)
+}
+
 // processInbox processes the input of owner and network for the group.
 func (r *replica) processInbox(in inbox) error {
+	if c := in.trusted; c != nil && (c.Index == 0 || r.conf.Index < c.Index) {
+		r.members.trusted = c
+		r.publishRoster()
+	}
 	if in.reported > r.reported || len(in.writes) > 0 {
 		r.recordApplied(in.reported, in.writes)
 	}
@@ -166,21 +225,21 @@ func (r *replica) processInbox(in inbox) error {
 			return err
 		}
 	}
-	if r.node == nil || !r.lastLeadership.Self {
+	if r.raw == nil || !r.lastLeadership.Self {
 		answerAll(in.reads, ErrNotLeader)
 		in.reads = nil
 	}
-	if r.node == nil || r.members.removed {
+	if r.raw == nil || r.members.removed {
 		return nil // stalled: messages are lost, as on a network; pushLeadership has dropped the proposals
 	}
 	return r.guard("step", func() error {
 		for _, m := range in.messages {
 			if err := r.admit(m); err != nil {
-				r.host.metrics.rejected.Inc()
+				r.node.Rejected.Inc()
 				r.logger.Debug("message refused", "error", err)
 				continue
 			}
-			if err := r.node.Step(m); err != nil {
+			if err := r.raw.Step(m); err != nil {
 				r.logger.Debug("message ignored", "error", err) // raft's error for a message that it ignores for now
 			}
 			if r.lastHeard == nil {
@@ -207,7 +266,7 @@ func (r *replica) propose() {
 	if c := r.members.change; c != nil {
 		entry, err := c.Entry()
 		if err == nil {
-			err = r.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: []*raftpb.Entry{entry}})
+			err = r.raw.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: []*raftpb.Entry{entry}})
 		}
 		if err == nil {
 			r.members.change = nil
@@ -220,7 +279,7 @@ func (r *replica) propose() {
 	for i, data := range r.waiting {
 		entries[i] = &raftpb.Entry{Data: data}
 	}
-	err := r.node.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: entries})
+	err := r.raw.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &r.id, Entries: entries})
 	if err != nil {
 		return // raft cannot accept them now; if it still leads at the next tick, they are proposed again
 	}
@@ -240,7 +299,7 @@ func (r *replica) recordApplied(index uint64, writes []kv.Write) {
 		r.pending = append(r.pending, writes...)
 	}
 	r.advanceApplied()
-	r.host.storeLater(r)
+	r.effects.storeLater = true
 }
 
 // advanceApplied raises the applied index past internal entries, as soon as the owner has applied everything before them.
@@ -249,7 +308,6 @@ func (r *replica) advanceApplied() {
 	if r.applied >= r.visible {
 		r.applied = r.mailed
 	}
-	r.host.countLag(r, r.mailed-r.applied)
 }
 
 // tick advances raft's clock.
@@ -257,7 +315,7 @@ func (r *replica) tick() error {
 	return r.guard("tick", func() error {
 		r.ticks++
 		r.announcements.tick()
-		r.node.Tick()
+		r.raw.Tick()
 		if r.lastLeadership.Self {
 			r.propose()
 		}
@@ -295,12 +353,12 @@ func (r *replica) finish(rd raft.Ready) error {
 		if err := r.deliverEntries(rd.CommittedEntries); err != nil {
 			return err
 		}
-		r.host.storeLater(r)
+		r.effects.storeLater = true
 	}
 	r.confirmReads(rd.ReadStates)
 	r.deliverLeadership()
 	r.publishStatus()
-	r.node.Advance(rd)
+	r.raw.Advance(rd)
 	if r.alone() {
 		r.log.Shorten(r.mailed, raftlog.MaxTailBytes)
 	} else {
@@ -316,18 +374,18 @@ func (r *replica) send(messages []*raftpb.Message) error {
 			r.sendSnapshot(peer, m)
 			continue
 		}
-		if r.host.send == nil || peer == "" {
+		if r.node.Send == nil || peer == "" {
 			continue
 		}
 		if r.announcements.withhold(r, m) {
 			continue
 		}
 		r.reads.recordSent(m)
-		encoded, err := encodeMessage(m)
+		encoded, err := raftframe.Encode(m)
 		if err != nil {
 			return err
 		}
-		r.host.send(peer, r.group, encoded)
+		r.node.Send(peer, r.group, encoded)
 	}
 	return nil
 }
@@ -340,9 +398,12 @@ func (r *replica) next() raftlog.State {
 	}
 	// Only durably applied entries are cut off. A slower member may still need the last ones.
 	durable := r.stored.Applied
-	if keep := r.host.limits.keepEntries; durable > s.Start+keep+keep/4 {
+	if keep := r.node.Limits.KeepEntries; durable > s.Start+keep+keep/4 {
 		s.Start = max(s.Start, r.sending.keep(durable-keep, durable-min(durable, 10*keep)))
 		s.StartTerm, _ = r.log.Term(s.Start) // start < index ≤ applied ≤ last: a term exists
 	}
 	return s
 }
+
+// hasUnstored reports whether the owner has applied writes that are not stored.
+func (r *replica) hasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.Applied }

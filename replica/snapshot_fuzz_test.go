@@ -8,18 +8,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestLogWaitsForSnapshot: entries after a snapshot in progress stay in the log, within bounds.
 func TestLogWaitsForSnapshot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a"}, func(l *limits) { l.keepEntries = 20 })
+		p := newTestGroup(t, []string{"a"}, func(l *Limits) { l.KeepEntries = 20 })
 		p.propose(50, "a")
 		h := p.members["a"].host.Host
-		carry := h.sendSnapshot
+		carry := h.node.SendSnapshot
 		var send func()
-		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
+		h.node.SendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 			var b bytes.Buffer
 			if err := write(&b); err != nil {
 				t.Error(err)
@@ -83,17 +84,17 @@ func FuzzReceiveSnapshot(f *testing.F) {
 		}
 		// An accepted snapshot is complete: it can be sent again, and opened.
 		conf := h.replicas[testGroupID].conf
-		out := snapshotOut{group: testGroupID, from: 2, to: 1, term: 1 << 40, tables: partyTables, limit: 1 << 30}
+		out := raftframe.OutgoingSnapshot{Group: testGroupID, From: 2, To: 1, Term: 1 << 40, Tables: partyTables, Limit: 1 << 30}
 		var again bytes.Buffer
-		if err := out.write(d, &again); err != nil {
+		if err := out.Write(d, &again); err != nil {
 			t.Fatal(err)
 		}
-		s := snapshot{budget: func(int) error { return nil }}
-		if err := s.decode(&again, partyTables, func() error { return nil }); err != nil {
+		var s raftframe.Snapshot
+		if err := s.Decode(&again, partyTables, func() error { return nil }, func(int) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		if s.index != g.Status().Applied || fmt.Sprint(s.conf.All()) != fmt.Sprint(conf.All()) || len(s.rows) != d.rows("world") {
-			t.Fatalf("%d rows at %d came out again", len(s.rows), s.index)
+		if s.Index != g.Status().Applied || fmt.Sprint(s.Conf.All()) != fmt.Sprint(conf.All()) || len(s.Rows) != d.rows("world") {
+			t.Fatalf("%d rows at %d came out again", len(s.Rows), s.Index)
 		}
 		openNow(t, newTestHostOf(t, d, "b"), Founding{Group: testGroupID, Tables: partyTables})
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -18,7 +19,7 @@ import (
 // that the others no longer have are gone, and other owners' rows are untouched.
 func TestSnapshotCatchesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *limits) { l.keepEntries = 20 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *Limits) { l.KeepEntries = 20 })
 		p.propose(5, "a", "b", "c")
 		l := p.leader()
 		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
@@ -70,8 +71,8 @@ func TestSnapshotFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newTestGroup(t, []string{"a"})
 		h := p.members["a"].host.Host
-		carry, failures := h.sendSnapshot, 3
-		h.sendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
+		carry, failures := h.node.SendSnapshot, 3
+		h.node.SendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 			if failures--; failures >= 0 {
 				done(errors.New("no stream"))
 				done(nil) // only the first call counts
@@ -82,8 +83,8 @@ func TestSnapshotFails(t *testing.T) {
 		p.propose(3, "a")
 		p.join("b")
 		p.propose(3, "a", "b")
-		if failures != -1 || h.sending != 0 {
-			t.Fatalf("%d failures are left, %d snapshots under way", failures, h.sending)
+		if failures != -1 || h.node.Sending != 0 {
+			t.Fatalf("%d failures are left, %d snapshots under way", failures, h.node.Sending)
 		}
 	})
 }
@@ -94,8 +95,8 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	t.Helper()
 	ld := newDisk()
 	l := newTestHost(t, ld)
-	l.send = func(string, uint64, []byte) {}
-	l.sendSnapshot = func(string, uint64, func(io.Writer) error, func(error)) {}
+	l.node.Send = func(string, uint64, []byte) {}
+	l.node.SendSnapshot = func(string, uint64, func(io.Writer) error, func(error)) {}
 	f := Founding{Group: testGroupID, Members: []string{"me"}, Tables: partyTables}
 	lg := openNow(t, l, f)
 	for i := range 10 {
@@ -123,8 +124,8 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 		t.Fatal("the configuration is not stored")
 	}
 	var b bytes.Buffer
-	out := snapshotOut{group: testGroupID, from: 1, to: 2, term: r.term, tables: partyTables, limit: 1 << 20}
-	if err := out.write(ld, &b); err != nil {
+	out := raftframe.OutgoingSnapshot{Group: testGroupID, From: 1, To: 2, Term: r.term, Tables: partyTables, Limit: 1 << 20}
+	if err := out.Write(ld, &b); err != nil {
 		t.Fatal(err)
 	}
 
@@ -133,7 +134,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	if h, err = NewHost(Options{Storage: d, Self: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	h.post(func() {
+	h.input.post(func() {
 		h.join(JoinInfo{
 			Group: testGroupID, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: partyTables,
 		}, func(joined *Group, e error) { g, err = joined, e })
@@ -227,8 +228,8 @@ func TestSnapshotRefusals(t *testing.T) {
 		binary.BigEndian.PutUint64(b[at:], v)
 		return b
 	}
-	conf := int(binary.BigEndian.Uint32(snap[snapshotHead:]))
-	tables := snapshotHead + 4 + conf
+	conf := int(binary.BigEndian.Uint32(snap[raftframe.SnapshotHead:]))
+	tables := raftframe.SnapshotHead + 4 + conf
 	table := func(change func(b []byte)) []byte {
 		b := bytes.Clone(snap)
 		change(b[tables:])
@@ -241,27 +242,27 @@ func TestSnapshotRefusals(t *testing.T) {
 	}{
 		"stranger":           {"z", snap, ErrNotMember},
 		"ourselves":          {"b", snap, ErrNotMember},
-		"another's name":     {"me", put64(1, 7), ErrImplausible},
-		"to another":         {"me", put64(9, 1), ErrImplausible},
+		"another's name":     {"me", put64(1, 7), raftframe.ErrImplausible},
+		"to another":         {"me", put64(9, 1), raftframe.ErrImplausible},
 		"to a later one":     {"me", put64(9, 3), ErrReplaced},
-		"no term":            {"me", put64(17, 0), ErrImplausible},
-		"term of the far":    {"me", put64(17, maxTermJump+2), ErrImplausible},
-		"last term":          {"me", put64(17, 1<<64-1), ErrImplausible},
-		"no index":           {"me", put64(25, 0), ErrImplausible},
-		"index overflow":     {"me", put64(25, 1<<64-1), ErrImplausible},
-		"entry of later":     {"me", put64(33, 99), ErrImplausible},
-		"conf of later":      {"me", put64(25, 3), ErrImplausible},
-		"version":            {"me", append([]byte{9}, snap[1:]...), ErrImplausible},
+		"no term":            {"me", put64(17, 0), raftframe.ErrImplausible},
+		"term of the far":    {"me", put64(17, maxTermJump+2), raftframe.ErrImplausible},
+		"last term":          {"me", put64(17, 1<<64-1), raftframe.ErrImplausible},
+		"no index":           {"me", put64(25, 0), raftframe.ErrImplausible},
+		"index overflow":     {"me", put64(25, 1<<64-1), raftframe.ErrImplausible},
+		"entry of later":     {"me", put64(33, 99), raftframe.ErrImplausible},
+		"conf of later":      {"me", put64(25, 3), raftframe.ErrImplausible},
+		"version":            {"me", append([]byte{9}, snap[1:]...), raftframe.ErrImplausible},
 		"nothing":            {"me", nil, io.ErrUnexpectedEOF},
 		"half":               {"me", snap[:len(snap)/2], io.ErrUnexpectedEOF},
 		"without the end":    {"me", snap[:len(snap)-9], io.ErrUnexpectedEOF},
-		"wrong count":        {"me", put64(len(snap)-8, 11), ErrImplausible},
-		"table not ours":     {"me", table(func(b []byte) { b[2]++ }), ErrImplausible},
-		"another's prefix":   {"me", table(func(b []byte) { b[14]++ }), ErrImplausible},
-		"no tables":          {"me", table(func(b []byte) { b[0] = 0 }), ErrImplausible},
-		"large conf":         {"me", append(bytes.Clone(snap[:snapshotHead]), 255, 255, 255, 255), ErrImplausible},
-		"row of no table":    {"me", table(func(b []byte) { b[15] = 9 }), ErrImplausible},
-		"large key":          {"me", table(func(b []byte) { b[16] = 9 }), ErrImplausible},
+		"wrong count":        {"me", put64(len(snap)-8, 11), raftframe.ErrImplausible},
+		"table not ours":     {"me", table(func(b []byte) { b[2]++ }), raftframe.ErrImplausible},
+		"another's prefix":   {"me", table(func(b []byte) { b[14]++ }), raftframe.ErrImplausible},
+		"no tables":          {"me", table(func(b []byte) { b[0] = 0 }), raftframe.ErrImplausible},
+		"large conf":         {"me", append(bytes.Clone(snap[:raftframe.SnapshotHead]), 255, 255, 255, 255), raftframe.ErrImplausible},
+		"row of no table":    {"me", table(func(b []byte) { b[15] = 9 }), raftframe.ErrImplausible},
+		"large key":          {"me", table(func(b []byte) { b[16] = 9 }), raftframe.ErrImplausible},
 		"more than is there": {"me", table(func(b []byte) { b[19] = 99 }), nil},
 	}
 	for name, c := range cases {
@@ -284,11 +285,11 @@ func TestSnapshotRefusals(t *testing.T) {
 		})
 	}
 	h, _, g, _ := stranded(t)
-	h.limits.snapshot = 500
-	if err := receiveNow(h, "me", snap); !errors.Is(err, ErrSnapshotSize) {
+	h.node.Limits.Snapshot = 500
+	if err := receiveNow(h, "me", snap); !errors.Is(err, raftframe.ErrSnapshotSize) {
 		t.Fatal(err)
 	}
-	h.limits.snapshot = 10000
+	h.node.Limits.Snapshot = 10000
 	h.reserve(20000)
 	if err := receiveNow(h, "me", snap); !errors.Is(err, ErrOverloaded) {
 		t.Fatal(err)
@@ -304,17 +305,8 @@ func TestSnapshotRefusals(t *testing.T) {
 	if len(restored) != 1 {
 		t.Fatalf("restored %d times", len(restored))
 	}
-	out := snapshotOut{group: testGroupID, from: 2, to: 1, term: 9, tables: partyTables, limit: 100}
-	if err := out.write(h.storage, io.Discard); !errors.Is(err, ErrSnapshotSize) {
+	out := raftframe.OutgoingSnapshot{Group: testGroupID, From: 2, To: 1, Term: 9, Tables: partyTables, Limit: 100}
+	if err := out.Write(h.node.Storage, io.Discard); !errors.Is(err, raftframe.ErrSnapshotSize) {
 		t.Fatal(err)
-	}
-}
-
-// TestSnapshotOfALengthThatIsNotThere: a length costs no memory before the bytes have arrived.
-func TestSnapshotOfALengthThatIsNotThere(t *testing.T) {
-	taken := 0
-	d := decoder{r: bytes.NewReader(make([]byte, 100)), budget: func(n int) error { taken += n; return nil }}
-	if d.bytes(maxValue, maxValue); !errors.Is(d.failed(), io.ErrUnexpectedEOF) || taken > 64<<10 {
-		t.Fatalf("%v after %d bytes", d.err, taken)
 	}
 }

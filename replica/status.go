@@ -65,7 +65,7 @@ func (r *replica) publishStatus() {
 
 // publishProgress publishes the members' progress, if this node leads.
 func (r *replica) publishProgress() {
-	if r.node == nil || !r.leading {
+	if r.raw == nil || !r.leading {
 		return
 	}
 	all := r.conf.All()
@@ -73,14 +73,14 @@ func (r *replica) publishProgress() {
 	for i, m := range all {
 		progress[i].Member = m
 	}
-	r.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		i := slices.IndexFunc(progress, func(p Progress) bool { return p.ID == id })
 		if i < 0 {
 			return
 		}
 		heard, known := r.lastHeard[id]
 		progress[i].Match = p.Match
-		progress[i].Active = id == r.id || known && r.ticks-heard <= uint64(r.host.electionTicks)
+		progress[i].Active = id == r.id || known && r.ticks-heard <= uint64(r.node.ElectionTicks)
 		progress[i].Snapshotting = p.State == tracker.StateSnapshot
 	})
 	r.handle.mu.Lock()
@@ -91,7 +91,7 @@ func (r *replica) publishProgress() {
 // peer returns the peer with a replica id, "" if there is none.
 func (r *replica) peer(id uint64) string {
 	if id == r.id {
-		return r.host.self
+		return r.node.Self
 	}
 	return r.members.roster.peer(id)
 }
@@ -119,12 +119,12 @@ func (g *Group) transfer(peer string) error {
 		return ErrNotLeader
 	case !conf.IsVoter(id):
 		return ErrNotMember
-	case peer == g.host.self:
+	case peer == g.node.Self:
 		return ErrMember
 	case !g.caughtUp(id):
 		return ErrBehind
 	}
-	g.mu.transfer = id
+	g.mu.inbox.transfer = id
 	g.enqueue()
 	return nil
 }
@@ -137,7 +137,7 @@ func (g *Group) Campaign() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.mu.ended {
-		g.mu.campaign = true
+		g.mu.inbox.campaign = true
 		g.enqueue()
 	}
 }
@@ -148,7 +148,7 @@ func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 	if m.GetType() != raftpb.MsgPreVote {
 		return nil
 	}
-	s := r.node.BasicStatus()
+	s := r.raw.BasicStatus()
 	if s.Lead != 0 || s.RaftState != raft.StateFollower || !r.conf.IsVoter(r.id) || r.conf.Index == 0 {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 		return err
 	}
 	if term > m.GetLogTerm() || term == m.GetLogTerm() && r.log.Last > m.GetIndex() {
-		return r.node.Campaign()
+		return r.raw.Campaign()
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 // processRequests processes the owner's requests other than entries: changes, transfers, elections.
 func (r *replica) processRequests(in inbox) error {
 	if in.campaign && r.leader == 0 && !r.leading && r.conf.IsVoter(r.id) && r.conf.Index > 0 {
-		return r.node.Campaign()
+		return r.raw.Campaign()
 	}
 	if !r.lastLeadership.Self {
 		return nil
@@ -174,7 +174,7 @@ func (r *replica) processRequests(in inbox) error {
 		r.members.change = in.change
 	}
 	if in.transfer != 0 {
-		r.node.TransferLeader(in.transfer)
+		r.raw.TransferLeader(in.transfer)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type testGroup struct {
 	t       *testing.T
 	net     *net
 	members map[string]*testMember
-	change  []func(*limits)
+	change  []func(*Limits)
 }
 
 // testMember owns a replica: its state is the list of entries, one row each.
@@ -43,7 +43,7 @@ const testGroupID = 5
 
 var partyTables = []TablePrefix{{Table: "world", Prefix: raftlog.GroupPrefix(testGroupID)}}
 
-func newTestGroup(t *testing.T, founders []string, change ...func(*limits)) *testGroup {
+func newTestGroup(t *testing.T, founders []string, change ...func(*Limits)) *testGroup {
 	p := &testGroup{
 		t: t, net: &net{hosts: make(map[string]*Host), cut: make(map[string]bool)}, members: make(map[string]*testMember), change: change,
 	}

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -115,9 +116,9 @@ func TestSnapshotHoldsNoView(t *testing.T) {
 	g.ReportApplied(lastIndex(g.Dequeue()), row("k", "v"))
 	h.flushDue = true
 	pump(h)
-	out := snapshotOut{group: 5, from: 1, to: 2, term: 2, tables: []TablePrefix{{Table: "world"}}, limit: 1 << 20}
+	out := raftframe.OutgoingSnapshot{Group: 5, From: 1, To: 2, Term: 2, Tables: []TablePrefix{{Table: "world"}}, Limit: 1 << 20}
 	var b bytes.Buffer
-	err := out.write(v, writerFunc(func(p []byte) (int, error) {
+	err := out.Write(v, writerFunc(func(p []byte) (int, error) {
 		if v.open > 0 {
 			t.Error("a view is open")
 		}

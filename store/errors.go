@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 )
 
-// Errors that callers branch on. Each is wrapped in a message that says what to do.
+// Errors that callers branch on. Each is wrapped in a message with the remedy.
 var (
 	// ErrInUse: another process holds the file.
 	ErrInUse = errors.New("the data directory is in use by another process")

@@ -1,7 +1,6 @@
 package vclock
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -21,18 +20,6 @@ type Entry struct {
 // an immutable value; the zero Clock is empty. Clocks share memory, so they are cheap to keep.
 type Clock struct {
 	entries []Entry // by ascending ID, N > 0
-}
-
-// ClockOf returns a clock of entries in any order. Of several entries for one player the largest counts.
-func ClockOf(entries ...Entry) Clock {
-	sorted := slices.SortedFunc(slices.Values(entries), func(a, b Entry) int {
-		if c := strings.Compare(string(a.ID), string(b.ID)); c != 0 {
-			return c
-		}
-		return cmp.Compare(b.N, a.N)
-	})
-	sorted = slices.CompactFunc(sorted, func(a, b Entry) bool { return a.ID == b.ID })
-	return Clock{entries: slices.DeleteFunc(sorted, func(e Entry) bool { return e.N == 0 })}
 }
 
 // Len returns the number of entries.
@@ -83,10 +70,6 @@ func (c Clock) with(id ID, n uint64) Clock {
 // relevant players are those in vision range, and those involved in an event (docs/causality.md). The size of a clock
 // is bounded by the number of relevant players.
 type Relevant func(id ID) bool
-
-// Everybody reports true for every player: clocks are then the sparse ones of §2, which grow to one entry for each
-// player.
-func Everybody(ID) bool { return true }
 
 // Supremum is Algorithm 1: for each relevant player, the larger of both components.
 func Supremum(a, b Clock, relevant Relevant) Clock {

@@ -39,7 +39,7 @@ func TestStampRoundTrip(t *testing.T) {
 		for _, id := range ids {
 			entries = append(entries, Entry{ID(id), rapid.Uint64Min(1).Draw(t, "n")})
 		}
-		s := Stamp{ID(rapid.SampledFrom(ids).Draw(t, "author")), ClockOf(entries...)}
+		s := Stamp{ID(rapid.SampledFrom(ids).Draw(t, "author")), clockOf(entries...)}
 		got, rest, err := DecodeStamp(append(encode(t, s), "rest"...))
 		if err != nil || got.String() != s.String() || string(rest) != "rest" {
 			t.Fatalf("%v came back as %v, followed by %q: %v", s, got, rest, err)
@@ -52,11 +52,11 @@ func TestTooLargeToTravel(t *testing.T) {
 	for i := range MaxEntries + 1 {
 		entries = append(entries, Entry{ID(fmt.Sprintf("%016d", i)), uint64(1 + i)})
 	}
-	largest := Stamp{entries[7].ID, ClockOf(entries[:MaxEntries]...)}
+	largest := Stamp{entries[7].ID, clockOf(entries[:MaxEntries]...)}
 	if got, _, err := DecodeStamp(encode(t, largest)); err != nil || got.String() != largest.String() {
 		t.Errorf("the largest clock does not come back: %v", err)
 	}
-	buf, err := Stamp{entries[7].ID, ClockOf(entries...)}.Append([]byte("kept"))
+	buf, err := Stamp{entries[7].ID, clockOf(entries...)}.Append([]byte("kept"))
 	if !errors.Is(err, ErrTooLarge) || string(buf) != "kept" {
 		t.Errorf("one more entry: %q, %v", buf, err)
 	}
@@ -106,11 +106,11 @@ func FuzzDecodeStamp(f *testing.F) {
 		if n := s.Clock.Len(); n == 0 || n > MaxEntries || s.Own() == 0 {
 			t.Fatalf("read %v", s)
 		}
-		if ClockOf(append([]Entry(nil), s.Clock.entries...)...).String() != s.Clock.String() {
+		if clockOf(append([]Entry(nil), s.Clock.entries...)...).String() != s.Clock.String() {
 			t.Fatalf("%v is not in order", s)
 		}
 		o := NewOwner("me", 0)
-		o.Hear(s, Everybody)
+		o.Merge(s, everybody)
 		if got := Compare(s, o.Act()); s.Author != "me" && got != Before {
 			t.Fatalf("%v is %v to what was done after hearing it", s, got)
 		}

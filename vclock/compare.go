@@ -84,12 +84,6 @@ func Compare(a, b Stamp) Relation {
 // contains reports whether the event with stamp s came after event e, or is e.
 func (s Stamp) contains(e Stamp) bool { return s.Clock.Component(e.Author) >= e.Own() }
 
-// CompareSparse is the paper's <s and related relations: the comparison of whole vector clocks, in which missing
-// components are 0.
-func CompareSparse(a, b Clock) Relation {
-	return compareWhere(a, b, func(Entry, Entry) bool { return true })
-}
-
 // Algorithm2 is the paper's comparison as printed: of both clocks it keeps the components relevant to the player who
 // compares, whether the other clock has them or not. docs/causality.md has figures for how much it misses.
 func Algorithm2(a, b Clock, relevant Relevant) Relation {

@@ -7,7 +7,7 @@
 //   - Stamp is attached to an event: its author, and the author's clock at that moment.
 //   - Compare orders two stamps. History.Compare also follows chains of stamps, and is the one to use.
 //     Algorithm2 is the paper's comparison as printed.
-//   - Line holds received events until their predecessors have arrived, and shows them in causal order.
+//   - Queue holds received events until their predecessors have arrived, and shows them in causal order.
 //   - Stamp.Append and DecodeStamp are the codec.
 //
 // # Relations

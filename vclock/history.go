@@ -6,7 +6,7 @@ const DefaultHistory = 256
 // History is the recent past of one player or of all players of a gateway. It compares events by chains: if a came
 // before b, and b before c, then a came before c, although c's author may have pruned a's. It finds nearly all
 // relations that Compare misses, and is always correct too, because each link is. It belongs to one goroutine, like the
-// Lines that share it.
+// Queues that share it.
 type History struct {
 	size   int
 	past   []remembered // a ring: slot next is the oldest once it is full
@@ -51,8 +51,8 @@ func NewHistory(size int) *History {
 	return &History{size: size, places: make(map[ID]map[uint64]int), known: make(map[ID]uint64)}
 }
 
-// Hear records an event; events may come in any order. Recording an event again has no effect.
-func (h *History) Hear(s Stamp) {
+// Record adds an event; events may come in any order. Recording an event again has no effect.
+func (h *History) Record(s Stamp) {
 	own := s.Own()
 	if _, ok := h.place(s); ok || own == 0 {
 		return

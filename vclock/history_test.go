@@ -14,11 +14,11 @@ func TestHistoryIsBounded(t *testing.T) {
 	for i := range 5000 {
 		passer := NewOwner(ID(fmt.Sprintf("passer %d", i)), 0)
 		hello := passer.Act()
-		h.Hear(hello)
-		talker.Hear(hello, Everybody)
+		h.Record(hello)
+		talker.Merge(hello, everybody)
 		last = [2]Stamp{last[1], talker.Act()}
-		talker.Hear(last[1], sees()) // others are no longer relevant
-		h.Hear(last[1])
+		talker.Merge(last[1], sees()) // others are no longer relevant
+		h.Record(last[1])
 		if len(h.past) > 8 || len(h.places) > 8 || len(h.known) > 4*8+MaxEntries {
 			t.Fatalf("after %d events: %d remembered, of %d authors, %d players known", i, len(h.past), len(h.places), len(h.known))
 		}
@@ -38,7 +38,7 @@ func BenchmarkHistoryHear(b *testing.B) {
 			for b.Loop() {
 				author := ID(fmt.Sprintf("%016d", rng.IntN(50)))
 				all = all.with(author, all.Component(author)+1)
-				h.Hear(Stamp{author, all})
+				h.Record(Stamp{author, all})
 			}
 		})
 	}

@@ -63,14 +63,14 @@ func (o *Owner) Act() Stamp {
 	return Stamp{Author: o.id, Clock: o.clock}
 }
 
-// Hear merges the clock of another player's event into the owner's, and prunes players that are not relevant now
+// Merge merges the clock of another player's event into the owner's, and prunes players that are not relevant now
 // (Algorithm 1). The owner is always relevant. Call it when the event is shown to the player, not when it arrives: a
 // player cannot answer what they have not seen.
-func (o *Owner) Hear(s Stamp, relevant Relevant) {
+func (o *Owner) Merge(s Stamp, relevant Relevant) {
 	done := o.Done()
 	o.clock = Supremum(o.clock, s.Clock, func(id ID) bool { return id != o.id && relevant(id) })
 	if s.Author != o.id {
-		o.recordHeard(s.Author)
+		o.recordAuthor(s.Author)
 	}
 	if o.clock.Len() > o.limit-1 {
 		o.clock = o.clock.Prune(func(id ID) bool { return slices.Contains(o.latest, id) })
@@ -80,8 +80,8 @@ func (o *Owner) Hear(s Stamp, relevant Relevant) {
 	}
 }
 
-// recordHeard records the author as the most recently heard.
-func (o *Owner) recordHeard(id ID) {
+// recordAuthor records the author as the most recently heard.
+func (o *Owner) recordAuthor(id ID) {
 	if i := slices.Index(o.latest, id); i >= 0 {
 		o.latest = slices.Delete(o.latest, i, i+1)
 	}

@@ -10,7 +10,7 @@ func c(entries ...any) Clock {
 	for i := 0; i < len(entries); i += 2 {
 		list = append(list, Entry{ID: ID(entries[i].(string)), N: uint64(entries[i+1].(int))})
 	}
-	return ClockOf(list...)
+	return clockOf(list...)
 }
 
 func sees(ids ...ID) Relevant { return func(id ID) bool { return slices.Contains(ids, id) } }
@@ -26,8 +26,8 @@ func wantClock(t *testing.T, what string, got Clock, want string) {
 func TestPaperSparseSupremum(t *testing.T) {
 	va := c("A", 123, "B", 345, "F", 125, "Q", 12)
 	vb := c("A", 123, "B", 346, "F", 126, "P", 64)
-	wantClock(t, "sup(VA, VB)", Supremum(va, vb, Everybody), "{A:123, B:346, F:126, P:64, Q:12}")
-	wantClock(t, "sup(VB, VA)", Supremum(vb, va, Everybody), "{A:123, B:346, F:126, P:64, Q:12}")
+	wantClock(t, "sup(VA, VB)", Supremum(va, vb, everybody), "{A:123, B:346, F:126, P:64, Q:12}")
+	wantClock(t, "sup(VB, VA)", Supremum(vb, va, everybody), "{A:123, B:346, F:126, P:64, Q:12}")
 }
 
 // Algorithm 1 prunes after the union is built, what was there before as well as what came.
@@ -48,16 +48,16 @@ func TestPaperSevenSteps(t *testing.T) {
 	}
 	v1 := x.Act() // 2
 	wantClock(t, "X in step 2", v1.Clock, "{X:1}")
-	b.Hear(v1, bSees)
+	b.Merge(v1, bSees)
 	v2 := b.Act() // 3
 	wantClock(t, "B in step 3", v2.Clock, "{B:1, X:1}")
-	a.Hear(v2, aSees)
+	a.Merge(v2, aSees)
 	v4 := a.Act() // 4
 	wantClock(t, "A in step 4", v4.Clock, "{A:1, B:1}")
-	z.Hear(v4, zSees)
+	z.Merge(v4, zSees)
 	v5 := z.Act() // 5
 	wantClock(t, "Z in step 5", v5.Clock, "{A:1, Z:1}")
-	a.Hear(v5, aSees)
+	a.Merge(v5, aSees)
 	v7 := a.Act() // 6
 	wantClock(t, "A in step 6", v7.Clock, "{A:2, B:1, Z:1}")
 
@@ -67,7 +67,7 @@ func TestPaperSevenSteps(t *testing.T) {
 		got  Relation
 		want Relation
 	}{
-		{"<s", CompareSparse(v2.Clock, v7.Clock), Concurrent},
+		{"<s", compareSparse(v2.Clock, v7.Clock), Concurrent},
 		{"common components", CompareCommon(v2.Clock, v7.Clock), Equal},                 // {B:1} and {B:1}: A:2 is not common
 		{"common components and the authors' own", CompareCommonAndOwn(v2, v7), Before}, // {B:1} and {A:2, B:1}, as printed
 		{"the authors' own", Compare(v2, v7), Before},
@@ -85,7 +85,7 @@ func TestPaperSevenSteps(t *testing.T) {
 // §3.3 says that "<" survives pruning. It does not: the smaller component may be the pruned one.
 func TestPruningTurnsBeforeIntoEqual(t *testing.T) {
 	v1, v2 := c("A", 1, "B", 1), c("A", 1, "B", 2)
-	if got := CompareSparse(v1, v2); got != Before {
+	if got := compareSparse(v1, v2); got != Before {
 		t.Fatalf("whole: %v, want <", got)
 	}
 	if got := Algorithm2(v1, v2, sees("A")); got != Equal {
@@ -97,9 +97,9 @@ func TestPruningTurnsBeforeIntoEqual(t *testing.T) {
 func TestPrunedOnTheWay(t *testing.T) {
 	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
 	first := a.Act()
-	cc.Hear(first, sees("A", "B"))
+	cc.Merge(first, sees("A", "B"))
 	link := cc.Act()
-	b.Hear(link, sees("C"))
+	b.Merge(link, sees("C"))
 	last := b.Act()
 	if got := Compare(first, last); got != Concurrent {
 		t.Errorf("without the link: %v, want ||", got)
@@ -107,7 +107,7 @@ func TestPrunedOnTheWay(t *testing.T) {
 	for _, order := range [][]Stamp{{first, link, last}, {last, link, first}, {link, last, first}, {first, last, link}} {
 		h := NewHistory(8)
 		for _, s := range order {
-			h.Hear(s)
+			h.Record(s)
 		}
 		if got := h.Compare(first, last); got != Before {
 			t.Errorf("with the link, in the order %v: %v, want <", order, got)

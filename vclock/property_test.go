@@ -1,8 +1,10 @@
 package vclock
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -44,8 +46,8 @@ func drawHistory(t *rapid.T) []pastEvent {
 		i := rapid.IntRange(0, len(events)-1).Draw(t, "hears")
 		d := events[i]
 		mask := rapid.Uint8().Draw(t, "relevant")
-		p.pruned.Hear(d.stamp, func(id ID) bool { return mask>>(id[0]-'A')&1 == 1 })
-		p.whole.Hear(Stamp{d.stamp.Author, d.whole}, Everybody)
+		p.pruned.Merge(d.stamp, func(id ID) bool { return mask>>(id[0]-'A')&1 == 1 })
+		p.whole.Merge(Stamp{d.stamp.Author, d.whole}, everybody)
 		p.past[i] = true
 		for j := range d.past {
 			p.past[j] = true
@@ -72,14 +74,14 @@ func TestCompareIsSound(t *testing.T) {
 		})).Draw(t, "order")
 		all, few := NewHistory(len(events)), NewHistory(3)
 		for _, i := range order {
-			all.Hear(events[i].stamp)
-			few.Hear(events[i].stamp)
+			all.Record(events[i].stamp)
+			few.Record(events[i].stamp)
 		}
 		for i, a := range events {
 			for j, b := range events {
 				want := truth(events, i, j)
 				whole := Compare(Stamp{a.stamp.Author, a.whole}, Stamp{b.stamp.Author, b.whole})
-				if sparse := CompareSparse(a.whole, b.whole); sparse != want || whole != want {
+				if sparse := compareSparse(a.whole, b.whole); sparse != want || whole != want {
 					t.Fatalf("whole clocks %v and %v: %v, by own components %v, truly %v", a.whole, b.whole, sparse, whole, want)
 				}
 				direct, chained, forgetful := Compare(a.stamp, b.stamp), all.Compare(a.stamp, b.stamp), few.Compare(a.stamp, b.stamp)
@@ -102,7 +104,7 @@ func TestHistoryIsTheClosure(t *testing.T) {
 		events := drawHistory(t)
 		h := NewHistory(len(events))
 		for _, d := range rapid.Permutation(events).Draw(t, "order") {
-			h.Hear(d.stamp)
+			h.Record(d.stamp)
 		}
 		n := len(events)
 		before := make([][]bool, n)
@@ -145,7 +147,7 @@ func TestClockHoldsOnlyRelevantPlayers(t *testing.T) {
 			s := drawStamp(t)
 			near := rapid.SliceOfN(rapid.SampledFrom([]ID{"a", "b", "c", "d", "me"}), 0, 3).Draw(t, "near")
 			old := o.Clock()
-			o.Hear(s, sees(near...))
+			o.Merge(s, sees(near...))
 			if o.Done() != done {
 				t.Fatalf("hearing %v changed the own component from %d to %d", s, done, o.Done())
 			}
@@ -168,8 +170,8 @@ func TestComparisonsAgreeWithTheirDefinitions(t *testing.T) {
 		some := sees(rapid.SliceOfN(rapid.SampledFrom([]ID{"a", "b", "c", "d", "me"}), 0, 4).Draw(t, "relevant")...)
 		common := func(id ID) bool { return a.Clock.Component(id) > 0 && b.Clock.Component(id) > 0 }
 		for name, pair := range map[string][2]Relation{
-			"Algorithm 2": {Algorithm2(a.Clock, b.Clock, some), CompareSparse(a.Clock.Prune(some), b.Clock.Prune(some))},
-			"common":      {CompareCommon(a.Clock, b.Clock), CompareSparse(a.Clock.Prune(common), b.Clock.Prune(common))},
+			"Algorithm 2": {Algorithm2(a.Clock, b.Clock, some), compareSparse(a.Clock.Prune(some), b.Clock.Prune(some))},
+			"common":      {CompareCommon(a.Clock, b.Clock), compareSparse(a.Clock.Prune(common), b.Clock.Prune(common))},
 			"turned":      {CompareCommonAndOwn(a, b), CompareCommonAndOwn(b, a).Inverse()},
 			"own, turned": {Compare(a, b), Compare(b, a).Inverse()},
 			"itself":      {Compare(a, a), Equal},
@@ -188,11 +190,11 @@ func drawStamp(t *rapid.T) Stamp {
 		entries = append(entries, Entry{id, rapid.Uint64Range(0, 3).Draw(t, string(id))})
 	}
 	author := rapid.SampledFrom([]ID{"a", "b", "c", "d"}).Draw(t, "author")
-	return Stamp{author, ClockOf(append(entries, Entry{author, 1})...)}
+	return Stamp{author, clockOf(append(entries, Entry{author, 1})...)}
 }
 
 func TestClockOf(t *testing.T) {
-	got := ClockOf(Entry{"B", 1}, Entry{"A", 7}, Entry{"B", 3}, Entry{"C", 0})
+	got := clockOf(Entry{"B", 1}, Entry{"A", 7}, Entry{"B", 3}, Entry{"C", 0})
 	wantClock(t, "a clock of entries in any order", got, "{A:7, B:3}")
 	if got.Len() != 2 || got.Component("B") != 3 || got.Component("C") != 0 {
 		t.Errorf("%v has %d entries, B:%d, C:%d", got, got.Len(), got.Component("B"), got.Component("C"))
@@ -221,18 +223,18 @@ func TestOwnerLimit(t *testing.T) {
 	o := NewOwner("me", 1)
 	o.Limit(4)
 	for i, author := range []ID{"a", "b", "c", "a", "d"} {
-		o.Hear(Stamp{author, c(string(author), i+1, "x", 1, "y", 1, "z", 1)}, Everybody)
+		o.Merge(Stamp{author, c(string(author), i+1, "x", 1, "y", 1, "z", 1)}, everybody)
 	}
 	wantClock(t, "a clock of four", o.Clock(), "{a:4, c:3, d:5, me:1}")
 	own := o.Act()
-	o.Hear(own, Everybody)
+	o.Merge(own, everybody)
 	wantClock(t, "a clock of four after its owner's own event", o.Clock(), "{a:4, c:3, d:5, me:2}")
 	back := NewOwner("me", own.Own())
-	back.Hear(own, Everybody)
+	back.Merge(own, everybody)
 	wantClock(t, "the clock of who comes back", back.Clock(), "{a:4, c:3, d:5, me:2}")
 	crowd := NewOwner("me", 1)
 	for i := range MaxEntries + 9 {
-		crowd.Hear(NewOwner(ID(fmt.Sprintf("%04d", i)), 0).Act(), Everybody)
+		crowd.Merge(NewOwner(ID(fmt.Sprintf("%04d", i)), 0).Act(), everybody)
 	}
 	s := crowd.Act()
 	if _, err := s.Append(nil); err != nil || s.Clock.Len() != MaxEntries || s.Clock.Component("0009") != 0 || s.Clock.Component("0010") != 1 {
@@ -247,14 +249,14 @@ func TestContradictionIsConcurrent(t *testing.T) {
 		t.Errorf("%v and %v: %v, want ||", a, b, got)
 	}
 	both := NewHistory(0)
-	both.Hear(a)
-	both.Hear(b)
+	both.Record(a)
+	both.Record(b)
 	if got := both.Compare(a, b); got != Concurrent {
 		t.Errorf("%v and %v, both recorded: %v, want ||", a, b, got)
 	}
 	h := NewHistory(0)
 	for _, s := range []Stamp{{"A", c("A", 1, "B", 1)}, {"B", c("B", 1, "C", 1)}, {"C", c("C", 1, "A", 1)}} {
-		h.Hear(s) // a cycle of three
+		h.Record(s) // a cycle of three
 	}
 	if got := h.Compare(a, Stamp{"C", c("C", 1, "A", 1)}); got == Equal {
 		t.Error("a ring is one event")
@@ -265,8 +267,30 @@ func ExampleOwner() {
 	near := func(ID) bool { return true }
 	ada, ben := NewOwner("ada", 0), NewOwner("ben", 0)
 	question := ada.Act()
-	ben.Hear(question, near)
+	ben.Merge(question, near)
 	answer := ben.Act()
 	fmt.Println(question, Compare(question, answer), answer)
 	// Output: ada{ada:1} < ben{ada:1, ben:1}
+}
+
+// clockOf returns a clock of entries in any order. Of several entries for one player the largest counts.
+func clockOf(entries ...Entry) Clock {
+	sorted := slices.SortedFunc(slices.Values(entries), func(a, b Entry) int {
+		if c := strings.Compare(string(a.ID), string(b.ID)); c != 0 {
+			return c
+		}
+		return cmp.Compare(b.N, a.N)
+	})
+	sorted = slices.CompactFunc(sorted, func(a, b Entry) bool { return a.ID == b.ID })
+	return Clock{entries: slices.DeleteFunc(sorted, func(e Entry) bool { return e.N == 0 })}
+}
+
+// everybody reports true for every player: clocks are then the sparse ones of §2, which grow to one entry for each
+// player.
+func everybody(ID) bool { return true }
+
+// compareSparse is the paper's <s and related relations: the comparison of whole vector clocks, in which missing
+// components are 0.
+func compareSparse(a, b Clock) Relation {
+	return compareWhere(a, b, func(Entry, Entry) bool { return true })
 }

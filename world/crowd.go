@@ -14,19 +14,19 @@ import (
 const (
 	// maxCrowd bounds the bodies in a region to the length of a list in one message between nodes.
 	maxCrowd = wire.MaxBodies
-	// maxSays bounds a region's chat lines between two Takes, so that its news fits into a frame.
-	maxSays = 1024
+	// maxChats bounds a region's chat lines between two Flushes, so that its delta fits into a frame.
+	maxChats = 1024
 )
 
-// Crowd holds the avatars in a region, and the changes of each chunk since the last Take. It is live state: never
+// Crowd holds the avatars in a region, and the changes of each chunk since the last Flush. It is live state: never
 // logged, and rebuilt by the gateways when a region moves.
 type Crowd struct {
-	cell   grid.Cell
-	bodies map[player.ID]*avatar
-	inside map[grid.ChunkPos][]*avatar     // the avatars of each chunk, by ascending id; no empty lists
-	news   map[grid.ChunkPos]*chunkChanges // since the last Take
-	says   int                             // chat lines in news
-	tick   uint64
+	cell    grid.Cell
+	bodies  map[player.ID]*avatar
+	inside  map[grid.ChunkPos][]*avatar     // the avatars of each chunk, by ascending id; no empty lists
+	changes map[grid.ChunkPos]*chunkChanges // since the last Flush
+	chats   int                             // chat lines in changes
+	tick    uint64
 }
 
 // avatar is a body, its chunk, and the gateway link that owns it. If a player arrives through a second gateway, the
@@ -36,25 +36,25 @@ type avatar struct {
 	chunk   grid.ChunkPos
 	link    uint64
 	posedAt uint64 // the tick of the pose, from which the way continues
-	moved   bool   // within the chunk since the last Take; counted in the chunk's news
+	moved   bool   // within the chunk since the last Flush; counted in the chunk's changes
 }
 
-// chunkChanges collects the changes of one chunk since the last Take. It has no poses: only the newest one matters.
+// chunkChanges collects the changes of one chunk since the last Flush. It has no poses: only the newest one matters.
 type chunkChanges struct {
-	wasInside map[player.ID]bool // for players who entered or left: whether they were inside at the last Take
+	wasInside map[player.ID]bool // for players who entered or left: whether they were inside at the last Flush
 	moved     int                // how many moved within the chunk; some of them may have left since
 	blocks    []nodemsg.BlockAt
-	says      []nodemsg.ChatEvent
+	chats     []nodemsg.ChatEvent
 	base      []byte // the chunk was pinned
 }
 
 // NewCrowd returns the empty crowd of a cell.
 func NewCrowd(cell grid.Cell) *Crowd {
 	return &Crowd{
-		cell:   cell,
-		bodies: make(map[player.ID]*avatar),
-		inside: make(map[grid.ChunkPos][]*avatar),
-		news:   make(map[grid.ChunkPos]*chunkChanges),
+		cell:    cell,
+		bodies:  make(map[player.ID]*avatar),
+		inside:  make(map[grid.ChunkPos][]*avatar),
+		changes: make(map[grid.ChunkPos]*chunkChanges),
 	}
 }
 
@@ -98,7 +98,7 @@ func (c *Crowd) Move(link uint64, move nodemsg.BodyMove) {
 	if at == p.chunk {
 		if !p.moved { // this is the bulk of a region's input
 			p.moved = true
-			c.newsOf(at).moved++
+			c.changesOf(at).moved++
 		}
 		return
 	}
@@ -124,28 +124,28 @@ func (c *Crowd) LeaveAll(link uint64) {
 	}
 }
 
-// Say adds a chat line to the news of its chunk, and its number to the author's body. Lines beyond maxSays are dropped.
-func (c *Crowd) Say(u nodemsg.ChatEvent) {
-	if c.cell.Contains(u.Chunk) && c.says < maxSays {
-		c.says++
+// Chat adds a chat line to the changes of its chunk, and its number to the author's body. Lines beyond maxChats are dropped.
+func (c *Crowd) Chat(u nodemsg.ChatEvent) {
+	if c.cell.Contains(u.Chunk) && c.chats < maxChats {
+		c.chats++
 		if p := c.bodies[u.Player]; p != nil {
 			if s, ok := u.Clock(); ok {
 				p.body.Said = max(p.body.Said, s.Own())
 			}
 		}
-		h := c.newsOf(u.Chunk)
-		h.says = append(h.says, u)
+		h := c.changesOf(u.Chunk)
+		h.chats = append(h.chats, u)
 	}
 }
 
-// Changed adds a block change to the news.
+// Changed adds a block change to the changes of its chunk.
 func (c *Crowd) Changed(change Change) {
-	h := c.newsOf(change.Chunk)
+	h := c.changesOf(change.Chunk)
 	h.blocks = append(h.blocks, change.BlockAt)
 }
 
-// Pinned adds the base of a newly edited chunk to the news.
-func (c *Crowd) Pinned(p Pin) { c.newsOf(p.Chunk).base = p.Base[:] }
+// Pinned adds the base of a newly edited chunk to the changes of its chunk.
+func (c *Crowd) Pinned(p Pin) { c.changesOf(p.Chunk).base = p.Base[:] }
 
 // Inside returns the bodies in the chunk at their extrapolated poses, by ascending id.
 func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
@@ -161,16 +161,16 @@ func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 	return bodies
 }
 
-// Take returns and clears the news of all chunks since the last Take. A mirror of the chunk's bodies as of the last
-// Take is current after applying Leave, Enter and Moves. A player is in at most one of a chunk's three lists; each list
+// Flush returns and clears the changes of all chunks since the last Flush. A mirror of the chunk's bodies as of the last
+// Flush is current after applying Leave, Enter and Moves. A player is in at most one of a chunk's three lists; each list
 // is in ascending order of ids.
-func (c *Crowd) Take() map[grid.ChunkPos]*nodemsg.ChunkDelta {
-	if len(c.news) == 0 {
+func (c *Crowd) Flush() map[grid.ChunkPos]*nodemsg.ChunkDelta {
+	if len(c.changes) == 0 {
 		return nil
 	}
-	news := make(map[grid.ChunkPos]*nodemsg.ChunkDelta, len(c.news))
-	for at, h := range c.news {
-		n := &nodemsg.ChunkDelta{Chunk: at, Blocks: h.blocks, Chat: h.says, Base: h.base, Moves: c.movesIn(at, h)}
+	deltas := make(map[grid.ChunkPos]*nodemsg.ChunkDelta, len(c.changes))
+	for at, h := range c.changes {
+		n := &nodemsg.ChunkDelta{Chunk: at, Blocks: h.blocks, Chat: h.chats, Base: h.base, Moves: c.movesIn(at, h)}
 		for id, before := range h.wasInside {
 			switch _, here := c.search(at, id); {
 			case here: // inside now, so the last crossing was an entry
@@ -180,18 +180,18 @@ func (c *Crowd) Take() map[grid.ChunkPos]*nodemsg.ChunkDelta {
 			}
 		}
 		if len(n.Enter)+len(n.Moves)+len(n.Leave)+len(n.Blocks)+len(n.Chat)+len(n.Base) == 0 {
-			continue // entered and left between two Takes
+			continue // entered and left between two Flushes
 		}
 		slices.SortFunc(n.Enter, func(a, b nodemsg.Body) int { return compareIDs(a.Player, b.Player) })
 		slices.SortFunc(n.Leave, compareIDs)
-		news[at] = n
+		deltas[at] = n
 	}
-	clear(c.news)
-	c.says = 0
-	return news
+	clear(c.changes)
+	c.chats = 0
+	return deltas
 }
 
-// movesIn returns the poses of those who moved within the chunk and have not entered since the last Take.
+// movesIn returns the poses of those who moved within the chunk and have not entered since the last Flush.
 func (c *Crowd) movesIn(at grid.ChunkPos, h *chunkChanges) []nodemsg.BodyMove {
 	if h.moved == 0 {
 		return nil
@@ -232,9 +232,9 @@ func (c *Crowd) removeFromChunk(p *avatar) {
 }
 
 // recordCrossing records that the player has entered or left the chunk. before is kept only for the first such event since
-// the last Take.
+// the last Flush.
 func (c *Crowd) recordCrossing(at grid.ChunkPos, id player.ID, before bool) {
-	h := c.newsOf(at)
+	h := c.changesOf(at)
 	if _, recorded := h.wasInside[id]; recorded {
 		return
 	}
@@ -244,11 +244,11 @@ func (c *Crowd) recordCrossing(at grid.ChunkPos, id player.ID, before bool) {
 	h.wasInside[id] = before
 }
 
-func (c *Crowd) newsOf(at grid.ChunkPos) *chunkChanges {
-	h := c.news[at]
+func (c *Crowd) changesOf(at grid.ChunkPos) *chunkChanges {
+	h := c.changes[at]
 	if h == nil {
 		h = &chunkChanges{}
-		c.news[at] = h
+		c.changes[at] = h
 	}
 	return h
 }

@@ -46,8 +46,8 @@ func (l mirror) apply(n *nodemsg.ChunkDelta) {
 	}
 }
 
-// A mirror that starts with a chunk's bodies and applies its news has the chunk's bodies after each tick.
-func TestNewsKeepMirrorsCurrent(t *testing.T) {
+// A mirror that starts with a chunk's bodies and applies its deltas has the chunk's bodies after each tick.
+func TestDeltasKeepMirrorsCurrent(t *testing.T) {
 	area := testCell.Area()
 	chunks := []grid.ChunkPos{
 		{X: area.MinX, Z: area.MinZ},
@@ -86,7 +86,7 @@ func TestNewsKeepMirrorsCurrent(t *testing.T) {
 					maps.DeleteFunc(owner, func(_ player.ID, by uint64) bool { return by == link })
 				}
 			}
-			// A mirror that starts now has the whole chunk and none of this tick's news.
+			// A mirror that starts now has the whole chunk and none of this tick's deltas.
 			before := make(mirror)
 			for _, at := range chunks {
 				before[at] = make(map[player.ID]nodemsg.Body)
@@ -94,7 +94,7 @@ func TestNewsKeepMirrorsCurrent(t *testing.T) {
 					before[at][b.Player] = b
 				}
 			}
-			for _, n := range c.Take() {
+			for _, n := range c.Flush() {
 				all.apply(n)
 			}
 			if !reflect.DeepEqual(all, before) {
@@ -116,14 +116,14 @@ func TestNewsKeepMirrorsCurrent(t *testing.T) {
 		for link := range uint64(4) {
 			c.LeaveAll(link)
 		}
-		c.Take()
-		if c.Len() != 0 || len(c.inside) != 0 || len(c.news) != 0 {
-			t.Fatalf("when all are gone there remain %d bodies, %d chunks, %d news", c.Len(), len(c.inside), len(c.news))
+		c.Flush()
+		if c.Len() != 0 || len(c.inside) != 0 || len(c.changes) != 0 {
+			t.Fatalf("when all are gone there remain %d bodies, %d chunks, %d deltas", c.Len(), len(c.inside), len(c.changes))
 		}
 	})
 }
 
-func TestOneTickOfNews(t *testing.T) {
+func TestOneTickOfDeltas(t *testing.T) {
 	area := testCell.Area()
 	a, b := grid.ChunkPos{X: area.MinX, Z: area.MinZ}, grid.ChunkPos{X: area.MinX + 1, Z: area.MinZ}
 	for name, c := range map[string]struct {
@@ -158,8 +158,8 @@ func TestOneTickOfNews(t *testing.T) {
 		"blocks and words in order": {func(c *Crowd) {
 			c.Changed(Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Stone}})
 			c.Changed(Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Air}})
-			c.Say(nodemsg.ChatEvent{Chunk: a, Text: "eins"})
-			c.Say(nodemsg.ChatEvent{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
+			c.Chat(nodemsg.ChatEvent{Chunk: a, Text: "eins"})
+			c.Chat(nodemsg.ChatEvent{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
 		}, []nodemsg.ChunkDelta{{
 			Chunk: a, Blocks: []nodemsg.BlockAt{{At: 9, Block: chunk.Stone}, {At: 9, Block: chunk.Air}},
 			Chat: []nodemsg.ChatEvent{{Chunk: a, Text: "eins"}},
@@ -168,17 +168,17 @@ func TestOneTickOfNews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crowd := NewCrowd(testCell)
 			crowd.Enter(1, bodyIn(1, a, 0))
-			crowd.Take()
+			crowd.Flush()
 			c.steps(crowd)
 			var got []nodemsg.ChunkDelta
-			for _, n := range crowd.Take() {
+			for _, n := range crowd.Flush() {
 				got = append(got, *n)
 			}
 			slices.SortFunc(got, func(a, b nodemsg.ChunkDelta) int { return a.Chunk.Compare(b.Chunk) })
 			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("news %+v, want %+v", got, c.want)
+				t.Errorf("deltas %+v, want %+v", got, c.want)
 			}
-			if again := crowd.Take(); again != nil {
+			if again := crowd.Flush(); again != nil {
 				t.Errorf("sent twice: %v", again)
 			}
 		})
@@ -191,17 +191,17 @@ func TestCrowdIsBounded(t *testing.T) {
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	for n := range maxCrowd + 10 {
 		c.Enter(1, nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8), byte(n >> 16)}, Name: "x", Pose: poseIn(at, 1)})
-		c.Say(nodemsg.ChatEvent{Chunk: at, Text: "a", Name: "x"})
+		c.Chat(nodemsg.ChatEvent{Chunk: at, Text: "a", Name: "x"})
 	}
 	if c.Len() != maxCrowd {
 		t.Errorf("%d bodies of at most %d", c.Len(), maxCrowd)
 	}
-	news := c.Take()[at]
-	if err := news.Valid(); err != nil || len(news.Chat) != maxSays {
-		t.Errorf("%d lines; %v", len(news.Chat), err)
+	deltas := c.Flush()[at]
+	if err := deltas.Valid(); err != nil || len(deltas.Chat) != maxChats {
+		t.Errorf("%d lines; %v", len(deltas.Chat), err)
 	}
-	c.Say(nodemsg.ChatEvent{Chunk: at, Text: "a"})
-	if news := c.Take()[at]; news == nil || len(news.Chat) != 1 {
+	c.Chat(nodemsg.ChatEvent{Chunk: at, Text: "a"})
+	if deltas := c.Flush()[at]; deltas == nil || len(deltas.Chat) != 1 {
 		t.Error("the next tick has no room for words")
 	}
 }
@@ -230,7 +230,7 @@ func BenchmarkCrowdTick(b *testing.B) {
 				c.Move(1, nodemsg.BodyMove{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, step)})
 			}
 		}
-		c.Take()
+		c.Flush()
 	}
 }
 
@@ -242,10 +242,10 @@ func TestInsideGoesOn(t *testing.T) {
 	c := NewCrowd(testCell)
 	c.Enter(1, bodyIn(1, at, 1))
 	c.Tick()
-	c.Take()
+	c.Flush()
 	sent := nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Velocity: way}
 	c.Move(1, sent)
-	if moves := c.Take()[at].Moves; len(moves) != 1 || moves[0] != sent {
+	if moves := c.Flush()[at].Moves; len(moves) != 1 || moves[0] != sent {
 		t.Errorf("sent %+v, want %+v", moves, sent)
 	}
 	for tick := range 2 * motion.ExtrapolationTicks {
@@ -256,13 +256,13 @@ func TestInsideGoesOn(t *testing.T) {
 		}
 		c.Tick()
 	}
-	if len(c.Take()) > 0 {
-		t.Error("an avatar that continues on its way is news")
+	if len(c.Flush()) > 0 {
+		t.Error("an avatar that continues on its way is deltas")
 	}
 	next := sent
 	next.Pose.X += grid.ChunkSize
 	c.Move(1, next)
-	if n := c.Take()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Velocity != way {
+	if n := c.Flush()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Velocity != way {
 		t.Errorf("over the border: %+v", n)
 	}
 }

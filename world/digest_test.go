@@ -26,9 +26,9 @@ func (r rows) digest(l *Land, p Part) (d Digest) {
 	return d
 }
 
-// A survey taken while entries are applied has the digests of exactly the rows that were stored at its index, and at
+// A digest taken while entries are applied has the digests of exactly the rows that were stored at its index, and at
 // every later one.
-func TestSurveyIsExact(t *testing.T) {
+func TestLandDigestIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, table := newTestLand(), make(rows)
 		at := make(map[uint64]rows) // the table as of each index
@@ -46,7 +46,7 @@ func TestSurveyIsExact(t *testing.T) {
 		}
 		at[index] = maps.Clone(table)
 		began := index
-		s := l.Survey(index)
+		s := l.StartDigest(index)
 		for range rapid.IntRange(0, 6).Draw(t, "after") {
 			apply()
 			s.Step(rapid.IntRange(0, 5).Draw(t, "edits"))
@@ -64,7 +64,7 @@ func TestSurveyIsExact(t *testing.T) {
 }
 
 // Replacing all parts of a damaged copy by those of a sound one makes both equal, in memory and in the table.
-func TestReplaceMends(t *testing.T) {
+func TestReplaceRepairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, table := newTestLand(), make(rows)
 		for i := range rapid.IntRange(1, 6).Draw(t, "batches") {
@@ -135,8 +135,8 @@ func TestReplaceRefusesOtherParts(t *testing.T) {
 	}
 }
 
-// A mark changes nothing. An older version refuses it, with the same effect.
-func TestMarkChangesNothing(t *testing.T) {
+// A barrier changes nothing. An older version refuses it, with the same effect.
+func TestBarrierChangesNothing(t *testing.T) {
 	l := newTestLand()
 	pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	batch := Batch{Pins: []Pin{{Chunk: pos}}, Edits: []nodemsg.Intent{{Seq: 1, Pos: pos.Origin(), Block: chunk.Stone}}}
@@ -145,30 +145,30 @@ func TestMarkChangesNothing(t *testing.T) {
 	}
 	l.Writes()
 	before := l.digest(Part{Chunk: pos})
-	m := Mark{Nonce: 9, Need: 2, Mends: []Mend{{Part: Part{Chunk: pos}, Damaged: []string{"a"}, Sources: []string{"b", "c"}}}}
+	m := Barrier{Nonce: 9, Need: 2, Repairs: []Repair{{Part: Part{Chunk: pos}, Damaged: []string{"a"}, Sources: []string{"b", "c"}}}}
 	out, err := l.Apply(3, m.Encode())
-	if err != nil || out.Mark == nil || out.Mark.Nonce != 9 || len(l.Writes())+len(out.Changes)+len(out.Results) != 0 {
-		t.Errorf("a mark did %+v, %v", out, err)
+	if err != nil || out.Barrier == nil || out.Barrier.Nonce != 9 || len(l.Writes())+len(out.Changes)+len(out.Results) != 0 {
+		t.Errorf("a barrier did %+v, %v", out, err)
 	}
 	if l.digest(Part{Chunk: pos}) != before {
-		t.Error("a mark changed the land")
+		t.Error("a barrier changed the land")
 	}
 	if _, err := DecodeBatch(m.Encode()); err == nil {
-		t.Error("a mark is read as a batch")
+		t.Error("a barrier is read as a batch")
 	}
 }
 
 func FuzzDecodeMark(f *testing.F) {
-	f.Add(Mark{Nonce: 1}.Encode())
-	f.Add(Mark{Nonce: 2, Need: 2, Mends: []Mend{
+	f.Add(Barrier{Nonce: 1}.Encode())
+	f.Add(Barrier{Nonce: 2, Need: 2, Repairs: []Repair{
 		{Part: Part{Sequences: true}, Damaged: []string{"x"}}, {Part: Part{Chunk: grid.ChunkPos{X: -5, Z: 7}}, Sources: []string{"y", "z"}},
 	}}.Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := DecodeMark(data)
+		m, err := DecodeBarrier(data)
 		if err != nil {
 			return
 		}
-		again, err := DecodeMark(m.Encode())
+		again, err := DecodeBarrier(m.Encode())
 		if err != nil || !bytes.Equal(again.Encode(), m.Encode()) {
 			t.Errorf("%+v became %+v, %v", m, again, err)
 		}

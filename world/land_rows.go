@@ -1,8 +1,11 @@
 package world
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -10,18 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Kinds of rows in LandTable: the byte after the region id.
-const (
-	keyBase   = 'b' // X, Z → base hash, 32 bytes
-	keyEdit   = 'e' // X, Z, index → block, 2 bytes big-endian
-	keyPlayer = 'p' // player id → recent sequences
-)
-
-// errRow marks a stored row of the land table that this package cannot have written.
+// errRow barriers a stored row of the land table that this package cannot have written.
 var errRow = fmt.Errorf("malformed row of the land table: %w", kv.ErrDamaged)
-
-// Prefix returns the key prefix of all rows of this region's land.
-func (l *Land) Prefix() []byte { return binary.BigEndian.AppendUint64(nil, l.id) }
 
 // Load adds one stored row to an empty Land. Rows must come in the order of their keys, so that a chunk's base precedes
 // its edits.
@@ -56,15 +49,130 @@ func (l *Land) Load(key, value []byte) error {
 	return nil
 }
 
-func (l *Land) chunkKey(kind byte, pos grid.ChunkPos) []byte {
-	key := append(l.Prefix(), kind)
-	key = binary.BigEndian.AppendUint32(key, uint32(pos.X))
-	return binary.BigEndian.AppendUint32(key, uint32(pos.Z))
+// Writes returns the rows to be stored for all entries applied since the last call, together with the index of the last
+// one. A row that several entries changed appears once. The order is by kind, position and player.
+func (l *Land) Writes() []kv.Write {
+	u := &l.dirtyRows
+	writes := make([]kv.Write, 0, len(u.pins)+len(u.edits)+len(u.players))
+	put := func(key, value []byte) {
+		writes = append(writes, kv.Write{Table: LandTable, Key: key, Value: value})
+	}
+	for _, pos := range slices.SortedFunc(maps.Keys(u.pins), grid.ChunkPos.Compare) {
+		put(l.baseKey(pos), slices.Clone(l.pinned[pos].base[:]))
+	}
+	byPlace := func(a, b place) int { return cmp.Or(a.chunk.Compare(b.chunk), cmp.Compare(a.at, b.at)) }
+	for _, p := range slices.SortedFunc(maps.Keys(u.edits), byPlace) {
+		block, _ := l.pinned[p.chunk].edits.Get(p.at)
+		put(binary.BigEndian.AppendUint32(l.chunkKey(keyEdit, p.chunk), uint32(p.at)), binary.BigEndian.AppendUint16(nil, uint16(block)))
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(u.players), compareIDs) {
+		if r := l.recents[id]; r != nil {
+			put(l.playerKey(id), r.encode())
+		} else {
+			put(l.playerKey(id), nil)
+		}
+	}
+	clear(u.pins)
+	clear(u.edits)
+	clear(u.players)
+	return writes
 }
 
-func (l *Land) baseKey(pos grid.ChunkPos) []byte { return l.chunkKey(keyBase, pos) }
+// Parts lists all parts that the land can have: one for each chunk of its cell, and the sequences.
+func (l *Land) Parts() []Part {
+	area := l.cell.Area()
+	parts := []Part{{Sequences: true}}
+	for x := area.MinX; x < area.MaxX; x++ {
+		for z := area.MinZ; z < area.MaxZ; z++ {
+			parts = append(parts, Part{Chunk: grid.ChunkPos{X: x, Z: z}})
+		}
+	}
+	return parts
+}
 
-func (l *Land) playerKey(id player.ID) []byte { return append(append(l.Prefix(), keyPlayer), id[:]...) }
+// PartPrefixes returns the key prefixes of a part's rows.
+func (l *Land) PartPrefixes(p Part) [][]byte {
+	if p.Sequences {
+		return [][]byte{append(l.Prefix(), keyPlayer)}
+	}
+	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk)}
+}
+
+// Rows calls visit with every row of the part in its stored form, by ascending key. Key and value are valid only during
+// the call.
+func (l *Land) Rows(p Part, visit func(key, value []byte)) {
+	if p.Sequences {
+		for _, id := range slices.SortedFunc(maps.Keys(l.recents), compareIDs) {
+			visit(l.playerKey(id), l.recents[id].encode())
+		}
+		return
+	}
+	g := l.pinned[p.Chunk]
+	if g == nil {
+		return
+	}
+	visit(l.baseKey(p.Chunk), g.base[:])
+	key := append(l.chunkKey(keyEdit, p.Chunk), 0, 0, 0, 0)
+	var value [2]byte
+	for at, block := range g.edits.All() {
+		binary.BigEndian.PutUint32(key[len(key)-4:], uint32(at))
+		binary.BigEndian.PutUint16(value[:], uint16(block))
+		visit(key, value[:])
+	}
+}
+
+// Replace makes rows the content of the part. The rows must be well-formed and belong to the part; otherwise it returns
+// an error and changes nothing. The returned writes do the same to the table, whatever it holds of the part now: stored
+// lists the part's keys there.
+func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, error) {
+	fresh := NewLand(l.id, l.cell, l.height)
+	for _, row := range rows {
+		if err := fresh.Load(row.Key, row.Value); err != nil {
+			return nil, err
+		}
+	}
+	if err := fresh.only(p); err != nil {
+		return nil, err
+	}
+	gone := make(map[string]bool, len(stored))
+	for _, key := range stored {
+		gone[string(key)] = true
+	}
+	l.Rows(p, func(key, _ []byte) { gone[string(key)] = true })
+	var writes []kv.Write
+	for _, row := range rows {
+		delete(gone, string(row.Key))
+	}
+	for _, key := range slices.Sorted(maps.Keys(gone)) {
+		writes = append(writes, kv.Write{Table: LandTable, Key: []byte(key)})
+	}
+	for _, row := range rows {
+		writes = append(writes, kv.Write{Table: LandTable, Key: row.Key, Value: row.Value})
+	}
+	switch {
+	case p.Sequences:
+		l.recents = fresh.recents
+	case fresh.pinned[p.Chunk] == nil:
+		delete(l.pinned, p.Chunk)
+	default:
+		l.pinned[p.Chunk] = fresh.pinned[p.Chunk]
+	}
+	l.tracked = nil // it was taken of the damaged part
+	return writes, nil
+}
+
+// only returns an error if the land has rows outside of the part.
+func (l *Land) only(p Part) error {
+	for pos := range l.pinned {
+		if p.Sequences || pos != p.Chunk {
+			return errRow
+		}
+	}
+	if !p.Sequences && len(l.recents) > 0 || len(l.recents) > rememberedPlayers {
+		return errRow
+	}
+	return nil
+}
 
 func readChunkPos(b []byte) grid.ChunkPos {
 	return grid.ChunkPos{X: int32(binary.BigEndian.Uint32(b)), Z: int32(binary.BigEndian.Uint32(b[4:]))}

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
 )
 
 // newLookup returns the command that measures how a chunk's server is found.
@@ -156,70 +154,36 @@ func sourcesOf(ctx context.Context, daemons []*daemon.Daemon) (sums []float64, e
 
 // ask asks a game server for a chunk's server, over an open connection.
 func ask(ctx context.Context, game string, at grid.ChunkPos) (took time.Duration, server string, err error) {
-	c, in, err := openOriginal(ctx, game, legacymsg.Handshake{Purpose: legacymsg.PurposeDHT})
+	c, err := openOriginal(ctx, game, legacymsg.Handshake{Purpose: legacymsg.PurposeDHT})
 	if err != nil {
 		return 0, "", err
 	}
 	defer c.Close() //nolint:errcheck // the answer has been read
-	question, err := legacymsg.AppendQuery(nil, legacymsg.WhereIsChunk{Chunk: at})
-	if err != nil {
-		return 0, "", err
-	}
 	began := time.Now()
-	if _, err := c.Write(question); err != nil {
-		return 0, "", fmt.Errorf("ask: %w", err)
-	}
-	where, err := legacymsg.ReadChunkAddress(in)
-	if err != nil {
-		return 0, "", fmt.Errorf("ask where chunk %v is: %w", at, err)
-	}
-	return time.Since(began), where.String(), nil
+	where, err := c.WhereIsChunk(at)
+	return time.Since(began), where.String(), err
 }
 
 // visit connects to a chunk as an original client, so that its region is opened and published.
 func visit(ctx context.Context, server string, at grid.ChunkPos) error {
-	c, in, err := openOriginal(ctx, server, legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: at, Player: "visitor"})
+	c, err := openOriginal(ctx, server, legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: at, Player: "visitor"})
 	if err != nil {
 		return err
 	}
 	defer c.Close() //nolint:errcheck // nothing was written
-	if _, err := in.ReadByte(); err != nil {
+	if _, err := c.ReadLine(); err != nil {
 		return fmt.Errorf("visit chunk %v: %w", at, err)
 	}
 	return nil
 }
 
-// openOriginal opens the original protocol. It returns an error if the server refuses.
-func openOriginal(ctx context.Context, game string, h legacymsg.Handshake) (net.Conn, *bufio.Reader, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", game)
+// openOriginal opens a connection of the original protocol that lasts for a short while.
+func openOriginal(ctx context.Context, game string, h legacymsg.Handshake) (*legacyclient.Conn, error) {
+	c, err := legacyclient.Dial(ctx, game, h)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	in := bufio.NewReader(c)
-	err = func() error {
-		if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-			return err
-		}
-		hello, err := legacymsg.AppendHandshake(nil, h)
-		if err != nil {
-			return err
-		}
-		if _, err := c.Write(hello); err != nil {
-			return err
-		}
-		said := make([]byte, len(legacymsg.AnswerOK))
-		if _, err := io.ReadFull(in, said); err != nil {
-			return err
-		}
-		if string(said) != legacymsg.AnswerOK {
-			return fmt.Errorf("it said %q", said)
-		}
-		return nil
-	}()
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("greet %s: %w", game, err), c.Close())
-	}
-	return c, in, nil
+	return c, c.SetDeadline(time.Now().Add(30 * time.Second))
 }
 
 // ownNode makes this program a node of the daemons' DHT. stop removes it again.

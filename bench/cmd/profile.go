@@ -44,7 +44,7 @@ var workKinds = []struct {
 	{"receiving from regions", []string{"gameserver.(*subscription).receive"}, "the mirror of each chunk, kept move by move"},
 	{"sending to regions", []string{"gameserver.(*subscription).send"}, "the messages from the gateway to its regions"},
 	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
-	{"saving and publishing players", []string{"gameserver/players.(*Store).runSaver", "gameserver/players.(*Store).runPublisher"}, "the records of players and their signatures"},
+	{"saving and publishing players", []string{"gameserver/players.(*Store).runSaver", "gameserver/players.(*publisher).publish"}, "the records of players and their signatures"},
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}, "garbage"},
 	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that arrive one by one"},
 }

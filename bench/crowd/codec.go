@@ -1,25 +1,25 @@
 package crowd
 
 import (
-	"bufio"
 	littleEndian "encoding/binary"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // codec is a protocol's codec: everything in this package that depends on the encoding.
 type codec interface {
 	// enter opens the connection, and returns when the player is in the world. Chunks that arrive on the way go to
-	// the height map.
-	enter(c net.Conn, in *bufio.Reader, name string, view int, land *HeightMap) (arrival, error)
+	// the height map; what arrived after them is early.
+	enter(c net.Conn, name string, view int, land *HeightMap) (at arrival, early []byte, err error)
 	// appendMove encodes a move.
 	appendMove(dst []byte, pose motion.Pose) ([]byte, error)
 	// split splits the first whole message off what was received; message is nil if it is incomplete.
@@ -27,8 +27,6 @@ type codec interface {
 	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
 	// frame with any. The scene keeps the state of earlier messages.
 	decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error)
-	// chunk reports whether a message contains a whole chunk, and which.
-	chunk(message []byte) (at grid.ChunkPos, ok bool)
 }
 
 // arrival is the state of a player on entering the world.
@@ -43,9 +41,9 @@ type arrival struct {
 // four bytes, little-endian. Their contents are arbitrary.
 type floorCodec struct{ move []byte }
 
-func (floorCodec) enter(net.Conn, *bufio.Reader, string, int, *HeightMap) (arrival, error) {
+func (floorCodec) enter(net.Conn, string, int, *HeightMap) (arrival, []byte, error) {
 	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // the position is not used
-	return arrival{pose: motion.Pose{X: x, Y: 300, Z: z}, height: 128}, nil
+	return arrival{pose: motion.Pose{X: x, Y: 300, Z: z}, height: 128}, nil, nil
 }
 
 func (b floorCodec) appendMove(dst []byte, _ motion.Pose) ([]byte, error) {
@@ -67,51 +65,27 @@ func (floorCodec) decode(*sessionmsg.AvatarDecoder, []byte, func(string, motion.
 	return true, nil
 }
 
-func (floorCodec) chunk([]byte) (at grid.ChunkPos, ok bool) { return at, false }
-
 // cborCodec is the session protocol in CBOR.
 type cborCodec struct{}
 
-func (cborCodec) enter(c net.Conn, in *bufio.Reader, name string, view int, land *HeightMap) (a arrival, err error) {
-	join, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: sessionmsg.EncodingCBOR})
-	if err != nil {
-		return a, err
-	}
-	if _, err := c.Write(append(join, '\n')); err != nil {
-		return a, fmt.Errorf("send join: %w", err)
-	}
-	for {
-		message, err := readMessage(in)
-		if err != nil {
-			return a, fmt.Errorf("await welcome: %w", err)
+func (cborCodec) enter(c net.Conn, name string, view int, land *HeightMap) (arrival, []byte, error) {
+	return enterSession(c, name, view, func(m sessionclient.Message) error {
+		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
+			return land.add(data)
 		}
-		switch m := message.(type) {
-		case sessionmsg.Welcome:
-			a = arrival{player: m.Player, pose: m.Pose, height: 32 * m.Sections}
-		case sessionmsg.ChunkData:
-			if err := land.add(m); err != nil {
-				return a, err
-			}
-			if m.Chunk == chunkOf(a.pose) && a.player != "" {
-				return a, nil
-			}
-		case sessionmsg.Failure:
-			return a, errors.New(m.Code + ": " + m.Message)
-		}
-	}
+		return nil
+	})
 }
 
-// readMessage reads the next message that is not a tick frame.
-func readMessage(in *bufio.Reader) (sessionmsg.FromServer, error) {
-	for {
-		message, err := sessionmsg.ReadMessage(in, nil, wire.MaxServerLine)
-		if err != nil {
-			return nil, err
-		}
-		if message[0] != sessionmsg.TickFrame {
-			return sessionmsg.DecodeServerCBOR(message)
-		}
+// enterSession joins, and returns when the player is in the world. It calls each with every message on the way, and
+// returns what arrived after them.
+func enterSession(c net.Conn, name string, view int, each func(sessionclient.Message) error) (a arrival, early []byte, err error) {
+	s := sessionclient.New(c)
+	if _, err := s.Join(sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR}); err != nil {
+		return a, nil, err
 	}
+	welcome, err := s.Enter(each)
+	return arrival{player: welcome.Player, pose: welcome.Pose, height: grid.ChunkSize * welcome.Sections}, s.Buffered(), err
 }
 
 func (cborCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
@@ -152,16 +126,4 @@ func (cborCodec) decode(scene *sessionmsg.AvatarDecoder, message []byte, see fun
 	}
 	scene.Each(0, func(id player.ID, pose motion.Pose) { see(id.String(), pose) })
 	return true, nil
-}
-
-func (cborCodec) chunk(message []byte) (at grid.ChunkPos, ok bool) {
-	if len(message) == 0 || message[0] == sessionmsg.TickFrame {
-		return at, false
-	}
-	decoded, err := sessionmsg.DecodeServerCBOR(message)
-	if err != nil {
-		return at, false
-	}
-	data, ok := decoded.(sessionmsg.ChunkData)
-	return data.Chunk, ok
 }

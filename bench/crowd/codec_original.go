@@ -1,19 +1,19 @@
 package crowd
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // originalCodec is VoxelPopuli's own protocol (docs/protocol.md, section 3), with the server of one chunk. Players are
@@ -24,44 +24,24 @@ type originalCodec struct{ at grid.ChunkPos }
 // exact in decimal and in binary, so a position that is relayed unchanged equals the one that was sent.
 const originalGrain = 1. / 64
 
-// The beginnings of the lines that a joining player waits for.
-var (
-	chunkDataHead = []byte(`{"type":5,`)
-	timeHead      = []byte(`{"type":6,`)
-)
-
 // enter connects, waits for the land, registers, and waits for the first TIME, which only registered players receive.
-func (o originalCodec) enter(c net.Conn, in *bufio.Reader, name string, _ int, land *HeightMap) (a arrival, err error) {
-	hello, err := legacymsg.AppendHandshake(nil, legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: o.at, Player: name})
+func (o originalCodec) enter(nc net.Conn, name string, _ int, land *HeightMap) (a arrival, early []byte, err error) {
+	c := legacyclient.New(nc)
+	if _, err := c.Handshake(legacymsg.Handshake{Purpose: legacymsg.PurposeConnect, Chunk: o.at, Player: name}); err != nil {
+		return a, nil, err
+	}
+	line, err := await(c, legacyclient.IsChunkData)
 	if err != nil {
-		return a, err
-	}
-	if _, err := c.Write(hello); err != nil {
-		return a, fmt.Errorf("send handshake: %w", err)
-	}
-	var answer [2]byte
-	if _, err := io.ReadFull(in, answer[:]); err != nil {
-		return a, fmt.Errorf("await answer to handshake: %w", err)
-	}
-	if string(answer[:]) != "ok" {
-		return a, fmt.Errorf("handshake answered %q", answer)
-	}
-	line, err := await(in, chunkDataHead)
-	if err != nil {
-		return a, fmt.Errorf("await land: %w", err)
+		return a, nil, fmt.Errorf("await land: %w", err)
 	}
 	if err := land.addOriginal(o.at, line); err != nil {
-		return a, err
+		return a, nil, err
 	}
-	register, err := legacymsg.AppendPacket(nil, legacymsg.PlayerRegister{Player: name, Chunk: o.at})
-	if err != nil {
-		return a, err
+	if _, err := c.Send(legacymsg.PlayerRegister{Player: name, Chunk: o.at}); err != nil {
+		return a, nil, err
 	}
-	if _, err := c.Write(register); err != nil {
-		return a, fmt.Errorf("send registration: %w", err)
-	}
-	if _, err := await(in, timeHead); err != nil {
-		return a, fmt.Errorf("await registration: %w", err)
+	if _, err := await(c, legacyclient.IsTime); err != nil {
+		return a, nil, fmt.Errorf("await registration: %w", err)
 	}
 	// The protocol does not transmit the player's position: their first move sets it.
 	corner := o.at.Origin()
@@ -70,14 +50,14 @@ func (o originalCodec) enter(c net.Conn, in *bufio.Reader, name string, _ int, l
 	}
 	a = arrival{player: name, pose: motion.Pose{X: place(corner.X), Z: place(corner.Z)}, height: legacymsg.SlabHeight, grain: originalGrain}
 	a.pose.Y = land.chunk(o.at).standingHeight(a.pose.X, a.pose.Z)
-	return a, nil
+	return a, c.Buffered(), nil
 }
 
-// await returns the next line that begins with head, and skips those before it.
-func await(in *bufio.Reader, head []byte) ([]byte, error) {
+// await returns the next line of a kind, and skips those before it.
+func await(c *legacyclient.Conn, kind func(line []byte) bool) ([]byte, error) {
 	for {
-		line, err := wire.ReadLine(in, wire.MaxServerLine)
-		if err != nil || bytes.HasPrefix(line, head) {
+		line, err := c.ReadLine()
+		if err != nil || kind(line) {
 			return line, err
 		}
 	}
@@ -101,7 +81,7 @@ func (originalCodec) split(received []byte) (message, rest []byte, err error) {
 
 // decode treats TIME as a frame: the server sends one each tick.
 func (originalCodec) decode(_ *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error) {
-	if bytes.HasPrefix(message, chunkDataHead) { // not worth decoding
+	if legacyclient.IsChunkData(message) { // not worth decoding
 		return false, nil
 	}
 	packet, err := legacymsg.DecodePacket(message)
@@ -115,8 +95,4 @@ func (originalCodec) decode(_ *sessionmsg.AvatarDecoder, message []byte, see fun
 		return true, nil
 	}
 	return false, nil
-}
-
-func (o originalCodec) chunk(message []byte) (at grid.ChunkPos, ok bool) {
-	return o.at, bytes.HasPrefix(message, chunkDataHead) // a connection is to one chunk
 }

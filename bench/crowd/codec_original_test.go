@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // A player joins in the order that docs/protocol.md specifies, and stands on the land that they received.
@@ -46,18 +48,17 @@ func TestOriginalEnters(t *testing.T) {
 		said <- string(h.Purpose) + " " + h.Player + " " + string(line)
 	}()
 	heights := NewHeightMap()
-	in := bufio.NewReader(client)
-	a, err := originalCodec{at}.enter(client, in, "ada", 1, heights)
+	a, rest, err := originalCodec{at}.enter(client, "ada", 1, heights)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := <-said, `connect ada {"type":1,"args":[-2,3],"player":"ada"}`; got != want {
 		t.Errorf("the client said %s, want %s", got, want)
 	}
-	if a.player != "ada" || chunkOf(a.pose) != at || a.pose.Y != 7 || heights.chunk(at) == nil {
+	if a.player != "ada" || sessionclient.ChunkOf(a.pose) != at || a.pose.Y != 7 || heights.chunk(at) == nil {
 		t.Errorf("arrived as %+v", a)
 	}
-	if rest, _ := in.Peek(in.Buffered()); !strings.HasPrefix(`{"type":1`, string(rest)) {
+	if !strings.HasPrefix(`{"type":1`, string(rest)) {
 		t.Errorf("read %q too far", rest)
 	}
 }
@@ -128,7 +129,7 @@ func TestOriginalMovesAreExact(t *testing.T) {
 		if err != nil || !ok || m.X != b.pose.X || m.Y != b.pose.Y || m.Z != b.pose.Z {
 			t.Fatalf("step %d: %s for %+v: %v", i, line, b.pose, err)
 		}
-		if m.X*64 != math.Trunc(m.X*64) || m.Y*64 != math.Trunc(m.Y*64) || m.Z*64 != math.Trunc(m.Z*64) || chunkOf(b.pose) != b.home {
+		if m.X*64 != math.Trunc(m.X*64) || m.Y*64 != math.Trunc(m.Y*64) || m.Z*64 != math.Trunc(m.Z*64) || sessionclient.ChunkOf(b.pose) != b.home {
 			t.Fatalf("step %d: at %+v", i, b.pose)
 		}
 	}

@@ -1,20 +1,19 @@
 package crowd
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // HeightMap holds the height of the land: for each column, where feet stand that come from above. Players share it, so
@@ -123,36 +122,34 @@ func (l *chunkHeights) standingHeight(x, z float64) float64 {
 
 func floor(v float64) int32 { return int32(math.Floor(v)) }
 
-func chunkOf(p motion.Pose) grid.ChunkPos { return grid.Pos{X: floor(p.X), Z: floor(p.Z)}.Chunk() }
-
 // Survey joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
 // the chunk in which they entered. The height map then has every chunk within radius of it.
 func (a *HeightMap) Survey(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", target)
+	c, err := sessionclient.Dial(ctx, target, sessionmsg.Join{Name: "surveyor", View: min(max(radius, 1), wire.MaxView), Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return spawn, fmt.Errorf("survey: %w", err)
 	}
 	defer c.Close()                                      //nolint:errcheck // nothing is written any more
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
-	in := bufio.NewReaderSize(c, 64<<10)
-	at, err := cborCodec{}.enter(c, in, "surveyor", min(max(radius, 1), wire.MaxView), a)
+	add := func(m sessionclient.Message) error {
+		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
+			return a.add(data)
+		}
+		return nil
+	}
+	welcome, err := c.Enter(add)
+	spawn = sessionclient.ChunkOf(welcome.Pose)
+	for err == nil && !a.covers(spawn, min(radius, wire.MaxView)) {
+		var m sessionclient.Message
+		if m, err = c.Read(); err == nil {
+			err = add(m)
+		}
+	}
 	if err != nil {
 		return spawn, fmt.Errorf("survey: %w", err)
-	}
-	spawn = chunkOf(at.pose)
-	for !a.covers(spawn, min(radius, wire.MaxView)) {
-		m, err := readMessage(in)
-		if err != nil {
-			return spawn, fmt.Errorf("survey: %w", err)
-		}
-		if data, ok := m.(sessionmsg.ChunkData); ok {
-			if err := a.add(data); err != nil {
-				return spawn, fmt.Errorf("survey: %w", err)
-			}
-		}
 	}
 	return spawn, nil
 }

@@ -1,7 +1,6 @@
 package crowd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -73,8 +72,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
-	in := bufio.NewReader(conn)
-	at, err := c.codec.enter(conn, in, fmt.Sprintf("%s-%d", c.o.Prefix, i), c.o.View, c.o.Heights)
+	at, early, err := c.codec.enter(conn, fmt.Sprintf("%s-%d", c.o.Prefix, i), c.o.View, c.o.Heights)
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +92,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	}
 	if i < c.o.Samples {
 		p.sampler = newSampler(i)
-		// Bytes that arrived with the welcome belong to the sample.
-		early, err := in.Peek(in.Buffered())
-		if err != nil {
-			return nil, err
-		}
-		p.sampler.received = append(p.sampler.received, early...)
+		p.sampler.received = append(p.sampler.received, early...) // it arrived with the welcome
 	}
 	p.fd, err = dupFD(conn.(*net.TCPConn))
 	return p, err

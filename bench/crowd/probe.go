@@ -1,7 +1,6 @@
 package crowd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,18 +9,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
 // Probe is one player who measures how land arrives. It reads every message at once, on its own goroutine, and
 // records when each chunk was requested.
 type Probe struct {
-	conn  net.Conn
-	in    *bufio.Reader
-	codec codec
-	view  int
-	at    arrival
-	done  chan struct{} // closed when the reader has ended
+	conn *sessionclient.Conn
+	view int
+	pose motion.Pose   // guarded by mu
+	sky  float64       // height above all land
+	done chan struct{} // closed when the reader has ended
 
 	mu struct {
 		sync.Mutex
@@ -43,24 +45,27 @@ type Load struct {
 
 // StartProbe connects a probe to a server.
 func StartProbe(ctx context.Context, target, name string, view int) (*Probe, error) {
-	heights := NewHeightMap() // for chunks that arrive before the reader runs
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return nil, err
 	}
-	p := &Probe{conn: conn, in: bufio.NewReaderSize(conn, 256<<10), codec: cborCodec{}, view: view, done: make(chan struct{})}
+	p := &Probe{conn: sessionclient.New(conn), view: view, done: make(chan struct{})}
 	p.mu.requested, p.mu.loaded, p.mu.news = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
-	if p.at, err = p.codec.enter(conn, p.in, name, view, heights); err != nil {
+	if _, err := p.conn.Join(sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR}); err != nil {
 		return nil, errors.Join(fmt.Errorf("send probe: %w", err), conn.Close())
 	}
-	for x := -view; x <= view; x++ {
-		for z := -view; z <= view; z++ {
-			pos := grid.ChunkPos{X: p.At().X + int32(x), Z: p.At().Z + int32(z)}
-			p.mu.loaded[pos] = heights.chunk(pos) != nil // it arrived with the welcome
+	welcome, err := p.conn.Enter(func(m sessionclient.Message) error {
+		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
+			p.mu.loaded[data.Chunk] = true // it arrived with the welcome
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("send probe: %w", err), conn.Close())
 	}
+	p.pose, p.sky = welcome.Pose, float64(grid.ChunkSize*welcome.Sections)+overLand
 	go func() { // awaited by Close
 		defer close(p.done)
 		err := p.read()
@@ -78,31 +83,14 @@ func (p *Probe) Close() {
 }
 
 func (p *Probe) read() error {
-	var received []byte
-	buffer := make([]byte, 256<<10)
 	for {
-		n, err := p.in.Read(buffer)
+		m, err := p.conn.Read()
 		if err != nil {
 			return err
 		}
-		now := time.Now()
-		received = append(received, buffer[:n]...)
-		rest := received
-		for {
-			message, left, err := p.codec.split(rest)
-			if err != nil {
-				return err
-			}
-			if message == nil {
-				break
-			}
-			bytes := len(rest) - len(left)
-			rest = left
-			if at, ok := p.codec.chunk(message); ok {
-				p.arrived(at, now, bytes)
-			}
+		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
+			p.arrived(data.Chunk, m.At, m.Size)
 		}
-		received = append(received[:0], rest...)
 	}
 }
 
@@ -136,7 +124,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 	for {
 		p.mu.Lock()
 		missing, err := 0, p.mu.err
-		middle := chunkOf(p.at.pose)
+		middle := sessionclient.ChunkOf(p.pose)
 		for x := -p.view; x <= p.view; x++ {
 			for z := -p.view; z <= p.view; z++ {
 				if !p.mu.loaded[grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}] {
@@ -162,15 +150,14 @@ func (p *Probe) Settle(ctx context.Context) error {
 }
 
 // At returns the chunk in which the probe is.
-func (p *Probe) At() grid.ChunkPos { return chunkOf(p.at.pose) }
+func (p *Probe) At() grid.ChunkPos { return sessionclient.ChunkOf(p.pose) }
 
 // Fly moves above all land to (x, z), 20 moves a second. A move that crosses into another chunk also requests the
 // chunks that come into view. Land that left the view may be requested again later.
 func (p *Probe) Fly(ctx context.Context, x, z float64) error {
-	b := mover{pose: p.at.pose, speed: travelSpeed, sky: float64(p.at.height) + overLand, goalX: x, goalZ: z, placed: true, flying: true}
+	b := mover{pose: p.pose, speed: travelSpeed, sky: p.sky, goalX: x, goalZ: z, placed: true, flying: true}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	var packet []byte
 	for b.flying {
 		select {
 		case <-ctx.Done():
@@ -179,20 +166,16 @@ func (p *Probe) Fly(ctx context.Context, x, z float64) error {
 			return fmt.Errorf("fly: %w", p.failure())
 		case <-tick.C:
 		}
-		before := chunkOf(b.pose)
+		before := sessionclient.ChunkOf(b.pose)
 		b.travel(.05)
-		var err error
-		if packet, err = p.codec.appendMove(packet[:0], b.pose); err != nil {
-			return err
-		}
-		if at := chunkOf(b.pose); at != before {
+		if at := sessionclient.ChunkOf(b.pose); at != before {
 			p.recordRequest(at)
 		}
-		if _, err := p.conn.Write(packet); err != nil {
+		if _, err := p.conn.Send(sessionmsg.Move{Pose: b.pose}); err != nil {
 			return fmt.Errorf("fly: %w", err)
 		}
 		p.mu.Lock()
-		p.at.pose = b.pose
+		p.pose = b.pose
 		p.mu.Unlock()
 	}
 	return nil

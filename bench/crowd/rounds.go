@@ -1,7 +1,6 @@
 package crowd
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -11,14 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"golang.org/x/sys/unix"
 
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
-	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
 // This file lets players play rounds. In each round every player takes one step of a given path, and records which
@@ -165,7 +164,7 @@ func (g *game) join(ctx context.Context) error {
 		g.numbers[id] = int32(i)
 	}
 	if g.o.FromSpawn {
-		at := chunkOf(g.players[0].mover.pose).Origin()
+		at := sessionclient.ChunkOf(g.players[0].mover.pose).Origin()
 		g.middle = Point{float64(at.X), float64(at.Z)}
 	}
 	for i, p := range g.players {
@@ -187,8 +186,13 @@ func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, 
 	defer stop()
 	rounds := len(g.o.Paths)
 	p = &roundClient{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Paths[0]))}
-	in := bufio.NewReaderSize(conn, 16<<10)
-	at, err := p.enter(conn, in, fmt.Sprintf("%s-%d", g.o.Prefix, i))
+	// Frames that arrive on the way are kept, because they name the avatars nearby.
+	at, early, err := enterSession(conn, fmt.Sprintf("%s-%d", g.o.Prefix, i), g.o.View, func(m sessionclient.Message) error {
+		if m.Tick != nil {
+			p.received = sessionmsg.AppendMessage(p.received, m.Tick)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, id, err
 	}
@@ -196,48 +200,9 @@ func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, 
 		return nil, id, err
 	}
 	p.mover = mover{pose: at.pose, sky: float64(at.height) + overLand}
-	early, err := in.Peek(in.Buffered())
-	if err != nil {
-		return nil, id, err
-	}
 	p.received = append(p.received, early...)
 	p.fd, err = dupFD(conn.(*net.TCPConn))
 	return p, id, err
-}
-
-// enter joins, and waits until the land has arrived. Earlier frames are kept, because they name the avatars nearby.
-func (p *roundClient) enter(conn net.Conn, in *bufio.Reader, name string) (at arrival, err error) {
-	join, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: p.g.o.View, Encoding: sessionmsg.EncodingCBOR})
-	if err != nil {
-		return at, err
-	}
-	if _, err := conn.Write(append(join, '\n')); err != nil {
-		return at, fmt.Errorf("send join: %w", err)
-	}
-	for {
-		message, err := sessionmsg.ReadMessage(in, nil, wire.MaxServerLine)
-		if err != nil {
-			return at, fmt.Errorf("await welcome: %w", err)
-		}
-		if message[0] == sessionmsg.TickFrame {
-			p.received = sessionmsg.AppendMessage(p.received, message)
-			continue
-		}
-		decoded, err := sessionmsg.DecodeServerCBOR(message)
-		if err != nil {
-			return at, err
-		}
-		switch m := decoded.(type) {
-		case sessionmsg.Welcome:
-			at = arrival{player: m.Player, pose: m.Pose, height: grid.ChunkSize * m.Sections}
-		case sessionmsg.ChunkData:
-			if m.Chunk == chunkOf(at.pose) && at.player != "" {
-				return at, nil
-			}
-		case sessionmsg.Failure:
-			return at, errors.New(m.Code + ": " + m.Message)
-		}
-	}
 }
 
 // leave disconnects all players.

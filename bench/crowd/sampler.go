@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"github.com/voxelpopuli/voxeld/player"
 )
 
 // sampler is the state of a sample.

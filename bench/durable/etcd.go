@@ -18,7 +18,6 @@ type etcd struct {
 	members   []*process.Process
 	endpoints []string
 	loader    string
-	conns     int
 	client    time.Duration // processor time that the loader has used
 }
 
@@ -31,7 +30,7 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &etcd{conns: o.conns}
+	e := &etcd{}
 	// A module of its own, so that etcd's client does not choose the versions of our libraries.
 	if e.loader, err = build(ctx, o, filepath.Join(root, "bench/durable/etcdload"), ".", "etcdload"); err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 }
 
 func (e *etcd) load(ctx context.Context, writers int, warm, duration time.Duration) (r result, err error) {
-	c := exec.CommandContext(ctx, e.loader, "-endpoints", strings.Join(e.endpoints, ","), "-conns", fmt.Sprint(e.conns),
+	c := exec.CommandContext(ctx, e.loader, "-endpoints", strings.Join(e.endpoints, ","),
 		"-writers", fmt.Sprint(writers), "-warm", warm.String(), "-duration", duration.String())
 	c.Stderr = os.Stderr
 	if warm == 0 {

@@ -10,14 +10,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/process"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // runIdle founds regions, puts a block in each, lets all of them hibernate, and prints what they cost then: the
@@ -77,20 +79,20 @@ func runIdle(args []string) error {
 		return err
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	a, err := f.nodes[0].request(command{Visit: all[:*wakes], Together: 1})
-	if err != nil {
+	var took []time.Duration
+	if err := f.nodes[0].Call("Node.Visit", Visiting{all[:*wakes], 1}, &took); err != nil {
 		return fmt.Errorf("wake regions: %w", err)
 	}
-	r := percentiles(a.Took, time.Second)
+	r := percentiles(took, time.Second)
 	fmt.Printf("%d were woken: p50 %.2f ms, p99 %.2f ms, slowest %.2f ms until a block was put\n",
-		*wakes, float64(r.P50)/1000, float64(r.P99)/1000, float64(slices.Max(a.Took).Microseconds())/1000)
+		*wakes, float64(r.P50)/1000, float64(r.P99)/1000, float64(slices.Max(took).Microseconds())/1000)
 	return nil
 }
 
 // visitAndSleep lets the first node visit the regions, and waits until all hibernate on all nodes.
 func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPos) error {
 	for part := range slices.Chunk(regions, 500) {
-		if _, err := f.nodes[0].request(command{Visit: part, Together: 32}); err != nil {
+		if err := f.nodes[0].Call("Node.Visit", Visiting{part, 32}, new([]time.Duration)); err != nil {
 			return fmt.Errorf("visit regions: %w", err)
 		}
 	}
@@ -152,7 +154,7 @@ type memoryUse struct{ resident, heap, file int }
 func (f *regionSystem) memory() ([]memoryUse, error) {
 	all := make([]memoryUse, len(f.nodes))
 	for i, n := range f.nodes {
-		if _, err := n.request(command{Collect: true}); err != nil {
+		if err := n.Call("Node.Collect", true, new(bool)); err != nil {
 			return nil, err
 		}
 		kib, err := field(n.Process, "status", "RssAnon")
@@ -186,29 +188,22 @@ func field(p *process.Process, file, name string) (int, error) {
 	return 0, fmt.Errorf("no field %s in %s", name, file)
 }
 
-// visit puts a block in each region, and unlinks from it.
-func (n *benchNode) visit(ctx context.Context, regions []grid.ChunkPos, together int) ([]time.Duration, error) {
-	took, errs := make([]time.Duration, len(regions)), make(chan error, len(regions))
-	tokens := make(chan struct{}, together)
-	var wg sync.WaitGroup
-	for i, pos := range regions {
-		tokens <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-tokens }()
+// Visit visits regions, and returns how long each visit took.
+func (n *benchNode) Visit(v Visiting, took *[]time.Duration) error {
+	*took = make([]time.Duration, len(v.Regions))
+	var visits errgroup.Group
+	visits.SetLimit(v.Together)
+	for i, pos := range v.Regions {
+		visits.Go(func() error {
 			began := time.Now()
-			if err := n.visitOne(ctx, pos); err != nil {
-				errs <- fmt.Errorf("region of %v: %w", pos, err)
+			if err := n.visitOne(n.ctx, pos); err != nil {
+				return fmt.Errorf("region of %v: %w", pos, err)
 			}
-			took[i] = time.Since(began)
+			(*took)[i] = time.Since(began)
+			return nil
 		})
 	}
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return nil, err
-	default:
-		return took, nil
-	}
+	return visits.Wait()
 }
 
 func (n *benchNode) visitOne(ctx context.Context, pos grid.ChunkPos) error {

@@ -45,10 +45,7 @@ type options struct {
 	duration time.Duration
 	regions  int
 	net      int // first of the addresses 127.<net>.0.1
-	conns    int // of etcd's clients
 	csv      string
-	logLevel string
-	pprof    string
 	rate     float64 // writes a second of all writers together; 0: unlimited
 }
 
@@ -68,10 +65,7 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 8*time.Second, "time of each measuring")
 	flag.IntVar(&o.regions, "regions", 64, "regions that the writers are spread over")
 	flag.IntVar(&o.net, "net", 180, "processes get the addresses 127.<net>.0.1 and following")
-	flag.IntVar(&o.conns, "conns", 16, "connections of etcd's clients, shared by the writers")
 	flag.StringVar(&o.csv, "csv", "", "also write the rounds to this file")
-	flag.StringVar(&o.logLevel, "log-level", "warn", "log level of the daemons")
-	flag.StringVar(&o.pprof, "pprof", "", "prefix of the files for CPU profiles of the region system's processes")
 	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0: unlimited; not for etcd")
 	flag.Parse()
 	o.systems = strings.Split(*floors, ",")

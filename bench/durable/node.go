@@ -1,21 +1,21 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
+	"net/rpc"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -29,7 +29,6 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -39,26 +38,18 @@ var genesis = world.Genesis{
 	Spawn: grid.Pos{Y: 100}, Origin: 1,
 }
 
-// command is a command to a node, one JSON object a line. The node answers each with one line.
-type command struct {
-	Found    []grid.ChunkPos // found these regions
-	Adopt    []grid.ChunkPos // link to those of these regions that are led here; the answer is how many
-	Visit    []grid.ChunkPos // put a block in each, founding and waking it, and unlink; the answer is how long each took
-	Collect  bool            // collect garbage and return memory to the system
-	Together int             // so many regions at a time
-	Writers  int             // run so many writers
-	Rate     float64         // writes a second of all writers together; 0: unlimited
+// Writing is a measurement by writers within a node.
+type Writing struct {
+	Writers  int
+	Rate     float64 // writes a second of all writers together; 0: unlimited
 	Warm     time.Duration
 	Duration time.Duration
-	Profile  string // file for a CPU profile of the measurement; empty for none
 }
 
-// answer is a node's answer. The first one has its address.
-type answer struct {
-	Addr  string          `json:",omitempty"`
-	Led   int             `json:",omitempty"`
-	Took  []time.Duration `json:",omitempty"`
-	Error string          `json:",omitempty"`
+// Visiting is visits of regions: each is founded or woken, a block is put there, and its link is closed.
+type Visiting struct {
+	Regions  []grid.ChunkPos
+	Together int // so many at a time
 }
 
 // runNode runs a daemon without its gateway.
@@ -78,10 +69,24 @@ func runNode(args []string) error {
 	if err := n.start(ctx, &wg, *dir, *ip, *join); err != nil {
 		return err
 	}
-	return n.serveCommands(ctx, os.Stdin, os.Stdout)
+	n.ctx = ctx
+	server := rpc.NewServer()
+	if err := server.RegisterName("Node", n); err != nil {
+		return err
+	}
+	server.ServeConn(pipes{os.Stdin, os.Stdout}) // until the parent closes the pipe
+	return nil
 }
 
+// pipes are the connection with the parent.
+type pipes struct {
+	io.ReadCloser
+	io.Writer
+}
+
+// benchNode is a node. Its exported methods are called by the parent, by net/rpc, one at a time.
 type benchNode struct {
+	ctx     context.Context //nolint:containedctx // net/rpc has none to pass; it ends with the process
 	logger  *slog.Logger
 	metrics *prometheus.Registry
 	addr    string
@@ -158,7 +163,6 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 	}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	server := &http.Server{Addr: ip + ":9102", Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	serve(func(context.Context) error { return server.ListenAndServe() })
@@ -180,66 +184,47 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// serveCommands executes the parent's commands until the input is closed.
-func (n *benchNode) serveCommands(ctx context.Context, in io.Reader, out io.Writer) error {
-	say := json.NewEncoder(out)
-	if err := say.Encode(answer{Addr: n.addr}); err != nil {
-		return err
-	}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var o command
-		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
-			return err
-		}
-		a, err := n.follow(ctx, o)
-		if err != nil {
-			a.Error = err.Error()
-		}
-		if err := say.Encode(a); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
+// Addr returns the node's multiaddr.
+func (n *benchNode) Addr(_ bool, addr *string) error {
+	*addr = n.addr
+	return nil
 }
 
-func (n *benchNode) follow(ctx context.Context, o command) (a answer, err error) {
-	for _, pos := range o.Found {
-		if _, err := n.regions.Locate(ctx, pos); err != nil {
-			return a, err
+// Found founds regions.
+func (n *benchNode) Found(regions []grid.ChunkPos, _ *bool) error {
+	for _, pos := range regions {
+		if _, err := n.regions.Locate(n.ctx, pos); err != nil {
+			return err
 		}
 	}
-	for _, pos := range o.Adopt {
-		link, info, err := n.regions.Follow(ctx, pos)
+	return nil
+}
+
+// Adopt links to those of the regions that are led here, and returns how many there are.
+func (n *benchNode) Adopt(regions []grid.ChunkPos, led *int) error {
+	for _, pos := range regions {
+		link, info, err := n.regions.Follow(n.ctx, pos)
 		if err != nil {
-			return a, err
+			return err
 		}
 		if info.Leader != n.regions.Self.Peer {
 			if err := link.Close(); err != nil {
-				return a, err
+				return err
 			}
 			continue
 		}
-		c, err := newRegionClient(ctx, link, pos)
+		c, err := newRegionClient(n.ctx, link, pos)
 		if err != nil {
-			return a, err
+			return err
 		}
 		n.adopted = append(n.adopted, c)
 	}
-	if o.Collect {
-		debug.FreeOSMemory()
-	}
-	if len(o.Visit) > 0 {
-		a.Took, err = n.visit(ctx, o.Visit, o.Together)
-		return a, err
-	}
-	a.Led = len(n.adopted)
-	if o.Writers > 0 {
-		if len(n.adopted) == 0 {
-			return a, fmt.Errorf("no region is led here")
-		}
-		a.Took, err = n.write(ctx, o)
-	}
-	return a, err
+	*led = len(n.adopted)
+	return nil
+}
+
+// Collect collects garbage, and returns memory to the system.
+func (n *benchNode) Collect(bool, *bool) error {
+	debug.FreeOSMemory()
+	return nil
 }

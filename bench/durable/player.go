@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,17 +11,22 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
+	"golang.org/x/sync/errgroup"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
 	"github.com/voxelpopuli/voxeld/testkit/process"
-	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
 // playerSystem is three daemons, and the sessions of all writers.
@@ -58,7 +60,7 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	for i := range 3 {
 		dir := filepath.Join(o.dir, fmt.Sprintf("player-%d", i))
 		d := daemon.New(daemon.Options{
-			Binary: f.voxeld, Dir: dir, IP: fmt.Sprintf("127.%d.0.1", net+i), LogLevel: o.logLevel, Options: process.Options{Log: dir + ".log"},
+			Binary: f.voxeld, Dir: dir, IP: fmt.Sprintf("127.%d.0.1", net+i), Options: process.Options{Log: dir + ".log"},
 			Args: []string{"--sessions-per-address", "10000", "--edits-per-second", "1000000"},
 		})
 		if err := f.startDaemon(ctx, d, dir, regions, most, token); err != nil {
@@ -84,25 +86,24 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	leads := make(map[string]int)
 	for i, pos := range regions {
 		var err error
-		if leaders[i], err = locate(f.daemons[0].Game, pos); err != nil {
+		if leaders[i], err = locate(ctx, f.daemons[0].Game, pos); err != nil {
 			return fmt.Errorf("locate %v: %w", pos, err)
 		}
 		leads[leaders[i]]++
 	}
 	fmt.Fprintf(os.Stderr, "  daemons lead %v regions\n", leads)
-	for w := range most {
-		s, err := joinAs(leaders[w%len(regions)], w, regions[w%len(regions)])
-		if err != nil {
-			return fmt.Errorf("join as writer %d: %w", w, err)
-		}
-		f.sessions = append(f.sessions, s)
+	f.sessions = make([]*session, most)
+	var joining errgroup.Group
+	joining.SetLimit(64)
+	for w := range f.sessions {
+		joining.Go(func() (err error) {
+			if f.sessions[w], err = joinAs(ctx, leaders[w%len(regions)], w, regions[w%len(regions)]); err != nil {
+				return fmt.Errorf("join as writer %d: %w", w, err)
+			}
+			return nil
+		})
 	}
-	for w, s := range f.sessions {
-		if err := s.settle(ctx); err != nil {
-			return fmt.Errorf("settle writer %d: %w", w, err)
-		}
-	}
-	return nil
+	return joining.Wait()
 }
 
 // startDaemon starts a daemon whose database has the players at their places.
@@ -162,8 +163,8 @@ func standing(w int, at grid.ChunkPos) motion.Pose {
 }
 
 // locate returns the game address of the daemon that leads the chunk's region, which is founded if need be.
-func locate(game string, pos grid.ChunkPos) (string, error) {
-	c, err := net.DialTimeout("tcp", game, 5*time.Second)
+func locate(ctx context.Context, game string, pos grid.ChunkPos) (string, error) {
+	c, err := legacyclient.Dial(ctx, game, legacymsg.Handshake{Purpose: legacymsg.PurposeDHT})
 	if err != nil {
 		return "", err
 	}
@@ -171,31 +172,8 @@ func locate(game string, pos grid.ChunkPos) (string, error) {
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		return "", err
 	}
-	if _, err := fmt.Fprint(c, `{"type":"dht"}`); err != nil {
-		return "", err
-	}
-	in := bufio.NewReader(c)
-	if ok, err := in.Peek(2); err != nil || string(ok) != "ok" {
-		return "", fmt.Errorf("dht mode refused: %q, %w", ok, err)
-	}
-	if _, err := in.Discard(2); err != nil {
-		return "", err
-	}
-	if _, err := fmt.Fprintf(c, "\x00[%d,%d]", pos.X, pos.Z); err != nil {
-		return "", err
-	}
-	line, err := in.ReadBytes('\n')
-	if err != nil {
-		return "", err
-	}
-	var a struct {
-		IP   string
-		Port int
-	}
-	if err := json.Unmarshal(line, &a); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s:%d", a.IP, a.Port), nil
+	server, err := c.WhereIsChunk(pos)
+	return server.String(), err
 }
 
 func (f *playerSystem) load(ctx context.Context, writers int, warm, duration time.Duration) (result, error) {
@@ -226,7 +204,9 @@ func (f *playerSystem) usage() (u usage, err error) {
 
 func (f *playerSystem) stop() {
 	for _, s := range f.sessions {
-		s.conn.Close() //nolint:errcheck // no longer used
+		if s != nil {
+			s.conn.Close() //nolint:errcheck // no longer used
+		}
 	}
 	for _, d := range f.daemons {
 		d.Kill() // its data is not needed
@@ -236,11 +216,9 @@ func (f *playerSystem) stop() {
 // session is a player with their own TCP connection. Reads must continue between writes: so one goroutine reads, and
 // writes the next edit when it finds an answer.
 type session struct {
-	conn  net.Conn
+	conn  *sessionclient.Conn
 	seq   uint64
 	pos   grid.Pos
-	home  grid.ChunkPos
-	ready chan struct{} // closed when the player's chunk is in view
 	ended chan error
 
 	mu struct {
@@ -249,50 +227,33 @@ type session struct {
 	}
 }
 
-func joinAs(game string, w int, at grid.ChunkPos) (*session, error) {
-	c, err := net.DialTimeout("tcp", game, 5*time.Second)
+// joinAs joins, and returns when the player's land has arrived.
+func joinAs(ctx context.Context, game string, w int, at grid.ChunkPos) (*session, error) {
+	c, err := sessionclient.Dial(ctx, game, sessionmsg.Join{Name: writerName(w), View: 1, Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
 		return nil, err
 	}
-	s := &session{
-		conn: c, pos: blockOf(w, at), home: blockOf(w, at).Chunk(),
-		ready: make(chan struct{}), ended: make(chan error, 1),
+	s := &session{conn: c, pos: blockOf(w, at), ended: make(chan error, 1)}
+	if err := c.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		return s, err
 	}
-	line, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: writerName(w), View: 1, Encoding: sessionmsg.EncodingCBOR})
+	welcome, err := c.Enter(nil)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.Close())
 	}
-	if _, err := c.Write(append(line, '\n')); err != nil {
-		return nil, err
-	}
+	s.seq = welcome.NextSeq
 	go func() { s.ended <- s.read() }()
-	return s, nil
+	return s, c.SetReadDeadline(time.Time{})
 }
 
-// read handles acknowledgements; it decodes only what it needs of other messages.
+// read handles acknowledgements.
 func (s *session) read() error {
-	isReady := false
-	var message []byte
-	for in := bufio.NewReaderSize(s.conn, 16<<10); ; {
-		var err error
-		if message, err = sessionmsg.ReadMessage(in, message, wire.MaxServerLine); err != nil {
-			return err
-		}
-		if message[0] == sessionmsg.TickFrame {
-			continue
-		}
-		m, err := sessionmsg.DecodeServerCBOR(message)
+	for {
+		m, err := s.conn.Read()
 		if err != nil {
 			return err
 		}
-		switch m := m.(type) {
-		case sessionmsg.Welcome:
-			s.seq = m.NextSeq
-		case sessionmsg.ChunkData:
-			if m.Chunk == s.home && !isReady {
-				isReady = true
-				close(s.ready)
-			}
+		switch m := m.FromServer.(type) {
 		case sessionmsg.Ack:
 			if err := s.acknowledged(m); err != nil {
 				return err
@@ -303,20 +264,6 @@ func (s *session) read() error {
 	}
 }
 
-// settle waits until the player's chunk has arrived.
-func (s *session) settle(ctx context.Context) error {
-	select {
-	case <-s.ready:
-		return nil
-	case err := <-s.ended:
-		return err
-	case <-time.After(2 * time.Minute):
-		return errors.New("no land arrived")
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // measurement is a player's part in one measurement.
 type measurement struct {
 	pace       pacer
@@ -324,7 +271,6 @@ type measurement struct {
 	start      time.Time // of the edit under way
 	took       []time.Duration
 	over       chan struct{} // closed when the measurement ends
-	message    []byte
 }
 
 // write writes until end, and returns how long the edits took.
@@ -355,12 +301,7 @@ func (s *session) next(t *measurement) error {
 		return nil
 	}
 	s.seq++
-	edit, err := sessionmsg.EncodeClientCBOR(sessionmsg.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
-	if err != nil {
-		return err
-	}
-	t.message = sessionmsg.AppendMessage(t.message[:0], edit)
-	_, err = s.conn.Write(t.message)
+	_, err := s.conn.Send(sessionmsg.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
 	return err
 }
 

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/rpc"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,19 +18,16 @@ import (
 
 // regionSystem is three processes of runNode.
 type regionSystem struct {
-	nodes   []*nodeProcess
-	profile string
-	rate    float64
-	rounds  int
+	nodes []*nodeProcess
+	rate  float64
 }
 
-// nodeProcess is one of them, with the pipes for commands and answers.
+// nodeProcess is one of them, and the client of its pipes.
 type nodeProcess struct {
 	*process.Process
-	metrics  string // host:port
-	commands io.WriteCloser
-	answers  *bufio.Reader
-	led      int
+	*rpc.Client
+	metrics string // host:port
+	led     int
 }
 
 func startRegions(ctx context.Context, o options, net int) (system, error) {
@@ -46,7 +43,7 @@ func startRegions(ctx context.Context, o options, net int) (system, error) {
 }
 
 func startNodes(o options, net, count int) (*regionSystem, error) {
-	f := &regionSystem{profile: o.pprof, rate: o.rate}
+	f := &regionSystem{rate: o.rate}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -58,18 +55,29 @@ func startNodes(o options, net, count int) (*regionSystem, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
-		n, hello, err := startNode(o.dir, name, self, "node", "-dir", dir, "-ip", ip, "-join", join)
+		p, in, out, err := process.StartPiped(process.Options{Log: filepath.Join(o.dir, name+".log")}, self, "node", "-dir", dir, "-ip", ip, "-join", join)
 		if err != nil {
 			f.stop()
 			return nil, err
 		}
-		n.metrics = ip + ":9102"
+		n := &nodeProcess{Process: p, Client: rpc.NewClient(nodePipes{out, in}), metrics: ip + ":9102"}
 		f.nodes = append(f.nodes, n)
+		addr := ""
+		if err := n.Call("Node.Addr", true, &addr); err != nil {
+			f.stop()
+			return nil, fmt.Errorf("start a node: %w: %s", err, p.Log())
+		}
 		if join == "" {
-			join = hello.Addr
+			join = addr
 		}
 	}
 	return f, nil
+}
+
+// nodePipes are the connection with a node.
+type nodePipes struct {
+	io.Reader
+	io.WriteCloser
 }
 
 // regionsAt returns a chunk in the middle of each of n regions, in a square.
@@ -85,41 +93,6 @@ func regionsAt(n int) []grid.ChunkPos {
 	return all
 }
 
-func startNode(dir, name, path string, args ...string) (*nodeProcess, answer, error) {
-	p, in, out, err := process.StartPiped(process.Options{Log: filepath.Join(dir, name+".log")}, path, args...)
-	if err != nil {
-		return nil, answer{}, err
-	}
-	n := &nodeProcess{Process: p, commands: in, answers: bufio.NewReader(out)}
-	hello, err := n.answer()
-	return n, hello, err
-}
-
-func (n *nodeProcess) answer() (a answer, err error) {
-	line, err := n.answers.ReadBytes('\n')
-	if err != nil {
-		return a, fmt.Errorf("a node ended: %w: %s", err, n.Log())
-	}
-	if err := json.Unmarshal(line, &a); err != nil {
-		return a, err
-	}
-	if a.Error != "" {
-		return a, errors.New(a.Error)
-	}
-	return a, nil
-}
-
-func (n *nodeProcess) request(o command) (answer, error) {
-	line, err := json.Marshal(o)
-	if err != nil {
-		return answer{}, err
-	}
-	if _, err := n.commands.Write(append(line, '\n')); err != nil {
-		return answer{}, err
-	}
-	return n.answer()
-}
-
 // found founds the regions once all nodes are connected, so that each gets three members.
 func (f *regionSystem) found(ctx context.Context, regions []grid.ChunkPos) error {
 	for _, n := range f.nodes {
@@ -131,16 +104,14 @@ func (f *regionSystem) found(ctx context.Context, regions []grid.ChunkPos) error
 			return err
 		}
 	}
-	if _, err := f.nodes[0].request(command{Found: regions}); err != nil {
+	if err := f.nodes[0].Call("Node.Found", regions, new(bool)); err != nil {
 		return fmt.Errorf("found regions: %w", err)
 	}
 	for i, n := range f.nodes {
-		a, err := n.request(command{Adopt: regions})
-		if err != nil {
+		if err := n.Call("Node.Adopt", regions, &n.led); err != nil {
 			return fmt.Errorf("link to regions: %w", err)
 		}
-		n.led = a.Led
-		fmt.Fprintf(os.Stderr, "  node %d leads %d regions\n", i, a.Led)
+		fmt.Fprintf(os.Stderr, "  node %d leads %d regions\n", i, n.led)
 	}
 	return nil
 }
@@ -161,25 +132,17 @@ func (f *regionSystem) load(_ context.Context, writers int, warm, duration time.
 		left -= shares[i]
 	}
 	shares[most] += left
-	f.rounds++
 	var all sync.WaitGroup
-	answers, errs := make([]answer, len(f.nodes)), make([]error, len(f.nodes))
+	took, errs := make([][]time.Duration, len(f.nodes)), make([]error, len(f.nodes))
 	for i, n := range f.nodes {
 		if shares[i] == 0 {
 			continue
 		}
-		o := command{Writers: shares[i], Rate: f.rate * float64(shares[i]) / float64(writers), Warm: warm, Duration: duration}
-		if f.profile != "" {
-			o.Profile = fmt.Sprintf("%s-%d-%d-%d", f.profile, writers, f.rounds, i)
-		}
-		all.Go(func() { answers[i], errs[i] = n.request(o) })
+		w := Writing{Writers: shares[i], Rate: f.rate * float64(shares[i]) / float64(writers), Warm: warm, Duration: duration}
+		all.Go(func() { errs[i] = n.Call("Node.Write", w, &took[i]) })
 	}
 	all.Wait()
-	var took []time.Duration
-	for _, a := range answers {
-		took = append(took, a.Took...)
-	}
-	return percentiles(took, duration), errors.Join(errs...)
+	return percentiles(slices.Concat(took...), duration), errors.Join(errs...)
 }
 
 func (f *regionSystem) usage() (u usage, err error) {
@@ -193,7 +156,7 @@ func (f *regionSystem) usage() (u usage, err error) {
 
 func (f *regionSystem) stop() {
 	for _, n := range f.nodes {
-		n.commands.Close() //nolint:errcheck // it ends with its input
-		n.Kill()           // its data is not needed
+		n.Close() //nolint:errcheck // it may have ended
+		n.Kill()  // its data is not needed
 	}
 }

@@ -3,18 +3,20 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"os"
-	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // regionClient is the region link that a node's writers in one region share, as the players of a gateway do.
@@ -117,41 +119,25 @@ func (c *regionClient) commit(e nodemsg.Intent, answers chan nodemsg.EditResult)
 	return nil
 }
 
-// write runs so many writers, spread over the regions that are led here.
-func (n *benchNode) write(ctx context.Context, o command) ([]time.Duration, error) {
+// Write runs writers, spread over the regions that are led here, and returns how long their edits took.
+func (n *benchNode) Write(o Writing, all *[]time.Duration) error {
+	if len(n.adopted) == 0 {
+		return errors.New("no region is led here")
+	}
 	begin := time.Now().Add(o.Warm)
 	end := begin.Add(o.Duration)
-	if o.Profile != "" {
-		file, err := os.Create(o.Profile)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close() //nolint:errcheck // a profile, for reading by a person
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return nil, err
-		}
-		defer pprof.StopCPUProfile()
-	}
 	took := make([][]time.Duration, o.Writers)
-	failed := make(chan error, o.Writers)
-	var all sync.WaitGroup
+	var writers errgroup.Group
 	for w := range o.Writers {
 		c := n.adopted[w%len(n.adopted)]
-		all.Go(func() {
-			var err error
-			took[w], err = c.writer(ctx, w, newPacer(o.Rate, w, o.Writers), begin, end)
-			if err != nil {
-				failed <- err
-			}
+		writers.Go(func() (err error) {
+			took[w], err = c.writer(n.ctx, w, newPacer(o.Rate, w, o.Writers), begin, end)
+			return err
 		})
 	}
-	all.Wait()
-	select {
-	case err := <-failed:
-		return nil, err
-	default:
-		return slices.Concat(took...), nil
-	}
+	err := writers.Wait()
+	*all = slices.Concat(took...)
+	return err
 }
 
 // writer alternates two blocks at its own position.

@@ -14,12 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/coder/websocket"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // A client that sends invalid input gets one clear error. Other clients keep playing.
@@ -112,7 +113,7 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 			`{"type":"move","x":0,"y":0,"z":0,"yaw":0,"pitch":0,"speed":9}`:          wire.FailUnknownField,
 		} {
 			eve := join(t, d.Game, "eve", 1)
-			fmt.Fprintln(eve.conn, bad)
+			fmt.Fprintln(eve.Conn, bad)
 			if got := eve.ended(); got != code {
 				t.Errorf("message %.60q ends with %q, want %q", bad, got, code)
 			}
@@ -175,8 +176,8 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 		corrected := false
 		for !corrected {
 			select {
-			case m := <-eve.inbox:
-				c, ok := m.(sessionmsg.Correction)
+			case m := <-eve.Inbox:
+				c, ok := m.FromServer.(sessionmsg.Correction)
 				if corrected = ok; ok && (c.X != eve.Welcome.Pose.X || c.Reason == "") {
 					t.Errorf("corrected to %+v, want %+v", c, eve.Welcome.Pose)
 				}

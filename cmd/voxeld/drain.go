@@ -14,18 +14,19 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 )
 
 // drainAnswer is the result of a drain, for scripts.
 type drainAnswer struct {
-	Sessions int               `json:"sessions"` // at the start
-	Rooms    []gameserver.Room `json:"rooms"`    // nodes that accept players
-	Handed   int               `json:"regions_handed_over"`
-	Kept     int               `json:"regions_kept"`
-	Followed int               `json:"followed"`
-	Cut      int               `json:"cut"`
-	Homeless int               `json:"homeless"`
-	Took     time.Duration     `json:"took_ns"` // until the process ended
+	Sessions int              `json:"sessions"` // at the start
+	Targets  []handoff.Target `json:"rooms"`    // nodes that accept players
+	Handed   int              `json:"regions_handed_over"`
+	Kept     int              `json:"regions_kept"`
+	Followed int              `json:"followed"`
+	Cut      int              `json:"cut"`
+	Homeless int              `json:"homeless"`
+	Took     time.Duration    `json:"took_ns"` // until the process ended
 }
 
 // newDrain returns the command that stops a node without disconnecting its players.
@@ -73,7 +74,7 @@ func drainNode(ctx context.Context, socket string, report func(shutdownStep)) (d
 		return drainAnswer{}, err
 	}
 	defer response.Body.Close() //nolint:errcheck // read to its end below
-	answer := drainAnswer{Rooms: []gameserver.Room{}}
+	answer := drainAnswer{Targets: []handoff.Target{}}
 	var last shutdownStep
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
@@ -103,8 +104,8 @@ func (a *drainAnswer) apply(step gameserver.DrainStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
 		a.Sessions = step.Sessions
-	case gameserver.StepRooms:
-		a.Rooms = append(a.Rooms, step.Rooms...)
+	case gameserver.StepTargets:
+		a.Targets = append(a.Targets, step.Targets...)
 	case gameserver.StepRegions:
 		a.Handed, a.Kept = step.Handed, step.Kept
 	case gameserver.StepSessions:
@@ -117,12 +118,12 @@ func printStep(w io.Writer, step shutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
 		fmt.Fprintf(w, "draining a node with %d %s\n", step.Sessions, cli.Plural(step.Sessions, "player", "players"))
-	case gameserver.StepRooms:
-		if len(step.Rooms) == 0 {
+	case gameserver.StepTargets:
+		if len(step.Targets) == 0 {
 			fmt.Fprintln(w, "no other node accepts players: they will reconnect to this node when it is back")
 		}
-		for _, room := range step.Rooms {
-			fmt.Fprintf(w, "%s accepts players; it has %d\n", room.URL, room.Sessions)
+		for _, target := range step.Targets {
+			fmt.Fprintf(w, "%s accepts players; it has %d\n", target.URL, target.Sessions)
 		}
 	case gameserver.StepRegions:
 		fmt.Fprintf(w, "%d regions handed over, %d kept", step.Handed, step.Kept)

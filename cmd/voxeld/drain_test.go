@@ -267,7 +267,7 @@ func TestDrainAlone(t *testing.T) {
 	ann.until("a reconnect", func() bool { return ann.sentOn != nil })
 	ann.leave()
 	answer := <-drained
-	if answer.Sessions != 1 || answer.Homeless != 1 || len(answer.Rooms) != 0 || answer.Kept == 0 {
+	if answer.Sessions != 1 || answer.Homeless != 1 || len(answer.Targets) != 0 || answer.Kept == 0 {
 		t.Errorf("%+v", answer)
 	}
 	if answer.Took > 5*time.Second {

@@ -21,7 +21,10 @@ const metricsDoc = "../../docs/metrics.md"
 
 // docs/metrics.md lists every metric of a running node, with its labels and help text.
 func TestMetricsReference(t *testing.T) {
-	cfg := config.Default()
+	cfg, err := config.Load(config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg.DataDir = t.TempDir()
 	cfg.Listen = []string{"/ip4/127.56.0.1/tcp/0"}
 	cfg.Game, cfg.HTTP, cfg.Metrics = "127.56.0.1:0", "127.56.0.1:0", "127.56.0.1:0"

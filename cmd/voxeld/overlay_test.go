@@ -50,7 +50,7 @@ func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (
 			if n == steps/4 {
 				event()
 			}
-		case m, open := <-p.inbox:
+		case m, open := <-p.Inbox:
 			if !open {
 				t.Fatalf("the session has ended: %s", p.failure)
 			}
@@ -58,7 +58,7 @@ func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (
 			if now := p.Avatars["ann"]; now != seen {
 				seen, last = now, time.Now()
 			}
-		case m, open := <-ann.inbox:
+		case m, open := <-ann.Inbox:
 			if !open {
 				t.Fatalf("ann's session has ended: %s", ann.failure)
 			}

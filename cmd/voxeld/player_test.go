@@ -1,32 +1,26 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
-// tester is a player with a session over TCP, in JSON, written independently of package bot.
+// tester is a player with a session over TCP, in JSON.
 type tester struct {
+	*sessionclient.Player
 	t       *testing.T
-	conn    net.Conn
-	Welcome sessionmsg.Welcome
 	seq     uint64
-	inbox   chan sessionmsg.FromServer // closed at the end of the session
-	failure string                     // code of the Failure that ended it
-	sentOn  *sessionmsg.Reconnect      // the last one
+	failure string                // code of the Failure that ended it
+	sentOn  *sessionmsg.Reconnect // the last one
 
-	Chunks  map[grid.ChunkPos]*chunk.Chunk
 	Avatars map[string]motion.Pose
 	Acks    map[uint64]sessionmsg.Ack
 	Heard   []sessionmsg.Said
@@ -42,51 +36,21 @@ func join(t *testing.T, address, name string, view int) *tester {
 
 func dialSession(t *testing.T, address, name string, view int) *tester {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", address, patience)
+	c, err := sessionclient.Dial(t.Context(), address, sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingJSON})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
-	p := &tester{
-		t: t, conn: conn, inbox: make(chan sessionmsg.FromServer, 1024),
-		Chunks: make(map[grid.ChunkPos]*chunk.Chunk), Avatars: make(map[string]motion.Pose), Acks: make(map[uint64]sessionmsg.Ack),
-		names: make(map[string]string),
-	}
-	go p.read()
-	p.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: "json"})
-	return p
-}
-
-func (p *tester) read() {
-	defer close(p.inbox)
-	// An incomplete line at the end of the stream is not a message.
-	for in := bufio.NewReaderSize(p.conn, 1<<20); ; {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		m, err := sessionmsg.DecodeServer(bytes.TrimSuffix(line, []byte("\n")))
-		if err != nil {
-			p.t.Errorf("message from server: %v in %.200s", err, line)
-			return
-		}
-		p.inbox <- m
+	t.Cleanup(func() { c.Close() })
+	return &tester{
+		Player: sessionclient.NewPlayer(c), t: t,
+		Avatars: make(map[string]motion.Pose), Acks: make(map[uint64]sessionmsg.Ack), names: make(map[string]string),
 	}
 }
 
 func (p *tester) send(m sessionmsg.FromClient) {
 	p.t.Helper()
-	data, err := sessionmsg.EncodeClient(m)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.sendRaw(append(data, '\n'))
-}
-
-func (p *tester) sendRaw(data []byte) {
-	p.t.Helper()
-	if _, err := p.conn.Write(data); err != nil {
-		p.t.Fatalf("send: %v (ended with %q)", err, p.failure)
+	if _, err := p.Send(m); err != nil {
+		p.t.Fatalf("%v (ended with %q)", err, p.failure)
 	}
 }
 
@@ -97,7 +61,7 @@ func (p *tester) until(what string, condition func() bool) {
 	defer deadline.Stop()
 	for !condition() {
 		select {
-		case m, open := <-p.inbox:
+		case m, open := <-p.Inbox:
 			if !open {
 				p.t.Fatalf("session ended (%q) before: %s", p.failure, what)
 			}
@@ -115,7 +79,7 @@ func (p *tester) ended() string {
 	defer deadline.Stop()
 	for {
 		select {
-		case m, open := <-p.inbox:
+		case m, open := <-p.Inbox:
 			if !open {
 				return p.failure
 			}
@@ -126,25 +90,29 @@ func (p *tester) ended() string {
 	}
 }
 
-func (p *tester) take(m sessionmsg.FromServer) {
+func (p *tester) take(m sessionclient.Arrival) {
 	p.t.Helper()
-	switch m := m.(type) {
+	if m.Err != nil {
+		p.t.Errorf("message from server: %v", m.Err)
+		return
+	}
+	pieces, err := p.Apply(m.FromServer)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, piece := range pieces {
+		for _, a := range piece.Enter {
+			p.names[a.Player] = a.Name
+			p.Avatars[a.Name] = a.Pose
+		}
+		for _, m := range piece.Moves {
+			p.Avatars[p.names[m.Player]] = m.Pose
+		}
+		p.Heard = append(p.Heard, piece.Says...)
+	}
+	switch m := m.FromServer.(type) {
 	case sessionmsg.Welcome:
-		p.Welcome, p.seq = m, m.NextSeq
-	case sessionmsg.ChunkData:
-		plain, err := wire.UnpackChunk(m.Data)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		if p.Chunks[m.Chunk], err = chunk.Decode(plain); err != nil {
-			p.t.Fatal(err)
-		}
-	case sessionmsg.ChunkGone:
-		delete(p.Chunks, m.Chunk)
-	case sessionmsg.Frame:
-		for _, raw := range m.Chunks {
-			p.takePiece(raw)
-		}
+		p.seq = m.NextSeq
 	case sessionmsg.Ack:
 		p.Acks[m.Seq] = m
 	case sessionmsg.Reconnect:
@@ -152,27 +120,6 @@ func (p *tester) take(m sessionmsg.FromServer) {
 	case sessionmsg.Failure:
 		p.failure = m.Code
 	}
-}
-
-func (p *tester) takePiece(raw json.RawMessage) {
-	piece, err := sessionmsg.DecodePiece(raw)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, a := range piece.Enter {
-		p.names[a.Player] = a.Name
-		p.Avatars[a.Name] = a.Pose
-	}
-	for _, m := range piece.Moves {
-		p.Avatars[p.names[m.Player]] = m.Pose
-	}
-	for _, b := range piece.Blocks {
-		pos := grid.Pos{X: b.X, Y: b.Y, Z: b.Z}
-		if c := p.Chunks[pos.Chunk()]; c != nil {
-			c.Set(chunk.At(pos), chunk.Block(b.Block))
-		}
-	}
-	p.Heard = append(p.Heard, piece.Says...)
 }
 
 // edit sends a block change and returns its sequence number.
@@ -195,13 +142,7 @@ func (p *tester) put(pos grid.Pos, b chunk.Block) {
 }
 
 // at returns the block that the player sees at the position, or false while its chunk has not arrived.
-func (p *tester) at(pos grid.Pos) (chunk.Block, bool) {
-	c := p.Chunks[pos.Chunk()]
-	if c == nil {
-		return chunk.Air, false
-	}
-	return c.Get(chunk.At(pos)), true
-}
+func (p *tester) at(pos grid.Pos) (chunk.Block, bool) { return p.Block(pos) }
 
 // sees waits until the player sees the block at the position.
 func (p *tester) sees(pos grid.Pos, want chunk.Block) {
@@ -238,7 +179,7 @@ func (p *tester) walkTo(x, z float64) {
 func (p *tester) drain() {
 	for {
 		select {
-		case m, open := <-p.inbox:
+		case m, open := <-p.Inbox:
 			if !open {
 				return
 			}
@@ -249,4 +190,4 @@ func (p *tester) drain() {
 	}
 }
 
-func (p *tester) leave() { p.conn.Close() }
+func (p *tester) leave() { p.Close() }

@@ -96,7 +96,7 @@ func (clock *Clock) NextStamp(now time.Duration, sees func(vclock.ID) bool) vclo
 		return known && now-last <= relevantFor
 	}
 	for _, h := range events {
-		clock.owner.Hear(h.stamp, relevant)
+		clock.owner.Merge(h.stamp, relevant)
 	}
 	for id, last := range clock.lastInSight {
 		if now-last > relevantFor {

@@ -1,7 +1,7 @@
 // Package chat brings the chat of a gateway, and with it hits and gifts, into causal order.
 //
 // Chat arrives on a subscription for each region in view. One may be slower than another: an answer may arrive before its question.
-// So all events go through one vclock.Line of the gateway, and are shown in causal order; each player gets a subsequence of the
+// So all events go through one vclock.Queue of the gateway, and are shown in causal order; each player gets a subsequence of the
 // gateway's events, and so sees causal order too (docs/causality.md). A Clock numbers the events of one player; the Sequencer
 // brings those of all players into order.
 //
@@ -58,7 +58,7 @@ type Options struct {
 type Sequencer struct {
 	Options
 	metrics metrics
-	line    *vclock.Line[Event]
+	line    *vclock.Queue[Event]
 	wake    wake.Signal // events have arrived
 
 	mu struct {
@@ -75,8 +75,8 @@ type Event struct {
 
 // NewSequencer returns a sequencer that is not running yet.
 func NewSequencer(o Options) *Sequencer {
-	cfg := vclock.LineConfig{Wait: Wait, Settle: settle, MaxHeld: maxHeld, MaxAuthors: maxAuthors}
-	return &Sequencer{Options: o, metrics: newMetrics(o.Registerer), line: vclock.NewLine[Event](cfg, nil), wake: wake.NewSignal()}
+	cfg := vclock.QueueConfig{Wait: Wait, Settle: settle, MaxHeld: maxHeld, MaxAuthors: maxAuthors}
+	return &Sequencer{Options: o, metrics: newMetrics(o.Registerer), line: vclock.NewQueue[Event](cfg, nil), wake: wake.NewSignal()}
 }
 
 // Enqueue queues events of a region. Any goroutine may call it; it takes no lock but the sequencer's own.
@@ -134,7 +134,7 @@ func (t *Sequencer) offer(e Event) {
 	shown, verdict := t.line.Offer(t.Now(), event, func(id vclock.ID) bool { _, sees := seen[id]; return sees })
 	t.show(shown)
 	switch verdict {
-	case vclock.Taken:
+	case vclock.Accepted:
 	case vclock.Repeated:
 		t.metrics.events.WithLabelValues(repeated).Inc()
 	case vclock.Stale, vclock.Unsound: // such as from a player whose new gateway's clock is behind: better late than never

@@ -10,8 +10,6 @@
 package p2p
 
 import (
-	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -26,10 +24,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/areacast"
 	"github.com/voxelpopuli/voxeld/overlay/psense"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // Overlays: how movement travels between gateways.
@@ -43,27 +38,16 @@ const (
 var Overlays = []string{Relay, PSense, Areacast}
 
 const (
-	// round is the length of a round. Rounds are counted by the wall clock, so that all gateways count alike.
-	round = region.TickEvery
-	// silentRounds is the number of rounds without an update of an avatar after which the region's state is used again; gateways'
-	// clocks may differ by as much.
-	silentRounds = 40
 	// relayRounds is the interval, in rounds, of updates to a region about a player who has moved within a chunk.
 	relayRounds = 5
 	// introduceRounds is the interval, in rounds, at which a machine is given all avatars around it.
 	introduceRounds = 8
-	// quietRounds is the number of rounds without an update of an avatar after which the region's state is used again if it is
-	// newer by as many: the avatar has left the overlay's range. Regions are slower, but not by so much.
-	quietRounds = 12
 	// maxVision is the range of updates between avatars, in blocks: sessions get those of avatars farther away only as often as
 	// regions send them.
 	maxVision = 48
 	// maxReach is the maximum distance from the origin, in blocks: farther out the places in packets are too coarse, and
 	// movement goes through regions.
 	maxReach = 1 << 17
-	// maxSpeedFactor bounds the apparent speed of other avatars, as a multiple of the fastest one of a player: updates queue up
-	// on the way.
-	maxSpeedFactor = 2
 )
 
 // Avatar is the avatar of a session here. Two values are equal if they are of the same session. Any goroutine may call it.
@@ -90,6 +74,12 @@ type Options struct {
 	Registerer   prometheus.Registerer
 }
 
+// peerPlaces is the places in a packet of another gateway.
+type peerPlaces struct {
+	peer   string
+	places []overlay.Update
+}
+
 // Driver exchanges the movement of avatars with other gateways. Its lock is a leaf: it may be taken under a subscription's.
 type Driver struct {
 	Options
@@ -101,9 +91,8 @@ type Driver struct {
 
 	mu struct {
 		sync.Mutex
-		round   uint32
 		locals  map[overlay.ID]*localAvatar
-		remotes map[overlay.ID]*remoteAvatar
+		remotes remoteAvatars
 	}
 }
 
@@ -116,21 +105,6 @@ type localAvatar struct {
 	lastSent motion.Pose // the pose last sent to the region
 }
 
-// remoteAvatar is an avatar of another gateway that is or was in view of a session here.
-type remoteAvatar struct {
-	body         nodemsg.Body // as shown
-	shown        bool         // it is in the mirror
-	chunk        grid.ChunkPos
-	overlayRound uint32       // the round of the newest update over the overlay
-	fresh        bool         // overlayRound is recent: places sent by the region are older
-	regionBody   nodemsg.Body // as sent by the region
-	inRegion     bool         // the region has it
-	regionRound  uint32       // the round of the region's newest update
-
-	route  *[]overlay.Message // to its gateway, in the round routed
-	routed uint32
-}
-
 // NewDriver returns a driver that is not running yet.
 func NewDriver(o Options) *Driver {
 	d := &Driver{
@@ -138,7 +112,7 @@ func NewDriver(o Options) *Driver {
 		received: make(chan peerPlaces, 16), routes: make(map[string]*[]overlay.Message), queues: make(map[string]*peerQueue),
 	}
 	d.mu.locals = make(map[overlay.ID]*localAvatar)
-	d.mu.remotes = make(map[overlay.ID]*remoteAvatar)
+	d.mu.remotes = remoteAvatars{rules: o.Rules, refused: d.metrics.refused, byID: make(map[overlay.ID]*remoteAvatar)}
 	return d
 }
 
@@ -164,10 +138,25 @@ func (d *Driver) Carries(a Avatar) bool {
 	return m != nil && m.Avatar == a
 }
 
-// numberOf returns a player's number in the overlay: the same at all gateways. If two players nearby have the same number, the
-// second one's movement goes through regions.
-func numberOf(id player.ID) overlay.ID {
-	return overlay.ID(binary.BigEndian.Uint32(id[:])) &^ overlay.FirstServer
+// Merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a player is in
+// the chunk of the mirror. The lock of the mirror is held.
+func (d *Driver) Merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool) {
+	if !d.Enabled() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.remotes.merge(n, holds)
+}
+
+// Clear records that a chunk is no longer in the mirror. The lock of the mirror is held.
+func (d *Driver) Clear(at grid.ChunkPos) {
+	if !d.Enabled() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.remotes.clear(at)
 }
 
 // roundOutput is the output of a round. It is valid until the next round.
@@ -193,8 +182,8 @@ func (r *roundOutput) to(peer string) *[]overlay.Message {
 func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now = max(now, d.mu.round+1)
-	d.mu.round = now
+	now = max(now, d.mu.remotes.round+1)
+	d.mu.remotes.round = now
 	d.syncMachines(avatars)
 	r := roundOutput{round: now, messages: d.routes}
 	for peer, messages := range d.routes {
@@ -218,7 +207,7 @@ func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
 		for _, msg := range out.Messages {
 			if d.mu.locals[msg.To] != nil {
 				r.here = append(r.here, msg)
-			} else if a := d.mu.remotes[msg.To]; a != nil && a.body.Gateway != "" {
+			} else if a := d.mu.remotes.byID[msg.To]; a != nil && a.body.Gateway != "" {
 				if a.routed != now {
 					a.routed, a.route = now, r.to(a.body.Gateway)
 				}
@@ -230,7 +219,7 @@ func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
 			r.moved = append(r.moved, m.Avatar)
 		}
 	}
-	r.steps = d.restoreSilent(now, r.steps)
+	r.steps = d.mu.remotes.restoreSilent(r.steps)
 	return r
 }
 
@@ -261,7 +250,7 @@ func (d *Driver) renew(r *roundOutput) {
 		renew(*messages)
 	}
 	for _, u := range d.deliverHere(r.here) {
-		r.steps = d.applyUpdate(u, r.round, r.steps)
+		r.steps = d.mu.remotes.applyUpdate(u, r.steps)
 	}
 }
 
@@ -287,7 +276,7 @@ func (d *Driver) syncMachines(avatars []Avatar) {
 }
 
 func (d *Driver) machine(id overlay.ID) overlay.Machine {
-	rng := rand.New(rand.NewPCG(uint64(id), uint64(d.mu.round)))
+	rng := rand.New(rand.NewPCG(uint64(id), uint64(d.mu.remotes.round)))
 	if d.Overlay == Areacast {
 		o := areacast.Improved(areacastCap)
 		o.Vision, o.Interaction, o.RemoveAfter = d.vision, d.vision/4, silentRounds
@@ -311,7 +300,7 @@ const areacastCap = 5 << 10
 
 // around returns the avatars around a place, as known from the regions and the overlay. The lock is held.
 func (d *Driver) around(self overlay.ID, at overlay.Point, now uint32) (near []overlay.Update) {
-	for id, a := range d.mu.remotes {
+	for id, a := range d.mu.remotes.byID {
 		u := overlay.Update{Origin: id, Round: max(a.regionRound, a.overlayRound), At: overlay.Point{X: a.body.Pose.X, Z: a.body.Pose.Z}}
 		if id != self && a.shown && a.body.Gateway != "" && now-u.Round < silentRounds && u.At.Dist(at) <= d.vision+approach {
 			near = append(near, u)
@@ -339,43 +328,4 @@ func (d *Driver) deliverHere(messages []overlay.Message) (places []overlay.Updat
 		}
 	}
 	return places
-}
-
-// receive applies a packet of another gateway, and returns the places in it.
-func (d *Driver) receive(peer string, packet []byte) (places []overlay.Update, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	messages, err := overlay.ReadPacket(packet, func(to overlay.ID) (overlay.Reference, bool) {
-		m := d.mu.locals[to]
-		if m == nil {
-			return overlay.Reference{}, false
-		}
-		return overlay.Reference{At: m.at, Round: d.mu.round}, true
-	})
-	d.metrics.packetsIn.Inc()
-	d.metrics.bytesIn.Add(float64(len(packet)))
-	places = d.deliverHere(messages)
-	if err != nil {
-		return places, fmt.Errorf("packet of %s: %w", peer, err)
-	}
-	return places, nil
-}
-
-// UpdateOf returns the update of a player's avatar in a round.
-func UpdateOf(id player.ID, pose motion.Pose, round uint32) overlay.Update {
-	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, GameData: bodyOf(pose)}
-}
-
-// bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
-// frames.
-func bodyOf(p motion.Pose) uint64 {
-	at := sessionmsg.PlaceOf(world.ChunkOf(p), p)
-	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17
-}
-
-func poseOf(u overlay.Update) motion.Pose {
-	yaw, pitch, y := uint8(u.GameData>>1), int8(uint8(u.GameData>>9)), uint16(u.GameData>>17)
-	p := sessionmsg.Place{Y: y, Yaw: yaw, Pitch: pitch}.Pose(grid.ChunkPos{})
-	p.X, p.Z = u.At.X, u.At.Z
-	return p
 }

@@ -1,13 +1,12 @@
 package p2p
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -38,8 +37,11 @@ type Streams interface {
 
 // peerQueue is the queue of packets to one other gateway.
 type peerQueue struct {
-	peer string
-	wake wake.Signal // packets were queued
+	peer    string
+	streams Streams
+	log     *slog.Logger
+	metrics *metrics
+	wake    wake.Signal // packets were queued
 
 	mu struct {
 		sync.Mutex
@@ -48,19 +50,8 @@ type peerQueue struct {
 	}
 }
 
-// send queues a packet if the gateway can be reached. Run starts the queues.
-func (d *Driver) send(peer string, packet []byte, start func(*peerQueue)) {
-	if peer == d.Peer || len(packet) > maxPacket {
-		return
-	}
-	q := d.queues[peer]
-	if q == nil || !q.enqueue(packet) {
-		maps.DeleteFunc(d.queues, func(_ string, q *peerQueue) bool { return q.ended() })
-		q = &peerQueue{peer: peer, wake: wake.NewSignal()}
-		d.queues[peer] = q
-		q.enqueue(packet)
-		start(q)
-	}
+func newPeerQueue(peer string, streams Streams, log *slog.Logger, m *metrics) *peerQueue {
+	return &peerQueue{peer: peer, streams: streams, log: log, metrics: m, wake: wake.NewSignal()}
 }
 
 // enqueue queues a packet. It reports false if the queue has ended.
@@ -101,12 +92,12 @@ func (q *peerQueue) takeAll() [][]byte {
 	return packets
 }
 
-// runQueue writes packets to a gateway, until the queue was idle for long or ctx ends.
-func (d *Driver) runQueue(ctx context.Context, q *peerQueue) {
+// run writes packets to a gateway, until the queue was idle for long or ctx ends.
+func (q *peerQueue) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		stream, err := d.Streams.Open(ctx, q.peer, Protocol)
+		stream, err := q.streams.Open(ctx, q.peer, Protocol)
 		if err == nil {
-			err = d.write(ctx, q, stream)
+			err = q.write(ctx, stream)
 		}
 		if errors.Is(err, errIdle) {
 			if q.end() {
@@ -114,7 +105,7 @@ func (d *Driver) runQueue(ctx context.Context, q *peerQueue) {
 			}
 			continue
 		}
-		d.Logger.Debug("connect to gateway", "peer", q.peer, "error", err)
+		q.log.Debug("connect to gateway", "peer", q.peer, "error", err)
 		q.takeAll() // the waiting packets are outdated then
 		select {
 		case <-ctx.Done():
@@ -130,7 +121,7 @@ func (d *Driver) runQueue(ctx context.Context, q *peerQueue) {
 var errIdle = errors.New("nothing to send for long")
 
 // write sends packets over a stream until it fails; errIdle means that the queue was idle for long.
-func (d *Driver) write(ctx context.Context, q *peerQueue, stream io.ReadWriteCloser) error {
+func (q *peerQueue) write(ctx context.Context, stream io.ReadWriteCloser) error {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the write below reports it
 	defer stop()
 	defer stream.Close() //nolint:errcheck // the other side expects nothing more
@@ -151,51 +142,9 @@ func (d *Driver) write(ctx context.Context, q *peerQueue, stream io.ReadWriteClo
 			if err != nil {
 				return fmt.Errorf("write packet: %w", err)
 			}
-			d.metrics.packetsOut.Inc()
-			d.metrics.bytesOut.Add(float64(len(p)))
+			q.metrics.packetsOut.Inc()
+			q.metrics.bytesOut.Add(float64(len(p)))
 		}
 		idle.Reset(queueIdle)
-	}
-}
-
-// Serve receives another gateway's packets, until the stream or ctx ends. It may be called by any goroutine, while Run runs.
-func (d *Driver) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
-	defer stop()
-	if err := d.read(ctx, peer, bufio.NewReader(stream)); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
-		d.Logger.Debug("receive movement from gateway", "peer", peer, "error", err)
-	}
-}
-
-func (d *Driver) read(ctx context.Context, peer string, in *bufio.Reader) error {
-	if !d.Enabled() {
-		return nil
-	}
-	var head [4]byte
-	var packet []byte
-	for {
-		if _, err := io.ReadFull(in, head[:]); err != nil {
-			return err
-		}
-		size := binary.BigEndian.Uint32(head[:])
-		if size > maxPacket {
-			return fmt.Errorf("packet of %d bytes exceeds the limit", size)
-		}
-		if uint32(cap(packet)) < size {
-			packet = make([]byte, size)
-		}
-		packet = packet[:size]
-		if _, err := io.ReadFull(in, packet); err != nil {
-			return err
-		}
-		places, err := d.receive(peer, packet)
-		select {
-		case d.received <- peerPlaces{peer, places}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
 	}
 }

@@ -56,7 +56,7 @@ func benchmarkRound(b *testing.B, kind string, players int) {
 		pose := motion.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
 		body := nodemsg.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
 		for _, d := range drivers {
-			d.mu.remotes[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}
+			d.mu.remotes.byID[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}
 		}
 		avatars[n%gateways] = append(avatars[n%gateways], &testAvatar{body.Player, pose})
 	}

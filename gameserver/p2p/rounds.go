@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,12 +24,6 @@ const (
 	// long before anything is sent.
 	stepLead = round / 2
 )
-
-// peerPlaces is the places in a packet of another gateway.
-type peerPlaces struct {
-	peer   string
-	places []overlay.Update
-}
 
 // roundPackets collects the packets of a round.
 type roundPackets struct {
@@ -57,7 +52,7 @@ func (d *Driver) Run(ctx context.Context) {
 	}
 	var queues sync.WaitGroup
 	defer queues.Wait()
-	start := func(q *peerQueue) { queues.Go(func() { d.runQueue(ctx, q) }) }
+	start := func(q *peerQueue) { queues.Go(func() { q.run(ctx) }) }
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	gather := &roundPackets{last: make(map[string]uint32)}
@@ -73,7 +68,7 @@ func (d *Driver) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case p := <-d.received:
-			d.relocate(d.applyPlaces(p.places))
+			d.publish(d.applyPlaces(p.places))
 			gather.last[p.peer] = RoundOf(time.Now().Add(clocksApart))
 			if phase == phaseCollect && !called && gather.complete() {
 				call()
@@ -125,25 +120,41 @@ func (d *Driver) sendOutput(r *roundOutput, start func(*peerQueue)) {
 			d.send(peer, overlay.AppendPacket(nil, *messages), start)
 		}
 	}
-	d.relocate(r.steps)
+	d.publish(r.steps)
 	for _, a := range r.moved {
 		a.UpdateRegion()
 	}
 	*r = roundOutput{}
 }
 
-// RoundOf returns the number of the round at a time of the wall clock.
-func RoundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseconds()) }
-
-// untilRound returns the time until the next round begins.
-func untilRound(t time.Time) time.Duration { return round - time.Duration(t.UnixNano())%round }
-
 // applyPlaces applies places sent by other gateways.
 func (d *Driver) applyPlaces(places []overlay.Update) (steps []relocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, u := range places {
-		steps = d.applyUpdate(u, d.mu.round, steps)
+		steps = d.mu.remotes.applyUpdate(u, steps)
 	}
 	return steps
+}
+
+// publish shows sessions the moves of avatars.
+func (d *Driver) publish(steps []relocation) {
+	for _, delta := range deltasOf(steps) {
+		d.Publish(*delta)
+	}
+}
+
+// send queues a packet if the gateway can be reached. Run starts the queues.
+func (d *Driver) send(peer string, packet []byte, start func(*peerQueue)) {
+	if peer == d.Peer || len(packet) > maxPacket {
+		return
+	}
+	q := d.queues[peer]
+	if q == nil || !q.enqueue(packet) {
+		maps.DeleteFunc(d.queues, func(_ string, q *peerQueue) bool { return q.ended() })
+		q = newPeerQueue(peer, d.Streams, d.Logger, &d.metrics)
+		d.queues[peer] = q
+		q.enqueue(packet)
+		start(q)
+	}
 }

@@ -23,17 +23,9 @@ import (
 const (
 	// Table is this node's own table of the players it served: player id → record.
 	Table = "players"
-	// saveEvery is the interval at which players who moved are saved on this node's disk; it bounds what a killed node loses.
-	saveEvery = time.Second
 	// loadTimeout bounds a lookup of a player in the network.
 	loadTimeout = 3 * time.Second
 )
-
-// Network stores player records in the network; a *dht.DHT.
-type Network interface {
-	Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error)
-	PutPlayer(ctx context.Context, record nodemsg.PlayerRecord) error
-}
 
 // Storage stores player records on this node; a *store.DB.
 type Storage interface {
@@ -56,26 +48,16 @@ type Options struct {
 // since the network may take seconds.
 type Store struct {
 	Options
-	saver     wake.Signal   // a player waits to be saved
-	publisher wake.Signal   // there may be something to publish
+	publisher *publisher
+	wake      wake.Signal   // a player waits to be saved
 	ended     chan struct{} // closed when no more players are saved
 
 	mu struct {
 		sync.Mutex
 		leaving []departure
-		backlog backlog
 		seqs    map[player.ID]uint64 // newest known record of each player who is here
 		done    map[player.ID]uint64 // and how many events they are known to have sent
 	}
-}
-
-// Presence is a player who is here, and their place.
-type Presence struct {
-	Player player.ID
-	Name   string
-	Guest  bool
-	Pose   motion.Pose
-	Done   uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 }
 
 // departure is a player who leaves.
@@ -86,11 +68,7 @@ type departure struct {
 
 // NewStore returns a store that is not running yet.
 func NewStore(o Options) *Store {
-	ps := &Store{Options: o, saver: wake.NewSignal(), publisher: wake.NewSignal(), ended: make(chan struct{})}
-	ps.mu.backlog = backlog{
-		records: make(map[player.ID]nodemsg.PlayerRecord), under: make(map[player.ID]bool),
-		awaited: make(map[player.ID][]chan struct{}),
-	}
+	ps := &Store{Options: o, publisher: newPublisher(o.Network, o.Logger), wake: wake.NewSignal(), ended: make(chan struct{})}
 	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
 	return ps
 }
@@ -157,7 +135,7 @@ func (ps *Store) SaveAndPublish(ctx context.Context, p Presence) {
 		return
 	}
 	select {
-	case <-ps.published(p.Player):
+	case <-ps.publisher.published(p.Player):
 	case <-ctx.Done():
 		ps.Logger.Warn("player redirected before the network has the record", "player", p.Name)
 	}
@@ -169,7 +147,7 @@ func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
 	ps.mu.Lock()
 	ps.mu.leaving = append(ps.mu.leaving, d)
 	ps.mu.Unlock()
-	ps.saver.Set()
+	ps.wake.Set()
 	return d.saved
 }
 
@@ -178,14 +156,13 @@ func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
 func (ps *Store) Run(ctx context.Context, here func() []Presence) {
 	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	var crew sync.WaitGroup
-	for range publishers {
-		crew.Go(func() { ps.runPublisher(patient) })
-	}
+	var publishing sync.WaitGroup
+	publishing.Go(func() { ps.publisher.run(patient) })
 	ps.runSaver(ctx, here)
 	close(ps.ended)
+	ps.publisher.close()
 	defer time.AfterFunc(publishLast, giveUp).Stop()
-	crew.Wait()
+	publishing.Wait()
 }
 
 func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
@@ -197,11 +174,14 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 		case <-ctx.Done():
 			ps.saveLeaving()
 			return
-		case <-ps.saver:
+		case <-ps.wake:
 			ps.saveLeaving()
 		case <-save.C:
 			everybody := here()
-			published = ps.enqueueMoved(everybody, published)
+			var due []Presence
+			if due, published = dueOf(everybody, published); len(due) > 0 {
+				ps.publisher.enqueue(ps.records(due), false)
+			}
 			saved = ps.saveMoved(everybody, saved)
 		}
 	}
@@ -224,7 +204,7 @@ func (ps *Store) saveLeaving() {
 	if err := ps.store(records); err != nil {
 		ps.Logger.Error("save players who leave", "players", len(records), "error", err)
 	}
-	ps.enqueuePublish(records, true)
+	ps.publisher.enqueue(records, true)
 	ps.mu.Lock()
 	for _, d := range leaving {
 		delete(ps.mu.seqs, d.Player) // loaded again when they return

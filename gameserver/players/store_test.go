@@ -404,8 +404,8 @@ func publishInTurn(t *testing.T, players, each int) {
 		}
 		taken := func() (n int) {
 			for {
-				if _, ok := ps.nextRecord(); !ok {
-					clear(ps.mu.backlog.under)
+				if _, ok := ps.publisher.nextRecord(); !ok {
+					clear(ps.publisher.mu.under)
 					return n
 				}
 				n++
@@ -419,7 +419,7 @@ func publishInTurn(t *testing.T, players, each int) {
 			for i := range here {
 				here[i].Pose.X += publishWay // far, each second
 			}
-			marks = ps.enqueueMoved(here, marks)
+			marks = enqueueDue(ps, here, marks)
 			if n := taken(); n != each {
 				t.Fatalf("%d records at second %d, want %d", n, second, each)
 			}
@@ -441,7 +441,7 @@ func publishInTurn(t *testing.T, players, each int) {
 		}
 		for range int(PublishEvery/saveEvery) + round { // they stand still now
 			pass(saveEvery)
-			marks = ps.enqueueMoved(here, marks)
+			marks = enqueueDue(ps, here, marks)
 			taken()
 		}
 		if age := time.Since(oldest); age < PublishEvery {
@@ -453,4 +453,11 @@ func publishInTurn(t *testing.T, players, each int) {
 			}
 		}
 	})
+}
+
+// enqueueDue does what the saver does once a second.
+func enqueueDue(ps *Store, here []Presence, before map[player.ID]lastPublished) map[player.ID]lastPublished {
+	due, marks := dueOf(here, before)
+	ps.publisher.enqueue(ps.records(due), false)
+	return marks
 }

@@ -155,6 +155,7 @@ func (l *Log) Entries(lo, hi, maxSize uint64) ([]*raftpb.Entry, error) {
 	return entries, nil
 }
 
+// Entry returns the entry at index i.
 func (l *Log) Entry(i uint64) (*raftpb.Entry, error) {
 	if first := l.Last + 1 - uint64(len(l.tail)); i >= first {
 		return l.tail[i-first], nil

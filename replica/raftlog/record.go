@@ -29,6 +29,7 @@ const (
 	FoundingTerm  = 1
 )
 
+// LogKey returns the key of a log entry.
 func LogKey(group, index uint64) []byte {
 	key := make([]byte, 16)
 	binary.BigEndian.PutUint64(key, group)
@@ -36,6 +37,7 @@ func LogKey(group, index uint64) []byte {
 	return key
 }
 
+// StateKey returns the key of a record in TableState.
 func StateKey(group uint64, kind byte) []byte {
 	key := make([]byte, 9)
 	binary.BigEndian.PutUint64(key, group)
@@ -43,10 +45,12 @@ func StateKey(group uint64, kind byte) []byte {
 	return key
 }
 
+// GroupPrefix returns the prefix of all keys of a group.
 func GroupPrefix(group uint64) []byte {
 	return binary.BigEndian.AppendUint64(nil, group)
 }
 
+// EncodeEntry returns an entry as it is stored.
 func EncodeEntry(entry *raftpb.Entry) []byte {
 	value := make([]byte, 0, EntryHead+len(entry.GetData()))
 	value = append(value, byte(entry.GetType()))
@@ -60,7 +64,7 @@ const EntryOverhead = 64
 // EntryHead is the number of bytes before an entry's data: kind and term.
 const EntryHead = 1 + 8
 
-// DecodeEntry copies the data that it returns.
+// DecodeEntry decodes a stored entry. It copies the data.
 func DecodeEntry(key, value []byte) (*raftpb.Entry, error) {
 	index, term, kind, err := DecodeEntryHead(key, value)
 	if err != nil {
@@ -76,6 +80,7 @@ func DecodeEntry(key, value []byte) (*raftpb.Entry, error) {
 	return entry, nil
 }
 
+// DecodeEntryHead decodes a stored entry without its data.
 func DecodeEntryHead(key, value []byte) (index, term uint64, kind raftpb.EntryType, err error) {
 	if len(key) != 16 || len(value) < EntryHead || value[0] > byte(raftpb.EntryConfChangeV2) {
 		return 0, 0, 0, fmt.Errorf("%w: log record of %d bytes at key %x", kv.ErrDamaged, len(value), key)
@@ -90,6 +95,7 @@ type State struct {
 	Start, StartTerm   uint64 // index and term of the entry before the log's first
 }
 
+// EncodeState returns a state as it is stored.
 func EncodeState(s State) []byte {
 	value := make([]byte, 0, stateSize)
 	value = append(value, 1)
@@ -101,6 +107,7 @@ func EncodeState(s State) []byte {
 
 const stateSize = 1 + 6*8
 
+// DecodeState decodes and checks a stored state.
 func DecodeState(value []byte) (State, error) {
 	if len(value) != stateSize || value[0] != 1 {
 		return State{}, fmt.Errorf("%w: state %x", kv.ErrDamaged, value[:min(stateSize, len(value))])

@@ -6,6 +6,8 @@ import (
 	"github.com/voxelpopuli/voxeld/vclock"
 )
 
+const maxPlayers = 1 << 16
+
 // Config describes a walk. Zero values mean the defaults, which produce the figures of docs/causality.md.
 type Config struct {
 	Seed    uint64

@@ -10,8 +10,6 @@ import (
 	"github.com/voxelpopuli/voxeld/vclock"
 )
 
-const maxPlayers = 1 << 16
-
 // idOf returns the ID of player i, 16 bytes long like a player.ID.
 func idOf(i int) vclock.ID {
 	id := make([]byte, 16)

@@ -25,7 +25,7 @@ const (
 func (c Comparison) String() string {
 	return [...]string{
 		"Algorithm 2 as printed", "common components", "common components and the authors' own", "the authors' own",
-		"own, chained by what the player heard", "own, chained by what his gateway heard",
+		"own, chained by what the player heard", "own, chained by what their gateway heard",
 	}[c]
 }
 
@@ -82,12 +82,12 @@ func newEvaluator(cfg Config, rng *rand.Rand) *evaluator {
 func (v *evaluator) record(i, round int, e *event, relevant vclock.Relevant) {
 	o := v.observers[i]
 	if o != nil || i%v.cfg.Gateways == 0 {
-		v.shared.Hear(e.stamp)
+		v.shared.Record(e.stamp)
 	}
 	if o == nil {
 		return
 	}
-	o.history.Hear(e.stamp)
+	o.history.Record(e.stamp)
 	for len(o.window) > 0 && o.window[0].round < round-v.cfg.Window {
 		o.window = o.window[1:]
 	}

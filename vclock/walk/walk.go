@@ -26,20 +26,6 @@ type Size struct {
 	PrunedBytes, SparseBytes        float64 // encoded, with IDs of 16 bytes
 }
 
-// event is one event with its stamps in all clocks.
-type event struct {
-	stamp  vclock.Stamp
-	author int
-	number uint32   // among its author's events
-	whole  []uint32 // the author's whole vector clock, by player
-	vision []int    // the players whom the author had in vision
-}
-
-// follows reports whether the event truly comes after another, by whole vector clocks.
-func (e *event) follows(other *event) bool {
-	return e != other && e.whole[other.author] >= other.number
-}
-
 // player is one player with both kinds of clock.
 type player struct {
 	owner *vclock.Owner
@@ -52,7 +38,7 @@ func (p *player) act(i int) *event {
 }
 
 func (p *player) receive(e *event, relevant vclock.Relevant) {
-	p.owner.Hear(e.stamp, relevant)
+	p.owner.Merge(e.stamp, relevant)
 	for i, n := range e.whole {
 		p.whole[i] = max(p.whole[i], n)
 	}

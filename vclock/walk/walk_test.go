@@ -119,7 +119,7 @@ func TestSizesAreWhatTravels(t *testing.T) {
 	o := vclock.NewOwner(idOf(1), 126)
 	for i, n := range []uint64{1, 127, 128, 1 << 20} {
 		other := vclock.NewOwner(idOf(2+i), n-1)
-		o.Hear(other.Act(), vclock.Everybody)
+		o.Merge(other.Act(), func(vclock.ID) bool { return true })
 	}
 	s := o.Act()
 	data, err := s.Append(nil)

@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Body, EYE } from '../src/player/body'
-import { BlockInteraction, LEFT, RIGHT, type TargetPlayer } from '../src/player/block-interaction'
+import { BlockInteraction, LEFT, MIDDLE, RIGHT, type TargetPlayer } from '../src/player/block-interaction'
 import { anglesOf } from '../src/player/ray'
 import { AIR } from '../src/world/blocks'
 import type { World } from '../src/world/world'
 import { worldOf } from './columns'
 
 const STONE = 1
+const BEDROCK = 15
 const BRICK = 19
 const POPPY = 32
 const DAISY = 35
@@ -20,6 +21,8 @@ describe('block interaction', () => {
   let edits: number[][]
   let bob: TargetPlayer | null
   let hits: string[]
+  let picked: number[]
+  let someoneStands: boolean
 
   beforeEach(() => {
     world = worldOf(1, (x, y, z) => (y < 10 ? STONE : x === 3 && z === 5 ? (y === 10 ? POPPY : 0) : 0))
@@ -28,14 +31,16 @@ describe('block interaction', () => {
     edits = []
     bob = null
     hits = []
+    picked = []
+    someoneStands = false
     interaction = new BlockInteraction(world, body, {
       edit: (x, y, z, block) => {
         edits.push([x, y, z, block])
         return world.set(x, y, z, block)
       },
       selectedBlock: () => selectedBlock,
-      pick: () => {},
-      anyoneTouches: () => false,
+      pick: (block) => picked.push(block),
+      anyoneTouches: () => someoneStands,
       castPlayers: (_origin, _dir, reach) => (bob && bob.distance <= reach ? bob : null),
       hit: ({ player }) => hits.push(player),
       broke: () => {},
@@ -78,6 +83,47 @@ describe('block interaction', () => {
     bob.distance = 7 // behind the block
     expect(act(LEFT, 3.5, 9.5, 5).length).toBe(1)
     expect(hits.length).toBe(1)
+  })
+
+  test('a held button repeats, first after a longer pause', () => {
+    const held = (button: number) => button === LEFT
+    act(LEFT, 3.5, 9.5, 3.5)
+    const times: number[] = []
+    for (let now = 10; now <= 1000; now += 10) {
+      interaction.update(now, held)
+      if (edits.splice(0).length > 0) times.push(now)
+    }
+    expect(times).toEqual([320, 550, 780])
+    for (let now = 2000; now <= 3000; now += 10) interaction.update(now, () => false)
+    expect(edits).toEqual([])
+  })
+
+  test('nothing beyond the reach is touched', () => {
+    interaction.reach = 3
+    expect(act(LEFT, 3.5, 9.5, 5)).toEqual([])
+    interaction.reach = 8
+    expect(act(LEFT, 3.5, 9.5, 5)).toHaveLength(1)
+  })
+
+  test('bedrock stays', () => {
+    world.set(5, 9, 3, BEDROCK)
+    expect(act(LEFT, 5.5, 9.9, 3.5)).toEqual([])
+  })
+
+  test('no solid block is placed into a player, a plant is', () => {
+    selectedBlock = BRICK
+    expect(act(RIGHT, 3.5, 10, 1.6)).toEqual([]) // into the player's own body
+    someoneStands = true
+    expect(act(RIGHT, 5.5, 10, 3.5)).toEqual([])
+    selectedBlock = POPPY
+    expect(act(RIGHT, 5.5, 10, 3.5)).toEqual([[5, 10, 3, POPPY]])
+  })
+
+  test('the middle button picks the block that it aims at', () => {
+    expect(act(MIDDLE, 5.5, 9.9, 3.5)).toEqual([])
+    expect(picked).toEqual([STONE])
+    act(MIDDLE, 5.5, 20, 3.5) // the sky
+    expect(picked).toEqual([STONE])
   })
 
   test('plants on a broken block break with it', () => {

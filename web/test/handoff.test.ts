@@ -1,14 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { decodeCBOR } from '../src/net/cbor'
+import { describe, expect, test, vi } from 'vitest'
 import { Connection, type ConnectionEvents } from '../src/net/connection'
 import { Endpoints, usableTargets } from '../src/net/endpoints'
-import { Session } from '../src/net/session'
-import { CLIENT_MOVE } from '../src/net/tick'
-import { Body } from '../src/player/body'
-import type { Welcome } from '../src/net/protocol'
-import { worldOf } from './columns'
+import { AS, ORIGIN, Socket, WELCOME, fakeNetwork } from './socket'
 
-const ORIGIN = 'ws://a:8080/ws'
 const target = (host: string, scheme = 'ws') => ({ url: `${scheme}://${host}:8080/ws`, game: `${host}:4002` })
 
 describe('endpoints', () => {
@@ -68,83 +62,7 @@ describe('endpoints', () => {
   })
 })
 
-interface Sent {
-  type: string
-  [field: string]: unknown
-}
-
-/** A WebSocket that the test controls. */
-class Socket {
-  static all: Socket[] = []
-  sent: Sent[] = []
-  closed = false
-  onopen: (() => void) | null = null
-  onmessage: ((event: { data: string }) => void) | null = null
-  onclose: (() => void) | null = null
-  constructor(readonly url: string) {
-    Socket.all.push(this)
-  }
-  static get last(): Socket {
-    return Socket.all.at(-1)!
-  }
-  send(data: string | Uint8Array<ArrayBuffer>) {
-    if (typeof data === 'string') this.sent.push(JSON.parse(data) as Sent)
-    else if (data[0] === CLIENT_MOVE) this.sent.push(moveOf(data))
-    else this.sent.push(decodeCBOR(data) as Sent)
-  }
-  close() {
-    this.closed = true
-  }
-  receive(message: object) {
-    this.onmessage?.({ data: JSON.stringify(message) })
-  }
-  /** Opens the socket and sends a welcome. */
-  welcome(fields: object = {}) {
-    this.onopen?.()
-    this.receive({ ...WELCOME, ...fields })
-  }
-  sentOf(type: string) {
-    return this.sent.filter((message) => message.type === type)
-  }
-}
-
-function moveOf(data: Uint8Array) {
-  const view = new DataView(data.buffer, data.byteOffset)
-  return { type: 'move', x: view.getFloat64(1, true), y: view.getFloat64(9, true), z: view.getFloat64(17, true) }
-}
-
-const WELCOME: Welcome = {
-  type: 'welcome',
-  version: 1,
-  world: 'w1',
-  world_name: 'voxels',
-  sections: 1,
-  player: 'p1',
-  name: 'ada',
-  guest: true,
-  next_seq: 100,
-  pose: { x: 8, y: 12, z: 8, yaw: 0, pitch: 0 },
-  view: 1,
-  reach: 8,
-  tick_ms: 50,
-  time_of_day: 0,
-  day_ms: 1000,
-  gateway: 'g',
-  server_version: 't',
-}
-const AS = { name: 'ada', view: 1, identity: null }
-
-beforeEach(() => {
-  vi.useFakeTimers()
-  vi.stubGlobal('window', globalThis)
-  vi.stubGlobal('WebSocket', Socket)
-  Socket.all = []
-})
-
-afterEach(() => {
-  vi.unstubAllGlobals()
-  vi.useRealTimers()
-})
+fakeNetwork()
 
 describe('connection', () => {
   const setup = (origin = ORIGIN) => {
@@ -256,77 +174,5 @@ describe('connection', () => {
     Socket.last.welcome()
     expect(Socket.last.url).toBe(target('b').url)
     expect(events.welcomed).toHaveBeenCalledWith(expect.anything(), false)
-  })
-})
-
-describe('session', () => {
-  const setup = () => {
-    const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
-    const body = new Body()
-    const avatars = { enter: vi.fn(), move: vi.fn(), leave: vi.fn(), chunkGone: vi.fn(), clear: vi.fn() }
-    const events = {
-      joined: vi.fn(),
-      disconnected: vi.fn(),
-      refused: vi.fn(),
-      toast: vi.fn(),
-      chat: vi.fn(),
-      hit: vi.fn(),
-      gift: vi.fn(),
-      committed: vi.fn(),
-      notice: vi.fn(),
-    }
-    const session = new Session(ORIGIN, world, avatars, body, events)
-    session.join(AS)
-    Socket.last.welcome() // the world is cleared
-    for (const chunk of worldOf(1, (_x, y) => (y < 10 ? 1 : 0)).all()) world.put(chunk)
-    return { session, world, body, events }
-  }
-
-  test('a handoff keeps world, position and edits, and sends the edits again under their numbers', async () => {
-    const { session, world, body, events } = setup()
-    const loaded = world.size
-    body.place(9, 12, 9)
-    expect(session.edit(1, 9, 1, 0, 0)).toBe(true)
-    Socket.last.receive({ type: 'reconnect', homes: [target('b')], reason: 'stopping' })
-    expect(session.edit(2, 9, 2, 0, 0)).toBe(true) // during the handoff
-    body.place(10, 12, 10)
-    expect([world.get(1, 9, 1), world.get(2, 9, 2)]).toEqual([0, 0])
-    Socket.last.welcome({ gateway: 'g2', next_seq: 101, pose: { x: 9, y: 12, z: 9, yaw: 1, pitch: 0 } })
-    expect(world.size).toBe(loaded)
-    expect([body.x, body.z]).toEqual([10, 10])
-    expect([world.get(1, 9, 1), world.get(2, 9, 2)]).toEqual([0, 0])
-    expect(session.edits.waiting.map(({ seq }) => seq)).toEqual([100, 101])
-    expect(events.disconnected).not.toHaveBeenCalled()
-    expect(events.joined).toHaveBeenLastCalledWith(expect.objectContaining({ gateway: 'g2' }), false, true)
-    vi.useRealTimers() // inflating needs real time
-    Socket.last.receive({ type: 'chunk', chunk: [0, 0], data: 'Y2RhYGQAAlQCAA==' }) // air
-    await vi.waitFor(() => expect(Socket.last.sentOf('edit').map(({ seq }) => seq)).toEqual([100, 101]))
-    // the server checks reach from the current position, not from the saved one
-    expect(Socket.last.sent.map(({ type }) => type).slice(-3)).toEqual(['move', 'edit', 'edit'])
-    expect(Socket.last.sentOf('move').at(-1)).toMatchObject({ x: 10, z: 10 })
-    Socket.last.receive({ type: 'ack', seq: 100, block: 0 })
-    Socket.last.receive({ type: 'ack', seq: 101, block: 0 })
-    expect(session.edits.waiting).toHaveLength(0)
-    session.leave()
-  })
-
-  test('a committed edit is reported once, and a refused one is not', () => {
-    const { session, events } = setup()
-    for (const x of [1, 2]) session.edit(x, 10, 1, 3, 0)
-    expect(events.committed).not.toHaveBeenCalled()
-    const [first, second] = session.edits.waiting.map(({ seq }) => seq)
-    Socket.last.receive({ type: 'ack', seq: first, block: 3 })
-    Socket.last.receive({ type: 'ack', seq: first, block: 3 })
-    Socket.last.receive({ type: 'ack', seq: second, block: 0, error: 'out_of_reach' })
-    expect(events.committed.mock.calls).toEqual([[3]])
-    session.leave()
-  })
-
-  test('a player far from their saved position is moved there', () => {
-    const { body } = setup()
-    Socket.last.receive({ type: 'reconnect', homes: [target('b')], reason: 'stopping' })
-    body.place(30, 12, 30)
-    Socket.last.welcome({ pose: { x: 9, y: 12, z: 9, yaw: 1, pitch: 0 } })
-    expect([body.x, body.z]).toEqual([9, 9])
   })
 })

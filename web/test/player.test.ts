@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Body, HALF_WIDTH, bodyTouchesBlock, overlapsSolid, type Intent } from '../src/player/body'
 import { anglesOf, castBody, castRay, direction } from '../src/player/ray'
-import { InterpolationBuffer, angleDelta } from '../src/motion/interpolation-buffer'
 import { boxOf, isAimable } from '../src/world/blocks'
 import { VOID } from '../src/world/world'
 
@@ -236,42 +235,5 @@ describe('ray', () => {
       expect(Math.abs(x - beforeX) + Math.abs(y - beforeY) + Math.abs(z - beforeZ)).toBe(1)
     }
     expect(seen.length).toBeGreaterThan(10)
-  })
-})
-
-describe('interpolation buffer', () => {
-  const pose = (x: number, yaw = 0) => ({ x, y: 64, z: 0, yaw, pitch: 0 })
-
-  test('moves evenly between poses that come every tick', () => {
-    const buffer = new InterpolationBuffer(pose(0), 0)
-    for (let i = 1; i <= 20; i++) buffer.add(pose(i * 0.2), i * 50)
-    const shown = [0, 10, 20, 30, 40, 50].map((ms) => buffer.at(950 + ms).x)
-    for (let i = 1; i < shown.length; i++) expect(shown[i]! - shown[i - 1]!).toBeCloseTo(0.04, 5)
-  })
-
-  test('shows the past by about two ticks, and comes to rest at the newest pose', () => {
-    const buffer = new InterpolationBuffer(pose(0), 0)
-    for (let i = 1; i <= 20; i++) buffer.add(pose(i), i * 50)
-    expect(buffer.delay).toBeGreaterThanOrEqual(100)
-    expect(buffer.delay).toBeLessThanOrEqual(150)
-    expect(buffer.at(1000).x).toBeCloseTo(20 - buffer.delay / 50, 5)
-    expect(buffer.at(3000).x).toBe(20)
-  })
-
-  test('turns the short way round', () => {
-    const buffer = new InterpolationBuffer(pose(0, 3), 0)
-    buffer.add(pose(0, -3), 50)
-    const { yaw } = buffer.at(25 + buffer.delay)
-    expect(Math.abs(angleDelta(yaw, Math.PI))).toBeLessThan(0.01)
-    expect(angleDelta(0.1, 2 * Math.PI - 0.1)).toBeCloseTo(-0.2)
-  })
-
-  test('starts at once after a long rest, and leaps over a teleport', () => {
-    const buffer = new InterpolationBuffer(pose(0), 0)
-    buffer.add(pose(0.2), 60_000)
-    expect(buffer.at(60_000).x).toBe(0)
-    expect(buffer.at(60_000 + buffer.delay).x).toBeCloseTo(0.2)
-    buffer.add(pose(500), 60_050)
-    expect(buffer.at(60_050).x).toBe(500)
   })
 })

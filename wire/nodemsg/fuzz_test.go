@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/wiretest"
 )
@@ -51,29 +50,7 @@ func FuzzLink(f *testing.F) {
 }
 
 func FuzzNode(f *testing.F) {
-	region := aRegion()
-	for _, v := range []interface{ Valid() error }{
-		region, aRecord(),
-		Answer{Region: &region},
-		Answer{Member: &aMember, Error: "no"},
-		Question{Describe: &Describe{}},
-		Question{Introduce: &region},
-		Question{Authority: &Locate{}},
-		Question{Found: &Found{Cell: aCell, Members: region.Members}},
-		Question{Locate: &Locate{}},
-		Question{Leaving: &Leaving{}},
-		HandoffRequest{Sessions: 7},
-		anOffer(),
-		Question{Rejoin: &RejoinRequest{Group: 3}},
-		Answer{Replica: 4},
-		Fetch{Digests: &LogPosition{Group: 3, Index: 9}},
-		Fetch{Part: &PartAt{LogPosition: LogPosition{Group: 3, Index: 9}, Sequences: true}},
-		Fetch{Base: &BaseOf{Chunk: grid.ChunkPos{X: -1, Z: 2}, Hash: [32]byte{1}}},
-		Fetched{Wait: true},
-		Fetched{Error: "no"},
-		Fetched{Data: []byte{1, 2}},
-		Fetched{Digests: []PartDigest{{Chunk: grid.ChunkPos{X: 5}, Memory: [16]byte{7}, Disk: DiskDamaged}, {Sequences: true}}},
-	} {
+	for _, v := range nodeMessages() {
 		b, err := wire.EncodeCBOR(v, wire.MaxQuestion)
 		if err != nil {
 			f.Fatal(err)

@@ -1,6 +1,10 @@
 package nodemsg
 
-import "github.com/voxelpopuli/voxeld/wire"
+import (
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
 
 // Checks of messages between nodes. Nodes of one world do not trust each other's messages. Each message is checked
 // where it is written, so that a fault shows at its origin, and where it is read.
@@ -188,3 +192,58 @@ func (r Replica) Valid() error {
 	}
 	return checkPeer(r.Peer)
 }
+
+// checkOperators counts the set fields of this file and validates them.
+func (q Question) checkOperators() (set int, err error) {
+	for _, r := range []*Release{q.Release, q.Superseded} {
+		if r == nil {
+			continue
+		}
+		if set++; r.Region == 0 {
+			return set, wire.Refuse(wire.FailBadValue, "the region id must not be 0")
+		}
+	}
+	if q.Failure != nil {
+		if set++; q.Failure.Region == 0 {
+			return set, wire.Refuse(wire.FailBadValue, "the region id must not be 0")
+		}
+		if err := wire.CheckText(q.Failure.Why); err != nil {
+			return set, err
+		}
+	}
+	if q.Status != nil {
+		set++
+		if n := len(q.Status.Regions); n == 0 || n > MaxStatuses {
+			return set, wire.Refuse(wire.FailBadValue, "a status request names 1 to %d regions, not %d", MaxStatuses, n)
+		}
+		if slices.Contains(q.Status.Regions, 0) {
+			return set, wire.Refuse(wire.FailBadValue, "the region id must not be 0")
+		}
+	}
+	if q.Regions != nil {
+		set++
+	}
+	return set, nil
+}
+
+// Valid returns an error if the status is invalid.
+func (s RegionStatus) Valid() error {
+	if s.Region == 0 {
+		return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
+	}
+	if s.State > StateFailed {
+		return wire.Refuse(wire.FailBadValue, "unknown state %d", s.State)
+	}
+	if s.Leader != "" {
+		if err := checkPeer(s.Leader); err != nil {
+			return err
+		}
+	}
+	if err := checkList(s.Members, wire.MaxMembers, MemberStatus.Valid); err != nil {
+		return err
+	}
+	return wire.CheckText(s.Why)
+}
+
+// Valid returns an error if the copy is invalid.
+func (c MemberStatus) Valid() error { return c.Replica.Valid() }

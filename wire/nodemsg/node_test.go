@@ -46,7 +46,7 @@ func aRecord() PlayerRecord {
 // aStamp returns the stamp of a player's first line after an event of another player.
 func aStamp(id player.ID) []byte {
 	speaker, other := vclock.NewOwner(ChatAuthor(id), 1700000000000), vclock.NewOwner(ChatAuthor(player.GuestID("bob")), 0)
-	speaker.Hear(other.Act(), vclock.Everybody)
+	speaker.Merge(other.Act(), func(vclock.ID) bool { return true })
 	data, err := speaker.Act().Append(nil)
 	if err != nil {
 		panic(err)

@@ -16,12 +16,6 @@ import (
 // Sessions in CBOR: the messages of session.go, each one map with the same names and values as in JSON, except that
 // bytes are byte strings. Moves and frames have forms of their own (tick.go).
 
-// Encodings of a session, in Join.Encoding.
-const (
-	EncodingJSON = "json"
-	EncodingCBOR = "cbor"
-)
-
 // clientDecoding has tight bounds: client messages are small and flat.
 var clientDecoding = wire.Must(cbor.DecOptions{
 	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
@@ -139,11 +133,6 @@ func EncodeServerCBOR(m FromServer) ([]byte, error) {
 		return nil, fmt.Errorf("encode message: %T is not a server message in CBOR", m)
 	}
 }
-
-const (
-	shortMap, shortText = 0xa0, 0x60 // first bytes of a map, and of a text, shorter than 24
-	shortest            = 24
-)
 
 // encodeNamedCBOR puts "type": name before the fields of a message, which has fewer than 23 of them.
 func encodeNamedCBOR(name string, m any) ([]byte, error) {

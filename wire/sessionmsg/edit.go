@@ -10,6 +10,11 @@ import (
 // reflection. Anything that this version does not write itself falls back to the general codec, so both accept and
 // Refuse the same.
 
+const (
+	shortMap, shortText = 0xa0, 0x60 // first bytes of a map, and of a text, shorter than 24
+	shortest            = 24
+)
+
 // cutFields decodes a map of at most 23 fields. Their names are texts of less than 24 bytes; their values are numbers,
 // or one such text for the type. It calls field with each number; field reports whether the number is allowed.
 func cutFields(data []byte, kind string, field func(name string, n uint64, negative bool) bool) bool {

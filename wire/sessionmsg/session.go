@@ -15,6 +15,12 @@ const (
 	firstVersion   = 1
 )
 
+// Encodings of a session, in Join.Encoding.
+const (
+	EncodingJSON = "json"
+	EncodingCBOR = "cbor"
+)
+
 // Messages of a session, in JSON one object each: over TCP one per line, over WebSocket one per text frame. Every
 // message has its name in "type". docs/protocol.md describes each field.
 

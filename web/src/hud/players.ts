@@ -28,12 +28,12 @@ export class Players {
     this.head.textContent = `${world} · ${players.length === 1 ? 'Nobody else nearby' : `${players.length} players`}`
     this.list.replaceChildren(
       ...players.map(({ player, name, guest, distance }) => {
-        const mark = el('i', 'swatch')
-        mark.style.background = appearanceOf(player).css
+        const swatch = el('i', 'swatch')
+        swatch.style.background = appearanceOf(player).css
         return el(
           'li',
           '',
-          mark,
+          swatch,
           el('span', 'grow', name),
           guest ? el('span', 'badge', 'guest') : null,
           el('span', 'muted', distance === null ? 'you' : `${Math.round(distance)} m`),

@@ -19,13 +19,8 @@ export class MeshPool {
     }
   }
 
-  get busy(): number {
-    return this.workers.reduce((sum, entry) => sum + entry.jobs, 0)
-  }
-
-  /** The number of free job slots. Urgent jobs may exceed it. */
   get free(): number {
-    return this.workers.length * JOBS_PER_WORKER - this.busy
+    return this.workers.reduce((free, { jobs }) => free + JOBS_PER_WORKER - jobs, 0)
   }
 
   run(job: MeshJob): void {

@@ -5,7 +5,7 @@
 import { SIZE, chunkKey, chunkOf } from '../world/coords'
 import { kindOf } from '../world/blocks'
 import type { Chunk, World, WorldListener } from '../world/world'
-import type { MeshResult } from './job'
+import type { MeshJob, MeshResult } from './job'
 import type { SectionMesh } from './mesher'
 import { MeshPool, poolSize } from './pool'
 import { copyVolume } from './volume'
@@ -31,6 +31,13 @@ export interface MeshSink {
   remove(x: number, z: number): void
 }
 
+/** Runs jobs in workers; MeshPool implements it. */
+export interface WorkerPool {
+  /** The number of free job slots. Urgent jobs may exceed it. */
+  readonly free: number
+  run(job: MeshJob): void
+}
+
 export class MeshScheduler implements WorldListener {
   private dirty = new Map<number, Dirty>()
   private urgent = new Map<number, Dirty>()
@@ -40,7 +47,7 @@ export class MeshScheduler implements WorldListener {
   private cameraX = 0 // in chunks, from the centre of chunk 0
   private cameraZ = 0
   private nextJob = 1
-  private pool: MeshPool
+  private readonly pool: WorkerPool
   /** The mean duration of a job in its worker, in ms. */
   meanDuration = 0
   /** The number of chunks that have been meshed at least once. */
@@ -55,8 +62,9 @@ export class MeshScheduler implements WorldListener {
   constructor(
     private readonly world: World,
     private readonly sink: MeshSink,
+    makePool: (done: (result: MeshResult) => void) => WorkerPool = (done) => new MeshPool(poolSize(), done),
   ) {
-    this.pool = new MeshPool(poolSize(), (result) => this.done(result))
+    this.pool = makePool((result) => this.done(result))
     world.listen(this)
   }
 
@@ -65,7 +73,7 @@ export class MeshScheduler implements WorldListener {
     for (let dz = -1; dz <= 1; dz++) {
       for (let dx = -1; dx <= 1; dx++) {
         const near = this.world.chunk(chunk.x + dx, chunk.z + dz)
-        if (near) mark(this.dirty, near.x, near.z, allSections(near))
+        if (near) addSections(this.dirty, near.x, near.z, allSections(near))
       }
     }
   }
@@ -80,16 +88,16 @@ export class MeshScheduler implements WorldListener {
 
   blockChanged(x: number, y: number, z: number, before: number, after: number): void {
     // the block's section, and those that share a corner with the block
-    this.markBox(this.urgent, x - 1, y - 1, z - 1, x + 1, y + 1, z + 1)
+    this.addBox(this.urgent, x - 1, y - 1, z - 1, x + 1, y + 1, z + 1)
     const old = kindOf(before)
     const now = kindOf(after)
     if (old.opaque !== now.opaque || old.glow !== now.glow || old.dims !== now.dims) {
       // sky light may reach the floor
-      this.markBox(this.dirty, x - LIGHT_REACH, 0, z - LIGHT_REACH, x + LIGHT_REACH, y + LIGHT_REACH, z + LIGHT_REACH)
+      this.addBox(this.dirty, x - LIGHT_REACH, 0, z - LIGHT_REACH, x + LIGHT_REACH, y + LIGHT_REACH, z + LIGHT_REACH)
     }
   }
 
-  private markBox(
+  private addBox(
     queue: Map<number, Dirty>,
     x0: number,
     y0: number,
@@ -104,7 +112,7 @@ export class MeshScheduler implements WorldListener {
     for (let s = low; s <= high; s++) sections |= 1 << s
     for (let cz = chunkOf(z0); cz <= chunkOf(z1); cz++) {
       for (let cx = chunkOf(x0); cx <= chunkOf(x1); cx++) {
-        if (this.world.chunk(cx, cz)) mark(queue, cx, cz, sections)
+        if (this.world.chunk(cx, cz)) addSections(queue, cx, cz, sections)
       }
     }
   }
@@ -177,7 +185,7 @@ export class MeshScheduler implements WorldListener {
   }
 }
 
-function mark(queue: Map<number, Dirty>, x: number, z: number, sections: number): void {
+function addSections(queue: Map<number, Dirty>, x: number, z: number, sections: number): void {
   const key = chunkKey(x, z)
   const dirty = queue.get(key)
   if (dirty) dirty.sections |= sections

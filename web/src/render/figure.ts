@@ -24,14 +24,14 @@ precision highp float;
 in vec3 relative, facing, colour;
 out vec4 colour_;
 uniform vec3 skyLight;
-uniform float sheltered, warmth, daylight, hurt;
+uniform float roofed, warmth, daylight, hurt;
 ${SKY_GLSL}
 ${FOG_GLSL}
 void main() {
   vec3 n = normalize(facing);
   float side = 0.78 + 0.22 * n.y + 0.1 * abs(n.z) + 0.1 * max(dot(n, sunward), 0.0);
-  vec3 light = mix(skyLight, skyLight * 0.3, sheltered) * side + vec3(0.05);
-  light += vec3(1.1, 0.84, 0.56) * warmth * side * (1.0 - 0.75 * daylight * (1.0 - sheltered));
+  vec3 light = mix(skyLight, skyLight * 0.3, roofed) * side + vec3(0.05);
+  light += vec3(1.1, 0.84, 0.56) * warmth * side * (1.0 - 0.75 * daylight * (1.0 - roofed));
   colour_ = vec4(fogged(mix(min(colour * light, 1.0), vec3(0.86, 0.1, 0.08), 0.6 * hurt), relative), 1.0);
 }
 `
@@ -117,10 +117,10 @@ export class Figure {
   private readonly leftArm: Mesh
   private readonly rightArm: Mesh
   private readonly parts: Mesh[] = []
-  private readonly uniforms = { ...air, sheltered: { value: 0 }, warmth: { value: 0 }, hurt: { value: 0 } }
+  private readonly uniforms = { ...air, roofed: { value: 0 }, warmth: { value: 0 }, hurt: { value: 0 } }
   private readonly material: RawShaderMaterial
   private swing = 0
-  private stride = 0
+  private gait = 0
   private hurt = 0 // 1 at a hit, then fading
   private armSwing = 0 // 1 at the start of a swing, then falling
 
@@ -185,9 +185,9 @@ export class Figure {
   pose(yaw: number, pitch: number, speed: number, dt: number): void {
     this.body.rotation.y = -yaw
     this.head.rotation.x = -pitch * 0.8
-    this.stride += (Math.min(1, speed / 5) - this.stride) * (1 - Math.exp(-8 * dt))
+    this.gait += (Math.min(1, speed / 5) - this.gait) * (1 - Math.exp(-8 * dt))
     this.swing += dt * (3 + 1.5 * Math.min(speed, 7))
-    const angle = Math.sin(this.swing) * 0.85 * this.stride
+    const angle = Math.sin(this.swing) * 0.85 * this.gait
     const idle = Math.sin(this.swing * 0.35) * 0.03
     this.leftLeg.rotation.x = angle
     this.rightLeg.rotation.x = -angle
@@ -209,8 +209,8 @@ export class Figure {
   }
 
   /** Sets the ambient light: whether there is a roof, and the light of nearby lamps, 0 to 1. */
-  light(sheltered: boolean, warmth: number): void {
-    this.uniforms.sheltered.value = sheltered ? 1 : 0
+  light(roofed: boolean, warmth: number): void {
+    this.uniforms.roofed.value = roofed ? 1 : 0
     this.uniforms.warmth.value = warmth
   }
 

@@ -19,7 +19,7 @@ export class Hand {
   private block = AIR
   private swung = SWING
   private bob = 0
-  private stride = 0
+  private gait = 0
   private raised = 0
 
   constructor(private readonly terrain: Terrain) {}
@@ -50,12 +50,12 @@ export class Hand {
   update(dt: number, speed: number): void {
     this.swung = Math.min(SWING, this.swung + dt)
     this.raised += (1 - this.raised) * (1 - Math.exp(-14 * dt))
-    this.stride += (Math.min(1, speed / 5) - this.stride) * (1 - Math.exp(-8 * dt))
+    this.gait += (Math.min(1, speed / 5) - this.gait) * (1 - Math.exp(-8 * dt))
     this.bob += dt * 9
     if (!this.mesh) return
     const swing = Math.sin((this.swung / SWING) * Math.PI)
-    const x = 0.86 + Math.cos(this.bob / 2) * 0.02 * this.stride - 0.16 * swing
-    const y = -0.6 - Math.abs(Math.sin(this.bob / 2)) * 0.03 * this.stride - 0.5 * (1 - this.raised) + 0.1 * swing
+    const x = 0.86 + Math.cos(this.bob / 2) * 0.02 * this.gait - 0.16 * swing
+    const y = -0.6 - Math.abs(Math.sin(this.bob / 2)) * 0.03 * this.gait - 0.5 * (1 - this.raised) + 0.1 * swing
     this.mesh.position.set(x, y, -1.25 - 0.25 * swing)
     this.mesh.rotation.set(0.12 - 0.5 * swing, 0.72 - 0.3 * swing, 0)
     this.mesh.scale.setScalar(HELD)

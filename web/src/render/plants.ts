@@ -4,14 +4,14 @@ import { TILE, bright, cobbles, grain, mix, type Colour, type Pixels } from './p
 
 const STEM: Colour = [86, 136, 56]
 
-/** Draws leaves in small clumps, lit from above, with gaps between them. */
+/** Draws leaves in small clusters, lit from above, with gaps between them. */
 export function foliage(p: Pixels, colour: Colour, gaps: number): Pixels {
   p.each((x, y) => {
     const { gap, which, near } = cobbles(x, y, 5, p.seed)
-    const clump = 0.88 + 0.2 * p.noise(which, 1)
+    const cluster = 0.88 + 0.2 * p.noise(which, 1)
     const edge = gap < 0.8 ? 0.84 : 1
     const lit = 1.06 - 0.035 * near + 0.05 * (p.noise(x, y) - 0.5)
-    return bright(colour, clump * edge * lit)
+    return bright(colour, cluster * edge * lit)
   })
   return pierce(p, gaps, (x, y) => grain(x, y, 4, p.seed + 5) + 0.2 * Math.min(2, cobbles(x, y, 5, p.seed).gap))
 }

@@ -36,7 +36,7 @@ func TestSimVclock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| Algorithm 2 as printed |", "| own, chained by what his gateway heard |", "| the same, 32 heard last |", "| 20 |"} {
+	for _, want := range []string{"| Algorithm 2 as printed |", "| own, chained by what their gateway heard |", "| the same, 32 heard last |", "| 20 |"} {
 		if !strings.Contains(out, want) || !strings.Contains(string(written), want) {
 			t.Errorf("no %q is printed, or put into the page", want)
 		}

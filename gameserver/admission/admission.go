@@ -1,0 +1,117 @@
+// Package admission limits what the clients of one address may take: connections, and requests that may found a region. Only
+// package gameserver and its adapters import it.
+package admission
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Weights of connections in the count of their address. A client of the original protocol holds up to 82 connections for one
+// player; a session is one player.
+const (
+	ConnectionWeight = 1
+	PlayerWeight     = 100
+)
+
+// Limits counts the connections and requests of each address. Any goroutine may use it.
+type Limits struct {
+	perAddress int
+
+	mu struct {
+		sync.Mutex
+		weights   map[netip.Prefix]int           // of connections by remote address; no zeros
+		foundings map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
+	}
+}
+
+// NewLimits returns limits under which an address may have that many players. Of IPv6, a /64 is one address. Loopback is not
+// counted: it is this machine, or a proxy on it that serves many clients.
+func NewLimits(perAddress int) *Limits {
+	l := &Limits{perAddress: perAddress}
+	l.mu.weights, l.mu.foundings = make(map[netip.Prefix]int), make(map[netip.Prefix]*rate.Limiter)
+	return l
+}
+
+// Admit counts a connection of the given weight against its address. The returned release must be called once, when the
+// connection ends. The error is a *wire.Error.
+func (l *Limits) Admit(remote net.Addr, weight int) (release func(), err error) {
+	site, counted := siteOf(remote)
+	if !counted {
+		return func() {}, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.weights[site]+weight > l.perAddress*PlayerWeight {
+		return nil, &wire.Error{Code: wire.FailFull, Message: fmt.Sprintf(
+			"There are %d players from your address already.", l.perAddress)}
+	}
+	l.mu.weights[site] += weight
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.mu.weights[site] -= weight; l.mu.weights[site] == 0 {
+			delete(l.mu.weights, site)
+		}
+	}, nil
+}
+
+// Limits on requests of one address that may found a region: per second, and in a burst. Loopback, which may be a proxy, gets
+// foundingLoopback times as much.
+const (
+	foundingsPerSecond, foundingsAtOnce = 20, 100
+	foundingLoopback                    = 10
+	foundingSites                       = 1024 // addresses kept before idle ones are removed
+)
+
+// WaitFounding waits until the address may request another chunk that may have to be founded. All connections of the address share
+// the limit.
+func (l *Limits) WaitFounding(ctx context.Context, remote net.Addr) error {
+	site, counted := siteOf(remote)
+	l.mu.Lock()
+	limiter := l.mu.foundings[site]
+	if limiter == nil {
+		if len(l.mu.foundings) >= foundingSites {
+			maps.DeleteFunc(l.mu.foundings, func(_ netip.Prefix, idle *rate.Limiter) bool {
+				return idle.Tokens() >= float64(idle.Burst())
+			})
+		}
+		limiter = rate.NewLimiter(foundingsPerSecond, foundingsAtOnce)
+		if !counted {
+			limiter = rate.NewLimiter(foundingLoopback*foundingsPerSecond, foundingLoopback*foundingsAtOnce)
+		}
+		l.mu.foundings[site] = limiter
+	}
+	l.mu.Unlock()
+	return limiter.Wait(ctx)
+}
+
+// SameAddress reports whether two connections come from the same address.
+func SameAddress(a, b net.Addr) bool {
+	siteA, _ := siteOf(a)
+	siteB, _ := siteOf(b)
+	return siteA == siteB
+}
+
+// siteOf returns the key by which connections are counted: an IPv4 address, or the /64 that a single IPv6 customer has at least.
+// Addresses that are not IP addresses share one count, that of the zero Prefix.
+func siteOf(remote net.Addr) (site netip.Prefix, counted bool) {
+	ap, err := netip.ParseAddrPort(remote.String())
+	if err != nil {
+		return netip.Prefix{}, true
+	}
+	address := ap.Addr().Unmap().WithZone("")
+	bits := 32
+	if address.Is6() {
+		bits = 64
+	}
+	return netip.PrefixFrom(address, bits).Masked(), !address.IsLoopback()
+}

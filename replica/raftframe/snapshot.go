@@ -1,0 +1,253 @@
+package raftframe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
+)
+
+// The stream format of a snapshot. Integers are big-endian; str8 and str32 are a length (u8, u32) and as many bytes.
+//
+//	version u8 = 1
+//	sender's replica id u64 ‖ receiver's replica id u64 ‖ sender's term u64
+//	applied index u64 ‖ term of that entry u64
+//	configuration at that index: str32, CBOR as in storage
+//	number of tables u8, each: name str8 ‖ prefix str8
+//	rows, each: number of its table from 1 u8 ‖ key without the prefix str32 ‖ value str32
+//	0 u8 ‖ number of rows u64
+const (
+	snapshotVersion = 1
+	SnapshotHead    = 1 + 5*8
+	maxConfig       = 64 << 10 // bytes of an encoded configuration
+	maxKey          = 32 << 10
+	maxValue        = 32 << 20
+	rowOverhead     = 96 // bytes that a row costs in memory beside its own
+)
+
+// ErrSnapshotSize marks a state that is too large for a snapshot.
+var ErrSnapshotSize = errors.New("snapshot is too large")
+
+// OutgoingSnapshot is a snapshot that a replica sends of its stored state.
+type OutgoingSnapshot struct {
+	Group, From, To, Term uint64                // the group's number, the replica ids, the sender's term
+	Tables                []raftlog.TablePrefix // of the owner
+	Limit                 int                   // bytes of the rows
+}
+
+// Write collects the snapshot in memory, so that the view is open only for a short time, and then writes it.
+func (s OutgoingSnapshot) Write(storage raftlog.Storage, w io.Writer) error {
+	var b bytes.Buffer
+	err := raftlog.ReadView(storage, func(r raftlog.Reader) error {
+		return s.collect(&b, r)
+	})
+	if err != nil {
+		return fmt.Errorf("make snapshot of group %d: %w", s.Group, err)
+	}
+	for b.Len() > 0 {
+		if _, err := w.Write(b.Next(256 << 10)); err != nil {
+			return fmt.Errorf("send snapshot of group %d: %w", s.Group, err)
+		}
+	}
+	return nil
+}
+
+func (s OutgoingSnapshot) collect(b *bytes.Buffer, r raftlog.Reader) error {
+	value, err := r.Get(raftlog.TableState, raftlog.StateKey(s.Group, raftlog.KindState))
+	if err != nil {
+		return err
+	}
+	st, err := raftlog.DecodeState(value)
+	if err != nil {
+		return err
+	}
+	term := st.StartTerm
+	if st.Applied > st.Start {
+		key := raftlog.LogKey(s.Group, st.Applied)
+		if value, err = r.Get(raftlog.TableLog, key); err != nil {
+			return err
+		}
+		if _, term, _, err = raftlog.DecodeEntryHead(key, value); err != nil {
+			return err
+		}
+	}
+	conf, err := r.Get(raftlog.TableState, raftlog.StateKey(s.Group, raftlog.KindConfig))
+	if err != nil {
+		return err
+	}
+	b.WriteByte(snapshotVersion)
+	for _, v := range [...]uint64{s.From, s.To, s.Term, st.Applied, term} {
+		b.Write(binary.BigEndian.AppendUint64(nil, v))
+	}
+	str32 := func(v []byte) {
+		b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(v))))
+		b.Write(v)
+	}
+	str32(conf)
+	b.WriteByte(byte(len(s.Tables)))
+	for _, t := range s.Tables {
+		b.WriteByte(byte(len(t.Table)))
+		b.WriteString(t.Table)
+		b.WriteByte(byte(len(t.Prefix)))
+		b.Write(t.Prefix)
+	}
+	rows, size := uint64(0), 0
+	for i, t := range s.Tables {
+		err := r.Scan(t.Table, t.Prefix, func(key, value []byte) error {
+			if size += len(key) + len(value) + rowOverhead; size > s.Limit {
+				return fmt.Errorf("%w: more than %d bytes", ErrSnapshotSize, s.Limit)
+			}
+			b.WriteByte(byte(i + 1))
+			str32(key[len(t.Prefix):])
+			str32(value)
+			rows++
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b.WriteByte(0)
+	b.Write(binary.BigEndian.AppendUint64(nil, rows))
+	return nil
+}
+
+// Snapshot is a received snapshot.
+type Snapshot struct {
+	From, To, Term   uint64                 // replica ids; the sender's term
+	Index, EntryTerm uint64                 // the applied index, and the term of that entry
+	Conf             *raftlog.Configuration // as the receiver stores it
+	Rows             []kv.Write             // ascending by table and key
+}
+
+// Decode reads a snapshot of these tables. Budget is called before n bytes are allocated, and what is allocated is bounded
+// by what was read, too. The head is checked, also by admit, before the rows are read.
+func (s *Snapshot) Decode(r io.Reader, tables []raftlog.TablePrefix, admit func() error, budget func(n int) error) error {
+	malformed := func(err error) error { return fmt.Errorf("%w: %w", ErrImplausible, err) }
+	d := decoder{r: r, budget: budget}
+	if version := d.u8(); d.err == nil && version != snapshotVersion {
+		return malformed(fmt.Errorf("version %d", version))
+	}
+	for _, v := range [...]*uint64{&s.From, &s.To, &s.Term, &s.Index, &s.EntryTerm} {
+		*v = d.u64()
+	}
+	if d.err != nil {
+		return d.failed()
+	}
+	if err := admit(); err != nil {
+		return err
+	}
+	conf := d.bytes(int(d.u32()), maxConfig)
+	n := int(d.u8())
+	if d.err == nil && n != len(tables) {
+		return malformed(fmt.Errorf("%d tables, expected %d", n, len(tables)))
+	}
+	for _, t := range tables {
+		name, prefix := d.bytes(int(d.u8()), raftlog.MaxTableName), []byte(nil)
+		prefix = d.bytes(int(d.u8()), raftlog.MaxTableName)
+		if d.err == nil && (string(name) != t.Table || !bytes.Equal(prefix, t.Prefix)) {
+			return malformed(fmt.Errorf("table %q with prefix %x, expected %q with %x", name, prefix, t.Table, t.Prefix))
+		}
+	}
+	if d.err != nil {
+		return d.failed()
+	}
+	if err := s.check(conf); err != nil {
+		return malformed(err)
+	}
+	last := 0
+	for {
+		table := int(d.u8())
+		if table == 0 || d.err != nil {
+			break
+		}
+		if table > len(tables) || table < last {
+			return malformed(fmt.Errorf("row of table %d after table %d", table, last))
+		}
+		t := tables[table-1]
+		key := d.bytes(int(d.u32()), maxKey-len(t.Prefix))
+		value := d.bytes(int(d.u32()), maxValue)
+		if d.err == nil {
+			d.err = budget(rowOverhead)
+		}
+		if value == nil {
+			value = []byte{} // a nil value would delete
+		}
+		key = append(bytes.Clone(t.Prefix), key...)
+		if d.err == nil && (len(key) == 0 || table == last && bytes.Compare(key, s.Rows[len(s.Rows)-1].Key) <= 0) {
+			return malformed(errors.New("row without a key, or out of order"))
+		}
+		s.Rows, last = append(s.Rows, kv.Write{Table: t.Table, Key: key, Value: value}), table
+	}
+	if rows := d.u64(); d.err == nil && rows != uint64(len(s.Rows)) {
+		return malformed(fmt.Errorf("%d rows, announced %d", len(s.Rows), rows))
+	}
+	return d.failed()
+}
+
+// check validates the head.
+func (s *Snapshot) check(conf []byte) error {
+	if s.Term == 0 || s.Term > raftlog.MaxNumber || s.EntryTerm == 0 || s.EntryTerm > s.Term || s.Index == 0 || s.Index > raftlog.MaxNumber {
+		return fmt.Errorf("entry %d of term %d in term %d", s.Index, s.EntryTerm, s.Term)
+	}
+	c, err := raftlog.DecodeConfiguration(conf)
+	if err != nil {
+		return err
+	}
+	if c.Index == 0 || c.Index > s.Index {
+		return fmt.Errorf("configuration %d at entry %d", c.Index, s.Index)
+	}
+	c.Own = s.To
+	s.Conf = c
+	return c.Check()
+}
+
+// decoder reads integers and byte strings; after an error it reads nothing more.
+type decoder struct {
+	r      io.Reader
+	budget func(n int) error
+	err    error
+	word   [8]byte
+}
+
+func (d *decoder) fixed(n int) []byte {
+	clear(d.word[:])
+	if d.err == nil {
+		_, d.err = io.ReadFull(d.r, d.word[8-n:])
+	}
+	if d.err != nil {
+		clear(d.word[:])
+	}
+	return d.word[:]
+}
+
+func (d *decoder) u8() byte    { return d.fixed(1)[7] }
+func (d *decoder) u32() uint32 { return uint32(binary.BigEndian.Uint64(d.fixed(4))) }
+func (d *decoder) u64() uint64 { return binary.BigEndian.Uint64(d.fixed(8)) }
+
+// bytes reads n bytes, at most limit. It allocates in steps, because the announced length may be false.
+func (d *decoder) bytes(n, limit int) []byte {
+	if d.err == nil && n > limit {
+		d.err = fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrImplausible, n, limit)
+	}
+	var b []byte
+	for d.err == nil && len(b) < n {
+		step := min(n-len(b), max(64<<10, len(b)))
+		if d.err = d.budget(step); d.err == nil {
+			b = append(b, make([]byte, step)...)
+			_, d.err = io.ReadFull(d.r, b[len(b)-step:])
+		}
+	}
+	return b
+}
+
+func (d *decoder) failed() error {
+	if errors.Is(d.err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return d.err
+}

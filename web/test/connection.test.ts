@@ -1,0 +1,160 @@
+import { describe, expect, test, vi } from 'vitest'
+import { Connection, type ConnectionEvents, type JoinOptions } from '../src/net/connection'
+import { Identity } from '../src/net/identity'
+import { AS, ORIGIN, Socket, fakeNetwork } from './socket'
+
+fakeNetwork()
+
+const LONGEST_WAIT = 13_000 // of the backoff, in ms
+const PING_MS = 2000
+
+function setup(options: JoinOptions = AS) {
+  const events = { welcomed: vi.fn(), message: vi.fn(), lost: vi.fn(), refused: vi.fn() } satisfies ConnectionEvents
+  const connection = new Connection(ORIGIN, events)
+  connection.join(options)
+  return { connection, events }
+}
+
+const failure = (code: string) => ({ type: 'failure', code, message: `it says ${code}` })
+
+describe('connection', () => {
+  test('joins with the name, the view and the key, and signs the challenge', () => {
+    const identity = new Identity(new Uint8Array(32).fill(7))
+    setup({ name: 'ada', view: 5, identity })
+    Socket.last.onopen?.()
+    expect(Socket.last.sent).toEqual([
+      { type: 'join', version: 2, name: 'ada', view: 5, encoding: 'cbor', key: identity.key },
+    ])
+    Socket.last.receive({ type: 'challenge', nonce: 'n', world: 'w' })
+    expect(Socket.last.sentOf('prove')).toEqual([{ type: 'prove', signature: identity.prove('n', 'w') }])
+  })
+
+  test('sends only while a session is open', () => {
+    const { connection } = setup()
+    Socket.last.onopen?.()
+    connection.send({ type: 'chat', text: 'too early' })
+    Socket.last.welcome()
+    connection.send({ type: 'chat', text: 'hello' })
+    const socket = Socket.last
+    socket.onclose?.()
+    connection.send({ type: 'chat', text: 'too late' })
+    expect(socket.sentOf('chat')).toEqual([{ type: 'chat', text: 'hello' }])
+    expect(connection.open).toBe(false)
+  })
+
+  test('waits longer after each failure, and from the start again after a welcome', () => {
+    const { events } = setup()
+    const fail = () => {
+      Socket.last.onclose?.()
+      const [, wait] = events.lost.mock.lastCall as [string, number]
+      vi.advanceTimersByTime(wait)
+      return wait
+    }
+    const waits = Array.from({ length: 6 }, fail)
+    expect(Socket.all).toHaveLength(7)
+    expect(waits[0]).toBeLessThan(600)
+    expect(waits[5]).toBeGreaterThan(5000)
+    Socket.last.welcome()
+    expect(fail()).toBeLessThan(600)
+  })
+
+  test('leaving ends the session and all attempts', () => {
+    const { connection, events } = setup()
+    Socket.last.welcome()
+    connection.leave()
+    expect([Socket.last.closed, connection.open]).toEqual([true, false])
+    connection.join(AS)
+    Socket.last.onclose?.()
+    connection.leave()
+    vi.advanceTimersByTime(60_000)
+    expect(Socket.all).toHaveLength(2)
+    expect(events.lost).toHaveBeenCalledTimes(1)
+  })
+
+  test('a new join replaces the one before', () => {
+    const { connection, events } = setup()
+    const before = Socket.last
+    connection.join({ ...AS, name: 'bob' })
+    expect(before.closed).toBe(true)
+    before.welcome()
+    expect(events.welcomed).not.toHaveBeenCalled()
+    Socket.last.welcome()
+    expect(Socket.last.sentOf('join')).toMatchObject([{ name: 'bob' }])
+    expect(connection.open).toBe(true)
+  })
+
+  test('asks for the latest view at a reconnect', () => {
+    const { connection } = setup()
+    Socket.last.welcome()
+    connection.setView(9)
+    expect(Socket.last.sentOf('view')).toEqual([{ type: 'view', view: 9 }])
+    Socket.last.onclose?.()
+    connection.setView(10)
+    vi.advanceTimersByTime(1000)
+    Socket.last.onopen?.()
+    expect(Socket.last.sentOf('join')).toMatchObject([{ view: 10 }])
+  })
+
+  test('a server that is silent for five heartbeats is left, one that answers is not', () => {
+    const { events } = setup()
+    Socket.last.welcome()
+    for (let i = 0; i < 20; i++) {
+      vi.advanceTimersByTime(PING_MS)
+      Socket.last.receive({ type: 'notice', text: 'hm' })
+    }
+    vi.advanceTimersByTime(5 * PING_MS)
+    expect(events.lost).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(PING_MS)
+    expect(events.lost).toHaveBeenCalledWith('The server stopped responding.', expect.any(Number))
+  })
+
+  test('measures the round trip', () => {
+    const { connection } = setup()
+    Socket.last.welcome()
+    const [first] = Socket.last.sentOf('ping')
+    vi.advanceTimersByTime(30)
+    Socket.last.receive({ type: 'pong', nonce: first?.nonce, time_of_day: 0 })
+    expect(connection.traffic.ping).toBe(30)
+    vi.advanceTimersByTime(500)
+    Socket.last.receive({ type: 'pong', nonce: 99, time_of_day: 0 }) // not asked for
+    expect(connection.traffic.ping).toBe(30)
+  })
+
+  test('a message that cannot be read ends the session', () => {
+    const { events } = setup()
+    Socket.last.welcome()
+    Socket.last.onmessage?.({ data: 'no JSON' })
+    expect(events.lost).toHaveBeenCalledWith('The server sent an unreadable message.', expect.any(Number))
+    expect(Socket.last.closed).toBe(true)
+  })
+
+  test('a permanent failure is reported, a temporary one is retried', () => {
+    const { events } = setup()
+    Socket.last.receive(failure('full'))
+    expect(events.lost).toHaveBeenCalledWith('it says full', expect.any(Number))
+    vi.advanceTimersByTime(1000)
+    expect(Socket.all).toHaveLength(2)
+    Socket.last.receive(failure('bad_name'))
+    expect(events.refused).toHaveBeenCalledWith('bad_name', 'it says bad_name')
+    vi.advanceTimersByTime(60_000)
+    expect(Socket.all).toHaveLength(2)
+  })
+
+  test('a taken name is final for a newcomer, but may be the player’s own old session after a loss', () => {
+    const newcomer = setup()
+    Socket.last.receive(failure('name_taken'))
+    expect(newcomer.events.refused).toHaveBeenCalledTimes(1)
+
+    const { events } = setup()
+    Socket.last.welcome()
+    Socket.last.onclose?.()
+    for (let attempt = 0; attempt < 7; attempt++) {
+      vi.advanceTimersByTime(LONGEST_WAIT)
+      Socket.last.receive(failure('name_taken'))
+      expect(events.refused).not.toHaveBeenCalled()
+    }
+    vi.advanceTimersByTime(LONGEST_WAIT)
+    Socket.last.receive(failure('name_taken'))
+    expect(events.refused).toHaveBeenCalledTimes(1)
+  })
+})

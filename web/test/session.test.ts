@@ -1,0 +1,158 @@
+import { describe, expect, test, vi } from 'vitest'
+import { Session } from '../src/net/session'
+import { Body } from '../src/player/body'
+import { worldOf } from './columns'
+import { AS, ORIGIN, Socket, fakeNetwork } from './socket'
+
+fakeNetwork()
+
+const target = (host: string) => ({ url: `ws://${host}:8080/ws`, game: `${host}:4002` })
+
+describe('session', () => {
+  const setup = () => {
+    const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
+    const body = new Body()
+    const avatars = { enter: vi.fn(), move: vi.fn(), leave: vi.fn(), chunkGone: vi.fn(), clear: vi.fn() }
+    const events = {
+      joined: vi.fn(),
+      disconnected: vi.fn(),
+      refused: vi.fn(),
+      toast: vi.fn(),
+      chat: vi.fn(),
+      hit: vi.fn(),
+      gift: vi.fn(),
+      committed: vi.fn(),
+      notice: vi.fn(),
+    }
+    const session = new Session(ORIGIN, world, avatars, body, events)
+    session.join(AS)
+    Socket.last.welcome() // the world is cleared
+    for (const chunk of worldOf(1, (_x, y) => (y < 10 ? 1 : 0)).all()) world.put(chunk)
+    return { session, world, body, events }
+  }
+
+  test('a handoff keeps world, position and edits, and sends the edits again under their numbers', async () => {
+    const { session, world, body, events } = setup()
+    const loaded = world.size
+    body.place(9, 12, 9)
+    expect(session.edit(1, 9, 1, 0, 0)).toBe(true)
+    Socket.last.receive({ type: 'reconnect', homes: [target('b')], reason: 'stopping' })
+    expect(session.edit(2, 9, 2, 0, 0)).toBe(true) // during the handoff
+    body.place(10, 12, 10)
+    expect([world.get(1, 9, 1), world.get(2, 9, 2)]).toEqual([0, 0])
+    Socket.last.welcome({ gateway: 'g2', next_seq: 101, pose: { x: 9, y: 12, z: 9, yaw: 1, pitch: 0 } })
+    expect(world.size).toBe(loaded)
+    expect([body.x, body.z]).toEqual([10, 10])
+    expect([world.get(1, 9, 1), world.get(2, 9, 2)]).toEqual([0, 0])
+    expect(session.edits.waiting.map(({ seq }) => seq)).toEqual([100, 101])
+    expect(events.disconnected).not.toHaveBeenCalled()
+    expect(events.joined).toHaveBeenLastCalledWith(expect.objectContaining({ gateway: 'g2' }), false, true)
+    vi.useRealTimers() // inflating needs real time
+    Socket.last.receive({ type: 'chunk', chunk: [0, 0], data: 'Y2RhYGQAAlQCAA==' }) // air
+    await vi.waitFor(() => expect(Socket.last.sentOf('edit').map(({ seq }) => seq)).toEqual([100, 101]))
+    // the server checks reach from the current position, not from the saved one
+    expect(Socket.last.sent.map(({ type }) => type).slice(-3)).toEqual(['move', 'edit', 'edit'])
+    expect(Socket.last.sentOf('move').at(-1)).toMatchObject({ x: 10, z: 10 })
+    Socket.last.receive({ type: 'ack', seq: 100, block: 0 })
+    Socket.last.receive({ type: 'ack', seq: 101, block: 0 })
+    expect(session.edits.waiting).toHaveLength(0)
+    session.leave()
+  })
+
+  test('a committed edit is reported once, and a refused one is not', () => {
+    const { session, events } = setup()
+    for (const x of [1, 2]) session.edit(x, 10, 1, 3, 0)
+    expect(events.committed).not.toHaveBeenCalled()
+    const [first, second] = session.edits.waiting.map(({ seq }) => seq)
+    Socket.last.receive({ type: 'ack', seq: first, block: 3 })
+    Socket.last.receive({ type: 'ack', seq: first, block: 3 })
+    Socket.last.receive({ type: 'ack', seq: second, block: 0, error: 'out_of_reach' })
+    expect(events.committed.mock.calls).toEqual([[3]])
+    session.leave()
+  })
+
+  test('a player far from their saved position is moved there', () => {
+    const { body } = setup()
+    Socket.last.receive({ type: 'reconnect', homes: [target('b')], reason: 'stopping' })
+    body.place(30, 12, 30)
+    Socket.last.welcome({ pose: { x: 9, y: 12, z: 9, yaw: 1, pitch: 0 } })
+    expect([body.x, body.z]).toEqual([9, 9])
+  })
+
+  test('an edit that is refused for now is sent again, up to 40 times, and then reverted', () => {
+    const { session, world, events } = setup()
+    session.edit(1, 9, 1, 0, 0)
+    const refuse = () => Socket.last.receive({ type: 'ack', seq: 100, block: 0, error: 'unavailable' })
+    for (let i = 1; i <= 40; i++) {
+      refuse()
+      vi.advanceTimersByTime(700)
+      Socket.last.receive({ type: 'notice', text: 'alive' })
+      expect(Socket.last.sentOf('edit')).toHaveLength(1 + i)
+    }
+    expect(world.get(1, 9, 1)).toBe(0)
+    refuse()
+    vi.advanceTimersByTime(700)
+    expect(Socket.last.sentOf('edit')).toHaveLength(41)
+    expect(world.get(1, 9, 1)).toBe(1)
+    expect(events.toast).toHaveBeenCalledTimes(1)
+    session.leave()
+  })
+
+  test('a refused edit shows the block that the server has', () => {
+    const { session, world, events } = setup()
+    session.edit(1, 9, 1, 0, 0)
+    Socket.last.receive({ type: 'ack', seq: 100, block: 15, error: 'unbreakable' })
+    expect(world.get(1, 9, 1)).toBe(15)
+    expect(events.toast).toHaveBeenCalledWith('That block cannot be broken.')
+    expect(session.acknowledged).toBe(0)
+    session.leave()
+  })
+
+  test('the pose is sent at most every 50 ms, and twice when the player stops', () => {
+    const { session, body } = setup()
+    const moves = () => Socket.last.sentOf('move').length
+    for (let now = 1000; now < 1200; now += 10) {
+      body.x += 0.1
+      session.sendPose(now)
+    }
+    expect(moves()).toBe(4)
+    for (let now = 1200; now < 3000; now += 10) session.sendPose(now)
+    expect(moves()).toBe(6) // the last step, and the same pose once more
+    body.yaw += 0.1
+    session.sendPose(3000)
+    expect(moves()).toBe(7)
+    session.leave()
+  })
+
+  test('offline, chat and hits are not sent, and the player is told so', () => {
+    const { session, events } = setup()
+    const socket = Socket.last
+    socket.onclose?.()
+    session.sendChat('hello')
+    session.sendHit('p2')
+    expect(events.toast.mock.calls).toEqual([['Not sent: you’re offline.'], ['Not possible while offline.']])
+    expect([...socket.sentOf('chat'), ...socket.sentOf('hit')]).toEqual([])
+    session.leave()
+  })
+
+  test('a reconnect after a loss moves the player back to the saved position, and keeps the angles', () => {
+    const { body, events } = setup()
+    Socket.last.onclose?.()
+    expect(events.disconnected).toHaveBeenCalledWith('Connection lost. Reconnecting…')
+    body.place(10, 12, 10)
+    body.yaw = 2
+    vi.advanceTimersByTime(600)
+    Socket.last.welcome()
+    expect([body.x, body.z, body.yaw]).toEqual([8, 8, 2])
+    expect(events.joined).toHaveBeenLastCalledWith(expect.anything(), false, false)
+  })
+
+  test('another world, or another player, starts with nothing', () => {
+    const { session, world } = setup()
+    session.edit(1, 9, 1, 0, 0)
+    Socket.last.onclose?.()
+    vi.advanceTimersByTime(600)
+    Socket.last.welcome({ player: 'p2' })
+    expect([world.size, session.edits.waiting.length]).toEqual([0, 0])
+  })
+})

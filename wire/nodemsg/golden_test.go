@@ -1,0 +1,90 @@
+package nodemsg
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// nodeMessages returns at least one message of each type outside links, with every field set in one of them.
+func nodeMessages() []interface{ Valid() error } {
+	region, record := aRegion(), aRecord()
+	record.Done = uint64(record.SavedAt) + 5
+	learner := Member{Peer: bMember.Peer, Game: bMember.Game, Replica: 9, Learner: true}
+	voters := []Replica{{ID: 1, Peer: aMember.Peer}, {ID: 9, Peer: bMember.Peer, Learner: true}}
+	return []interface{ Valid() error }{
+		region, record, learner, voters[1],
+		Question{Locate: &Locate{Chunk: grid.ChunkPos{X: 3, Z: -4}, ID: 7}},
+		Question{Found: &Found{Cell: aCell, Members: region.Members}},
+		Question{Describe: &Describe{}},
+		Question{Authority: &Locate{}},
+		Question{Introduce: &region},
+		Question{Invite: &Invite{Region: region, Replica: 9, Voters: voters}},
+		Question{Sleep: &Sleep{Group: 7, Index: 12}},
+		Question{Moved: &region},
+		Question{Leaving: &Leaving{}},
+		Question{Rejoin: &RejoinRequest{Group: 3}},
+		Question{Failure: &RegionFailure{Region: 7, Why: "panic", Kind: 2, Led: true, Shut: true, Quarantined: true}},
+		Question{Release: &Release{Region: 7}},
+		Question{Superseded: &Release{Region: 7}},
+		Question{Status: &StatusRequest{Regions: []uint64{7, 8}, Log: true}},
+		Question{Regions: &RegionsRequest{After: 6}},
+		Answer{Region: &region},
+		Answer{Member: &aMember, Error: "no"},
+		Answer{Replica: 4},
+		Answer{Regions: []Region{region}, Clock: 1700000000000, Statuses: []RegionStatus{{
+			Region: 7, State: StateOpen, Why: "x", Leader: bMember.Peer, Term: 3, Last: 20, LastTerm: 3, Applied: 19, Epoch: 2, Replica: 9,
+			Members: []MemberStatus{{Replica: voters[1], Silent: true, Behind: 4}}, Recovered: 1,
+		}}},
+		HandoffRequest{Sessions: 7},
+		anOffer(),
+		Fetch{Digests: &LogPosition{Group: 3, Index: 9}},
+		Fetch{Part: &PartAt{LogPosition: LogPosition{Group: 3, Index: 9}, Chunk: grid.ChunkPos{X: 1, Z: -1}, Sequences: true}},
+		Fetch{Base: &BaseOf{Chunk: grid.ChunkPos{X: -1, Z: 2}, Hash: [32]byte{1}}},
+		Fetched{Wait: true},
+		Fetched{Error: "no"},
+		Fetched{Data: []byte{1, 2}},
+		Fetched{Digests: []PartDigest{{Chunk: grid.ChunkPos{X: 5}, Memory: [16]byte{7}, Disk: DiskDamaged}, {Sequences: true}}},
+	}
+}
+
+// The bytes between nodes must stay as they are: nodes of two versions work together during an upgrade.
+func TestGoldenMessages(t *testing.T) {
+	to, from := aToRegion(), aFromRegion()
+	to.Enter[0].Gateway, to.Enter[0].Velocity = aMember.Peer, aVelocity
+	from.Leader, from.Alive = bMember.Peer, true
+	from.Chunks[0].Base = make([]byte, 32)
+	messages := append(nodeMessages(), Hello{Region: 7, Cell: aCell, Reading: true}, to, from, Moves{{Player: player.GuestID("bob"), Pose: aPose}}[0])
+	var b strings.Builder
+	for _, m := range messages {
+		data, err := wire.EncodeCBOR(m, wire.MaxFrame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%T %x\n", m, data)
+	}
+	const path = "testdata/messages.txt"
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, wanted := strings.Split(b.String(), "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(got), len(wanted)) {
+		if i >= len(got) || i >= len(wanted) || got[i] != wanted[i] {
+			t.Fatalf("line %d of %s differs: these bytes must not change", i+1, path)
+		}
+	}
+}

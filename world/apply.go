@@ -1,0 +1,154 @@
+package world
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Outcome is the result of applying a batch.
+type Outcome struct {
+	Results []nodemsg.EditResult // one for each edit of the batch, in order
+	Changes []Change             // what changed, in order
+	Pins    []Pin                // those that took effect, in order
+	Barrier *Barrier             // set if the entry was a barrier; the other fields are empty then
+}
+
+// Change is one block that an edit changed.
+type Change struct {
+	Chunk grid.ChunkPos
+	nodemsg.BlockAt
+}
+
+// Apply applies the committed entry at the log index. Every replica gets the same outcome from the same log. An error
+// means that the entry cannot be decoded and that nothing changed. Rows to be stored accumulate until Writes.
+func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
+	if IsBarrier(entry) {
+		barrier, err := DecodeBarrier(entry)
+		if err != nil {
+			return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
+		}
+		return Outcome{Barrier: &barrier}, nil
+	}
+	batch, err := DecodeBatch(entry)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
+	}
+	out := Outcome{
+		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),
+		Changes: make([]Change, 0, len(batch.Edits)),
+	}
+	for _, p := range batch.Pins {
+		l.pin(index, p, &out)
+	}
+	var touched map[player.ID]*recent // by this entry; only used by a digest
+	if l.tracked != nil {
+		touched = make(map[player.ID]*recent)
+	}
+	for _, e := range batch.Edits {
+		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq}
+		result.Block, result.Refused = l.edit(index, e, touched, &out)
+		out.Results = append(out.Results, result)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(touched), compareIDs) {
+		l.tracked.addSequences(index, id, touched[id])
+	}
+	l.evictPlayers(index)
+	return out, nil
+}
+
+// pin sets the base of a chunk to the first one in the log; later ones are ignored.
+func (l *Land) pin(index uint64, p Pin, out *Outcome) {
+	if !l.cell.Contains(p.Chunk) || l.Pinned(p.Chunk) {
+		return
+	}
+	l.tracked.pinned(index, p)
+	l.pinTo(p.Chunk, p.Base)
+	out.Pins = append(out.Pins, p)
+	l.dirtyRows.pins[p.Chunk] = struct{}{}
+}
+
+// edit applies one edit, and returns the current block of its position or the reason for refusing it. It does not check
+// that the block's id is known; the leader does before it proposes. Otherwise a replica of an older version would
+// refuse an edit that a newer one applies.
+func (l *Land) edit(index uint64, e nodemsg.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
+	pos := e.Pos.Chunk()
+	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
+		return chunk.Air, wire.RefusedOutOfWorld
+	}
+	g := l.pinned[pos]
+	if g == nil {
+		return chunk.Air, wire.RefusedUnavailable
+	}
+	r := l.recents[e.Player]
+	if r == nil {
+		r = &recent{}
+		l.recents[e.Player] = r
+	}
+	at, use := chunk.At(e.Pos), use{seq: e.Seq, edit: fingerprint(e)}
+	switch r.classify(use) {
+	case repeated:
+		block, _ := g.edits.Get(at)
+		return block, ""
+	case stale:
+		return chunk.Air, wire.RefusedStale
+	case fresh:
+	}
+	if l.tracked != nil && touched[e.Player] == nil {
+		l.tracked.removeSequences(index, e.Player, r)
+		touched[e.Player] = r
+	}
+	r.add(use, index)
+	l.tracked.edited(index, pos, at, e.Block)
+	l.dirtyRows.players[e.Player] = struct{}{}
+	g.edits.Set(at, e.Block)
+	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}})
+	l.dirtyRows.edits[place{pos, at}] = struct{}{}
+	return e.Block, ""
+}
+
+// Confirms reports whether the edit was applied, as far as the player's sequences are still recorded, and returns the
+// current block of its position.
+func (l *Land) Confirms(e nodemsg.Intent) (chunk.Block, bool) {
+	r, g := l.recents[e.Player], l.pinned[e.Pos.Chunk()]
+	if r == nil || g == nil || r.classify(use{seq: e.Seq, edit: fingerprint(e)}) != repeated {
+		return chunk.Air, false
+	}
+	block, _ := g.edits.Get(chunk.At(e.Pos))
+	return block, true
+}
+
+// fingerprint returns a value that distinguishes edits with the same sequence number.
+func fingerprint(e nodemsg.Intent) uint32 {
+	var b [14]byte
+	binary.BigEndian.PutUint32(b[0:], uint32(e.Pos.X))
+	binary.BigEndian.PutUint32(b[4:], uint32(e.Pos.Y))
+	binary.BigEndian.PutUint32(b[8:], uint32(e.Pos.Z))
+	binary.BigEndian.PutUint16(b[12:], uint16(e.Block))
+	return crc32.ChecksumIEEE(b[:])
+}
+
+// evictPlayers drops the sequences of players beyond the limit.
+func (l *Land) evictPlayers(index uint64) {
+	excess := len(l.recents) - rememberedPlayers
+	if excess <= 0 {
+		return
+	}
+	longestIdleFirst := slices.SortedFunc(maps.Keys(l.recents), func(a, b player.ID) int {
+		return cmp.Or(cmp.Compare(l.recents[a].last, l.recents[b].last), compareIDs(a, b))
+	})
+	for _, id := range longestIdleFirst[:excess] {
+		l.tracked.removeSequences(index, id, l.recents[id])
+		delete(l.recents, id)
+		l.dirtyRows.players[id] = struct{}{}
+	}
+}
