@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/machine"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
@@ -43,18 +44,18 @@ type ClusterOptions struct {
 type Cluster struct {
 	Nodes []*Node
 
-	slot    *Slot
+	slot    *machine.Slot
 	network *netns.Bridge // nil without namespaces
 	logger  *slog.Logger
 	token   string // of an earlier invite, used while no node can make one
 }
 
 // NewCluster prepares the nodes without starting them.
-func NewCluster(slot *Slot, o ClusterOptions, logger *slog.Logger) (*Cluster, error) {
+func NewCluster(slot *machine.Slot, o ClusterOptions, logger *slog.Logger) (*Cluster, error) {
 	c := &Cluster{slot: slot, logger: logger}
 	if o.Networks {
 		var err error
-		if c.network, err = netns.NewBridge(slot.prefix(), fmt.Sprintf("10.77.%d", slot.Number), o.Nodes); err != nil {
+		if c.network, err = netns.NewBridge(slot.Prefix(), fmt.Sprintf("10.77.%d", slot.Number), o.Nodes); err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +76,7 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 	path := filepath.Join(c.slot.Dir, fmt.Sprintf("n%d", i))
 	n := &Node{Number: i, dir: path, pid: path + ".pid", log: filepath.Join(o.LogDir, filepath.Base(path)+".log")}
 	d := daemon.Options{
-		Binary: o.Binary, Dir: n.dir, Admin: path + ".sock", IP: c.slot.loopback(i), LogLevel: cmp.Or(o.LogLevel, "info"),
+		Binary: o.Binary, Dir: n.dir, Admin: path + ".sock", IP: c.slot.Loopback(i), LogLevel: cmp.Or(o.LogLevel, "info"),
 		Args: append([]string{"--sessions-per-address", "1000"}, o.Args...), Options: process.Options{Log: n.log},
 	}
 	if c.network != nil {
@@ -84,7 +85,7 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 	n.Daemon = daemon.New(d)
 	if o.Disks {
 		var err error
-		n.disk, err = makeDisk(path+".ext4", n.dir)
+		n.disk, err = machine.NewDisk(path+".ext4", n.dir)
 		return n, err
 	}
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
@@ -36,11 +37,11 @@ func (d *driver) shortFill(ctx context.Context) error {
 	victims := d.drawNodes(1)
 	d.log("disk full", victims)
 	d.report.fault("disk full")
-	if err := victims[0].disk.fill(); err != nil {
+	if err := victims[0].disk.Fill(); err != nil {
 		return err
 	}
 	pause(ctx, d.between(time.Second, 4*time.Second))
-	return victims[0].disk.makeRoom()
+	return victims[0].disk.MakeRoom()
 }
 
 func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) error {
@@ -52,7 +53,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	d.report.fault(kind)
 	said := d.writers.unavailable.Load()
 	for _, n := range victims {
-		if err := n.disk.fill(); err != nil {
+		if err := n.disk.Fill(); err != nil {
 			return err
 		}
 	}
@@ -64,14 +65,14 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	pause(ctx, hold/2)
 	acked := 0
 	for _, e := range d.ledger.Since(mark) {
-		if e.Outcome == Acknowledged && e.Invoked > full {
+		if e.Outcome == history.Acknowledged && e.Invoked > full {
 			acked++
 		}
 	}
 	d.report.count(kind+": edits accepted while it was", "", acked)
 	d.report.count(kind+": answers “unavailable, try again”", "", int(d.writers.unavailable.Load()-said))
 	for _, n := range victims {
-		if err := n.disk.makeRoom(); err != nil {
+		if err := n.disk.MakeRoom(); err != nil {
 			return err
 		}
 	}

@@ -40,6 +40,6 @@
 // concurrent runs on one machine. Its sweep removes what a killed run left: processes, mounts, loop devices,
 // namespaces, files.
 //
-// Layer 6: only cmd/chaos imports it. It imports chunk, grid and wire only, so that it has no means that another
+// Layer 6: only cmd/chaos imports it. It imports chunk, grid, testkit and wire only, so that it has no means that another
 // client lacks.
 package chaos

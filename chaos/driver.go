@@ -13,6 +13,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/machine"
 )
 
 // Options configure a run. The zero value of a field means its default.
@@ -49,7 +52,7 @@ func (o Options) withDefaults(s *scenario) Options {
 type driver struct {
 	o Options
 	*Cluster
-	ledger  *Ledger
+	ledger  *history.Ledger
 	writers *Writers
 	report  *Report
 	rng     *rand.Rand
@@ -57,7 +60,7 @@ type driver struct {
 	until   time.Time // the end of Limit; zero if there is none
 
 	mayDie   atomic.Pointer[Node] // this node may exit by itself at the moment
-	readings []Reading            // during edits
+	readings []history.Reading    // during edits
 }
 
 // Run makes a run: it starts the daemons, lets players edit, injects the scenario's faults, lets the cluster recover,
@@ -77,7 +80,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return r, fmt.Errorf("make output directory: %w", err)
 	}
-	slot, err := TakeSlot()
+	slot, err := machine.TakeSlot()
 	if err != nil {
 		return r, err
 	}
@@ -101,7 +104,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 }
 
 func (d *driver) run(ctx context.Context, s *scenario) (err error) {
-	if d.ledger, err = OpenLedger(filepath.Join(d.o.Out, "ledger.jsonl")); err != nil {
+	if d.ledger, err = history.OpenLedger(filepath.Join(d.o.Out, "ledger.jsonl")); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.ledger.Close()) }()
@@ -153,7 +156,7 @@ func (d *driver) faults(ctx context.Context, s *scenario) error {
 func (d *driver) missingEdits(mark int) string {
 	done := make(map[string]int)
 	for _, e := range d.ledger.Since(mark) {
-		if e.Outcome == Acknowledged {
+		if e.Outcome == history.Acknowledged {
 			done[cellOf(e.Pos)]++
 		}
 	}
@@ -214,14 +217,14 @@ func (d *driver) end(ctx context.Context) error {
 	for i := range readings {
 		readings[i].Final = true
 	}
-	d.report.Verdict, err = Check(d.ledger, append(d.readings, readings...), d.o.Out)
+	d.report.Verdict, err = history.Check(d.ledger, append(d.readings, readings...), d.o.Out)
 	return err
 }
 
 func (d *driver) measureLatency() {
 	m := d.report.measure("edit asked to acknowledged", "")
 	for _, e := range d.ledger.Since(0) {
-		if e.Outcome == Acknowledged {
+		if e.Outcome == history.Acknowledged {
 			m.Times = append(m.Times, e.Returned-e.Invoked)
 		}
 	}

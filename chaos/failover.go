@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -41,13 +42,13 @@ func (d *driver) leader(ctx context.Context) (*Node, []string, error) {
 
 // accepted waits until each of the cells has acknowledged an edit that was asked for after the mark, and not before
 // since. It returns the times by cell. A cell that takes longer than the limit is a problem, and not in the map.
-func (d *driver) accepted(ctx context.Context, mark int, since time.Duration, cells []string, among func(Edit) bool) map[string]time.Duration {
+func (d *driver) accepted(ctx context.Context, mark int, since time.Duration, cells []string, among func(history.Edit) bool) map[string]time.Duration {
 	first := make(map[string]time.Duration)
 	_, err := eventually(ctx, acceptedLimit, func() string {
 		clear(first)
 		for _, e := range d.ledger.Since(mark) {
 			cell := cellOf(e.Pos)
-			if e.Outcome != Acknowledged || e.Invoked < since || among != nil && !among(e) {
+			if e.Outcome != history.Acknowledged || e.Invoked < since || among != nil && !among(e) {
 				continue
 			}
 			if t, ok := first[cell]; !ok || e.Returned < t {
@@ -134,7 +135,7 @@ func (d *driver) stops(ctx context.Context) error {
 		var others, moved time.Duration
 		failed := 0
 		for _, e := range edits {
-			if e.Outcome != Acknowledged {
+			if e.Outcome != history.Acknowledged {
 				failed++
 			}
 			if !slices.Contains(cells, cellOf(e.Pos)) {
@@ -161,14 +162,14 @@ func (d *driver) stops(ctx context.Context) error {
 }
 
 // answered returns the edits that were asked for after the mark and until last, once all are answered.
-func (d *driver) answered(ctx context.Context, mark int, last time.Duration) (edits []Edit, err error) {
+func (d *driver) answered(ctx context.Context, mark int, last time.Duration) (edits []history.Edit, err error) {
 	_, err = eventually(ctx, acceptedLimit, func() string {
 		edits = edits[:0]
 		for _, e := range d.ledger.Since(mark) {
 			if e.Invoked > last {
 				break
 			}
-			if e.open {
+			if e.Open() {
 				return fmt.Sprintf("edit %d is not answered", e.Number)
 			}
 			edits = append(edits, e)

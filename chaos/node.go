@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/machine"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
@@ -22,12 +23,12 @@ type Node struct {
 	*daemon.Daemon
 	Number int // from 1
 
-	dir        string // data directory
-	pid        string // file with the process id, for a sweep
-	log        string // of all runs of this node
-	disk       *disk  // nil without disks
-	poweredOff bool   // its machine has no power
-	peer       string // peer id; empty before the first start, and after wipe
+	dir        string        // data directory
+	pid        string        // file with the process id, for a sweep
+	log        string        // of all runs of this node
+	disk       *machine.Disk // nil without disks
+	poweredOff bool          // its machine has no power
+	peer       string        // peer id; empty before the first start, and after wipe
 
 	mu struct {
 		sync.Mutex
@@ -200,7 +201,7 @@ func cutPowerAll(nodes []*Node) error {
 	}
 	var wg sync.WaitGroup
 	for i, n := range nodes {
-		wg.Go(func() { errs[i] = errors.Join(errs[i], n.disk.cut()) })
+		wg.Go(func() { errs[i] = errors.Join(errs[i], n.disk.Cut()) })
 	}
 	wg.Wait()
 	return errors.Join(append(errs, killAll(nodes))...)
@@ -212,7 +213,7 @@ func (n *Node) powerUp() error {
 		return nil
 	}
 	n.poweredOff = false
-	return n.disk.remount()
+	return n.disk.Remount()
 }
 
 // exitedUnexpectedly reports whether the process ended without the driver's doing, and its exit code. The node then counts as

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -179,7 +180,7 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 
 // checkSides checks what was acknowledged during a full split. A side without a majority of a region's members must
 // not acknowledge any edit that was asked for after the cut; a side with one must continue.
-func (d *driver) checkSides(c cutOff, before map[string]daemon.Region, edits []Edit, begun, cut, healing time.Duration) {
+func (d *driver) checkSides(c cutOff, before map[string]daemon.Region, edits []history.Edit, begun, cut, healing time.Duration) {
 	for _, side := range c.sides {
 		for _, cell := range d.writers.Cells() {
 			r, ok := before[cell]
@@ -195,7 +196,7 @@ func (d *driver) checkSides(c cutOff, before map[string]daemon.Region, edits []E
 			majority := 2*here > r.Voters
 			acked, first := 0, time.Duration(0)
 			for _, e := range edits {
-				if e.Outcome != Acknowledged || cellOf(e.Pos) != cell || e.Invoked < cut || e.Returned > healing || e.moved() ||
+				if e.Outcome != history.Acknowledged || cellOf(e.Pos) != cell || e.Invoked < cut || e.Returned > healing || e.Moved() ||
 					!slices.ContainsFunc(side, func(n *Node) bool { return n.Number == e.Via }) {
 					continue
 				}
@@ -229,7 +230,7 @@ func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed,
 	_, err := eventually(ctx, healLimit, func() string {
 		clear(first)
 		for _, e := range d.ledger.Since(mark) {
-			if e.Outcome != Acknowledged || e.Returned < healed {
+			if e.Outcome != history.Acknowledged || e.Returned < healed {
 				continue
 			}
 			p := place{e.Via, cellOf(e.Pos)}

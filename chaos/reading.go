@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -23,9 +24,9 @@ const staleness = 2 * time.Second
 
 // readAll opens a new session at each running gateway, flies to the middle, and returns the area as each gateway
 // shows it. The cluster must be healthy.
-func readAll(ctx context.Context, nodes []*Node, l *Ledger, limit time.Duration) ([]Reading, error) {
+func readAll(ctx context.Context, nodes []*Node, l *history.Ledger, limit time.Duration) ([]history.Reading, error) {
 	var mu sync.Mutex
-	var all []Reading
+	var all []history.Reading
 	var errs []error
 	var wg sync.WaitGroup
 	for _, n := range nodes {
@@ -50,10 +51,10 @@ func readAll(ctx context.Context, nodes []*Node, l *Ledger, limit time.Duration)
 	return all, nil
 }
 
-func readOne(ctx context.Context, n *Node, l *Ledger, limit time.Duration) (Reading, error) {
+func readOne(ctx context.Context, n *Node, l *history.Ledger, limit time.Duration) (history.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r := Reading{Node: n.Number, From: l.Now() - staleness}
+	r := history.Reading{Node: n.Number, From: l.Now() - staleness}
 	s, err := join(ctx, n, fmt.Sprintf("reader%d", n.Number), readView)
 	if err != nil {
 		return r, err

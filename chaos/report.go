@@ -15,6 +15,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/chaos/history"
 )
 
 // Report is what a run did, measured and found. During the run its methods may be called from any goroutine.
@@ -26,12 +28,12 @@ type Report struct {
 	Took     time.Duration `json:"took_ns"` // of the part with edits
 	Failed   bool          `json:"failed"`
 
-	Faults   map[string]int `json:"faults"` // by kind
-	Events   int            `json:"events"`
-	Verdict  *Verdict       `json:"verdict"`
-	Measures []*Measure     `json:"measures"`
-	Problems []string       `json:"problems"` // violations beside the verdict
-	Skipped  []string       `json:"skipped"`  // what was not tried, and why
+	Faults   map[string]int   `json:"faults"` // by kind
+	Events   int              `json:"events"`
+	Verdict  *history.Verdict `json:"verdict"`
+	Measures []*Measure       `json:"measures"`
+	Problems []string         `json:"problems"` // violations beside the verdict
+	Skipped  []string         `json:"skipped"`  // what was not tried, and why
 
 	mu sync.Mutex
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/voxelpopuli/voxeld/chaos/machine"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
 
@@ -63,7 +64,7 @@ func find(name string) *scenario {
 // if the scenario is impossible without that.
 func (s *scenario) prepare(r *Report) (disks, networks, possible bool) {
 	disks, networks = s.disks, s.networks
-	if why := DisksMissing(); disks && why != "" {
+	if why := machine.DisksMissing(); disks && why != "" {
 		disks = false
 		r.skip("power cuts and full disks", why)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 
 	"golang.org/x/time/rate"
@@ -27,7 +28,7 @@ import (
 // under the same sequence. The player returns when the home gateway is back.
 type Writers struct {
 	cluster *Cluster
-	ledger  *Ledger
+	ledger  *history.Ledger
 	logger  *slog.Logger
 	areas   []*workArea
 	pace    *rate.Limiter // of new edits, all players together
@@ -49,7 +50,7 @@ type WriterOptions struct {
 const perPlayer = float64(time.Second / tickInterval)
 
 // StartWriters starts players, who edit until Stop.
-func StartWriters(ctx context.Context, c *Cluster, l *Ledger, o WriterOptions, logger *slog.Logger) *Writers {
+func StartWriters(ctx context.Context, c *Cluster, l *history.Ledger, o WriterOptions, logger *slog.Logger) *Writers {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Writers{cluster: c, ledger: l, logger: logger, cancel: cancel}
 	for i := range workAreas {
@@ -107,7 +108,7 @@ type player struct {
 
 // pendingEdit is an unanswered edit.
 type pendingEdit struct {
-	*Edit
+	*history.Edit
 	plotX, plotZ int32
 	session      *session  // over which it was last sent
 	again        time.Time // after a temporary refusal: when to ask again
@@ -144,7 +145,7 @@ func (p *player) run(ctx context.Context) {
 		p.rejoined.Add(1)
 		hop, err := p.play(ctx, s)
 		for _, stream := range s.streams {
-			p.ledger.endStream(stream, p.ledger.Now())
+			p.ledger.EndStream(stream, p.ledger.Now())
 		}
 		s.Leave()
 		if hop || errors.Is(err, errRedirected) {
@@ -278,9 +279,9 @@ func (p *player) askNew(s *session, plot int, x, z int32) error {
 	if !s.loaded(pos) {
 		return nil
 	}
-	a := &pendingEdit{Edit: &Edit{Player: p.name, Seq: p.seq, Pos: pos, Block: block}, plotX: x, plotZ: z, since: time.Now()}
+	a := &pendingEdit{Edit: &history.Edit{Player: p.name, Seq: p.seq, Pos: pos, Block: block}, plotX: x, plotZ: z, since: time.Now()}
 	p.seq++
-	p.ledger.ask(a.Edit)
+	p.ledger.Ask(a.Edit)
 	p.pending = append(p.pending, a)
 	p.open.Add(1)
 	return p.send(s, a)
@@ -288,15 +289,15 @@ func (p *player) askNew(s *session, plot int, x, z int32) error {
 
 func (p *player) send(s *session, a *pendingEdit) error {
 	a.session = s
-	p.ledger.sent(a.Edit, s.node.Number)
+	p.ledger.Sent(a.Edit, s.node.Number)
 	return s.send(sessionmsg.Edit{Seq: a.Seq, X: a.Pos.X, Y: a.Pos.Y, Z: a.Pos.Z, Block: uint16(a.Block)})
 }
 
 // handle handles a message.
 func (p *player) handle(s *session, m sessionclient.Arrival) error {
-	at := m.At.Sub(p.ledger.start)
+	at := p.ledger.At(m.At)
 	if c, whole := m.FromServer.(sessionmsg.ChunkData); whole && s.streams[c.Chunk] > 0 {
-		p.ledger.endStream(s.streams[c.Chunk], at)
+		p.ledger.EndStream(s.streams[c.Chunk], at)
 	}
 	blocks, err := s.apply(m.FromServer)
 	if err != nil {
@@ -309,10 +310,10 @@ func (p *player) handle(s *session, m sessionclient.Arrival) error {
 		}
 		seen := s.streams[pos.Chunk()]
 		if seen == 0 {
-			seen = p.ledger.stream()
+			seen = p.ledger.BeginStream()
 			s.streams[pos.Chunk()] = seen
 		}
-		p.ledger.recordSight(Sight{At: at, Pos: pos, Block: chunk.Block(b.Block), Stream: seen})
+		p.ledger.RecordSight(history.Sight{At: at, Pos: pos, Block: chunk.Block(b.Block), Stream: seen})
 	}
 	switch m := m.FromServer.(type) {
 	case sessionmsg.Ack:
@@ -338,7 +339,7 @@ func (p *player) acked(s *session, m sessionmsg.Ack, at time.Duration) {
 		return // of an earlier session, answered twice
 	}
 	a := p.pending[i]
-	outcome := Acknowledged
+	outcome := history.Acknowledged
 	switch m.Error {
 	case "":
 	case wire.RefusedUnavailable:
@@ -350,13 +351,13 @@ func (p *player) acked(s *session, m sessionmsg.Ack, at time.Duration) {
 			p.retry(a)
 			return
 		}
-		outcome = Refused
+		outcome = history.Refused
 	default:
-		if outcome = Refused; a.Tries > 1 {
-			outcome = Unknown
+		if outcome = history.Refused; a.Tries > 1 {
+			outcome = history.Unknown
 		}
 	}
-	p.ledger.answer(a.Edit, at, outcome, m.Error, s.node.Number)
+	p.ledger.Answer(a.Edit, at, outcome, m.Error, s.node.Number)
 	p.pending = slices.Delete(p.pending, i, i+1)
 	p.open.Add(-1)
 }
