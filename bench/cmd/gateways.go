@@ -34,7 +34,7 @@ func newGateways(b *bench) *cobra.Command {
 // incoming bytes, for the leader what gateways send. Functions as in works; none of them calls another.
 var (
 	receiveFuncs = []string{module + "gameserver/mirror.(*Subscription).receive"}
-	leadFuncs    = []string{module + "region.(*loop).run", module + "region.(*Host).ServeLink", module + "region/transport.(*remoteLink).pump"}
+	leadFuncs    = []string{module + "region/actor.(*Land).loop", module + "region.(*Host).ServeLink", module + "region/transport.(*remoteLink).pump"}
 	streamFuncs  = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
 )
 

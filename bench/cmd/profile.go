@@ -43,7 +43,7 @@ var workKinds = []struct {
 	{"computing motion: which updates each player receives", []string{"gameserver.(*sharedIndex).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
 	{"receiving from regions", []string{"gameserver/mirror.(*Subscription).receive"}, "the mirror of each chunk, kept move by move"},
 	{"sending to regions", []string{"gameserver/mirror.(*sender).run"}, "the messages from the gateway to its regions"},
-	{"the regions' ticks", []string{"region.(*loop).run"}, "the region's tick, which is in one goroutine for each region"},
+	{"the regions' ticks", []string{"region/actor.(*Land).loop"}, "the region's tick, which is in one goroutine for each region"},
 	{"saving and publishing players", []string{"gameserver/players.(*Store).runSaver", "gameserver/players.(*publisher).publish"}, "the records of players and their signatures"},
 	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.bgsweep", "runtime.bgscavenge"}, "garbage"},
 	{"scheduling goroutines", []string{"runtime.schedule"}, "waking goroutines, most of them for moves that arrive one by one"},
