@@ -1,4 +1,4 @@
-package main
+package simcmd
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
@@ -21,7 +22,7 @@ func newSimScore() *cobra.Command {
 		Long: "Reads a movement (round,player,x,y,vx,vy) and the deliveries.csv of a simulation or a live game, and prints\n" +
 			"the results that the simulator would print.",
 		Example: "  voxeld sim score --moves moves.csv --log out",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			age := sim.PSenseAge
 			if areacast {

@@ -1,11 +1,10 @@
-package main
+package simcmd
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/overlay/sim"
@@ -14,26 +13,15 @@ import (
 
 // simFigure runs a figure, prints it as a table, and writes its CSV and its plot if --out is set.
 func simFigure(ctx context.Context, w io.Writer, overlayName string, f sim.Figure, o simOptions) error {
-	results, err := runAll(ctx, f.Trials, o.seed, o.seeds)
+	results, err := runAll(ctx, f.Trials, o.seeds, func(t sim.Trial, seed uint64) (*sim.Result, error) {
+		return sim.Run(t.Config(o.seed + seed))
+	})
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("### %s\n\n%s\n%s", f.Title, figureTable(f, results).Markdown(), f.Notes)
-	fmt.Fprintln(w, text)
-	if o.page != "" {
-		if err := figure.Insert(o.page, overlayName+"-"+f.Name, text); err != nil {
-			return err
-		}
-	}
-	if o.out == "" {
-		return nil
-	}
-	path := filepath.Join(o.out, overlayName+"-"+f.Name)
 	head, rows := figureRows(f, results)
-	if err := figure.WriteCSV(path+".csv", head, rows); err != nil {
-		return err
-	}
-	return figure.WriteSVG(path+".svg", figurePlots(f, results)...)
+	return o.write(w, overlayName+"-"+f.Name, "", text, figureData{head, rows, figurePlots(f, results)})
 }
 
 // over returns the mean of a measure over the seeds, from a round on, and half the span between the seeds.

@@ -1,4 +1,4 @@
-package main
+package simcmd
 
 import (
 	"fmt"
@@ -6,13 +6,6 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/vclock/walk"
 )
-
-// figureData is a figure as numbers and plots.
-type figureData struct {
-	head  []string
-	rows  [][]float64
-	plots []figure.Plot
-}
 
 func markdown(head []string, rows [][]string) string {
 	return figure.Table{Head: head, Rows: rows}.Markdown()

@@ -1,9 +1,8 @@
-package main
+package simcmd
 
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/overlay/sim"
@@ -49,8 +48,8 @@ func most(of []*sim.Result, measure func(sim.Round) float64) float64 {
 // areacastText returns a figure's table, with the paper's statement.
 func areacastText(f sim.AreacastFigure, results [][]*sim.Result) string {
 	text := ""
-	if f.Says != "" {
-		text = "The paper: " + f.Says + ".\n\n"
+	if f.Claim != "" {
+		text = "The paper: " + f.Claim + ".\n\n"
 	}
 	t := figure.Table{Head: []string{"run", "paper", "here", "here/paper", "all runs", "sent, B", "sent, most", "got, most KiB", "players in sight"}}
 	if f.Peaks {
@@ -88,8 +87,8 @@ func meanPeak(r *sim.Result) float64 {
 	return r.Mean(1, func(m sim.Round) float64 { return m.Most })
 }
 
-// areacastFiles writes a figure's curves, as means over the seeds: PQ2 by round, or the peaks.
-func areacastFiles(dir string, f sim.AreacastFigure, results [][]*sim.Result) error {
+// areacastData returns a figure's curves, as means over the seeds: PQ2 by round, or the peaks.
+func areacastData(f sim.AreacastFigure, results [][]*sim.Result) figureData {
 	plot := figure.Plot{Title: f.Heading(), X: figure.Axis{Label: "round"}, Y: figure.Axis{Label: "PQ2 (a direct update is of age 2)"}}
 	if f.Peaks {
 		plot.Y.Label = "most PQ of a player"
@@ -115,17 +114,13 @@ func areacastFiles(dir string, f sim.AreacastFigure, results [][]*sim.Result) er
 			rows[round] = append(rows[round], v)
 		}
 	}
-	path := filepath.Join(dir, "areacast-"+f.Name)
-	if err := figure.WriteCSV(path+".csv", head, rows); err != nil {
-		return err
-	}
 	var panels []figure.Plot // of lines that fit into one legend and can be distinguished
 	for lines := range slices.Chunk(plot.Lines, 5) {
 		part := plot
 		part.Lines = lines
 		panels = append(panels, part)
 	}
-	return figure.WriteSVG(path+".svg", panels...)
+	return figureData{head, rows, panels}
 }
 
 // curve returns a figure's values for one case, by round.
