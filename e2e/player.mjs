@@ -1,4 +1,4 @@
-// A player in a real browser. It reads the client's state through window.__voxeld (web/src/testhook.ts), and acts with
+// A player in a real browser. It reads the client's state through window.__voxeld (web/src/game/test-hook.ts), and acts with
 // mouse and keys.
 
 import { mkdir } from 'node:fs/promises'

@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -46,7 +47,7 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		}
 		ann.goTo(x+.2, 25, z)
 		ann.put(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick)
-		pass(2 * sendPause)
+		pass(2 * mirror.SendPause)
 		if at := there().Pose.X; at != x+.2 {
 			t.Errorf("the region has her at %v when she builds, she stands at %v", at, x+.2)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -76,7 +77,7 @@ func TestForeignBase(t *testing.T) {
 			}
 		})
 		books.set(true)
-		pass(2 * baseRetry)
+		pass(2 * mirror.BaseRetry)
 		want := ground().Chunk(at)
 		want.Set(chunk.At(pos), chunk.Stone)
 		c.look(func() {

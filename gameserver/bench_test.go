@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -16,16 +17,16 @@ import (
 func BenchmarkFanOut(b *testing.B) {
 	for _, sessions := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			g := New(options(newLands(), newMemory(), newMemory()))
-			sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
+			g := newIdleGateway(options(newLands(), newMemory(), newMemory()))
+			var sub *mirror.Subscription
 			var crowd []*session
 			var desks []writeBuffers
 			for range sessions {
 				crowd = append(crowd, &session{g: g, out: newOutbox(func() {})})
-				sub.watch(grid.ChunkPos{}, crowd[len(crowd)-1])
+				sub = showChunk(g, grid.ChunkPos{}, crowd[len(crowd)-1])
+				discard(crowd[len(crowd)-1].out)
 			}
 			desks = make([]writeBuffers, sessions)
-			mc := sub.mu.chunks[grid.ChunkPos{}]
 			frame := nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Blocks: []nodemsg.BlockAt{{At: 5, Block: 1}}}}}
 			var enter []nodemsg.Body
 			for i := range 50 {
@@ -33,11 +34,7 @@ func BenchmarkFanOut(b *testing.B) {
 				enter = append(enter, nodemsg.Body{Player: id, Name: fmt.Sprint("p", i), Pose: motion.Pose{Y: 64}})
 				frame.Chunks[0].Moves = append(frame.Chunks[0].Moves, nodemsg.BodyMove{Player: id, Pose: motion.Pose{X: 1.25, Y: 64, Z: float64(i)}})
 			}
-			mc.hasState, mc.land = true, ground().Chunk(grid.ChunkPos{})
-			for by := range mc.subscribers {
-				mc.subscribers[by] = upToDate
-			}
-			if err := sub.apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Enter: enter}}}); err != nil {
+			if err := sub.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Enter: enter}}}); err != nil {
 				b.Fatal(err)
 			}
 			bytes := 0
@@ -47,7 +44,7 @@ func BenchmarkFanOut(b *testing.B) {
 			}
 			for b.Loop() {
 				frame.Tick++
-				if err := sub.apply(frame); err != nil {
+				if err := sub.Apply(frame); err != nil {
 					b.Fatal(err)
 				}
 				for i, s := range crowd {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -76,15 +77,14 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	}
 	o := options(newLands(), newMemory(), newMemory())
 	o.World.Sections, o.Terrain = 4, land
-	g := New(o)
-	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
+	g := newIdleGateway(o)
 	spot := motion.Pose{}
 	for x := int32(2 * 32); spot.Y <= float64(terrain.SeaLevel(4))+1; x++ { // on dry land
 		spot = motion.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
-		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, binary: true, bodySub: sub,
-		subs: make(map[grid.ChunkPos]*subscription), moveLimit: rate.NewLimiter(rate.Inf, 1),
+		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, binary: true,
+		subs: make(map[grid.ChunkPos]*mirror.Subscription), moveLimit: rate.NewLimiter(rate.Inf, 1),
 		motion: player.NewMotion(g.rules, g.now(), spot.X, spot.Y, spot.Z),
 	}
 	s.out.setEncoding(true)
@@ -92,11 +92,11 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	for x := int32(1); x <= 3; x++ {
 		for z := int32(1); z <= 3; z++ {
 			at := grid.ChunkPos{X: x, Z: z}
-			sub.watch(at, s)
-			s.subs[at] = sub
-			sub.mu.chunks[at].hasState, sub.mu.chunks[at].land = true, land.Chunk(at)
+			s.subs[at] = showChunk(g, at, s)
 		}
 	}
+	s.bodySub = s.subs[grid.ChunkPos{X: 2, Z: 2}]
+	discard(s.out)
 	s.place(spot)
 	const moves = 100_000
 	c := cheats{rng: rand.New(rand.NewPCG(3, 4)), land: land}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -61,7 +62,7 @@ func newStrollers(n int, jitter float64) *strollers {
 func (s *strollers) step() []nodemsg.BodyMove {
 	s.moves = s.moves[:0]
 	s.tick++
-	events := s.tick - s.rng.Float64()*float64(sendPause)/float64(region.TickEvery)
+	events := s.tick - s.rng.Float64()*float64(mirror.SendPause)/float64(region.TickEvery)
 	for i := range s.bodies {
 		for ; s.next[i] <= s.tick; s.next[i]++ {
 			s.walk(i)
@@ -174,33 +175,82 @@ func (e *avatarView) places(tick uint64) map[player.ID]motion.Pose {
 // crowdScene is a gateway with a crowd in one chunk, driven tick by tick and without goroutines.
 type crowdScene struct {
 	g     *Gateway
-	f     *subscription
+	f     *mirror.Subscription
+	chunk *mirror.Chunk
 	crowd *strollers
 	frame nodemsg.FromRegion
 }
 
 func newCrowdScene(n int, jitter float64) *crowdScene {
-	g := New(options(newLands(), newMemory(), newMemory()))
-	h := &crowdScene{g: g, f: newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)), crowd: newStrollers(n, jitter)}
+	g := newIdleGateway(options(newLands(), newMemory(), newMemory()))
+	h := &crowdScene{g: g, crowd: newStrollers(n, jitter)}
+	witness := &recorderSub{}
+	h.f = showChunk(g, grid.ChunkPos{}, witness)
+	h.chunk = witness.chunk
 	h.frame = nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{}}}
 	return h
 }
 
-// addSession creates a session for the i-th stroller.
+// newIdleGateway returns a gateway that starts no goroutines: its subscriptions follow no regions.
+func newIdleGateway(o Options) *Gateway {
+	g := New(o)
+	close(g.stop)
+	return g
+}
+
+// showChunk makes a subscriber watch a chunk of an idle gateway, and sends it the chunk.
+func showChunk(g *Gateway, at grid.ChunkPos, by mirror.Subscriber) *mirror.Subscription {
+	sub := g.mirror.Watch(at, by)
+	if _, known := sub.Block(at.Origin()); !known {
+		if err := sub.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Chunk: at, State: &nodemsg.ChunkState{}}}}); err != nil {
+			panic(err)
+		}
+	}
+	g.mirror.BuildQueued()
+	return sub
+}
+
+// recorderSub is a subscriber that only records.
+type recorderSub struct {
+	chunk   *mirror.Chunk
+	results []nodemsg.EditResult
+}
+
+func (w *recorderSub) SendChunk(c *mirror.Chunk, _ bool) { w.chunk = c }
+func (w *recorderSub) HasRoom(*mirror.Chunk) bool        { return true }
+func (w *recorderSub) SendDelta(*mirror.Delta)           {}
+func (w *recorderSub) WantsEveryMove() bool              { return false }
+func (w *recorderSub) Predictable() bool                 { return true }
+func (w *recorderSub) Flush()                            {}
+func (w *recorderSub) SendNotice(string)                 {}
+
+func (w *recorderSub) SendResult(r nodemsg.EditResult) (waits bool) {
+	w.results = append(w.results, r)
+	return false
+}
+
+// addSession creates a session for the i-th stroller, which has read the chunk.
 func (h *crowdScene) addSession(i int) *session {
 	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
 	s.out.setEncoding(true)
 	s.view.Store(2)
 	s.place(h.crowd.bodies[i].Pose)
-	h.f.watch(grid.ChunkPos{}, s)
-	mc := h.f.mu.chunks[grid.ChunkPos{}]
-	mc.hasState, mc.subscribers[s] = true, upToDate
+	showChunk(h.g, grid.ChunkPos{}, s)
+	discard(s.out)
 	return s
+}
+
+// discard makes a client read what waits.
+func discard(o *outbox) {
+	var desk writeBuffers
+	if err := desk.clear(o, sinkFunc(func([]byte) error { return nil })); err != nil {
+		panic(err)
+	}
 }
 
 // begin adds everybody.
 func (h *crowdScene) begin() error {
-	return h.f.apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Enter: slices.Clone(h.crowd.bodies)}}})
+	return h.f.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Enter: slices.Clone(h.crowd.bodies)}}})
 }
 
 // tick moves everybody by a tick, and encodes the tick's motion.
@@ -217,7 +267,7 @@ func (h *crowdScene) walk() {
 
 // show encodes the motion of the tick that the region has sent.
 func (h *crowdScene) show(sessions []*session) error {
-	if err := h.f.apply(h.frame); err != nil {
+	if err := h.f.Apply(h.frame); err != nil {
 		return err
 	}
 	h.g.interest.buildFrames(1, sessions)
@@ -285,7 +335,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 						if !known {
 							t.Fatalf("session %d does not show %s", i, b.Name)
 						}
-						truth := sessionmsg.PlaceOf(grid.ChunkPos{}, h.f.mu.chunks[grid.ChunkPos{}].bodies.Of(b.Player).Pose).Pose(grid.ChunkPos{})
+						truth := sessionmsg.PlaceOf(grid.ChunkPos{}, h.chunk.Occupants().Of(b.Player).Pose).Pose(grid.ChunkPos{})
 						if math.Hypot(truth.X-own.X, truth.Z-own.Z) > 16 {
 							continue
 						}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
@@ -127,7 +128,7 @@ func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodem
 		return nil, l.info(r.cell), errors.New("nobody leads the region")
 	}
 	r.number++
-	c := &testLink{lands: l, region: r, number: r.number, watch: make(map[grid.ChunkPos]bool), wake: make(chan struct{}, 1)}
+	c := &testLink{lands: l, region: r, number: r.number, watch: make(map[grid.ChunkPos]bool), wake: wake.NewSignal()}
 	r.links[c] = true
 	return c, l.info(r.cell), nil
 }
@@ -291,7 +292,7 @@ type testLink struct {
 	frames  []nodemsg.FromRegion
 	due     []time.Time // when each of frames arrives
 	broken  bool
-	wake    chan struct{}
+	wake    wake.Signal
 }
 
 var errCut = errors.New("link cut")
@@ -305,7 +306,7 @@ func (c *testLink) put(f nodemsg.FromRegion) {
 		due = c.due[n-1]
 	}
 	c.frames, c.due = append(c.frames, f), append(c.due, due)
-	wakeUp(c.wake)
+	c.wake.Set()
 }
 
 func (c *testLink) end() {
@@ -315,7 +316,7 @@ func (c *testLink) end() {
 	c.broken = true
 	delete(c.region.links, c)
 	c.region.crowd.LeaveAll(c.number)
-	wakeUp(c.wake)
+	c.wake.Set()
 }
 
 func (c *testLink) Send(msg nodemsg.ToRegion) error {

@@ -2,11 +2,9 @@ package gameserver
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/region"
 )
 
@@ -83,16 +81,16 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 
 // requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
 // this is left to p2p, which requests frames when packets arrive.
-func (g *Gateway) requestFrame(sub *subscription) {
+func (g *Gateway) requestFrame(sub *mirror.Subscription) {
 	if !g.p2p.Enabled() && g.frameLeader.Load() == sub {
-		wakeUp(g.frameRequested)
+		g.frameRequested.Set()
 	}
 }
 
 // wakeFrameLoop requests a frame because a client has connected: frames are rare while there is none.
 func (g *Gateway) wakeFrameLoop() {
 	if !g.p2p.Enabled() {
-		wakeUp(g.frameRequested)
+		g.frameRequested.Set()
 	}
 }
 
@@ -111,14 +109,10 @@ func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 			g.frameCrowds[lc.sub]++
 		}
 	}
-	g.frameSubs = slices.AppendSeq(g.frameSubs[:0], maps.Values(g.mu.subs))
 	g.mu.Unlock()
-	for _, sub := range g.frameSubs {
-		sub.advance(ticks)
-	}
-	clear(g.frameSubs)
+	g.mirror.Advance(ticks)
 	if lost := g.interest.takeLost(); len(lost) > 0 {
-		g.republish(lost)
+		g.mirror.Republish(lost)
 	}
 	g.metrics.skipped.Add(float64(g.interest.buildFrames(ticks, g.frameSessions)))
 	for _, s := range g.frameSessions {
@@ -134,18 +128,8 @@ func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	return clientsHere
 }
 
-// republish makes the subscriptions send players again of whom subscribers have lost sight.
-func (g *Gateway) republish(lost []player.ID) {
-	g.mu.Lock()
-	subs := slices.Collect(maps.Values(g.mu.subs))
-	g.mu.Unlock()
-	for _, sub := range subs {
-		sub.republish(lost)
-	}
-}
-
-func largest(playersIn map[*subscription]int) *subscription {
-	var sub *subscription
+func largest(playersIn map[*mirror.Subscription]int) *mirror.Subscription {
+	var sub *mirror.Subscription
 	for candidate, n := range playersIn {
 		if sub == nil || n > playersIn[sub] {
 			sub = candidate

@@ -37,7 +37,7 @@ func (p *frameWriter) deliver(o *outbox) {
 		return
 	}
 	if o.mu.busy || o.mu.chunkBytes > 0 || o.mu.bytes > frameLimit {
-		wakeUp(o.wake)
+		o.wake.Set()
 		return
 	}
 	p.compose(o)
@@ -45,7 +45,7 @@ func (p *frameWriter) deliver(o *outbox) {
 	if written < len(p.frame) || err != nil { // the writer gets the error too, and ends the connection
 		o.direct.writeLater(p.frame[written:])
 		o.mu.busy = true
-		wakeUp(o.wake)
+		o.wake.Set()
 	}
 	for _, i := range o.mu.items {
 		o.mu.bytes -= len(i.data)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -160,7 +161,7 @@ func endByReset(c net.Conn) {
 }
 
 // resetLegacy ends the connections of original clients to a region that is led elsewhere.
-func (g *Gateway) resetLegacy(sub *subscription) {
+func (g *Gateway) resetLegacy(sub *mirror.Subscription) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for lc := range g.mu.legacyConns {

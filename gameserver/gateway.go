@@ -14,19 +14,18 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/httpd"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -35,8 +34,7 @@ import (
 type Regions interface {
 	// Locate returns the region that covers the chunk, and founds it first if necessary.
 	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
-	// Follow opens a link to that region, wherever it is led.
-	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
+	mirror.Regions
 	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and how many
 	// were not.
 	Drain(ctx context.Context) (handed, kept int)
@@ -44,13 +42,8 @@ type Regions interface {
 
 // Terrain generates land; a *terrain.Generator. Any goroutine.
 type Terrain interface {
-	ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
+	mirror.Terrain
 	Surface(x, z int32) int32
-}
-
-// Bases returns the terrain with that hash, wherever it is stored; a *region.Host. It may take seconds.
-type Bases interface {
-	BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error)
 }
 
 // Options are the dependencies and settings of a Gateway.
@@ -58,7 +51,7 @@ type Options struct {
 	World   world.Genesis
 	Terrain Terrain
 	// Terrain of chunks that Terrain generates differently from what their edits were made on; nil: such chunks are not shown.
-	Bases   Bases
+	Bases   mirror.Bases
 	Peer    string // this node's peer id
 	Version string // of the daemon, sent to clients
 	HTTP    string // URL under which players open this gateway
@@ -94,6 +87,12 @@ type Options struct {
 // wall returns the node's wall clock, which need not be right.
 func (o *Options) wall() time.Time { return time.Now().Add(o.clockOffset) }
 
+// defaultBuilders is the number of goroutines that build chunks.
+const defaultBuilders = 2
+
+// maxConfirmedLeaders is the number of regions whose leader's confirmation is remembered.
+const maxConfirmedLeaders = 4096
+
 // defaultBudget is what a crowd of 1,500 in one chunk takes in each session at a precision of a quarter block.
 const defaultBudget = 19_200
 
@@ -103,32 +102,28 @@ type Gateway struct {
 	rules            player.Rules
 	start            time.Time // the origin of all Motions' times
 	metrics          *metrics
-	jobs             *jobs
+	mirror           *mirror.Mirror
 	limits           *admission.Limits
 	chat             *chat.Sequencer
 	p2p              *p2p.Driver
 	players          *players.Store
 	poller           *park.Poller
 	legacySeq        atomic.Uint64 // of the newest edit of an original client
-	watchOrder       atomic.Uint64 // order of the chunk that was watched last
 	interest         *sharedIndex
-	terrainCache     *lru.Cache[grid.ChunkPos, cachedTerrain] // generated terrain, packed
-	doubted          atomic.Int64                             // confirmations before this time, by the gateway's clock in ns, do not count
-	confirmedLeaders *lru.Cache[grid.Cell, time.Duration]     // when a region's leader last confirmed its leadership
-	frameLeader      atomic.Pointer[subscription]             // of the region that the frame loop follows; nil for none
-	legacyCame       chan struct{}                            // holds a token when an original client has connected
-	frameRequested   chan struct{}                            // holds a token while a frame is requested
-	frameSessions    []*session                               // the frame loop's; reused
-	frameSubs        []*subscription                          // likewise
-	frameCrowds      map[*subscription]int                    // likewise
-	frameWriter      frameWriter                              // the frame loop's
+	doubted          atomic.Int64                         // confirmations before this time, by the gateway's clock in ns, do not count
+	confirmedLeaders *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
+	frameLeader      atomic.Pointer[mirror.Subscription]  // of the region that the frame loop follows; nil for none
+	legacyCame       wake.Signal                          // holds a token when an original client has connected
+	frameRequested   wake.Signal                          // holds a token while a frame is requested
+	frameSessions    []*session                           // the frame loop's; reused
+	frameCrowds      map[*mirror.Subscription]int         // likewise
+	frameWriter      frameWriter                          // the frame loop's
 	spawn            chan func(context.Context)
 	stop             chan struct{} // closed when Run begins to shut down
 	shutdown         shutdown
 
 	mu struct {
 		sync.Mutex
-		subs        map[grid.Cell]*subscription
 		sessions    map[player.ID]*session
 		legacyConns map[*legacyConn]struct{} // original connections in connect mode
 		parties     map[partyKey]*party      // original connections by name and address
@@ -143,23 +138,18 @@ func New(o Options) *Gateway {
 		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
-		jobs:           newJobs(),
 		limits:         admission.NewLimits(o.PerAddress),
 		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
-		frameRequested: make(chan struct{}, 1),
-		frameCrowds:    make(map[*subscription]int),
-		legacyCame:     make(chan struct{}, 1),
+		frameRequested: wake.NewSignal(),
+		frameCrowds:    make(map[*mirror.Subscription]int),
+		legacyCame:     wake.NewSignal(),
 		spawn:          make(chan func(context.Context)),
 		stop:           make(chan struct{}),
 		shutdown:       newShutdown(),
 	}
-	shelf, err := lru.New[grid.ChunkPos, cachedTerrain](terrainCacheSize)
-	if err != nil {
+	var err error
+	if g.confirmedLeaders, err = lru.New[grid.Cell, time.Duration](maxConfirmedLeaders); err != nil {
 		panic(err) // the size is positive
-	}
-	g.terrainCache = shelf
-	if g.confirmedLeaders, err = lru.New[grid.Cell, time.Duration](terrainCacheSize); err != nil {
-		panic(err) // likewise
 	}
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
@@ -167,11 +157,16 @@ func New(o Options) *Gateway {
 	})
 	g.p2p = p2p.NewDriver(p2p.Options{
 		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.MaxView, Rules: g.rules, Streams: o.Streams,
-		Avatars: g.avatars, Publish: g.publishOverlay, RequestFrame: func() { wakeUp(g.frameRequested) },
+		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frameRequested.Set,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
+	g.mirror = mirror.New(mirror.Options{
+		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
+		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Logger: o.Logger, Registerer: o.Registerer,
+		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
+		Ticked: g.requestFrame, LedByOthers: g.resetLegacy,
+	})
 	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
-	g.mu.subs = make(map[grid.Cell]*subscription)
 	g.mu.sessions = make(map[player.ID]*session)
 	g.mu.legacyConns = make(map[*legacyConn]struct{})
 	g.mu.parties = make(map[partyKey]*party)
@@ -198,7 +193,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	defer stopInner()
 	defer stopFront()
 	for range cmp.Or(g.builders, defaultBuilders) {
-		crew.Go(func() { g.build(inner) })
+		crew.Go(func() { g.mirror.Build(inner) })
 	}
 	crew.Go(func() { g.players.Run(inner, g.playersHere) })
 	crew.Go(func() { g.runClock(inner) })
@@ -241,40 +236,6 @@ func (g *Gateway) run(task func(context.Context)) bool {
 		return true
 	case <-g.stop:
 		return false
-	}
-}
-
-// subscription returns the subscription that covers the chunk, and creates it if necessary.
-func (g *Gateway) subscription(pos grid.ChunkPos) *subscription {
-	cell := grid.CellAt(pos, grid.FoundingLabel)
-	g.mu.Lock()
-	sub := g.mu.subs[cell]
-	if sub != nil {
-		g.mu.Unlock()
-		return sub
-	}
-	sub = newSubscription(g, cell)
-	g.mu.subs[cell] = sub
-	g.mu.Unlock()
-	g.run(sub.run)
-	return sub
-}
-
-// watch adds a subscriber to a chunk, and returns the subscription.
-func (g *Gateway) watch(pos grid.ChunkPos, by subscriber) *subscription {
-	for {
-		if sub := g.subscription(pos); sub.watch(pos, by) {
-			return sub
-		}
-	}
-}
-
-// enter adds a subscriber's body to the world, and returns the subscription of the region that it is in.
-func (g *Gateway) enter(body nodemsg.Body, owner subscriber) *subscription {
-	for {
-		if sub := g.subscription(world.ChunkOf(body.Pose)); sub.enter(body, owner) {
-			return sub
-		}
 	}
 }
 

@@ -78,10 +78,7 @@ func (lc *legacyConn) checkBuilder(ctx context.Context, pos grid.Pos, block chun
 // occupied reports whether the body of another player reaches into the block, as far as known here.
 func (g *Gateway) occupied(pos grid.Pos, self player.ID) bool {
 	for _, at := range chunksAround(pos) {
-		g.mu.Lock()
-		sub := g.mu.subs[grid.CellAt(at, grid.FoundingLabel)]
-		g.mu.Unlock()
-		if sub != nil && sub.occupied(at, pos, self) {
+		if sub := g.mirror.At(at); sub != nil && occupied(sub, at, pos, self) {
 			return true
 		}
 	}

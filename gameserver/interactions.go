@@ -62,7 +62,7 @@ func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool 
 	if err != nil {
 		panic(err) // no Owner's clock is too large
 	}
-	return s.bodySub.sendChat(nodemsg.ChatEvent{
+	return s.bodySub.SendChat(nodemsg.ChatEvent{
 		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.currentPose()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
 		Interaction: interaction,
 	})

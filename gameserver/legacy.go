@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -30,7 +31,7 @@ type legacyConn struct {
 	party  *party
 	who    atomic.Pointer[guest] // the player; nil until the first registration on this connection
 	out    *outbox
-	sub    *subscription
+	sub    *mirror.Subscription
 	edits  *rate.Limiter
 	latest *legacymsg.PlayerMove  // read, but not yet applied; nil for none
 	shown  map[player.ID]struct{} // players that the client was sent. The subscription's lock guards it.
@@ -64,15 +65,15 @@ func (g *Gateway) serveLegacy(ctx context.Context, c net.Conn, in *bufio.Reader,
 
 	lc.party = g.join(partyOf(h.Player, c.RemoteAddr()))
 	defer g.quit(lc.party)
-	lc.sub = g.watch(lc.at, lc)
+	lc.sub = g.mirror.Watch(lc.at, lc)
 	g.mu.Lock()
 	g.mu.legacyConns[lc] = struct{}{}
 	g.mu.Unlock()
-	wakeUp(g.legacyCame)
+	g.legacyCame.Set()
 	g.wakeFrameLoop()
 	g.metrics.legacyConns.Inc()
 	defer lc.leave()
-	if lc.sub.ledElsewhere() {
+	if lc.sub.LedElsewhere() {
 		return region.ErrNotHere // since the handshake
 	}
 	for {
@@ -100,7 +101,7 @@ func (lc *legacyConn) end() { lc.out.end(nil) }
 
 func (lc *legacyConn) leave() {
 	lc.deregister()
-	lc.sub.unwatch(lc.at, lc)
+	lc.sub.Unwatch(lc.at, lc)
 	lc.g.metrics.legacyConns.Dec()
 	lc.g.mu.Lock()
 	defer lc.g.mu.Unlock()
@@ -135,12 +136,12 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	lc.sub.unshow(lc, who.body(motion.Pose{})) // the client may have been shown this body as somebody else's
+	lc.sub.Serialize(func() { lc.unshow(who.body(motion.Pose{})) }) // the client may have been shown this body as somebody else's
 	pose := lc.entryPose(who)
 	lc.mu.Lock()
 	lc.mu.registered, lc.mu.pose, lc.mu.motion = true, pose, nil
 	lc.mu.Unlock()
-	lc.sub.enter(who.body(pose), lc) // never closed: this connection watches it
+	lc.g.mirror.Enter(who.body(pose), lc) // never closed: this connection watches it
 	return nil
 }
 
@@ -163,7 +164,7 @@ func (lc *legacyConn) deregister() {
 	lc.mu.Lock()
 	lc.mu.registered = false
 	lc.mu.Unlock()
-	lc.sub.leave(p.Player, lc)
+	lc.sub.Leave(p.Player, lc)
 	lc.party.release(lc.who.Load(), p.Pose)
 	lc.g.players.Save(p)
 }
@@ -208,8 +209,8 @@ func (lc *legacyConn) applyMove() {
 		return
 	}
 	lc.mu.pose = pose
-	if lc.sub.move(lc.who.Load().id, pose, lc, false) {
-		wakeUp(lc.sub.wake)
+	if lc.sub.Move(lc.who.Load().id, pose, lc, false) {
+		lc.sub.Wake()
 	}
 }
 
@@ -223,7 +224,7 @@ func (lc *legacyConn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	floor := pos.Y == 0
 	pos.Y += lc.g.World.OriginalBase
 	block := chunk.Block(p.Block)
-	there, loaded := lc.sub.block(pos)
+	there, loaded := lc.sub.Block(pos)
 	refused := checkBlockChange(there, block)
 	var by player.ID
 	switch {
@@ -241,5 +242,5 @@ func (lc *legacyConn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		lc.g.metrics.refusals.WithLabelValues(refused).Inc()
 		return
 	}
-	lc.sub.edit(nodemsg.Intent{Player: by, Seq: lc.g.nextSeq(), Pos: pos, Block: block}, lc)
+	lc.sub.Edit(nodemsg.Intent{Player: by, Seq: lc.g.nextSeq(), Pos: pos, Block: block}, lc)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
@@ -13,37 +15,57 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file implements subscriber for original connections, and their clock. Original clients get a whole chunk after each
+// This file implements mirror.Subscriber for original connections, and their clock. Original clients get a whole chunk after each
 // change, encoded once for all of them.
 
-func (lc *legacyConn) wantsEveryMove() bool { return true }
+// legacyCodec is the codec of original clients, for mirror.Delta.Form.
+type legacyCodec struct{}
 
-func (lc *legacyConn) hasRoom(*subscription, *mirrorChunk) bool { return true } // it watches one chunk only
+// WantsEveryMove returns true.
+func (lc *legacyConn) WantsEveryMove() bool { return true }
 
-func (lc *legacyConn) sendChunk(mc *mirrorChunk, _ bool) {
-	lc.out.put(lc.g.slab(mc))
-	for _, b := range mc.bodies.Bodies() {
+// Predictable returns false: the moves of original clients are relayed to other original clients as they were sent.
+func (lc *legacyConn) Predictable() bool { return false }
+
+// HasRoom returns true: the connection watches one chunk only.
+func (lc *legacyConn) HasRoom(*mirror.Chunk) bool { return true }
+
+// SendChunk sends a chunk with everybody who is in it.
+func (lc *legacyConn) SendChunk(c *mirror.Chunk, _ bool) {
+	lc.sendSlab(c)
+	for _, b := range c.Occupants().Bodies() {
 		if lc.show(b) {
 			lc.send(lc.g.placeOf(b.Name, b.Pose))
 		}
 	}
 }
 
-func (lc *legacyConn) sendDelta(delta *chunkDelta) {
-	if len(delta.Blocks) > 0 && delta.chunk.hasLand() {
-		lc.out.put(lc.g.slab(delta.chunk))
+// SendDelta sends the delta of the chunk: the whole chunk, if a block has changed.
+func (lc *legacyConn) SendDelta(d *mirror.Delta) {
+	if len(d.Blocks) > 0 {
+		lc.sendSlab(d.Of)
 	}
-	for _, body := range delta.change.Left {
+	for _, body := range d.Change.Left {
 		lc.unshow(body)
 	}
-	for _, body := range delta.Enter {
+	for _, body := range d.Enter {
 		lc.show(body)
 		if _, shown := lc.shown[body.Player]; shown {
 			lc.send(lc.g.placeOf(body.Name, body.Pose))
 		}
 	}
-	if len(delta.Moves) > 0 && !lc.out.behind(waiting{delta.sub, delta.chunk}) {
-		lc.relayMoves(delta)
+	if len(d.Moves) > 0 && !lc.out.behind(d.Of) {
+		lc.relayMoves(d)
+	}
+}
+
+// sendSlab sends the chunk's blocks, if they are known.
+func (lc *legacyConn) sendSlab(c *mirror.Chunk) {
+	packet := c.BlocksForm(legacyCodec{}, func(blocks *chunk.Chunk) any {
+		return legacymsg.AppendChunkData(nil, c.At(), legacymsg.SlabOf(blocks, int(lc.g.World.OriginalBase)))
+	})
+	if packet != nil {
+		lc.out.put(packet.([]byte))
 	}
 }
 
@@ -80,13 +102,13 @@ func (lc *legacyConn) hiddenPlayers(dst []player.ID) []player.ID {
 }
 
 // relayMoves sends the moves of all players that the client was shown.
-func (lc *legacyConn) relayMoves(delta *chunkDelta) {
-	all, own := len(lc.shown) == len(delta.chunk.bodies), player.ID{}
-	if who := lc.who.Load(); who != nil && delta.chunk.bodies.Of(who.id) != nil {
-		all, own = len(lc.shown)+1 == len(delta.chunk.bodies), who.id
+func (lc *legacyConn) relayMoves(d *mirror.Delta) {
+	all, own := len(lc.shown) == len(d.Of.Occupants()), player.ID{}
+	if who := lc.who.Load(); who != nil && d.Of.Occupants().Of(who.id) != nil {
+		all, own = len(lc.shown)+1 == len(d.Of.Occupants()), who.id
 	}
-	lines, start := delta.moveLines(lc.g), 0
-	for i, m := range delta.Moves {
+	lines, start := lc.g.moveLines(d), 0
+	for i, m := range d.Moves {
 		shown := m.Player != own
 		if !all { // usually everybody else is shown, and a look at the map is spared
 			_, shown = lc.shown[m.Player]
@@ -96,7 +118,7 @@ func (lc *legacyConn) relayMoves(delta *chunkDelta) {
 			start = i + 1
 		}
 	}
-	lc.put(lines.of(start, len(delta.Moves)))
+	lc.put(lines.of(start, len(d.Moves)))
 }
 
 func (lc *legacyConn) put(lines []byte) {
@@ -124,17 +146,17 @@ func (l *moveLines) of(from, to int) []byte {
 }
 
 // moveLines returns the moves encoded for original clients.
-func (delta *chunkDelta) moveLines(g *Gateway) *moveLines {
-	if delta.lines == nil {
-		delta.lines = &moveLines{ends: make([]int, 0, len(delta.Moves))}
-		for _, m := range delta.Moves {
-			if o := delta.chunk.bodies.Of(m.Player); o != nil {
-				delta.lines.bytes = appendPacket(delta.lines.bytes, g.placeOf(o.Name, m.Pose))
+func (g *Gateway) moveLines(d *mirror.Delta) *moveLines {
+	return d.Form(legacyCodec{}, func() any {
+		lines := &moveLines{ends: make([]int, 0, len(d.Moves))}
+		for _, m := range d.Moves {
+			if o := d.Of.Occupants().Of(m.Player); o != nil {
+				lines.bytes = appendPacket(lines.bytes, g.placeOf(o.Name, m.Pose))
 			}
-			delta.lines.ends = append(delta.lines.ends, len(delta.lines.bytes))
+			lines.ends = append(lines.ends, len(lines.bytes))
 		}
-	}
-	return delta.lines
+		return lines
+	}).(*moveLines)
 }
 
 func (g *Gateway) placeOf(name string, p motion.Pose) legacymsg.PlayerMove {
@@ -144,14 +166,19 @@ func (g *Gateway) placeOf(name string, p motion.Pose) legacymsg.PlayerMove {
 	}
 }
 
-func (lc *legacyConn) sendResult(r nodemsg.EditResult) *outbox {
+// SendResult counts a refusal: the original protocol has no answers to edits.
+func (lc *legacyConn) SendResult(r nodemsg.EditResult) (waits bool) {
 	if r.Refused != "" {
 		lc.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
-	return nil // the original protocol has no answers to edits
+	return false
 }
 
-func (lc *legacyConn) sendNotice(string) {} // the original protocol has no such message
+// Flush has nothing to send.
+func (lc *legacyConn) Flush() {}
+
+// SendNotice does nothing: the original protocol has no such message.
+func (lc *legacyConn) SendNotice(string) {}
 
 func (lc *legacyConn) send(p legacymsg.Packet) { lc.out.put(appendPacket(nil, p)) }
 
@@ -161,15 +188,6 @@ func appendPacket(dst []byte, p legacymsg.Packet) []byte {
 		panic(err) // names and poses were checked on arrival
 	}
 	return dst
-}
-
-// slab returns the CHUNK_DATA packet of a chunk, encoded once per version.
-func (g *Gateway) slab(mc *mirrorChunk) []byte {
-	if mc.slabVersion != mc.version {
-		mc.slab = legacymsg.AppendChunkData(nil, mc.at, legacymsg.SlabOf(mc.loadLand(), int(g.World.OriginalBase)))
-		mc.slabVersion = mc.version
-	}
-	return mc.slab
 }
 
 // tickTime sends the time of day, if a player is registered here.

@@ -4,24 +4,19 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are the gateway's metrics; docs/metrics.md explains each.
 type metrics struct {
-	sessions      prometheus.Gauge
-	legacyConns   prometheus.Gauge
-	chunks        prometheus.Gauge
-	generated     prometheus.Counter
-	mismatches    prometheus.Counter
-	refused       prometheus.Counter
-	messagesIn    prometheus.Counter
-	messagesOut   prometheus.Counter
-	bytesIn       prometheus.Counter
-	bytesOut      prometheus.Counter
-	corrections   *prometheus.CounterVec // by reason
-	refusals      *prometheus.CounterVec // by reason
-	denials       *prometheus.CounterVec // by reason
-	frameSeconds  prometheus.Histogram
-	skipped       prometheus.Counter
-	movesSent     prometheus.Counter
-	movesWithheld prometheus.Counter
-	moved         *prometheus.CounterVec // by outcome: followed, cut, homeless
+	sessions     prometheus.Gauge
+	legacyConns  prometheus.Gauge
+	refused      prometheus.Counter
+	messagesIn   prometheus.Counter
+	messagesOut  prometheus.Counter
+	bytesIn      prometheus.Counter
+	bytesOut     prometheus.Counter
+	corrections  *prometheus.CounterVec // by reason
+	refusals     *prometheus.CounterVec // by reason
+	denials      *prometheus.CounterVec // by reason
+	frameSeconds prometheus.Histogram
+	skipped      prometheus.Counter
+	moved        *prometheus.CounterVec // by outcome: followed, cut, homeless
 }
 
 // tickBuckets are those of a region's tick metric, so that the two can be added.
@@ -50,14 +45,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of the messages exchanged with clients, framing not counted.", "direction")
-	moves := vector("voxeld_moves_total", "Moves of players here, by outcome: told to their region, or withheld because it knew (ADR 19).", "outcome")
 	return &metrics{
-		movesSent: moves.WithLabelValues("told"), movesWithheld: moves.WithLabelValues("withheld"),
 		sessions:     gauge("voxeld_sessions", "Players who hold a session on this gateway."),
 		legacyConns:  gauge("voxeld_original_connections", "Connections of original VoxelPopuli clients to chunks."),
-		chunks:       gauge("voxeld_chunks_loaded", "Chunks that somebody on this gateway has in view."),
-		generated:    counter("voxeld_chunks_generated_total", "Chunks whose terrain this gateway generated."),
-		mismatches:   counter("voxeld_terrain_mismatches_total", "Chunks whose generated terrain differed from the pinned one."),
 		refused:      counter("voxeld_connections_refused_total", "Game connections that were refused, or ended by an error of the client."),
 		messagesIn:   messages.WithLabelValues("in"),
 		messagesOut:  messages.WithLabelValues("out"),

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -36,30 +38,30 @@ const (
 // counts: while earlier data is still being written, motion is dropped, and a later frame contains the full state. A JSON session
 // that is late gets no moves either until it has caught up.
 type outbox struct {
-	wake   chan struct{} // holds a token while there is something for the writer, or the outbox is closed
-	cut    func()        // ends the connection at once
-	owner  subscriber    // the owner, for chunks that wait; set before first use
-	direct directWriter  // lets the frame loop write without the writer; nil for none; set before first use
+	wake   wake.Signal       // holds a token while there is something for the writer, or the outbox is closed
+	cut    func()            // ends the connection at once
+	owner  mirror.Subscriber // for chunks that wait; set before first use
+	direct directWriter      // lets the frame loop write without the writer; nil for none; set before first use
 
 	mu struct {
 		sync.Mutex
 		binary      bool // the session is in CBOR, and its pieces are those of tick frames
 		items       []item
-		motion      []byte      // written after the items
-		tick        uint64      // of the newest frame
-		first       uint64      // of the motion's first tick
-		ticks       int         // number of ticks in the motion
-		missed      bool        // the client lacks motion of an earlier frame
-		busy        bool        // the writer is writing, or must write before anybody else does
-		since       time.Time   // when the writer took what it writes
-		missedMoves []waiting   // chunks with moves that a JSON client has missed
-		chunkBytes  int         // bytes of whole chunks in items
-		waiting     []waiting   // chunks for which there was no room, in the order of watching
-		bytes       int         // of the items, and of those that the writer has taken but not yet written
-		final       []byte      // written last, before the connection is closed; nil for none
-		closed      bool        // accepts nothing more
-		dropped     bool        // waiting items are not to be written any more
-		cutTimer    *time.Timer // cuts the connection; nil until it is closed
+		motion      []byte          // written after the items
+		tick        uint64          // of the newest frame
+		first       uint64          // of the motion's first tick
+		ticks       int             // number of ticks in the motion
+		missed      bool            // the client lacks motion of an earlier frame
+		busy        bool            // the writer is writing, or must write before anybody else does
+		since       time.Time       // when the writer took what it writes
+		missedMoves []*mirror.Chunk // chunks with moves that a JSON client has missed
+		chunkBytes  int             // bytes of whole chunks in items
+		waiting     []*mirror.Chunk // chunks for which there was no room, in the order of watching
+		bytes       int             // of the items, and of those that the writer has taken but not yet written
+		final       []byte          // written last, before the connection is closed; nil for none
+		closed      bool            // accepts nothing more
+		dropped     bool            // waiting items are not to be written any more
+		cutTimer    *time.Timer     // cuts the connection; nil until it is closed
 	}
 }
 
@@ -72,13 +74,7 @@ type item struct {
 	noWake bool // does not wake the writer
 }
 
-// waiting is a chunk that waits for room.
-type waiting struct {
-	sub   *subscription
-	chunk *mirrorChunk
-}
-
-func newOutbox(cut func()) *outbox { return &outbox{wake: make(chan struct{}, 1), cut: cut} }
+func newOutbox(cut func()) *outbox { return &outbox{wake: wake.NewSignal(), cut: cut} }
 
 // setEncoding sets the encoding of messages from now on.
 func (o *outbox) setEncoding(binary bool) {
@@ -136,7 +132,7 @@ func (o *outbox) putMotion(tick uint64, compose func(dst []byte, missed bool) []
 	o.mu.motion = compose(o.mu.motion, o.mu.missed)
 	o.mu.missed = false
 	if o.direct == nil && len(o.mu.motion)+len(o.mu.items) > 0 {
-		wakeUp(o.wake)
+		o.wake.Set()
 	}
 	return false
 }
@@ -145,18 +141,18 @@ func (o *outbox) putMotion(tick uint64, compose func(dst []byte, missed bool) []
 func (o *outbox) putChunk(message []byte) { o.add(item{data: message, chunk: true}) }
 
 // hasRoom reports whether a whole chunk may be queued. If not, the chunk is recorded for refill.
-func (o *outbox) hasRoom(w waiting) bool {
+func (o *outbox) hasRoom(c *mirror.Chunk) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.chunkBytes < chunkWindow || o.mu.closed {
 		return true
 	}
-	o.mu.waiting = append(o.mu.waiting, w)
+	o.mu.waiting = append(o.mu.waiting, c)
 	return false
 }
 
 // refill returns the chunks for which there is room now.
-func (o *outbox) refill() []waiting {
+func (o *outbox) refill() []*mirror.Chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.chunkBytes >= chunkWindow || len(o.mu.waiting) == 0 {
@@ -195,7 +191,7 @@ func (o *outbox) add(i item) {
 	}
 	o.mu.items = append(o.mu.items, i)
 	if !i.noWake && (!i.part || !o.mu.binary) {
-		wakeUp(o.wake)
+		o.wake.Set()
 	}
 }
 
@@ -218,7 +214,7 @@ func (o *outbox) end(last sessionmsg.FromServer) {
 func (o *outbox) close(last []byte) {
 	o.mu.closed, o.mu.final = true, last
 	o.mu.cutTimer = time.AfterFunc(closeTimeout, o.cut)
-	wakeUp(o.wake)
+	o.wake.Set()
 }
 
 // errEnded reports that the outbox was ended in order.
@@ -250,31 +246,31 @@ func (o *outbox) next(spare batch) batch {
 
 // behind reports whether data written some ticks ago is still in transit. Then moves of a chunk are not queued for a JSON
 // session, but recorded as missed: each would be overtaken by the next.
-func (o *outbox) behind(w waiting) bool {
+func (o *outbox) behind(c *mirror.Chunk) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if slices.Contains(o.mu.missedMoves, w) {
+	if slices.Contains(o.mu.missedMoves, c) {
 		return true
 	}
 	if !o.mu.busy || time.Since(o.mu.since) < lateTicks*region.TickEvery {
 		return false
 	}
-	o.mu.missedMoves = append(o.mu.missedMoves, w)
+	o.mu.missedMoves = append(o.mu.missedMoves, c)
 	return true
 }
 
 // missedChunks returns the chunks with missed moves.
-func (o *outbox) missedChunks() []waiting {
+func (o *outbox) missedChunks() []*mirror.Chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.mu.missedMoves)
 }
 
 // caughtUp records that the moves of a chunk are queued again, or no longer needed.
-func (o *outbox) caughtUp(w waiting) {
+func (o *outbox) caughtUp(c *mirror.Chunk) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mu.missedMoves = slices.DeleteFunc(o.mu.missedMoves, func(s waiting) bool { return s == w })
+	o.mu.missedMoves = slices.DeleteFunc(o.mu.missedMoves, func(m *mirror.Chunk) bool { return m == c })
 }
 
 // wrote subtracts written bytes from the counts, and reports whether to go on.
@@ -308,11 +304,11 @@ func (o *outbox) drain(to sink) error {
 		if err := desk.clear(o, to); err != nil {
 			return err
 		}
-		for _, w := range o.refill() {
-			w.sub.retryChunk(w.chunk, o.owner)
+		for _, c := range o.refill() {
+			c.Retry(o.owner)
 		}
-		for _, w := range o.missedChunks() {
-			w.sub.catchUp(w, o)
+		for _, c := range o.missedChunks() {
+			c.CatchUp(o.owner, func() { o.caughtUp(c) })
 		}
 	}
 }

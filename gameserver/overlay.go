@@ -5,10 +5,8 @@ import (
 	"io"
 
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file connects the sessions and the mirror with package p2p, which exchanges movement with other gateways.
@@ -40,34 +38,7 @@ func (s *session) Pose() (pose motion.Pose, inRegion bool) {
 
 // UpdateRegion sends the player's pose to their region.
 func (s *session) UpdateRegion() {
-	if home := s.bodySubShared.Load(); home.move(s.body.Player, s.currentPose(), s, false) {
-		wakeUp(home.wake)
+	if home := s.bodySubShared.Load(); home.Move(s.body.Player, s.currentPose(), s, false) {
+		home.Wake()
 	}
 }
-
-// publishOverlay publishes what the overlay has sent of a chunk.
-func (g *Gateway) publishOverlay(n nodemsg.ChunkDelta) {
-	g.mu.Lock()
-	sub := g.mu.subs[grid.CellAt(n.Chunk, grid.FoundingLabel)]
-	g.mu.Unlock()
-	if sub != nil {
-		sub.publishOverlay(n)
-	}
-}
-
-// publishOverlay publishes what the overlay has sent of a chunk.
-func (sub *subscription) publishOverlay(n nodemsg.ChunkDelta) {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	mc := sub.mu.chunks[n.Chunk]
-	if mc == nil {
-		return
-	}
-	delta := &chunkDelta{ChunkDelta: n, tick: sub.mu.tick, sub: sub, chunk: mc}
-	delta.change = mc.apply(n)
-	delta.tickNews = sub.g.interest.apply(&n, mc.bodies, delta.change)
-	sub.publish(mc, delta)
-}
-
-// holds reports whether a player is in a chunk of the mirror.
-func (mc *mirrorChunk) holds(id player.ID) bool { return mc.bodies.Of(id) != nil }

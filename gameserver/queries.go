@@ -12,6 +12,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -122,7 +123,7 @@ func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodems
 	if ok && g.now()-since < confirmedFor && int64(since) > g.doubted.Load() {
 		return g.Regions.Locate(ctx, pos)
 	}
-	for retry := firstRetry; ; retry = min(2*retry, lastRetry) {
+	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
 		link, info, err := g.Regions.Follow(ctx, pos)
 		if err == nil {
 			link.Close() //nolint:errcheck // it was opened only for the confirmation

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -54,11 +55,11 @@ type session struct {
 	version       int          // of the protocol, as sent by the client
 	view          atomic.Int32 // chunks in each direction
 	motion        *player.Motion
-	subs          map[grid.ChunkPos]*subscription // by chunk in view
-	bodySub       *subscription                   // of the region that the body is in; nil before it entered
-	bodySubShared atomic.Pointer[subscription]    // the same, for the frame loop
-	viewer        interest.Viewer                 // the index's
-	alone         atomic.Bool                     // nobody else is in sight; as of the last frame
+	subs          map[grid.ChunkPos]*mirror.Subscription // by chunk in view
+	bodySub       *mirror.Subscription                   // of the region that the body is in; nil before it entered
+	bodySubShared atomic.Pointer[mirror.Subscription]    // the same, for the frame loop
+	viewer        interest.Viewer                        // the index's
+	alone         atomic.Bool                            // nobody else is in sight; as of the last frame
 	moveLimit     *rate.Limiter
 	editLimit     *rate.Limiter // of edits
 	chatLimit     *rate.Limiter
@@ -88,7 +89,7 @@ type session struct {
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
 	s := &session{
 		g: g, conn: c, out: newOutbox(c.cut),
-		subs:      make(map[grid.ChunkPos]*subscription),
+		subs:      make(map[grid.ChunkPos]*mirror.Subscription),
 		moveLimit: rate.NewLimiter(movesPerSecond, movesAtOnce),
 		editLimit: rate.NewLimiter(g.editRate(), editsAtOnce),
 		chatLimit: rate.NewLimiter(chatPerSecond, chatAtOnce),
@@ -327,7 +328,7 @@ func (s *session) arrive() {
 	body := s.body
 	body.Pose, body.Said = s.currentPose(), s.clock.Done()
 	body.Gateway = s.g.p2p.GatewayID()
-	s.bodySub = s.g.enter(body, s)
+	s.bodySub = s.g.mirror.Enter(body, s)
 	s.bodySubShared.Store(s.bodySub)
 	s.updateView()
 }
@@ -335,10 +336,10 @@ func (s *session) arrive() {
 // leave removes the player from the world and saves them; then the place is free.
 func (s *session) leave() {
 	for pos, sub := range s.subs {
-		sub.unwatch(pos, s)
+		sub.Unwatch(pos, s)
 	}
 	if s.bodySub != nil {
-		s.bodySub.leave(s.body.Player, s)
+		s.bodySub.Leave(s.body.Player, s)
 		if last, here := s.detach(); here {
 			s.g.players.Save(last)
 		}

@@ -111,7 +111,7 @@ func (s *session) move(pose motion.Pose) error {
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
 		s.out.send(sessionmsg.Correction{Pose: last, Reason: reason})
-		s.bodySub.endPrediction(s.body.Player, s)
+		s.bodySub.EndPrediction(s.body.Player, s)
 		return nil
 	}
 	was := world.ChunkOf(last)
@@ -119,15 +119,15 @@ func (s *session) move(pose motion.Pose) error {
 		return nil // the player goes on from here at another gateway
 	}
 	at := world.ChunkOf(pose)
-	if !s.bodySub.cell.Contains(at) {
-		s.bodySub.leave(s.body.Player, s)
+	if !s.bodySub.Covers(at) {
+		s.bodySub.Leave(s.body.Player, s)
 		body := s.body
 		body.Pose, body.Said = pose, s.clock.Done()
 		body.Gateway = s.g.p2p.GatewayID()
-		s.bodySub = s.g.enter(body, s)
+		s.bodySub = s.g.mirror.Enter(body, s)
 		s.bodySubShared.Store(s.bodySub)
 	} else if at != was || !s.g.p2p.Carries(s) {
-		if s.bodySub.move(s.body.Player, pose, s, at == was && s.alone.Load()) {
+		if s.bodySub.Move(s.body.Player, pose, s, at == was && s.alone.Load()) {
 			s.flush(s.bodySub)
 		}
 	}
@@ -144,7 +144,7 @@ func (s *session) updateView() {
 	at, view := world.ChunkOf(s.currentPose()), int(s.view.Load())
 	for pos, sub := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
-			sub.unwatch(pos, s)
+			sub.Unwatch(pos, s)
 			delete(s.subs, pos)
 			s.out.send(sessionmsg.ChunkGone{Chunk: pos})
 		}
@@ -162,7 +162,7 @@ func (s *session) updateView() {
 		return cmp.Or(cmp.Compare(squaredDistance(a, at), squaredDistance(b, at)), a.Compare(b))
 	})
 	for _, pos := range missing {
-		s.subs[pos] = s.g.watch(pos, s)
+		s.subs[pos] = s.g.mirror.Watch(pos, s)
 	}
 }
 
@@ -197,7 +197,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
-	s.subs[pos.Chunk()].edit(nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
+	s.subs[pos.Chunk()].Edit(nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
 }
 
 // checkEdit returns the block at the position, and why the player may not place the given one there.
@@ -209,7 +209,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 	if sub == nil {
 		return chunk.Air, wire.RefusedNotLoaded
 	}
-	there, loaded := sub.block(pos)
+	there, loaded := sub.Block(pos)
 	pose := s.currentPose()
 	switch {
 	case !loaded:
@@ -233,7 +233,7 @@ func (s *session) occupied(pos grid.Pos, pose motion.Pose) bool {
 		return true
 	}
 	for _, at := range chunksAround(pos) {
-		if sub := s.subs[at]; sub != nil && sub.occupied(at, pos, s.body.Player) {
+		if sub := s.subs[at]; sub != nil && occupied(sub, at, pos, s.body.Player) {
 			return true
 		}
 	}

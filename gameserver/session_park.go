@@ -3,6 +3,7 @@ package gameserver
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -68,10 +69,10 @@ func (s *session) predictBorder(last, pose motion.Pose) {
 }
 
 // flush flushes a subscription's message to its region.
-func (s *session) flush(sub *subscription) {
+func (s *session) flush(sub *mirror.Subscription) {
 	if s.parked {
 		s.g.poller.FlushAfterRound(sub)
 	} else {
-		wakeUp(sub.wake)
+		sub.Wake()
 	}
 }

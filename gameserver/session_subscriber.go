@@ -1,91 +1,110 @@
 package gameserver
 
 import (
+	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file implements subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all
+// This file implements mirror.Subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all
 // sessions where it is the same for all.
 
-func (s *session) wantsEveryMove() bool { return !s.binary }
+// The codecs of sessions, for mirror.Delta.Form.
+type (
+	jsonCodec struct{}
+	cborCodec struct{}
+)
 
-func (s *session) hasRoom(sub *subscription, mc *mirrorChunk) bool {
-	return s.out.hasRoom(waiting{sub, mc})
+func (s *session) codec() any {
+	if s.binary {
+		return cborCodec{}
+	}
+	return jsonCodec{}
 }
 
-func (s *session) sendChunk(mc *mirrorChunk, _ bool) {
-	s.out.putChunk(mc.latest.message(mc.at, s.binary))
-	if len(mc.bodies) == 0 {
+// WantsEveryMove reports whether the session is in JSON: only CBOR sessions have tick frames.
+func (s *session) WantsEveryMove() bool { return !s.binary }
+
+// Predictable returns true.
+func (s *session) Predictable() bool { return true }
+
+// HasRoom reports whether the client can take another whole chunk.
+func (s *session) HasRoom(c *mirror.Chunk) bool { return s.out.hasRoom(c) }
+
+// SendChunk sends a chunk with everybody who is in it.
+func (s *session) SendChunk(c *mirror.Chunk, _ bool) {
+	s.out.putChunk(c.PackedForm(s.codec(), func(packed []byte) any {
+		return encodedIn(s.binary, sessionmsg.ChunkData{Chunk: c.At(), Data: packed})
+	}).([]byte))
+	if len(c.Occupants()) == 0 {
 		return
 	}
 	if s.binary {
-		if delta := s.g.interest.entering(mc.at, mc.bodies); len(delta.Enter) > 0 {
-			s.out.piece(mc.tick, sessionmsg.AppendDelta(nil, delta))
+		if delta := s.g.interest.entering(c.At(), c.Occupants()); len(delta.Enter) > 0 {
+			s.out.piece(c.Tick(), sessionmsg.AppendDelta(nil, delta))
 			s.out.miss() // the next frame contains how they move
 		}
 		return
 	}
-	piece := sessionmsg.Piece{Chunk: mc.at}
-	for _, b := range s.g.interest.present(mc.at, mc.bodies.Bodies()) {
+	piece := sessionmsg.Piece{Chunk: c.At()}
+	for _, b := range s.g.interest.Present(c.At(), c.Occupants().Bodies()) {
 		piece.Enter = append(piece.Enter, avatarOf(b))
 	}
 	if len(piece.Enter) > 0 {
-		s.out.piece(mc.tick, encodedPiece(piece))
+		s.out.piece(c.Tick(), encodedPiece(piece))
 	}
 }
 
-func (s *session) sendDelta(delta *chunkDelta) {
-	if len(delta.Chat) > 0 {
-		s.clock.NoteSeen(delta.stamp, s.g.now())
+// SendDelta sends the delta of a chunk in view.
+func (s *session) SendDelta(d *mirror.Delta) {
+	if len(d.Chat) > 0 {
+		s.clock.NoteSeen(d.Stamp, s.g.now())
 	}
 	switch {
-	case delta.interaction != nil: // a message of its own, after the pieces that came before it: older clients ignore it
-		form := &delta.piece
-		if s.binary {
-			form = &delta.tickPiece
-		}
-		if *form == nil {
-			*form = encodedIn(s.binary, delta.interaction)
-		}
-		s.out.put(*form)
-	case !s.binary && len(delta.Moves) > 0 && s.out.behind(waiting{delta.sub, delta.chunk}):
-		calm := delta.ChunkDelta // encoded for this session alone: few are late, and seldom
+	case d.Interaction != nil: // a message of its own, after the pieces that came before it: older clients ignore it
+		s.out.put(d.Form(s.codec(), func() any { return encodedIn(s.binary, d.Interaction) }).([]byte))
+	case !s.binary && len(d.Moves) > 0 && s.out.behind(d.Of):
+		calm := d.ChunkDelta // encoded for this session alone: few are late, and seldom
 		if calm.Moves = nil; len(calm.Enter)+len(calm.Leave)+len(calm.Blocks)+len(calm.Chat) > 0 {
-			s.out.piece(delta.tick, encodedPiece(pieceOf(calm)))
+			s.out.piece(d.Tick, encodedPiece(pieceOf(calm)))
 		}
 	case !s.binary:
-		if delta.piece == nil {
-			delta.piece = encodedPiece(pieceOf(delta.ChunkDelta))
-		}
-		s.out.piece(delta.tick, delta.piece)
-	case delta.tickNews != nil:
-		if delta.tickPiece == nil {
-			delta.tickPiece = sessionmsg.AppendDelta(nil, delta.tickNews)
-		}
-		s.out.piece(delta.tick, delta.tickPiece)
+		s.out.piece(d.Tick, d.Form(jsonCodec{}, func() any { return encodedPiece(pieceOf(d.ChunkDelta)) }).([]byte))
+	case d.ForTick != nil:
+		s.out.piece(d.Tick, d.Form(cborCodec{}, func() any { return sessionmsg.AppendDelta(nil, d.ForTick) }).([]byte))
 	}
 }
 
-func (s *session) sendResult(r nodemsg.EditResult) *outbox {
+// SendResult sends the result of an edit.
+func (s *session) SendResult(r nodemsg.EditResult) (waits bool) {
 	if r.Refused != "" {
 		s.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
-	waits := s.out.putDeferred(encodedIn(s.binary, sessionmsg.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
+	waits = s.out.putDeferred(encodedIn(s.binary, sessionmsg.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
 	s.edits.answered(r.Seq)
-	if !waits {
-		return nil
-	}
-	return s.out
+	return waits
 }
+
+// Flush writes pending results without waking the session's writer.
+func (s *session) Flush() {
+	w := frameWriters.Get().(*frameWriter)
+	defer frameWriters.Put(w)
+	w.deliver(s.out)
+	s.g.metrics.posted(w)
+}
+
+// frameWriters are for goroutines that write now and then.
+var frameWriters = sync.Pool{New: func() any { return new(frameWriter) }}
 
 // noticePause is the time in which a repeated notice of several subscriptions is sent once.
 const noticePause = 5 * time.Second
 
-func (s *session) sendNotice(text string) {
+// SendNotice sends the player a text, unless they were sent the same just now.
+func (s *session) SendNotice(text string) {
 	s.mu.Lock()
 	again := text == s.mu.notice && time.Since(s.mu.noticed) < noticePause
 	if !again {

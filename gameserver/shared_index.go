@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// sharedIndex is the interest index with its lock. Subscriptions apply their regions' updates to it, with their own locks held,
-// and the frame loop reads the motion from it once a tick.
+// sharedIndex is the interest index with its lock: the mirror's Interest. The mirror applies regions' updates to it, and the frame
+// loop reads the motion from it once a tick.
 type sharedIndex struct {
 	mu sync.Mutex
 	ix *interest.Index
@@ -31,13 +31,13 @@ func newSharedIndex(budget int) *sharedIndex {
 // which is slower to send it. It is longer than events wait.
 const departedTicks = 2 * uint64(chat.Wait/region.TickEvery)
 
-func (s *sharedIndex) apply(n *nodemsg.ChunkDelta, in interest.Occupants, change interest.Change) *sessionmsg.TickDelta {
+func (s *sharedIndex) Apply(n *nodemsg.ChunkDelta, in interest.Occupants, change interest.Change) *sessionmsg.TickDelta {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ix.Apply(n, in, change)
 }
 
-func (s *sharedIndex) present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg.Body {
+func (s *sharedIndex) Present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg.Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ix.Present(at, bodies)
@@ -49,7 +49,7 @@ func (s *sharedIndex) entering(at grid.ChunkPos, in interest.Occupants) *session
 	return s.ix.Entering(at, in)
 }
 
-func (s *sharedIndex) clearChunk(at grid.ChunkPos, in interest.Occupants) {
+func (s *sharedIndex) ClearChunk(at grid.ChunkPos, in interest.Occupants) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ix.ClearChunk(at, in)
@@ -85,6 +85,14 @@ func (s *sharedIndex) awaitedAuthors(c vclock.Clock) map[vclock.ID]uint64 {
 		}
 	}
 	return seen
+}
+
+// playerOf returns the player of a clock's entry; the zero ID, which no player has, if it cannot be one.
+func playerOf(id vclock.ID) (p player.ID) {
+	if len(id) == len(p) {
+		copy(p[:], id)
+	}
+	return p
 }
 
 // buildFrames begins a tick, the given number of ticks after the previous one, and queues a frame for each of these sessions. It

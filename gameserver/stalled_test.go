@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/region"
@@ -70,7 +71,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		}
 	}
 	s, eyes := sessions[0], newAvatarView(t)
-	before := h.g.interest.entering(grid.ChunkPos{}, h.f.mu.chunks[grid.ChunkPos{}].bodies) // as the client had it before
+	before := h.g.interest.entering(grid.ChunkPos{}, h.chunk.Occupants()) // as the client had it before
 	if err := eyes.write(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	places := eyes.places(h.g.interest.ix.Tick())
 	for _, b := range h.crowd.bodies {
 		x, z := places[b.Player].X, places[b.Player].Z
-		p := h.f.mu.chunks[grid.ChunkPos{}].bodies.Of(b.Player).Pose
+		p := h.chunk.Occupants().Of(b.Player).Pose
 		if math.Abs(x-p.X) > far || math.Abs(z-p.Z) > far {
 			t.Fatalf("%s is shown at %v, %v, and is at %v, %v", b.Name, x, z, p.X, p.Z)
 		}
@@ -103,7 +104,7 @@ func TestLandDelaysNothing(t *testing.T) {
 	o.setEncoding(true)
 	chunkBytes := make([]byte, 5000)
 	sent := 0
-	for o.hasRoom(waiting{chunk: &mirrorChunk{}}) {
+	for o.hasRoom(&mirror.Chunk{}) {
 		o.putChunk(chunkBytes)
 		sent++
 	}
@@ -111,7 +112,7 @@ func TestLandDelaysNothing(t *testing.T) {
 		t.Fatalf("%d bytes of land are on their way, want %d", got, chunkWindow)
 	}
 	for range 20 {
-		o.hasRoom(waiting{chunk: &mirrorChunk{}})
+		o.hasRoom(&mirror.Chunk{})
 	}
 	if o.refill() != nil {
 		t.Error("more land before the first is taken")
@@ -143,9 +144,8 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		h := newCrowdScene(players, jitter)
 		s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[0]}
 		s.out.owner = s
-		h.f.watch(grid.ChunkPos{}, s)
-		mc := h.f.mu.chunks[grid.ChunkPos{}]
-		mc.hasState, mc.land, mc.subscribers[s] = true, ground().Chunk(grid.ChunkPos{}), upToDate
+		showChunk(h.g, grid.ChunkPos{}, s)
+		discard(s.out)
 		reads := make(chan struct{})
 		var got []sessionmsg.Piece
 		done := make(chan struct{})
@@ -202,7 +202,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		if most := (lateTicks + 3) * players; moves > most {
 			t.Errorf("%d moves were sent, want at most %d", moves, most)
 		}
-		for _, b := range mc.bodies {
+		for _, b := range h.chunk.Occupants() {
 			if at[b.Player.String()] != b.Pose {
 				t.Fatalf("%s is shown at %+v, and is at %+v", b.Name, at[b.Player.String()], b.Pose)
 			}

@@ -3,7 +3,6 @@ package gameserver
 import (
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -47,177 +46,6 @@ func TestChunkComesWholeThenChanges(t *testing.T) {
 			t.Errorf("the newcomer sees %d avatars, want 3 with herself", got)
 		}
 	})
-}
-
-// A link that begins late, or again, watches chunks in the order in which players began to.
-func TestResumeKeepsTheOrder(t *testing.T) {
-	g := New(options(newLands(), newMemory(), newMemory()))
-	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-	var want []grid.ChunkPos
-	for i := range int32(16) {
-		pos := grid.ChunkPos{X: i * 7 % 16, Z: i}
-		sub.watch(pos, &recorderSub{})
-		want = append(want, pos)
-	}
-	sub.resume()
-	if got := sub.takeOut().Watch; !slices.Equal(got, want) {
-		t.Errorf("asks for %v, want %v", got, want)
-	}
-}
-
-// A result changes the land before the region's next tick sends the delta, also land that is folded.
-func TestAnswerChangesFoldedLand(t *testing.T) {
-	g := New(options(newLands(), newMemory(), newMemory()))
-	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-	pos := grid.Pos{X: 3, Y: 25, Z: 4}
-	ann, whom := player.GuestID("ann"), &recorderSub{}
-	sub.watch(pos.Chunk(), whom)
-	mc := sub.mu.chunks[pos.Chunk()]
-	land, err := chunk.FromBlocks(make([]chunk.Block, chunk.SectionBlocks))
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := land.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed, err := wire.PackChunk(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mc.land, mc.version, mc.latest = land, 1, snapshot{version: 1, packed: packed}
-	mc.fold()
-	if mc.land != nil || !mc.hasLand() {
-		t.Fatal("the land is not folded")
-	}
-	sub.edit(nodemsg.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
-	if err := sub.apply(nodemsg.FromRegion{Tick: 1, Results: []nodemsg.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}}}); err != nil {
-		t.Fatal(err)
-	}
-	if b, known := sub.block(pos); !known || b != chunk.Brick {
-		t.Errorf("block is %v, want brick", b)
-	}
-	if mc.fold(); mc.folded {
-		t.Error("folded into what was packed before the answer")
-	}
-}
-
-// A lone edit is sent by the goroutine that requests it; while others are pending, or sending would block, the sender sends it
-// with whatever else has been collected.
-func TestEditAloneIsSentAtOnce(t *testing.T) {
-	g := New(options(newLands(), newMemory(), newMemory()))
-	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-	sub.resume()
-	sub.takeOut()
-	drain := func() (rushed bool) {
-		select {
-		case <-sub.wake:
-		default:
-		}
-		select {
-		case <-sub.flushNow:
-			return true
-		default:
-			return false
-		}
-	}
-	drain()
-	link := &promptOne{}
-	sub.setPromptLink(link)
-	ann := player.GuestID("ann")
-	ask := func(seq uint64) {
-		sub.edit(nodemsg.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &recorderSub{})
-	}
-	answer := func(seq uint64) {
-		if err := sub.apply(nodemsg.FromRegion{Tick: 1, Results: []nodemsg.EditResult{{Player: ann, Seq: seq}}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if ask(1); len(link.sent) != 1 || len(link.sent[0].Edits) != 1 || drain() {
-		t.Fatalf("sent %+v by the asker", link.sent)
-	}
-	if ask(2); len(link.sent) != 1 || !drain() {
-		t.Error("the second was not left to the sender")
-	}
-	sub.takeOut()
-	answer(1)
-	answer(2)
-	link.waits = true
-	if ask(3); !drain() || len(sub.takeOut().Edits) != 1 {
-		t.Error("an edit that the link has no room for was not left to the sender")
-	}
-	answer(3)
-	link.waits = false
-	sub.sending.Lock() // the sender has taken something out, and is about to send it
-	if ask(4); len(link.sent) != 1 || !drain() {
-		t.Error("an edit has overtaken what is being sent")
-	}
-	sub.sending.Unlock()
-	answer(4)
-	sub.setPromptLink(nil)
-	if ask(5); !drain() {
-		t.Error("an edit was not left to the sender of a link that is not prompt")
-	}
-}
-
-// promptOne is a link that can send without blocking.
-type promptOne struct {
-	sent  []nodemsg.ToRegion
-	waits bool
-}
-
-func (p *promptOne) TrySend(take func() nodemsg.ToRegion) bool {
-	if !p.waits {
-		p.sent = append(p.sent, take())
-	}
-	return !p.waits
-}
-
-// Two edits of one block may be in one message: the delta of the later one, and the result of the earlier one. The mirror keeps
-// the later one.
-func TestResultDoesNotUndoDelta(t *testing.T) {
-	g := New(options(newLands(), newMemory(), newMemory()))
-	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-	pos := grid.Pos{X: 3, Y: 25, Z: 4}
-	ann, whom := player.GuestID("ann"), &recorderSub{}
-	sub.watch(pos.Chunk(), whom)
-	land, err := chunk.FromBlocks(make([]chunk.Block, chunk.SectionBlocks))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mc := sub.mu.chunks[pos.Chunk()]
-	mc.hasState, mc.land, mc.version = true, land, 1
-	sub.edit(nodemsg.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
-	news := nodemsg.ChunkDelta{Chunk: pos.Chunk(), Blocks: []nodemsg.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
-	if err := sub.apply(nodemsg.FromRegion{
-		Tick: 1, Chunks: []nodemsg.ChunkDelta{news}, Results: []nodemsg.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if b, known := sub.block(pos); !known || b != chunk.Glass {
-		t.Errorf("block is %v, want glass", b)
-	}
-}
-
-// A region sends more of a tick early when there is a result to send. The gateway makes one frame a tick all the same.
-func TestOneFrameATick(t *testing.T) {
-	g := New(options(newLands(), newMemory(), newMemory()))
-	sub := newSubscription(g, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-	g.frameLeader.Store(sub)
-	for _, c := range []struct {
-		tick uint64
-		want int // calls
-	}{{7, 1}, {7, 0}, {7, 0}, {8, 1}, {8, 0}} {
-		if err := sub.apply(nodemsg.FromRegion{Tick: c.tick}); err != nil {
-			t.Fatal(err)
-		}
-		if got := len(g.frameRequested); got != c.want {
-			t.Errorf("a frame of tick %d requested %d frames, want %d", c.tick, got, c.want)
-		}
-		if len(g.frameRequested) > 0 {
-			<-g.frameRequested
-		}
-	}
 }
 
 // Chunks arrive from near to far.
@@ -265,7 +93,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 		// Requested while nobody leads the region.
 		unheard := grid.Pos{X: -3, Y: 25, Z: 3}
 		second := ann.put(unheard, chunk.Glass)
-		pass(noticeAfter + time.Second)
+		pass(mirror.NoticeAfter + time.Second)
 		if len(ann.mu.acks) != 0 {
 			t.Fatal("acknowledged without a commit")
 		}
@@ -349,134 +177,26 @@ func TestEditAskedAgain(t *testing.T) {
 	})
 }
 
-// Between the newest state and the rebuilt chunk, a subscriber gets who enters and leaves, and what is built; a new one does not.
-// None gets anything twice.
-func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
-	g := New(options(newLands(), newMemory(), newMemory())) // without builders
-	pos := grid.ChunkPos{}
-	sub := newSubscription(g, grid.CellAt(pos, grid.FoundingLabel))
-	has, waits := &recorderSub{}, &recorderSub{}
-	sub.watch(pos, has)
-	body := func(name string, x float64) nodemsg.Body {
-		return nodemsg.Body{Player: guestID(name), Name: name, Pose: motion.Pose{X: x}}
-	}
-	needsUpdate := func(news nodemsg.ChunkDelta) {
-		t.Helper()
-		if err := sub.apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{news}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{Bodies: []nodemsg.Body{body("ann", 1), body("bob", 1), body("eve", 1)}}})
-	mc := sub.mu.chunks[pos]
-	mc.queued = false
-	sub.buildAndSend(mc, newBuilderBuffers())
-	if has.wholes != 1 || len(has.heard) != 0 {
-		t.Fatalf("%d chunks and %d news at first", has.wholes, len(has.heard))
-	}
-
-	sub.watch(pos, waits)
-	edits := []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}}
-	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{Edits: edits, Bodies: []nodemsg.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
-	needsUpdate(nodemsg.ChunkDelta{Leave: []player.ID{guestID("ann")}, Blocks: []nodemsg.BlockAt{{At: 6, Block: chunk.Glass}}})
-	sub.applyEdits(mc, nil, newBuilderBuffers())
-	needsUpdate(nodemsg.ChunkDelta{Leave: []player.ID{guestID("zoe")}, Enter: []nodemsg.Body{body("bob", 3)}, Blocks: []nodemsg.BlockAt{{At: 7, Block: chunk.Glass}}})
-	if len(has.heard) != 3 || len(waits.heard) != 0 {
-		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
-	}
-	if d := has.heard[0]; len(d.Enter) != 2 || len(d.change.Entered) != 1 || d.change.Entered[0].Name != "zoe" || len(d.change.Left) != 1 || d.change.Left[0].Name != "eve" {
-		t.Errorf("the difference is %+v", d)
-	}
-	if n := has.heard[2]; len(n.change.Entered) != 0 || len(n.change.Left) != 1 || n.change.Left[0].Name != "zoe" {
-		t.Errorf("zoe's leaving is sent as %+v", n)
-	}
-	sub.buildAndSend(mc, newBuilderBuffers())
-	if has.wholes != 2 || has.again != 1 || waits.wholes != 1 || waits.again != 0 {
-		t.Errorf("chunks: %d, %d of them anew; newcomer: %d, %d", has.wholes, has.again, waits.wholes, waits.again)
-	}
-	for i, want := range map[chunk.Index]chunk.Block{5: chunk.Brick, 6: chunk.Glass, 7: chunk.Glass} {
-		if got := mc.loadLand().Get(i); got != want {
-			t.Errorf("block %d is %v, want %v", i, got, want)
-		}
-	}
-
-	// The same state again changes nothing.
-	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{
-		Edits:  []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
-		Bodies: []nodemsg.Body{body("bob", 3)},
-	}})
-	sub.buildAndSend(mc, newBuilderBuffers())
-	if len(has.heard) != 3 || has.wholes != 2 {
-		t.Errorf("an unchanged state is sent: %d news, %d chunks", len(has.heard), has.wholes)
-	}
-}
-
 func TestEditsWaitInBoundedNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
 		r.lands.down(true)
-		sub := r.g.subscription(grid.ChunkPos{})
 		got := &recorderSub{}
-		sub.watch(grid.ChunkPos{}, got)
-		for i := range maxIntents + 3 {
-			sub.edit(nodemsg.Intent{Player: guestID("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
+		sub := r.g.mirror.Watch(grid.ChunkPos{}, got)
+		for i := range mirror.MaxPending + 3 {
+			sub.Edit(nodemsg.Intent{Player: guestID("ann"), Seq: uint64(i + 1), Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, got)
 		}
 		if len(got.results) != 3 || got.results[0].Refused != wire.RefusedUnavailable {
 			t.Fatalf("%d results: %+v", len(got.results), got.results)
 		}
 		r.lands.down(false)
 		pass(10 * time.Second)
-		if len(got.results) != maxIntents+3 {
-			t.Errorf("%d results, want one for each of %d edits", len(got.results), maxIntents+3)
+		if len(got.results) != mirror.MaxPending+3 {
+			t.Errorf("%d results, want one for each of %d edits", len(got.results), mirror.MaxPending+3)
 		}
-		sub.unwatch(grid.ChunkPos{}, got)
+		sub.Unwatch(grid.ChunkPos{}, got)
 	})
 }
-
-func TestRefusalTellsWhatStandsThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t)
-		r.join("ann", 1)
-		sub := r.g.subscription(grid.ChunkPos{})
-		place := grid.Pos{X: 3, Y: 25, Z: 3}
-		r.lands.commit(nodemsg.Intent{Player: guestID("zoe"), Seq: 1, Pos: place, Block: chunk.Log})
-		got := &recorderSub{}
-		sub.mu.Lock()
-		sub.mu.pending = append(sub.mu.pending, intent{nodemsg.Intent{Player: guestID("bob"), Seq: 5, Pos: place, Block: chunk.Brick}, got})
-		sub.mu.Unlock()
-		refusal := nodemsg.EditResult{Player: guestID("bob"), Seq: 5, Refused: wire.RefusedUnavailable}
-		r.lands.sendFrame(place.Chunk(), nodemsg.FromRegion{Tick: 9, Results: []nodemsg.EditResult{refusal, refusal}})
-		pass(time.Second)
-		if len(got.results) != 1 || got.results[0].Block != chunk.Log {
-			t.Errorf("results %+v, want one that names the log", got.results)
-		}
-	})
-}
-
-// recorderSub is a subscriber that only records.
-type recorderSub struct {
-	results []nodemsg.EditResult
-	wholes  int
-	again   int
-	heard   []*chunkDelta
-}
-
-func (w *recorderSub) sendDelta(delta *chunkDelta) { w.heard = append(w.heard, delta) }
-
-func (w *recorderSub) hasRoom(*subscription, *mirrorChunk) bool { return true }
-func (w *recorderSub) wantsEveryMove() bool                     { return true }
-
-func (w *recorderSub) sendChunk(_ *mirrorChunk, again bool) {
-	w.wholes++
-	if again {
-		w.again++
-	}
-}
-
-func (w *recorderSub) sendResult(r nodemsg.EditResult) *outbox {
-	w.results = append(w.results, r)
-	return nil
-}
-func (w *recorderSub) sendNotice(string) {}
 
 func TestWatchFlapping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -501,12 +221,9 @@ func TestWatchFlapping(t *testing.T) {
 			t.Errorf("%d chunks are watched, want the 25 in view and some around them", len(watching))
 		}
 		for _, pos := range watching {
-			sub := r.g.subscription(pos)
-			sub.mu.Lock()
-			if sub.mu.chunks[pos] == nil {
+			if _, known := r.g.mirror.At(pos).Block(pos.Origin()); !known {
 				t.Errorf("the region shows chunk %v, which nobody views", pos)
 			}
-			sub.mu.Unlock()
 		}
 	})
 }
@@ -520,19 +237,19 @@ func TestSubscriptionLingersAndCloses(t *testing.T) {
 			t.Fatalf("%d links, want 1", r.lands.followed(origin))
 		}
 		ann.conn.Close()
-		pass(subscriptionLinger - time.Second)
+		pass(mirror.Linger - time.Second)
 		if r.lands.followed(origin) != 1 {
 			t.Error("the subscription did not linger")
 		}
 		bob := r.join("bob", 1)
-		pass(3 * subscriptionLinger)
+		pass(3 * mirror.Linger)
 		if r.lands.followed(origin) != 1 {
 			t.Error("a subscription that is needed again was closed")
 		}
 		bob.conn.Close()
-		pass(2 * subscriptionLinger)
-		if n := r.lands.followed(origin); n != 0 || len(r.g.mu.subs) != 0 {
-			t.Errorf("%d links and %d feeds that nobody needs", n, len(r.g.mu.subs))
+		pass(2 * mirror.Linger)
+		if n := r.lands.followed(origin); n != 0 || r.g.mirror.At(origin) != nil {
+			t.Errorf("%d links that nobody needs; subscribed: %v", n, r.g.mirror.At(origin) != nil)
 		}
 		eve := r.join("eve", 1)
 		eve.sees(r.lands, 1)
@@ -546,9 +263,9 @@ func TestUnreachableSubscriptionCloses(t *testing.T) {
 		r.lands.down(true)
 		ann := r.join("ann", 1)
 		ann.conn.Close()
-		pass(2 * subscriptionLinger)
-		if n := len(r.g.mu.subs); n != 0 {
-			t.Errorf("%d feeds that nobody needs", n)
+		pass(2 * mirror.Linger)
+		if r.g.mirror.At(grid.ChunkPos{}) != nil {
+			t.Error("a subscription that nobody needs")
 		}
 	})
 }
@@ -573,21 +290,20 @@ func TestChatWaitsForTheRegion(t *testing.T) {
 func TestBodyBelongsToLastOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
-		sub := r.g.subscription(grid.ChunkPos{})
 		older, newer := &recorderSub{}, &recorderSub{}
 		at := func(x float64) motion.Pose { return motion.Pose{X: x, Y: 25, Z: 1} }
-		sub.enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
-		sub.move(guestID("ann"), at(2), older, false)
-		sub.enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
-		sub.move(guestID("ann"), at(9), older, false)
-		sub.leave(guestID("ann"), older)
+		sub := r.g.mirror.Enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(1)}, older)
+		sub.Move(guestID("ann"), at(2), older, false)
+		r.g.mirror.Enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(3)}, newer) // in one message with the move
+		sub.Move(guestID("ann"), at(9), older, false)
+		sub.Leave(guestID("ann"), older)
 		pass(time.Second)
 		if got := r.lands.bodies(grid.ChunkPos{}); len(got) != 1 || got[0].Pose != at(3) {
 			t.Errorf("bodies %+v, want ann at 3", got)
 		}
-		sub.leave(guestID("ann"), newer)
-		sub.enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(4)}, newer)
-		sub.leave(guestID("ann"), newer)
+		sub.Leave(guestID("ann"), newer)
+		r.g.mirror.Enter(nodemsg.Body{Player: guestID("ann"), Name: "ann", Pose: at(4)}, newer)
+		sub.Leave(guestID("ann"), newer)
 		pass(time.Second)
 		if got := r.lands.bodies(grid.ChunkPos{}); len(got) != 0 {
 			t.Errorf("bodies %+v, want none", got)

@@ -3,9 +3,11 @@ package gameserver
 import (
 	"math"
 
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file keeps sessions out of walls.
@@ -148,20 +150,23 @@ func (s *session) solid(pos grid.Pos) bool {
 		return false
 	}
 	sub := s.subs[pos.Chunk()]
-	return sub != nil && sub.stops(pos, s.body.Player)
+	return sub != nil && sub.Stops(pos, s.body.Player)
 }
 
-// stops reports whether a block stops a player's body.
-func (sub *subscription) stops(pos grid.Pos, id player.ID) bool {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	if !sub.blockAt(pos).Solid() {
-		return false
-	}
-	for _, i := range sub.mu.pending {
-		if i.Pos == pos && i.Player == id && !i.Block.Solid() {
-			return false
-		}
-	}
-	return true
+// A player's body, in blocks. Clients have the same (web/src/player/body.ts).
+const bodyWidth, bodyHeight = .6, 1.8
+
+// bodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds may stand
+// flush against a block that it places.
+func bodyReaches(p motion.Pose, pos grid.Pos) bool {
+	const half, height, hair = bodyWidth / 2, bodyHeight, .01
+	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)
+	return p.X+half-hair > x && p.X-half+hair < x+1 &&
+		p.Z+half-hair > z && p.Z-half+hair < z+1 &&
+		p.Y+height-hair > y && p.Y+hair < y+1
+}
+
+// occupied reports whether the body of another player than self in the chunk reaches into the block.
+func occupied(sub *mirror.Subscription, at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
+	return sub.AnyOccupant(at, func(b *nodemsg.Body) bool { return b.Player != self && bodyReaches(b.Pose, pos) })
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -27,10 +29,10 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		h.detector.MarkLeaving(peer)
 		return nodemsg.Answer{}
 	}
-	h.checkReturned(peer)
+	h.supervisor.CheckReturned(peer)
 	var info nodemsg.Region
 	switch {
-	case h.leaves() && (q.Describe != nil || q.Invite != nil):
+	case h.supervisor.Leaves() && (q.Describe != nil || q.Invite != nil):
 		return nodemsg.Answer{Error: "this node is about to end"}
 	case q.Describe != nil:
 		h.detector.NoteQuestion(peer)
@@ -38,11 +40,11 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case q.Introduce != nil:
 		// Only a hint, and accepted only from the leader itself.
 		if q.Introduce.Leader == peer {
-			h.Directory.addHint(*q.Introduce)
+			h.Directory.AddHint(*q.Introduce)
 		}
 		return nodemsg.Answer{}
 	case q.Invite != nil:
-		if err := h.accept(ctx, peer, *q.Invite); err != nil {
+		if err := h.regions.accept(ctx, peer, *q.Invite); err != nil {
 			answer := nodemsg.Answer{Error: transport.Clip(err)}
 			if errors.Is(err, replica.ErrTombstone) {
 				answer.Replica = q.Invite.Replica
@@ -51,31 +53,31 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		}
 		return nodemsg.Answer{}
 	case q.Sleep != nil:
-		if err := h.acceptHibernation(ctx, peer, *q.Sleep); err != nil {
+		if err := h.hibernation.accept(ctx, peer, *q.Sleep); err != nil {
 			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{}
 	case q.Failure != nil:
-		if err := h.applyRemoteFailure(peer, *q.Failure); err != nil {
+		if err := h.quarantine.ApplyRemoteFailure(peer, *q.Failure); err != nil {
 			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{}
 	case q.Release != nil:
-		if err := h.releasedBy(peer, q.Release.Region); err != nil {
+		if err := h.quarantine.ReleasedBy(peer, q.Release.Region); err != nil {
 			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{}
 	case q.Superseded != nil:
-		if err := h.checkSuperseded(ctx, peer, q.Superseded.Region); err != nil {
+		if err := h.supersession.Check(ctx, peer, q.Superseded.Region); err != nil {
 			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
 		return nodemsg.Answer{}
 	case q.Status != nil:
-		return nodemsg.Answer{Statuses: h.statuses(*q.Status), Clock: time.Now().UnixMilli()}
+		return nodemsg.Answer{Statuses: h.regions.statuses(*q.Status), Clock: time.Now().UnixMilli()}
 	case q.Regions != nil:
 		return h.answerCensus(ctx, *q.Regions)
 	case q.Rejoin != nil:
-		id, err := h.removeReplica(ctx, peer, q.Rejoin.Group)
+		id, err := h.reseeder.RemoveReplica(ctx, peer, q.Rejoin.Group)
 		if err != nil {
 			return nodemsg.Answer{Error: transport.Clip(err)}
 		}
@@ -83,7 +85,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case q.Locate != nil:
 		// Answer from known routes only: the asking node wants to avoid a DHT walk, so do not start one here.
 		var ok bool
-		if info, ok = h.Directory.known.Peek(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); !ok {
+		if info, ok = h.Directory.Known(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); !ok {
 			return nodemsg.Answer{}
 		}
 	default:
@@ -95,7 +97,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 // answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog returns the
 // catalog's own region instead.
 func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Question) nodemsg.Answer {
-	c := h.root()
+	c := h.regions.Catalog()
 	if c == nil {
 		return nodemsg.Answer{Region: &nodemsg.Region{ID: world.CatalogID, Members: []nodemsg.Member{h.Self}}}
 	}
@@ -103,22 +105,22 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 	var err error
 	switch {
 	case q.Authority != nil && q.Authority.ID != 0:
-		if info, err = c.find(ctx, q.Authority.ID); errors.Is(err, errNotFounded) {
+		if info, err = c.Find(ctx, q.Authority.ID); errors.Is(err, directory.ErrNotFounded) {
 			return nodemsg.Answer{}
 		}
 	case q.Authority != nil:
-		if info, err = c.locate(ctx, q.Authority.Chunk); errors.Is(err, errNotFounded) {
+		if info, err = c.Locate(ctx, q.Authority.Chunk); errors.Is(err, directory.ErrNotFounded) {
 			return nodemsg.Answer{}
 		}
 	case q.Found != nil:
-		info, err = c.found(ctx, *q.Found)
+		info, err = c.Found(ctx, *q.Found)
 	case q.Moved != nil:
-		info, err = c.movedBy(ctx, peer, *q.Moved)
+		info, err = c.MovedBy(ctx, peer, *q.Moved)
 	default:
 		return nodemsg.Answer{Error: "unknown question; upgrade voxeld"}
 	}
-	if errors.Is(err, errCatalogElsewhere) {
-		if info, err = c.where(ctx); !hasMember(info, info.Leader) {
+	if errors.Is(err, ErrNotHere) {
+		if info, err = c.Info(ctx); !actor.HasMember(info, info.Leader) {
 			info.Leader = ""
 		}
 	}
@@ -128,35 +130,15 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 	return nodemsg.Answer{Region: &info}
 }
 
-// movedBy records a change of a region's members if the catalog lists the peer as a member of that region.
-func (c *catalog) movedBy(ctx context.Context, peer string, moved nodemsg.Region) (nodemsg.Region, error) {
-	known, err := c.find(ctx, moved.ID)
+// answerCensus lists a page of the founded regions, if this node is a member of the catalog.
+func (h *Host) answerCensus(ctx context.Context, q nodemsg.RegionsRequest) nodemsg.Answer {
+	c := h.regions.Catalog()
+	if c == nil {
+		return nodemsg.Answer{Error: "this node does not hold the catalog"}
+	}
+	page, err := c.Page(ctx, q.After)
 	if err != nil {
-		return nodemsg.Region{}, err
+		return nodemsg.Answer{Error: transport.Clip(err)}
 	}
-	if !hasMember(known, peer) {
-		return nodemsg.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
-	}
-	return c.moved(ctx, moved)
-}
-
-// introduce announces the leader of this cell to the leaders of adjacent cells and caches the routes to them (Walkad §IV-B,
-// coordinator selection, steps 3 and 4).
-func (d *Directory) introduce(ctx context.Context, info nodemsg.Region) {
-	for _, next := range info.Cell.Adjacent() {
-		there, ok := d.known.Peek(next)
-		if !ok {
-			var err error
-			if there, err = d.host.Records.Region(ctx, next); err != nil || !usable(there, next) {
-				continue
-			}
-			d.addHint(there)
-		}
-		if there.Leader == d.host.Self.Peer {
-			continue
-		}
-		if _, err := d.host.questions.Ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {
-			d.host.Logger.Debug("introduce region", "peer", there.Leader, "error", err)
-		}
-	}
+	return nodemsg.Answer{Regions: page}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 )
 
 // ground returns a terrain generator for a test node: chunks 64 blocks high, filled with one kind of block up to a level.
@@ -69,7 +70,7 @@ func TestForeignBaseIsKept(t *testing.T) {
 		if got, err := d.BaseOf(t.Context(), here, other.Hash()); err != nil || got.Hash() != other.Hash() {
 			t.Errorf("D gets what only C generates: %v", err)
 		}
-		if _, err := d.BaseOf(t.Context(), here, [32]byte{9}); !errors.Is(err, ErrNoBase) {
+		if _, err := d.BaseOf(t.Context(), here, [32]byte{9}); !errors.Is(err, integrity.ErrNoBase) {
 			t.Errorf("a base that no node has: %v", err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -35,12 +36,12 @@ func TestDrain(t *testing.T) {
 		}
 		far := grid.ChunkPos{X: 7000, Z: 7000}
 		info, err := b.Locate(context.Background(), far)
-		if err != nil || hasMember(info, "A") || len(info.Members) != 2 {
+		if err != nil || actor.HasMember(info, "A") || len(info.Members) != 2 {
 			t.Errorf("new land has the members %v (%v)", info.Members, err)
 		}
 		for range 20 {
 			<-time.After(time.Second)
-			if a.leads() || a.root().group.Status().Self {
+			if a.leads() || a.regions.Catalog().Raft().Status().Self {
 				t.Fatal("A leads again while it is drained")
 			}
 		}
@@ -142,7 +143,7 @@ func TestReturningNodeMayLeadAtOnce(t *testing.T) {
 		if speak() {
 			t.Error("B is back, and does not count as living")
 		}
-		b.startLeaving()
+		b.supervisor.StartLeaving()
 		if !speak() {
 			t.Error("B leaves, and counts as living because it speaks")
 		}

@@ -167,7 +167,7 @@ func TestSlowTerrain(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
 		slow := grid.ChunkPos{X: 2, Z: 1}
 		grown := make(chan struct{})
-		a.Base = func(pos grid.ChunkPos) [32]byte {
+		a.bases.Base = func(pos grid.ChunkPos) [32]byte {
 			if pos == slow {
 				<-grown
 			}

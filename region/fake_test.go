@@ -19,6 +19,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -342,7 +343,7 @@ func (n *network) start(peer string, d *disk) *node {
 }
 
 // startOn starts a node on any storage. The error is NewHost's.
-func (n *network) startOn(peer string, d Storage) (*node, error) {
+func (n *network) startOn(peer string, d integrity.Storage) (*node, error) {
 	n.t.Helper()
 	ctx, endReplicas := context.WithCancel(context.Background())
 	carrier := transport.NewCarrier(wires{n, peer}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())

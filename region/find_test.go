@@ -36,10 +36,8 @@ func TestConcurrentLocatesFoundOnce(t *testing.T) {
 				t.Errorf("one got region %d on %s, another %d on %s", first.ID, first.Leader, other.ID, other.Leader)
 			}
 		}
-		cells := make(chan int, 1)
-		a.root().inbox.Put(func() { cells <- a.root().state.Len() })
-		if n := <-cells; n != 1 {
-			t.Errorf("%d regions were founded", n)
+		if all, err := a.regions.Catalog().Page(t.Context(), 0); err != nil || len(all) != 1 {
+			t.Errorf("%d regions were founded, %v", len(all), err)
 		}
 	})
 }
@@ -60,7 +58,7 @@ func TestStaleRouteIsDropped(t *testing.T) {
 			net.mu.Lock()
 			net.mu.regions[wrong.Cell] = wrong
 			net.mu.Unlock()
-			c.Directory.known.Remove(wrong.Cell)
+			c.Directory.CacheRoute(wrong)
 			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != leader {
 				t.Fatal(got, err)
 			}
@@ -180,7 +178,7 @@ func TestCatalogRestarts(t *testing.T) {
 			t.Error("founding before it leads: ", err)
 		}
 		for pos, want := range before {
-			got, err := a.root().locate(t.Context(), pos)
+			got, err := a.regions.Catalog().Locate(t.Context(), pos)
 			if err != nil || got.ID != want.ID || got.Leader != want.Leader {
 				t.Errorf("chunk %v was in region %d, and is in %d, %v", pos, want.ID, got.ID, err)
 			}
@@ -203,7 +201,7 @@ func TestCatalogStall(t *testing.T) {
 				t.Errorf("founded %+v", info)
 			}
 		}
-		if got, err := a.root().locate(t.Context(), here); err != nil || got.ID != known.ID {
+		if got, err := a.regions.Catalog().Locate(t.Context(), here); err != nil || got.ID != known.ID {
 			t.Errorf("known land is %+v, %v", got, err)
 		}
 		a.disk.setRefuse(nil)
@@ -232,7 +230,7 @@ func TestStopAnswersEverybody(t *testing.T) {
 		errs := make(chan error, 2)
 		go func() { _, err := a.Locate(context.Background(), grid.ChunkPos{X: 900}); errs <- err }()
 		go func() {
-			_, err := a.root().found(context.Background(), nodemsg.Found{
+			_, err := a.regions.Catalog().Found(context.Background(), nodemsg.Found{
 				Cell: grid.CellAt(grid.ChunkPos{X: 800}, grid.FoundingLabel), Members: []nodemsg.Member{a.Self},
 			})
 			errs <- err

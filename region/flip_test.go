@@ -18,6 +18,9 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -49,7 +52,7 @@ func (n *network) startDB(peer, path string) (*dbNode, error) {
 			for _, id := range groups {
 				o.Suspects[id] = d.String()
 			}
-			if !ok && d.Table != regionTable || slices.Contains(groups, world.CatalogID) {
+			if !ok && d.Table != directory.Table || slices.Contains(groups, world.CatalogID) {
 				err = errors.Join(kv.ErrDamaged, errors.New(d.String()))
 			}
 		}
@@ -74,21 +77,21 @@ func (h *dbNode) leave() error {
 // landIn returns a region's rows in memory.
 func (n *node) landIn(id uint64) map[string][]byte {
 	rows := make(map[string][]byte)
-	n.inside(id, func(l *loop) {
-		for _, p := range l.land.Parts() {
-			l.land.Rows(p, func(key, value []byte) { rows[string(key)] = bytes.Clone(value) })
+	n.inside(id, func(l *actor.Land) {
+		for _, p := range l.Contents().Parts() {
+			l.Contents().Rows(p, func(key, value []byte) { rows[string(key)] = bytes.Clone(value) })
 		}
 	})
 	return rows
 }
 
 // open returns the region's loop if the node has it open and keeps it open for a moment, else nil.
-func (n *node) open(id uint64) *loop {
-	l := n.Host.loop(id)
+func (n *node) open(id uint64) *actor.Land {
+	l := n.regions.Loaded(id)
 	if l == nil {
 		return nil
 	}
-	if _, err := l.ask(context.Background()); err != nil {
+	if _, err := l.Info(context.Background()); err != nil {
 		return nil
 	}
 	return l
@@ -218,7 +221,7 @@ func TestFlippedBitsAtRest(t *testing.T) {
 				}
 			}()
 			if refused != nil {
-				if !errors.Is(refused, kv.ErrDamaged) && !errors.Is(refused, store.ErrFormat) && !isDamage(refused) {
+				if !errors.Is(refused, kv.ErrDamaged) && !errors.Is(refused, store.ErrFormat) && !integrity.IsDamage(refused) {
 					t.Errorf("refused with %v", refused)
 				}
 				outcome = "refused at the start"
@@ -294,9 +297,9 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 	<-time.After(3 * time.Second)
 	corrupt := len(c.Damaged()) > 0
 	// (A replica that has just joined has no state yet, and reports nothing.)
-	if l := c.open(d.info.ID); l != nil && l.raft.Status().Applied > 0 && !maps.EqualFunc(c.landIn(d.info.ID), d.land, bytes.Equal) {
+	if l := c.open(d.info.ID); l != nil && l.Raft().Status().Applied > 0 && !maps.EqualFunc(c.landIn(d.info.ID), d.land, bytes.Equal) {
 		t.Errorf("C has something wrong in its memory, and does not know it: %d of %d rows, replica %d, applied %d; its file: %v",
-			len(c.landIn(d.info.ID)), len(d.land), c.replicaID(d.info.ID), l.raft.Status().Applied, c.db.Check())
+			len(c.landIn(d.info.ID)), len(d.land), c.replicaID(d.info.ID), l.Raft().Status().Applied, c.db.Check())
 	}
 	for began := time.Now(); corrupt && time.Since(began) < 2*time.Minute; <-time.After(time.Second) {
 		if id := c.replicaID(d.info.ID); id > 3 {
@@ -374,7 +377,7 @@ func TestFlippedBitsUnderWay(t *testing.T) {
 			}()
 			a.stay()
 			<-time.After(3 * time.Second)
-			if c.Host.loop(d.info.ID) == nil {
+			if c.regions.Loaded(d.info.ID) == nil {
 				t.Fatal("C has not opened the region")
 			}
 			image, err := os.ReadFile(c.path)
@@ -419,7 +422,7 @@ func TestFlippedBitsUnderWay(t *testing.T) {
 			}
 			defer db.Close()
 			rows := make(map[string][]byte)
-			err = db.Scan(world.LandTable, regionKey(d.info.ID), func(key, value []byte) error {
+			err = db.Scan(world.LandTable, directory.Key(d.info.ID), func(key, value []byte) error {
 				rows[string(key)] = bytes.Clone(value)
 				return nil
 			})

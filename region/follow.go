@@ -7,21 +7,25 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
-	// subscribeTime bounds how long a node takes to accept or refuse a subscriber; loading and pendingTime are included.
-	subscribeTime = pendingTime + 2*time.Second
+	// subscribeTime bounds how long a node takes to accept or refuse a subscriber; loading and actor.PendingTime are included.
+	subscribeTime = actor.PendingTime + 2*time.Second
 	// followRounds is how often all members of a region are tried while some of them are alive. followPause is the time between
 	// two rounds. Together they are longer than an election takes.
 	followRounds = 8
 	followPause  = 250 * time.Millisecond
 	// readOnlyRound is the first round in which a member whose disk refuses writes may show the land; it also may once
-	// pendingTime is over. Until then the members with working disks have time to elect a leader.
+	// actor.PendingTime is over. Until then the members with working disks have time to elect a leader.
 	readOnlyRound = 6
 )
+
+// Link is a gateway's end of its link to the leader of a region.
+type Link = transport.Link
 
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
 // first. Follow first tries the node that is believed to lead, then the leader that the tried nodes name, then the other members.
@@ -34,11 +38,11 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Reg
 	var failed error
 	began := time.Now()
 	for round := range followRounds {
-		reading := round >= readOnlyRound || time.Since(began) >= pendingTime
+		reading := round >= readOnlyRound || time.Since(began) >= actor.PendingTime
 		link, leader, again, err := h.followRound(ctx, info, reading)
 		if err == nil {
 			if leader != info.Leader {
-				h.Directory.moved(info, leader)
+				h.Directory.LeaderMoved(info, leader)
 				info.Leader = leader
 			}
 			return routedLink{Link: link, host: h, info: info}, info, nil
@@ -53,7 +57,7 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Reg
 		}
 	}
 	if ctx.Err() == nil {
-		h.Directory.invalidate(info)
+		h.Directory.Invalidate(info)
 	}
 	return nil, info, fmt.Errorf("follow %v: %w", info.Cell, failed)
 }
@@ -102,7 +106,7 @@ func (h *Host) subscribeAt(ctx context.Context, peer string, hello nodemsg.Hello
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	if peer == h.Self.Peer {
-		local, err := h.subscribe(ctx, hello)
+		local, err := h.regions.subscribe(ctx, hello)
 		if err != nil {
 			return nil, "", err
 		}
@@ -123,4 +127,35 @@ func (h *Host) subscribeAt(ctx context.Context, peer string, hello nodemsg.Hello
 		return nil, "", err
 	}
 	return nil, first.Leader, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0}
+}
+
+// routedLink is the end of a link that was found by a route. If the other side ends the link, the route is corrected or
+// invalidated.
+type routedLink struct {
+	Link
+	host *Host
+	info nodemsg.Region
+}
+
+// TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
+func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
+	local, ok := g.Link.(*actor.Subscription)
+	return ok && local.TrySend(take)
+}
+
+func (g routedLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
+	frame, err := g.Link.Receive(ctx)
+	switch {
+	case frame.Closed != "" && frame.Leader != "":
+		g.host.Directory.LeaderMoved(g.info, frame.Leader)
+	case frame.Closed == "" && (err == nil || ctx.Err() != nil):
+	case len(g.info.Members) > 1:
+		// Another member will lead; the other members know which one.
+		if frame.Closed == "" && g.info.Leader != g.host.Self.Peer {
+			g.host.detector.Suspect(g.info.Leader)
+		}
+	default:
+		g.host.Directory.Invalidate(g.info)
+	}
+	return frame, err
 }

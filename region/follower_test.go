@@ -101,15 +101,13 @@ func TestMembersFollowTheKeys(t *testing.T) {
 		n.near("A", "B", "C")
 		<-time.After(20 * time.Second)
 		peers := func(it *node, id uint64) (voters []string) {
-			it.mu.Lock()
-			l, root := it.mu.loops[id], it.mu.catalog
-			it.mu.Unlock()
+			l, root := it.regions.Loaded(id), it.regions.Catalog()
 			var members []replica.Member
 			switch {
 			case l != nil:
-				members = l.raft.Configuration().Members
+				members = l.Raft().Configuration().Members
 			case id == 1 && root != nil:
-				members = root.group.Configuration().Members
+				members = root.Raft().Configuration().Members
 			}
 			for _, m := range members {
 				if !m.Learner {
@@ -127,7 +125,7 @@ func TestMembersFollowTheKeys(t *testing.T) {
 				t.Errorf("%s sees %v keep the catalog", it.peer, got)
 			}
 		}
-		known, err := a.root().find(t.Context(), id)
+		known, err := a.regions.Catalog().Find(t.Context(), id)
 		if err != nil || len(known.Members) != 3 {
 			t.Errorf("the catalog has %+v, %v", known, err)
 		}
@@ -170,7 +168,7 @@ func TestReplacedMemberDropsItsCopy(t *testing.T) {
 		n.near("A", "B", "D")
 		<-time.After(2 * time.Minute)
 		c = n.start("C", left)
-		if _, err := c.loaded(t.Context(), nodemsg.Hello{Region: id, Cell: grid.CellAt(here, grid.FoundingLabel)}); !errors.Is(err, ErrNotHere) {
+		if _, err := c.regions.loaded(t.Context(), nodemsg.Hello{Region: id, Cell: grid.CellAt(here, grid.FoundingLabel)}); !errors.Is(err, ErrNotHere) {
 			t.Errorf("the copy that was replaced: %v", err)
 		}
 		for _, group := range []uint64{world.CatalogID, id} {
@@ -204,7 +202,7 @@ func TestClosedRegionsGrow(t *testing.T) {
 		c := n.start("C", newDisk())
 		n.near("C", "B", "A")
 		<-time.After(time.Minute)
-		if known, err := a.root().find(t.Context(), info.ID); err == nil && len(known.Members) != 3 {
+		if known, err := a.regions.Catalog().Find(t.Context(), info.ID); err == nil && len(known.Members) != 3 {
 			t.Errorf("the catalog has the members %+v", known.Members)
 		}
 		for _, it := range []*node{a, b, c} {
@@ -264,8 +262,8 @@ func TestStrangersAreRejected(t *testing.T) {
 		if answer := ask(c, "A", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID, Index: 1 << 40}}); answer.Error == "" {
 			t.Error("a member that lags behind went to sleep")
 		}
-		c.receive("X", nodemsg.RaftMessage{Group: info.ID, Data: []byte("garbage")})
-		c.receive("X", nodemsg.RaftMessage{Group: 77, Data: []byte("garbage")})
+		c.hibernation.receive("X", nodemsg.RaftMessage{Group: info.ID, Data: []byte("garbage")})
+		c.hibernation.receive("X", nodemsg.RaftMessage{Group: 77, Data: []byte("garbage")})
 		synctest.Wait()
 		if r := g.edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("afterwards: %+v", r)
@@ -327,49 +325,6 @@ func TestStopHandsOver(t *testing.T) {
 	})
 }
 
-// A gateway that comes while no member leads waits for a leader, for a limited time. A gateway that comes to the wrong member is
-// sent the leader's name.
-func TestPendingSubscribers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, g := scripted()
-		g.mail = []replica.Delivery{replica.Leadership{Term: 3}}
-		l.step()
-		first := l.newLink()
-		l.step()
-		if g.campaigns == 0 {
-			t.Error("no node stands for election")
-		}
-		if frames, _ := first.subscriber.out.Drain(); len(frames) != 0 {
-			t.Errorf("while there is no leader: %+v", frames)
-		}
-		g.mail = []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 4}}
-		l.step()
-		if frames, _ := first.subscriber.out.Drain(); len(frames) != 1 || frames[0].Closed != "" {
-			t.Errorf("when this node leads: %+v", frames)
-		}
-		g.mail = []replica.Delivery{replica.Leadership{Term: 5}}
-		l.step()
-		second := l.newLink()
-		g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 5}}
-		l.step()
-		third := l.newLink()
-		for i, link := range []*localLink{first, second, third} {
-			frames, open := link.subscriber.out.Drain()
-			if n := len(frames); open || n == 0 || frames[n-1].Leader != "B" {
-				t.Errorf("gateway %d gets %+v", i, frames)
-			}
-		}
-		g.mail = []replica.Delivery{replica.Leadership{Term: 6}}
-		l.step()
-		fourth := l.newLink()
-		<-time.After(pendingTime + time.Millisecond)
-		l.step()
-		if _, closed := fourth.received(); closed == "" || len(l.subscribers) != 0 || l.pendingSubscribers != 0 {
-			t.Errorf("after %v: %q, %d subscribers, %d pending", pendingTime, closed, len(l.subscribers), l.pendingSubscribers)
-		}
-	})
-}
-
 // A first member was away since before it got any message, and comes back after the members have changed. It still takes part.
 func TestFirstMemberWasAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -389,16 +344,16 @@ func TestFirstMemberWasAway(t *testing.T) {
 		n.start("D", newDisk())
 		n.near("A", "B", "C", "D")
 		<-time.After(20 * time.Second)
-		if l := a.loop(info.ID); l == nil || len(l.raft.Configuration().Members) != 4 {
+		if l := a.regions.Loaded(info.ID); l == nil || len(l.Raft().Configuration().Members) != 4 {
 			t.Fatal("D did not become a member")
 		}
 		c = n.start("C", disk)
 		<-time.After(20 * time.Second)
-		l := c.loop(info.ID)
+		l := c.regions.Loaded(info.ID)
 		if l == nil {
-			t.Fatalf("C has nothing of the region: %+v", a.loop(info.ID).raft.Status())
+			t.Fatalf("C has nothing of the region: %+v", a.regions.Loaded(info.ID).Raft().Status())
 		}
-		if mine, theirs := l.raft.Status(), a.loop(info.ID).raft.Status(); mine.Applied != theirs.Applied {
+		if mine, theirs := l.Raft().Status(), a.regions.Loaded(info.ID).Raft().Status(); mine.Applied != theirs.Applied {
 			t.Errorf("C has %d of %d entries", mine.Applied, theirs.Applied)
 		}
 	})

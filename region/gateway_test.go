@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -36,7 +37,10 @@ func (n *node) following(pos grid.ChunkPos) <-chan gateway {
 }
 
 // loop returns the loop of a region that the gateway's own node leads.
-func (g gateway) loop() *loop { return g.Link.(routedLink).Link.(*localLink).loop }
+func (g gateway) loop() *actor.Land {
+	link := g.Link.(routedLink)
+	return link.host.regions.Loaded(link.info.ID)
+}
 
 func (g gateway) send(msg nodemsg.ToRegion) {
 	g.t.Helper()

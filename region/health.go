@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -105,9 +108,9 @@ func (e *examination) damage() {
 // census lists the founded regions: all of the catalog, or at least those of this node.
 func (e *examination) census(ctx context.Context) []nodemsg.Region {
 	h := e.host
-	catalog, err := h.catalogRegion()
+	catalog, err := h.regions.catalogRegion()
 	if err != nil {
-		if catalog, err = h.Directory.catalogMembers(ctx); err != nil {
+		if catalog, err = h.Directory.CatalogMembers(ctx); err != nil {
 			e.Unknown = append(e.Unknown, fmt.Sprintf("who holds the catalog: %v", err))
 		}
 	}
@@ -133,17 +136,6 @@ func (e *examination) census(ctx context.Context) []nodemsg.Region {
 		all = append(all, info)
 	}
 	return all
-}
-
-// catalogMembers returns the catalog's region as this node last knew it, or as the DHT has it.
-func (d *Directory) catalogMembers(ctx context.Context) (nodemsg.Region, error) {
-	d.mu.Lock()
-	at := d.mu.catalog
-	d.mu.Unlock()
-	if at.ID != 0 {
-		return at, nil
-	}
-	return d.host.Records.Catalog(ctx)
 }
 
 // allRegions lists the founded regions as a member of the catalog knows them.
@@ -177,7 +169,7 @@ func (h *Host) regionsOn(ctx context.Context, peer string) ([]nodemsg.Region, er
 			}
 			page = answer.Regions
 		} else {
-			asking, cancel := context.WithTimeout(ctx, pollTime)
+			asking, cancel := context.WithTimeout(ctx, integrity.PollTime)
 			answer, err := h.questions.Ask(asking, peer, nodemsg.Question{Regions: &nodemsg.RegionsRequest{After: after}})
 			cancel()
 			if err != nil {
@@ -211,20 +203,20 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 			want[m.Peer] = append(want[m.Peer], info.ID)
 		}
 	}
-	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, neighbours) {
+	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, placement.Neighbours) {
 		if len(want[peer]) == 0 {
 			want[peer] = []uint64{world.CatalogID} // asked only to see whether it is alive, since it could become a member
 		}
 	}
 	want[h.Self.Peer] = append(want[h.Self.Peer], world.CatalogID)
-	s := h.pollStatuses(ctx, want, false)
-	nodes := len(s.statuses) // number of nodes, as far as the regions show
-	for peer := range s.silent {
+	s := integrity.PollStatuses(ctx, h.regions.askStatuses, want, false)
+	nodes := len(s.Statuses) // number of nodes, as far as the regions show
+	for peer := range s.Silent {
 		if h.holds(regions, peer) {
 			nodes++
 		}
 	}
-	seen := overview{answered: s.statuses}
+	seen := overview{answered: s.Statuses}
 	for _, info := range regions {
 		copies := h.Copies
 		if info.ID == world.CatalogID {
@@ -240,16 +232,16 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 			seen.wrong = append(seen.wrong, info)
 		}
 	}
-	for _, peer := range slices.Sorted(maps.Keys(s.silent)) {
+	for _, peer := range slices.Sorted(maps.Keys(s.Silent)) {
 		if n := len(want[peer]); h.holds(regions, peer) {
 			seen.peers = append(seen.peers, Finding{
-				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, transport.Clip(s.silent[peer])),
+				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, transport.Clip(s.Silent[peer])),
 				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
 			})
 		}
 	}
-	for _, peer := range slices.Sorted(maps.Keys(s.skews)) {
-		if skew := s.skews[peer]; skew.Abs() > clockSkew {
+	for _, peer := range slices.Sorted(maps.Keys(s.Skews)) {
+		if skew := s.Skews[peer]; skew.Abs() > clockSkew {
 			seen.peers = append(seen.peers, Finding{
 				"clock", peer, fmt.Sprintf("its clock and this node's differ by %v", skew.Abs().Round(100*time.Millisecond)),
 				"run a time service on both nodes: edits of a node that is behind are refused as stale",
@@ -260,13 +252,13 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 }
 
 func (h *Host) holds(regions []nodemsg.Region, peer string) bool {
-	return slices.ContainsFunc(regions, func(info nodemsg.Region) bool { return hasMember(info, peer) })
+	return slices.ContainsFunc(regions, func(info nodemsg.Region) bool { return actor.HasMember(info, peer) })
 }
 
 // examined is one region with the status of its members.
 type examined struct {
 	info     nodemsg.Region
-	statuses statusPoll
+	statuses integrity.StatusPoll
 	want     int  // number of members that it should have, bounded by the number of nodes
 	awake    bool // set by judge: it runs on some node
 }
@@ -284,8 +276,8 @@ func (x *examined) judge() []Finding {
 		if !m.Learner {
 			voters++
 		}
-		status, answered := x.statuses.of(m.Peer, x.info.ID)
-		if !answered || status.State == nodemsg.StateNone && x.info.Epoch != firstEpoch {
+		status, answered := x.statuses.Of(m.Peer, x.info.ID)
+		if !answered || status.State == nodemsg.StateNone && x.info.Epoch != actor.FirstEpoch {
 			continue
 		}
 		switch status.State {
@@ -313,7 +305,7 @@ func (x *examined) judge() []Finding {
 	}
 	for _, why := range slices.Sorted(maps.Keys(quarantined)) {
 		say("quarantined", fmt.Sprintf("it failed repeatedly and is quarantined on %s: %s", strings.Join(quarantined[why], ", "), why),
-			fmt.Sprintf("look for \"region fenced\" in the log; run another version of voxeld there, or try it again with: voxeld region release %s", name))
+			fmt.Sprintf("look for \"region isolated\" in the log; run another version of voxeld there, or try it again with: voxeld region release %s", name))
 	}
 	for _, why := range slices.Sorted(maps.Keys(failed)) {
 		say("failed", fmt.Sprintf("it fails on %s: %s", strings.Join(failed[why], ", "), why),
@@ -329,7 +321,7 @@ func (x *examined) judge() []Finding {
 		say("leaderless", "it is open and has no leader", "if this persists, check the logs of its members: "+peerList(x.info))
 	case x.info.ID == world.CatalogID && len(quarantined) == 0 && len(failed) == 0:
 		say("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
-	case copies == 0 && x.info.Epoch == firstEpoch: // it was founded and never visited
+	case copies == 0 && x.info.Epoch == actor.FirstEpoch: // it was founded and never visited
 	case living < x.want && len(quarantined) == 0:
 		say("under_replicated", fmt.Sprintf("it hibernates, and %d of %d copies can be reached", living, x.want),
 			"others take over by themselves, some time after replace_after")
@@ -344,10 +336,10 @@ func (x *examined) judgeMembers(leader nodemsg.RegionStatus, say func(kind, what
 		if !c.Replica.Learner && !c.Silent {
 			heard++
 		}
-		if c.Behind > nearlyAll && !c.Silent {
+		if c.Behind > actor.NearlyAll && !c.Silent {
 			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
 		}
-		status, answered := x.statuses.of(c.Replica.Peer, x.info.ID)
+		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
 		if answered && status.State != nodemsg.StateNone && status.Replica != 0 && status.Replica != c.Replica.ID {
 			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}

@@ -45,7 +45,7 @@ func TestExamine(t *testing.T) {
 
 		var panics atomic.Int32
 		for _, it := range []*node{a, b, c} {
-			it.probe = onTick(&panics)
+			it.regions.probe = onTick(&panics)
 		}
 		for range 2 {
 			g = a.refollow()

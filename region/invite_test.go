@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -47,10 +48,10 @@ func TestLearnerThatHadItsIDBefore(t *testing.T) {
 		if id := b.replicaID(info.ID); id <= first {
 			t.Errorf("B is replica %d of the region, and was replica %d before", id, first)
 		}
-		if b.root() == nil || ownReplica(b.root().group, "B") == 0 {
+		if b.regions.Catalog() == nil || actor.OwnReplica(b.regions.Catalog().Raft(), "B") == 0 {
 			t.Errorf("B is no member of group %d", world.CatalogID)
 		}
-		for _, m := range a.loop(info.ID).raft.Configuration().Members {
+		for _, m := range a.regions.Loaded(info.ID).Raft().Configuration().Members {
 			if m.Learner {
 				t.Errorf("%s is a learner still", m.Peer)
 			}

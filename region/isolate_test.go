@@ -10,24 +10,43 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// reading returns the value of a counter or gauge.
-func reading(m prometheus.Metric) float64 {
-	var d dto.Metric
-	if err := m.Write(&d); err != nil {
-		panic(err) // cannot happen: it is in memory
+// What the tests know of the packages below.
+const (
+	baseTable      = "bases"
+	idleTicks      = 200
+	linkBacklog    = 200
+	recoveredEpoch = 1 << 40
+	budgetWindow   = 10 * time.Second
+	readOnlyTime   = 10 * time.Second
+)
+
+// metric returns the value of a counter or gauge of the node, with the label's value if it has a label.
+func (n *node) metric(name, label string) float64 {
+	n.net.t.Helper()
+	families, err := n.Registerer.(*prometheus.Registry).Gather()
+	if err != nil {
+		n.net.t.Fatal(err)
 	}
-	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	n.net.t.Fatalf("no metric %s", name)
+	return 0
 }
 
 // there is a chunk of another region than here.
@@ -41,9 +60,9 @@ func poison(seq uint64) nodemsg.Intent {
 }
 
 // onTick returns a probe that panics, and counts, in a leader in which poison waits.
-func onTick(count *atomic.Int32) func(l *loop, entry []byte) {
-	return func(l *loop, entry []byte) {
-		if entry == nil && slices.ContainsFunc(l.waiting, func(q queued) bool { return q.Block == chunk.Glass }) {
+func onTick(count *atomic.Int32) func(l *actor.Land, entry []byte) {
+	return func(l *actor.Land, entry []byte) {
+		if entry == nil && l.Waits(chunk.Glass) {
 			count.Add(1)
 			panic("poison waits")
 		}
@@ -51,8 +70,8 @@ func onTick(count *atomic.Int32) func(l *loop, entry []byte) {
 }
 
 // onApply returns a probe that panics, and counts, on every member that applies poison.
-func onApply(count *atomic.Int32) func(l *loop, entry []byte) {
-	return func(_ *loop, entry []byte) {
+func onApply(count *atomic.Int32) func(l *actor.Land, entry []byte) {
+	return func(_ *actor.Land, entry []byte) {
 		batch, err := world.DecodeBatch(entry)
 		if err == nil && slices.ContainsFunc(batch.Edits, func(e nodemsg.Intent) bool { return e.Block == chunk.Glass }) {
 			count.Add(1)
@@ -64,7 +83,7 @@ func onApply(count *atomic.Int32) func(l *loop, entry []byte) {
 // leaderAmong returns the node that leads the region here.
 func leaderAmong(nodes ...*node) *node {
 	for _, it := range nodes {
-		if l := it.loopOf(here); l != nil && l.raft.Status().Self {
+		if l := it.loopOf(here); l != nil && l.Raft().Status().Self {
 			return it
 		}
 	}
@@ -72,11 +91,9 @@ func leaderAmong(nodes ...*node) *node {
 }
 
 // loopOf returns the node's loop of the region that covers the chunk, or nil if it is not open there.
-func (n *node) loopOf(pos grid.ChunkPos) *loop {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, l := range n.mu.loops {
-		if l.info.Cell.Contains(pos) {
+func (n *node) loopOf(pos grid.ChunkPos) *actor.Land {
+	for _, l := range n.regions.lands() {
+		if l.Cell().Contains(pos) {
 			return l
 		}
 	}
@@ -105,14 +122,14 @@ func TestPanicIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
 		var panics atomic.Int32
-		a.probe = onTick(&panics)
+		a.regions.probe = onTick(&panics)
 		g, neighbour := c.follow(here), c.follow(there)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
-		if leaderAmong(a, b, c) != a || a.loopOf(there) == nil || a.loopOf(there).leader != "A" {
+		if leaderAmong(a, b, c) != a || a.loopOf(there) == nil || a.loopOf(there).Raft().Status().Leader != "A" {
 			t.Fatal("A does not lead both regions")
 		}
-		late := reading(a.metrics.lateTicks)
+		late := a.metric("voxeld_region_late_ticks_total", "")
 		first := stone(2)
 		first.Pos = at(there, 10)
 		if r := neighbour.edit(first)[2]; r.Refused != "" {
@@ -136,13 +153,13 @@ func TestPanicIsIsolated(t *testing.T) {
 		if r := neighbour.edit(second)[5]; r.Refused != "" {
 			t.Errorf("beside it, afterwards: %+v", r)
 		}
-		if a.loopOf(there) == nil || !a.loopOf(there).raft.Status().Self {
+		if a.loopOf(there) == nil || !a.loopOf(there).Raft().Status().Self {
 			t.Error("the region beside it has moved")
 		}
-		if now := reading(a.metrics.lateTicks); now != late {
+		if now := a.metric("voxeld_region_late_ticks_total", ""); now != late {
 			t.Errorf("%v late ticks", now-late)
 		}
-		if n := reading(a.metrics.isolated.WithLabelValues("panic")); n != 1 || panics.Load() != 1 {
+		if n := a.metric("voxeld_regions_isolated_total", "panic"); n != 1 || panics.Load() != 1 {
 			t.Errorf("%v isolated, %d panics", n, panics.Load())
 		}
 		// The nearest node no longer leads, although it is a member again.
@@ -165,7 +182,7 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		nodes := []*node{a, b, c}
 		var panics atomic.Int32
 		for _, it := range nodes {
-			it.probe = onTick(&panics)
+			it.regions.probe = onTick(&panics)
 		}
 		g, neighbour := c.follow(here), c.follow(there)
 		g.edit(stone(1))
@@ -178,7 +195,7 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		<-time.After(time.Second)
 		id := idHere(t, a)
 		for _, it := range nodes {
-			if !it.failures.quarantined(id) || reading(it.metrics.quarantined) != 1 {
+			if !it.failures.Quarantined(id) || it.metric("voxeld_regions_quarantined", "") != 1 {
 				t.Errorf("%s has not quarantined it", it.peer)
 			}
 			if it.loopOf(here) != nil {
@@ -212,7 +229,7 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		if r := g.edit(stone(3))[3]; r.Refused != "" {
 			t.Errorf("after the release: %+v", r)
 		}
-		if n := reading(b.metrics.quarantined); n != 0 {
+		if n := b.metric("voxeld_regions_quarantined", ""); n != 0 {
 			t.Errorf("%v are quarantined still", n)
 		}
 	})
@@ -224,21 +241,21 @@ func TestQuarantinedRegionHasNoGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
 		for _, it := range []*node{a, b, c} {
-			it.quarantine(info, "a test says so", "A")
+			it.quarantine.Quarantine(info, "a test says so", "A")
 		}
 		g.ends()
 		<-time.After(time.Second)
 		hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell}
-		if _, err := a.subscribe(t.Context(), hello); err != nil {
+		if _, err := a.regions.subscribe(t.Context(), hello); err != nil {
 			t.Errorf("the land cannot be seen: %v", err)
 		}
-		if _, err := a.loadGroup(t.Context(), hello); !errors.Is(err, errQuarantined) {
+		if _, err := a.regions.Open(t.Context(), hello.Region, hello.Cell); !errors.Is(err, integrity.ErrQuarantined) {
 			t.Errorf("awake: %v", err)
 		}
-		if out := a.Scrub(t.Context(), info.Cell); !errors.Is(out.Err, errQuarantined) {
+		if out := a.Scrub(t.Context(), info.Cell); !errors.Is(out.Err, integrity.ErrQuarantined) {
 			t.Errorf("scrub: %v", out.Err)
 		}
-		if id, err := b.removeReplica(t.Context(), "C", info.ID); err == nil {
+		if id, err := b.reseeder.RemoveReplica(t.Context(), "C", info.ID); err == nil {
 			t.Errorf("a member was taken out, as replica %d", id)
 		}
 	})
@@ -260,7 +277,7 @@ func TestPoisonEntry(t *testing.T) {
 		nodes := []*node{a, b, c}
 		var panics atomic.Int32
 		for _, it := range nodes {
-			it.probe = onApply(&panics)
+			it.regions.probe = onApply(&panics)
 		}
 		g := c.follow(here)
 		g.edit(stone(1))
@@ -286,7 +303,7 @@ func TestPoisonEntry(t *testing.T) {
 			t.Errorf("%d panics on three members", p)
 		}
 		for _, it := range nodes {
-			if it.loopOf(here) != nil || !it.failures.quarantined(id) {
+			if it.loopOf(here) != nil || !it.failures.Quarantined(id) {
 				t.Errorf("%s runs it", it.peer)
 			}
 		}
@@ -305,7 +322,7 @@ func TestPoisonEntry(t *testing.T) {
 		if s := g.state(here); len(s.Edits) != 2 {
 			t.Errorf("the land has the edits %+v", s.Edits)
 		}
-		if r := g.edit(stone(4))[4]; r.Refused != "" || nodes[0].failures.quarantined(id) {
+		if r := g.edit(stone(4))[4]; r.Refused != "" || nodes[0].failures.Quarantined(id) {
 			t.Errorf("after the restart: %+v", r)
 		}
 	})
@@ -318,7 +335,7 @@ func TestAloneInTheWorld(t *testing.T) {
 		n := newNetwork(t)
 		a := n.start("A", newDisk())
 		var panics atomic.Int32
-		a.probe = onTick(&panics)
+		a.regions.probe = onTick(&panics)
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
@@ -349,13 +366,13 @@ func TestAloneInTheWorld(t *testing.T) {
 func TestSlowRegionIsMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
-		a.cpu = func(work func()) time.Duration {
+		a.regions.cpu = func(work func()) time.Duration {
 			start := time.Now()
 			work()
 			return time.Since(start)
 		}
-		a.probe = func(l *loop, entry []byte) {
-			if l.leading && l.info.Cell.Contains(here) && entry == nil {
+		a.regions.probe = func(l *actor.Land, entry []byte) {
+			if l.Leads() && l.Cell().Contains(here) && entry == nil {
 				<-time.After(TickEvery + TickEvery/2)
 			}
 		}
@@ -373,7 +390,7 @@ func TestSlowRegionIsMoved(t *testing.T) {
 		if it := leaderAmong(a, b, c); it == nil || it == a {
 			t.Error("it was not moved")
 		}
-		if n := reading(a.metrics.isolated.WithLabelValues("slow")); n != 1 {
+		if n := a.metric("voxeld_regions_isolated_total", "slow"); n != 1 {
 			t.Errorf("%v isolated", n)
 		}
 	})
@@ -383,8 +400,8 @@ func TestSlowRegionIsMoved(t *testing.T) {
 func TestSlowRegionStaysAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
-		a.cpu = func(work func()) time.Duration { work(); return time.Hour }
-		a.probe = func(*loop, []byte) { <-time.After(TickEvery + 1) }
+		a.regions.cpu = func(work func()) time.Duration { work(); return time.Hour }
+		a.regions.probe = func(*actor.Land, []byte) { <-time.After(TickEvery + 1) }
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
@@ -392,34 +409,8 @@ func TestSlowRegionStaysAlone(t *testing.T) {
 		if r := g.edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("after a minute: %+v", r)
 		}
-		if n := reading(a.metrics.isolated.WithLabelValues("slow")); n != 0 {
+		if n := a.metric("voxeld_regions_isolated_total", "slow"); n != 0 {
 			t.Errorf("%v isolated", n)
-		}
-	})
-}
-
-// On an overloaded machine, long ticks are not counted as the region's fault.
-func TestBudgetCountsCPU(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, c := range []struct {
-			name      string
-			wall, cpu time.Duration
-			blown     bool
-		}{
-			{"quick", 10 * time.Millisecond, 10 * time.Millisecond, false},
-			{"waits for a core", 200 * time.Millisecond, 20 * time.Millisecond, false},
-			{"busy", 60 * time.Millisecond, 60 * time.Millisecond, true},
-			{"very busy", 2 * time.Second, 2 * time.Second, true},
-		} {
-			b := budget{cpu: func(work func()) time.Duration { work(); return c.cpu }}
-			blown := false
-			for start := time.Now(); time.Since(start) < 3*budgetWindow; {
-				_, err := b.tick(func() { <-time.After(c.wall) }, time.Now())
-				blown = blown || err != nil
-			}
-			if blown != c.blown {
-				t.Errorf("%s: blown is %v", c.name, blown)
-			}
 		}
 	})
 }
@@ -435,13 +426,13 @@ func TestCatalogIsIsolated(t *testing.T) {
 		var armed atomic.Bool
 		for _, it := range []*node{a, b, c} {
 			ready := make(chan struct{})
-			root := it.root()
+			root := it.regions.Catalog()
 			if root == nil {
 				t.Fatalf("%s does not hold the catalog", it.peer)
 			}
-			root.inbox.Put(func() {
-				root.probe = func([]byte) {
-					if it.root() != nil && it.root().leading && armed.CompareAndSwap(true, false) {
+			root.Do(func() {
+				root.Probe = func([]byte) {
+					if it.regions.Catalog() != nil && it.regions.Catalog().Leads() && armed.CompareAndSwap(true, false) {
 						panics.Add(1)
 						panic("provoked")
 					}
@@ -449,7 +440,7 @@ func TestCatalogIsIsolated(t *testing.T) {
 				close(ready)
 			})
 			<-ready
-			it.probeCatalog = root.probe
+			it.regions.probeCatalog = root.Probe
 		}
 		for i := range int32(2) {
 			armed.Store(true)
@@ -466,7 +457,7 @@ func TestCatalogIsIsolated(t *testing.T) {
 				}
 			}
 		}
-		if a.root() != nil || b.root() != nil || c.root() != nil {
+		if a.regions.Catalog() != nil || b.regions.Catalog() != nil || c.regions.Catalog() != nil {
 			t.Error("it is not quarantined")
 		}
 		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
@@ -491,10 +482,10 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
 		id := idHere(t, a)
-		a.disk.spoil(regionKey(id))
+		a.disk.spoil(directory.Key(id))
 		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(2)}})
 		<-time.After(10 * time.Second)
-		failed := reading(a.metrics.isolated.WithLabelValues("storage"))
+		failed := a.metric("voxeld_regions_isolated_total", "storage")
 		if failed < 1 || failed > 4 {
 			t.Errorf("it failed %v times in ten seconds", failed)
 		}
@@ -517,51 +508,8 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 		a.disk.spoil(nil)
 		<-time.After(time.Minute)
 		g = a.refollow()
-		if r := g.edit(stone(2))[2]; r.Refused != "" || a.failures.quarantined(id) {
+		if r := g.edit(stone(2))[2]; r.Refused != "" || a.failures.Quarantined(id) {
 			t.Errorf("when the disk is well again: %+v", r)
 		}
 	})
-}
-
-// Failure records quarantine a region after the right number of failures.
-func TestFailureRecord(t *testing.T) {
-	type said struct{ here, everywhere bool }
-	at := time.Unix(0, 0)
-	own := func(after time.Duration, kind faultKind, led bool) failure {
-		return failure{at.Add(after), "A", kind, led}
-	}
-	other := func(after time.Duration, kind faultKind) failure { return failure{at.Add(after), "B", kind, true} }
-	for name, c := range map[string]struct {
-		strikes []failure
-		want    []said
-	}{
-		"once":                   {[]failure{own(0, panicked, true)}, []said{{}}},
-		"twice as leader":        {[]failure{own(0, panicked, true), own(time.Minute, panicked, true)}, []said{{}, {true, true}}},
-		"twice as follower":      {[]failure{own(0, panicked, false), own(time.Minute, broken, false)}, []said{{}, {true, false}}},
-		"elsewhere, then here":   {[]failure{other(0, panicked), own(time.Minute, slow, true)}, []said{{}, {true, true}}},
-		"elsewhere, then behind": {[]failure{other(0, panicked), own(time.Minute, panicked, false)}, []said{{}, {}}},
-		"long ago":               {[]failure{own(0, panicked, true), own(11*time.Minute, panicked, true)}, []said{{}, {}}},
-		"a full disk": {
-			[]failure{own(0, refused, true), own(1, refused, true), own(2, refused, true), own(3, refused, true), own(4, refused, true), own(5, refused, true)},
-			[]said{{}, {}, {}, {}, {}, {true, false}},
-		},
-	} {
-		var r failureRecord
-		for i, s := range c.strikes {
-			here, everywhere := r.add(s, "A")
-			if got := (said{here, everywhere}); got != c.want[i] {
-				t.Errorf("%s: strike %d: %+v, want %+v", name, i, got, c.want[i])
-			}
-		}
-	}
-	var r failureRecord
-	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
-		r.add(own(0, refused, false), "A")
-		if pause := r.until.Sub(at); pause != want*time.Second {
-			t.Errorf("after failure %d: a pause of %v", i, pause)
-		}
-	}
-	if groupFault(replica.ErrStopped) != nil || groupFault(replica.ErrStorage).kind != refused || groupFault(kv.ErrDamaged).kind != broken {
-		t.Error("failures of groups are mistaken")
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -101,10 +102,10 @@ func TestSlowGatewayIsCut(t *testing.T) {
 		if why := slow.closed(); why == "" {
 			t.Error("no reason is given")
 		}
-		if _, err := slow.Receive(t.Context()); !errors.Is(err, errLinkClosed) {
+		if _, err := slow.Receive(t.Context()); !errors.Is(err, actor.ErrLinkClosed) {
 			t.Errorf("after the end: %v", err)
 		}
-		if err := slow.Send(nodemsg.ToRegion{}); !errors.Is(err, errLinkClosed) {
+		if err := slow.Send(nodemsg.ToRegion{}); !errors.Is(err, actor.ErrLinkClosed) {
 			t.Errorf("sending after the end: %v", err)
 		}
 		if s := a.follow(here).state(here); len(s.Bodies) != 1 || s.Bodies[0].Player != alice {
@@ -142,39 +143,6 @@ func write(t testing.TB, stream net.Conn, v interface{ Valid() error }) {
 	}
 }
 
-// Send blocks when a region is late, and Close unblocks it.
-func TestSendWaitsForTheRegion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newNetwork(t).start("A", newDisk())
-		g := a.follow(here)
-		g.state(here)
-		l := g.loop()
-		late := make(chan struct{})
-		l.inbox.Put(func() { <-late })
-		sent := make(chan error)
-		go func() {
-			for {
-				if err := g.Send(nodemsg.ToRegion{}); err != nil {
-					sent <- err
-					return
-				}
-			}
-		}()
-		synctest.Wait()
-		waiting := l.inbox.Len()
-		if waiting > linkCredit+1 {
-			t.Errorf("%d messages wait for a tick", waiting)
-		}
-		if err := g.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-sent; !errors.Is(err, errLinkClosed) {
-			t.Error(err)
-		}
-		close(late)
-	})
-}
-
 // A region without gateways is unloaded, and comes back with every edit.
 func TestUnloadAndReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -190,7 +158,7 @@ func TestUnloadAndReload(t *testing.T) {
 			t.Fatal(err)
 		}
 		closed := time.Now()
-		<-l.done
+		<-l.Done()
 		if after := time.Since(closed); after < idleTicks*TickEvery || after > (idleTicks+10)*TickEvery {
 			t.Errorf("unloaded after %v", after)
 		}
@@ -219,7 +187,9 @@ func TestFollowWhileUnloading(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
-		<-l.inbox.Ended() // the loop has decided to end; now all gateways come at once
+		for l.Do(func() {}) {
+			<-time.After(time.Millisecond)
+		} // it has decided to end; now all gateways come at once
 		const n = 10
 		links := make(chan Link, n)
 		for range n {
@@ -254,10 +224,10 @@ func TestFollowInTheLastTick(t *testing.T) {
 			t.Fatal(err)
 		}
 		held, goOn := make(chan struct{}), make(chan struct{})
-		l.inbox.Put(func() {
+		<-time.After((idleTicks - 1) * TickEvery)
+		l.Do(func() {
 			close(held)
 			<-goOn
-			l.idle = idleTicks
 		})
 		<-held
 		comes := a.following(here)
@@ -278,7 +248,7 @@ func TestAttachAtTheEnd(t *testing.T) {
 		g.state(here)
 		l := g.loop()
 		held, stopping := make(chan struct{}), make(chan struct{})
-		l.inbox.Put(func() { close(held); <-stopping }) // holds up the loop in its tick
+		l.Do(func() { close(held); <-stopping }) // holds up the loop in its tick
 		<-held
 		refused := make(chan error)
 		attach := func() {
@@ -302,7 +272,7 @@ func TestAttachAtTheEnd(t *testing.T) {
 			t.Error("no reason is given")
 		}
 		for range 2 {
-			if err := <-refused; errors.Is(err, errLinkClosed) {
+			if err := <-refused; errors.Is(err, actor.ErrLinkClosed) {
 				t.Error("no reason is given to whoever came late")
 			}
 		}
@@ -392,42 +362,6 @@ func TestOutOfCellMessages(t *testing.T) {
 			t.Errorf("the land is %+v", s)
 		}
 	})
-}
-
-// TrySend sends the message as long as the loop has not fallen behind; otherwise it does not call take.
-func TestTrySendNeverWaits(t *testing.T) {
-	l, _ := scripted()
-	link := l.newLink()
-	outside := routedLink{Link: link}
-	taken := 0
-	watch := func() nodemsg.ToRegion {
-		taken++
-		return nodemsg.ToRegion{Watch: []grid.ChunkPos{{X: int32(taken - 1)}}}
-	}
-	for outside.TrySend(watch) {
-		if taken > linkCredit {
-			t.Fatal("more was taken than may wait")
-		}
-	}
-	if taken != linkCredit {
-		t.Fatalf("%d messages were taken, want %d", taken, linkCredit)
-	}
-	l.runInbox()
-	if len(link.subscriber.watch) != linkCredit {
-		t.Errorf("the loop heard %d messages", len(link.subscriber.watch))
-	}
-	if !outside.TrySend(watch) {
-		t.Error("nothing waits, and the link takes nothing")
-	}
-	if err := link.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if before := taken; outside.TrySend(watch) || taken != before {
-		t.Error("a closed link took something")
-	}
-	if (routedLink{Link: nil}).TrySend(watch) {
-		t.Error("a link to another node took something")
-	}
 }
 
 // A region sends empty frames three times as often while a player edits.

@@ -4,89 +4,102 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file opens the regions that this node is a member of, and starts their loops.
-
 // loaded returns the region's loop and starts it if the region is not loaded.
-func (h *Host) loaded(ctx context.Context, hello nodemsg.Hello) (*loop, error) {
-	l := h.loop(hello.Region)
+func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
+	l := r.Loaded(hello.Region)
 	if l == nil {
 		var err error
-		l, err = h.loading.Do(ctx, h.tasks, helloKey(hello), func(ctx context.Context) (*loop, error) {
-			if l := h.loop(hello.Region); l != nil {
+		l, err = r.loading.Do(ctx, r.Tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) {
+			if l := r.Loaded(hello.Region); l != nil {
 				return l, nil // loaded since we looked
 			}
-			if h.failures.quarantined(hello.Region) {
-				return h.openReadOnly(hello)
+			if r.failures.Quarantined(hello.Region) {
+				return r.quarantine.OpenReadOnly(hello)
 			}
-			return h.load(ctx, hello)
+			return r.load(ctx, hello)
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if l.info.Cell != hello.Cell {
+	if l.Cell() != hello.Cell {
 		return nil, ErrNotHere
 	}
 	return l, nil
 }
 
-// loadGroup is loaded for callers that need the region's group: a quarantined region has none.
-func (h *Host) loadGroup(ctx context.Context, hello nodemsg.Hello) (*loop, error) {
-	l, err := h.loaded(ctx, hello)
-	if err == nil && l.raft == nil {
-		return nil, errQuarantined
+// Open returns a region's land and loads it first if necessary. The error is integrity.ErrQuarantined if it has no group.
+func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error) {
+	l, err := r.loaded(ctx, nodemsg.Hello{Region: id, Cell: cell})
+	if err == nil && l.Raft() == nil {
+		return nil, integrity.ErrQuarantined
 	}
 	return l, err
 }
 
+// openMember is Open for a region that this node is a member of, as far as it knows.
+func (r *regions) openMember(ctx context.Context, id uint64) (*actor.Land, error) {
+	info, err := r.membership(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return r.Open(ctx, id, info.Cell)
+}
+
 // load opens the region's group and starts its loop. A region that was never here is opened only if the catalog's log names this
 // node a member (docs/adr/0004).
-func (h *Host) load(ctx context.Context, hello nodemsg.Hello) (*loop, error) {
-	info, err := h.membership(ctx, hello.Region)
+func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
+	info, err := r.membership(ctx, hello.Region)
 	if err != nil {
 		return nil, err
 	}
 	if info.Cell != hello.Cell {
 		return nil, ErrNotHere
 	}
-	if err := h.corruptErr(info.ID); err != nil {
-		h.logClosed(info, err)
+	if err := r.reseeder.Damages.CorruptErr(info.ID); err != nil {
+		r.quarantine.LogClosed(info, err)
 		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
 	}
-	if err := h.admit(ctx, info); err != nil {
+	if err := r.quarantine.Admit(ctx, info); err != nil {
 		return nil, err
 	}
-	if err := h.validateCopy(ctx, info); err != nil {
+	if err := r.supersession.ValidateCopy(ctx, info); err != nil {
 		return nil, err
 	}
-	g, err := h.open(ctx, info)
+	g, err := r.openGroup(ctx, info)
 	if err == nil {
-		var l *loop
-		if l, err = h.serve(info, g); err == nil {
-			h.failures.opened(info.ID)
+		var l *actor.Land
+		if l, err = r.serve(info, g); err == nil {
+			r.failures.Opened(info.ID)
 			return l, nil
 		}
 	}
-	if isDamage(err) {
-		h.markCorrupt(info, err) // this copy is replaced; it does not count as a failure of the region
+	if integrity.IsDamage(err) {
+		r.reseeder.MarkCorrupt(info, err) // this copy is replaced; it does not count as a failure of the region
 	} else {
-		h.notOpened(info, err)
+		r.quarantine.NotOpened(info, err)
 	}
 	return nil, err
 }
 
 // readLand reads the region's land from storage.
-func (h *Host) readLand(info nodemsg.Region) (*world.Land, error) {
-	land := world.NewLand(info.ID, info.Cell, h.Height)
+func (r *regions) readLand(info nodemsg.Region) (*world.Land, error) {
+	land := world.NewLand(info.ID, info.Cell, r.Height)
 	var err error
-	if caught := catchFault(func() { err = h.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
+	if caught := actor.CatchFault(func() { err = r.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
 		err = caught
 	}
 	if err != nil {
@@ -95,90 +108,144 @@ func (h *Host) readLand(info nodemsg.Region) (*world.Land, error) {
 	return land, nil
 }
 
-// serve starts the loop of a region whose group is open.
-func (h *Host) serve(info nodemsg.Region, g *replica.Group) (*loop, error) {
-	land, err := h.readLand(info)
+// options are the options of all actors.
+func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
+	return actor.Options{
+		Self: r.Self, Logger: r.Logger, Metrics: r.actors, Start: r.Tasks.Start, Describe: r.Questions.Describe, Changed: changed,
+	}
+}
+
+func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
+	return r.options(r.publisher.changed), actor.LandOptions{
+		Hash: r.bases.Hash, Hibernate: r.hibernate, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
+		Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
+	}
+}
+
+// readOnly reads a quarantined region's land.
+func (r *regions) readOnly(info nodemsg.Region) (*actor.Land, error) {
+	land, err := r.readLand(info)
+	if err != nil {
+		return nil, err
+	}
+	base, o := r.landOptions()
+	return actor.NewReadOnlyLand(base, o, info, land, integrity.ErrQuarantined), nil
+}
+
+// serve starts the land of a region whose group is open.
+func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, error) {
+	land, err := r.readLand(info)
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	h.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
-	l := newLoop(h, info, g, land)
-	l.raft = g
-	l.applyMembers(g.Configuration())
-	l.careful = len(h.failures.failedPeers(info.ID)) > 0
-	h.pinned(basesOf(land.Pins()))
-	h.mu.Lock()
-	h.mu.loops[info.ID] = l
-	h.mu.Unlock()
-	h.metrics.loaded.Inc()
-	if h.failures.quarantined(info.ID) { // quarantined since this began, when there was no loop to end yet
-		l.closeReason = quarantinedReason
+	r.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
+	base, o := r.landOptions()
+	l := actor.NewLand(base, o, info, g, land, len(r.failures.FailedPeers(info.ID)) > 0)
+	r.bases.Pinned(actor.BasesOf(land.Pins()))
+	r.mu.Lock()
+	r.mu.lands[info.ID] = l
+	r.mu.Unlock()
+	r.loadedGauge.Inc()
+	if r.failures.Quarantined(info.ID) { // quarantined since this began, when there was no land to close yet
+		l.Close(integrity.QuarantinedReason)
 	}
-	if !h.start(func(ctx context.Context) { h.runLoop(ctx, l) }) {
-		l.end("the node is stopping")
-		h.unloaded(l)
-		return nil, background.ErrStopping
+	if !r.Tasks.Start(func(ctx context.Context) { r.runLand(ctx, l) }) {
+		r.unloaded(l)
+		return nil, errors.Join(background.ErrStopping, g.Close())
 	}
 	return l, nil
 }
 
-// unloaded removes a loop that has ended from the list, and only then closes done, so that callers waiting for done can load the
+// runLand runs a loaded region until it ends, regularly or by a fault.
+func (r *regions) runLand(ctx context.Context, l *actor.Land) {
+	ended := l.Run(ctx)
+	if ended.Fault != nil {
+		r.isolate(ctx, r.GroupOf(l), ended)
+	}
+	if ended.Removed && !ended.Discarded {
+		if err := r.Delete(ended.Info); err != nil {
+			r.Logger.Error("rows of a region that this node left stay on disk", "error", err)
+		}
+	}
+	if ended.Then != nil {
+		ended.Then()
+	}
+	r.unloaded(l)
+}
+
+// unloaded removes a land that has ended from the list, and only then finishes it, so that callers waiting for that can load the
 // region again.
-func (h *Host) unloaded(l *loop) {
-	h.mu.Lock()
-	delete(h.mu.loops, l.info.ID)
-	h.mu.Unlock()
-	h.metrics.loaded.Dec()
-	close(l.done)
+func (r *regions) unloaded(l *actor.Land) {
+	r.mu.Lock()
+	delete(r.mu.lands, l.ID())
+	r.mu.Unlock()
+	r.loadedGauge.Dec()
+	l.Finish()
+}
+
+// handOffTime bounds how long an isolated region stays open so that another member can take over. Without the handover, an
+// election would take longer.
+const handOffTime = time.Second
+
+// isolate ends a region, or the catalog, that has failed here. Another member takes over, the gateways are sent its name, and the
+// group is closed. Then the failure is counted. It runs in the actor's goroutine, after Run.
+func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.Ended) {
+	info, f := ended.Info, ended.Fault
+	r.Metrics.Isolated(f.Kind)
+	r.Logger.Error("region isolated", "region", info.ID, "cell", integrity.Name(info), "reason", f.Kind.String(), "error", f, "stack", string(f.Stack))
+	if heir := r.supervisor.Successor(g); ended.Led && heir != "" {
+		ctx, cancel := context.WithTimeout(ctx, handOffTime)
+		if err := r.supervisor.Transfer(ctx, g, heir); err != nil {
+			r.Logger.Warn("leadership of an isolated region not handed over", "region", info.ID, "peer", heir, "error", err)
+		}
+		cancel()
+	}
+	conf := g.Raft.Configuration()
+	g.Actor.EndIsolated("the region failed on this node")
+	info.Members = integrity.CatalogOf(conf).Members // all of them, with or without a known address
+	r.quarantine.RecordFailure(info, f, ended.Led)
 }
 
 // membership returns the region that makes this node a member: from the stored row, or from the catalog.
-func (h *Host) membership(ctx context.Context, id uint64) (nodemsg.Region, error) {
-	row, err := h.Storage.Get(regionTable, regionKey(id))
-	if err != nil {
-		return nodemsg.Region{}, fmt.Errorf("look up region %d: %w", id, err)
+func (r *regions) membership(ctx context.Context, id uint64) (nodemsg.Region, error) {
+	info, err := r.Registry.Region(id)
+	if !errors.Is(err, ErrNotHere) {
+		return info, err
 	}
-	if row != nil {
-		info, err := nodemsg.DecodeRegion(row)
-		if err != nil {
-			return nodemsg.Region{}, fmt.Errorf("read region %d: %w", id, err)
-		}
-		return info, nil
-	}
-	info, err := h.Directory.byID(ctx, id)
-	if errors.Is(err, errNotFounded) {
+	info, err = r.Directory.ByID(ctx, id)
+	if errors.Is(err, directory.ErrNotFounded) {
 		return nodemsg.Region{}, ErrNotHere
 	}
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
-	if !hasMember(info, h.Self.Peer) {
+	if !actor.HasMember(info, r.Self.Peer) {
 		return nodemsg.Region{}, ErrNotHere
 	}
 	return info, nil
 }
 
-// open opens the region's group. If it was not founded here and this node is one of its first members, it is founded. Later
+// openGroup opens the region's group. If it was not founded here and this node is one of its first members, it is founded. Later
 // members are invited. But a first member that was away until the members had changed is neither founder nor learner, so nobody
 // invites it: it joins as the replica that the catalog has.
-func (h *Host) open(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
-	has, err := h.Replicas.Has(info.ID)
+func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
+	has, err := r.Replicas.Has(info.ID)
 	if err != nil {
 		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
 	}
-	if !has && info.Epoch != firstEpoch {
-		return h.joinLate(ctx, info)
+	if !has && info.Epoch != actor.FirstEpoch {
+		return r.joinLate(ctx, info)
 	}
 	founding := replica.Founding{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		founding.Members = append(founding.Members, m.Peer)
 	}
 	if !has {
-		if err := h.store(info); err != nil {
+		if err := r.Registry.Put(info); err != nil {
 			return nil, err
 		}
 	}
-	g, err := h.Replicas.Open(ctx, founding)
+	g, err := r.Replicas.Open(ctx, founding)
 	if err != nil {
 		return nil, fmt.Errorf("open region %d: %w", info.ID, err)
 	}
@@ -186,33 +253,30 @@ func (h *Host) open(ctx context.Context, info nodemsg.Region) (*replica.Group, e
 }
 
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
-func (h *Host) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
+func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
-		if m.Peer == h.Self.Peer {
+		if m.Peer == r.Self.Peer {
 			join.ID = m.Replica
 		}
 	}
 	if join.ID == 0 {
 		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, ErrNotHere)
 	}
-	if err := h.store(info); err != nil {
+	if err := r.Registry.Put(info); err != nil {
 		return nil, err
 	}
-	g, err := h.Replicas.Join(ctx, join)
+	g, err := r.Replicas.Join(ctx, join)
 	if err != nil {
 		return nil, fmt.Errorf("join region %d: %w", info.ID, err)
 	}
 	return g, nil
 }
 
-// firstEpoch is the epoch of a region that still has the members it was founded with.
-const firstEpoch = 1
-
 // landTables names the rows that a snapshot of the region carries.
 func landTables(id uint64) []replica.TablePrefix {
-	return []replica.TablePrefix{{Table: world.LandTable, Prefix: regionKey(id)}}
+	return []replica.TablePrefix{{Table: world.LandTable, Prefix: directory.Key(id)}}
 }
 
 // helloKey identifies what a gateway asks for.

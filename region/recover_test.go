@@ -33,7 +33,7 @@ func TestRecoverRegion(t *testing.T) {
 		if err := a.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Fatalf("recovered at once: %v", err)
 		}
-		<-time.After(a.silentAfter())
+		<-time.After(a.recovery.SilentAfter())
 		if _, err := a.Locate(t.Context(), at(here, 0).Chunk()); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestRecoverRegion(t *testing.T) {
 			t.Errorf("land is not founded: %v", err)
 		}
 		<-time.After(5 * time.Second)
-		known, err := a.root().find(t.Context(), id)
+		known, err := a.regions.Catalog().Find(t.Context(), id)
 		if err != nil || len(known.Members) != 1 || known.Epoch < recoveredEpoch {
 			t.Errorf("the catalog has %+v, %v", known, err)
 		}
@@ -78,8 +78,8 @@ func TestRecoverRegion(t *testing.T) {
 				}
 			}
 		}
-		if len(a.mu.evicted) != 0 {
-			t.Errorf("former members are not recorded: %+v", a.mu.evicted)
+		if left := a.disk.tables["recovered"]; len(left) != 0 {
+			t.Errorf("former members are still recorded: %q", left)
 		}
 		n.kill(a)
 		g = c.refollow()
@@ -102,7 +102,7 @@ func TestRecoveredWins(t *testing.T) {
 		<-time.After(20 * time.Second)
 		id := idHere(t, a)
 		n.cut("A", true)
-		<-time.After(a.silentAfter())
+		<-time.After(a.recovery.SilentAfter())
 		for _, lost := range []uint64{world.CatalogID, id} {
 			if err := a.Recover(t.Context(), lost); err != nil {
 				t.Fatal(err)
@@ -140,8 +140,8 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 		n.cut("C", true)
 		synctest.Wait()
 		cut := time.Now()
-		heard := c.heard
-		c.heard = func(peer string) time.Time { // as if it had been asked last as long before the cut as may be
+		heard := c.recovery.Heard
+		c.recovery.Heard = func(peer string) time.Time { // as if it had been asked last as long before the cut as may be
 			if at := heard(peer); at.After(cut) {
 				return at
 			}
@@ -183,7 +183,7 @@ func TestRecoverOnTheBest(t *testing.T) {
 		}
 		<-time.After(5 * time.Second) // A no longer leads, or B would have heard from it
 		n.cut("B", false)
-		<-time.After(b.silentAfter())
+		<-time.After(b.recovery.SilentAfter())
 		if err := b.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "the copy of A has more") {
 			t.Fatalf("on the worse one: %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -14,7 +15,7 @@ import (
 func (d *disk) harmGroup(table string, id uint64, last byte) (found bool) {
 	d.harm(table, func(rows map[string][]byte, bad badRows) {
 		for key := range rows {
-			if strings.HasPrefix(key, string(regionKey(id))) && (last == 0 || key[len(key)-1] == last) {
+			if strings.HasPrefix(key, string(directory.Key(id))) && (last == 0 || key[len(key)-1] == last) {
 				bad[table+"/"+key], found = true, true
 			}
 		}
@@ -23,11 +24,11 @@ func (d *disk) harmGroup(table string, id uint64, last byte) (found bool) {
 }
 
 func (n *node) replicaID(id uint64) uint64 {
-	l := n.Host.loop(id)
+	l := n.regions.Loaded(id)
 	if l == nil {
 		return 0
 	}
-	for _, m := range l.raft.Configuration().Members {
+	for _, m := range l.Raft().Configuration().Members {
 		if m.Peer == n.peer && !m.Learner {
 			return m.ID
 		}
@@ -124,13 +125,13 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		}
 		left := a.net.kill(c)
 		leader := leaderAmong(a, b)
-		if id, err := leader.removeReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
+		if id, err := leader.reseeder.RemoveReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
 			t.Fatalf("C is taken out as replica %d, %v", id, err)
 		}
-		if id, err := leader.removeReplica(t.Context(), "C", info.ID); err != nil || id < 3 {
+		if id, err := leader.reseeder.RemoveReplica(t.Context(), "C", info.ID); err != nil || id < 3 {
 			t.Errorf("it is out already: the tombstone is to be %d, %v", id, err)
 		}
-		before, err := leader.stored(info.ID)
+		before, err := leader.registry.Region(info.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +143,7 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		if id <= 3 {
 			t.Fatalf("C is replica %d", id)
 		}
-		if err := c.reseed(t.Context(), before); err != nil {
+		if err := c.reseeder.Reseed(t.Context(), before); err != nil {
 			t.Error(err)
 		}
 		if now := c.replicaID(info.ID); now != id {
@@ -163,13 +164,13 @@ func TestReseedWaitsForTheOthers(t *testing.T) {
 		if r := g.edit(stone(50))[50]; r.Refused != "" { // on A and C
 			t.Fatalf("edit: %+v", r)
 		}
-		held := b.loop(info.ID).raft.Status().Last
-		if id, err := a.removeReplica(t.Context(), "C", info.ID); err == nil {
-			t.Errorf("C is taken out as replica %d, while B has %d entries of %d", id, held, a.loop(info.ID).raft.Status().Last)
+		held := b.regions.Loaded(info.ID).Raft().Status().Last
+		if id, err := a.reseeder.RemoveReplica(t.Context(), "C", info.ID); err == nil {
+			t.Errorf("C is taken out as replica %d, while B has %d entries of %d", id, held, a.regions.Loaded(info.ID).Raft().Status().Last)
 		}
 		a.net.cut("B", false)
 		<-time.After(3 * time.Second)
-		if id, err := a.removeReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
+		if id, err := a.reseeder.RemoveReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
 			t.Errorf("C is taken out as replica %d, %v", id, err)
 		}
 	})
@@ -239,7 +240,7 @@ func TestDamagedRegistry(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
-		left.harmGroup(regionTable, info.ID, 0)
+		left.harmGroup(directory.Table, info.ID, 0)
 		c = a.net.start("C", left)
 		g = b.refollow()
 		g.edit(stone(60))

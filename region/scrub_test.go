@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -56,7 +57,7 @@ func (d *disk) harm(table string, change func(rows map[string][]byte, bad badRow
 
 // editRow returns the key of an edit's row.
 func editRow(id uint64, e nodemsg.Intent) string {
-	key := append(regionKey(id), 'e')
+	key := append(directory.Key(id), 'e')
 	pos := e.Pos.Chunk()
 	key = binary.BigEndian.AppendUint32(key, uint32(pos.X))
 	key = binary.BigEndian.AppendUint32(key, uint32(pos.Z))
@@ -69,7 +70,7 @@ func (d *disk) land(id uint64) map[string][]byte {
 	defer d.mu.Unlock()
 	rows := make(map[string][]byte)
 	for key, value := range d.tables[world.LandTable] {
-		if strings.HasPrefix(key, string(regionKey(id))) {
+		if strings.HasPrefix(key, string(directory.Key(id))) {
 			rows[key] = bytes.Clone(value)
 		}
 	}
@@ -77,20 +78,20 @@ func (d *disk) land(id uint64) map[string][]byte {
 }
 
 // inside runs f in the goroutine of the region's loop.
-func (n *node) inside(id uint64, f func(l *loop)) {
+func (n *node) inside(id uint64, f func(l *actor.Land)) {
 	n.net.t.Helper()
-	l := n.Host.loop(id)
+	l := n.regions.Loaded(id)
 	if l == nil {
 		n.net.t.Fatalf("%s has not opened the region", n.peer)
 		return
 	}
 	done := make(chan struct{})
-	if !l.inbox.Put(func() { f(l); close(done) }) {
+	if !l.Do(func() { f(l); close(done) }) {
 		n.net.t.Fatalf("%s is closing the region", n.peer)
 	}
 	select {
 	case <-done:
-	case <-l.done:
+	case <-l.Done():
 		n.net.t.Fatalf("%s has closed the region", n.peer)
 	}
 }
@@ -120,9 +121,9 @@ func same(t *testing.T, id uint64, nodes ...*node) {
 			t.Errorf("on the disk of %s are %d rows, on that of %s %d", n.peer, len(got), nodes[0].peer, len(want))
 		}
 		memory := make(map[string][]byte)
-		n.inside(id, func(l *loop) {
-			for _, p := range l.land.Parts() {
-				l.land.Rows(p, func(key, value []byte) { memory[string(key)] = bytes.Clone(value) })
+		n.inside(id, func(l *actor.Land) {
+			for _, p := range l.Contents().Parts() {
+				l.Contents().Rows(p, func(key, value []byte) { memory[string(key)] = bytes.Clone(value) })
 			}
 		})
 		if !maps.EqualFunc(memory, want, bytes.Equal) {
@@ -176,27 +177,27 @@ func TestScrubMends(t *testing.T) {
 			})
 		},
 		"another block in memory": func(it *node, id uint64) {
-			it.inside(id, func(l *loop) {
+			it.inside(id, func(l *actor.Land) {
 				var rows []kv.Write
-				l.land.Rows(world.Part{Chunk: here}, func(key, value []byte) {
+				l.Contents().Rows(world.Part{Chunk: here}, func(key, value []byte) {
 					rows = append(rows, kv.Write{Key: bytes.Clone(key), Value: bytes.Clone(value)})
 				})
 				rows[1].Value = []byte{0, byte(chunk.Dirt)}
-				if _, err := l.land.Replace(world.Part{Chunk: here}, rows, nil); err != nil {
+				if _, err := l.Contents().Replace(world.Part{Chunk: here}, rows, nil); err != nil {
 					panic(err)
 				}
 			})
 		},
 		"the chunk is lost in memory": func(it *node, id uint64) {
-			it.inside(id, func(l *loop) {
-				if _, err := l.land.Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+			it.inside(id, func(l *actor.Land) {
+				if _, err := l.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 					panic(err)
 				}
 			})
 		},
 		"the sequences are lost": func(it *node, id uint64) {
-			it.inside(id, func(l *loop) {
-				if _, err := l.land.Replace(world.Part{Sequences: true}, nil, nil); err != nil {
+			it.inside(id, func(l *actor.Land) {
+				if _, err := l.Contents().Replace(world.Part{Sequences: true}, nil, nil); err != nil {
 					panic(err)
 				}
 			})
@@ -238,8 +239,8 @@ func TestMendingKeepsEdits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b, c, g, info := built(t)
 				damaged := map[string]*node{"A": a, "B": b}[who]
-				damaged.inside(info.ID, func(l *loop) {
-					if _, err := l.land.Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+				damaged.inside(info.ID, func(l *actor.Land) {
+					if _, err := l.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 						panic(err)
 					}
 				})
@@ -289,8 +290,8 @@ func TestScrubWithoutMajority(t *testing.T) {
 				<-time.After(2 * time.Second)
 				info := a.Regions(t.Context())[0].Region
 				if members == 2 {
-					a.inside(info.ID, func(l *loop) {
-						if _, err := l.land.Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+					a.inside(info.ID, func(l *actor.Land) {
+						if _, err := l.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 							panic(err)
 						}
 					})
@@ -362,7 +363,7 @@ func TestScrubWakesClosedRegions(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)
-		if a.Host.loop(info.ID) != nil || c.Host.loop(info.ID) != nil {
+		if a.regions.Loaded(info.ID) != nil || c.regions.Loaded(info.ID) != nil {
 			t.Fatal("the region does not sleep")
 		}
 		c.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { delete(rows, editRow(info.ID, stone(1))) })
@@ -372,7 +373,7 @@ func TestScrubWakesClosedRegions(t *testing.T) {
 		}
 		same(t, info.ID, a, b, c)
 		<-time.After(time.Minute)
-		if a.Host.loop(info.ID) != nil {
+		if a.regions.Loaded(info.ID) != nil {
 			t.Error("the region does not sleep again")
 		}
 	})
@@ -406,43 +407,6 @@ func TestScrubsComeByThemselves(t *testing.T) {
 	})
 }
 
-func TestSchedule(t *testing.T) {
-	s := newSchedule(time.Hour)
-	s.drawn = func() float64 { return .5 }
-	now := time.Unix(0, 0)
-	regions := func(ids ...uint64) (all []nodemsg.Region) {
-		for _, id := range ids {
-			all = append(all, nodemsg.Region{ID: id, Cell: grid.Cell{}})
-		}
-		return all
-	}
-	if _, due := s.next(now, regions(1, 2), regions(3)); due {
-		t.Error("something is due at once")
-	}
-	now = now.Add(31 * time.Minute)
-	first, due := s.next(now, regions(1, 2), regions(3))
-	if !due || first.ID != 1 {
-		t.Errorf("after half an hour: %d %v", first.ID, due)
-	}
-	s.done(now, 1, false)
-	if second, due := s.next(now, regions(1, 2), regions(3)); !due || second.ID != 2 {
-		t.Errorf("then: %d %v", second.ID, due)
-	}
-	s.done(now, 2, false)
-	if next, due := s.next(now.Add(time.Hour), regions(1, 2), regions(3)); due {
-		t.Errorf("an hour later, %d is due without its jitter", next.ID)
-	}
-	if next, due := s.next(now.Add(64*time.Minute), regions(1, 2), regions(3)); !due || next.ID == 3 {
-		t.Errorf("64 minutes later: %d %v", next.ID, due)
-	}
-	if next, due := s.next(now.Add(12*time.Hour), nil, regions(3)); !due || next.ID != 3 {
-		t.Errorf("a closed region after twelve hours: %d %v", next.ID, due)
-	}
-	if len(s.due) != 1 {
-		t.Errorf("%d are remembered", len(s.due))
-	}
-}
-
 // A node that loses the leadership during a scrub reports that and changes nothing: the members' reports were for its own marks.
 func TestScrubEndsWithTheLeadership(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -452,7 +416,7 @@ func TestScrubEndsWithTheLeadership(t *testing.T) {
 		done := make(chan Scrubbed, 1)
 		go func() { done <- a.Scrub(t.Context(), info.Cell) }()
 		<-time.After(time.Second)
-		if err := a.Host.loop(info.ID).raft.Transfer("B"); err != nil {
+		if err := a.regions.Loaded(info.ID).Raft().Transfer("B"); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Second)

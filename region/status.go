@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -20,58 +20,56 @@ import (
 const maxReason = 300
 
 // statuses answers nodemsg.StatusRequest.
-func (h *Host) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
+func (r *regions) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
 	all := make([]nodemsg.RegionStatus, len(q.Regions))
 	for i, id := range q.Regions {
-		all[i] = h.status(id, q.Log)
+		all[i] = r.status(id, q.Log)
 	}
 	return all
 }
 
 // status returns the status of a region here. With log it also reads the position of the stored copy.
-func (h *Host) status(id uint64, log bool) nodemsg.RegionStatus {
+func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	s := nodemsg.RegionStatus{Region: id}
 	var group *replica.Group
-	if l := h.loop(id); l != nil {
-		group = l.raft
-	} else if c := h.root(); c != nil && id == world.CatalogID {
-		group = c.group
+	if l := r.Loaded(id); l != nil {
+		group = l.Raft()
+	} else if c := r.Catalog(); c != nil && id == world.CatalogID {
+		group = c.Raft()
 	}
-	has, err := h.Replicas.Has(id)
-	failures := h.failures.look(id)
+	has, err := r.Replicas.Has(id)
+	quarantined, failed, why := r.failures.Status(id)
 	switch {
-	case failures.quarantined:
-		s.State, s.Why = nodemsg.StateQuarantined, failures.why
+	case quarantined:
+		s.State, s.Why = nodemsg.StateQuarantined, why
 	case group != nil:
 		s.State = nodemsg.StateOpen
-		h.fillFromGroup(group, &s)
+		r.fillFromGroup(group, &s)
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
 		return s
-	case failures.openError != "":
-		s.State, s.Why = nodemsg.StateFailed, failures.openError
-	case time.Now().Before(failures.until):
-		s.State, s.Why = nodemsg.StateFailed, failures.why
+	case failed:
+		s.State, s.Why = nodemsg.StateFailed, why
 	default:
 		s.State = nodemsg.StateClosed
 	}
 	if log || s.State == nodemsg.StateQuarantined {
-		h.fillFromDisk(&s)
+		r.fillFromDisk(&s)
 	}
 	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
 	return s
 }
 
 // fillFromGroup fills in the status from an open group.
-func (h *Host) fillFromGroup(g *replica.Group, s *nodemsg.RegionStatus) {
+func (r *regions) fillFromGroup(g *replica.Group, s *nodemsg.RegionStatus) {
 	status, conf := g.Status(), g.Configuration()
 	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
-	s.Epoch, s.Recovered = epochOf(conf), conf.Recovered
+	s.Epoch, s.Recovered = actor.EpochOf(conf), conf.Recovered
 	for _, m := range conf.Members { // those of the epoch; the status may be a tick older
 		c := nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
 		i := slices.IndexFunc(status.Members, func(p replica.Progress) bool { return p.ID == m.ID })
-		if m.Peer == h.Self.Peer {
+		if m.Peer == r.Self.Peer {
 			s.Replica = m.ID
 		} else if status.Self && i >= 0 {
 			c.Silent, c.Behind = !status.Members[i].Active, status.Last-min(status.Last, status.Members[i].Match)
@@ -81,8 +79,8 @@ func (h *Host) fillFromGroup(g *replica.Group, s *nodemsg.RegionStatus) {
 }
 
 // fillFromDisk fills in the position that is stored.
-func (h *Host) fillFromDisk(s *nodemsg.RegionStatus) {
-	p, err := h.Replicas.Position(s.Region)
+func (r *regions) fillFromDisk(s *nodemsg.RegionStatus) {
+	p, err := r.Replicas.Position(s.Region)
 	if err != nil {
 		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
 			s.State, s.Why = nodemsg.StateFailed, err.Error()
@@ -90,7 +88,7 @@ func (h *Host) fillFromDisk(s *nodemsg.RegionStatus) {
 		return
 	}
 	s.Last, s.LastTerm, s.Applied, s.Replica = p.Last, p.LastTerm, p.Applied, p.Replica
-	s.Epoch, s.Recovered = epochOf(p.Members), p.Members.Recovered
+	s.Epoch, s.Recovered = actor.EpochOf(p.Members), p.Members.Recovered
 	if len(s.Members) > 0 {
 		return
 	}
@@ -101,12 +99,12 @@ func (h *Host) fillFromDisk(s *nodemsg.RegionStatus) {
 
 // askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
 // of this one's, or 0 if the round trip took too long to measure it.
-func (h *Host) askStatuses(ctx context.Context, peer string, q nodemsg.StatusRequest) (statuses []nodemsg.RegionStatus, skew time.Duration, err error) {
-	if peer == h.Self.Peer {
-		return h.statuses(q), 0, nil
+func (r *regions) askStatuses(ctx context.Context, peer string, q nodemsg.StatusRequest) (statuses []nodemsg.RegionStatus, skew time.Duration, err error) {
+	if peer == r.Self.Peer {
+		return r.statuses(q), 0, nil
 	}
 	start := time.Now()
-	answer, err := h.questions.Ask(ctx, peer, nodemsg.Question{Status: &q})
+	answer, err := r.Questions.Ask(ctx, peer, nodemsg.Question{Status: &q})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -121,23 +119,4 @@ func (h *Host) askStatuses(ctx context.Context, peer string, q nodemsg.StatusReq
 		}
 	}
 	return answer.Statuses, skew, nil
-}
-
-// answerCensus lists a page of the founded regions, if this node is a member of the catalog.
-func (h *Host) answerCensus(ctx context.Context, q nodemsg.RegionsRequest) nodemsg.Answer {
-	c := h.root()
-	if c == nil {
-		return nodemsg.Answer{Error: "this node does not hold the catalog"}
-	}
-	page, err := c.page(ctx, q.After)
-	if err != nil {
-		return nodemsg.Answer{Error: transport.Clip(err)}
-	}
-	return nodemsg.Answer{Regions: page}
-}
-
-// page lists founded regions with ids above after, as this member knows them.
-func (c *catalog) page(ctx context.Context, after uint64) ([]nodemsg.Region, error) {
-	answer := make(chan []nodemsg.Region, 1)
-	return ask(ctx, c, answer, func() { answer <- c.state.Page(after, nodemsg.RegionsPage) })
 }

@@ -53,18 +53,6 @@ func (db *DB) Commit(writes []kv.Write) error {
 	return nil
 }
 
-// DeletePrefix deletes every entry of the table whose key begins with prefix (all of them if it is
-// empty) as one commit, ordered like the others.
-func (db *DB) DeletePrefix(table string, prefix []byte) error {
-	if err := checkTable(table); err != nil {
-		return fmt.Errorf("delete prefix: %w", err)
-	}
-	if err := db.submit(&request{table: table, prefix: prefix, answer: make(chan error, 1)}); err != nil {
-		return fmt.Errorf("delete prefix: %w", err)
-	}
-	return nil
-}
-
 // submit queues r and waits for the answer.
 func (db *DB) submit(r *request) error {
 	began := time.Now()

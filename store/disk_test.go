@@ -102,7 +102,7 @@ func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
 	if err != nil || len(all) != n-1+1 {
 		t.Errorf("%d entries, %v; want %d", len(all), err, n)
 	}
-	if err := db.DeletePrefix("t", []byte("0")); err != nil {
+	if err := deletePrefix(db, "t", "0"); err != nil {
 		t.Fatal(err)
 	}
 	mustCommit(t, db, kv.Write{Table: "t", Key: []byte("again"), Value: block})

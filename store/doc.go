@@ -9,7 +9,7 @@
 // checkpoints; journal and overlay hold what is not in the tables yet; tables is the bbolt file (tables_open.go opens it);
 // inspection reads the file's structure before bbolt does (docs/adr/0021).
 //
-// Ownership: writer belongs to the goroutine that holds its lock. Commit and DeletePrefix queue their work; a caller that
+// Ownership: writer belongs to the goroutine that holds its lock. Commit queues its work; a caller that
 // finds no writer then writes everything that is queued, otherwise Run does. Run also starts and awaits the goroutine
 // that writes the file. Locks are taken in this order: writer, then mu or the overlay's. Get, Scan, Keys, View,
 // Check and Size read consistent snapshots and are safe for concurrent use.

@@ -20,16 +20,9 @@ type request struct {
 	writes []kv.Write
 	bytes  int
 	answer chan error // buffered: the sender never waits
-
-	// If writes is empty, the request deletes the rows of table whose keys begin with prefix.
-	table  string
-	prefix []byte
 }
 
 func (r *request) apply(tx *bbolt.Tx) error {
-	if len(r.writes) == 0 {
-		return deletePrefix(tx, r.table, r.prefix)
-	}
 	for _, w := range r.writes {
 		if err := put(tx, w); err != nil {
 			return fmt.Errorf("write to table %s: %w", w.Table, err)

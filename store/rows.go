@@ -24,28 +24,19 @@ const (
 
 // check returns an error if the write is invalid.
 func check(w kv.Write) error {
-	if err := checkTable(w.Table); err != nil {
-		return err
-	}
 	switch {
+	case w.Table == "":
+		return errors.New("empty table name")
+	case len(w.Table) > MaxTable:
+		return fmt.Errorf("table name of %d bytes: at most %d are allowed", len(w.Table), MaxTable)
+	case w.Table == metaTable:
+		return fmt.Errorf("table %s belongs to the store", metaTable)
 	case len(w.Key) == 0:
 		return fmt.Errorf("empty key for table %s", w.Table)
 	case len(w.Key) > MaxKey:
 		return fmt.Errorf("key of %d bytes for table %s: at most %d are allowed", len(w.Key), w.Table, MaxKey)
 	case len(w.Value) > MaxValue:
 		return fmt.Errorf("value of %d bytes for table %s: at most %d are allowed", len(w.Value), w.Table, MaxValue)
-	}
-	return nil
-}
-
-func checkTable(name string) error {
-	switch {
-	case name == "":
-		return errors.New("empty table name")
-	case len(name) > MaxTable:
-		return fmt.Errorf("table name of %d bytes: at most %d are allowed", len(name), MaxTable)
-	case name == metaTable:
-		return fmt.Errorf("table %s belongs to the store", metaTable)
 	}
 	return nil
 }
@@ -101,29 +92,6 @@ func put(tx *bbolt.Tx, w kv.Write) error {
 		}
 	}
 	return bucket.Put(w.Key, seal(w.Table, w.Key, w.Value))
-}
-
-// deletePrefix deletes the rows of the table whose keys begin with prefix.
-func deletePrefix(tx *bbolt.Tx, table string, prefix []byte) error {
-	bucket := tx.Bucket([]byte(table))
-	if bucket == nil {
-		return nil
-	}
-	if len(prefix) == 0 {
-		return tx.DeleteBucket([]byte(table))
-	}
-	// Deleting under a moving cursor skips entries: collect first.
-	var keys [][]byte
-	cursor := bucket.Cursor()
-	for key, _ := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, _ = cursor.Next() {
-		keys = append(keys, bytes.Clone(key))
-	}
-	for _, key := range keys {
-		if err := bucket.Delete(key); err != nil {
-			return fmt.Errorf("delete from table %s: %w", table, err)
-		}
-	}
-	return nil
 }
 
 // getIn returns a copy of the value at key, nil if there is none.

@@ -59,6 +59,16 @@ func mustCommit(t testing.TB, db *DB, writes ...kv.Write) {
 	}
 }
 
+// deletePrefix deletes the rows of the table whose keys begin with prefix.
+func deletePrefix(db *DB, table, prefix string) error {
+	var writes []kv.Write
+	err := db.Keys(table, []byte(prefix), func(key []byte) error {
+		writes = append(writes, kv.Write{Table: table, Key: bytes.Clone(key)})
+		return nil
+	})
+	return errors.Join(err, db.Commit(writes))
+}
+
 // contents returns table/key → value of everything in the store.
 func contents(db *DB) (map[string]string, error) {
 	all := map[string]string{}
@@ -216,37 +226,6 @@ func TestVisitPanicsThrough(t *testing.T) {
 	mustCommit(t, db, put1("t", "k2", "v")...) // no transaction was left open
 }
 
-func TestDeletePrefix(t *testing.T) {
-	db := run(t, Options{Path: newPath(t)})
-	for i := range 3000 {
-		mustCommit(t, db, kv.Write{Table: "t", Key: fmt.Appendf(nil, "%d", i), Value: make([]byte, 50)})
-		if i == 300 {
-			break
-		}
-	}
-	if err := db.DeletePrefix("t", []byte("1")); err != nil {
-		t.Fatal(err)
-	}
-	all, err := contents(db)
-	if err != nil || len(all) != 301-(1+10+100) {
-		t.Errorf("%d entries are left, %v; want %d", len(all), err, 301-111)
-	}
-	for _, table := range []string{"t", "t", "absent"} {
-		if err := db.DeletePrefix(table, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if all, err := contents(db); err != nil || len(all) != 0 {
-		t.Errorf("left: %v, %v", all, err)
-	}
-	if err := db.DeletePrefix(metaTable, nil); err == nil {
-		t.Error("the meta table was deleted")
-	}
-	if err := db.Check(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestInvalidWriteFailsAlone(t *testing.T) {
 	db := run(t, Options{Path: newPath(t)})
 	for name, bad := range map[string]kv.Write{
@@ -373,11 +352,10 @@ func TestCloseAnswersEverybody(t *testing.T) {
 	}
 	_, getErr := db.Get("t", []byte("k"))
 	for name, err := range map[string]error{
-		"Commit":       db.Commit(put1("t", "k", "v")),
-		"DeletePrefix": db.DeletePrefix("t", nil),
-		"Get":          getErr,
-		"Scan":         db.Scan("t", nil, func(_, _ []byte) error { return nil }),
-		"Check":        db.Check(),
+		"Commit": db.Commit(put1("t", "k", "v")),
+		"Get":    getErr,
+		"Scan":   db.Scan("t", nil, func(_, _ []byte) error { return nil }),
+		"Check":  db.Check(),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s of a closed store: %v", name, err)

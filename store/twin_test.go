@@ -116,7 +116,7 @@ func TestTwin(t *testing.T) {
 func act(db *DB, s step, twin map[string]string, prefix string) error {
 	var err error
 	if s.delete != "" {
-		err = db.DeletePrefix("a", []byte(s.delete))
+		err = deletePrefix(db, "a", s.delete)
 	} else {
 		err = db.Commit(s.writes)
 	}

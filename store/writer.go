@@ -170,9 +170,6 @@ func (w *writer) logFull(full bool, err error) {
 func (w *writer) fitsJournal(batch []*request) bool {
 	n := int64(journalHead)
 	for _, r := range batch {
-		if len(r.writes) == 0 {
-			return false // it deletes rows that it must look up in the tables
-		}
 		n += int64(r.bytes)
 		for _, row := range r.writes {
 			n += int64(len(row.Table)) + 9

@@ -88,7 +88,7 @@ func TestStepIsSentOnce(t *testing.T) {
 	}
 }
 
-// However an avatar steps up and down, the error in the coarser tiers stays within what docs/protocol.md states.
+// However an avatar steps up and down, the error in the coarser tiers stays within what ADR 11 states.
 func TestStepsAreWithinBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 1000 {

@@ -5,7 +5,6 @@ import { AS, ORIGIN, Socket, fakeNetwork } from './socket'
 
 fakeNetwork()
 
-const LONGEST_WAIT = 13_000 // of the backoff, in ms
 const PING_MS = 2000
 
 function setup(options: JoinOptions = AS) {
@@ -13,6 +12,15 @@ function setup(options: JoinOptions = AS) {
   const connection = new Connection(ORIGIN, events)
   connection.join(options)
   return { connection, events }
+}
+
+/** Waits until the next attempt; returns how long that was, in ms. */
+function untilReconnect(events: ReturnType<typeof setup>['events']): number {
+  const [, wait] = events.lost.mock.lastCall as [string, number]
+  const before = Socket.all.length
+  vi.advanceTimersByTime(wait)
+  expect(Socket.all).toHaveLength(before + 1)
+  return wait
 }
 
 const failure = (code: string) => ({ type: 'failure', code, message: `it says ${code}` })
@@ -46,9 +54,7 @@ describe('connection', () => {
     const { events } = setup()
     const fail = () => {
       Socket.last.onclose?.()
-      const [, wait] = events.lost.mock.lastCall as [string, number]
-      vi.advanceTimersByTime(wait)
-      return wait
+      return untilReconnect(events)
     }
     const waits = Array.from({ length: 6 }, fail)
     expect(Socket.all).toHaveLength(7)
@@ -140,6 +146,14 @@ describe('connection', () => {
     expect(Socket.all).toHaveLength(2)
   })
 
+  test('a player who joined from elsewhere does not come back', () => {
+    const { events } = setup()
+    Socket.last.welcome()
+    Socket.last.receive(failure('replaced'))
+    expect(events.refused).toHaveBeenCalledWith('replaced', 'it says replaced')
+    expect(Socket.last.closed).toBe(true)
+  })
+
   test('a taken name is final for a newcomer, but may be the player’s own old session after a loss', () => {
     const newcomer = setup()
     Socket.last.receive(failure('name_taken'))
@@ -149,11 +163,11 @@ describe('connection', () => {
     Socket.last.welcome()
     Socket.last.onclose?.()
     for (let attempt = 0; attempt < 7; attempt++) {
-      vi.advanceTimersByTime(LONGEST_WAIT)
+      untilReconnect(events)
       Socket.last.receive(failure('name_taken'))
       expect(events.refused).not.toHaveBeenCalled()
     }
-    vi.advanceTimersByTime(LONGEST_WAIT)
+    untilReconnect(events)
     Socket.last.receive(failure('name_taken'))
     expect(events.refused).toHaveBeenCalledTimes(1)
   })

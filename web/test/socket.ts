@@ -2,8 +2,7 @@
 
 import { afterEach, beforeEach, vi } from 'vitest'
 import { decodeCBOR } from '../src/net/cbor'
-import type { Welcome } from '../src/net/protocol'
-import { CLIENT_MOVE } from '../src/net/tick'
+import { CLIENT_MOVE, type Welcome } from '../src/net/protocol'
 
 export const ORIGIN = 'ws://a:8080/ws'
 

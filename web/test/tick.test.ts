@@ -7,7 +7,9 @@ import { decodeBinary, encodeBinary } from '../src/net/protocol'
 import { AvatarDecoder, type TickFrame } from '../src/net/tick'
 import { fromBase64 } from '../src/net/bytes'
 
-const golden = JSON.parse(readFileSync(new URL('../../wire/sessionmsg/testdata/session.json', import.meta.url), 'utf8')) as {
+const golden = JSON.parse(
+  readFileSync(new URL('../../wire/sessionmsg/testdata/session.json', import.meta.url), 'utf8'),
+) as {
   frames: string[]
   messages: string[]
   json: Record<string, unknown>[]

@@ -82,10 +82,6 @@ export class Controls {
     if (document.pointerLockElement) document.exitPointerLock()
   }
 
-  get capturing(): boolean {
-    return this.active
-  }
-
   /** Returns the movement input of the keys held now. */
   intent(): Intent {
     const on = (...codes: string[]) => Number(codes.some((code) => this.heldKeys.has(code)))

@@ -3,11 +3,12 @@
 
 import type { Pose } from '../motion/pose'
 import { decodeCBOR, encodeCBOR } from './cbor'
-import { encodeMove } from './tick'
 
 export const SESSION_VERSION = 2
+/** The first byte of a move in a session in CBOR. */
+export const CLIENT_MOVE = 0x02
 export const MAX_VIEW = 12
-export const MAX_CHAT_BYTES = 256
+const MAX_CHAT_BYTES = 256
 
 export type ChunkAddress = [x: number, z: number]
 
@@ -98,7 +99,7 @@ export interface ChunkDelta {
 }
 
 /** The addresses of another gateway: its WebSocket, and its game port for TCP clients. */
-export interface HandoffTarget {
+interface HandoffTarget {
   url: string
   game: string
 }
@@ -125,8 +126,21 @@ export function encode(message: FromClient): string {
 
 /** Encodes a message for a session in CBOR. */
 export function encodeBinary(message: FromClient): Uint8Array<ArrayBuffer> {
-  if (message.type === 'move') return encodeMove(message.x, message.y, message.z, message.yaw, message.pitch)
+  if (message.type === 'move') return encodeMove(message)
   return encodeCBOR(message)
+}
+
+/** Encodes the player's own move: type, x, y, z as f64, yaw, pitch as f32, little-endian. */
+function encodeMove({ x, y, z, yaw, pitch }: Pose): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(33)
+  const view = new DataView(bytes.buffer)
+  view.setUint8(0, CLIENT_MOVE)
+  view.setFloat64(1, x, true)
+  view.setFloat64(9, y, true)
+  view.setFloat64(17, z, true)
+  view.setFloat32(25, yaw, true)
+  view.setFloat32(29, pitch, true)
+  return bytes
 }
 
 /** Decodes a message from the server in CBOR, as decode does for JSON. */

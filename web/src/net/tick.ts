@@ -6,7 +6,6 @@ import { Predictor } from '../motion/predictor'
 import type { Avatar, AvatarMove, BlockChange, ChunkAddress, ChunkDelta, ChatEvent } from './protocol'
 
 export const TICK_FRAME = 0x01
-export const CLIENT_MOVE = 0x02
 
 const CELL = 8
 const CHUNK = 32
@@ -181,19 +180,6 @@ function yawOf(units: number): number {
 
 function pitchOf(units: number): number {
   return ((units / 127) * Math.PI) / 2
-}
-
-/** Encodes the player's own move. */
-export function encodeMove(x: number, y: number, z: number, yaw: number, pitch: number): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(33)
-  const view = new DataView(bytes.buffer)
-  view.setUint8(0, CLIENT_MOVE)
-  view.setFloat64(1, x, true)
-  view.setFloat64(9, y, true)
-  view.setFloat64(17, z, true)
-  view.setFloat32(25, yaw, true)
-  view.setFloat32(29, pitch, true)
-  return bytes
 }
 
 /** Reads a frame's fields in order. */

@@ -16,7 +16,7 @@ const MURK = new Color(0.06, 0.24, 0.44)
 
 const TILT = 0.35 // of the sun's path, to the south
 
-export function sunDirection(minutes: number, into: Vector3): Vector3 {
+function sunDirection(minutes: number, into: Vector3): Vector3 {
   const angle = (minutes / DAY_MINUTES) * 2 * Math.PI - Math.PI / 2
   return into.set(Math.cos(angle), Math.sin(angle), TILT * Math.cos(angle * 0.5 + 0.6)).normalize()
 }

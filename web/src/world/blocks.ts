@@ -4,8 +4,8 @@
 import type { Tile } from './tiles'
 
 /** A cross is a plant: two upright quads along the block's diagonals. */
-export type Shape = 'none' | 'cube' | 'liquid' | 'cross'
-export type Pass = 'opaque' | 'cutout' | 'water'
+type Shape = 'none' | 'cube' | 'liquid' | 'cross'
+type Pass = 'opaque' | 'cutout' | 'water'
 
 export interface BlockKind {
   readonly name: string

@@ -1,0 +1,241 @@
+package mirror
+
+import (
+	"bytes"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Chunk is the mirror of one chunk that has subscribers here. The lock of its subscription guards it: subscribers may use it while
+// they are called.
+type Chunk struct {
+	at          grid.ChunkPos
+	sub         *Subscription
+	order       uint64 // among all chunks that players here have begun to watch: lower ones come first
+	subscribers map[Subscriber]subscriberState
+	everyMove   int    // subscribers that get moves from deltas
+	hasState    bool   // the region has sent its state
+	shown       bool   // it has done so over the current link
+	queued      bool   // a builder has it, or will
+	tick        uint64 // at which the chunk was last sent
+	occupants   interest.Occupants
+	moved       []*interest.Occupant // scratch
+	land        land
+}
+
+// land is the blocks of a chunk: generated terrain, and the edits of it.
+type land struct {
+	base     []byte                   // hash of the terrain that the edits were made on; empty when never edited
+	edits    []nodemsg.BlockAt        // known, but not yet in blocks
+	ahead    map[chunk.Index]struct{} // blocks set by a result, before their delta has arrived
+	blocks   *chunk.Chunk             // terrain and edits; nil until both are here, and while they are folded
+	folded   bool                     // the blocks are in latest only, which is of the newest version: see fold
+	used     bool                     // a block was read since the last sweep
+	edited   bool                     // deltas have changed the blocks since they were built
+	previous *chunk.Chunk             // the blocks before the region's newest state arrived; nil once they are built again
+	ground   [32]byte                 // hash of the terrain in blocks
+	foreign  *chunk.Chunk             // the terrain of hash base, where this node generates another one; nil until it is here
+	fetching bool                     // it is being fetched; nothing is built meanwhile
+	version  uint64                   // grows with every change
+	latest   snapshot                 // of the newest version that was encoded
+
+	forms        forms // of formsVersion
+	formsVersion uint64
+}
+
+// snapshot is a chunk as of one version. Its bytes never change.
+type snapshot struct {
+	version uint64 // 0 means none; the land's versions begin at 1
+	packed  []byte
+	forms   forms
+}
+
+// At returns the chunk's position.
+func (c *Chunk) At() grid.ChunkPos { return c.at }
+
+// Tick returns the region's tick at which the chunk was last sent.
+func (c *Chunk) Tick() uint64 { return c.tick }
+
+// Occupants returns the players in the chunk.
+func (c *Chunk) Occupants() interest.Occupants { return c.occupants }
+
+// PackedForm returns a codec's encoding of the chunk's packed land, and encodes it first if necessary. See Delta.Form.
+func (c *Chunk) PackedForm(codec any, encode func(packed []byte) any) any {
+	s := &c.land.latest
+	return s.forms.get(codec, func() any { return encode(s.packed) })
+}
+
+// BlocksForm is the same for a codec that needs the blocks. It returns nil while the land is not known.
+func (c *Chunk) BlocksForm(codec any, encode func(*chunk.Chunk) any) any {
+	l := &c.land
+	if !l.known() {
+		return nil
+	}
+	if l.formsVersion != l.version {
+		l.forms, l.formsVersion = l.forms[:0], l.version
+	}
+	return l.forms.get(codec, func() any { return encode(l.load()) })
+}
+
+// watched reports whether the chunk is still in the mirror.
+func (c *Chunk) watched() bool { return c.sub.mu.chunks[c.at] == c }
+
+// holds reports whether a player is in the chunk.
+func (c *Chunk) holds(id player.ID) bool { return c.occupants.Of(id) != nil }
+
+// hasUnserved reports whether a subscriber waits for the whole chunk.
+func (c *Chunk) hasUnserved() bool {
+	for _, has := range c.subscribers {
+		if has == awaitsChunk || has == awaitsRefresh {
+			return true
+		}
+	}
+	return false
+}
+
+// needsBuilder reports whether a builder has something to do for the chunk.
+func (c *Chunk) needsBuilder() bool {
+	return c.hasState && len(c.subscribers) > 0 && (!c.land.known() && !c.land.fetching || c.land.known() && c.hasUnserved())
+}
+
+// delta returns an empty delta of the chunk.
+func (c *Chunk) delta() *Delta {
+	return &Delta{ChunkDelta: nodemsg.ChunkDelta{Chunk: c.at}, Tick: c.sub.mu.tick, Of: c}
+}
+
+// publish sends the delta to the subscribers that have the chunk, or had it before it has to be sent anew.
+func (c *Chunk) publish(d *Delta) {
+	if d.empty() || d.ForTick == nil && c.everyMove == 0 {
+		return
+	}
+	for by, has := range c.subscribers {
+		if has&^deferredChunk != awaitsChunk {
+			by.SendDelta(d)
+		}
+	}
+}
+
+// publishMoves sends moves to subscribers that do not get them from the frame loop.
+func (c *Chunk) publishMoves() {
+	d := c.delta()
+	for _, o := range c.moved {
+		d.Moves = append(d.Moves, nodemsg.BodyMove{Player: o.Player, Pose: o.Pose})
+	}
+	c.publish(d)
+}
+
+// applyState applies the chunk's whole state, as a region sends it in answer to a watch. It returns the difference for
+// subscribers that have an older state (the region was away). The land is rebuilt, unless it was never changed.
+func (c *Chunk) applyState(state *nodemsg.ChunkState) (difference nodemsg.ChunkDelta, change interest.Change) {
+	difference.Chunk = c.at
+	change = c.occupants.Replace(state.Bodies, &difference)
+	c.hasState, c.shown = true, true
+	c.land.reset(state.Base, state.Edits)
+	return difference, change
+}
+
+// apply applies a delta, and returns who entered, left and moved, which is valid until the next call.
+func (c *Chunk) apply(n *nodemsg.ChunkDelta) interest.Change {
+	change := c.occupants.Apply(n, c.moved[:0])
+	c.moved = change.Moved
+	c.land.apply(n.Base, n.Blocks)
+	return change
+}
+
+// known reports whether terrain and edits are here.
+func (l *land) known() bool { return l.blocks != nil || l.folded }
+
+// load returns the blocks, which must be known.
+func (l *land) load() *chunk.Chunk {
+	l.used = true
+	if l.folded {
+		l.blocks, l.folded = unpackChunk(l.latest.packed), false
+	}
+	return l.blocks
+}
+
+// fold keeps only the packed form of land that was not read since the last sweep: a twentieth of the bytes.
+func (l *land) fold() {
+	if l.blocks != nil && !l.used && l.latest.version == l.version {
+		l.blocks, l.folded = nil, true
+	}
+	l.used = false
+}
+
+// pristine reports whether the land was never changed, as far as known here.
+func (l *land) pristine() bool { return !l.edited && len(l.base)+len(l.edits)+len(l.ahead) == 0 }
+
+// block returns a block. While the land is rebuilt, since the region was away, it returns what subscribers still see.
+func (l *land) block(at chunk.Index) (b chunk.Block, known bool) {
+	switch {
+	case l.known():
+		return l.load().Get(at), true
+	case l.previous != nil:
+		return l.previous.Get(at), true
+	}
+	return chunk.Air, false
+}
+
+// reset replaces base and edits by those of a region's whole state.
+func (l *land) reset(base []byte, edits []nodemsg.BlockAt) {
+	if !bytes.Equal(l.base, base) {
+		l.foreign, l.fetching = nil, false
+	}
+	anew := l.known() && (!l.pristine() || len(base)+len(edits) > 0)
+	l.base, l.edits = base, edits
+	if anew {
+		l.previous, l.blocks = l.load(), nil
+	}
+}
+
+// apply applies a delta's blocks, and the base if the chunk was edited for the first time.
+func (l *land) apply(base []byte, blocks []nodemsg.BlockAt) {
+	if len(base) > 0 && len(l.base) == 0 {
+		l.base = base
+		if l.known() && [32]byte(base) != l.ground { // it was never edited, so nothing of it must be kept
+			l.previous, l.blocks = l.load(), nil
+		}
+	}
+	for _, b := range blocks {
+		delete(l.ahead, b.At)
+	}
+	switch {
+	case len(blocks) == 0:
+	case !l.known():
+		l.edits = append(l.edits, blocks...)
+	default:
+		for _, b := range blocks {
+			l.load().Set(b.At, b.Block)
+		}
+		l.edited = true
+		l.version++
+	}
+}
+
+// setAhead sets a block whose delta has not arrived yet.
+func (l *land) setAhead(at chunk.Index, b chunk.Block) {
+	if !l.known() || l.load().Get(at) == b {
+		return
+	}
+	l.blocks.Set(at, b)
+	l.version++
+	if l.ahead == nil {
+		l.ahead = make(map[chunk.Index]struct{})
+	}
+	l.ahead[at] = struct{}{}
+}
+
+// build applies the edits to the terrain. It reports whether subscribers that have an older state must be sent the chunk again.
+func (l *land) build(terrain *chunk.Chunk) (changed bool) {
+	for _, b := range l.edits {
+		terrain.Set(b.At, b.Block)
+	}
+	changed = l.previous == nil || len(l.ahead) > 0 || l.previous.Hash() != terrain.Hash()
+	l.blocks, l.previous, l.edits, l.ahead, l.edited = terrain, nil, nil, nil, false
+	l.version++
+	return changed
+}

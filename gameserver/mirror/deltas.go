@@ -1,0 +1,185 @@
+package mirror
+
+import (
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// This file applies a region's updates to the mirror, and publishes them to subscribers.
+
+// Apply applies one update; the goroutine of the link calls it. An error means that the leader sent something invalid; the link is then unusable.
+//
+// Deltas are encoded once for all subscribers. BenchmarkFanOut, 50 moves and a block in one chunk: 23 µs, 14 KB and 62
+// allocations a tick, nearly all of them in the encoding; then, up to the written frame, 0.2 µs and no allocation for each
+// session.
+func (sub *Subscription) Apply(frame nodemsg.FromRegion) error {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	newTick := frame.Tick != sub.mu.tick // otherwise more of the same tick, sent early because it has an answer
+	sub.mu.tick = frame.Tick
+	// Results first: another edit of the same block may have been applied since, and the deltas contain that.
+	sub.sendResults(frame.Results)
+	after := min(1, float32(sub.m.Now()-sub.mu.lastFrame)/float32(region.TickEvery))
+	var events []nodemsg.ChatEvent // in all chunks; shown after everything that it follows
+	for i := range frame.Chunks {
+		events = append(events, frame.Chunks[i].Chat...)
+	}
+	for _, n := range frame.Chunks {
+		c := sub.mu.chunks[n.Chunk]
+		if c == nil {
+			continue // unwatched meanwhile
+		}
+		if err := sub.m.checkBlocks(&n); err != nil {
+			return err
+		}
+		n.Chat = nil
+		sub.applyDelta(c, n, after, events)
+	}
+	if len(events) > 0 {
+		sub.m.Chat(sub, events)
+	}
+	if newTick {
+		sub.m.Ticked(sub)
+	}
+	return nil
+}
+
+// applyDelta applies a region's delta of one chunk, and publishes it. After is how many ticks ago the last frame was, and events
+// is the chat that has arrived with the delta.
+func (sub *Subscription) applyDelta(c *Chunk, n nodemsg.ChunkDelta, after float32, events []nodemsg.ChatEvent) {
+	sub.m.Overlay.Merge(&n, c.holds)
+	d := c.delta()
+	if n.State != nil {
+		d.ChunkDelta, d.Change = c.applyState(n.State)
+		sub.m.builder.queue(c)
+		sub.m.builder.jobs.arrived(c.order)
+		if len(sub.mu.out.message.Chat) > 0 {
+			sub.wake.Set() // the sender may wait for it
+		}
+	} else {
+		d.ChunkDelta, d.Change = n, c.apply(&n)
+		if !c.land.known() {
+			sub.m.builder.queue(c)
+		}
+	}
+	if c.occupants.Depart(after) {
+		sub.mu.predicted[c] = struct{}{}
+	}
+	subtractArriving(d.Change.Entered, events)
+	d.ForTick = sub.m.Interest.Apply(&d.ChunkDelta, c.occupants, d.Change)
+	c.publish(d)
+}
+
+// publishOverlay publishes what the overlay has sent of a chunk.
+func (sub *Subscription) publishOverlay(n nodemsg.ChunkDelta) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	c := sub.mu.chunks[n.Chunk]
+	if c == nil {
+		return
+	}
+	d := c.delta()
+	d.ChunkDelta, d.Change = n, c.apply(&n)
+	d.ForTick = sub.m.Interest.Apply(&n, c.occupants, d.Change)
+	c.publish(d)
+}
+
+// republish sends players of whom subscribers have lost sight again, where the region has them.
+func (sub *Subscription) republish(lost []player.ID) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	for _, c := range sub.mu.chunks {
+		d := c.delta()
+		for _, id := range lost {
+			if o := c.occupants.Of(id); o != nil {
+				d.Enter = append(d.Enter, o.Body)
+			}
+		}
+		d.ForTick = sub.m.Interest.Apply(&d.ChunkDelta, c.occupants, interest.Change{})
+		c.publish(d)
+	}
+}
+
+// CatchUp sends a subscriber that has missed moves of the chunk the places of everybody in it. It is called without a lock, and
+// calls caughtUp before anything is sent, with the subscription's lock held.
+func (c *Chunk) CatchUp(by Subscriber, caughtUp func()) {
+	sub := c.sub
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	caughtUp()
+	has, watches := c.subscribers[by]
+	if !watches || !c.watched() || has&^deferredChunk == awaitsChunk {
+		return
+	}
+	d := c.delta()
+	for _, body := range sub.m.Interest.Present(c.at, c.occupants.Bodies()) {
+		d.Moves = append(d.Moves, nodemsg.BodyMove{Player: body.Player, Pose: body.Pose})
+	}
+	if len(d.Moves) > 0 {
+		by.SendDelta(d)
+	}
+}
+
+// sendResults sends the results of edits to the subscribers that wait for them, each once. It applies committed edits to the
+// mirror: the region answers at once, but sends the delta at its next tick, and until then a player would collide with a block
+// that they broke.
+func (sub *Subscription) sendResults(results []nodemsg.EditResult) {
+	for _, r := range results {
+		e := sub.mu.pending.find(&r)
+		if e == nil {
+			continue
+		}
+		if c := sub.mu.chunks[e.Pos.Chunk()]; r.Refused != "" {
+			r.Block = sub.blockAt(e.Pos)
+		} else if c != nil {
+			c.land.setAhead(chunk.At(e.Pos), r.Block)
+		}
+		if e.requester.SendResult(r) {
+			sub.answered = append(sub.answered, e.requester)
+		}
+		e.requester = nil
+	}
+	if len(results) > 0 {
+		sub.mu.pending.dropAnswered()
+	}
+}
+
+// blockAt returns the block at a position; air if the land there is not known. The lock is held.
+func (sub *Subscription) blockAt(pos grid.Pos) chunk.Block {
+	if c := sub.mu.chunks[pos.Chunk()]; c != nil && c.land.known() {
+		return c.land.load().Get(chunk.At(pos))
+	}
+	return chunk.Air
+}
+
+// Block returns the block at a position, if its chunk is in the mirror.
+func (sub *Subscription) Block(pos grid.Pos) (b chunk.Block, known bool) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if c := sub.mu.chunks[pos.Chunk()]; c != nil {
+		return c.land.block(chunk.At(pos))
+	}
+	return chunk.Air, false
+}
+
+// Stops reports whether the block at a position stops a player's body, as far as known here. One that the player has requested to
+// break does not: the client need not wait for the answer.
+func (sub *Subscription) Stops(pos grid.Pos, id player.ID) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.blockAt(pos).Solid() && !sub.mu.pending.breaks(pos, id)
+}
+
+// AnyOccupant reports whether a player in the chunk satisfies a condition.
+func (sub *Subscription) AnyOccupant(at grid.ChunkPos, is func(*nodemsg.Body) bool) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	c := sub.mu.chunks[at]
+	return c != nil && slices.ContainsFunc(c.occupants, func(o interest.Occupant) bool { return is(&o.Body) })
+}

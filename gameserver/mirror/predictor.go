@@ -1,0 +1,180 @@
+package mirror
+
+import (
+	"math"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file implements dead reckoning between nodes (IEEE 1278.1, docs/adr/0019). A region receives a player's place and
+// velocity, and everything that shows the player extrapolates from these (occupants.go). While the error stays within
+// predictionError, the region receives an update only once a second.
+
+const (
+	// predictionError is the maximum distance, in blocks, of a player from their predicted place before the region is updated.
+	// aloneError is the same for players who are alone: at most players far away see them, in the tier distant (aloneView).
+	predictionError, aloneError = 1. / 8, 1.
+	// predictionSlip is how early or late a player may be relative to the prediction. Moves arrive over a network, and a region's
+	// ticks and a gateway's frames shift updates by as much.
+	predictionSlip = region.TickEvery
+	// predictionTurn is the maximum error of the viewing direction, in radians: half of what the finest tier resolves.
+	predictionTurn = 2 * math.Pi / 256
+	// predictionRefresh is the interval of updates for a player who follows the prediction; it ends before motion.ExtrapolationTicks are
+	// over.
+	predictionRefresh = time.Second
+	// predictionSilence is how long a predicted player may send nothing before they count as stopped. Of a player who is read in
+	// rounds, a tick apart (package park), two moves may arrive at once, and then none for two ticks.
+	predictionSilence = 3 * region.TickEvery
+	// predictionCrowd is the maximum number of players in a chunk for predictions to be sent. The region receives updates of a
+	// larger crowd in each tick anyway, and players in a crowd must be shown exactly.
+	predictionCrowd = 16
+	// walkJolt is the maximum difference, in blocks, between two steps of an even walk.
+	walkJolt = 1. / 32
+	// walkLeap is the maximum length, in blocks, of a move that says something about velocity: after a delay, a client reports
+	// a longer way in one move.
+	walkLeap = 1. / 2
+)
+
+// predictor compares the prediction that a region has of a player with the player's actual moves. It has no clock of its own:
+// times are those of Gateway.now.
+type predictor struct {
+	lastSent     motion.Pose     // the place last sent to the region
+	sentVelocity motion.Velocity // and the velocity
+	sentAt       time.Duration   // and the time
+
+	last       motion.Pose   // the newest move
+	lastMoveAt time.Duration // and when it arrived
+
+	// The current walk, since the player last turned, stopped, or was found to have diverged.
+	from    motion.Pose
+	since   time.Duration
+	moves   int  // during the walk
+	fresh   int  // of these, since the last update of the region
+	perTick bool // moves came once a tick before the walk, so one of them gives the velocity
+}
+
+// newPredictor returns the predictor of a player who stands still, with the region updated to that now.
+func newPredictor(pose motion.Pose, now time.Duration) predictor {
+	return predictor{lastSent: pose, sentAt: now, last: pose, lastMoveAt: now, from: pose, since: now}
+}
+
+// observe adds a move; alone means that nobody sees the player. It reports whether the region must be updated.
+func (p *predictor) observe(pose motion.Pose, now time.Duration, alone bool) (needsUpdate bool) {
+	most := predictionError
+	if alone {
+		most = aloneError
+	}
+	switch {
+	case p.silent(now): // the player stood
+		if _, p.perTick = p.velocity(); p.perTick {
+			p.beginWalk(p.last, now-region.TickEvery, 0)
+		} else {
+			p.beginWalk(pose, now, -1)
+		}
+	case !p.even(pose):
+		_, p.perTick = p.velocity()
+		p.beginWalk(p.last, p.lastMoveAt, 0)
+	}
+	rests := p.sentVelocity.Moving() && samePlace(pose, p.last)
+	p.last, p.lastMoveAt = pose, now
+	p.moves++
+	p.fresh++
+	diverged := p.deviation() > most
+	if diverged && p.sentVelocity.Moving() && p.since < p.sentAt {
+		p.beginWalk(p.lastSent, p.sentAt, p.fresh) // the velocity changed
+	}
+	return diverged || rests || p.sentVelocity.Moving() && now-p.sentAt >= predictionRefresh || world.ChunkOf(pose) != world.ChunkOf(p.lastSent) ||
+		!alone && looksElsewhere(pose, p.lastSent)
+}
+
+// commitStanding ends the prediction where the player is, and records that the region is sent that.
+func (p *predictor) commitStanding(now time.Duration) {
+	_, paced := p.velocity()
+	*p = newPredictor(p.last, now)
+	p.perTick = paced
+}
+
+// beginWalk begins a walk.
+func (p *predictor) beginWalk(from motion.Pose, since time.Duration, moves int) {
+	p.from, p.since, p.moves = from, since, moves
+}
+
+// commitMove records that the region is sent the newest move, and returns the velocity to send with it.
+func (p *predictor) commitMove(straight bool) motion.Velocity {
+	p.lastSent, p.sentAt, p.fresh, p.sentVelocity = p.last, p.lastMoveAt, 0, motion.Velocity{}
+	if straight {
+		p.sentVelocity, _ = p.velocity()
+	}
+	return p.sentVelocity
+}
+
+// hasStopped reports whether the player has stopped and the region lacks that, or their exact place.
+func (p *predictor) hasStopped(now time.Duration) bool {
+	return p.silent(now) && (p.sentVelocity.Moving() || p.lastSent != p.last)
+}
+
+// silent reports whether the player has sent nothing for so long that they count as standing.
+func (p *predictor) silent(now time.Duration) bool { return now-p.lastMoveAt > predictionSilence }
+
+// deviation returns the distance of the newest move from the prediction, in blocks, where it may be early or late by
+// predictionSlip.
+func (p *predictor) deviation() float64 {
+	x, y, z := p.last.X-p.lastSent.X, p.last.Y-p.lastSent.Y, p.last.Z-p.lastSent.Z
+	wx, wy, wz := p.sentVelocity.Displacement(1)
+	ticks := float64(p.lastMoveAt-p.sentAt) / float64(region.TickEvery)
+	if p.sentVelocity.Moving() {
+		const slip = float64(predictionSlip) / float64(region.TickEvery)
+		nearest := (x*wx + y*wy + z*wz) / (wx*wx + wy*wy + wz*wz)
+		ticks = max(ticks-slip, min(nearest, ticks+slip))
+	}
+	ticks = max(0, min(ticks, motion.ExtrapolationTicks))
+	return length(x-wx*ticks, y-wy*ticks, z-wz*ticks)
+}
+
+// even reports whether a move continues the walk: in about the same direction, and at most half as far again, since clients send
+// a move whenever they have drawn a frame.
+func (p *predictor) even(pose motion.Pose) bool {
+	if p.moves < 1 {
+		return true
+	}
+	n := float64(p.moves)
+	mx, my, mz := (p.last.X-p.from.X)/n, (p.last.Y-p.from.Y)/n, (p.last.Z-p.from.Z)/n
+	x, y, z := pose.X-p.last.X, pose.Y-p.last.Y, pose.Z-p.last.Z
+	mean := length(mx, my, mz)
+	if step := length(x, y, z); mean == 0 || step == 0 {
+		return step == mean
+	}
+	along := (x*mx + y*my + z*mz) / mean
+	aside := length(x-mx*along/mean, y-my*along/mean, z-mz*along/mean)
+	return aside <= mean/4+walkJolt && math.Abs(along-mean) <= mean/2+walkJolt
+}
+
+// velocity returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own clients;
+// without that, or just after the player has set out, the velocity is not known.
+func (p *predictor) velocity() (way motion.Velocity, paced bool) {
+	took, ticks := p.lastMoveAt-p.since, time.Duration(p.moves)*region.TickEvery
+	x, y, z := p.last.X-p.from.X, p.last.Y-p.from.Y, p.last.Z-p.from.Z
+	switch {
+	case p.moves < 2 && (!p.perTick || p.moves < 1 || length(x, y, z) > walkLeap):
+		return motion.Velocity{}, p.perTick
+	case p.moves > 1 && (2*took > 3*ticks || 2*took < ticks):
+		return motion.Velocity{}, false
+	}
+	if (took - ticks).Abs() <= predictionSlip { // the rest is network jitter
+		took = ticks
+	}
+	each := float64(region.TickEvery) / float64(took)
+	return motion.VelocityOf(x*each, y*each, z*each), true
+}
+
+func samePlace(a, b motion.Pose) bool { return a.X == b.X && a.Y == b.Y && a.Z == b.Z }
+
+func looksElsewhere(a, b motion.Pose) bool {
+	turn := math.Remainder(float64(a.Yaw)-float64(b.Yaw), 2*math.Pi)
+	return math.Abs(turn) > predictionTurn || math.Abs(float64(a.Pitch)-float64(b.Pitch)) > predictionTurn
+}
+
+func length(x, y, z float64) float64 { return math.Sqrt(x*x + y*y + z*z) }

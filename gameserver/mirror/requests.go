@@ -1,0 +1,196 @@
+package mirror
+
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a link also
+// the next message.
+
+// watch adds a subscriber to a chunk. It reports false when the subscription is closed.
+func (sub *Subscription) watch(pos grid.ChunkPos, by Subscriber) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.mu.closed {
+		return false
+	}
+	sub.mu.unusedSince = time.Time{}
+	c := sub.mu.chunks[pos]
+	if c == nil {
+		c = &Chunk{at: pos, sub: sub, subscribers: make(map[Subscriber]subscriberState)}
+		sub.mu.chunks[pos] = c
+		sub.m.metrics.chunks.Inc()
+		sub.mu.out.watch(pos)
+		sub.wake.Set()
+	}
+	if !c.hasUnserved() {
+		c.order = sub.m.order.Add(1) // a chunk that is waited for already keeps its place
+		if !c.hasState {
+			sub.m.builder.jobs.await(c.order)
+		}
+	}
+	_, watches := c.subscribers[by]
+	if !watches && by.WantsEveryMove() {
+		c.everyMove++
+	}
+	if !watches && sub.mu.notified {
+		by.SendNotice(landAway)
+	}
+	c.subscribers[by] = awaitsChunk
+	sub.m.builder.queue(c)
+	return true
+}
+
+// Unwatch removes a subscriber from a chunk. It receives nothing more about it.
+func (sub *Subscription) Unwatch(pos grid.ChunkPos, by Subscriber) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	c := sub.mu.chunks[pos]
+	if c == nil {
+		return
+	}
+	if _, watches := c.subscribers[by]; watches && by.WantsEveryMove() {
+		c.everyMove--
+	}
+	delete(c.subscribers, by)
+	if len(c.subscribers) > 0 {
+		return
+	}
+	sub.m.Interest.ClearChunk(pos, c.occupants)
+	sub.m.Overlay.Clear(pos)
+	delete(sub.mu.chunks, pos)
+	delete(sub.mu.predicted, c)
+	sub.m.builder.jobs.arrived(c.order)
+	sub.m.metrics.chunks.Dec()
+	sub.mu.out.unwatch(pos)
+	sub.wake.Set()
+}
+
+// Serialize calls f while no subscriber of the subscription is called.
+func (sub *Subscription) Serialize(f func()) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	f()
+}
+
+// enter adds a subscriber's body to the region. It reports false when the subscription is closed.
+func (sub *Subscription) enter(b nodemsg.Body, owner Subscriber) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.mu.closed {
+		return false
+	}
+	sub.mu.unusedSince = time.Time{}
+	sub.mu.bodies[b.Player] = &body{Body: b, sub: sub, owner: owner, predictor: newPredictor(b.Pose, sub.m.Now())}
+	sub.mu.out.enter(b)
+	sub.wake.Set()
+	return true
+}
+
+// Leave removes a subscriber's body.
+func (sub *Subscription) Leave(id player.ID, owner Subscriber) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if b := sub.mu.bodies[id]; b == nil || b.owner != owner {
+		return
+	}
+	delete(sub.mu.bodies, id)
+	sub.mu.out.leave(id)
+	sub.wake.Set()
+}
+
+// Move sets the newest pose of a subscriber's body; alone means that nobody sees it well. It reports whether the region needs the
+// update, and the caller must call Wake or Flush: not if the prediction covers the move.
+func (sub *Subscription) Move(id player.ID, pose motion.Pose, owner Subscriber, alone bool) (needsUpdate bool) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	b := sub.mu.bodies[id]
+	if b == nil || b.owner != owner {
+		return false
+	}
+	b.Pose = pose
+	straight := b.predictable()
+	if needsUpdate = b.predictor.observe(pose, sub.m.Now(), alone); !straight {
+		needsUpdate = b.predictor.lastSent != pose || b.predictor.sentVelocity.Moving()
+	}
+	if !needsUpdate && !sub.mu.out.hasMove(id) {
+		sub.mu.diverged = true
+		sub.m.metrics.movesWithheld.Inc()
+		return false
+	}
+	b.sendMove(straight)
+	return sub.mu.out.linked
+}
+
+// EndPrediction ends the prediction of a subscriber's body, which has not got as far as predicted.
+func (sub *Subscription) EndPrediction(id player.ID, owner Subscriber) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if b := sub.mu.bodies[id]; b != nil && b.owner == owner && b.predictor.sentVelocity.Moving() {
+		b.sendStanding()
+	}
+}
+
+// Wake sends what is collected soon, together with what is requested until then.
+func (sub *Subscription) Wake() { sub.wake.Set() }
+
+// Flush sends what is collected without waiting for more.
+func (sub *Subscription) Flush() {
+	if !sub.sender.tryFlush() {
+		sub.wake.Set()
+		sub.flushNow.Set()
+	}
+}
+
+// Edit requests a block change, and requests it again over every new link until it is answered. The subscriber gets one result,
+// which is "committed" only if the region answered so.
+func (sub *Subscription) Edit(e nodemsg.Intent, by Subscriber) {
+	sendNow, answered := sub.addEdit(e, by)
+	if sendNow {
+		sub.Flush()
+	}
+	if answered {
+		by.Flush()
+	}
+}
+
+// addEdit adds a pending edit. It reports whether the caller should send it now, or flush the refusal. If others are pending it
+// wakes the sender instead, which then sends all that has been collected.
+func (sub *Subscription) addEdit(e nodemsg.Intent, by Subscriber) (sendNow, answered bool) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	added, refused := sub.mu.pending.add(e, by)
+	if refused != "" {
+		return false, by.SendResult(nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Block: sub.blockAt(e.Pos), Refused: refused})
+	}
+	if !added || !sub.mu.out.linked {
+		return false, false
+	}
+	if b := sub.mu.bodies[e.Player]; b != nil && b.predictor.lastSent != b.Pose {
+		b.sendMove(b.predictable()) // builders must be shown exactly where they are
+	}
+	sub.mu.out.message.Edits = append(sub.mu.out.message.Edits, e)
+	if len(sub.mu.pending) == 1 {
+		return true, false
+	}
+	sub.wake.Set()
+	sub.flushNow.Set()
+	return false, false
+}
+
+// SendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a
+// region that cannot be reached.
+func (sub *Subscription) SendChat(u nodemsg.ChatEvent) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !sub.mu.out.chat(u) {
+		return false
+	}
+	sub.wake.Set()
+	return true
+}

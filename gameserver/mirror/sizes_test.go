@@ -1,0 +1,102 @@
+package mirror
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// onlooker is a session that keeps nothing of what it is sent.
+type onlooker struct{ chunks, bytes int }
+
+func (o *onlooker) SendChunk(c *Chunk, _ bool) {
+	o.chunks++
+	o.bytes += len(sessionmsg.AppendMessage(nil, c.PackedForm("CBOR", func(packed []byte) any {
+		data, err := sessionmsg.EncodeServerCBOR(sessionmsg.ChunkData{Chunk: c.at, Data: packed})
+		if err != nil {
+			panic(err)
+		}
+		return data
+	}).([]byte)))
+}
+func (o *onlooker) HasRoom(*Chunk) bool                { return true }
+func (o *onlooker) SendDelta(*Delta)                   {}
+func (o *onlooker) WantsEveryMove() bool               { return false }
+func (o *onlooker) Predictable() bool                  { return true }
+func (o *onlooker) SendResult(nodemsg.EditResult) bool { return false }
+func (o *onlooker) Flush()                             {}
+func (o *onlooker) SendNotice(string)                  {}
+
+// countryside returns a subscription to one region of a gateway over natural land of four sections.
+func countryside(t *testing.T) *Subscription {
+	t.Helper()
+	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 4, Version: terrain.Version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newTestMirror()
+	m.Options.Terrain = land
+	return newSubscription(m, grid.CellAt(grid.ChunkPos{X: 2, Z: 2}, grid.FoundingLabel))
+}
+
+const natural = 16 // chunks along each side
+
+func eachNatural(do func(at grid.ChunkPos)) {
+	for x := range int32(natural) {
+		for z := range int32(natural) {
+			do(grid.ChunkPos{X: x, Z: z})
+		}
+	}
+}
+
+func heapBytes() int64 {
+	var m runtime.MemStats
+	for range 2 { // what finalizers held is garbage only the second time
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// What a chunk of natural land costs: on the wire, in memory while it is in view, and when it is not in view any more. Where
+// players move blocks are read, and the land is unpacked: here in one chunk of nine.
+func TestNaturalLandIsSmall(t *testing.T) {
+	const sections = 4 * natural * natural
+	sub, eyes, with := countryside(t), &onlooker{}, newBuffers()
+	eachNatural(func(at grid.ChunkPos) { sub.m.builder.terrain(at, with) }) // what generating allocates only once
+	sub.m.builder.cache.Purge()
+	empty := heapBytes()
+	eachNatural(func(at grid.ChunkPos) {
+		sub.watch(at, eyes)
+		mc := sub.mu.chunks[at]
+		mc.hasState = true
+		sub.m.builder.build(mc, with)
+		if at.X%3 == 1 && at.Z%3 == 1 {
+			sub.Block(at.Origin())
+		}
+	})
+	sub.m.builder.cache.Purge() // of bounded size, however much land is in view
+	loaded := heapBytes() - empty
+	if eyes.chunks != natural*natural || sub.mu.chunks[grid.ChunkPos{X: 1, Z: 1}].land.blocks == nil {
+		t.Fatalf("%d chunks were shown, want %d", eyes.chunks, natural*natural)
+	}
+	eachNatural(func(at grid.ChunkPos) { sub.Unwatch(at, eyes) })
+	gone := heapBytes() - empty
+	sent, each, left := eyes.bytes/sections, loaded/sections, gone/(natural*natural)
+	t.Logf("a section: %d bytes on the wire, %d in memory; a chunk that is not in view: %d", sent, each, left)
+	if sent > 1900 {
+		t.Errorf("a section of natural land is %d bytes on the wire, want at most 1900", sent)
+	}
+	if each > 4700 {
+		t.Errorf("a loaded section takes %d bytes, want at most 4700", each)
+	}
+	if left > 128 {
+		t.Errorf("a chunk that is not in view takes %d bytes, want at most 128", left)
+	}
+	runtime.KeepAlive(sub)
+	runtime.KeepAlive(with)
+}

@@ -1,0 +1,288 @@
+// Package actor runs one raft group on one node: the land of a region (Land), or the catalog (Catalog). Both are an Actor, which
+// receives what the group commits, tracks who leads and who the members are, and isolates failures.
+//
+// An Actor is owned by the goroutine of Run. Other goroutines send closures to its inbox (Do) and never touch its state; methods
+// that any goroutine may call say so. Values go in as Options, events come out through their functions, which never block and must
+// not call back into the actor except by Do.
+//
+// Only package region and its subpackages import it.
+package actor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/mailbox"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// ErrNotHere is returned if this node does not lead the region. The caller's route is outdated.
+var ErrNotHere = errors.New("the region is not led here")
+
+// Group is the replication of an actor; implemented by *replica.Group.
+type Group interface {
+	Propose(entry []byte) error
+	Ready() <-chan struct{}
+	Dequeue() []replica.Delivery
+	ReportApplied(index uint64, writes []kv.Write)
+	Campaign()
+	Close() error
+}
+
+// Options are what every actor needs. The functions are called in the actor's goroutine and must not block.
+type Options struct {
+	Self    nodemsg.Member
+	Logger  *slog.Logger
+	Metrics *Metrics
+	// Start starts a task beside the actor. It reports false if the node is stopping; then the actor ends soon, too.
+	Start func(task func(context.Context)) bool
+	// Describe asks a member for its description.
+	Describe func(ctx context.Context, peer string) (nodemsg.Member, error)
+	// Changed is called when this node becomes the leader, or the members change.
+	Changed func(nodemsg.Region)
+}
+
+// machine is the state that a group replicates.
+type machine interface {
+	apply(replica.Committed)
+	lead(d replica.Leadership, was bool) // was: this node led before
+	membersChanged()
+	restore(index uint64) error // a snapshot has replaced what is stored
+	failed()                    // the group has failed
+	salvage()                   // the actor is isolated, and no entry was applied in part
+	end(why string)             // the actor ends: nothing is answered any more; after a fault it must not touch the replicated state
+}
+
+// Actor is what Land and Catalog have in common. All fields below raft belong to the goroutine of Run.
+type Actor struct {
+	Options
+	machine machine
+
+	inbox *mailbox.Mailbox[func()]
+	done  chan struct{} // closed by Finish
+	group Group
+	raft  *replica.Group // the same; nil in a quarantined region
+
+	info        nodemsg.Region // its ID and Cell never change
+	leader      string         // as the group last reported; empty while unknown
+	leading     bool
+	stalled     error // why storage refuses writes; nil while it does not
+	members     []replica.Member
+	roster      map[string]nodemsg.Member // those members whose addresses are known
+	paused      bool                      // nothing is applied until resume
+	held        []replica.Delivery        // what arrived during the pause
+	applying    uint64                    // log index of the entry that is being applied, 0 between entries
+	failure     error                     // why the group failed; nil while it did not
+	fault       *Fault                    // why the actor is isolated; nothing is applied any more
+	removed     bool                      // this node is no longer a member
+	discarded   bool                      // with removed: other code deletes what is stored
+	closeReason string                    // why the actor must end now; empty while it need not
+	afterEnd    func()                    // called when it has ended, before it can be opened again
+}
+
+// newActor returns an actor that is to be run. Its owner sets machine.
+func newActor(o Options, info nodemsg.Region, g Group) *Actor {
+	a := &Actor{
+		Options: o, inbox: mailbox.New[func()](0), done: make(chan struct{}), group: g, info: info,
+		roster: map[string]nodemsg.Member{o.Self.Peer: o.Self},
+	}
+	a.raft, _ = g.(*replica.Group)
+	return a
+}
+
+// ID returns the id of the actor's region. Any goroutine may call it.
+func (a *Actor) ID() uint64 { return a.info.ID }
+
+// Raft returns the actor's group; nil if the region is quarantined. Any goroutine may call it.
+func (a *Actor) Raft() *replica.Group { return a.raft }
+
+// Done returns a channel that is closed when the actor has ended and its owner has forgotten it. Any goroutine may call it.
+func (a *Actor) Done() <-chan struct{} { return a.done }
+
+// Finish closes Done. The owner calls it after Run has returned and the actor can be opened again.
+func (a *Actor) Finish() { close(a.done) }
+
+// Do has f called in the actor's goroutine. It reports false if the actor has ended. Any goroutine may call it.
+func (a *Actor) Do(f func()) bool { return a.inbox.Put(f) }
+
+// Close ends the actor for the reason. Any goroutine may call it.
+func (a *Actor) Close(why string) bool { return a.Do(func() { a.closeReason = why }) }
+
+// CloseThen ends the actor, and calls then before it can be opened again. Any goroutine may call it.
+func (a *Actor) CloseThen(why string, then func()) bool {
+	return a.Do(func() { a.closeReason, a.afterEnd = why, then })
+}
+
+// Remove ends the actor because this node is no longer a member. With discard, other code deletes what is stored. Any goroutine
+// may call it.
+func (a *Actor) Remove(discard bool) bool {
+	return a.Do(func() { a.removed, a.discarded = true, discard })
+}
+
+// Await calls question in the actor's goroutine and waits for the answer, which may come later. The answer channel must have room
+// for it. The error is ErrNotHere if the actor has ended. Any goroutine may call it.
+func Await[A any](ctx context.Context, a *Actor, answer <-chan A, question func()) (A, error) {
+	var none A
+	if !a.Do(question) {
+		return none, ErrNotHere
+	}
+	select {
+	case got := <-answer:
+		return got, nil
+	case <-a.done:
+		return none, ErrNotHere
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// Info returns the region as this member has it, with everything applied that is committed. Any goroutine may call it.
+func (a *Actor) Info(ctx context.Context) (nodemsg.Region, error) {
+	answer := make(chan nodemsg.Region, 1)
+	return Await(ctx, a, answer, func() { a.deliver(); answer <- a.info })
+}
+
+// runInbox runs the closures that others have queued.
+func (a *Actor) runInbox() {
+	inputs, _ := a.inbox.Drain()
+	for _, input := range inputs {
+		input()
+	}
+}
+
+// deliver applies what the group has committed.
+func (a *Actor) deliver() {
+	if a.fault != nil || a.paused {
+		return // after a fault: the entry may have been applied in part
+	}
+	all := append(a.held, a.group.Dequeue()...)
+	a.held = nil
+	for i, d := range all {
+		if a.failure != nil {
+			return // the state in memory is not the one that the next entries apply to
+		}
+		if a.paused {
+			a.held = all[i:]
+			return
+		}
+		switch d := d.(type) {
+		case replica.Committed:
+			a.machine.apply(d)
+		case replica.Leadership:
+			was := a.leading
+			a.leader, a.info.Leader, a.info.Term = d.Leader, d.Leader, d.Term
+			a.leading, a.stalled = d.Self, d.Cause
+			a.machine.lead(d, was)
+		case replica.Configured:
+			a.configured(d)
+		case replica.Restored:
+			if err := a.machine.restore(d.Index); err != nil {
+				a.fail(err)
+			}
+		case replica.Removed:
+			a.removed = true
+		case replica.Failed:
+			a.fail(d.Err)
+		}
+	}
+}
+
+// resume continues after a pause.
+func (a *Actor) resume() {
+	a.paused = false
+	a.deliver()
+}
+
+// fail records that the group cannot continue here.
+func (a *Actor) fail(err error) {
+	a.Logger.Error("region failed", "region", a.info.ID, "cell", a.info.Cell, "error", err)
+	a.failure, a.fault = err, groupFault(err)
+	a.machine.failed()
+}
+
+// endReason returns why the actor must end now, or "".
+func (a *Actor) endReason() string {
+	switch {
+	case a.removed:
+		return "the region has moved to other nodes"
+	case a.closeReason != "":
+		return a.closeReason
+	case a.failure != nil:
+		return "the region's storage failed"
+	}
+	return ""
+}
+
+// end closes the group and answers everybody who waits. Later commands find the inbox closed.
+func (a *Actor) end(why string) {
+	a.inbox.Close()
+	a.runInbox()
+	a.machine.end(why)
+	if err := a.group.Close(); err != nil {
+		a.Logger.Error("close region", "region", a.info.ID, "error", err)
+	}
+	a.Logger.Debug("region unloaded", "region", a.info.ID, "cell", a.info.Cell, "why", why)
+}
+
+// Ended is how an actor has ended.
+type Ended struct {
+	Info      nodemsg.Region
+	Fault     *Fault // nil if it ended regularly
+	Led       bool   // with Fault: this node led
+	Removed   bool   // this node is no longer a member
+	Discarded bool   // with Removed: other code deletes what is stored
+	Reopen    bool   // it was closed, and may be opened again
+	Then      func() // from CloseThen; nil if there is none
+}
+
+// run runs until the actor ends.
+func (a *Actor) run(ctx context.Context, until func(context.Context)) Ended {
+	caught := CatchFault(func() { until(ctx) })
+	if caught != nil {
+		caught.Entry = a.applying
+		a.fault = caught // nothing that is still queued is applied from here on
+	}
+	if a.fault != nil {
+		a.inbox.Close()
+	}
+	if a.fault != nil && a.applying == 0 && a.fault.Kind != Refused {
+		if worse := CatchFault(a.machine.salvage); worse != nil {
+			a.Logger.Debug("state of a failed region not stored", "region", a.info.ID, "error", worse)
+		}
+	}
+	return Ended{Info: a.info, Fault: a.fault, Led: a.leading, Removed: a.removed, Discarded: a.discarded, Reopen: a.closeReason != "", Then: a.afterEnd}
+}
+
+// EndIsolated is end for an actor that has failed. It answers everybody who waits, and closes the group. The goroutine that called
+// Run calls it.
+func (a *Actor) EndIsolated(why string) {
+	a.leader, a.leading = a.raft.Status().Leader, false
+	a.dismissAll(why)
+	if err := a.group.Close(); err != nil {
+		a.Logger.Error("close region", "region", a.info.ID, "error", err)
+	}
+}
+
+// dismissAll answers everybody who waits, without touching the replicated state. Queued commands still run, because gateways that
+// were just coming in are among them; each may fail by itself.
+func (a *Actor) dismissAll(why string) {
+	inputs, _ := a.inbox.Drain()
+	for _, input := range inputs {
+		if caught := CatchFault(input); caught != nil {
+			a.Logger.Debug("queued command of a failed region failed", "region", a.info.ID, "error", caught)
+		}
+	}
+	a.machine.end(why)
+}
+
+// isOnlyMember reports whether the group has no other members.
+func (a *Actor) isOnlyMember() bool { return len(a.members) <= 1 }
+
+// ledElsewhere reports whether another member leads.
+func (a *Actor) ledElsewhere() bool { return a.leader != "" && a.leader != a.Self.Peer }
+
+// Leads reports whether this node leads the region. Only a probe, or a function that is passed to Do, may call it.
+func (a *Actor) Leads() bool { return a.leading }

@@ -1,0 +1,70 @@
+package actor
+
+import (
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+func (l *Land) apply(c replica.Committed) {
+	if l.careful {
+		l.report()
+	}
+	l.applying = c.Index
+	if l.Probe != nil {
+		l.Probe(l, c.Entry)
+	}
+	outcome, err := l.contents.land.Apply(c.Index, c.Entry)
+	l.applying = 0
+	if err != nil {
+		// Every replica refuses the same entry, so the states stay equal.
+		l.Logger.Error("log entry refused", "region", l.info.ID, "error", err)
+	}
+	own := l.edits.countCommitted(c.Term)
+	l.applied = c.Index
+	if outcome.Barrier != nil {
+		l.applyMark(c.Index, *outcome.Barrier)
+		return
+	}
+	l.Pinned(BasesOf(outcome.Pins))
+	for _, p := range outcome.Pins {
+		l.contents.crowd.Pinned(p)
+	}
+	for _, change := range outcome.Changes {
+		l.contents.crowd.Changed(change)
+	}
+	l.edits.committed(outcome, own)
+	l.Metrics.edits.Add(float64(len(outcome.Changes)))
+}
+
+// report hands the applied rows to the group to be stored. It does not do so after every entry, so that a row that changes often
+// is written once.
+func (l *Land) report() {
+	if l.applied > l.reported {
+		l.group.ReportApplied(l.applied, l.contents.land.Writes())
+		l.reported = l.applied
+	}
+}
+
+// restore replaces the land after a snapshot was installed.
+func (l *Land) restore(index uint64) error {
+	l.applied, l.reported = index, index // unreported rows of the old land must not overwrite the new rows
+	land, err := l.Reload(l.info)
+	if err != nil {
+		return err
+	}
+	l.contents.land, l.inspection.look = land, nil
+	l.Pinned(BasesOf(land.Pins()))
+	clear(l.edits.bases)
+	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())
+	return nil
+}
+
+// BasesOf returns the bases of pins.
+func BasesOf(pins []world.Pin) []nodemsg.BaseOf {
+	all := make([]nodemsg.BaseOf, len(pins))
+	for i, p := range pins {
+		all[i] = nodemsg.BaseOf{Chunk: p.Chunk, Hash: p.Base}
+	}
+	return all
+}

@@ -1,0 +1,177 @@
+package actor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+var (
+	// errCatalogElsewhere is returned if another node leads the catalog, or none does at the moment. It is an ErrNotHere.
+	errCatalogElsewhere = fmt.Errorf("the catalog: %w", ErrNotHere)
+	// ErrNotFounded is returned if a region is not founded yet.
+	ErrNotFounded = errors.New("not founded yet")
+)
+
+// CatalogOptions are what a Catalog needs besides.
+type CatalogOptions struct {
+	Load  func() (*world.Catalog, error) // reads the state from storage
+	Probe func(entry []byte)             // if not nil, called with every entry before it is applied; tests make the catalog fail by it
+}
+
+// Catalog runs the root region on a node that is a member of it. It has no ticks: it runs when a question arrives or an entry is
+// committed.
+type Catalog struct {
+	*Actor
+	CatalogOptions
+
+	// The fields below belong to the goroutine of Run.
+	state *world.Catalog
+	asked map[grid.Cell]*founding // pending
+}
+
+// foundTime is how long the founding of a cell waits for its commit.
+const foundTime = 10 * time.Second
+
+// founding is a cell whose founding was requested.
+type founding struct {
+	entry   []byte
+	waiters []chan<- founded // each has room for the answer
+}
+
+// founded is the answer to a founding request.
+type founded struct {
+	region nodemsg.Region
+	err    error
+}
+
+// CatalogTables names the rows that a snapshot of the catalog carries.
+var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable}}
+
+// NewCatalog returns the catalog of an open group, which Run runs.
+func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, error) {
+	c := &Catalog{
+		Actor: newActor(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o, asked: make(map[grid.Cell]*founding),
+	}
+	c.machine = c
+	var err error
+	if c.state, err = o.Load(); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	c.applyMembers(g.Configuration())
+	return c, nil
+}
+
+// Run runs the catalog until ctx ends, or this node is no longer a member of it, or it fails.
+func (c *Catalog) Run(ctx context.Context) Ended { return c.run(ctx, c.loop) }
+
+func (c *Catalog) loop(ctx context.Context) {
+	for c.fault == nil {
+		if why := c.endReason(); why != "" {
+			c.Actor.end(why)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			c.Actor.end("the node is stopping")
+			return
+		case <-c.inbox.Wake():
+			c.runInbox()
+		case <-c.group.Ready():
+			c.deliver()
+		}
+	}
+}
+
+// end answers all waiting requests: the callers then ask another member.
+func (c *Catalog) end(string) { c.refuseAll(errCatalogElsewhere) }
+
+// salvage does nothing: every entry is reported when it is applied.
+func (c *Catalog) salvage() {}
+
+func (c *Catalog) failed() { c.refuseAll(c.refusal()) }
+
+func (c *Catalog) restore(uint64) error {
+	state, err := c.Load()
+	if err == nil {
+		c.state = state
+	}
+	return err
+}
+
+func (c *Catalog) lead(d replica.Leadership, _ bool) {
+	switch {
+	case d.Self:
+		c.proposeAgain()
+		c.Changed(c.info)
+	case c.ledElsewhere():
+		c.refuseAll(errCatalogElsewhere) // the callers then ask the new leader
+	}
+}
+
+func (c *Catalog) membersChanged() { c.Metrics.catalog.Set(float64(voters(c.members))) }
+
+// serves reports whether questions are answered here: on the leader, and always on the only member.
+func (c *Catalog) serves() bool { return c.leading || len(c.members) <= 1 }
+
+// refuseAll answers all waiting requests with an error.
+func (c *Catalog) refuseAll(why error) {
+	for cell := range c.asked {
+		c.answer(cell, founded{err: why})
+	}
+}
+
+func (c *Catalog) apply(d replica.Committed) {
+	if c.Probe != nil {
+		c.Probe(d.Entry)
+	}
+	region, writes, err := c.state.Apply(d.Index, d.Entry)
+	c.group.ReportApplied(d.Index, writes)
+	if err != nil {
+		c.Logger.Error("catalog entry refused", "error", err)
+		c.refuse(d.Entry, err)
+		return
+	}
+	if len(writes) > 0 && region.Epoch == FirstEpoch {
+		c.Metrics.founded.Inc()
+	}
+	c.answer(region.Cell, founded{region: region})
+}
+
+// refuse answers all requests for an invalid entry with an error.
+func (c *Catalog) refuse(entry []byte, why error) {
+	for cell, f := range c.asked {
+		if bytes.Equal(f.entry, entry) {
+			c.answer(cell, founded{err: why})
+		}
+	}
+}
+
+// answer answers all requests for the cell.
+func (c *Catalog) answer(cell grid.Cell, a founded) {
+	f := c.asked[cell]
+	if f == nil {
+		return
+	}
+	for _, waiter := range f.waiters {
+		waiter <- a
+	}
+	delete(c.asked, cell)
+}
+
+// proposeAgain proposes again what was pending before this node led. Those entries may have been committed or not; founding a
+// cell twice changes nothing.
+func (c *Catalog) proposeAgain() {
+	for cell, f := range c.asked {
+		if err := c.group.Propose(f.entry); err != nil {
+			c.answer(cell, founded{err: fmt.Errorf("found cell %v: %w", cell, err)})
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package actor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file holds the methods of the catalog that other goroutines call to query and change it.
+
+func (c *Catalog) refusal() error {
+	return fmt.Errorf("the catalog's storage failed: %w", cmp.Or(c.failure, c.stalled))
+}
+
+// Locate returns the founded region that covers the chunk, or ErrNotFounded.
+func (c *Catalog) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Locate(pos) })
+}
+
+// Find returns the founded region with the id, or ErrNotFounded.
+func (c *Catalog) Find(ctx context.Context, id uint64) (nodemsg.Region, error) {
+	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Find(id) })
+}
+
+// lookUp runs look on the state in the catalog's goroutine, if this node may answer for the catalog.
+func (c *Catalog) lookUp(ctx context.Context, look func() (nodemsg.Region, bool)) (nodemsg.Region, error) {
+	answer := make(chan founded, 1)
+	a, err := Await(ctx, c.Actor, answer, func() {
+		if !c.serves() {
+			answer <- founded{err: errCatalogElsewhere}
+			return
+		}
+		region, ok := look()
+		if !ok {
+			answer <- founded{err: ErrNotFounded}
+			return
+		}
+		answer <- founded{region: region}
+	})
+	if err != nil {
+		return nodemsg.Region{}, fmt.Errorf("ask the catalog: %w", err)
+	}
+	return a.region, a.err
+}
+
+// Found founds a cell. If the cell is founded already, it returns the existing region. All callers for a cell get the same
+// region.
+func (c *Catalog) Found(ctx context.Context, found nodemsg.Found) (nodemsg.Region, error) {
+	entry, err := world.EncodeFound(found)
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	return c.change(ctx, found.Cell, FirstEpoch, entry)
+}
+
+// Moved records a change of a region's members and returns the region as the catalog then has it.
+func (c *Catalog) Moved(ctx context.Context, moved nodemsg.Region) (nodemsg.Region, error) {
+	entry, err := world.EncodeMoved(moved)
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	return c.change(ctx, moved.Cell, moved.Epoch, entry)
+}
+
+// change commits an entry about a cell, unless the cell's region is of that epoch already.
+func (c *Catalog) change(ctx context.Context, cell grid.Cell, epoch uint64, entry []byte) (nodemsg.Region, error) {
+	ctx, cancel := context.WithTimeout(ctx, foundTime)
+	defer cancel()
+	answer := make(chan founded, 1)
+	a, err := Await(ctx, c.Actor, answer, func() { c.propose(cell, epoch, entry, answer) })
+	if err != nil {
+		return nodemsg.Region{}, fmt.Errorf("change cell %v: %w", cell, err)
+	}
+	return a.region, a.err
+}
+
+// propose proposes the entry, unless it would change nothing or an entry about the cell is pending. The region is sent to answer.
+func (c *Catalog) propose(cell grid.Cell, epoch uint64, entry []byte, answer chan<- founded) {
+	if !c.serves() {
+		answer <- founded{err: errCatalogElsewhere}
+		return
+	}
+	area := cell.Area()
+	if region, there := c.state.Locate(grid.ChunkPos{X: area.MinX, Z: area.MinZ}); there && region.Epoch >= epoch {
+		answer <- founded{region: region}
+		return
+	}
+	if c.failure != nil || c.stalled != nil {
+		answer <- founded{err: c.refusal()}
+		return
+	}
+	f := c.asked[cell]
+	if f == nil {
+		// Without a leader it stays pending until proposeAgain proposes it.
+		if err := c.group.Propose(entry); err != nil && !errors.Is(err, replica.ErrNotLeader) {
+			answer <- founded{err: fmt.Errorf("change cell %v: %w", cell, err)}
+			return
+		}
+		f = &founding{entry: entry}
+		c.asked[cell] = f
+	}
+	f.waiters = append(f.waiters, answer)
+}
+
+// MovedBy is Moved on behalf of a peer, which the catalog must list as a member of the region.
+func (c *Catalog) MovedBy(ctx context.Context, peer string, moved nodemsg.Region) (nodemsg.Region, error) {
+	known, err := c.Find(ctx, moved.ID)
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	if !HasMember(known, peer) {
+		return nodemsg.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
+	}
+	return c.Moved(ctx, moved)
+}
+
+// Page lists founded regions with ids above after, as this member knows them.
+func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, error) {
+	answer := make(chan []nodemsg.Region, 1)
+	return Await(ctx, c.Actor, answer, func() { answer <- c.state.Page(after, nodemsg.RegionsPage) })
+}

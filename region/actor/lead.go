@@ -1,0 +1,181 @@
+package actor
+
+import (
+	"context"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// confirmTime bounds one leadership check with the other members; confirmPause is the pause after a failed check.
+const (
+	confirmTime  = time.Second
+	confirmPause = 100 * time.Millisecond
+)
+
+func (l *Land) lead(d replica.Leadership, was bool) {
+	if l.hub.elsewhere, l.edits.leading = "", d.Self; l.ledElsewhere() {
+		l.hub.elsewhere = d.Leader
+	}
+	switch {
+	case d.Self:
+		if d.Term != l.edits.term {
+			l.edits.queueAgain()
+		}
+		l.edits.term, l.reportedLeader = d.Term, d.Leader
+		if !was {
+			l.Metrics.leaderships.Inc()
+			l.Changed(l.info)
+		}
+		l.confirmAll()
+	case d.Cause != nil:
+		l.showFor(PendingTime) // members with working disks will have elected a leader by then
+		l.Logger.Warn("storage refuses writes, edits are refused", "region", l.info.ID, "error", d.Cause)
+		l.edits.refuseWaiting(wire.RefusedUnavailable)
+		if l.isOnlyMember() {
+			l.confirmAll() // the land can at least be seen
+		}
+	case l.ledElsewhere():
+		if l.reportedLeader != l.leader {
+			l.reportedLeader = l.leader
+			l.Changed(l.info)
+		}
+		// The gateways find the new leader and send their unanswered edits again.
+		l.hub.dismissAll("the region moved")
+		l.edits.clear()
+	case was:
+		l.leadershipLost = time.Now()
+		for s := range l.hub.subscribers {
+			if s.pendingSince.IsZero() { // until the leader is known: then they are dismissed with its name
+				l.hub.wait(s)
+			}
+		}
+	}
+}
+
+func (l *Land) membersChanged() {}
+
+// handOverPause is how long a node that has lost leadership waits before it stands for election itself.
+const handOverPause = time.Second
+
+// readOnlyTime is how long a gateway stays subscribed to a member whose disk refuses writes. Such a member takes no part in its
+// group and is not informed of a new leader. Afterwards the gateway looks for the other members again.
+const readOnlyTime = 10 * time.Second
+
+// showFor limits the subscriptions of all gateways here to a read-only period, if there are other members who may lead.
+func (l *Land) showFor(d time.Duration) {
+	if l.isOnlyMember() {
+		return
+	}
+	for s := range l.hub.subscribers {
+		if s.pendingSince.IsZero() {
+			s.readOnlyUntil = time.Now().Add(d)
+		}
+	}
+}
+
+// endReading dismisses the gateways whose read-only period is over.
+func (l *Land) endReading() {
+	for s := range l.hub.subscribers {
+		switch {
+		case s.readOnlyUntil.IsZero():
+		case l.leading:
+			s.readOnlyUntil = time.Time{}
+		case time.Now().After(s.readOnlyUntil):
+			l.hub.dismiss(s, "this node's disk refuses writes; look whether another one leads the region")
+		}
+	}
+}
+
+// subscribe handles a gateway that wants to subscribe.
+//
+// On the leader it is accepted once a majority confirms the leadership, since the land of a deposed leader may be old. If another
+// member leads, it is dismissed. If no leader is known, it stays pending and this node stands for election. A node whose disk
+// refuses writes can neither lead nor find out who does; it accepts only gateways that have already tried all other members.
+func (l *Land) subscribe(s *subscriber) {
+	switch {
+	case l.leading && !l.isOnlyMember() && l.raft != nil:
+		l.hub.wait(s)
+		l.confirmLeadership(s)
+	case l.leading, l.stalled != nil && l.isOnlyMember():
+		l.hub.confirm(s)
+	case l.ledElsewhere():
+		l.hub.dismiss(s, "the region is led elsewhere")
+	case l.stalled != nil && s.reading:
+		s.readOnlyUntil = time.Now().Add(readOnlyTime)
+		l.hub.confirm(s)
+	case l.stalled != nil:
+		l.hub.dismiss(s, "this node's disk refuses writes, and the region has no leader")
+	default:
+		l.hub.wait(s)
+		l.group.Campaign()
+	}
+}
+
+// confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
+func (l *Land) confirmAll() {
+	for s := range l.hub.subscribers {
+		switch {
+		case l.hub.pending == 0:
+			return
+		case s.pendingSince.IsZero():
+		case l.leading && !l.isOnlyMember() && l.raft != nil:
+			l.confirmLeadership(s)
+		default:
+			l.hub.confirm(s)
+		}
+	}
+}
+
+// leadershipChecked handles the result of confirmLeadership. After a failure either the new leader becomes known and pending
+// subscribers are dismissed with its name, or this node still leads and the check is repeated.
+func (l *Land) leadershipChecked(s *subscriber, err error) {
+	_, subscribed := l.hub.subscribers[s]
+	switch {
+	case !subscribed || s.pendingSince.IsZero():
+	case !l.leading:
+	case err != nil:
+		l.confirmLeadership(s)
+	default:
+		l.deliver() // what was committed before the check
+		if l.leading {
+			l.hub.confirm(s)
+		}
+	}
+}
+
+// awaitLeader keeps this node standing for election while subscribers are pending, and dismisses those that were pending for too
+// long.
+func (l *Land) awaitLeader() {
+	if l.hub.pending == 0 {
+		return
+	}
+	if !l.leading && time.Since(l.leadershipLost) > handOverPause {
+		l.group.Campaign()
+	}
+	for s := range l.hub.subscribers {
+		if !s.pendingSince.IsZero() && time.Since(s.pendingSince) > PendingTime {
+			l.hub.dismiss(s, "nobody leads the region")
+		}
+	}
+}
+
+// confirmLeadership asks the region's group whether this node still leads it, on behalf of a pending subscriber.
+func (l *Land) confirmLeadership(s *subscriber) {
+	l.Start(func(ctx context.Context) {
+		asking, cancel := context.WithTimeout(ctx, confirmTime)
+		defer cancel()
+		_, err := l.raft.ReadIndex(asking)
+		if err != nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.done:
+				return
+			case <-time.After(confirmPause):
+			}
+		}
+		l.Do(func() { l.leadershipChecked(s, err) })
+	})
+}

@@ -1,0 +1,201 @@
+package actor
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file is a member's side of a scrub (docs/adr/0010). A mark in the log defines the moment of the comparison. Each member
+// digests its memory as of the mark, during its ticks, and its disk, beside them. The disk is somewhat newer than the mark, so
+// the world.LandDigest also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
+// inspect.go is the side that asks for the reports and decides.
+
+const (
+	// digestUsed and digestIdle bound the edits that one tick digests, in a region that is in use (under 1 ms of a 50 ms tick),
+	// and in an idle one.
+	digestUsed = 4000
+	digestIdle = 20000
+	// keptMarks and keepTime bound for how many marks, and for how long, a member retains the parts that it is a source of.
+	keptMarks = 3
+	keepTime  = time.Minute
+)
+
+// look is what a member finds at one mark. It belongs to the loop.
+type look struct {
+	index   uint64
+	survey  *world.LandDigest // nil when complete
+	reading bool              // the disk is being read
+	digests []nodemsg.PartDigest
+	failed  error // why there are no results
+}
+
+// retained holds parts as of a mark, for the members that are repaired there.
+type retained struct {
+	index uint64
+	until time.Time
+	parts map[world.Part][]byte // rows, encoded and deflated
+}
+
+// DiskPart is one part as it is on disk.
+type DiskPart struct {
+	Part   world.Part
+	Index  uint64 // the index that the disk had
+	Digest world.Digest
+	State  nodemsg.DiskState // DiskDamaged, or not yet compared
+}
+
+// inspection is a member's side of scrubs and repairs. It belongs to the region's goroutine.
+type inspection struct {
+	contents *contents
+	self     string
+	read     func(index uint64, parts map[world.Part][][]byte) // requests what is on disk, which arrives as haveRead
+	unkept   func(p world.Part, err error)                     // called if a part cannot be retained
+
+	waiters  map[uint64]chan<- uint64 // marks proposed here, by nonce, and the channels that wait for their indexes
+	look     *look                    // for the newest mark; nil if there was none
+	retained []retained               // oldest first
+	mending  uint64                   // index of the mark at which the copy is being repaired; 0 if it is not
+}
+
+// apply starts what a mark asks for: the current state is the one as of its index. It returns the repairs of this member's copy.
+func (i *inspection) apply(index uint64, mark world.Barrier) []world.Repair {
+	if heard := i.waiters[mark.Nonce]; heard != nil {
+		heard <- index
+	}
+	if len(mark.Repairs) == 0 {
+		i.look = &look{index: index, survey: i.contents.land.StartDigest(index)}
+		return nil
+	}
+	i.look = nil
+	i.contents.land.StopDigest()
+	i.keepParts(index, mark)
+	mends := slices.DeleteFunc(slices.Clone(mark.Repairs), func(m world.Repair) bool { return !slices.Contains(m.Damaged, i.self) })
+	if len(mends) > 0 {
+		i.mending = index
+	}
+	return mends
+}
+
+// continueLook continues the current look, as far as fits into this tick.
+func (i *inspection) continueLook(inUse bool) {
+	k := i.look
+	if k == nil || k.survey == nil || k.reading {
+		return
+	}
+	budget := digestIdle
+	if inUse {
+		budget = digestUsed
+	}
+	if !k.survey.Step(budget) {
+		return
+	}
+	k.reading = true
+	i.read(k.index, i.partPrefixes())
+}
+
+// partPrefixes lists the parts of the region's land and the prefixes of their rows.
+func (i *inspection) partPrefixes() map[world.Part][][]byte {
+	prefixes := make(map[world.Part][][]byte)
+	for _, p := range i.contents.land.Parts() {
+		prefixes[p] = i.contents.land.PartPrefixes(p)
+	}
+	return prefixes
+}
+
+// haveRead compares what was read from disk, which completes the look.
+func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
+	k := i.look
+	if k == nil || k.index != index || k.survey == nil {
+		return // the next mark came, or a snapshot
+	}
+	if err != nil {
+		k.failed = err
+	}
+	for _, d := range disk {
+		w := nodemsg.PartDigest{
+			Chunk: d.Part.Chunk, Sequences: d.Part.Sequences, Memory: k.survey.At(d.Part, index), Disk: d.State,
+		}
+		if d.State == nodemsg.DiskSame && k.survey.At(d.Part, d.Index) != d.Digest {
+			w.Disk = nodemsg.DiskDiffers
+		}
+		if w.Memory != (world.Digest{}) || w.Disk != nodemsg.DiskSame {
+			k.digests = append(k.digests, w)
+		}
+	}
+	k.survey = nil
+	i.contents.land.StopDigest()
+}
+
+// busy reports whether the region must stay open for a look or a repair.
+func (i *inspection) busy() bool { return i.mending != 0 || i.look != nil && i.look.survey != nil }
+
+// keepParts retains the parts that other members fetch from this one.
+func (i *inspection) keepParts(index uint64, mark world.Barrier) {
+	now := time.Now()
+	i.retained = slices.DeleteFunc(i.retained, func(k retained) bool { return now.After(k.until) })
+	if len(i.retained) == keptMarks {
+		i.retained = i.retained[1:]
+	}
+	k := retained{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
+	for _, m := range mark.Repairs {
+		if !slices.Contains(m.Sources, i.self) {
+			continue
+		}
+		data, err := nodemsg.PackPart(world.EncodeRows(i.rows(m.Part)))
+		if err != nil {
+			i.unkept(m.Part, err)
+			continue
+		}
+		k.parts[m.Part] = data
+	}
+	if len(k.parts) > 0 {
+		i.retained = append(i.retained, k)
+	}
+}
+
+// rows copies the rows of a part.
+func (i *inspection) rows(p world.Part) []kv.Write {
+	var rows []kv.Write
+	i.contents.land.Rows(p, func(key, value []byte) {
+		rows = append(rows, kv.Write{Table: world.LandTable, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+	})
+	return rows
+}
+
+// report returns this member's report at the mark.
+func (i *inspection) report(index uint64) nodemsg.Fetched {
+	k := i.look
+	switch {
+	case k == nil || k.index < index:
+		return nodemsg.Fetched{Wait: true}
+	case k.index > index:
+		return nodemsg.Fetched{Error: "a later mark has come"}
+	case k.failed != nil:
+		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
+	case k.survey != nil:
+		return nodemsg.Fetched{Wait: true}
+	}
+	return nodemsg.Fetched{Digests: k.digests}
+}
+
+// part returns a part as of the mark.
+func (i *inspection) part(at nodemsg.PartAt, applied uint64) nodemsg.Fetched {
+	for _, k := range i.retained {
+		if k.index != at.Index {
+			continue
+		}
+		if data, ok := k.parts[world.Part{Chunk: at.Chunk, Sequences: at.Sequences}]; ok {
+			return nodemsg.Fetched{Data: data}
+		}
+	}
+	if applied < at.Index {
+		return nodemsg.Fetched{Wait: true}
+	}
+	return nodemsg.Fetched{Error: "it was not kept"}
+}

@@ -1,0 +1,100 @@
+package actor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// CommitMark commits a scrub mark and returns its index. Any goroutine may call it.
+func (l *Land) CommitMark(ctx context.Context, mark world.Barrier) (uint64, error) {
+	committed, answer := make(chan uint64, 1), make(chan error, 1)
+	if !l.Do(func() {
+		if err := l.proposeMark(mark, committed); err != nil {
+			answer <- err
+		}
+	}) {
+		return 0, ErrNotHere
+	}
+	defer l.Do(func() { delete(l.inspection.waiters, mark.Nonce) })
+	select {
+	case index := <-committed:
+		return index, nil
+	case err := <-answer:
+		return 0, fmt.Errorf("commit a scrub mark: %w", err)
+	case <-l.done:
+		return 0, ErrNotHere
+	case <-ctx.Done():
+		return 0, fmt.Errorf("commit a scrub mark: %w", ctx.Err())
+	}
+}
+
+// proposeMark proposes a mark. Its index is sent to committed when it is committed here.
+func (l *Land) proposeMark(mark world.Barrier, committed chan<- uint64) error {
+	if !l.leading {
+		return ErrNotHere
+	}
+	if err := l.group.Propose(mark.Encode()); err != nil {
+		return err
+	}
+	l.inspection.waiters[mark.Nonce] = committed
+	return nil
+}
+
+// ServeDigests returns this member's report at a mark to a peer. Any goroutine may call it.
+func (l *Land) ServeDigests(ctx context.Context, peer string, at nodemsg.LogPosition) nodemsg.Fetched {
+	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.report(at.Index) })
+}
+
+// ServePart returns a part as of a mark to a peer. Any goroutine may call it.
+func (l *Land) ServePart(ctx context.Context, peer string, at nodemsg.PartAt) nodemsg.Fetched {
+	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.part(at, l.applied) })
+}
+
+// serveMember has the region answer another member.
+func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodemsg.Fetched) nodemsg.Fetched {
+	answer := make(chan nodemsg.Fetched, 1)
+	served, err := Await(ctx, l.Actor, answer, func() {
+		if !l.member(peer) {
+			answer <- nodemsg.Fetched{Error: "only members may ask"}
+			return
+		}
+		answer <- serve()
+	})
+	if errors.Is(err, ErrNotHere) {
+		return nodemsg.Fetched{Error: "the region has been closed here"}
+	}
+	if err != nil {
+		return nodemsg.Fetched{Error: transport.Clip(err)}
+	}
+	return served
+}
+
+// EndIfIdle ends the region at the end of this tick if it is idle. Least is the index that must have been applied. It returns an
+// error if the region is in use. Any goroutine may call it.
+func (l *Land) EndIfIdle(ctx context.Context, least uint64) error {
+	answer := make(chan error, 1)
+	refused, err := Await(ctx, l.Actor, answer, func() { answer <- l.rest(least) })
+	if errors.Is(err, ErrNotHere) {
+		return nil // it has ended
+	}
+	return cmp.Or(err, refused)
+}
+
+func (l *Land) rest(least uint64) error {
+	l.deliver()
+	l.report()
+	switch {
+	case len(l.hub.subscribers) > 0, !l.unloadable():
+		return errors.New("the region is in use")
+	case l.raft.Status().Applied < least:
+		return errors.New("this member lags behind")
+	}
+	l.hibernating = true
+	return nil
+}

@@ -1,0 +1,83 @@
+// Package integrity keeps the copies of regions on this node sound. It compares and repairs them (Scrubber), replaces unreadable ones
+// (Reseeder), closes regions that fail repeatedly (Quarantine), drops copies that are superseded (Supersession), recovers regions from
+// one survivor (Recovery), and keeps terrain that this node generates differently (Bases).
+//
+// The Keep and Run methods have a goroutine of their own. Any goroutine may call the other methods, except where they say otherwise.
+// Only package region imports it.
+package integrity
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// Storage is the node's storage.
+type Storage interface {
+	directory.Storage
+	// View runs read on a snapshot of all tables.
+	View(read func(
+		get func(table string, key []byte) ([]byte, error),
+		scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
+	) error) error
+}
+
+// Regions are the regions and the catalog on this node.
+type Regions interface {
+	// Loaded returns a loaded region, or nil.
+	Loaded(id uint64) *actor.Land
+	// Catalog returns the catalog if this node is a member of it, else nil.
+	Catalog() *actor.Catalog
+	// Open returns a region's land and loads it first if necessary. The error is ErrQuarantined if it has no group.
+	Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error)
+	// GroupOf returns the group of a land for the supervisor.
+	GroupOf(*actor.Land) placement.Group
+	// Member returns a region of which this node is a member, possibly the catalog, or actor.ErrNotHere.
+	Member(id uint64) (nodemsg.Region, error)
+	// Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
+	Delete(nodemsg.Region) error
+}
+
+// Node is what the parts of this package share. All fields are required.
+type Node struct {
+	Self      nodemsg.Member
+	Height    int32 // of the world, in blocks
+	Storage   Storage
+	Replicas  *replica.Host
+	Registry  *directory.Registry
+	Directory *directory.Directory
+	Questions transport.Questions
+	Detector  *failuredetector.Detector
+	Tasks     *background.Tasks
+	Regions   Regions
+	Logger    *slog.Logger
+	Metrics   *Metrics
+}
+
+// Name returns the name of a region for people: its cell, or "catalog".
+func Name(info nodemsg.Region) string {
+	if info.ID == world.CatalogID {
+		return "catalog"
+	}
+	return info.Cell.String()
+}
+
+// waitFor waits until done is closed.
+func waitFor(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

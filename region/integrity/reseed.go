@@ -1,0 +1,330 @@
+package integrity
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file replaces a copy whose log, vote or land cannot be read. Such a copy is never opened again, because its promises to
+// the group are lost. Instead its node asks the region's leader to remove its replica from the group. Then the node deletes the
+// copy, leaves a tombstone, and joins like any other node: as a learner, under a new replica id, with a snapshot. If there are no
+// other members, the copy stays as it is, for an operator.
+
+const (
+	// reseedEvery is the pause between two attempts to have a damaged copy replaced.
+	reseedEvery = 5 * time.Second
+	// reseedTime bounds one attempt.
+	reseedTime = 20 * time.Second
+	// maxReseeds bounds how often a region's copy is replaced while the node runs. If it is damaged once more, the file itself
+	// is broken in a way that rewriting does not repair, and only another file helps.
+	maxReseeds = 3
+)
+
+// corruptCopy is a copy on this node that must not be used any more.
+type corruptCopy struct {
+	info  nodemsg.Region
+	why   error
+	since time.Time
+}
+
+// Reseeder has damaged copies replaced.
+type Reseeder struct {
+	Node
+
+	Supervisor *placement.Supervisor
+	Damages    *Damages
+	// OpenMember returns the land of a region that this node is a member of, as far as it knows, and loads it first if necessary.
+	OpenMember func(ctx context.Context, id uint64) (*actor.Land, error)
+}
+
+// errCorruptCopy is why such a region is not opened.
+var errCorruptCopy = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
+
+var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
+	"empty data directory and --join; the others bring it what they have")
+
+// structured is a Storage that can check whether a new copy in it would be damaged as well.
+type structured interface{ CheckStructure() error }
+
+// MarkCorrupt has a damaged copy replaced. Why describes the damage.
+func (r *Reseeder) MarkCorrupt(info nodemsg.Region, why error) {
+	r.Damages.mu.Lock()
+	_, known := r.Damages.mu.corrupt[info.ID]
+	if !known {
+		r.Damages.mu.corrupt[info.ID] = corruptCopy{info: info, why: why, since: time.Now()}
+		r.Damages.count()
+	}
+	r.Damages.mu.Unlock()
+	if !known {
+		r.Logger.Error("this node's copy of a region is damaged and is not used", "region", info.ID, "cell", info.Cell.String(),
+			"members", len(info.Members), "error", why)
+	}
+}
+
+func (r *Reseeder) clearCorrupt(id uint64) {
+	r.Damages.mu.Lock()
+	defer r.Damages.mu.Unlock()
+	delete(r.Damages.mu.corrupt, id)
+	r.Damages.count()
+}
+
+// DamagedLog handles the finding of a scrub that an open group's log or vote cannot be read from disk. The group still has both
+// in memory, so it continues until another replica has replaced this one.
+func (r *Reseeder) DamagedLog(ctx context.Context, l *actor.Land, why error) {
+	if info, err := l.Info(ctx); err == nil {
+		r.MarkCorrupt(info, why)
+	}
+}
+
+// Run has damaged copies replaced until ctx ends.
+func (r *Reseeder) Run(ctx context.Context) {
+	every := time.NewTicker(reseedEvery)
+	defer every.Stop()
+	told := make(map[uint64]bool)
+	replaced := make(map[uint64]int)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		r.Damages.mu.Lock()
+		all := make([]corruptCopy, 0, len(r.Damages.mu.corrupt))
+		for _, c := range r.Damages.mu.corrupt {
+			all = append(all, c)
+		}
+		r.Damages.mu.Unlock()
+		for _, c := range all {
+			var err error
+			if replaced[c.info.ID] < maxReseeds {
+				err = r.Reseed(ctx, c.info)
+			} else {
+				err = errHopeless
+			}
+			if err == nil {
+				replaced[c.info.ID]++
+				delete(told, c.info.ID)
+				r.clearCorrupt(c.info.ID)
+				r.Metrics.reseeded.Inc()
+				r.Logger.Warn("damaged copy discarded; waiting for a new one from the other members", "region", c.info.ID, "cell", c.info.Cell.String())
+				continue
+			}
+			if ctx.Err() == nil && !told[c.info.ID] {
+				told[c.info.ID] = true
+				r.Logger.Error("damaged copy not replaced yet", "region", c.info.ID, "cell", c.info.Cell.String(), "error", err)
+			}
+		}
+	}
+}
+
+// Reseed has this node's replica removed from the group, and deletes it.
+func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
+	ctx, cancel := context.WithTimeout(ctx, reseedTime)
+	defer cancel()
+	if s, ok := r.Storage.(structured); ok {
+		if err := s.CheckStructure(); err != nil {
+			return fmt.Errorf("%w: %w", errHopeless, err)
+		}
+	}
+	damaged := replicaOf(info, r.Self.Peer)
+	if r.replacedSince(info.ID, damaged) {
+		return nil
+	}
+	if known, err := r.Directory.ByID(ctx, info.ID); err == nil {
+		info = known
+	}
+	if l := r.Regions.Loaded(info.ID); l != nil && l.Raft().Status().Self {
+		heir := r.Supervisor.Successor(r.Regions.GroupOf(l))
+		if heir == "" {
+			return errors.New("no other member can lead it")
+		}
+		if err := l.Raft().Transfer(heir); err != nil {
+			return err
+		}
+		if err := placement.AwaitGroup(ctx, func() bool { return !l.Raft().Status().Self }); err != nil {
+			return err
+		}
+	}
+	id, err := r.requestRemoval(ctx, info)
+	if err != nil {
+		return err
+	}
+	if r.replacedSince(info.ID, max(id, damaged)) {
+		return nil // it was invited again before this answer arrived
+	}
+	if l := r.Regions.Loaded(info.ID); l != nil {
+		l.Remove(true)
+		select {
+		case <-l.Done():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return r.discard(info, max(id, damaged))
+}
+
+// replicaOf returns the replica id of a member according to the region, or 0.
+func replicaOf(info nodemsg.Region, peer string) uint64 {
+	for _, m := range info.Members {
+		if m.Peer == peer {
+			return m.Replica
+		}
+	}
+	return 0
+}
+
+// replacedSince reports whether this node's copy is of a later replica than the damaged one: the leader removed that one and
+// invited this node again, but its answer was lost. The sound copy must not be discarded instead, since the group relies on its
+// promises.
+func (r *Reseeder) replacedSince(id, damaged uint64) bool {
+	if damaged == 0 {
+		return false
+	}
+	if l := r.Regions.Loaded(id); l != nil {
+		return actor.OwnReplica(l.Raft(), r.Self.Peer) > damaged
+	}
+	p, err := r.Replicas.Position(id)
+	return err == nil && p.Replica > damaged
+}
+
+// requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
+func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region) (uint64, error) {
+	failures := []error{errors.New("no other member could remove the replica")}
+	id := uint64(0)
+	for _, m := range info.Members {
+		if m.Peer == r.Self.Peer {
+			id = max(id, m.Replica)
+			continue
+		}
+		answer, err := r.Questions.Ask(ctx, m.Peer, nodemsg.Question{Rejoin: &nodemsg.RejoinRequest{Group: info.ID}})
+		if err == nil && answer.Replica != 0 {
+			return max(id, answer.Replica), nil
+		}
+		if err == nil {
+			err = errors.New("it does not know this question; upgrade it")
+		}
+		failures = append(failures, fmt.Errorf("%s: %w", m.Peer, err))
+	}
+	return 0, errors.Join(failures...)
+}
+
+// discard deletes a region's rows, readable or not, and leaves a tombstone for the replica id.
+func (r *Reseeder) discard(info nodemsg.Region, id uint64) error {
+	writes, err := r.Registry.Deletion(info.ID)
+	if err == nil {
+		err = r.Replicas.Discard(info.ID, id, writes...)
+	}
+	if err != nil {
+		return fmt.Errorf("discard region %d: %w", info.ID, err)
+	}
+	r.Directory.Invalidate(info)
+	return nil
+}
+
+// RemoveReplica handles the request of a member whose copy is damaged: it removes the member from the group if this node leads
+// the group, or becomes leader because the region hibernates.
+func (r *Reseeder) RemoveReplica(ctx context.Context, peer string, group uint64) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
+	defer cancel()
+	l, err := r.OpenMember(ctx, group)
+	if err != nil {
+		return 0, err
+	}
+	if l.Raft().Status().Leader == "" {
+		l.Raft().Campaign()
+	}
+	if err := placement.AwaitGroup(ctx, func() bool { return l.Raft().Status().Leader != "" }); err != nil {
+		return 0, errors.New("it has no leader")
+	}
+	if status := l.Raft().Status(); !status.Self {
+		return 0, fmt.Errorf("it is led by %s", status.Leader)
+	}
+	for _, m := range l.Raft().Configuration().Members {
+		if m.Peer == peer {
+			return m.ID, r.removeMember(ctx, l, m)
+		}
+	}
+	// It is removed already, and its id is unknown here. The tombstone must not be below that id. Otherwise a member that is not
+	// informed of the removal could make the node open it again, and count a vote of a replica whose promises are lost.
+	return l.Raft().NewestID(), nil
+}
+
+// removeMember removes a member whose copy is then deleted. It first waits until others have everything that was acknowledged
+// with that member's help.
+func (r *Reseeder) removeMember(ctx context.Context, l *actor.Land, m replica.Member) error {
+	if err := placement.AwaitGroup(ctx, func() bool { return r.Supervisor.BeginChange(l.ID()) }); err != nil {
+		return errors.New("its members are being changed")
+	}
+	defer r.Supervisor.EndChange(l.ID())
+	last := l.Raft().Status().Last
+	if err := placement.AwaitGroup(ctx, func() bool { return heldWithout(l.Raft().Status(), m.ID, last) }); err != nil {
+		return errors.New("the other members do not have all that it has")
+	}
+	if err := r.Supervisor.Change(ctx, r.Regions.GroupOf(l), "remove", m.Peer, l.Raft().Remove); err != nil {
+		return err
+	}
+	if slices.Contains(l.Raft().Configuration().Members, m) {
+		return errors.New("another leader has changed its members")
+	}
+	return nil
+}
+
+// heldWithout reports whether a majority of the voters, or all other voters if they are fewer, have the log up to last without
+// this member.
+func heldWithout(s replica.Status, id, last uint64) bool {
+	voters, others, have := 0, 0, 0
+	for _, m := range s.Members {
+		if m.Learner {
+			continue
+		}
+		voters++
+		if m.ID == id {
+			continue
+		}
+		if others++; m.Match >= last {
+			have++
+		}
+	}
+	return have >= min(voters/2+1, others)
+}
+
+// MarkSuspects marks the copies as corrupt that were found damaged when the store was opened.
+func (r *Reseeder) MarkSuspects(suspects map[uint64]string) error {
+	for id, why := range suspects {
+		info, err := r.Registry.Region(id)
+		if errors.Is(err, actor.ErrNotHere) {
+			continue // a region that this node is not a member of
+		}
+		if err != nil {
+			return err
+		}
+		r.MarkCorrupt(info, fmt.Errorf("%w: %s", kv.ErrDamaged, why))
+	}
+	return nil
+}
+
+// Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
+// the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
+func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
+	if table != world.LandTable && table != "raft_log" && table != "raft_state" {
+		return nil, false
+	}
+	for _, key := range keys {
+		if len(key) >= 8 {
+			groups = append(groups, binary.BigEndian.Uint64(key))
+		}
+	}
+	return groups, true
+}

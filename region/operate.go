@@ -1,0 +1,60 @@
+package region
+
+import (
+	"context"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// This file is the part of the Host that operators use.
+
+// Scrubbed is the result of the scrub of one region.
+type Scrubbed = integrity.Scrubbed
+
+// Damage is a copy that is known to be damaged and is not repaired.
+type Damage = integrity.Damage
+
+// Recovery is the plan for recovering a region.
+type Recovery = integrity.RecoveryPlan
+
+// Damaged lists the damage that this node knows of and that is not repaired: in regions that it led when they were scrubbed last,
+// and in its own unusable copies.
+func (h *Host) Damaged() []Damage { return h.damages.All() }
+
+// Scrub scrubs the region of a cell now, if this node leads it, or if it is a member and the region is closed.
+func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
+	return h.scrubber.Scrub(ctx, cell)
+}
+
+// ScrubAll scrubs all regions that this node leads, and the closed ones that it is responsible for.
+func (h *Host) ScrubAll(ctx context.Context) []Scrubbed { return h.scrubber.ScrubAll(ctx) }
+
+// PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
+// changes nothing.
+func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, error) {
+	return h.recovery.Plan(ctx, ids)
+}
+
+// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It fails unless a
+// new plan allows it.
+func (h *Host) Recover(ctx context.Context, id uint64) error { return h.recovery.Recover(ctx, id) }
+
+// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
+// reached. It returns the peers that were informed and those that were missed.
+func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, err error) {
+	return h.quarantine.Release(ctx, id)
+}
+
+// Memberships lists the regions that this node stores a copy of, the catalog first.
+func (h *Host) Memberships() ([]nodemsg.Region, error) { return h.regions.memberships() }
+
+// Name returns the name of a region for people: its cell, or "catalog".
+func Name(info nodemsg.Region) string { return integrity.Name(info) }
+
+// Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
+// the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
+func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
+	return integrity.Concerned(table, keys)
+}

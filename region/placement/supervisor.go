@@ -1,0 +1,456 @@
+// Package placement decides and executes which nodes are the members of the groups that this node leads, which of them leads, and
+// what a node does that is about to stop. The decisions are pure (package membership); a Supervisor executes them.
+//
+// Supervisor.Run has a goroutine of its own and starts one task for each group that it changes. Any goroutine may call the other
+// methods. Only package region and its subpackages import it.
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/membership"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// settleTime bounds how long a leader waits for one change of members before it checks again, and settlePoll is the interval
+	// of its checks meanwhile.
+	settleTime = 3 * time.Second
+	settlePoll = 50 * time.Millisecond
+	// maxReconciles bounds how many groups are changed at the same time.
+	maxReconciles = 8
+	// Neighbours is how many nodes are watched in any case.
+	Neighbours = 16
+	// rowsEvery is the number of rounds between two checks of the closed groups.
+	rowsEvery = 5
+	// maxWokenPerCheck bounds how many closed groups are opened in one check.
+	maxWokenPerCheck = 8
+	// maxSkippedChecks is the number of rounds after which the closed groups are checked even if nothing seems to have changed
+	// among the nodes.
+	maxSkippedChecks = 150
+)
+
+// Group is a group that this node leads and whose members the supervisor maintains.
+type Group struct {
+	ID     uint64
+	Key    string // in the DHT: its members are the nodes nearest to it
+	Copies int    // number of members that it should have
+	Raft   *replica.Group
+	Actor  *actor.Actor
+}
+
+// Regions are the groups that are open on this node.
+type Regions interface {
+	// Led lists the groups that this node leads.
+	Led() []Group
+	// Loaded returns a loaded region, or nil.
+	Loaded(id uint64) *actor.Land
+	// Open returns a region's land and loads it first if necessary.
+	Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error)
+}
+
+// Options configure a Supervisor. All fields are required.
+type Options struct {
+	Self       string
+	Copies     int // number of members of a region
+	Records    directory.Records
+	Directory  *directory.Directory
+	Registry   *directory.Registry
+	Questions  transport.Questions
+	Detector   *failuredetector.Detector
+	Tasks      *background.Tasks
+	Regions    Regions
+	Failures   Failures
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Failures are the failures of regions that this node knows of; implemented by *integrity.Failures.
+type Failures interface {
+	// FailedPeers returns the nodes on which the region has failed lately.
+	FailedPeers(id uint64) map[string]bool
+	// Quarantined reports whether the region is quarantined here.
+	Quarantined(id uint64) bool
+}
+
+// Supervisor makes the members of the groups that this node leads follow their keys.
+type Supervisor struct {
+	Options
+	// NotifyEvicted is called once a round by Run.
+	NotifyEvicted func(context.Context)
+
+	metrics      *metrics
+	checkedNodes string        // summary of the nodes' states when the closed regions were last checked; belongs to Run
+	leave        sync.Once     // closes leaving
+	leaving      chan struct{} // closed when this node is about to stop: see Drain
+
+	mu struct {
+		sync.Mutex
+		reconciling map[uint64]struct{}   // groups whose members are being changed
+		announced   map[uint64]uint64     // epochs of regions led here that the catalog has
+		ledSince    map[uint64]leadership // of the groups that this node leads or led
+	}
+}
+
+// New returns a supervisor.
+func New(o Options) *Supervisor {
+	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}}
+	sv.mu.reconciling = make(map[uint64]struct{})
+	sv.mu.announced = make(map[uint64]uint64)
+	sv.mu.ledSince = make(map[uint64]leadership)
+	return sv
+}
+
+// Run makes the members of the groups that this node leads follow their keys, until the node is about to stop.
+func (sv *Supervisor) Run(ctx context.Context) {
+	every := time.NewTicker(failuredetector.RoundEvery)
+	defer every.Stop()
+	for round := 0; ; round++ {
+		select {
+		case <-sv.leaving:
+			return
+		case <-every.C:
+		}
+		sv.superviseOnce(ctx)
+		sv.NotifyEvicted(ctx)
+		if round%rowsEvery == rowsEvery-1 && sv.shouldCheckClosed(round) {
+			if err := sv.wakeMisplaced(ctx); err != nil {
+				sv.Logger.Warn("check closed regions", "error", err)
+			}
+			sv.Detector.Forget()
+		}
+	}
+}
+
+// superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
+func (sv *Supervisor) superviseOnce(ctx context.Context) {
+	groups := sv.Regions.Led()
+	peers := make(failuredetector.Watched)
+	for _, peer := range sv.Records.NearestKnown(grid.CatalogKey, Neighbours) {
+		peers.Add(peer, sv.Detector.StrangerEvery)
+	}
+	under, members := 0, 0
+	for _, w := range groups {
+		for _, peer := range sv.Records.NearestKnown(w.Key, directory.Candidates) {
+			peers.Add(peer, sv.Detector.StrangerEvery)
+		}
+		status := w.Raft.Status()
+		sv.ledFor(w.ID, status.Term)
+		voters := 0
+		for _, m := range status.Members {
+			peers.Add(m.Peer, sv.Detector.Every)
+			if !m.Learner && m.Active {
+				voters++
+			}
+		}
+		members += voters
+		if voters < w.Copies {
+			under++
+		}
+	}
+	sv.metrics.led.Set(float64(len(groups)))
+	sv.metrics.members.Set(float64(members))
+	sv.metrics.under.Set(float64(under))
+	delete(peers, sv.Self)
+	sv.Detector.Refresh(ctx, peers)
+	for _, w := range groups {
+		if !sv.BeginChange(w.ID) {
+			continue
+		}
+		started := sv.Tasks.Start(func(ctx context.Context) {
+			defer sv.EndChange(w.ID)
+			ctx, cancel := context.WithTimeout(ctx, background.AttemptTime)
+			defer cancel()
+			sv.reconcile(ctx, w)
+		})
+		if !started {
+			sv.EndChange(w.ID)
+		}
+	}
+}
+
+// shouldCheckClosed reports whether the closed regions should be checked: the set of nodes has changed since the last check that
+// found nothing wrong.
+func (sv *Supervisor) shouldCheckClosed(round int) bool {
+	nodes := sv.Detector.Summary()
+	if nodes == sv.checkedNodes && round%maxSkippedChecks >= rowsEvery {
+		return false
+	}
+	sv.checkedNodes = nodes
+	return true
+}
+
+// BeginChange reports whether the group may be reconciled now: it may not if it is being reconciled already, or too many
+// others are.
+func (sv *Supervisor) BeginChange(id uint64) bool {
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	if _, under := sv.mu.reconciling[id]; under || len(sv.mu.reconciling) >= maxReconciles {
+		return false
+	}
+	sv.mu.reconciling[id] = struct{}{}
+	return true
+}
+
+func (sv *Supervisor) EndChange(id uint64) {
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	delete(sv.mu.reconciling, id)
+}
+
+// reconcile takes one step after the other until the group's members are right, or a step fails; a later round then tries again.
+func (sv *Supervisor) reconcile(ctx context.Context, w Group) {
+	for ctx.Err() == nil && !sv.Leaves() {
+		status := w.Raft.Status()
+		if !status.Self {
+			return
+		}
+		next := membership.Next(sv.Self, sv.memberStates(w, status), sv.nearestOf(w, status), w.Copies)
+		if next.Kind == membership.Stay && len(status.Members) < 2 && w.Raft.Configuration().Recovered == 0 {
+			return
+		}
+		if err := sv.ensureMembersKnown(ctx, w); err != nil {
+			sv.Logger.Debug("members not announced", "group", w.ID, "error", err)
+			return
+		}
+		if next.Kind == membership.Stay {
+			return
+		}
+		err := sv.executeStep(ctx, w, next)
+		if err != nil {
+			sv.Logger.Debug("change of members postponed", "group", w.ID, "peer", next.Peer, "kind", int(next.Kind), "error", err)
+			return
+		}
+	}
+}
+
+// memberStates returns the members as the leader sees them.
+func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Member {
+	states := make([]membership.Member, len(s.Members))
+	struck := sv.Failures.FailedPeers(w.ID)
+	for i, m := range s.Members {
+		self := m.Peer == sv.Self
+		states[i] = membership.Member{
+			Peer: m.Peer, Learner: m.Learner,
+			CaughtUp: self || m.Active && !m.Snapshotting && m.Match+actor.NearlyAll >= s.Last,
+			Leaving:  sv.Detector.Leaving(m.Peer),
+			Gone:     !self && !m.Active && sv.Detector.Gone(m.Peer),
+			Struck:   struck[m.Peer],
+		}
+	}
+	return states
+}
+
+// nearestOf lists the nodes nearest to the group's key that can be members: live nodes, and members whose grace period is not
+// over.
+func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
+	members := make([]string, len(s.Members))
+	for i, m := range s.Members {
+		members[i] = m.Peer
+	}
+	nearest := sv.Records.NearestKnown(w.Key, directory.Candidates, members...)
+	return slices.DeleteFunc(nearest, func(peer string) bool {
+		if peer == sv.Self {
+			return false
+		}
+		i := slices.IndexFunc(s.Members, func(m replica.Progress) bool { return m.Peer == peer })
+		if i >= 0 && (s.Members[i].Active || !sv.Detector.Gone(peer)) {
+			return false
+		}
+		_, lives := sv.Detector.Alive(peer)
+		return !lives
+	})
+}
+
+// ensureMembersKnown ensures that the catalog has all members before the next step is taken. It accepts changes only from members
+// that it knows, so a later leader that it did not know could not report one.
+func (sv *Supervisor) ensureMembersKnown(ctx context.Context, w Group) error {
+	info, err := w.Actor.Info(ctx)
+	if err != nil {
+		return err
+	}
+	conf := w.Raft.Configuration()
+	for _, m := range conf.Members {
+		if actor.HasMember(info, m.Peer) {
+			continue
+		}
+		member, ok := sv.Detector.Alive(m.Peer)
+		if !ok {
+			return fmt.Errorf("the address of %s is not known", m.Peer)
+		}
+		w.Actor.AddMember(member)
+	}
+	if info, err = w.Actor.Info(ctx); err != nil {
+		return err
+	}
+	if info.Epoch < actor.EpochOf(conf) || len(info.Members) != len(conf.Members) {
+		return errors.New("the region has not applied its members yet")
+	}
+	return sv.Announce(ctx, info)
+}
+
+// Announce reports the region's members to the catalog, unless it has them.
+func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
+	sv.mu.Lock()
+	told := sv.mu.announced[info.ID]
+	sv.mu.Unlock()
+	if info.Epoch == actor.FirstEpoch || told >= info.Epoch || info.ID == world.CatalogID {
+		return nil
+	}
+	known, err := sv.Directory.ReportMoved(ctx, info)
+	if err != nil {
+		return fmt.Errorf("report to the catalog: %w", err)
+	}
+	if known.Epoch < info.Epoch {
+		return fmt.Errorf("the catalog did not accept epoch %d of region %d", info.Epoch, info.ID)
+	}
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	sv.mu.announced[info.ID] = known.Epoch
+	return nil
+}
+
+// executeStep executes a step and waits until it is done.
+func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.Step) error {
+	switch next.Kind {
+	case membership.Add:
+		// The node was alive some seconds ago. Check again: a dead learner would be in the way.
+		member, err := sv.Detector.Check(ctx, next.Peer)
+		if err != nil {
+			return fmt.Errorf("the node to be added does not answer: %w", err)
+		}
+		w.Actor.AddMember(member)
+		return sv.Change(ctx, w, "add", next.Peer, w.Raft.AddLearner)
+	case membership.Wait:
+		return sv.inviteLearners(ctx, w)
+	case membership.Promote:
+		return sv.Change(ctx, w, "promote", next.Peer, w.Raft.Promote)
+	case membership.Remove:
+		return sv.Change(ctx, w, "remove", next.Peer, w.Raft.Remove)
+	case membership.Transfer:
+		if status := w.Raft.Status(); sv.ledFor(w.ID, status.Term) < minLeaderTime {
+			return errors.New("this node has only just become leader")
+		}
+		sv.metrics.changes.WithLabelValues("transfer").Inc()
+		if err := w.Raft.Transfer(next.Peer); err != nil {
+			return err
+		}
+		return AwaitGroup(ctx, func() bool { return !w.Raft.Status().Self })
+	case membership.Stay:
+	}
+	return nil
+}
+
+// Change begins a change of members and waits until it is committed.
+func (sv *Supervisor) Change(ctx context.Context, w Group, kind, peer string, begin func(string) error) error {
+	before := w.Raft.Configuration().Index
+	if err := begin(peer); err != nil {
+		return err
+	}
+	done := func() bool {
+		conf := w.Raft.Configuration()
+		return conf.Index > before && hasMembers(w.Raft.Status(), conf)
+	}
+	if err := AwaitGroup(ctx, done); err != nil {
+		return err
+	}
+	sv.metrics.changes.WithLabelValues(kind).Inc()
+	sv.Logger.Info("region's members are being changed", "group", w.ID, "change", kind, "peer", peer)
+	return nil
+}
+
+// hasMembers reports whether the status, which is as of the group's last tick, has these members already.
+func hasMembers(s replica.Status, conf replica.Configured) bool {
+	return slices.EqualFunc(s.Members, conf.Members, func(p replica.Progress, m replica.Member) bool { return p.Member == m })
+}
+
+var errUnsettled = errors.New("timed out")
+
+// inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner that had
+// its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id.
+func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
+	info, err := w.Actor.Info(ctx)
+	if err != nil {
+		return err
+	}
+	invite := nodemsg.Invite{Region: info}
+	for _, m := range w.Raft.Configuration().Members {
+		invite.Voters = append(invite.Voters, nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner})
+	}
+	for _, m := range w.Raft.Status().Members {
+		if !m.Learner || m.Active && m.Match > 0 {
+			continue
+		}
+		invite.Replica = m.ID
+		answer, err := sv.Questions.Ask(ctx, m.Peer, nodemsg.Question{Invite: &invite})
+		if err != nil && answer.Replica == m.ID {
+			sv.Logger.Info("learner had its replica id before", "group", w.ID, "peer", m.Peer, "replica", m.ID)
+			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
+		}
+		if err != nil {
+			return fmt.Errorf("invite %s: %w", m.Peer, err)
+		}
+	}
+	return AwaitGroup(ctx, func() bool {
+		return !slices.ContainsFunc(sv.memberStates(w, w.Raft.Status()), func(m membership.Member) bool { return m.Learner && !m.CaughtUp })
+	})
+}
+
+// AwaitGroup waits for a condition that the group brings about.
+func AwaitGroup(ctx context.Context, done func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	poll := time.NewTicker(settlePoll)
+	defer poll.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return errUnsettled
+		case <-poll.C:
+		}
+	}
+	return nil
+}
+
+// UpToDate returns the live members other than this node, all of which have applied as much as this node. It returns an error if
+// there is another live one, the members are to be changed, or the catalog does not have them.
+func (sv *Supervisor) UpToDate(ctx context.Context, w Group, status replica.Status) ([]string, error) {
+	next := membership.Next(sv.Self, sv.memberStates(w, status), sv.nearestOf(w, status), w.Copies)
+	if next.Kind != membership.Stay && next.Kind != membership.Transfer {
+		return nil, errors.New("its members are being changed")
+	}
+	info, err := w.Actor.Info(ctx)
+	if err == nil {
+		err = sv.Announce(ctx, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var others []string
+	for _, m := range status.Members {
+		switch {
+		case m.Peer == sv.Self:
+		case m.Active && m.Match >= status.Last:
+			others = append(others, m.Peer)
+		case !sv.Detector.Gone(m.Peer):
+			return nil, fmt.Errorf("member %s is not up to date", m.Peer)
+		}
+	}
+	return others, nil
+}

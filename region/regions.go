@@ -1,0 +1,150 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// regions are the lands and the catalog that are open on this node: it opens, runs and closes them.
+type regions struct {
+	integrity.Node
+	catalogs
+
+	copies       int
+	supervisor   *placement.Supervisor
+	quarantine   *integrity.Quarantine
+	failures     *integrity.Failures
+	supersession *integrity.Supersession
+	reseeder     *integrity.Reseeder
+	bases        *integrity.Bases
+	disk         *integrity.Disk
+	publisher    *publisher
+	hibernate    func(*actor.Land)
+	actors       *actor.Metrics
+	loadedGauge  prometheus.Gauge
+	loading      background.Shared[*actor.Land]
+	joining      background.Shared[*actor.Land] // joins by invitation
+	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the lands.
+	cpu   func(work func()) time.Duration
+	probe func(l *actor.Land, entry []byte)
+
+	mu struct {
+		sync.Mutex
+		lands map[uint64]*actor.Land // loaded regions, by id
+	}
+}
+
+// Loaded returns a loaded region, or nil.
+func (r *regions) Loaded(id uint64) *actor.Land {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.lands[id]
+}
+
+// lands lists the loaded regions.
+func (r *regions) lands() []*actor.Land {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.mu.lands))
+}
+
+// ledLands lists the loaded regions that this node leads.
+func (r *regions) ledLands() []*actor.Land {
+	return slices.DeleteFunc(r.lands(), func(l *actor.Land) bool { return !l.Raft().Status().Self })
+}
+
+// Led lists the groups that this node leads.
+func (r *regions) Led() []placement.Group {
+	var led []placement.Group
+	if c := r.Catalog(); c != nil && c.Raft().Status().Self {
+		led = append(led, r.catalogGroup(c))
+	}
+	for _, l := range r.ledLands() {
+		led = append(led, r.GroupOf(l))
+	}
+	return led
+}
+
+// GroupOf returns the group of a land for the supervisor.
+func (r *regions) GroupOf(l *actor.Land) placement.Group {
+	return placement.Group{ID: l.ID(), Key: r.Directory.Key(l.Cell()), Copies: r.copies, Raft: l.Raft(), Actor: l.Actor}
+}
+
+// Member returns a region of which this node is a member, possibly the catalog, or ErrNotHere.
+func (r *regions) Member(id uint64) (nodemsg.Region, error) {
+	if id == world.CatalogID {
+		return r.catalogRegion()
+	}
+	return r.Registry.Region(id)
+}
+
+// Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
+func (r *regions) Delete(info nodemsg.Region) error {
+	if info.ID == world.CatalogID {
+		return r.deleteCatalog()
+	}
+	writes, err := r.Registry.Deletion(info.ID)
+	if err == nil {
+		err = r.Replicas.Remove(info.ID, writes...)
+	}
+	if err != nil {
+		return fmt.Errorf("delete region %d: %w", info.ID, err)
+	}
+	r.Directory.Invalidate(info)
+	return nil
+}
+
+// subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
+func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*actor.Subscription, error) {
+	reading := hello.Reading
+	hello.Reading = false // not part of the key: a region is loaded once for all callers
+	for {
+		l, err := r.loaded(ctx, hello)
+		if err != nil {
+			return nil, err
+		}
+		if s := l.Subscribe(reading); s != nil {
+			return s, nil
+		}
+		select { // it is being unloaded: wait, then load it again
+		case <-l.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// memberships lists the regions that this node stores a copy of, the catalog first.
+func (r *regions) memberships() ([]nodemsg.Region, error) {
+	var all []nodemsg.Region
+	if info, err := r.catalogRegion(); err == nil {
+		all = append(all, info)
+	} else if !errors.Is(err, ErrNotHere) {
+		return nil, err
+	}
+	infos, err := r.Registry.All()
+	for _, info := range infos {
+		has, failed := r.Replicas.Has(info.ID)
+		if err = errors.Join(err, failed); has {
+			all = append(all, info)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list regions: %w", err)
+	}
+	return all, nil
+}
