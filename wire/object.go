@@ -25,9 +25,9 @@ type Object struct {
 
 type field struct {
 	name []byte
-	kind kind
 	text []byte // of kindText; of other kinds the value in JSON
 	n    uint64 // a number in CBOR
+	kind kind
 	read bool
 }
 
@@ -44,19 +44,20 @@ const (
 	kindFloat                // math.Float64frombits(n)
 )
 
-// add adds a parsed field. code is that of a duplicate.
-func (o *Object) add(f field, code string) *Error {
+// add adds a field. code is that of a duplicate.
+func (o *Object) add(name []byte, code string) (*field, *Error) {
 	for i := range o.n {
-		if bytes.Equal(o.fields[i].name, f.name) {
-			return Refuse(code, "the key %q occurs twice", Clip(f.name))
+		if bytes.Equal(o.fields[i].name, name) {
+			return nil, Refuse(code, "the key %q occurs twice", Clip(name))
 		}
 	}
 	if o.n == maxFields {
-		return Refuse(FailUnknownField, "a message has at most %d fields", maxFields)
+		return nil, Refuse(FailUnknownField, "a message has at most %d fields", maxFields)
 	}
-	o.fields[o.n] = f
+	f := &o.fields[o.n]
+	f.name = name
 	o.n++
-	return nil
+	return f, nil
 }
 
 // Fail keeps the error, unless there is one already.

@@ -14,9 +14,13 @@ func (o *Object) ParseCBOR(data []byte) *Error {
 		return Refuse(FailBadCBOR, "the message is not a CBOR map")
 	}
 	for range n {
-		var f field
-		if f.name, b, ok = cutCBORText(b); !ok || len(b) == 0 {
+		var name []byte
+		if name, b, ok = cutCBORText(b); !ok || len(b) == 0 {
 			return Refuse(FailBadCBOR, "bad key at byte %d", len(data)-len(b))
+		}
+		f, err := o.add(name, FailBadCBOR)
+		if err != nil {
+			return err
 		}
 		switch major := b[0] & cborMajor; major {
 		case CBORUnsigned:
@@ -31,15 +35,12 @@ func (o *Object) ParseCBOR(data []byte) *Error {
 		case cborSimple:
 			b, ok = f.cutSimple(b)
 		case CBORBytes, CBORArray, CBORMap:
-			return Refuse(FailBadType, "the field %q must be a text, a number or a boolean", Clip(f.name))
+			return Refuse(FailBadType, "the field %q must be a text, a number or a boolean", Clip(name))
 		default:
 			ok = false
 		}
 		if !ok {
 			return Refuse(FailBadCBOR, "bad value at byte %d", len(data)-len(b))
-		}
-		if err := o.add(f, FailBadCBOR); err != nil {
-			return err
 		}
 	}
 	if len(b) != 0 {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"unicode/utf8"
 
@@ -25,34 +26,36 @@ func (o *Object) ParseJSON(data []byte) *Error {
 		return syntaxError(err)
 	}
 	for d.PeekKind() != '}' {
-		name, err := readValue(d, data)
+		quoted, err := readValue(d, data)
 		if err != nil {
 			return err
 		}
-		f := field{text: name}
-		if f.unquote(); f.kind == kindBroken {
+		name, ok := unquote(quoted)
+		if !ok {
 			return Refuse(FailBadJSON, "a key contains an unpaired surrogate")
 		}
-		f.name = f.text
+		f, err := o.add(name, FailBadJSON)
+		if err != nil {
+			return err
+		}
 		if f.text, err = readValue(d, data); err != nil {
 			return err
 		}
 		switch c := f.text[0]; {
 		case c == '"':
-			f.unquote()
+			if f.text, ok = unquote(f.text); ok {
+				f.kind = kindText
+			} else {
+				f.kind = kindBroken
+			}
 		case c == '-' || c >= '0' && c <= '9':
 			f.kind = kindLiteral
-		default:
-			f.kind = kindOther
-		}
-		if err := o.add(f, FailBadJSON); err != nil {
-			return err
 		}
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return syntaxError(err)
 	}
-	if _, err := d.ReadToken(); err != io.EOF {
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return Refuse(FailBadJSON, "more than one JSON value in a message")
 	}
 	return nil
@@ -74,15 +77,11 @@ func readValue(d *jsontext.Decoder, data []byte) ([]byte, *Error) {
 	}
 }
 
-// unquote replaces the text, a string in JSON, by what it stands for.
-func (f *field) unquote() {
-	if i := bytes.IndexByte(f.text, '\\'); i < 0 {
-		f.kind, f.text = kindText, f.text[1:len(f.text)-1]
-		return
+// unquote returns the text of a string in JSON. It fails on an unpaired surrogate, which UTF-8 cannot represent.
+func unquote(quoted []byte) (text []byte, ok bool) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1], true // without a copy
 	}
-	text, err := jsontext.AppendUnquote(nil, f.text)
-	if f.kind = kindText; err != nil {
-		f.kind = kindBroken
-	}
-	f.text = text
+	text, err := jsontext.AppendUnquote(nil, quoted)
+	return text, err == nil
 }

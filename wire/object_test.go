@@ -43,8 +43,13 @@ func FuzzParseJSON(f *testing.F) {
 // FuzzParseCBOR checks that the general decoder finds the same fields.
 func FuzzParseCBOR(f *testing.F) {
 	for _, seed := range []any{
-		map[string]any{}, map[string]any{"a": 1, "b": -1 << 40, "c": "text", "d": 1.5, "e": 1e300, "f": true, "g": nil, "h": uint64(math.MaxUint64)},
-		map[string]any{"a": []int{1}}, map[string]any{"a": []byte{1}}, map[int]int{1: 2}, map[string]float64{"a": math.NaN()}, "text",
+		map[string]any{},
+		map[string]any{"a": 1, "b": -1 << 40, "c": "text", "d": 1.5, "e": 1e300, "f": true, "g": nil, "h": uint64(math.MaxUint64)},
+		map[string]any{"a": []int{1}},
+		map[string]any{"a": []byte{1}},
+		map[int]int{1: 2},
+		map[string]float64{"a": math.NaN()},
+		"text",
 	} {
 		b, err := CBOREncoding.Marshal(seed)
 		if err != nil {
