@@ -129,6 +129,7 @@ func (sv *Supervisor) BeginChange(id uint64) bool {
 	return true
 }
 
+// EndChange ends what BeginChange has begun.
 func (sv *Supervisor) EndChange(id uint64) {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
