@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"io"
@@ -18,7 +18,7 @@ type sending map[uint64]uint64 // replica id of the receiver → the index below
 
 // snapshotHead returns the head of a snapshot, for raft. The snapshot sent later may be newer: raft relies on the
 // position that the receiver reports.
-func (r *replica) snapshotHead() (*raftpb.Snapshot, error) {
+func (r *Replica) snapshotHead() (*raftpb.Snapshot, error) {
 	if r.node.SendSnapshot == nil || r.tables == nil || r.node.Sending >= maxSending ||
 		len(r.members.unstored) > 0 || r.stored.Applied == 0 { // the configuration must include the receiver
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
@@ -33,7 +33,7 @@ func (r *replica) snapshotHead() (*raftpb.Snapshot, error) {
 }
 
 // sendSnapshot makes the carrier open a stream, and reports the result to raft.
-func (r *replica) sendSnapshot(peer string, m *raftpb.Message) {
+func (r *Replica) sendSnapshot(peer string, m *raftpb.Message) {
 	to := m.GetTo()
 	r.node.Sending++
 	if r.sending == nil {
@@ -53,7 +53,7 @@ func (r *replica) sendSnapshot(peer string, m *raftpb.Message) {
 }
 
 // snapshotSent reports to raft that a snapshot was sent, or why not.
-func (r *replica) snapshotSent(to uint64, err error) error {
+func (r *Replica) snapshotSent(to uint64, err error) error {
 	r.node.Sending--
 	delete(r.sending, to)
 	status := raft.SnapshotFinish

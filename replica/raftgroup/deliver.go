@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 // deliverEntries moves committed entries into the mailbox, as many as fit. News are entries that raft has just returned;
 // entries left over from earlier are read from the log.
-func (r *replica) deliverEntries(news []*raftpb.Entry) error {
+func (r *Replica) deliverEntries(news []*raftpb.Entry) error {
 	for r.mailed < r.advanced {
 		var entry *raftpb.Entry
 		if len(news) > 0 && news[0].GetIndex() <= r.mailed+1 {
@@ -42,7 +42,7 @@ func (r *replica) deliverEntries(news []*raftpb.Entry) error {
 
 // deliverLeadership delivers a change of leader. deliverEntries delivers this node's own leadership, behind an entry of
 // its own term.
-func (r *replica) deliverLeadership() {
+func (r *Replica) deliverLeadership() {
 	l := Leadership{Leader: r.peer(r.leader), Term: r.term}
 	if r.leading {
 		if r.lastLeadership.Self && r.lastLeadership.Term == r.term {
@@ -55,7 +55,7 @@ func (r *replica) deliverLeadership() {
 	}
 }
 
-func (r *replica) pushLeadership(l Leadership) {
+func (r *Replica) pushLeadership(l Leadership) {
 	if !l.Self {
 		r.waiting, r.members.change = nil, nil
 		r.refuseReads(ErrNotLeader)
@@ -64,6 +64,6 @@ func (r *replica) pushLeadership(l Leadership) {
 	if r.members.removed {
 		return // nothing follows Removed
 	}
-	r.publishProgress()
+	r.PublishProgress()
 	r.handle.pushLeadership(l)
 }

@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"context"
@@ -19,15 +19,14 @@ const maxReads = 4096
 // linearizable read. It blocks for a round of heartbeats, without disk access. The error is ErrNotLeader (also if
 // leadership is lost meanwhile), ErrOverloaded, one of Propose's, or the context's.
 func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
-	answer := make(chan read, 1)
-	err := g.ask(answer)
+	answer, err := g.RequestReadIndex()
 	if err == nil {
 		select {
 		case r := <-answer:
-			if r.err == nil {
-				return r.index, nil
+			if r.Err == nil {
+				return r.Index, nil
 			}
-			err = r.err
+			err = r.Err
 		case <-g.node.Stopped:
 			err = ErrStopped
 		case <-ctx.Done():
@@ -37,33 +36,35 @@ func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
 	return 0, fmt.Errorf("read index: %w", err)
 }
 
-func (g *Group) ask(answer chan<- read) error {
+// RequestReadIndex is ReadIndex without waiting: the answer is sent to the channel.
+func (g *Group) RequestReadIndex() (<-chan ReadAnswer, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.mu.refusal != nil:
-		return g.mu.refusal
+		return nil, g.mu.refusal
 	case !g.mu.leading:
-		return ErrNotLeader
+		return nil, ErrNotLeader
 	case len(g.mu.inbox.reads) >= maxReads:
-		return fmt.Errorf("%w: %d reads wait", ErrOverloaded, len(g.mu.inbox.reads))
+		return nil, fmt.Errorf("%w: %d reads wait", ErrOverloaded, len(g.mu.inbox.reads))
 	}
+	answer := make(chan ReadAnswer, 1)
 	g.mu.inbox.reads = append(g.mu.inbox.reads, answer)
 	g.enqueue()
-	return nil
+	return answer, nil
 }
 
-// read is the answer to a ReadIndex.
-type read struct {
-	index uint64
-	err   error
+// ReadAnswer is the answer to a ReadIndex.
+type ReadAnswer struct {
+	Index uint64
+	Err   error
 }
 
 // reads are the pending reads of one group. Owned by Host.Run.
 type reads struct {
-	last      uint64                   // the newest context passed to raft; none is used twice
-	waiting   map[uint64][]chan<- read // by context: a majority was asked
-	confirmed []confirmedRead          // reads whose entries have not all been delivered yet
+	last      uint64                         // the newest context passed to raft; none is used twice
+	waiting   map[uint64][]chan<- ReadAnswer // by context: a majority was asked
+	confirmed []confirmedRead                // reads whose entries have not all been delivered yet
 
 	// The highest position that this node asked members to confirm, in the term in which it leads.
 	position, term uint64
@@ -71,7 +72,7 @@ type reads struct {
 
 type confirmedRead struct {
 	index   uint64
-	waiting []chan<- read
+	waiting []chan<- ReadAnswer
 }
 
 // confirms reports whether a heartbeat's answer confirms what this node asked for in this term.
@@ -91,21 +92,21 @@ func (rs *reads) recordSent(m *raftpb.Message) {
 }
 
 // askRaft begins a round for new reads.
-func (r *replica) askRaft(waiting []chan<- read) {
+func (r *Replica) askRaft(waiting []chan<- ReadAnswer) {
 	if len(waiting) == 0 {
 		return
 	}
 	rs := &r.reads
 	rs.last++
 	if rs.waiting == nil {
-		rs.waiting = make(map[uint64][]chan<- read)
+		rs.waiting = make(map[uint64][]chan<- ReadAnswer)
 	}
 	rs.waiting[rs.last] = waiting
 	r.raw.ReadIndex(binary.BigEndian.AppendUint64(nil, rs.last))
 }
 
 // confirmReads processes raft's confirmations of reads.
-func (r *replica) confirmReads(states []raft.ReadState) {
+func (r *Replica) confirmReads(states []raft.ReadState) {
 	for _, s := range states {
 		if len(s.RequestCtx) != 8 {
 			continue
@@ -120,7 +121,7 @@ func (r *replica) confirmReads(states []raft.ReadState) {
 }
 
 // answerReads answers the reads whose entries have been delivered.
-func (r *replica) answerReads() {
+func (r *Replica) answerReads() {
 	rest := r.reads.confirmed[:0]
 	for _, c := range r.reads.confirmed {
 		if c.index > r.mailed {
@@ -128,14 +129,14 @@ func (r *replica) answerReads() {
 			continue
 		}
 		for _, answer := range c.waiting {
-			answer <- read{index: r.visible}
+			answer <- ReadAnswer{Index: r.visible}
 		}
 	}
 	r.reads.confirmed = rest
 }
 
 // refuseReads answers all pending reads with an error.
-func (r *replica) refuseReads(err error) {
+func (r *Replica) refuseReads(err error) {
 	for _, waiting := range r.reads.waiting {
 		answerAll(waiting, err)
 	}
@@ -145,8 +146,8 @@ func (r *replica) refuseReads(err error) {
 	r.reads.waiting, r.reads.confirmed = nil, nil
 }
 
-func answerAll(waiting []chan<- read, err error) {
+func answerAll(waiting []chan<- ReadAnswer, err error) {
 	for _, answer := range waiting {
-		answer <- read{err: err}
+		answer <- ReadAnswer{Err: err}
 	}
 }

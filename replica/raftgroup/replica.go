@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
@@ -15,28 +16,27 @@ import (
 
 // Settings of raft. Ticks are Options.TickEvery.
 const (
-	electionTicks    = 8 // default of Options.ElectionTicks
 	heartbeatTicks   = 1
 	maxCommittedSize = 1 << 20 // bytes of committed entries in one step
 	maxInflight      = 256     // append messages in flight to one member
 	maxInflightBytes = 4 << 20
 )
 
-// replica is this node's member of an open group. Owned by the host's goroutine. After each call the host carries out the
+// Replica is this node's member of an open group. Owned by the host's goroutine. After each call the host carries out the
 // effects.
-type replica struct {
+type Replica struct {
 	node   *Node
 	group  uint64
 	id     uint64 // replica id, raft's
 	handle *Group
 	conf   *raftlog.Configuration // in force: of the entry advanced, or before
-	tables []TablePrefix
+	tables []raftlog.TablePrefix
 	logger *slog.Logger
 
 	members       membership
 	reads         reads
 	sending       sending
-	incoming      *incomingSnapshot // received and passed to raft, not yet installed
+	incoming      *IncomingSnapshot // received and passed to raft, not yet installed
 	announcements announcements
 	contact
 
@@ -57,7 +57,7 @@ type replica struct {
 
 	ready   raft.Ready // while inBatch: what the commit in progress makes durable
 	inBatch bool
-	effects effects
+	effects Effects
 }
 
 // contact records when messages arrived.
@@ -90,33 +90,33 @@ type leadership struct {
 	lastLeadership Leadership // the newest Leadership delivered
 }
 
-// effects are what a replica requires of its host.
-type effects struct {
-	clock      clockEffect
-	storeLater bool // it has data to store that can wait
-	storeNow   bool // what it has to store should not wait
-	sentAhead  bool // entries were sent before they are stored
+// Effects are what a replica requires of its host.
+type Effects struct {
+	Clock      ClockEffect
+	StoreLater bool // it has data to store that can wait
+	StoreNow   bool // what it has to store should not wait
+	SentAhead  bool // entries were sent before they are stored
 }
 
-type clockEffect int
+type ClockEffect int
 
 const (
-	clockKeep clockEffect = iota
-	clockStart
-	clockStop
+	ClockKeep ClockEffect = iota
+	ClockStart
+	ClockStop
 )
 
-// newReplica resumes a group from what is stored.
-func newReplica(node *Node, group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix) (*replica, error) {
+// NewReplica resumes a group from what is stored.
+func NewReplica(node *Node, group uint64, s raftlog.State, conf *raftlog.Configuration, tables []raftlog.TablePrefix) (*Replica, error) {
 	id := conf.ID(node.Self)
 	if id == 0 || id != conf.OwnID(node.Self) {
-		return nil, fmt.Errorf("%w: its members are %v", ErrNotMember, conf.All())
+		return nil, fmt.Errorf("%w: its members are %v", raftlog.ErrNotMember, conf.All())
 	}
 	l, err := raftlog.LoadLog(node.Storage, group, s, conf)
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{
+	r := &Replica{
 		node: node, group: group, id: id, conf: conf, log: l, tables: tables,
 		logger:    node.Logger.With("group", group),
 		hardState: hardState{term: s.Term, vote: s.Vote, commit: s.Commit}, positions: positionsAt(s.Applied), stored: s,
@@ -129,18 +129,18 @@ func newReplica(node *Node, group uint64, s raftlog.State, conf *raftlog.Configu
 }
 
 // alone reports whether this node is the only member, and needs no clock to lead.
-func (r *replica) alone() bool { return r.decides() && len(r.conf.Learners) == 0 }
+func (r *Replica) alone() bool { return r.decides() && len(r.conf.Learners) == 0 }
 
 // decides reports whether this node is the only voter.
-func (r *replica) decides() bool {
+func (r *Replica) decides() bool {
 	return r.conf.Index > 0 && len(r.conf.Voters) == 1 && r.conf.Voters[0].ID == r.id
 }
 
 // hasUnaccepted reports whether raft could not yet accept some of the owner's input.
-func (r *replica) hasUnaccepted() bool { return len(r.waiting) > 0 || r.members.change != nil }
+func (r *Replica) hasUnaccepted() bool { return len(r.waiting) > 0 || r.members.change != nil }
 
-// start creates the raft node from what is durable. It is called at open, and again after a stall.
-func (r *replica) start() error {
+// Start creates the raft node from what is durable. It is called at open, and again after a stall.
+func (r *Replica) Start() error {
 	r.log.Hard = &raftpb.HardState{Term: new(r.term), Vote: new(r.vote), Commit: new(r.commit)}
 	return r.guard("start", func() error {
 		node, err := raft.NewRawNode(&raft.Config{
@@ -164,7 +164,7 @@ func (r *replica) start() error {
 			return err
 		}
 		r.raw, r.floor = node, r.log.Last
-		r.effects.clock = clockStart
+		r.effects.Clock = ClockStart
 		if r.decides() {
 			return node.Campaign()
 		}
@@ -172,10 +172,62 @@ func (r *replica) start() error {
 	})
 }
 
+// Resume starts the replica again after Stall, when storage accepts writes.
+func (r *Replica) Resume() error {
+	if err := r.Start(); err != nil {
+		return err
+	}
+	r.pushLeadership(Leadership{Term: r.term})
+	return nil
+}
+
+// Group returns the owner's handle.
+func (r *Replica) Group() *Group { return r.handle }
+
+// ID returns the replica id.
+func (r *Replica) ID() uint64 { return r.id }
+
+// Idle reports whether Act may be called: the replica is not stalled, and no Ready waits to be stored.
+func (r *Replica) Idle() bool { return r.raw != nil && !r.inBatch }
+
+// Leads reports whether this node leads, according to the newest Leadership delivered.
+func (r *Replica) Leads() bool { return r.lastLeadership.Self }
+
+// RaftLeader reports whether raft considers this node the leader, and its term.
+func (r *Replica) RaftLeader() (term uint64, leads bool) { return r.term, r.leading }
+
+// Lag returns how many delivered entries the owner has not applied.
+func (r *Replica) Lag() uint64 { return r.mailed - r.applied }
+
+// PendingBytes returns the size of the owner's writes that are not stored.
+func (r *Replica) PendingBytes() int { return r.pendingBytes }
+
+// TakeEffects returns the effects of the calls since it was last called.
+func (r *Replica) TakeEffects() Effects {
+	e := r.effects
+	r.effects = Effects{}
+	return e
+}
+
+// String describes everything that a message could change.
+func (r *Replica) String() string {
+	text := fmt.Sprintf("group %d, replica %d: %+v, %+v, %+v, floor %d, log %d to %d",
+		r.group, r.id, r.hardState, r.positions, r.leadership, r.floor, r.log.Start, r.log.Last)
+	if r.raw == nil {
+		return text
+	}
+	progress := make(map[uint64]string) // fmt prints maps in order
+	r.raw.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		progress[id] = fmt.Sprint(p.Match, p.Next, p.State, p.PendingSnapshot, p.RecentActive, p.MsgAppFlowPaused)
+	})
+	s := r.raw.BasicStatus()
+	return fmt.Sprint(text, ", raft: ", s.HardState, s.SoftState, s.Applied, r.raw.HasReady(), progress)
+}
+
 // guard runs f, which calls into raft. Raft panics when its invariants are broken (and on every error of its storage).
 // That must end this group and no other. The raft node is then discarded: nothing that it has done since the last commit
 // has left this function's callers.
-func (r *replica) guard(doing string, f func() error) (err error) {
+func (r *Replica) guard(doing string, f func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			r.logger.Error("raft panicked", "doing", doing, "panic", broken,
@@ -189,22 +241,22 @@ func (r *replica) guard(doing string, f func() error) (err error) {
 	return nil
 }
 
-// needsNoTicks reports whether the replica leads alone, with nothing to do.
-func (r *replica) needsNoTicks() bool {
+// NeedsNoTicks reports whether the replica leads alone, with nothing to do.
+func (r *Replica) NeedsNoTicks() bool {
 	return r.alone() && r.lastLeadership.Self && !r.hasUnaccepted()
 }
 
-// processInput processes what the group's inbox holds.
-func (r *replica) processInput() error {
+// ProcessInput processes what the group's inbox holds.
+func (r *Replica) ProcessInput() error {
 	err := r.guard("take", func() error { return r.processInbox(r.handle.empty()) })
 	if r.hasUnaccepted() {
-		r.effects.clock = clockStart
+		r.effects.Clock = ClockStart
 	}
 	return err
 }
 
-// end ends the replica. A nil failure means that the owner closed the group and wants no delivery.
-func (r *replica) end(refusal, failure error) {
+// End ends the replica. A nil failure means that the owner closed the group and wants no delivery.
+func (r *Replica) End(refusal, failure error) {
 	r.raw, r.pending, r.waiting = nil, nil, nil
 	r.refuseReads(refusal)
 	r.dropIncoming(refusal)
@@ -212,7 +264,7 @@ func (r *replica) end(refusal, failure error) {
 }
 
 // processInbox processes the input of owner and network for the group.
-func (r *replica) processInbox(in inbox) error {
+func (r *Replica) processInbox(in inbox) error {
 	if c := in.trusted; c != nil && (c.Index == 0 || r.conf.Index < c.Index) {
 		r.members.trusted = c
 		r.publishRoster()
@@ -262,7 +314,7 @@ func (r *replica) processInbox(in inbox) error {
 	})
 }
 
-func (r *replica) propose() {
+func (r *Replica) propose() {
 	if c := r.members.change; c != nil {
 		entry, err := c.Entry()
 		if err == nil {
@@ -288,7 +340,7 @@ func (r *replica) propose() {
 }
 
 // recordApplied records what the owner has applied.
-func (r *replica) recordApplied(index uint64, writes []kv.Write) {
+func (r *Replica) recordApplied(index uint64, writes []kv.Write) {
 	r.reported = index
 	for _, w := range writes {
 		r.pendingBytes += len(w.Key) + len(w.Value)
@@ -299,19 +351,19 @@ func (r *replica) recordApplied(index uint64, writes []kv.Write) {
 		r.pending = append(r.pending, writes...)
 	}
 	r.advanceApplied()
-	r.effects.storeLater = true
+	r.effects.StoreLater = true
 }
 
 // advanceApplied raises the applied index past internal entries, as soon as the owner has applied everything before them.
-func (r *replica) advanceApplied() {
+func (r *Replica) advanceApplied() {
 	r.applied = max(r.applied, r.reported)
 	if r.applied >= r.visible {
 		r.applied = r.mailed
 	}
 }
 
-// tick advances raft's clock.
-func (r *replica) tick() error {
+// Tick advances raft's clock.
+func (r *Replica) Tick() error {
 	return r.guard("tick", func() error {
 		r.ticks++
 		r.announcements.tick()
@@ -319,13 +371,13 @@ func (r *replica) tick() error {
 		if r.lastLeadership.Self {
 			r.propose()
 		}
-		r.publishProgress()
+		r.PublishProgress()
 		return nil
 	})
 }
 
 // finish processes a Ready that is durable, or that needs no writing: it sends, delivers and advances.
-func (r *replica) finish(rd raft.Ready) error {
+func (r *Replica) finish(rd raft.Ready) error {
 	if len(rd.Entries) > 0 {
 		r.log.Append(rd.Entries)
 	}
@@ -353,7 +405,7 @@ func (r *replica) finish(rd raft.Ready) error {
 		if err := r.deliverEntries(rd.CommittedEntries); err != nil {
 			return err
 		}
-		r.effects.storeLater = true
+		r.effects.StoreLater = true
 	}
 	r.confirmReads(rd.ReadStates)
 	r.deliverLeadership()
@@ -367,7 +419,7 @@ func (r *replica) finish(rd raft.Ready) error {
 	return nil
 }
 
-func (r *replica) send(messages []*raftpb.Message) error {
+func (r *Replica) send(messages []*raftpb.Message) error {
 	for _, m := range messages {
 		peer := r.peer(m.GetTo())
 		if peer != "" && m.GetType() == raftpb.MsgSnap {
@@ -391,7 +443,7 @@ func (r *replica) send(messages []*raftpb.Message) error {
 }
 
 // next returns the state record to store now, including rd if the replica is in the batch.
-func (r *replica) next() raftlog.State {
+func (r *Replica) next() raftlog.State {
 	s := raftlog.State{Term: r.term, Vote: r.vote, Commit: r.commit, Applied: r.applied, Start: r.log.Start, StartTerm: r.log.StartTerm}
 	if r.inBatch && !raft.IsEmptyHardState(r.ready.HardState) {
 		s.Term, s.Vote, s.Commit = r.ready.GetTerm(), r.ready.GetVote(), r.ready.GetCommit()
@@ -405,5 +457,5 @@ func (r *replica) next() raftlog.State {
 	return s
 }
 
-// hasUnstored reports whether the owner has applied writes that are not stored.
-func (r *replica) hasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.Applied }
+// HasUnstored reports whether the owner has applied writes that are not stored.
+func (r *Replica) HasUnstored() bool { return len(r.pending) > 0 || r.reported > r.stored.Applied }

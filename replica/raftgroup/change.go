@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"errors"
@@ -19,10 +19,14 @@ var (
 	ErrMajority = errors.New("the group would be left without a live majority")
 )
 
+// ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and added
+// again without noticing. The owner removes the old replica (Host.Remove) and joins with the new id.
+var ErrReplaced = errors.New("this node's replica was replaced")
+
 // Configured reports the group's members from the entry of this index on.
 type Configured struct {
 	Index   uint64
-	Members []Member // by ascending replica id
+	Members []raftlog.Member // by ascending replica id
 	// Recovered is how often the group was recovered from a single survivor (Host.Recover).
 	Recovered uint64
 }
@@ -43,10 +47,10 @@ func (Restored) delivery()   {}
 // Configuration returns the newest committed configuration. Of a group that was joined and has no state yet it is the one
 // in the owner's JoinInfo, with Index 0.
 func (g *Group) Configuration() Configured {
-	return configured(g.conf.Load())
+	return NewConfigured(g.conf.Load())
 }
 
-func configured(c *raftlog.Configuration) Configured {
+func NewConfigured(c *raftlog.Configuration) Configured {
 	return Configured{Index: c.Index, Members: c.All(), Recovered: c.Recovered}
 }
 
@@ -80,7 +84,7 @@ func (g *Group) Promote(peer string) error {
 		id := conf.ID(peer)
 		switch {
 		case id == 0:
-			return raftlog.Change{}, ErrNotMember
+			return raftlog.Change{}, raftlog.ErrNotMember
 		case conf.IsVoter(id):
 			return raftlog.Change{}, ErrMember
 		case !g.caughtUp(id):
@@ -101,7 +105,7 @@ func (g *Group) Remove(peer string) error {
 		id := conf.ID(peer)
 		switch {
 		case id == 0:
-			return raftlog.Change{}, ErrNotMember
+			return raftlog.Change{}, raftlog.ErrNotMember
 		case peer == g.node.Self:
 			return raftlog.Change{}, ErrLeads
 		case conf.IsVoter(id) && !g.majorityWithout(id):
@@ -179,7 +183,7 @@ func (g *Group) pushConfigured(c *Configured) {
 func (g *Group) pushRemoved() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.leading, g.mu.refusal = false, ErrNotMember
+	g.mu.leading, g.mu.refusal = false, raftlog.ErrNotMember
 	g.mu.inbox.proposals, g.mu.inbox.change = nil, nil
 	g.push(Removed{})
 }
@@ -206,7 +210,7 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 // never be informed of that change, because it does not know the leader. The call is in effect until the log has reached a
 // configuration of that index.
 func (g *Group) TrustMembers(c Configured) error {
-	if len(c.Members) > raftlog.MaxMembers || slices.ContainsFunc(c.Members, func(m Member) bool {
+	if len(c.Members) > raftlog.MaxMembers || slices.ContainsFunc(c.Members, func(m raftlog.Member) bool {
 		return m.ID == 0 || m.ID > raftlog.MaxNumber || m.Peer == "" || len(m.Peer) > raftlog.MaxPeer
 	}) {
 		return fmt.Errorf("trust members %v: no possible members", c.Members)

@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 // maxTermJump is how many elections a member may have missed.
 const maxTermJump = 1 << 20
 
-// receive puts a message of a peer into the inbox; see Host.Receive.
-func (g *Group) receive(peer string, message []byte) error {
+// Receive puts a message of a peer into the inbox; see Host.Receive.
+func (g *Group) Receive(peer string, message []byte) error {
 	roster := g.roster.Load()
 	if peer == g.node.Self || !roster.includes(peer) {
-		return ErrNotMember
+		return raftlog.ErrNotMember
 	}
 	m, err := raftframe.Decode(message)
 	if err != nil {
@@ -37,7 +37,7 @@ func (g *Group) receive(peer string, message []byte) error {
 }
 
 // admit checks a decoded message against the group's state, before it is passed to raft.
-func (r *replica) admit(m *raftpb.Message) error {
+func (r *Replica) admit(m *raftpb.Message) error {
 	// Between two Readies raft's state may be newer than r's: query it.
 	status := r.raw.BasicStatus()
 	term := status.GetTerm()

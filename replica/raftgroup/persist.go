@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"go.etcd.io/raft/v3"
@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// act lets raft do everything that needs no disk. It reports whether there is a Ready that stage must store.
-func (r *replica) act() (store bool, err error) {
+// Act lets raft do everything that needs no disk. It reports whether there is a Ready that stage must store.
+func (r *Replica) Act() (store bool, err error) {
 	err = r.guard("act", func() error {
 		for r.raw.HasReady() {
 			rd := r.raw.Ready()
@@ -38,7 +38,7 @@ func (r *replica) act() (store bool, err error) {
 // on behalf of this node: it counts itself only when raft learns, after the commit, that they are stored. Messages that
 // do promise something (votes, acknowledgements) wait for finish. So does everything else if the term or vote is not
 // stored yet.
-func (r *replica) sendAhead(rd *raft.Ready) error {
+func (r *Replica) sendAhead(rd *raft.Ready) error {
 	if !raft.IsEmptyHardState(rd.HardState) && (rd.GetTerm() != r.term || rd.GetVote() != r.vote) {
 		return nil
 	}
@@ -51,26 +51,32 @@ func (r *replica) sendAhead(rd *raft.Ready) error {
 		}
 	}
 	rd.Messages = rest
-	r.effects.sentAhead = r.effects.sentAhead || len(ahead) > 0
+	r.effects.SentAhead = r.effects.SentAhead || len(ahead) > 0
 	return r.send(ahead)
 }
 
-// staged is what a commit stores for one replica.
-type staged struct {
-	r    *replica
-	next raftlog.State
+// Staged is what a commit stores for one replica.
+type Staged struct {
+	Entries int // of the log
+	r       *Replica
+	next    raftlog.State
 }
 
-// stage adds the replica's writes to the commit.
-func (r *replica) stage(writes []kv.Write) ([]kv.Write, staged) {
+// Stage adds the replica's writes to the commit.
+func (r *Replica) Stage(writes []kv.Write) (all []kv.Write, s Staged, err error) {
+	err = r.guard("stage", func() error { all, s = r.stage(writes); return nil })
+	return all, s, err
+}
+
+func (r *Replica) stage(writes []kv.Write) ([]kv.Write, Staged) {
 	if snap := r.installing(); snap != nil {
 		writes = r.snapshotWrites(writes, snap)
-		s := staged{r: r, next: r.next()}
+		s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
 		s.next.Applied, s.next.Start, s.next.StartTerm = snap.Index, snap.Index, snap.EntryTerm
 		writes = r.log.AppendWrites(writes, r.ready.Entries)
 		return append(writes, raftlog.StateWrite(r.group, s.next)), s
 	}
-	s := staged{r: r, next: r.next()}
+	s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
 	writes = r.log.CompactWrites(writes, s.next.Start)
 	writes = r.log.AppendWrites(writes, r.ready.Entries)
 	writes = append(writes, r.pending...)
@@ -80,8 +86,10 @@ func (r *replica) stage(writes []kv.Write) ([]kv.Write, staged) {
 	return append(writes, raftlog.StateWrite(r.group, s.next)), s
 }
 
-// stored updates the replica after its staged commit has become durable.
-func (s staged) stored() error {
+// Stored updates the replica after its staged commit has become durable.
+func (s Staged) Stored() error { return s.r.guard("take over", s.stored) }
+
+func (s Staged) stored() error {
 	r := s.r
 	r.stored = s.next
 	r.pending, r.pendingBytes = nil, 0
@@ -99,14 +107,14 @@ func (s staged) stored() error {
 	return r.guard("act", func() error { return r.finish(rd) })
 }
 
-// replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries. If
+// Replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries. If
 // it fails, it is unknown which of the two is stored, so the owner must open the group again.
-func (r *replica) replacing() bool {
+func (r *Replica) Replacing() bool {
 	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.Last
 }
 
-// stop discards everything that is not durable, until start.
-func (r *replica) stop(cause error) {
+// stop discards everything that is not durable, until Resume.
+func (r *Replica) Stall(cause error) {
 	if n := len(r.ready.Entries); n > 0 {
 		r.log.Stale = max(r.log.Stale, r.ready.Entries[n-1].GetIndex())
 	}

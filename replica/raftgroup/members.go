@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"errors"
@@ -19,15 +19,15 @@ func (g *Group) NewestID() uint64 { return g.conf.Load().Next - 1 }
 // that is not yet known to be committed, and of those that the owner trusts. Immutable.
 type roster struct {
 	own     uint64 // replica id of this node
-	members []Member
+	members []raftlog.Member
 }
 
 func (ros *roster) includes(peer string) bool {
-	return slices.ContainsFunc(ros.members, func(m Member) bool { return m.Peer == peer })
+	return slices.ContainsFunc(ros.members, func(m raftlog.Member) bool { return m.Peer == peer })
 }
 
 func (ros *roster) admits(peer string, id uint64) bool {
-	return slices.Contains(ros.members, Member{ID: id, Peer: peer})
+	return slices.Contains(ros.members, raftlog.Member{ID: id, Peer: peer})
 }
 
 func (ros *roster) peer(id uint64) string {
@@ -43,7 +43,7 @@ func (ros *roster) peer(id uint64) string {
 func (ros *roster) check(peer string, from, to uint64) error {
 	switch {
 	case !ros.includes(peer):
-		return ErrNotMember
+		return raftlog.ErrNotMember
 	case !ros.admits(peer, from):
 		return fmt.Errorf("%w: %q is not replica %d", raftframe.ErrImplausible, peer, from)
 	case to > ros.own:
@@ -89,10 +89,10 @@ func (m *membership) stored(applied uint64) {
 }
 
 // publishRoster updates the gate's roster from the configuration, the log and the trusted members.
-func (r *replica) publishRoster() {
+func (r *Replica) publishRoster() {
 	ros := &roster{own: r.id}
 	add := func(id uint64, peer string) {
-		if m := (Member{ID: id, Peer: peer}); id != r.id && peer != r.node.Self && !slices.Contains(ros.members, m) {
+		if m := (raftlog.Member{ID: id, Peer: peer}); id != r.id && peer != r.node.Self && !slices.Contains(ros.members, m) {
 			ros.members = append(ros.members, m)
 		}
 	}
@@ -117,7 +117,7 @@ func (r *replica) publishRoster() {
 }
 
 // reconfigure puts a committed change into force.
-func (r *replica) reconfigure(entry *raftpb.Entry) {
+func (r *Replica) reconfigure(entry *raftpb.Entry) {
 	index := entry.GetIndex()
 	c, err := raftlog.DecodeChange(entry.GetData())
 	if err == nil && r.conf.Index >= index {
@@ -146,15 +146,15 @@ func (r *replica) reconfigure(entry *raftpb.Entry) {
 		r.members.trusted = nil
 	}
 	r.publishRoster()
-	r.effects.clock = clockStart
-	r.effects.storeNow = true // snapshots wait for it
+	r.effects.Clock = ClockStart
+	r.effects.StoreNow = true // snapshots wait for it
 	r.logger.Info("configuration changed", "index", index, "members", next.All())
 }
 
 // announceRemoval announces the commit to removed members: raft sends them nothing any more. (A removed leader informs all
 // members, because none of them may have the commit index yet.) The message carries nothing that a heartbeat of raft
 // could not carry. If it is lost, the removed member's owner has to find out by asking an authority.
-func (r *replica) announceRemoval(id, index uint64) {
+func (r *Replica) announceRemoval(id, index uint64) {
 	if !r.leading || r.node.Send == nil {
 		return
 	}
@@ -176,16 +176,16 @@ func (r *replica) announceRemoval(id, index uint64) {
 }
 
 // deliverConfiguration delivers the configuration that entry index made, if it made one.
-func (r *replica) deliverConfiguration(index uint64) {
+func (r *Replica) deliverConfiguration(index uint64) {
 	c := r.members.at(index)
 	if c == nil {
 		r.handle.pushConfigured(nil)
 		return
 	}
-	r.handle.pushConfigured(new(configured(c)))
+	r.handle.pushConfigured(new(NewConfigured(c)))
 	if c.ID(r.node.Self) != r.id && !r.members.removed {
 		r.members.removed = true
-		r.effects.clock = clockStop
+		r.effects.Clock = ClockStop
 		r.handle.pushRemoved()
 	}
 }

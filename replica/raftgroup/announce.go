@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import "go.etcd.io/raft/v3/raftpb"
 
@@ -22,7 +22,7 @@ func (a *announcements) tick() { a.before, a.entries = a.entries, 0 }
 
 // withhold reports whether an outgoing message carries nothing but a commit index, to a member that has been sent all
 // entries, in a busy group.
-func (a *announcements) withhold(r *replica, m *raftpb.Message) bool {
+func (a *announcements) withhold(r *Replica, m *raftpb.Message) bool {
 	if m.GetType() != raftpb.MsgApp || m.GetTerm() < a.term {
 		return false
 	}

@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"go.etcd.io/raft/v3/tracker"
+
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // Status describes a group as seen from this node.
@@ -23,7 +25,7 @@ type Status struct {
 // Progress is how far a member has come. Only the leader knows Match, Active and Snapshotting; elsewhere they are zero.
 // They are as of the last tick.
 type Progress struct {
-	Member
+	raftlog.Member
 	Match        uint64 // entries up to here are on the member's disk
 	Active       bool   // a message arrived within the election timeout; always true of the leader itself
 	Snapshotting bool   // it lags behind the start of the log: a snapshot is being sent, or is due
@@ -53,7 +55,7 @@ func (g *Group) Status() Status {
 }
 
 // publishStatus publishes the part of Status that changes at every step.
-func (r *replica) publishStatus() {
+func (r *Replica) publishStatus() {
 	v := basicStatus{term: r.term, last: r.log.Last, commit: r.commit, applied: r.applied}
 	if r.leader != 0 {
 		v.leader = r.peer(r.leader)
@@ -63,8 +65,8 @@ func (r *replica) publishStatus() {
 	r.handle.mu.Unlock()
 }
 
-// publishProgress publishes the members' progress, if this node leads.
-func (r *replica) publishProgress() {
+// PublishProgress publishes the members' progress, if this node leads.
+func (r *Replica) PublishProgress() {
 	if r.raw == nil || !r.leading {
 		return
 	}
@@ -89,7 +91,7 @@ func (r *replica) publishProgress() {
 }
 
 // peer returns the peer with a replica id, "" if there is none.
-func (r *replica) peer(id uint64) string {
+func (r *Replica) peer(id uint64) string {
 	if id == r.id {
 		return r.node.Self
 	}
@@ -118,7 +120,7 @@ func (g *Group) transfer(peer string) error {
 	case !g.mu.leading:
 		return ErrNotLeader
 	case !conf.IsVoter(id):
-		return ErrNotMember
+		return raftlog.ErrNotMember
 	case peer == g.node.Self:
 		return ErrMember
 	case !g.caughtUp(id):
@@ -144,7 +146,7 @@ func (g *Group) Campaign() {
 
 // campaignIfAhead campaigns when a member asks for a vote that it cannot get, because it lacks entries that this node
 // has, and there is no leader. So the member opened first need not be the one with the whole log, and no timeout passes.
-func (r *replica) campaignIfAhead(m *raftpb.Message) error {
+func (r *Replica) campaignIfAhead(m *raftpb.Message) error {
 	if m.GetType() != raftpb.MsgPreVote {
 		return nil
 	}
@@ -163,7 +165,7 @@ func (r *replica) campaignIfAhead(m *raftpb.Message) error {
 }
 
 // processRequests processes the owner's requests other than entries: changes, transfers, elections.
-func (r *replica) processRequests(in inbox) error {
+func (r *Replica) processRequests(in inbox) error {
 	if in.campaign && r.leader == 0 && !r.leading && r.conf.IsVoter(r.id) && r.conf.Index > 0 {
 		return r.raw.Campaign()
 	}

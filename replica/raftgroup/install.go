@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"bytes"
@@ -14,23 +14,23 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// incomingSnapshot is a received snapshot that is to be written into the tables.
-type incomingSnapshot struct {
+// IncomingSnapshot is a received snapshot that is to be written into the tables.
+type IncomingSnapshot struct {
 	raftframe.Snapshot
 	stale []kv.Write // deletions of the owner's rows that are not in the snapshot
-	reply func(error)
+	Reply func(error)
 }
 
-// readSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are allocated.
-func (g *Group) readSnapshot(peer string, r io.Reader, budget func(n int) error) (*incomingSnapshot, error) {
+// ReadSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are allocated.
+func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error) (*IncomingSnapshot, error) {
 	self := g.node.Self
 	if peer == self || !g.roster.Load().includes(peer) {
-		return nil, ErrNotMember
+		return nil, raftlog.ErrNotMember
 	}
 	if g.tables == nil {
 		return nil, errors.New("the group has no tables for snapshots")
 	}
-	s := new(incomingSnapshot)
+	s := new(IncomingSnapshot)
 	admit := func() error { return g.roster.Load().check(peer, s.From, s.To) }
 	err := s.Decode(r, g.tables, admit, budget)
 	if err == nil && (s.Conf.Peer(s.From) != peer || s.Conf.Peer(s.To) != self) {
@@ -39,10 +39,10 @@ func (g *Group) readSnapshot(peer string, r io.Reader, budget func(n int) error)
 	return s, err
 }
 
-// install passes a snapshot to raft, which decides whether the group needs it; act continues from there.
-func (r *replica) install(s *incomingSnapshot) error {
+// Install passes a snapshot to raft, which decides whether the group needs it; act continues from there.
+func (r *Replica) Install(s *IncomingSnapshot) error {
 	if r.incoming != nil {
-		s.reply(fmt.Errorf("%w: another snapshot is being installed", ErrOverloaded))
+		s.Reply(fmt.Errorf("%w: another snapshot is being installed", ErrOverloaded))
 		return nil
 	}
 	m := &raftpb.Message{
@@ -56,7 +56,7 @@ func (r *replica) install(s *incomingSnapshot) error {
 		err = r.admit(m)
 	}
 	if err != nil {
-		s.reply(err)
+		s.Reply(err)
 		return nil
 	}
 	before, after := uint64(0), uint64(0)
@@ -68,12 +68,12 @@ func (r *replica) install(s *incomingSnapshot) error {
 	})
 	switch {
 	case err != nil:
-		s.reply(err)
+		s.Reply(err)
 		return err
 	case before >= s.Index:
-		s.reply(nil) // raft reports this node's position to the leader
+		s.Reply(nil) // raft reports this node's position to the leader
 	case after < s.Index:
-		s.reply(fmt.Errorf("%w: raft refused it", raftframe.ErrImplausible))
+		s.Reply(fmt.Errorf("%w: raft refused it", raftframe.ErrImplausible))
 	default:
 		r.incoming = s
 	}
@@ -81,7 +81,7 @@ func (r *replica) install(s *incomingSnapshot) error {
 }
 
 // prepareInstall prepares the writes of a Ready with a snapshot. A Ready without one means that raft could use its own log.
-func (r *replica) prepareInstall(rd raft.Ready) error {
+func (r *Replica) prepareInstall(rd raft.Ready) error {
 	s := r.incoming
 	if raft.IsEmptySnap(rd.Snapshot) {
 		if s != nil {
@@ -111,22 +111,22 @@ func (r *replica) prepareInstall(rd raft.Ready) error {
 }
 
 // installing returns the snapshot in the commit in progress, or nil.
-func (r *replica) installing() *incomingSnapshot {
+func (r *Replica) installing() *IncomingSnapshot {
 	if r.inBatch && !raft.IsEmptySnap(r.ready.Snapshot) {
 		return r.incoming
 	}
 	return nil
 }
 
-func (r *replica) dropIncoming(err error) {
+func (r *Replica) dropIncoming(err error) {
 	if r.incoming != nil {
-		r.incoming.reply(err)
+		r.incoming.Reply(err)
 		r.incoming = nil
 	}
 }
 
 // snapshotWrites adds the writes that install a snapshot, except the state record.
-func (r *replica) snapshotWrites(writes []kv.Write, s *incomingSnapshot) []kv.Write {
+func (r *Replica) snapshotWrites(writes []kv.Write, s *IncomingSnapshot) []kv.Write {
 	writes = r.log.ResetWrites(writes)
 	writes = append(writes, s.stale...)
 	writes = append(writes, s.Rows...)
@@ -134,7 +134,7 @@ func (r *replica) snapshotWrites(writes []kv.Write, s *incomingSnapshot) []kv.Wr
 }
 
 // installed updates the replica after a snapshot has become durable.
-func (r *replica) installed(s *incomingSnapshot) {
+func (r *Replica) installed(s *IncomingSnapshot) {
 	r.log.Reset(s.Index, s.EntryTerm)
 	r.conf, r.log.Conf, r.log.Changed = s.Conf, s.Conf, false
 	r.members.unstored = nil
@@ -143,8 +143,8 @@ func (r *replica) installed(s *incomingSnapshot) {
 	}
 	r.positions = positionsAt(s.Index)
 	r.publishRoster()
-	r.handle.pushRestored(configured(s.Conf), s.Index)
-	r.effects.clock = clockStart
+	r.handle.pushRestored(NewConfigured(s.Conf), s.Index)
+	r.effects.Clock = ClockStart
 	r.logger.Info("snapshot installed", "index", s.Index, "rows", len(s.Rows))
 	r.dropIncoming(nil)
 }

@@ -1,4 +1,4 @@
-package replica
+package raftgroup
 
 import (
 	"errors"
@@ -60,7 +60,7 @@ type Group struct {
 
 	conf   atomic.Pointer[raftlog.Configuration] // the committed one
 	roster atomic.Pointer[roster]                // for the gate
-	tables []TablePrefix
+	tables []raftlog.TablePrefix
 
 	mu struct {
 		sync.Mutex
@@ -89,7 +89,7 @@ type Group struct {
 	}
 }
 
-func newGroup(node *Node, id, applied uint64, conf *raftlog.Configuration, tables []TablePrefix) *Group {
+func newGroup(node *Node, id, applied uint64, conf *raftlog.Configuration, tables []raftlog.TablePrefix) *Group {
 	g := &Group{node: node, id: id, applied: applied, tables: tables, ready: make(chan struct{}, 1)}
 	g.conf.Store(conf)
 	g.roster.Store(&roster{})
@@ -212,7 +212,7 @@ type inbox struct {
 	change    *raftlog.Change
 	transfer  uint64 // replica id
 	campaign  bool
-	reads     []chan<- read
+	reads     []chan<- ReadAnswer
 	trusted   *Configured
 }
 
