@@ -1,4 +1,8 @@
-package main
+// Package measure measures servers while a crowd plays on them: processor time, memory, ticks, and what the crowd observed. It
+// says which measurements meet the rule of docs/performance.md, and which are unreliable.
+//
+// Only bench/cmd may import it.
+package measure
 
 import (
 	"context"
@@ -14,11 +18,11 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
-// tickRate is the number of ticks a second of a region.
-const tickRate = 20
+// TickRate is the number of ticks a second of a region.
+const TickRate = 20
 
-// reading is the result of one measurement of daemons under load.
-type reading struct {
+// Reading is the result of one measurement of daemons under load.
+type Reading struct {
 	Players     int
 	Seconds     float64
 	CPU         []float64 // of each daemon, as a share of one core
@@ -32,8 +36,37 @@ type reading struct {
 	After       []metrics.Metrics
 }
 
-// instant is everything that is read at one time.
-type instant struct {
+// Target is a process under load: a daemon, or the floor.
+type Target interface {
+	Usage() (process.Usage, error)
+	Scrape(ctx context.Context) (metrics.Metrics, error)
+	Running() bool
+	Log() string
+	Kill()
+}
+
+// Cores are the cores of the servers, and those of the players.
+type Cores struct{ Servers, Players []int }
+
+// Shared reports whether servers and players have a core in common.
+func (o Cores) Shared() bool {
+	return slices.ContainsFunc(o.Players, func(cpu int) bool { return slices.Contains(o.Servers, cpu) })
+}
+
+// Pause waits, unless ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// Instant is everything that is read at one time.
+type Instant struct {
 	at     time.Time
 	usage  []process.Usage
 	self   process.Usage
@@ -42,7 +75,7 @@ type instant struct {
 	scrape []metrics.Metrics
 }
 
-func readInstant(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
+func ReadInstant(ctx context.Context, targets []Target, c *crowd.Crowd) (i Instant, err error) {
 	for n, t := range targets {
 		if !t.Running() {
 			return i, fmt.Errorf("daemon %d of %d has ended: %s", n+1, len(targets), t.Log())
@@ -70,24 +103,25 @@ func readInstant(ctx context.Context, targets []target, c *crowd.Crowd) (i insta
 	return i, nil
 }
 
-// measure measures the targets and the crowd for that long.
-func (b *bench) measure(ctx context.Context, targets []target, c *crowd.Crowd, length time.Duration) (r reading, err error) {
-	first, err := readInstant(ctx, targets, c)
+// Measure measures the targets and the crowd for that long.
+func (o Cores) Measure(ctx context.Context, targets []Target, c *crowd.Crowd, length time.Duration) (r Reading, err error) {
+	first, err := ReadInstant(ctx, targets, c)
 	if err != nil {
 		return r, err
 	}
-	if err := pause(ctx, length); err != nil {
+	if err := Pause(ctx, length); err != nil {
 		return r, err
 	}
-	last, err := readInstant(ctx, targets, c)
+	last, err := ReadInstant(ctx, targets, c)
 	if err != nil {
 		return r, err
 	}
-	return b.between(first, last), nil
+	return o.Between(first, last), nil
 }
 
-func (b *bench) between(first, last instant) reading {
-	r := reading{
+// Between returns the measurement between two instants.
+func (o Cores) Between(first, last Instant) Reading {
+	r := Reading{
 		Seconds: last.at.Sub(first.at).Seconds(), Seen: last.counts.Since(first.counts), Players: last.counts.Players,
 		Before: first.scrape, After: last.scrape,
 	}
@@ -108,13 +142,13 @@ func (b *bench) between(first, last instant) reading {
 		}
 		return sum
 	}
-	if b.sharesCores() {
-		cpus := slices.Concat(b.serverCPUs, b.botCPUs)
+	if o.Shared() {
+		cpus := slices.Concat(o.Servers, o.Players)
 		slices.Sort(cpus)
 		r.Others = max(0, busy(slices.Compact(cpus))-all-r.BotCPU)
 		return r
 	}
-	r.Others, r.OthersThere = max(0, busy(b.serverCPUs)-all), max(0, busy(b.botCPUs)-r.BotCPU)
+	r.Others, r.OthersThere = max(0, busy(o.Servers)-all), max(0, busy(o.Players)-r.BotCPU)
 	return r
 }
 
@@ -129,8 +163,17 @@ func ticksOf(m metrics.Metrics) metrics.Histogram {
 	return h
 }
 
+// LoopRate returns the ticks a second of one loop during the measurement, from its histogram.
+func (r Reading) LoopRate(histogram string) float64 {
+	ticks := 0.0
+	for i := range r.After {
+		ticks += r.After[i].Histogram(histogram).Since(r.Before[i].Histogram(histogram)).Count
+	}
+	return ticks / r.Seconds
+}
+
 // TotalCPU returns what all daemons used together, as a share of one core.
-func (r reading) TotalCPU() float64 {
+func (r Reading) TotalCPU() float64 {
 	sum := 0.0
 	for _, v := range r.CPU {
 		sum += v
@@ -138,37 +181,37 @@ func (r reading) TotalCPU() float64 {
 	return sum
 }
 
-// perPlayer divides by players and seconds.
-func (r reading) perPlayer(v uint64) float64 { return float64(v) / r.Seconds / float64(r.Players) }
+// PerPlayer divides by players and seconds.
+func (r Reading) PerPlayer(v uint64) float64 { return float64(v) / r.Seconds / float64(r.Players) }
 
 // FrameRate returns the frames with moves a second that a player received, measured by the samples.
-func (r reading) FrameRate() float64 {
+func (r Reading) FrameRate() float64 {
 	return float64(r.Seen.Frames) / r.Seconds / float64(r.Seen.Samples)
 }
 
 // Tick99 returns the 99th percentile of the time that a tick of the busiest loop took, in seconds. Idle loops tick as
 // often and would hide it: so it is the percentile above which as many ticks lie as one hundredth of the ticks of one
 // loop.
-func (r reading) Tick99() float64 {
+func (r Reading) Tick99() float64 {
 	if r.Ticks.Count == 0 {
 		return math.NaN()
 	}
-	one := min(r.Ticks.Count, tickRate*r.Seconds)
+	one := min(r.Ticks.Count, TickRate*r.Seconds)
 	return r.Ticks.Quantile(1 - .01*one/r.Ticks.Count)
 }
 
 // The rule that a number of players must meet: see docs/performance.md.
 const (
-	minFrameRate = 19.5 // frames a second that players receive
+	MinFrameRate = 19.5 // frames a second that players receive
 	maxTick99    = .05  // seconds, 99th percentile
 )
 
-// missed returns which part of the rule was not met; "" if all was.
-func (r reading) missed(wanted int) string {
+// Missed returns which part of the rule was not met; "" if all was.
+func (r Reading) Missed(wanted int) string {
 	switch {
 	case r.Players < wanted:
 		return fmt.Sprintf("%d of %d players lost", wanted-r.Players, wanted)
-	case !(r.FrameRate() >= minFrameRate):
+	case !(r.FrameRate() >= MinFrameRate):
 		return fmt.Sprintf("%.1f frames/s", r.FrameRate())
 	case !(r.Tick99() <= maxTick99):
 		return fmt.Sprintf("tick p99 %.0f ms", 1000*r.Tick99())
@@ -176,19 +219,19 @@ func (r reading) missed(wanted int) string {
 	return ""
 }
 
-// caveat returns why the measurement itself may be unreliable; "" if it is reliable.
-func (r reading) caveat() string {
+// Caveat returns why the measurement itself may be unreliable; "" if it is reliable.
+func (r Reading) Caveat() string {
 	var why []string
 	p := r.Seen
 	if left := 1 - float64(p.Sent+p.Blocked)/float64(p.Due); left > .02 || p.Late.Quantile(.99) > .025 {
 		why = append(why, fmt.Sprintf("the players' core is saturated: moves came up to %.0f ms late (p99), %.1f %% were left out",
-			1000*p.Late.Quantile(.99), percent(left)))
+			1000*p.Late.Quantile(.99), 100*left))
 	}
 	if r.Others > .1 {
-		why = append(why, fmt.Sprintf("other programs took %.0f %% of the daemons' core", percent(r.Others)))
+		why = append(why, fmt.Sprintf("other programs took %.0f %% of the daemons' core", 100*r.Others))
 	}
 	if r.OthersThere > .1 {
-		why = append(why, fmt.Sprintf("other programs took %.0f %% of the players' core", percent(r.OthersThere)))
+		why = append(why, fmt.Sprintf("other programs took %.0f %% of the players' core", 100*r.OthersThere))
 	}
 	return strings.Join(why, "; ")
 }
