@@ -6,10 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // originalPlayer uses VoxelPopuli's own protocol as its released client does, and fails in the same situations. It

@@ -4,9 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 

@@ -13,11 +13,10 @@ import (
 	"net"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Conn is one connection of a player.
@@ -123,7 +122,7 @@ func ChunkOf(p motion.Pose) grid.ChunkPos {
 
 // Buffered returns what was received and not read yet.
 func (c *Conn) Buffered() []byte {
-	rest, _ := c.in.Peek(c.in.Buffered()) //nolint:errcheck // so much is there
+	rest, _ := c.in.Peek(c.in.Buffered()) // so much is there
 	return rest
 }
 
