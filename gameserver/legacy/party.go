@@ -1,4 +1,4 @@
-package gameserver
+package legacy
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -30,6 +31,9 @@ const (
 	labelMemory = 10 * time.Minute
 )
 
+// entryWays is the maximum distance, in chunks, of a player's first move from the chunk that they register in.
+const entryWays = 2
+
 // partyKey is what the connections of one player have in common: the name in their handshake, and their address.
 type partyKey struct {
 	name string
@@ -44,13 +48,30 @@ func partyOf(name string, remote net.Addr) partyKey {
 	return key
 }
 
+// parties are the parties of a gateway.
+type parties struct {
+	*Options
+
+	mu struct {
+		sync.Mutex
+		byKey  map[partyKey]*party
+		guests map[player.ID]*guest
+	}
+}
+
+func newParties(o *Options) *parties {
+	ps := &parties{Options: o}
+	ps.mu.byKey, ps.mu.guests = make(map[partyKey]*party), make(map[player.ID]*guest)
+	return ps
+}
+
 // party is the connections of one name and address, and the players behind them. It exists from the first of these connections to
 // the last.
 type party struct {
-	g   *Gateway
+	of  *parties
 	key partyKey
 
-	connections int // guarded by Gateway.mu
+	connections int // guarded by parties.mu
 
 	mu struct {
 		sync.Mutex
@@ -66,35 +87,68 @@ type guest struct {
 	label string // the displayed name: the player's own, or one with a suffix
 
 	// Guarded by party.mu.
-	on   *legacyConn // where they are registered; nil for nowhere
-	left motion.Pose // where they deregistered last, or the place in their record
-	seen bool        // left is set
+	on   *registration // where they are registered; nil for nowhere
+	left motion.Pose   // where they deregistered last, or the place in their record
+	seen bool          // left is set
+}
+
+// registration is a player's registration on a connection.
+type registration struct {
+	at    grid.ChunkPos // of the connection
+	party *party
+	who   atomic.Pointer[guest] // the player; nil until the first registration on this connection
+
+	mu struct {
+		sync.Mutex
+		registered bool
+		motion     *player.Motion // nil from registration until the first move
+		pose       motion.Pose
+	}
+}
+
+// presence returns the registered player and their place, and reports whether there is one.
+func (r *registration) presence() (players.Presence, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.mu.registered {
+		return players.Presence{}, false
+	}
+	who := r.who.Load()
+	return players.Presence{Player: who.id, Name: who.label, Guest: true, Pose: r.mu.pose}, true
+}
+
+// lastMove returns where the player is, and reports whether they have moved since they registered.
+func (r *registration) lastMove() (pose motion.Pose, moved bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.pose, r.mu.motion != nil
 }
 
 // join adds a connection to its party.
-func (g *Gateway) join(key partyKey) *party {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := g.mu.parties[key]
+func (ps *parties) join(key partyKey) *party {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p := ps.mu.byKey[key]
 	if p == nil {
-		p = &party{g: g, key: key}
+		p = &party{of: ps, key: key}
 		p.mu.released = make(chan struct{})
-		g.mu.parties[key] = p
+		ps.mu.byKey[key] = p
 	}
 	p.connections++
 	return p
 }
 
 // quit removes a connection from its party. With the last one, the party's players are removed.
-func (g *Gateway) quit(p *party) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (ps *parties) quit(p *party) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
 	if p.connections--; p.connections > 0 {
 		return
 	}
-	delete(g.mu.parties, p.key)
+	delete(ps.mu.byKey, p.key)
 	for _, who := range p.all() {
-		delete(g.mu.guests, who.id)
+		delete(ps.mu.guests, who.id)
+		ps.Release(who.id)
 	}
 }
 
@@ -106,16 +160,16 @@ func (p *party) all() []*guest {
 
 // claim returns the player who registers on a connection, under a name: the previous player of the connection, or else the one
 // who deregistered nearest to it, or else a new one.
-func (p *party) claim(ctx context.Context, lc *legacyConn, name string) (*guest, error) {
+func (p *party) claim(ctx context.Context, r *registration, name string) (*guest, error) {
 	late := time.NewTimer(handoverTime)
 	defer late.Stop()
 	for waiting := true; waiting; {
-		who, released := p.registerFree(lc)
+		who, released := p.registerFree(r)
 		if who != nil || released == nil {
 			if who == nil {
 				break
 			}
-			p.g.players.NoteStored(who.id)
+			p.of.Players.NoteStored(who.id)
 			return who, nil
 		}
 		select {
@@ -129,20 +183,20 @@ func (p *party) claim(ctx context.Context, lc *legacyConn, name string) (*guest,
 	if name == "" {
 		name = p.key.name
 	}
-	return p.add(ctx, lc.at, lc, player.NameFrom(name)), nil
+	return p.add(ctx, r.at, r, player.NameFrom(name)), nil
 }
 
 // registerFree registers a player who is not registered. If there is none, but one may deregister soon, it returns a channel that
 // is closed when one has.
-func (p *party) registerFree(lc *legacyConn) (who *guest, released <-chan struct{}) {
+func (p *party) registerFree(r *registration) (who *guest, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	elsewhere := false
 	for _, candidate := range p.mu.guests {
 		switch {
 		case candidate.on != nil:
-			elsewhere = elsewhere || candidate.on.at != lc.at // a client has one connection to a chunk
-		case who == nil, candidate == lc.who.Load(), who != lc.who.Load() && !who.nearer(candidate, lc.at):
+			elsewhere = elsewhere || candidate.on.at != r.at // a client has one connection to a chunk
+		case who == nil, candidate == r.who.Load(), who != r.who.Load() && !who.nearer(candidate, r.at):
 			who = candidate // of two who are as near, the one who deregistered later
 		}
 	}
@@ -150,8 +204,8 @@ func (p *party) registerFree(lc *legacyConn) (who *guest, released <-chan struct
 		return nil, p.mu.released
 	}
 	if who != nil {
-		who.on = lc
-		lc.who.Store(who)
+		who.on = r
+		r.who.Store(who)
 	}
 	return who, nil
 }
@@ -162,22 +216,21 @@ func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
 }
 
 // add creates a new player, and registers them on the connection, unless that is nil.
-func (p *party) add(ctx context.Context, at grid.ChunkPos, lc *legacyConn, name string) *guest {
+func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name string) *guest {
 	label, last := p.labelFor(ctx, name, at)
-	g := p.g
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for number := 0; g.taken(player.GuestID(label)); number++ {
+	for number := 0; !p.of.Reserve(player.GuestID(label)); number++ {
 		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
 	}
-	who := &guest{party: p, id: player.GuestID(label), label: label, on: lc, left: last.Pose, seen: last.Seq > 0}
-	g.players.NoteLoaded(last)
-	g.mu.guests[who.id] = who
+	who := &guest{party: p, id: player.GuestID(label), label: label, on: r, left: last.Pose, seen: last.Seq > 0}
+	p.of.Players.NoteLoaded(last)
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.of.mu.guests[who.id] = who
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.guests = append(p.mu.guests, who)
-	if lc != nil {
-		lc.who.Store(who)
+	if r != nil {
+		r.who.Store(who)
 	}
 	return who
 }
@@ -190,38 +243,33 @@ func (p *party) anybody(ctx context.Context, at grid.ChunkPos) *guest {
 	return p.add(ctx, at, nil, p.key.name)
 }
 
-// taken reports whether the id is in use here. Gateway.mu is held.
-func (g *Gateway) taken(id player.ID) bool {
-	return g.mu.guests[id] != nil || g.mu.sessions[id] != nil
-}
-
 // labelFor returns the label of a player who is new here, unless it is taken here, and the record of the label. A player who had
 // a suffix on another node until recently keeps it. The plain name may be in use on another node.
 func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (label string, last nodemsg.PlayerRecord) {
 	suffixed := player.Namesake(name, p.key.from.String(), 0)
-	records := p.g.loadGuests(ctx, name, suffixed)
+	records := p.of.loadGuests(ctx, name, suffixed)
 	plain, own := records[0], records[1]
 	fresh := func(r nodemsg.PlayerRecord) bool {
-		return r.Seq > 0 && p.g.wall().Sub(time.UnixMilli(r.SavedAt)) < labelMemory
+		return r.Seq > 0 && p.of.Wall().Sub(time.UnixMilli(r.SavedAt)) < labelMemory
 	}
 	switch {
 	case fresh(own) && own.SavedAt >= plain.SavedAt-players.PublishEvery.Milliseconds():
 		return suffixed, own
-	case fresh(plain) && plain.Gateway != p.g.Peer && world.ChunkOf(plain.Pose).Distance(at) > entryWays:
+	case fresh(plain) && plain.Gateway != p.of.Peer && world.ChunkOf(plain.Pose).Distance(at) > entryWays:
 		return suffixed, own
 	}
 	return name, plain
 }
 
 // loadGuests returns the records of guests, by their labels; zero records of unknown ones.
-func (g *Gateway) loadGuests(ctx context.Context, labels ...string) []nodemsg.PlayerRecord {
+func (ps *parties) loadGuests(ctx context.Context, labels ...string) []nodemsg.PlayerRecord {
 	records := make([]nodemsg.PlayerRecord, len(labels))
 	var lookups sync.WaitGroup
 	for i, label := range labels {
 		lookups.Go(func() {
 			var err error
-			if records[i], _, err = g.players.Load(ctx, player.GuestID(label)); err != nil {
-				g.Logger.Error("load player record", "player", label, "error", err)
+			if records[i], _, err = ps.Players.Load(ctx, player.GuestID(label)); err != nil {
+				ps.Logger.Error("load player record", "player", label, "error", err)
 			}
 		})
 	}
@@ -247,10 +295,10 @@ func (c *guest) isRegistered() bool {
 }
 
 // registered returns the connections on which players are registered.
-func (p *party) registered() []*legacyConn {
+func (p *party) registered() []*registration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []*legacyConn
+	var all []*registration
 	for _, who := range p.mu.guests {
 		if who.on != nil {
 			all = append(all, who.on)
@@ -298,4 +346,29 @@ func (c *guest) place() (pose motion.Pose, known bool) {
 		}
 	}
 	return left, seen
+}
+
+// poseOf returns where a player is who plays here, or is being saved at the moment, and reports whether there is one.
+func (ps *parties) poseOf(id player.ID) (pose motion.Pose, here bool) {
+	if pose, here = ps.SessionPose(id); here {
+		return pose, true
+	}
+	ps.mu.Lock()
+	who := ps.mu.guests[id]
+	ps.mu.Unlock()
+	if who != nil {
+		return who.place()
+	}
+	return pose, false
+}
+
+// lastPose returns where a player of a party is or was last, and reports whether that is known.
+func (ps *parties) lastPose(key partyKey) (pose motion.Pose, known bool) {
+	ps.mu.Lock()
+	p := ps.mu.byKey[key]
+	ps.mu.Unlock()
+	if p == nil {
+		return pose, false
+	}
+	return p.place()
 }

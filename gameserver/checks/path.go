@@ -1,20 +1,14 @@
-package gameserver
+package checks
 
 import (
 	"math"
 
-	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file keeps sessions out of walls.
-
-// insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never
-// change it.
-const insideBlock = "inside_block"
+// Land reports whether a block stops a player's body, as far as known.
+type Land func(pos grid.Pos) (solid bool)
 
 const (
 	// stepLength is the distance of the points checked along a path, in blocks, and the longest step of which only the end is
@@ -45,19 +39,19 @@ var paths = [...][]int{
 	{alongZ, alongY, alongX},
 }
 
-// blocked reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks that it is
-// inside of already do not count: a buried player may get out. Nor does land that is not loaded here.
-func (s *session) blocked(before, after motion.Pose) bool {
+// Blocked reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks that it is
+// inside of already do not count: a buried player may get out.
+func (land Land) Blocked(before, after motion.Pose) bool {
 	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
 	start := insideOf(from)
-	if s.collides(start, to) {
+	if land.collides(start, to) {
 		return true
 	}
 	if distanceOf(from, to) <= stepLength {
 		return false
 	}
 	for _, way := range paths {
-		if s.passes(start, from, to, way) {
+		if land.passes(start, from, to, way) {
 			return false
 		}
 	}
@@ -65,7 +59,7 @@ func (s *session) blocked(before, after motion.Pose) bool {
 }
 
 // passes reports whether one path is free.
-func (s *session) passes(start box, from, to [3]float64, way []int) bool {
+func (land Land) passes(start box, from, to [3]float64, way []int) bool {
 	at := from
 	for _, axes := range way {
 		leg := at
@@ -80,17 +74,13 @@ func (s *session) passes(start box, from, to [3]float64, way []int) bool {
 			for axis := range 3 {
 				place[axis] = at[axis] + (leg[axis]-at[axis])*i/steps
 			}
-			if s.collides(start, place) {
+			if land.collides(start, place) {
 				return false
 			}
 		}
 		at = leg
 	}
 	return true
-}
-
-func distanceOf(a, b [3]float64) float64 {
-	return math.Hypot(math.Hypot(a[0]-b[0], a[2]-b[2]), a[1]-b[1])
 }
 
 // box is the blocks that a body is inside of: from low to high, both included.
@@ -104,12 +94,9 @@ func insideOf(feet [3]float64) box {
 	}
 }
 
-// floor returns the block coordinate; at the world's last edge the one before, so that counting beyond it ends.
-func floor(v float64) int32 { return int32(min(math.Floor(v), math.MaxInt32-1)) }
-
 // collides reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A buried
 // player may rise through what is above: that is how clients get out.
-func (s *session) collides(start box, feet [3]float64) bool {
+func (land Land) collides(start box, feet [3]float64) bool {
 	b := insideOf(feet)
 	for x := b.low.X; x <= b.high.X; x++ {
 		for z := b.low.Z; z <= b.high.Z; z++ {
@@ -118,8 +105,8 @@ func (s *session) collides(start box, feet [3]float64) bool {
 				pos := grid.Pos{X: x, Y: y, Z: z}
 				switch {
 				case !beside && y >= start.low.Y && y <= start.high.Y:
-				case !s.solid(pos):
-				case !beside && y > start.high.Y && s.buried(start):
+				case !land(pos):
+				case !beside && y > start.high.Y && land.buried(start):
 				default:
 					return true
 				}
@@ -130,43 +117,15 @@ func (s *session) collides(start box, feet [3]float64) bool {
 }
 
 // buried reports whether a body is inside solid blocks.
-func (s *session) buried(b box) bool {
+func (land Land) buried(b box) bool {
 	for x := b.low.X; x <= b.high.X; x++ {
 		for z := b.low.Z; z <= b.high.Z; z++ {
 			for y := b.low.Y; y <= b.high.Y; y++ {
-				if s.solid(grid.Pos{X: x, Y: y, Z: z}) {
+				if land(grid.Pos{X: x, Y: y, Z: z}) {
 					return true
 				}
 			}
 		}
 	}
 	return false
-}
-
-// solid reports whether a block stops the player's body, as far as known here. One that the player has requested to break does
-// not: the client need not wait for the answer.
-func (s *session) solid(pos grid.Pos) bool {
-	if pos.Y < 0 || pos.Y >= s.g.World.Height() {
-		return false
-	}
-	sub := s.subs[pos.Chunk()]
-	return sub != nil && sub.Stops(pos, s.body.Player)
-}
-
-// A player's body, in blocks. Clients have the same (web/src/player/body.ts).
-const bodyWidth, bodyHeight = .6, 1.8
-
-// bodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds may stand
-// flush against a block that it places.
-func bodyReaches(p motion.Pose, pos grid.Pos) bool {
-	const half, height, hair = bodyWidth / 2, bodyHeight, .01
-	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)
-	return p.X+half-hair > x && p.X-half+hair < x+1 &&
-		p.Z+half-hair > z && p.Z-half+hair < z+1 &&
-		p.Y+height-hair > y && p.Y+hair < y+1
-}
-
-// occupied reports whether the body of another player than self in the chunk reaches into the block.
-func occupied(sub *mirror.Subscription, at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
-	return sub.AnyOccupant(at, func(b *nodemsg.Body) bool { return b.Player != self && bodyReaches(b.Pose, pos) })
 }

@@ -1,4 +1,4 @@
-package gameserver
+package legacy
 
 import (
 	"bufio"
@@ -12,24 +12,22 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
-	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Limits on one connection's queries for players and for chunks; further ones wait. Those for land that may have to be founded wait
-// in Gateway.waitFounding too.
+// in Options.WaitFounding too.
 const (
 	playerQueriesPerSecond, playerQueriesAtOnce = 20, 100
 	chunkQueriesPerSecond, chunkQueriesAtOnce   = 100, 1000
 )
 
-// serveQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it crosses a
+// ServeQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it crosses a
 // border, and is otherwise silent for as long as it runs.
-func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader) error {
+func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	defer c.Close()                                      //nolint:errcheck // by a reset: see endByReset
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
@@ -47,24 +45,24 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 		var reply []byte
 		switch q := query.(type) {
 		case legacymsg.WhereIsChunk:
-			if err := g.waitFounding(ctx, c.RemoteAddr(), q.Chunk); err != nil {
+			if err := s.leaders.waitFounding(ctx, c.RemoteAddr(), q.Chunk); err != nil {
 				return err
 			}
 			if err := chunks.Wait(ctx); err != nil {
 				return err
 			}
 			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})
-			reply, err = g.whereIsChunk(ctx, q, again)
+			reply, err = s.whereIsChunk(ctx, q, again)
 		case legacymsg.WhereIsPlayer:
 			if err := players.Wait(ctx); err != nil {
 				return err
 			}
-			reply, err = g.whereIsPlayer(ctx, q, c.RemoteAddr())
+			reply, err = s.whereIsPlayer(ctx, q, c.RemoteAddr())
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		if err := c.SetWriteDeadline(time.Now().Add(answerTimeout)); err != nil {
 			return err
 		}
 		if _, err := c.Write(reply); err != nil {
@@ -73,14 +71,8 @@ func (g *Gateway) serveQueries(ctx context.Context, c net.Conn, in *bufio.Reader
 	}
 }
 
-// waitFounding waits until a client may request a chunk that may have to be founded. Land that was requested recently costs
-// nothing: its region exists.
-func (g *Gateway) waitFounding(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
-	if g.confirmedLeaders.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
-		return nil
-	}
-	return g.limits.WaitFounding(ctx, remote)
-}
+// answerTimeout bounds the writing of an answer.
+const answerTimeout = 10 * time.Second
 
 // queryTimeout bounds the search for a chunk's leader. The released client waits for the answer as long as it takes, and does not
 // survive the end of the connection.
@@ -90,10 +82,10 @@ const queryTimeout = 10 * time.Minute
 const askedChunks = 81
 
 // whereIsChunk returns the node that leads the chunk's region. A client that repeats the query was not served there.
-func (g *Gateway) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, again bool) ([]byte, error) {
+func (s *Server) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, again bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	info, err := g.led(ctx, q.Chunk, again)
+	info, err := s.leaders.led(ctx, q.Chunk, again)
 	if err != nil {
 		return nil, err
 	}
@@ -107,35 +99,6 @@ func (g *Gateway) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, ag
 		}
 	}
 	return nil, fmt.Errorf("game address of chunk %v: its leader is not a member", q.Chunk)
-}
-
-// confirmedFor is how long a leader's confirmation is trusted.
-const confirmedFor = 2 * time.Second
-
-// led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew is set,
-// recently. A region's route alone may name an old leader, and the released client does not accept `no`.
-func (g *Gateway) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodemsg.Region, error) {
-	cell := grid.CellAt(pos, grid.FoundingLabel)
-	if anew { // the node that was named may have died, and it led other regions too
-		g.doubted.Store(int64(g.now()))
-	}
-	since, ok := g.confirmedLeaders.Get(cell)
-	if ok && g.now()-since < confirmedFor && int64(since) > g.doubted.Load() {
-		return g.Regions.Locate(ctx, pos)
-	}
-	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
-		link, info, err := g.Regions.Follow(ctx, pos)
-		if err == nil {
-			link.Close() //nolint:errcheck // it was opened only for the confirmation
-			g.confirmedLeaders.Add(cell, g.now())
-			return info, nil
-		}
-		select {
-		case <-ctx.Done():
-			return info, err
-		case <-time.After(retry): // one of its members may be elected meanwhile
-		}
-	}
 }
 
 // resolve returns the IP address that original clients need, from host:port.
@@ -160,19 +123,14 @@ func resolve(ctx context.Context, game string) (netip.AddrPort, error) {
 
 // whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name. Players with a
 // key have no unique name here: they are found by key only. New players start where those of sessions do.
-func (g *Gateway) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, remote net.Addr) ([]byte, error) {
+func (s *Server) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, remote net.Addr) ([]byte, error) {
 	key := partyOf(q.Name, remote)
-	g.mu.Lock()
-	p := g.mu.parties[key]
-	g.mu.Unlock()
-	if p != nil {
-		if pose, known := p.place(); known {
-			return g.appendPlace(pose)
-		}
+	if pose, known := s.parties.lastPose(key); known {
+		return s.appendPlace(pose)
 	}
-	records := g.loadGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
+	records := s.parties.loadGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
 	plain, own := records[0], records[1]
-	pose, here := g.present(player.GuestID(key.name))
+	pose, here := s.parties.poseOf(player.GuestID(key.name))
 	switch {
 	case own.Seq > 0 && (here || own.Seq >= plain.Seq): // somebody else has the plain name, or had it before
 		pose = own.Pose
@@ -180,15 +138,15 @@ func (g *Gateway) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, 
 	case plain.Seq > 0:
 		pose = plain.Pose
 	default:
-		pose = g.spawnPose()
+		pose = s.Spawn
 	}
-	return g.appendPlace(pose)
+	return s.appendPlace(pose)
 }
 
 // appendPlace appends the answer to a query for a player. A place below or above the slab becomes one on top of it, from where
 // the client falls to the ground.
-func (g *Gateway) appendPlace(p motion.Pose) ([]byte, error) {
-	y := p.Y - float64(g.World.OriginalBase)
+func (s *Server) appendPlace(p motion.Pose) ([]byte, error) {
+	y := p.Y - float64(s.World.OriginalBase)
 	if y < 1 || y > legacymsg.SlabHeight {
 		y = legacymsg.SlabHeight
 	}
