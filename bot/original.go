@@ -9,7 +9,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
 // originalPlayer uses VoxelPopuli's own protocol as its released client does, and fails in the same situations. It
@@ -63,7 +62,7 @@ func (p *originalPlayer) start(ctx context.Context, l *locator) (grid.ChunkPos, 
 		return grid.ChunkPos{}, err
 	}
 	p.walk.pose.X, p.walk.pose.Y, p.walk.pose.Z = x, y, z
-	return sessionclient.ChunkOf(p.walk.pose), nil
+	return p.walk.pose.Chunk(), nil
 }
 
 func (p *originalPlayer) loop(ctx, life context.Context) error {
@@ -172,7 +171,7 @@ func (p *originalPlayer) move(now time.Time) error {
 	if err := p.overGround(); err != nil {
 		return err
 	}
-	if at := sessionclient.ChunkOf(p.walk.pose); at != p.here {
+	if at := p.walk.pose.Chunk(); at != p.here {
 		if err := p.leave(); err != nil {
 			return err
 		}

@@ -147,7 +147,7 @@ func (lc *legacyConn) register(ctx context.Context, name string) error {
 
 // entryPose returns the assumed place of a player who registers, until their first move.
 func (lc *legacyConn) entryPose(who *guest) motion.Pose {
-	if pose, known := who.place(); known && world.ChunkOf(pose) == lc.at {
+	if pose, known := who.place(); known && pose.Chunk() == lc.at {
 		return pose
 	}
 	middle := lc.at.Origin()
@@ -198,7 +198,7 @@ func (lc *legacyConn) applyMove() {
 		pose.Yaw = legacymsg.YawOfOriginal(p.Yaw)
 	}
 	if lc.mu.motion == nil { // the first move sets the place
-		if world.ChunkOf(pose).Distance(lc.at) > entryWays {
+		if pose.Chunk().Distance(lc.at) > entryWays {
 			lc.g.metrics.corrections.WithLabelValues(player.TooFast).Inc()
 			return
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // Velocity is an avatar's velocity for dead reckoning, in 1/4096 block a tick along each axis (docs/adr/0019). The zero
-// SkipValue means that the avatar stands. Every value is valid; the range is up to 8 blocks a tick, twice the fastest
+// value means that the avatar stands. Every value is valid; the range is up to 8 blocks a tick, twice the fastest
 // allowed fall.
 type Velocity struct {
 	_       struct{} `cbor:",toarray"`

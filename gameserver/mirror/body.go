@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // body is a player's body and its owner, the last subscriber to enter it: an older connection of the player that is still ending
@@ -19,7 +18,7 @@ func (b *body) predictable() bool {
 	if !b.owner.Predictable() || b.sub.m.Overlay.Enabled() {
 		return false
 	}
-	c := b.sub.mu.chunks[world.ChunkOf(b.Pose)]
+	c := b.sub.mu.chunks[b.Pose.Chunk()]
 	return c == nil || len(c.occupants) <= predictionCrowd
 }
 

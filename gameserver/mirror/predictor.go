@@ -6,7 +6,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file implements dead reckoning between nodes (IEEE 1278.1, docs/adr/0019). A region receives a player's place and
@@ -86,7 +85,7 @@ func (p *predictor) observe(pose motion.Pose, now time.Duration, alone bool) (ne
 	if diverged && p.sentVelocity.Moving() && p.since < p.sentAt {
 		p.beginWalk(p.lastSent, p.sentAt, p.fresh) // the velocity changed
 	}
-	return diverged || rests || p.sentVelocity.Moving() && now-p.sentAt >= predictionRefresh || world.ChunkOf(pose) != world.ChunkOf(p.lastSent) ||
+	return diverged || rests || p.sentVelocity.Moving() && now-p.sentAt >= predictionRefresh || pose.Chunk() != p.lastSent.Chunk() ||
 		!alone && looksElsewhere(pose, p.lastSent)
 }
 

@@ -9,14 +9,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -114,11 +111,6 @@ func (c *Conn) Read() (m Message, err error) {
 	}
 	m.FromServer, err = sessionmsg.DecodeServerCBOR(c.received)
 	return m, err
-}
-
-// ChunkOf returns the chunk in which a pose is.
-func ChunkOf(p motion.Pose) grid.ChunkPos {
-	return grid.Pos{X: int32(math.Floor(p.X)), Z: int32(math.Floor(p.Z))}.Chunk()
 }
 
 // Buffered returns what was received and not read yet.
