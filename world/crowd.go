@@ -150,11 +150,8 @@ func (c *Crowd) Pinned(p Pin) { c.changesOf(p.Chunk).base = p.Base[:] }
 func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 	var bodies []nodemsg.Body
 	for _, p := range c.inside[at] {
-		body, ticks := p.body, min(c.tick-p.posedAt, motion.ExtrapolationTicks)
-		body.Pose = body.Velocity.Extrapolate(body.Pose, float64(ticks), at)
-		if ticks == motion.ExtrapolationTicks {
-			body.Velocity = motion.Velocity{}
-		}
+		body := p.body
+		body.Pose, body.Velocity = body.Velocity.Coast(body.Pose, float64(c.tick-p.posedAt), motion.ExtrapolationTicks, at)
 		bodies = append(bodies, body)
 	}
 	return bodies

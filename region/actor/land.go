@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -16,7 +17,7 @@ import (
 
 const (
 	// TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
-	TickEvery = 50 * time.Millisecond
+	TickEvery = motion.TickEvery
 	// idleTicks is how many ticks a region stays loaded without a gateway: 10 s, so that a player walking to and fro over a
 	// border does not load it each time.
 	idleTicks = 200

@@ -135,7 +135,7 @@ func (c *Conn) Enter(each func(Message) error) (welcome sessionmsg.Welcome, err 
 		case sessionmsg.Welcome:
 			welcome = m
 		case sessionmsg.ChunkData:
-			if welcome.Player != "" && m.Chunk == ChunkOf(welcome.Pose) {
+			if welcome.Player != "" && m.Chunk == welcome.Pose.Chunk() {
 				return welcome, nil
 			}
 		case sessionmsg.Failure:
