@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // If a write consumes the reset, the reader only sees EOF; it must be counted as a reset all the same.

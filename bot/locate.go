@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first question,

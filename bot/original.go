@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // originalPlayer uses VoxelPopuli's own protocol as its released client does, and fails in the same situations. It

@@ -3,10 +3,9 @@ package bot
 import (
 	"fmt"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // nameOf returns the packet's name in the dissertation (table 3.4).

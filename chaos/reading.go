@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // readView is the view distance, in chunks, at which the whole area is visible from its middle.

@@ -7,10 +7,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // session is one connection of a player to a node. It belongs to the player's goroutine.

@@ -14,13 +14,14 @@
 // With an overlay other than relay, gateways send one another the moves of their players (package p2p; docs/overlays.md). These updates
 // are handled like a region's deltas, and take precedence over what regions send of the same avatars.
 //
-// Goroutines, all started and awaited by Gateway.Run: the frame loop; the chat sequencer; p2p, and its queues; for each
-// connection a reader, which owns the session, and a writer; those of mirror and its builders; those of the player store, of which one saves players and some publish them; the clock of
-// original clients; during shutdown the drain, with one goroutine for each session that it hands off.
+// Goroutines, all started and awaited by Gateway.Run: the frame loop; for each connection a reader, which owns the session, and a
+// writer; those of chat, mirror, p2p, park, players and legacy; during shutdown the drain, with one goroutine for each session that
+// it hands off.
 //
-// Locks, in the order in which they may be taken: park.Socket.mu, then Gateway.mu, then legacyConn.mu, then those of mirror, then
-// sharedIndex.mu or p2p.Driver.mu, then one of the leaves session.mu, party.mu, chat.Clock.mu, chat.Sequencer.mu, outbox.mu,
-// pendingEdits.mu, handoff.Targets.mu, admission.Limits.mu, players.Store.mu and park.Poller.mu. None is held while a goroutine waits.
+// Locks, in the order in which they may be taken: park.Socket.mu, then those of legacy, then Gateway.mu, then those of mirror, then
+// sharedIndex.mu or p2p.Driver.mu, then one of the leaves session.mu, chat.Clock.mu, chat.Sequencer.mu, outbox.mu,
+// pendingEdits.mu, handoff.Targets.mu, admission.Limits.mu, players.Store.mu and park.Poller.mu. None is held while a goroutine
+// waits. The order of the locks of legacy and of mirror is in their package documentation.
 //
 // Only cmd imports this package.
 package gameserver

@@ -96,17 +96,13 @@ func (g *Gateway) wakeFrameLoop() {
 
 // runFrame runs one frame, the given number of ticks after the previous one. It reports whether any client is connected.
 func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
+	clientsHere = g.legacy.CountPlayers(g.frameCrowds)
 	g.mu.Lock()
-	clientsHere = len(g.mu.sessions)+len(g.mu.legacyConns) > 0
+	clientsHere = clientsHere || len(g.mu.sessions) > 0
 	g.frameSessions = g.frameSessions[:0]
 	for _, s := range g.mu.sessions {
 		if s.placed() && s.binary {
 			g.frameSessions = append(g.frameSessions, s)
-		}
-	}
-	for lc := range g.mu.legacyConns {
-		if _, registered := lc.presence(); registered {
-			g.frameCrowds[lc.sub]++
 		}
 	}
 	g.mu.Unlock()

@@ -13,17 +13,10 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
-	"github.com/voxelpopuli/voxeld/gameserver/mirror"
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
-
-// generateTimeout bounds the search for a chunk's region, founding included.
-const generateTimeout = 20 * time.Second
 
 // serveGame serves the game port: VoxelPopuli's own protocol, and sessions over plain TCP.
 func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
@@ -105,25 +98,25 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	case legacymsg.PurposePing:
 		return answer(c, legacymsg.AnswerPong)
 	case legacymsg.PurposeGenerate:
-		if _, err := g.generate(ctx, c, h); err != nil {
+		if err := g.legacy.Generate(ctx, c.RemoteAddr(), h.Chunk); err != nil {
 			return errors.Join(err, answer(c, legacymsg.AnswerNo))
 		}
 		return answer(c, legacymsg.AnswerOK)
 	case legacymsg.PurposeConnect:
-		if err := g.resident(ctx, c, h); err != nil {
+		if err := g.legacy.Resident(ctx, c.RemoteAddr(), h.Chunk); err != nil {
 			return errors.Join(err, answer(c, legacymsg.AnswerNo))
 		}
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}
 		endByReset(c)
-		return g.serveLegacy(ctx, c, in, h)
+		return g.legacy.Serve(ctx, c, in, h)
 	case legacymsg.PurposeDHT:
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}
 		endByReset(c)
-		return g.serveQueries(ctx, c, in)
+		return g.legacy.ServeQueries(ctx, c, in)
 	case legacymsg.PurposeJoin:
 		release, err := g.limits.Admit(c.RemoteAddr(), admission.PlayerWeight-admission.ConnectionWeight)
 		if err != nil {
@@ -158,49 +151,4 @@ func endByReset(c net.Conn) {
 			Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
 		})
 	}
-}
-
-// resetLegacy ends the connections of original clients to a region that is led elsewhere.
-func (g *Gateway) resetLegacy(sub *mirror.Subscription) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for lc := range g.mu.legacyConns {
-		if lc.sub == sub {
-			lc.end()
-		}
-	}
-}
-
-// generate ensures that the chunk's region exists (§3.1.3).
-func (g *Gateway) generate(ctx context.Context, c net.Conn, h legacymsg.Handshake) (nodemsg.Region, error) {
-	if err := g.waitFounding(ctx, c.RemoteAddr(), h.Chunk); err != nil {
-		return nodemsg.Region{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
-	defer cancel()
-	info, err := g.Regions.Locate(ctx, h.Chunk)
-	if err == nil {
-		g.confirmedLeaders.ContainsOrAdd(grid.CellAt(h.Chunk, grid.FoundingLabel), -confirmedFor) // it exists; its leader is not asked
-	}
-	return info, err
-}
-
-// residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the answer.
-const residentTimeout = 700 * time.Millisecond
-
-// resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play.
-func (g *Gateway) resident(ctx context.Context, c net.Conn, h legacymsg.Handshake) error {
-	if !g.Guests {
-		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
-	}
-	info, err := g.generate(ctx, c, h)
-	if err == nil && info.Leader != g.Peer { // according to the last update
-		ctx, cancel := context.WithTimeout(ctx, residentTimeout)
-		defer cancel()
-		info, err = g.led(ctx, h.Chunk, true)
-	}
-	if err == nil && info.Leader != g.Peer {
-		err = fmt.Errorf("connect to chunk %v: %w", h.Chunk, region.ErrNotHere)
-	}
-	return err
 }

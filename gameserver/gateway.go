@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/httpd"
+	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
@@ -90,44 +90,36 @@ func (o *Options) wall() time.Time { return time.Now().Add(o.clockOffset) }
 // defaultBuilders is the number of goroutines that build chunks.
 const defaultBuilders = 2
 
-// maxConfirmedLeaders is the number of regions whose leader's confirmation is remembered.
-const maxConfirmedLeaders = 4096
-
 // defaultBudget is what a crowd of 1,500 in one chunk takes in each session at a precision of a quarter block.
 const defaultBudget = 19_200
 
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
-	rules            player.Rules
-	start            time.Time // the origin of all Motions' times
-	metrics          *metrics
-	mirror           *mirror.Mirror
-	limits           *admission.Limits
-	chat             *chat.Sequencer
-	p2p              *p2p.Driver
-	players          *players.Store
-	poller           *park.Poller
-	legacySeq        atomic.Uint64 // of the newest edit of an original client
-	interest         *sharedIndex
-	doubted          atomic.Int64                         // confirmations before this time, by the gateway's clock in ns, do not count
-	confirmedLeaders *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
-	frameLeader      atomic.Pointer[mirror.Subscription]  // of the region that the frame loop follows; nil for none
-	legacyCame       wake.Signal                          // holds a token when an original client has connected
-	frameRequested   wake.Signal                          // holds a token while a frame is requested
-	frameSessions    []*session                           // the frame loop's; reused
-	frameCrowds      map[*mirror.Subscription]int         // likewise
-	frameWriter      frameWriter                          // the frame loop's
-	spawn            chan func(context.Context)
-	stop             chan struct{} // closed when Run begins to shut down
-	shutdown         shutdown
+	rules          player.Rules
+	start          time.Time // the origin of all Motions' times
+	metrics        *metrics
+	limits         *admission.Limits
+	mirror         *mirror.Mirror
+	chat           *chat.Sequencer
+	p2p            *p2p.Driver
+	players        *players.Store
+	poller         *park.Poller
+	legacy         *legacy.Server
+	interest       *sharedIndex
+	frameLeader    atomic.Pointer[mirror.Subscription] // of the region that the frame loop follows; nil for none
+	frameRequested wake.Signal                         // holds a token while a frame is requested
+	frameSessions  []*session                          // the frame loop's; reused
+	frameCrowds    map[*mirror.Subscription]int        // likewise
+	frameWriter    frameWriter                         // the frame loop's
+	spawn          chan func(context.Context)
+	stop           chan struct{} // closed when Run begins to shut down
+	shutdown       shutdown
 
 	mu struct {
 		sync.Mutex
-		sessions    map[player.ID]*session
-		legacyConns map[*legacyConn]struct{} // original connections in connect mode
-		parties     map[partyKey]*party      // original connections by name and address
-		guests      map[player.ID]*guest     // the players of these connections
+		sessions map[player.ID]*session
+		reserved map[player.ID]struct{} // players of original clients
 	}
 }
 
@@ -142,14 +134,9 @@ func New(o Options) *Gateway {
 		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
 		frameRequested: wake.NewSignal(),
 		frameCrowds:    make(map[*mirror.Subscription]int),
-		legacyCame:     wake.NewSignal(),
 		spawn:          make(chan func(context.Context)),
 		stop:           make(chan struct{}),
 		shutdown:       newShutdown(),
-	}
-	var err error
-	if g.confirmedLeaders, err = lru.New[grid.Cell, time.Duration](maxConfirmedLeaders); err != nil {
-		panic(err) // the size is positive
 	}
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
@@ -164,13 +151,12 @@ func New(o Options) *Gateway {
 		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
 		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Logger: o.Logger, Registerer: o.Registerer,
 		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
-		Ticked: g.requestFrame, LedByOthers: g.resetLegacy,
+		Ticked: g.requestFrame, LedByOthers: func(sub *mirror.Subscription) { g.legacy.Reset(sub) },
 	})
 	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
 	g.mu.sessions = make(map[player.ID]*session)
-	g.mu.legacyConns = make(map[*legacyConn]struct{})
-	g.mu.parties = make(map[partyKey]*party)
-	g.mu.guests = make(map[player.ID]*guest)
+	g.mu.reserved = make(map[player.ID]struct{})
+	g.legacy = legacy.NewServer(g.legacyOptions())
 	return g
 }
 
@@ -196,7 +182,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 		crew.Go(func() { g.mirror.Build(inner) })
 	}
 	crew.Go(func() { g.players.Run(inner, g.playersHere) })
-	crew.Go(func() { g.runClock(inner) })
+	crew.Go(func() { g.legacy.Run(inner) })
 	crew.Go(func() { g.runFrameLoop(inner) })
 	crew.Go(func() { g.chat.Run(inner) })
 	crew.Go(func() { g.poller.Run(inner) })
@@ -239,17 +225,6 @@ func (g *Gateway) run(task func(context.Context)) bool {
 	}
 }
 
-// nextSeq numbers the edits of original clients, whose protocol does not.
-func (g *Gateway) nextSeq() uint64 {
-	for {
-		last := g.legacySeq.Load()
-		next := max(last+1, firstSeq(time.Now()))
-		if g.legacySeq.CompareAndSwap(last, next) {
-			return next
-		}
-	}
-}
-
 // now returns the gateway's clock, for budgets.
 func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 
@@ -274,6 +249,19 @@ func (g *Gateway) Online() []Player {
 			continue
 		}
 		all = append(all, Player{ID: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest, Pose: s.currentPose()})
+	}
+	return all
+}
+
+// playersHere returns what is saved of all players here.
+func (g *Gateway) playersHere() []players.Presence {
+	all := g.legacy.AppendPlayers(nil)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.mu.sessions {
+		if s.joined() {
+			all = append(all, s.savedState())
+		}
 	}
 	return all
 }

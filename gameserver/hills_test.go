@@ -148,5 +148,5 @@ func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64
 }
 
 func poseDistance(a, b motion.Pose) float64 {
-	return distanceOf([3]float64{a.X, a.Y, a.Z}, [3]float64{b.X, b.Y, b.Z})
+	return math.Sqrt((a.X-b.X)*(a.X-b.X) + (a.Y-b.Y)*(a.Y-b.Y) + (a.Z-b.Z)*(a.Z-b.Z))
 }

@@ -1,13 +1,10 @@
 package gameserver
 
 import (
-	"math"
-
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -20,12 +17,7 @@ import (
 const (
 	// interactionLeeway is added to the reach for blocks, in blocks: the other player moves, and their place arrives late.
 	interactionLeeway = 1
-	// lookStep is the distance, in blocks, of the points checked along a line of sight.
-	lookStep = .1
 )
-
-// aims are the heights above the other player's feet, in blocks, at one of which they must be visible.
-var aims = [...]float64{player.EyeHeight, bodyHeight / 2, .2}
 
 // interact does something to another player, or sends the reason why it was refused.
 func (s *session) interact(to string, d nodemsg.Interaction, pace *rate.Limiter) {
@@ -94,52 +86,11 @@ func (s *session) checkInteraction(to string, d *nodemsg.Interaction, pace *rate
 	switch {
 	case !there || s.subs[at] == nil:
 		return sessionmsg.DeniedUnknownPlayer
-	case gapToBody(eyes, pose) > s.g.rules.Reach+interactionLeeway:
+	case checks.DistanceToBody(eyes, pose) > s.g.rules.Reach+interactionLeeway:
 		return sessionmsg.DeniedOutOfReach
-	case !s.canSee(eyes, pose):
+	case !s.land().Visible(eyes, pose):
 		return sessionmsg.DeniedBehindBlock
 	}
 	d.To, d.ToName = id, name
 	return ""
-}
-
-// gapToBody returns the distance of eyes from the nearest point of a body with its feet there.
-func gapToBody(eyes, feet motion.Pose) float64 {
-	beyond := func(v, low, high float64) float64 { return max(low-v, 0, v-high) }
-	const half = bodyWidth / 2
-	return math.Hypot(
-		math.Hypot(beyond(eyes.X, feet.X-half, feet.X+half), beyond(eyes.Z, feet.Z-half, feet.Z+half)),
-		beyond(eyes.Y, feet.Y, feet.Y+bodyHeight))
-}
-
-// canSee reports whether some part of a body is visible: no solid block known here stands in between.
-func (s *session) canSee(eyes, feet motion.Pose) bool {
-	for _, height := range aims {
-		if s.clear([3]float64{eyes.X, eyes.Y, eyes.Z}, [3]float64{feet.X, feet.Y + height, feet.Z}) {
-			return true
-		}
-	}
-	return false
-}
-
-// clear reports whether a line is free of solid blocks. Those at its ends do not count: eyes and bodies may be inside them.
-func (s *session) clear(from, to [3]float64) bool {
-	blockAt := func(part float64) grid.Pos {
-		return grid.Pos{
-			X: floor(from[0] + part*(to[0]-from[0])), Y: floor(from[1] + part*(to[1]-from[1])), Z: floor(from[2] + part*(to[2]-from[2])),
-		}
-	}
-	first, last := blockAt(0), blockAt(1)
-	steps := math.Ceil(distanceOf(from, to) / lookStep)
-	previous := first
-	for i := 1.; i < steps; i++ {
-		pos := blockAt(i / steps)
-		if pos == previous || pos == last {
-			continue
-		}
-		if previous = pos; s.solid(pos) {
-			return false
-		}
-	}
-	return true
 }

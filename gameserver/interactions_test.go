@@ -11,8 +11,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -293,22 +291,4 @@ func TestNoEventsAfterHandover(t *testing.T) {
 			t.Errorf("tickNews is %+v, %q", d, v.people[0].mu.notices)
 		}
 	})
-}
-
-func TestGapToBody(t *testing.T) {
-	feet := motion.Pose{X: 10, Y: 20, Z: -5}
-	for _, c := range []struct {
-		eyes motion.Pose
-		want float64
-	}{
-		{motion.Pose{X: 10, Y: 21, Z: -5}, 0},
-		{motion.Pose{X: 15.3, Y: 21, Z: -5}, 5},
-		{motion.Pose{X: 10, Y: 24.8, Z: -5}, 3},
-		{motion.Pose{X: 6.7, Y: 16, Z: -5}, 5},
-		{motion.Pose{X: 10, Y: 20 + player.EyeHeight, Z: -9.3}, 4},
-	} {
-		if got := gapToBody(c.eyes, feet); got < c.want-1e-9 || got > c.want+1e-9 {
-			t.Errorf("from %+v: %v, want %v", c.eyes, got, c.want)
-		}
-	}
 }

@@ -5,7 +5,6 @@ import "github.com/prometheus/client_golang/prometheus"
 // metrics are the gateway's metrics; docs/metrics.md explains each.
 type metrics struct {
 	sessions     prometheus.Gauge
-	legacyConns  prometheus.Gauge
 	refused      prometheus.Counter
 	messagesIn   prometheus.Counter
 	messagesOut  prometheus.Counter
@@ -47,7 +46,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of the messages exchanged with clients, framing not counted.", "direction")
 	return &metrics{
 		sessions:     gauge("voxeld_sessions", "Players who hold a session on this gateway."),
-		legacyConns:  gauge("voxeld_original_connections", "Connections of original VoxelPopuli clients to chunks."),
 		refused:      counter("voxeld_connections_refused_total", "Game connections that were refused, or ended by an error of the client."),
 		messagesIn:   messages.WithLabelValues("in"),
 		messagesOut:  messages.WithLabelValues("out"),

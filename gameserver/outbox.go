@@ -42,6 +42,7 @@ type outbox struct {
 	cut    func()            // ends the connection at once
 	owner  mirror.Subscriber // for chunks that wait; set before first use
 	direct directWriter      // lets the frame loop write without the writer; nil for none; set before first use
+	mute   bool              // the protocol has no last message; set before first use
 
 	mu struct {
 		sync.Mutex
@@ -178,8 +179,8 @@ func (o *outbox) add(i item) {
 	}
 	if o.mu.bytes += len(i.data); o.mu.bytes > outboxLimit {
 		o.mu.items, o.mu.dropped = nil, true
-		if _, legacy := o.owner.(*legacyConn); legacy {
-			o.close(nil) // the original protocol has no such message
+		if o.mute {
+			o.close(nil)
 			return
 		}
 		o.close(encodedIn(o.mu.binary, sessionmsg.Failure{Code: wire.FailSlow, Message: fmt.Sprintf(

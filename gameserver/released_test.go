@@ -232,7 +232,7 @@ func TestNamesakes(t *testing.T) {
 				}
 			}
 		})
-		if r.g.mu.guests[guestID(player.Namesake("bob", first, 0))] == nil {
+		if _, registered := r.registered(player.Namesake("bob", first, 0)); !registered {
 			t.Error("the second bob has no suffix")
 		}
 		// The second one disconnects, connects again, and is the same player.
@@ -241,10 +241,20 @@ func TestNamesakes(t *testing.T) {
 		again := r.connectFrom(second, "Abrasam", grid.ChunkPos{})
 		again.send(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
 		pass(time.Second)
-		if who := r.g.mu.guests[guestID(other)]; who == nil || who.on == nil {
+		if _, registered := r.registered(other); !registered {
 			t.Error("who came again is somebody else")
 		}
 	})
+}
+
+// registered returns where a player of an original client is, and reports whether they are registered.
+func (r *harness) registered(name string) (pose motion.Pose, registered bool) {
+	for _, p := range r.g.legacy.AppendPlayers(nil) {
+		if p.Player == guestID(name) {
+			return p.Pose, true
+		}
+	}
+	return pose, false
 }
 
 // Of two namesakes at one address one quits, and the other one crosses a border: they stay the same player, and build.
@@ -270,7 +280,7 @@ func TestNamesakesStayTheSamePlayer(t *testing.T) {
 			stays[from].send(`{"type":2}` + "\n")
 			stays[to].send(`{"type":1}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%v,25,4]}`, x) + "\n")
 			pass(2 * time.Second)
-			if who := r.g.mu.guests[guestID(second)]; who == nil || who.on == nil || who.on.at != to {
+			if pose, registered := r.registered(second); !registered || pose.Chunk() != to {
 				t.Fatalf("whoever came to %v is not %s", to, second)
 			}
 			for at, o := range stays { // on the connection whose chunk contains the block
@@ -377,7 +387,7 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 				o := r.connectFrom(address, "Abrasam", grid.ChunkPos{})
 				o.send(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
 				pass(time.Second)
-				if r.g.mu.guests[guestID(c.want)] == nil || len(r.g.mu.guests) != 1 {
+				if _, registered := r.registered(c.want); !registered || len(r.g.mu.reserved) != 1 {
 					t.Errorf("they are not called %s", c.want)
 				}
 			})

@@ -273,7 +273,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 			s.g.mu.Unlock()
 			return s.g.refuseJoin(ctx)
 		}
-		if s.g.mu.guests[s.body.Player] != nil {
+		if _, reserved := s.g.mu.reserved[s.body.Player]; reserved {
 			s.g.mu.Unlock()
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, with VoxelPopuli's own client: choose another name", s.body.Name)}

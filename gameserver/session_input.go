@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -103,7 +104,7 @@ func (s *session) move(pose motion.Pose) error {
 	last := s.currentPose()
 	before := *s.motion
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
-	if ok && s.blocked(last, pose) {
+	if ok && s.land().Blocked(last, pose) {
 		ok, reason = false, insideBlock
 		*s.motion = before // a refused move costs nothing
 	}
@@ -135,6 +136,22 @@ func (s *session) move(pose motion.Pose) error {
 	}
 	s.predictBorder(last, pose)
 	return nil
+}
+
+// insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never
+// change it.
+const insideBlock = "inside_block"
+
+// land returns the land as far as known here. A block that the player has requested to break is not solid: the client need not wait
+// for the answer.
+func (s *session) land() checks.Land {
+	return func(pos grid.Pos) bool {
+		if pos.Y < 0 || pos.Y >= s.g.World.Height() {
+			return false
+		}
+		sub := s.subs[pos.Chunk()]
+		return sub != nil && sub.Stops(pos, s.body.Player)
+	}
 }
 
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
@@ -213,8 +230,8 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
-	case checkBlockChange(there, block) != "":
-		return there, checkBlockChange(there, block)
+	case checks.BlockChange(there, block) != "":
+		return there, checks.BlockChange(there, block)
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):
 		return there, wire.RefusedOutOfReach
 	case block.Solid() && s.occupied(pos, pose):
@@ -228,28 +245,15 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 // occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
 // otherwise they could not jump and place a block beneath themselves.
 func (s *session) occupied(pos grid.Pos, pose motion.Pose) bool {
-	if bodyReaches(pose, pos) {
+	if checks.BodyReaches(pose, pos) {
 		return true
 	}
-	for _, at := range chunksAround(pos) {
-		if sub := s.subs[at]; sub != nil && occupied(sub, at, pos, s.body.Player) {
+	for _, at := range checks.ChunksAround(pos) {
+		if sub := s.subs[at]; sub != nil && checks.Occupied(sub, at, pos, s.body.Player) {
 			return true
 		}
 	}
 	return false
-}
-
-// checkBlockChange returns why a block may not replace another; empty if it may. Air is placed by breaking.
-func checkBlockChange(there, block chunk.Block) (refused string) {
-	switch {
-	case !block.Known():
-		return wire.RefusedUnknownBlock
-	case block != chunk.Air && !block.Placeable():
-		return wire.RefusedNotPlaceable
-	case there != chunk.Air && !there.Breakable():
-		return wire.RefusedUnbreakable
-	}
-	return ""
 }
 
 // chat sends a chat message to everybody who sees the player.

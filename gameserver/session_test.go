@@ -14,6 +14,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -452,7 +453,7 @@ func TestCheckEdit(t *testing.T) {
 				t.Errorf("%s: %q, want %q", c.name, got, c.want)
 			}
 		}
-		if got := checkBlockChange(chunk.Bedrock, chunk.Air); got != wire.RefusedUnbreakable {
+		if got := checks.BlockChange(chunk.Bedrock, chunk.Air); got != wire.RefusedUnbreakable {
 			t.Errorf("breaking bedrock at %v: %q", bedrock, got)
 		}
 		// Bob's body in another chunk, and another region, than the block.
@@ -479,30 +480,4 @@ func TestCheckEdit(t *testing.T) {
 			t.Errorf("%d edits at once", allowed)
 		}
 	})
-}
-
-func TestBodyReaches(t *testing.T) {
-	stand := motion.Pose{X: .5, Y: 10, Z: .5}
-	for _, c := range []struct {
-		name string
-		pose motion.Pose
-		pos  grid.Pos
-		want bool
-	}{
-		{"feet", stand, grid.Pos{Y: 10}, true},
-		{"head", stand, grid.Pos{Y: 11}, true},
-		{"ground", stand, grid.Pos{Y: 9}, false},
-		{"above", stand, grid.Pos{Y: 12}, false},
-		{"beside", stand, grid.Pos{X: 1, Y: 10}, false},
-		{"flush against", motion.Pose{X: .7, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
-		{"a hair inside", motion.Pose{X: .705, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, false},
-		{"reaching over", motion.Pose{X: .75, Y: 10, Z: .5}, grid.Pos{X: 1, Y: 10}, true},
-		{"corner", motion.Pose{X: .75, Y: 10, Z: .75}, grid.Pos{X: 1, Y: 10, Z: 1}, true},
-		{"crouching in air", motion.Pose{X: .5, Y: 10.3, Z: .5}, grid.Pos{Y: 12}, true},
-		{"negative", motion.Pose{X: -.75, Y: 10, Z: -.5}, grid.Pos{X: -2, Y: 10, Z: -1}, true},
-	} {
-		if got := bodyReaches(c.pose, c.pos); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
 }

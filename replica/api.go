@@ -2,6 +2,7 @@ package replica
 
 import (
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -16,17 +17,55 @@ type (
 	TablePrefix = raftlog.TablePrefix
 	// Member is one replica of a group.
 	Member = raftlog.Member
+
+	// Group is an open raft group, used by its owner.
+	Group = raftgroup.Group
+	// Status describes a group as seen from this node.
+	Status = raftgroup.Status
+	// Progress is how far a member has come.
+	Progress = raftgroup.Progress
+	// ReadAnswer is the answer to a ReadIndex.
+	ReadAnswer = raftgroup.ReadAnswer
+
+	// Delivery is an event for a group's owner: one of the following.
+	Delivery = raftgroup.Delivery
+	// Committed is an entry that is safe.
+	Committed = raftgroup.Committed
+	// Leadership reports a change of the group's leader.
+	Leadership = raftgroup.Leadership
+	// Configured reports the group's members from an entry on.
+	Configured = raftgroup.Configured
+	// Restored reports that a snapshot replaced entries.
+	Restored = raftgroup.Restored
+	// Removed reports that this node is no longer a member.
+	Removed = raftgroup.Removed
+	// Failed is the last delivery: the group has stopped on this node.
+	Failed = raftgroup.Failed
 )
 
 // Errors that subpackages define.
 var (
-	// ErrImplausible marks messages and snapshots that no honest member sends.
-	ErrImplausible = raftframe.ErrImplausible
-	// ErrSnapshotSize marks a state that is too large for a snapshot.
+	ErrTombstone = raftlog.ErrTombstone
+	ErrNotMember = raftlog.ErrNotMember
+	ErrNotOpen   = raftlog.ErrNotOpen
+
+	ErrImplausible  = raftframe.ErrImplausible
 	ErrSnapshotSize = raftframe.ErrSnapshotSize
-	ErrTombstone    = raftlog.ErrTombstone
-	ErrNotMember    = raftlog.ErrNotMember
-	ErrNotOpen      = raftlog.ErrNotOpen
+
+	ErrNotLeader  = raftgroup.ErrNotLeader
+	ErrOverloaded = raftgroup.ErrOverloaded
+	ErrTooLarge   = raftgroup.ErrTooLarge
+	ErrStorage    = raftgroup.ErrStorage
+	ErrClosed     = raftgroup.ErrClosed
+	ErrOpen       = raftgroup.ErrOpen
+	ErrStopped    = raftgroup.ErrStopped
+	ErrReplaced   = raftgroup.ErrReplaced
+
+	ErrBusy     = raftgroup.ErrBusy
+	ErrMember   = raftgroup.ErrMember
+	ErrBehind   = raftgroup.ErrBehind
+	ErrLeads    = raftgroup.ErrLeads
+	ErrMajority = raftgroup.ErrMajority
 )
 
 // AppliedIn reads a group's applied index from a snapshot of the storage; get comes from Storage.View. The owner's

@@ -135,7 +135,7 @@ func TestChurn(t *testing.T) {
 			whole := healing > 20
 			for _, m := range c.newest.Members {
 				n := c.nodes[m.Peer]
-				whole = whole && n.group != nil && len(n.state) == len(c.entries) && n.host.replicas[5].id == m.ID
+				whole = whole && n.group != nil && len(n.state) == len(c.entries) && n.host.replicas[5].ID() == m.ID
 			}
 			if whole {
 				break

@@ -211,7 +211,7 @@ func (c *churn) followAuthority(n *churnNode) {
 	c.drain(n) // it may have failed
 	i := slices.IndexFunc(c.newest.Members, func(m Member) bool { return m.Peer == n.peer })
 	if n.group != nil {
-		if own := n.host.replicas[5].id; i < 0 || c.newest.Members[i].ID != own {
+		if own := n.host.replicas[5].ID(); i < 0 || c.newest.Members[i].ID != own {
 			if c.retired[own] {
 				c.tombstone(n)
 			}

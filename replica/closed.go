@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -54,7 +55,7 @@ func (h *Host) position(group uint64) (p Position, err error) {
 		}
 		p = Position{
 			Replica: conf.OwnID(h.node.Self), Term: s.Term, Last: l.Last, Commit: s.Commit, Applied: s.Applied,
-			Members: configured(conf),
+			Members: raftgroup.NewConfigured(conf),
 		}
 		p.LastTerm, err = l.Term(l.Last)
 		return err

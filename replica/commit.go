@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -38,10 +39,10 @@ func (h *Host) collectReadies() {
 	h.dirty = nil
 	for _, r := range dirty {
 		r.dirty = false
-		if r.ended || r.inBatch || r.raw == nil {
+		if r.ended || !r.Idle() {
 			continue
 		}
-		store, err := r.act()
+		store, err := r.Act()
 		h.settle(r)
 		switch {
 		case err != nil:
@@ -55,7 +56,7 @@ func (h *Host) collectReadies() {
 // commitPart is a replica's part of a commit.
 type commitPart struct {
 	r *hosted
-	staged
+	raftgroup.Staged
 }
 
 // keptWrites bounds the memory that is kept for the next commit's writes.
@@ -80,15 +81,14 @@ func (h *Host) commit() {
 		writes = append(writes, f.writes...)
 	}
 	stage := func(r *hosted) {
-		var part staged
-		var more []kv.Write
-		if err := r.guard("stage", func() error { more, part = r.stage(writes); return nil }); err != nil {
+		more, part, err := r.Stage(writes)
+		if err != nil {
 			h.fail(r, err) // its writes are not part of the others' commit
 			return
 		}
 		writes = more
 		parts = append(parts, commitPart{r, part})
-		entries += len(r.ready.Entries)
+		entries += part.Entries
 		r.lazy = false
 	}
 	for _, r := range batch {
@@ -112,7 +112,7 @@ func (h *Host) commit() {
 		return
 	}
 	for _, part := range parts {
-		h.try(part.r, func() error { return part.r.guard("take over", part.stored) })
+		h.try(part.r, part.Stored)
 	}
 	for _, f := range founders {
 		h.resume(f.group, f.state, f.conf, f.tables, f.reply)
@@ -146,12 +146,12 @@ func (h *Host) enterStall(cause error) {
 	stall := h.stall
 	h.stalled.Store(&stall)
 	for _, r := range h.sortedReplicas() {
-		if r.replacing() {
+		if r.Replacing() {
 			h.fail(r, fmt.Errorf("replace log: %w", h.stall))
 			continue
 		}
 		r.dirty = false
-		r.stop(h.stall)
+		r.Stall(h.stall)
 		h.settle(r)
 	}
 	h.batch, h.dirty = nil, nil
@@ -184,8 +184,12 @@ func (h *Host) retryStorage() {
 	var writes []kv.Write
 	var parts []commitPart
 	for _, r := range h.sortedReplicas() {
-		var part staged
-		writes, part = r.stage(writes)
+		more, part, err := r.Stage(writes)
+		if err != nil {
+			h.fail(r, err)
+			continue
+		}
+		writes = more
 		parts = append(parts, commitPart{r, part})
 	}
 	h.lazy = nil
@@ -204,8 +208,10 @@ func (h *Host) retryStorage() {
 			return
 		}
 		parts = slices.DeleteFunc(parts, func(part commitPart) bool {
-			writes, _ := part.r.stage(nil)
-			err := h.store(writes, 1, 0)
+			writes, _, err := part.r.Stage(nil)
+			if err == nil {
+				err = h.store(writes, 1, 0)
+			}
 			if err != nil {
 				h.fail(part.r, fmt.Errorf("store applied writes: %w", err))
 			}
@@ -219,14 +225,10 @@ func (h *Host) retryStorage() {
 	for _, part := range parts {
 		part.r.lazy = false
 		h.try(part.r, func() error {
-			if err := part.stored(); err != nil {
+			if err := part.Stored(); err != nil {
 				return err
 			}
-			if err := part.r.start(); err != nil {
-				return err
-			}
-			part.r.pushLeadership(Leadership{Term: part.r.term})
-			return nil
+			return part.r.Resume()
 		})
 	}
 }

@@ -16,7 +16,6 @@ import (
 type (
 	Alarm = alarm
 	Event = event
-	Read  = read
 )
 
 const (
@@ -76,20 +75,11 @@ func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(e
 	}
 }
 
-// Asks is ReadIndex with the answer sent to the channel.
-func (g *Group) Asks() (<-chan Read, error) {
-	answer := make(chan read, 1)
-	return answer, g.ask(answer)
-}
-
-// Result returns the index, or why there is none.
-func (r read) Result() (uint64, error) { return r.index, r.err }
-
 // Leads visits the replicas that raft considers leaders, in no order.
 func (h *Host) Leads(visit func(group, id, term uint64)) {
 	for group, r := range h.replicas {
-		if r.leading {
-			visit(group, r.id, r.term)
+		if term, leads := r.RaftLeader(); leads {
+			visit(group, r.ID(), term)
 		}
 	}
 }
@@ -97,7 +87,7 @@ func (h *Host) Leads(visit func(group, id, term uint64)) {
 // ReplicaID returns this node's replica id in an open group.
 func (h *Host) ReplicaID(group uint64) uint64 {
 	if r := h.replicas[group]; r != nil {
-		return r.id
+		return r.ID()
 	}
 	return 0
 }

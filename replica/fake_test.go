@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
 
 // disk is a Storage in memory: what Commit has accepted survives.
@@ -168,7 +169,7 @@ type running struct {
 	stop func() error
 }
 
-func launch(t testing.TB, o Options, change ...func(*Limits)) running {
+func launch(t testing.TB, o Options, change ...func(*raftgroup.Limits)) running {
 	t.Helper()
 	if o.Self == "" {
 		o.Self = "me"

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
 
 // Options configure a Host. Storage and Self are required.
@@ -39,7 +40,7 @@ type Options struct {
 
 // Host runs all groups of one node. See the package documentation.
 type Host struct {
-	node      *Node
+	node      *raftgroup.Node
 	metrics   *metrics
 	tickEvery time.Duration
 	receiving atomic.Int64          // bytes of snapshots that are being received
@@ -68,13 +69,16 @@ type Host struct {
 
 // hosted is an open replica, with what the host records of it. Owned by Host.Run.
 type hosted struct {
-	*replica
+	*raftgroup.Replica
 	dirty, lazy bool // in Host.dirty, in Host.lazy
 	ended       bool // closed or failed
 	tickingAt   int  // its index in Host.ticking, from 1; 0: none
 	leads       bool // counted in Host.leaders
 	lag         uint64
 }
+
+// electionTicks is the default of Options.ElectionTicks.
+const electionTicks = 8
 
 // NewHost returns a host, which does nothing before Run is called.
 func NewHost(o Options) (*Host, error) {
@@ -103,9 +107,9 @@ func NewHost(o Options) (*Host, error) {
 		flush:    stoppedTimer(), retry: stoppedTimer(),
 	}
 	h.input.wake, h.input.mu.open = make(chan struct{}, 1), make(map[uint64]*Group)
-	h.node = &Node{
+	h.node = &raftgroup.Node{
 		Self: o.Self, Storage: o.Storage, Send: o.Send, SendSnapshot: o.SendSnapshot, Logger: o.Logger,
-		ElectionTicks: o.ElectionTicks, Limits: DefaultLimits,
+		ElectionTicks: o.ElectionTicks, Limits: raftgroup.DefaultLimits,
 		Enqueue: h.input.enqueue, Call: h.callFor, Close: h.closeAndWait, Stopped: h.stopped,
 		Proposals: m.proposals, Refused: m.refused, Rejected: m.rejected, Delivered: m.delivered,
 	}
@@ -202,7 +206,7 @@ func (h *Host) processInput() {
 	queue, commands := h.input.take()
 	for _, g := range queue {
 		if r := h.hosted(g); r != nil {
-			h.try(r, r.processInput)
+			h.try(r, r.ProcessInput)
 		}
 	}
 	for _, command := range commands {
@@ -212,7 +216,7 @@ func (h *Host) processInput() {
 
 // hosted returns the replica of a group, nil if it is not open any more.
 func (h *Host) hosted(g *Group) *hosted {
-	if r := h.replicas[g.id]; r != nil && r.handle == g {
+	if r := h.replicas[g.ID()]; r != nil && r.Group() == g {
 		return r
 	}
 	return nil
@@ -230,23 +234,22 @@ func (h *Host) try(r *hosted, f func() error) {
 
 // settle carries out what a replica requires after a call.
 func (h *Host) settle(r *hosted) {
-	e := r.effects
-	r.effects = effects{}
-	switch e.clock {
-	case clockStart:
+	e := r.TakeEffects()
+	switch e.Clock {
+	case raftgroup.ClockStart:
 		h.ticking.start(r)
-	case clockStop:
+	case raftgroup.ClockStop:
 		h.ticking.stop(r)
-	case clockKeep:
+	case raftgroup.ClockKeep:
 	}
-	h.flushDue, h.sentAhead = h.flushDue || e.storeNow, h.sentAhead || e.sentAhead
-	if e.storeLater {
+	h.flushDue, h.sentAhead = h.flushDue || e.StoreNow, h.sentAhead || e.SentAhead
+	if e.StoreLater {
 		h.storeLater(r)
 	}
-	if leads := r.lastLeadership.Self; leads != r.leads {
+	if leads := r.Leads(); leads != r.leads {
 		h.countLeader(r, leads)
 	}
-	h.countLag(r, r.mailed-r.applied)
+	h.countLag(r, r.Lag())
 }
 
 // callFor makes Run call f for a group's replica. F is called even if the group is no longer open.
@@ -267,12 +270,12 @@ func (h *Host) tick() {
 	}
 	for i := len(h.ticking) - 1; i >= 0; i-- { // backwards: a replica may stop its clock
 		r := h.ticking[i]
-		if r.needsNoTicks() {
-			r.publishProgress() // a delivery just taken must not remain
+		if r.NeedsNoTicks() {
+			r.PublishProgress() // a delivery just taken must not remain
 			h.ticking.stop(r)   // start puts it back
 			continue
 		}
-		h.try(r, r.tick)
+		h.try(r, r.Tick)
 	}
 }
 
@@ -307,7 +310,7 @@ func (h *Host) markDirty(r *hosted) {
 
 // storeLater marks the replica as one with data to store that can wait for others.
 func (h *Host) storeLater(r *hosted) {
-	if r.pendingBytes > h.node.Limits.Pending {
+	if r.PendingBytes() > h.node.Limits.Pending {
 		h.flushDue = true
 	}
 	if r.lazy || r.ended {
@@ -345,7 +348,7 @@ func (h *Host) countLag(r *hosted, lag uint64) {
 
 // fail ends a group on this node: its owner gets Failed. Other groups are not affected.
 func (h *Host) fail(r *hosted, err error) {
-	h.node.Logger.Error("group failed", "group", r.group, "error", err)
+	h.node.Logger.Error("group failed", "group", r.Group().ID(), "error", err, "state", r.String())
 	h.drop(r, err, err)
 }
 
@@ -359,13 +362,13 @@ func (h *Host) drop(r *hosted, refusal, failure error) {
 		h.countLeader(r, false)
 	}
 	h.countLag(r, 0)
-	delete(h.replicas, r.group)
+	delete(h.replicas, r.Group().ID())
 	h.ticking.stop(r)
 	gone := func(other *hosted) bool { return other == r }
 	h.batch, h.lazy = slices.DeleteFunc(h.batch, gone), slices.DeleteFunc(h.lazy, gone)
-	h.input.setOpen(r.group, nil)
+	h.input.setOpen(r.Group().ID(), nil)
 	h.metrics.groups.Set(float64(len(h.replicas)))
-	r.end(refusal, failure)
+	r.End(refusal, failure)
 }
 
 // shutDown stores what is left to store and ends all groups.

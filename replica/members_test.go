@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // TestGroupGrowsAndShrinks: a group of one becomes one of three, its founder leaves, and the remaining members agree.
 func TestGroupGrowsAndShrinks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a"}, func(l *Limits) { l.KeepEntries = 20 })
+		p := newTestGroup(t, []string{"a"}, func(l *raftgroup.Limits) { l.KeepEntries = 20 })
 		p.propose(100, "a")
 		p.join("b")
 		p.propose(10, "a", "b")

@@ -7,12 +7,9 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
-
-// ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and added
-// again without noticing. The owner removes the old replica (Host.Remove) and joins with the new id.
-var ErrReplaced = errors.New("this node's replica was replaced")
 
 // Founding describes a new group. All its first members must be given the same one.
 type Founding struct {
@@ -178,24 +175,24 @@ func (h *Host) create(f founding, make func(f *founding) error) {
 
 // resume opens a stored group.
 func (h *Host) resume(group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix, reply func(*Group, error)) {
-	opened, err := newReplica(h.node, group, s, conf, tables)
+	opened, err := raftgroup.NewReplica(h.node, group, s, conf, tables)
 	if err == nil && h.stall == nil {
-		err = opened.start()
+		err = opened.Start()
 	}
 	if err != nil {
 		reply(nil, err)
 		return
 	}
-	r := &hosted{replica: opened}
+	r := &hosted{Replica: opened}
 	h.replicas[group] = r
-	h.input.setOpen(group, r.handle)
+	h.input.setOpen(group, r.Group())
 	h.metrics.groups.Set(float64(len(h.replicas)))
 	if h.stall != nil {
-		r.stop(h.stall)
+		r.Stall(h.stall)
 	}
 	h.settle(r)
 	h.markDirty(r)
-	reply(r.handle, nil)
+	reply(r.Group(), nil)
 }
 
 // closeAndWait is Group.Close.
@@ -223,7 +220,7 @@ func (h *Host) closeGroup(g *Group, reply chan<- error) {
 		return
 	}
 	h.closing = append(h.closing, closing{r: r, reply: reply})
-	if r.hasUnstored() {
+	if r.HasUnstored() {
 		h.flushDue = true
 		h.storeLater(r)
 	}
@@ -233,8 +230,8 @@ func (h *Host) closeGroup(g *Group, reply chan<- error) {
 func (h *Host) finishClosing() {
 	for _, c := range h.closing {
 		var err error
-		if !c.r.ended && c.r.hasUnstored() {
-			err = fmt.Errorf("close group %d: %w", c.r.group, h.stall)
+		if !c.r.ended && c.r.HasUnstored() {
+			err = fmt.Errorf("close group %d: %w", c.r.Group().ID(), h.stall)
 		}
 		h.drop(c.r, ErrClosed, nil)
 		c.reply <- err

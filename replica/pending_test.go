@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -29,12 +30,12 @@ func TestGateHearsPendingMembers(t *testing.T) {
 			sent = append(sent, m)
 		}
 	}
-	vote := func() error {
-		return h.receive("d", 1, marshal(t, &raftpb.Message{
+	vote := func(h *Host) error {
+		return h.Receive("d", 1, marshal(t, &raftpb.Message{
 			Type: raftpb.MsgVote.Enum(), From: u(4), To: u(1), Term: u(6), Index: u(9), LogTerm: u(5), Context: []byte(raftframe.CampaignTransfer),
 		}))
 	}
-	if err := vote(); !errors.Is(err, ErrNotMember) {
+	if err := vote(h); !errors.Is(err, ErrNotMember) {
 		t.Fatalf("a stranger was admitted: %v", err)
 	}
 	c := raftlog.Change{Kind: raftpb.ConfChangeAddLearnerNode, ID: 4, Peer: "d"}
@@ -47,16 +48,16 @@ func TestGateHearsPendingMembers(t *testing.T) {
 		Type: raftpb.MsgApp.Enum(), From: u(2), To: u(1), Term: u(5), Index: u(3), LogTerm: u(5), Commit: u(2), Entries: []*raftpb.Entry{entry},
 	}
 	deliver(t, h, "b", 1, app)
-	if got := h.replicas[1].handle.Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
+	if got := h.replicas[1].Group().Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
 		t.Fatalf("in force before it was committed: %v", got)
 	}
 	// The same after a restart.
 	again := newTestHost(t, h.node.Storage)
 	openNow(t, again, Founding{Group: 1})
-	if !again.replicas[1].members.roster.admits("d", 4) {
+	if err := vote(again); err != nil {
 		t.Fatal("after a restart the pending member is a stranger")
 	}
-	if err := vote(); err != nil {
+	if err := vote(h); err != nil {
 		t.Fatal(err)
 	}
 	pump(h)
@@ -68,7 +69,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 		Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(7), Index: u(3), LogTerm: u(5), Commit: u(2),
 		Entries: []*raftpb.Entry{{Index: u(4), Term: u(7)}},
 	})
-	if err := vote(); !errors.Is(err, ErrNotMember) {
+	if err := vote(h); !errors.Is(err, ErrNotMember) {
 		t.Fatalf("the member of a lost change was admitted: %v", err)
 	}
 }
@@ -105,7 +106,7 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 // its owner trusts them.
 func TestTrustMembers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *Limits) { l.KeepEntries = 10 })
+		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *raftgroup.Limits) { l.KeepEntries = 10 })
 		l := p.leader()
 		lost := p.members[map[string]string{"a": "b", "b": "c", "c": "a"}[l.peer]]
 		p.propose(5, "a", "b", "c")
@@ -139,9 +140,6 @@ func TestTrustMembers(t *testing.T) {
 			t.Fatalf("restored %d times, told %v", lost.restored, lost.conf)
 		}
 		synctest.Wait()
-		if lost.host.replicas[testGroupID].members.trusted != nil {
-			t.Fatal("trusted for ever")
-		}
 		if lost.TrustMembers(Configured{Members: []Member{{ID: 1}}}) == nil {
 			t.Fatal("no members to trust")
 		}

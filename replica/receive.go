@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
 
 // Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever the
@@ -28,7 +30,7 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 	if g == nil {
 		return ErrNotOpen
 	}
-	return g.receive(peer, message)
+	return g.Receive(peer, message)
 }
 
 // ReceiveSnapshot reads a snapshot that the authenticated peer sends for a group, and blocks until it is installed
@@ -70,7 +72,7 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 		return 0, ErrNotOpen
 	}
 	limit := h.node.Limits.Snapshot
-	s, err := g.readSnapshot(peer, r, func(n int) error {
+	s, err := g.ReadSnapshot(peer, r, func(n int) error {
 		taken += n
 		h.reserve(n)
 		if taken > limit {
@@ -84,7 +86,7 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	if err != nil {
 		return taken, err
 	}
-	s.reply = reply
+	s.Reply = reply
 	h.input.post(func() { h.install(g, s) })
 	return taken, nil
 }
@@ -92,14 +94,14 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }
 
 // install passes a snapshot to the group.
-func (h *Host) install(g *Group, s *incomingSnapshot) {
+func (h *Host) install(g *Group, s *raftgroup.IncomingSnapshot) {
 	r := h.hosted(g)
 	switch {
 	case r == nil:
-		s.reply(ErrNotOpen)
+		s.Reply(ErrNotOpen)
 	case h.stall != nil:
-		s.reply(h.stall)
+		s.Reply(h.stall)
 	default:
-		h.try(r, func() error { return r.install(s) })
+		h.try(r, func() error { return r.Install(s) })
 	}
 }

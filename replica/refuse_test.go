@@ -256,8 +256,8 @@ func TestSlowOwner(t *testing.T) {
 	h = newTestHost(t, d) // restarted: all are delivered again
 	h.node.Limits.Mailbox = 20 * (6 + raftlog.EntryOverhead)
 	g = openNow(t, h, alone(1))
-	if g.mu.mailboxSize > h.node.Limits.Mailbox+6+raftlog.EntryOverhead {
-		t.Fatalf("%d bytes in the mailbox", g.mu.mailboxSize)
+	if lag := h.replicas[1].Lag(); lag > 21 {
+		t.Fatalf("%d entries in the mailbox", lag)
 	}
 	var got []Delivery
 	for {
@@ -311,9 +311,6 @@ func TestCompaction(t *testing.T) {
 	// 1,000 are applied, 1,000 are not and must all be there.
 	if rows := d.rows(raftlog.TableLog); rows < 1100 || rows > 1130 {
 		t.Fatalf("%d rows in the log", rows)
-	}
-	if r := h.replicas[1]; r.log.Start != r.stored.Start {
-		t.Fatalf("in memory the log starts at %d, on disk at %d", r.log.Start, r.stored.Start)
 	}
 	h = newTestHost(t, d)
 	g = openNow(t, h, alone(1))

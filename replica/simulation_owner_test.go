@@ -48,7 +48,7 @@ type editKey struct {
 
 type pendingRead struct {
 	pos    grid.Pos
-	answer <-chan replica.Read
+	answer <-chan replica.ReadAnswer
 	index  uint64 // 0 while it is not known
 	reply  func(answer)
 }
@@ -131,7 +131,7 @@ func (o *owner) takeDeliveries() {
 		if r.index == 0 {
 			select {
 			case got := <-r.answer:
-				index, err := got.Result()
+				index, err := got.Index, got.Err
 				if err != nil {
 					r.reply(answer{leader: o.leader})
 					r.reply = nil
@@ -334,7 +334,7 @@ func (o *owner) plan() {
 // read accepts a linearizable read of a block.
 func (o *owner) read(pos grid.Pos, reply func(answer)) {
 	o.used = o.node.sim.now
-	got, err := o.group.Asks()
+	got, err := o.group.RequestReadIndex()
 	if err != nil {
 		reply(answer{leader: o.leader})
 		return

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -22,7 +23,7 @@ type testGroup struct {
 	t       *testing.T
 	net     *net
 	members map[string]*testMember
-	change  []func(*Limits)
+	change  []func(*raftgroup.Limits)
 }
 
 // testMember owns a replica: its state is the list of entries, one row each.
@@ -43,7 +44,7 @@ const testGroupID = 5
 
 var partyTables = []TablePrefix{{Table: "world", Prefix: raftlog.GroupPrefix(testGroupID)}}
 
-func newTestGroup(t *testing.T, founders []string, change ...func(*Limits)) *testGroup {
+func newTestGroup(t *testing.T, founders []string, change ...func(*raftgroup.Limits)) *testGroup {
 	p := &testGroup{
 		t: t, net: &net{hosts: make(map[string]*Host), cut: make(map[string]bool)}, members: make(map[string]*testMember), change: change,
 	}

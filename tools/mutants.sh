@@ -33,7 +33,7 @@ replica view-while-sending        TestSnapshotHoldsNoView        cannot
 replica apply-across-restore      TestAppliedAcrossRestore       notices
 replica read-without-asking       TestReadIndex                  notices
 replica reuse-read-contexts       TestReadsAtOnce                cannot
-replica withhold-removals         TestRemovalIsAnnounced         cannot
+replica/raftgroup withhold-removals TestRemovalIsAnnounced     cannot
 replica no-pre-vote               TestReturnDisturbsNobody       notices
 replica no-check-quorum           TestThreeHosts                 notices
 store   no-sync                   TestCommitIsOnTheDisk          cannot
@@ -59,13 +59,14 @@ done < <(sed -n 's#^+++ b/##p' "$patch")
 (cd "$dir/source" && find . -name '*.go' -printf '%P\n') | while read -r file; do
 	printf '"%s": "%s"\n' "$PWD/$file" "$dir/source/$file"
 done | sed '1s/^/{"Replace": {/; $!s/$/,/; $s/$/}}/' >"$dir/overlay.json"
-for package in replica store; do
-	go test -c -overlay "$dir/overlay.json" -o "$dir/$package.test" "./$package"
+for package in $(awk 'NF { print $1 }' <<<"$mutants" | sort -u); do
+	go test -c -overlay "$dir/overlay.json" -o "$dir/${package//\//-}.test" "./$package"
 done
 run() { # package, name, test, how often it is run if it does not fail: some bugs need a race
-	(cd "$1" && VOXELD_MUTATION=$2 "$dir/$1.test" -test.run "^$3\$" -test.count "$4" -test.failfast -test.timeout 60s \
-		-rapid.nofailfile) \
-		>"$dir/log" 2>&1
+	local flags=()
+	! grep -q pgregory.net/rapid "$1"/*_test.go || flags=(-rapid.nofailfile)
+	(cd "$1" && VOXELD_MUTATION=$2 "$dir/${1//\//-}.test" -test.run "^$3\$" -test.count "$4" -test.failfast -test.timeout 60s \
+		"${flags[@]}") >"$dir/log" 2>&1
 }
 simulate() { # name
 	(cd replica && VOXELD_MUTATION=$1 "$dir/replica.test" -test.run '^TestSimulation$' -test.timeout 20m \
@@ -73,7 +74,7 @@ simulate() { # name
 }
 
 # Every bug in the patch is in the list.
-listed=$(awk 'NF { print $1, $2 }' <<<"$mutants" | sort)
+listed=$(awk 'NF { sub("/.*", "", $1); print $1, $2 }' <<<"$mutants" | sort)
 written=$(sed -nE 's#^\+\+\+ b/([^/]*)/.*#package \1#p; s#^\+.*mutated\("([a-z-]+)"\).*#\1#p' "$patch" |
 	awk '$1 == "package" { package = $2; next } { print package, $1 }' | sort -u)
 if [ "$listed" != "$written" ]; then

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,17 +14,16 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
-	"github.com/voxelpopuli/voxeld/testkit/metrics"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // bench is what all figures share.
 type bench struct {
 	binary        string
-	serverCPUs    []int
-	botCPUs       []int
+	cores         measure.Cores
 	warm          time.Duration // 0: the figure's own
 	length        time.Duration // 0: the figure's own
 	profile       bool
@@ -74,8 +74,8 @@ const (
 
 // conditions returns the cores and the priority of what is measured.
 func (b *bench) conditions() process.Options {
-	o := process.Options{CPUs: b.serverCPUs, Procs: 1, Nice: b.nice}
-	if b.sharesCores() {
+	o := process.Options{CPUs: b.cores.Servers, Procs: 1, Nice: b.nice}
+	if b.cores.Shared() {
 		o.Nice += playerPriority
 	}
 	return o
@@ -85,33 +85,20 @@ func (b *bench) conditions() process.Options {
 // do not move, and a server with idle players has less work.
 const playerPriority = 5
 
-// sharesCores reports whether daemons and players have a core in common.
-func (b *bench) sharesCores() bool {
-	return slices.ContainsFunc(b.botCPUs, func(cpu int) bool { return slices.Contains(b.serverCPUs, cpu) })
-}
+// seconds are the warm-up and the length of a measurement.
+type seconds struct{ warm, length float64 }
 
-// times returns the warm-up and length of a measurement: the figure's own, unless flags set them.
-func (b *bench) times(warm, length time.Duration) (time.Duration, time.Duration) {
-	if b.warm > 0 {
-		warm = b.warm
+// times returns the warm-up and the length of a measurement: the figure's own, unless flags set them.
+func (b *bench) times(own, brief seconds) (warm, length time.Duration) {
+	if b.brief {
+		own = brief
 	}
-	if b.length > 0 {
-		length = b.length
-	}
-	return warm, length
+	duration := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	return cmp.Or(b.warm, duration(own.warm)), cmp.Or(b.length, duration(own.length))
 }
 
-// target is a process under load: a daemon, or the floor.
-type target interface {
-	Usage() (process.Usage, error)
-	Scrape(context.Context) (metrics.Metrics, error)
-	Running() bool
-	Log() string
-	Kill()
-}
-
-func targetsOf(daemons []*daemon.Daemon) []target {
-	var all []target
+func targetsOf(daemons []*daemon.Daemon) []measure.Target {
+	var all []measure.Target
 	for _, d := range daemons {
 		all = append(all, d)
 	}
@@ -128,7 +115,7 @@ func gamesOf(daemons []*daemon.Daemon) []string {
 
 // play runs a crowd of n players, calls during when all have joined, and ends the crowd. It returns an error if they
 // cannot all join in time.
-func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []target, during func(ctx context.Context, c *crowd.Crowd) error) error {
+func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []measure.Target, during func(ctx context.Context, c *crowd.Crowd) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := crowd.New(o)
@@ -153,7 +140,7 @@ func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []targ
 }
 
 // guard cancels the measurement when the daemons exceed their memory limit, to protect this machine.
-func (b *bench) guard(ctx context.Context, targets []target, cancel context.CancelCauseFunc) {
+func (b *bench) guard(ctx context.Context, targets []measure.Target, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -175,18 +162,6 @@ func (b *bench) guard(ctx context.Context, targets []target, cancel context.Canc
 			cancel(fmt.Errorf("the daemons used %d MiB, more than the limit of %d: see --memory", sum>>20, b.memory))
 			return
 		}
-	}
-}
-
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/floor"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
@@ -45,7 +46,7 @@ func (f floorServer) Scrape(ctx context.Context) (metrics.Metrics, error) {
 }
 
 // floorReading measures the floor program with n players and that load.
-func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, warm, length time.Duration) (r reading, err error) {
+func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, warm, length time.Duration) (r measure.Reading, err error) {
 	const game, address = "127.100.0.1:4002", "127.100.0.1:9102"
 	self, err := os.Executable()
 	if err != nil {
@@ -68,12 +69,5 @@ func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, w
 		return r, err
 	}
 	players := crowd.Options{Targets: []string{game}, FloorMove: make([]byte, max(1, l.move)), JoinRate: 1000}
-	err = b.play(ctx, players, n, []target{server}, func(ctx context.Context, c *crowd.Crowd) error {
-		if err := pause(ctx, warm); err != nil {
-			return err
-		}
-		r, err = b.measure(ctx, []target{server}, c, length)
-		return err
-	})
-	return r, err
+	return b.measureCrowd(ctx, []measure.Target{server}, players, n, warm, length, nil)
 }

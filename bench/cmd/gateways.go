@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
@@ -40,7 +40,7 @@ var (
 
 // gatewayRun is a measurement of a crowd on several gateways.
 type gatewayRun struct {
-	reading
+	measure.Reading
 	leader   int // index of the daemon that leads the region of the crowd
 	profiles []daemon.Profile
 }
@@ -94,7 +94,7 @@ func leaderOf[D any](daemons []D, playersLed func(D) (int, error)) (leader int, 
 
 // measureGateways measures a crowd in one place that has joined through so many daemons.
 func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int) (d gatewayRun, err error) {
-	warm, length := b.times(8*time.Second, 20*time.Second)
+	warm, length := b.times(seconds{8, 20}, seconds{8, 20})
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
 		return d, err
@@ -110,23 +110,21 @@ func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int
 		names = append(names, fmt.Sprintf("gateways-%d-%d", nodes, i+1))
 	}
 	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: samples}
-	err = b.play(ctx, o, players, targetsOf(daemons), func(ctx context.Context, c *crowd.Crowd) (err error) {
-		if err := pause(ctx, warm); err != nil {
-			return err
-		}
-		if d.leader, err = leaderOf(daemons, func(d *daemon.Daemon) (int, error) { return playersLed(ctx, d) }); err != nil {
-			return err
-		}
+	var led error
+	d.Reading, err = b.measureCrowd(ctx, targetsOf(daemons), o, players, warm, length, func(ctx context.Context) func() error {
+		d.leader, led = leaderOf(daemons, func(d *daemon.Daemon) (int, error) { return playersLed(ctx, d) })
 		var profiled []func() error
 		for i, d := range daemons {
 			profiled = append(profiled, b.takeProfile(ctx, d, names[i], length))
 		}
-		d.reading, err = b.measure(ctx, targetsOf(daemons), c, length)
-		for _, wait := range profiled {
-			err = errors.Join(err, wait())
+		return func() (err error) {
+			for _, wait := range profiled {
+				err = errors.Join(err, wait())
+			}
+			return err
 		}
-		return err
 	})
+	err = errors.Join(err, led)
 	for i := 0; i < nodes && err == nil; i++ {
 		var p daemon.Profile
 		p, err = daemon.ReadProfile(ctx, b.profileFile(names[i]))
@@ -140,12 +138,12 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 	if err != nil {
 		return err
 	}
-	logf("%s", crowdRow{reading: one.reading, wanted: players}.line("one daemon"))
+	logf("%s", crowdRow{Reading: one.Reading, wanted: players}.line("one daemon"))
 	many, err := b.measureGateways(ctx, nodes, players, nodes)
 	if err != nil {
 		return err
 	}
-	logf("%s", crowdRow{reading: many.reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
+	logf("%s", crowdRow{Reading: many.Reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
 	if b.profile {
 		logf("of one that does not lead:\n%s\nof the leader:\n%s", many.profiles[(many.leader+1)%nodes].Top, many.profiles[many.leader].Top)
 	}
@@ -153,10 +151,10 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 	table := figure.Table{Head: []string{
 		"daemon", "CPU, % of a core", "of it receiving frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
 	}}
-	seen := func(r reading) string {
+	seen := func(r measure.Reading) string {
 		return pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99))
 	}
-	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), percent(one.frames(0)), "", "", one.FrameRate(), seen(one.reading))
+	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), percent(one.frames(0)), "", "", one.FrameRate(), seen(one.Reading))
 	bare := one.CPU[0] - one.frames(0)
 	worst, dearest := 0.0, 0.0
 	for i, cpu := range many.CPU {
@@ -168,9 +166,9 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 		} else {
 			worst, dearest = math.Max(worst, plain), math.Max(dearest, framed)
 		}
-		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), seen(many.reading))
+		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), seen(many.Reading))
 	}
-	text := table.Markdown() + "\n" + caveats([]crowdRow{{reading: one.reading, wanted: players}, {reading: many.reading, wanted: players}}) +
+	text := table.Markdown() + "\n" + caveats([]crowdRow{{Reading: one.Reading, wanted: players}, {Reading: many.Reading, wanted: players}}) +
 		fmt.Sprintf("The most expensive gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames plus the\n"+
 			"gateway's own frames. The cost of frames is the share of the daemon's CPU profile in the functions that receive from\n"+
 			"the region's leader, from the stream between nodes (yamux' `recvLoop`) to the mirror (`feed.receive`), times its CPU.\n"+

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
@@ -38,23 +39,18 @@ func newLand(b *bench) *cobra.Command {
 const probes = 12
 
 func (b *bench) land(ctx context.Context, players int) error {
-	daemons, err := b.daemons(ctx, 1)
+	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return err
 	}
-	d := daemons[0]
 	defer d.Kill()
-	heights := crowd.NewHeightMap()
-	spawn, err := heights.Survey(ctx, d.Game, 1)
-	if err != nil {
-		return err
-	}
-	o := crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: []grid.ChunkPos{spawn}, View: warmRadius}
+	spawn := o.Homes[0]
+	o.View = warmRadius
 	var warm, cold []crowd.Load
 	var built bot.Report
-	var r reading
-	err = b.play(ctx, o, players, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
-		first, err := readInstant(ctx, []target{d}, c)
+	var r measure.Reading
+	err = b.play(ctx, o, players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
+		first, err := measure.ReadInstant(ctx, []measure.Target{d}, c)
 		if err != nil {
 			return err
 		}
@@ -69,8 +65,8 @@ func (b *bench) land(ctx context.Context, players int) error {
 		}); err != nil {
 			return err
 		}
-		last, err := readInstant(ctx, []target{d}, c)
-		r = b.between(first, last)
+		last, err := measure.ReadInstant(ctx, []measure.Target{d}, c)
+		r = b.cores.Between(first, last)
 		return err
 	})
 	if err != nil {
@@ -149,7 +145,7 @@ func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 	}
 	defer d.Kill()
 	o.Rate, o.Samples = -1, -1
-	err = b.play(ctx, o, viewers, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
+	err = b.play(ctx, o, viewers, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
 			// The builders stand still too. Their traffic without edits is measured first.
 			empty, err := b.stillBytes(ctx, d, c, builders, 0, seed)
@@ -185,7 +181,7 @@ func (b *bench) stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd
 	if err != nil {
 		return s, err
 	}
-	if err := pause(ctx, 500*time.Millisecond); err != nil {
+	if err := measure.Pause(ctx, 500*time.Millisecond); err != nil {
 		return s, err
 	}
 	if report.Acked == 0 && rate > 0 {
@@ -194,7 +190,7 @@ func (b *bench) stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd
 	return still{float64(c.Counts().BytesIn - before), float64(report.Acked)}, nil
 }
 
-func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report, each, alone float64) error {
+func (b *bench) reportLand(r measure.Reading, warm, cold []crowd.Load, built bot.Report, each, alone float64) error {
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players on the node", r.Players), "count", "p50, ms", "p99, ms"}}
 	var csv [][]float64
 	var bytes histogram.Histogram
@@ -222,7 +218,7 @@ func (b *bench) reportLand(r reading, warm, cold []crowd.Load, built bot.Report,
 	size.Add("a changed block to each player who sees it, at most one a tick", alone)
 	size.Add("a changed block to each player who sees it, several a tick", each)
 	text := table.Markdown() + "\n" + size.Markdown()
-	if why := r.caveat(); why != "" {
+	if why := r.Caveat(); why != "" {
 		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("land", text)

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
@@ -21,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // newLookup returns the command that measures how a chunk's server is found.
@@ -68,7 +68,7 @@ func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
 		return err
 	}
 	l.visit = false
-	if err := pause(ctx, 5*time.Second); err != nil { // until the records are published
+	if err := measure.Pause(ctx, 5*time.Second); err != nil { // until the records are published
 		return err
 	}
 	var known [][2]int
@@ -225,7 +225,7 @@ func (b *bench) ownNode(ctx context.Context, d *daemon.Daemon) (node *dht.DHT, s
 		host.Close() //nolint:errcheck // its contents are not needed
 		inner()
 	}
-	return node, stop, pause(ctx, 15*time.Second) // until its routing table is full
+	return node, stop, measure.Pause(ctx, 15*time.Second) // until its routing table is full
 }
 
 // plainGets gets the cells' records, each a few times.

@@ -40,8 +40,8 @@ func newRoot() *cobra.Command {
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&b.binary, "binary", "", "voxeld binary to measure (default: built from this source)")
-	f.IntSliceVar(&b.serverCPUs, "server-cpus", []int{0}, "cores of the daemons")
-	f.IntSliceVar(&b.botCPUs, "bot-cpus", []int{1}, "cores of the players")
+	f.IntSliceVar(&b.cores.Servers, "server-cpus", []int{0}, "cores of the daemons")
+	f.IntSliceVar(&b.cores.Players, "bot-cpus", []int{1}, "cores of the players")
 	f.DurationVar(&b.warm, "warm", b.warm, "time between the last join and the measurement (default: the figure's)")
 	f.DurationVar(&b.length, "duration", b.length, "length of one measurement (default: the figure's)")
 	f.BoolVar(&b.profile, "profile", false, "take a CPU profile of the daemon during the measurement, and print its top")
@@ -118,9 +118,9 @@ func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (
 		}
 		defer func() { b.binary = "" }()
 	}
-	if err := process.PinSelf(b.botCPUs, b.nice); err != nil {
+	if err := process.PinSelf(b.cores.Players, b.nice); err != nil {
 		return err
 	}
-	runtime.GOMAXPROCS(len(b.botCPUs))
+	runtime.GOMAXPROCS(len(b.cores.Players))
 	return run(ctx)
 }

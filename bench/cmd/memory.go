@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
@@ -112,7 +113,7 @@ func (b *bench) afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float
 			return 0, h, err
 		}
 	}
-	if err := pause(ctx, 15*time.Second); err != nil { // regions stay loaded for 10 s
+	if err := measure.Pause(ctx, 15*time.Second); err != nil { // regions stay loaded for 10 s
 		return 0, h, err
 	}
 	m, err := d.Scrape(ctx)
@@ -133,14 +134,14 @@ func (b *bench) playerMemory(ctx context.Context) (each memoryUse, err error) {
 	defer d.Kill()
 	o.Rate, o.Samples = -1, -1
 	var before memoryUse
-	err = b.play(ctx, o, 1, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
+	err = b.play(ctx, o, 1, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
 		if before, err = memoryOf(ctx, d); err != nil {
 			return err
 		}
 		if err := c.Add(ctx, players); err != nil {
 			return err
 		}
-		if err := pause(ctx, 2*time.Second); err != nil {
+		if err := measure.Pause(ctx, 2*time.Second); err != nil {
 			return err
 		}
 		after, err := memoryOf(ctx, d)

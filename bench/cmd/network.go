@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
@@ -28,10 +29,9 @@ func newNetwork(b *bench) *cobra.Command {
 }
 
 func (b *bench) network(ctx context.Context, nodes, players int) error {
-	warm, length := b.times(time.Minute, 10*time.Minute) // players fly for a minute to where they wander
+	warm, length := b.times(seconds{60, 600}, seconds{60, 300}) // players fly for a minute to where they wander
 	pace := 10.
 	if b.brief {
-		warm, length = b.times(time.Minute, 5*time.Minute)
 		pace = 20
 	}
 	logf("starting %d daemons", nodes)
@@ -47,7 +47,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	}
 	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: pace}
 	var series []moment
-	var r reading
+	var r measure.Reading
 	joined := 0.0
 	err = b.play(ctx, o, 1, targets, func(ctx context.Context, c *crowd.Crowd) error {
 		rec := record(ctx, targets, c, 2*time.Second, progress())
@@ -57,14 +57,14 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 			logf("not all players could join: %v", err) // the table has the number of those who joined
 		}
 		logf("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
-		if err := pause(ctx, warm); err != nil {
+		if err := measure.Pause(ctx, warm); err != nil {
 			return err
 		}
 		joined = time.Since(began).Seconds()
 		profiled := b.startProfile(ctx, daemons[0], "network", min(length, time.Minute))
 		var err error
 		logf("all players are in place: measuring for %v", length)
-		r, err = b.measure(ctx, targets, c, length)
+		r, err = b.cores.Measure(ctx, targets, c, length)
 		err = errors.Join(err, profiled())
 		series, _ = rec.stop() // its error is that of pause
 		return err
@@ -85,15 +85,15 @@ type idleUsage struct {
 }
 
 // unused waits until newly started daemons are idle, and measures what they use then.
-func (b *bench) unused(ctx context.Context, targets []target) (r idleUsage, err error) {
+func (b *bench) unused(ctx context.Context, targets []measure.Target) (r idleUsage, err error) {
 	settle, length := 30*time.Second, 20*time.Second
 	r.starting = usedBy(targets)
 	logf("starting took %.0f s of a core; waiting %v until the daemons are idle", r.starting.Seconds(), settle)
-	if err := pause(ctx, settle); err != nil {
+	if err := measure.Pause(ctx, settle); err != nil {
 		return r, err
 	}
 	before, began := usedBy(targets), time.Now()
-	if err := pause(ctx, length); err != nil {
+	if err := measure.Pause(ctx, length); err != nil {
 		return r, err
 	}
 	r.idle = (usedBy(targets) - before).Seconds() / time.Since(began).Seconds()
@@ -102,7 +102,7 @@ func (b *bench) unused(ctx context.Context, targets []target) (r idleUsage, err 
 }
 
 // usedBy returns the processor time that all have used since they started.
-func usedBy(targets []target) (sum time.Duration) {
+func usedBy(targets []measure.Target) (sum time.Duration) {
 	for _, u := range usages(targets) {
 		sum += u.CPU
 	}
@@ -124,7 +124,7 @@ func progress() func(moment) {
 	}
 }
 
-func (b *bench) reportNetwork(series []moment, r reading, before idleUsage, joined float64) error {
+func (b *bench) reportNetwork(series []moment, r measure.Reading, before idleUsage, joined float64) error {
 	nodes := len(r.CPU)
 	var most, mean, all []figure.Point
 	peak, sum, n := 0.0, 0.0, 0.0
@@ -164,7 +164,7 @@ func (b *bench) reportNetwork(series []moment, r reading, before idleUsage, join
 	table.Add("busiest daemon in any 2 s, %", percent(peak))
 	table.Add("busiest daemon in 2 s, on average, %", percent(ratio(sum, n)))
 	table.Add("memory of a daemon, MiB", rss/float64(nodes)/(1<<20))
-	table.Add("kB/s to each player", r.perPlayer(r.Seen.BytesIn)/1000)
+	table.Add("kB/s to each player", r.PerPlayer(r.Seen.BytesIn)/1000)
 	table.Add("players lost", r.Seen.Lost)
 	table.Add("the players' program, % of a core", percent(r.BotCPU))
 	table.Add("before players join: all daemons, % of a core", percent(before.idle))
@@ -188,7 +188,7 @@ func (b *bench) reportNetwork(series []moment, r reading, before idleUsage, join
 	table.Add("moves of a player that the gateway sends to the region, a second", ratio(told, r.Seconds*float64(r.Players)))
 	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
-	if why := r.caveat(); why != "" {
+	if why := r.Caveat(); why != "" {
 		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("network", text)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
@@ -31,7 +31,7 @@ func newOneChunk(b *bench) *cobra.Command {
 
 // crowdRow is one row of the figure.
 type crowdRow struct {
-	reading
+	measure.Reading
 	wanted int
 	failed error // the measurement ended early
 }
@@ -40,7 +40,7 @@ func (c crowdRow) missed() string {
 	if c.failed != nil {
 		return c.failed.Error()
 	}
-	return c.reading.missed(c.wanted)
+	return c.Reading.Missed(c.wanted)
 }
 
 func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) error {
@@ -73,7 +73,7 @@ func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) err
 func retryUnreliable(measure func() (crowdRow, error)) (row crowdRow, err error) {
 	for range 2 {
 		row, err = measure()
-		if err != nil || row.missed() == "" || row.failed != nil || row.caveat() == "" {
+		if err != nil || row.missed() == "" || row.failed != nil || row.Caveat() == "" {
 			break
 		}
 	}
@@ -119,52 +119,52 @@ func search(given []int, first int, try func(n int) (bool, error)) (most int, er
 
 // crowdOf measures a fresh daemon with n players in the chunk where players enter the world.
 func (b *bench) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
-	warm, length := b.times(8*time.Second, 15*time.Second)
-	if b.brief {
-		warm, length = b.times(8*time.Second, 10*time.Second)
-	}
-	daemons, err := b.daemons(ctx, 1)
+	warm, length := b.times(seconds{8, 15}, seconds{8, 10})
+	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return row, err
 	}
-	d := daemons[0]
 	defer d.Kill()
-	heights := crowd.NewHeightMap()
-	spawn, err := heights.Survey(ctx, d.Game, 1)
-	if err != nil {
-		return row, err
-	}
-	o := crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: []grid.ChunkPos{spawn}}
-	row, err = b.measureCrowd(ctx, d, o, n, fmt.Sprintf("one-chunk-%d", n), warm, length)
+	row, err = b.crowdOn(ctx, d, o, n, fmt.Sprintf("one-chunk-%d", n), warm, length)
 	if err == nil {
 		logf("%s", row.line("voxeld"))
 	}
 	return row, err
 }
 
-// measureCrowd lets n players play on a daemon, and measures it once they have for the time of warm. An error is that of ctx: any
-// other is in the row.
-func (b *bench) measureCrowd(
-	ctx context.Context, d *daemon.Daemon, o crowd.Options, n int, label string, warm, length time.Duration,
-) (row crowdRow, err error) {
+// crowdOn measures a daemon with n players, and takes its profile if that is wanted. An error is that of ctx: any other is
+// in the row.
+func (b *bench) crowdOn(ctx context.Context, d *daemon.Daemon, o crowd.Options, n int, label string, warm, length time.Duration) (row crowdRow, err error) {
 	row.wanted = n
-	targets := targetsOf([]*daemon.Daemon{d})
-	row.failed = b.play(ctx, o, n, targets, func(ctx context.Context, c *crowd.Crowd) error {
-		if err := pause(ctx, warm); err != nil {
-			return err
-		}
-		profiled := b.startProfile(ctx, d, label, length)
-		var err error
-		row.reading, err = b.measure(ctx, targets, c, length)
-		return errors.Join(err, profiled())
+	row.Reading, row.failed = b.measureCrowd(ctx, []measure.Target{d}, o, n, warm, length, func(ctx context.Context) func() error {
+		return b.startProfile(ctx, d, label, length)
 	})
 	return row, ctx.Err()
 }
 
+// measureCrowd lets n players play, and measures the targets once they have for the time of warm. begin, if not nil, is called
+// before the measurement, and what it returns afterwards.
+func (b *bench) measureCrowd(
+	ctx context.Context, targets []measure.Target, o crowd.Options, n int, warm, length time.Duration, begin func(context.Context) (end func() error),
+) (r measure.Reading, err error) {
+	err = b.play(ctx, o, n, targets, func(ctx context.Context, c *crowd.Crowd) (err error) {
+		if err := measure.Pause(ctx, warm); err != nil {
+			return err
+		}
+		end := func() error { return nil }
+		if begin != nil {
+			end = begin(ctx)
+		}
+		r, err = b.cores.Measure(ctx, targets, c, length)
+		return errors.Join(err, end())
+	})
+	return r, err
+}
+
 func (b *bench) floorOf(ctx context.Context, n int, rows []crowdRow) (row crowdRow, err error) {
-	warm, length := b.times(3*time.Second, 10*time.Second)
+	warm, length := b.times(seconds{3, 10}, seconds{3, 10})
 	row.wanted = n
-	row.reading, err = b.floorReading(ctx, n, loadAt(rows, n), false, warm, length)
+	row.Reading, err = b.floorReading(ctx, n, loadAt(rows, n), false, warm, length)
 	if err != nil {
 		if ctx.Err() != nil {
 			return row, err
@@ -192,7 +192,7 @@ func loadAt(rows []crowdRow, n int) load {
 		}
 	}
 	bytes := func(r *crowdRow) (in, out float64) {
-		return r.perPlayer(r.Seen.BytesIn) / tickRate, r.perPlayer(r.Seen.BytesOut) / tickRate
+		return r.PerPlayer(r.Seen.BytesIn) / measure.TickRate, r.PerPlayer(r.Seen.BytesOut) / measure.TickRate
 	}
 	switch {
 	case below == nil && above == nil:
@@ -218,12 +218,12 @@ func (c crowdRow) line(who string) string {
 	}
 	p := c.Seen
 	text := fmt.Sprintf("%s, %d players: %.1f %% of a core, %s B/s in per player, %.1f frames/s, tick p99 %.1f ms, seen p50 %.0f p99 %.0f ms, players' core %.0f %%",
-		who, c.wanted, percent(c.TotalCPU()), figure.Number(c.perPlayer(p.BytesIn)), c.FrameRate(), 1000*c.Tick99(),
+		who, c.wanted, percent(c.TotalCPU()), figure.Number(c.PerPlayer(p.BytesIn)), c.FrameRate(), 1000*c.Tick99(),
 		1000*p.Delay[0].Quantile(.5), 1000*p.Delay[0].Quantile(.99), percent(c.BotCPU))
 	if why := c.missed(); why != "" {
 		text += "; NOT HELD: " + why
 	}
-	if why := c.caveat(); why != "" {
+	if why := c.Caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text

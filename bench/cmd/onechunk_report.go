@@ -24,7 +24,7 @@ func (b *bench) reportOneChunk(rows, floors []crowdRow, most, floorMost int) err
 			continue
 		}
 		p := r.Seen
-		in, out := r.perPlayer(p.BytesIn), r.perPlayer(p.BytesOut)
+		in, out := r.PerPlayer(p.BytesIn), r.PerPlayer(p.BytesOut)
 		table.Add(fmt.Sprint(r.wanted), holds(r), percent(r.TotalCPU()), percent(r.TotalCPU())/float64(r.Players), in/1000, out/1000,
 			r.FrameRate(), 1000*r.Tick99(), pair(1000*p.Delay[0].Quantile(.5), 1000*p.Delay[0].Quantile(.99)),
 			pair(p.Error[0].Mean(), p.Error[0].Quantile(.99)), float64(r.RSS[0])/(1<<20), percent(r.BotCPU))
@@ -57,7 +57,7 @@ func (b *bench) reportOneChunk(rows, floors []crowdRow, most, floorMost int) err
 			floorTable.Add(fmt.Sprint(r.wanted), "no: "+r.failed.Error(), "", "", "", "", "")
 			continue
 		}
-		floorTable.Add(fmt.Sprint(r.wanted), holds(r), percent(r.TotalCPU()), r.perPlayer(r.Seen.BytesIn)/1000, r.FrameRate(), 1000*r.Tick99(), percent(r.BotCPU))
+		floorTable.Add(fmt.Sprint(r.wanted), holds(r), percent(r.TotalCPU()), r.PerPlayer(r.Seen.BytesIn)/1000, r.FrameRate(), 1000*r.Tick99(), percent(r.BotCPU))
 	}
 	fmt.Fprintf(&text, "\n%s\n%sThe floor program met it with **%d**: voxeld supports **%s** of that.\n",
 		floorTable.Markdown(), caveats(floors), floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
@@ -72,7 +72,7 @@ func (b *bench) plotOneChunk(rows, floors []crowdRow) error {
 		}
 		n := float64(r.wanted)
 		cpu = append(cpu, figure.Point{X: n, Y: percent(r.TotalCPU())})
-		in = append(in, figure.Point{X: n, Y: r.perPlayer(r.Seen.BytesIn) / 1000})
+		in = append(in, figure.Point{X: n, Y: r.PerPlayer(r.Seen.BytesIn) / 1000})
 		tick = append(tick, figure.Point{X: n, Y: 1000 * r.Tick99()})
 		seen = append(seen, figure.Point{X: n, Y: 1000 * r.Seen.Delay[0].Quantile(.99)})
 	}
@@ -123,7 +123,7 @@ func caveats(rows []crowdRow) string {
 		if r.failed != nil {
 			continue
 		}
-		if why := r.caveat(); why != "" {
+		if why := r.Caveat(); why != "" {
 			fmt.Fprintf(&b, "- With %d players **unreliable**: %s.\n", r.wanted, why)
 		}
 	}

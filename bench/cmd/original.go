@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
@@ -39,10 +39,7 @@ func (b *bench) original(ctx context.Context, players []int) error {
 
 // originalOf measures a fresh daemon with n players in one chunk.
 func (b *bench) originalOf(ctx context.Context, n int) (row crowdRow, err error) {
-	warm, length := b.times(6*time.Second, 15*time.Second)
-	if b.brief {
-		warm, length = b.times(5*time.Second, 8*time.Second)
-	}
+	warm, length := b.times(seconds{6, 15}, seconds{5, 8})
 	daemons, err := b.daemons(ctx, 1)
 	if err != nil {
 		return row, err
@@ -50,27 +47,18 @@ func (b *bench) originalOf(ctx context.Context, n int) (row crowdRow, err error)
 	d := daemons[0]
 	defer d.Kill()
 	o := crowd.Options{Targets: []string{d.Game}, Original: &grid.ChunkPos{}, Prefix: "original"}
-	row, err = b.measureCrowd(ctx, d, o, n, fmt.Sprintf("original-%d", n), warm, length)
+	row, err = b.crowdOn(ctx, d, o, n, fmt.Sprintf("original-%d", n), warm, length)
 	if err == nil {
 		logf("%s", originalLine(row))
 	}
 	return row, err
 }
 
-// loopRate returns the ticks a second of one loop during the measurement, from its histogram.
-func (r reading) loopRate(histogram string) float64 {
-	ticks := 0.0
-	for i := range r.After {
-		ticks += r.After[i].Histogram(histogram).Since(r.Before[i].Histogram(histogram)).Count
-	}
-	return ticks / r.Seconds
-}
-
 // regionRate returns the ticks a second of the region's loop. No other region has players.
-func (r reading) regionRate() float64 { return r.loopRate("voxeld_region_tick_seconds") }
+func (c crowdRow) regionRate() float64 { return c.LoopRate("voxeld_region_tick_seconds") }
 
 // gatewayRate returns the ticks a second of the gateway's loop.
-func (r reading) gatewayRate() float64 { return r.loopRate("voxeld_gateway_tick_seconds") }
+func (c crowdRow) gatewayRate() float64 { return c.LoopRate("voxeld_gateway_tick_seconds") }
 
 // originalMissed returns which condition of the figure a measurement did not meet; "" if it met all of them.
 func originalMissed(r crowdRow) string {
@@ -79,11 +67,11 @@ func originalMissed(r crowdRow) string {
 		return r.failed.Error()
 	case r.Players < r.wanted:
 		return fmt.Sprintf("%d of %d players lost%s", r.wanted-r.Players, r.wanted, firstReason(r.Seen.Failed))
-	case !(r.FrameRate() >= minFrameRate):
+	case !(r.FrameRate() >= measure.MinFrameRate):
 		return fmt.Sprintf("%.1f TIME/s", r.FrameRate())
-	case !(r.regionRate() >= minFrameRate):
+	case !(r.regionRate() >= measure.MinFrameRate):
 		return fmt.Sprintf("%.1f region ticks/s", r.regionRate())
-	case !(r.gatewayRate() >= minFrameRate):
+	case !(r.gatewayRate() >= measure.MinFrameRate):
 		return fmt.Sprintf("%.1f gateway ticks/s", r.gatewayRate())
 	}
 	return ""
@@ -117,13 +105,13 @@ func originalLine(r crowdRow) string {
 	p := r.Seen
 	text := fmt.Sprintf("original, %d players: %.1f %% of a core, %s B/s in per player, %.1f TIME/s, %.1f region and %.1f gateway ticks/s, "+
 		"tick p99 %.1f ms, %.1f %% of moves delivered, %.1f %% not exact, seen p50 %.0f p99 %.0f ms, players' core %.0f %%",
-		r.wanted, percent(r.TotalCPU()), figure.Number(r.perPlayer(p.BytesIn)), r.FrameRate(), r.regionRate(), r.gatewayRate(),
+		r.wanted, percent(r.TotalCPU()), figure.Number(r.PerPlayer(p.BytesIn)), r.FrameRate(), r.regionRate(), r.gatewayRate(),
 		1000*r.Tick99(), percent(p.Deliveries.Delivered()), percent(p.Deliveries.NotExact()),
 		1000*p.Delay[nearby].Quantile(.5), 1000*p.Delay[nearby].Quantile(.99), percent(r.BotCPU))
 	if why := originalMissed(r); why != "" {
 		text += "; NOT HELD: " + why
 	}
-	if why := r.caveat(); why != "" {
+	if why := r.Caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text
@@ -152,7 +140,7 @@ func (b *bench) reportOriginal(rows []crowdRow) error {
 			continue
 		}
 		p := r.Seen
-		in, lost := r.perPlayer(p.BytesIn), r.wanted-r.Players
+		in, lost := r.PerPlayer(p.BytesIn), r.wanted-r.Players
 		delivered, inexact := percent(p.Deliveries.Delivered()), percent(p.Deliveries.NotExact())
 		seen50, seen99 := 1000*p.Delay[nearby].Quantile(.5), 1000*p.Delay[nearby].Quantile(.99)
 		table.Add(fmt.Sprint(r.wanted), originalHolds(r), percent(r.TotalCPU()), percent(r.TotalCPU())/float64(r.Players), in/1000,

@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
@@ -39,7 +40,7 @@ func TestOriginalMissed(t *testing.T) {
 		{name: "slow region", players: 50, time: 200, region: 190, gateway: 200, want: "19.0 region"},
 		{name: "slow gateway", players: 50, time: 200, region: 200, gateway: 158, want: "15.8 gateway"},
 	} {
-		row := crowdRow{wanted: 50, failed: c.failed, reading: reading{
+		row := crowdRow{wanted: 50, failed: c.failed, Reading: measure.Reading{
 			Players: c.players, Seconds: 10, Seen: crowd.Counts{Samples: 1, Frames: c.time, Failed: c.lost},
 			Before: []metrics.Metrics{ticked(1000, 2000)}, After: []metrics.Metrics{ticked(1000+c.region, 2000+c.gateway)},
 		}}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
@@ -76,10 +77,10 @@ func newOverlays(b *bench) *cobra.Command {
 		// Four gateways and all players share all cores by default: gateways of different machines do not share a
 		// core.
 		if !c.Flags().Changed("server-cpus") {
-			b.serverCPUs = all
+			b.cores.Servers = all
 		}
 		if !c.Flags().Changed("bot-cpus") {
-			b.botCPUs = all
+			b.cores.Players = all
 		}
 		return run(c, args)
 	}
@@ -207,7 +208,7 @@ func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase s
 	o := crowd.Rounds{
 		Targets: gamesOf(daemons), Paths: way, FromSpawn: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
 		OnRound: func(round int) {
-			ledger.record(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%tickRate == 0)
+			ledger.record(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%measure.TickRate == 0)
 		},
 	}
 	if l.log == "" {

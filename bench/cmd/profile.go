@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
@@ -63,7 +64,7 @@ func (b *bench) measureProfile(ctx context.Context, players int) error {
 	}
 	p := b.profiled
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players in one chunk", players), "% of the daemon's time", "µs a player and tick"}}
-	each := row.TotalCPU() / float64(players) / tickRate * 1e6
+	each := row.TotalCPU() / float64(players) / measure.TickRate * 1e6
 	rest, most, largest := 1.0, 0.0, 0
 	for i, w := range workKinds {
 		share := 0.0
@@ -83,7 +84,7 @@ func (b *bench) measureProfile(ctx context.Context, players int) error {
 	text := fmt.Sprintf("%s\n%d players took %s %% of a core; at the same cost for each a core is full with **%.0f**. The next limit is %s.\n\n"+
 		"The functions that used most:\n\n```\n%s\n```\n",
 		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), workKinds[largest].limit, strings.TrimSpace(p.Top))
-	if why := row.caveat(); why != "" {
+	if why := row.Caveat(); why != "" {
 		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("profile", text)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
@@ -35,7 +36,7 @@ type recorder struct {
 }
 
 // record starts a series. It calls each, if not nil, with every moment, in the series' own goroutine.
-func record(ctx context.Context, targets []target, c *crowd.Crowd, every time.Duration, each func(moment)) *recorder {
+func record(ctx context.Context, targets []measure.Target, c *crowd.Crowd, every time.Duration, each func(moment)) *recorder {
 	ctx, end := context.WithCancel(ctx)
 	r := &recorder{each: each, end: end, done: make(chan struct{})}
 	go func() { // awaited by stop
@@ -52,7 +53,7 @@ func (r *recorder) stop() ([]moment, error) {
 	return r.series, r.err
 }
 
-func (r *recorder) run(ctx context.Context, targets []target, c *crowd.Crowd, every time.Duration) error {
+func (r *recorder) run(ctx context.Context, targets []measure.Target, c *crowd.Crowd, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	began := time.Now()
@@ -79,7 +80,7 @@ func (r *recorder) run(ctx context.Context, targets []target, c *crowd.Crowd, ev
 }
 
 // usages reads the usage of all targets. It is zero for one that has ended.
-func usages(targets []target) []process.Usage {
+func usages(targets []measure.Target) []process.Usage {
 	all := make([]process.Usage, len(targets))
 	for i, t := range targets {
 		if u, err := t.Usage(); err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
+	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
@@ -53,10 +54,7 @@ func newUtilisation(b *bench) *cobra.Command {
 }
 
 func (b *bench) utilisation(ctx context.Context) error {
-	_, length := b.times(0, time.Minute)
-	if b.brief {
-		_, length = b.times(0, 20*time.Second)
-	}
+	_, length := b.times(seconds{0, 60}, seconds{0, 20})
 	var panels []figure.Plot
 	table := figure.Table{Head: []string{"figure", "players", "chunks", "CPU, % of a core", "per player", "RSS, MiB", "VoxelPopuli, CPU %"}}
 	for _, f := range []struct {
@@ -69,9 +67,9 @@ func (b *bench) utilisation(ctx context.Context) error {
 			return err
 		}
 		var series []moment
-		err = b.play(ctx, o, f.players, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
-			r := record(ctx, []target{d}, c, time.Second, nil)
-			err := pause(ctx, length)
+		err = b.play(ctx, o, f.players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
+			r := record(ctx, []measure.Target{d}, c, time.Second, nil)
+			err := measure.Pause(ctx, length)
 			series, _ = r.stop() // its error is that of pause
 			return err
 		})
@@ -151,11 +149,11 @@ func (b *bench) ramped(ctx context.Context, players int, every time.Duration) (s
 	}
 	defer d.Kill()
 	o.JoinRate = 1 / every.Seconds()
-	err = b.play(ctx, o, 1, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
-		r := record(ctx, []target{d}, c, time.Second, nil)
+	err = b.play(ctx, o, 1, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
+		r := record(ctx, []measure.Target{d}, c, time.Second, nil)
 		err := c.Add(ctx, players-1)
 		if err == nil {
-			err = pause(ctx, 5*time.Second)
+			err = measure.Pause(ctx, 5*time.Second)
 		}
 		series, _ = r.stop() // its error is that of pause
 		return err
@@ -186,10 +184,7 @@ func newManyChunks(b *bench) *cobra.Command {
 }
 
 func (b *bench) manyChunks(ctx context.Context, players []int) error {
-	warm, length := b.times(15*time.Second, 15*time.Second)
-	if b.brief {
-		warm, length = b.times(8*time.Second, 8*time.Second)
-	}
+	warm, length := b.times(seconds{15, 15}, seconds{8, 8})
 	table := figure.Table{Head: []string{"players", "chunks", "CPU, % of a core", "per player", "kB/s to each", "frames/s", "tick p99, ms", "seen p50 / p99, ms", "RSS, MiB"}}
 	var csv [][]float64
 	var each []figure.Point
@@ -199,25 +194,18 @@ func (b *bench) manyChunks(ctx context.Context, players []int) error {
 		if err != nil {
 			return err
 		}
-		var r reading
-		err = b.play(ctx, o, n, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
-			if err := pause(ctx, warm); err != nil {
-				return err
-			}
-			r, err = b.measure(ctx, []target{d}, c, length)
-			return err
-		})
+		r, err := b.measureCrowd(ctx, []measure.Target{d}, o, n, warm, length, nil)
 		d.Kill()
 		if err != nil {
 			return err
 		}
-		in, per := r.perPlayer(r.Seen.BytesIn), percent(r.TotalCPU())/float64(r.Players)
+		in, per := r.PerPlayer(r.Seen.BytesIn), percent(r.TotalCPU())/float64(r.Players)
 		table.Add(fmt.Sprint(n), (n+1)/2, percent(r.TotalCPU()), per, in/1000, r.FrameRate(), 1000*r.Tick99(),
 			pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99)), float64(r.RSS[0])/(1<<20))
 		csv = append(csv, []float64{float64(n), float64((n + 1) / 2), percent(r.TotalCPU()), per, in, r.FrameRate(), 1000 * r.Tick99(), float64(r.RSS[0])})
 		each = append(each, figure.Point{X: float64(n), Y: per})
-		remarks.WriteString(caveats([]crowdRow{{reading: r, wanted: n}}))
-		logf("%s", crowdRow{reading: r, wanted: n}.line("voxeld, spread out"))
+		remarks.WriteString(caveats([]crowdRow{{Reading: r, wanted: n}}))
+		logf("%s", crowdRow{Reading: r, wanted: n}.line("voxeld, spread out"))
 	}
 	if err := figure.WriteCSV(b.file("many-chunks.csv"), []string{
 		"players", "chunks", "cpu_percent", "cpu_percent_per_player", "bytes_in_per_player_s", "frames_per_s", "tick_p99_ms", "rss_bytes",

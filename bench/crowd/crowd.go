@@ -6,11 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // Options configure a crowd. The zero value of a field means its default.

@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // at returns a position on the grid of the original protocol, i steps along X.

@@ -4,9 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/voxelpopuli/voxeld/motion"
-
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 // Speeds in blocks a second. The server allows 20 horizontally and up, and 80 down (player.Rules).

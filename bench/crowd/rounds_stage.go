@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // In this file one thread plays rounds for all players. It polls their sockets once in readEvery and sleeps in

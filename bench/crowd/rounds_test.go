@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // The yaw of tick frames yields the round again, for any of the last 256.

@@ -12,14 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // runIdle founds regions, puts a block in each, lets all of them hibernate, and prints what they cost then: the

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -29,6 +27,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -185,7 +184,7 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 }
 
 // Addr returns the node's multiaddr.
-func (n *benchNode) Addr(_ bool, addr *string) error {
+func (n *benchNode) Addr(_ bool, addr *string) error { //nolint:unparam // net/rpc wants the result
 	*addr = n.addr
 	return nil
 }
@@ -224,7 +223,7 @@ func (n *benchNode) Adopt(regions []grid.ChunkPos, led *int) error {
 }
 
 // Collect collects garbage, and returns memory to the system.
-func (n *benchNode) Collect(bool, *bool) error {
+func (n *benchNode) Collect(bool, *bool) error { //nolint:unparam // net/rpc wants the result
 	debug.FreeOSMemory()
 	return nil
 }

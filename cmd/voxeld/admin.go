@@ -5,116 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
 	"net/http"
-	"net/http/pprof"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // The admin socket serves HTTP on a Unix socket in the data directory. The permissions of the socket's file
-// control access. The types below are its answers, in JSON.
+// control access. This file holds its handlers.
 
-type statusAnswer struct {
-	Version  string        `json:"version"`
-	World    string        `json:"world"`
-	WorldID  string        `json:"world_id"`
-	Peer     string        `json:"peer"`
-	Game     string        `json:"game"`
-	HTTP     string        `json:"http"`
-	Uptime   time.Duration `json:"uptime_ns"`
-	Peers    int           `json:"peers"`
-	Regions  int           `json:"regions_loaded"`
-	Players  int           `json:"players"`
-	Database int64         `json:"database_bytes"`
-	Damaged  int           `json:"damaged_copies"` // known on this node and not repaired
-	Catalog  string        `json:"catalog"`        // peer that leads the catalog, as far as known; new land needs it
-	URL      string        `json:"url"`            // where other nodes send the browsers of their players
-	Draining bool          `json:"draining"`
-}
-
-type peerAnswer struct {
-	Peer      string   `json:"peer"`
-	Connected bool     `json:"connected"`
-	Latency   string   `json:"latency"`
-	Addrs     []string `json:"addrs"`
-}
-
-type regionAnswer struct {
-	ID      string   `json:"id"`
-	Cell    string   `json:"cell"`
-	Leader  string   `json:"leader"`
-	Members []string `json:"members"` // peers, including learners
-	Voters  int      `json:"voters"`
-	Term    uint64   `json:"term"`
-	Links   int      `json:"links"`
-	Bodies  int      `json:"players"`
-	Edits   int      `json:"edits"`
-}
-
-type inviteAnswer struct {
-	Token string `json:"token"`
-}
-
-func (n *node) startAdmin(_ context.Context, parts *stack) error {
-	path := n.cfg.AdminSocket()
-	if err := removeStaleSocket(path); err != nil {
-		return err
-	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return fmt.Errorf("listen on admin socket %s: %w; choose another path with --admin", path, err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return errors.Join(fmt.Errorf("set permissions of admin socket: %w", err), l.Close())
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { reply(w, n.status(r.Context())) })
-	mux.HandleFunc("GET /peers", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.peerList()) })
-	mux.HandleFunc("GET /regions", func(w http.ResponseWriter, r *http.Request) { reply(w, n.regionList(r.Context())) })
-	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
-	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
-	n.addOperations(mux)
-	mux.HandleFunc("POST /drain", n.shutdown.serve)
-	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	serveUntil(parts, "admin socket", l, mux)
-	return nil
-}
-
-// removeStaleSocket removes the socket that a killed daemon left at path. It returns an error if anything else
-// is there.
-func removeStaleSocket(path string) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("stat admin socket: %w", err)
-	}
-	if info.Mode().Type() != fs.ModeSocket {
-		return usageError{fmt.Errorf("admin socket %s: the file is not a socket; choose another path with --admin", path)}
-	}
-	c, err := net.DialTimeout("unix", path, time.Second)
-	if err == nil {
-		return errors.Join(fmt.Errorf("admin socket %s: another daemon uses it; stop that one, or choose another path with --admin", path), c.Close())
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) { // refused: its daemon is gone
-		return fmt.Errorf("admin socket %s: cannot find out whether a daemon still uses it: %w; choose another path with --admin", path, err)
-	}
-	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("remove old admin socket: %w", err)
-	}
-	return nil
-}
-
+// reply writes an answer as JSON.
 func reply(w http.ResponseWriter, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
@@ -171,4 +75,123 @@ func (n *node) playerList() []gameserver.Player {
 
 func (n *node) invite() inviteAnswer {
 	return inviteAnswer{Token: config.Token{World: n.world.ID(), Addrs: n.host.Addrs()}.String()}
+}
+
+func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
+	var all []region.Scrubbed
+	if name := r.URL.Query().Get("cell"); name == "" {
+		all = n.regions.ScrubAll(r.Context())
+	} else {
+		cell, err := grid.ParseCell(name)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		all = append(all, n.regions.Scrub(r.Context(), cell))
+	}
+	answer := []scrubAnswer{}
+	for _, s := range all {
+		a := scrubAnswer{
+			ID: fmt.Sprintf("%016x", s.Region.ID), Cell: s.Region.Cell.String(), Members: s.Members, Heard: s.Heard,
+			Parts: s.Parts, Damaged: s.Damaged, Repaired: s.Repaired, Open: append([]string{}, s.Open...),
+		}
+		if s.Err != nil {
+			a.Error = s.Err.Error()
+		}
+		answer = append(answer, a)
+	}
+	reply(w, answer)
+}
+
+// findRegions returns the regions of this node with the name.
+func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
+	all, err := n.regions.Memberships()
+	if err != nil || name == allLost {
+		return all, err
+	}
+	for _, info := range all {
+		if region.Name(info) == name || fmt.Sprintf("%016x", info.ID) == name {
+			return []nodemsg.Region{info}, nil
+		}
+	}
+	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names", name)
+}
+
+func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
+	defer cancel()
+	name := r.URL.Query().Get("region")
+	all, err := n.findRegions(name)
+	if err != nil {
+		reply(w, planAnswer{Error: err.Error()})
+		return
+	}
+	ids := make([]uint64, len(all))
+	for i, info := range all {
+		ids[i] = info.ID
+	}
+	plans, err := n.regions.PlanRecovery(ctx, ids)
+	if err != nil {
+		reply(w, planAnswer{Error: err.Error()})
+		return
+	}
+	var answer planAnswer
+	for _, p := range plans {
+		if name != allLost || !p.Alive {
+			answer.Plans = append(answer.Plans, p)
+		}
+	}
+	reply(w, answer)
+}
+
+func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
+	defer cancel()
+	all, err := n.findRegions(r.URL.Query().Get("region"))
+	if err == nil && len(all) != 1 {
+		err = errors.New("name one region")
+	}
+	if err == nil {
+		err = n.regions.Recover(ctx, all[0].ID)
+	}
+	var answer doneAnswer
+	if err != nil {
+		answer.Error = err.Error()
+	}
+	reply(w, answer)
+}
+
+func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
+	defer cancel()
+	all, err := n.findRegions(r.URL.Query().Get("region"))
+	if err == nil && len(all) != 1 {
+		err = errors.New("name one region")
+	}
+	var answer doneAnswer
+	if err == nil {
+		answer.Released, answer.Missed, err = n.regions.Release(ctx, all[0].ID)
+	}
+	if err != nil {
+		answer.Error = err.Error()
+	}
+	reply(w, answer)
+}
+
+// recoverTime bounds the recovery of one region.
+const recoverTime = 8 * time.Second
+
+// examineTime bounds an examination. It is shorter than the timeout of askNode.
+const examineTime = 8 * time.Second
+
+// addOperations adds the handlers of voxeld doctor and voxeld region to the admin socket.
+func (n *node) addOperations(mux *http.ServeMux) {
+	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), examineTime)
+		defer cancel()
+		reply(w, n.regions.Examine(ctx))
+	})
+	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
+	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })
+	mux.HandleFunc("POST /release", func(w http.ResponseWriter, r *http.Request) { n.answerRelease(w, r) })
 }

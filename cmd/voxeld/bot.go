@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bot"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
@@ -36,20 +36,20 @@ func newBot() *cobra.Command {
 			"  other way, refuses one, cannot be reached, or ends the dht connection, the bot fails, because the released\n" +
 			"  client would hang or stop.",
 		Example: "  voxeld bot --players 50\n  voxeld bot --mode wander --protocol original --players 100 --duration 2m --svg wander.svg",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(chunkAt) != 2 {
-				return usageError{errors.New("--chunk: want two numbers, X,Z")}
+				return cli.Usage(errors.New("--chunk: want two numbers, X,Z"))
 			}
 			if err := checkCrowd(o); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			if o.Rate == 0 {
 				o.Rate = -1 // none; bot reads 0 as its default
 			}
 			o.Chunk = grid.ChunkPos{X: chunkAt[0], Z: chunkAt[1]}
 			if err := o.Validate(); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			showing := !quiet && !asJSON && isTerminal(c.ErrOrStderr())
 			if showing {
@@ -137,9 +137,7 @@ func writeReport(out io.Writer, report bot.Report, asJSON bool, csv, svg string)
 		}
 	}
 	if asJSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(report)
+		return cli.PrintJSON(out, report)
 	}
 	return report.WriteTable(out)
 }

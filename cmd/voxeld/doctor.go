@@ -1,21 +1,15 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/region"
 )
-
-// examineTime bounds an examination. It is shorter than the timeout of askNode.
-const examineTime = 8 * time.Second
 
 // shownOfAKind is the maximum number of findings of one kind in the table: a node that is down can cause a thousand.
 const shownOfAKind = 10
@@ -27,9 +21,9 @@ func newDoctor() *cobra.Command {
 		Use: "doctor", Short: "Find problems in the world and print what to do about them",
 		Long: "Examines this node, the regions of the world and the nodes that hold them. This takes some seconds if\n" +
 			"something is wrong. The exit code is 0 if no problem is found, else 1.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(c, file)
+			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
 				return err
 			}
@@ -38,34 +32,25 @@ func newDoctor() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetIndent("", "  ")
-				err = e.Encode(health)
+				err = cli.PrintJSON(c.OutOrStdout(), health)
 			} else {
 				err = printHealth(c.OutOrStdout(), health)
 			}
 			if n := len(health.Findings); err == nil && n > 0 {
-				err = fmt.Errorf("%d %s found", n, plural(n, "problem", "problems"))
+				err = fmt.Errorf("%d %s found", n, cli.Plural(n, "problem", "problems"))
 			}
 			return err
 		},
 	}
-	addOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // printHealth prints the findings as text: what is wrong and what to do, at most shownOfAKind of each kind.
 func printHealth(out io.Writer, health region.Health) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "examined\t%d %s (%d open) and the catalog\n", health.Regions, plural(health.Regions, "region", "regions"), health.Awake)
+	fmt.Fprintf(w, "examined\t%d %s (%d open) and the catalog\n", health.Regions, cli.Plural(health.Regions, "region", "regions"), health.Awake)
 	fmt.Fprintf(w, "nodes\t%d answered\n", health.Nodes)
 	for _, what := range health.Unknown {
 		fmt.Fprintf(w, "unknown\t%s\n", what)
@@ -91,16 +76,4 @@ func printHealth(out io.Writer, health region.Health) error {
 	}
 	_, err := fmt.Fprintln(out)
 	return err
-}
-
-// addOperations adds the handlers of voxeld doctor and voxeld region to the admin socket.
-func (n *node) addOperations(mux *http.ServeMux) {
-	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), examineTime)
-		defer cancel()
-		reply(w, n.regions.Examine(ctx))
-	})
-	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
-	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })
-	mux.HandleFunc("POST /release", func(w http.ResponseWriter, r *http.Request) { n.answerRelease(w, r) })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 )
@@ -33,12 +34,12 @@ func newDrain() *cobra.Command {
 	var file string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "drain", Short: "Move this node's players and regions to other nodes, and stop it", Args: noArgs,
+		Use: "drain", Short: "Move this node's players and regions to other nodes, and stop it", Args: cli.NoArgs,
 		Long: "Stops the node as SIGTERM does, and waits until the process has ended. Other nodes take over the regions\n" +
 			"that this node leads. Its players are saved and continue at other nodes without a reload. Meanwhile\n" +
 			"/readyz fails, and new players are sent to other nodes.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(c, file)
+			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
 				return err
 			}
@@ -52,15 +53,13 @@ func newDrain() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				e := json.NewEncoder(out)
-				e.SetIndent("", "  ")
-				return e.Encode(answer)
+				return cli.PrintJSON(out, answer)
 			}
 			fmt.Fprintf(out, "stopped after %v\n", answer.Took.Round(time.Millisecond))
 			return nil
 		},
 	}
-	addOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, at the end")
 	return c
 }
@@ -118,7 +117,7 @@ func (a *drainAnswer) apply(step gameserver.DrainStep) {
 func printStep(w io.Writer, step shutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
-		fmt.Fprintf(w, "draining a node with %d %s\n", step.Sessions, plural(step.Sessions, "player", "players"))
+		fmt.Fprintf(w, "draining a node with %d %s\n", step.Sessions, cli.Plural(step.Sessions, "player", "players"))
 	case gameserver.StepTargets:
 		if len(step.Targets) == 0 {
 			fmt.Fprintln(w, "no other node accepts players: they will reconnect to this node when it is back")

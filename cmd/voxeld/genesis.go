@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/dht/transport"
@@ -157,3 +159,41 @@ func checkJoin(ctx context.Context, host *transport.Host, j joining, own world.G
 	}
 	return nil
 }
+
+// planWorld stores the genesis in an empty data directory, for the first run.
+func planWorld(dataDir string, g world.Genesis) (err error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return fmt.Errorf("create data directory: %w", err)
+	}
+	db, err := store.Open(store.Options{Path: filepath.Join(dataDir, databaseName)})
+	if err != nil {
+		return fmt.Errorf("open data directory %s: %w", dataDir, err)
+	}
+	parts := newStack()
+	defer func() { err = errors.Join(err, parts.stop()) }()
+	parts.onStop("database", db.Close)
+	parts.start("commits", db.Run)
+	there, known, err := storedGenesis(db)
+	if err != nil {
+		return err
+	}
+	if known {
+		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", errOtherWorld, dataDir, there.Name)
+	}
+	there, known, err = plannedGenesis(db)
+	if err != nil {
+		return err
+	}
+	if known {
+		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", errOtherWorld, dataDir, there.Name, there.ID()[:12])
+	}
+	return storePlan(db, g)
+}
+
+// databaseName is the name of the database file in the data directory.
+const databaseName = "voxeld.db"
+
+const (
+	defaultWorldName = "Commons"
+	defaultSections  = 4
+)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/config"
 )
 
@@ -18,23 +19,23 @@ import (
 func newHealthcheck() *cobra.Command {
 	var address, file string
 	c := &cobra.Command{
-		Use: "healthcheck", Short: "Check whether a node serves; exit with 0 if it does", Args: noArgs,
+		Use: "healthcheck", Short: "Check whether a node serves; exit with 0 if it does", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if address == "" {
 				cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ()})
 				if err != nil {
-					return usageError{err}
+					return cli.Usage(err)
 				}
 				address = cfg.HTTP
 			}
 			base, err := nodeURL(address)
 			if err != nil {
-				return usageError{fmt.Errorf("--http: %w", err)}
+				return cli.Usage(fmt.Errorf("--http: %w", err))
 			}
 			client := http.Client{Timeout: 5 * time.Second}
 			request, err := http.NewRequestWithContext(c.Context(), http.MethodGet, base+"/healthz", nil)
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			response, err := client.Do(request)
 			if err != nil {

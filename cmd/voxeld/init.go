@@ -1,22 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/store"
-	"github.com/voxelpopuli/voxeld/world"
-)
-
-const (
-	defaultWorldName = "Commons"
-	defaultSections  = 4
 )
 
 // newInit returns the command that prepares a world before its first run.
@@ -28,9 +20,9 @@ func newInit() *cobra.Command {
 		Use: "init", Short: "Prepare a new world with a name, seed and height",
 		Long: "Writes the parameters of a new world into an empty data directory. voxeld run then creates and serves it.\n" +
 			"Without init, voxeld run creates a world with the defaults and a random seed.",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := loadConfig(c, file)
+			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
 				return err
 			}
@@ -40,7 +32,7 @@ func newInit() *cobra.Command {
 			}
 			g, err := newGenesis(name, fixed, sections, grid.Placement(cfg.Placement), time.Now())
 			if err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
 			if err := planWorld(cfg.DataDir, g); err != nil {
 				return err
@@ -50,39 +42,9 @@ func newInit() *cobra.Command {
 			return nil
 		},
 	}
-	addOptions(c.Flags(), &file, "data-dir", "placement")
+	cli.AddOptions(c.Flags(), &file, "data-dir", "placement")
 	c.Flags().StringVar(&name, "name", defaultWorldName, "name of the world, shown to players")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of the terrain (default random)")
 	c.Flags().IntVar(&sections, "sections", defaultSections, "height of the world in sections of 32 blocks, 1 to 32; 1 is the height of the dissertation's world")
 	return c
-}
-
-// planWorld stores the genesis in an empty data directory, for the first run.
-func planWorld(dataDir string, g world.Genesis) (err error) {
-	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return fmt.Errorf("create data directory: %w", err)
-	}
-	db, err := store.Open(store.Options{Path: filepath.Join(dataDir, databaseName)})
-	if err != nil {
-		return fmt.Errorf("open data directory %s: %w", dataDir, err)
-	}
-	parts := newStack()
-	defer func() { err = errors.Join(err, parts.stop()) }()
-	parts.onStop("database", db.Close)
-	parts.start("commits", db.Run)
-	there, known, err := storedGenesis(db)
-	if err != nil {
-		return err
-	}
-	if known {
-		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", errOtherWorld, dataDir, there.Name)
-	}
-	there, known, err = plannedGenesis(db)
-	if err != nil {
-		return err
-	}
-	if known {
-		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", errOtherWorld, dataDir, there.Name, there.ID()[:12])
-	}
-	return storePlan(db, g)
 }

@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
+	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
 )
@@ -41,7 +44,7 @@ func run() int {
 
 func exitCode(err error) int {
 	switch {
-	case errors.As(err, new(usageError)):
+	case errors.As(err, new(cli.UsageError)):
 		return exitUsage
 	case errors.Is(err, store.ErrInUse), errors.Is(err, kv.ErrDamaged), errors.Is(err, store.ErrFormat),
 		errors.Is(err, store.ErrFull), errors.Is(err, errOtherWorld), errors.Is(err, errDatabaseGone):
@@ -49,11 +52,6 @@ func exitCode(err error) int {
 	}
 	return exitFailed
 }
-
-// usageError is an error in the command line or the configuration.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 func newRoot() *cobra.Command {
 	running := newRun()
@@ -64,53 +62,37 @@ func newRoot() *cobra.Command {
 			"and serves players. Without a command, voxeld does what voxeld run does: it starts the world in\n" +
 			"the data directory, or creates one, and prints the URL to open.",
 		Version:       version(),
-		Args:          noArgs,
+		Args:          cli.NoArgs,
 		RunE:          running.RunE,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.Flags().AddFlagSet(running.Flags())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+		return cli.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(running, newInit(), newInvite(), newStatus(), newPeers(), newRegions(), newPlayers(), newDoctor(),
-		newDrain(), newRegion(), newBot(), newSim(), newHealthcheck())
+		newDrain(), newRegion(), newBot(), simcmd.New(), newHealthcheck())
 	return root
 }
 
-// noArgs refuses arguments. The root command suggests a command instead.
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if c.HasParent() {
-		return usageError{fmt.Errorf("%s takes no arguments, but got %q; see %s --help", c.CommandPath(), args[0], c.CommandPath())}
-	}
-	likely := ""
-	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
-		likely = fmt.Sprintf(" (did you mean %s?)", all[0])
-	}
-	return usageError{fmt.Errorf("there is no command %q%s; see %s --help", args[0], likely, c.CommandPath())}
-}
-
-// buildVersion is set by the linker (see Makefile). It is empty in builds without a version.
-var buildVersion string
-
-// version returns buildVersion, else the commit that was built, else the module's version.
-func version() string {
-	if buildVersion != "" {
-		return buildVersion
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
+// cellsLast moves cells that look like flags behind "--", so that they can be typed as they are printed.
+func cellsLast(args []string) []string {
+	var cells []string
+	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		if !negativeCell.MatchString(arg) {
+			return false
 		}
+		cells = append(cells, arg)
+		return true
+	})
+	if len(cells) == 0 || slices.Contains(rest, "--") {
+		return args
 	}
-	return info.Main.Version
+	return append(append(rest, "--"), cells...)
 }
+
+// negativeCell matches a cell west of the world's origin, which looks like a flag.
+var negativeCell = regexp.MustCompile(`^-[0-9]+,-?[0-9]+/[01]*$`)

@@ -2,46 +2,25 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
-
-// recoverTime bounds the recovery of one region.
-const recoverTime = 8 * time.Second
-
-// allLost is the flag, and the name, for all regions that have lost the majority of their members.
-const allLost = "all-lost"
-
-type planAnswer struct {
-	Plans []region.Recovery `json:"plans"`
-	Error string            `json:"error,omitempty"`
-}
-
-type doneAnswer struct {
-	Released []string `json:"told,omitempty"`   // peers that have released it
-	Missed   []string `json:"missed,omitempty"` // peers that could not be reached
-	Error    string   `json:"error,omitempty"`
-}
 
 func newRegion() *cobra.Command {
 	c := &cobra.Command{
 		Use: "region", Short: "Repair a region: compare its replicas, recover it after a loss, release it from quarantine",
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newScrub(), newRecover(), newRelease())
@@ -62,10 +41,10 @@ func newRecover() *cobra.Command {
 			if all && len(args) == 0 || !all && len(args) == 1 {
 				return nil
 			}
-			return usageError{fmt.Errorf("%s takes one cell, or catalog, or --%s; see --help", c.CommandPath(), allLost)}
+			return cli.Usage(fmt.Errorf("%s takes one cell, or catalog, or --%s; see --help", c.CommandPath(), allLost))
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := loadConfig(c, file)
+			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
 				return err
 			}
@@ -76,7 +55,7 @@ func newRecover() *cobra.Command {
 			return recoverRegions(c, cfg.AdminSocket(), name, yes)
 		},
 	}
-	addOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
 	c.Flags().BoolVar(&all, allLost, false, "recover the catalog and all regions on this node that have lost most of their members")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
@@ -109,7 +88,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 		return errors.New("nothing can be recovered here")
 	}
 	fmt.Fprintf(out, "\nThis node will run %s alone, from its own replica. Edits that only the missing members stored are lost.\n"+
-		"If a missing member comes back, its replica is deleted and replaced.\n", plural(len(able), "this region", "these regions"))
+		"If a missing member comes back, its replica is deleted and replaced.\n", cli.Plural(len(able), "this region", "these regions"))
 	if !yes {
 		if err := confirm(c.InOrStdin(), out); err != nil {
 			return err
@@ -139,7 +118,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 func confirm(in io.Reader, out io.Writer) error {
 	if f, ok := in.(*os.File); ok {
 		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-			return usageError{errors.New("nothing was done: pass --yes to confirm")}
+			return cli.Usage(errors.New("nothing was done: pass --yes to confirm"))
 		}
 	}
 	fmt.Fprint(out, "Continue? Type yes: ")
@@ -200,10 +179,10 @@ func newRelease() *cobra.Command {
 			if len(args) == 1 {
 				return nil
 			}
-			return usageError{fmt.Errorf("%s takes one cell, or catalog; see --help", c.CommandPath())}
+			return cli.Usage(fmt.Errorf("%s takes one cell, or catalog; see --help", c.CommandPath()))
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := loadConfig(c, file)
+			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
 				return err
 			}
@@ -221,100 +200,6 @@ func newRelease() *cobra.Command {
 			return nil
 		},
 	}
-	addOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
 	return c
-}
-
-// negativeCell matches a cell west of the world's origin, which looks like a flag.
-var negativeCell = regexp.MustCompile(`^-[0-9]+,-?[0-9]+/[01]*$`)
-
-// cellsLast moves cells that look like flags behind "--", so that they can be typed as they are printed.
-func cellsLast(args []string) []string {
-	var cells []string
-	rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-		if !negativeCell.MatchString(arg) {
-			return false
-		}
-		cells = append(cells, arg)
-		return true
-	})
-	if len(cells) == 0 || slices.Contains(rest, "--") {
-		return args
-	}
-	return append(append(rest, "--"), cells...)
-}
-
-// findRegions returns the regions of this node with the name.
-func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
-	all, err := n.regions.Memberships()
-	if err != nil || name == allLost {
-		return all, err
-	}
-	for _, info := range all {
-		if region.Name(info) == name || fmt.Sprintf("%016x", info.ID) == name {
-			return []nodemsg.Region{info}, nil
-		}
-	}
-	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names", name)
-}
-
-func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
-	defer cancel()
-	name := r.URL.Query().Get("region")
-	all, err := n.findRegions(name)
-	if err != nil {
-		reply(w, planAnswer{Error: err.Error()})
-		return
-	}
-	ids := make([]uint64, len(all))
-	for i, info := range all {
-		ids[i] = info.ID
-	}
-	plans, err := n.regions.PlanRecovery(ctx, ids)
-	if err != nil {
-		reply(w, planAnswer{Error: err.Error()})
-		return
-	}
-	var answer planAnswer
-	for _, p := range plans {
-		if name != allLost || !p.Alive {
-			answer.Plans = append(answer.Plans, p)
-		}
-	}
-	reply(w, answer)
-}
-
-func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
-	defer cancel()
-	all, err := n.findRegions(r.URL.Query().Get("region"))
-	if err == nil && len(all) != 1 {
-		err = errors.New("name one region")
-	}
-	if err == nil {
-		err = n.regions.Recover(ctx, all[0].ID)
-	}
-	var answer doneAnswer
-	if err != nil {
-		answer.Error = err.Error()
-	}
-	reply(w, answer)
-}
-
-func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
-	defer cancel()
-	all, err := n.findRegions(r.URL.Query().Get("region"))
-	if err == nil && len(all) != 1 {
-		err = errors.New("name one region")
-	}
-	var answer doneAnswer
-	if err == nil {
-		answer.Released, answer.Missed, err = n.regions.Release(ctx, all[0].ID)
-	}
-	if err != nil {
-		answer.Error = err.Error()
-	}
-	reply(w, answer)
 }

@@ -3,55 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region"
 )
-
-// scrubAnswer is the result of the scrub of one region.
-type scrubAnswer struct {
-	ID       string   `json:"id"`
-	Cell     string   `json:"cell"`
-	Members  int      `json:"members"`
-	Heard    int      `json:"heard"`
-	Parts    int      `json:"parts"`
-	Damaged  int      `json:"damaged"`
-	Repaired int      `json:"repaired"`
-	Open     []string `json:"open"`
-	Error    string   `json:"error,omitempty"`
-}
-
-func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
-	var all []region.Scrubbed
-	if name := r.URL.Query().Get("cell"); name == "" {
-		all = n.regions.ScrubAll(r.Context())
-	} else {
-		cell, err := grid.ParseCell(name)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		all = append(all, n.regions.Scrub(r.Context(), cell))
-	}
-	answer := []scrubAnswer{}
-	for _, s := range all {
-		a := scrubAnswer{
-			ID: fmt.Sprintf("%016x", s.Region.ID), Cell: s.Region.Cell.String(), Members: s.Members, Heard: s.Heard,
-			Parts: s.Parts, Damaged: s.Damaged, Repaired: s.Repaired, Open: append([]string{}, s.Open...),
-		}
-		if s.Err != nil {
-			a.Error = s.Err.Error()
-		}
-		answer = append(answer, a)
-	}
-	reply(w, answer)
-}
 
 var errDamageLeft = errors.New("some regions are damaged or were not scrubbed: see above")
 
@@ -68,16 +28,16 @@ func newScrub() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return usageError{fmt.Errorf("pass one cell or --all; see %s --help", c.CommandPath())}
+				return cli.Usage(fmt.Errorf("pass one cell or --all; see %s --help", c.CommandPath()))
 			}
-			cfg, err := loadConfig(c, file)
+			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
 				return err
 			}
 			path := "/region/scrub"
 			if len(args) == 1 {
 				if _, err := grid.ParseCell(args[0]); err != nil {
-					return usageError{err}
+					return cli.Usage(err)
 				}
 				path += "?" + url.Values{"cell": args}.Encode()
 			}
@@ -88,7 +48,7 @@ func newScrub() *cobra.Command {
 			return printScrub(c, answer, asJSON)
 		},
 	}
-	addOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
 	c.Flags().BoolVar(&all, "all", false, "scrub all regions for which this node is responsible")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -102,7 +62,7 @@ func printScrub(c *cobra.Command, answer []scrubAnswer, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return errors.Join(printJSON(c.OutOrStdout(), answer), left)
+		return errors.Join(cli.PrintJSON(c.OutOrStdout(), answer), left)
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "REGION\tCELL\tREPLICAS\tPARTS\tDAMAGED\tREPAIRED\tLEFT")

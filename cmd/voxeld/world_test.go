@@ -8,10 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // under returns the position n blocks below the player's feet, moved by dx and dz.

@@ -107,7 +107,7 @@ func open(world, recordKey string, raw []byte) (signed, error) {
 	return signed{payload: e.Payload, signer: signer}, nil
 }
 
-// decodeEnvelope accepts exactly the bytes that encoding the result gives back.
+// decodeEnvelope accepts exactly the bytes to which the result is encoded again.
 func decodeEnvelope(raw []byte) (envelope, error) {
 	if len(raw) > maxRecord {
 		return envelope{}, fmt.Errorf("decode record: %d bytes, more than %d", len(raw), maxRecord)

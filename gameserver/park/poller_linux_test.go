@@ -271,7 +271,7 @@ func TestPollerUnderway(t *testing.T) {
 					case i%4 == 2:
 						l.SetReadDeadline(time.Now()) //nolint:errcheck // as close does
 					case i%4 == 3:
-						l.Close() //nolint:errcheck // as cut does
+						l.Close()
 					}
 				}
 				if i%4 == 0 {

@@ -169,11 +169,13 @@ func (s *Socket) SetReadDeadline(t time.Time) error {
 	return s.mu.dup.SetReadDeadline(t)
 }
 
+// SetWriteDeadline is called by the writer.
 func (s *Socket) SetWriteDeadline(t time.Time) error {
 	s.writeDeadline = t
 	return nil
 }
 
+// SetDeadline sets both deadlines.
 func (s *Socket) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }

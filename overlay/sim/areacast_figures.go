@@ -12,7 +12,7 @@ import (
 type AreacastFigure struct {
 	Name  string // "2" to "10", "table2", "readings", "open", "better"
 	Title string
-	Says  string // the paper's statement in words
+	Claim string // the paper's statement in words
 	// Peaks selects the greatest PQ(p, r) of any player in a round as the measure (figures 4 and 7), instead of PQ2.
 	Peaks bool
 	Cases []AreacastCase
@@ -72,29 +72,29 @@ func paperAreacastFigures() []AreacastFigure {
 	return []AreacastFigure{
 		{
 			Name: "2", Title: "Fanout 10: hotspot", Cases: ofSplits(ten, true),
-			Says: "2-3-5 is the worst, 10-0-0 the best; low at first, then stable",
+			Claim: "2-3-5 is the worst, 10-0-0 the best; low at first, then stable",
 		}, {
 			Name: "3", Title: "Fanout 10: random", Cases: ofSplits(ten, false), Paper: []float64{1.49, 1.51},
-			Says: "the same order; 10-0-0 reaches 1.49",
+			Claim: "the same order; 10-0-0 reaches 1.49",
 		}, {
 			Name: "4", Title: "Fanout 10: max. PQ1, hotspot", Peaks: true, Cases: ofSplits([]split{ten[1], ten[0]}, true),
-			Says: "the peaks of 8-1-1 are generally smaller; 10-0-0 could partition, and did not in the paper's run",
+			Claim: "the peaks of 8-1-1 are generally smaller; 10-0-0 could partition, and did not in the paper's run",
 		}, {
 			Name: "5", Title: "Fanout 5: hotspot", Cases: ofSplits(five, true),
-			Says: "the more within the interaction range the better, but 5-0-0 breaks down",
+			Claim: "the more within the interaction range the better, but 5-0-0 breaks down",
 		}, {
 			Name: "6", Title: "Fanout 5: random", Cases: ofSplits(five, false),
-			Says: "the same, but 5-0-0 suffers less than in hotspot mode",
+			Claim: "the same, but 5-0-0 suffers less than in hotspot mode",
 		}, {
 			Name: "7", Title: "Fanout 5: max. PQ1, hotspot", Peaks: true, Cases: ofSplits([]split{five[3], five[0]}, true),
-			Says: "very high peaks of 5-0-0",
+			Claim: "very high peaks of 5-0-0",
 		}, {
 			Name: "8", Title: "Number of updates and hops (random, 8-1-1)", Paper: []float64{1.51, 1.525, 1.51, 1.51},
 			Cases: []AreacastCase{
 				limits("a: 60 updates, 3 hops", 60, 3), limits("b: 10 updates, 3 hops", 10, 3),
 				limits("c: 60 updates, 2 hops", 60, 2), limits("d: 10 updates, 2 hops", 10, 2),
 			},
-			Says: "1.51 to 1.525; b is slightly worse, the others equal",
+			Claim: "1.51 to 1.525; b is slightly worse, the others equal",
 		}, {
 			Name: "9", Title: "1000 players",
 			Cases: []AreacastCase{
@@ -104,7 +104,7 @@ func paperAreacastFigures() []AreacastFigure {
 				{Name: "hotspot, 2-2-1", Players: 1000, Rounds: 1000, Hotspot: true, Options: fanout(2, 2, 1)},
 			},
 			Paper: []float64{1.26 * 1.51, 1.37 * tenSpotsPQ2},
-			Says:  "fanout 10 degrades by 26 % in random and by 37 % in hotspot mode against 100 players; fanout 5 is no good",
+			Claim: "fanout 10 degrades by 26 % in random and by 37 % in hotspot mode against 100 players; fanout 5 is no good",
 		}, {
 			Name: "10", Title: "Scaling the game field (8-1-1)", Paper: []float64{1.51, 1.51},
 			Cases: []AreacastCase{
@@ -113,14 +113,14 @@ func paperAreacastFigures() []AreacastFigure {
 				{Name: "hotspot, 100 players", Hotspot: true, Spots: areacastSpots, Options: fanout(8, 1, 1)},
 				{Name: "hotspot, 1000 players, 10× field", Players: 1000, Side: tenfoldSide, Hotspot: true, Spots: HotspotOptions{Spots: 10 * areacastSpots.Spots, Reach: areacastSpots.Reach}, Options: fanout(8, 1, 1)},
 			},
-			Says: "random is nearly the same with both, hotspot slightly worse with 1,000 players",
+			Claim: "random is nearly the same with both, hotspot slightly worse with 1,000 players",
 		}, {
 			Name: "table2", Title: "Outbound traffic, at most, bytes a round and node",
 			Cases: []AreacastCase{
 				traffic2("10 updates, fanout 5", 10, 5), traffic2("10 updates, fanout 10", 10, 10),
 				traffic2("60 updates, fanout 5", 60, 5), traffic2("60 updates, fanout 10", 60, 10),
 			},
-			Says: "1.58, 3.17, 9.52 and 19.04 KByte (of 1,024 bytes); coming in, with 60 updates, never more than 18 (fanout 5) and 43 (fanout 10)",
+			Claim: "1.58, 3.17, 9.52 and 19.04 KByte (of 1,024 bytes); coming in, with 60 updates, never more than 18 (fanout 5) and 43 (fanout 10)",
 		},
 	}
 }
@@ -148,7 +148,7 @@ func traffic2(name string, updates, all int) AreacastCase {
 
 // readingsFigure compares the interpretations of ambiguous statements of the paper.
 func readingsFigure() AreacastFigure {
-	f := AreacastFigure{Name: "readings", Title: "Readings of the text (random and hotspot, 8-1-1)", Says: "8-1-1 reaches 1.51 in random mode"}
+	f := AreacastFigure{Name: "readings", Title: "Readings of the text (random and hotspot, 8-1-1)", Claim: "8-1-1 reaches 1.51 in random mode"}
 	add := func(name string, change func(*AreacastCase)) {
 		for _, hotspot := range []bool{false, true} {
 			c := AreacastCase{Name: game(hotspot) + ": " + name, Hotspot: hotspot, Spots: areacastSpots, Options: fanout(8, 1, 1)}
@@ -167,7 +167,7 @@ func readingsFigure() AreacastFigure {
 
 // openFigure varies the parameters that the paper does not state, one at a time.
 func openFigure() AreacastFigure {
-	f := AreacastFigure{Name: "open", Title: "Parameters that the paper leaves open (8-1-1)", Says: "relatively insensitive to the rounds until a player is removed"}
+	f := AreacastFigure{Name: "open", Title: "Parameters that the paper leaves open (8-1-1)", Claim: "relatively insensitive to the rounds until a player is removed"}
 	add := func(name string, hotspot bool, change func(*AreacastCase)) {
 		c := AreacastCase{Name: game(hotspot) + ": " + name, Hotspot: hotspot, Spots: areacastSpots, Options: fanout(8, 1, 1)}
 		change(&c)

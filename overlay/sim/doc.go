@@ -2,7 +2,7 @@
 // papers' PeerSim. Movement is the papers' Random or Hotspot game, or read from a file; the measures are the papers'
 // PQ, PQ1 and PQ2 (quality.go).
 //
-// A run is a pure function of its Config: the same seed gives the same Result. It starts no goroutine, so the caller
+// A run is a pure function of its Config: the same seed leads to the same Result. It starts no goroutine, so the caller
 // may run many seeds at once, each in a goroutine of its own; cmd/voxeld does.
 //
 // The package is floor 2, above overlay; cmd may import it.

@@ -76,7 +76,7 @@ func PSenseFigures(s PSenseSetting) []Figure {
 	a := Figure{
 		Name: "3a", Title: "pSense 3(a): PQ over rounds, Random", X: "round", Y: "PQ of the round", ByRound: true,
 		Measure: pq1, Second: func(r Round) float64 { return r.Tenth }, SecondName: "90th percentile",
-		Notes: "The paper does not say how players join; here all join in round 0, each knowing one who joined before him.",
+		Notes: "The paper does not say how players join; here all join in round 0, each knowing one who joined before.",
 	}
 	for _, way := range ways {
 		a.Trials = append(a.Trials,

@@ -15,10 +15,9 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
 // Conn is one connection.
@@ -126,7 +125,7 @@ func (c *Conn) ReadLine() ([]byte, error) {
 
 // Buffered returns what was received and not read yet.
 func (c *Conn) Buffered() []byte {
-	rest, _ := c.in.Peek(c.in.Buffered()) //nolint:errcheck // so much is there
+	rest, _ := c.in.Peek(c.in.Buffered()) // so much is there
 	return rest
 }
 

@@ -12,9 +12,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Conn is one connection of a player.
@@ -115,7 +114,7 @@ func (c *Conn) Read() (m Message, err error) {
 
 // Buffered returns what was received and not read yet.
 func (c *Conn) Buffered() []byte {
-	rest, _ := c.in.Peek(c.in.Buffered()) //nolint:errcheck // so much is there
+	rest, _ := c.in.Peek(c.in.Buffered()) // so much is there
 	return rest
 }
 

@@ -1,0 +1,51 @@
+// Package cli is what the commands of voxeld share: usage errors, the flags of the configuration, and output.
+//
+// Only cmd/voxeld and its internal packages import it.
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// UsageError is an error in the command line or the configuration.
+type UsageError struct{ error }
+
+// Usage marks an error as one in the command line or the configuration.
+func Usage(err error) error { return UsageError{err} }
+
+// Unwrap returns the error.
+func (e UsageError) Unwrap() error { return e.error }
+
+// NoArgs refuses arguments. The root command suggests a command instead.
+func NoArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if c.HasParent() {
+		return Usage(fmt.Errorf("%s takes no arguments, but got %q; see %s --help", c.CommandPath(), args[0], c.CommandPath()))
+	}
+	likely := ""
+	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
+		likely = fmt.Sprintf(" (did you mean %s?)", all[0])
+	}
+	return Usage(fmt.Errorf("there is no command %q%s; see %s --help", args[0], likely, c.CommandPath()))
+}
+
+// PrintJSON prints an answer as indented JSON.
+func PrintJSON(w io.Writer, answer any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(answer)
+}
+
+// Plural returns one if n is 1, else many.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

@@ -1,0 +1,61 @@
+package simcmd
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The command writes each table of a small walk to a page, as CSV and as a plot.
+func TestSimVclock(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	var marks bytes.Buffer
+	for _, name := range vclockFigures {
+		marks.WriteString("<!-- bench:vclock-" + name + " -->\n<!-- end -->\n")
+	}
+	if err := os.WriteFile(page, marks.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, error) {
+		c := newSimVclock()
+		var out bytes.Buffer
+		c.SetOut(&out)
+		c.SetErr(&out)
+		c.SetArgs(append([]string{"--players", "40", "--side", "200", "--rounds", "20"}, args...))
+		err := c.Execute()
+		return out.String(), err
+	}
+	out, err := run("--figure", "all", "--seeds", "2", "--out", dir, "--page", page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| Algorithm 2 as printed |", "| own, chained by what their gateway heard |", "| the same, 32 heard last |", "| 20 |"} {
+		if !strings.Contains(out, want) || !strings.Contains(string(written), want) {
+			t.Errorf("no %q is printed, or put into the page", want)
+		}
+	}
+	for name, lines := range map[string]int{"sizes": 7, "comparisons": 7, "settings": 11} {
+		csv, err := os.ReadFile(filepath.Join(dir, "vclock-"+name+".csv"))
+		if err != nil || bytes.Count(csv, []byte("\n")) != lines {
+			t.Errorf("%s: the CSV has %d lines, want %d: %v", name, bytes.Count(csv, []byte("\n")), lines, err)
+		}
+		if svg, err := os.ReadFile(filepath.Join(dir, "vclock-"+name+".svg")); err != nil || !bytes.Contains(svg, []byte("</svg>")) {
+			t.Errorf("%s: no plot: %v", name, err)
+		}
+	}
+	if one, err := run(); err != nil || !strings.Contains(one, "| the authors' own |") {
+		t.Errorf("one walk: %v, %s", err, one)
+	}
+	for _, bad := range [][]string{{"--figure", "9z"}, {"--seeds", "0"}, {"--players", "-1"}, {"--limit", "1"}} {
+		if out, err := run(bad...); err == nil {
+			t.Errorf("%q is taken: %s", bad, out)
+		}
+	}
+}

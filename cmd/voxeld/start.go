@@ -1,0 +1,408 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/heap"
+	"github.com/voxelpopuli/voxeld/region"
+	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/web"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// runNode runs a daemon until ctx ends. It prints the welcome message to out.
+func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	n := newNode(cfg, logger)
+	n.shutdown.begin = stop
+	parts := newStack()
+	defer func() {
+		err = errors.Join(err, parts.stop())
+		n.shutdown.reportEnd(err)
+	}()
+	if err := n.start(ctx, parts); err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // stopped before it was up
+		}
+		return err
+	}
+	n.printWelcome(out)
+	return parts.wait(ctx)
+}
+
+// start starts the node's parts; each uses those before it. The gateway is the last part, and so stops first: the
+// other parts still run while it moves its players to other nodes.
+func (n *node) start(ctx context.Context, parts *stack) error {
+	for _, start := range []func(context.Context, *stack) error{
+		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startAdmin, n.startGateway,
+	} {
+		if err := start(ctx, parts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node) openStore(_ context.Context, parts *stack) error {
+	if err := os.MkdirAll(n.cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("create data directory: %w", err)
+	}
+	path := filepath.Join(n.cfg.DataDir, databaseName)
+	if err := n.checkLeftovers(path); err != nil {
+		return err
+	}
+	db, err := store.Open(store.Options{
+		Path: path, Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("open data directory %s: %w", n.cfg.DataDir, err)
+	}
+	n.db = db
+	parts.onStop("database", db.Close)
+	parts.start("heap", heap.Run)
+	parts.start("commits", db.Run)
+	return nil
+}
+
+// errDatabaseGone reports that a node ran in the data directory, but its database is missing.
+var errDatabaseGone = errors.New("the database is gone")
+
+// checkLeftovers refuses to create a new world where a killed node left its socket and the database has been lost
+// since. It allows --join: the node is a new one then, and its world is known.
+func (n *node) checkLeftovers(database string) error {
+	if len(n.cfg.Join) > 0 {
+		return nil
+	}
+	if _, err := os.Stat(database); !errors.Is(err, fs.ErrNotExist) {
+		return nil // store.Open opens it, or reports why it cannot
+	}
+	socket := n.cfg.AdminSocket()
+	if filepath.Dir(socket) != filepath.Clean(n.cfg.DataDir) {
+		return nil // it may be another node's
+	}
+	info, err := os.Lstat(socket)
+	if err != nil || info.Mode().Type() != fs.ModeSocket {
+		return nil
+	}
+	return fmt.Errorf("%w: a node ran here (it left %s), but %s is missing; put it back, or start with --join as a new "+
+		"node of its world, or remove %s to create a new world here", errDatabaseGone, socket, database, socket)
+}
+
+// openSockets opens the ports before anything else: if one is taken, no new data directory must be left behind.
+func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
+	if n.game, err = listen("game", n.cfg.Game); err != nil {
+		return err
+	}
+	parts.onStop("game socket", closeOnce(n.game))
+	if n.http, err = listen("http", n.cfg.HTTP); err != nil {
+		return err
+	}
+	parts.onStop("http socket", closeOnce(n.http))
+	if n.cfg.Metrics == "" {
+		return nil
+	}
+	if n.scrape, err = listen("metrics", n.cfg.Metrics); err != nil {
+		return err
+	}
+	parts.onStop("metrics socket", closeOnce(n.scrape))
+	return nil
+}
+
+// enterWorld starts the network, and loads, joins or creates the node's world.
+func (n *node) enterWorld(ctx context.Context, parts *stack) error {
+	var join joining
+	var err error
+	if join.addrs, join.world, err = n.cfg.Bootstrap(); err != nil {
+		return cli.Usage(err)
+	}
+	n.host, err = transport.NewHost(transport.Options{
+		Storage: n.db, Listen: n.cfg.Listen, Announce: n.cfg.Announce, Bootstrap: join.addrs,
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	parts.onStop("network", n.host.Close)
+	if err := n.chooseWorld(ctx, join); err != nil {
+		return err
+	}
+	if _, err := n.generator(); err != nil { // before other nodes see this one
+		return fmt.Errorf("enter world %q: %w", n.world.Name, err)
+	}
+	n.host.HandleAsk(genesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return n.world.Encode(), nil })
+	n.dht, err = dht.Join(n.host, dht.Options{
+		World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	parts.onStop("dht", n.dht.Close)
+	parts.start("dht upkeep", n.dht.Run)
+	return nil
+}
+
+// chooseWorld sets n.world to the world of the data directory, the world that --join names, the planned world, or a
+// new one, in this order.
+func (n *node) chooseWorld(ctx context.Context, join joining) error {
+	stored, known, err := storedGenesis(n.db)
+	if err != nil {
+		return err
+	}
+	if known {
+		n.world = stored
+		return checkJoin(ctx, n.host, join, stored)
+	}
+	planned, begun, err := plannedGenesis(n.db)
+	if err != nil {
+		return err
+	}
+	if len(join.addrs) > 0 {
+		if begun {
+			return fmt.Errorf("%w: it holds %q (%s), which was begun here; choose another --data-dir, or run without --join", errOtherWorld, planned.Name, planned.ID()[:12])
+		}
+		if n.world, err = fetchGenesis(ctx, n.host, join); err != nil {
+			return err
+		}
+		return storeGenesis(n.db, n.world)
+	}
+	n.created = true
+	if n.world = planned; begun {
+		return nil
+	}
+	if n.world, err = newGenesis(defaultWorldName, nil, defaultSections, grid.Placement(n.cfg.Placement), time.Now()); err != nil {
+		return err
+	}
+	n.logger.Warn("the data directory is empty and --join is not set: a new world is created; to join an existing world instead, "+
+		"stop this node, empty the directory, and start it with --join and the token that voxeld invite prints on a node of that world",
+		"world", n.world.ID(), "name", n.world.Name, "data_dir", n.cfg.DataDir)
+	return storePlan(n.db, n.world)
+}
+
+func (n *node) startRegions(ctx context.Context, parts *stack) error {
+	prefix := n.prefix()
+	carrier := regiontransport.NewCarrier(n.peers(), n.logger, n.metrics)
+	parts.start("carrier", carrier.Run)
+	var err error
+	n.replicas, err = replica.NewHost(replica.Options{
+		Storage: n.db, Self: n.host.PeerID(), Send: carrier.Send, SendSnapshot: carrier.SendSnapshot,
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	parts.start("replicas", n.replicas.Run)
+	if n.created {
+		// Found the catalog first: a stored genesis means that the world is complete.
+		if err := region.FoundCatalog(ctx, n.replicas, n.host.PeerID()); err != nil {
+			return err
+		}
+		if err := storeGenesis(n.db, n.world); err != nil {
+			return err
+		}
+	}
+	generator, err := n.generator()
+	if err != nil {
+		return err
+	}
+	suspects, err := classifyDamage(n.db.CorruptRows(), n.db, n.logger)
+	if err != nil {
+		return err
+	}
+	n.regions, err = region.NewHost(ctx, region.Options{
+		Self:          nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
+		Height:        n.world.Height(),
+		Placement:     n.world.Placement,
+		Copies:        n.cfg.Replicas,
+		CatalogCopies: catalogCopies(n.cfg.Replicas),
+		Grace:         n.cfg.Grace(),
+		Base:          func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
+		Ground:        generator.Chunk,
+		ScrubEvery:    n.cfg.Scrub(),
+		Suspects:      suspects,
+		Storage:       n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	n.host.Handle(prefix+regiontransport.LinkProtocol, n.regions.ServeLink)
+	n.host.Handle(prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
+	n.host.Handle(prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
+	n.host.Handle(prefix+regiontransport.PieceProtocol, n.regions.ServePiece)
+	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
+	parts.start("regions", n.regions.Run)
+	return nil
+}
+
+func (n *node) makeGateway(context.Context, *stack) error {
+	generator, err := n.generator()
+	if err != nil {
+		return err
+	}
+	n.gateway = gameserver.New(gameserver.Options{
+		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
+		HTTP: n.playerURL(), Game: n.gameAddress(),
+		Regions: n.regions, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
+		MaxView: n.cfg.ViewDistance, Guests: n.cfg.Guests, PerAddress: n.cfg.SessionsPerAddress,
+		MotionBudget: n.cfg.MotionBudget, EditsPerSecond: n.cfg.EditsPerSecond,
+		Overlay: n.cfg.Overlay, Streams: n.peers(),
+		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
+	})
+	n.host.HandleAsk(n.prefix()+handoff.Protocol, n.gateway.AnswerHandoff)
+	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
+	return nil
+}
+
+func (n *node) startGateway(_ context.Context, parts *stack) error {
+	parts.start("gateway", func(ctx context.Context) error {
+		return n.gateway.Run(ctx, gameserver.Listeners{Game: n.game, HTTP: n.http})
+	})
+	return nil
+}
+
+// unbuilt is served when the daemon was built without its browser client.
+//
+//go:embed unbuilt
+var unbuilt embed.FS
+
+// client returns the browser client, or a page that explains how to build it.
+func client() fs.FS {
+	if web.Built() {
+		return web.Client()
+	}
+	page, err := fs.Sub(unbuilt, "unbuilt")
+	if err != nil {
+		panic(err) // only an invalid name fails
+	}
+	return page
+}
+
+func (n *node) startMetrics(_ context.Context, parts *stack) error {
+	if n.scrape == nil {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
+	n.logger.Info("metrics", "url", "http://"+n.scrape.Addr().String()+"/metrics")
+	serveUntil(parts, "metrics", n.scrape, mux)
+	return nil
+}
+
+// serveUntil serves HTTP until the part is stopped.
+func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	parts.start(name, func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
+		defer stop()
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+}
+
+func (n *node) startAdmin(_ context.Context, parts *stack) error {
+	path := n.cfg.AdminSocket()
+	if err := removeStaleSocket(path); err != nil {
+		return err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("listen on admin socket %s: %w; choose another path with --admin", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return errors.Join(fmt.Errorf("set permissions of admin socket: %w", err), l.Close())
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { reply(w, n.status(r.Context())) })
+	mux.HandleFunc("GET /peers", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.peerList()) })
+	mux.HandleFunc("GET /regions", func(w http.ResponseWriter, r *http.Request) { reply(w, n.regionList(r.Context())) })
+	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
+	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
+	n.addOperations(mux)
+	mux.HandleFunc("POST /drain", n.shutdown.serve)
+	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	serveUntil(parts, "admin socket", l, mux)
+	return nil
+}
+
+// removeStaleSocket removes the socket that a killed daemon left at path. It returns an error if anything else
+// is there.
+func removeStaleSocket(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stat admin socket: %w", err)
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return cli.Usage(fmt.Errorf("admin socket %s: the file is not a socket; choose another path with --admin", path))
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		return errors.Join(fmt.Errorf("admin socket %s: another daemon uses it; stop that one, or choose another path with --admin", path), c.Close())
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) { // refused: its daemon is gone
+		return fmt.Errorf("admin socket %s: cannot find out whether a daemon still uses it: %w; choose another path with --admin", path, err)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove old admin socket: %w", err)
+	}
+	return nil
+}
+
+// printWelcome prints how to play, how to add a node and how to stop.
+func (n *node) printWelcome(out io.Writer) {
+	what := "is running"
+	if n.created {
+		what = "has been created"
+	}
+	fmt.Fprintf(out, "\n  The world %q %s (%s).\n\n", n.world.Name, what, n.world.ID()[:12])
+	if n.created {
+		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
+			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
+	}
+	fmt.Fprintf(out, "  Play:                http://%s\n", browsable(n.http.Addr().String()))
+	if len(n.host.Addrs()) > 0 {
+		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
+	}
+	fmt.Fprintf(out, "  Stop:                Ctrl-C\n\n")
+}
+
+// catalogCopies returns the number of replicas of the catalog. It has more than a region, because all founding depends on it.
+func catalogCopies(replicas int) int {
+	if replicas == 1 {
+		return 1
+	}
+	return max(replicas, 5)
+}

@@ -1,0 +1,110 @@
+package legacy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// maxConfirmedLeaders is the number of regions whose leader's confirmation is remembered.
+const maxConfirmedLeaders = 4096
+
+// leaders finds the leaders of regions, which original clients connect with.
+type leaders struct {
+	*Options
+	doubted   atomic.Int64                         // confirmations before this time, by the gateway's clock in ns, do not count
+	confirmed *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
+}
+
+func newLeaders(o *Options) *leaders {
+	confirmed, err := lru.New[grid.Cell, time.Duration](maxConfirmedLeaders)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	return &leaders{Options: o, confirmed: confirmed}
+}
+
+// waitFounding waits until a client may request a chunk that may have to be founded. Land that was requested recently costs
+// nothing: its region exists.
+func (ld *leaders) waitFounding(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	if ld.confirmed.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
+		return nil
+	}
+	return ld.WaitFounding(ctx, remote)
+}
+
+// generateTimeout bounds the search for a chunk's region, founding included.
+const generateTimeout = 20 * time.Second
+
+// generate ensures that the chunk's region exists (§3.1.3).
+func (ld *leaders) generate(ctx context.Context, remote net.Addr, pos grid.ChunkPos) (nodemsg.Region, error) {
+	if err := ld.waitFounding(ctx, remote, pos); err != nil {
+		return nodemsg.Region{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
+	defer cancel()
+	info, err := ld.Regions.Locate(ctx, pos)
+	if err == nil {
+		ld.confirmed.ContainsOrAdd(grid.CellAt(pos, grid.FoundingLabel), -confirmedFor) // it exists; its leader is not asked
+	}
+	return info, err
+}
+
+// confirmedFor is how long a leader's confirmation is trusted.
+const confirmedFor = 2 * time.Second
+
+// led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew is set,
+// recently. A region's route alone may name an old leader, and the released client does not accept `no`.
+func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodemsg.Region, error) {
+	cell := grid.CellAt(pos, grid.FoundingLabel)
+	if anew { // the node that was named may have died, and it led other regions too
+		ld.doubted.Store(int64(ld.Now()))
+	}
+	since, ok := ld.confirmed.Get(cell)
+	if ok && ld.Now()-since < confirmedFor && int64(since) > ld.doubted.Load() {
+		return ld.Regions.Locate(ctx, pos)
+	}
+	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
+		link, info, err := ld.Regions.Follow(ctx, pos)
+		if err == nil {
+			link.Close() //nolint:errcheck // it was opened only for the confirmation
+			ld.confirmed.Add(cell, ld.Now())
+			return info, nil
+		}
+		select {
+		case <-ctx.Done():
+			return info, err
+		case <-time.After(retry): // one of its members may be elected meanwhile
+		}
+	}
+}
+
+// residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the answer.
+const residentTimeout = 700 * time.Millisecond
+
+// resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play.
+func (ld *leaders) resident(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	if !ld.Guests {
+		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
+	}
+	info, err := ld.generate(ctx, remote, pos)
+	if err == nil && info.Leader != ld.Peer { // according to the last update
+		ctx, cancel := context.WithTimeout(ctx, residentTimeout)
+		defer cancel()
+		info, err = ld.led(ctx, pos, true)
+	}
+	if err == nil && info.Leader != ld.Peer {
+		err = fmt.Errorf("connect to chunk %v: %w", pos, region.ErrNotHere)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package legacy
+
+import (
+	"bufio"
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// Regions finds regions; a *region.Host.
+type Regions interface {
+	// Locate returns the region that covers the chunk, and founds it first if necessary.
+	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
+	// Follow opens a link to that region, wherever it is led.
+	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
+}
+
+// Link carries packets to and from a client. One goroutine reads.
+type Link interface {
+	Read() ([]byte, error)       // the next packet, which is valid until the next Read
+	Ready() bool                 // another whole packet has been received
+	Put(packet []byte)           // queues a packet; never blocks
+	Behind(c *mirror.Chunk) bool // moves of the chunk are not to be queued: the client is late, and is sent the chunk later
+	End()                        // lets what is queued be written, then resets the connection; any goroutine
+	Wait()                       // waits until the connection is closed; End was called before
+}
+
+// Options are the dependencies and settings of a Server.
+type Options struct {
+	World   world.Genesis
+	Peer    string // this node's peer id
+	Guests  bool   // whether guests may play here, as which original clients do
+	Rules   player.Rules
+	Edits   rate.Limit             // of a connection, a second
+	Burst   int                    // of the same
+	Surface func(x, z int32) int32 // height of the ground
+	Spawn   motion.Pose            // where an unknown player starts
+	Regions Regions
+	Mirror  *mirror.Mirror
+	Players *players.Store
+	// WaitFounding waits until a client may request a chunk that may have to be founded.
+	WaitFounding func(ctx context.Context, remote net.Addr) error
+	// Reserve reserves a player's id here, unless it is in use; Release frees it.
+	Reserve func(player.ID) bool
+	Release func(player.ID)
+	// SessionPose returns where a player with a session is, and reports whether there is one.
+	SessionPose func(player.ID) (pose motion.Pose, here bool)
+	// Open starts to write to a client, on behalf of a subscriber of the mirror.
+	Open      func(c net.Conn, in *bufio.Reader, owner mirror.Subscriber) Link
+	Connected func()               // called when a client has connected
+	Now       func() time.Duration // the gateway's clock
+	Wall      func() time.Time     // the node's wall clock, which need not be right
+	// Corrections and Refusals count refused moves and edits, by reason.
+	Corrections, Refusals *prometheus.CounterVec
+	Logger                *slog.Logger
+	Registerer            prometheus.Registerer
+}

@@ -1,0 +1,174 @@
+// Package legacy serves VoxelPopuli's own clients: connections to chunks, and queries where chunks and players are.
+//
+// A client holds a connection to each chunk in view. The protocol has no sessions: which connections belong to one player is
+// decided by name and address (see party). Each connection's reader owns it; Server.Run sends the time of day.
+//
+// Locks, in the order in which they may be taken: Server.mu, then registration.mu, then those of mirror, then party.mu. parties.mu
+// is taken before party.mu, and never under another one of these.
+//
+// Only package gameserver imports legacy. What the protocol needs of a gateway is in Options.
+package legacy
+
+import (
+	"bufio"
+	"context"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/legacymsg"
+)
+
+// Server serves original clients. Create it with NewServer. Any goroutine may call it.
+type Server struct {
+	*Options
+	leaders *leaders
+	parties *parties
+	seqs    sequence
+	count   prometheus.Gauge // of connections
+	came    wake.Signal      // a client has connected
+
+	mu struct {
+		sync.Mutex
+		conns map[*conn]struct{}
+	}
+}
+
+// NewServer returns a server. Its clients get the time of day while Run runs.
+func NewServer(o Options) *Server {
+	s := &Server{Options: &o, leaders: newLeaders(&o), parties: newParties(&o), came: wake.NewSignal()}
+	s.count = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "voxeld_original_connections", Help: "Connections of original VoxelPopuli clients to chunks.",
+	})
+	o.Registerer.MustRegister(s.count)
+	s.mu.conns = make(map[*conn]struct{})
+	return s
+}
+
+// Generate ensures that the chunk's region exists (§3.1.3).
+func (s *Server) Generate(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	_, err := s.leaders.generate(ctx, remote, pos)
+	return err
+}
+
+// Resident returns why a client may not connect to a chunk here; nil if it may.
+func (s *Server) Resident(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	return s.leaders.resident(ctx, remote, pos)
+}
+
+// Serve serves a connection to a chunk after the handshake was answered with ok. Most of a client's connections stay silent for
+// as long as it runs, so only TCP's keepalive ends a silent one.
+func (s *Server) Serve(ctx context.Context, c net.Conn, in *bufio.Reader, h legacymsg.Handshake) error {
+	lc := &conn{Options: s.Options, edits: rate.NewLimiter(s.Edits, s.Burst), seqs: &s.seqs, shown: make(map[player.ID]struct{})}
+	lc.at = h.Chunk
+	lc.link = s.Open(c, in, lc)
+	defer lc.link.Wait()
+	defer lc.end()
+	stop := context.AfterFunc(ctx, lc.end)
+	defer stop()
+
+	lc.party = s.parties.join(partyOf(h.Player, c.RemoteAddr()))
+	defer s.parties.quit(lc.party)
+	lc.sub = s.Mirror.Watch(lc.at, lc)
+	s.add(lc)
+	defer s.remove(lc)
+	if lc.sub.LedElsewhere() {
+		return region.ErrNotHere // since the handshake
+	}
+	return lc.read(ctx)
+}
+
+func (s *Server) add(lc *conn) {
+	s.mu.Lock()
+	s.mu.conns[lc] = struct{}{}
+	s.mu.Unlock()
+	s.came.Set()
+	s.Connected()
+	s.count.Inc()
+}
+
+func (s *Server) remove(lc *conn) {
+	lc.deregister()
+	lc.sub.Unwatch(lc.at, lc)
+	s.count.Dec()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.conns, lc)
+}
+
+// Reset ends the connections to a region that is led elsewhere.
+func (s *Server) Reset(sub *mirror.Subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for lc := range s.mu.conns {
+		if lc.sub == sub {
+			lc.end()
+		}
+	}
+}
+
+// AppendPlayers appends what is saved of all players here.
+func (s *Server) AppendPlayers(dst []players.Presence) []players.Presence {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for lc := range s.mu.conns {
+		if p, registered := lc.presence(); registered {
+			dst = append(dst, p)
+		}
+	}
+	return dst
+}
+
+// CountPlayers adds the players here to the numbers of players in the regions. It reports whether any client is connected.
+func (s *Server) CountPlayers(in map[*mirror.Subscription]int) (connected bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for lc := range s.mu.conns {
+		if _, registered := lc.presence(); registered {
+			in[lc.sub]++
+		}
+	}
+	return len(s.mu.conns) > 0
+}
+
+// Run sends the time of day to clients on every tick, until ctx ends.
+func (s *Server) Run(ctx context.Context) {
+	ticker := time.NewTicker(region.TickEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-s.came:
+			ticker.Reset(region.TickEvery)
+		}
+		s.sendTime(ticker)
+	}
+}
+
+// sendTime sends the time of day to the players here. It stops the ticker until a client connects if none is connected.
+func (s *Server) sendTime(ticker *time.Ticker) {
+	minutes := s.World.TimeOfDay(time.Now().UnixMilli())
+	packet := appendPacket(nil, legacymsg.TimeOfDay{Minutes: math.Round(minutes*60) / 60})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for lc := range s.mu.conns {
+		if _, registered := lc.presence(); registered {
+			lc.link.Put(packet)
+		}
+	}
+	if len(s.mu.conns) == 0 {
+		ticker.Stop()
+	}
+}

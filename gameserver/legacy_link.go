@@ -1,0 +1,89 @@
+package gameserver
+
+import (
+	"bufio"
+	"net"
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/gameserver/legacy"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// This file connects the gateway with package legacy, which serves original clients.
+
+func (g *Gateway) legacyOptions() legacy.Options {
+	return legacy.Options{
+		World: g.World, Peer: g.Peer, Guests: g.Guests, Rules: g.rules, Edits: g.editRate(), Burst: editsAtOnce,
+		Surface: g.Terrain.Surface, Spawn: g.spawnPose(), Regions: g.Regions, Mirror: g.mirror, Players: g.players,
+		WaitFounding: g.limits.WaitFounding, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
+		Open: g.openLegacy, Connected: g.wakeFrameLoop, Now: g.now, Wall: g.wall,
+		Corrections: g.metrics.corrections, Refusals: g.metrics.refusals, Logger: g.Logger, Registerer: g.Registerer,
+	}
+}
+
+// reserve reserves the id of an original client's player, unless a player here has it.
+func (g *Gateway) reserve(id player.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, reserved := g.mu.reserved[id]; reserved || g.mu.sessions[id] != nil {
+		return false
+	}
+	g.mu.reserved[id] = struct{}{}
+	return true
+}
+
+// release frees a reserved id.
+func (g *Gateway) release(id player.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.mu.reserved, id)
+}
+
+// sessionPose returns where a player with a session is, and reports whether there is one.
+func (g *Gateway) sessionPose(id player.ID) (pose motion.Pose, here bool) {
+	g.mu.Lock()
+	s := g.mu.sessions[id]
+	g.mu.Unlock()
+	if s == nil || !s.placed() {
+		return pose, false
+	}
+	return s.currentPose(), true
+}
+
+// legacyLink is a legacy.Link: a connection with its writer.
+type legacyLink struct {
+	resetConn
+	out     *outbox
+	metrics *metrics
+	writer  sync.WaitGroup
+}
+
+func (g *Gateway) openLegacy(c net.Conn, in *bufio.Reader, owner mirror.Subscriber) legacy.Link {
+	l := &legacyLink{resetConn: resetConn{lineConn{Conn: c, in: in}}, metrics: g.metrics} // packets include their newline
+	l.out = newOutbox(l.cut)
+	l.out.owner, l.out.mute = owner, true
+	l.writer.Go(func() { g.runWriter(l.out, &l.resetConn) })
+	return l
+}
+
+func (l *legacyLink) Read() ([]byte, error) {
+	data, err := l.read()
+	if err == nil {
+		l.metrics.received(len(data))
+	}
+	return data, err
+}
+
+func (l *legacyLink) Ready() bool                 { return l.ready() }
+func (l *legacyLink) Put(packet []byte)           { l.out.put(packet) }
+func (l *legacyLink) Behind(c *mirror.Chunk) bool { return l.out.behind(c) }
+
+// End resets the connection: the protocol cannot send a reason. The client queries dht again.
+func (l *legacyLink) End() { l.out.end(nil) }
+
+func (l *legacyLink) Wait() {
+	l.writer.Wait()
+	l.cut()
+}

@@ -1,0 +1,69 @@
+package raftgroup
+
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// deliverEntries moves committed entries into the mailbox, as many as fit. News are entries that raft has just returned;
+// entries left over from earlier are read from the log.
+func (r *Replica) deliverEntries(news []*raftpb.Entry) error {
+	for r.mailed < r.advanced {
+		var entry *raftpb.Entry
+		if len(news) > 0 && news[0].GetIndex() <= r.mailed+1 {
+			entry, news = news[0], news[1:]
+		} else {
+			var err error
+			if entry, err = r.log.Entry(r.mailed + 1); err != nil {
+				return fmt.Errorf("deliver: %w", err)
+			}
+		}
+		switch {
+		case entry.GetType() != raftpb.EntryNormal:
+			r.deliverConfiguration(entry.GetIndex())
+		case len(entry.GetData()) > 0:
+			c := Committed{Index: entry.GetIndex(), Term: entry.GetTerm(), Entry: entry.GetData()}
+			if !r.handle.pushEntry(c, r.node.Limits.Mailbox) {
+				return nil // the next Dequeue requests more
+			}
+			r.visible = c.Index
+			r.node.Delivered.Inc()
+		}
+		r.mailed = entry.GetIndex()
+		r.advanceApplied()
+		if r.leading && !r.lastLeadership.Self && entry.GetTerm() == r.term {
+			r.pushLeadership(Leadership{Leader: r.node.Self, Self: true, Term: r.term})
+		}
+	}
+	r.answerReads()
+	return nil
+}
+
+// deliverLeadership delivers a change of leader. deliverEntries delivers this node's own leadership, behind an entry of
+// its own term.
+func (r *Replica) deliverLeadership() {
+	l := Leadership{Leader: r.peer(r.leader), Term: r.term}
+	if r.leading {
+		if r.lastLeadership.Self && r.lastLeadership.Term == r.term {
+			return
+		}
+		l.Leader = ""
+	}
+	if l.Leader != r.lastLeadership.Leader || r.lastLeadership.Self {
+		r.pushLeadership(l)
+	}
+}
+
+func (r *Replica) pushLeadership(l Leadership) {
+	if !l.Self {
+		r.waiting, r.members.change = nil, nil
+		r.refuseReads(ErrNotLeader)
+	}
+	r.lastLeadership = l
+	if r.members.removed {
+		return // nothing follows Removed
+	}
+	r.PublishProgress()
+	r.handle.pushLeadership(l)
+}
