@@ -36,7 +36,7 @@ func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land,
 		}
 	}
 	if l.Cell() != hello.Cell {
-		return nil, ErrNotHere
+		return nil, actor.ErrNotHere
 	}
 	return l, nil
 }
@@ -67,7 +67,7 @@ func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, e
 		return nil, err
 	}
 	if info.Cell != hello.Cell {
-		return nil, ErrNotHere
+		return nil, actor.ErrNotHere
 	}
 	if err := r.reseeder.Damages.CorruptErr(info.ID); err != nil {
 		r.quarantine.LogClosed(info, err)
@@ -209,18 +209,18 @@ func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.En
 // membership returns the region that makes this node a member: from the stored row, or from the catalog.
 func (r *regions) membership(ctx context.Context, id uint64) (nodemsg.Region, error) {
 	info, err := r.Registry.Region(id)
-	if !errors.Is(err, ErrNotHere) {
+	if !errors.Is(err, actor.ErrNotHere) {
 		return info, err
 	}
 	info, err = r.Directory.ByID(ctx, id)
 	if errors.Is(err, directory.ErrNotFounded) {
-		return nodemsg.Region{}, ErrNotHere
+		return nodemsg.Region{}, actor.ErrNotHere
 	}
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
 	if !actor.HasMember(info, r.Self.Peer) {
-		return nodemsg.Region{}, ErrNotHere
+		return nodemsg.Region{}, actor.ErrNotHere
 	}
 	return info, nil
 }
@@ -262,7 +262,7 @@ func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.G
 		}
 	}
 	if join.ID == 0 {
-		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, ErrNotHere)
+		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, actor.ErrNotHere)
 	}
 	if err := r.Registry.Put(info); err != nil {
 		return nil, err
@@ -281,3 +281,23 @@ func landTables(id uint64) []replica.TablePrefix {
 
 // helloKey identifies what a gateway asks for.
 func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
+
+// subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
+func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*actor.Subscription, error) {
+	reading := hello.Reading
+	hello.Reading = false // not part of the key: a region is loaded once for all callers
+	for {
+		l, err := r.loaded(ctx, hello)
+		if err != nil {
+			return nil, err
+		}
+		if s := l.Subscribe(reading); s != nil {
+			return s, nil
+		}
+		select { // it is being unloaded: wait, then load it again
+		case <-l.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

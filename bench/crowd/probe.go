@@ -148,9 +148,6 @@ func (p *Probe) Settle(ctx context.Context) error {
 	}
 }
 
-// At returns the chunk in which the probe is.
-func (p *Probe) At() grid.ChunkPos { return sessionclient.ChunkOf(p.pose) }
-
 // Fly moves above all land to (x, z), 20 moves a second. A move that crosses into another chunk also requests the
 // chunks that come into view. Land that left the view may be requested again later.
 func (p *Probe) Fly(ctx context.Context, x, z float64) error {

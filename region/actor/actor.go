@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
@@ -51,7 +52,6 @@ type machine interface {
 	lead(d replica.Leadership, was bool) // was: this node led before
 	membersChanged()
 	restore(index uint64) error // a snapshot has replaced what is stored
-	failed()                    // the group has failed
 	salvage()                   // the actor is isolated, and no entry was applied in part
 	end(why string)             // the actor ends: nothing is answered any more; after a fault it must not touch the replicated state
 }
@@ -200,7 +200,6 @@ func (a *Actor) resume() {
 func (a *Actor) fail(err error) {
 	a.Logger.Error("region failed", "region", a.info.ID, "cell", a.info.Cell, "error", err)
 	a.failure, a.fault = err, groupFault(err)
-	a.machine.failed()
 }
 
 // endReason returns why the actor must end now, or "".
@@ -286,3 +285,83 @@ func (a *Actor) ledElsewhere() bool { return a.leader != "" && a.leader != a.Sel
 
 // Leads reports whether this node leads the region. Only a probe, or a function that is passed to Do, may call it.
 func (a *Actor) Leads() bool { return a.leading }
+
+// configured applies a new configuration of the group.
+func (a *Actor) configured(c replica.Configured) {
+	a.applyMembers(c)
+	if !a.member(a.Self.Peer) {
+		return // Removed follows, and then nothing of the region may be stored any more
+	}
+	a.Changed(a.info)
+	for _, m := range c.Members {
+		if _, known := a.roster[m.Peer]; !known {
+			a.resolve(m.Peer)
+		}
+	}
+}
+
+// resolve asks a member for its description. A member that does not answer is asked again when this node leads the region.
+func (a *Actor) resolve(peer string) {
+	a.Start(func(ctx context.Context) {
+		member, err := a.Describe(ctx, peer)
+		if err != nil {
+			a.Logger.Debug("member not known", "region", a.info.ID, "peer", peer, "error", err)
+			return
+		}
+		a.AddMember(member)
+	})
+}
+
+// applyMembers records the group's members.
+func (a *Actor) applyMembers(c replica.Configured) {
+	a.members = c.Members
+	a.info.Epoch = EpochOf(c)
+	a.updateMembers()
+	a.machine.membersChanged()
+}
+
+// updateMembers copies the group's members to the region, as far as their addresses are known. Learners are included: a member
+// must be known before it can lead.
+func (a *Actor) updateMembers() {
+	for _, m := range a.info.Members {
+		a.roster[m.Peer] = m
+	}
+	members := make([]nodemsg.Member, 0, len(a.members))
+	for _, m := range a.members {
+		if known, ok := a.roster[m.Peer]; ok {
+			known.Replica, known.Learner = m.ID, m.Learner
+			members = append(members, known)
+		}
+	}
+	if len(members) > 0 {
+		a.info.Members = members
+	}
+}
+
+// AddMember records the address of a node that is or becomes a member. Any goroutine may call it.
+func (a *Actor) AddMember(m nodemsg.Member) {
+	a.Do(func() {
+		before := len(a.info.Members)
+		a.roster[m.Peer] = m
+		a.updateMembers()
+		if len(a.info.Members) != before {
+			a.Changed(a.info)
+		}
+	})
+}
+
+// member reports whether the peer is a member of the group.
+func (a *Actor) member(peer string) bool {
+	return slices.ContainsFunc(a.members, func(m replica.Member) bool { return m.Peer == peer })
+}
+
+// hasSubstitute reports whether another member could lead.
+func (a *Actor) hasSubstitute() bool {
+	if a.raft == nil {
+		return false
+	}
+	status := a.raft.Status()
+	return slices.ContainsFunc(status.Members, func(m replica.Progress) bool {
+		return m.Peer != a.Self.Peer && !m.Learner && m.Active && m.Match+NearlyAll >= status.Last
+	})
+}

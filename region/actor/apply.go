@@ -37,15 +37,6 @@ func (l *Land) apply(c replica.Committed) {
 	l.Metrics.edits.Add(float64(len(outcome.Changes)))
 }
 
-// report hands the applied rows to the group to be stored. It does not do so after every entry, so that a row that changes often
-// is written once.
-func (l *Land) report() {
-	if l.applied > l.reported {
-		l.group.ReportApplied(l.applied, l.contents.land.Writes())
-		l.reported = l.applied
-	}
-}
-
 // restore replaces the land after a snapshot was installed.
 func (l *Land) restore(index uint64) error {
 	l.applied, l.reported = index, index // unreported rows of the old land must not overwrite the new rows

@@ -6,6 +6,8 @@ import (
 )
 
 const (
+	// TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
+	TickEvery = 50 * time.Millisecond
 	// budgetWindow is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
 	// is over sooner.
 	budgetWindow = 10 * time.Second

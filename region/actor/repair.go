@@ -2,7 +2,6 @@ package actor
 
 import (
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -11,13 +10,6 @@ import (
 // what the member's own part should have been at the mark, and every later entry is applied to it: no acknowledged edit is lost,
 // and none is undone. Memory and disk are repaired together. The disk is written by the node's one committer, in order with all
 // other writes.
-
-// FetchedPart is what was fetched of one part.
-type FetchedPart struct {
-	Part   world.Part
-	Rows   []kv.Write
-	Stored [][]byte // all keys of the part that are on disk, including those of damaged rows
-}
 
 // applyMark starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are fetched.
 func (l *Land) applyMark(index uint64, mark world.Barrier) {
@@ -32,14 +24,6 @@ func (l *Land) applyMark(index uint64, mark world.Barrier) {
 	l.FetchParts(Mending{Region: l.info, Index: index, Mends: mends, Need: mark.Need}, func(all []FetchedPart) {
 		l.Do(func() { l.endMending(index, all) })
 	})
-}
-
-// Mending is a request for the right parts of a damaged copy.
-type Mending struct {
-	Region nodemsg.Region
-	Index  uint64 // of the mark
-	Mends  []world.Repair
-	Need   int // number of sources that must agree
 }
 
 // endMending replaces the damaged parts with the fetched ones, and resumes.

@@ -199,3 +199,18 @@ func (i *inspection) part(at nodemsg.PartAt, applied uint64) nodemsg.Fetched {
 	}
 	return nodemsg.Fetched{Error: "it was not kept"}
 }
+
+// FetchedPart is what was fetched of one part.
+type FetchedPart struct {
+	Part   world.Part
+	Rows   []kv.Write
+	Stored [][]byte // all keys of the part that are on disk, including those of damaged rows
+}
+
+// Mending is a request for the right parts of a damaged copy.
+type Mending struct {
+	Region nodemsg.Region
+	Index  uint64 // of the mark
+	Mends  []world.Repair
+	Need   int // number of sources that must agree
+}

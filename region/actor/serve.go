@@ -15,9 +15,15 @@ import (
 func (l *Land) CommitMark(ctx context.Context, mark world.Barrier) (uint64, error) {
 	committed, answer := make(chan uint64, 1), make(chan error, 1)
 	if !l.Do(func() {
-		if err := l.proposeMark(mark, committed); err != nil {
-			answer <- err
+		err := ErrNotHere
+		if l.leading {
+			err = l.group.Propose(mark.Encode())
 		}
+		if err != nil {
+			answer <- err
+			return
+		}
+		l.inspection.waiters[mark.Nonce] = committed
 	}) {
 		return 0, ErrNotHere
 	}
@@ -32,18 +38,6 @@ func (l *Land) CommitMark(ctx context.Context, mark world.Barrier) (uint64, erro
 	case <-ctx.Done():
 		return 0, fmt.Errorf("commit a scrub mark: %w", ctx.Err())
 	}
-}
-
-// proposeMark proposes a mark. Its index is sent to committed when it is committed here.
-func (l *Land) proposeMark(mark world.Barrier, committed chan<- uint64) error {
-	if !l.leading {
-		return ErrNotHere
-	}
-	if err := l.group.Propose(mark.Encode()); err != nil {
-		return err
-	}
-	l.inspection.waiters[mark.Nonce] = committed
-	return nil
 }
 
 // ServeDigests returns this member's report at a mark to a peer. Any goroutine may call it.
@@ -79,22 +73,21 @@ func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodems
 // error if the region is in use. Any goroutine may call it.
 func (l *Land) EndIfIdle(ctx context.Context, least uint64) error {
 	answer := make(chan error, 1)
-	refused, err := Await(ctx, l.Actor, answer, func() { answer <- l.rest(least) })
+	refused, err := Await(ctx, l.Actor, answer, func() {
+		l.deliver()
+		l.report()
+		switch {
+		case len(l.hub.subscribers) > 0, !l.unloadable():
+			answer <- errors.New("the region is in use")
+		case l.raft.Status().Applied < least:
+			answer <- errors.New("this member lags behind")
+		default:
+			l.hibernating = true
+			answer <- nil
+		}
+	})
 	if errors.Is(err, ErrNotHere) {
 		return nil // it has ended
 	}
 	return cmp.Or(err, refused)
-}
-
-func (l *Land) rest(least uint64) error {
-	l.deliver()
-	l.report()
-	switch {
-	case len(l.hub.subscribers) > 0, !l.unloadable():
-		return errors.New("the region is in use")
-	case l.raft.Status().Applied < least:
-		return errors.New("this member lags behind")
-	}
-	l.hibernating = true
-	return nil
 }

@@ -39,6 +39,7 @@ type Subscription struct {
 	subscriber *subscriber
 }
 
+// Send sends a message to the region. It blocks while too many messages of the gateway wait.
 func (l *Subscription) Send(msg nodemsg.ToRegion) error {
 	if !l.await() || !l.enqueue(msg) {
 		return fmt.Errorf("send to region %d: %w", l.land.info.ID, ErrLinkClosed)
@@ -86,6 +87,7 @@ func (l *Subscription) await() bool {
 	}
 }
 
+// Receive waits for the region's next frame.
 func (l *Subscription) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	return l.ReceiveOrAlive(ctx, 0)
 }
@@ -121,6 +123,7 @@ func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) 
 	}
 }
 
+// Close ends the subscription. It never fails.
 func (l *Subscription) Close() error {
 	l.subscriber.out.Close()
 	l.land.Do(func() { l.land.hub.detach(l.subscriber) })

@@ -32,13 +32,6 @@ const (
 	maxReseeds = 3
 )
 
-// corruptCopy is a copy on this node that must not be used any more.
-type corruptCopy struct {
-	info  nodemsg.Region
-	why   error
-	since time.Time
-}
-
 // Reseeder has damaged copies replaced.
 type Reseeder struct {
 	Node
@@ -48,9 +41,6 @@ type Reseeder struct {
 	// OpenMember returns the land of a region that this node is a member of, as far as it knows, and loads it first if necessary.
 	OpenMember func(ctx context.Context, id uint64) (*actor.Land, error)
 }
-
-// errCorruptCopy is why such a region is not opened.
-var errCorruptCopy = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
 
 var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
 	"empty data directory and --join; the others bring it what they have")
