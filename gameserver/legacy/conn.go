@@ -113,7 +113,7 @@ func (lc *conn) register(ctx context.Context, name string) error {
 
 // entryPose returns the assumed place of a player who registers, until their first move.
 func (lc *conn) entryPose(who *guest) motion.Pose {
-	if pose, known := who.place(); known && world.ChunkOf(pose) == lc.at {
+	if pose, known := who.place(); known && pose.Chunk() == lc.at {
 		return pose
 	}
 	middle := lc.at.Origin()
@@ -150,7 +150,7 @@ func (lc *conn) applyMove() {
 		pose.Yaw = legacymsg.YawOfOriginal(p.Yaw)
 	}
 	if lc.mu.motion == nil { // the first move sets the place
-		if world.ChunkOf(pose).Distance(lc.at) > entryWays {
+		if pose.Chunk().Distance(lc.at) > entryWays {
 			lc.Corrections.WithLabelValues(player.TooFast).Inc()
 			return
 		}
