@@ -200,7 +200,7 @@ func (p *sessionPlayer) handle(a arrival) error {
 		p.probes = newProbeSender(p.allProbes, p.id, p.rng)
 	case sessionmsg.ChunkData:
 		p.ground.put(m.Chunk, m.Data)
-		if p.welcome && m.Chunk == sessionclient.ChunkOf(p.walk.pose) {
+		if p.welcome && m.Chunk == p.walk.pose.Chunk() {
 			p.entered()
 			p.arrived()
 		}

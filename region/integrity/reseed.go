@@ -290,9 +290,9 @@ func heldWithout(s replica.Status, id, last uint64) bool {
 	return have >= min(voters/2+1, others)
 }
 
-// MarkSuspects marks the copies as corrupt that were found damaged when the store was opened.
-func (r *Reseeder) MarkSuspects(suspects map[uint64]string) error {
-	for id, why := range suspects {
+// MarkDamaged marks the copies as corrupt that were found damaged when the store was opened.
+func (r *Reseeder) MarkDamaged(damaged map[uint64]string) error {
+	for id, why := range damaged {
 		info, err := r.Registry.Region(id)
 		if errors.Is(err, actor.ErrNotHere) {
 			continue // a region that this node is not a member of
