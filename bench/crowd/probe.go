@@ -123,7 +123,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 	for {
 		p.mu.Lock()
 		missing, err := 0, p.mu.err
-		middle := sessionclient.ChunkOf(p.pose)
+		middle := p.pose.Chunk()
 		for x := -p.view; x <= p.view; x++ {
 			for z := -p.view; z <= p.view; z++ {
 				if !p.mu.loaded[grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}] {
@@ -162,9 +162,9 @@ func (p *Probe) Fly(ctx context.Context, x, z float64) error {
 			return fmt.Errorf("fly: %w", p.failure())
 		case <-tick.C:
 		}
-		before := sessionclient.ChunkOf(b.pose)
+		before := b.pose.Chunk()
 		b.travel(.05)
-		if at := sessionclient.ChunkOf(b.pose); at != before {
+		if at := b.pose.Chunk(); at != before {
 			p.recordRequest(at)
 		}
 		if _, err := p.conn.Send(sessionmsg.Move{Pose: b.pose}); err != nil {

@@ -3,11 +3,13 @@ package actor
 import (
 	"fmt"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 const (
 	// TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
-	TickEvery = 50 * time.Millisecond
+	TickEvery = motion.TickEvery
 	// budgetWindow is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
 	// is over sooner.
 	budgetWindow = 10 * time.Second
