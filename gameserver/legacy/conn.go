@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -194,4 +195,17 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		return
 	}
 	lc.sub.Edit(nodemsg.Intent{Player: by, Seq: lc.seqs.next(), Pos: pos, Block: block}, lc)
+}
+
+// endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.
+// The released client treats the end of a stream as an empty read and hangs; after a reset it queries dht again.
+//
+// Such a connection may be silent for hours, so only TCP's keepalive detects that its client is gone: within 25 s.
+func endByReset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		tcp.SetLinger(0)                            //nolint:errcheck // otherwise it ends like any other
+		tcp.SetKeepAliveConfig(net.KeepAliveConfig{ //nolint:errcheck // otherwise the system's defaults apply
+			Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
+		})
+	}
 }

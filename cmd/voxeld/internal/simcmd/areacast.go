@@ -125,7 +125,11 @@ func (o *areacastOptions) printFigures(c *cobra.Command) error {
 		if err != nil {
 			return fmt.Errorf("run figure %s: %w", f.Name, err)
 		}
-		if err := o.write(c.OutOrStdout(), "areacast-"+f.Name, f.Heading(), areacastText(f, results), areacastData(f, results)); err != nil {
+		data, text := areacastData(f, results), ""
+		if f.Claim != "" {
+			text = "The paper: " + f.Claim + ".\n\n"
+		}
+		if err := o.write(c.OutOrStdout(), "areacast-"+f.Name, f.Heading(), text+data.tables[0].Markdown(), data); err != nil {
 			return err
 		}
 	}
