@@ -13,7 +13,7 @@ import (
 
 // applyBarrier starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are fetched.
 func (l *Land) applyBarrier(index uint64, barrier world.Barrier) {
-	l.report() // brings the disk up to the mark; a part that is replaced must have no unreported rows
+	l.report() // brings the disk up to the barrier; a part that is replaced must have no unreported rows
 	repairs := l.inspection.apply(index, barrier)
 	if len(repairs) == 0 {
 		return

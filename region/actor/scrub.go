@@ -26,7 +26,7 @@ const (
 	keepTime     = time.Minute
 )
 
-// pendingReport is what a member finds at one barrier. It belongs to the loop.
+// pendingReport is what a member finds at one barrier. It belongs to the region's goroutine.
 type pendingReport struct {
 	index   uint64
 	survey  *world.LandDigest // nil when complete

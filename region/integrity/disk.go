@@ -33,10 +33,10 @@ type Disk struct {
 	DamagedLog func(context.Context, *actor.Land, error)
 }
 
-// ReadParts digests the stored rows of a region's parts, beside its loop. Each part is read in one short transaction, so that the
+// ReadParts digests the stored rows of a region's parts, beside its goroutine. Each part is read in one short transaction, so that the
 // file does not grow by what is written meanwhile.
 func (d *Disk) ReadParts(l *actor.Land, index uint64, parts map[world.Part][][]byte, read func([]actor.DiskPart, error)) {
-	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the loop
+	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the actor
 		var disk []actor.DiskPart
 		err := d.awaitStored(ctx, l.ID(), index)
 		for p, prefixes := range parts {
@@ -114,7 +114,7 @@ func IsDamage(err error) bool {
 
 // FetchParts fetches the right parts for a paused region, beside it.
 func (d *Disk) FetchParts(m actor.RepairRequest, fetched func([]actor.FetchedPart)) {
-	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the loop
+	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the actor
 		ctx, cancel := context.WithTimeout(ctx, repairTime)
 		defer cancel()
 		var all []actor.FetchedPart
