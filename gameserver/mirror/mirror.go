@@ -20,7 +20,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // Regions follows regions; a *region.Host.
@@ -133,7 +132,7 @@ func (m *Mirror) Watch(pos grid.ChunkPos, by Subscriber) *Subscription {
 // Enter adds a subscriber's body to the world, and returns the subscription to the region that it is in.
 func (m *Mirror) Enter(b nodemsg.Body, owner Subscriber) *Subscription {
 	for {
-		if sub := m.subscription(world.ChunkOf(b.Pose)); sub.enter(b, owner) {
+		if sub := m.subscription(b.Pose.Chunk()); sub.enter(b, owner) {
 			return sub
 		}
 	}

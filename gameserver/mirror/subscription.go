@@ -156,10 +156,10 @@ func (sub *Subscription) resume() {
 	}
 	now := sub.m.Now()
 	for _, b := range sub.mu.bodies {
-		if b.predictor.silent(now) { // the player stopped while there was no link
-			b.predictor.commitStanding(now)
+		if b.predictor.Silent(now) { // the player stopped while there was no link
+			b.predictor.CommitStanding(now)
 		}
-		b.Velocity = b.predictor.commitMove(b.predictable())
+		b.Velocity = b.predictor.CommitMove(b.predictable())
 		sub.mu.diverged = sub.mu.diverged || b.Velocity.Moving()
 		sub.mu.out.enter(b.Body)
 	}
