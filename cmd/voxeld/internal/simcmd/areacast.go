@@ -42,7 +42,7 @@ func newSimAreacast() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	o.flags(f, areacastNames(), "; then only --seeds, --rounds, --out and --page count")
+	o.flags(f, areacastNames(), "; then only --seeds, --rounds and --out count")
 	f.IntVar(&o.seeds, "seeds", 3, "number of seeds for each case of a figure, counted from 1")
 	f.IntVar(&o.rounds, "rounds", 0, "maximum number of rounds; 0 for 500, or for those of the figure")
 	f.IntVar(&o.players, "players", 100, "number of players")
