@@ -239,13 +239,13 @@ var kindNames = [...]string{Text: "text", List: "list", Number: "number", Switch
 // optionTable returns the table of docs/configuration.md.
 func optionTable() string {
 	var b strings.Builder
-	b.WriteString("| TOML key | flag | variable | kind | default | what it is |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| TOML key | kind | default | what it is |\n|---|---|---|---|\n")
 	for _, o := range Options {
 		byDefault := ""
 		if o.Default != "" {
 			byDefault = "`" + strings.ReplaceAll(o.Default, ",", "`, `") + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | `--%s` | `%s` | %s | %s | %s |\n", o.Key(), o.Name, o.Variable(), kindNames[o.Kind], byDefault, o.Usage)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Key(), kindNames[o.Kind], byDefault, o.Usage)
 	}
 	return b.String()
 }

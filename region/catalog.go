@@ -4,67 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
-	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
-
-// catalogs is the catalog on a node that is a member of it.
-type catalogs struct {
-	copies       int // number of members of the catalog
-	records      directory.Records
-	probeCatalog func(entry []byte) // for tests
-	reopen       chan struct{}      // wakes runCatalog when the catalog is released
-
-	catalogMu struct {
-		sync.Mutex
-		open *actor.Catalog // nil if this node is not a member of the catalog
-	}
-}
-
-// Catalog returns the catalog if this node is a member of it, else nil.
-func (c *catalogs) Catalog() *actor.Catalog {
-	c.catalogMu.Lock()
-	defer c.catalogMu.Unlock()
-	return c.catalogMu.open
-}
-
-func (c *catalogs) setCatalog(open *actor.Catalog) {
-	c.catalogMu.Lock()
-	defer c.catalogMu.Unlock()
-	c.catalogMu.open = open
-}
-
-// dropCatalog forgets a catalog that has ended, unless a later replica of it has joined since.
-func (c *catalogs) dropCatalog(ended *actor.Catalog) {
-	c.catalogMu.Lock()
-	defer c.catalogMu.Unlock()
-	if c.catalogMu.open == ended {
-		c.catalogMu.open = nil
-	}
-}
-
-// catalogReleased wakes runCatalog.
-func (c *catalogs) catalogReleased() {
-	select {
-	case c.reopen <- struct{}{}:
-	default:
-	}
-}
-
-// catalogGroup returns the catalog as a group for the supervisor.
-func (r *regions) catalogGroup(c *actor.Catalog) placement.Group {
-	return placement.Group{ID: world.CatalogID, Key: grid.CatalogKey, Copies: r.catalogs.copies, Raft: c.Raft(), Actor: c.Actor}
-}
 
 // openCatalog opens the catalog on a node that is a member of it.
 func (r *regions) openCatalog(ctx context.Context) (*actor.Catalog, error) {
@@ -161,34 +108,4 @@ func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
 		r.quarantine.NotOpened(nodemsg.Region{ID: world.CatalogID}, err)
 		r.failures.Postpone(world.CatalogID, pause)
 	}
-}
-
-// catalogRegion returns the catalog's members as this node knows them, or ErrNotHere if it is not a member.
-func (r *regions) catalogRegion() (nodemsg.Region, error) {
-	if c := r.Catalog(); c != nil {
-		return integrity.CatalogOf(c.Raft().Configuration()), nil
-	}
-	p, err := r.Replicas.Position(world.CatalogID)
-	switch {
-	case errors.Is(err, replica.ErrNotOpen), errors.Is(err, replica.ErrTombstone):
-		return nodemsg.Region{}, ErrNotHere
-	case err != nil:
-		return nodemsg.Region{}, fmt.Errorf("look up the catalog: %w", err)
-	}
-	return integrity.CatalogOf(p.Members), nil
-}
-
-func (r *regions) deleteCatalog() error {
-	var writes []kv.Write
-	err := r.Storage.Scan(world.CatalogTable, nil, func(key, _ []byte) error {
-		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: append([]byte(nil), key...)})
-		return nil
-	})
-	if err == nil {
-		err = r.Replicas.Remove(world.CatalogID, writes...)
-	}
-	if err != nil {
-		return fmt.Errorf("delete catalog: %w", err)
-	}
-	return nil
 }

@@ -190,7 +190,7 @@ func (b *hibernation) endWaking(group uint64) {
 func (b *hibernation) admitSender(ctx context.Context, peer string, group uint64) error {
 	l := b.regions.Loaded(group)
 	if l == nil {
-		return ErrNotHere // the catalog's own members are recorded only in its own log
+		return actor.ErrNotHere // the catalog's own members are recorded only in its own log
 	}
 	info, err := b.regions.Directory.ByID(ctx, group)
 	if err != nil {
@@ -215,7 +215,7 @@ func (b *hibernation) admitSender(ctx context.Context, peer string, group uint64
 // wake opens a group because one of its members sent a message to it.
 func (b *hibernation) wake(ctx context.Context, peer string, group uint64) error {
 	if group == world.CatalogID {
-		return ErrNotHere // on its members it is always open
+		return actor.ErrNotHere // on its members it is always open
 	}
 	if b.regions.failures.Quarantined(group) {
 		return integrity.ErrQuarantined

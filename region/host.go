@@ -40,15 +40,15 @@ type Options struct {
 	Grace         time.Duration                // how long a member may be silent before it is replaced
 	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
-	Ground     func(grid.ChunkPos) *chunk.Chunk
-	ScrubEvery time.Duration     // how often the copies of a region are compared; 0: only on request
-	Suspects   map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
-	Storage    integrity.Storage // shared with Replicas
-	Replicas   *replica.Host     // run by the caller, ended after the Host
-	Records    directory.Records // the DHT
-	Peers      transport.Peers   // the other nodes
-	Logger     *slog.Logger
-	Registerer prometheus.Registerer
+	Ground         func(grid.ChunkPos) *chunk.Chunk
+	ScrubEvery     time.Duration     // how often the copies of a region are compared; 0: only on request
+	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
+	Storage        integrity.Storage // shared with Replicas
+	Replicas       *replica.Host     // run by the caller, ended after the Host
+	Records        directory.Records // the DHT
+	Peers          transport.Peers   // the other nodes
+	Logger         *slog.Logger
+	Registerer     prometheus.Registerer
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
@@ -99,10 +99,14 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}
-	h.publisher = newPublisher(h)
+	h.publisher = &publisher{
+		self: o.Self.Peer, registry: registry, directory: h.Directory, records: o.Records, supervisor: h.supervisor,
+		damages: h.damages, tasks: h.tasks, catalog: h.regions.Catalog, logger: o.Logger,
+	}
+	h.publisher.mu.changes = make(map[uint64]nodemsg.Region)
 	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
 	h.wireRegions()
-	if err := h.reseeder.MarkSuspects(o.Suspects); err != nil {
+	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
 		return nil, err
 	}
 	here, err := o.Replicas.Has(world.CatalogID)
@@ -157,6 +161,7 @@ func (h *Host) wireRegions() {
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
 	r.actors, r.loadedGauge = actor.NewMetrics(h.Registerer), h.metrics.loaded
+	r.probe = actor.Provocation()
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 
@@ -233,4 +238,27 @@ func (h *Host) Regions(ctx context.Context) []Loaded {
 	}
 	slices.SortFunc(all, func(a, b Loaded) int { return cmp.Compare(a.Region.ID, b.Region.ID) })
 	return all
+}
+
+// servePiece answers a request of another node, or of this one.
+func (h *Host) servePiece(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched {
+	var l *actor.Land
+	switch {
+	case f.Base != nil:
+		return h.bases.Serve(ctx, *f.Base)
+	case f.Digests != nil:
+		l = h.regions.Loaded(f.Digests.Group)
+	case f.Part != nil:
+		l = h.regions.Loaded(f.Part.Group)
+	default:
+		return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
+	}
+	switch {
+	case l == nil:
+		return nodemsg.Fetched{Error: "the region is not open here"}
+	case f.Digests != nil:
+		return l.ServeDigests(ctx, peer, *f.Digests)
+	default:
+		return l.ServePart(ctx, peer, *f.Part)
+	}
 }

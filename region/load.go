@@ -17,7 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// loaded returns the region's loop and starts it if the region is not loaded.
+// loaded returns the region's land and starts it if the region is not loaded.
 func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
 	l := r.Loaded(hello.Region)
 	if l == nil {
@@ -36,7 +36,7 @@ func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land,
 		}
 	}
 	if l.Cell() != hello.Cell {
-		return nil, ErrNotHere
+		return nil, actor.ErrNotHere
 	}
 	return l, nil
 }
@@ -59,7 +59,7 @@ func (r *regions) openMember(ctx context.Context, id uint64) (*actor.Land, error
 	return r.Open(ctx, id, info.Cell)
 }
 
-// load opens the region's group and starts its loop. A region that was never here is opened only if the catalog's log names this
+// load opens the region's group and starts its land. A region that was never here is opened only if the catalog's log names this
 // node a member (docs/adr/0004).
 func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
 	info, err := r.membership(ctx, hello.Region)
@@ -67,7 +67,7 @@ func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, e
 		return nil, err
 	}
 	if info.Cell != hello.Cell {
-		return nil, ErrNotHere
+		return nil, actor.ErrNotHere
 	}
 	if err := r.reseeder.Damages.CorruptErr(info.ID); err != nil {
 		r.quarantine.LogClosed(info, err)
@@ -150,8 +150,11 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 		l.Close(integrity.QuarantinedReason)
 	}
 	if !r.Tasks.Start(func(ctx context.Context) { r.runLand(ctx, l) }) {
+		stopped, cancel := context.WithCancel(context.Background())
+		cancel()
+		l.Run(stopped) // dismisses who has subscribed meanwhile, and closes the group
 		r.unloaded(l)
-		return nil, errors.Join(background.ErrStopping, g.Close())
+		return nil, background.ErrStopping
 	}
 	return l, nil
 }
@@ -209,18 +212,18 @@ func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.En
 // membership returns the region that makes this node a member: from the stored row, or from the catalog.
 func (r *regions) membership(ctx context.Context, id uint64) (nodemsg.Region, error) {
 	info, err := r.Registry.Region(id)
-	if !errors.Is(err, ErrNotHere) {
+	if !errors.Is(err, actor.ErrNotHere) {
 		return info, err
 	}
 	info, err = r.Directory.ByID(ctx, id)
 	if errors.Is(err, directory.ErrNotFounded) {
-		return nodemsg.Region{}, ErrNotHere
+		return nodemsg.Region{}, actor.ErrNotHere
 	}
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
 	if !actor.HasMember(info, r.Self.Peer) {
-		return nodemsg.Region{}, ErrNotHere
+		return nodemsg.Region{}, actor.ErrNotHere
 	}
 	return info, nil
 }
@@ -262,7 +265,7 @@ func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.G
 		}
 	}
 	if join.ID == 0 {
-		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, ErrNotHere)
+		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, actor.ErrNotHere)
 	}
 	if err := r.Registry.Put(info); err != nil {
 		return nil, err
@@ -281,3 +284,23 @@ func landTables(id uint64) []replica.TablePrefix {
 
 // helloKey identifies what a gateway asks for.
 func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
+
+// subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
+func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*actor.Subscription, error) {
+	reading := hello.Reading
+	hello.Reading = false // not part of the key: a region is loaded once for all callers
+	for {
+		l, err := r.loaded(ctx, hello)
+		if err != nil {
+			return nil, err
+		}
+		if s := l.Subscribe(reading); s != nil {
+			return s, nil
+		}
+		select { // it is being unloaded: wait, then load it again
+		case <-l.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -42,15 +42,6 @@ type publisher struct {
 	}
 }
 
-func newPublisher(h *Host) *publisher {
-	p := &publisher{
-		self: h.Self.Peer, registry: h.registry, directory: h.Directory, records: h.Records, supervisor: h.supervisor,
-		damages: h.damages, tasks: h.tasks, catalog: h.regions.Catalog, logger: h.Logger,
-	}
-	p.mu.changes = make(map[uint64]nodemsg.Region)
-	return p
-}
-
 // changed stores what this node now knows of a region that it is a member of. If this node leads it, the network and the
 // neighbours are informed. Updates of one region are published in order, and only the newest one.
 func (p *publisher) changed(info nodemsg.Region) {

@@ -1,7 +1,6 @@
 package region
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,10 +10,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -84,7 +87,7 @@ func (r *regions) GroupOf(l *actor.Land) placement.Group {
 	return placement.Group{ID: l.ID(), Key: r.Directory.Key(l.Cell()), Copies: r.copies, Raft: l.Raft(), Actor: l.Actor}
 }
 
-// Member returns a region of which this node is a member, possibly the catalog, or ErrNotHere.
+// Member returns a region of which this node is a member, possibly the catalog, or actor.ErrNotHere.
 func (r *regions) Member(id uint64) (nodemsg.Region, error) {
 	if id == world.CatalogID {
 		return r.catalogRegion()
@@ -108,32 +111,12 @@ func (r *regions) Delete(info nodemsg.Region) error {
 	return nil
 }
 
-// subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
-func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*actor.Subscription, error) {
-	reading := hello.Reading
-	hello.Reading = false // not part of the key: a region is loaded once for all callers
-	for {
-		l, err := r.loaded(ctx, hello)
-		if err != nil {
-			return nil, err
-		}
-		if s := l.Subscribe(reading); s != nil {
-			return s, nil
-		}
-		select { // it is being unloaded: wait, then load it again
-		case <-l.Done():
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 // memberships lists the regions that this node stores a copy of, the catalog first.
 func (r *regions) memberships() ([]nodemsg.Region, error) {
 	var all []nodemsg.Region
 	if info, err := r.catalogRegion(); err == nil {
 		all = append(all, info)
-	} else if !errors.Is(err, ErrNotHere) {
+	} else if !errors.Is(err, actor.ErrNotHere) {
 		return nil, err
 	}
 	infos, err := r.Registry.All()
@@ -147,4 +130,82 @@ func (r *regions) memberships() ([]nodemsg.Region, error) {
 		return nil, fmt.Errorf("list regions: %w", err)
 	}
 	return all, nil
+}
+
+// catalogs is the catalog on a node that is a member of it.
+type catalogs struct {
+	copies       int // number of members of the catalog
+	records      directory.Records
+	probeCatalog func(entry []byte) // for tests
+	reopen       chan struct{}      // wakes runCatalog when the catalog is released
+
+	catalogMu struct {
+		sync.Mutex
+		open *actor.Catalog // nil if this node is not a member of the catalog
+	}
+}
+
+// Catalog returns the catalog if this node is a member of it, else nil.
+func (c *catalogs) Catalog() *actor.Catalog {
+	c.catalogMu.Lock()
+	defer c.catalogMu.Unlock()
+	return c.catalogMu.open
+}
+
+func (c *catalogs) setCatalog(open *actor.Catalog) {
+	c.catalogMu.Lock()
+	defer c.catalogMu.Unlock()
+	c.catalogMu.open = open
+}
+
+// dropCatalog forgets a catalog that has ended, unless a later replica of it has joined since.
+func (c *catalogs) dropCatalog(ended *actor.Catalog) {
+	c.catalogMu.Lock()
+	defer c.catalogMu.Unlock()
+	if c.catalogMu.open == ended {
+		c.catalogMu.open = nil
+	}
+}
+
+// catalogReleased wakes runCatalog.
+func (c *catalogs) catalogReleased() {
+	select {
+	case c.reopen <- struct{}{}:
+	default:
+	}
+}
+
+// catalogGroup returns the catalog as a group for the supervisor.
+func (r *regions) catalogGroup(c *actor.Catalog) placement.Group {
+	return placement.Group{ID: world.CatalogID, Key: grid.CatalogKey, Copies: r.catalogs.copies, Raft: c.Raft(), Actor: c.Actor}
+}
+
+// catalogRegion returns the catalog's members as this node knows them, or actor.ErrNotHere if it is not a member.
+func (r *regions) catalogRegion() (nodemsg.Region, error) {
+	if c := r.Catalog(); c != nil {
+		return integrity.CatalogOf(c.Raft().Configuration()), nil
+	}
+	p, err := r.Replicas.Position(world.CatalogID)
+	switch {
+	case errors.Is(err, replica.ErrNotOpen), errors.Is(err, replica.ErrTombstone):
+		return nodemsg.Region{}, actor.ErrNotHere
+	case err != nil:
+		return nodemsg.Region{}, fmt.Errorf("look up the catalog: %w", err)
+	}
+	return integrity.CatalogOf(p.Members), nil
+}
+
+func (r *regions) deleteCatalog() error {
+	var writes []kv.Write
+	err := r.Storage.Scan(world.CatalogTable, nil, func(key, _ []byte) error {
+		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: append([]byte(nil), key...)})
+		return nil
+	})
+	if err == nil {
+		err = r.Replicas.Remove(world.CatalogID, writes...)
+	}
+	if err != nil {
+		return fmt.Errorf("delete catalog: %w", err)
+	}
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -25,29 +24,6 @@ func (h *Host) ServeLink(ctx context.Context, peer string, stream io.ReadWriteCl
 func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	if err := h.pieces.Serve(ctx, peer, stream); err != nil {
 		h.Logger.Debug("piece not served", "peer", peer, "error", err)
-	}
-}
-
-// servePiece answers a request of another node, or of this one.
-func (h *Host) servePiece(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched {
-	var l *actor.Land
-	switch {
-	case f.Base != nil:
-		return h.bases.Serve(ctx, *f.Base)
-	case f.Digests != nil:
-		l = h.regions.Loaded(f.Digests.Group)
-	case f.Part != nil:
-		l = h.regions.Loaded(f.Part.Group)
-	default:
-		return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
-	}
-	switch {
-	case l == nil:
-		return nodemsg.Fetched{Error: "the region is not open here"}
-	case f.Digests != nil:
-		return l.ServeDigests(ctx, peer, *f.Digests)
-	default:
-		return l.ServePart(ctx, peer, *f.Part)
 	}
 }
 

@@ -44,7 +44,7 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 		s.State, s.Why = nodemsg.StateQuarantined, why
 	case group != nil:
 		s.State = nodemsg.StateOpen
-		r.fillFromGroup(group, &s)
+		fillFromGroup(r.Self.Peer, group, &s)
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
@@ -55,21 +55,21 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 		s.State = nodemsg.StateClosed
 	}
 	if log || s.State == nodemsg.StateQuarantined {
-		r.fillFromDisk(&s)
+		fillFromDisk(r.Replicas, &s)
 	}
 	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
 	return s
 }
 
 // fillFromGroup fills in the status from an open group.
-func (r *regions) fillFromGroup(g *replica.Group, s *nodemsg.RegionStatus) {
+func fillFromGroup(self string, g *replica.Group, s *nodemsg.RegionStatus) {
 	status, conf := g.Status(), g.Configuration()
 	s.Leader, s.Term, s.Last, s.Applied = status.Leader, status.Term, status.Last, status.Applied
 	s.Epoch, s.Recovered = actor.EpochOf(conf), conf.Recovered
 	for _, m := range conf.Members { // those of the epoch; the status may be a tick older
 		c := nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner}}
 		i := slices.IndexFunc(status.Members, func(p replica.Progress) bool { return p.ID == m.ID })
-		if m.Peer == r.Self.Peer {
+		if m.Peer == self {
 			s.Replica = m.ID
 		} else if status.Self && i >= 0 {
 			c.Silent, c.Behind = !status.Members[i].Active, status.Last-min(status.Last, status.Members[i].Match)
@@ -79,8 +79,8 @@ func (r *regions) fillFromGroup(g *replica.Group, s *nodemsg.RegionStatus) {
 }
 
 // fillFromDisk fills in the position that is stored.
-func (r *regions) fillFromDisk(s *nodemsg.RegionStatus) {
-	p, err := r.Replicas.Position(s.Region)
+func fillFromDisk(replicas *replica.Host, s *nodemsg.RegionStatus) {
+	p, err := replicas.Position(s.Region)
 	if err != nil {
 		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
 			s.State, s.Why = nodemsg.StateFailed, err.Error()

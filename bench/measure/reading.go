@@ -75,6 +75,7 @@ type Instant struct {
 	scrape []metrics.Metrics
 }
 
+// ReadInstant reads everything now. It is an error if a target has ended.
 func ReadInstant(ctx context.Context, targets []Target, c *crowd.Crowd) (i Instant, err error) {
 	for n, t := range targets {
 		if !t.Running() {

@@ -1,9 +1,9 @@
 // Package actor runs one raft group on one node: the land of a region (Land), or the catalog (Catalog). Both are an Actor, which
 // receives what the group commits, tracks who leads and who the members are, and isolates failures.
 //
-// An Actor is owned by the goroutine of Run. Other goroutines send closures to its inbox (Do) and never touch its state; methods
+// An Actor is owned by the goroutine of Run. Other goroutines send closures to its inbox (Enqueue) and never touch its state; methods
 // that any goroutine may call say so. Values go in as Options, events come out through their functions, which never block and must
-// not call back into the actor except by Do.
+// not call back into the actor except by Enqueue.
 //
 // Only package region and its subpackages import it.
 package actor
@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
@@ -51,7 +52,6 @@ type machine interface {
 	lead(d replica.Leadership, was bool) // was: this node led before
 	membersChanged()
 	restore(index uint64) error // a snapshot has replaced what is stored
-	failed()                    // the group has failed
 	salvage()                   // the actor is isolated, and no entry was applied in part
 	end(why string)             // the actor ends: nothing is answered any more; after a fault it must not touch the replicated state
 }
@@ -105,28 +105,28 @@ func (a *Actor) Done() <-chan struct{} { return a.done }
 // Finish closes Done. The owner calls it after Run has returned and the actor can be opened again.
 func (a *Actor) Finish() { close(a.done) }
 
-// Do has f called in the actor's goroutine. It reports false if the actor has ended. Any goroutine may call it.
-func (a *Actor) Do(f func()) bool { return a.inbox.Put(f) }
+// Enqueue has f called in the actor's goroutine. It reports false if the actor has ended. Any goroutine may call it.
+func (a *Actor) Enqueue(f func()) bool { return a.inbox.Put(f) }
 
 // Close ends the actor for the reason. Any goroutine may call it.
-func (a *Actor) Close(why string) bool { return a.Do(func() { a.closeReason = why }) }
+func (a *Actor) Close(why string) bool { return a.Enqueue(func() { a.closeReason = why }) }
 
 // CloseThen ends the actor, and calls then before it can be opened again. Any goroutine may call it.
 func (a *Actor) CloseThen(why string, then func()) bool {
-	return a.Do(func() { a.closeReason, a.afterEnd = why, then })
+	return a.Enqueue(func() { a.closeReason, a.afterEnd = why, then })
 }
 
 // Remove ends the actor because this node is no longer a member. With discard, other code deletes what is stored. Any goroutine
 // may call it.
 func (a *Actor) Remove(discard bool) bool {
-	return a.Do(func() { a.removed, a.discarded = true, discard })
+	return a.Enqueue(func() { a.removed, a.discarded = true, discard })
 }
 
 // Await calls question in the actor's goroutine and waits for the answer, which may come later. The answer channel must have room
 // for it. The error is ErrNotHere if the actor has ended. Any goroutine may call it.
 func Await[A any](ctx context.Context, a *Actor, answer <-chan A, question func()) (A, error) {
 	var none A
-	if !a.Do(question) {
+	if !a.Enqueue(question) {
 		return none, ErrNotHere
 	}
 	select {
@@ -200,7 +200,6 @@ func (a *Actor) resume() {
 func (a *Actor) fail(err error) {
 	a.Logger.Error("region failed", "region", a.info.ID, "cell", a.info.Cell, "error", err)
 	a.failure, a.fault = err, groupFault(err)
-	a.machine.failed()
 }
 
 // endReason returns why the actor must end now, or "".
@@ -284,5 +283,85 @@ func (a *Actor) isOnlyMember() bool { return len(a.members) <= 1 }
 // ledElsewhere reports whether another member leads.
 func (a *Actor) ledElsewhere() bool { return a.leader != "" && a.leader != a.Self.Peer }
 
-// Leads reports whether this node leads the region. Only a probe, or a function that is passed to Do, may call it.
+// Leads reports whether this node leads the region. Only a probe, or a function that is passed to Enqueue, may call it.
 func (a *Actor) Leads() bool { return a.leading }
+
+// configured applies a new configuration of the group.
+func (a *Actor) configured(c replica.Configured) {
+	a.applyMembers(c)
+	if !a.member(a.Self.Peer) {
+		return // Removed follows, and then nothing of the region may be stored any more
+	}
+	a.Changed(a.info)
+	for _, m := range c.Members {
+		if _, known := a.roster[m.Peer]; !known {
+			a.resolve(m.Peer)
+		}
+	}
+}
+
+// resolve asks a member for its description. A member that does not answer is asked again when this node leads the region.
+func (a *Actor) resolve(peer string) {
+	a.Start(func(ctx context.Context) {
+		member, err := a.Describe(ctx, peer)
+		if err != nil {
+			a.Logger.Debug("member not known", "region", a.info.ID, "peer", peer, "error", err)
+			return
+		}
+		a.AddMember(member)
+	})
+}
+
+// applyMembers records the group's members.
+func (a *Actor) applyMembers(c replica.Configured) {
+	a.members = c.Members
+	a.info.Epoch = EpochOf(c)
+	a.updateMembers()
+	a.machine.membersChanged()
+}
+
+// updateMembers copies the group's members to the region, as far as their addresses are known. Learners are included: a member
+// must be known before it can lead.
+func (a *Actor) updateMembers() {
+	for _, m := range a.info.Members {
+		a.roster[m.Peer] = m
+	}
+	members := make([]nodemsg.Member, 0, len(a.members))
+	for _, m := range a.members {
+		if known, ok := a.roster[m.Peer]; ok {
+			known.Replica, known.Learner = m.ID, m.Learner
+			members = append(members, known)
+		}
+	}
+	if len(members) > 0 {
+		a.info.Members = members
+	}
+}
+
+// AddMember records the address of a node that is or becomes a member. Any goroutine may call it.
+func (a *Actor) AddMember(m nodemsg.Member) {
+	a.Enqueue(func() {
+		before := len(a.info.Members)
+		a.roster[m.Peer] = m
+		a.updateMembers()
+		if len(a.info.Members) != before {
+			a.Changed(a.info)
+		}
+	})
+}
+
+// member reports whether the peer is a member of the group.
+func (a *Actor) member(peer string) bool {
+	return slices.ContainsFunc(a.members, func(m replica.Member) bool { return m.Peer == peer })
+}
+
+// hasSubstitute reports whether another member could lead.
+func (a *Actor) hasSubstitute() bool {
+	if a.raft == nil {
+		return false
+	}
+	status := a.raft.Status()
+	return slices.ContainsFunc(status.Members, func(m replica.Progress) bool {
+		return m.Peer != a.Self.Peer && !m.Learner && m.Active && m.Match+NearlyAll >= status.Last
+	})
+}

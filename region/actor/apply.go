@@ -23,7 +23,7 @@ func (l *Land) apply(c replica.Committed) {
 	own := l.edits.countCommitted(c.Term)
 	l.applied = c.Index
 	if outcome.Barrier != nil {
-		l.applyMark(c.Index, *outcome.Barrier)
+		l.applyBarrier(c.Index, *outcome.Barrier)
 		return
 	}
 	l.Pinned(BasesOf(outcome.Pins))
@@ -37,15 +37,6 @@ func (l *Land) apply(c replica.Committed) {
 	l.Metrics.edits.Add(float64(len(outcome.Changes)))
 }
 
-// report hands the applied rows to the group to be stored. It does not do so after every entry, so that a row that changes often
-// is written once.
-func (l *Land) report() {
-	if l.applied > l.reported {
-		l.group.ReportApplied(l.applied, l.contents.land.Writes())
-		l.reported = l.applied
-	}
-}
-
 // restore replaces the land after a snapshot was installed.
 func (l *Land) restore(index uint64) error {
 	l.applied, l.reported = index, index // unreported rows of the old land must not overwrite the new rows
@@ -53,7 +44,7 @@ func (l *Land) restore(index uint64) error {
 	if err != nil {
 		return err
 	}
-	l.contents.land, l.inspection.look = land, nil
+	l.contents.land, l.inspection.current = land, nil
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)
 	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())

@@ -2,6 +2,7 @@ package actor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,13 +91,16 @@ func (c *Catalog) loop(ctx context.Context) {
 	}
 }
 
-// end answers all waiting requests: the callers then ask another member.
-func (c *Catalog) end(string) { c.refuseAll(errCatalogElsewhere) }
+// end answers all waiting requests: unless the catalog has failed, the callers then ask another member.
+func (c *Catalog) end(string) {
+	if c.failure != nil {
+		c.refuseAll(c.refusal())
+	}
+	c.refuseAll(errCatalogElsewhere)
+}
 
 // salvage does nothing: every entry is reported when it is applied.
 func (c *Catalog) salvage() {}
-
-func (c *Catalog) failed() { c.refuseAll(c.refusal()) }
 
 func (c *Catalog) restore(uint64) error {
 	state, err := c.Load()
@@ -174,4 +178,8 @@ func (c *Catalog) proposeAgain() {
 			c.answer(cell, founded{err: fmt.Errorf("found cell %v: %w", cell, err)})
 		}
 	}
+}
+
+func (c *Catalog) refusal() error {
+	return fmt.Errorf("the catalog's storage failed: %w", cmp.Or(c.failure, c.stalled))
 }

@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +12,6 @@ import (
 )
 
 // This file holds the methods of the catalog that other goroutines call to query and change it.
-
-func (c *Catalog) refusal() error {
-	return fmt.Errorf("the catalog's storage failed: %w", cmp.Or(c.failure, c.stalled))
-}
 
 // Locate returns the founded region that covers the chunk, or ErrNotFounded.
 func (c *Catalog) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {

@@ -281,3 +281,25 @@ func (h *hub) showAgain(pos grid.ChunkPos) {
 		}
 	}
 }
+
+// showFor limits the subscriptions of all gateways here to a read-only period.
+func (h *hub) showFor(d time.Duration) {
+	for s := range h.subscribers {
+		if s.pendingSince.IsZero() {
+			s.readOnlyUntil = time.Now().Add(d)
+		}
+	}
+}
+
+// endReading dismisses the gateways whose read-only period is over.
+func (h *hub) endReading(leading bool) {
+	for s := range h.subscribers {
+		switch {
+		case s.readOnlyUntil.IsZero():
+		case leading:
+			s.readOnlyUntil = time.Time{}
+		case time.Now().After(s.readOnlyUntil):
+			h.dismiss(s, "this node's disk refuses writes; look whether another one leads the region")
+		}
+	}
+}

@@ -1,8 +1,6 @@
 package actor
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -15,8 +13,6 @@ import (
 )
 
 const (
-	// TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
-	TickEvery = 50 * time.Millisecond
 	// idleTicks is how many ticks a region stays loaded without a gateway: 10 s, so that a player walking to and fro over a
 	// border does not load it each time.
 	idleTicks = 200
@@ -41,8 +37,8 @@ type LandOptions struct {
 	Reload func(nodemsg.Region) (*world.Land, error)
 	// ReadParts requests what is on disk of the land's parts, at the index or later.
 	ReadParts func(l *Land, index uint64, parts map[world.Part][][]byte, read func([]DiskPart, error))
-	// FetchParts requests what the sources of a mark retained.
-	FetchParts func(m Mending, fetched func([]FetchedPart))
+	// FetchParts requests what the sources of a barrier retained.
+	FetchParts func(m RepairRequest, fetched func([]FetchedPart))
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
@@ -80,9 +76,6 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	if o.CPU == nil {
 		o.CPU = threadTime
 	}
-	if o.Probe == nil {
-		o.Probe = provocation()
-	}
 	c := &contents{land: land, crowd: world.NewCrowd(info.Cell)}
 	l := &Land{
 		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: newHub(c), edits: newEditQueue(c, info.Cell, g),
@@ -99,7 +92,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 		contents: c, self: base.Self.Peer, waiters: make(map[uint64]chan<- uint64),
 		read: func(index uint64, parts map[world.Part][][]byte) {
 			l.ReadParts(l, index, parts, func(disk []DiskPart, err error) {
-				l.Do(func() { l.inspection.haveRead(index, disk, err) })
+				l.Enqueue(func() { l.inspection.haveRead(index, disk, err) })
 			})
 		},
 		unkept: func(p world.Part, err error) {
@@ -115,7 +108,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 // requestHash requests the hash of a chunk's terrain.
 func (l *Land) requestHash(pos grid.ChunkPos) {
 	l.Hash(pos, func(base [32]byte, failed *Fault) {
-		l.Do(func() {
+		l.Enqueue(func() {
 			if failed != nil {
 				panic(failed) // it is the region's terrain, so the region is isolated
 			}
@@ -124,171 +117,8 @@ func (l *Land) requestHash(pos grid.ChunkPos) {
 	})
 }
 
-// Run runs ticks until no gateway watches the region any more, the group fails, or ctx ends.
-func (l *Land) Run(ctx context.Context) Ended { return l.run(ctx, l.loop) }
-
-func (l *Land) loop(ctx context.Context) {
-	every := l.tickInterval()
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	defer l.edits.gatherTimer.Stop()
-	due := time.Now()
-	for {
-		if pace := l.tickInterval(); pace != every {
-			every = pace
-			ticker.Reset(every)
-			due = time.Now()
-		}
-		select {
-		case <-ctx.Done():
-			l.Actor.end("the node is stopping")
-			return
-		case <-l.group.Ready():
-			// Answer waiting gateways now, not at the next tick.
-			l.budget.run(l.handleCommits)
-			if l.failure == nil && !l.removed {
-				continue
-			}
-		case <-l.inbox.Wake():
-			if every == restEvery { // no gateway waits for a tick then
-				l.step()
-				break
-			}
-			l.budget.run(l.handleInbox)
-			continue
-		case <-l.edits.gatherTimer.C:
-			l.edits.gathering = false
-			l.edits.propose()
-			continue
-		case <-ticker.C:
-			start := time.Now()
-			if due = due.Add(every); start.Sub(due) > every {
-				l.Metrics.lateTicks.Inc()
-				due = start
-			}
-			l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds())
-		}
-		if l.fault != nil {
-			return // isolated: the host does the rest
-		}
-		if why := l.endNow(); why != "" {
-			l.Actor.end(why)
-			return
-		}
-	}
-}
-
-// handleCommits applies what the group has committed between two ticks, and publishes it.
-func (l *Land) handleCommits() {
-	l.deliver()
-	l.edits.proposeTogether()
-	l.hub.publishEarly()
-}
-
-// handleInbox applies what others send between two ticks, and answers.
-func (l *Land) handleInbox() {
-	l.handleInputs()
-	l.edits.proposeTogether()
-	l.hub.publishEarly()
-}
-
-// handleInputs runs the closures that the links and the host have queued.
-func (l *Land) handleInputs() {
-	l.runInbox()
-	if l.Probe != nil {
-		l.Probe(l, nil)
-	}
-}
-
-// runTick runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is isolated if
-// another member can lead it. Otherwise it continues: slow land is better than none.
-func (l *Land) runTick(now time.Time) time.Duration {
-	if !l.leading || l.tickInterval() != TickEvery {
-		l.budget.rest()
-		l.step()
-		return time.Since(now)
-	}
-	took, blown := l.budget.tick(l.step, now)
-	if blown == nil {
-		return took
-	}
-	if l.isOnlyMember() || !l.hasSubstitute() {
-		l.Logger.Warn("region is slow and no other member can lead it", "region", l.info.ID, "cell", l.info.Cell.String(), "error", blown)
-		return took
-	}
-	l.fault = &Fault{Kind: Slow, Cause: blown}
-	return took
-}
-
-// hasSubstitute reports whether another member could lead.
-func (l *Land) hasSubstitute() bool {
-	if l.raft == nil {
-		return false
-	}
-	status := l.raft.Status()
-	return slices.ContainsFunc(status.Members, func(m replica.Progress) bool {
-		return m.Peer != l.Self.Peer && !m.Learner && m.Active && m.Match+NearlyAll >= status.Last
-	})
-}
-
-// tickInterval returns the current length of the region's ticks.
-func (l *Land) tickInterval() time.Duration {
-	if l.leading && (l.idle <= idleTicks || !l.unloadable()) || l.isOnlyMember() {
-		return TickEvery
-	}
-	return restEvery
-}
-
-// endNow returns why the region must end now, or "".
-func (l *Land) endNow() string {
-	l.hibernating = l.hibernating && len(l.hub.subscribers) == 0
-	why := l.endReason()
-	switch {
-	case why != "":
-		return why
-	case l.hibernating && l.inbox.CloseIfEmpty():
-		return "the region sleeps"
-	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.CloseIfEmpty():
-		return "no gateway watches it"
-	default:
-		return ""
-	}
-}
-
-// step is one tick.
-func (l *Land) step() {
-	l.hub.tick++
-	l.contents.crowd.Tick()
-	l.handleInputs()
-	l.deliver()
-	l.inspection.continueLook(len(l.hub.subscribers) > 0)
-	if l.applied-l.reported < busyEntries || l.hub.tick%busyTicks == 0 {
-		l.report()
-	}
-	l.edits.propose()
-	l.hub.publish()
-	l.hub.publishedEarly = false
-	l.awaitLeader()
-	l.endReading()
-	l.idle++
-	if len(l.hub.subscribers) > 0 {
-		l.idle = 0
-	}
-	if l.canHibernate() {
-		l.Hibernate(l)
-	}
-}
-
 // unloadable reports whether the region could be closed now without losing anything or leaving a request unanswered.
 func (l *Land) unloadable() bool { return l.edits.empty() && !l.inspection.busy() }
-
-// hibernateEvery is the number of idle ticks between two attempts to hibernate.
-const hibernateEvery = 20
-
-// canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
-func (l *Land) canHibernate() bool {
-	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1
-}
 
 // end dismisses all gateways, including those that were just coming in.
 func (l *Land) end(why string) {
@@ -305,8 +135,6 @@ func (l *Land) end(why string) {
 
 // salvage stores the land: a quarantined region shows what is stored.
 func (l *Land) salvage() { l.report() }
-
-func (l *Land) failed() {}
 
 // noGroup is the group of a quarantined region.
 type noGroup struct{ why error }
@@ -325,32 +153,6 @@ func NewReadOnlyLand(base Options, o LandOptions, info nodemsg.Region, land *wor
 	return l
 }
 
-// RunReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves, the
-// region is closed, or ctx ends. Why is the reason that the gateways get at the end. It returns the failure that ended it, or nil.
-func (l *Land) RunReadOnly(ctx context.Context, why string) *Fault {
-	caught := CatchFault(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-l.inbox.Wake():
-			}
-			l.hub.tick++
-			l.runInbox()
-			l.hub.publish()
-			if l.closeReason != "" || len(l.hub.subscribers) == 0 && l.inbox.CloseIfEmpty() {
-				return
-			}
-		}
-	})
-	l.inbox.Close()
-	if l.fault = caught; caught == nil {
-		l.fault = &Fault{Kind: Refused, Cause: errors.New(why)} // nothing may be reported any more
-	}
-	l.dismissAll(why)
-	return caught
-}
-
 // Summary is the state of a region.
 type Summary struct {
 	Region nodemsg.Region
@@ -362,7 +164,7 @@ type Summary struct {
 
 // Summarize sends the region's state to answer, which must have room for it. Any goroutine may call it.
 func (l *Land) Summarize(answer chan<- Summary) {
-	l.Do(func() {
+	l.Enqueue(func() {
 		answer <- Summary{
 			Region: l.info, Voters: voters(l.members), Links: len(l.hub.subscribers), Bodies: l.contents.crowd.Len(),
 			Edits: l.contents.land.Edits(),
@@ -373,10 +175,19 @@ func (l *Land) Summarize(answer chan<- Summary) {
 // Cell returns the region's cell. Any goroutine may call it.
 func (l *Land) Cell() grid.Cell { return l.info.Cell }
 
-// Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Do, may call it.
+// Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Contents() *world.Land { return l.contents.land }
 
-// Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Do, may call it.
+// Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Waits(block chunk.Block) bool {
 	return slices.ContainsFunc(l.edits.waiting, func(q queued) bool { return q.Block == block })
+}
+
+// report hands the applied rows to the group to be stored. It does not do so after every entry, so that a row that changes often
+// is written once.
+func (l *Land) report() {
+	if l.applied > l.reported {
+		l.group.ReportApplied(l.applied, l.contents.land.Writes())
+		l.reported = l.applied
+	}
 }

@@ -30,7 +30,9 @@ func (l *Land) lead(d replica.Leadership, was bool) {
 		}
 		l.confirmAll()
 	case d.Cause != nil:
-		l.showFor(PendingTime) // members with working disks will have elected a leader by then
+		if !l.isOnlyMember() {
+			l.hub.showFor(PendingTime) // members with working disks will have elected a leader by then
+		}
 		l.Logger.Warn("storage refuses writes, edits are refused", "region", l.info.ID, "error", d.Cause)
 		l.edits.refuseWaiting(wire.RefusedUnavailable)
 		if l.isOnlyMember() {
@@ -62,31 +64,6 @@ const handOverPause = time.Second
 // readOnlyTime is how long a gateway stays subscribed to a member whose disk refuses writes. Such a member takes no part in its
 // group and is not informed of a new leader. Afterwards the gateway looks for the other members again.
 const readOnlyTime = 10 * time.Second
-
-// showFor limits the subscriptions of all gateways here to a read-only period, if there are other members who may lead.
-func (l *Land) showFor(d time.Duration) {
-	if l.isOnlyMember() {
-		return
-	}
-	for s := range l.hub.subscribers {
-		if s.pendingSince.IsZero() {
-			s.readOnlyUntil = time.Now().Add(d)
-		}
-	}
-}
-
-// endReading dismisses the gateways whose read-only period is over.
-func (l *Land) endReading() {
-	for s := range l.hub.subscribers {
-		switch {
-		case s.readOnlyUntil.IsZero():
-		case l.leading:
-			s.readOnlyUntil = time.Time{}
-		case time.Now().After(s.readOnlyUntil):
-			l.hub.dismiss(s, "this node's disk refuses writes; look whether another one leads the region")
-		}
-	}
-}
 
 // subscribe handles a gateway that wants to subscribe.
 //
@@ -176,6 +153,6 @@ func (l *Land) confirmLeadership(s *subscriber) {
 			case <-time.After(confirmPause):
 			}
 		}
-		l.Do(func() { l.leadershipChecked(s, err) })
+		l.Enqueue(func() { l.leadershipChecked(s, err) })
 	})
 }

@@ -2,5 +2,5 @@
 
 package actor
 
-// provocation returns nil in a production build.
-func provocation() func(l *Land, entry []byte) { return nil }
+// Provocation returns nil in a production build.
+func Provocation() func(l *Land, entry []byte) { return nil }

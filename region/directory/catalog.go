@@ -106,6 +106,7 @@ func (d *Directory) askCatalog(ctx context.Context, peer string, q nodemsg.Quest
 	return d.Questions.Ask(ctx, peer, q)
 }
 
+// CacheCatalog stores where the catalog is.
 func (d *Directory) CacheCatalog(root nodemsg.Region) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -2,6 +2,7 @@ package integrity
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,16 @@ type Damage struct {
 	What   string // for people
 	Since  time.Time
 }
+
+// corruptCopy is a copy on this node that must not be used any more.
+type corruptCopy struct {
+	info  nodemsg.Region
+	why   error
+	since time.Time
+}
+
+// errCorruptCopy is why such a region is not opened.
+var errCorruptCopy = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
 
 // Damages is the damage that is known and not repaired. Any goroutine may use it.
 type Damages struct {
@@ -68,7 +79,7 @@ func (d *Damages) note(info nodemsg.Region, v decision) {
 	add := func(peer, what string) {
 		list = append(list, Damage{Region: info.ID, Cell: info.Cell, Peer: peer, What: what, Since: now})
 	}
-	for _, m := range v.mends {
+	for _, m := range v.repairs {
 		for _, peer := range m.Damaged {
 			add(peer, m.Part.String()+" is damaged")
 		}

@@ -15,7 +15,8 @@ const (
 	failureWindow = 10 * time.Minute
 	// FirstPause is how long a failed region stays closed on its node; it doubles up to MaxPause.
 	FirstPause = time.Second
-	MaxPause   = time.Minute
+	// MaxPause is the longest pause.
+	MaxPause = time.Minute
 	// maxLedFailures is how many failures of leaders, on any members, quarantine the region on all of them.
 	maxLedFailures = 2
 	// maxLocalFailures is how many failures on this node quarantine the region here. maxStorageFailures applies if storage

@@ -94,6 +94,7 @@ func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) er
 	return nil
 }
 
+// ValidateCatalogCopy is ValidateCopy for the catalog.
 func (u *Supersession) ValidateCatalogCopy(ctx context.Context, c *actor.Catalog) error {
 	if u.superseded(ctx, CatalogOf(c.Raft().Configuration())) {
 		return errSuperseded

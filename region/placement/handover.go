@@ -29,12 +29,6 @@ const (
 	minLeaderTime = 10 * time.Second
 )
 
-// leadership is the time since when this node was seen to lead a group, in one term.
-type leadership struct {
-	term  uint64
-	since time.Time
-}
-
 // ledFor returns how long this node has been seen to lead the group in this term.
 func (sv *Supervisor) ledFor(id, term uint64) time.Duration {
 	sv.mu.Lock()

@@ -14,18 +14,6 @@ import (
 const (
 	// answerTime bounds how long a live node takes to answer a hello.
 	answerTime = time.Second
-	// aliveEvery is how often the region's node sends a frame when it has nothing else to send, and silence is how long no frame
-	// may arrive before the link is given up. Both apply while a player has edited lately, and until the subscription is
-	// accepted.
-	aliveEvery     = 250 * time.Millisecond
-	silenceTimeout = 1200 * time.Millisecond
-	// calmEvery and calmTimeout are the same for links without recent edits. Most links are such, since players see further than
-	// they reach. The first edit must be answered within silenceTimeout, so calmEvery is well below that.
-	calmEvery   = 750 * time.Millisecond
-	calmTimeout = 3 * time.Second
-	// eagerFor is how long after an edit a gateway uses the short intervals. The region uses them for twice as long, because it
-	// receives the edit later.
-	eagerFor = 5 * time.Second
 )
 
 // Link is a gateway's end of its link to the leader of a region. One goroutine may call Send while another calls Receive. Close

@@ -50,6 +50,7 @@ func (g *Group) Configuration() Configured {
 	return NewConfigured(g.conf.Load())
 }
 
+// NewConfigured returns the delivery that reports a configuration.
 func NewConfigured(c *raftlog.Configuration) Configured {
 	return Configured{Index: c.Index, Members: c.All(), Recovered: c.Recovered}
 }

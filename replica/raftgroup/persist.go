@@ -113,7 +113,7 @@ func (r *Replica) Replacing() bool {
 	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.Last
 }
 
-// stop discards everything that is not durable, until Resume.
+// Stall discards everything that is not durable, until Resume.
 func (r *Replica) Stall(cause error) {
 	if n := len(r.ready.Entries); n > 0 {
 		r.log.Stale = max(r.log.Stale, r.ready.Entries[n-1].GetIndex())

@@ -48,9 +48,8 @@ type Replica struct {
 	leadership
 	stored raftlog.State // the record on disk
 
-	pending      []kv.Write // the owner's writes that are not stored yet
-	pendingBytes int
-	waiting      [][]byte // proposals that raft could not take yet
+	unstoredWrites
+	waiting [][]byte // proposals that raft could not take yet
 
 	// floor: raft's last index is at least this. It is exact when everything that raft has is stored.
 	floor uint64
@@ -58,6 +57,12 @@ type Replica struct {
 	ready   raft.Ready // while inBatch: what the commit in progress makes durable
 	inBatch bool
 	effects Effects
+}
+
+// unstoredWrites are the owner's.
+type unstoredWrites struct {
+	pending      []kv.Write
+	pendingBytes int
 }
 
 // contact records when messages arrived.
@@ -98,10 +103,12 @@ type Effects struct {
 	SentAhead  bool // entries were sent before they are stored
 }
 
+// ClockEffect is whether a replica needs ticks from now on.
 type ClockEffect int
 
+// Values of ClockEffect.
 const (
-	ClockKeep ClockEffect = iota
+	ClockKeep ClockEffect = iota // as before
 	ClockStart
 	ClockStop
 )

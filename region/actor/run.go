@@ -1,0 +1,185 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Run runs ticks until no gateway watches the region any more, the group fails, or ctx ends.
+func (l *Land) Run(ctx context.Context) Ended { return l.run(ctx, l.loop) }
+
+func (l *Land) loop(ctx context.Context) {
+	every := l.tickInterval()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	defer l.edits.gatherTimer.Stop()
+	due := time.Now()
+	for {
+		if pace := l.tickInterval(); pace != every {
+			every = pace
+			ticker.Reset(every)
+			due = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			l.Actor.end("the node is stopping")
+			return
+		case <-l.group.Ready():
+			// Answer waiting gateways now, not at the next tick.
+			l.budget.run(l.handleCommits)
+			if l.failure == nil && !l.removed {
+				continue
+			}
+		case <-l.inbox.Wake():
+			if every == restEvery { // no gateway waits for a tick then
+				l.step()
+				break
+			}
+			l.budget.run(l.handleInbox)
+			continue
+		case <-l.edits.gatherTimer.C:
+			l.edits.gathering = false
+			l.edits.propose()
+			continue
+		case <-ticker.C:
+			start := time.Now()
+			if due = due.Add(every); start.Sub(due) > every {
+				l.Metrics.lateTicks.Inc()
+				due = start
+			}
+			l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds())
+		}
+		if l.fault != nil {
+			return // isolated: the host does the rest
+		}
+		if why := l.endNow(); why != "" {
+			l.Actor.end(why)
+			return
+		}
+	}
+}
+
+// handleCommits applies what the group has committed between two ticks, and publishes it.
+func (l *Land) handleCommits() {
+	l.deliver()
+	l.edits.proposeTogether()
+	l.hub.publishEarly()
+}
+
+// handleInbox applies what others send between two ticks, and answers.
+func (l *Land) handleInbox() {
+	l.handleInputs()
+	l.edits.proposeTogether()
+	l.hub.publishEarly()
+}
+
+// handleInputs runs the closures that the links and the host have queued.
+func (l *Land) handleInputs() {
+	l.runInbox()
+	if l.Probe != nil {
+		l.Probe(l, nil)
+	}
+}
+
+// runTick runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is isolated if
+// another member can lead it. Otherwise it continues: slow land is better than none.
+func (l *Land) runTick(now time.Time) time.Duration {
+	if !l.leading || l.tickInterval() != TickEvery {
+		l.budget.rest()
+		l.step()
+		return time.Since(now)
+	}
+	took, blown := l.budget.tick(l.step, now)
+	if blown == nil {
+		return took
+	}
+	if l.isOnlyMember() || !l.hasSubstitute() {
+		l.Logger.Warn("region is slow and no other member can lead it", "region", l.info.ID, "cell", l.info.Cell.String(), "error", blown)
+		return took
+	}
+	l.fault = &Fault{Kind: Slow, Cause: blown}
+	return took
+}
+
+// tickInterval returns the current length of the region's ticks.
+func (l *Land) tickInterval() time.Duration {
+	if l.leading && (l.idle <= idleTicks || !l.unloadable()) || l.isOnlyMember() {
+		return TickEvery
+	}
+	return restEvery
+}
+
+// endNow returns why the region must end now, or "".
+func (l *Land) endNow() string {
+	l.hibernating = l.hibernating && len(l.hub.subscribers) == 0
+	why := l.endReason()
+	switch {
+	case why != "":
+		return why
+	case l.hibernating && l.inbox.CloseIfEmpty():
+		return "the region sleeps"
+	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.CloseIfEmpty():
+		return "no gateway watches it"
+	default:
+		return ""
+	}
+}
+
+// step is one tick.
+func (l *Land) step() {
+	l.hub.tick++
+	l.contents.crowd.Tick()
+	l.handleInputs()
+	l.deliver()
+	l.inspection.continueReport(len(l.hub.subscribers) > 0)
+	if l.applied-l.reported < busyEntries || l.hub.tick%busyTicks == 0 {
+		l.report()
+	}
+	l.edits.propose()
+	l.hub.publish()
+	l.hub.publishedEarly = false
+	l.awaitLeader()
+	l.hub.endReading(l.leading)
+	l.idle++
+	if len(l.hub.subscribers) > 0 {
+		l.idle = 0
+	}
+	if l.canHibernate() {
+		l.Hibernate(l)
+	}
+}
+
+// hibernateEvery is the number of idle ticks between two attempts to hibernate.
+const hibernateEvery = 20
+
+// canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
+func (l *Land) canHibernate() bool {
+	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1
+}
+
+// RunReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves, the
+// region is closed, or ctx ends. Why is the reason that the gateways get at the end. It returns the failure that ended it, or nil.
+func (l *Land) RunReadOnly(ctx context.Context, why string) *Fault {
+	caught := CatchFault(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.inbox.Wake():
+			}
+			l.hub.tick++
+			l.runInbox()
+			l.hub.publish()
+			if l.closeReason != "" || len(l.hub.subscribers) == 0 && l.inbox.CloseIfEmpty() {
+				return
+			}
+		}
+	})
+	l.inbox.Close()
+	if l.fault = caught; caught == nil {
+		l.fault = &Fault{Kind: Refused, Cause: errors.New(why)} // nothing may be reported any more
+	}
+	l.dismissAll(why)
+	return caught
+}

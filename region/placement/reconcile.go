@@ -1,0 +1,210 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/membership"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Run makes the members of the groups that this node leads follow their keys, until the node is about to stop.
+func (sv *Supervisor) Run(ctx context.Context) {
+	every := time.NewTicker(failuredetector.RoundEvery)
+	defer every.Stop()
+	for round := 0; ; round++ {
+		select {
+		case <-sv.leaving:
+			return
+		case <-every.C:
+		}
+		sv.superviseOnce(ctx)
+		sv.NotifyEvicted(ctx)
+		if round%rowsEvery == rowsEvery-1 && sv.shouldCheckClosed(round) {
+			if err := sv.wakeMisplaced(ctx); err != nil {
+				sv.Logger.Warn("check closed regions", "error", err)
+			}
+			sv.Detector.Forget()
+		}
+	}
+}
+
+// superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
+func (sv *Supervisor) superviseOnce(ctx context.Context) {
+	groups := sv.Regions.Led()
+	peers := make(failuredetector.Watched)
+	for _, peer := range sv.Records.NearestKnown(grid.CatalogKey, Neighbours) {
+		peers.Add(peer, sv.Detector.StrangerEvery)
+	}
+	under, members := 0, 0
+	for _, w := range groups {
+		for _, peer := range sv.Records.NearestKnown(w.Key, directory.Candidates) {
+			peers.Add(peer, sv.Detector.StrangerEvery)
+		}
+		status := w.Raft.Status()
+		sv.ledFor(w.ID, status.Term)
+		voters := 0
+		for _, m := range status.Members {
+			peers.Add(m.Peer, sv.Detector.Every)
+			if !m.Learner && m.Active {
+				voters++
+			}
+		}
+		members += voters
+		if voters < w.Copies {
+			under++
+		}
+	}
+	sv.metrics.led.Set(float64(len(groups)))
+	sv.metrics.members.Set(float64(members))
+	sv.metrics.under.Set(float64(under))
+	delete(peers, sv.Self)
+	sv.Detector.Refresh(ctx, peers)
+	for _, w := range groups {
+		if !sv.BeginChange(w.ID) {
+			continue
+		}
+		started := sv.Tasks.Start(func(ctx context.Context) {
+			defer sv.EndChange(w.ID)
+			ctx, cancel := context.WithTimeout(ctx, background.AttemptTime)
+			defer cancel()
+			sv.reconcile(ctx, w)
+		})
+		if !started {
+			sv.EndChange(w.ID)
+		}
+	}
+}
+
+// shouldCheckClosed reports whether the closed regions should be checked: the set of nodes has changed since the last check that
+// found nothing wrong.
+func (sv *Supervisor) shouldCheckClosed(round int) bool {
+	nodes := sv.Detector.Summary()
+	if nodes == sv.checkedNodes && round%maxSkippedChecks >= rowsEvery {
+		return false
+	}
+	sv.checkedNodes = nodes
+	return true
+}
+
+// reconcile takes one step after the other until the group's members are right, or a step fails; a later round then tries again.
+func (sv *Supervisor) reconcile(ctx context.Context, w Group) {
+	for ctx.Err() == nil && !sv.Leaves() {
+		status := w.Raft.Status()
+		if !status.Self {
+			return
+		}
+		next := membership.Next(sv.Self, sv.memberStates(w, status), sv.nearestOf(w, status), w.Copies)
+		if next.Kind == membership.Stay && len(status.Members) < 2 && w.Raft.Configuration().Recovered == 0 {
+			return
+		}
+		if err := sv.ensureMembersKnown(ctx, w); err != nil {
+			sv.Logger.Debug("members not announced", "group", w.ID, "error", err)
+			return
+		}
+		if next.Kind == membership.Stay {
+			return
+		}
+		err := sv.executeStep(ctx, w, next)
+		if err != nil {
+			sv.Logger.Debug("change of members postponed", "group", w.ID, "peer", next.Peer, "kind", int(next.Kind), "error", err)
+			return
+		}
+	}
+}
+
+// ensureMembersKnown ensures that the catalog has all members before the next step is taken. It accepts changes only from members
+// that it knows, so a later leader that it did not know could not report one.
+func (sv *Supervisor) ensureMembersKnown(ctx context.Context, w Group) error {
+	info, err := w.Actor.Info(ctx)
+	if err != nil {
+		return err
+	}
+	conf := w.Raft.Configuration()
+	for _, m := range conf.Members {
+		if actor.HasMember(info, m.Peer) {
+			continue
+		}
+		member, ok := sv.Detector.Alive(m.Peer)
+		if !ok {
+			return fmt.Errorf("the address of %s is not known", m.Peer)
+		}
+		w.Actor.AddMember(member)
+	}
+	if info, err = w.Actor.Info(ctx); err != nil {
+		return err
+	}
+	if info.Epoch < actor.EpochOf(conf) || len(info.Members) != len(conf.Members) {
+		return errors.New("the region has not applied its members yet")
+	}
+	return sv.Announce(ctx, info)
+}
+
+// executeStep executes a step and waits until it is done.
+func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.Step) error {
+	switch next.Kind {
+	case membership.Add:
+		// The node was alive some seconds ago. Check again: a dead learner would be in the way.
+		member, err := sv.Detector.Check(ctx, next.Peer)
+		if err != nil {
+			return fmt.Errorf("the node to be added does not answer: %w", err)
+		}
+		w.Actor.AddMember(member)
+		return sv.Change(ctx, w, "add", next.Peer, w.Raft.AddLearner)
+	case membership.Wait:
+		return sv.inviteLearners(ctx, w)
+	case membership.Promote:
+		return sv.Change(ctx, w, "promote", next.Peer, w.Raft.Promote)
+	case membership.Remove:
+		return sv.Change(ctx, w, "remove", next.Peer, w.Raft.Remove)
+	case membership.Transfer:
+		if status := w.Raft.Status(); sv.ledFor(w.ID, status.Term) < minLeaderTime {
+			return errors.New("this node has only just become leader")
+		}
+		sv.metrics.changes.WithLabelValues("transfer").Inc()
+		if err := w.Raft.Transfer(next.Peer); err != nil {
+			return err
+		}
+		return AwaitGroup(ctx, func() bool { return !w.Raft.Status().Self })
+	case membership.Stay:
+	}
+	return nil
+}
+
+// inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner that had
+// its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id.
+func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
+	info, err := w.Actor.Info(ctx)
+	if err != nil {
+		return err
+	}
+	invite := nodemsg.Invite{Region: info}
+	for _, m := range w.Raft.Configuration().Members {
+		invite.Voters = append(invite.Voters, nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner})
+	}
+	for _, m := range w.Raft.Status().Members {
+		if !m.Learner || m.Active && m.Match > 0 {
+			continue
+		}
+		invite.Replica = m.ID
+		answer, err := sv.Questions.Ask(ctx, m.Peer, nodemsg.Question{Invite: &invite})
+		if err != nil && answer.Replica == m.ID {
+			sv.Logger.Info("learner had its replica id before", "group", w.ID, "peer", m.Peer, "replica", m.ID)
+			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
+		}
+		if err != nil {
+			return fmt.Errorf("invite %s: %w", m.Peer, err)
+		}
+	}
+	return AwaitGroup(ctx, func() bool {
+		return !slices.ContainsFunc(sv.memberStates(w, w.Raft.Status()), func(m membership.Member) bool { return m.Learner && !m.CaughtUp })
+	})
+}
