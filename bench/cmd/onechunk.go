@@ -72,8 +72,11 @@ func (o *oneChunk) compare(ctx context.Context) error {
 			row, err := o.crowdOf(ctx, n)
 			return row, errors.Join(err, row.failed)
 		}, []compared[crowdRow]{
-			{"CPU, % of a core", crowdRow.cpuPercent}, {"kB/s to each player", crowdRow.kBIn}, {"kB/s from each player", crowdRow.kBOut},
-			{"tick p99, ms", crowdRow.tickMS}, {"RSS, MiB", crowdRow.rssMiB},
+			{"CPU, % of a core", crowdRow.cpuPercent},
+			{"kB/s to each player", crowdRow.kBIn},
+			{"kB/s from each player", crowdRow.kBOut},
+			{"tick p99, ms", crowdRow.tickMS},
+			{"RSS, MiB", crowdRow.rssMiB},
 		})
 		if err != nil {
 			return err
