@@ -81,13 +81,13 @@ type conn struct {
 }
 
 // dial connects to addr. The connection is closed when ctx is done.
-func (c *runState) dial(ctx context.Context, addr string) (*conn, error) {
-	d := net.Dialer{Timeout: c.Timeout}
+func dial(ctx context.Context, addr string, timeout time.Duration) (*conn, error) {
+	d := net.Dialer{Timeout: timeout}
 	nc, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}
-	cn := &conn{Conn: nc, timeout: c.Timeout}
+	cn := &conn{Conn: nc, timeout: timeout}
 	cn.stop = context.AfterFunc(ctx, func() { _ = nc.Close() }) // unblocks reads and writes
 	return cn, nil
 }

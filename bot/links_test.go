@@ -21,7 +21,7 @@ func TestResetIsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := (&runState{Options: Options{Timeout: 10 * time.Second}, meter: newMeter()}).dial(t.Context(), l.Addr().String())
+	c, err := dial(t.Context(), l.Addr().String(), 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (l *locator) connect(ctx context.Context, at grid.ChunkPos) (*legacyclient.
 
 // open connects to a game server, and makes the handshake.
 func (l *locator) open(ctx context.Context, addr string, h legacymsg.Handshake) (*conn, *legacyclient.Conn, error) {
-	cn, err := l.run.dial(ctx, addr)
+	cn, err := dial(ctx, addr, l.run.Timeout)
 	if err != nil {
 		return nil, nil, err
 	}

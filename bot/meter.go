@@ -213,8 +213,10 @@ func (m *meter) report(o Options, series []Second) Report {
 	r := Report{
 		Target: o.Target, Mode: o.Mode, Protocol: o.Protocol, Players: o.Players, Seed: o.Seed, Elapsed: elapsed,
 		Joined: t.joined, Failed: t.failed, Lost: t.lost, Moved: t.moves, Failures: maps.Clone(t.failures), Causes: maps.Clone(t.causes),
-		Sent: list(t.sent, elapsed), Received: list(t.received, elapsed),
-		BytesOut: t.bytesOut, BytesIn: t.bytesIn, PlayerTime: Seconds(t.playerTime.Seconds()),
+		Volume: Volume{
+			Sent: list(t.sent, elapsed), Received: list(t.received, elapsed),
+			BytesOut: t.bytesOut, BytesIn: t.bytesIn, PlayerTime: Seconds(t.playerTime.Seconds()),
+		},
 		Edits: t.edits, Acked: t.acked, EditsLost: t.unanswered, Refused: maps.Clone(t.refused), Corrections: maps.Clone(t.corrections),
 		Chunks: t.chunks,
 		Join:   latencyOf(t.join), Move: latencyOf(t.move), Ack: latencyOf(t.ack), Seen: latencyOf(t.seen),

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
@@ -62,7 +61,7 @@ func (p *originalPlayer) start(ctx context.Context, l *locator) (grid.ChunkPos, 
 		return grid.ChunkPos{}, err
 	}
 	p.walk.pose.X, p.walk.pose.Y, p.walk.pose.Z = x, y, z
-	return sessionclient.ChunkOf(p.walk.pose), nil
+	return p.walk.pose.Chunk(), nil
 }
 
 func (p *originalPlayer) loop(ctx, life context.Context) error {
@@ -171,7 +170,7 @@ func (p *originalPlayer) move(now time.Time) error {
 	if err := p.overGround(); err != nil {
 		return err
 	}
-	if at := sessionclient.ChunkOf(p.walk.pose); at != p.here {
+	if at := p.walk.pose.Chunk(); at != p.here {
 		if err := p.leave(); err != nil {
 			return err
 		}

@@ -31,13 +31,7 @@ type Report struct {
 
 	Causes map[string]string `json:"causes"` // detail of the first of Failures: code → text
 
-	Sent         []Traffic `json:"sent"`     // by type, busiest first
-	Received     []Traffic `json:"received"` // likewise
-	BytesOut     uint64    `json:"bytes_out"`
-	BytesIn      uint64    `json:"bytes_in"`
-	PlayerTime   Seconds   `json:"player_seconds"`           // sum of the times that players were in the world
-	OutPerPlayer float64   `json:"bytes_out_per_player_sec"` // bytes written per player and second in the world
-	InPerPlayer  float64   `json:"bytes_in_per_player_sec"`  // bytes read, likewise
+	Volume
 
 	Edits       int            `json:"edits"`       // sent
 	Acked       int            `json:"acked"`       // answered as committed
@@ -60,6 +54,17 @@ type Chunks struct {
 	Borders int    `json:"borders"`      // crossings of chunk borders
 	Resets  int    `json:"resets"`       // connections that the server reset, and that were opened again
 	Pause   Millis `json:"pause_max_ms"` // longest time from a reset of the chunk under the player until they continued
+}
+
+// Volume is how much was sent and received. It is part of the JSON object of the report.
+type Volume struct {
+	Sent         []Traffic `json:"sent"`     // by type, busiest first
+	Received     []Traffic `json:"received"` // likewise
+	BytesOut     uint64    `json:"bytes_out"`
+	BytesIn      uint64    `json:"bytes_in"`
+	PlayerTime   Seconds   `json:"player_seconds"`           // sum of the times that players were in the world
+	OutPerPlayer float64   `json:"bytes_out_per_player_sec"` // bytes written per player and second in the world
+	InPerPlayer  float64   `json:"bytes_in_per_player_sec"`  // bytes read, likewise
 }
 
 // Traffic is what was sent or received of one type of packet.

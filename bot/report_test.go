@@ -28,9 +28,11 @@ func sample() Report {
 	return Report{
 		Target: "127.0.0.1:4002", Mode: OneChunk, Protocol: Session, Players: 10, Seed: 7, Elapsed: 30 * time.Second,
 		Joined: 9, Failed: 1, Lost: 2, Moved: 5, Failures: map[string]int{"full": 1, "closed by server": 2}, Causes: map[string]string{"full": "no session is free"},
-		Sent:     []Traffic{{"move", 5400, 180, 540_000}, {"edit", 42, 1.4, 3_000}},
-		Received: []Traffic{{"frame", 5300, 176.7, 80_000_000}},
-		BytesOut: 543_000, BytesIn: 80_000_000, PlayerTime: 260, OutPerPlayer: 2088, InPerPlayer: 307_692,
+		Volume: Volume{
+			Sent:     []Traffic{{"move", 5400, 180, 540_000}, {"edit", 42, 1.4, 3_000}},
+			Received: []Traffic{{"frame", 5300, 176.7, 80_000_000}},
+			BytesOut: 543_000, BytesIn: 80_000_000, PlayerTime: 260, OutPerPlayer: 2088, InPerPlayer: 307_692,
+		},
 		Edits: 45, Acked: 40, EditsLost: 3, Move: latency, Refused: map[string]int{"out_of_reach": 2}, Corrections: map[string]int{"too_fast": 3},
 		Join: Latency{Count: 9, Mean: 100, P50: 99, P90: 120, P99: 130, Max: 131}, Ack: latency,
 		Series: []Second{

@@ -14,7 +14,6 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
 const tick = 50 * time.Millisecond
@@ -105,7 +104,7 @@ func TestWalkerGoesHomeAndStays(t *testing.T) {
 	arrived := -1
 	for i := range 20 * 240 {
 		w.step(tick, g)
-		at := sessionclient.ChunkOf(w.pose)
+		at := w.pose.Chunk()
 		switch {
 		case arrived < 0 && w.inside(w.pose.X, w.pose.Z):
 			arrived = i
@@ -124,7 +123,7 @@ func TestWalkerWaitsForLand(t *testing.T) {
 	w := newWalker(2, g, 0.5, 0.5, 8)
 	for i := range 5000 {
 		w.step(tick, g)
-		if at := sessionclient.ChunkOf(w.pose); g.lands[at] == nil {
+		if at := w.pose.Chunk(); g.lands[at] == nil {
 			t.Fatalf("step %d: in unknown chunk %v", i, at)
 		}
 	}

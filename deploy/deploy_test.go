@@ -78,11 +78,14 @@ func TestAlertsNameMetricsThatExist(t *testing.T) {
 // metrics returns the metric names in all metrics.go files. Where a file has a subsystem, it is part of the name.
 func metrics(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../*/metrics.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no metrics.go found: %v", err)
+	var files, names []string
+	for _, pattern := range []string{"../*/metrics.go", "../*/*/metrics.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no metrics.go found: %v", err)
+		}
+		files = append(files, found...)
 	}
-	var names []string
 	for _, f := range files {
 		source, prefix := read(t, f), ""
 		if sub := regexp.MustCompile(`Subsystem: "(\w+)"`).FindStringSubmatch(source); sub != nil {

@@ -31,29 +31,29 @@ func newMetrics(reg prometheus.Registerer, tableSize func() int) (*metrics, erro
 	m := &metrics{
 		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_lookups_total",
-			Help: "Walks through the DHT's keyspace, those of stores included.",
+			Help: "DHT lookups, including those that precede a put.",
 		}, []string{"kind"}),
 		straight: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_dht_straight_puts_total",
-			Help: "Players' records that were put to nodes that hold older ones, without a walk.",
+			Name: "voxeld_dht_direct_puts_total",
+			Help: "Player records put without a lookup, directly on the nodes that hold an older version.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_lookup_failures_total",
-			Help: "Walks that ended with an error; a record that nobody has is no failure.",
+			Help: "DHT lookups that failed. A record that does not exist is not a failure.",
 		}, []string{"kind"}),
 		contacted: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "voxeld_dht_lookup_contacted_peers",
-			Help:    "Peers asked in one walk (0 when the node is alone).",
+			Help:    "Peers contacted per DHT lookup; 0 if the node is alone.",
 			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64},
 		}, []string{"kind"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "voxeld_dht_seconds",
-			Help:    "Time that one walk took, in seconds.",
+			Name:    "voxeld_dht_lookup_seconds",
+			Help:    "Duration of a DHT lookup, in seconds.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 		}, []string{"kind"}),
 		redials: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_redials_total",
-			Help: "Attempts to reach bootstrap addresses and known peers that were not connected.",
+			Help: "Connection attempts to bootstrap addresses and to known peers that were disconnected.",
 		}, []string{"result"}),
 	}
 	if reg == nil {

@@ -78,7 +78,7 @@ func TestRecordsTravel(t *testing.T) {
 		t.Error("a node signed what another one leads")
 	}
 	for metric, least := range map[string]float64{
-		"voxeld_dht_lookups_total": 6, "voxeld_dht_lookup_contacted_peers": 6, "voxeld_dht_seconds": 6,
+		"voxeld_dht_lookups_total": 6, "voxeld_dht_lookup_contacted_peers": 6, "voxeld_dht_lookup_seconds": 6,
 		"voxeld_dht_table_peers": 4, "voxeld_peers_connected": 4,
 	} {
 		if got := first.measured(t, metric); got < least {

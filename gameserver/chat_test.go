@@ -178,7 +178,7 @@ func TestChatIsCausal(t *testing.T) {
 					t.Errorf("%v lines in order, %v late, want %d and none", causal, late, 3*90)
 				}
 				for i, r := range v.rigs {
-					if missed := counted(v.t, r.g, "voxeld_chat_given_up_total"); missed > 0 {
+					if missed := counted(v.t, r.g, "voxeld_chat_timeouts_total"); missed > 0 {
 						t.Errorf("gateway %d gave up %v times", i, missed)
 					}
 				}
@@ -261,7 +261,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 				t.Errorf("cid was shown %q", cid.mu.said)
 			}
 		}
-		if missed := counted(v.t, r.g, "voxeld_chat_given_up_total"); missed != 1 {
+		if missed := counted(v.t, r.g, "voxeld_chat_timeouts_total"); missed != 1 {
 			t.Errorf("%v players given up, want 1", missed)
 		}
 	})

@@ -27,15 +27,15 @@ const (
 	settleTime = 2 * time.Second
 	// partTime bounds the time for saving a player, in the network too, before the player is redirected.
 	partTime = 3 * time.Second
-	// leaveTime is how long a redirected client may take to leave; homelessTime is the same if there is no other node.
-	leaveTime, homelessTime = 4 * time.Second, time.Second
+	// leaveTime is how long a redirected client may take to leave; noTargetTime is the same if there is no other node.
+	leaveTime, noTargetTime = 4 * time.Second, time.Second
 )
 
 // Outcomes of a session that was ended by a drain: the label outcome of a metric.
 const (
-	followed = "followed" // left for another node
-	cutOff   = "cut"      // did not leave in time
-	homeless = "homeless" // no other node takes players
+	followed = "followed"     // left for another node
+	cutOff   = "disconnected" // did not leave in time
+	noTarget = "no_target"    // no other node takes players
 )
 
 // Texts of a Reconnect.
@@ -61,7 +61,7 @@ type DrainStep struct {
 	Kept     int              `json:"kept,omitempty"`     // of StepRegions: regions without another eligible leader
 	Followed int              `json:"followed,omitempty"` // of StepSessions: players who moved to another node
 	Cut      int              `json:"cut,omitempty"`      // of StepSessions: players who did not leave in time
-	Homeless int              `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
+	NoTarget int              `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
 }
 
 // shutdown is the progress of a shutdown. Its channels are closed when the step is done.
@@ -149,14 +149,14 @@ func (g *Gateway) redirectAll(ctx context.Context) {
 			g.metrics.moved.WithLabelValues(outcome).Add(float64(n))
 		}
 	}
-	g.reportStep(DrainStep{Step: StepSessions, Followed: count[followed], Cut: count[cutOff], Homeless: count[homeless]})
+	g.reportStep(DrainStep{Step: StepSessions, Followed: count[followed], Cut: count[cutOff], NoTarget: count[noTarget]})
 }
 
 func (g *Gateway) reportStep(step DrainStep) {
 	step.Sessions = len(g.placedSessions())
 	g.Logger.Info("draining", "step", step.Step, "sessions", step.Sessions, "targets", len(step.Targets),
 		"regions_handed_over", step.Handed, "regions_kept", step.Kept,
-		"followed", step.Followed, "cut", step.Cut, "homeless", step.Homeless)
+		"followed", step.Followed, "disconnected", step.Cut, "no_target", step.NoTarget)
 	if g.Drained != nil {
 		g.Drained(step)
 	}
@@ -186,7 +186,7 @@ func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome s
 	}
 	reason, patience, outcome := reasonMove, leaveTime, followed
 	if len(homes) == 0 {
-		reason, patience, outcome = reasonAlone, homelessTime, homeless
+		reason, patience, outcome = reasonAlone, noTargetTime, noTarget
 	}
 	s.out.send(sessionmsg.Reconnect{Gateways: homes, Reason: reason})
 	s.wait(ctx, s.done, patience)

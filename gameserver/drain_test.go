@@ -356,7 +356,7 @@ func TestDrainAlone(t *testing.T) {
 		}
 		start := time.Now()
 		r.stop() // ann stays
-		if took := time.Since(start); took > homelessTime+closeTimeout {
+		if took := time.Since(start); took > noTargetTime+closeTimeout {
 			t.Errorf("it took %v", took)
 		}
 		synctest.Wait() // until ann's client has read what was sent last
@@ -365,8 +365,8 @@ func TestDrainAlone(t *testing.T) {
 				t.Errorf("ended %v, failure %+v", ann.mu.ended, ann.mu.failure)
 			}
 		})
-		if n := r.moved(homeless); n != 1 {
-			t.Errorf("%v sessions counted as homeless", n)
+		if n := r.moved(noTarget); n != 1 {
+			t.Errorf("%v sessions counted as without a target", n)
 		}
 	})
 }

@@ -8,10 +8,9 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
-	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/accept"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
@@ -20,49 +19,13 @@ import (
 
 // serveGame serves the game port: VoxelPopuli's own protocol, and sessions over plain TCP.
 func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
-	var crew sync.WaitGroup
-	defer crew.Wait()
-	ctx, end := context.WithCancel(ctx)
-	defer end()                                          // the sessions of this listener, even when only the listener has failed
-	stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // Accept reports it
-	defer stop()
-	for pause := acceptPause; ; {
-		c, err := l.Accept()
-		switch {
-		case ctx.Err() != nil:
-			if err == nil {
-				c.Close() //nolint:errcheck // came too late
-			}
-			return nil
-		case outOfFiles(err):
-			g.Logger.Warn("accept game connections", "error", err, "retry_in", pause)
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-			pause = min(2*pause, time.Second)
-			continue
-		case err != nil:
-			return fmt.Errorf("accept game connections: %w", err)
+	return accept.Serve(ctx, l, g.Logger, func(ctx context.Context, c net.Conn) {
+		defer hangUp(c)
+		if err := g.serveConnection(ctx, c); err != nil && !isClosed(err) {
+			g.metrics.refused.Inc()
+			g.Logger.Debug("game connection refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 		}
-		pause = acceptPause
-		crew.Go(func() {
-			defer hangUp(c)
-			if err := g.serveConnection(ctx, c); err != nil && !isClosed(err) {
-				g.metrics.refused.Inc()
-				g.Logger.Debug("game connection refused or ended", "remote", c.RemoteAddr().String(), "error", err)
-			}
-		})
-	}
-}
-
-// acceptPause is the first pause after a connection could not be accepted; each further one is twice as long.
-const acceptPause = 5 * time.Millisecond
-
-// outOfFiles reports whether an error of Accept is temporary.
-func outOfFiles(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
-		errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ECONNABORTED)
+	})
 }
 
 // serveConnection reads the handshake and serves the requested mode (§3.2.2.1).
@@ -109,13 +72,11 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}
-		endByReset(c)
 		return g.legacy.Serve(ctx, c, in, h)
 	case legacymsg.PurposeDHT:
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}
-		endByReset(c)
 		return g.legacy.ServeQueries(ctx, c, in)
 	case legacymsg.PurposeJoin:
 		release, err := g.limits.Admit(c.RemoteAddr(), admission.PlayerWeight-admission.ConnectionWeight)
@@ -138,17 +99,4 @@ func answer(c net.Conn, text string) error {
 		return fmt.Errorf("answer handshake: %w", err)
 	}
 	return nil
-}
-
-// endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.
-// The released client treats the end of a stream as an empty read and hangs; after a reset it queries dht again.
-//
-// Such a connection may be silent for hours, so only TCP's keepalive detects that its client is gone: within 25 s.
-func endByReset(c net.Conn) {
-	if tcp, ok := c.(*net.TCPConn); ok {
-		tcp.SetLinger(0)                            //nolint:errcheck // otherwise it ends like any other
-		tcp.SetKeepAliveConfig(net.KeepAliveConfig{ //nolint:errcheck // otherwise the system's defaults apply
-			Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
-		})
-	}
 }

@@ -78,10 +78,15 @@ type Options struct {
 	Overlay string
 	Streams p2p.Streams
 
-	builders      int           // in tests: how many build chunks at once; one builds them in strict order
-	clockOffset   time.Duration // in tests: offset of this node's wall clock
-	unorderedChat bool          // in tests: chat is shown as it arrives
-	actedFor      time.Duration // in tests: replaces actedFor
+	testHooks
+}
+
+// testHooks are settings that only tests change.
+type testHooks struct {
+	builders      int           // how many build chunks at once; one builds them in strict order
+	clockOffset   time.Duration // offset of this node's wall clock
+	unorderedChat bool          // chat is shown as it arrives
+	actedFor      time.Duration // replaces actedFor
 }
 
 // wall returns the node's wall clock, which need not be right.

@@ -349,7 +349,7 @@ func (c *client) apply(p sessionmsg.Piece) {
 	for _, b := range p.Blocks {
 		land.Set(chunk.At(grid.Pos{X: b.X, Y: b.Y, Z: b.Z}), chunk.Block(b.Block))
 	}
-	for _, s := range p.Says {
+	for _, s := range p.Chat {
 		c.mu.said = append(c.mu.said, s.Name+": "+s.Text)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file implements interactions between players: hits and gifts. The gateway of the acting player checks them against the
@@ -55,7 +54,7 @@ func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool 
 		panic(err) // no Owner's clock is too large
 	}
 	return s.bodySub.SendChat(nodemsg.ChatEvent{
-		Player: s.body.Player, Name: s.body.Name, Chunk: world.ChunkOf(s.currentPose()), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
+		Player: s.body.Player, Name: s.body.Name, Chunk: s.currentPose().Chunk(), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
 		Interaction: interaction,
 	})
 }

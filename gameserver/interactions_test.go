@@ -83,7 +83,7 @@ func TestEventsAreCausal(t *testing.T) {
 					t.Errorf("%v events in order, %v late, want %d and none", causal, late, gateways*events)
 				}
 				for i, r := range v.rigs {
-					if missed := counted(v.t, r.g, "voxeld_chat_given_up_total"); missed > 0 {
+					if missed := counted(v.t, r.g, "voxeld_chat_timeouts_total"); missed > 0 {
 						t.Errorf("gateway %d gave up %v times", i, missed)
 					}
 				}

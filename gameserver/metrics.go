@@ -15,7 +15,7 @@ type metrics struct {
 	denials      *prometheus.CounterVec // by reason
 	frameSeconds prometheus.Histogram
 	skipped      prometheus.Counter
-	moved        *prometheus.CounterVec // by outcome: followed, cut, homeless
+	moved        *prometheus.CounterVec // by outcome: followed, disconnected, no_target
 }
 
 // tickBuckets are those of a region's tick metric, so that the two can be added.
@@ -43,21 +43,21 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		return h
 	}
 	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
-	bytes := vector("voxeld_packet_bytes_total", "Bytes of the messages exchanged with clients, framing not counted.", "direction")
+	bytes := vector("voxeld_packet_bytes_total", "Bytes of messages exchanged with clients, without framing.", "direction")
 	return &metrics{
-		sessions:     gauge("voxeld_sessions", "Players who hold a session on this gateway."),
-		refused:      counter("voxeld_connections_refused_total", "Game connections that were refused, or ended by an error of the client."),
+		sessions:     gauge("voxeld_sessions", "Open player sessions on this gateway."),
+		refused:      counter("voxeld_connections_refused_total", "Game connections refused, or closed because of a client error."),
 		messagesIn:   messages.WithLabelValues("in"),
 		messagesOut:  messages.WithLabelValues("out"),
 		bytesIn:      bytes.WithLabelValues("in"),
 		bytesOut:     bytes.WithLabelValues("out"),
-		corrections:  vector("voxeld_move_corrections_total", "Moves that were refused.", "reason"),
-		frameSeconds: histogram("voxeld_gateway_tick_seconds", "How long the gateway took to make a tick's motion and to hand it to all sessions."),
-		skipped:      counter("voxeld_motion_skipped_total", "Ticks whose motion was left out for a session that had not taken what was sent before."),
-		refusals:     vector("voxeld_edit_refusals_total", "Edits that were refused.", "reason"),
-		denials:      vector("voxeld_deed_refusals_total", "Hits and gifts between players that were refused.", "reason"),
-		moved: vector("voxeld_sessions_moved_total", "Sessions that were ended because this node was drained, by what became of them: "+
-			"followed to another node, cut off because the client did not leave in time, homeless because no other node took players.", "outcome"),
+		corrections:  vector("voxeld_move_corrections_total", "Player moves refused and corrected, by reason.", "reason"),
+		frameSeconds: histogram("voxeld_gateway_tick_seconds", "Time to encode the movement of one tick and queue it for all sessions, in seconds."),
+		skipped:      counter("voxeld_motion_skipped_total", "Movement updates skipped because a session had not drained the previous one."),
+		refusals:     vector("voxeld_edit_refusals_total", "Edits refused, by reason.", "reason"),
+		denials:      vector("voxeld_interaction_refusals_total", "Interactions between players (hits and gifts) refused, by reason.", "reason"),
+		moved: vector("voxeld_sessions_moved_total", "Sessions closed because this node was drained, by outcome: "+
+			"followed (reconnected to another node), disconnected (the client did not leave in time), no_target (no other node accepted players).", "outcome"),
 	}
 }
 

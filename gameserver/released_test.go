@@ -17,7 +17,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file imitates VoxelPopuli's released client, and the dissertation's test clients.
@@ -281,7 +280,7 @@ func TestNamesakesStayTheSamePlayer(t *testing.T) {
 			stays[from].send(`{"type":2}` + "\n")
 			stays[to].send(`{"type":1}` + "\n" + fmt.Sprintf(`{"type":3,"args":[%v,25,4]}`, x) + "\n")
 			pass(2 * time.Second)
-			if pose, registered := r.registered(second); !registered || world.ChunkOf(pose) != to {
+			if pose, registered := r.registered(second); !registered || pose.Chunk() != to {
 				t.Fatalf("whoever came to %v is not %s", to, second)
 			}
 			for at, o := range stays { // on the connection whose chunk contains the block

@@ -14,7 +14,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file handles the client's messages. It runs in the session's reader.
@@ -115,11 +114,11 @@ func (s *session) move(pose motion.Pose) error {
 		s.bodySub.EndPrediction(s.body.Player, s)
 		return nil
 	}
-	was := world.ChunkOf(last)
+	was := last.Chunk()
 	if !s.place(pose) {
 		return nil // the player goes on from here at another gateway
 	}
-	at := world.ChunkOf(pose)
+	at := pose.Chunk()
 	if !s.bodySub.Covers(at) {
 		s.bodySub.Leave(s.body.Player, s)
 		body := s.body
@@ -158,7 +157,7 @@ func (s *session) land() checks.Land {
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
 // distance, so that a walk to and fro costs nothing.
 func (s *session) updateView() {
-	at, view := world.ChunkOf(s.currentPose()), int(s.view.Load())
+	at, view := s.currentPose().Chunk(), int(s.view.Load())
 	for pos, sub := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)

@@ -6,7 +6,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file decides when a session whose player only walks is read by the poller, and when by itself.
@@ -50,7 +49,7 @@ func (s *session) handleParked(data []byte) (taken, stay bool) {
 		return false, false
 	}
 	pose, err := sessionmsg.DecodeMove(data)
-	if err != nil || world.ChunkOf(pose) != world.ChunkOf(s.currentPose()) {
+	if err != nil || pose.Chunk() != s.currentPose().Chunk() {
 		return false, false
 	}
 	if s.move(pose) != nil {
@@ -65,7 +64,7 @@ func (s *session) predictBorder(last, pose motion.Pose) {
 	ahead := pose
 	ahead.X += foresight * (pose.X - last.X)
 	ahead.Z += foresight * (pose.Z - last.Z)
-	s.nearBorder = world.ChunkOf(ahead) != world.ChunkOf(pose)
+	s.nearBorder = ahead.Chunk() != pose.Chunk()
 }
 
 // flush flushes a subscription's message to its region.

@@ -29,6 +29,11 @@ const (
 	maxXZ = float64(grid.Limit) * grid.ChunkSize
 )
 
+// Chunk returns the chunk that contains the pose, which must be valid.
+func (p Pose) Chunk() grid.ChunkPos {
+	return grid.ChunkPos{X: int32(math.Floor(p.X / grid.ChunkSize)), Z: int32(math.Floor(p.Z / grid.ChunkSize))}
+}
+
 // Valid returns an error unless the pose is finite and inside the largest possible world.
 func (p Pose) Valid() error {
 	for _, v := range [...]float64{p.X, p.Y, p.Z, float64(p.Yaw), float64(p.Pitch)} {

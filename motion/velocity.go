@@ -2,17 +2,21 @@ package motion
 
 import (
 	"math"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // Velocity is an avatar's velocity for dead reckoning, in 1/4096 block a tick along each axis (docs/adr/0019). The zero
-// SkipValue means that the avatar stands. Every value is valid; the range is up to 8 blocks a tick, twice the fastest
+// value means that the avatar stands. Every value is valid; the range is up to 8 blocks a tick, twice the fastest
 // allowed fall.
 type Velocity struct {
 	_       struct{} `cbor:",toarray"`
 	X, Y, Z int16
 }
+
+// TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
+const TickEvery = 50 * time.Millisecond
 
 const (
 	// VelocityUnit is the number of velocity units in a speed of one block a tick.
@@ -52,4 +56,14 @@ func (w Velocity) Extrapolate(p Pose, ticks float64, at grid.ChunkPos) Pose {
 	p.Y = max(MinY, min(p.Y+y, MaxY))
 	p.Z = max(north, min(p.Z+z, north+grid.ChunkSize-hair))
 	return p
+}
+
+// Coast moves a pose on by so many ticks, of the ticks of extrapolation that are left, as Extrapolate does. It returns the
+// velocity from then on: when the extrapolation ends, the avatar stands.
+func (w Velocity) Coast(p Pose, ticks, left float64, at grid.ChunkPos) (Pose, Velocity) {
+	p = w.Extrapolate(p, min(ticks, left), at)
+	if ticks >= left {
+		w = Velocity{}
+	}
+	return p, w
 }

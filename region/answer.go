@@ -30,68 +30,51 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		return nodemsg.Answer{}
 	}
 	h.supervisor.CheckReturned(peer)
-	var info nodemsg.Region
+	var answer nodemsg.Answer
+	var err error
 	switch {
 	case h.supervisor.Leaves() && (q.Describe != nil || q.Invite != nil):
-		return nodemsg.Answer{Error: "this node is about to end"}
+		err = errors.New("this node is about to end")
 	case q.Describe != nil:
 		h.detector.NoteQuestion(peer)
-		return nodemsg.Answer{Member: &h.Self}
+		answer.Member = &h.Self
 	case q.Introduce != nil:
-		// Only a hint, and accepted only from the leader itself.
-		if q.Introduce.Leader == peer {
+		if q.Introduce.Leader == peer { // only a hint, and accepted only from the leader itself
 			h.Directory.AddHint(*q.Introduce)
 		}
-		return nodemsg.Answer{}
 	case q.Invite != nil:
-		if err := h.regions.accept(ctx, peer, *q.Invite); err != nil {
-			answer := nodemsg.Answer{Error: transport.Clip(err)}
-			if errors.Is(err, replica.ErrTombstone) {
-				answer.Replica = q.Invite.Replica
-			}
-			return answer
+		if err = h.regions.accept(ctx, peer, *q.Invite); errors.Is(err, replica.ErrTombstone) {
+			answer.Replica = q.Invite.Replica
 		}
-		return nodemsg.Answer{}
 	case q.Sleep != nil:
-		if err := h.hibernation.accept(ctx, peer, *q.Sleep); err != nil {
-			return nodemsg.Answer{Error: transport.Clip(err)}
-		}
-		return nodemsg.Answer{}
+		err = h.hibernation.accept(ctx, peer, *q.Sleep)
 	case q.Failure != nil:
-		if err := h.quarantine.ApplyRemoteFailure(peer, *q.Failure); err != nil {
-			return nodemsg.Answer{Error: transport.Clip(err)}
-		}
-		return nodemsg.Answer{}
+		err = h.quarantine.ApplyRemoteFailure(peer, *q.Failure)
 	case q.Release != nil:
-		if err := h.quarantine.ReleasedBy(peer, q.Release.Region); err != nil {
-			return nodemsg.Answer{Error: transport.Clip(err)}
-		}
-		return nodemsg.Answer{}
+		err = h.quarantine.ReleasedBy(peer, q.Release.Region)
 	case q.Superseded != nil:
-		if err := h.supersession.Check(ctx, peer, q.Superseded.Region); err != nil {
-			return nodemsg.Answer{Error: transport.Clip(err)}
-		}
-		return nodemsg.Answer{}
+		err = h.supersession.Check(ctx, peer, q.Superseded.Region)
 	case q.Status != nil:
-		return nodemsg.Answer{Statuses: h.regions.statuses(*q.Status), Clock: time.Now().UnixMilli()}
+		answer.Statuses, answer.Clock = h.regions.statuses(*q.Status), time.Now().UnixMilli()
 	case q.Regions != nil:
 		return h.answerCensus(ctx, *q.Regions)
 	case q.Rejoin != nil:
-		id, err := h.reseeder.RemoveReplica(ctx, peer, q.Rejoin.Group)
-		if err != nil {
-			return nodemsg.Answer{Error: transport.Clip(err)}
+		var removed uint64
+		if removed, err = h.reseeder.RemoveReplica(ctx, peer, q.Rejoin.Group); err == nil {
+			answer.Replica = removed
 		}
-		return nodemsg.Answer{Replica: id}
 	case q.Locate != nil:
 		// Answer from known routes only: the asking node wants to avoid a DHT walk, so do not start one here.
-		var ok bool
-		if info, ok = h.Directory.Known(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); !ok {
-			return nodemsg.Answer{}
+		if info, known := h.Directory.Known(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); known {
+			answer.Region = &info
 		}
 	default:
 		return h.answerAsCatalog(ctx, peer, q)
 	}
-	return nodemsg.Answer{Region: &info}
+	if err != nil {
+		return nodemsg.Answer{Error: transport.Clip(err), Replica: answer.Replica}
+	}
+	return answer
 }
 
 // answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog returns the

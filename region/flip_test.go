@@ -46,11 +46,11 @@ func (n *network) startDB(peer, path string) (*dbNode, error) {
 	h := &dbNode{path: path, db: db, ended: make(chan error, 1)}
 	go func() { h.ended <- db.Run(context.Background()) }()
 	n.adjust = func(_ string, o *Options) {
-		o.Suspects = make(map[uint64]string)
+		o.DamagedRegions = make(map[uint64]string)
 		for _, d := range db.CorruptRows() {
 			groups, ok := Concerned(d.Table, d.Keys)
 			for _, id := range groups {
-				o.Suspects[id] = d.String()
+				o.DamagedRegions[id] = d.String()
 			}
 			if !ok && d.Table != directory.Table || slices.Contains(groups, world.CatalogID) {
 				err = errors.Join(kv.ErrDamaged, errors.New(d.String()))

@@ -194,7 +194,7 @@ type overview struct {
 	answered map[string]map[uint64]nodemsg.RegionStatus // by the nodes that answered
 }
 
-// look asks all members for the status of the regions, and judges each region by the answers.
+// look asks all members for the status of the regions, and assesses each region by the answers.
 func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overview {
 	h := e.host
 	want := make(map[string][]uint64)
@@ -223,7 +223,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 			copies = h.CatalogCopies
 		}
 		c := examined{info: info, statuses: s, want: min(copies, nodes)}
-		findings := c.judge()
+		findings := c.assess()
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
 		}
@@ -260,14 +260,14 @@ type examined struct {
 	info     nodemsg.Region
 	statuses integrity.StatusPoll
 	want     int  // number of members that it should have, bounded by the number of nodes
-	awake    bool // set by judge: it runs on some node
+	awake    bool // set by assess: it runs on some node
 }
 
-// judge returns what is wrong with the region.
-func (x *examined) judge() []Finding {
+// assess returns what is wrong with the region.
+func (x *examined) assess() []Finding {
 	var all []Finding
 	name := Name(x.info)
-	say := func(kind, what, do string) { all = append(all, Finding{kind, name, what, do}) }
+	add := func(kind, what, do string) { all = append(all, Finding{kind, name, what, do}) }
 	var leader nodemsg.RegionStatus
 	newest, best := nodemsg.RegionStatus{}, ""
 	quarantined, failed := make(map[string][]string), make(map[string][]string) // nodes by reason
@@ -304,48 +304,48 @@ func (x *examined) judge() []Finding {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(quarantined)) {
-		say("quarantined", fmt.Sprintf("it failed repeatedly and is quarantined on %s: %s", strings.Join(quarantined[why], ", "), why),
+		add("quarantined", fmt.Sprintf("it failed repeatedly and is quarantined on %s: %s", strings.Join(quarantined[why], ", "), why),
 			fmt.Sprintf("look for \"region isolated\" in the log; run another version of voxeld there, or try it again with: voxeld region release %s", name))
 	}
 	for _, why := range slices.Sorted(maps.Keys(failed)) {
-		say("failed", fmt.Sprintf("it fails on %s: %s", strings.Join(failed[why], ", "), why),
+		add("failed", fmt.Sprintf("it fails on %s: %s", strings.Join(failed[why], ", "), why),
 			"it is opened again by itself; if that does not help look into that node's log")
 	}
 	switch {
 	case 2*living <= voters:
-		say("majority_lost", fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", voters-living, voters),
+		add("majority_lost", fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", voters-living, voters),
 			fmt.Sprintf("start them again; if they are gone for good, run on %s: voxeld region recover %s", cmp.Or(best, "a node that holds it"), name))
 	case leader.Region != 0:
-		x.judgeMembers(leader, say)
+		x.assessMembers(leader, add)
 	case x.awake && len(quarantined) == 0:
-		say("leaderless", "it is open and has no leader", "if this persists, check the logs of its members: "+peerList(x.info))
+		add("leaderless", "it is open and has no leader", "if this persists, check the logs of its members: "+peerList(x.info))
 	case x.info.ID == world.CatalogID && len(quarantined) == 0 && len(failed) == 0:
-		say("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
+		add("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
 	case copies == 0 && x.info.Epoch == actor.FirstEpoch: // it was founded and never visited
 	case living < x.want && len(quarantined) == 0:
-		say("under_replicated", fmt.Sprintf("it hibernates, and %d of %d copies can be reached", living, x.want),
+		add("under_replicated", fmt.Sprintf("it hibernates, and %d of %d copies can be reached", living, x.want),
 			"others take over by themselves, some time after replace_after")
 	}
 	return all
 }
 
-// judgeMembers judges a region that has a leader by the leader's view of the members.
-func (x *examined) judgeMembers(leader nodemsg.RegionStatus, say func(kind, what, do string)) {
+// assessMembers assesses a region that has a leader by the leader's view of the members.
+func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, what, do string)) {
 	heard := 0
 	for _, c := range leader.Members {
 		if !c.Replica.Learner && !c.Silent {
 			heard++
 		}
 		if c.Behind > actor.NearlyAll && !c.Silent {
-			say("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
+			add("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
 		}
 		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
 		if answered && status.State != nodemsg.StateNone && status.Replica != 0 && status.Replica != c.Replica.ID {
-			say("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
+			add("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}
 	if heard < x.want {
-		say("under_replicated", fmt.Sprintf("%d of %d copies are up to date and reachable", heard, x.want),
+		add("under_replicated", fmt.Sprintf("%d of %d copies are up to date and reachable", heard, x.want),
 			"new members are made by themselves, of one that is silent after replace_after")
 	}
 }

@@ -40,15 +40,15 @@ type Options struct {
 	Grace         time.Duration                // how long a member may be silent before it is replaced
 	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
-	Ground     func(grid.ChunkPos) *chunk.Chunk
-	ScrubEvery time.Duration     // how often the copies of a region are compared; 0: only on request
-	Suspects   map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
-	Storage    integrity.Storage // shared with Replicas
-	Replicas   *replica.Host     // run by the caller, ended after the Host
-	Records    directory.Records // the DHT
-	Peers      transport.Peers   // the other nodes
-	Logger     *slog.Logger
-	Registerer prometheus.Registerer
+	Ground         func(grid.ChunkPos) *chunk.Chunk
+	ScrubEvery     time.Duration     // how often the copies of a region are compared; 0: only on request
+	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
+	Storage        integrity.Storage // shared with Replicas
+	Replicas       *replica.Host     // run by the caller, ended after the Host
+	Records        directory.Records // the DHT
+	Peers          transport.Peers   // the other nodes
+	Logger         *slog.Logger
+	Registerer     prometheus.Registerer
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
@@ -106,7 +106,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h.publisher.mu.changes = make(map[uint64]nodemsg.Region)
 	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
 	h.wireRegions()
-	if err := h.reseeder.MarkSuspects(o.Suspects); err != nil {
+	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
 		return nil, err
 	}
 	here, err := o.Replicas.Has(world.CatalogID)

@@ -430,7 +430,7 @@ func TestCatalogIsIsolated(t *testing.T) {
 			if root == nil {
 				t.Fatalf("%s does not hold the catalog", it.peer)
 			}
-			root.Do(func() {
+			root.Enqueue(func() {
 				root.Probe = func([]byte) {
 					if it.regions.Catalog() != nil && it.regions.Catalog().Leads() && armed.CompareAndSwap(true, false) {
 						panics.Add(1)

@@ -17,7 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// loaded returns the region's loop and starts it if the region is not loaded.
+// loaded returns the region's land and starts it if the region is not loaded.
 func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
 	l := r.Loaded(hello.Region)
 	if l == nil {
@@ -59,7 +59,7 @@ func (r *regions) openMember(ctx context.Context, id uint64) (*actor.Land, error
 	return r.Open(ctx, id, info.Cell)
 }
 
-// load opens the region's group and starts its loop. A region that was never here is opened only if the catalog's log names this
+// load opens the region's group and starts its land. A region that was never here is opened only if the catalog's log names this
 // node a member (docs/adr/0004).
 func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
 	info, err := r.membership(ctx, hello.Region)
@@ -150,8 +150,11 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 		l.Close(integrity.QuarantinedReason)
 	}
 	if !r.Tasks.Start(func(ctx context.Context) { r.runLand(ctx, l) }) {
+		stopped, cancel := context.WithCancel(context.Background())
+		cancel()
+		l.Run(stopped) // dismisses who has subscribed meanwhile, and closes the group
 		r.unloaded(l)
-		return nil, errors.Join(background.ErrStopping, g.Close())
+		return nil, background.ErrStopping
 	}
 	return l, nil
 }

@@ -16,12 +16,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "Regions whose tick loop runs on this node.",
 		}),
 		hibernated: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_regions_slept_total",
-			Help: "Times that a region of several members was put to sleep on this node because nobody watched it.",
+			Name: "voxeld_regions_hibernated_total",
+			Help: "Hibernations: replicated regions closed on this node because nobody watched them.",
 		}),
 		woken: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_regions_woken_total",
-			Help: "Times that a region was opened on this node because another member spoke to it.",
+			Help: "Regions opened on this node because of a message from another member.",
 		}),
 	}
 	r.MustRegister(m.loaded, m.hibernated, m.woken)

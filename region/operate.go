@@ -43,7 +43,7 @@ func (h *Host) Recover(ctx context.Context, id uint64) error { return h.recovery
 
 // Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
 // reached. It returns the peers that were informed and those that were missed.
-func (h *Host) Release(ctx context.Context, id uint64) (told, missed []string, err error) {
+func (h *Host) Release(ctx context.Context, id uint64) (informed, missed []string, err error) {
 	return h.quarantine.Release(ctx, id)
 }
 

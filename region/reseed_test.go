@@ -214,7 +214,7 @@ func TestSuspectsAreReplaced(t *testing.T) {
 		a, b, c, _, info := built(t)
 		left := a.net.kill(c)
 		a.net.adjust = func(peer string, o *Options) {
-			o.Suspects = map[uint64]string{info.ID: "a row lies near a damaged one", 77: "nothing here"}
+			o.DamagedRegions = map[uint64]string{info.ID: "a row lies near a damaged one", 77: "nothing here"}
 		}
 		left.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { delete(rows, editRow(info.ID, stone(1))) })
 		c = a.net.start("C", left)

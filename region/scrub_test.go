@@ -86,7 +86,7 @@ func (n *node) inside(id uint64, f func(l *actor.Land)) {
 		return
 	}
 	done := make(chan struct{})
-	if !l.Do(func() { f(l); close(done) }) {
+	if !l.Enqueue(func() { f(l); close(done) }) {
 		n.net.t.Fatalf("%s is closing the region", n.peer)
 	}
 	select {

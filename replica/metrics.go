@@ -31,19 +31,19 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		})
 	}
 	m := &metrics{
-		proposals:     counter("proposals_total", "Entries that groups took from their owners."),
-		refused:       counter("proposals_refused_total", "Entries refused: not leader, overloaded, too large, storage."),
-		rejected:      counter("messages_rejected_total", "Raft messages that the gate refused."),
-		commits:       counter("commits_total", "Storage transactions (fsync batches) of the committer."),
-		failures:      counter("commit_failures_total", "Storage transactions that failed."),
-		entries:       counter("entries_stored_total", "Log entries made durable."),
+		proposals:     counter("proposals_total", "Entries proposed by the owners of groups."),
+		refused:       counter("proposals_refused_total", "Proposals refused: not the leader, overloaded, too large, or storage failed."),
+		rejected:      counter("messages_rejected_total", "Incoming raft messages and snapshots rejected: malformed, for an unknown group, or from a node that is not a member."),
+		commits:       counter("commits_total", "Storage transactions, each one fsync batch."),
+		failures:      counter("commit_failures_total", "Failed storage transactions."),
+		entries:       counter("entries_stored_total", "Durable log entries."),
 		delivered:     counter("entries_delivered_total", "Committed entries delivered to owners."),
-		batchEntries:  histogram("batch_entries", "Log entries in one storage transaction.", prometheus.ExponentialBuckets(1, 2, 14)),
-		batchGroups:   histogram("batch_groups", "Groups that share one storage transaction.", prometheus.ExponentialBuckets(1, 2, 12)),
-		commitSeconds: histogram("commit_seconds", "Duration of a storage transaction.", prometheus.ExponentialBuckets(0.00025, 2, 15)),
+		batchEntries:  histogram("batch_entries", "Log entries per storage transaction.", prometheus.ExponentialBuckets(1, 2, 14)),
+		batchGroups:   histogram("batch_groups", "Groups per storage transaction.", prometheus.ExponentialBuckets(1, 2, 12)),
+		commitSeconds: histogram("commit_seconds", "Duration of a storage transaction, in seconds.", prometheus.ExponentialBuckets(0.00025, 2, 15)),
 		groups:        gauge("groups", "Open groups."),
-		leaders:       gauge("leaders", "Open groups that this node leads."),
-		lag:           gauge("apply_lag_entries", "Delivered entries that owners have not applied yet, over all groups."),
+		leaders:       gauge("leaders", "Open groups led by this node."),
+		lag:           gauge("apply_lag_entries", "Entries delivered but not yet applied, summed over all groups."),
 		stalled:       gauge("stalled", "1 while storage refuses writes."),
 	}
 	if registerer == nil {

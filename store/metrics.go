@@ -26,27 +26,27 @@ func newMetrics(registerer prometheus.Registerer, size func() int64) (*metrics, 
 	m := &metrics{
 		commits: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_store_commits_total",
-			Help: "Commits that are on disk.",
+			Help: "Durable commits.",
 		}),
 		writes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_store_writes_total",
-			Help: "Writes to tables within those commits.",
+			Help: "Table writes in durable commits.",
 		}),
 		fsyncs: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_store_fsyncs_total",
-			Help: "Calls of fdatasync for commits: one per record of the journal, two per transaction; compare with the commits that shared them.",
+			Help: "fdatasync calls: one per journal record, two per transaction. Fewer than commits, because commits share them.",
 		}),
 		checkpoints: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_store_checkpoints_total",
-			Help: "Transactions that brought what the journal held into the tables.",
+			Help: "Transactions that moved the contents of the journal into the tables.",
 		}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_store_failed_commits_total",
-			Help: "Commits that were refused, by reason: invalid, full, damaged, closed or io.",
+			Help: "Failed commits, by reason: invalid, full, damaged, closed or io.",
 		}, []string{"reason"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "voxeld_store_commit_seconds",
-			Help:    "How long a caller waited for its commit to be on disk.",
+			Help:    "Time until a commit was durable, as its caller saw it, in seconds.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15), // 0.1 ms to 1.6 s
 		}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -60,7 +60,7 @@ func newMetrics(registerer prometheus.Registerer, size func() int64) (*metrics, 
 	}
 	bytes := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_store_size_bytes",
-		Help: "Size of the store's file. It never shrinks; deleted space is used again.",
+		Help: "Size of the store's file in bytes. It never shrinks; freed space is reused.",
 	}, func() float64 { return float64(size()) })
 
 	if registerer == nil {

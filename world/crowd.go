@@ -1,7 +1,6 @@
 package world
 
 import (
-	"math"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -67,7 +66,7 @@ func (c *Crowd) Len() int { return len(c.bodies) }
 // Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
 // region's limit.
 func (c *Crowd) Enter(link uint64, body nodemsg.Body) {
-	at := ChunkOf(body.Pose)
+	at := body.Pose.Chunk()
 	if !c.cell.Contains(at) {
 		return
 	}
@@ -90,7 +89,7 @@ func (c *Crowd) Enter(link uint64, body nodemsg.Body) {
 // the gateway will remove the body.
 func (c *Crowd) Move(link uint64, move nodemsg.BodyMove) {
 	p := c.bodies[move.Player]
-	at := ChunkOf(move.Pose)
+	at := move.Pose.Chunk()
 	if p == nil || p.link != link || !c.cell.Contains(at) {
 		return
 	}
@@ -151,11 +150,8 @@ func (c *Crowd) Pinned(p Pin) { c.changesOf(p.Chunk).base = p.Base[:] }
 func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 	var bodies []nodemsg.Body
 	for _, p := range c.inside[at] {
-		body, ticks := p.body, min(c.tick-p.posedAt, motion.ExtrapolationTicks)
-		body.Pose = body.Velocity.Extrapolate(body.Pose, float64(ticks), at)
-		if ticks == motion.ExtrapolationTicks {
-			body.Velocity = motion.Velocity{}
-		}
+		body := p.body
+		body.Pose, body.Velocity = body.Velocity.Coast(body.Pose, float64(c.tick-p.posedAt), motion.ExtrapolationTicks, at)
 		bodies = append(bodies, body)
 	}
 	return bodies
@@ -251,12 +247,4 @@ func (c *Crowd) changesOf(at grid.ChunkPos) *chunkChanges {
 		c.changes[at] = h
 	}
 	return h
-}
-
-// ChunkOf returns the chunk that contains a pose. The pose must be within the world's bounds.
-func ChunkOf(p motion.Pose) grid.ChunkPos {
-	return grid.ChunkPos{
-		X: int32(math.Floor(p.X / grid.ChunkSize)),
-		Z: int32(math.Floor(p.Z / grid.ChunkSize)),
-	}
 }

@@ -206,17 +206,6 @@ func TestCrowdIsBounded(t *testing.T) {
 	}
 }
 
-func TestChunkOf(t *testing.T) {
-	for _, c := range []struct {
-		x, z float64
-		want grid.ChunkPos
-	}{{0, 31.99, grid.ChunkPos{}}, {-.01, 32, grid.ChunkPos{X: -1, Z: 1}}, {-32, -32.01, grid.ChunkPos{X: -1, Z: -2}}} {
-		if got := ChunkOf(motion.Pose{X: c.x, Z: c.z}); got != c.want {
-			t.Errorf("%v, %v is in chunk %v, want %v", c.x, c.z, got, c.want)
-		}
-	}
-}
-
 // A crowded chunk where everybody moves three times per tick.
 func BenchmarkCrowdTick(b *testing.B) {
 	c := NewCrowd(testCell)

@@ -146,7 +146,7 @@ func sourcesOf(ctx context.Context, daemons []*daemon.Daemon) (sums []float64, e
 			return sums, err
 		}
 		for i, source := range sources {
-			sums[i] += m.Value("voxeld_locate_total", "source", source)
+			sums[i] += m.Value("voxeld_region_lookups_total", "source", source)
 		}
 	}
 	return sums, nil

@@ -172,7 +172,7 @@ func (b *bench) reportNetwork(series []moment, r measure.Reading, before idleUsa
 	located, cached := 0.0, 0.0
 	for i := range r.After {
 		for _, source := range sources {
-			n := r.After[i].Value("voxeld_locate_total", "source", source) - r.Before[i].Value("voxeld_locate_total", "source", source)
+			n := r.After[i].Value("voxeld_region_lookups_total", "source", source) - r.Before[i].Value("voxeld_region_lookups_total", "source", source)
 			if located += n; source == "cache" {
 				cached += n
 			}
@@ -182,7 +182,7 @@ func (b *bench) reportNetwork(series []moment, r measure.Reading, before idleUsa
 	table.Add("of these without asking another node, %", percent(ratio(cached, located)))
 	told, bytes := 0.0, 0.0
 	for i := range r.After {
-		told += r.After[i].Value("voxeld_moves_total", "outcome", "told") - r.Before[i].Value("voxeld_moves_total", "outcome", "told")
+		told += r.After[i].Value("voxeld_moves_total", "outcome", "sent") - r.Before[i].Value("voxeld_moves_total", "outcome", "sent")
 		bytes += r.After[i].Value("voxeld_stream_bytes_total", "direction", "out") - r.Before[i].Value("voxeld_stream_bytes_total", "direction", "out")
 	}
 	table.Add("moves of a player that the gateway sends to the region, a second", ratio(told, r.Seconds*float64(r.Players)))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -54,7 +53,7 @@ func TestOriginalEnters(t *testing.T) {
 	if got, want := <-said, `connect ada {"type":1,"args":[-2,3],"player":"ada"}`; got != want {
 		t.Errorf("the client said %s, want %s", got, want)
 	}
-	if a.player != "ada" || sessionclient.ChunkOf(a.pose) != at || a.pose.Y != 7 || heights.chunk(at) == nil {
+	if a.player != "ada" || a.pose.Chunk() != at || a.pose.Y != 7 || heights.chunk(at) == nil {
 		t.Errorf("arrived as %+v", a)
 	}
 	if !strings.HasPrefix(`{"type":1`, string(rest)) {
@@ -128,7 +127,7 @@ func TestOriginalMovesAreExact(t *testing.T) {
 		if err != nil || !ok || m.X != b.pose.X || m.Y != b.pose.Y || m.Z != b.pose.Z {
 			t.Fatalf("step %d: %s for %+v: %v", i, line, b.pose, err)
 		}
-		if m.X*64 != math.Trunc(m.X*64) || m.Y*64 != math.Trunc(m.Y*64) || m.Z*64 != math.Trunc(m.Z*64) || sessionclient.ChunkOf(b.pose) != b.home {
+		if m.X*64 != math.Trunc(m.X*64) || m.Y*64 != math.Trunc(m.Y*64) || m.Z*64 != math.Trunc(m.Z*64) || b.pose.Chunk() != b.home {
 			t.Fatalf("step %d: at %+v", i, b.pose)
 		}
 	}

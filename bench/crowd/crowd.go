@@ -2,6 +2,7 @@ package crowd
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -63,6 +64,9 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+// maxSamples is the number of bits in sentMove.received, one for each sample.
+const maxSamples = 64
 
 // parts is the number of parts into which the interval between two moves is divided. In each part another part of the
 // crowd moves, and all samples read.
@@ -246,6 +250,15 @@ func (c *Crowd) move(p *client) {
 	}
 }
 
+// due counts a move that a player has sent. The crowd's lock is held.
+func (c *Crowd) due(p *client) {
+	n := c.mu.Samples
+	if p.sampler != nil {
+		n--
+	}
+	c.mu.Deliveries.Due += uint64(n)
+}
+
 // drain reads what the server has sent, and drops it.
 func (c *Crowd) drain(p *client) {
 	for {
@@ -272,6 +285,8 @@ func (c *Crowd) read(p *client) (n int, ok bool) {
 	c.mu.BytesIn += uint64(n)
 	return n, true
 }
+
+var errClosed = errors.New("closed by server")
 
 // remove removes a player whose connection has ended.
 func (c *Crowd) remove(p *client, err error) {

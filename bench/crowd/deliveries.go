@@ -6,34 +6,10 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 )
 
-// Deliveries count how moves reached the samples. They are counted for the original protocol only, in which a server
-// relays the positions that players sent.
-type Deliveries struct {
-	Due      uint64 // moves of other players, once for each sample in the world
-	Exact    uint64 // of those, moves whose position a sample received; each at most once for each sample
-	Received uint64 // moves of others that samples received
-	Inexact  uint64 // of those, positions that the player did not send
-}
-
-// Delivered returns the share of moves that reached the samples exactly as sent; NaN if none was sent.
-func (d Deliveries) Delivered() float64 { return float64(d.Exact) / float64(d.Due) }
-
-// NotExact returns the share of received moves that nobody sent; NaN if none was received.
-func (d Deliveries) NotExact() float64 { return float64(d.Inexact) / float64(d.Received) }
-
-// Since returns what was counted after an earlier reading.
-func (d Deliveries) Since(earlier Deliveries) Deliveries {
-	return Deliveries{
-		Due: d.Due - earlier.Due, Exact: d.Exact - earlier.Exact, Received: d.Received - earlier.Received, Inexact: d.Inexact - earlier.Inexact,
-	}
-}
-
 const (
 	// deliveryHistory is the number of moves kept for a player to compare received moves with: at 20 a second, those of
 	// the last 25 s. A move that arrives later counts as inexact.
 	deliveryHistory = 512
-	// maxSamples is the number of bits in sentMove.received, one for each sample.
-	maxSamples = 64
 )
 
 // receipt classifies a received move.
@@ -61,15 +37,6 @@ func (t *moveHistory) receive(pose motion.Pose, sample uint64) (r receipt, sent 
 		r = repeated
 	}
 	return r, sent
-}
-
-// due counts a move that a player has sent. The crowd's lock is held.
-func (c *Crowd) due(p *client) {
-	n := c.mu.Samples
-	if p.sampler != nil {
-		n--
-	}
-	c.mu.Deliveries.Due += uint64(n)
 }
 
 // receive counts a move that a sample has received. The crowd's lock is held.

@@ -140,7 +140,7 @@ func (a *HeightMap) Survey(ctx context.Context, target string, radius int) (spaw
 		return nil
 	}
 	welcome, err := c.Enter(add)
-	spawn = sessionclient.ChunkOf(welcome.Pose)
+	spawn = welcome.Pose.Chunk()
 	for err == nil && !a.covers(spawn, min(radius, wire.MaxView)) {
 		var m sessionclient.Message
 		if m, err = c.Read(); err == nil {

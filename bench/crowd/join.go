@@ -12,8 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var errClosed = errors.New("closed by server")
-
 const (
 	// joinTimeout is the time limit for one player to join.
 	joinTimeout = 30 * time.Second

@@ -6,7 +6,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
 // Speeds in blocks a second. The server allows 20 horizontally and up, and 80 down (player.Rules).
@@ -72,7 +71,7 @@ func (b *mover) begin() {
 		return
 	}
 	b.choose()
-	b.flying = sessionclient.ChunkOf(b.pose) != b.home || b.heights.standingHeight(b.pose.X, b.pose.Z) > b.pose.Y
+	b.flying = b.pose.Chunk() != b.home || b.heights.standingHeight(b.pose.X, b.pose.Z) > b.pose.Y
 }
 
 // edgeInset is the distance in blocks that a body keeps from the edges of its chunk, so that all of it stays inside.

@@ -8,7 +8,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 )
 
 // The server's own rules accept every move of players who walk or fly here, and no body is ever inside a column.
@@ -32,7 +31,7 @@ func TestMovesAreHonest(t *testing.T) {
 			if ok, why := motion.Check(time.Duration(i+1)*50*time.Millisecond, p.X, p.Y, p.Z, p.Yaw, p.Pitch); !ok {
 				t.Fatalf("seed %d, step %d: %s at %+v", seed, i, why, p)
 			}
-			if b.heights == nil || sessionclient.ChunkOf(p) != home || b.flying {
+			if b.heights == nil || p.Chunk() != home || b.flying {
 				continue
 			}
 			arrived = true

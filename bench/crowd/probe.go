@@ -123,7 +123,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 	for {
 		p.mu.Lock()
 		missing, err := 0, p.mu.err
-		middle := sessionclient.ChunkOf(p.pose)
+		middle := p.pose.Chunk()
 		for x := -p.view; x <= p.view; x++ {
 			for z := -p.view; z <= p.view; z++ {
 				if !p.mu.loaded[grid.ChunkPos{X: middle.X + int32(x), Z: middle.Z + int32(z)}] {
@@ -148,9 +148,6 @@ func (p *Probe) Settle(ctx context.Context) error {
 	}
 }
 
-// At returns the chunk in which the probe is.
-func (p *Probe) At() grid.ChunkPos { return sessionclient.ChunkOf(p.pose) }
-
 // Fly moves above all land to (x, z), 20 moves a second. A move that crosses into another chunk also requests the
 // chunks that come into view. Land that left the view may be requested again later.
 func (p *Probe) Fly(ctx context.Context, x, z float64) error {
@@ -165,9 +162,9 @@ func (p *Probe) Fly(ctx context.Context, x, z float64) error {
 			return fmt.Errorf("fly: %w", p.failure())
 		case <-tick.C:
 		}
-		before := sessionclient.ChunkOf(b.pose)
+		before := b.pose.Chunk()
 		b.travel(.05)
-		if at := sessionclient.ChunkOf(b.pose); at != before {
+		if at := b.pose.Chunk(); at != before {
 			p.recordRequest(at)
 		}
 		if _, err := p.conn.Send(sessionmsg.Move{Pose: b.pose}); err != nil {

@@ -163,7 +163,7 @@ func (g *game) join(ctx context.Context) error {
 		g.numbers[id] = int32(i)
 	}
 	if g.o.FromSpawn {
-		at := sessionclient.ChunkOf(g.players[0].mover.pose).Origin()
+		at := g.players[0].mover.pose.Chunk().Origin()
 		g.middle = Point{float64(at.X), float64(at.Z)}
 	}
 	for i, p := range g.players {

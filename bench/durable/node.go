@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"log/slog"
@@ -12,11 +13,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
@@ -226,4 +229,25 @@ func (n *benchNode) Adopt(regions []grid.ChunkPos, led *int) error {
 func (n *benchNode) Collect(bool, *bool) error { //nolint:unparam // net/rpc wants the result
 	debug.FreeOSMemory()
 	return nil
+}
+
+// Write runs writers, spread over the regions that are led here, and returns how long their edits took.
+func (n *benchNode) Write(o Writing, all *[]time.Duration) error {
+	if len(n.adopted) == 0 {
+		return errors.New("no region is led here")
+	}
+	begin := time.Now().Add(o.Warm)
+	end := begin.Add(o.Duration)
+	took := make([][]time.Duration, o.Writers)
+	var writers errgroup.Group
+	for w := range o.Writers {
+		c := n.adopted[w%len(n.adopted)]
+		writers.Go(func() (err error) {
+			took[w], err = c.writer(n.ctx, w, newPacer(o.Rate, w, o.Writers), begin, end)
+			return err
+		})
+	}
+	err := writers.Wait()
+	*all = slices.Concat(took...)
+	return err
 }

@@ -3,13 +3,9 @@ package main
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -116,27 +112,6 @@ func (c *regionClient) commit(e nodemsg.Intent, answers chan nodemsg.EditResult)
 		return fmt.Errorf("answer to edit %d has sequence %d", e.Seq, r.Seq)
 	}
 	return nil
-}
-
-// Write runs writers, spread over the regions that are led here, and returns how long their edits took.
-func (n *benchNode) Write(o Writing, all *[]time.Duration) error {
-	if len(n.adopted) == 0 {
-		return errors.New("no region is led here")
-	}
-	begin := time.Now().Add(o.Warm)
-	end := begin.Add(o.Duration)
-	took := make([][]time.Duration, o.Writers)
-	var writers errgroup.Group
-	for w := range o.Writers {
-		c := n.adopted[w%len(n.adopted)]
-		writers.Go(func() (err error) {
-			took[w], err = c.writer(n.ctx, w, newPacer(o.Rate, w, o.Writers), begin, end)
-			return err
-		})
-	}
-	err := writers.Wait()
-	*all = slices.Concat(took...)
-	return err
 }
 
 // writer alternates two blocks at its own position.

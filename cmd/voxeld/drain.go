@@ -25,7 +25,7 @@ type drainAnswer struct {
 	Kept     int              `json:"regions_kept"`
 	Followed int              `json:"followed"`
 	Cut      int              `json:"cut"`
-	Homeless int              `json:"homeless"`
+	NoTarget int              `json:"homeless"`
 	Took     time.Duration    `json:"took_ns"` // until the process ended
 }
 
@@ -109,7 +109,7 @@ func (a *drainAnswer) apply(step gameserver.DrainStep) {
 	case gameserver.StepRegions:
 		a.Handed, a.Kept = step.Handed, step.Kept
 	case gameserver.StepSessions:
-		a.Followed, a.Cut, a.Homeless = step.Followed, step.Cut, step.Homeless
+		a.Followed, a.Cut, a.NoTarget = step.Followed, step.Cut, step.NoTarget
 	}
 }
 
@@ -132,6 +132,6 @@ func printStep(w io.Writer, step shutdownStep) {
 		}
 		fmt.Fprintln(w)
 	case gameserver.StepSessions:
-		fmt.Fprintf(w, "%d players moved to other nodes, %d were disconnected, %d had no node to move to\n", step.Followed, step.Cut, step.Homeless)
+		fmt.Fprintf(w, "%d players moved to other nodes, %d were disconnected, %d had no node to move to\n", step.Followed, step.Cut, step.NoTarget)
 	}
 }

@@ -152,7 +152,7 @@ func TestRollingRestart(t *testing.T) {
 			began := time.Now()
 			if (round+i)%2 == 0 {
 				answer := d.drain()
-				if answer.Cut+answer.Homeless > 0 || answer.Followed != answer.Sessions {
+				if answer.Cut+answer.NoTarget > 0 || answer.Followed != answer.Sessions {
 					t.Errorf("drain of %s: %+v", d.ip, answer)
 				}
 			} else if code := d.terminate(); code != 0 {
@@ -267,7 +267,7 @@ func TestDrainAlone(t *testing.T) {
 	ann.until("a reconnect", func() bool { return ann.sentOn != nil })
 	ann.leave()
 	answer := <-drained
-	if answer.Sessions != 1 || answer.Homeless != 1 || len(answer.Targets) != 0 || answer.Kept == 0 {
+	if answer.Sessions != 1 || answer.NoTarget != 1 || len(answer.Targets) != 0 || answer.Kept == 0 {
 		t.Errorf("%+v", answer)
 	}
 	if answer.Took > 5*time.Second {

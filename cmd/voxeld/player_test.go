@@ -22,7 +22,7 @@ type tester struct {
 
 	Avatars map[string]motion.Pose
 	Acks    map[uint64]sessionmsg.Ack
-	Heard   []sessionmsg.Said
+	Heard   []sessionmsg.ChatLine
 	names   map[string]string // by player id
 }
 
@@ -107,7 +107,7 @@ func (p *tester) take(m sessionclient.Arrival) {
 		for _, m := range piece.Moves {
 			p.Avatars[p.names[m.Player]] = m.Pose
 		}
-		p.Heard = append(p.Heard, piece.Says...)
+		p.Heard = append(p.Heard, piece.Chat...)
 	}
 	switch m := m.FromServer.(type) {
 	case sessionmsg.Welcome:

@@ -235,17 +235,17 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		return err
 	}
 	n.regions, err = region.NewHost(ctx, region.Options{
-		Self:          nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
-		Height:        n.world.Height(),
-		Placement:     n.world.Placement,
-		Copies:        n.cfg.Replicas,
-		CatalogCopies: catalogCopies(n.cfg.Replicas),
-		Grace:         n.cfg.Grace(),
-		Base:          func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
-		Ground:        generator.Chunk,
-		ScrubEvery:    n.cfg.Scrub(),
-		Suspects:      suspects,
-		Storage:       n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
+		Self:           nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
+		Height:         n.world.Height(),
+		Placement:      n.world.Placement,
+		Copies:         n.cfg.Replicas,
+		CatalogCopies:  catalogCopies(n.cfg.Replicas),
+		Grace:          n.cfg.Grace(),
+		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
+		Ground:         generator.Chunk,
+		ScrubEvery:     n.cfg.Scrub(),
+		DamagedRegions: suspects,
+		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
 		Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {

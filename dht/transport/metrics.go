@@ -13,7 +13,7 @@ type metrics struct{ streamIn, streamOut prometheus.Counter }
 func newMetrics(reg prometheus.Registerer, connected func() int) (*metrics, error) {
 	streamed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_stream_bytes_total",
-		Help: "Bytes of streams with other nodes, for whatever but Kademlia; encryption and framing below them not counted.",
+		Help: "Bytes on streams with other nodes, without Kademlia, encryption and framing.",
 	}, []string{"direction"})
 	m := &metrics{streamIn: streamed.WithLabelValues("in"), streamOut: streamed.WithLabelValues("out")}
 	if reg == nil {

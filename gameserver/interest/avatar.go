@@ -73,7 +73,7 @@ func (a *avatar) velocity(current *prediction) (x, z int8) {
 	case alike(step, last):
 		step = finePos{}.plus(now.minus(a.history[2]), 1, 2)
 	case sameWalk && mean.minus(current.velocity()).across() <= current.velocity().across()/4+1:
-		return current.velocityX, current.velocityZ
+		return current.VelocityX, current.VelocityZ
 	case steady(step, mean), steady(step, twice), step == finePos{} && last != finePos{}:
 		step = mean
 	}
@@ -175,7 +175,7 @@ func (a *avatar) encode(c *cell, writers *[tiers]sessionmsg.MotionWriter, wanted
 				c.pieces = new([tiers][]byte)
 			}
 			c.pieces[tier] = writers[tier].Append(c.pieces[tier], &m)
-			pred.apply(&m, tick)
+			pred.Apply(&m, tick)
 			encoded = true
 		}
 	}
@@ -186,8 +186,8 @@ func (a *avatar) encode(c *cell, writers *[tiers]sessionmsg.MotionWriter, wanted
 // velocity.
 func (a *avatar) resetPrediction(tier lodTier) {
 	pred := predictionOf(a.place, a.seen)
-	pred.velocityX, pred.velocityZ = a.velocity(&pred)
-	pred.climb = a.climb(tierRules[tier].every)
+	pred.VelocityX, pred.VelocityZ = a.velocity(&pred)
+	pred.Climb = a.climb(tierRules[tier].every)
 	a.predictions[tier], a.slips[tier], a.valid = pred, 0, a.valid|only(tier)
 }
 
@@ -216,17 +216,17 @@ func (a *avatar) estimate(tier lodTier, tick uint64) sessionmsg.Motion {
 	if y, ticks, lands := a.landing(); lands && tier.toleratesSteps() && off(y, a.spot.y) <= most {
 		m.Y, m.Climb = uint16(y/fine), 0
 		if a.history[0].minus(a.history[1]).across() == 0 { // it goes on as it came
-			m.VelocityX, m.VelocityZ = pred.velocityX, pred.velocityZ
+			m.VelocityX, m.VelocityZ = pred.VelocityX, pred.VelocityZ
 			m.X = inCell(a.cell%cellRow, int32(m.X)*fine-within(int32(m.VelocityX)*ticks, most))
 			m.Z = inCell(a.cell/cellRow, int32(m.Z)*fine-within(int32(m.VelocityZ)*ticks, most))
 		}
 	}
-	newPace := max(off(int32(m.VelocityX), int32(pred.velocityX)), off(int32(m.VelocityZ), int32(pred.velocityZ)))
+	newPace := max(off(int32(m.VelocityX), int32(pred.VelocityX)), off(int32(m.VelocityZ), int32(pred.VelocityZ)))
 	m.HasFacing = pred.turned(&m.Place, max(1, rule.turn/2))
 	m.HasAcross = pred.across(&m.Place, tick) > rule.error/2 || pred.across(&a.place, tick) > most || pred.stops(tier, tick) ||
 		m.HasFacing && newPace > newDirection // it has turned, and would soon diverge
 	m.HasHeight = pred.above(&m.Place, tick) > rule.error || pred.above(&a.place, tick) > most || pred.levels(tier, tick) ||
-		(m.HasAcross || m.HasFacing) && off(int32(m.Climb), int32(pred.climb)) > sameClimb // it climbs, or has climbed
+		(m.HasAcross || m.HasFacing) && off(int32(m.Climb), int32(pred.Climb)) > sameClimb // it climbs, or has climbed
 	m.HasVelocity = m.HasAcross && newPace > sameVelocity
 	return m
 }
@@ -243,12 +243,13 @@ const newDirection = 6
 // motion returns the full prediction that clients have of the avatar. In a frame an avatar is in its cell: a prediction beyond
 // the cell is put at the edge.
 func (a *avatar) motion(pred *prediction, tick uint64) sessionmsg.Motion {
-	place, gone := a.place, extrapolatedTicks(pred.tick, tick)
-	place.X = inCell(a.cell%cellRow, pred.x+int32(pred.velocityX)*gone)
-	place.Z = inCell(a.cell/cellRow, pred.z+int32(pred.velocityZ)*gone)
-	place.Y = uint16(max(0, min(math.MaxUint16, (pred.height(tick)+fine/2)/fine)))
+	place := a.place
+	x, z := pred.Across(tick)
+	place.X = inCell(a.cell%cellRow, x)
+	place.Z = inCell(a.cell/cellRow, z)
+	place.Y = uint16(max(0, min(math.MaxUint16, (pred.Height(tick)+fine/2)/fine)))
 	return sessionmsg.Motion{
-		Index: a.index, Place: place, VelocityX: pred.velocityX, VelocityZ: pred.velocityZ, Climb: pred.climb,
+		Index: a.index, Place: place, VelocityX: pred.VelocityX, VelocityZ: pred.VelocityZ, Climb: pred.Climb,
 		HasAcross: true, HasHeight: true, HasVelocity: true, HasFacing: true,
 	}
 }

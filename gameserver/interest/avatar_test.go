@@ -177,7 +177,7 @@ func TestJumpGoesOutOfSight(t *testing.T) {
 		}
 		jumped := float64(at) * .42
 		for after := range tierRules[distant].every {
-			if y := float64(w.a.predictions[distant].height(w.now.tick+after)) / sessionmsg.TickVelocityUnit; y > 64-motion.MinY+jumped+.1 {
+			if y := float64(w.a.predictions[distant].Height(w.now.tick+after)) / sessionmsg.TickVelocityUnit; y > 64-motion.MinY+jumped+.1 {
 				t.Fatalf("%d ticks after the update at height %.2f, the client has the player at %.2f", after, 64+jumped, y+motion.MinY)
 			}
 		}

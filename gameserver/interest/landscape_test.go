@@ -13,7 +13,6 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // defaultBudget is in bytes a second.
@@ -106,7 +105,7 @@ func (c *landscape) quit(v *tourist) {
 
 // updateView does what a session does when its player enters another chunk: it watches the chunks around.
 func (c *landscape) updateView(v *tourist) {
-	at := world.ChunkOf(v.pose)
+	at := v.pose.Chunk()
 	for pos := range v.sights {
 		if pos.Distance(at) > int64(v.view)+1 {
 			c.unwatch(v, pos)
@@ -132,7 +131,7 @@ func (c *landscape) watch(v *tourist, pos grid.ChunkPos) {
 		c.chunks[pos] = w
 		n := nodemsg.ChunkDelta{Chunk: pos}
 		for i := range c.walkers {
-			if world.ChunkOf(c.walkers[i].Pose) == pos {
+			if c.walkers[i].Pose.Chunk() == pos {
 				n.Enter = append(n.Enter, c.walkers[i].Body)
 			}
 		}
@@ -182,11 +181,11 @@ func (c *landscape) walk() {
 	}
 	for i := range c.walkers {
 		w := &c.walkers[i]
-		before := world.ChunkOf(w.Pose)
+		before := w.Pose.Chunk()
 		if !c.step(w) {
 			continue
 		}
-		if at := world.ChunkOf(w.Pose); at != before {
+		if at := w.Pose.Chunk(); at != before {
 			of(before).Leave = append(of(before).Leave, w.Player)
 			of(at).Enter = append(of(at).Enter, w.Body)
 		} else {
@@ -202,8 +201,8 @@ func (c *landscape) walk() {
 		c.apply(n)
 	}
 	for _, v := range c.tourists {
-		was := world.ChunkOf(v.pose)
-		if v.pose = c.walkers[v.walker].Pose; world.ChunkOf(v.pose) != was {
+		was := v.pose.Chunk()
+		if v.pose = c.walkers[v.walker].Pose; v.pose.Chunk() != was {
 			c.updateView(v)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file computes what sessions see and are sent of motion. Sessions in one cell with one view distance share an observer, and
@@ -45,7 +44,7 @@ func (pt observerPoint) holds(p motion.Pose, view int) bool {
 }
 
 func observerPointOf(p motion.Pose, view int) observerPoint {
-	at := world.ChunkOf(p)
+	at := p.Chunk()
 	return observerPoint{chunk: at, cell: sessionmsg.PlaceOf(at, p).Cell(), view: view}
 }
 

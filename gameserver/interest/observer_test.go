@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // tierAt returns the tier in which an observer has an avatar's cell.
@@ -49,7 +48,7 @@ func (c *landscape) check(found *verdict) {
 		places := c.places(v)
 		for i := range c.walkers {
 			w := &c.walkers[i]
-			at := world.ChunkOf(w.Pose)
+			at := w.Pose.Chunk()
 			seen, known := places[w.Player]
 			if known != v.sights[at] {
 				c.t.Fatalf("the client of %s shows %s: %v; their chunk is in view: %v", c.walkers[v.walker].Name, w.Name, known, v.sights[at])

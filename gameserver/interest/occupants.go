@@ -176,11 +176,8 @@ func (o Occupants) Extrapolate(at grid.ChunkPos, ticks float32, moved []*Occupan
 // extrapolate extrapolates a body by the given number of ticks, and reports whether it has moved. When the extrapolation ends,
 // the body stands.
 func (o *Occupant) extrapolate(at grid.ChunkPos, ticks float32) (moved bool) {
-	before, from := o.Pose, min(o.left, motion.ExtrapolationTicks)
+	before, wait := o.Pose, max(0, o.left-motion.ExtrapolationTicks)
+	o.Pose, o.Velocity = o.Velocity.Coast(before, float64(max(0, ticks-wait)), float64(o.left-wait), at)
 	o.left = max(0, o.left-ticks)
-	o.Pose = o.Velocity.Extrapolate(before, float64(from-min(o.left, motion.ExtrapolationTicks)), at)
-	if o.left == 0 {
-		o.Velocity = motion.Velocity{}
-	}
 	return o.Pose != before
 }

@@ -18,18 +18,10 @@ const (
 )
 
 // prediction is the prediction that clients of one tier have of an avatar.
-type prediction struct {
-	x, z                 int32 // in 1/128 block, from the chunk's corner, at the tick
-	y                    int32 // in 1/128 block, at the tick tall
-	velocityX, velocityZ int8
-	climb                int8
-	yaw                  uint8
-	pitch                int8
-	tick, tall           uint64
-}
+type prediction struct{ sessionmsg.Prediction }
 
 func predictionOf(p sessionmsg.Place, tick uint64) prediction {
-	return prediction{x: int32(p.X) * fine, z: int32(p.Z) * fine, y: int32(p.Y) * fine, yaw: p.Yaw, pitch: p.Pitch, tick: tick, tall: tick}
+	return prediction{sessionmsg.PredictionOf(p, tick)}
 }
 
 // deviation returns the distance of the avatar from its prediction, along any axis.
@@ -38,36 +30,26 @@ func (pred *prediction) deviation(p *sessionmsg.Place, tick uint64) int32 {
 }
 
 func (pred *prediction) across(p *sessionmsg.Place, tick uint64) int32 {
-	gone := extrapolatedTicks(pred.tick, tick)
-	return max(off(pred.x+int32(pred.velocityX)*gone, int32(p.X)*fine), off(pred.z+int32(pred.velocityZ)*gone, int32(p.Z)*fine))
+	x, z := pred.Across(tick)
+	return max(off(x, int32(p.X)*fine), off(z, int32(p.Z)*fine))
 }
 
 func (pred *prediction) above(p *sessionmsg.Place, tick uint64) int32 {
-	return off(pred.height(tick), int32(p.Y)*fine)
-}
-
-// height returns the predicted height.
-func (pred *prediction) height(tick uint64) int32 {
-	return pred.y + steep*int32(pred.climb)*extrapolatedTicks(pred.tall, tick)
-}
-
-// extrapolatedTicks returns for how many ticks an avatar was extrapolated since it was sent; -1 at the tick before.
-func extrapolatedTicks(since, tick uint64) int32 {
-	return int32(min(int64(tick-since), sessionmsg.TickExtrapolation))
+	return off(pred.Height(tick), int32(p.Y)*fine)
 }
 
 // stops reports whether the prediction ends before the next check, and levels the same for its climb. An update is sent then even
 // if the avatar has stopped just there: clients that received it later, when a cell's tier changed, would extrapolate for longer.
 func (pred *prediction) stops(tier lodTier, tick uint64) bool {
-	return pred.tick+sessionmsg.TickExtrapolation < tick+tierRules[tier].every && pred.velocity() != (finePos{})
+	return pred.Since+sessionmsg.TickExtrapolation < tick+tierRules[tier].every && pred.velocity() != (finePos{})
 }
 
 func (pred *prediction) levels(tier lodTier, tick uint64) bool {
-	return pred.tall+sessionmsg.TickExtrapolation < tick+tierRules[tier].every && pred.climb != 0
+	return pred.Tall+sessionmsg.TickExtrapolation < tick+tierRules[tier].every && pred.Climb != 0
 }
 
 func (pred *prediction) velocity() finePos {
-	return finePos{x: int32(pred.velocityX), z: int32(pred.velocityZ)}
+	return finePos{x: int32(pred.VelocityX), z: int32(pred.VelocityZ)}
 }
 
 func off(a, b int32) int32 { return max(a-b, b-a) }
@@ -76,24 +58,8 @@ func within(v, most int32) int32 { return max(-most, min(most, v)) }
 
 // turned reports whether the viewing direction changed by at least that much.
 func (pred *prediction) turned(p *sessionmsg.Place, least uint8) bool {
-	yaw := int8(p.Yaw - pred.yaw)
-	return off(int32(yaw), 0) >= int32(least) || off(int32(p.Pitch), int32(pred.pitch)) >= int32(least)
-}
-
-// apply applies an update to the prediction as a client does.
-func (pred *prediction) apply(m *sessionmsg.Motion, tick uint64) {
-	if m.HasAcross {
-		pred.x, pred.z, pred.tick = int32(m.X)*fine, int32(m.Z)*fine, tick
-	}
-	if m.HasHeight {
-		pred.y, pred.climb, pred.tall = int32(m.Y)*fine, m.Climb, tick
-	}
-	if m.HasVelocity {
-		pred.velocityX, pred.velocityZ = m.VelocityX, m.VelocityZ
-	}
-	if m.HasFacing {
-		pred.yaw, pred.pitch = m.Yaw, m.Pitch
-	}
+	yaw := int8(p.Yaw - pred.Yaw)
+	return off(int32(yaw), 0) >= int32(least) || off(int32(p.Pitch), int32(pred.Pitch)) >= int32(least)
 }
 
 // finePos is a place in 1/128 block: horizontally from the chunk's corner, vertically from the zero of heights.

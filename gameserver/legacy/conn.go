@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -112,7 +113,7 @@ func (lc *conn) register(ctx context.Context, name string) error {
 
 // entryPose returns the assumed place of a player who registers, until their first move.
 func (lc *conn) entryPose(who *guest) motion.Pose {
-	if pose, known := who.place(); known && world.ChunkOf(pose) == lc.at {
+	if pose, known := who.place(); known && pose.Chunk() == lc.at {
 		return pose
 	}
 	middle := lc.at.Origin()
@@ -149,7 +150,7 @@ func (lc *conn) applyMove() {
 		pose.Yaw = legacymsg.YawOfOriginal(p.Yaw)
 	}
 	if lc.mu.motion == nil { // the first move sets the place
-		if world.ChunkOf(pose).Distance(lc.at) > entryWays {
+		if pose.Chunk().Distance(lc.at) > entryWays {
 			lc.Corrections.WithLabelValues(player.TooFast).Inc()
 			return
 		}
@@ -194,4 +195,17 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		return
 	}
 	lc.sub.Edit(nodemsg.Intent{Player: by, Seq: lc.seqs.next(), Pos: pos, Block: block}, lc)
+}
+
+// endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.
+// The released client treats the end of a stream as an empty read and hangs; after a reset it queries dht again.
+//
+// Such a connection may be silent for hours, so only TCP's keepalive detects that its client is gone: within 25 s.
+func endByReset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		tcp.SetLinger(0)                            //nolint:errcheck // otherwise it ends like any other
+		tcp.SetKeepAliveConfig(net.KeepAliveConfig{ //nolint:errcheck // otherwise the system's defaults apply
+			Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
+		})
+	}
 }

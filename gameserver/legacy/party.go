@@ -14,7 +14,6 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file decides which connections of the original protocol belong to one player. The protocol identifies players by name
@@ -212,7 +211,7 @@ func (p *party) registerFree(r *registration) (who *guest, released <-chan struc
 
 // nearer reports whether a player deregistered nearer to a chunk than another one.
 func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
-	return world.ChunkOf(c.left).Distance(at) < world.ChunkOf(than.left).Distance(at)
+	return c.left.Chunk().Distance(at) < than.left.Chunk().Distance(at)
 }
 
 // add creates a new player, and registers them on the connection, unless that is nil.
@@ -255,7 +254,7 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 	switch {
 	case fresh(own) && own.SavedAt >= plain.SavedAt-players.PublishEvery.Milliseconds():
 		return suffixed, own
-	case fresh(plain) && plain.Gateway != p.of.Peer && world.ChunkOf(plain.Pose).Distance(at) > entryWays:
+	case fresh(plain) && plain.Gateway != p.of.Peer && plain.Pose.Chunk().Distance(at) > entryWays:
 		return suffixed, own
 	}
 	return name, plain

@@ -28,6 +28,7 @@ const (
 // ServeQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it crosses a
 // border, and is otherwise silent for as long as it runs.
 func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader) error {
+	endByReset(c)
 	defer c.Close()                                      //nolint:errcheck // by a reset: see endByReset
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()

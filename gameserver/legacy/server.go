@@ -48,7 +48,7 @@ type Server struct {
 func NewServer(o Options) *Server {
 	s := &Server{Options: &o, leaders: newLeaders(&o), parties: newParties(&o), came: wake.NewSignal()}
 	s.count = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "voxeld_original_connections", Help: "Connections of original VoxelPopuli clients to chunks.",
+		Name: "voxeld_original_connections", Help: "Open chunk connections of original VoxelPopuli clients.",
 	})
 	o.Registerer.MustRegister(s.count)
 	s.mu.conns = make(map[*conn]struct{})
@@ -69,6 +69,7 @@ func (s *Server) Resident(ctx context.Context, remote net.Addr, pos grid.ChunkPo
 // Serve serves a connection to a chunk after the handshake was answered with ok. Most of a client's connections stay silent for
 // as long as it runs, so only TCP's keepalive ends a silent one.
 func (s *Server) Serve(ctx context.Context, c net.Conn, in *bufio.Reader, h legacymsg.Handshake) error {
+	endByReset(c)
 	lc := &conn{Options: s.Options, edits: rate.NewLimiter(s.Edits, s.Burst), seqs: &s.seqs, shown: make(map[player.ID]struct{})}
 	lc.at = h.Chunk
 	lc.link = s.Open(c, in, lc)

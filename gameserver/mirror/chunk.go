@@ -7,7 +7,10 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/vclock"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Chunk is the mirror of one chunk that has subscribers here. The lock of its subscription guards it: subscribers may use it while
@@ -238,4 +241,93 @@ func (l *land) build(terrain *chunk.Chunk) (changed bool) {
 	l.blocks, l.previous, l.edits, l.ahead, l.edited = terrain, nil, nil, nil, false
 	l.version++
 	return changed
+}
+
+// Delta is what has changed in a chunk. It is valid during SendDelta.
+type Delta struct {
+	nodemsg.ChunkDelta
+	Tick    uint64
+	ForTick *sessionmsg.TickDelta // for subscribers that get moves from the frame loop; nil for nothing
+	Change  interest.Change       // who has entered, left and moved
+	Of      *Chunk
+
+	// Of Chat, which then is all there is.
+	Interaction sessionmsg.FromServer // nil for chat
+	Stamp       vclock.Stamp          // without an author if the event has none
+
+	forms forms
+}
+
+// Form returns the delta as a codec has encoded it, and encodes it first if necessary: once for all subscribers. The codec is any
+// value that is comparable and unique to the encoding.
+func (d *Delta) Form(codec any, encode func() any) any { return d.forms.get(codec, encode) }
+
+// empty reports whether there is nothing to send.
+func (d *Delta) empty() bool {
+	return len(d.Enter)+len(d.Leave)+len(d.Moves)+len(d.Blocks)+len(d.Chat) == 0
+}
+
+// forms keeps what codecs have made of something that many subscribers are sent, so that each codec encodes it once.
+type forms []form
+
+type form struct{ codec, encoded any }
+
+// get returns what a codec has made, and makes it first if necessary.
+func (f *forms) get(codec any, encode func() any) any {
+	for _, known := range *f {
+		if known.codec == codec {
+			return known.encoded
+		}
+	}
+	encoded := encode()
+	*f = append(*f, form{codec, encoded})
+	return encoded
+}
+
+// Subscriber watches chunks, on behalf of one connection of a client. Unless a method's comment says otherwise, it is called with
+// the subscription's lock held: it must not block, nor call the subscription.
+type Subscriber interface {
+	// SendChunk sends a chunk with everybody who is in it, or sends it again in its current state. Again means that entering and
+	// leaving since then were published as deltas.
+	SendChunk(c *Chunk, again bool)
+	// HasRoom reports whether the subscriber can take another whole chunk. If not, it calls Chunk.Retry when it can.
+	HasRoom(c *Chunk) bool
+	// SendDelta sends the delta of a chunk in view.
+	SendDelta(d *Delta)
+	// WantsEveryMove reports whether the subscriber gets moves from deltas instead of the frame loop. It never changes.
+	WantsEveryMove() bool
+	// Predictable reports whether the region may be sent predictions of the subscriber's player instead of every move. It never
+	// changes.
+	Predictable() bool
+	// SendResult sends the result of an edit. It reports whether the result waits for Flush.
+	SendResult(r nodemsg.EditResult) (waits bool)
+	// Flush sends what waits. It is called without a lock.
+	Flush()
+	// SendNotice sends the player a text; several subscriptions may send the same.
+	SendNotice(text string)
+}
+
+// subscriberState is what a subscriber has of a chunk.
+type subscriberState uint8
+
+const (
+	awaitsChunk   subscriberState = iota // waits for the whole chunk; gets no deltas
+	awaitsRefresh                        // waits for the whole chunk again; gets deltas
+	upToDate                             // gets deltas
+
+	// With awaitsChunk or awaitsRefresh: the chunk waits until the subscriber has taken earlier ones.
+	deferredChunk subscriberState = 4
+)
+
+// unpackChunk is the inverse of buffers.pack.
+func unpackChunk(packed []byte) *chunk.Chunk {
+	plain, err := wire.UnpackChunk(packed)
+	if err != nil {
+		panic(err) // this gateway packed it
+	}
+	land, err := chunk.Decode(plain)
+	if err != nil {
+		panic(err) // likewise
+	}
+	return land
 }

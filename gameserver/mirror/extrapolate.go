@@ -23,10 +23,10 @@ func (sub *Subscription) advance(ticks uint64) {
 	}
 	sub.mu.diverged = false
 	for _, b := range sub.mu.bodies {
-		if b.predictor.hasStopped(now) {
+		if b.predictor.HasStopped(now) {
 			b.sendStanding()
 		}
-		sub.mu.diverged = sub.mu.diverged || b.predictor.lastSent != b.Pose || b.predictor.sentVelocity.Moving()
+		sub.mu.diverged = sub.mu.diverged || !b.regionHas()
 	}
 }
 

@@ -86,7 +86,7 @@ func (sub *Subscription) enter(b nodemsg.Body, owner Subscriber) bool {
 		return false
 	}
 	sub.mu.unusedSince = time.Time{}
-	sub.mu.bodies[b.Player] = &body{Body: b, sub: sub, owner: owner, predictor: newPredictor(b.Pose, sub.m.Now())}
+	sub.mu.bodies[b.Player] = &body{Body: b, sub: sub, owner: owner, predictor: motion.NewPredictor(b.Pose, sub.m.Now())}
 	sub.mu.out.enter(b)
 	sub.wake.Set()
 	return true
@@ -115,8 +115,8 @@ func (sub *Subscription) Move(id player.ID, pose motion.Pose, owner Subscriber, 
 	}
 	b.Pose = pose
 	straight := b.predictable()
-	if needsUpdate = b.predictor.observe(pose, sub.m.Now(), alone); !straight {
-		needsUpdate = b.predictor.lastSent != pose || b.predictor.sentVelocity.Moving()
+	if needsUpdate = b.predictor.Observe(pose, sub.m.Now(), alone); !straight {
+		needsUpdate = !b.regionHas()
 	}
 	if !needsUpdate && !sub.mu.out.hasMove(id) {
 		sub.mu.diverged = true
@@ -131,7 +131,7 @@ func (sub *Subscription) Move(id player.ID, pose motion.Pose, owner Subscriber, 
 func (sub *Subscription) EndPrediction(id player.ID, owner Subscriber) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if b := sub.mu.bodies[id]; b != nil && b.owner == owner && b.predictor.sentVelocity.Moving() {
+	if b := sub.mu.bodies[id]; b != nil && b.owner == owner && b.predictor.Predicts() {
 		b.sendStanding()
 	}
 }
@@ -171,7 +171,7 @@ func (sub *Subscription) addEdit(e nodemsg.Intent, by Subscriber) (sendNow, answ
 	if !added || !sub.mu.out.linked {
 		return false, false
 	}
-	if b := sub.mu.bodies[e.Player]; b != nil && b.predictor.lastSent != b.Pose {
+	if b := sub.mu.bodies[e.Player]; b != nil && b.predictor.LastSent() != b.Pose {
 		b.sendMove(b.predictable()) // builders must be shown exactly where they are
 	}
 	sub.mu.out.message.Edits = append(sub.mu.out.message.Edits, e)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -21,8 +22,10 @@ const (
 	// Linger keeps an unused subscription open, so that a walk along a border does not open and close it all the
 	// time.
 	Linger = 10 * time.Second
-	// The pauses between attempts to reach a region: the first, and the longest.
-	FirstRetry, LastRetry = 100 * time.Millisecond, 1500 * time.Millisecond
+	// FirstRetry is the first pause between attempts to reach a region.
+	FirstRetry = 100 * time.Millisecond
+	// LastRetry is the longest one.
+	LastRetry = 1500 * time.Millisecond
 	// NoticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held for
 	// LastRetry.
 	NoticeAfter = 5 * time.Second
@@ -156,10 +159,10 @@ func (sub *Subscription) resume() {
 	}
 	now := sub.m.Now()
 	for _, b := range sub.mu.bodies {
-		if b.predictor.silent(now) { // the player stopped while there was no link
-			b.predictor.commitStanding(now)
+		if b.predictor.Silent(now) { // the player stopped while there was no link
+			b.predictor.CommitStanding(now)
 		}
-		b.Velocity = b.predictor.commitMove(b.predictable())
+		b.Velocity = b.predictor.CommitMove(b.predictable())
 		sub.mu.diverged = sub.mu.diverged || b.Velocity.Moving()
 		sub.mu.out.enter(b.Body)
 	}
@@ -246,5 +249,171 @@ func (sub *Subscription) receive(ctx context.Context, link region.Link) error {
 		if frame.Closed != "" {
 			return fmt.Errorf("link closed by the region: %s", frame.Closed)
 		}
+	}
+}
+
+// SendPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a poller
+// round, which have waited already.
+const SendPause = 15 * time.Millisecond
+
+// promptLink is a region.Link that can send without blocking.
+type promptLink interface {
+	// TrySend sends the result of take, or reports false without calling it.
+	TrySend(take func() nodemsg.ToRegion) bool
+}
+
+// sender sends a subscription's messages to its region. Its lock is held from taking a message out until it is sent, which keeps
+// messages in order. It is locked before the subscription's.
+type sender struct {
+	sub *Subscription
+
+	sync.Mutex
+	link promptLink // nil if there is none, or none that can send without blocking
+}
+
+// run sends collected messages over a link, until ctx ends.
+func (s *sender) run(ctx context.Context, link region.Link) error {
+	idle := time.NewTicker(Linger / 4)
+	defer idle.Stop()
+	prompt, _ := link.(promptLink)
+	s.setLink(prompt)
+	defer s.setLink(nil)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-idle.C:
+			if s.sub.dropUnused() {
+				return errUnneeded
+			}
+			continue
+		case <-s.sub.wake:
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.sub.flushNow:
+		case <-time.After(SendPause):
+		}
+		if err := s.send(link); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends what is collected, unless another goroutine does so already.
+func (s *sender) send(link region.Link) error {
+	s.Lock()
+	defer s.Unlock()
+	out := s.sub.takeOut()
+	if out.Empty() {
+		return nil
+	}
+	return link.Send(out)
+}
+
+// setLink lets goroutines other than the sender send.
+func (s *sender) setLink(link promptLink) {
+	s.Lock()
+	defer s.Unlock()
+	s.link = link
+}
+
+// tryFlush sends what is collected if that does not block. It saves waking the sender.
+func (s *sender) tryFlush() bool {
+	if !s.TryLock() {
+		return false
+	}
+	defer s.Unlock()
+	return s.link != nil && s.link.TrySend(s.sub.takeOut)
+}
+
+// Notices about a region that cannot be reached, or can be reached again.
+const (
+	landAway = "The land here cannot be reached at the moment. Your edits wait."
+	landBack = "The land here can be reached again."
+)
+
+// notifyUnreached notifies subscribers that no link has held for NoticeAfter.
+func (sub *Subscription) notifyUnreached() {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.mu.stable {
+		return // since just now
+	}
+	sub.mu.notified = true
+	sub.notifyAll(landAway)
+}
+
+// notifyReached records that the link has held, and notifies subscribers if they were notified that there was none.
+func (sub *Subscription) notifyReached() {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !sub.mu.out.linked {
+		return // it broke just now
+	}
+	sub.mu.stable = true
+	if sub.mu.notified {
+		sub.mu.notified = false
+		sub.notifyAll(landBack)
+	}
+}
+
+// notifyAll sends a notice to all subscribers. The lock is held; those of sessions and outboxes are taken below it.
+func (sub *Subscription) notifyAll(text string) {
+	notified := make(map[Subscriber]bool)
+	for _, c := range sub.mu.chunks {
+		for by := range c.subscribers {
+			if !notified[by] {
+				notified[by] = true
+				by.SendNotice(text)
+			}
+		}
+	}
+}
+
+// body is a player's body and its owner, the last subscriber to enter it: an older connection of the player that is still ending
+// does not remove it.
+type body struct {
+	nodemsg.Body // its Velocity matters only in messages to the region
+	sub          *Subscription
+	owner        Subscriber
+	predictor    motion.Predictor
+}
+
+// predictionCrowd is the maximum number of players in a chunk for predictions to be sent. The region receives updates of a larger
+// crowd in each tick anyway, and players in a crowd must be shown exactly.
+const predictionCrowd = 16
+
+// regionHas reports whether the region has exactly the newest pose, and does not extrapolate the player. The subscription's lock
+// is held, as below.
+func (b *body) regionHas() bool { return b.predictor.LastSent() == b.Pose && !b.predictor.Predicts() }
+
+// predictable reports whether the region is sent predictions for the body.
+func (b *body) predictable() bool {
+	if !b.owner.Predictable() || b.sub.m.Overlay.Enabled() {
+		return false
+	}
+	c := b.sub.mu.chunks[b.Pose.Chunk()]
+	return c == nil || len(c.occupants) <= predictionCrowd
+}
+
+// sendStanding sends the region that the body stands where it is.
+func (b *body) sendStanding() {
+	b.predictor.CommitStanding(b.sub.m.Now())
+	b.sendMove(false)
+	b.sub.wake.Set()
+}
+
+// sendMove puts the newest pose and velocity into the next message.
+func (b *body) sendMove(straight bool) {
+	sub := b.sub
+	if !sub.mu.out.linked {
+		return // the next link begins with it
+	}
+	m := nodemsg.BodyMove{Player: b.Player, Pose: b.Pose, Velocity: b.predictor.CommitMove(straight)}
+	sub.mu.diverged = sub.mu.diverged || m.Velocity.Moving()
+	if sub.mu.out.move(m) {
+		sub.m.metrics.movesSent.Inc()
 	}
 }

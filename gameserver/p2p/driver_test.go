@@ -10,7 +10,6 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // The precision of poses in the overlay is that of sessions.
@@ -27,7 +26,7 @@ func TestOverlayPoses(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := poseOf(payload.(*overlay.Position).Update)
-		want := sessionmsg.PlaceOf(world.ChunkOf(p), p).Pose(world.ChunkOf(p))
+		want := sessionmsg.PlaceOf(p.Chunk(), p).Pose(p.Chunk())
 		if math.Abs(got.X-p.X) > 1./sessionmsg.PlaceUnit/2 || math.Abs(got.Z-p.Z) > 1./sessionmsg.PlaceUnit/2 || got.Y != want.Y || got.Yaw != want.Yaw || got.Pitch != want.Pitch {
 			t.Errorf("%+v came as %+v", p, got)
 		}

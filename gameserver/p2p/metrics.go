@@ -11,14 +11,14 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) metrics {
 	packets := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "voxeld_overlay_packets_total", Help: "Packets of movement exchanged with other gateways, one a tick at most with each.",
+		Name: "voxeld_overlay_packets_total", Help: "Movement packets exchanged with other gateways; at most one per tick and gateway.",
 	}, []string{"direction"})
 	bytes := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "voxeld_overlay_packet_bytes_total", Help: "Bytes of these packets.",
+		Name: "voxeld_overlay_packet_bytes_total", Help: "Bytes of movement packets exchanged with other gateways.",
 	}, []string{"direction"})
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "voxeld_overlay_refused_total",
-		Help: "Updates of movement of other gateways that were farther away than a player can have got.",
+		Help: "Movement updates from other gateways that were refused: farther away than the player can have moved.",
 	})
 	r.MustRegister(packets, bytes, refused)
 	return metrics{

@@ -12,7 +12,6 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
@@ -81,7 +80,7 @@ func (r *remoteAvatars) applyUpdate(u overlay.Update, steps []relocation) []relo
 
 // move moves a known avatar to a pose.
 func (r *remoteAvatars) move(a *remoteAvatar, pose motion.Pose) relocation {
-	from, to := a.chunk, world.ChunkOf(pose)
+	from, to := a.chunk, pose.Chunk()
 	a.body.Pose, a.chunk = pose, to
 	return relocation{body: a.body, from: &from, to: &to}
 }
@@ -129,7 +128,7 @@ func (r *remoteAvatars) merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool)
 		if a == nil || a.body.Player != p {
 			return false
 		}
-		if world.ChunkOf(a.regionBody.Pose) == n.Chunk {
+		if a.regionBody.Pose.Chunk() == n.Chunk {
 			a.inRegion = false
 		}
 		if a.chunk == n.Chunk && !a.fresh {
@@ -188,7 +187,7 @@ func (r *remoteAvatars) clear(at grid.ChunkPos) {
 		if a.chunk == at {
 			a.shown, a.fresh = false, false
 		}
-		if world.ChunkOf(a.regionBody.Pose) == at {
+		if a.regionBody.Pose.Chunk() == at {
 			a.inRegion = false
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // One round of four gateways' machines, whose players all see one another and walk at random. Reported are the time of one
@@ -56,7 +55,7 @@ func benchmarkRound(b *testing.B, kind string, players int) {
 		pose := motion.Pose{X: 120*rng.Float64() - 60, Y: 25, Z: 120*rng.Float64() - 60}
 		body := nodemsg.Body{Player: player.GuestID(name), Name: name, Pose: pose, Gateway: home}
 		for _, d := range drivers {
-			d.mu.remotes.byID[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: world.ChunkOf(pose), regionBody: body, inRegion: true, regionRound: 1}
+			d.mu.remotes.byID[numberOf(body.Player)] = &remoteAvatar{body: body, shown: true, chunk: pose.Chunk(), regionBody: body, inRegion: true, regionRound: 1}
 		}
 		avatars[n%gateways] = append(avatars[n%gateways], &testAvatar{body.Player, pose})
 	}

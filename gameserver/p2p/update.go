@@ -10,7 +10,6 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // round is the length of a round. Rounds are counted by the wall clock, so that all gateways count alike.
@@ -36,7 +35,7 @@ func UpdateOf(id player.ID, pose motion.Pose, round uint32) overlay.Update {
 // bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
 // frames.
 func bodyOf(p motion.Pose) uint64 {
-	at := sessionmsg.PlaceOf(world.ChunkOf(p), p)
+	at := sessionmsg.PlaceOf(p.Chunk(), p)
 	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// Machine is the pSense machine of one avatar (paper §3). Deviations are listed in docs/overlays.md.
+// Machine is the pSense machine of one avatar (paper §3). Deviations are listed in docs/adr/0022.
 type Machine struct {
 	cfg     Options
 	id      overlay.ID

@@ -1,9 +1,9 @@
 // Package actor runs one raft group on one node: the land of a region (Land), or the catalog (Catalog). Both are an Actor, which
 // receives what the group commits, tracks who leads and who the members are, and isolates failures.
 //
-// An Actor is owned by the goroutine of Run. Other goroutines send closures to its inbox (Do) and never touch its state; methods
+// An Actor is owned by the goroutine of Run. Other goroutines send closures to its inbox (Enqueue) and never touch its state; methods
 // that any goroutine may call say so. Values go in as Options, events come out through their functions, which never block and must
-// not call back into the actor except by Do.
+// not call back into the actor except by Enqueue.
 //
 // Only package region and its subpackages import it.
 package actor
@@ -105,28 +105,28 @@ func (a *Actor) Done() <-chan struct{} { return a.done }
 // Finish closes Done. The owner calls it after Run has returned and the actor can be opened again.
 func (a *Actor) Finish() { close(a.done) }
 
-// Do has f called in the actor's goroutine. It reports false if the actor has ended. Any goroutine may call it.
-func (a *Actor) Do(f func()) bool { return a.inbox.Put(f) }
+// Enqueue has f called in the actor's goroutine. It reports false if the actor has ended. Any goroutine may call it.
+func (a *Actor) Enqueue(f func()) bool { return a.inbox.Put(f) }
 
 // Close ends the actor for the reason. Any goroutine may call it.
-func (a *Actor) Close(why string) bool { return a.Do(func() { a.closeReason = why }) }
+func (a *Actor) Close(why string) bool { return a.Enqueue(func() { a.closeReason = why }) }
 
 // CloseThen ends the actor, and calls then before it can be opened again. Any goroutine may call it.
 func (a *Actor) CloseThen(why string, then func()) bool {
-	return a.Do(func() { a.closeReason, a.afterEnd = why, then })
+	return a.Enqueue(func() { a.closeReason, a.afterEnd = why, then })
 }
 
 // Remove ends the actor because this node is no longer a member. With discard, other code deletes what is stored. Any goroutine
 // may call it.
 func (a *Actor) Remove(discard bool) bool {
-	return a.Do(func() { a.removed, a.discarded = true, discard })
+	return a.Enqueue(func() { a.removed, a.discarded = true, discard })
 }
 
 // Await calls question in the actor's goroutine and waits for the answer, which may come later. The answer channel must have room
 // for it. The error is ErrNotHere if the actor has ended. Any goroutine may call it.
 func Await[A any](ctx context.Context, a *Actor, answer <-chan A, question func()) (A, error) {
 	var none A
-	if !a.Do(question) {
+	if !a.Enqueue(question) {
 		return none, ErrNotHere
 	}
 	select {
@@ -283,7 +283,7 @@ func (a *Actor) isOnlyMember() bool { return len(a.members) <= 1 }
 // ledElsewhere reports whether another member leads.
 func (a *Actor) ledElsewhere() bool { return a.leader != "" && a.leader != a.Self.Peer }
 
-// Leads reports whether this node leads the region. Only a probe, or a function that is passed to Do, may call it.
+// Leads reports whether this node leads the region. Only a probe, or a function that is passed to Enqueue, may call it.
 func (a *Actor) Leads() bool { return a.leading }
 
 // configured applies a new configuration of the group.
@@ -340,7 +340,7 @@ func (a *Actor) updateMembers() {
 
 // AddMember records the address of a node that is or becomes a member. Any goroutine may call it.
 func (a *Actor) AddMember(m nodemsg.Member) {
-	a.Do(func() {
+	a.Enqueue(func() {
 		before := len(a.info.Members)
 		a.roster[m.Peer] = m
 		a.updateMembers()

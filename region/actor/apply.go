@@ -23,7 +23,7 @@ func (l *Land) apply(c replica.Committed) {
 	own := l.edits.countCommitted(c.Term)
 	l.applied = c.Index
 	if outcome.Barrier != nil {
-		l.applyMark(c.Index, *outcome.Barrier)
+		l.applyBarrier(c.Index, *outcome.Barrier)
 		return
 	}
 	l.Pinned(BasesOf(outcome.Pins))
@@ -44,7 +44,7 @@ func (l *Land) restore(index uint64) error {
 	if err != nil {
 		return err
 	}
-	l.contents.land, l.inspection.look = land, nil
+	l.contents.land, l.inspection.current = land, nil
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)
 	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())

@@ -3,11 +3,13 @@ package actor
 import (
 	"fmt"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
 )
 
 const (
 	// TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
-	TickEvery = 50 * time.Millisecond
+	TickEvery = motion.TickEvery
 	// budgetWindow is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
 	// is over sooner.
 	budgetWindow = 10 * time.Second
@@ -16,7 +18,7 @@ const (
 )
 
 // budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks over
-// budgetWindow. Such a region keeps a whole core busy at the expense of its neighbours. Owned by the loop.
+// budgetWindow. Such a region keeps a whole core busy at the expense of its neighbours. Owned by the region's goroutine.
 type budget struct {
 	cpu   func(work func()) time.Duration // measures how long a piece of work keeps a core busy
 	spent time.Duration                   // on input and commits since the last tick

@@ -54,7 +54,7 @@ func CatchFault(f func()) (caught *Fault) {
 	defer func() {
 		if what := recover(); what != nil {
 			caught = &Fault{Kind: Panicked, Cause: fmt.Errorf("panic: %v", what), Stack: debug.Stack()}
-			var before *Fault // detected beside the loop, and passed on to it as a panic
+			var before *Fault // detected beside the actor, and passed on to it as a panic
 			if err, ok := what.(error); ok && errors.As(err, &before) {
 				caught = before
 			}

@@ -37,8 +37,8 @@ type LandOptions struct {
 	Reload func(nodemsg.Region) (*world.Land, error)
 	// ReadParts requests what is on disk of the land's parts, at the index or later.
 	ReadParts func(l *Land, index uint64, parts map[world.Part][][]byte, read func([]DiskPart, error))
-	// FetchParts requests what the sources of a mark retained.
-	FetchParts func(m Mending, fetched func([]FetchedPart))
+	// FetchParts requests what the sources of a barrier retained.
+	FetchParts func(m RepairRequest, fetched func([]FetchedPart))
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
@@ -92,7 +92,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 		contents: c, self: base.Self.Peer, waiters: make(map[uint64]chan<- uint64),
 		read: func(index uint64, parts map[world.Part][][]byte) {
 			l.ReadParts(l, index, parts, func(disk []DiskPart, err error) {
-				l.Do(func() { l.inspection.haveRead(index, disk, err) })
+				l.Enqueue(func() { l.inspection.haveRead(index, disk, err) })
 			})
 		},
 		unkept: func(p world.Part, err error) {
@@ -108,7 +108,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 // requestHash requests the hash of a chunk's terrain.
 func (l *Land) requestHash(pos grid.ChunkPos) {
 	l.Hash(pos, func(base [32]byte, failed *Fault) {
-		l.Do(func() {
+		l.Enqueue(func() {
 			if failed != nil {
 				panic(failed) // it is the region's terrain, so the region is isolated
 			}
@@ -164,7 +164,7 @@ type Summary struct {
 
 // Summarize sends the region's state to answer, which must have room for it. Any goroutine may call it.
 func (l *Land) Summarize(answer chan<- Summary) {
-	l.Do(func() {
+	l.Enqueue(func() {
 		answer <- Summary{
 			Region: l.info, Voters: voters(l.members), Links: len(l.hub.subscribers), Bodies: l.contents.crowd.Len(),
 			Edits: l.contents.land.Edits(),
@@ -175,10 +175,10 @@ func (l *Land) Summarize(answer chan<- Summary) {
 // Cell returns the region's cell. Any goroutine may call it.
 func (l *Land) Cell() grid.Cell { return l.info.Cell }
 
-// Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Do, may call it.
+// Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Contents() *world.Land { return l.contents.land }
 
-// Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Do, may call it.
+// Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Waits(block chunk.Block) bool {
 	return slices.ContainsFunc(l.edits.waiting, func(q queued) bool { return q.Block == block })
 }

@@ -153,6 +153,6 @@ func (l *Land) confirmLeadership(s *subscriber) {
 			case <-time.After(confirmPause):
 			}
 		}
-		l.Do(func() { l.leadershipChecked(s, err) })
+		l.Enqueue(func() { l.leadershipChecked(s, err) })
 	})
 }

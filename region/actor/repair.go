@@ -5,33 +5,33 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file repairs a damaged copy. A mark in the log orders the repair. The sources retain their parts as of the mark. The
-// damaged member applies nothing beyond the mark until it has fetched these parts, or given up. So the fetched part is exactly
-// what the member's own part should have been at the mark, and every later entry is applied to it: no acknowledged edit is lost,
+// This file repairs a damaged copy. A barrier in the log orders the repair. The sources retain their parts as of the barrier. The
+// damaged member applies nothing beyond the barrier until it has fetched these parts, or given up. So the fetched part is exactly
+// what the member's own part should have been at the barrier, and every later entry is applied to it: no acknowledged edit is lost,
 // and none is undone. Memory and disk are repaired together. The disk is written by the node's one committer, in order with all
 // other writes.
 
-// applyMark starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are fetched.
-func (l *Land) applyMark(index uint64, mark world.Barrier) {
-	l.report() // brings the disk up to the mark; a part that is replaced must have no unreported rows
-	mends := l.inspection.apply(index, mark)
-	if len(mends) == 0 {
+// applyBarrier starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are fetched.
+func (l *Land) applyBarrier(index uint64, barrier world.Barrier) {
+	l.report() // brings the disk up to the barrier; a part that is replaced must have no unreported rows
+	repairs := l.inspection.apply(index, barrier)
+	if len(repairs) == 0 {
 		return
 	}
 	l.paused = true
 	l.Logger.Warn("this node's copy is damaged and is being repaired", "region", l.info.ID, "cell", l.info.Cell.String(),
-		"parts", len(mends), "first", mends[0].Part.String(), "entry", index)
-	l.FetchParts(Mending{Region: l.info, Index: index, Mends: mends, Need: mark.Need}, func(all []FetchedPart) {
-		l.Do(func() { l.endMending(index, all) })
+		"parts", len(repairs), "first", repairs[0].Part.String(), "entry", index)
+	l.FetchParts(RepairRequest{Region: l.info, Index: index, Repairs: repairs, Need: barrier.Need}, func(all []FetchedPart) {
+		l.Enqueue(func() { l.endRepair(index, all) })
 	})
 }
 
-// endMending replaces the damaged parts with the fetched ones, and resumes.
-func (l *Land) endMending(index uint64, all []FetchedPart) {
-	if l.inspection.mending != index {
+// endRepair replaces the damaged parts with the fetched ones, and resumes.
+func (l *Land) endRepair(index uint64, all []FetchedPart) {
+	if l.inspection.repairing != index {
 		return
 	}
-	l.inspection.mending = 0
+	l.inspection.repairing = 0
 	var writes []kv.Write
 	for _, m := range all {
 		part, err := l.contents.land.Replace(m.Part, m.Rows, m.Stored)

@@ -132,7 +132,7 @@ func (l *Land) step() {
 	l.contents.crowd.Tick()
 	l.handleInputs()
 	l.deliver()
-	l.inspection.continueLook(len(l.hub.subscribers) > 0)
+	l.inspection.continueReport(len(l.hub.subscribers) > 0)
 	if l.applied-l.reported < busyEntries || l.hub.tick%busyTicks == 0 {
 		l.report()
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is a member's side of a scrub (docs/adr/0010). A mark in the log defines the moment of the comparison. Each member
-// digests its memory as of the mark, during its ticks, and its disk, beside them. The disk is somewhat newer than the mark, so
+// This file is a member's side of a scrub (docs/adr/0010). A barrier in the log defines the moment of the comparison. Each member
+// digests its memory as of the barrier, during its ticks, and its disk, beside them. The disk is somewhat newer than the barrier, so
 // the world.LandDigest also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
 // inspect.go is the side that asks for the reports and decides.
 
@@ -21,13 +21,13 @@ const (
 	// and in an idle one.
 	digestUsed = 4000
 	digestIdle = 20000
-	// keptMarks and keepTime bound for how many marks, and for how long, a member retains the parts that it is a source of.
-	keptMarks = 3
-	keepTime  = time.Minute
+	// keptBarriers and keepTime bound for how many barriers, and for how long, a member retains the parts that it is a source of.
+	keptBarriers = 3
+	keepTime     = time.Minute
 )
 
-// look is what a member finds at one mark. It belongs to the loop.
-type look struct {
+// pendingReport is what a member finds at one barrier. It belongs to the region's goroutine.
+type pendingReport struct {
 	index   uint64
 	survey  *world.LandDigest // nil when complete
 	reading bool              // the disk is being read
@@ -35,7 +35,7 @@ type look struct {
 	failed  error // why there are no results
 }
 
-// retained holds parts as of a mark, for the members that are repaired there.
+// retained holds parts as of a barrier, for the members that are repaired there.
 type retained struct {
 	index uint64
 	until time.Time
@@ -57,34 +57,34 @@ type inspection struct {
 	read     func(index uint64, parts map[world.Part][][]byte) // requests what is on disk, which arrives as haveRead
 	unkept   func(p world.Part, err error)                     // called if a part cannot be retained
 
-	waiters  map[uint64]chan<- uint64 // marks proposed here, by nonce, and the channels that wait for their indexes
-	look     *look                    // for the newest mark; nil if there was none
-	retained []retained               // oldest first
-	mending  uint64                   // index of the mark at which the copy is being repaired; 0 if it is not
+	waiters   map[uint64]chan<- uint64 // barriers proposed here, by nonce, and the channels that wait for their indexes
+	current   *pendingReport           // for the newest barrier; nil if there was none
+	retained  []retained               // oldest first
+	repairing uint64                   // index of the barrier at which the copy is being repaired; 0 if it is not
 }
 
-// apply starts what a mark asks for: the current state is the one as of its index. It returns the repairs of this member's copy.
-func (i *inspection) apply(index uint64, mark world.Barrier) []world.Repair {
-	if heard := i.waiters[mark.Nonce]; heard != nil {
+// apply starts what a barrier asks for: the current state is the one as of its index. It returns the repairs of this member's copy.
+func (i *inspection) apply(index uint64, barrier world.Barrier) []world.Repair {
+	if heard := i.waiters[barrier.Nonce]; heard != nil {
 		heard <- index
 	}
-	if len(mark.Repairs) == 0 {
-		i.look = &look{index: index, survey: i.contents.land.StartDigest(index)}
+	if len(barrier.Repairs) == 0 {
+		i.current = &pendingReport{index: index, survey: i.contents.land.StartDigest(index)}
 		return nil
 	}
-	i.look = nil
+	i.current = nil
 	i.contents.land.StopDigest()
-	i.keepParts(index, mark)
-	mends := slices.DeleteFunc(slices.Clone(mark.Repairs), func(m world.Repair) bool { return !slices.Contains(m.Damaged, i.self) })
-	if len(mends) > 0 {
-		i.mending = index
+	i.keepParts(index, barrier)
+	repairs := slices.DeleteFunc(slices.Clone(barrier.Repairs), func(m world.Repair) bool { return !slices.Contains(m.Damaged, i.self) })
+	if len(repairs) > 0 {
+		i.repairing = index
 	}
-	return mends
+	return repairs
 }
 
-// continueLook continues the current look, as far as fits into this tick.
-func (i *inspection) continueLook(inUse bool) {
-	k := i.look
+// continueReport continues the current report, as far as fits into this tick.
+func (i *inspection) continueReport(inUse bool) {
+	k := i.current
 	if k == nil || k.survey == nil || k.reading {
 		return
 	}
@@ -108,11 +108,11 @@ func (i *inspection) partPrefixes() map[world.Part][][]byte {
 	return prefixes
 }
 
-// haveRead compares what was read from disk, which completes the look.
+// haveRead compares what was read from disk, which completes the report.
 func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
-	k := i.look
+	k := i.current
 	if k == nil || k.index != index || k.survey == nil {
-		return // the next mark came, or a snapshot
+		return // the next barrier came, or a snapshot
 	}
 	if err != nil {
 		k.failed = err
@@ -132,18 +132,20 @@ func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
 	i.contents.land.StopDigest()
 }
 
-// busy reports whether the region must stay open for a look or a repair.
-func (i *inspection) busy() bool { return i.mending != 0 || i.look != nil && i.look.survey != nil }
+// busy reports whether the region must stay open for a report or a repair.
+func (i *inspection) busy() bool {
+	return i.repairing != 0 || i.current != nil && i.current.survey != nil
+}
 
 // keepParts retains the parts that other members fetch from this one.
-func (i *inspection) keepParts(index uint64, mark world.Barrier) {
+func (i *inspection) keepParts(index uint64, barrier world.Barrier) {
 	now := time.Now()
 	i.retained = slices.DeleteFunc(i.retained, func(k retained) bool { return now.After(k.until) })
-	if len(i.retained) == keptMarks {
+	if len(i.retained) == keptBarriers {
 		i.retained = i.retained[1:]
 	}
 	k := retained{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
-	for _, m := range mark.Repairs {
+	for _, m := range barrier.Repairs {
 		if !slices.Contains(m.Sources, i.self) {
 			continue
 		}
@@ -168,14 +170,14 @@ func (i *inspection) rows(p world.Part) []kv.Write {
 	return rows
 }
 
-// report returns this member's report at the mark.
+// report returns this member's report at the barrier.
 func (i *inspection) report(index uint64) nodemsg.Fetched {
-	k := i.look
+	k := i.current
 	switch {
 	case k == nil || k.index < index:
 		return nodemsg.Fetched{Wait: true}
 	case k.index > index:
-		return nodemsg.Fetched{Error: "a later mark has come"}
+		return nodemsg.Fetched{Error: "a later barrier has come"}
 	case k.failed != nil:
 		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
 	case k.survey != nil:
@@ -184,7 +186,7 @@ func (i *inspection) report(index uint64) nodemsg.Fetched {
 	return nodemsg.Fetched{Digests: k.digests}
 }
 
-// part returns a part as of the mark.
+// part returns a part as of the barrier.
 func (i *inspection) part(at nodemsg.PartAt, applied uint64) nodemsg.Fetched {
 	for _, k := range i.retained {
 		if k.index != at.Index {
@@ -207,10 +209,10 @@ type FetchedPart struct {
 	Stored [][]byte // all keys of the part that are on disk, including those of damaged rows
 }
 
-// Mending is a request for the right parts of a damaged copy.
-type Mending struct {
-	Region nodemsg.Region
-	Index  uint64 // of the mark
-	Mends  []world.Repair
-	Need   int // number of sources that must agree
+// RepairRequest is a request for the right parts of a damaged copy.
+type RepairRequest struct {
+	Region  nodemsg.Region
+	Index   uint64 // of the barrier
+	Repairs []world.Repair
+	Need    int // number of sources that must agree
 }

@@ -11,41 +11,41 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// CommitMark commits a scrub mark and returns its index. Any goroutine may call it.
-func (l *Land) CommitMark(ctx context.Context, mark world.Barrier) (uint64, error) {
+// CommitBarrier commits a scrub barrier and returns its index. Any goroutine may call it.
+func (l *Land) CommitBarrier(ctx context.Context, barrier world.Barrier) (uint64, error) {
 	committed, answer := make(chan uint64, 1), make(chan error, 1)
-	if !l.Do(func() {
+	if !l.Enqueue(func() {
 		err := ErrNotHere
 		if l.leading {
-			err = l.group.Propose(mark.Encode())
+			err = l.group.Propose(barrier.Encode())
 		}
 		if err != nil {
 			answer <- err
 			return
 		}
-		l.inspection.waiters[mark.Nonce] = committed
+		l.inspection.waiters[barrier.Nonce] = committed
 	}) {
 		return 0, ErrNotHere
 	}
-	defer l.Do(func() { delete(l.inspection.waiters, mark.Nonce) })
+	defer l.Enqueue(func() { delete(l.inspection.waiters, barrier.Nonce) })
 	select {
 	case index := <-committed:
 		return index, nil
 	case err := <-answer:
-		return 0, fmt.Errorf("commit a scrub mark: %w", err)
+		return 0, fmt.Errorf("commit a scrub barrier: %w", err)
 	case <-l.done:
 		return 0, ErrNotHere
 	case <-ctx.Done():
-		return 0, fmt.Errorf("commit a scrub mark: %w", ctx.Err())
+		return 0, fmt.Errorf("commit a scrub barrier: %w", ctx.Err())
 	}
 }
 
-// ServeDigests returns this member's report at a mark to a peer. Any goroutine may call it.
+// ServeDigests returns this member's report at a barrier to a peer. Any goroutine may call it.
 func (l *Land) ServeDigests(ctx context.Context, peer string, at nodemsg.LogPosition) nodemsg.Fetched {
 	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.report(at.Index) })
 }
 
-// ServePart returns a part as of a mark to a peer. Any goroutine may call it.
+// ServePart returns a part as of a barrier to a peer. Any goroutine may call it.
 func (l *Land) ServePart(ctx context.Context, peer string, at nodemsg.PartAt) nodemsg.Fetched {
 	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.part(at, l.applied) })
 }

@@ -49,7 +49,7 @@ func (l *Subscription) Send(msg nodemsg.ToRegion) error {
 
 // enqueue queues a message for the region; the caller holds a credit for it.
 func (l *Subscription) enqueue(msg nodemsg.ToRegion) bool {
-	return l.land.Do(func() {
+	return l.land.Enqueue(func() {
 		<-l.subscriber.credit
 		l.land.handleMessage(l.subscriber, msg)
 	})
@@ -126,7 +126,7 @@ func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) 
 // Close ends the subscription. It never fails.
 func (l *Subscription) Close() error {
 	l.subscriber.out.Close()
-	l.land.Do(func() { l.land.hub.detach(l.subscriber) })
+	l.land.Enqueue(func() { l.land.hub.detach(l.subscriber) })
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (l *Subscription) Close() error {
 func (l *Land) Subscribe(reading bool) *Subscription {
 	s := newSubscriber()
 	s.reading = reading
-	if !l.Do(func() { l.attach(s) }) {
+	if !l.Enqueue(func() { l.attach(s) }) {
 		return nil
 	}
 	return &Subscription{land: l, subscriber: s}

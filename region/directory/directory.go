@@ -66,8 +66,8 @@ type Options struct {
 
 func newLocated(r prometheus.Registerer) *prometheus.CounterVec {
 	located := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "voxeld_locate_total",
-		Help: "Searches for the region of a chunk, by the source that knew it.",
+		Name: "voxeld_region_lookups_total",
+		Help: "Lookups of the region of a chunk, by the source that answered.",
 	}, []string{"source"})
 	r.MustRegister(located)
 	return located

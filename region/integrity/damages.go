@@ -79,7 +79,7 @@ func (d *Damages) note(info nodemsg.Region, v decision) {
 	add := func(peer, what string) {
 		list = append(list, Damage{Region: info.ID, Cell: info.Cell, Peer: peer, What: what, Since: now})
 	}
-	for _, m := range v.mends {
+	for _, m := range v.repairs {
 		for _, peer := range m.Damaged {
 			add(peer, m.Part.String()+" is damaged")
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // This file decides which copy of a part is damaged (docs/adr/0010). It is pure: no clock, no network. The scrub passes in the
-// members' reports as of one mark and carries out the decision.
+// members' reports as of one barrier and carries out the decision.
 
 // scrubReport is what one member found in its copy.
 type scrubReport struct {
@@ -29,7 +29,7 @@ type finding struct {
 // decision is the result of comparing the reports.
 type decision struct {
 	compared int            // parts that any member has
-	mends    []world.Repair // by part
+	repairs  []world.Repair // by part
 	open     []openCase     // differences that cannot be decided, by part
 }
 
@@ -69,7 +69,7 @@ func decide(voters int, all []scrubReport) decision {
 		case !known, alone:
 			v.open = append(v.open, openCase{p, damaged})
 		default:
-			v.mends = append(v.mends, world.Repair{Part: p, Damaged: damaged, Sources: sources})
+			v.repairs = append(v.repairs, world.Repair{Part: p, Damaged: damaged, Sources: sources})
 		}
 	}
 	return v

@@ -58,8 +58,8 @@ func TestDecide(t *testing.T) {
 	} {
 		v := decide(c.voters, c.all)
 		var got world.Repair
-		if len(v.mends) > 0 {
-			got = v.mends[0]
+		if len(v.repairs) > 0 {
+			got = v.repairs[0]
 		}
 		var open []string
 		if len(v.open) > 0 {
@@ -88,10 +88,10 @@ func TestDecideFollowsMajorities(t *testing.T) {
 			all = append(all, reportOf(fmt.Sprint(i), memory, disk))
 		}
 		v := decide(voters, all)
-		if heard*2 <= voters && len(v.mends) > 0 {
+		if heard*2 <= voters && len(v.repairs) > 0 {
 			t.Fatalf("%d of %d voters decided: %+v", heard, voters, v)
 		}
-		for _, m := range v.mends {
+		for _, m := range v.repairs {
 			for _, s := range m.Sources {
 				for _, w := range all {
 					if w.peer == s && right*2 > voters && w.parts[aPart].memory != (world.Digest{7}) {
@@ -107,7 +107,7 @@ func TestDecideFollowsMajorities(t *testing.T) {
 			for _, w := range all {
 				f := w.parts[aPart]
 				sound := f.memory == world.Digest{7} && f.disk == nodemsg.DiskSame
-				mended := len(v.mends) > 0 && slices.Contains(v.mends[0].Damaged, w.peer)
+				mended := len(v.repairs) > 0 && slices.Contains(v.repairs[0].Damaged, w.peer)
 				if sound == mended {
 					t.Fatalf("%s: sound %v, mended %v", w.peer, sound, mended)
 				}

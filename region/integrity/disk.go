@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// diskTime is how long a member waits until its disk has reached the mark.
+	// diskTime is how long a member waits until its disk has reached the barrier.
 	diskTime = 10 * time.Second
 	// diskPoll is the pause between two checks of that.
 	diskPoll = 50 * time.Millisecond
-	// mendTime bounds how long a member under repair is paused. Raft's log grows meanwhile.
-	mendTime = 8 * time.Second
+	// repairTime bounds how long a member under repair is paused. Raft's log grows meanwhile.
+	repairTime = 8 * time.Second
 )
 
 // Disk reads the stored parts of regions for scrubs, and fetches the right ones for repairs.
@@ -33,10 +33,10 @@ type Disk struct {
 	DamagedLog func(context.Context, *actor.Land, error)
 }
 
-// ReadParts digests the stored rows of a region's parts, beside its loop. Each part is read in one short transaction, so that the
+// ReadParts digests the stored rows of a region's parts, beside its goroutine. Each part is read in one short transaction, so that the
 // file does not grow by what is written meanwhile.
 func (d *Disk) ReadParts(l *actor.Land, index uint64, parts map[world.Part][][]byte, read func([]actor.DiskPart, error)) {
-	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the loop
+	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the actor
 		var disk []actor.DiskPart
 		err := d.awaitStored(ctx, l.ID(), index)
 		for p, prefixes := range parts {
@@ -113,12 +113,12 @@ func IsDamage(err error) bool {
 }
 
 // FetchParts fetches the right parts for a paused region, beside it.
-func (d *Disk) FetchParts(m actor.Mending, fetched func([]actor.FetchedPart)) {
-	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the loop
-		ctx, cancel := context.WithTimeout(ctx, mendTime)
+func (d *Disk) FetchParts(m actor.RepairRequest, fetched func([]actor.FetchedPart)) {
+	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the actor
+		ctx, cancel := context.WithTimeout(ctx, repairTime)
 		defer cancel()
 		var all []actor.FetchedPart
-		for _, part := range m.Mends {
+		for _, part := range m.Repairs {
 			one, err := d.fetchRight(ctx, m, part)
 			if err != nil {
 				d.Logger.Error("damaged part not repaired", "region", m.Region.ID, "part", part.Part.String(), "error", err)
@@ -131,30 +131,30 @@ func (d *Disk) FetchParts(m actor.Mending, fetched func([]actor.FetchedPart)) {
 }
 
 // fetchRight fetches the copy of a part on which enough sources agree.
-func (d *Disk) fetchRight(ctx context.Context, mending actor.Mending, m world.Repair) (actor.FetchedPart, error) {
+func (d *Disk) fetchRight(ctx context.Context, request actor.RepairRequest, m world.Repair) (actor.FetchedPart, error) {
 	var offers []partCopy
 	var failures []error
 	for _, peer := range m.Sources {
 		o, err := d.fetchPart(ctx, peer, nodemsg.PartAt{
-			LogPosition: nodemsg.LogPosition{Group: mending.Region.ID, Index: mending.Index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
+			LogPosition: nodemsg.LogPosition{Group: request.Region.ID, Index: request.Index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
 		})
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		offers = append(offers, o)
-		if right, ok := chooseCopy(mending.Need, offers); ok {
-			keys, err := d.storedKeys(mending.Region, m.Part)
+		if right, ok := chooseCopy(request.Need, offers); ok {
+			keys, err := d.storedKeys(request.Region, m.Part)
 			if err != nil {
 				return actor.FetchedPart{}, err
 			}
 			return actor.FetchedPart{Part: m.Part, Rows: right.rows, Stored: keys}, nil
 		}
 	}
-	return actor.FetchedPart{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources sent it, and %d must agree", len(offers), len(m.Sources), mending.Need))...)
+	return actor.FetchedPart{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources sent it, and %d must agree", len(offers), len(m.Sources), request.Need))...)
 }
 
-// fetchPart fetches a part from one member, which may have to reach the mark first.
+// fetchPart fetches a part from one member, which may have to reach the barrier first.
 func (d *Disk) fetchPart(ctx context.Context, peer string, at nodemsg.PartAt) (partCopy, error) {
 	for {
 		got, err := d.Pieces.Fetch(ctx, peer, nodemsg.Fetch{Part: &at})

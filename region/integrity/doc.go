@@ -2,7 +2,7 @@
 // (Reseeder), closes regions that fail repeatedly (Quarantine), drops copies that are superseded (Supersession), recovers regions from
 // one survivor (Recovery), and keeps terrain that this node generates differently (Bases).
 //
-// The Keep and Run methods have a goroutine of their own. Any goroutine may call the other methods, except where they say otherwise.
+// The Run methods have a goroutine of their own. Any goroutine may call the other methods, except where they say otherwise.
 // Only package region imports it.
 package integrity
 

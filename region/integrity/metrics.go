@@ -27,24 +27,24 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		scrubs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_scrubs_total",
-			Help: "Comparisons of all copies of a region that this node made as its leader, by result: sound, repaired, damaged (and not repaired), failed.",
+			Help: "Scrubs of regions led by this node, by result: sound, repaired, damaged (not repaired), failed. A scrub compares all replicas of a region.",
 		}, []string{"result"}),
-		scrubbedChunks: counter("voxeld_scrub_parts_total", "Parts of regions (chunks, and what is remembered of the players) that were compared."),
-		damaged:        counter("voxeld_scrub_damaged_total", "Copies of parts that were found damaged, on any member of a region that this node leads."),
-		reseeded:       counter("voxeld_copies_discarded_total", "Copies of regions on this node that could not be used any more, and were discarded so that the other members bring a new one."),
-		bases:          counter("voxeld_bases_fetched_total", "Chunks whose terrain this node generates differently than their edits need, fetched from another node."),
-		missingBases:   counter("voxeld_bases_missing_total", "Attempts to fetch such terrain that found nobody who has it."),
+		scrubbedChunks: counter("voxeld_scrub_parts_total", "Parts compared by scrubs: chunks, and the player state of a region."),
+		damaged:        counter("voxeld_scrub_damaged_total", "Damaged parts found by scrubs, on any member of a region led by this node."),
+		reseeded:       counter("voxeld_replicas_discarded_total", "Unusable replicas discarded on this node; the other members replace them."),
+		bases:          counter("voxeld_terrain_fetches_total", "Chunks of terrain fetched from another node, because this node's generator differs from the one the edits were made on."),
+		missingBases:   counter("voxeld_terrain_fetch_failures_total", "Attempts to fetch terrain that no reachable node had."),
 		isolated: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_isolated_total",
-			Help: "Times that a region, or the catalog, failed on this node and was ended here alone.",
+			Help: "Regions (or the catalog) that failed and were closed on this node only, by reason.",
 		}, []string{"reason"}),
 		quarantined: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_regions_quarantined",
-			Help: "Regions that failed again and are shut away on this node: their land can be seen, and not changed.",
+			Help: "Regions that failed repeatedly and are read-only on this node.",
 		}),
 		damagedNow: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_damaged_copies",
-			Help: "Copies that this node knows to be damaged and not repaired; voxeld region scrub names them.",
+			Name: "voxeld_replicas_damaged",
+			Help: "Damaged replicas that are not repaired; voxeld region scrub lists them.",
 		}),
 	}
 	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.reseeded, m.bases, m.missingBases, m.damagedNow, m.isolated, m.quarantined)

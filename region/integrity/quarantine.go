@@ -134,7 +134,7 @@ func (q *Quarantine) Admit(ctx context.Context, info nodemsg.Region) error {
 	}
 }
 
-// OpenReadOnly returns the loop that shows a quarantined region's land.
+// OpenReadOnly returns the land that shows a quarantined region's land.
 func (q *Quarantine) OpenReadOnly(hello nodemsg.Hello) (*actor.Land, error) {
 	if l := q.Failures.look(hello.Region).readOnly; l != nil {
 		return l, nil
@@ -154,7 +154,7 @@ func (q *Quarantine) OpenReadOnly(hello nodemsg.Hello) (*actor.Land, error) {
 		}
 	})
 	if released {
-		return nil, actor.ErrNotHere // released while the land was read: nothing would end this loop. The caller's next attempt finds the region.
+		return nil, actor.ErrNotHere // released while the land was read: nothing would end this land. The caller's next attempt finds the region.
 	}
 	started := q.Tasks.Start(func(ctx context.Context) {
 		if caught := l.RunReadOnly(ctx, QuarantinedReason); caught != nil {
@@ -254,7 +254,7 @@ func (q *Quarantine) LogClosed(info nodemsg.Region, why error) {
 // Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
 // reached. It returns the peers that were informed and those that were missed. On the latter, release the region again when they
 // are back, or restart them.
-func (q *Quarantine) Release(ctx context.Context, id uint64) (told, missed []string, err error) {
+func (q *Quarantine) Release(ctx context.Context, id uint64) (informed, missed []string, err error) {
 	info, err := q.Regions.Member(id)
 	if err != nil {
 		return nil, nil, err
@@ -262,7 +262,7 @@ func (q *Quarantine) Release(ctx context.Context, id uint64) (told, missed []str
 	q.Unlock(id)
 	for _, m := range info.Members {
 		if m.Peer == q.Self.Peer {
-			told = append(told, m.Peer)
+			informed = append(informed, m.Peer)
 			continue
 		}
 		if _, err := q.Questions.Ask(ctx, m.Peer, nodemsg.Question{Release: &nodemsg.Release{Region: id}}); err != nil {
@@ -270,7 +270,7 @@ func (q *Quarantine) Release(ctx context.Context, id uint64) (told, missed []str
 			missed = append(missed, m.Peer)
 			continue
 		}
-		told = append(told, m.Peer)
+		informed = append(informed, m.Peer)
 	}
-	return told, missed, nil
+	return informed, missed, nil
 }

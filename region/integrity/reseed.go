@@ -82,7 +82,7 @@ func (r *Reseeder) DamagedLog(ctx context.Context, l *actor.Land, why error) {
 func (r *Reseeder) Run(ctx context.Context) {
 	every := time.NewTicker(reseedEvery)
 	defer every.Stop()
-	told := make(map[uint64]bool)
+	logged := make(map[uint64]bool)
 	replaced := make(map[uint64]int)
 	for {
 		select {
@@ -105,14 +105,14 @@ func (r *Reseeder) Run(ctx context.Context) {
 			}
 			if err == nil {
 				replaced[c.info.ID]++
-				delete(told, c.info.ID)
+				delete(logged, c.info.ID)
 				r.clearCorrupt(c.info.ID)
 				r.Metrics.reseeded.Inc()
 				r.Logger.Warn("damaged copy discarded; waiting for a new one from the other members", "region", c.info.ID, "cell", c.info.Cell.String())
 				continue
 			}
-			if ctx.Err() == nil && !told[c.info.ID] {
-				told[c.info.ID] = true
+			if ctx.Err() == nil && !logged[c.info.ID] {
+				logged[c.info.ID] = true
 				r.Logger.Error("damaged copy not replaced yet", "region", c.info.ID, "cell", c.info.Cell.String(), "error", err)
 			}
 		}
@@ -290,9 +290,9 @@ func heldWithout(s replica.Status, id, last uint64) bool {
 	return have >= min(voters/2+1, others)
 }
 
-// MarkSuspects marks the copies as corrupt that were found damaged when the store was opened.
-func (r *Reseeder) MarkSuspects(suspects map[uint64]string) error {
-	for id, why := range suspects {
+// MarkDamaged marks the copies as corrupt that were found damaged when the store was opened.
+func (r *Reseeder) MarkDamaged(damaged map[uint64]string) error {
+	for id, why := range damaged {
 		info, err := r.Registry.Region(id)
 		if errors.Is(err, actor.ErrNotHere) {
 			continue // a region that this node is not a member of

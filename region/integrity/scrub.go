@@ -19,8 +19,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is the leader's side of a scrub (docs/adr/0010). It puts a mark into the log, fetches every member's report of its
-// copy as of the mark, and decides which copies are damaged. Then it puts a second mark into the log, at which the damaged
+// This file is the leader's side of a scrub (docs/adr/0010). It puts a barrier into the log, fetches every member's report of its
+// copy as of the barrier, and decides which copies are damaged. Then it puts a second barrier into the log, at which the damaged
 // members are repaired, and compares again.
 
 const (
@@ -29,8 +29,8 @@ const (
 	reportTime      = 3 * time.Minute
 	unreachableTime = 10 * time.Second
 	reportPoll      = 300 * time.Millisecond
-	// markTime bounds how long a mark takes to be committed.
-	markTime = 15 * time.Second
+	// barrierTime bounds how long a barrier takes to be committed.
+	barrierTime = 15 * time.Second
 	// scrubRounds bounds the comparisons of one scrub: the first, and one after each repair.
 	scrubRounds = 4
 	// wakeTime bounds how long it takes until a closed region, opened to be scrubbed, has this node as its leader.
@@ -92,16 +92,16 @@ func (sc *Scrubber) scrub(ctx context.Context, l *actor.Land) Scrubbed {
 		before = bad
 		sc.Damages.note(out.Region, v)
 		out.Open = v.lines()
-		if len(v.mends) == 0 || round == scrubRounds-1 {
+		if len(v.repairs) == 0 || round == scrubRounds-1 {
 			break
 		}
 		sc.Metrics.damaged.Add(float64(bad))
-		for _, m := range v.mends {
+		for _, m := range v.repairs {
 			sc.Logger.Error("damaged copy found", "region", l.ID(), "cell", l.Cell().String(), "part", m.Part.String(),
 				"members", strings.Join(m.Damaged, ","))
 		}
-		mark := world.Barrier{Repairs: v.mends[:min(len(v.mends), world.MaxRepairs)], Need: quorum(l.Raft())}
-		if _, err := commitMark(ctx, l, mark); err != nil {
+		barrier := world.Barrier{Repairs: v.repairs[:min(len(v.repairs), world.MaxRepairs)], Need: quorum(l.Raft())}
+		if _, err := commitBarrier(ctx, l, barrier); err != nil {
 			out.Err = err
 			break
 		}
@@ -134,7 +134,7 @@ func (sc *Scrubber) endScrub(out Scrubbed, took time.Duration) {
 // copies returns the number of copies of parts to be repaired.
 func (v decision) copies() int {
 	n := 0
-	for _, m := range v.mends {
+	for _, m := range v.repairs {
 		n += len(m.Damaged)
 	}
 	return n
@@ -143,7 +143,7 @@ func (v decision) copies() int {
 // lines describes for people what is wrong.
 func (v decision) lines() []string {
 	var lines []string
-	for _, m := range v.mends {
+	for _, m := range v.repairs {
 		lines = append(lines, fmt.Sprintf("%v is damaged on %s", m.Part, strings.Join(m.Damaged, ", ")))
 	}
 	for _, o := range v.open {
@@ -163,10 +163,10 @@ func quorum(g *replica.Group) int {
 	return n/2 + 1
 }
 
-// compare puts a mark into the log and compares the members' reports.
+// compare puts a barrier into the log and compares the members' reports.
 func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, members, heard int, err error) {
 	status := l.Raft().Status()
-	index, err := commitMark(ctx, l, world.Barrier{})
+	index, err := commitBarrier(ctx, l, world.Barrier{})
 	if err != nil {
 		return decision{}, len(status.Members), 0, err
 	}
@@ -202,15 +202,15 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 	return decide(voters, all), len(status.Members), len(all), nil
 }
 
-// commitMark commits a mark and returns its index.
-func commitMark(ctx context.Context, l *actor.Land, mark world.Barrier) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, markTime)
+// commitBarrier commits a barrier and returns its index.
+func commitBarrier(ctx context.Context, l *actor.Land, barrier world.Barrier) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, barrierTime)
 	defer cancel()
-	mark.Nonce = rand.Uint64()
-	return l.CommitMark(ctx, mark)
+	barrier.Nonce = rand.Uint64()
+	return l.CommitBarrier(ctx, barrier)
 }
 
-// fetchReport asks a member until it has a report as of the mark. A member that is unreachable, or does not reach the mark, is
+// fetchReport asks a member until it has a report as of the barrier. A member that is unreachable, or does not reach the barrier, is
 // given up after a while and counts as one without a report.
 func (sc *Scrubber) fetchReport(ctx context.Context, m replica.Member, at nodemsg.LogPosition) (scrubReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTime)

@@ -15,12 +15,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	m := &metrics{
-		led:     gauge("voxeld_regions_led", "Loaded regions that this node leads, the catalog included."),
-		members: gauge("voxeld_region_members", "Members with a vote that are heard of, of all loaded regions that this node leads, added up."),
-		under:   gauge("voxeld_regions_under_replicated", "Loaded regions led by this node that have fewer members that are heard of than configured."),
+		led:     gauge("voxeld_regions_led", "Loaded regions led by this node, including the catalog."),
+		members: gauge("voxeld_region_members", "Live voting members, summed over the loaded regions led by this node."),
+		under:   gauge("voxeld_regions_under_replicated", "Loaded regions led by this node that have fewer live members than configured."),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_region_member_changes_total",
-			Help: "Changes of members and leaders that this node made as a region's leader.",
+			Help: "Membership changes and leadership transfers made by this node as leader, by kind: add, promote, remove, transfer.",
 		}, []string{"change"}),
 	}
 	r.MustRegister(m.led, m.members, m.under, m.changes)

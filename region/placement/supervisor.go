@@ -177,9 +177,9 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
 // Announce reports the region's members to the catalog, unless it has them.
 func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	sv.mu.Lock()
-	told := sv.mu.announced[info.ID]
+	announced := sv.mu.announced[info.ID]
 	sv.mu.Unlock()
-	if info.Epoch == actor.FirstEpoch || told >= info.Epoch || info.ID == world.CatalogID {
+	if info.Epoch == actor.FirstEpoch || announced >= info.Epoch || info.ID == world.CatalogID {
 		return nil
 	}
 	known, err := sv.Directory.ReportMoved(ctx, info)

@@ -61,7 +61,7 @@ func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carr
 		peers: peers, logger: logger, tasks: background.NewTasks(),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_raft_messages_dropped_total",
-			Help: "Raft messages that were not delivered to another node: it was not reached, or did not take them in time. Raft repeats what matters.",
+			Help: "Raft messages to other nodes that were dropped: the peer was unreachable or its queue was full. Raft retransmits.",
 		}),
 	}
 	r.MustRegister(c.dropped)

@@ -26,7 +26,7 @@ type Subscription interface {
 // Subscribe subscribes to a region that is led on this node.
 type Subscribe func(context.Context, nodemsg.Hello) (Subscription, error)
 
-// ServeLink serves one link of another node's gateway, until either side ends it. The error says why it ended. A subscription may
+// ServeLink serves one link of another node's gateway, until either side ends it. The error is why it ended. A subscription may
 // take the time limit.
 func ServeLink(ctx context.Context, stream io.ReadWriteCloser, limit time.Duration, subscribe Subscribe) error {
 	remote := newRemoteLink(stream)
@@ -39,9 +39,9 @@ func ServeLink(ctx context.Context, stream io.ReadWriteCloser, limit time.Durati
 	}
 	local, err := remote.subscribe(ctx, hello, limit, subscribe)
 	if err != nil {
-		told := remote.writeFrame(nodemsg.FromRegion{Closed: Clip(err)})
+		unsent := remote.writeFrame(nodemsg.FromRegion{Closed: Clip(err)})
 		remote.peerStream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
-		return errors.Join(fmt.Errorf("serve region %d: %w", hello.Region, err), told)
+		return errors.Join(fmt.Errorf("serve region %d: %w", hello.Region, err), unsent)
 	}
 	var pump sync.WaitGroup
 	pump.Go(func() { remote.pump(ctx, local) })

@@ -83,6 +83,21 @@ func WriteCSV(path string, head []string, rows [][]float64) error {
 	})
 }
 
+// WriteTables writes tables as CSV, with an empty line between two.
+func WriteTables(path string, tables ...Table) error {
+	return writeFile(path, func(w io.Writer) error {
+		for i, t := range tables {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			if err := csv.NewWriter(w).WriteAll(append([][]string{t.Head}, t.Rows...)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func writeFile(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make directory: %w", err)

@@ -9,12 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -115,11 +112,6 @@ func (c *Conn) Read() (m Message, err error) {
 	return m, err
 }
 
-// ChunkOf returns the chunk in which a pose is.
-func ChunkOf(p motion.Pose) grid.ChunkPos {
-	return grid.Pos{X: int32(math.Floor(p.X)), Z: int32(math.Floor(p.Z))}.Chunk()
-}
-
 // Buffered returns what was received and not read yet.
 func (c *Conn) Buffered() []byte {
 	rest, _ := c.in.Peek(c.in.Buffered()) // so much is there
@@ -142,7 +134,7 @@ func (c *Conn) Enter(each func(Message) error) (welcome sessionmsg.Welcome, err 
 		case sessionmsg.Welcome:
 			welcome = m
 		case sessionmsg.ChunkData:
-			if welcome.Player != "" && m.Chunk == ChunkOf(welcome.Pose) {
+			if welcome.Player != "" && m.Chunk == welcome.Pose.Chunk() {
 				return welcome, nil
 			}
 		case sessionmsg.Failure:

@@ -9,22 +9,17 @@ import (
 // AvatarDecoder is a client's model of the avatars in view, built from tick frames as docs/protocol.md requires. It belongs to
 // one goroutine. The zero value is an empty view.
 type AvatarDecoder struct {
-	tick   uint64 // the newest
-	begun  bool
-	actors map[uint32]*decodedAvatar
-	to     TickReader // receives the pieces during Read
+	tick    uint64 // the newest
+	begun   bool
+	avatars map[uint32]*decodedAvatar
+	to      TickReader // receives the pieces during Read
 }
 
-// decodedAvatar is an avatar as of the latest frames. Its X and Z are those at tick since, its height that at tick tall.
+// decodedAvatar is an avatar as of the latest frames.
 type decodedAvatar struct {
-	player       player.ID
-	at           grid.ChunkPos
-	x, y, z      float64
-	paceX, paceZ float64 // blocks a tick
-	climb        float64 // blocks a tick
-	yaw          uint8
-	pitch        int8
-	since, tall  uint64
+	player player.ID
+	at     grid.ChunkPos
+	Prediction
 }
 
 // Read applies a frame and passes its pieces to a reader, which may be nil.
@@ -49,42 +44,31 @@ func (s *AvatarDecoder) Tick(low uint16) {
 
 // Delta applies the changes of a chunk; for ReadTick.
 func (s *AvatarDecoder) Delta(n *TickDelta) {
-	if s.actors == nil {
-		s.actors = make(map[uint32]*decodedAvatar)
+	if s.avatars == nil {
+		s.avatars = make(map[uint32]*decodedAvatar)
 	}
 	for _, a := range n.Enter {
-		p := a.Pose(n.Chunk)
-		s.actors[a.Index] = &decodedAvatar{
-			player: a.Player, at: n.Chunk, x: p.X, y: p.Y, z: p.Z, yaw: a.Yaw, pitch: a.Pitch, since: s.tick, tall: s.tick,
-		}
+		s.avatars[a.Index] = &decodedAvatar{player: a.Player, at: n.Chunk, Prediction: PredictionOf(a.Place, s.tick)}
 	}
 	if s.to != nil {
 		s.to.Delta(n)
 	}
 	for _, index := range n.Leave {
-		if a := s.actors[index]; a != nil && a.at == n.Chunk {
-			delete(s.actors, index)
+		if a := s.avatars[index]; a != nil && a.at == n.Chunk {
+			delete(s.avatars, index)
 		}
 	}
 }
 
 // Motion applies an avatar's motion; for ReadTick.
 func (s *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
-	if a := s.actors[m.Index]; a != nil {
+	if a := s.avatars[m.Index]; a != nil {
+		if at != a.at && !m.HasAcross { // the place stays where it was
+			a.X += (a.at.Origin().X - at.Origin().X) * TickVelocityUnit
+			a.Z += (a.at.Origin().Z - at.Origin().Z) * TickVelocityUnit
+		}
 		a.at = at
-		p := m.Pose(at)
-		if m.HasAcross {
-			a.x, a.z, a.since = p.X, p.Z, s.tick
-		}
-		if m.HasHeight {
-			a.y, a.climb, a.tall = p.Y, float64(m.Climb)/ClimbUnit, s.tick
-		}
-		if m.HasVelocity {
-			a.paceX, a.paceZ = float64(m.VelocityX)/TickVelocityUnit, float64(m.VelocityZ)/TickVelocityUnit
-		}
-		if m.HasFacing {
-			a.yaw, a.pitch = m.Yaw, m.Pitch
-		}
+		a.Apply(m, s.tick)
 	}
 	if s.to != nil {
 		s.to.Motion(at, m)
@@ -93,16 +77,16 @@ func (s *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
 
 // Gone removes the avatars of a chunk that has left the view.
 func (s *AvatarDecoder) Gone(at grid.ChunkPos) {
-	for index, a := range s.actors {
+	for index, a := range s.avatars {
 		if a.at == at {
-			delete(s.actors, index)
+			delete(s.avatars, index)
 		}
 	}
 }
 
 // Player returns the player with the index.
 func (s *AvatarDecoder) Player(index uint32) (id player.ID, known bool) {
-	if a := s.actors[index]; a != nil {
+	if a := s.avatars[index]; a != nil {
 		return a.player, true
 	}
 	return id, false
@@ -111,11 +95,7 @@ func (s *AvatarDecoder) Player(index uint32) (id player.ID, known bool) {
 // Each calls see with every avatar and its extrapolated pose, the given number of ticks after the newest frame, in no
 // particular order.
 func (s *AvatarDecoder) Each(after float64, see func(id player.ID, pose motion.Pose)) {
-	for _, a := range s.actors {
-		gone, risen := min(float64(s.tick-a.since)+after, TickExtrapolation), min(float64(s.tick-a.tall)+after, TickExtrapolation)
-		facing := Place{Yaw: a.yaw, Pitch: a.pitch}.Pose(a.at)
-		see(a.player, motion.Pose{
-			X: a.x + a.paceX*gone, Y: a.y + a.climb*risen, Z: a.z + a.paceZ*gone, Yaw: facing.Yaw, Pitch: facing.Pitch,
-		})
+	for _, a := range s.avatars {
+		see(a.player, a.Pose(a.at, s.tick, after))
 	}
 }

@@ -42,7 +42,7 @@ func newSimAreacast() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	o.flags(f, areacastNames(), "; then only --seeds, --rounds, --out and --page count")
+	o.flags(f, areacastNames(), "; then only --seeds, --rounds and --out count")
 	f.IntVar(&o.seeds, "seeds", 3, "number of seeds for each case of a figure, counted from 1")
 	f.IntVar(&o.rounds, "rounds", 0, "maximum number of rounds; 0 for 500, or for those of the figure")
 	f.IntVar(&o.players, "players", 100, "number of players")
@@ -125,7 +125,11 @@ func (o *areacastOptions) printFigures(c *cobra.Command) error {
 		if err != nil {
 			return fmt.Errorf("run figure %s: %w", f.Name, err)
 		}
-		if err := o.write(c.OutOrStdout(), "areacast-"+f.Name, f.Heading(), areacastText(f, results), areacastData(f, results)); err != nil {
+		data, text := areacastData(f, results), ""
+		if f.Claim != "" {
+			text = "The paper: " + f.Claim + ".\n\n"
+		}
+		if err := o.write(c.OutOrStdout(), "areacast-"+f.Name, f.Heading(), text+data.tables[0].Markdown(), data); err != nil {
 			return err
 		}
 	}

@@ -45,12 +45,8 @@ func most(of []*sim.Result, measure func(sim.Round) float64) float64 {
 	return top
 }
 
-// areacastText returns a figure's table, with the paper's statement.
-func areacastText(f sim.AreacastFigure, results [][]*sim.Result) string {
-	text := ""
-	if f.Claim != "" {
-		text = "The paper: " + f.Claim + ".\n\n"
-	}
+// areacastTable returns a figure's table.
+func areacastTable(f sim.AreacastFigure, results [][]*sim.Result) figure.Table {
 	t := figure.Table{Head: []string{"run", "paper", "here", "here/paper", "all runs", "sent, B", "sent, most", "got, most KiB", "players in sight"}}
 	if f.Peaks {
 		t.Head = []string{"run", "peak, mean over rounds", "all runs", "highest peak"}
@@ -79,7 +75,7 @@ func areacastText(f sim.AreacastFigure, results [][]*sim.Result) string {
 			fmt.Sprintf("%.1f", most(of, func(m sim.Round) float64 { return float64(m.MostIn) })/1024),
 			fmt.Sprintf("%.1f", meanOf(of, func(r *sim.Result) float64 { return r.Mean(1, func(m sim.Round) float64 { return m.Neighbors }) })))
 	}
-	return text + t.Markdown()
+	return t
 }
 
 // meanPeak returns the mean over the rounds of the worst PQ(p, r) of any player.
@@ -87,7 +83,7 @@ func meanPeak(r *sim.Result) float64 {
 	return r.Mean(1, func(m sim.Round) float64 { return m.Most })
 }
 
-// areacastData returns a figure's curves, as means over the seeds: PQ2 by round, or the peaks.
+// areacastData returns a figure's table and its curves, as means over the seeds: PQ2 by round, or the peaks.
 func areacastData(f sim.AreacastFigure, results [][]*sim.Result) figureData {
 	plot := figure.Plot{Title: f.Heading(), X: figure.Axis{Label: "round"}, Y: figure.Axis{Label: "PQ2 (a direct update is of age 2)"}}
 	if f.Peaks {
@@ -120,7 +116,7 @@ func areacastData(f sim.AreacastFigure, results [][]*sim.Result) figureData {
 		part.Lines = lines
 		panels = append(panels, part)
 	}
-	return figureData{head, rows, panels}
+	return figureData{[]figure.Table{areacastTable(f, results)}, head, rows, panels}
 }
 
 // curve returns a figure's values for one case, by round.

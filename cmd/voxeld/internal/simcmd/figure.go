@@ -19,9 +19,12 @@ func simFigure(ctx context.Context, w io.Writer, overlayName string, f sim.Figur
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("### %s\n\n%s\n%s", f.Title, figureTable(f, results).Markdown(), f.Notes)
-	head, rows := figureRows(f, results)
-	return o.write(w, overlayName+"-"+f.Name, "", text, figureData{head, rows, figurePlots(f, results)})
+	table := figureTable(f, results)
+	data := figureData{tables: []figure.Table{table}, plots: figurePlots(f, results)}
+	if f.ByRound {
+		data.head, data.rounds = figureRounds(f, results)
+	}
+	return o.write(w, overlayName+"-"+f.Name, f.Title, table.Markdown()+"\n"+f.Notes, data)
 }
 
 // over returns the mean of a measure over the seeds, from a round on, and half the span between the seeds.
@@ -67,16 +70,8 @@ func value(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// figureRows returns a figure's numbers: one row for each round, or for each trial.
-func figureRows(f sim.Figure, results [][]*sim.Result) (head []string, rows [][]float64) {
-	if !f.ByRound {
-		for i, trial := range f.Trials {
-			mean, spread := over(results[i], sim.SettledFrom, f.Measure)
-			whole, _ := over(results[i], 1, f.Measure)
-			rows = append(rows, []float64{float64(i), trial.X, mean, spread, whole})
-		}
-		return []string{"run", f.X, "settled", "spread", "all_rounds"}, rows
-	}
+// figureRounds returns a figure's values by round.
+func figureRounds(f sim.Figure, results [][]*sim.Result) (head []string, rows [][]float64) {
 	head = []string{"round"}
 	for _, trial := range f.Trials {
 		head = append(head, trial.Series)

@@ -17,13 +17,12 @@ import (
 )
 
 // report is which figures a command prints, and where it writes them.
-type report struct{ figures, out, page string }
+type report struct{ figures, out string }
 
 // flags declares the flags of a report. other is what else counts with --figure.
 func (r *report) flags(f *pflag.FlagSet, names []string, other string) {
 	f.StringVar(&r.figures, "figure", "", "figures to print, separated by commas: all, "+strings.Join(names, ", ")+other)
-	f.StringVar(&r.out, "out", "", "directory to write each figure's CSV and SVG to; empty writes none")
-	f.StringVar(&r.page, "page", "", "markdown page to insert the figures' tables into")
+	f.StringVar(&r.out, "out", "", "directory to write each figure's table, rounds and plot to, as NAME.csv, NAME-rounds.csv and NAME.svg; empty writes none")
 }
 
 // chosen returns the names that --figure selects, in the order of names.
@@ -40,31 +39,31 @@ func (r *report) chosen(names []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(wanted, name) }), nil
 }
 
-// figureData is a figure as numbers and plots.
+// figureData is a figure as tables and plots.
 type figureData struct {
-	head  []string
-	rows  [][]float64
-	plots []figure.Plot
+	tables []figure.Table
+	head   []string    // of rounds
+	rounds [][]float64 // values by round; nil for a figure without
+	plots  []figure.Plot
 }
 
-// write prints a figure under its heading, inserts it into the page without, and writes its CSV and SVG.
+// write prints a figure under its heading, and writes its files.
 func (r *report) write(w io.Writer, name, heading, text string, data figureData) error {
-	printed := text
 	if heading != "" {
-		printed = "### " + heading + "\n\n" + text
+		text = "### " + heading + "\n\n" + text
 	}
-	fmt.Fprintln(w, printed)
-	if r.page != "" {
-		if err := figure.Insert(r.page, name, text); err != nil {
-			return err
-		}
-	}
+	fmt.Fprintln(w, text)
 	if r.out == "" {
 		return nil
 	}
 	path := filepath.Join(r.out, name)
-	if err := figure.WriteCSV(path+".csv", data.head, data.rows); err != nil {
+	if err := figure.WriteTables(path+".csv", data.tables...); err != nil {
 		return err
+	}
+	if data.rounds != nil {
+		if err := figure.WriteCSV(path+"-rounds.csv", data.head, data.rounds); err != nil {
+			return err
+		}
 	}
 	return figure.WriteSVG(path+".svg", data.plots...)
 }

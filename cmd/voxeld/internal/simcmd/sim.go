@@ -63,7 +63,7 @@ func newSimOverlay(name, what string, figures func(simOptions) []sim.Figure) *co
 	}
 	f := c.Flags()
 	if figures != nil {
-		o.flags(f, figureNames(figures), "; then only --cap, --header, --rounds, --players (figure switches), --seed, --seeds, --out and --page count")
+		o.flags(f, figureNames(figures), "; then only --cap, --header, --rounds, --players (figure switches), --seed, --seeds and --out count")
 		f.IntVar(&o.seeds, "seeds", 1, "number of seeds for each point of a figure, counted from --seed")
 	} else {
 		o.seeds = 1

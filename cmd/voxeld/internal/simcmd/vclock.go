@@ -31,9 +31,9 @@ func newSimVclock() *cobra.Command {
 		Long: "Simulates players who walk and act (docs/causality.md). It measures the size of their vector clocks, and\n" +
 			"compares how each method orders pairs of events with the order of full vector clocks. The methods are\n" +
 			"Algorithm 2 as printed, common components, the authors' own components, and these with chains, which the\n" +
-			"daemon uses. With --figure it prints the page's tables, without it the results of one walk. It fails if a\n" +
+			"daemon uses. With --figure it prints tables, without it the results of one walk. It fails if a\n" +
 			"method that must never be wrong is.",
-		Example: "  voxeld sim vclock --figure all --page docs/causality.md --out out\n  voxeld sim vclock --players 200 --side 450 --linger 10",
+		Example: "  voxeld sim vclock --figure all --out out\n  voxeld sim vclock --players 200 --side 450 --linger 10",
 		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.seeds < 1 {
@@ -96,7 +96,8 @@ func (o *vclockOptions) printFigures(ctx context.Context, w io.Writer) error {
 		case "comparisons":
 			text, data = comparisonsText(results[0]), comparisonsData(results[0])
 		default:
-			text, data = settingsText(settings, results), settingsData(results)
+			data = settingsData(settings, results)
+			text = data.tables[0].Markdown()
 		}
 		if err := o.write(w, "vclock-"+name, "vclock, "+name, text, data); err != nil {
 			return err

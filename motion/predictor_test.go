@@ -1,4 +1,4 @@
-package mirror
+package motion
 
 import (
 	"math"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/region"
 )
 
 // predictedWalker is a player whose moves arrive late by up to jitter, with a record of the updates of their region.
@@ -17,16 +15,16 @@ type predictedWalker struct {
 	rng       *rand.Rand
 	jitter    time.Duration
 	every     time.Duration
-	pose      motion.Pose
+	pose      Pose
 	now       time.Duration // by the player's own clock
 	arrivedAt time.Duration
-	predictor predictor
+	predictor Predictor
 	updates   []time.Duration // by the player's own clock
 }
 
 func newPredictedWalker(t *testing.T, jitter time.Duration) *predictedWalker {
-	pose := motion.Pose{X: 1, Y: 30, Z: 1}
-	return &predictedWalker{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: region.TickEvery, pose: pose, predictor: newPredictor(pose, 0)}
+	pose := Pose{X: 1, Y: 30, Z: 1}
+	return &predictedWalker{t: t, rng: rand.New(rand.NewPCG(1, 1)), jitter: jitter, every: TickEvery, pose: pose, predictor: NewPredictor(pose, 0)}
 }
 
 // move moves the player and sends that, the given number of seconds after the last move by the player's clock.
@@ -41,21 +39,21 @@ func (s *predictedWalker) update(alone bool) (told bool) {
 	if s.jitter > 0 {
 		s.arrivedAt = max(s.arrivedAt, s.now+time.Duration(s.rng.Int64N(int64(s.jitter))))
 	}
-	if told = s.predictor.observe(s.pose, s.arrivedAt, alone); told {
-		s.predictor.commitMove(true)
+	if told = s.predictor.Observe(s.pose, s.arrivedAt, alone); told {
+		s.predictor.CommitMove(true)
 		s.updates = append(s.updates, s.now)
 	}
 	s.check()
 	return told
 }
 
-// check compares the region's prediction with the actual moves. The player may be early or late by predictionSlip.
+// check compares the region's prediction with the actual moves. The player may be early or late by maxSlip.
 func (s *predictedWalker) check() {
 	s.t.Helper()
-	x, y, z := s.predictor.sentVelocity.Displacement(float64(s.arrivedAt-s.predictor.sentAt) / float64(region.TickEvery))
+	x, y, z := s.predictor.sentVelocity.Displacement(float64(s.arrivedAt-s.predictor.sentAt) / float64(TickEvery))
 	p := s.predictor.lastSent
-	wx, wy, wz := s.predictor.sentVelocity.Displacement(float64(predictionSlip) / float64(region.TickEvery))
-	if off := length(p.X+x-s.pose.X, p.Y+y-s.pose.Y, p.Z+z-s.pose.Z); off > predictionError+length(wx, wy, wz) {
+	wx, wy, wz := s.predictor.sentVelocity.Displacement(float64(maxSlip) / float64(TickEvery))
+	if off := length(p.X+x-s.pose.X, p.Y+y-s.pose.Y, p.Z+z-s.pose.Z); off > maxError+length(wx, wy, wz) {
 		s.t.Errorf("after %v the player is %.3f blocks from the region's prediction", s.now, off)
 	}
 }
@@ -75,8 +73,8 @@ func TestStraightWalkCostsOneUpdateASecond(t *testing.T) {
 	for _, jitter := range []time.Duration{0, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond} {
 		for _, way := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
 			s := newPredictedWalker(t, jitter)
-			s.pose = motion.Pose{X: 1e6 + .5, Y: 30, Z: .5}
-			s.predictor = newPredictor(s.pose, 0)
+			s.pose = Pose{X: 1e6 + .5, Y: 30, Z: .5}
+			s.predictor = NewPredictor(s.pose, 0)
 			for range 200 {
 				s.move(way[0], way[1], way[2])
 			}
@@ -130,7 +128,7 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		}
 	}
 	s := walk(t, 0)
-	if s.move(0, 0, .2); s.predictor.sentVelocity != motion.VelocityOf(0, 0, .2) {
+	if s.move(0, 0, .2); s.predictor.sentVelocity != VelocityOf(0, 0, .2) {
 		t.Errorf("after a turn the player goes %v", s.predictor.sentVelocity)
 	}
 	if s.move(0, 0, 0); s.predictor.sentVelocity.Moving() {
@@ -144,21 +142,21 @@ func TestSilentPlayerStands(t *testing.T) {
 	for range 23 {
 		s.move(.2, 0, 0)
 	}
-	if s.predictor.hasStopped(s.arrivedAt + predictionSilence) {
+	if s.predictor.HasStopped(s.arrivedAt + silentAfter) {
 		t.Error("the player stands when moves are a bit late")
 	}
-	late := s.arrivedAt + predictionSilence + 1
-	if !s.predictor.hasStopped(late) {
+	late := s.arrivedAt + silentAfter + 1
+	if !s.predictor.HasStopped(late) {
 		t.Fatal("the player does not stand after silence")
 	}
-	if s.predictor.commitStanding(late); s.predictor.lastSent != s.pose || s.predictor.sentVelocity.Moving() || s.predictor.hasStopped(late+time.Hour) {
+	if s.predictor.CommitStanding(late); s.predictor.lastSent != s.pose || s.predictor.sentVelocity.Moving() || s.predictor.HasStopped(late+time.Hour) {
 		t.Errorf("the player stands, and the region is sent %+v", s.predictor)
 	}
 	s.now = late + time.Second
-	if s.move(.1, 0, 0) || s.predictor.hasStopped(s.arrivedAt) {
+	if s.move(.1, 0, 0) || s.predictor.HasStopped(s.arrivedAt) {
 		t.Error("the region is sent a small step before it is known to be all")
 	}
-	if !s.predictor.hasStopped(s.arrivedAt + predictionSilence + 1) {
+	if !s.predictor.HasStopped(s.arrivedAt + silentAfter + 1) {
 		t.Error("the region is not sent where the player is exactly")
 	}
 }

@@ -1,0 +1,55 @@
+// Package accept accepts game connections. Only package gameserver imports it.
+package accept
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// firstPause is the pause after a connection could not be accepted; each further one is twice as long, up to a second.
+const firstPause = 5 * time.Millisecond
+
+// Serve accepts connections, and serves each in a goroutine, until ctx ends or the listener fails. It returns when all of them
+// have ended; their context ends first.
+func Serve(ctx context.Context, l net.Listener, log *slog.Logger, serve func(context.Context, net.Conn)) error {
+	var crew sync.WaitGroup
+	defer crew.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()                                          // even when only the listener has failed
+	stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // Accept reports it
+	defer stop()
+	for pause := firstPause; ; {
+		c, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				c.Close() //nolint:errcheck // came too late
+			}
+			return nil
+		case outOfFiles(err):
+			log.Warn("accept game connections", "error", err, "retry_in", pause)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, time.Second)
+			continue
+		case err != nil:
+			return fmt.Errorf("accept game connections: %w", err)
+		}
+		pause = firstPause
+		crew.Go(func() { serve(ctx, c) })
+	}
+}
+
+// outOfFiles reports whether an error of Accept is temporary.
+func outOfFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ECONNABORTED)
+}
