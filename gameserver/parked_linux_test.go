@@ -34,7 +34,7 @@ func serveWalkingClients(t *testing.T, long time.Duration) (r *harness, join fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = prepareRig(t, func(o *Options) { o.actedFor = long })
+	r = prepareHarness(t, func(o *Options) { o.actedFor = long })
 	r.start(Listeners{Game: l, HTTP: r.http})
 	return r, func(name string) *walkingClient {
 		t.Helper()

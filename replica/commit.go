@@ -56,7 +56,7 @@ func (h *Host) collectReadies() {
 // commitPart is a replica's part of a commit.
 type commitPart struct {
 	r *hosted
-	raftgroup.Staged
+	raftgroup.Prepared
 }
 
 // keptWrites bounds the memory that is kept for the next commit's writes.
@@ -80,8 +80,8 @@ func (h *Host) commit() {
 	for _, f := range founders {
 		writes = append(writes, f.writes...)
 	}
-	stage := func(r *hosted) {
-		more, part, err := r.Stage(writes)
+	prepare := func(r *hosted) {
+		more, part, err := r.Prepare(writes)
 		if err != nil {
 			h.fail(r, err) // its writes are not part of the others' commit
 			return
@@ -92,11 +92,11 @@ func (h *Host) commit() {
 		r.lazy = false
 	}
 	for _, r := range batch {
-		stage(r)
+		prepare(r)
 	}
 	for _, r := range lazy {
 		if r.lazy && !r.ended { // otherwise it was in the batch
-			stage(r)
+			prepare(r)
 		}
 	}
 	err := h.store(writes, len(parts)+len(founders), entries)
@@ -184,7 +184,7 @@ func (h *Host) retryStorage() {
 	var writes []kv.Write
 	var parts []commitPart
 	for _, r := range h.sortedReplicas() {
-		more, part, err := r.Stage(writes)
+		more, part, err := r.Prepare(writes)
 		if err != nil {
 			h.fail(r, err)
 			continue
@@ -208,7 +208,7 @@ func (h *Host) retryStorage() {
 			return
 		}
 		parts = slices.DeleteFunc(parts, func(part commitPart) bool {
-			writes, _, err := part.r.Stage(nil)
+			writes, _, err := part.r.Prepare(nil)
 			if err == nil {
 				err = h.store(writes, 1, 0)
 			}

@@ -239,13 +239,13 @@ func TestGateBounds(t *testing.T) {
 	if allocated := testing.AllocsPerRun(1, func() { err = h.Receive("b", 1, b) }); !errors.Is(err, raftframe.ErrImplausible) || allocated > 100 {
 		t.Fatalf("%v after %v allocations", err, allocated)
 	}
-	beat, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
+	heartbeat, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.node.Limits.Messages = 1000
 	for range 1000 {
-		if err = h.Receive("b", 1, beat); err != nil {
+		if err = h.Receive("b", 1, heartbeat); err != nil {
 			break
 		}
 	}

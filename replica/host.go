@@ -203,7 +203,7 @@ func stoppedTimer() *time.Timer {
 
 // processInput processes new input. Inboxes go before commands, so that a Close finds what was applied before it.
 func (h *Host) processInput() {
-	queue, commands := h.input.take()
+	queue, commands := h.input.drain()
 	for _, g := range queue {
 		if r := h.hosted(g); r != nil {
 			h.try(r, r.ProcessInput)

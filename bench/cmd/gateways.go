@@ -101,7 +101,7 @@ func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int
 	}
 	defer daemon.KillAll(daemons)
 	heights := crowd.NewHeightMap()
-	spawn, err := heights.Survey(ctx, daemons[0].Game, 1)
+	spawn, err := heights.Fetch(ctx, daemons[0].Game, 1)
 	if err != nil {
 		return d, err
 	}

@@ -81,7 +81,7 @@ func (q *jobs) delay(order uint64) time.Duration {
 }
 
 // take returns the first job, if there is one.
-func (q *jobs) take() (j job, ok bool) {
+func (q *jobs) pop() (j job, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.mu.list) == 0 {

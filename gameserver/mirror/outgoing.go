@@ -27,7 +27,7 @@ func (o *outgoing) reset() {
 }
 
 // take returns the message, and begins the next one. Chat that is not due stays for that.
-func (o *outgoing) take(due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
+func (o *outgoing) swap(due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
 	if !o.linked {
 		return nodemsg.ToRegion{} // the link has just broken: the next one sends it
 	}

@@ -56,27 +56,27 @@ func (r *Replica) sendAhead(rd *raft.Ready) error {
 }
 
 // Staged is what a commit stores for one replica.
-type Staged struct {
+type Prepared struct {
 	Entries int // of the log
 	r       *Replica
 	next    raftlog.State
 }
 
 // Stage adds the replica's writes to the commit.
-func (r *Replica) Stage(writes []kv.Write) (all []kv.Write, s Staged, err error) {
-	err = r.guard("stage", func() error { all, s = r.stage(writes); return nil })
+func (r *Replica) Prepare(writes []kv.Write) (all []kv.Write, s Prepared, err error) {
+	err = r.guard("stage", func() error { all, s = r.prepare(writes); return nil })
 	return all, s, err
 }
 
-func (r *Replica) stage(writes []kv.Write) ([]kv.Write, Staged) {
+func (r *Replica) prepare(writes []kv.Write) ([]kv.Write, Prepared) {
 	if snap := r.installing(); snap != nil {
 		writes = r.snapshotWrites(writes, snap)
-		s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
+		s := Prepared{Entries: len(r.ready.Entries), r: r, next: r.next()}
 		s.next.Applied, s.next.Start, s.next.StartTerm = snap.Index, snap.Index, snap.EntryTerm
 		writes = r.log.AppendWrites(writes, r.ready.Entries)
 		return append(writes, raftlog.StateWrite(r.group, s.next)), s
 	}
-	s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
+	s := Prepared{Entries: len(r.ready.Entries), r: r, next: r.next()}
 	writes = r.log.CompactWrites(writes, s.next.Start)
 	writes = r.log.AppendWrites(writes, r.ready.Entries)
 	writes = append(writes, r.pending...)
@@ -87,9 +87,9 @@ func (r *Replica) stage(writes []kv.Write) ([]kv.Write, Staged) {
 }
 
 // Stored updates the replica after its staged commit has become durable.
-func (s Staged) Stored() error { return s.r.guard("take over", s.stored) }
+func (s Prepared) Stored() error { return s.r.guard("take over", s.stored) }
 
-func (s Staged) stored() error {
+func (s Prepared) stored() error {
 	r := s.r
 	r.stored = s.next
 	r.pending, r.pendingBytes = nil, 0

@@ -56,7 +56,7 @@ func TestProtocolDoc(t *testing.T) {
 			}
 		case Frame:
 			for _, raw := range m.Chunks {
-				if p, err := DecodePiece(raw); err != nil || len(p.Enter)+len(p.Leave)+len(p.Moves)+len(p.Blocks)+len(p.Says) != 5 {
+				if p, err := DecodePiece(raw); err != nil || len(p.Enter)+len(p.Leave)+len(p.Moves)+len(p.Blocks)+len(p.Chat) != 5 {
 					t.Errorf("the example's piece: %+v, %v", p, err)
 				}
 			}

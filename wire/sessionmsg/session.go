@@ -133,7 +133,7 @@ type Piece struct {
 	Leave  []string      `json:"leave,omitempty"` // player ids; remove one only if it was last seen in this chunk
 	Moves  []AvatarMove  `json:"moves,omitempty"`
 	Blocks []BlockChange `json:"blocks,omitempty"`
-	Says   []Said        `json:"says,omitempty"`
+	Chat   []Said        `json:"says,omitempty"`
 }
 
 // Avatar is a player's body, in full.

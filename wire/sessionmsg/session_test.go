@@ -77,7 +77,7 @@ func TestDecodeClientTakes(t *testing.T) {
 }
 
 func TestDecodeClientRefuses(t *testing.T) {
-	for _, c := range []struct{ in, code, says string }{
+	for _, c := range []struct{ in, code, chat string }{
 		{``, wire.FailBadJSON, "not a JSON object"},
 		{`[]`, wire.FailBadJSON, "not a JSON object"},
 		{`{"type":"ping","nonce":1`, wire.FailBadJSON, "too early"},
@@ -147,8 +147,8 @@ func TestDecodeClientRefuses(t *testing.T) {
 			t.Errorf("DecodeClient(%.80s) = %+v, want %s", c.in, m, c.code)
 			continue
 		}
-		if code := wiretest.CodeOf(t, err); code != c.code || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("DecodeClient(%.80s): %v; want %s: …%s…", c.in, err, c.code, c.says)
+		if code := wiretest.CodeOf(t, err); code != c.code || !strings.Contains(err.Error(), c.chat) {
+			t.Errorf("DecodeClient(%.80s): %v; want %s: …%s…", c.in, err, c.code, c.chat)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestFrameIsItsPieces(t *testing.T) {
 		{
 			Chunk: here, Enter: []Avatar{{Player: "ab", Name: "bob", Guest: true, Pose: motion.Pose{X: 1.5}}}, Leave: []string{"cd"},
 			Moves: []AvatarMove{{Player: "ef", Pose: motion.Pose{Y: 64, Yaw: 3}}}, Blocks: []BlockChange{{X: 4, Y: 63, Z: 7, Block: 2}},
-			Says: []Said{{Player: "ef", Name: "eve", Text: "<hi>"}},
+			Chat: []Said{{Player: "ef", Name: "eve", Text: "<hi>"}},
 		},
 		{Chunk: there, Leave: []string{"ef"}},
 	}

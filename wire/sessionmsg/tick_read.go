@@ -236,7 +236,7 @@ func (r *tickBytes) motion(at grid.ChunkPos, cell uint8, to TickReader) {
 		last += 1 + gap
 		m = Motion{
 			Index: uint32(last), HasAcross: head&motionAcross != 0, HasHeight: head&motionHeight != 0,
-			HasVelocity: head&motionPace != 0, HasFacing: head&motionFacing != 0,
+			HasVelocity: head&motionVelocity != 0, HasFacing: head&motionFacing != 0,
 		}
 		if m.HasVelocity && !m.HasAcross {
 			r.fail("a velocity without a place")
