@@ -216,6 +216,6 @@ func TestPlayersFallBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Lost != 0 && r.Moved == 0 || first.joins < 2 {
-		t.Errorf("%d joins where he began, moved %d, lost %d (%v)", first.joins, r.Moved, r.Lost, r.Failures)
+		t.Errorf("%d joins at the start, moved %d, lost %d (%v)", first.joins, r.Moved, r.Lost, r.Failures)
 	}
 }

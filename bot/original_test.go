@@ -267,7 +267,7 @@ func TestOriginalSurvivesAReset(t *testing.T) {
 	}
 }
 
-// standing returns a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what
+// standingPlayer returns a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what
 // each of the two received, and closes them.
 func standingPlayer(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
 	t.Helper()

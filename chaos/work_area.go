@@ -9,14 +9,14 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// A plot is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
+// A site is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
 // below the world's top. Some of its blocks are hot: many edits go there, so that players race for them.
 const (
 	siteWide          = 9
 	siteLow, siteHigh = worldHeight - 5, worldHeight - 1 // half open
-	sitesPerSide      = 9                                // a work area is a square of that many plots
+	sitesPerSide      = 9                                // a work area is a square of that many sites
 	hotBlocks         = 6
-	editsPerSite      = 450 // then the work area moves to the next plot, and this one comes to rest
+	editsPerSite      = 450 // then the work area moves to the next site, and this one comes to rest
 	workAreaWide      = siteWide * sitesPerSide
 	workAreas         = 4
 	hotShare          = .35
@@ -24,7 +24,7 @@ const (
 )
 
 // workArea is an area where some players work together, within one region. Each of the four quadrants around the corner
-// where four regions meet is one. Its plots are worked on one after another: most blocks are written a few times
+// where four regions meet is one. Its sites are worked on one after another: most blocks are written a few times
 // within seconds, and then rest until the end of the run, where a lost edit shows.
 type workArea struct {
 	signX, signZ int32
@@ -33,7 +33,7 @@ type workArea struct {
 		sync.Mutex
 		rng    *rand.Rand
 		site   int // counted over the whole run
-		issued int // edits of this plot
+		issued int // edits of this site
 		hot    []grid.Pos
 		next   map[grid.Pos]int // index in palette of the block's next edit
 	}
@@ -58,13 +58,13 @@ func newWorkArea(n int, seed uint64) *workArea {
 	return s
 }
 
-// cell returns the region that contains all plots of the work area.
+// cell returns the region that contains all sites of the work area.
 func (s *workArea) cell() string { return cellOf(s.origin()) }
 
 // origin returns the column of the work area that is nearest to the corner.
 func (s *workArea) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
 
-// middle returns the current plot, and the column in its middle.
+// middle returns the current site, and the column in its middle.
 func (s *workArea) middle() (site int, x, z int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *workArea) middle() (site int, x, z int32) {
 	return s.mu.site, x, z
 }
 
-// column returns the middle of a plot. Plots follow a winding path through the work area.
+// column returns the middle of a site. Sites follow a winding path through the work area.
 func (s *workArea) column(site int) (x, z int32) {
 	site %= sitesPerSide * sitesPerSide
 	row, col := site/sitesPerSide, site%sitesPerSide
@@ -89,7 +89,7 @@ func (s *workArea) column(site int) (x, z int32) {
 	return at(col, s.signX), at(row, s.signZ)
 }
 
-// edit draws the next edit for a player over the middle of a plot; false if the work area has moved on.
+// edit draws the next edit for a player over the middle of a site; false if the work area has moved on.
 func (s *workArea) edit(site int) (grid.Pos, chunk.Block, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *workArea) edit(site int) (grid.Pos, chunk.Block, bool) {
 	return pos, b, true
 }
 
-// drawHotBlocks chooses the plot's hot blocks.
+// drawHotBlocks chooses the site's hot blocks.
 func (s *workArea) drawHotBlocks() {
 	s.mu.hot = s.mu.hot[:0]
 	for len(s.mu.hot) < hotBlocks {

@@ -218,7 +218,7 @@ func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 	}
 }
 
-// step makes one interval's moves and edits: fly to the plot, send unanswered edits again, ask for a new one.
+// step makes one interval's moves and edits: fly to the site, send unanswered edits again, ask for a new one.
 func (p *player) step(s *session) (hop bool, err error) {
 	now := time.Now()
 	if s.node != p.home && len(p.pending) == 0 && p.home.Serves() && now.After(p.homing) {

@@ -44,7 +44,7 @@ type harness struct {
 	ended    chan error
 }
 
-// usualEncoding is that of clients that join a rig. All tests run in both.
+// usualEncoding is that of clients that join a harness. All tests run in both.
 var usualEncoding = sessionmsg.EncodingCBOR
 
 func TestMain(m *testing.M) {

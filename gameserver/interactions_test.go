@@ -17,7 +17,7 @@ import (
 
 var causalSeeds = flag.Uint64("causal.seeds", 6, "runs of TestEventsAreCausal, each over another bad network")
 
-// deed makes a player hit another one, give them something, or send chat. All events differ: nobody hits the same player twice,
+// randomInteraction makes a player hit another one, give them something, or send chat. All events differ: nobody hits the same player twice,
 // and no two gifts are alike.
 func (v *cluster) randomInteraction(rng *rand.Rand) func(i, n int) string {
 	hits := make([]int, len(v.people))

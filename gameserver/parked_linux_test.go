@@ -123,7 +123,7 @@ func (w *walkingClient) expectParked(n int) {
 
 func (w *walkingClient) at(x float64) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprint("he is at ", x), func() bool { return w.r.g.Online()[0].Pose.X == x })
+	eventually(w.t, fmt.Sprint("bob is at ", x), func() bool { return w.r.g.Online()[0].Pose.X == x })
 }
 
 // Players who walk are parked; those who edit, or enter another chunk, are not, and get their answers as usual.

@@ -83,7 +83,7 @@ func (p *Predictor) Observe(pose Pose, now time.Duration, alone bool) (needsUpda
 		!alone && looksElsewhere(pose, p.lastSent)
 }
 
-// CommitStanding ends the prediction where the player is, and records that the region is sent that.
+// CommitRest ends the prediction where the player is, and records that the region is sent that.
 func (p *Predictor) CommitRest(now time.Duration) {
 	_, steady := p.velocity()
 	*p = NewPredictor(p.last, now)

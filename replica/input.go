@@ -38,7 +38,7 @@ func (in *input) enqueue(g *Group) {
 	in.signal()
 }
 
-// take returns and removes the groups and commands that wait. Inboxes must go before commands, so that a Close finds what
+// drain returns and removes the groups and commands that wait. Inboxes must go before commands, so that a Close finds what
 // was applied before it.
 func (in *input) drain() ([]*Group, []func()) {
 	in.mu.Lock()

@@ -54,7 +54,7 @@ func due(t *testing.T, l *Queue[string], want time.Duration) {
 	}
 }
 
-// talk is a question of A's, B's answer, and C's remark to both.
+// conversation is a question of A's, B's answer, and C's remark to both.
 func conversation() (question, answer, remark word) {
 	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
 	q := a.Act()

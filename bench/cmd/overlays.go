@@ -167,7 +167,7 @@ func (l overlayOptions) gamesToPlay() (games []movement, err error) {
 	return games, nil
 }
 
-// wayOf scales a movement to blocks, its middle at 0.
+// scaledMovement returns a movement in blocks, centred on 0.
 func (l overlayOptions) scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, scale float64, err error) {
 	low, high := crowd.Point{X: math.Inf(1), Z: math.Inf(1)}, crowd.Point{X: math.Inf(-1), Z: math.Inf(-1)}
 	fastest := 0.

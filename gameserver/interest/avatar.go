@@ -20,7 +20,7 @@ type avatar struct {
 	history      [5]finePos // where it was at the tick seen, and at those before
 	seen         uint64
 	lastUpdate   uint64       // the frame before which its newest move arrived
-	restHeight   int32        // the height when it last neither rose nor fell, as in spot
+	restHeight   int32        // the height when it last neither rose nor fell, as in fine
 	slips        [tiers]uint8 // consecutive checks in which it was predicted a tick early or late
 	valid        tierSet      // tiers with a valid prediction; no client uses the others
 	predictions  [tiers]prediction

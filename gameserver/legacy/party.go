@@ -30,7 +30,7 @@ const (
 	labelMemory = 10 * time.Minute
 )
 
-// entryWays is the maximum distance, in chunks, of a player's first move from the chunk that they register in.
+// entryDistance is the maximum distance, in chunks, of a player's first move from the chunk that they register in.
 const entryDistance = 2
 
 // partyKey is what the connections of one player have in common: the name in their handshake, and their address.

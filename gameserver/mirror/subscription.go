@@ -397,7 +397,7 @@ func (b *body) predictable() bool {
 	return c == nil || len(c.occupants) <= predictionCrowd
 }
 
-// sendStanding sends the region that the body stands where it is.
+// sendRest reports to the region that the body rests where it is.
 func (b *body) sendRest() {
 	b.predictor.CommitRest(b.sub.m.Now())
 	b.sendMove(false)

@@ -18,7 +18,7 @@ const (
 	saveEvery = time.Second
 	// PublishEvery is the interval at which a player who is here is published.
 	PublishEvery = time.Minute
-	// publishWay is how far, in blocks, a player may go from their published place before they are published again, but not
+	// publishDistance is how far, in blocks, a player may go from their published place before they are published again, but not
 	// within publishPause of the last time. It bounds how far players are set back if their gateway is killed: by half a minute
 	// of walking, and by up to a minute and more in a crowd of more than 120. A record is verified by five nodes and written to
 	// the disk by each: with 15 s the records of a thousand walkers on a hundred nodes took a sixth of a core.

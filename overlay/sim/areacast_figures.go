@@ -39,7 +39,7 @@ func fanout(ir, vr, inf int) areacast.Options {
 	return o
 }
 
-// areacastSpots are the hotspots of areacast's figures; the paper states neither number nor size. With the ten of 100
+// areacastHotspots are the hotspots of areacast's figures; the paper states neither number nor size. With the ten of 100
 // blocks of the pSense figures (DefaultHotspots), 10-0-0 falls apart in half of the runs, which contradicts the paper.
 var areacastHotspots = HotspotOptions{Hotspots: 5, Reach: 200}
 

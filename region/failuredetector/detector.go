@@ -244,7 +244,7 @@ func (d *Detector) Summary() string {
 	return all.String()
 }
 
-// Heard returns when the node was last heard from, or first asked about; zero if it was never asked about.
+// LastHeard returns when the node was last heard from, or first asked about; zero if it was never asked about.
 func (d *Detector) LastHeard(peer string) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -46,7 +46,7 @@ type Copy struct {
 	// Last and Term are the end of the copy's log. Of two copies the one with the higher term is newer; with equal terms, the one
 	// with the higher index. Applied is the last entry that is in the land.
 	Last, Term, Applied uint64
-	// Missing is why the copy cannot be used; empty if it can. Heard is when the node was last heard from, zero if unknown.
+	// Missing is why the copy cannot be used; empty if it can. LastHeard is when the node was last heard from, zero if unknown.
 	Missing   string
 	LastHeard time.Time
 }

@@ -55,14 +55,14 @@ func (r *Replica) sendAhead(rd *raft.Ready) error {
 	return r.send(ahead)
 }
 
-// Staged is what a commit stores for one replica.
+// Prepared is what a commit stores for one replica.
 type Prepared struct {
 	Entries int // of the log
 	r       *Replica
 	next    raftlog.State
 }
 
-// Stage adds the replica's writes to the commit.
+// Prepare adds the replica's writes to the commit.
 func (r *Replica) Prepare(writes []kv.Write) (all []kv.Write, s Prepared, err error) {
 	err = r.guard("stage", func() error { all, s = r.prepare(writes); return nil })
 	return all, s, err
