@@ -135,7 +135,7 @@ func pieceOf(n nodemsg.ChunkDelta) sessionmsg.Piece {
 		p.Blocks = append(p.Blocks, sessionmsg.BlockChange{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b.Block)})
 	}
 	for _, u := range n.Chat {
-		p.Chat = append(p.Chat, sessionmsg.Said{Player: u.Player.String(), Name: u.Name, Text: u.Text})
+		p.Chat = append(p.Chat, sessionmsg.ChatLine{Player: u.Player.String(), Name: u.Name, Text: u.Text})
 	}
 	return p
 }

@@ -246,10 +246,10 @@ func (h *Host) settle(r *hosted) {
 	if e.StoreLater {
 		h.storeLater(r)
 	}
-	if leads := r.Leads(); leads != r.leads {
-		h.countLeader(r, leads)
+	if e.Leads != r.leads {
+		h.countLeader(r, e.Leads)
 	}
-	h.countLag(r, r.Lag())
+	h.countLag(r, e.Lag)
 }
 
 // callFor makes Run call f for a group's replica. F is called even if the group is no longer open.
@@ -269,13 +269,7 @@ func (h *Host) tick() {
 		return
 	}
 	for i := len(h.ticking) - 1; i >= 0; i-- { // backwards: a replica may stop its clock
-		r := h.ticking[i]
-		if r.NeedsNoTicks() {
-			r.PublishProgress() // a delivery just taken must not remain
-			h.ticking.stop(r)   // start puts it back
-			continue
-		}
-		h.try(r, r.Tick)
+		h.try(h.ticking[i], h.ticking[i].Tick)
 	}
 }
 
@@ -310,9 +304,6 @@ func (h *Host) markDirty(r *hosted) {
 
 // storeLater marks the replica as one with data to store that can wait for others.
 func (h *Host) storeLater(r *hosted) {
-	if r.PendingBytes() > h.node.Limits.Pending {
-		h.flushDue = true
-	}
 	if r.lazy || r.ended {
 		return
 	}

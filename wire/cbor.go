@@ -12,11 +12,11 @@ import (
 )
 
 // CBOREncoding is canonical CBOR (RFC 8949 §4.2.1): each value has exactly one encoding, as signatures require.
-var CBOREncoding = Must(cbor.CoreDetEncOptions().UserBufferEncMode())
+var CBOREncoding = must(cbor.CoreDetEncOptions().UserBufferEncMode())
 
 // CBORDecoding bounds messages between nodes before anything is allocated. It ignores unknown fields, so that nodes of two
 // versions can work together during an upgrade. Signed records refuse unknown fields (see DecodeRegion).
-var CBORDecoding = Must(cbor.DecOptions{
+var CBORDecoding = must(cbor.DecOptions{
 	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	MaxNestedLevels:  12, // the deepest message, FromRegion, has 8
 	MaxArrayElements: MaxBlocks,
@@ -29,10 +29,10 @@ var CBORDecoding = Must(cbor.DecOptions{
 	BignumTag:        cbor.BignumTagForbidden,
 }.DecMode())
 
-// Must returns the mode. It panics if the options of the mode are invalid.
-func Must[M any](mode M, err error) M {
+// must returns the mode. It panics if the options of the mode are invalid.
+func must[M any](mode M, err error) M {
 	if err != nil {
-		panic(err) // the options above are invalid
+		panic(err)
 	}
 	return mode
 }
@@ -98,7 +98,7 @@ func DecodeCanonicalCBOR[T validator](b []byte) (T, error) {
 
 // WriteFrame writes a 4-byte big-endian length and the value in CBOR, in one Write. If the value is invalid or longer
 // than MaxFrame, it returns an error and writes nothing.
-func WriteFrame(w io.Writer, v interface{ Valid() error }) error {
+func WriteFrame(w io.Writer, v validator) error {
 	var frame bytes.Buffer
 	frame.Write(make([]byte, 4))
 	if err := encodeInto(&frame, v, MaxFrame); err != nil {
@@ -117,7 +117,7 @@ const trustedBytes = 64 << 10
 // ReadFrame reads one value that WriteFrame wrote, of at most most bytes, and validates it. Memory grows as bytes
 // arrive: the length prefix reserves only a small buffer. A refused value is a wrapped *Error, and the stream cannot be
 // used any more. Between frames the end of the stream is a bare io.EOF; within one it is a wrapped io.ErrUnexpectedEOF.
-func ReadFrame[T interface{ Valid() error }](r *bufio.Reader, most int) (T, error) {
+func ReadFrame[T validator](r *bufio.Reader, most int) (T, error) {
 	var none T
 	size, err := ReadFrameSize(r, most)
 	if err != nil {

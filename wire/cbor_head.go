@@ -4,11 +4,14 @@ import "encoding/binary"
 
 // Heads of CBOR values (RFC 8949 §3): the major type in the upper three bits.
 const (
-	CBORNumber   = 0 << 5
+	CBORUnsigned = 0 << 5
 	CBORNegative = 1 << 5 // -1-n
 	CBORBytes    = 2 << 5
+	CBORText     = 3 << 5
 	CBORArray    = 4 << 5
 	CBORMap      = 5 << 5
+	cborSimple   = 7 << 5 // booleans, null, floats
+	cborMajor    = 7 << 5 // mask of the major type
 )
 
 // AppendCBORHead appends the shortest head, as canonical CBOR requires.
@@ -29,7 +32,7 @@ func AppendCBORHead(b []byte, major byte, n uint64) []byte {
 
 // CutCBORHead decodes a head of a major type and returns the bytes after it.
 func CutCBORHead(b []byte, major byte) (n uint64, rest []byte, ok bool) {
-	if len(b) == 0 || b[0]&(7<<5) != major {
+	if len(b) == 0 || b[0]&cborMajor != major {
 		return 0, b, false
 	}
 	short := b[0] & 31

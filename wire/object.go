@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -15,8 +14,9 @@ import (
 // maxFields is one more than the number of fields of the largest client message.
 const maxFields = 12
 
-// Object is a JSON object whose syntax was checked in full and whose fields were found, but not yet decoded. The
-// methods below keep the first error, so that a decoder reads all fields and then checks once, with done.
+// Object is a flat message whose syntax was checked in full (ParseJSON, ParseCBOR) and whose fields were found, but not
+// yet checked. Its methods decode one field each and keep the first error in Err, so that a decoder reads all fields
+// and then checks once, with Done. It shares the memory of the message.
 type Object struct {
 	fields [maxFields]field
 	n      int
@@ -24,77 +24,40 @@ type Object struct {
 }
 
 type field struct {
-	name []byte // unescaped
-	raw  []byte // the value's bytes, without surrounding space
+	name []byte
+	text []byte // of kindText; of other kinds the value in JSON
+	n    uint64 // a number in CBOR
+	kind kind
 	read bool
 }
 
-// Parse parses data as exactly one JSON object with distinct keys, surrounded by nothing but white space. It does not
-// compare the keys of nested objects: no client message has any, so they are refused anyway.
-func (o *Object) Parse(data []byte) *Error {
-	if !utf8.Valid(data) {
-		return Refuse(FailBadJSON, "the message is not valid UTF-8")
-	}
-	s := Scanner{Data: data}
-	s.SkipSpace()
-	if !s.Accept('{') {
-		return Refuse(FailBadJSON, "the message is not a JSON object")
-	}
-	s.SkipSpace()
-	if !s.Accept('}') {
-		for {
-			if err := o.member(&s); err != nil {
-				return err
-			}
-			if s.Accept(',') {
-				s.SkipSpace()
-				continue
-			}
-			if s.Accept('}') {
-				break
-			}
-			return s.SyntaxError()
-		}
-	}
-	s.SkipSpace()
-	if s.At != len(s.Data) {
-		return Refuse(FailBadJSON, "more than one JSON value in a message")
-	}
-	return nil
-}
+// kind is the kind of a field's value.
+type kind uint8
 
-// member parses `"name": value` and the space after it.
-func (o *Object) member(s *Scanner) *Error {
-	start := s.At
-	if !s.string() {
-		return s.SyntaxError()
-	}
-	name, ok := Unquote(s.Data[start:s.At])
-	if !ok {
-		return Refuse(FailBadJSON, "a key contains an unpaired surrogate")
-	}
-	s.SkipSpace()
-	if !s.Accept(':') {
-		return s.SyntaxError()
-	}
-	s.SkipSpace()
-	start = s.At
-	if !s.SkipValue(0) {
-		return s.SyntaxError()
-	}
-	raw := s.Data[start:s.At]
-	s.SkipSpace()
+const (
+	kindOther    kind = iota // null, a boolean, an array or an object
+	kindText                 // a string
+	kindBroken               // a string with an unpaired surrogate, which UTF-8 cannot represent
+	kindLiteral              // a number in JSON
+	kindUnsigned             // n
+	kindNegative             // −1−n
+	kindFloat                // math.Float64frombits(n)
+)
+
+// add adds a field. code is that of a duplicate.
+func (o *Object) add(name []byte, code string) (*field, *Error) {
 	for i := range o.n {
 		if bytes.Equal(o.fields[i].name, name) {
-			return Refuse(FailBadJSON, "the key %q occurs twice", Clip(name))
+			return nil, Refuse(code, "the key %q occurs twice", Clip(name))
 		}
 	}
 	if o.n == maxFields {
-		return Refuse(FailUnknownField, "a message has at most %d fields", maxFields)
+		return nil, Refuse(FailUnknownField, "a message has at most %d fields", maxFields)
 	}
-	o.fields[o.n] = field{name: name, raw: raw}
+	f := &o.fields[o.n]
+	f.name = name
 	o.n++
-	return nil
+	return f, nil
 }
 
 // Fail keeps the error, unless there is one already.
@@ -108,118 +71,175 @@ func (o *Object) Fail(err error) {
 	}
 }
 
-// Has reports whether the field is present.
-func (o *Object) Has(name string) bool {
+// find returns a field, or nil if it is missing.
+func (o *Object) find(name string) *field {
 	for i := range o.n {
 		if string(o.fields[i].name) == name {
-			return true
+			return &o.fields[i]
 		}
 	}
-	return false
-}
-
-// Raw returns the value of a field. If the field is missing, it records an error and returns nil.
-func (o *Object) Raw(name string) []byte {
-	for i := range o.n {
-		if string(o.fields[i].name) == name {
-			o.fields[i].read = true
-			return o.fields[i].raw
-		}
-	}
-	o.Fail(Refuse(FailMissingField, "the field %q is missing", name))
 	return nil
 }
 
-// Text decodes a string of at most most bytes.
-func (o *Object) Text(name string, most int) string {
-	raw := o.Raw(name)
-	if raw == nil {
-		return ""
+// need returns a field and marks it as read. If it is missing, it records an error and returns nil.
+func (o *Object) need(name string) *field {
+	f := o.find(name)
+	if f == nil {
+		o.Fail(Refuse(FailMissingField, "the field %q is missing", name))
+		return nil
 	}
-	if raw[0] != '"' {
-		o.Fail(Refuse(FailBadType, "%q must be a string", name))
-		return ""
-	}
-	// An escape takes at most six bytes for each byte of text.
-	if len(raw) > 6*most+2 {
-		o.Fail(Refuse(FailBadValue, "%q is longer than %d bytes", name, most))
-		return ""
-	}
-	text, ok := Unquote(raw)
-	if !ok {
-		o.Fail(Refuse(FailBadJSON, "%q contains an unpaired surrogate", name))
-		return ""
-	}
-	if len(text) > most {
-		o.Fail(Refuse(FailBadValue, "%q is longer than %d bytes", name, most))
-		return ""
-	}
-	return string(text)
+	f.read = true
+	return f
 }
 
-// Integer decodes a whole number from low to high, both inclusive. It accepts 3.0 and 3e0 as whole numbers, because
-// Python and C# print floats so.
+// Has reports whether the field is present.
+func (o *Object) Has(name string) bool { return o.find(name) != nil }
+
+// Text decodes a string of at most most bytes.
+func (o *Object) Text(name string, most int) string {
+	f := o.need(name)
+	switch {
+	case f == nil:
+	case f.kind == kindBroken:
+		o.Fail(Refuse(FailBadJSON, "%q contains an unpaired surrogate", name))
+	case f.kind != kindText:
+		o.Fail(Refuse(FailBadType, "%q must be a string", name))
+	case len(f.text) > most:
+		o.Fail(Refuse(FailBadValue, "%q is longer than %d bytes", name, most))
+	default:
+		return string(f.text)
+	}
+	return ""
+}
+
+// LenientText returns the string in the field, and "" for any other value and for none. The field is not read for Done.
+func (o *Object) LenientText(name string) string {
+	if f := o.find(name); f != nil && f.kind == kindText {
+		return string(f.text)
+	}
+	return ""
+}
+
+// number returns a field that is a number. If there is none, it records an error and returns nil.
+func (o *Object) number(name string) *field {
+	f := o.need(name)
+	if f != nil && f.kind < kindLiteral {
+		o.Fail(Refuse(FailBadType, "%q must be a number", name))
+		return nil
+	}
+	return f
+}
+
+// float returns a number as a float of the given size; if it is too large, an infinity.
+func (f *field) float(bits int) (v float64) {
+	switch f.kind {
+	case kindUnsigned:
+		v = float64(f.n)
+	case kindNegative:
+		v = -1 - float64(f.n)
+	case kindFloat:
+		v = math.Float64frombits(f.n)
+	default:
+		v, _ = strconv.ParseFloat(string(f.text), bits) // the syntax is checked, and an overflow is an infinity
+	}
+	if bits == 32 {
+		return float64(float32(v))
+	}
+	return v
+}
+
+// whole returns a whole number: n, or −1−n if it is negative. It accepts 3.0 and 3e0, because Python and C# print
+// floats so.
+func (f *field) whole() (n uint64, negative, ok bool) {
+	if f.kind == kindUnsigned || f.kind == kindNegative {
+		return f.n, f.kind == kindNegative, true
+	}
+	if n, err := strconv.ParseUint(string(f.text), 10, 64); err == nil {
+		return n, false, true
+	}
+	const exact = 1 << 53 // above it, a float does not represent every integer exactly
+	v := f.float(64)
+	if v != math.Trunc(v) || math.Abs(v) > exact {
+		return 0, false, false
+	}
+	if v < 0 {
+		return uint64(-1 - v), true, true
+	}
+	return uint64(v), false, true
+}
+
+// Integer decodes a whole number from low to high, both inclusive.
 func (o *Object) Integer(name string, low, high int64) int64 {
-	raw := o.Raw(name)
-	if raw == nil {
+	f := o.number(name)
+	if f == nil {
 		return 0
 	}
-	v, err := wholeNumber(raw, name, low, high)
-	if err != nil {
-		o.Fail(err)
+	n, negative, ok := f.whole()
+	v := int64(n)
+	if negative {
+		v = -1 - v
+	}
+	if !ok || n > math.MaxInt64 || v < low || v > high {
+		o.Fail(Refuse(FailBadValue, "%q must be a whole number from %d to %d", name, low, high))
+		return 0
 	}
 	return v
 }
 
 // Unsigned decodes a whole number from 0 to 2⁶⁴−1.
 func (o *Object) Unsigned(name string) uint64 {
-	raw := o.Raw(name)
-	if raw == nil {
+	f := o.number(name)
+	if f == nil {
 		return 0
 	}
-	if v, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
-		return v
+	n, negative, ok := f.whole()
+	if !ok || negative {
+		o.Fail(Refuse(FailBadValue, "%q must be a whole number from 0 to %d", name, uint64(math.MaxUint64)))
+		return 0
 	}
-	v, err := wholeNumber(raw, name, 0, math.MaxInt64)
-	if err != nil {
-		o.Fail(err)
-	}
-	return uint64(v)
+	return n
 }
 
 // Float decodes a finite number.
-func (o *Object) Float(name string) float64 {
-	raw := o.Raw(name)
-	if raw == nil {
+func (o *Object) Float(name string) float64 { return o.finite(name, 64) }
+
+// Float32 decodes a number that is finite as a float32.
+func (o *Object) Float32(name string) float32 { return float32(o.finite(name, 32)) }
+
+func (o *Object) finite(name string, bits int) float64 {
+	f := o.number(name)
+	if f == nil {
 		return 0
 	}
-	v, err := ParseFinite(raw, name, 64)
-	if err != nil {
-		o.Fail(err)
+	v := f.float(bits)
+	if !Finite(v) {
+		o.Fail(Refuse(FailBadValue, "%q is too large: %s", name, Clip(f.text)))
+		return 0
 	}
 	return v
 }
 
-// Float32 decodes a number that is finite as a float32.
-func (o *Object) Float32(name string) float32 {
-	raw := o.Raw(name)
-	if raw == nil {
+// Numbers decodes an array of at most len(dst) finite numbers and returns their count. Even with an error, it counts
+// the numbers before it.
+func (o *Object) Numbers(name string, dst []float64) int {
+	f := o.need(name)
+	if f == nil {
 		return 0
 	}
-	v, err := ParseFinite(raw, name, 32)
+	n, err := parseNumbers(f.text, name, dst)
 	if err != nil {
 		o.Fail(err)
 	}
-	return float32(v)
+	return n
 }
 
 // Chunk decodes [X, Z].
 func (o *Object) Chunk(name string) grid.ChunkPos {
-	raw := o.Raw(name)
-	if raw == nil {
+	f := o.need(name)
+	if f == nil {
 		return grid.ChunkPos{}
 	}
-	at, err := ParseChunkPos(raw, name)
+	at, err := ParseChunkPos(f.text, name)
 	if err != nil {
 		o.Fail(err)
 	}
@@ -237,15 +257,11 @@ func (o *Object) Pose() motion.Pose {
 
 // PlayerName decodes a player's name.
 func (o *Object) PlayerName(field string) string {
-	raw := o.Text(field, MaxLine)
-	if o.Err != nil {
-		return ""
-	}
-	if err := player.CheckName(raw); err != nil {
+	name := o.Text(field, MaxLine)
+	if err := player.CheckName(name); err != nil {
 		o.Fail(Refuse(FailBadName, "%v", err))
-		return ""
 	}
-	return raw
+	return name
 }
 
 // Done returns the first error, or an error that names a field that was not decoded.
@@ -259,88 +275,4 @@ func (o *Object) Done() error {
 		}
 	}
 	return nil
-}
-
-// ParseChunkPos parses [X, Z] within the world.
-func ParseChunkPos(raw []byte, name string) (grid.ChunkPos, *Error) {
-	var xz [2]float64
-	n, err := ParseNumbers(raw, name, xz[:])
-	if err != nil {
-		return grid.ChunkPos{}, err
-	}
-	if n != 2 {
-		return grid.ChunkPos{}, Refuse(FailBadValue, "%s must be two numbers, [X, Z]", name)
-	}
-	return ChunkPosOf(xz[0], xz[1], name)
-}
-
-// ChunkPosOf returns the chunk at whole numbers within the world, or an error.
-func ChunkPosOf(x, z float64, name string) (grid.ChunkPos, *Error) {
-	const most = float64(grid.Limit)
-	if x != math.Trunc(x) || z != math.Trunc(z) || x < -most || x >= most || z < -most || z >= most {
-		return grid.ChunkPos{}, Refuse(FailBadValue, "%s must be whole numbers from %d to %d", name, -int64(grid.Limit), int64(grid.Limit)-1)
-	}
-	return grid.ChunkPos{X: int32(x), Z: int32(z)}, nil
-}
-
-// ParseNumbers parses an array of finite numbers into dst and returns their count. raw must have been scanned before,
-// so that its syntax is valid.
-func ParseNumbers(raw []byte, name string, dst []float64) (int, *Error) {
-	if raw[0] != '[' {
-		return 0, Refuse(FailBadType, "%s must be an array of numbers", name)
-	}
-	s := Scanner{Data: raw, At: 1}
-	n := 0
-	for s.SkipSpace(); !s.Accept(']'); s.SkipSpace() {
-		if n > 0 {
-			s.Accept(',')
-			s.SkipSpace()
-		}
-		start := s.At
-		if !s.SkipNumber() {
-			return 0, Refuse(FailBadType, "%s must be an array of numbers", name)
-		}
-		if n == len(dst) {
-			return 0, Refuse(FailBadValue, "%s has more than %d numbers", name, len(dst))
-		}
-		v, err := ParseFinite(raw[start:s.At], name, 64)
-		if err != nil {
-			return 0, err
-		}
-		dst[n] = v
-		n++
-	}
-	return n, nil
-}
-
-// ParseFinite parses a number that fits a float of the given size.
-func ParseFinite(raw []byte, name string, bits int) (float64, *Error) {
-	if c := raw[0]; c != '-' && (c < '0' || c > '9') {
-		return 0, Refuse(FailBadType, "%q must be a number", name)
-	}
-	v, err := strconv.ParseFloat(string(raw), bits)
-	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
-		return 0, Refuse(FailBadValue, "%q is too large: %s", name, Clip(raw))
-	}
-	return v, nil
-}
-
-// wholeNumber parses an integer, written as one or as a float without a fraction.
-func wholeNumber(raw []byte, name string, low, high int64) (int64, *Error) {
-	v, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil {
-		f, ferr := ParseFinite(raw, name, 64)
-		if ferr != nil {
-			return 0, ferr
-		}
-		const exact = 1 << 53 // above it, a float does not represent every integer exactly
-		if f != math.Trunc(f) || f < -exact || f > exact {
-			return 0, Refuse(FailBadValue, "%q must be a whole number from %d to %d", name, low, high)
-		}
-		v = int64(f)
-	}
-	if v < low || v > high {
-		return 0, Refuse(FailBadValue, "%q must be a whole number from %d to %d", name, low, high)
-	}
-	return v, nil
 }

@@ -22,9 +22,10 @@ const (
 	// Linger keeps an unused subscription open, so that a walk along a border does not open and close it all the
 	// time.
 	Linger = 10 * time.Second
-	// FirstRetry is the first pause between attempts to reach a region, and LastRetry the longest.
+	// FirstRetry is the first pause between attempts to reach a region.
 	FirstRetry = 100 * time.Millisecond
-	LastRetry  = 1500 * time.Millisecond
+	// LastRetry is the longest one.
+	LastRetry = 1500 * time.Millisecond
 	// NoticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held for
 	// LastRetry.
 	NoticeAfter = 5 * time.Second

@@ -17,7 +17,7 @@ func DecodeClientPacket(line []byte) (Packet, error) {
 		return nil, wire.Refuse(wire.FailTooLong, "a line has at most %d bytes", wire.MaxLine)
 	}
 	var o wire.Object
-	if refused := o.Parse(line); refused != nil {
+	if refused := o.ParseJSON(line); refused != nil {
 		return nil, refused
 	}
 	id := o.Integer("type", math.MinInt32, math.MaxInt32)
@@ -25,8 +25,8 @@ func DecodeClientPacket(line []byte) (Packet, error) {
 		return nil, o.Err
 	}
 	var args [4]float64
-	n := leadingNumbers(rawOr(&o, "args", "[]"), args[:])
-	name := textOf(rawOr(&o, "player", `""`))
+	n := o.Numbers("args", args[:]) // those before the first mistake, and none if there is no array
+	name := o.LenientText("player")
 	switch {
 	case id == idRegister:
 		return PlayerRegister{Player: name}, nil
@@ -53,49 +53,4 @@ func blockWriteOf(name string, args [4]float64) Packet {
 	}
 	pos := grid.Pos{X: int32(args[0]), Y: int32(args[1]), Z: int32(args[2])}
 	return BlockWrite{Player: name, Pos: pos, Block: uint16(args[3])}
-}
-
-// leadingNumbers parses the finite numbers at the start of an array, at most len(dst), and returns their count. Any
-// other value has none. raw must have been scanned before, so that its syntax is valid.
-func leadingNumbers(raw []byte, dst []float64) (n int) {
-	s := wire.Scanner{Data: raw}
-	if !s.Accept('[') {
-		return 0
-	}
-	for s.SkipSpace(); n < len(dst); s.SkipSpace() {
-		start := s.At
-		if !s.SkipNumber() {
-			break
-		}
-		v, err := wire.ParseFinite(raw[start:s.At], "args", 64)
-		if err != nil {
-			break
-		}
-		dst[n] = v
-		n++
-		if s.SkipSpace(); !s.Accept(',') {
-			break
-		}
-	}
-	return n
-}
-
-// textOf returns the text of a JSON string, and "" for any other value.
-func textOf(raw []byte) string {
-	if raw[0] != '"' {
-		return ""
-	}
-	text, ok := wire.Unquote(raw)
-	if !ok {
-		return ""
-	}
-	return string(text)
-}
-
-// rawOr returns the value of a field, or a default if the field is missing.
-func rawOr(o *wire.Object, name, otherwise string) []byte {
-	if o.Has(name) {
-		return o.Raw(name)
-	}
-	return []byte(otherwise)
 }

@@ -44,11 +44,11 @@ type Handshake struct {
 // after it. A refusal is an *Error; io.EOF means that the client sent nothing. The caller sets the deadline
 // (HandshakeTimeout).
 func ReadHandshake(r *bufio.Reader) (Handshake, error) {
-	data, err := wire.ReadValue(r, '{', wire.MaxHandshake)
+	data, err := readValue(r, '{', wire.MaxHandshake)
 	if err != nil {
 		return Handshake{}, err
 	}
-	if err := wire.SkipLineEnd(r); err != nil {
+	if err := skipLineEnd(r); err != nil {
 		return Handshake{}, err
 	}
 	return DecodeHandshake(data)
@@ -62,13 +62,13 @@ func DecodeHandshake(data []byte) (Handshake, error) {
 		return Handshake{}, wire.Refuse(wire.FailTooLong, "a handshake has at most %d bytes", wire.MaxHandshake)
 	}
 	var o wire.Object
-	if refused := o.Parse(data); refused != nil {
+	if refused := o.ParseJSON(data); refused != nil {
 		return Handshake{}, refused
 	}
 	h := Handshake{Purpose: Purpose(o.Text("type", 32))}
 	switch h.Purpose {
 	case PurposeConnect:
-		h.Chunk, h.Player = o.Chunk("chunk"), textOf(rawOr(&o, "player", `""`))
+		h.Chunk, h.Player = o.Chunk("chunk"), o.LenientText("player")
 	case PurposeGenerate:
 		h.Chunk = o.Chunk("chunk")
 	case PurposeDHT, PurposePing:

@@ -125,11 +125,15 @@ func DecodePacket(line []byte) (Packet, error) {
 		return nil, wire.Refuse(wire.FailTooLong, "a line has at most %d bytes", wire.MaxServerLine)
 	}
 	var o wire.Object
-	if refused := o.Parse(line); refused != nil {
+	if refused := o.ParseJSON(line); refused != nil {
 		return nil, refused
 	}
 	id := o.Integer("type", math.MinInt32, math.MaxInt32)
-	raw := o.Raw("args")
+	args := make([]float64, 4)
+	if id == idChunkData {
+		args = make([]float64, 2+len(Slab{}))
+	}
+	args = args[:o.Numbers("args", args)]
 	var name string
 	if o.Has("player") {
 		if name = o.Text("player", wire.MaxLine); name != "" {
@@ -139,23 +143,18 @@ func DecodePacket(line []byte) (Packet, error) {
 	if err := o.Done(); err != nil {
 		return nil, err
 	}
-	p, refused := decodePacket(id, raw, name)
+	p, refused := decodePacket(id, args, name)
 	if refused != nil {
 		return nil, refused
 	}
 	return p, nil
 }
 
-func decodePacket(id int64, raw []byte, name string) (Packet, *wire.Error) {
-	if id == idChunkData {
-		return decodeChunkContents(raw)
-	}
-	var args [4]float64
-	n, err := wire.ParseNumbers(raw, "args", args[:])
-	if err != nil {
-		return nil, err
-	}
+func decodePacket(id int64, args []float64, name string) (Packet, *wire.Error) {
+	n := len(args)
 	switch id {
+	case idChunkData:
+		return decodeChunkContents(args)
 	case idRegister, idDeregister:
 		if n != 2 {
 			return nil, wrongCount(id, "2 numbers: X, Z", n)
@@ -172,7 +171,11 @@ func decodePacket(id int64, raw []byte, name string) (Packet, *wire.Error) {
 		if n != 3 && n != 4 {
 			return nil, wrongCount(id, "3 or 4 numbers: x, y, z and yaw", n)
 		}
-		return PlayerMove{Player: name, X: args[0], Y: args[1], Z: args[2], Yaw: args[3], HasYaw: n == 4}, nil
+		m := PlayerMove{Player: name, X: args[0], Y: args[1], Z: args[2], HasYaw: n == 4}
+		if m.HasYaw {
+			m.Yaw = args[3]
+		}
+		return m, nil
 	case idTime:
 		if n != 1 {
 			return nil, wrongCount(id, "1 number: minutes", n)
@@ -201,14 +204,9 @@ func wrongCount(id int64, want string, n int) *wire.Error {
 	return wire.Refuse(wire.FailBadValue, "packet %d has %s; not %d numbers", id, want, n)
 }
 
-func decodeChunkContents(raw []byte) (Packet, *wire.Error) {
-	args := make([]float64, 2+len(Slab{}))
-	n, err := wire.ParseNumbers(raw, "args", args)
-	if err != nil {
-		return nil, err
-	}
-	if n != len(args) {
-		return nil, wrongCount(idChunkData, fmt.Sprintf("%d numbers: X, Z and the blocks", len(args)), n)
+func decodeChunkContents(args []float64) (Packet, *wire.Error) {
+	if want := 2 + len(Slab{}); len(args) != want {
+		return nil, wrongCount(idChunkData, fmt.Sprintf("%d numbers: X, Z and the blocks", want), len(args))
 	}
 	at, err := wire.ChunkPosOf(args[0], args[1], "args")
 	if err != nil {

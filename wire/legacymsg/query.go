@@ -46,13 +46,13 @@ func ReadQuery(r *bufio.Reader) (Query, error) {
 	}
 	switch kind {
 	case queryChunk:
-		data, err := wire.ReadValue(r, '[', wire.MaxQuery)
+		data, err := readValue(r, '[', wire.MaxQuery)
 		if err != nil {
 			return nil, midQuery(err)
 		}
 		return decodeWhereIsChunk(data)
 	case queryPlayer:
-		data, err := wire.ReadValue(r, '{', wire.MaxQuery)
+		data, err := readValue(r, '{', wire.MaxQuery)
 		if err != nil {
 			return nil, midQuery(err)
 		}
@@ -70,10 +70,6 @@ func midQuery(err error) error {
 }
 
 func decodeWhereIsChunk(data []byte) (Query, error) {
-	s := wire.Scanner{Data: data}
-	if !s.SkipValue(0) || s.At != len(data) {
-		return nil, s.SyntaxError()
-	}
 	at, err := wire.ParseChunkPos(data, "the chunk")
 	if err != nil {
 		return nil, err
@@ -83,7 +79,7 @@ func decodeWhereIsChunk(data []byte) (Query, error) {
 
 func decodeWhereIsPlayer(data []byte) (Query, error) {
 	var o wire.Object
-	if refused := o.Parse(data); refused != nil {
+	if refused := o.ParseJSON(data); refused != nil {
 		return nil, refused
 	}
 	q := WhereIsPlayer{Name: o.Text("name", wire.MaxQuery)}
@@ -128,7 +124,7 @@ func ReadChunkAddress(r *bufio.Reader) (netip.AddrPort, error) {
 		return netip.AddrPort{}, err
 	}
 	var o wire.Object
-	if refused := o.Parse(line); refused != nil {
+	if refused := o.ParseJSON(line); refused != nil {
 		return netip.AddrPort{}, refused
 	}
 	ip, port := o.Text("ip", net.IPv6len*4), o.Integer("port", 1, math.MaxUint16)
@@ -166,12 +162,12 @@ func AppendPlayerPlace(dst []byte, x, y, z float64) ([]byte, error) {
 
 // ReadPlayerPlace reads the answer to WhereIsPlayer.
 func ReadPlayerPlace(r *bufio.Reader) (x, y, z float64, err error) {
-	data, err := wire.ReadValue(r, '{', wire.MaxQuery)
+	data, err := readValue(r, '{', wire.MaxQuery)
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	var o wire.Object
-	if refused := o.Parse(data); refused != nil {
+	if refused := o.ParseJSON(data); refused != nil {
 		return 0, 0, 0, refused
 	}
 	x, y, z = o.Float("x"), o.Float("y"), o.Float("z")

@@ -70,7 +70,7 @@ func appendRaftFrame(b []byte, f RaftFrame) []byte {
 	b = append(b, wire.CBORMap|1, 1)
 	b = wire.AppendCBORHead(b, wire.CBORArray, uint64(len(f.Messages)))
 	for _, m := range f.Messages {
-		b = wire.AppendCBORHead(append(b, wire.CBORMap|2, 1), wire.CBORNumber, m.Group)
+		b = wire.AppendCBORHead(append(b, wire.CBORMap|2, 1), wire.CBORUnsigned, m.Group)
 		b = append(wire.AppendCBORHead(append(b, 2), wire.CBORBytes, uint64(len(m.Data))), m.Data...)
 	}
 	return b
@@ -131,7 +131,7 @@ func parseRaftFrame(b []byte, messages []RaftMessage) (all []RaftMessage, ok boo
 			return messages, false
 		}
 		var m RaftMessage
-		if m.Group, b, ok = wire.CutCBORHead(b[2:], wire.CBORNumber); !ok || len(b) == 0 || b[0] != 2 {
+		if m.Group, b, ok = wire.CutCBORHead(b[2:], wire.CBORUnsigned); !ok || len(b) == 0 || b[0] != 2 {
 			return messages, false
 		}
 		var size uint64

@@ -52,3 +52,29 @@ func BenchmarkAppendFrame(b *testing.B) {
 		frame = AppendFrame(frame[:0], 1234567, pieces...)
 	}
 }
+
+func BenchmarkDecodeClientCBOR(b *testing.B) {
+	for _, m := range []FromClient{Move{motion.Pose{X: 1234.5, Y: 64, Z: -3.25, Yaw: 1.5}}, Edit{Seq: 1767225600000000, X: 12, Y: 63, Z: -4000, Block: 4}, Chat{Text: "hello there"}} {
+		b.Run(m.clientType(), func(b *testing.B) {
+			data, err := EncodeClientCBOR(m)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := DecodeClientCBOR(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkEncodeAckCBOR(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := EncodeServerCBOR(Ack{Seq: 1767225600000000, Block: 4}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

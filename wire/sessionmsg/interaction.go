@@ -1,7 +1,6 @@
 package sessionmsg
 
 import (
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -22,8 +21,8 @@ type Gift struct {
 	Count  uint8  `json:"count"` // 1 to MaxGift
 }
 
-func (Hit) fromClient()  {}
-func (Gift) fromClient() {}
+func (Hit) clientType() string  { return "hit" }
+func (Gift) clientType() string { return "gift" }
 
 // Struck reports a hit to every client that has the attacker in view.
 type Struck struct {
@@ -50,9 +49,9 @@ type Denied struct {
 	Error       string `json:"error"` // one of the Denied… codes
 }
 
-func (Struck) fromServer() {}
-func (Given) fromServer()  {}
-func (Denied) fromServer() {}
+func (Struck) serverType() string { return "hit" }
+func (Given) serverType() string  { return "gift" }
+func (Denied) serverType() string { return "denied" }
 
 // Codes of Denied.Error. Codes that are shared with edits have the same meaning there.
 const (
@@ -89,13 +88,4 @@ func InteractionMessage(u *nodemsg.ChatEvent) (m FromServer, ok bool) {
 	default:
 		return nil, false
 	}
-}
-
-// decodePlayerID reads a player id in the form that the server writes.
-func decodePlayerID(o *wire.Object, field string) string {
-	text := o.Text(field, 2*len(player.ID{}))
-	if id, err := player.ParseID(text); o.Err == nil && (err != nil || id.String() != text) {
-		o.Fail(wire.Refuse(wire.FailBadValue, "%q must be a player's id, %d bytes in hex", field, len(id)))
-	}
-	return text
 }

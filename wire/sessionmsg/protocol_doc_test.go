@@ -202,9 +202,11 @@ func examples(t *testing.T, text string) []json.RawMessage {
 
 func kindOf(t *testing.T, example []byte) string {
 	t.Helper()
-	kind, err := serverKind(example)
-	if err != nil {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(example, &head); err != nil {
 		t.Fatal(err)
 	}
-	return kind
+	return head.Type
 }

@@ -25,7 +25,9 @@ const (
 // message has its name in "type". docs/protocol.md describes each field.
 
 // FromClient is any message that a session's client may send.
-type FromClient interface{ fromClient() }
+type FromClient interface {
+	clientType() string // the name in "type"
+}
 
 // Join opens a session. Key is the player's Ed25519 public key in hex; empty means a guest.
 type Join struct {
@@ -70,16 +72,18 @@ type Ping struct {
 	Nonce uint64 `json:"nonce"`
 }
 
-func (Join) fromClient()  {}
-func (Prove) fromClient() {}
-func (Move) fromClient()  {}
-func (Edit) fromClient()  {}
-func (Chat) fromClient()  {}
-func (View) fromClient()  {}
-func (Ping) fromClient()  {}
+func (Join) clientType() string  { return "join" }
+func (Prove) clientType() string { return "prove" }
+func (Move) clientType() string  { return "move" }
+func (Edit) clientType() string  { return "edit" }
+func (Chat) clientType() string  { return "chat" }
+func (View) clientType() string  { return "view" }
+func (Ping) clientType() string  { return "ping" }
 
 // FromServer is any message that a session's server may send.
-type FromServer interface{ fromServer() }
+type FromServer interface {
+	serverType() string // the name in "type"
+}
 
 // Challenge asks for proof that the client owns the key. Nonce is 32 random bytes in hex.
 type Challenge struct {
@@ -133,7 +137,7 @@ type Piece struct {
 	Leave  []string      `json:"leave,omitempty"` // player ids; remove one only if it was last seen in this chunk
 	Moves  []AvatarMove  `json:"moves,omitempty"`
 	Blocks []BlockChange `json:"blocks,omitempty"`
-	Chat   []Said        `json:"says,omitempty"`
+	Chat   []ChatLine    `json:"says,omitempty"`
 }
 
 // Avatar is a player's body, in full.
@@ -158,8 +162,8 @@ type BlockChange struct {
 	Block uint16 `json:"block"`
 }
 
-// Said is a chat line.
-type Said struct {
+// ChatLine is a chat line.
+type ChatLine struct {
 	Player string `json:"player"`
 	Name   string `json:"name"`
 	Text   string `json:"text"`
@@ -189,27 +193,27 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
-// Failure ends or refuses a session, with a code for programs and a message that says what to do.
+// Failure ends or refuses a session, with a code for programs and a message for people: what to do.
 type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-func (Challenge) fromServer()  {}
-func (Welcome) fromServer()    {}
-func (ChunkData) fromServer()  {}
-func (ChunkGone) fromServer()  {}
-func (Frame) fromServer()      {}
-func (Ack) fromServer()        {}
-func (Correction) fromServer() {}
-func (Pong) fromServer()       {}
-func (Notice) fromServer()     {}
-func (Failure) fromServer()    {}
+func (Challenge) serverType() string  { return "challenge" }
+func (Welcome) serverType() string    { return "welcome" }
+func (ChunkData) serverType() string  { return "chunk" }
+func (ChunkGone) serverType() string  { return "chunk_gone" }
+func (Frame) serverType() string      { return "frame" }
+func (Ack) serverType() string        { return "ack" }
+func (Correction) serverType() string { return "correction" }
+func (Pong) serverType() string       { return "pong" }
+func (Notice) serverType() string     { return "notice" }
+func (Failure) serverType() string    { return "failure" }
 
 // FailureOf returns the message that reports the error to a client.
 func FailureOf(e *wire.Error) Failure { return Failure{Code: e.Code, Message: e.Message} }
 
-// Reconnect tells a client that this gateway is shutting down or accepts no new sessions, and lists other gateways of
+// Reconnect informs a client that this gateway is shutting down or accepts no new sessions, and lists other gateways of
 // the world. The player's state is saved. The client must send unacknowledged edits again to the new gateway, with the
 // same sequence numbers.
 type Reconnect struct {
@@ -219,7 +223,7 @@ type Reconnect struct {
 	Reason   string         `json:"reason"` // for people
 }
 
-func (Reconnect) fromServer() {}
+func (Reconnect) serverType() string { return "reconnect" }
 
 // Valid returns an error if the message is invalid.
 func (r Reconnect) Valid() error {

@@ -218,7 +218,7 @@ func TestFrameIsItsPieces(t *testing.T) {
 		{
 			Chunk: here, Enter: []Avatar{{Player: "ab", Name: "bob", Guest: true, Pose: motion.Pose{X: 1.5}}}, Leave: []string{"cd"},
 			Moves: []AvatarMove{{Player: "ef", Pose: motion.Pose{Y: 64, Yaw: 3}}}, Blocks: []BlockChange{{X: 4, Y: 63, Z: 7, Block: 2}},
-			Chat: []Said{{Player: "ef", Name: "eve", Text: "<hi>"}},
+			Chat: []ChatLine{{Player: "ef", Name: "eve", Text: "<hi>"}},
 		},
 		{Chunk: there, Leave: []string{"ef"}},
 	}

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/fxamacker/cbor/v2"
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -235,6 +236,7 @@ func FuzzDecodeClientCBOR(f *testing.F) {
 			f.Add(b)
 		}
 	}
+	f.Add([]byte{0xa6, 0x64, 't', 'y', 'p', 'e', 0x64, 'e', 'd', 'i', 't', 0x61, 'x', 0x39, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := DecodeClientCBOR(data)
 		if err != nil {
@@ -298,6 +300,60 @@ func TestSessionMessagesInCBOR(t *testing.T) {
 		}
 		if got, err := DecodeServerCBOR(b); err != nil || !reflect.DeepEqual(got, c.m) {
 			t.Errorf("%+v became %+v (%v)", c.m, got, err)
+		}
+	}
+}
+
+// The short form of an acknowledgement has the bytes of the general one.
+func TestShortAck(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := Ack{Seq: rapid.Uint64().Draw(t, "seq"), Block: rapid.Uint16().Draw(t, "block")}
+		want, err := encodeNamedCBOR("ack", a)
+		if got := encodeAck(a); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%+v became %x, %x in the general form, %v", a, got, want, err)
+		}
+	})
+}
+
+// Both encodings refuse the same, with the same code.
+func TestDecodeClientCBORRefuses(t *testing.T) {
+	for _, c := range []struct {
+		in   map[string]any
+		code string
+	}{
+		{map[string]any{}, wire.FailMissingField},
+		{map[string]any{"type": 7}, wire.FailBadType},
+		{map[string]any{"type": "fly"}, wire.FailUnknownMessage},
+		{map[string]any{"type": "ping"}, wire.FailMissingField},
+		{map[string]any{"type": "ping", "Nonce": 1}, wire.FailMissingField},
+		{map[string]any{"type": "ping", "nonce": 1, "extra": 1}, wire.FailUnknownField},
+		{map[string]any{"type": "ping", "nonce": nil}, wire.FailBadType},
+		{map[string]any{"type": "ping", "nonce": "1"}, wire.FailBadType},
+		{map[string]any{"type": "ping", "nonce": []int{1}}, wire.FailBadType},
+		{map[string]any{"type": "ping", "nonce": -1}, wire.FailBadValue},
+		{map[string]any{"type": "ping", "nonce": 1.5}, wire.FailBadValue},
+		{map[string]any{"type": "edit", "seq": 1, "x": 1 << 31, "y": 0, "z": 0, "block": 0}, wire.FailBadValue},
+		{map[string]any{"type": "edit", "seq": 1, "x": 0, "y": 0, "z": 0, "block": 1 << 16}, wire.FailBadValue},
+		{map[string]any{"type": "move", "x": 1, "y": 2, "z": 3, "yaw": 1e39, "pitch": 0}, wire.FailBadValue},
+		{map[string]any{"type": "chat", "text": "a\u202eb"}, wire.FailBadValue},
+		{map[string]any{"type": "chat", "text": "\xff"}, wire.FailBadCBOR},
+		{map[string]any{"type": "chat", "text": []byte("hi")}, wire.FailBadType},
+		{map[string]any{"type": "gift", "player": aPlayer, "block": 1, "count": 65}, wire.FailBadValue},
+		{map[string]any{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1, "j": 1, "k": 1, "l": 1, "m": 1}, wire.FailUnknownField},
+	} {
+		b, err := cbor.Marshal(c.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := DecodeClientCBOR(b); wiretest.CodeOf(t, err) != c.code {
+			t.Errorf("%v became %+v, %v; want %s", c.in, m, err, c.code)
+		}
+	}
+	for _, in := range []string{"", "\xa1", "\x80", "\xa1\x64type\x64ping", "\xa2\x64type\x64ping\x65nonce\x01\x01", "\xa2\x61a\x01\x61a\x01", "\xbf\x64type\x64ping\xff"} {
+		if m, err := DecodeClientCBOR([]byte(in)); err == nil {
+			t.Errorf("%x became %+v", in, m)
+		} else {
+			wiretest.RefusedOnly(t, err)
 		}
 	}
 }
