@@ -20,10 +20,10 @@ type tester struct {
 	failure string                // code of the Failure that ended it
 	sentOn  *sessionmsg.Reconnect // the last one
 
-	Avatars map[string]motion.Pose
-	Acks    map[uint64]sessionmsg.Ack
-	Heard   []sessionmsg.ChatLine
-	names   map[string]string // by player id
+	Avatars  map[string]motion.Pose
+	Acks     map[uint64]sessionmsg.Ack
+	Received []sessionmsg.ChatLine
+	names    map[string]string // by player id
 }
 
 func join(t *testing.T, address, name string, view int) *tester {
@@ -107,7 +107,7 @@ func (p *tester) receive(m sessionclient.Arrival) {
 		for _, m := range piece.Moves {
 			p.Avatars[p.names[m.Player]] = m.Pose
 		}
-		p.Heard = append(p.Heard, piece.Chat...)
+		p.Received = append(p.Heard, piece.Chat...)
 	}
 	switch m := m.FromServer.(type) {
 	case sessionmsg.Welcome:

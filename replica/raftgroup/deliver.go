@@ -6,7 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// deliverEntries moves committed entries into the mailbox, as many as fit. News are entries that raft has just returned;
+// deliverEntries moves committed entries into the mailbox, as many as fit. fresh are entries that raft has just returned;
 // entries left over from earlier are read from the log.
 func (r *Replica) deliverEntries(fresh []*raftpb.Entry) error {
 	for r.mailed < r.advanced {

@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// Staged is what a commit stores for one replica.
-type Staged struct {
+// Prepared is what a commit stores for one replica.
+type Prepared struct {
 	Entries int // of the log
 	r       *Replica
 	next    raftlog.State
@@ -23,7 +23,7 @@ func (r *Replica) Prepare(writes []kv.Write) (all []kv.Write, s Prepared, err er
 func (r *Replica) prepare(writes []kv.Write) ([]kv.Write, Prepared) {
 	if snap := r.installing(); snap != nil {
 		writes = snap.appendWrites(writes, r.log, r.group)
-		s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
+		s := Prepared{Entries: len(r.ready.Entries), r: r, next: r.next()}
 		s.next.Applied, s.next.Start, s.next.StartTerm = snap.Index, snap.Index, snap.EntryTerm
 		writes = r.log.AppendWrites(writes, r.ready.Entries)
 		return append(writes, raftlog.StateWrite(r.group, s.next)), s
