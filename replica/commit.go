@@ -161,7 +161,7 @@ func (c *committer) collectReadies() {
 // commitPart is a replica's part of a commit.
 type commitPart struct {
 	r *hosted
-	raftgroup.Prepared
+	raftgroup.Staged
 }
 
 // keptWrites bounds the memory that is kept for the next commit's writes.
@@ -185,8 +185,8 @@ func (c *committer) commit() {
 	for _, f := range founders {
 		writes = append(writes, f.writes...)
 	}
-	prepare := func(r *hosted) {
-		more, part, err := r.Prepare(writes)
+	stage := func(r *hosted) {
+		more, part, err := r.Stage(writes)
 		if err != nil {
 			c.fail(r, err) // its writes are not part of the others' commit
 			return
@@ -197,11 +197,11 @@ func (c *committer) commit() {
 		r.lazy = false
 	}
 	for _, r := range batch {
-		prepare(r)
+		stage(r)
 	}
 	for _, r := range lazy {
 		if r.lazy && !r.ended { // otherwise it was in the batch
-			prepare(r)
+			stage(r)
 		}
 	}
 	err := c.store(writes, len(parts)+len(founders), entries)
@@ -312,7 +312,7 @@ func (c *committer) retryStorage() {
 			return
 		}
 		parts = slices.DeleteFunc(parts, func(part commitPart) bool {
-			writes, _, err := part.r.Prepare(nil)
+			writes, _, err := part.r.Stage(nil)
 			if err == nil {
 				err = c.store(writes, 1, 0)
 			}

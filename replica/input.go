@@ -38,9 +38,9 @@ func (in *input) enqueue(g *Group) {
 	in.signal()
 }
 
-// drain returns and removes the groups and commands that wait. Inboxes must go before commands, so that a Close finds what
+// take returns and removes the groups and commands that wait. Inboxes must go before commands, so that a Close finds what
 // was applied before it.
-func (in *input) drain() ([]*Group, []func()) {
+func (in *input) take() ([]*Group, []func()) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	queue, commands := in.mu.queue, in.mu.commands

@@ -171,13 +171,13 @@ func (s *sim) partition(kind int, n *machine) {
 	}
 	for i := range s.nodes {
 		for j := range s.nodes {
-			switch pair := [2]int{i, j}; kind {
+			switch way := [2]int{i, j}; kind {
 			case 7:
-				cut[pair] = side[i] != side[j]
+				cut[way] = side[i] != side[j]
 			case 8:
-				cut[pair] = i != j && (i == n.number || j == n.number && side[0])
+				cut[way] = i != j && (i == n.number || j == n.number && side[0])
 			case 9:
-				cut[pair] = i != j && s.chance(0.3)
+				cut[way] = i != j && s.chance(0.3)
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (p *tester) receive(m sessionclient.Arrival) {
 		for _, m := range piece.Moves {
 			p.Avatars[p.names[m.Player]] = m.Pose
 		}
-		p.Received = append(p.Heard, piece.Chat...)
+		p.Received = append(p.Received, piece.Chat...)
 	}
 	switch m := m.FromServer.(type) {
 	case sessionmsg.Welcome:

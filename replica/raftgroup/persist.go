@@ -7,28 +7,28 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// Prepared is what a commit stores for one replica.
-type Prepared struct {
+// Staged is what a commit stores for one replica.
+type Staged struct {
 	Entries int // of the log
 	r       *Replica
 	next    raftlog.State
 }
 
-// Prepare adds the replica's writes to the commit.
-func (r *Replica) Prepare(writes []kv.Write) (all []kv.Write, s Prepared, err error) {
-	err = r.guard("stage", func() error { all, s = r.prepare(writes); return nil })
+// Stage adds the replica's writes to the commit.
+func (r *Replica) Stage(writes []kv.Write) (all []kv.Write, s Staged, err error) {
+	err = r.guard("stage", func() error { all, s = r.stage(writes); return nil })
 	return all, s, err
 }
 
-func (r *Replica) prepare(writes []kv.Write) ([]kv.Write, Prepared) {
+func (r *Replica) stage(writes []kv.Write) ([]kv.Write, Staged) {
 	if snap := r.installing(); snap != nil {
 		writes = snap.appendWrites(writes, r.log, r.group)
-		s := Prepared{Entries: len(r.ready.Entries), r: r, next: r.next()}
+		s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
 		s.next.Applied, s.next.Start, s.next.StartTerm = snap.Index, snap.Index, snap.EntryTerm
 		writes = r.log.AppendWrites(writes, r.ready.Entries)
 		return append(writes, raftlog.StateWrite(r.group, s.next)), s
 	}
-	s := Prepared{Entries: len(r.ready.Entries), r: r, next: r.next()}
+	s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
 	writes = r.log.CompactWrites(writes, s.next.Start)
 	writes = r.log.AppendWrites(writes, r.ready.Entries)
 	writes = append(writes, r.unstored.writes...)
@@ -54,9 +54,9 @@ func (r *Replica) next() raftlog.State {
 }
 
 // Stored updates the replica after its staged commit has become durable.
-func (s Prepared) Stored() error { return s.r.guard("take over", s.stored) }
+func (s Staged) Stored() error { return s.r.guard("take over", s.stored) }
 
-func (s Prepared) stored() error {
+func (s Staged) stored() error {
 	r := s.r
 	r.stored = s.next
 	r.unstored = unstoredWrites{}

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// Act lets raft do everything that needs no disk. It reports whether there is a Ready that prepare must store.
+// Act lets raft do everything that needs no disk. It reports whether there is a Ready that stage must store.
 func (r *Replica) Act() (store bool, err error) {
 	err = r.guard("act", func() error {
 		for r.raw.HasReady() {

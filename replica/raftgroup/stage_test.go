@@ -11,7 +11,7 @@ import (
 func TestStagingPanics(t *testing.T) {
 	r := &Replica{logger: slog.New(slog.DiscardHandler), log: &raftlog.Log{}, node: &Node{}}
 	r.members.unstored = []*raftlog.Configuration{nil}
-	if _, _, err := r.Prepare(nil); err == nil {
+	if _, _, err := r.Stage(nil); err == nil {
 		t.Fatal("staged")
 	}
 }
