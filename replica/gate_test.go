@@ -31,18 +31,18 @@ func gated(t testing.TB) (*Host, *disk) {
 		Index: new(uint64(1)), LogTerm: new(uint64(1)), Commit: new(uint64(2)), Entries: entries,
 	})
 	for range 2 * electionTicks {
-		if err := h.replicas[3].Tick(); err != nil {
+		if err := h.groups.replicas[3].Tick(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.markDirty(h.replicas[3])
+	h.committer.markDirty(h.groups.replicas[3])
 	pump(h)
 	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
 	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
-	if _, leads := h.replicas[3].RaftLeader(); !leads {
+	if _, leads := h.groups.replicas[3].RaftLeader(); !leads {
 		t.Fatal("group 3 has no leader")
 	}
-	h.flushDue = true
+	h.committer.flushDue = true
 	pump(h)
 	return h, d
 }
@@ -62,7 +62,7 @@ func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message
 // stateText returns everything that a message could change, as text.
 func stateText(h *Host, d *disk) string {
 	var b strings.Builder
-	for _, r := range h.sortedReplicas() {
+	for _, r := range h.groups.sorted() {
 		fmt.Fprintln(&b, r)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.tables)) {
@@ -173,7 +173,7 @@ func TestGateAdmits(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
 	deliver(t, h, "b", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(5), Commit: u(3)})
-	status := h.replicas[1].Group().Status
+	status := h.groups.replicas[1].Group().Status
 	if s := status(); s.Commit != 3 {
 		t.Fatalf("%+v after a heartbeat of commit 3", s)
 	}
@@ -218,7 +218,7 @@ func TestGateCommitAfterCut(t *testing.T) {
 	})
 	receive(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(6), Commit: u(6)})
 	pump(h)
-	if r := h.replicas[1]; r == nil || r.Group().Status().Commit != 2 || r.Group().Status().Last != 4 {
+	if r := h.groups.replicas[1]; r == nil || r.Group().Status().Commit != 2 || r.Group().Status().Last != 4 {
 		t.Fatalf("the group ended, or took the commit: %v", r)
 	}
 }
@@ -297,7 +297,7 @@ func FuzzReceive(f *testing.F) {
 			}
 			pump(members)
 		}
-		if len(members.replicas) != 3 {
+		if len(members.groups.replicas) != 3 {
 			t.Fatal("a member's message ended a group")
 		}
 	})

@@ -48,7 +48,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 		Type: raftpb.MsgApp.Enum(), From: u(2), To: u(1), Term: u(5), Index: u(3), LogTerm: u(5), Commit: u(2), Entries: []*raftpb.Entry{entry},
 	}
 	deliver(t, h, "b", 1, app)
-	if got := h.replicas[1].Group().Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
+	if got := h.groups.replicas[1].Group().Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
 		t.Fatalf("in force before it was committed: %v", got)
 	}
 	// The same after a restart.
