@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"slices"
 )
 
 // ReadLine returns a copy of the next line that is not blank, without its end ("\n" or "\r\n"). A line of more than
@@ -38,4 +39,24 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// ReadBody reads size bytes into buf, which grows as bytes arrive, whatever size claims. If the stream ends before, the
+// error is io.ErrUnexpectedEOF.
+func ReadBody(r io.Reader, buf []byte, size int) ([]byte, error) {
+	buf = buf[:0]
+	for len(buf) < size {
+		start := len(buf)
+		if start == cap(buf) {
+			buf = slices.Grow(buf, min(size-start, max(4<<10, start)))
+		}
+		buf = buf[:min(size, cap(buf))]
+		if _, err := io.ReadFull(r, buf[start:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+	return buf, nil
 }
