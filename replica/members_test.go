@@ -259,7 +259,7 @@ func TestChangesSurviveRestart(t *testing.T) {
 		}
 		return s, conf
 	}
-	h.flushDue = true
+	h.committer.flushDue = true
 	pump(h)
 	if s, conf := stored(); s.Applied >= c.Index || len(conf.Learners) != 0 {
 		t.Fatalf("applied %d, stored %+v: the owner has not applied what came before", s.Applied, conf)
@@ -277,7 +277,7 @@ func TestChangesSurviveRestart(t *testing.T) {
 		t.Fatalf("delivered %v", got)
 	}
 	g.ReportApplied(lastIndex(got), nil)
-	h.flushDue = true
+	h.committer.flushDue = true
 	pump(h)
 	s, conf := stored()
 	if s.Applied < c.Index || len(conf.Learners) != 1 || conf.Next != 3 || conf.Index != c.Index {

@@ -95,13 +95,13 @@ func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }
 
 // install passes a snapshot to the group.
 func (h *Host) install(g *Group, s *raftgroup.IncomingSnapshot) {
-	r := h.hosted(g)
+	r := h.groups.get(g)
 	switch {
 	case r == nil:
 		s.Reply(ErrNotOpen)
-	case h.stall != nil:
-		s.Reply(h.stall)
+	case h.committer.stall != nil:
+		s.Reply(h.committer.stall)
 	default:
-		h.try(r, func() error { return r.Install(s) })
+		h.committer.try(r, func() error { return r.Install(s) })
 	}
 }

@@ -256,7 +256,7 @@ func TestSlowOwner(t *testing.T) {
 	h = newTestHost(t, d) // restarted: all are delivered again
 	h.node.Limits.Mailbox = 20 * (6 + raftlog.EntryOverhead)
 	g = openNow(t, h, alone(1))
-	if lag := h.replicas[1].lag; lag > 21 {
+	if lag := h.groups.replicas[1].lag; lag > 21 {
 		t.Fatalf("%d entries in the mailbox", lag)
 	}
 	var got []Delivery

@@ -226,7 +226,7 @@ func (o *Object) Numbers(name string, dst []float64) int {
 	if f == nil {
 		return 0
 	}
-	n, err := ParseNumbers(f.text, name, dst)
+	n, err := parseNumbers(f.text, name, dst)
 	if err != nil {
 		o.Fail(err)
 	}

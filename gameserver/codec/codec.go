@@ -51,20 +51,6 @@ type Frame struct {
 	Motion    []byte            // of a codec with tick frames
 }
 
-// JSON and CBOR are the codecs.
-var (
-	JSON Codec = jsonCodec{}
-	CBOR Codec = cborCodec{}
-)
-
-// Of returns the codec of the encoding that a Join requests.
-func Of(encoding string) Codec {
-	if encoding == sessionmsg.EncodingCBOR {
-		return CBOR
-	}
-	return JSON
-}
-
 func must(data []byte, err error) []byte {
 	if err != nil {
 		panic(err)
