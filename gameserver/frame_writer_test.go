@@ -70,7 +70,7 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 	o, there := straight(t)
 	in := bufio.NewReader(there)
 	var p frameWriter
-	hear := func() []byte {
+	receive := func() []byte {
 		t.Helper()
 		if err := there.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 			t.Fatal(err)
@@ -91,14 +91,14 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 		o.putMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, motion...) })
 		p.deliver(o)
 		if tick%10 == 0 {
-			if got := hear(); string(got) != "first" {
+			if got := receive(); string(got) != "first" {
 				t.Fatalf("tick %d: %q, want the message that came before", tick, got)
 			}
 		}
-		got := hear()
+		got := receive()
 		// The writer was still awake, and took the piece before the frame.
 		if head := len(sessionmsg.AppendTick(nil, tick)); len(got) == head+len(piece) {
-			motion := hear()
+			motion := receive()
 			got = append(append(motion[:head:head], got[head:]...), motion[head:]...)
 		}
 		if !bytes.Equal(got, want) {

@@ -58,7 +58,7 @@ type session struct {
 	subs          map[grid.ChunkPos]*mirror.Subscription // by chunk in view
 	bodySub       *mirror.Subscription                   // of the region that the body is in; nil before it entered
 	bodySubShared atomic.Pointer[mirror.Subscription]    // the same, for the frame loop
-	viewer        interest.Viewer                        // the index's
+	interestView  interest.View                          // the index's
 	alone         atomic.Bool                            // nobody else is in sight; as of the last frame
 	moveLimit     *rate.Limiter
 	editLimit     *rate.Limiter // of edits
@@ -344,7 +344,7 @@ func (s *session) leave() {
 			s.g.players.Save(last)
 		}
 	}
-	s.g.interest.remove(&s.viewer)
+	s.g.interest.remove(&s.interestView)
 	s.g.mu.Lock()
 	delete(s.g.mu.sessions, s.body.Player)
 	s.g.mu.Unlock()

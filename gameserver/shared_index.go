@@ -67,7 +67,7 @@ func (s *sharedIndex) takeLost() []player.ID {
 	return s.ix.TakeLost()
 }
 
-func (s *sharedIndex) remove(v *interest.Viewer) {
+func (s *sharedIndex) remove(v *interest.View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ix.Remove(v)
@@ -102,7 +102,7 @@ func (s *sharedIndex) buildFrames(ticks uint64, sessions []*session) (skipped in
 	defer s.mu.Unlock()
 	s.ix.BeginTick(ticks)
 	for _, sess := range sessions {
-		frame, ok := s.ix.Frame(&sess.viewer, sess.currentPose(), int(sess.view.Load()))
+		frame, ok := s.ix.Frame(&sess.interestView, sess.currentPose(), int(sess.view.Load()))
 		if !ok {
 			continue
 		}

@@ -28,8 +28,8 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		})
 		var d writeBuffers
 		for tick := uint64(1); tick <= 3; tick++ {
-			news := nodemsg.ChunkDelta{Chunk: at, Blocks: []nodemsg.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
-			if err := sub.Apply(nodemsg.FromRegion{Tick: tick, Chunks: []nodemsg.ChunkDelta{news}}); err != nil {
+			delta := nodemsg.ChunkDelta{Chunk: at, Blocks: []nodemsg.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
+			if err := sub.Apply(nodemsg.FromRegion{Tick: tick, Chunks: []nodemsg.ChunkDelta{delta}}); err != nil {
 				t.Fatal(err)
 			}
 			g.interest.buildFrames(1, []*session{s})

@@ -70,9 +70,9 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 			t.Fatalf("%d bytes wait for a session that does not read", n)
 		}
 	}
-	s, eyes := sessions[0], newAvatarView(t)
+	s, view := sessions[0], newAvatarView(t)
 	before := h.g.interest.entering(grid.ChunkPos{}, h.chunk.Occupants()) // as the client had it before
-	if err := eyes.write(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
+	if err := view.write(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
 		t.Fatal(err)
 	}
 	s.out.idle()
@@ -80,14 +80,14 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d writeBuffers
-	if err := d.clear(s.out, eyes); err != nil {
+	if err := d.clear(s.out, view); err != nil {
 		t.Fatal(err)
 	}
-	if eyes.frames != 2 || eyes.records != players {
-		t.Errorf("%d frames with %d avatars, want one with all %d", eyes.frames-1, eyes.records, players)
+	if view.frames != 2 || view.records != players {
+		t.Errorf("%d frames with %d avatars, want one with all %d", view.frames-1, view.records, players)
 	}
 	far := 132. / sessionmsg.TickVelocityUnit // no cell of the chunk is in a coarser tier than one with 100/128 block, and 32/128 more is tolerated for a while
-	places := eyes.places(h.g.interest.ix.Tick())
+	places := view.places(h.g.interest.ix.Tick())
 	for _, b := range h.crowd.bodies {
 		x, z := places[b.Player].X, places[b.Player].Z
 		p := h.chunk.Occupants().Of(b.Player).Pose

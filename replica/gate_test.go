@@ -110,7 +110,7 @@ func hostile() map[string]struct {
 		"term of the far":       {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(5 + 1<<20 + 1) })},
 		"last term":             {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(1<<64 - 1) })},
 		"second leader":         {"c", 1, app(func(m *raftpb.Message) { m.From = u(3) })},
-		"second leader's beat":  {"c", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.From = u(3) })},
+		"second leader's heartbeat":  {"c", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.From = u(3) })},
 		"gap in entries":        {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Index = u(5) })},
 		"entry of later term":   {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(6) })},
 		"entry of earlier term": {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(4) })},
@@ -125,7 +125,7 @@ func hostile() map[string]struct {
 		"empty proposal":        {"x", 3, &raftpb.Message{Type: raftpb.MsgProp.Enum(), From: u(1), To: u(2), Term: u(2)}},
 		"read without context":  {"x", 3, &raftpb.Message{Type: raftpb.MsgReadIndex.Enum(), From: u(1), To: u(2), Term: u(2)}},
 		"ack not stored":        {"x", 3, &raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: u(1), To: u(2), Term: u(2), Index: u(3)}},
-		"beat answer's context": {"x", 3, &raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: u(1), To: u(2), Term: u(2), Context: []byte{1}}},
+		"heartbeat answer's context": {"x", 3, &raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: u(1), To: u(2), Term: u(2), Context: []byte{1}}},
 		"election from another": {"c", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.From = u(3) })},
 		"election of later":     {"b", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.Term = u(6) })},
 		"vote without log":      {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term = u(6) })},
@@ -239,13 +239,13 @@ func TestGateBounds(t *testing.T) {
 	if allocated := testing.AllocsPerRun(1, func() { err = h.Receive("b", 1, b) }); !errors.Is(err, raftframe.ErrImplausible) || allocated > 100 {
 		t.Fatalf("%v after %v allocations", err, allocated)
 	}
-	beat, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
+	heartbeat, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.node.Limits.Messages = 1000
 	for range 1000 {
-		if err = h.Receive("b", 1, beat); err != nil {
+		if err = h.Receive("b", 1, heartbeat); err != nil {
 			break
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// TestGateHearsPendingMembers: the deadlock case of the package documentation. A member admits messages of a member added
+// TestGateAcceptsPendingMembers: the deadlock case of the package documentation. A member admits messages of a member added
 // by a change in its log, although the change is not known to be committed. When that change is cut off, it refuses them
 // again.
-func TestGateHearsPendingMembers(t *testing.T) {
+func TestGateAcceptsPendingMembers(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	h, _ := gated(t)
 	var sent []*raftpb.Message

@@ -21,7 +21,7 @@ replica applied-apart             TestAppliedIsOneCommit         notices
 replica compact-ahead             TestCompaction                 notices
 replica accept-strangers          TestHostileFrames              cannot
 replica believe-heartbeats        TestGateRefuses                cannot
-replica gate-by-committed-only    TestGateHearsPendingMembers    cannot
+replica gate-by-committed-only    TestGateAcceptsPendingMembers  cannot
 replica reuse-replica-ids         TestReplicaIDsAreUsedOnce      notices
 replica skip-tombstones           TestTombstones                 notices
 replica forget-configuration      TestChangesSurviveRestart      notices

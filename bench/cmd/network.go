@@ -30,9 +30,9 @@ func newNetwork(b *bench) *cobra.Command {
 
 func (b *bench) network(ctx context.Context, nodes, players int) error {
 	warm, length := b.times(seconds{60, 600}, seconds{60, 300}) // players fly for a minute to where they wander
-	pace := 10.
+	joinRate := 10.
 	if b.brief {
-		pace = 20
+		joinRate = 20
 	}
 	logf("starting %d daemons", nodes)
 	daemons, err := b.daemons(ctx, nodes)
@@ -45,7 +45,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: pace}
+	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: joinRate}
 	var series []moment
 	var r measure.Reading
 	joined := 0.0
@@ -112,12 +112,12 @@ func usedBy(targets []measure.Target) (sum time.Duration) {
 // progress returns a function that prints the state of a series now and then.
 func progress() func(moment) {
 	const every = 20 // seconds
-	told := 0.0
+	reported := 0.0
 	return func(m moment) {
-		if m.at < told+every {
+		if m.at < reported+every {
 			return
 		}
-		told = m.at
+		reported = m.at
 		cpu, rss := m.total()
 		logf("%4.0f s: %d players, all daemons %.0f %% of a core and %d MiB, the busiest %.1f %%",
 			m.at, m.players, percent(cpu), rss>>20, percent(slices.Max(m.cpu)))
@@ -180,12 +180,12 @@ func (b *bench) reportNetwork(series []moment, r measure.Reading, before idleUsa
 	}
 	table.Add("searches for a chunk's region", located)
 	table.Add("of these without asking another node, %", percent(ratio(cached, located)))
-	told, bytes := 0.0, 0.0
+	reported, bytes := 0.0, 0.0
 	for i := range r.After {
-		told += r.After[i].Value("voxeld_moves_total", "outcome", "sent") - r.Before[i].Value("voxeld_moves_total", "outcome", "sent")
+		reported += r.After[i].Value("voxeld_moves_total", "outcome", "sent") - r.Before[i].Value("voxeld_moves_total", "outcome", "sent")
 		bytes += r.After[i].Value("voxeld_stream_bytes_total", "direction", "out") - r.Before[i].Value("voxeld_stream_bytes_total", "direction", "out")
 	}
-	table.Add("moves of a player that the gateway sends to the region, a second", ratio(told, r.Seconds*float64(r.Players)))
+	table.Add("moves of a player that the gateway sends to the region, a second", ratio(reported, r.Seconds*float64(r.Players)))
 	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
 	if why := r.Caveat(); why != "" {

@@ -41,7 +41,7 @@ func (b *bench) reportOneChunk(rows, floors []crowdRow, most, floorMost int) err
 	if err := figure.WriteCSV(b.file("one-chunk.csv"), head, csv); err != nil {
 		return err
 	}
-	if err := b.plotOneChunk(rows, floors); err != nil {
+	if err := b.drawOneChunk(rows, floors); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -64,7 +64,7 @@ func (b *bench) reportOneChunk(rows, floors []crowdRow, most, floorMost int) err
 	return b.publish("one-chunk", text.String())
 }
 
-func (b *bench) plotOneChunk(rows, floors []crowdRow) error {
+func (b *bench) drawOneChunk(rows, floors []crowdRow) error {
 	var cpu, floorCPU, in, tick, seen []figure.Point
 	for _, r := range rows {
 		if r.failed != nil {

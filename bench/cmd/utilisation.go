@@ -36,7 +36,7 @@ func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*daemon.Daemo
 	d := daemons[0]
 	heights := crowd.NewHeightMap()
 	_, radius := square(grid.ChunkPos{}, chunks)
-	spawn, err := heights.Survey(ctx, d.Game, radius)
+	spawn, err := heights.Fetch(ctx, d.Game, radius)
 	if err != nil {
 		d.Kill()
 		return nil, crowd.Options{}, err

@@ -160,7 +160,7 @@ func (sub *Subscription) resume() {
 	now := sub.m.Now()
 	for _, b := range sub.mu.bodies {
 		if b.predictor.Silent(now) { // the player stopped while there was no link
-			b.predictor.CommitStanding(now)
+			b.predictor.CommitRest(now)
 		}
 		b.Velocity = b.predictor.CommitMove(b.predictable())
 		sub.mu.diverged = sub.mu.diverged || b.Velocity.Moving()
@@ -189,7 +189,7 @@ func (sub *Subscription) takeOut() nodemsg.ToRegion {
 	defer sub.mu.Unlock()
 	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that would not
 	// see it.
-	return sub.mu.out.take(func(u *nodemsg.ChatEvent) bool {
+	return sub.mu.out.swap(func(u *nodemsg.ChatEvent) bool {
 		if c := sub.mu.chunks[u.Chunk]; c != nil && !c.shown {
 			return false
 		}
@@ -398,9 +398,9 @@ func (b *body) predictable() bool {
 	return c == nil || len(c.occupants) <= predictionCrowd
 }
 
-// sendStanding sends the region that the body stands where it is.
-func (b *body) sendStanding() {
-	b.predictor.CommitStanding(b.sub.m.Now())
+// sendRest reports to the region that the body rests where it is.
+func (b *body) sendRest() {
+	b.predictor.CommitRest(b.sub.m.Now())
 	b.sendMove(false)
 	b.sub.wake.Set()
 }
