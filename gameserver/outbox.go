@@ -411,10 +411,10 @@ func (g *Gateway) runWriter(o *outbox, c conn) {
 	defer o.markClosed()
 	err := o.drain(countingConn{c, g.metrics})
 	if !isClosed(err) {
-		g.Logger.Debug("write to client", "remote", c.remote().String(), "error", err)
+		g.Logger.Debug("write to client failed", "remote", c.remote().String(), "error", err)
 	}
 	if err := c.close(); err != nil && !isClosed(err) {
-		g.Logger.Debug("close connection", "remote", c.remote().String(), "error", err)
+		g.Logger.Debug("connection not closed cleanly", "remote", c.remote().String(), "error", err)
 	}
 }
 
