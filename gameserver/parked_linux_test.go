@@ -118,7 +118,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func (w *walkingClient) expectParked(n int) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprint(n, " sockets are lodged"), func() bool { return w.r.g.poller.Parked() == n })
+	eventually(w.t, fmt.Sprint(n, " sockets are parked"), func() bool { return w.r.g.poller.Parked() == n })
 }
 
 func (w *walkingClient) at(x float64) {

@@ -268,7 +268,7 @@ func (ps *parties) loadGuests(ctx context.Context, labels ...string) []nodemsg.P
 		lookups.Go(func() {
 			var err error
 			if records[i], _, err = ps.Players.Load(ctx, player.GuestID(label)); err != nil {
-				ps.Logger.Error("load player record", "player", label, "error", err)
+				ps.Logger.Error("player record not loaded", "player", label, "error", err)
 			}
 		})
 	}

@@ -202,7 +202,7 @@ func (ps *Store) saveLeaving() {
 	}
 	records := ps.records(people)
 	if err := ps.store(records); err != nil {
-		ps.Logger.Error("save players who leave", "players", len(records), "error", err)
+		ps.Logger.Error("leaving players not saved", "players", len(records), "error", err)
 	}
 	ps.publisher.enqueue(records, true)
 	ps.mu.Lock()
@@ -230,7 +230,7 @@ func (ps *Store) saveMoved(here []Presence, before map[player.ID]motion.Pose) ma
 		return poses
 	}
 	if err := ps.store(ps.records(moved)); err != nil {
-		ps.Logger.Error("save players", "error", err)
+		ps.Logger.Error("players not saved", "error", err)
 		return before
 	}
 	return poses
