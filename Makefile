@@ -62,7 +62,9 @@ vet: client
 	@echo '== go vet'
 	go vet ./...
 
-lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.md
+lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.md, and the limits of packages
+	@echo '== structure of packages'
+	go run ./tools/structure
 	@echo '== golangci-lint'
 	$(GOLANGCI_LINT) run ./...
 

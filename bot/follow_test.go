@@ -49,7 +49,7 @@ func (h *fakeGateway) open() *fakeGateway {
 
 func (h *fakeGateway) serve(c net.Conn) {
 	defer c.Close()
-	say := func(m sessionmsg.FromServer) {
+	send := func(m sessionmsg.FromServer) {
 		text, err := sessionmsg.EncodeServer(m)
 		if err != nil {
 			h.t.Error(err)
@@ -73,13 +73,13 @@ func (h *fakeGateway) serve(c net.Conn) {
 			h.joins++
 			h.mu.Unlock()
 			if h.instead {
-				say(*h.sendOn)
+				send(*h.sendOn)
 				continue
 			}
-			say(sessionmsg.Welcome{Version: sessionmsg.SessionVersion, Player: "6b", Name: m.Name, NextSeq: 100, Pose: motion.Pose{X: 8, Y: 10, Z: 8}, View: 1, Reach: 8})
+			send(sessionmsg.Welcome{Version: sessionmsg.SessionVersion, Player: "6b", Name: m.Name, NextSeq: 100, Pose: motion.Pose{X: 8, Y: 10, Z: 8}, View: 1, Reach: 8})
 			for x := int32(-1); x <= 1; x++ {
 				for z := int32(-1); z <= 1; z++ {
-					say(flatLand(h.t, grid.ChunkPos{X: x, Z: z}))
+					send(flatLand(h.t, grid.ChunkPos{X: x, Z: z}))
 				}
 			}
 		case sessionmsg.Edit:
@@ -87,14 +87,14 @@ func (h *fakeGateway) serve(c net.Conn) {
 			h.edits = append(h.edits, m)
 			h.mu.Unlock()
 			if h.sendOn != nil {
-				say(*h.sendOn)
+				send(*h.sendOn)
 				continue
 			}
 			ack := sessionmsg.Ack{Seq: m.Seq, Block: m.Block}
 			if asked[m.Seq]++; h.answer != nil {
 				ack.Error = h.answer(m.Seq, asked[m.Seq])
 			}
-			say(ack)
+			send(ack)
 		}
 	}
 }
@@ -216,6 +216,6 @@ func TestPlayersFallBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Lost != 0 && r.Moved == 0 || first.joins < 2 {
-		t.Errorf("%d joins where he began, moved %d, lost %d (%v)", first.joins, r.Moved, r.Lost, r.Failures)
+		t.Errorf("%d joins at the start, moved %d, lost %d (%v)", first.joins, r.Moved, r.Lost, r.Failures)
 	}
 }

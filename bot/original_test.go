@@ -28,7 +28,7 @@ type originalServer struct {
 	holes     map[grid.Pos]bool                                 // columns without ground, at y 0
 	dht       func(queries int) (closed bool)                   // before the n-th answer; may be nil
 	connected func(c *net.TCPConn, at grid.ChunkPos)            // after CHUNK_DATA; may be nil
-	heard     func(c *net.TCPConn, v visit, p legacymsg.Packet) // may be nil
+	received  func(c *net.TCPConn, v visit, p legacymsg.Packet) // may be nil
 	served    sync.WaitGroup
 
 	mu     sync.Mutex
@@ -96,8 +96,8 @@ func (s *originalServer) serve(c *net.TCPConn) {
 		s.got[h.Chunk]++
 		s.mu.Unlock()
 		v.packets++
-		if s.heard != nil {
-			s.heard(c, v, p)
+		if s.received != nil {
+			s.received(c, v, p)
 		}
 	}
 }
@@ -146,13 +146,13 @@ func (s *originalServer) run(ctx context.Context) Report {
 
 // The player enters where the dht says, falls to the ground there, registers, and sends a move each frame to the
 // chunk where they stand; the eight chunks around get nothing.
-func TestOriginalEntersWhereTheWorldSays(t *testing.T) {
+func TestOriginalEntersAtTheSpawn(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	here := grid.ChunkPos{X: -1, Z: 1}
 	var first []legacymsg.Packet
 	s := &originalServer{t: t, x: -0.5, y: 32, z: 40}
-	s.heard = func(_ *net.TCPConn, v visit, p legacymsg.Packet) {
+	s.received = func(_ *net.TCPConn, v visit, p legacymsg.Packet) {
 		if v.at == here && v.packets <= 2 {
 			first = append(first, p)
 		}
@@ -187,7 +187,7 @@ func TestOriginalEntersWhereTheWorldSays(t *testing.T) {
 // any chunk that ends without a reset, or a column without ground.
 func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
 	moved := make(chan struct{}, 1) // the register and a move have arrived
-	heard := func(_ *net.TCPConn, v visit, _ legacymsg.Packet) {
+	received := func(_ *net.TCPConn, v visit, _ legacymsg.Packet) {
 		if v.packets == 2 {
 			moved <- struct{}{}
 		}
@@ -201,7 +201,7 @@ func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
 	}{
 		{
 			name: "a silent neighbour closes", code: "server closed a connection", cause: "chunk 1,0: read line: EOF", lost: 1,
-			server: &originalServer{x: 8.5, y: 32, z: 8.5, heard: heard, connected: func(c *net.TCPConn, at grid.ChunkPos) {
+			server: &originalServer{x: 8.5, y: 32, z: 8.5, received: received, connected: func(c *net.TCPConn, at grid.ChunkPos) {
 				if at == (grid.ChunkPos{X: 1}) {
 					<-moved
 					c.CloseWrite()
@@ -210,7 +210,7 @@ func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
 		},
 		{
 			name: "dht closes", code: "dht connection ended", cause: "EOF", lost: 1,
-			server: &originalServer{x: 8.5, y: 32, z: 8.5, heard: heard, dht: func(queries int) bool {
+			server: &originalServer{x: 8.5, y: 32, z: 8.5, received: received, dht: func(queries int) bool {
 				if queries > 5 { // the player's place, their chunk, and three more
 					<-moved
 				}
@@ -251,7 +251,7 @@ func TestOriginalSurvivesAReset(t *testing.T) {
 			time.AfterFunc(500*time.Millisecond, cancel) // 100 frames
 		}
 	}
-	s.heard = func(c *net.TCPConn, v visit, p legacymsg.Packet) {
+	s.received = func(c *net.TCPConn, v visit, p legacymsg.Packet) {
 		switch {
 		case v.at == here && v.n == 1 && v.packets == 10:
 			c.SetLinger(0) //nolint:errcheck // the test would fail
@@ -267,9 +267,9 @@ func TestOriginalSurvivesAReset(t *testing.T) {
 	}
 }
 
-// standing returns a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what
+// standingPlayer returns a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what
 // each of the two received, and closes them.
-func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
+func standingPlayer(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
 	t.Helper()
 	o.Mode, o.Protocol = Wander, Original
 	c := &runState{Options: o.withDefaults(), meter: newMeter(), allProbes: &latencyProbes{}}
@@ -305,7 +305,7 @@ func standing(t *testing.T, o Options) (p *originalPlayer, sent func() (here, be
 // A move is sent each frame, even if the player cannot walk, to the chunk under them only. A block change goes to all
 // chunks.
 func TestOriginalSendsEveryFrame(t *testing.T) {
-	p, sent := standing(t, Options{Rate: 2, Speed: 100}) // a step of 50 blocks: into unknown land
+	p, sent := standingPlayer(t, Options{Rate: 2, Speed: 100}) // a step of 50 blocks: into unknown land
 	was := p.walk.pose
 	for range 10 {
 		if err := p.move(time.Now()); err != nil {
@@ -334,7 +334,7 @@ func TestOriginalSendsEveryFrame(t *testing.T) {
 // A player who crosses a border deregisters on one connection and registers on the other, and the crossing is
 // counted.
 func TestOriginalCrossesBorders(t *testing.T) {
-	p, sent := standing(t, Options{Rate: 20, Speed: 4})
+	p, sent := standingPlayer(t, Options{Rate: 20, Speed: 4})
 	p.ground.put(grid.ChunkPos{X: 1}, nil)
 	p.walk.pose.X, p.walk.pose.Yaw, p.walk.legLeft = 31.9, -1.5707964, time.Hour // east
 	if err := p.move(time.Now()); err != nil {
@@ -352,7 +352,7 @@ func TestOriginalCrossesBorders(t *testing.T) {
 
 // A player needs ground wherever they walk.
 func TestOriginalNeedsGround(t *testing.T) {
-	p, _ := standing(t, Options{Speed: 0.001})
+	p, _ := standingPlayer(t, Options{Speed: 0.001})
 	for y := range int32(10) {
 		p.ground.set(grid.Pos{X: 16, Y: y, Z: 16}, chunk.Air)
 	}

@@ -96,7 +96,7 @@ func (c *runState) play(ctx context.Context, i int) {
 	}
 	if err != nil && (joined || ctx.Err() == nil) {
 		c.meter.failure(err, joined)
-		c.Logger.Info("player gone", "player", p.name, "joined", joined, "error", err)
+		c.Logger.Info("player disconnected", "player", p.name, "joined", joined, "error", err)
 	}
 }
 

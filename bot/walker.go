@@ -36,9 +36,9 @@ func (w *walker) step(dt time.Duration, g *ground) bool {
 	if w.legLeft <= 0 {
 		w.turn(w.heading())
 	}
-	way := w.speed * dt.Seconds()
-	x := w.pose.X - way*math.Sin(float64(w.pose.Yaw)) // yaw grows clockwise seen from above: east (+X) is to the left of +Z
-	z := w.pose.Z + way*math.Cos(float64(w.pose.Yaw))
+	distance := w.speed * dt.Seconds()
+	x := w.pose.X - distance*math.Sin(float64(w.pose.Yaw)) // yaw grows clockwise seen from above: east (+X) is to the left of +Z
+	z := w.pose.Z + distance*math.Cos(float64(w.pose.Yaw))
 	if w.inside(w.pose.X, w.pose.Z) && !w.inside(x, z) {
 		w.turn(w.homeward())
 		return true
@@ -56,10 +56,10 @@ func (w *walker) step(dt time.Duration, g *ground) bool {
 		w.turn(w.rng.Float64() * 2 * math.Pi)
 		return true
 	case feet > w.pose.Y:
-		return w.climb(feet, way, g)
+		return w.climb(feet, distance, g)
 	}
 	w.waited = 0
-	low := max(feet, w.pose.Y-way)
+	low := max(feet, w.pose.Y-distance)
 	if free, known := g.free(x, low, z); !free || !known {
 		w.turn(w.rng.Float64() * 2 * math.Pi)
 		return true
@@ -69,8 +69,8 @@ func (w *walker) step(dt time.Duration, g *ground) bool {
 }
 
 // climb moves straight up in front of an obstacle as high as feet.
-func (w *walker) climb(feet, way float64, g *ground) bool {
-	y := min(feet, w.pose.Y+way)
+func (w *walker) climb(feet, distance float64, g *ground) bool {
+	y := min(feet, w.pose.Y+distance)
 	if free, known := g.free(w.pose.X, y, w.pose.Z); !free || !known {
 		w.turn(w.rng.Float64() * 2 * math.Pi)
 		return true

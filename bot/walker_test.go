@@ -63,9 +63,9 @@ func TestWalkerWalksAsPlayersMay(t *testing.T) {
 			if free, known := g.free(w.pose.X, w.pose.Y, w.pose.Z); !free || !known {
 				t.Fatalf("step %d: from %+v into something at %+v", i, before, w.pose)
 			}
-			way := math.Hypot(w.pose.X-before.X, w.pose.Z-before.Z)
-			if way > speed*tick.Seconds()+1e-9 {
-				t.Fatalf("step %d: %g blocks in %v", i, way, tick)
+			distance := math.Hypot(w.pose.X-before.X, w.pose.Z-before.Z)
+			if distance > speed*tick.Seconds()+1e-9 {
+				t.Fatalf("step %d: %g blocks in %v", i, distance, tick)
 			}
 			p := w.pose
 			if ok, why := motion.Check(time.Duration(i+1)*tick, p.X, p.Y, p.Z, p.Yaw, p.Pitch); !ok {

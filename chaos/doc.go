@@ -6,8 +6,8 @@
 // # What the history contains
 //
 // Players use the session protocol. Forty of them (at 200 edits/s) work in four regions that meet at a corner; each
-// has a home gateway, so that every region is edited through every gateway. Those of a region work on the same plot
-// of 9×9×4 blocks at a time and race for some blocks of it. After 450 edits they move to the next plot: most blocks
+// has a home gateway, so that every region is edited through every gateway. Those of a region work on the same site
+// of 9×9×4 blocks at a time and race for some blocks of it. After 450 edits they move to the next site: most blocks
 // are written a few times within seconds and then rest until the end, where a lost edit shows.
 //
 // An edit's interval runs from just before it is first sent until its ack is read. A player whose gateway dies, or

@@ -59,8 +59,8 @@ func readOne(ctx context.Context, n *Node, l *history.Ledger, limit time.Duratio
 		return r, err
 	}
 	defer s.Leave()
-	beats := time.NewTicker(tickInterval)
-	defer beats.Stop()
+	ticks := time.NewTicker(tickInterval)
+	defer ticks.Stop()
 	arrived := false
 	for !arrived || !s.complete() {
 		select {
@@ -76,7 +76,7 @@ func readOne(ctx context.Context, n *Node, l *history.Ledger, limit time.Duratio
 			if _, err := s.apply(m.FromServer); err != nil {
 				return r, err
 			}
-		case <-beats.C:
+		case <-ticks.C:
 			if arrived {
 				continue
 			}

@@ -114,7 +114,7 @@ func (d *driver) end(ctx context.Context) error {
 	if err != nil {
 		d.report.problem("cluster did not recover after the last fault: %v", err)
 	} else {
-		d.logger.Info("whole again", "after", took.Round(time.Millisecond))
+		d.logger.Info("all regions recovered", "after", took.Round(time.Millisecond))
 	}
 	d.writers.Quiet()
 	if _, err = eventually(ctx, 60*time.Second, func() string {
@@ -136,7 +136,7 @@ func (d *driver) end(ctx context.Context) error {
 	d.report.count("sessions begun", "", int(d.writers.rejoined.Load()))
 	d.report.count("sessions lost", "", int(d.writers.sessionsLost.Load()))
 	d.measureLatency()
-	d.logger.Info("judging", "edits", d.ledger.Count(), "sights", len(d.ledger.Sights()))
+	d.logger.Info("checking the history", "edits", d.ledger.Count(), "sights", len(d.ledger.Sights()))
 	for i := range readings {
 		readings[i].Final = true
 	}

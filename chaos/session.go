@@ -113,16 +113,16 @@ func (s *session) fly(x, z float64) (arrived bool, err error) {
 	const step = flySpeed * float64(tickInterval) / float64(time.Second)
 	p := s.Pose
 	dx, dy, dz := x-p.X, hover-p.Y, z-p.Z
-	way := math.Hypot(dx, dz)
+	distance := math.Hypot(dx, dz)
 	switch {
 	case dy > 0:
 		p.Y += min(step, dy)
-	case way == 0:
+	case distance == 0:
 		return true, nil
-	case way <= step:
+	case distance <= step:
 		p.X, p.Z = x, z
 	default:
-		p.X, p.Z = p.X+dx/way*step, p.Z+dz/way*step
+		p.X, p.Z = p.X+dx/distance*step, p.Z+dz/distance*step
 	}
 	s.Pose = p
 	return false, s.send(sessionmsg.Move{Pose: p})
@@ -133,7 +133,7 @@ func (s *session) loaded(pos grid.Pos) bool { return s.Chunks[pos.Chunk()] != ni
 
 // reaches reports whether the position is within the player's reach. The rules measure from the eyes to the block.
 func (s *session) reaches(pos grid.Pos) bool {
-	const eyes, arm = 1.62, 8
+	const eyeHeight, arm = 1.62, 8
 	gap := func(eye float64, low int32) float64 { return max(0, float64(low)-eye, eye-float64(low+1)) }
-	return math.Hypot(math.Hypot(gap(s.Pose.X, pos.X), gap(s.Pose.Z, pos.Z)), gap(s.Pose.Y+eyes, pos.Y)) <= arm
+	return math.Hypot(math.Hypot(gap(s.Pose.X, pos.X), gap(s.Pose.Z, pos.Z)), gap(s.Pose.Y+eyeHeight, pos.Y)) <= arm
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// A plot is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
+// A site is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
 // below the world's top. Some of its blocks are hot: many edits go there, so that players race for them.
 const (
-	plotWide          = 9
-	plotLow, plotHigh = worldHeight - 5, worldHeight - 1 // half open
-	plotsPerSide      = 9                                // a work area is a square of that many plots
+	siteWide          = 9
+	siteLow, siteHigh = worldHeight - 5, worldHeight - 1 // half open
+	sitesPerSide      = 9                                // a work area is a square of that many sites
 	hotBlocks         = 6
-	editsPerPlot      = 450 // then the work area moves to the next plot, and this one comes to rest
-	workAreaWide      = plotWide * plotsPerSide
+	editsPerSite      = 450 // then the work area moves to the next site, and this one comes to rest
+	workAreaWide      = siteWide * sitesPerSide
 	workAreas         = 4
 	hotShare          = .35
 	areaLow, areaHigh = -workAreaWide, workAreaWide // of all work areas together along x and z, half open
 )
 
 // workArea is an area where some players work together, within one region. Each of the four quadrants around the corner
-// where four regions meet is one. Its plots are worked on one after another: most blocks are written a few times
+// where four regions meet is one. Its sites are worked on one after another: most blocks are written a few times
 // within seconds, and then rest until the end of the run, where a lost edit shows.
 type workArea struct {
 	signX, signZ int32
@@ -32,8 +32,8 @@ type workArea struct {
 	mu struct {
 		sync.Mutex
 		rng    *rand.Rand
-		plot   int // counted over the whole run
-		issued int // edits of this plot
+		site   int // counted over the whole run
+		issued int // edits of this site
 		hot    []grid.Pos
 		next   map[grid.Pos]int // index in palette of the block's next edit
 	}
@@ -58,29 +58,29 @@ func newWorkArea(n int, seed uint64) *workArea {
 	return s
 }
 
-// cell returns the region that contains all plots of the work area.
+// cell returns the region that contains all sites of the work area.
 func (s *workArea) cell() string { return cellOf(s.origin()) }
 
 // origin returns the column of the work area that is nearest to the corner.
 func (s *workArea) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
 
-// middle returns the current plot, and the column in its middle.
-func (s *workArea) middle() (plot int, x, z int32) {
+// middle returns the current site, and the column in its middle.
+func (s *workArea) middle() (site int, x, z int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x, z = s.column(s.mu.plot)
-	return s.mu.plot, x, z
+	x, z = s.column(s.mu.site)
+	return s.mu.site, x, z
 }
 
-// column returns the middle of a plot. Plots follow a winding path through the work area.
-func (s *workArea) column(plot int) (x, z int32) {
-	plot %= plotsPerSide * plotsPerSide
-	row, col := plot/plotsPerSide, plot%plotsPerSide
+// column returns the middle of a site. Sites follow a winding path through the work area.
+func (s *workArea) column(site int) (x, z int32) {
+	site %= sitesPerSide * sitesPerSide
+	row, col := site/sitesPerSide, site%sitesPerSide
 	if row%2 == 1 {
-		col = plotsPerSide - 1 - col
+		col = sitesPerSide - 1 - col
 	}
 	at := func(i int, sign int32) int32 {
-		v := int32(i*plotWide + plotWide/2)
+		v := int32(i*siteWide + siteWide/2)
 		if sign < 0 {
 			return -1 - v
 		}
@@ -89,11 +89,11 @@ func (s *workArea) column(plot int) (x, z int32) {
 	return at(col, s.signX), at(row, s.signZ)
 }
 
-// edit draws the next edit for a player over the middle of a plot; false if the work area has moved on.
-func (s *workArea) edit(plot int) (grid.Pos, chunk.Block, bool) {
+// edit draws the next edit for a player over the middle of a site; false if the work area has moved on.
+func (s *workArea) edit(site int) (grid.Pos, chunk.Block, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if plot != s.mu.plot {
+	if site != s.mu.site {
 		return grid.Pos{}, 0, false
 	}
 	pos := s.draw()
@@ -102,15 +102,15 @@ func (s *workArea) edit(plot int) (grid.Pos, chunk.Block, bool) {
 	}
 	b := palette[s.mu.next[pos]%len(palette)]
 	s.mu.next[pos]++
-	if s.mu.issued++; s.mu.issued == editsPerPlot {
-		s.mu.plot++
+	if s.mu.issued++; s.mu.issued == editsPerSite {
+		s.mu.site++
 		s.mu.issued = 0
 		s.drawHotBlocks()
 	}
 	return pos, b, true
 }
 
-// drawHotBlocks chooses the plot's hot blocks.
+// drawHotBlocks chooses the site's hot blocks.
 func (s *workArea) drawHotBlocks() {
 	s.mu.hot = s.mu.hot[:0]
 	for len(s.mu.hot) < hotBlocks {
@@ -121,12 +121,12 @@ func (s *workArea) drawHotBlocks() {
 }
 
 func (s *workArea) draw() grid.Pos {
-	x, z := s.column(s.mu.plot)
+	x, z := s.column(s.mu.site)
 	for {
 		pos := grid.Pos{
-			X: x - plotWide/2 + s.mu.rng.Int32N(plotWide),
-			Y: plotLow + s.mu.rng.Int32N(plotHigh-plotLow),
-			Z: z - plotWide/2 + s.mu.rng.Int32N(plotWide),
+			X: x - siteWide/2 + s.mu.rng.Int32N(siteWide),
+			Y: siteLow + s.mu.rng.Int32N(siteHigh-siteLow),
+			Z: z - siteWide/2 + s.mu.rng.Int32N(siteWide),
 		}
 		if !overSpawn(pos) {
 			return pos
@@ -142,5 +142,5 @@ func overSpawn(pos grid.Pos) bool {
 
 // inArea reports whether edits of any work area go there.
 func inArea(pos grid.Pos) bool {
-	return pos.Y >= plotLow && pos.Y < plotHigh && pos.X >= areaLow && pos.X < areaHigh && pos.Z >= areaLow && pos.Z < areaHigh
+	return pos.Y >= siteLow && pos.Y < siteHigh && pos.X >= areaLow && pos.X < areaHigh && pos.Z >= areaLow && pos.Z < areaHigh
 }

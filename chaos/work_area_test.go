@@ -7,30 +7,30 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Edits of a work area are within the reach of a player over the plot's middle, in the work area's region, and in the area that
-// is read. No plot is worked on twice before all were.
+// Edits of a work area are within the reach of a player over the site's middle, in the work area's region, and in the area that
+// is read. No site is worked on twice before all were.
 func TestWorkAreas(t *testing.T) {
 	cells := make(map[string]bool)
 	for n := range workAreas {
 		s := newWorkArea(n, 1)
 		cells[s.cell()] = true
 		seen := make(map[grid.Pos]int)
-		for i := range plotsPerSide * plotsPerSide * editsPerPlot {
-			plot, x, z := s.middle()
-			if plot != i/editsPerPlot {
-				t.Fatalf("edit %d is of plot %d", i, plot)
+		for i := range sitesPerSide * sitesPerSide * editsPerSite {
+			site, x, z := s.middle()
+			if site != i/editsPerSite {
+				t.Fatalf("edit %d is of plot %d", i, site)
 			}
-			pos, b, ok := s.edit(plot)
+			pos, b, ok := s.edit(site)
 			if !ok || !inArea(pos) || cellOf(pos) != s.cell() {
 				t.Fatalf("edit %d at %v: %v, cell %s, want %s", i, pos, ok, cellOf(pos), s.cell())
 			}
 			if pos.X >= spawnX-1 && pos.X <= spawnX+1 && pos.Z >= spawnZ-1 && pos.Z <= spawnZ+1 {
 				t.Fatalf("%v is in the way of players who climb from the spawn", pos)
 			}
-			if before, ok := seen[pos]; ok && before != plot {
-				t.Fatalf("%v is of plots %d and %d", pos, before, plot)
+			if before, ok := seen[pos]; ok && before != site {
+				t.Fatalf("%v is of plots %d and %d", pos, before, site)
 			}
-			seen[pos] = plot
+			seen[pos] = site
 			if b.Known() && b != 0 && !b.Placeable() {
 				t.Fatalf("%v cannot be put", b)
 			}

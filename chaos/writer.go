@@ -26,13 +26,13 @@ import (
 // all other gateways. If the gateway fails, the player continues through another, and sends unanswered edits again
 // under the same sequence. The player returns when the home gateway is back.
 type Writers struct {
-	cluster *Cluster
-	ledger  *history.Ledger
-	logger  *slog.Logger
-	areas   []*workArea
-	pace    *rate.Limiter // of new edits, all players together
-	wg      sync.WaitGroup
-	cancel  context.CancelFunc
+	cluster   *Cluster
+	ledger    *history.Ledger
+	logger    *slog.Logger
+	areas     []*workArea
+	editLimit *rate.Limiter // of new edits, all players together
+	wg        sync.WaitGroup
+	cancel    context.CancelFunc
 
 	quiet                                            atomic.Bool // no new edits
 	open                                             atomic.Int64
@@ -58,7 +58,7 @@ func StartWriters(ctx context.Context, c *Cluster, l *history.Ledger, o WriterOp
 	// Equally many at each gateway and work area, and twice as many as the rate needs, since some are always moving.
 	places := len(c.Nodes) * workAreas
 	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
-	w.pace = rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate/5)))
+	w.editLimit = rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate/5)))
 	for i := range n {
 		p := &player{
 			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], area: w.areas[i/len(c.Nodes)%workAreas],
@@ -108,7 +108,7 @@ type player struct {
 // pendingEdit is an unanswered edit.
 type pendingEdit struct {
 	*history.Edit
-	plotX, plotZ int32
+	siteX, siteZ int32
 	session      *session  // over which it was last sent
 	again        time.Time // after a temporary refusal: when to ask again
 	since        time.Time // first sent
@@ -192,8 +192,8 @@ func (p *player) choose(avoid *Node) *Node {
 func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 	p.seq = max(p.seq, s.Welcome.NextSeq)
 	p.homing = time.Now().Add(homeAfter)
-	beats := time.NewTicker(tickInterval)
-	defer beats.Stop()
+	ticks := time.NewTicker(tickInterval)
+	defer ticks.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -210,7 +210,7 @@ func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 					return false, err
 				}
 			}
-		case <-beats.C:
+		case <-ticks.C:
 			if hop, err := p.step(s); hop || err != nil {
 				return hop, err
 			}
@@ -218,7 +218,7 @@ func (p *player) play(ctx context.Context, s *session) (hop bool, err error) {
 	}
 }
 
-// step makes one interval's moves and edits: fly to the plot, send unanswered edits again, ask for a new one.
+// step makes one interval's moves and edits: fly to the site, send unanswered edits again, ask for a new one.
 func (p *player) step(s *session) (hop bool, err error) {
 	now := time.Now()
 	if s.node != p.home && len(p.pending) == 0 && p.home.Serves() && now.After(p.homing) {
@@ -227,17 +227,17 @@ func (p *player) step(s *session) (hop bool, err error) {
 	if p.hops && len(p.pending) > 0 && now.Sub(p.pending[0].since) > hopAfter && now.Sub(p.homing) > hopAfter-homeAfter {
 		return true, nil
 	}
-	plot, x, z := p.area.middle()
+	site, x, z := p.area.middle()
 	lost := slices.IndexFunc(p.pending, func(a *pendingEdit) bool { return a.session != s })
 	if lost >= 0 {
-		x, z = p.pending[lost].plotX, p.pending[lost].plotZ // where the player was at the time
+		x, z = p.pending[lost].siteX, p.pending[lost].siteZ // where the player was at the time
 	}
 	there, err := s.fly(float64(x)+.5, float64(z)+.5)
 	if err != nil || !there {
 		return false, err
 	}
 	for _, a := range p.pending {
-		if a.session == s || a.plotX != x || a.plotZ != z || now.Before(a.again) {
+		if a.session == s || a.siteX != x || a.siteZ != z || now.Before(a.again) {
 			continue
 		}
 		if !s.loaded(a.Pos) {
@@ -247,10 +247,10 @@ func (p *player) step(s *session) (hop bool, err error) {
 			return false, err
 		}
 	}
-	if lost >= 0 || p.quiet.Load() || len(p.pending) >= maxPending || !p.pace.Allow() {
+	if lost >= 0 || p.quiet.Load() || len(p.pending) >= maxPending || !p.editLimit.Allow() {
 		return false, nil
 	}
-	return false, p.askNew(s, plot, x, z)
+	return false, p.askNew(s, site, x, z)
 }
 
 // sendLost sends again what was not answered over earlier sessions and is in reach, as soon as the land has arrived.
@@ -267,18 +267,18 @@ func (p *player) sendLost(s *session) error {
 	return nil
 }
 
-func (p *player) askNew(s *session, plot int, x, z int32) error {
+func (p *player) askNew(s *session, site int, x, z int32) error {
 	if !s.loaded(grid.Pos{X: x, Z: z}) {
 		return nil
 	}
-	pos, block, ok := p.area.edit(plot)
+	pos, block, ok := p.area.edit(site)
 	if !ok {
 		return nil
 	}
 	if !s.loaded(pos) {
 		return nil
 	}
-	a := &pendingEdit{Edit: &history.Edit{Player: p.name, Seq: p.seq, Pos: pos, Block: block}, plotX: x, plotZ: z, since: time.Now()}
+	a := &pendingEdit{Edit: &history.Edit{Player: p.name, Seq: p.seq, Pos: pos, Block: block}, siteX: x, siteZ: z, since: time.Now()}
 	p.seq++
 	p.ledger.Ask(a.Edit)
 	p.pending = append(p.pending, a)

@@ -23,7 +23,7 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		r.encoding = sessionmsg.EncodingCBOR
 		ann := r.join("ann", interest.AloneView)
 		x, z := .5, .5
-		walk := func() (told int) {
+		walk := func() (updates int) {
 			before := r.lands.movesReceived()
 			for i := range 40 {
 				if i%2 == 0 {
@@ -37,8 +37,8 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 			return r.lands.movesReceived() - before
 		}
 		pass(time.Second)
-		if told := walk(); told > 10 {
-			t.Errorf("alone: %d updates in 2 s", told)
+		if updates := walk(); updates > 10 {
+			t.Errorf("alone: %d updates in 2 s", updates)
 		}
 		there := func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[0] }
 		pass(3 * predictionSilence)
@@ -53,18 +53,18 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		}
 		ann.send(sessionmsg.View{View: interest.AloneView - 1})
 		pass(time.Second)
-		if told := walk(); told < 38 {
-			t.Errorf("with a short view: %d updates in 2 s", told)
+		if updates := walk(); updates < 38 {
+			t.Errorf("with a short view: %d updates in 2 s", updates)
 		}
 		ann.send(sessionmsg.View{View: interest.AloneView})
 		pass(time.Second)
-		if told := walk(); told > 10 {
-			t.Errorf("alone again: %d updates in 2 s", told)
+		if updates := walk(); updates > 10 {
+			t.Errorf("alone again: %d updates in 2 s", updates)
 		}
 		r.join("bob", 1)
 		pass(time.Second)
-		if told := walk(); told < 38 {
-			t.Errorf("seen by bob: %d updates in 2 s", told)
+		if updates := walk(); updates < 38 {
+			t.Errorf("seen by bob: %d updates in 2 s", updates)
 		}
 	})
 }

@@ -20,11 +20,11 @@ import (
 // cluster is some gateways of one world, and players at the corner at which four regions meet: each sees all the others, and gets
 // their chat over four links.
 type cluster struct {
-	t      *testing.T
-	lands  *lands
-	rigs   []*harness
-	people []*client
-	names  []string
+	t        *testing.T
+	lands    *lands
+	gateways []*harness
+	people   []*client
+	names    []string
 }
 
 // corners are places in the four regions, near enough to spawn to go there at once.
@@ -35,11 +35,11 @@ func newCluster(t *testing.T, gateways, people int, change ...func(*Options)) *c
 	for range gateways {
 		r := newHarness(t, append(change, func(o *Options) { o.Regions = v.lands })...)
 		r.lands = v.lands
-		v.rigs = append(v.rigs, r)
+		v.gateways = append(v.gateways, r)
 	}
 	for i := range people {
 		name := fmt.Sprint("p", i)
-		c := v.rigs[i%gateways].join(name, 1)
+		c := v.gateways[i%gateways].join(name, 1)
 		c.goTo(corners[i%4][0], 25, corners[i%4][1])
 		pass(200 * time.Millisecond)
 		v.people, v.names = append(v.people, c), append(v.names, name)
@@ -77,7 +77,7 @@ func counted(t *testing.T, g *Gateway, name string, label ...string) (n float64)
 
 // order returns how many events gateways have shown in an order.
 func (v *cluster) order(order string) (n float64) {
-	for _, r := range v.rigs {
+	for _, r := range v.gateways {
 		n += counted(v.t, r.g, "voxeld_chat_lines_total", order)
 	}
 	return n
@@ -86,7 +86,7 @@ func (v *cluster) order(order string) (n float64) {
 // gossip makes people chat: the first player who is shown the newest line answers it at once, unless they have just sent one. It
 // returns which lines each line follows: those that its author had seen when they sent it, and their own earlier ones. Utter
 // makes a player send the n-th line, and returns it as it is to be shown.
-func (v *cluster) gossip(rng *rand.Rand, lines int, utter func(i, n int) string) map[string]map[string]bool {
+func (v *cluster) gossip(rng *rand.Rand, lines int, send func(i, n int) string) map[string]map[string]bool {
 	follows := make(map[string]map[string]bool)
 	own := make([][]string, len(v.people))
 	spoke := make([]time.Time, len(v.people))
@@ -104,7 +104,7 @@ func (v *cluster) gossip(rng *rand.Rand, lines int, utter func(i, n int) string)
 				past[further] = true
 			}
 		}
-		newest = utter(i, n)
+		newest = send(i, n)
 		follows[newest] = past
 		own[i] = append(own[i], newest)
 		spoke[i] = time.Now()
@@ -177,7 +177,7 @@ func TestChatIsCausal(t *testing.T) {
 				if causal, late := v.order("causal"), v.order("late"); causal != 3*90 || late > 0 {
 					t.Errorf("%v lines in order, %v late, want %d and none", causal, late, 3*90)
 				}
-				for i, r := range v.rigs {
+				for i, r := range v.gateways {
 					if missed := counted(v.t, r.g, "voxeld_chat_timeouts_total"); missed > 0 {
 						t.Errorf("gateway %d gave up %v times", i, missed)
 					}
@@ -250,9 +250,9 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 			t.Errorf("p1 was shown %q", said)
 		}
 		// An event of ann's that reaches nobody, and one that does.
-		v.rigs[0].g.mu.Lock()
-		s := v.rigs[0].g.mu.sessions[guestID("p0")]
-		v.rigs[0].g.mu.Unlock()
+		v.gateways[0].g.mu.Lock()
+		s := v.gateways[0].g.mu.sessions[guestID("p0")]
+		v.gateways[0].g.mu.Unlock()
 		s.clock.NextStamp(s.g.now(), func(vclock.ID) bool { return false })
 		for i, want := range []int{3, 4} {
 			ann.send(sessionmsg.Chat{Text: "after"})

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -78,16 +79,16 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	o := options(newLands(), newMemory(), newMemory())
 	o.World.Sections, o.Terrain = 4, land
 	g := newIdleGateway(o)
-	spot := motion.Pose{}
-	for x := int32(2 * 32); spot.Y <= float64(terrain.SeaLevel(4))+1; x++ { // on dry land
-		spot = motion.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
+	feet := motion.Pose{}
+	for x := int32(2 * 32); feet.Y <= float64(terrain.SeaLevel(4))+1; x++ { // on dry land
+		feet = motion.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
-		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, binary: true,
+		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, codec: codec.CBOR,
 		subs: make(map[grid.ChunkPos]*mirror.Subscription), moveLimit: rate.NewLimiter(rate.Inf, 1),
-		motion: player.NewMotion(g.rules, g.now(), spot.X, spot.Y, spot.Z),
+		motion: player.NewMotion(g.rules, g.now(), feet.X, feet.Y, feet.Z),
 	}
-	s.out.setEncoding(true)
+	s.out.setCodec(codec.CBOR)
 	s.view.Store(1)
 	for x := int32(1); x <= 3; x++ {
 		for z := int32(1); z <= 3; z++ {
@@ -97,26 +98,26 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	}
 	s.bodySub = s.subs[grid.ChunkPos{X: 2, Z: 2}]
 	discard(s.out)
-	s.place(spot)
+	s.place(feet)
 	const moves = 100_000
 	c := cheats{rng: rand.New(rand.NewPCG(3, 4)), land: land}
-	var eyes corrected
+	var view corrected
 	var desk writeBuffers
 	for i := range moves {
 		before := s.currentPose()
 		move := c.next(before)
-		eyes.reason = ""
+		view.reason = ""
 		if err := s.move(move.pose); err != nil {
 			t.Fatal(err)
 		}
 		if s.currentPose() != before {
 			t.Fatalf("move %d from %+v to %+v was allowed", i, before, move.pose)
 		}
-		if err := desk.clear(s.out, &eyes); err != nil {
+		if err := desk.clear(s.out, &view); err != nil {
 			t.Fatal(err)
 		}
-		if eyes.reason != move.reason {
-			t.Fatalf("move %d from %+v to %+v was corrected for %q, want %q", i, before, move.pose, eyes.reason, move.reason)
+		if view.reason != move.reason {
+			t.Fatalf("move %d from %+v to %+v was corrected for %q, want %q", i, before, move.pose, view.reason, move.reason)
 		}
 	}
 	families, err := o.Registerer.(*prometheus.Registry).Gather()

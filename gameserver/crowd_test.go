@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -89,8 +90,8 @@ func (s *strollers) walk(i int) {
 	if s.legs[i]--; s.legs[i] <= 0 {
 		p.Yaw, s.legs[i] = float32(2*math.Pi*s.rng.Float64()), 20+s.rng.IntN(60)
 	}
-	const way = 4. / 20
-	x, z := p.X-way*math.Sin(float64(p.Yaw)), p.Z+way*math.Cos(float64(p.Yaw))
+	const step = 4. / 20
+	x, z := p.X-step*math.Sin(float64(p.Yaw)), p.Z+step*math.Cos(float64(p.Yaw))
 	if x < .3 || x > 31.7 || z < .3 || z > 31.7 {
 		s.legs[i] = 0
 		return
@@ -155,14 +156,14 @@ func (e *avatarView) Motion(at grid.ChunkPos, m *sessionmsg.Motion) {
 
 // piece returns the delta as a JSON session gets it.
 func (e *avatarView) piece(n *sessionmsg.TickDelta) sessionmsg.Piece {
-	news := nodemsg.ChunkDelta{Chunk: n.Chunk, Blocks: n.Blocks, Chat: n.Chat}
+	delta := nodemsg.ChunkDelta{Chunk: n.Chunk, Blocks: n.Blocks, Chat: n.Chat}
 	for _, a := range n.Enter {
-		news.Enter = append(news.Enter, nodemsg.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
+		delta.Enter = append(delta.Enter, nodemsg.Body{Player: a.Player, Name: a.Name, Guest: a.Guest, Pose: a.Pose(n.Chunk)})
 	}
 	for _, index := range n.Leave {
-		news.Leave = append(news.Leave, e.players[index])
+		delta.Leave = append(delta.Leave, e.players[index])
 	}
-	return pieceOf(news)
+	return codec.PieceOf(delta)
 }
 
 // places returns the places that the client predicts for a tick.
@@ -231,8 +232,8 @@ func (w *recorderSub) SendResult(r nodemsg.EditResult) (waits bool) {
 
 // addSession creates a session for the i-th stroller, which has read the chunk.
 func (h *crowdScene) addSession(i int) *session {
-	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
-	s.out.setEncoding(true)
+	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], codec: codec.CBOR}
+	s.out.setCodec(codec.CBOR)
 	s.view.Store(2)
 	s.place(h.crowd.bodies[i].Pose)
 	showChunk(h.g, grid.ChunkPos{}, s)
@@ -293,11 +294,11 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 			h := newCrowdScene(c.players, jitter)
 			var sessions []*session
 			var desks []writeBuffers
-			var eyes []*avatarView
+			var views []*avatarView
 			for i := range 8 {
 				sessions = append(sessions, h.addSession(i))
 				desks = append(desks, writeBuffers{})
-				eyes = append(eyes, newAvatarView(t))
+				views = append(views, newAvatarView(t))
 			}
 			if err := h.begin(); err != nil {
 				t.Fatal(err)
@@ -306,7 +307,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 			const warm, ticks = 40, 400
 			for tick := range warm + ticks {
 				if tick == warm {
-					for _, e := range eyes {
+					for _, e := range views {
 						e.bytes, e.records = 0, 0
 					}
 				}
@@ -318,7 +319,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 				}
 				for i, s := range sessions {
 					if len(s.out.wake) > 0 {
-						if err := desks[i].clear(s.out, eyes[i]); err != nil {
+						if err := desks[i].clear(s.out, views[i]); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -329,7 +330,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 					for _, m := range h.frame.Chunks[0].Moves {
 						moved[m.Player] = true
 					}
-					places := eyes[i].places(h.g.interest.ix.Tick())
+					places := views[i].places(h.g.interest.ix.Tick())
 					for _, b := range h.crowd.bodies {
 						p, known := places[b.Player]
 						if !known {
@@ -351,9 +352,9 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 				sum += e
 			}
 			mean := sum / float64(len(errors))
-			for _, e := range eyes {
-				bytes += float64(e.bytes) / float64(len(eyes)) / ticks * 20
-				records += float64(e.records) / float64(len(eyes)) / ticks * 20
+			for _, e := range views {
+				bytes += float64(e.bytes) / float64(len(views)) / ticks * 20
+				records += float64(e.records) / float64(len(views)) / ticks * 20
 			}
 			slices.Sort(errors)
 			slices.Sort(late)

@@ -64,9 +64,9 @@ func (r *harness) stopping() { r.cancel() }
 func (c *client) sentTo() sessionmsg.Reconnect {
 	c.t.Helper()
 	for range 200 {
-		var told *sessionmsg.Reconnect
-		if c.look(func() { told = c.mu.reconnect }); told != nil {
-			return *told
+		var reconnect *sessionmsg.Reconnect
+		if c.look(func() { reconnect = c.mu.reconnect }); reconnect != nil {
+			return *reconnect
 		}
 		pass(20 * time.Millisecond)
 	}
@@ -116,12 +116,12 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 		r.stopping()
 		first := make(map[string]int)
 		for _, c := range clients {
-			told := c.sentTo()
+			reconnect := c.sentTo()
 			want := []wire.Gateway{home("b"), home("c")}
-			if len(told.Gateways) != 2 || !slices.Contains(want, told.Gateways[0]) || !slices.Contains(want, told.Gateways[1]) || told.Reason == "" {
-				t.Errorf("sent to %+v", told)
+			if len(reconnect.Gateways) != 2 || !slices.Contains(want, reconnect.Gateways[0]) || !slices.Contains(want, reconnect.Gateways[1]) || reconnect.Reason == "" {
+				t.Errorf("sent to %+v", reconnect)
 			}
-			first[told.Gateways[0].Game]++
+			first[reconnect.Gateways[0].Game]++
 			c.conn.Close()
 		}
 		if want := map[string]int{"c:4002": 3, "b:4002": 1}; !maps.Equal(first, want) { // 4 and 4 then
@@ -299,8 +299,8 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 		bob := newClient(t, r.dial())
 		go bob.listen()
 		bob.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: "bob", View: 1, Encoding: "json"})
-		if told := bob.sentTo(); !slices.Equal(told.Gateways, []wire.Gateway{home("b")}) {
-			t.Errorf("bob is sent to %+v", told)
+		if reconnect := bob.sentTo(); !slices.Equal(reconnect.Gateways, []wire.Gateway{home("b")}) {
+			t.Errorf("bob is sent to %+v", reconnect)
 		}
 		pass(closeTimeout)
 		bob.look(func() {
@@ -351,8 +351,8 @@ func TestDrainAlone(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
 		r.stopping()
-		if told := ann.sentTo(); told.Gateways == nil || len(told.Gateways) != 0 || told.Reason != reasonAlone {
-			t.Errorf("got %+v", told)
+		if reconnect := ann.sentTo(); reconnect.Gateways == nil || len(reconnect.Gateways) != 0 || reconnect.Reason != reasonAlone {
+			t.Errorf("got %+v", reconnect)
 		}
 		start := time.Now()
 		r.stop() // ann stays

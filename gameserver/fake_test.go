@@ -258,7 +258,7 @@ func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 // endTick ends a tick.
 func (r *testRegion) endTick() {
 	r.tick++
-	news := r.crowd.Flush()
+	deltas := r.crowd.Flush()
 	for c := range r.links {
 		frame := nodemsg.FromRegion{Tick: r.tick, Results: c.results}
 		c.results = nil
@@ -270,7 +270,7 @@ func (r *testRegion) endTick() {
 				Chunk: pos, State: &nodemsg.ChunkState{Base: base, Edits: edits, Bodies: r.crowd.Inside(pos)},
 			})
 		}
-		for pos, n := range news {
+		for pos, n := range deltas {
 			if c.watch[pos] && !slices.Contains(shown, pos) {
 				frame.Chunks = append(frame.Chunks, *n)
 			}
@@ -389,13 +389,13 @@ func (c *testLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 		}
 		var arrives <-chan time.Time
 		if len(c.frames) > 0 {
-			f, way := c.frames[0], time.Until(c.due[0])
-			if way <= 0 {
+			f, wait := c.frames[0], time.Until(c.due[0])
+			if wait <= 0 {
 				c.frames, c.due = c.frames[1:], c.due[1:]
 				c.lands.mu.Unlock()
 				return f, nil
 			}
-			arrives = time.After(way)
+			arrives = time.After(wait)
 		}
 		c.lands.mu.Unlock()
 		select {

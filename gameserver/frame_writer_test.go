@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -43,7 +44,7 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 	line := &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}
 	release := line.detach()
 	o = newOutbox(line.cut)
-	o.setEncoding(true)
+	o.setCodec(codec.CBOR)
 	if line.socket() == nil {
 		t.Fatal("there is no short way to a TCP socket")
 	}
@@ -70,7 +71,7 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 	o, there := straight(t)
 	in := bufio.NewReader(there)
 	var p frameWriter
-	hear := func() []byte {
+	receive := func() []byte {
 		t.Helper()
 		if err := there.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 			t.Fatal(err)
@@ -91,14 +92,14 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 		o.putMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, motion...) })
 		p.deliver(o)
 		if tick%10 == 0 {
-			if got := hear(); string(got) != "first" {
+			if got := receive(); string(got) != "first" {
 				t.Fatalf("tick %d: %q, want the message that came before", tick, got)
 			}
 		}
-		got := hear()
+		got := receive()
 		// The writer was still awake, and took the piece before the frame.
 		if head := len(sessionmsg.AppendTick(nil, tick)); len(got) == head+len(piece) {
-			motion := hear()
+			motion := receive()
 			got = append(append(motion[:head:head], got[head:]...), motion[head:]...)
 		}
 		if !bytes.Equal(got, want) {
@@ -121,7 +122,7 @@ func TestAnswersAreWrittenAtOnce(t *testing.T) {
 	long := newOutbox(func() {})
 	var p frameWriter
 	for _, o := range []*outbox{short, long} {
-		o.setEncoding(true)
+		o.setCodec(codec.CBOR)
 		o.putMotion(3, func(dst []byte, _ bool) []byte { return append(dst, "motion"...) })
 		o.putDeferred([]byte("early"))
 		o.piece(3, []byte("one"))

@@ -44,7 +44,7 @@ type harness struct {
 	ended    chan error
 }
 
-// usualEncoding is that of clients that join a rig. All tests run in both.
+// usualEncoding is that of clients that join a harness. All tests run in both.
 var usualEncoding = sessionmsg.EncodingCBOR
 
 func TestMain(m *testing.M) {
@@ -78,12 +78,12 @@ func options(l *lands, network, disk *memory) Options {
 }
 
 func newHarness(t *testing.T, change ...func(*Options)) *harness {
-	r := prepareRig(t, change...)
+	r := prepareHarness(t, change...)
 	r.start(Listeners{Game: r.game, HTTP: r.http})
 	return r
 }
 
-func prepareRig(t *testing.T, change ...func(*Options)) *harness {
+func prepareHarness(t *testing.T, change ...func(*Options)) *harness {
 	r := &harness{
 		t: t, lands: newLands(), network: newMemory(), disk: newMemory(),
 		game: newDoorway(), http: newDoorway(), ended: make(chan error, 1), encoding: usualEncoding,
@@ -142,7 +142,7 @@ type client struct {
 	conn net.Conn
 	seq  uint64
 	cbor bool
-	eyes *avatarView // in CBOR
+	view *avatarView // in CBOR
 
 	mu struct {
 		sync.Mutex
@@ -197,8 +197,8 @@ func (c *client) open(join sessionmsg.Join) {
 		c.t.Error(err)
 	}
 	if join.Encoding == sessionmsg.EncodingCBOR {
-		c.cbor, c.eyes = true, newAvatarView(c.t)
-		c.eyes.client = c
+		c.cbor, c.view = true, newAvatarView(c.t)
+		c.view.client = c
 		go c.listenCBOR()
 	} else {
 		go c.listen()
@@ -217,7 +217,7 @@ func (c *client) listenCBOR() {
 		}
 		if buf[0] == sessionmsg.TickFrame {
 			c.look(func() {
-				if err := c.eyes.write(buf); err != nil {
+				if err := c.view.write(buf); err != nil {
 					c.t.Error(err)
 				}
 			})

@@ -54,20 +54,20 @@ func (h *hills) stand(x, z float64) (top float64) {
 
 // climb moves a stroller by a tick.
 func (h *hills) climb(stroller int, p *motion.Pose, rng *rand.Rand) {
-	const way = 4. / 20
+	const step = 4. / 20
 	x, z := p.X, p.Z
 	goal, walks := h.goals[stroller]
 	dx, dz := goal[0]-x, goal[1]-z
-	if far := math.Hypot(dx, dz); walks && far > way {
+	if far := math.Hypot(dx, dz); walks && far > step {
 		p.Yaw = float32(math.Mod(math.Atan2(-dx, dz)+2*math.Pi, 2*math.Pi))
-		x, z = x+dx/far*way, z+dz/far*way
+		x, z = x+dx/far*step, z+dz/far*step
 	} else {
 		h.goals[stroller] = [2]float64{.5 + 31*rng.Float64(), .5 + 31*rng.Float64()}
 	}
 	if ground := h.stand(x, z); ground > p.Y {
-		p.Y = min(ground, p.Y+way)
+		p.Y = min(ground, p.Y+step)
 	} else {
-		p.X, p.Z, p.Y = x, z, max(ground, p.Y-2*way)
+		p.X, p.Z, p.Y = x, z, max(ground, p.Y-2*step)
 	}
 }
 
@@ -103,12 +103,12 @@ func TestCrowdOnHills(t *testing.T) {
 
 // look runs some ticks in which viewers of the crowd watch the others, after some to begin with. It returns the bytes a second of
 // each of them, and the errors within 16 blocks, in order.
-func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64, errors []float64) {
+func (h *crowdScene) look(t *testing.T, watchers, warm, ticks int) (bytes float64, errors []float64) {
 	var sessions []*session
-	var eyes []*avatarView
-	desks := make([]writeBuffers, viewers)
-	for i := range viewers {
-		sessions, eyes = append(sessions, h.addSession(i)), append(eyes, newAvatarView(t))
+	var views []*avatarView
+	desks := make([]writeBuffers, watchers)
+	for i := range watchers {
+		sessions, views = append(sessions, h.addSession(i)), append(views, newAvatarView(t))
 	}
 	if err := h.begin(); err != nil {
 		t.Fatal(err)
@@ -122,17 +122,17 @@ func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64
 		}
 		for i, s := range sessions {
 			if tick == warm {
-				eyes[i].bytes = 0
+				views[i].bytes = 0
 			}
 			if len(s.out.wake) > 0 {
-				if err := desks[i].clear(s.out, eyes[i]); err != nil {
+				if err := desks[i].clear(s.out, views[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if tick < warm || tick%5 != 0 {
 				continue
 			}
-			places := eyes[i].places(h.g.interest.ix.Tick())
+			places := views[i].places(h.g.interest.ix.Tick())
 			for _, b := range h.crowd.bodies {
 				if poseDistance(b.Pose, h.crowd.bodies[i].Pose) <= 16 {
 					errors = append(errors, poseDistance(places[b.Player], b.Pose))
@@ -140,8 +140,8 @@ func (h *crowdScene) look(t *testing.T, viewers, warm, ticks int) (bytes float64
 			}
 		}
 	}
-	for _, e := range eyes {
-		bytes += float64(e.bytes) / float64(viewers) / float64(ticks) * 20
+	for _, e := range views {
+		bytes += float64(e.bytes) / float64(watchers) / float64(ticks) * 20
 	}
 	slices.Sort(errors)
 	return bytes, errors

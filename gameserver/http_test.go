@@ -22,7 +22,7 @@ func serveReal(t *testing.T, change ...func(*Options)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := prepareRig(t, change...)
+	r := prepareHarness(t, change...)
 	r.start(Listeners{Game: r.game, HTTP: l})
 	return l.Addr().String()
 }
@@ -87,7 +87,7 @@ func TestSocketOrigins(t *testing.T) {
 func TestSocketSession(t *testing.T) {
 	address := serveReal(t)
 	for name, c := range map[string]struct {
-		say  []string
+		text []string
 		kind websocket.MessageType
 		want string
 	}{
@@ -107,7 +107,7 @@ func TestSocketSession(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer ws.CloseNow()
-			for _, text := range c.say {
+			for _, text := range c.text {
 				if err := ws.Write(ctx, c.kind, []byte(text)); err != nil {
 					t.Fatal(err)
 				}
@@ -132,7 +132,7 @@ func TestLastMessageReachesASendingClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := prepareRig(t)
+	r := prepareHarness(t)
 	r.start(Listeners{Game: l, HTTP: r.http})
 	for range 5 {
 		conn, err := net.Dial("tcp", l.Addr().String())

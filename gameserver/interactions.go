@@ -20,8 +20,8 @@ const (
 )
 
 // interact does something to another player, or sends the reason why it was refused.
-func (s *session) interact(to string, d nodemsg.Interaction, pace *rate.Limiter) {
-	denied := s.checkInteraction(to, &d, pace)
+func (s *session) interact(to string, d nodemsg.Interaction, limit *rate.Limiter) {
+	denied := s.checkInteraction(to, &d, limit)
 	if denied == "" && !s.sendEvent(d.ChatText(), &d) {
 		denied = sessionmsg.DeniedUnavailable
 	}
@@ -66,10 +66,10 @@ func (s *session) hasInView(id vclock.ID) bool {
 }
 
 // checkInteraction returns why the player may not do it, or sets its target.
-func (s *session) checkInteraction(to string, d *nodemsg.Interaction, pace *rate.Limiter) (denied string) {
+func (s *session) checkInteraction(to string, d *nodemsg.Interaction, limit *rate.Limiter) (denied string) {
 	id, err := player.ParseID(to)
 	switch {
-	case !pace.Allow():
+	case !limit.Allow():
 		return sessionmsg.DeniedRate
 	case err != nil:
 		return sessionmsg.DeniedUnknownPlayer
@@ -81,14 +81,14 @@ func (s *session) checkInteraction(to string, d *nodemsg.Interaction, pace *rate
 		return sessionmsg.DeniedNotPlaceable
 	}
 	name, pose, at, there := s.g.interest.find(id)
-	eyes := s.currentPose()
-	eyes.Y += player.EyeHeight
+	eyePose := s.currentPose()
+	eyePose.Y += player.EyeHeight
 	switch {
 	case !there || s.subs[at] == nil:
 		return sessionmsg.DeniedUnknownPlayer
-	case checks.DistanceToBody(eyes, pose) > s.g.rules.Reach+interactionLeeway:
+	case checks.DistanceToBody(eyePose, pose) > s.g.rules.Reach+interactionLeeway:
 		return sessionmsg.DeniedOutOfReach
-	case !s.land().Visible(eyes, pose):
+	case !s.land().Visible(eyePose, pose):
 		return sessionmsg.DeniedBehindBlock
 	}
 	d.To, d.ToName = id, name

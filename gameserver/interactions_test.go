@@ -17,9 +17,9 @@ import (
 
 var causalSeeds = flag.Uint64("causal.seeds", 6, "runs of TestEventsAreCausal, each over another bad network")
 
-// deed makes a player hit another one, give them something, or send chat. All events differ: nobody hits the same player twice,
+// randomInteraction makes a player hit another one, give them something, or send chat. All events differ: nobody hits the same player twice,
 // and no two gifts are alike.
-func (v *cluster) deed(rng *rand.Rand) func(i, n int) string {
+func (v *cluster) randomInteraction(rng *rand.Rand) func(i, n int) string {
 	hits := make([]int, len(v.people))
 	return func(i, n int) string {
 		me := v.names[i]
@@ -61,7 +61,7 @@ func eventful(t *testing.T, seed uint64, gateways, people, events int, change ..
 	v = newCluster(t, gateways, people, change...)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	v.lands.slowBy(seed, 700*time.Millisecond)
-	pairs, wrong = v.check(v.gossip(rng, events, v.deed(rng)))
+	pairs, wrong = v.check(v.gossip(rng, events, v.randomInteraction(rng)))
 	return v, pairs, wrong
 }
 
@@ -82,7 +82,7 @@ func TestEventsAreCausal(t *testing.T) {
 				if causal, late := v.order("causal"), v.order("late"); causal != float64(gateways*events) || late > 0 {
 					t.Errorf("%v events in order, %v late, want %d and none", causal, late, gateways*events)
 				}
-				for i, r := range v.rigs {
+				for i, r := range v.gateways {
 					if missed := counted(v.t, r.g, "voxeld_chat_timeouts_total"); missed > 0 {
 						t.Errorf("gateway %d gave up %v times", i, missed)
 					}
@@ -108,7 +108,7 @@ func TestEventsAsTheyComeAreNotCausal(t *testing.T) {
 func TestInteractionsAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 3, 3)
-		far := v.rigs[0].join("far", 1)
+		far := v.gateways[0].join("far", 1)
 		for _, x := range []float64{19.5, 38.5, 57.5, 76.5, 95.5, 114.5} {
 			far.goTo(x, 25, .5)
 			pass(time.Second)
@@ -133,31 +133,31 @@ func TestInteractionsAreDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 2, 2)
 		ann, id := v.people[0], func(name string) string { return guestID(name).String() }
-		give := func(name string, b chunk.Block) sessionmsg.FromClient {
+		gift := func(name string, b chunk.Block) sessionmsg.FromClient {
 			return sessionmsg.Gift{Player: id(name), Block: uint16(b), Count: 1}
 		}
 		check := func(m sessionmsg.FromClient, want string) {
 			t.Helper()
 			pass(3 * time.Second) // within the rate limits
 			before := len(ann.mu.denied)
-			metric := valueOf(t, v.rigs[0].g.metrics.denials.WithLabelValues(want))
+			metric := valueOf(t, v.gateways[0].g.metrics.denials.WithLabelValues(want))
 			ann.send(m)
 			pass(time.Second)
 			denied := ann.mu.denied[before:]
 			if want == "" && len(denied) > 0 || want != "" && (len(denied) != 1 || denied[0].Error != want) {
 				t.Errorf("%+v: %+v, want %q", m, denied, want)
 			}
-			if now := valueOf(t, v.rigs[0].g.metrics.denials.WithLabelValues(want)); want != "" && now != metric+1 {
+			if now := valueOf(t, v.gateways[0].g.metrics.denials.WithLabelValues(want)); want != "" && now != metric+1 {
 				t.Errorf("%+v: %v refusals of the kind are counted", m, now-metric)
 			}
 		}
 		check(sessionmsg.Hit{Player: id("p1")}, "")
 		check(sessionmsg.Hit{Player: id("p0")}, sessionmsg.DeniedSelf)
 		check(sessionmsg.Hit{Player: id("nobody")}, sessionmsg.DeniedUnknownPlayer)
-		check(give("p1", chunk.Planks), "")
-		check(give("p1", chunk.Bedrock), sessionmsg.DeniedNotPlaceable)
-		check(give("p1", chunk.Air), sessionmsg.DeniedNotPlaceable)
-		check(give("p1", 60000), sessionmsg.DeniedUnknownBlock)
+		check(gift("p1", chunk.Planks), "")
+		check(gift("p1", chunk.Bedrock), sessionmsg.DeniedNotPlaceable)
+		check(gift("p1", chunk.Air), sessionmsg.DeniedNotPlaceable)
+		check(gift("p1", 60000), sessionmsg.DeniedUnknownBlock)
 
 		// p1 is at -1.5, 25, 0.5: three blocks to the west of ann. A wall is built between them, and then a window at the height
 		// of the eyes.
@@ -170,7 +170,7 @@ func TestInteractionsAreDenied(t *testing.T) {
 		v.people[1].goTo(-1.5, 25, .5)
 		v.people[1].goTo(-2.5, 25, .5)
 		check(sessionmsg.Hit{Player: id("p1")}, sessionmsg.DeniedBehindBlock)
-		check(give("p1", chunk.Planks), sessionmsg.DeniedBehindBlock)
+		check(gift("p1", chunk.Planks), sessionmsg.DeniedBehindBlock)
 		ann.put(grid.Pos{X: -1, Y: 26, Z: 0}, chunk.Air)
 		check(sessionmsg.Hit{Player: id("p1")}, "")
 
@@ -198,9 +198,9 @@ func TestInteractionsAreDenied(t *testing.T) {
 func TestInteractionsOfLaterNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 1, 2)
-		v.rigs[0].g.mu.Lock()
-		s := v.rigs[0].g.mu.sessions[guestID("p0")]
-		v.rigs[0].g.mu.Unlock()
+		v.gateways[0].g.mu.Lock()
+		s := v.gateways[0].g.mu.sessions[guestID("p0")]
+		v.gateways[0].g.mu.Unlock()
 		s.sendEvent("waves to p1", &nodemsg.Interaction{Kind: 200, To: guestID("p1"), ToName: "p1"})
 		pass(time.Second)
 		if got := fmt.Sprint(v.people[1].chatShown()); got != "[p0: waves to p1]" {
@@ -215,14 +215,14 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newMemory()
 		v := newCluster(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
-		v.rigs[0].g.clockOffset = time.Hour
+		v.gateways[0].g.clockOffset = time.Hour
 		ann, at, said := v.people[0], 0, 0
 		ann.conn.Close() // so far her events were numbered by the right clock
 		pass(time.Second)
 		last := uint64(0)
 		for n, to := range []int{0, 1, 2, 0, 2, 2} {
 			at = to
-			ann = v.rigs[at].join("p0", 1)
+			ann = v.gateways[at].join("p0", 1)
 			for range 3 {
 				said++
 				ann.send(sessionmsg.Chat{Text: fmt.Sprint(said)})
@@ -231,9 +231,9 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			ann.send(sessionmsg.Hit{Player: guestID("p1").String()})
 			said++
 			pass(1500 * time.Millisecond)
-			v.rigs[at].g.mu.Lock()
-			done := v.rigs[at].g.mu.sessions[guestID("p0")].savedState().Done
-			v.rigs[at].g.mu.Unlock()
+			v.gateways[at].g.mu.Lock()
+			done := v.gateways[at].g.mu.sessions[guestID("p0")].savedState().Done
+			v.gateways[at].g.mu.Unlock()
 			if done < last+4 {
 				t.Errorf("visit %d: after %d events her count is %d", n, last, done)
 			}
@@ -264,7 +264,7 @@ func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 		pass(2 * time.Second)
 		v.people[0].conn.Close()
 		pass(time.Second)
-		if r := v.rigs[0].network.mu.records[guestID("p0")]; r.Done != 0 || r.SavedAt == 0 {
+		if r := v.gateways[0].network.mu.records[guestID("p0")]; r.Done != 0 || r.SavedAt == 0 {
 			t.Errorf("the record is %+v", r)
 		}
 	})
@@ -274,9 +274,9 @@ func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 func TestNoEventsAfterHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 2, 2)
-		v.rigs[0].g.mu.Lock()
-		s := v.rigs[0].g.mu.sessions[guestID("p0")]
-		v.rigs[0].g.mu.Unlock()
+		v.gateways[0].g.mu.Lock()
+		s := v.gateways[0].g.mu.sessions[guestID("p0")]
+		v.gateways[0].g.mu.Unlock()
 		last, here := s.detach()
 		v.people[0].send(sessionmsg.Chat{Text: "too late"})
 		v.people[0].send(sessionmsg.Hit{Player: guestID("p1").String()})

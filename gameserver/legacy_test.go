@@ -176,7 +176,7 @@ func TestOriginalBytes(t *testing.T) {
 }
 
 func TestOriginalHandshakes(t *testing.T) {
-	for _, c := range []struct{ say, leader, want string }{
+	for _, c := range []struct{ text, leader, want string }{
 		{`{"type":"ping"}`, self, "pong"},
 		{`{"type":"ping"}` + "\n", self, "pong"},
 		{`{"type":"generate","chunk":[5,5]}`, "other", "ok"},
@@ -190,10 +190,10 @@ func TestOriginalHandshakes(t *testing.T) {
 			r := newHarness(t)
 			r.lands.leader = c.leader
 			conn := r.dial()
-			go io.WriteString(conn, c.say) //nolint:errcheck // it may be refused before everything is sent
+			go io.WriteString(conn, c.text) //nolint:errcheck // it may be refused before everything is sent
 			got, err := io.ReadAll(conn)
 			if err != nil || !strings.HasPrefix(string(got), c.want) || strings.HasPrefix(c.want, "n") && len(got) != 2 {
-				t.Errorf("handshake %.60q is answered %q (%v), want %q", c.say, got, err, c.want)
+				t.Errorf("handshake %.60q is answered %q (%v), want %q", c.text, got, err, c.want)
 			}
 		})
 	}

@@ -43,18 +43,18 @@ func peerID(i int) string { return fmt.Sprintf("peerThisNode%c", 'A'+i) }
 
 func newOverlayCluster(t *testing.T, kind string, gateways, people int) *cluster {
 	v := &cluster{t: t, lands: newLands()}
-	ways := make(map[string]*Gateway)
+	byPeer := make(map[string]*Gateway)
 	for i := range gateways {
 		r := newHarness(t, func(o *Options) {
-			o.Regions, o.Overlay, o.Streams, o.Peer = v.lands, kind, streams{peerID(i), ways}, peerID(i)
+			o.Regions, o.Overlay, o.Streams, o.Peer = v.lands, kind, streams{peerID(i), byPeer}, peerID(i)
 		})
 		r.lands = v.lands
-		ways[peerID(i)] = r.g
-		v.rigs = append(v.rigs, r)
+		byPeer[peerID(i)] = r.g
+		v.gateways = append(v.gateways, r)
 	}
 	for i := range people {
 		name := fmt.Sprint("p", i)
-		c := v.rigs[i%gateways].join(name, 1)
+		c := v.gateways[i%gateways].join(name, 1)
 		v.people, v.names = append(v.people, c), append(v.names, name)
 	}
 	pass(time.Second)
@@ -74,7 +74,7 @@ func (v *cluster) neighbour(i int) (stream net.Conn, ended func() bool) {
 	go func() {
 		defer close(done)
 		defer there.Close()
-		v.rigs[i].g.ServeOverlay(v.t.Context(), "somebody", there)
+		v.gateways[i].g.ServeOverlay(v.t.Context(), "somebody", there)
 	}()
 	v.t.Cleanup(func() { here.Close() })
 	return here, func() bool {
@@ -136,14 +136,14 @@ func TestOverlays(t *testing.T) {
 				walk("in a chunk", .5, 6.5)
 				walk("over borders", 6.5, -5.5)
 				if kind == p2p.Relay {
-					if n := counted(t, v.rigs[0].g, "voxeld_overlay_packets_total", "out"); n > 0 {
+					if n := counted(t, v.gateways[0].g, "voxeld_overlay_packets_total", "out"); n > 0 {
 						t.Errorf("%v packets under relay", n)
 					}
 					return
 				}
-				out := counted(t, v.rigs[0].g, "voxeld_overlay_packets_total", "out")
+				out := counted(t, v.gateways[0].g, "voxeld_overlay_packets_total", "out")
 				pass(time.Second)
-				if out = counted(t, v.rigs[0].g, "voxeld_overlay_packets_total", "out") - out; out < 36 || out > 42 {
+				if out = counted(t, v.gateways[0].g, "voxeld_overlay_packets_total", "out") - out; out < 36 || out > 42 {
 					t.Errorf("%v packets to two gateways in a second of 20 rounds", out)
 				}
 				v.lands.down(true)
@@ -159,7 +159,7 @@ func TestOverlays(t *testing.T) {
 				if at, sees := v.people[1].seenAt("p0"); sees {
 					t.Errorf("who has left is still seen at %v", at)
 				}
-				if refused := counted(t, v.rigs[1].g, "voxeld_overlay_refused_total"); refused != 0 {
+				if refused := counted(t, v.gateways[1].g, "voxeld_overlay_refused_total"); refused != 0 {
 					t.Errorf("%v updates refused", refused)
 				}
 			})
@@ -180,7 +180,7 @@ func TestOverlayRefuses(t *testing.T) {
 			pass(3 * round / 2)
 		}
 		needsUpdate(90, 2)
-		if n := counted(t, v.rigs[1].g, "voxeld_overlay_refused_total"); n == 0 {
+		if n := counted(t, v.gateways[1].g, "voxeld_overlay_refused_total"); n == 0 {
 			t.Error("nothing was refused")
 		}
 		v.wantSeen("after a leap", "p0", .5, .5)
@@ -221,8 +221,8 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 								to[i] = motion.Pose{X: rng.Float64()*40 - 20, Z: rng.Float64()*40 - 20}
 							}
 							dx, dz := to[i].X-at[i].X, to[i].Z-at[i].Z
-							if way := math.Hypot(dx, dz); way > .5 {
-								at[i].X, at[i].Z = at[i].X+dx/way*.4, at[i].Z+dz/way*.4
+							if distance := math.Hypot(dx, dz); distance > .5 {
+								at[i].X, at[i].Z = at[i].X+dx/distance*.4, at[i].Z+dz/distance*.4
 								c.goTo(at[i].X, 25, at[i].Z)
 							}
 						}

@@ -34,7 +34,7 @@ func serveWalkingClients(t *testing.T, long time.Duration) (r *harness, join fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = prepareRig(t, func(o *Options) { o.actedFor = long })
+	r = prepareHarness(t, func(o *Options) { o.actedFor = long })
 	r.start(Listeners{Game: l, HTTP: r.http})
 	return r, func(name string) *walkingClient {
 		t.Helper()
@@ -118,12 +118,12 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func (w *walkingClient) expectParked(n int) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprint(n, " sockets are lodged"), func() bool { return w.r.g.poller.Parked() == n })
+	eventually(w.t, fmt.Sprint(n, " sockets are parked"), func() bool { return w.r.g.poller.Parked() == n })
 }
 
 func (w *walkingClient) at(x float64) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprint("he is at ", x), func() bool { return w.r.g.Online()[0].Pose.X == x })
+	eventually(w.t, fmt.Sprint("bob is at ", x), func() bool { return w.r.g.Online()[0].Pose.X == x })
 }
 
 // Players who walk are parked; those who edit, or enter another chunk, are not, and get their answers as usual.

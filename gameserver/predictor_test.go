@@ -24,7 +24,7 @@ func TestRegionGetsPredictions(t *testing.T) {
 		ann := r.join("ann", 1)
 		r.join("bob", 1)
 		x := .5
-		walk := func(moves int) (told int) {
+		walk := func(moves int) (updates int) {
 			before := r.lands.movesReceived()
 			for range moves {
 				x += .2
@@ -37,8 +37,8 @@ func TestRegionGetsPredictions(t *testing.T) {
 		if guestID("ann") != there().Player {
 			there = func() nodemsg.Body { return r.lands.bodies(grid.ChunkPos{})[1] }
 		}
-		if told := walk(60); told < 3 || told > 8 {
-			t.Errorf("straight on: %d updates in 3 s", told)
+		if updates := walk(60); updates < 3 || updates > 8 {
+			t.Errorf("straight on: %d updates in 3 s", updates)
 		}
 		if !there().Velocity.Moving() {
 			t.Error("she is not predicted")
@@ -47,8 +47,8 @@ func TestRegionGetsPredictions(t *testing.T) {
 		if b := there(); b.Pose.X != x || b.Velocity.Moving() {
 			t.Errorf("she rests at %v, and the region has %+v", x, b)
 		}
-		if told := walk(10); told > 3 {
-			t.Errorf("she goes on: %d updates", told)
+		if updates := walk(10); updates > 3 {
+			t.Errorf("she goes on: %d updates", updates)
 		}
 		ann.goTo(x+1e5, 25, .5)
 		pass(2 * mirror.SendPause)
@@ -97,7 +97,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			if ann.cbor {
 				seen = func() (x float64) {
 					ann.look(func() {
-						ann.eyes.scene.Each(float64(ticks()-ann.eyes.scene.Now()), func(id player.ID, p motion.Pose) {
+						ann.view.scene.Each(float64(ticks()-ann.view.scene.Now()), func(id player.ID, p motion.Pose) {
 							if id == eve.Player {
 								x = p.X
 							}
@@ -110,14 +110,14 @@ func TestMirrorExtrapolates(t *testing.T) {
 				{Player: eve.Player, Pose: eve.Pose, Velocity: motion.VelocityOf(.2, 0, 0)},
 			}}}})
 			pass(10 * time.Millisecond)
-			told := time.Now()
+			updates := time.Now()
 			goes := func() float64 {
-				return eve.Pose.X + .2*min(float64(time.Since(told)/region.TickEvery), motion.ExtrapolationTicks)
+				return eve.Pose.X + .2*min(float64(time.Since(updates)/region.TickEvery), motion.ExtrapolationTicks)
 			}
 			for range 20 {
 				pass(region.TickEvery)
 				if x := seen(); math.Abs(x-goes()) > .45 {
-					t.Errorf("%v after the update she is seen at %v, want %v", time.Since(told), x, goes())
+					t.Errorf("%v after the update she is seen at %v, want %v", time.Since(updates), x, goes())
 				}
 			}
 			into := ann.put(grid.Pos{X: int32(goes()), Y: 25, Z: 4}, chunk.Brick)
@@ -154,8 +154,8 @@ func TestCrowdIsNotPredicted(t *testing.T) {
 			ann.goTo(.7+.2*float64(i), 25, .5)
 			pass(region.TickEvery)
 		}
-		if told := r.lands.movesReceived() - before; told < 39 {
-			t.Errorf("%d updates of 40 moves", told)
+		if updates := r.lands.movesReceived() - before; updates < 39 {
+			t.Errorf("%d updates of 40 moves", updates)
 		}
 	})
 }

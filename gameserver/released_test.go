@@ -32,7 +32,7 @@ func (o *original) packets() []string {
 	return all
 }
 
-func (o *original) hears(t *testing.T, what string, want ...string) {
+func (o *original) receives(t *testing.T, what string, want ...string) {
 	t.Helper()
 	if got := o.packets(); !slices.Equal(got, want) {
 		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
@@ -92,10 +92,10 @@ func TestOriginalsMoveEveryFrame(t *testing.T) {
 		const frame, speed = time.Second / rate, 4.
 		sent := make(map[string]bool)
 		stream := ann.stream()
-		x, way := 2., speed/rate
+		x, step := 2., speed/rate
 		for i := range minutes * 60 * rate {
-			if x += way; x < 2 || x > 30 {
-				way = -way
+			if x += step; x < 2 || x > 30 {
+				step = -step
 			}
 			move := fmt.Sprintf(`{"type":3,"args":[%v,25,6,0],"player":"ann"}`, x)
 			sent[move] = true
@@ -439,7 +439,7 @@ func TestOriginalTranscripts(t *testing.T) {
 		eve.received()
 		bot := r.connect("test client")
 		for _, step := range []struct {
-			say  string
+			text string
 			want []string
 		}{
 			{`{"type":1,"args":[4.5,25,6.5],"player":"dummy 7"}`, []string{
@@ -457,9 +457,9 @@ func TestOriginalTranscripts(t *testing.T) {
 			{`{"type":2,"args":[],"player":"dummy 9"}`, []string{`{"type":2,"args":[0,0],"player":"dummy_7"}`}},
 			{`{"type":2,"args":[],"player":"dummy 9"}`, nil},
 		} {
-			bot.send(step.say + "\n")
+			bot.send(step.text + "\n")
 			pass(time.Second)
-			eve.hears(t, step.say, step.want...)
+			eve.receives(t, step.text, step.want...)
 		}
 		if bot.mu.ended {
 			t.Error("the test client's connection has ended")

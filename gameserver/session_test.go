@@ -29,9 +29,9 @@ func blockOf(i int) chunk.Block { return chunk.Block(i % 2) }
 
 func TestSilentConnections(t *testing.T) {
 	for name, c := range map[string]struct {
-		say  string
+		text string
 		ends time.Duration
-		hear string
+		want string
 	}{
 		"nothing":          {"", wire.HandshakeTimeout, "no"},
 		"half a handshake": {`{"type":"join","na`, wire.HandshakeTimeout, "no"},
@@ -53,7 +53,7 @@ func TestSilentConnections(t *testing.T) {
 				r := newHarness(t)
 				conn := r.dial()
 				began := time.Now()
-				go io.WriteString(conn, c.say) //nolint:errcheck // the pipe closes at the end
+				go io.WriteString(conn, c.text) //nolint:errcheck // the pipe closes at the end
 				events, err := io.ReadAll(conn)
 				if err != nil {
 					t.Fatal(err)
@@ -62,8 +62,8 @@ func TestSilentConnections(t *testing.T) {
 					t.Errorf("ended after %v, want %v", took, c.ends)
 				}
 				lines := strings.Split(strings.TrimSpace(string(events)), "\n")
-				if last := lines[len(lines)-1]; !strings.Contains(last, c.hear) {
-					t.Errorf("the last words are %.100q, want %q", last, c.hear)
+				if last := lines[len(lines)-1]; !strings.Contains(last, c.want) {
+					t.Errorf("the last words are %.100q, want %q", last, c.want)
 				}
 			})
 		})
@@ -96,7 +96,7 @@ func TestKeyedPlayers(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		key  ed25519.PrivateKey
-		say  sessionmsg.FromClient
+		text sessionmsg.FromClient
 		code string
 	}{
 		"proves":           {private, nil, ""},
@@ -116,10 +116,10 @@ func TestKeyedPlayers(t *testing.T) {
 				}
 				challenge := m.(sessionmsg.Challenge)
 				go ann.listen()
-				if c.say == nil {
-					c.say = sessionmsg.Prove{Signature: hex.EncodeToString(ed25519.Sign(c.key, player.ProofText(challenge.Nonce, challenge.World)))}
+				if c.text == nil {
+					c.text = sessionmsg.Prove{Signature: hex.EncodeToString(ed25519.Sign(c.key, player.ProofText(challenge.Nonce, challenge.World)))}
 				}
-				ann.send(c.say)
+				ann.send(c.text)
 				pass(time.Second)
 				if ann.mu.failure.Code != c.code {
 					t.Errorf("failure %+v, want %q", ann.mu.failure, c.code)
@@ -249,7 +249,7 @@ func TestPlayersPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, func(o *Options) { o.PerAddress = 2 })
 		var open []net.Conn
-		say := func(address, text string) string {
+		text := func(address, text string) string {
 			c := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 5})
 			open = append(open, c)
 			go io.WriteString(c, text) //nolint:errcheck // it may be refused before
@@ -261,7 +261,7 @@ func TestPlayersPerAddress(t *testing.T) {
 			return string(answer)
 		}
 		join := func(address, name string) string {
-			text := say(address, fmt.Sprintf(`{"type":"join","version":1,"name":%q,"view":1,"encoding":"json"}`+"\n", name))
+			text := text(address, fmt.Sprintf(`{"type":"join","version":1,"name":%q,"view":1,"encoding":"json"}`+"\n", name))
 			pass(100 * time.Millisecond)
 			if r.g.mu.sessions[player.GuestID(name)] == nil {
 				return "refused"
@@ -285,7 +285,7 @@ func TestPlayersPerAddress(t *testing.T) {
 			{"::1", 1, "ok"},
 		} {
 			for i := range step.times {
-				if got := say(step.address, `{"type":"dht"}`); got != step.want {
+				if got := text(step.address, `{"type":"dht"}`); got != step.want {
 					t.Errorf("%s is answered %q the %d. time, want %q", step.address, got, i+1, step.want)
 				}
 			}

@@ -43,7 +43,7 @@ func (s *sharedIndex) Present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg
 	return s.ix.Present(at, bodies)
 }
 
-func (s *sharedIndex) entering(at grid.ChunkPos, in interest.Occupants) *sessionmsg.TickDelta {
+func (s *sharedIndex) Entering(at grid.ChunkPos, in interest.Occupants) *sessionmsg.TickDelta {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ix.Entering(at, in)
@@ -67,7 +67,7 @@ func (s *sharedIndex) takeLost() []player.ID {
 	return s.ix.TakeLost()
 }
 
-func (s *sharedIndex) remove(v *interest.Viewer) {
+func (s *sharedIndex) remove(v *interest.View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ix.Remove(v)
@@ -102,7 +102,7 @@ func (s *sharedIndex) buildFrames(ticks uint64, sessions []*session) (skipped in
 	defer s.mu.Unlock()
 	s.ix.BeginTick(ticks)
 	for _, sess := range sessions {
-		frame, ok := s.ix.Frame(&sess.viewer, sess.currentPose(), int(sess.view.Load()))
+		frame, ok := s.ix.Frame(&sess.interestView, sess.currentPose(), int(sess.view.Load()))
 		if !ok {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -14,9 +15,9 @@ import (
 func TestBlockChangeIsSmall(t *testing.T) {
 	for _, at := range []grid.ChunkPos{{}, {X: -60, Z: 60}, {X: 1000, Z: -1000}, {X: -1_000_000, Z: 1_000_000}} {
 		g := newIdleGateway(options(newLands(), newMemory(), newMemory()))
-		s := &session{g: g, out: newOutbox(func() {}), binary: true}
+		s := &session{g: g, out: newOutbox(func() {}), codec: codec.CBOR}
 		s.out.owner = s
-		s.out.setEncoding(true)
+		s.out.setCodec(codec.CBOR)
 		s.view.Store(1)
 		sub := showChunk(g, at, s)
 		discard(s.out)
@@ -28,8 +29,8 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		})
 		var d writeBuffers
 		for tick := uint64(1); tick <= 3; tick++ {
-			news := nodemsg.ChunkDelta{Chunk: at, Blocks: []nodemsg.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
-			if err := sub.Apply(nodemsg.FromRegion{Tick: tick, Chunks: []nodemsg.ChunkDelta{news}}); err != nil {
+			delta := nodemsg.ChunkDelta{Chunk: at, Blocks: []nodemsg.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
+			if err := sub.Apply(nodemsg.FromRegion{Tick: tick, Chunks: []nodemsg.ChunkDelta{delta}}); err != nil {
 				t.Fatal(err)
 			}
 			g.interest.buildFrames(1, []*session{s})

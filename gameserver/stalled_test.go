@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -70,9 +71,9 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 			t.Fatalf("%d bytes wait for a session that does not read", n)
 		}
 	}
-	s, eyes := sessions[0], newAvatarView(t)
-	before := h.g.interest.entering(grid.ChunkPos{}, h.chunk.Occupants()) // as the client had it before
-	if err := eyes.write(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
+	s, view := sessions[0], newAvatarView(t)
+	before := h.g.interest.Entering(grid.ChunkPos{}, h.chunk.Occupants()) // as the client had it before
+	if err := view.write(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
 		t.Fatal(err)
 	}
 	s.out.idle()
@@ -80,14 +81,14 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d writeBuffers
-	if err := d.clear(s.out, eyes); err != nil {
+	if err := d.clear(s.out, view); err != nil {
 		t.Fatal(err)
 	}
-	if eyes.frames != 2 || eyes.records != players {
-		t.Errorf("%d frames with %d avatars, want one with all %d", eyes.frames-1, eyes.records, players)
+	if view.frames != 2 || view.records != players {
+		t.Errorf("%d frames with %d avatars, want one with all %d", view.frames-1, view.records, players)
 	}
 	far := 132. / sessionmsg.TickVelocityUnit // no cell of the chunk is in a coarser tier than one with 100/128 block, and 32/128 more is tolerated for a while
-	places := eyes.places(h.g.interest.ix.Tick())
+	places := view.places(h.g.interest.ix.Tick())
 	for _, b := range h.crowd.bodies {
 		x, z := places[b.Player].X, places[b.Player].Z
 		p := h.chunk.Occupants().Of(b.Player).Pose
@@ -101,7 +102,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 func TestLandDelaysNothing(t *testing.T) {
 	o := newOutbox(func() {})
 	defer o.markClosed()
-	o.setEncoding(true)
+	o.setCodec(codec.CBOR)
 	chunkBytes := make([]byte, 5000)
 	sent := 0
 	for o.hasRoom(&mirror.Chunk{}) {
@@ -142,7 +143,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const players, ticks, edits = 50, 200, 20
 		h := newCrowdScene(players, jitter)
-		s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[0]}
+		s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[0], codec: codec.JSON}
 		s.out.owner = s
 		showChunk(h.g, grid.ChunkPos{}, s)
 		discard(s.out)

@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// walls is a rig with ann at the spawn and what is built around her.
+// walls is a harness with ann at the spawn and what is built around her.
 type walls struct {
 	*harness
 	ann *client

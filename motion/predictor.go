@@ -83,11 +83,11 @@ func (p *Predictor) Observe(pose Pose, now time.Duration, alone bool) (needsUpda
 		!alone && looksElsewhere(pose, p.lastSent)
 }
 
-// CommitStanding ends the prediction where the player is, and records that the region is sent that.
-func (p *Predictor) CommitStanding(now time.Duration) {
-	_, paced := p.velocity()
+// CommitRest ends the prediction where the player is, and records that the region is sent that.
+func (p *Predictor) CommitRest(now time.Duration) {
+	_, steady := p.velocity()
 	*p = NewPredictor(p.last, now)
-	p.perTick = paced
+	p.perTick = steady
 }
 
 // LastSent returns the pose that the region was sent last.
@@ -153,7 +153,7 @@ func (p *Predictor) even(pose Pose) bool {
 
 // velocity returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own clients;
 // without that, or just after the player has set out, the velocity is not known.
-func (p *Predictor) velocity() (way Velocity, paced bool) {
+func (p *Predictor) velocity() (v Velocity, steady bool) {
 	took, ticks := p.lastMoveAt-p.since, time.Duration(p.moves)*TickEvery
 	x, y, z := p.last.X-p.from.X, p.last.Y-p.from.Y, p.last.Z-p.from.Z
 	switch {

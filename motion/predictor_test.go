@@ -28,23 +28,23 @@ func newPredictedWalker(t *testing.T, jitter time.Duration) *predictedWalker {
 }
 
 // move moves the player and sends that, the given number of seconds after the last move by the player's clock.
-func (s *predictedWalker) move(x, y, z float64) (told bool) {
+func (s *predictedWalker) move(x, y, z float64) (sent bool) {
 	s.pose.X, s.pose.Y, s.pose.Z = s.pose.X+x, s.pose.Y+y, s.pose.Z+z
 	return s.update(false)
 }
 
-func (s *predictedWalker) update(alone bool) (told bool) {
+func (s *predictedWalker) update(alone bool) (sent bool) {
 	s.now += s.every
 	s.arrivedAt = max(s.arrivedAt, s.now)
 	if s.jitter > 0 {
 		s.arrivedAt = max(s.arrivedAt, s.now+time.Duration(s.rng.Int64N(int64(s.jitter))))
 	}
-	if told = s.predictor.Observe(s.pose, s.arrivedAt, alone); told {
+	if sent = s.predictor.Observe(s.pose, s.arrivedAt, alone); sent {
 		s.predictor.CommitMove(true)
 		s.updates = append(s.updates, s.now)
 	}
 	s.check()
-	return told
+	return sent
 }
 
 // check compares the region's prediction with the actual moves. The player may be early or late by maxSlip.
@@ -60,8 +60,8 @@ func (s *predictedWalker) check() {
 
 // since returns how often the region was updated after a time.
 func (s *predictedWalker) since(at time.Duration) (n int) {
-	for _, told := range s.updates {
-		if told > at {
+	for _, sent := range s.updates {
+		if sent > at {
 			n++
 		}
 	}
@@ -71,19 +71,19 @@ func (s *predictedWalker) since(at time.Duration) (n int) {
 // A straight walk costs one update a second, however uneven the moves arrive.
 func TestStraightWalkCostsOneUpdateASecond(t *testing.T) {
 	for _, jitter := range []time.Duration{0, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond} {
-		for _, way := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
+		for _, velocity := range [][3]float64{{.2, 0, 0}, {-.15, 0, .15}, {.02, 0, 0}, {0, .2, 0}, {.7, 0, .7}} {
 			s := newPredictedWalker(t, jitter)
 			s.pose = Pose{X: 1e6 + .5, Y: 30, Z: .5}
 			s.predictor = NewPredictor(s.pose, 0)
 			for range 200 {
-				s.move(way[0], way[1], way[2])
+				s.move(velocity[0], velocity[1], velocity[2])
 			}
-			crossed := int(math.Abs(way[0]+way[2]) * 200 / grid.ChunkSize * 2)
+			crossed := int(math.Abs(velocity[0]+velocity[2]) * 200 / grid.ChunkSize * 2)
 			if n := s.since(0); n < 9 || n > 20+crossed {
-				t.Errorf("jitter %v, way %v: %d updates in 10 s", jitter, way, n)
+				t.Errorf("jitter %v, way %v: %d updates in 10 s", jitter, velocity, n)
 			}
 			if n := s.since(time.Second); n > 12+crossed {
-				t.Errorf("jitter %v, way %v: %d updates in 9 s", jitter, way, n)
+				t.Errorf("jitter %v, way %v: %d updates in 9 s", jitter, velocity, n)
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 		}
 		return s
 	}
-	for name, change := range map[string]func(s *predictedWalker) (told bool){
+	for name, change := range map[string]func(s *predictedWalker) (sent bool){
 		"a stop":             func(s *predictedWalker) bool { return s.move(0, 0, 0) },
 		"a turn":             func(s *predictedWalker) bool { return s.move(0, 0, .2) },
 		"a turn about":       func(s *predictedWalker) bool { return s.move(-.2, 0, 0) },
@@ -117,7 +117,7 @@ func TestWhatIsSentAtOnce(t *testing.T) {
 			}
 		}
 	}
-	for name, change := range map[string]func(s *predictedWalker) (told bool){
+	for name, change := range map[string]func(s *predictedWalker) (sent bool){
 		"who goes on":       func(s *predictedWalker) bool { return s.move(.2, 0, 0) },
 		"a look a bit over": func(s *predictedWalker) bool { s.pose.Yaw += .02; return s.move(.2, 0, 0) },
 		"a full turn":       func(s *predictedWalker) bool { s.pose.Yaw += 2 * math.Pi; return s.move(.2, 0, 0) },
@@ -149,7 +149,7 @@ func TestSilentPlayerStands(t *testing.T) {
 	if !s.predictor.HasStopped(late) {
 		t.Fatal("the player does not stand after silence")
 	}
-	if s.predictor.CommitStanding(late); s.predictor.lastSent != s.pose || s.predictor.sentVelocity.Moving() || s.predictor.HasStopped(late+time.Hour) {
+	if s.predictor.CommitRest(late); s.predictor.lastSent != s.pose || s.predictor.sentVelocity.Moving() || s.predictor.HasStopped(late+time.Hour) {
 		t.Errorf("the player stands, and the region is sent %+v", s.predictor)
 	}
 	s.now = late + time.Second
@@ -187,19 +187,19 @@ func TestRandomWalkStaysWithinBounds(t *testing.T) {
 	for seed := range uint64(50) {
 		s := newPredictedWalker(t, time.Duration(seed%3)*12*time.Millisecond)
 		s.rng = rand.New(rand.NewPCG(seed, 9))
-		var way [3]float64
+		var velocity [3]float64
 		for range 1000 {
 			switch s.rng.IntN(40) {
 			case 0:
-				way = [3]float64{}
+				velocity = [3]float64{}
 			case 1, 2, 3:
-				way = [3]float64{s.rng.Float64() - .5, 0, s.rng.Float64() - .5}
+				velocity = [3]float64{s.rng.Float64() - .5, 0, s.rng.Float64() - .5}
 			case 4:
-				way[1] = s.rng.Float64() - .5
+				velocity[1] = s.rng.Float64() - .5
 			case 5:
 				s.pose.Yaw = s.rng.Float32() * 6
 			}
-			s.move(way[0], way[1], way[2])
+			s.move(velocity[0], velocity[1], velocity[2])
 		}
 		if n := s.since(0); n > 500 {
 			t.Errorf("seed %d: %d updates of 1000 moves", seed, n)

@@ -109,4 +109,4 @@ func fullBucket(rate, span float64) bucket {
 
 func (b *bucket) grow(seconds float64) { b.blocks = min(b.most, b.blocks+b.rate*seconds) }
 
-func (b *bucket) holds(way float64) bool { return way <= b.blocks+slack }
+func (b *bucket) holds(distance float64) bool { return distance <= b.blocks+slack }

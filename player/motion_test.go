@@ -81,8 +81,8 @@ func TestMotionSteadyAtFullSpeed(t *testing.T) {
 	m := NewMotion(testRules, 0, 0, 64, 0)
 	const tick = second / 20
 	for i := 1; i <= 20*600; i++ { // ten minutes along a diagonal, so that the speed along each axis is irrational
-		way := 10 * float64(i) / 20
-		wantMoved(t, m, time.Duration(i)*tick, way*math.Sqrt2/2, 64, way*math.Sqrt2/2)
+		distance := 10 * float64(i) / 20
+		wantMoved(t, m, time.Duration(i)*tick, distance*math.Sqrt2/2, 64, distance*math.Sqrt2/2)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestMotionUpAndDown(t *testing.T) {
 	wantMoved(t, m, 100*time.Millisecond, 4, 41.5, 0) // falling 5 with 5
 }
 
-func TestMotionClockBackwardsGivesNothing(t *testing.T) {
+func TestMotionClockBackwardsAllowsNothing(t *testing.T) {
 	m := NewMotion(testRules, 10*second, 0, 64, 0)
 	wantMoved(t, m, 10*second, 4, 64, 0)
 	for range 100 {
@@ -119,7 +119,7 @@ func TestMotionClockBackwardsGivesNothing(t *testing.T) {
 	}
 }
 
-func TestCorrectionIsNoWayToTravel(t *testing.T) {
+func TestCorrectionsDoNotExtendTravel(t *testing.T) {
 	m := NewMotion(testRules, 0, 0, 64, 0)
 	wantMoved(t, m, 0, 4, 64, 0)
 	for range 50 {

@@ -62,8 +62,8 @@ func TestPendingSubscriberGetsNoLand(t *testing.T) {
 		<-time.After(2 * time.Second) // it has noticed
 		g.send(nodemsg.ToRegion{Watch: []grid.ChunkPos{here}})
 		until(g, func(f nodemsg.FromRegion) (struct{}, bool) {
-			for _, news := range f.Chunks {
-				if news.State != nil {
+			for _, delta := range f.Chunks {
+				if delta.State != nil {
 					t.Error("land is shown by a node that may not lead any more")
 				}
 			}

@@ -121,7 +121,7 @@ func TestIntroductions(t *testing.T) {
 		}
 		lie := info
 		lie.Leader, lie.Members, lie.Term = "X", []nodemsg.Member{member("X")}, info.Term+1
-		tell := func(peer string, what nodemsg.Region) string {
+		introduce := func(peer string, what nodemsg.Region) string {
 			question, err := nodemsg.EncodeQuestion(nodemsg.Question{Introduce: &what})
 			if err != nil {
 				t.Fatal(err)
@@ -135,15 +135,15 @@ func TestIntroductions(t *testing.T) {
 			}
 			return got.Leader
 		}
-		if leader := tell("Y", lie); leader != "A" {
+		if leader := introduce("Y", lie); leader != "A" {
 			t.Errorf("Y made %s the leader", leader)
 		}
 		old := lie
 		old.Term = info.Term
-		if leader := tell("X", old); leader != "A" {
+		if leader := introduce("X", old); leader != "A" {
 			t.Errorf("an old introduction made %s the leader", leader)
 		}
-		if leader := tell("X", lie); leader != "X" {
+		if leader := introduce("X", lie); leader != "X" {
 			t.Errorf("after a new introduction %s leads", leader)
 		}
 		if _, err := a.AnswerQuestion(t.Context(), "X", []byte("garbage")); err == nil {

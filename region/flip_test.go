@@ -352,7 +352,7 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 }
 
 // The same while the node runs. The scrub finds the damage on disk and repairs it.
-func TestFlippedBitsUnderWay(t *testing.T) {
+func TestFlippedBitsWhileRunning(t *testing.T) {
 	d := settled(t)
 	random := rand.New(rand.NewPCG(7, 8))
 	rounds := 40

@@ -188,9 +188,9 @@ func TestHealedCutServesSoon(t *testing.T) {
 				n.mu.mute = true
 				n.mu.Unlock()
 				for round := range int32(rounds) {
-					took, told := n.heal(all, away, round, dice)
-					if t.Logf("after %v served again after %v, %s", away, took, told); took > asked {
-						t.Errorf("%s apart: served again after %v, %s", away, took, told)
+					took, report := n.heal(all, away, round, dice)
+					if t.Logf("after %v served again after %v, %s", away, took, report); took > asked {
+						t.Errorf("%s apart: served again after %v, %s", away, took, report)
 					}
 				}
 			})
@@ -203,7 +203,7 @@ const rounds = 4
 
 // heal cuts nodes off, lets a player on each node enter new land meanwhile, and heals the cut. It returns how long it then takes
 // until all players are served, and which player was the last.
-func (n *network) heal(all []*builder, away string, round int32, dice *rand.Rand) (slowest time.Duration, told string) {
+func (n *network) heal(all []*builder, away string, round int32, dice *rand.Rand) (slowest time.Duration, report string) {
 	apart := func(off bool) {
 		for peer := range strings.SplitSeq(away, "") {
 			n.cut(peer, off)
@@ -226,7 +226,7 @@ func (n *network) heal(all []*builder, away string, round int32, dice *rand.Rand
 	healed := time.Now()
 	note := func(b *builder, what string, at time.Time) {
 		if took := at.Sub(healed); took > slowest {
-			slowest, told = took, fmt.Sprintf("%s on %s after a cut of %v", what, b.node.peer, hold)
+			slowest, report = took, fmt.Sprintf("%s on %s after a cut of %v", what, b.node.peer, hold)
 		}
 	}
 	for _, b := range all {
@@ -240,5 +240,5 @@ func (n *network) heal(all []*builder, away string, round int32, dice *rand.Rand
 		note(b, "new land", found[i])
 	}
 	<-time.After(5 * time.Second)
-	return slowest, told
+	return slowest, report
 }

@@ -331,10 +331,10 @@ func (x *examined) assess() []Finding {
 
 // assessMembers assesses a region that has a leader by the leader's view of the members.
 func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, what, do string)) {
-	heard := 0
+	alive := 0
 	for _, c := range leader.Members {
 		if !c.Replica.Learner && !c.Silent {
-			heard++
+			alive++
 		}
 		if c.Behind > actor.NearlyAll && !c.Silent {
 			add("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
@@ -344,8 +344,8 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 			add("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}
-	if heard < x.want {
-		add("under_replicated", fmt.Sprintf("%d of %d copies are up to date and reachable", heard, x.want),
+	if alive < x.want {
+		add("under_replicated", fmt.Sprintf("%d of %d copies are up to date and reachable", alive, x.want),
 			"new members are made by themselves, of one that is silent after replace_after")
 	}
 }

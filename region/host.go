@@ -147,7 +147,7 @@ func (h *Host) wireIntegrity() (err error) {
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
 	h.recovery = &integrity.Recovery{
-		Node: node, Supersession: h.supersession, Failures: h.failures, AskStatuses: h.regions.askStatuses, Heard: h.detector.Heard,
+		Node: node, Supersession: h.supersession, Failures: h.failures, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
 	}
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	return nil

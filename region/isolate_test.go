@@ -221,8 +221,8 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		if r := neighbour.edit(other)[4]; r.Refused != "" {
 			t.Errorf("beside it: %+v", r)
 		}
-		if told, missed, err := a.Release(t.Context(), id); err != nil || len(told) != 3 || len(missed) != 0 {
-			t.Errorf("released on %v, not on %v: %v", told, missed, err)
+		if reached, missed, err := a.Release(t.Context(), id); err != nil || len(reached) != 3 || len(missed) != 0 {
+			t.Errorf("released on %v, not on %v: %v", reached, missed, err)
 		}
 		g.ends()
 		g = b.refollow()
@@ -463,8 +463,8 @@ func TestCatalogIsIsolated(t *testing.T) {
 		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("known land: %+v", r)
 		}
-		if told, missed, err := b.Release(t.Context(), world.CatalogID); err != nil || len(told) != 3 {
-			t.Errorf("released on %v, not on %v: %v", told, missed, err)
+		if reached, missed, err := b.Release(t.Context(), world.CatalogID); err != nil || len(reached) != 3 {
+			t.Errorf("released on %v, not on %v: %v", reached, missed, err)
 		}
 		<-time.After(5 * time.Second)
 		if _, err := c.Locate(t.Context(), grid.ChunkPos{X: 500, Z: 7}); err != nil {

@@ -292,18 +292,18 @@ func TestHostileStreams(t *testing.T) {
 		other := grid.CellAt(grid.ChunkPos{X: 100}, grid.FoundingLabel)
 		huge := binary.BigEndian.AppendUint32(nil, wire.MaxFrame+1)
 		for name, c := range map[string]struct {
-			hello nodemsg.Hello // not sent if it is zero
-			bytes []byte
-			told  bool // whether a reason is sent
+			hello   nodemsg.Hello // not sent if it is zero
+			bytes   []byte
+			refused bool // whether a reason is sent
 		}{
 			"silence":         {},
 			"garbage":         {bytes: []byte("GET / HTTP/1.1\r\n\r\n")},
 			"long hello":      {bytes: binary.BigEndian.AppendUint32(nil, wire.MaxHandshake+1)},
-			"wrong cell":      {hello: nodemsg.Hello{Region: info.ID, Cell: other}, told: true},
-			"child cell":      {hello: nodemsg.Hello{Region: info.ID, Cell: grid.CellAt(here, 6)}, told: true},
-			"unknown region":  {hello: nodemsg.Hello{Region: 99, Cell: info.Cell}, told: true},
-			"unfounded":       {hello: nodemsg.Hello{Region: 99, Cell: other}, told: true},
-			"the catalog":     {hello: nodemsg.Hello{Region: 1, Cell: info.Cell}, told: true},
+			"wrong cell":      {hello: nodemsg.Hello{Region: info.ID, Cell: other}, refused: true},
+			"child cell":      {hello: nodemsg.Hello{Region: info.ID, Cell: grid.CellAt(here, 6)}, refused: true},
+			"unknown region":  {hello: nodemsg.Hello{Region: 99, Cell: info.Cell}, refused: true},
+			"unfounded":       {hello: nodemsg.Hello{Region: 99, Cell: other}, refused: true},
+			"the catalog":     {hello: nodemsg.Hello{Region: 1, Cell: info.Cell}, refused: true},
 			"oversized frame": {hello: hello, bytes: huge},
 			"empty frame":     {hello: hello, bytes: []byte{0, 0, 0, 0}},
 			"no message":      {hello: hello, bytes: []byte{0, 0, 0, 2, 0xff, 0xff}},
@@ -321,7 +321,7 @@ func TestHostileStreams(t *testing.T) {
 			for err == nil && frame.Closed == "" { // a greeting, or the acceptance
 				frame, err = wire.ReadFrame[nodemsg.FromRegion](in, wire.MaxFrame)
 			}
-			if c.told != (err == nil && frame.Closed != "") {
+			if c.refused != (err == nil && frame.Closed != "") {
 				t.Errorf("%s: told %+v, %v", name, frame, err)
 			}
 			if _, err := in.ReadByte(); err == nil {

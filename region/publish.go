@@ -75,7 +75,7 @@ func (p *publisher) publishChanges(ctx context.Context, id uint64) {
 
 func (p *publisher) publishChange(ctx context.Context, info nodemsg.Region) {
 	if err := p.registry.Put(info); err != nil {
-		p.logger.Warn("store region", "cell", info.Cell.String(), "error", err)
+		p.logger.Warn("region not stored", "cell", info.Cell.String(), "error", err)
 	}
 	if info.Leader != p.self {
 		return
@@ -85,7 +85,7 @@ func (p *publisher) publishChange(ctx context.Context, info nodemsg.Region) {
 		p.logger.Debug("region's members not announced", "cell", info.Cell.String(), "error", err) // tried again
 	}
 	if err := p.records.PutRegion(ctx, info); err != nil {
-		p.logger.Warn("publish region", "cell", info.Cell.String(), "error", err)
+		p.logger.Warn("region not published", "cell", info.Cell.String(), "error", err)
 	}
 	p.directory.Introduce(ctx, info)
 }
@@ -96,7 +96,7 @@ func (p *publisher) republish(ctx context.Context) {
 	for {
 		pause := republishEvery
 		if err := p.publish(ctx); err != nil && ctx.Err() == nil {
-			p.logger.Warn("renew records", "error", err)
+			p.logger.Warn("records not renewed", "error", err)
 			pause = republishRetry
 		}
 		select {
@@ -151,7 +151,7 @@ func (p *publisher) catalogChanged(root nodemsg.Region) {
 	p.directory.CacheCatalog(root)
 	p.tasks.Start(func(ctx context.Context) {
 		if err := p.records.PutCatalog(ctx, root); err != nil {
-			p.logger.Warn("publish catalog", "error", err)
+			p.logger.Warn("catalog not published", "error", err)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func TestRecoverRegion(t *testing.T) {
 			if err != nil || plans[0].Refused != "" || plans[0].Best != "A" || plans[0].Voters != 3 {
 				t.Fatalf("the plan: %+v, %v", plans, err)
 			}
-			if missing := plans[0].Copies[1]; missing.Peer != "B" || missing.Missing == "" || time.Since(missing.Heard) < 10*time.Second {
+			if missing := plans[0].Copies[1]; missing.Peer != "B" || missing.Missing == "" || time.Since(missing.LastHeard) < 10*time.Second {
 				t.Errorf("of the missing one is said %+v", missing)
 			}
 			if err := a.Recover(t.Context(), lost); err != nil {
@@ -140,9 +140,9 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 		n.cut("C", true)
 		synctest.Wait()
 		cut := time.Now()
-		heard := c.recovery.Heard
-		c.recovery.Heard = func(peer string) time.Time { // as if it had been asked last as long before the cut as may be
-			if at := heard(peer); at.After(cut) {
+		reported := c.recovery.LastHeard
+		c.recovery.LastHeard = func(peer string) time.Time { // as if it had been asked last as long before the cut as may be
+			if at := reported(peer); at.After(cut) {
 				return at
 			}
 			return cut.Add(-c.detector.StrangerEvery - failuredetector.RoundEvery)

@@ -71,7 +71,7 @@ func TestDamagedCopyIsReplaced(t *testing.T) {
 					t.Errorf("the land has the edits %+v", s.Edits)
 				}
 				same(t, info.ID, a, b, again)
-				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Heard != 3 || out.Damaged != 0 {
+				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Reported != 3 || out.Damaged != 0 {
 					t.Errorf("%+v", out)
 				}
 			})

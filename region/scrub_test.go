@@ -141,7 +141,7 @@ func TestScrubFindsNothingInSoundCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, _, info := built(t)
 		out := a.Scrub(t.Context(), info.Cell)
-		if out.Err != nil || out.Heard != 3 || out.Members != 3 || out.Parts != 2 || out.Damaged != 0 || len(out.Open) != 0 {
+		if out.Err != nil || out.Reported != 3 || out.Members != 3 || out.Parts != 2 || out.Damaged != 0 || len(out.Open) != 0 {
 			t.Errorf("%+v", out)
 		}
 		if out := b.Scrub(t.Context(), info.Cell); out.Err == nil || !strings.Contains(out.Err.Error(), "led by A") {
@@ -346,7 +346,7 @@ func TestScrubWithoutOneMember(t *testing.T) {
 		})
 		c.disk.harm(world.LandTable, func(rows map[string][]byte, _ badRows) { rows[editRow(info.ID, stone(2))] = []byte{0, 1} })
 		out := a.Scrub(t.Context(), info.Cell)
-		if out.Err != nil || out.Heard != 2 || out.Repaired != 1 || len(out.Open) != 0 {
+		if out.Err != nil || out.Reported != 2 || out.Repaired != 1 || len(out.Open) != 0 {
 			t.Errorf("%+v", out)
 		}
 		if s := g.state(here); len(s.Edits) != 5 {

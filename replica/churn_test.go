@@ -95,7 +95,7 @@ func TestChurn(t *testing.T) {
 			"change2": func(t *rapid.T) { c.change(t) },
 			"drain":   func(t *rapid.T) { c.drain(pick(t)) },
 			"obey":    func(t *rapid.T) { c.followAuthority(pick(t)) },
-			"flush":   func(t *rapid.T) { n := pick(t); n.host.flushDue = true; pump(n.host) },
+			"flush":   func(t *rapid.T) { n := pick(t); n.host.committer.flushDue = true; pump(n.host) },
 			"crash":   func(t *rapid.T) { n := pick(t); n.disk.refuse = nil; c.boot(n) },
 			"full": func(t *rapid.T) {
 				n := pick(t)
@@ -124,7 +124,7 @@ func TestChurn(t *testing.T) {
 			for _, peer := range churnPeers {
 				c.clearFullDisk(c.nodes[peer])
 				ticks(c.nodes[peer])
-				c.nodes[peer].host.flushDue = true
+				c.nodes[peer].host.committer.flushDue = true
 			}
 			round(t, true)
 			snaps := c.snaps
@@ -135,7 +135,7 @@ func TestChurn(t *testing.T) {
 			whole := healing > 20
 			for _, m := range c.newest.Members {
 				n := c.nodes[m.Peer]
-				whole = whole && n.group != nil && len(n.state) == len(c.entries) && n.host.replicas[5].ID() == m.ID
+				whole = whole && n.group != nil && len(n.state) == len(c.entries) && n.host.groups.replicas[5].ID() == m.ID
 			}
 			if whole {
 				break

@@ -160,7 +160,7 @@ func (c *churn) clearFullDisk(n *churnNode) {
 		return
 	}
 	n.disk.refuse = nil
-	n.host.retryStorage()
+	n.host.committer.retryStorage()
 	pump(n.host)
 }
 
@@ -211,7 +211,7 @@ func (c *churn) followAuthority(n *churnNode) {
 	c.drain(n) // it may have failed
 	i := slices.IndexFunc(c.newest.Members, func(m Member) bool { return m.Peer == n.peer })
 	if n.group != nil {
-		if own := n.host.replicas[5].ID(); i < 0 || c.newest.Members[i].ID != own {
+		if own := n.host.groups.replicas[5].ID(); i < 0 || c.newest.Members[i].ID != own {
 			if c.retired[own] {
 				c.tombstone(n)
 			}

@@ -149,13 +149,5 @@ func (h *Host) rewriteNow(group uint64, writes func() ([]kv.Write, error)) error
 	if err != nil {
 		return err
 	}
-	return h.store(all, 1, 0)
-}
-
-// Stalled returns why storage refuses writes; nil while it does not. Any goroutine may call it.
-func (h *Host) Stalled() error {
-	if cause := h.stalled.Load(); cause != nil {
-		return *cause
-	}
-	return nil
+	return h.committer.store(all, 1, 0)
 }

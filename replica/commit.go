@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
@@ -11,44 +12,148 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// commitRound does everything that one commit allows.
-func (h *Host) commitRound() {
-	if h.stall == nil {
-		h.collectReadies()
-		if len(h.batch) > 0 || len(h.founding) > 0 || h.flushDue && len(h.lazy) > 0 {
-			if h.sentAhead && len(h.batch) == 1 {
+// committer steps the open groups and stores what they need, with one storage transaction for all of them. While storage
+// refuses writes it is stalled. Owned by Host.Run.
+type committer struct {
+	node    *raftgroup.Node
+	metrics *metrics
+	groups  *openGroups
+
+	dirty    []*hosted   // replicas for which raft may have work
+	batch    []*hosted   // replicas with a Ready that must be stored
+	lazy     []*hosted   // replicas with data to store that can wait
+	founding []*founding // groups to be created with the next commit
+
+	flush     alarm // set while lazy is not empty: when it must be stored
+	flushDue  bool
+	sentAhead bool       // entries of the batch were sent before they are stored
+	writes    []kv.Write // of a commit: the memory is reused
+
+	retry   alarm                 // set while stalled
+	stall   error                 // why storage refuses writes; nil if it does not
+	stalled atomic.Pointer[error] // stall, for any goroutine
+}
+
+// alarm is a timer of the host's loop; a *time.Timer, but in the simulation.
+type alarm interface {
+	Reset(d time.Duration) bool
+	Stop() bool
+}
+
+// founding is a group that is created with the next commit.
+type founding struct {
+	group  uint64
+	writes []kv.Write
+	done   func(error)
+}
+
+// try calls f for the replica, and ends the replica if that fails.
+func (c *committer) try(r *hosted, f func() error) {
+	if err := f(); err != nil {
+		c.fail(r, err)
+		return
+	}
+	c.settle(r)
+	c.markDirty(r)
+}
+
+// settle carries out what a replica requires after a call.
+func (c *committer) settle(r *hosted) {
+	e := r.TakeEffects()
+	switch e.Clock {
+	case raftgroup.ClockStart:
+		c.groups.ticking.start(r)
+	case raftgroup.ClockStop:
+		c.groups.ticking.stop(r)
+	case raftgroup.ClockKeep:
+	}
+	c.flushDue, c.sentAhead = c.flushDue || e.StoreNow, c.sentAhead || e.SentAhead
+	if e.StoreLater {
+		c.storeLater(r)
+	}
+	c.groups.countLeader(r, e.Leads)
+	c.groups.countLag(r, e.Lag)
+}
+
+// markDirty marks the replica as one for which raft may have work.
+func (c *committer) markDirty(r *hosted) {
+	if !r.dirty && !r.ended {
+		r.dirty = true
+		c.dirty = append(c.dirty, r)
+	}
+}
+
+// storeLater marks the replica as one with data to store that can wait for others.
+func (c *committer) storeLater(r *hosted) {
+	if r.lazy || r.ended {
+		return
+	}
+	r.lazy = true
+	c.lazy = append(c.lazy, r)
+	if len(c.lazy) == 1 {
+		c.flush.Reset(c.node.Limits.FlushAfter)
+	}
+}
+
+// fail ends a group on this node: its owner gets Failed. Other groups are not affected.
+func (c *committer) fail(r *hosted, err error) {
+	c.node.Logger.Error("group failed", "group", r.Group().ID(), "error", err, "state", r.String())
+	c.drop(r, err, err)
+}
+
+// drop removes a replica from memory. A nil failure is not delivered.
+func (c *committer) drop(r *hosted, refusal, failure error) {
+	if r.ended {
+		return
+	}
+	r.ended = true
+	c.groups.remove(r)
+	gone := func(other *hosted) bool { return other == r }
+	c.batch, c.lazy = slices.DeleteFunc(c.batch, gone), slices.DeleteFunc(c.lazy, gone)
+	r.End(refusal, failure)
+}
+
+// busy reports whether there is work left without new input.
+func (c *committer) busy() bool {
+	return c.stall == nil && (len(c.dirty)+len(c.batch)+len(c.founding) > 0 || c.flushDue && len(c.lazy) > 0)
+}
+
+// round does everything that one commit allows.
+func (c *committer) round() {
+	if c.stall == nil {
+		c.collectReadies()
+		if len(c.batch) > 0 || len(c.founding) > 0 || c.flushDue && len(c.lazy) > 0 {
+			if c.sentAhead && len(c.batch) == 1 {
 				// Followers start to write when they receive the entries. Without this call the disk would delay that:
 				// during a write, the runtime notices only after a while that other goroutines could use the processor.
 				runtime.Gosched()
 			}
-			h.sentAhead = false
-			h.commit()
-			h.collectReadies() // in groups of one, storing entries commits them: deliver them now
+			c.sentAhead = false
+			c.commit()
+			c.collectReadies() // in groups of one, storing entries commits them: deliver them now
 		}
 	}
-	if len(h.lazy) == 0 {
-		h.flushDue = false
+	if len(c.lazy) == 0 {
+		c.flushDue = false
 	}
-	h.finishClosing()
-	h.metrics.lag.Set(float64(h.lag))
 }
 
 // collectReadies lets raft do everything that needs no disk, and collects the rest in the batch.
-func (h *Host) collectReadies() {
-	dirty := h.dirty
-	h.dirty = nil
+func (c *committer) collectReadies() {
+	dirty := c.dirty
+	c.dirty = nil
 	for _, r := range dirty {
 		r.dirty = false
 		if r.ended || !r.Idle() {
 			continue
 		}
 		store, err := r.Act()
-		h.settle(r)
+		c.settle(r)
 		switch {
 		case err != nil:
-			h.fail(r, err)
+			c.fail(r, err)
 		case store:
-			h.batch = append(h.batch, r)
+			c.batch = append(c.batch, r)
 		}
 	}
 }
@@ -63,16 +168,16 @@ type commitPart struct {
 const keptWrites = 4096
 
 // commit stores, in one transaction, the batch and everything else that waits.
-func (h *Host) commit() {
-	batch, lazy, founders := h.batch, h.lazy, h.founding
-	h.batch, h.lazy, h.founding, h.flushDue = nil, nil, nil, false
-	h.flush.Stop()
+func (c *committer) commit() {
+	batch, lazy, founders := c.batch, c.lazy, c.founding
+	c.batch, c.lazy, c.founding, c.flushDue = nil, nil, nil, false
+	c.flush.Stop()
 
-	writes := h.writes[:0]
+	writes := c.writes[:0]
 	defer func() {
 		clear(writes)
-		if h.writes = writes[:0]; cap(writes) > keptWrites {
-			h.writes = nil
+		if c.writes = writes[:0]; cap(writes) > keptWrites {
+			c.writes = nil
 		}
 	}()
 	var parts []commitPart
@@ -83,7 +188,7 @@ func (h *Host) commit() {
 	stage := func(r *hosted) {
 		more, part, err := r.Stage(writes)
 		if err != nil {
-			h.fail(r, err) // its writes are not part of the others' commit
+			c.fail(r, err) // its writes are not part of the others' commit
 			return
 		}
 		writes = more
@@ -99,63 +204,62 @@ func (h *Host) commit() {
 			stage(r)
 		}
 	}
-	err := h.store(writes, len(parts)+len(founders), entries)
+	err := c.store(writes, len(parts)+len(founders), entries)
 	if err != nil {
 		for _, f := range founders {
-			f.reply(nil, err)
+			f.done(err)
 		}
 		for _, part := range parts {
 			part.r.lazy = true
-			h.lazy = append(h.lazy, part.r)
+			c.lazy = append(c.lazy, part.r)
 		}
-		h.enterStall(err)
+		c.enterStall(err)
 		return
 	}
 	for _, part := range parts {
-		h.try(part.r, part.Stored)
+		c.try(part.r, part.Stored)
 	}
 	for _, f := range founders {
-		h.resume(f.group, f.state, f.conf, f.tables, f.reply)
+		f.done(nil)
 	}
 }
 
 // store commits writes and counts them. Its error is ErrStorage.
-func (h *Host) store(writes []kv.Write, groups, entries int) error {
+func (c *committer) store(writes []kv.Write, groups, entries int) error {
 	begin := time.Now()
-	err := h.node.Storage.Commit(writes)
+	err := c.node.Storage.Commit(writes)
 	if err != nil {
-		h.metrics.failures.Inc()
+		c.metrics.failures.Inc()
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
-	h.metrics.commits.Inc()
-	h.metrics.entries.Add(float64(entries))
-	h.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
-	h.metrics.batchEntries.Observe(float64(entries))
-	h.metrics.batchGroups.Observe(float64(groups))
+	c.metrics.commits.Inc()
+	c.metrics.entries.Add(float64(entries))
+	c.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
+	c.metrics.batchEntries.Observe(float64(entries))
+	c.metrics.batchGroups.Observe(float64(groups))
 	return nil
 }
 
 // enterStall stops all groups because storage refused a commit. Each returns to its durable state.
-func (h *Host) enterStall(cause error) {
-	if len(h.replicas) == 0 {
+func (c *committer) enterStall(cause error) {
+	if len(c.groups.replicas) == 0 {
 		return // only foundings failed, and their callers have the error
 	}
-	h.node.Logger.Error("storage refuses writes", "error", cause, "groups", len(h.replicas))
-	h.metrics.stalled.Set(1)
-	h.stall = cause
-	stall := h.stall
-	h.stalled.Store(&stall)
-	for _, r := range h.sortedReplicas() {
+	c.node.Logger.Error("storage refuses writes", "error", cause, "groups", len(c.groups.replicas))
+	c.metrics.stalled.Set(1)
+	c.stall = cause
+	c.stalled.Store(&cause)
+	for _, r := range c.groups.sorted() {
 		if r.Replacing() {
-			h.fail(r, fmt.Errorf("replace log: %w", h.stall))
+			c.fail(r, fmt.Errorf("replace log: %w", c.stall))
 			continue
 		}
 		r.dirty = false
-		r.Stall(h.stall)
-		h.settle(r)
+		r.Stall(c.stall)
+		c.settle(r)
 	}
-	h.batch, h.dirty = nil, nil
-	h.retry.Reset(h.node.Limits.RetryAfter)
+	c.batch, c.dirty = nil, nil
+	c.retry.Reset(c.node.Limits.RetryAfter)
 }
 
 // room is how many bytes must fit into storage before the groups continue. On a nearly full disk the small rows that a
@@ -163,68 +267,68 @@ func (h *Host) enterStall(cause error) {
 const room = 256 << 10
 
 // probeRoom checks whether storage has room: it writes that much and deletes it again.
-func (h *Host) probeRoom() error {
+func (c *committer) probeRoom() error {
 	key := raftlog.StateKey(0, raftlog.KindProbe)
-	if err := h.store([]kv.Write{{Table: raftlog.TableState, Key: key, Value: make([]byte, room)}}, 1, 0); err != nil {
+	if err := c.store([]kv.Write{{Table: raftlog.TableState, Key: key, Value: make([]byte, room)}}, 1, 0); err != nil {
 		return err
 	}
-	return h.store([]kv.Write{{Table: raftlog.TableState, Key: key}}, 1, 0)
+	return c.store([]kv.Write{{Table: raftlog.TableState, Key: key}}, 1, 0)
 }
 
 // retryStorage checks whether storage accepts writes again, and restarts the groups if so.
-func (h *Host) retryStorage() {
-	if h.stall == nil {
+func (c *committer) retryStorage() {
+	if c.stall == nil {
 		return
 	}
-	if err := h.probeRoom(); err != nil {
-		h.stall = err
-		h.retry.Reset(h.node.Limits.RetryAfter)
+	if err := c.probeRoom(); err != nil {
+		c.stall = err
+		c.retry.Reset(c.node.Limits.RetryAfter)
 		return
 	}
 	var writes []kv.Write
 	var parts []commitPart
-	for _, r := range h.sortedReplicas() {
+	for _, r := range c.groups.sorted() {
 		more, part, err := r.Stage(writes)
 		if err != nil {
-			h.fail(r, err)
+			c.fail(r, err)
 			continue
 		}
 		writes = more
 		parts = append(parts, commitPart{r, part})
 	}
-	h.lazy = nil
-	err := h.store(writes, len(parts), 0)
+	c.lazy = nil
+	err := c.store(writes, len(parts), 0)
 	if err != nil && len(parts) > 0 {
 		// Is the storage at fault, or one owner's writes? Write a separate row to find out: the failed commit may have
 		// been stored after all, and no part of it may be undone.
 		probe := []kv.Write{{Table: raftlog.TableState, Key: raftlog.StateKey(0, raftlog.KindProbe), Value: []byte{1}}}
-		if err := h.store(probe, 1, 0); err != nil {
-			h.stall = err
+		if err := c.store(probe, 1, 0); err != nil {
+			c.stall = err
 			for _, part := range parts {
 				part.r.lazy = true
-				h.lazy = append(h.lazy, part.r)
+				c.lazy = append(c.lazy, part.r)
 			}
-			h.retry.Reset(h.node.Limits.RetryAfter)
+			c.retry.Reset(c.node.Limits.RetryAfter)
 			return
 		}
 		parts = slices.DeleteFunc(parts, func(part commitPart) bool {
 			writes, _, err := part.r.Stage(nil)
 			if err == nil {
-				err = h.store(writes, 1, 0)
+				err = c.store(writes, 1, 0)
 			}
 			if err != nil {
-				h.fail(part.r, fmt.Errorf("store applied writes: %w", err))
+				c.fail(part.r, fmt.Errorf("store applied writes: %w", err))
 			}
 			return err != nil
 		})
 	}
-	h.node.Logger.Info("storage accepts writes again", "groups", len(parts))
-	h.metrics.stalled.Set(0)
-	h.stall = nil
-	h.stalled.Store(nil)
+	c.node.Logger.Info("storage accepts writes again", "groups", len(parts))
+	c.metrics.stalled.Set(0)
+	c.stall = nil
+	c.stalled.Store(nil)
 	for _, part := range parts {
 		part.r.lazy = false
-		h.try(part.r, func() error {
+		c.try(part.r, func() error {
 			if err := part.Stored(); err != nil {
 				return err
 			}

@@ -150,7 +150,7 @@ func TestReopenDeliversFromApplied(t *testing.T) {
 	all := g.Dequeue()
 	second := all[2].(Committed) // after Leadership, e0, e1
 	g.ReportApplied(second.Index, row("k", "two"))
-	h.flushDue = true
+	h.committer.flushDue = true
 	pump(h)
 
 	// The process dies: another host opens the same disk.
@@ -303,7 +303,7 @@ func TestDamagedGroupIsRefused(t *testing.T) {
 				}
 			}
 			pump(h)
-			h.flushDue = true
+			h.committer.flushDue = true
 			pump(h)
 			spoil(d)
 			h = newTestHost(t, d)

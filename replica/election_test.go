@@ -158,7 +158,7 @@ func TestWaking(t *testing.T) {
 			}
 			synctest.Wait()
 			for _, g := range p.members {
-				if n := len(g.host.replicas) + len(g.host.ticking); n != 0 {
+				if n := len(g.host.groups.replicas) + len(g.host.groups.ticking); n != 0 {
 					t.Fatal("a closed group costs something")
 				}
 			}

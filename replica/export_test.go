@@ -37,7 +37,7 @@ func (h *Host) Signalled() bool {
 	}
 }
 
-func (h *Host) SetAlarms(flush, retry Alarm) { h.flush, h.retry = flush, retry }
+func (h *Host) SetAlarms(flush, retry Alarm) { h.committer.flush, h.committer.retry = flush, retry }
 
 // KeepEntries makes logs short, so that snapshots are needed.
 func (h *Host) KeepEntries(n uint64) { h.node.Limits.KeepEntries = n }
@@ -77,7 +77,7 @@ func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(e
 
 // Leads visits the replicas that raft considers leaders, in no order.
 func (h *Host) Leads(visit func(group, id, term uint64)) {
-	for group, r := range h.replicas {
+	for group, r := range h.groups.replicas {
 		if term, leads := r.RaftLeader(); leads {
 			visit(group, r.ID(), term)
 		}
@@ -86,7 +86,7 @@ func (h *Host) Leads(visit func(group, id, term uint64)) {
 
 // ReplicaID returns this node's replica id in an open group.
 func (h *Host) ReplicaID(group uint64) uint64 {
-	if r := h.replicas[group]; r != nil {
+	if r := h.groups.replicas[group]; r != nil {
 		return r.ID()
 	}
 	return 0

@@ -128,7 +128,7 @@ func pump(h *Host) {
 		h.input.mu.Lock()
 		idle := len(h.input.mu.queue)+len(h.input.mu.commands) == 0
 		h.input.mu.Unlock()
-		if idle && !h.busy() {
+		if idle && !h.committer.busy() {
 			return
 		}
 	}

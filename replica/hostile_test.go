@@ -150,7 +150,7 @@ func TestHostileFrames(t *testing.T) {
 		}
 		if i%100 == 99 {
 			pump(h)
-			if len(h.replicas) != 3 {
+			if len(h.groups.replicas) != 3 {
 				t.Fatalf("after frame %d a group has ended", i)
 			}
 		}

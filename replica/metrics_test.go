@@ -65,13 +65,13 @@ func TestMetrics(t *testing.T) {
 	pump(h)
 	check("lag", h.metrics.lag, 3)
 	d.setRefuse(full)
-	h.flushDue = true
+	h.committer.flushDue = true
 	pump(h)
 	check("stalled", h.metrics.stalled, 1)
 	check("failures", h.metrics.failures, 1)
 	check("leaders", h.metrics.leaders, 0)
 	d.setRefuse(nil)
-	h.retryStorage()
+	h.committer.retryStorage()
 	pump(h)
 	check("stalled", h.metrics.stalled, 0)
 	check("leaders", h.metrics.leaders, 2)

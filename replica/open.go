@@ -29,21 +29,6 @@ type JoinInfo struct {
 	Tables  []TablePrefix // as in Founding
 }
 
-// founding is a group that is created with the next commit.
-type founding struct {
-	group  uint64
-	conf   *raftlog.Configuration
-	state  raftlog.State
-	tables []TablePrefix
-	writes []kv.Write
-	reply  func(*Group, error)
-}
-
-type closing struct {
-	r     *hosted
-	reply chan<- error
-}
-
 // Open opens a group. If this node never had it, it is founded, durably. Otherwise it resumes from what is stored, and
 // the stored configuration takes precedence over the founding's members (which may then be empty). A group of one
 // campaigns at once: Leadership{Self: true} is delivered within a few fsyncs. The error is ErrOpen, ErrTombstone,
@@ -105,17 +90,17 @@ func (h *Host) open(f Founding, reply func(*Group, error)) {
 	switch {
 	case err != nil:
 		reply(nil, err)
+		return
 	case conf != nil:
 		h.resume(f.Group, s, conf, f.Tables, reply)
-	default:
-		h.create(founding{group: f.Group, tables: f.Tables, reply: reply}, func(made *founding) (err error) {
-			if made.state, made.conf, err = raftlog.Found(h.node.Self, f.Members); err != nil {
-				return err
-			}
-			made.writes = []kv.Write{raftlog.StateWrite(f.Group, made.state), raftlog.ConfigurationWrite(f.Group, made.conf)}
-			return nil
-		})
+		return
 	}
+	if s, conf, err = raftlog.Found(h.node.Self, f.Members); err != nil {
+		reply(nil, err)
+		return
+	}
+	writes := []kv.Write{raftlog.StateWrite(f.Group, s), raftlog.ConfigurationWrite(f.Group, conf)}
+	h.create(f.Group, writes, reply, func() { h.resume(f.Group, s, conf, f.Tables, reply) })
 }
 
 func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
@@ -127,10 +112,12 @@ func (h *Host) join(j JoinInfo, reply func(*Group, error)) {
 	case err != nil:
 		reply(nil, err)
 	case conf == nil:
-		h.create(founding{group: j.Group, tables: j.Tables, reply: reply}, func(made *founding) (err error) {
-			made.conf, made.writes, err = raftlog.Join(h.node.Storage, h.node.Self, j.Group, j.ID, j.Members)
-			return err
-		})
+		joined, writes, err := raftlog.Join(h.node.Storage, h.node.Self, j.Group, j.ID, j.Members)
+		if err != nil {
+			reply(nil, err)
+			return
+		}
+		h.create(j.Group, writes, reply, func() { h.resume(j.Group, raftlog.State{}, joined, j.Tables, reply) })
 	case conf.OwnID(h.node.Self) > j.ID: // a late invitation must not destroy the present replica
 		reply(nil, fmt.Errorf("%w as replica %d: it is stored as %d", ErrTombstone, j.ID, conf.OwnID(h.node.Self)))
 	case conf.OwnID(h.node.Self) != j.ID:
@@ -153,30 +140,32 @@ func (h *Host) loadClosed(group uint64, tables []TablePrefix) (raftlog.State, *r
 
 // checkClosed returns ErrOpen if the group is open, or about to be.
 func (h *Host) checkClosed(group uint64) error {
-	if h.replicas[group] != nil ||
-		slices.ContainsFunc(h.founding, func(f *founding) bool { return f.group == group }) {
+	if h.groups.replicas[group] != nil ||
+		slices.ContainsFunc(h.committer.founding, func(f *founding) bool { return f.group == group }) {
 		return ErrOpen
 	}
 	return nil
 }
 
-// create has a group made with the next commit. Make completes f.
-func (h *Host) create(f founding, make func(f *founding) error) {
-	err := h.stall
-	if err == nil {
-		err = make(&f)
-	}
-	if err != nil {
-		f.reply(nil, err)
+// create stores a new group's writes with the next commit, and then calls resume.
+func (h *Host) create(group uint64, writes []kv.Write, reply func(*Group, error), resume func()) {
+	if err := h.committer.stall; err != nil {
+		reply(nil, err)
 		return
 	}
-	h.founding = append(h.founding, &f)
+	h.committer.founding = append(h.committer.founding, &founding{group: group, writes: writes, done: func(err error) {
+		if err != nil {
+			reply(nil, err)
+		} else {
+			resume()
+		}
+	}})
 }
 
 // resume opens a stored group.
 func (h *Host) resume(group uint64, s raftlog.State, conf *raftlog.Configuration, tables []TablePrefix, reply func(*Group, error)) {
 	opened, err := raftgroup.NewReplica(h.node, group, s, conf, tables)
-	if err == nil && h.stall == nil {
+	if err == nil && h.committer.stall == nil {
 		err = opened.Start()
 	}
 	if err != nil {
@@ -184,14 +173,12 @@ func (h *Host) resume(group uint64, s raftlog.State, conf *raftlog.Configuration
 		return
 	}
 	r := &hosted{Replica: opened}
-	h.replicas[group] = r
-	h.input.setOpen(group, r.Group())
-	h.metrics.groups.Set(float64(len(h.replicas)))
-	if h.stall != nil {
-		r.Stall(h.stall)
+	h.groups.add(r)
+	if h.committer.stall != nil {
+		r.Stall(h.committer.stall)
 	}
-	h.settle(r)
-	h.markDirty(r)
+	h.committer.settle(r)
+	h.committer.markDirty(r)
 	reply(r.Group(), nil)
 }
 
@@ -214,15 +201,15 @@ func (h *Host) closeAndWait(g *Group) error {
 
 // closeGroup removes a group from memory, after its next commit if it has applied writes to store.
 func (h *Host) closeGroup(g *Group, reply chan<- error) {
-	r := h.hosted(g)
+	r := h.groups.get(g)
 	if r == nil {
 		reply <- nil
 		return
 	}
 	h.closing = append(h.closing, closing{r: r, reply: reply})
 	if r.HasUnstored() {
-		h.flushDue = true
-		h.storeLater(r)
+		h.committer.flushDue = true
+		h.committer.storeLater(r)
 	}
 }
 
@@ -231,9 +218,9 @@ func (h *Host) finishClosing() {
 	for _, c := range h.closing {
 		var err error
 		if !c.r.ended && c.r.HasUnstored() {
-			err = fmt.Errorf("close group %d: %w", c.r.Group().ID(), h.stall)
+			err = fmt.Errorf("close group %d: %w", c.r.Group().ID(), h.committer.stall)
 		}
-		h.drop(c.r, ErrClosed, nil)
+		h.committer.drop(c.r, ErrClosed, nil)
 		c.reply <- err
 	}
 	h.closing = nil

@@ -14,10 +14,10 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// TestGateHearsPendingMembers: the deadlock case of the package documentation. A member admits messages of a member added
+// TestPendingMembersAreAccepted: the deadlock case of the package documentation. A member admits messages of a member added
 // by a change in its log, although the change is not known to be committed. When that change is cut off, it refuses them
 // again.
-func TestGateHearsPendingMembers(t *testing.T) {
+func TestPendingMembersAreAccepted(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	h, _ := gated(t)
 	var sent []*raftpb.Message
@@ -48,7 +48,7 @@ func TestGateHearsPendingMembers(t *testing.T) {
 		Type: raftpb.MsgApp.Enum(), From: u(2), To: u(1), Term: u(5), Index: u(3), LogTerm: u(5), Commit: u(2), Entries: []*raftpb.Entry{entry},
 	}
 	deliver(t, h, "b", 1, app)
-	if got := h.replicas[1].Group().Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
+	if got := h.groups.replicas[1].Group().Members(); !slices.Equal(got, []string{"me", "b", "c"}) {
 		t.Fatalf("in force before it was committed: %v", got)
 	}
 	// The same after a restart.

@@ -116,7 +116,7 @@ func TestReplacedLogIsNotGuessed(t *testing.T) {
 		}
 		deliver(t, h, "b", 1, tail)
 		d.refuse, d.torn = full, torn
-		g := h.replicas[1].Group()
+		g := h.groups.replicas[1].Group()
 		deliver(t, h, "c", 1, &raftpb.Message{
 			Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(7), Index: u(3), LogTerm: u(5), Commit: u(2),
 			Entries: []*raftpb.Entry{{Index: u(4), Term: u(7)}},
@@ -126,10 +126,10 @@ func TestReplacedLogIsNotGuessed(t *testing.T) {
 			t.Fatalf("got %v", all)
 		}
 		d.refuse = nil
-		h.retryStorage()
+		h.committer.retryStorage()
 		pump(h)
 		openNow(t, h, Founding{Group: 1})
-		if last, want := h.replicas[1].Group().Status().Last, map[bool]uint64{false: 6, true: 4}[torn]; last != want {
+		if last, want := h.groups.replicas[1].Group().Status().Last, map[bool]uint64{false: 6, true: 4}[torn]; last != want {
 			t.Fatalf("torn %v: last entry %d, expected %d", torn, last, want)
 		}
 	}

@@ -87,7 +87,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			pump(h)
 			if failure != nil {
 				owners[i].group = nil
-				if h.stall == nil && d.refuse == nil {
+				if h.committer.stall == nil && d.refuse == nil {
 					t.Fatal(failure)
 				}
 				return
@@ -133,7 +133,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			"take":  func(t *rapid.T) { h.processInput() },
 			"turn":  func(t *rapid.T) { h.processInput(); h.commitRound() },
 			"pump":  func(t *rapid.T) { pump(h) },
-			"flush": func(t *rapid.T) { h.flushDue = true; pump(h) },
+			"flush": func(t *rapid.T) { h.committer.flushDue = true; pump(h) },
 			"tick":  func(t *rapid.T) { h.tick(); pump(h) },
 			"own": func(t *rapid.T) {
 				if i := pick(); owners[i].group != nil {
@@ -146,7 +146,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 			},
 			"disk free": func(t *rapid.T) {
 				d.refuse = nil
-				h.retryStorage()
+				h.committer.retryStorage()
 				pump(h)
 				for i := range owners {
 					if owners[i].group == nil {
@@ -154,7 +154,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 					}
 				}
 			},
-			"retry": func(t *rapid.T) { h.retryStorage(); pump(h) },
+			"retry": func(t *rapid.T) { h.committer.retryStorage(); pump(h) },
 			"reopen": func(t *rapid.T) {
 				i := pick()
 				if owners[i].group == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
 
@@ -76,7 +77,7 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 		taken += n
 		h.reserve(n)
 		if taken > limit {
-			return fmt.Errorf("%w: more than %d bytes", ErrSnapshotSize, limit)
+			return fmt.Errorf("%w: more than %d bytes", raftframe.ErrSnapshotSize, limit)
 		}
 		if h.receiving.Load() > 2*int64(limit) {
 			return fmt.Errorf("%w: other snapshots are being received", ErrOverloaded)
@@ -95,13 +96,13 @@ func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }
 
 // install passes a snapshot to the group.
 func (h *Host) install(g *Group, s *raftgroup.IncomingSnapshot) {
-	r := h.hosted(g)
+	r := h.groups.get(g)
 	switch {
 	case r == nil:
 		s.Reply(ErrNotOpen)
-	case h.stall != nil:
-		s.Reply(h.stall)
+	case h.committer.stall != nil:
+		s.Reply(h.committer.stall)
 	default:
-		h.try(r, func() error { return r.Install(s) })
+		h.committer.try(r, func() error { return r.Install(s) })
 	}
 }

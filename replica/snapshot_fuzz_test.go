@@ -68,7 +68,7 @@ func FuzzReceiveSnapshot(f *testing.F) {
 		}
 		h, d, g, _ := stranded(t)
 		err := receiveNow(h, "me", b)
-		if h.replicas[testGroupID] == nil {
+		if h.groups.replicas[testGroupID] == nil {
 			t.Fatal("a member's snapshot ended the group")
 		}
 		if h.receiving.Load() != 0 {

@@ -116,9 +116,9 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	if err := lg.AddLearner("b"); err != nil {
 		t.Fatal(err)
 	}
-	l.flushDue = true
+	l.committer.flushDue = true
 	pump(l)
-	l.flushDue = true
+	l.committer.flushDue = true
 	pump(l)
 	var b bytes.Buffer
 	out := raftframe.OutgoingSnapshot{Group: testGroupID, From: 1, To: 2, Term: lg.Status().Term, Tables: partyTables, Limit: 1 << 20}
@@ -168,7 +168,7 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 			t.Fatalf("got %v", all)
 		}
 		d.refuse = nil
-		h.retryStorage()
+		h.committer.retryStorage()
 		pump(h)
 		var err error
 		h.join(JoinInfo{Group: testGroupID, ID: 2, Tables: partyTables}, func(again *Group, e error) { g, err = again, e })
@@ -206,7 +206,7 @@ func TestAppliedAcrossRestore(t *testing.T) {
 		t.Fatalf("delivered %v", all)
 	}
 	g.ReportApplied(restored.Index, []kv.Write{worldRow(79, []byte("new"))})
-	h.flushDue = true
+	h.committer.flushDue = true
 	pump(h)
 	for n, want := range map[int]string{9: numbered("e", 9), 77: "", 78: "", 79: "new"} {
 		if v, _ := d.Get("world", worldRow(n, nil).Key); string(v) != want {

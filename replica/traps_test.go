@@ -44,7 +44,7 @@ func TestAppliedIsOneCommit(t *testing.T) {
 		}
 		pump(h)
 		g.ReportApplied(lastIndex(g.Dequeue()), row("k", numbered("v", i)))
-		h.flushDue = true
+		h.committer.flushDue = true
 		pump(h)
 	}
 	if rows == 0 {
@@ -114,7 +114,7 @@ func TestSnapshotHoldsNoView(t *testing.T) {
 	}
 	pump(h)
 	g.ReportApplied(lastIndex(g.Dequeue()), row("k", "v"))
-	h.flushDue = true
+	h.committer.flushDue = true
 	pump(h)
 	out := raftframe.OutgoingSnapshot{Group: 5, From: 1, To: 2, Term: 2, Tables: []TablePrefix{{Table: "world"}}, Limit: 1 << 20}
 	var b bytes.Buffer

@@ -14,7 +14,7 @@ import (
 // before bbolt maps it. The speed is the disk's. In a file larger than wholeUpTo only the branch pages are read, about a
 // hundredth of it. Check reads all.
 //
-// The layout is bbolt's own (its internal/common), described in docs/disk-format.md. Numbers are in the byte order of the
+// The layout is bbolt's own (its internal/common), see its documentation. Numbers are in the byte order of the
 // machine that writes.
 
 const (

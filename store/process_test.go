@@ -33,16 +33,16 @@ func writeUntilKilled(path string) int {
 		return 1
 	}
 	var lines sync.Mutex
-	say := func(format string, args ...any) {
+	print := func(format string, args ...any) {
 		lines.Lock()
 		defer lines.Unlock()
 		fmt.Printf(format+"\n", args...) // unbuffered: it has left this process when it returns
 	}
-	say("open")
+	print("open")
 	go func() { // so that some kills hit a checkpoint
 		for range time.Tick(20 * time.Millisecond) {
 			if err := db.flush(func() error { return nil }); err != nil {
-				say("error: %v", err)
+				print("error: %v", err)
 			}
 		}
 	}()
@@ -50,15 +50,15 @@ func writeUntilKilled(path string) int {
 		go func() {
 			for n := 0; ; n++ {
 				if err := db.Commit(pair(writer, n)); err != nil {
-					say("error: %v", err)
+					print("error: %v", err)
 					os.Exit(1)
 				}
-				say("%d %d", writer, n)
+				print("%d %d", writer, n)
 			}
 		}()
 	}
 	if err := db.Run(context.Background()); err != nil {
-		say("error: %v", err)
+		print("error: %v", err)
 	}
 	return 1
 }

@@ -29,7 +29,7 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 // A gateway's history: in a crowd of 50, each event reaches all.
-func BenchmarkHistoryHear(b *testing.B) {
+func BenchmarkHistoryReceive(b *testing.B) {
 	for _, size := range []int{256, 4096} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))

@@ -94,7 +94,7 @@ func TestPruningTurnsBeforeIntoEqual(t *testing.T) {
 }
 
 // What pruned clocks cannot show (Charron-Bost): A → C → B, and A is not relevant to B. The chain can be found again.
-func TestPrunedOnTheWay(t *testing.T) {
+func TestPrunedInTransit(t *testing.T) {
 	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
 	first := a.Act()
 	cc.Merge(first, sees("A", "B"))

@@ -16,8 +16,8 @@ type Event[P any] struct {
 // Shown is an event released by a Queue.
 type Shown[P any] struct {
 	Event[P]
-	Late    bool // it arrived after it was given up, or after a later one of its author: successors may have been shown
-	GivenUp int  // number of players with a missing event that precedes this one, and for which the wait expired
+	Late     bool // it arrived after it was given up, or after a later one of its author: successors may have been shown
+	TimedOut int  // number of players with a missing event that precedes this one, and for which the wait expired
 }
 
 // Verdict is the outcome of offering an event to a Queue.
@@ -256,7 +256,7 @@ func (q *Queue[P]) show(i int) Shown[P] {
 	for _, e := range h.missing {
 		if a := q.author(e.ID); a.done() < e.N {
 			a.waived = e.N
-			h.GivenUp++
+			h.TimedOut++
 		}
 	}
 	a, own := q.author(h.Author), h.Own()

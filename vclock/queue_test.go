@@ -14,7 +14,7 @@ const ms = time.Millisecond
 
 type word = Event[string]
 
-func say(s Stamp, wall int64, text string) word { return word{s, wall, text} }
+func event(s Stamp, wall int64, text string) word { return word{s, wall, text} }
 
 func texts(shown []Shown[string]) string {
 	var out []string
@@ -23,8 +23,8 @@ func texts(shown []Shown[string]) string {
 		if s.Late {
 			text += " (late)"
 		}
-		if s.GivenUp > 0 {
-			text += fmt.Sprintf(" (without %d)", s.GivenUp)
+		if s.TimedOut > 0 {
+			text += fmt.Sprintf(" (without %d)", s.TimedOut)
 		}
 		out = append(out, text)
 	}
@@ -54,18 +54,18 @@ func due(t *testing.T, l *Queue[string], want time.Duration) {
 	}
 }
 
-// talk is a question of A's, B's answer, and C's remark to both.
-func talk() (question, answer, remark word) {
+// conversation is a question of A's, B's answer, and C's remark to both.
+func conversation() (question, answer, remark word) {
 	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
 	q := a.Act()
 	b.Merge(q, everybody)
 	r := b.Act()
 	cc.Merge(r, everybody)
-	return say(q, 10, "question"), say(r, 5, "answer"), say(cc.Act(), 1, "remark") // with wrong wall clocks
+	return event(q, 10, "question"), event(r, 5, "answer"), event(cc.Act(), 1, "remark") // with wrong wall clocks
 }
 
 func TestQueueShowsCausalOrder(t *testing.T) {
-	q, a, r := talk()
+	q, a, r := conversation()
 	l := NewQueue[string](QueueConfig{}, nil)
 	offer(t, l, 0, r, "", Accepted)
 	offer(t, l, 10*ms, a, "", Accepted)
@@ -78,8 +78,8 @@ func TestQueueShowsCausalOrder(t *testing.T) {
 	}
 }
 
-func TestQueueGivesUp(t *testing.T) {
-	q, a, r := talk()
+func TestQueueTimesOut(t *testing.T) {
+	q, a, r := conversation()
 	l := NewQueue[string](QueueConfig{Wait: 100 * ms}, nil)
 	offer(t, l, 0, a, "", Accepted)
 	offer(t, l, 60*ms, r, "", Accepted)
@@ -92,7 +92,7 @@ func TestQueueGivesUp(t *testing.T) {
 
 // A released event takes its predecessors along, even if they arrived later and could wait longer.
 func TestQueueReleasesPredecessors(t *testing.T) {
-	_, a, r := talk()
+	_, a, r := conversation()
 	l := NewQueue[string](QueueConfig{Wait: 100 * ms}, nil)
 	offer(t, l, 0, r, "", Accepted)
 	offer(t, l, 90*ms, a, "", Accepted)
@@ -101,7 +101,7 @@ func TestQueueReleasesPredecessors(t *testing.T) {
 
 func TestQueueSettlesConcurrentOnesByWallClock(t *testing.T) {
 	x, y, z := NewOwner("X", 0), NewOwner("Y", 0), NewOwner("Z", 0)
-	third, first, second := say(x.Act(), 30, "third"), say(y.Act(), 10, "first"), say(z.Act(), 20, "second")
+	third, first, second := event(x.Act(), 30, "third"), event(y.Act(), 10, "first"), event(z.Act(), 20, "second")
 	l := NewQueue[string](QueueConfig{Settle: 50 * ms}, nil)
 	offer(t, l, 0, third, "", Accepted)
 	offer(t, l, 20*ms, first, "", Accepted)
@@ -113,7 +113,7 @@ func TestQueueSettlesConcurrentOnesByWallClock(t *testing.T) {
 
 func TestQueueOfAStranger(t *testing.T) {
 	a := NewOwner("A", 70)
-	first, second := say(a.Act(), 1, "first"), say(a.Act(), 2, "second")
+	first, second := event(a.Act(), 1, "first"), event(a.Act(), 2, "second")
 	unmet := NewQueue[string](QueueConfig{Wait: 100 * ms}, nil)
 	offer(t, unmet, 0, second, "", Accepted)
 	offer(t, unmet, 10*ms, first, "", Accepted) // it cannot determine that there was no earlier event for this player
@@ -127,7 +127,7 @@ func TestQueueOfAStranger(t *testing.T) {
 	b := NewOwner("B", 0)
 	b.Merge(first.Stamp, everybody)
 	apart := NewQueue[string](QueueConfig{}, nil) // A is not relevant to this one
-	shown, verdict := apart.Offer(0, say(b.Act(), 3, "about A"), sees("B"))
+	shown, verdict := apart.Offer(0, event(b.Act(), 3, "about A"), sees("B"))
 	if texts(shown) != "about A" || verdict != Accepted {
 		t.Errorf("what follows an irrelevant player's event: %q, %d", texts(shown), verdict)
 	}
@@ -135,21 +135,21 @@ func TestQueueOfAStranger(t *testing.T) {
 
 func TestQueueRefuses(t *testing.T) {
 	l := NewQueue[string](QueueConfig{Wait: ms}, nil)
-	offer(t, l, 0, say(Stamp{"A", c("B", 1)}, 0, "forged"), "", Unsound)
-	offer(t, l, 0, say(Stamp{"A", c("A", 100)}, 0, "100th"), "", Accepted)
+	offer(t, l, 0, event(Stamp{"A", c("B", 1)}, 0, "forged"), "", Unsound)
+	offer(t, l, 0, event(Stamp{"A", c("A", 100)}, 0, "100th"), "", Accepted)
 	step(t, l, ms, "100th (without 1)")
-	offer(t, l, ms, say(Stamp{"A", c("A", 36)}, 0, "36th"), "", Stale)
-	offer(t, l, ms, say(Stamp{"A", c("A", 37)}, 0, "37th"), "37th (late)", Accepted)
-	offer(t, l, 2*ms, say(Stamp{"A", c("A", 37)}, 0, "37th"), "", Repeated)
+	offer(t, l, ms, event(Stamp{"A", c("A", 36)}, 0, "36th"), "", Stale)
+	offer(t, l, ms, event(Stamp{"A", c("A", 37)}, 0, "37th"), "37th (late)", Accepted)
+	offer(t, l, 2*ms, event(Stamp{"A", c("A", 37)}, 0, "37th"), "", Repeated)
 }
 
 func TestQueueIsBounded(t *testing.T) {
 	l := NewQueue[string](QueueConfig{MaxHeld: 3, MaxAuthors: 2}, nil)
 	for i := range 3 {
-		offer(t, l, 0, say(Stamp{"A", c("A", 10-i)}, 0, fmt.Sprint(10-i)), "", Accepted)
+		offer(t, l, 0, event(Stamp{"A", c("A", 10-i)}, 0, fmt.Sprint(10-i)), "", Accepted)
 	}
 	// One too many: the oldest is released, after its predecessors among the others, and then all are free.
-	offer(t, l, 0, say(Stamp{"B", c("B", 2)}, 0, "B2"), "8 (without 1), 9, 10", Accepted)
+	offer(t, l, 0, event(Stamp{"B", c("B", 2)}, 0, "B2"), "8 (without 1), 9, 10", Accepted)
 	for i := range 9 {
 		l.Meet(ID(fmt.Sprint(i)), 1)
 		if len(l.authors) > 2 {
@@ -163,7 +163,7 @@ func TestQueueEvictsSilentAuthors(t *testing.T) {
 	l := NewQueue[string](QueueConfig{MaxAuthors: 2}, nil)
 	l.Meet("A", 1)
 	l.Meet("B", 1)
-	offer(t, l, 0, say(Stamp{"A", c("A", 2)}, 0, "A2"), "A2", Accepted)
+	offer(t, l, 0, event(Stamp{"A", c("A", 2)}, 0, "A2"), "A2", Accepted)
 	l.Meet("C", 1)
 	if l.authors["A"] == nil || l.authors["B"] != nil || l.authors["C"] == nil {
 		t.Errorf("of A, B, A, C the queue remembers %v", l.authors)
@@ -174,11 +174,11 @@ func TestQueueEvictsSilentAuthors(t *testing.T) {
 // B's, although their clocks and wall clocks say nothing or the contrary.
 func TestQueueFollowsChains(t *testing.T) {
 	a, b, cc := NewOwner("A", 0), NewOwner("B", 0), NewOwner("C", 0)
-	first := say(a.Act(), 30, "first")
+	first := event(a.Act(), 30, "first")
 	cc.Merge(first.Stamp, everybody)
-	link := say(cc.Act(), 20, "link")
+	link := event(cc.Act(), 20, "link")
 	b.Merge(link.Stamp, sees("C"))
-	last := say(b.Act(), 10, "last")
+	last := event(b.Act(), 10, "last")
 
 	alone := NewQueue[string](QueueConfig{Wait: 100 * ms, Settle: 50 * ms}, nil)
 	offer(t, alone, 0, link, "", Accepted)
@@ -201,9 +201,9 @@ func TestQueueFollowsChains(t *testing.T) {
 // Three events, each of which claims to follow another, do not block the queue for ever.
 func TestQueueBreaksCycles(t *testing.T) {
 	l := NewQueue[string](QueueConfig{Wait: 100 * ms}, nil)
-	offer(t, l, 0, say(Stamp{"A", c("A", 1, "B", 1)}, 3, "a"), "", Accepted)
-	offer(t, l, 0, say(Stamp{"B", c("B", 1, "C", 1)}, 2, "b"), "", Accepted)
-	shown, _ := l.Offer(0, say(Stamp{"C", c("C", 1, "A", 1)}, 1, "c"), everybody)
+	offer(t, l, 0, event(Stamp{"A", c("A", 1, "B", 1)}, 3, "a"), "", Accepted)
+	offer(t, l, 0, event(Stamp{"B", c("B", 1, "C", 1)}, 2, "b"), "", Accepted)
+	shown, _ := l.Offer(0, event(Stamp{"C", c("C", 1, "A", 1)}, 1, "c"), everybody)
 	if shown = append(shown, l.Step(100*ms)...); len(shown) != 3 || l.Held() != 0 {
 		t.Errorf("of a ring of three %q are shown, %d still held", texts(shown), l.Held())
 	}
@@ -218,19 +218,19 @@ type delivery struct {
 
 // network is a group of players with a Queue each, over a network that delays, duplicates, reorders and loses.
 type network struct {
-	owners  []*Owner
-	wholes  []*Owner
-	lines   []*Queue[int]
-	events  []pastEvent
-	shown   [][]Shown[int]
-	when    [][]time.Duration // of each shown event
-	arrived []map[int]time.Duration
-	on      []delivery
-	hears   func(who, whom int) bool
+	owners   []*Owner
+	wholes   []*Owner
+	lines    []*Queue[int]
+	events   []pastEvent
+	shown    [][]Shown[int]
+	when     [][]time.Duration // of each shown event
+	arrived  []map[int]time.Duration
+	on       []delivery
+	receives func(who, whom int) bool
 }
 
-func newNetwork(players int, cfg QueueConfig, hears func(who, whom int) bool) *network {
-	m := &network{hears: hears}
+func newNetwork(players int, cfg QueueConfig, receives func(who, whom int) bool) *network {
+	m := &network{receives: receives}
 	for i := range players {
 		m.owners = append(m.owners, NewOwner(ID(rune('A'+i)), 0))
 		m.wholes = append(m.wholes, NewOwner(ID(rune('A'+i)), 0))
@@ -242,7 +242,7 @@ func newNetwork(players int, cfg QueueConfig, hears func(who, whom int) bool) *n
 }
 
 func (m *network) relevant(i int) Relevant {
-	return func(id ID) bool { return int(id[0]-'A') == i || m.hears(i, int(id[0]-'A')) }
+	return func(id ID) bool { return int(id[0]-'A') == i || m.receives(i, int(id[0]-'A')) }
 }
 
 // act makes a player do something now; delay returns the delays to each other player, none if the event is lost.
@@ -252,7 +252,7 @@ func (m *network) act(now time.Duration, i int, delay func(to int) []time.Durati
 	e := Event[int]{d.stamp, now.Milliseconds(), len(m.events) - 1}
 	m.arrive(now, i, e)
 	for j := range m.owners {
-		if j == i || !m.hears(j, i) {
+		if j == i || !m.receives(j, i) {
 			continue
 		}
 		for _, after := range delay(j) {
@@ -341,8 +341,8 @@ func TestQueueKeepsCausalOrderOverABadNetwork(t *testing.T) {
 				t.Fatalf("player %d is shown %d of %d events", i, len(shown), len(m.events))
 			}
 			for k, later := range shown {
-				if later.Late || later.GivenUp > 0 {
-					t.Fatalf("player %d is shown %v: late %v, given up %d", i, later.Stamp, later.Late, later.GivenUp)
+				if later.Late || later.TimedOut > 0 {
+					t.Fatalf("player %d is shown %v: late %v, given up %d", i, later.Stamp, later.Late, later.TimedOut)
 				}
 				for _, earlier := range shown[:k] {
 					switch {
@@ -395,8 +395,8 @@ func TestQueueWithPrunedClocks(t *testing.T) {
 			for k, s := range shown {
 				h.Record(s.Stamp)
 				for _, earlier := range shown[:k] {
-					if got := h.Compare(s.Stamp, earlier.Stamp); got == Before || s.GivenUp > 0 {
-						t.Fatalf("player %d is shown %v before %v, without %d", i, earlier.Stamp, s.Stamp, s.GivenUp)
+					if got := h.Compare(s.Stamp, earlier.Stamp); got == Before || s.TimedOut > 0 {
+						t.Fatalf("player %d is shown %v before %v, without %d", i, earlier.Stamp, s.Stamp, s.TimedOut)
 					}
 				}
 			}
@@ -412,7 +412,7 @@ func TestQueueSurvivesForgedClocks(t *testing.T) {
 		now, taken, shown := time.Duration(0), 0, 0
 		for n := rapid.IntRange(1, 60).Draw(t, "events"); n > 0; n-- {
 			now += time.Duration(rapid.IntRange(0, 60).Draw(t, "pause")) * ms
-			out, verdict := l.Offer(now, say(drawStamp(t), rapid.Int64().Draw(t, "wall"), ""), everybody)
+			out, verdict := l.Offer(now, event(drawStamp(t), rapid.Int64().Draw(t, "wall"), ""), everybody)
 			shown += len(out)
 			if verdict == Accepted {
 				taken++

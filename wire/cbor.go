@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 
@@ -123,15 +122,11 @@ func ReadFrame[T validator](r *bufio.Reader, most int) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	var body bytes.Buffer
-	body.Grow(min(size, trustedBytes) + bytes.MinRead) // avoids one more growth when all bytes have been read
-	if _, err := io.CopyN(&body, r, int64(size)); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
+	body, err := ReadBody(r, make([]byte, 0, min(size, trustedBytes)), size)
+	if err != nil {
 		return none, fmt.Errorf("read frame: %w", err)
 	}
-	return DecodeCBOR[T](body.Bytes(), most)
+	return DecodeCBOR[T](body, most)
 }
 
 // ReadFrameSize reads the length prefix of a frame.

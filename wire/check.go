@@ -46,7 +46,7 @@ func CheckChat(text string) error {
 // CheckHostPort checks the form of an address that other nodes can dial.
 func CheckHostPort(address string) error {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || host == "" || len(address) > MaxAddress || !Printable(address) {
+	if err != nil || host == "" || len(address) > MaxAddress || !printable(address) {
 		return Refuse(FailBadValue, "%q is not host:port", Clip([]byte(address)))
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -55,8 +55,8 @@ func CheckHostPort(address string) error {
 	return nil
 }
 
-// Printable reports whether the text is printable ASCII without spaces.
-func Printable(text string) bool {
+// printable reports whether the text is printable ASCII without spaces.
+func printable(text string) bool {
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] > '~' {
 			return false

@@ -29,7 +29,7 @@ func (g Gateway) Valid() error {
 // CheckURL returns an error unless text is a normalised absolute URL with one of the schemes and without user, query
 // and fragment.
 func CheckURL(text string, schemes ...string) error {
-	if len(text) > MaxURL || !Printable(text) {
+	if len(text) > MaxURL || !printable(text) {
 		return Refuse(FailBadValue, "a URL has at most %d bytes of ASCII", MaxURL)
 	}
 	u, err := url.Parse(text)

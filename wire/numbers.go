@@ -26,9 +26,9 @@ func syntaxError(err error) *Error {
 	return Refuse(FailBadJSON, "bad JSON at byte %d", bad.ByteOffset)
 }
 
-// ParseNumbers parses an array of at most len(dst) finite numbers in JSON and returns their count. With an error, it
+// parseNumbers parses an array of at most len(dst) finite numbers in JSON and returns their count. With an error, it
 // returns the count of the numbers before it.
-func ParseNumbers(raw []byte, name string, dst []float64) (n int, refused *Error) {
+func parseNumbers(raw []byte, name string, dst []float64) (n int, refused *Error) {
 	d := newDecoder(raw)
 	if d.PeekKind() != '[' {
 		return 0, Refuse(FailBadType, "%s must be an array of numbers", name)
@@ -62,7 +62,7 @@ func ParseNumbers(raw []byte, name string, dst []float64) (n int, refused *Error
 // ParseChunkPos parses [X, Z] within the world, in JSON.
 func ParseChunkPos(raw []byte, name string) (grid.ChunkPos, *Error) {
 	var xz [2]float64
-	n, err := ParseNumbers(raw, name, xz[:])
+	n, err := parseNumbers(raw, name, xz[:])
 	if err != nil {
 		return grid.ChunkPos{}, err
 	}

@@ -17,6 +17,9 @@ const maxFields = 12
 // Object is a flat message whose syntax was checked in full (ParseJSON, ParseCBOR) and whose fields were found, but not
 // yet checked. Its methods decode one field each and keep the first error in Err, so that a decoder reads all fields
 // and then checks once, with Done. It shares the memory of the message.
+//
+// Unmarshalling into structs would not do for clients: neither version of encoding/json can require a field, refuse null,
+// or accept 3.0 as a whole number.
 type Object struct {
 	fields [maxFields]field
 	n      int
@@ -226,7 +229,7 @@ func (o *Object) Numbers(name string, dst []float64) int {
 	if f == nil {
 		return 0
 	}
-	n, err := ParseNumbers(f.text, name, dst)
+	n, err := parseNumbers(f.text, name, dst)
 	if err != nil {
 		o.Fail(err)
 	}

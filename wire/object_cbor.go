@@ -63,6 +63,9 @@ func (f *field) cutSimple(b []byte) (rest []byte, ok bool) {
 	if !ok || len(b)-len(rest) == 1 {
 		return rest, ok
 	}
+	if len(b)-len(rest) == 2 { // another simple value, which the decoder below would take for a number
+		return b, false
+	}
 	var v float64
 	if err := CBORDecoding.Unmarshal(b[:len(b)-len(rest)], &v); err != nil {
 		return b, false

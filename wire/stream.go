@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"slices"
 )
 
 // ReadLine returns a copy of the next line that is not blank, without its end ("\n" or "\r\n"). A line of more than
@@ -40,66 +41,22 @@ func ReadLine(r *bufio.Reader, most int) ([]byte, error) {
 	}
 }
 
-// ReadValue reads one JSON object or array up to its closing bracket, and no byte after it. It skips leading white
-// space. It balances brackets outside of strings and checks nothing else. At the end of the stream it returns io.EOF,
-// or io.ErrUnexpectedEOF within the value.
-func ReadValue(r *bufio.Reader, open byte, most int) ([]byte, error) {
-	var value []byte
-	depth, quoted, escaped := 0, false, false
-	for read := 0; ; read++ {
-		c, err := r.ReadByte()
-		if err != nil {
-			if errors.Is(err, io.EOF) && len(value) > 0 {
+// ReadBody reads size bytes into buf, which grows as bytes arrive, whatever size claims. If the stream ends before, the
+// error is io.ErrUnexpectedEOF.
+func ReadBody(r io.Reader, buf []byte, size int) ([]byte, error) {
+	buf = buf[:0]
+	for len(buf) < size {
+		start := len(buf)
+		if start == cap(buf) {
+			buf = slices.Grow(buf, min(size-start, max(4<<10, start)))
+		}
+		buf = buf[:min(size, cap(buf))]
+		if _, err := io.ReadFull(r, buf[start:]); err != nil {
+			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
 			return nil, err
 		}
-		if read == most {
-			return nil, Refuse(FailTooLong, "a JSON value has at most %d bytes here", most)
-		}
-		if len(value) == 0 {
-			switch c {
-			case ' ', '\t', '\r', '\n':
-				continue
-			case open:
-			default:
-				return nil, Refuse(FailBadJSON, "a JSON value must begin with %q here, not with %q", open, c)
-			}
-		}
-		value = append(value, c)
-		switch {
-		case escaped:
-			escaped = false
-		case quoted:
-			escaped = c == '\\'
-			quoted = c != '"'
-		case c == '"':
-			quoted = true
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return value, nil
-			}
-		}
 	}
-}
-
-// SkipLineEnd consumes a line end that has already arrived, and does not wait for one. A later one is a blank line,
-// which the readers of lines and queries ignore.
-func SkipLineEnd(r *bufio.Reader) error {
-	for r.Buffered() > 0 {
-		next, err := r.Peek(1)
-		if err != nil {
-			return err
-		}
-		if next[0] != '\r' && next[0] != '\n' {
-			return nil
-		}
-		end := next[0] == '\n'
-		if _, err := r.Discard(1); err != nil || end {
-			return err
-		}
-	}
-	return nil
+	return buf, nil
 }

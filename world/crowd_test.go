@@ -227,12 +227,12 @@ func BenchmarkCrowdTick(b *testing.B) {
 func TestInsideGoesOn(t *testing.T) {
 	area := testCell.Area()
 	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
-	way := motion.VelocityOf(.25, 0, 0)
+	velocity := motion.VelocityOf(.25, 0, 0)
 	c := NewCrowd(testCell)
 	c.Enter(1, bodyIn(1, at, 1))
 	c.Tick()
 	c.Flush()
-	sent := nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Velocity: way}
+	sent := nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Velocity: velocity}
 	c.Move(1, sent)
 	if moves := c.Flush()[at].Moves; len(moves) != 1 || moves[0] != sent {
 		t.Errorf("sent %+v, want %+v", moves, sent)
@@ -251,7 +251,7 @@ func TestInsideGoesOn(t *testing.T) {
 	next := sent
 	next.Pose.X += grid.ChunkSize
 	c.Move(1, next)
-	if n := c.Flush()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Velocity != way {
+	if n := c.Flush()[grid.ChunkPos{X: at.X + 1, Z: at.Z}]; len(n.Enter) != 1 || n.Enter[0].Velocity != velocity {
 		t.Errorf("over the border: %+v", n)
 	}
 }

@@ -34,7 +34,7 @@ func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*daemon.Daemo
 	d := daemons[0]
 	heights := crowd.NewHeightMap()
 	_, radius := square(grid.ChunkPos{}, chunks)
-	spawn, err := heights.Survey(ctx, d.Game, radius)
+	spawn, err := heights.Fetch(ctx, d.Game, radius)
 	if err != nil {
 		d.Kill()
 		return nil, crowd.Options{}, err
@@ -54,11 +54,11 @@ func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []meas
 	defer cancel(nil)
 	wg.Go(func() { c.Run(ctx) })
 	wg.Go(func() { b.guard(ctx, targets, cancel) })
-	pace := o.JoinRate
-	if pace == 0 {
-		pace = 100
+	joinRate := o.JoinRate
+	if joinRate == 0 {
+		joinRate = 100
 	}
-	joining, stop := context.WithTimeout(ctx, time.Duration(float64(n)/pace*float64(time.Second))*2+30*time.Second)
+	joining, stop := context.WithTimeout(ctx, time.Duration(float64(n)/joinRate*float64(time.Second))*2+30*time.Second)
 	defer stop()
 	if err := c.Add(joining, n); err != nil {
 		if ctx.Err() != nil {

@@ -106,7 +106,7 @@ func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err er
 	}
 	defer daemon.KillAll(daemons)
 	heights := crowd.NewHeightMap()
-	spawn, err := heights.Survey(ctx, daemons[0].Game, 1)
+	spawn, err := heights.Fetch(ctx, daemons[0].Game, 1)
 	if err != nil {
 		return d, err
 	}
@@ -171,7 +171,7 @@ func (b *gateways) run(ctx context.Context) error {
 	text := table.Markdown() + "\n" + caveats([]crowdRow{one.crowdRow, many.crowdRow}) +
 		fmt.Sprintf("The most expensive gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames plus the\n"+
 			"gateway's own frames. The cost of frames is the share of the daemon's CPU profile in the functions that receive from\n"+
-			"the region's leader, from the stream between nodes (yamux' `recvLoop`) to the mirror (`feed.receive`), times its CPU.\n"+
+			"the region's leader, from the stream between nodes (yamux' `recvLoop`) to the mirror (`Subscription.receive`), times its CPU.\n"+
 			"It does not include the motion of all players, which each gateway computes for its own players. Leading the region\n"+
 			"takes %s %% of a core: ticks, and links to gateways.\n",
 			figure.Number(worst), share, figure.Number(dearest), share, figure.Number(percent(many.spent(many.leader, slices.Concat(leadFuncs, streamFuncs)...))))

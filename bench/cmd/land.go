@@ -180,14 +180,14 @@ func flight(ctx context.Context, d *daemon.Daemon, name string, spawn grid.Chunk
 // changes measures the bytes that one changed block costs each player who sees it: if a tick has several (each), and
 // if it has at most one (alone).
 func (l *land) changes(ctx context.Context) (each, alone float64, err error) {
-	const viewers = 20
+	const players = 20
 	d, o, err := l.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer d.Kill()
 	o.Rate, o.Samples = -1, -1
-	err = l.play(ctx, o, viewers, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
+	err = l.play(ctx, o, players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
 			// The builders stand still too. Their traffic without edits is measured first.
 			empty, err := stillBytes(ctx, d, c, builders, 0, seed)
@@ -198,7 +198,7 @@ func (l *land) changes(ctx context.Context) (each, alone float64, err error) {
 			if err != nil {
 				return 0, err
 			}
-			return (full.bytes - empty.bytes) / viewers / full.edits, nil
+			return (full.bytes - empty.bytes) / players / full.edits, nil
 		}
 		if _, err := stillBytes(ctx, d, c, 1, 0, 50); err != nil { // meanwhile the rest of the land arrives
 			return err

@@ -34,9 +34,9 @@ func newNetwork(b *bench) *cobra.Command {
 
 func (b *network) run(ctx context.Context) error {
 	warm, length := b.times(seconds{60, 600}, seconds{60, 300}) // players fly for a minute to where they wander
-	pace := 10.
+	joinRate := 10.
 	if b.brief {
-		pace = 20
+		joinRate = 20
 	}
 	logf("starting %d daemons", b.nodes)
 	daemons, err := b.daemons(ctx, b.nodes)
@@ -49,7 +49,7 @@ func (b *network) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: pace}
+	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: joinRate}
 	var series []measure.Moment
 	var r measure.Reading
 	joined := 0.0
@@ -164,12 +164,12 @@ func (b *network) report(series []measure.Moment, r measure.Reading, before idle
 	}
 	table.Add("searches for a chunk's region", located)
 	table.Add("of these without asking another node, %", percent(ratio(cached, located)))
-	told, bytes := 0.0, 0.0
+	reported, bytes := 0.0, 0.0
 	for i := range r.After {
-		told += r.After[i].Value("voxeld_moves_total", "outcome", "sent") - r.Before[i].Value("voxeld_moves_total", "outcome", "sent")
+		reported += r.After[i].Value("voxeld_moves_total", "outcome", "sent") - r.Before[i].Value("voxeld_moves_total", "outcome", "sent")
 		bytes += r.After[i].Value("voxeld_stream_bytes_total", "direction", "out") - r.Before[i].Value("voxeld_stream_bytes_total", "direction", "out")
 	}
-	table.Add("moves of a player that the gateway sends to the region, a second", ratio(told, r.Seconds*float64(r.Players)))
+	table.Add("moves of a player that the gateway sends to the region, a second", ratio(reported, r.Seconds*float64(r.Players)))
 	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
 	if why := r.Caveat(); why != "" {

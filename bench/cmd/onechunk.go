@@ -98,9 +98,9 @@ func retryUnreliable(measure func() (crowdRow, error)) (row crowdRow, err error)
 }
 
 // search tries the given numbers. Without any it looks for the largest that meets the rule, to 5 %.
-func search(given []int, first int, try func(n int) (bool, error)) (most int, err error) {
-	if len(given) > 0 {
-		for _, n := range given {
+func search(counts []int, first int, try func(n int) (bool, error)) (most int, err error) {
+	if len(counts) > 0 {
+		for _, n := range counts {
 			ok, err := try(n)
 			if err != nil {
 				return most, err

@@ -152,48 +152,48 @@ func (l *overlays) gamesToPlay() (games []movement, err error) {
 	return games, nil
 }
 
-// wayOf scales a movement to blocks, its middle at 0.
-func (l *overlays) wayOf(moves *sim.Recorded) (way [][]crowd.Point, scale float64, err error) {
+// scaledMovement returns a movement in blocks, centred on 0.
+func (l *overlays) scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, scale float64, err error) {
 	low, high := crowd.Point{X: math.Inf(1), Z: math.Inf(1)}, crowd.Point{X: math.Inf(-1), Z: math.Inf(-1)}
 	fastest := 0.
 	for round := range moves.Rounds() + 1 {
-		spots := make([]crowd.Point, moves.Players())
-		for i := range spots {
+		places := make([]crowd.Point, moves.Players())
+		for i := range places {
 			at, here := moves.At(round, i)
 			if !here {
 				return nil, 0, fmt.Errorf("player %d has no row for round %d: live, all players play in every round", moves.Names[i], moves.First+round)
 			}
-			spots[i] = crowd.Point{X: at.X, Z: at.Z}
+			places[i] = crowd.Point{X: at.X, Z: at.Z}
 			low, high = crowd.Point{X: min(low.X, at.X), Z: min(low.Z, at.Z)}, crowd.Point{X: max(high.X, at.X), Z: max(high.Z, at.Z)}
 			if round > 0 {
-				fastest = max(fastest, math.Hypot(at.X-way[round-1][i].X, at.Z-way[round-1][i].Z))
+				fastest = max(fastest, math.Hypot(at.X-path[round-1][i].X, at.Z-path[round-1][i].Z))
 			}
 		}
-		way = append(way, spots)
+		path = append(path, places)
 	}
 	if scale = l.scale; scale == 0 {
 		scale = min(liveScale, .999*crowd.MaxStep/max(fastest, 1e-9))
 	}
-	for _, spots := range way {
-		for i := range spots {
-			spots[i] = crowd.Point{X: (spots[i].X - (low.X+high.X)/2) * scale, Z: (spots[i].Z - (low.Z+high.Z)/2) * scale}
+	for _, places := range path {
+		for i := range places {
+			places[i] = crowd.Point{X: (places[i].X - (low.X+high.X)/2) * scale, Z: (places[i].Z - (low.Z+high.Z)/2) * scale}
 		}
 	}
-	return way, scale, nil
+	return path, scale, nil
 }
 
 // play measures one game over daemons that run an overlay.
 func (l *overlays) play(ctx context.Context, overlay, phase string, g movement, daemons []*daemon.Daemon, several bool) (p played, err error) {
-	way, scale, err := l.wayOf(g.moves)
+	path, scale, err := l.scaledMovement(g.moves)
 	if err != nil {
 		return p, err
 	}
 	p = played{overlay: overlay, game: g.name, phase: phase, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
 	ledger := newUsageLog(daemons)
 	o := crowd.Rounds{
-		Targets: gamesOf(daemons), Paths: way, FromSpawn: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
+		Targets: gamesOf(daemons), Paths: path, FromSpawn: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
 		OnRound: func(round int) {
-			ledger.record(ctx, round, round == p.from-1 || round == len(way)-1 || l.log != "" && round%measure.TickRate == 0)
+			ledger.record(ctx, round, round == p.from-1 || round == len(path)-1 || l.log != "" && round%measure.TickRate == 0)
 		},
 	}
 	if l.log == "" {
@@ -206,7 +206,7 @@ func (l *overlays) play(ctx context.Context, overlay, phase string, g movement, 
 	if p.result, err = scoreOf(g.moves, p.seen.Updates); err != nil {
 		return p, err
 	}
-	p.account(ledger.at(p.from-1), ledger.at(len(way)-1))
+	p.account(ledger.at(p.from-1), ledger.at(len(path)-1))
 	if l.log == "" {
 		return p, nil
 	}
@@ -218,13 +218,13 @@ func (l *overlays) play(ctx context.Context, overlay, phase string, g movement, 
 }
 
 // scoreOf computes the simulator's measures from the updates that players received.
-func scoreOf(moves *sim.Recorded, told []crowd.Update) (*sim.Result, error) {
+func scoreOf(moves *sim.Recorded, updates []crowd.Update) (*sim.Result, error) {
 	s, result := sim.NewScore(moves, sim.PaperRanges, sim.PSenseAge), &sim.Result{}
 	var now []sim.Delivery
 	for round := range moves.Rounds() + 1 {
 		now = now[:0]
-		for ; len(told) > 0 && int(told[0].Round) == round; told = told[1:] {
-			t := told[0]
+		for ; len(updates) > 0 && int(updates[0].Round) == round; updates = updates[1:] {
+			t := updates[0]
 			now = append(now, sim.Delivery{Round: t.Round, Receiver: t.Receiver, Origin: t.Origin, OriginRound: t.Of})
 		}
 		m, err := s.Round(now)

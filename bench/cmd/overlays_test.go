@@ -29,14 +29,14 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 		t.Fatalf("build voxeld: %v\n%s", err, out)
 	}
 	l := &overlays{bench: new(bench), gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
-	given, err := os.Create(l.moves)
+	recording, err := os.Create(l.moves)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.WriteMoves(given, sim.NewRandom(sim.Field{Players: 6, Width: 300, Depth: 300, Step: 3}, 1), 60); err != nil {
+	if err := sim.WriteMoves(recording, sim.NewRandom(sim.Field{Players: 6, Width: 300, Depth: 300, Step: 3}, 1), 60); err != nil {
 		t.Fatal(err)
 	}
-	if err := given.Close(); err != nil {
+	if err := recording.Close(); err != nil {
 		t.Fatal(err)
 	}
 	games, err := l.gamesToPlay()
@@ -103,7 +103,7 @@ func TestOverlaysReportPriority(t *testing.T) {
 			players: 1, result: &sim.Result{Rounds: make([]sim.Round, 1)}, from: 1, seconds: 1, out: []float64{1}, packets: []float64{1},
 			seen: &crowd.GameResult{First: first},
 		}
-		if says := strings.Contains(p.line(), "without priority"); says == first {
+		if differs := strings.Contains(p.line(), "without priority"); differs == first {
 			t.Errorf("players go first: %v; the line is %q", first, p.line())
 		}
 		if err := (&overlays{bench: &bench{docs: docs, write: true}}).report([]played{p}); err != nil {
@@ -113,34 +113,34 @@ func TestOverlaysReportPriority(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if says := strings.Contains(string(text), "had no priority over the daemons"); says == first {
+		if differs := strings.Contains(string(text), "had no priority over the daemons"); differs == first {
 			t.Errorf("players go first: %v; the figure is\n%s", first, text)
 		}
 	}
 }
 
 // No path exceeds the speed that gateways allow, and the middle of the plane is where players enter.
-func TestWaysAreScaled(t *testing.T) {
+func TestMovementIsScaled(t *testing.T) {
 	for _, text := range []string{"0,1,0,0,0,0\n1,1,40,0,0,0\n2,1,80,0,0,0\n", "0,1,0,0,0,0\n1,1,5,0,0,0\n"} {
 		moves, err := sim.ReadMoves(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		way, scale, err := (&overlays{}).wayOf(moves)
+		path, scale, err := (&overlays{}).scaledMovement(moves)
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, last := way[0][0], way[len(way)-1][0]
-		step := math.Abs(way[1][0].X - first.X)
+		first, last := path[0][0], path[len(path)-1][0]
+		step := math.Abs(path[1][0].X - first.X)
 		if step > crowd.MaxStep || step < .79 || math.Abs(first.X+last.X) > 1e-9 || scale > liveScale {
-			t.Errorf("%q is played as %v, scale %v", text, way, scale)
+			t.Errorf("%q is played as %v, scale %v", text, path, scale)
 		}
 	}
 	moves, err := sim.ReadMoves(strings.NewReader("0,1,0,0,0,0\n0,2,0,0,0,0\n1,1,0,0,0,0\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := (&overlays{}).wayOf(moves); err == nil {
+	if _, _, err := (&overlays{}).scaledMovement(moves); err == nil {
 		t.Error("a player who is not there can play")
 	}
 }

@@ -103,7 +103,7 @@ func (p played) caveat() string {
 // write writes a game as CSV: the movement, deliveries and traffic, in the simulator's formats. Gateways appear in
 // traffic as servers do, numbered from -1 down, once a second with the bytes since the last row. given is the file
 // that the movement came from, if any.
-func (p played) write(dir string, moves *sim.Recorded, given string, l *usageLog) (err error) {
+func (p played) write(dir string, moves *sim.Recorded, source string, l *usageLog) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make log: %w", err)
 	}
@@ -131,8 +131,8 @@ func (p played) write(dir string, moves *sim.Recorded, given string, l *usageLog
 		}
 		entries = entries[1:]
 	}
-	if given != "" {
-		text, err := os.ReadFile(given)
+	if source != "" {
+		text, err := os.ReadFile(source)
 		if err == nil {
 			_, err = files[2].Write(text)
 		}

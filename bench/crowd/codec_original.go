@@ -48,7 +48,7 @@ func (o originalCodec) enter(nc net.Conn, name string, _ int, land *HeightMap) (
 		return float64(from) + edgeInset + rand.Float64()*(grid.ChunkSize-2*edgeInset)
 	}
 	a = arrival{player: name, pose: motion.Pose{X: place(corner.X), Z: place(corner.Z)}, height: legacymsg.SlabHeight, grain: originalGrain}
-	a.pose.Y = land.chunk(o.at).standingHeight(a.pose.X, a.pose.Z)
+	a.pose.Y = land.chunk(o.at).groundHeight(a.pose.X, a.pose.Z)
 	return a, c.Buffered(), nil
 }
 

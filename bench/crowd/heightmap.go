@@ -106,8 +106,8 @@ func (a *HeightMap) chunk(at grid.ChunkPos) *chunkHeights {
 // bodyHalf is half a body's width, with a small margin.
 const bodyHalf = .32
 
-// standingHeight returns the height of feet at (x, z): on the highest column under the body, all of which lie in this chunk.
-func (l *chunkHeights) standingHeight(x, z float64) float64 {
+// groundHeight returns the height of feet at (x, z): on the highest column under the body, all of which lie in this chunk.
+func (l *chunkHeights) groundHeight(x, z float64) float64 {
 	top := int16(0)
 	for _, dx := range [2]float64{-bodyHalf, bodyHalf} {
 		for _, dz := range [2]float64{-bodyHalf, bodyHalf} {
@@ -121,9 +121,9 @@ func (l *chunkHeights) standingHeight(x, z float64) float64 {
 
 func floor(v float64) int32 { return int32(math.Floor(v)) }
 
-// Survey joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
+// Fetch joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
 // the chunk in which they entered. The height map then has every chunk within radius of it.
-func (a *HeightMap) Survey(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
+func (a *HeightMap) Fetch(ctx context.Context, target string, radius int) (spawn grid.ChunkPos, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c, err := sessionclient.Dial(ctx, target, sessionmsg.Join{Name: "surveyor", View: min(max(radius, 1), wire.MaxView), Encoding: sessionmsg.EncodingCBOR})

@@ -26,8 +26,8 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 	first := c.mu.next
 	c.mu.next += n
 	c.mu.Unlock()
-	pace := time.NewTicker(time.Duration(float64(time.Second) / c.o.JoinRate))
-	defer pace.Stop()
+	joins := time.NewTicker(time.Duration(float64(time.Second) / c.o.JoinRate))
+	defer joins.Stop()
 	gate := make(chan struct{}, maxJoining)
 	var wg sync.WaitGroup
 	var once sync.Once
@@ -52,7 +52,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 		})
 		select {
 		case <-ctx.Done():
-		case <-pace.C:
+		case <-joins.C:
 		}
 	}
 	wg.Wait()

@@ -71,7 +71,7 @@ func (b *mover) begin() {
 		return
 	}
 	b.choose()
-	b.flying = b.pose.Chunk() != b.home || b.heights.standingHeight(b.pose.X, b.pose.Z) > b.pose.Y
+	b.flying = b.pose.Chunk() != b.home || b.heights.groundHeight(b.pose.X, b.pose.Z) > b.pose.Y
 }
 
 // edgeInset is the distance in blocks that a body keeps from the edges of its chunk, so that all of it stays inside.
@@ -85,54 +85,54 @@ func (b *mover) choose() {
 
 // travel flies up, then horizontally, then down.
 func (b *mover) travel(dt float64) {
-	way := travelSpeed * dt
+	step := travelSpeed * dt
 	if b.pose.X != b.goalX || b.pose.Z != b.goalZ {
 		if b.pose.Y < b.sky {
-			b.pose.Y = min(b.sky, b.pose.Y+way)
+			b.pose.Y = min(b.sky, b.pose.Y+step)
 			return
 		}
-		b.moveTowards(way)
+		b.moveTowards(step)
 		return
 	}
 	if b.heights == nil {
 		b.flying = false
 		return
 	}
-	ground := b.heights.standingHeight(b.pose.X, b.pose.Z)
-	if b.pose.Y = max(ground, b.pose.Y-way); b.pose.Y == ground {
+	ground := b.heights.groundHeight(b.pose.X, b.pose.Z)
+	if b.pose.Y = max(ground, b.pose.Y-step); b.pose.Y == ground {
 		b.flying = false
 		b.choose()
 	}
 }
 
 // moveTowards moves towards the goal horizontally, and reports whether it is reached.
-func (b *mover) moveTowards(way float64) bool {
+func (b *mover) moveTowards(step float64) bool {
 	dx, dz := b.goalX-b.pose.X, b.goalZ-b.pose.Z
 	b.pose.Yaw = float32(math.Mod(math.Atan2(-dx, dz)+2*math.Pi, 2*math.Pi))
 	far := math.Hypot(dx, dz)
-	if far <= way {
+	if far <= step {
 		b.pose.X, b.pose.Z = b.goalX, b.goalZ
 		return true
 	}
-	b.pose.X += dx / far * way
-	b.pose.Z += dz / far * way
+	b.pose.X += dx / far * step
+	b.pose.Z += dz / far * step
 	return false
 }
 
 // walk moves towards the goal over the land: straight up in front of a higher column, and down behind it.
-func (b *mover) walk(way float64) {
+func (b *mover) walk(step float64) {
 	before := b.pose
-	if b.moveTowards(way) {
+	if b.moveTowards(step) {
 		b.choose()
 	}
-	ground := b.heights.standingHeight(b.pose.X, b.pose.Z)
+	ground := b.heights.groundHeight(b.pose.X, b.pose.Z)
 	switch {
 	case ground > before.Y:
 		yaw := b.pose.Yaw
 		b.pose = before
 		b.pose.Yaw = yaw
-		b.pose.Y = min(ground, before.Y+way)
+		b.pose.Y = min(ground, before.Y+step)
 	case ground < before.Y:
-		b.pose.Y = max(ground, before.Y-2*way)
+		b.pose.Y = max(ground, before.Y-2*step)
 	}
 }

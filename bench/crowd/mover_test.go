@@ -35,7 +35,7 @@ func TestMovesAreHonest(t *testing.T) {
 				continue
 			}
 			arrived = true
-			if ground := land.standingHeight(p.X, p.Z); p.Y < ground {
+			if ground := land.groundHeight(p.X, p.Z); p.Y < ground {
 				t.Fatalf("seed %d, step %d: feet at %v, within a column of %v", seed, i, p.Y, ground)
 			}
 		}

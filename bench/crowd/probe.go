@@ -31,7 +31,7 @@ type Probe struct {
 		loads     []Load
 		last      time.Time // arrival of the newest chunk
 		err       error     // of the reader
-		news      chan struct{}
+		changed   chan struct{}
 	}
 }
 
@@ -49,7 +49,7 @@ func StartProbe(ctx context.Context, target, name string, view int) (*Probe, err
 		return nil, err
 	}
 	p := &Probe{conn: sessionclient.New(conn), view: view, done: make(chan struct{})}
-	p.mu.requested, p.mu.loaded, p.mu.news = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
+	p.mu.requested, p.mu.loaded, p.mu.changed = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
 	defer stop()
 	if _, err := p.conn.Join(sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR}); err != nil {
@@ -104,7 +104,7 @@ func (p *Probe) arrived(at grid.ChunkPos, now time.Time, bytes int) {
 	p.mu.loaded[at], p.mu.last = true, now
 	p.mu.loads = append(p.mu.loads, l)
 	select {
-	case p.mu.news <- struct{}{}:
+	case p.mu.changed <- struct{}{}:
 	default:
 	}
 }
@@ -140,7 +140,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 		case <-ctx.Done():
 			quiet.Stop()
 			return ctx.Err()
-		case <-p.mu.news:
+		case <-p.mu.changed:
 			quiet.Stop()
 		case <-quiet.C:
 			return fmt.Errorf("%d chunks did not arrive", missing)

@@ -43,15 +43,15 @@ func (g *game) perform(ctx context.Context) error {
 			return err
 		}
 	}
-	pace := newPacer(time.Now(), g.o.Spread)
+	pacer := newPacer(time.Now(), g.o.Spread)
 	until := func(due time.Time) error { return g.read(ctx, poll, due) }
 	began := time.Now()
 	for away := true; away; {
 		if away = false; time.Since(began) > startTimeout {
 			return errors.New("play: not all players reached their starting positions")
 		}
-		err := pace.round(until, func(slice int) error {
-			for i := slice; i < len(g.players); i += pace.slices {
+		err := pacer.round(until, func(slice int) error {
+			for i := slice; i < len(g.players); i += pacer.slices {
 				p := g.players[i]
 				if !p.mover.flying {
 					continue
@@ -70,13 +70,13 @@ func (g *game) perform(ctx context.Context) error {
 			return err
 		}
 	}
-	pace.late = 0
+	pacer.late = 0
 	for round := range g.o.Paths {
 		if g.o.OnRound != nil {
 			g.o.OnRound(round)
 		}
-		err := pace.round(until, func(slice int) error {
-			for i := slice; i < len(g.players); i += pace.slices {
+		err := pacer.round(until, func(slice int) error {
+			for i := slice; i < len(g.players); i += pacer.slices {
 				if err := g.players[i].begin(round); err != nil {
 					return err
 				}
@@ -87,8 +87,8 @@ func (g *game) perform(ctx context.Context) error {
 			return err
 		}
 	}
-	g.late = pace.late
-	return pace.round(until, func(int) error { return nil }) // receive the last updates
+	g.late = pacer.late
+	return pacer.round(until, func(int) error { return nil }) // receive the last updates
 }
 
 // pacer calls back for each part of the players when their time in a round has come.
@@ -141,12 +141,12 @@ func (p *pacer) lag(lag time.Duration) {
 
 // hover moves above the land for dt seconds, up first.
 func (b *mover) hover(dt float64) {
-	way := travelSpeed * dt
+	step := travelSpeed * dt
 	if b.pose.Y < b.sky {
-		b.pose.Y = min(b.sky, b.pose.Y+way)
+		b.pose.Y = min(b.sky, b.pose.Y+step)
 		return
 	}
-	b.moveTowards(way)
+	b.moveTowards(step)
 	b.pose.Yaw = yawOf(-1)
 }
 

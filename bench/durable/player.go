@@ -138,7 +138,7 @@ func writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPo
 		id := player.GuestID(writerName(w))
 		row, err := nodemsg.EncodePlayerRecord(nodemsg.PlayerRecord{
 			Player: id, Name: writerName(w), Guest: true, Seq: 1,
-			Pose: standing(w, regions[w%len(regions)]), Gateway: "bench", SavedAt: 1,
+			Pose: startPose(w, regions[w%len(regions)]), Gateway: "bench", SavedAt: 1,
 		})
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func blockOf(w int, at grid.ChunkPos) grid.Pos {
 	return grid.Pos{X: at.X*grid.ChunkSize + int32(w%4)*8, Y: 90 + int32(w/16%8)*4, Z: at.Z*grid.ChunkSize + int32(w/4%4)*8 + int32(w/128)%4}
 }
 
-func standing(w int, at grid.ChunkPos) motion.Pose {
+func startPose(w int, at grid.ChunkPos) motion.Pose {
 	p := blockOf(w, at)
 	return motion.Pose{X: float64(p.X) + 2.5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }
@@ -265,7 +265,7 @@ func (s *session) read() error {
 
 // measurement is a player's part in one measurement.
 type measurement struct {
-	pace       pacer
+	pacer      pacer
 	begin, end time.Time
 	start      time.Time // of the edit under way
 	took       []time.Duration
@@ -273,8 +273,8 @@ type measurement struct {
 }
 
 // write writes until end, and returns how long the edits took.
-func (s *session) write(ctx context.Context, pace pacer, begin, end time.Time) ([]time.Duration, error) {
-	t := &measurement{pace: pace, begin: begin, end: end, over: make(chan struct{})}
+func (s *session) write(ctx context.Context, pacer pacer, begin, end time.Time) ([]time.Duration, error) {
+	t := &measurement{pacer: pacer, begin: begin, end: end, over: make(chan struct{})}
 	s.mu.Lock()
 	s.mu.measurement = t
 	s.mu.Unlock()
@@ -293,7 +293,7 @@ func (s *session) write(ctx context.Context, pace pacer, begin, end time.Time) (
 
 // next writes the next edit of a measurement, when it is due.
 func (s *session) next(t *measurement) error {
-	t.pace.wait()
+	t.pacer.wait()
 	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
 	if t.start = time.Now(); t.start.After(t.end) {
 		close(t.over)

@@ -115,7 +115,7 @@ func (c *regionClient) commit(e nodemsg.Intent, answers chan nodemsg.EditResult)
 }
 
 // writer alternates two blocks at its own position.
-func (c *regionClient) writer(ctx context.Context, w int, pace pacer, begin, end time.Time) (took []time.Duration, err error) {
+func (c *regionClient) writer(ctx context.Context, w int, pacer pacer, begin, end time.Time) (took []time.Duration, err error) {
 	e := nodemsg.Intent{
 		Player: player.GuestID(string(binary.BigEndian.AppendUint32([]byte("writer"), uint32(w)))),
 		Seq:    uint64(time.Now().UnixMicro()),
@@ -131,7 +131,7 @@ func (c *regionClient) writer(ctx context.Context, w int, pace pacer, begin, end
 	}
 	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
 	for ctx.Err() == nil {
-		pace.wait()
+		pacer.wait()
 		start := time.Now()
 		if start.After(end) {
 			break

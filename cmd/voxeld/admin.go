@@ -92,7 +92,7 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 	answer := []scrubAnswer{}
 	for _, s := range all {
 		a := scrubAnswer{
-			ID: fmt.Sprintf("%016x", s.Region.ID), Cell: s.Region.Cell.String(), Members: s.Members, Heard: s.Heard,
+			ID: fmt.Sprintf("%016x", s.Region.ID), Cell: s.Region.Cell.String(), Members: s.Members, Reported: s.Reported,
 			Parts: s.Parts, Damaged: s.Damaged, Repaired: s.Repaired, Open: append([]string{}, s.Open...),
 		}
 		if s.Err != nil {

@@ -58,7 +58,7 @@ type scrubAnswer struct {
 	ID       string   `json:"id"`
 	Cell     string   `json:"cell"`
 	Members  int      `json:"members"`
-	Heard    int      `json:"heard"`
+	Reported int      `json:"heard"`
 	Parts    int      `json:"parts"`
 	Damaged  int      `json:"damaged"`
 	Repaired int      `json:"repaired"`

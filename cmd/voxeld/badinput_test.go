@@ -248,9 +248,9 @@ func TestOperatorsMistakes(t *testing.T) {
 		t.Fatalf("init: exit %d: %s", code, errs)
 	}
 	for name, c := range map[string]struct {
-		args []string
-		code int
-		says []string
+		args   []string
+		code   int
+		output []string
 	}{
 		"data directory in use": {base(d.dir), exitData, []string{d.dir, "in use"}},
 		"http port taken":       {base(never, "--http", d.HTTP), exitFailed, []string{d.HTTP, "in use", "--http"}},
@@ -280,9 +280,9 @@ func TestOperatorsMistakes(t *testing.T) {
 		if code != c.code {
 			t.Errorf("%s: exit %d, want %d: %s%s", name, code, c.code, out, errs)
 		}
-		for _, says := range c.says {
-			if !strings.Contains(errs, says) {
-				t.Errorf("%s: %q does not say %q", name, errs, says)
+		for _, output := range c.output {
+			if !strings.Contains(errs, output) {
+				t.Errorf("%s: %q does not say %q", name, errs, output)
 			}
 		}
 	}

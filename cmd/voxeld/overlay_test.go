@@ -54,7 +54,7 @@ func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (
 			if !open {
 				t.Fatalf("the session has ended: %s", p.failure)
 			}
-			p.take(m)
+			p.receive(m)
 			if now := p.Avatars["ann"]; now != seen {
 				seen, last = now, time.Now()
 			}
@@ -62,7 +62,7 @@ func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (
 			if !open {
 				t.Fatalf("ann's session has ended: %s", ann.failure)
 			}
-			ann.take(m)
+			ann.receive(m)
 		}
 		longest = max(longest, time.Since(last))
 	}

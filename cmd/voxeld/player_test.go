@@ -20,10 +20,10 @@ type tester struct {
 	failure string                // code of the Failure that ended it
 	sentOn  *sessionmsg.Reconnect // the last one
 
-	Avatars map[string]motion.Pose
-	Acks    map[uint64]sessionmsg.Ack
-	Heard   []sessionmsg.ChatLine
-	names   map[string]string // by player id
+	Avatars  map[string]motion.Pose
+	Acks     map[uint64]sessionmsg.Ack
+	Received []sessionmsg.ChatLine
+	names    map[string]string // by player id
 }
 
 func join(t *testing.T, address, name string, view int) *tester {
@@ -64,7 +64,7 @@ func (p *tester) until(what string, condition func() bool) {
 			if !open {
 				p.t.Fatalf("session ended (%q) before: %s", p.failure, what)
 			}
-			p.take(m)
+			p.receive(m)
 		case <-deadline.C:
 			p.t.Fatalf("not within %v: %s", patience, what)
 		}
@@ -82,14 +82,14 @@ func (p *tester) ended() string {
 			if !open {
 				return p.failure
 			}
-			p.take(m)
+			p.receive(m)
 		case <-deadline.C:
 			p.t.Fatal("the session does not end")
 		}
 	}
 }
 
-func (p *tester) take(m sessionclient.Arrival) {
+func (p *tester) receive(m sessionclient.Arrival) {
 	p.t.Helper()
 	if m.Err != nil {
 		p.t.Errorf("message from server: %v", m.Err)
@@ -107,7 +107,7 @@ func (p *tester) take(m sessionclient.Arrival) {
 		for _, m := range piece.Moves {
 			p.Avatars[p.names[m.Player]] = m.Pose
 		}
-		p.Heard = append(p.Heard, piece.Chat...)
+		p.Received = append(p.Received, piece.Chat...)
 	}
 	switch m := m.FromServer.(type) {
 	case sessionmsg.Welcome:
@@ -182,7 +182,7 @@ func (p *tester) drain() {
 			if !open {
 				return
 			}
-			p.take(m)
+			p.receive(m)
 		default:
 			return
 		}

@@ -148,10 +148,10 @@ func printPlan(out io.Writer, p region.Recovery) error {
 			state = "alive, most complete"
 		case state == "":
 			state = "alive"
-		case c.Heard.IsZero():
+		case c.LastHeard.IsZero():
 			state += "; not seen since this node started"
 		default:
-			state += "; last seen " + time.Since(c.Heard).Round(time.Second).String() + " ago"
+			state += "; last seen " + time.Since(c.LastHeard).Round(time.Second).String() + " ago"
 		}
 		if c.Learner {
 			state += " (learner, no vote yet)"

@@ -77,14 +77,14 @@ func TestRecover(t *testing.T) {
 
 // A cell west of the origin looks like a flag, but is an argument.
 func TestCellsThatLookLikeFlags(t *testing.T) {
-	for given, want := range map[string]string{
+	for args, want := range map[string]string{
 		"region release -1,0/1010 --data-dir d": "region release --data-dir d -- -1,0/1010",
 		"region recover 1,-2/01 --yes":          "region recover 1,-2/01 --yes",
 		"region recover -- -1,-2/":              "region recover -- -1,-2/",
 		"run --admin -1":                        "run --admin -1",
 	} {
-		if got := strings.Join(cellsLast(strings.Fields(given)), " "); got != want {
-			t.Errorf("%s became %s", given, got)
+		if got := strings.Join(cellsLast(strings.Fields(args)), " "); got != want {
+			t.Errorf("%s became %s", args, got)
 		}
 	}
 }

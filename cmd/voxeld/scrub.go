@@ -71,7 +71,7 @@ func printScrub(c *cobra.Command, answer []scrubAnswer, asJSON bool) error {
 		if a.Error != "" {
 			rest = append(rest, "not scrubbed: "+a.Error)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%d\t%d\t%s\n", a.ID, a.Cell, a.Heard, a.Members, a.Parts, a.Damaged, a.Repaired, strings.Join(rest, "; "))
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%d\t%d\t%s\n", a.ID, a.Cell, a.Reported, a.Members, a.Parts, a.Damaged, a.Repaired, strings.Join(rest, "; "))
 	}
 	return errors.Join(w.Flush(), left)
 }

@@ -86,7 +86,7 @@ func TestScrubRepairsFlippedBits(t *testing.T) {
 	if hurt == all[0] {
 		hurt = others[1]
 	}
-	if answer, code := leader.scrub(r.Cell); code != 0 || answer.Heard != 3 || answer.Parts < 2 || answer.Damaged != 0 {
+	if answer, code := leader.scrub(r.Cell); code != 0 || answer.Reported != 3 || answer.Parts < 2 || answer.Damaged != 0 {
 		t.Errorf("a sound region: exit %d: %+v", code, answer)
 	}
 	if answer, code := hurt.scrub(r.Cell); code != exitFailed || !strings.Contains(answer.Error, leader.Status.Peer) {
@@ -122,7 +122,7 @@ func TestScrubRepairsFlippedBits(t *testing.T) {
 	})
 	eventually(t, "three copies are sound again", patience, func() bool {
 		answer, code := leader.scrub(r.Cell)
-		return code == 0 && answer.Heard == 3 && answer.Members == 3 && answer.Damaged == 0
+		return code == 0 && answer.Reported == 3 && answer.Members == 3 && answer.Damaged == 0
 	})
 	t.Logf("a copy with a flipped bit was replaced %v after its node was up", time.Since(start))
 	bob := join(t, hurt.Game, "bob", 1)

@@ -43,7 +43,9 @@ func TestPlayersShareAWorld(t *testing.T) {
 	ann.walkTo(ann.Welcome.Pose.X+5, ann.Welcome.Pose.Z)
 	bob.until("ann walked", func() bool { return bob.Avatars["ann"].X == ann.Welcome.Pose.X })
 	ann.send(sessionmsg.Chat{Text: "hello"})
-	bob.until("ann said hello", func() bool { return len(bob.Heard) == 1 && bob.Heard[0].Text == "hello" && bob.Heard[0].Name == "ann" })
+	bob.until("ann said hello", func() bool {
+		return len(bob.Received) == 1 && bob.Received[0].Text == "hello" && bob.Received[0].Name == "ann"
+	})
 }
 
 // After the node was killed, acknowledged edits are there, and the player stands where they left.

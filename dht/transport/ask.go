@@ -12,7 +12,7 @@ import (
 
 // The first byte of an answer.
 const (
-	answerGiven  = 0 // the answer follows
+	answerOK     = 0 // the answer follows
 	answerFailed = 1 // an error text follows
 )
 
@@ -63,7 +63,7 @@ func (h *Host) answer(ctx context.Context, peer string, s *Stream, answer answer
 	if err := s.SetDeadline(deadline(ctx)); err != nil {
 		return fmt.Errorf("set deadline: %w", err)
 	}
-	status := byte(answerGiven)
+	status := byte(answerOK)
 	body, err := answer.bounded(ctx, peer, question)
 	if err != nil {
 		status, body = answerFailed, []byte(err.Error())
@@ -177,7 +177,7 @@ func exchange(s *Stream, until time.Time, question []byte) ([]byte, error) {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}
 	switch status[0] {
-	case answerGiven:
+	case answerOK:
 		return body, nil
 	case answerFailed:
 		return nil, &AnswerError{Text: string(body)}

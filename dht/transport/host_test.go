@@ -114,7 +114,7 @@ func TestTakenPort(t *testing.T) {
 }
 
 // Error messages do not contain the made-up id of discoverID.
-func TestUnreachableAddressIsToldPlainly(t *testing.T) {
+func TestUnreachableAddressIsReported(t *testing.T) {
 	h := startHost(t, 9, nettest.NewMemory())
 	_, err := h.Connect(t.Context(), "/ip4/127.0.0.1/tcp/1")
 	if err == nil || strings.Contains(err.Error(), "12D3Koo") || !strings.Contains(err.Error(), "connection refused") {
@@ -204,7 +204,7 @@ func TestAskIsBounded(t *testing.T) {
 	a, b := pair(t)
 	served := make(chan error, 1)
 	b.Handle("/test/greedy", func(_ context.Context, _ string, s io.ReadWriteCloser) {
-		_, err := s.Write([]byte{answerGiven, 0xff, 0xff, 0xff, 0xff}) // announces 4 GiB
+		_, err := s.Write([]byte{answerOK, 0xff, 0xff, 0xff, 0xff}) // announces 4 GiB
 		served <- err
 	})
 	if _, err := a.Ask(nettest.Context(t), b.PeerID(), "/test/greedy", nil); !errors.Is(err, errTooLong) {

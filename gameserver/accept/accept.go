@@ -33,7 +33,7 @@ func Serve(ctx context.Context, l net.Listener, log *slog.Logger, serve func(con
 			}
 			return nil
 		case outOfFiles(err):
-			log.Warn("accept game connections", "error", err, "retry_in", pause)
+			log.Warn("game connections not accepted", "error", err, "retry_in", pause)
 			select {
 			case <-ctx.Done():
 			case <-time.After(pause):

@@ -21,7 +21,7 @@ func TestClock(t *testing.T) {
 		t.Errorf("the first line has number %d", question.Own())
 	}
 	if early := bob.NextStamp(0, everybody); early.Clock.Len() != 1 {
-		t.Errorf("bob has seen no event, and his clock has %v", early)
+		t.Errorf("bob has seen no event, and their clock has %v", early)
 	}
 	bob.NoteSeen(question, time.Second)
 	bob.NoteSeen(bob.owner.Act(), time.Second) // the player's own

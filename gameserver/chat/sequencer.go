@@ -148,7 +148,7 @@ func (t *Sequencer) show(shown []vclock.Shown[Event]) {
 		if s.Late {
 			order = tooLate
 		}
-		t.metrics.missed.Add(float64(s.GivenUp))
+		t.metrics.missed.Add(float64(s.TimedOut))
 		t.publish(s.Payload, s.Stamp, order)
 	}
 }

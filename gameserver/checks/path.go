@@ -50,8 +50,8 @@ func (land Land) Blocked(before, after motion.Pose) bool {
 	if distanceOf(from, to) <= stepLength {
 		return false
 	}
-	for _, way := range paths {
-		if land.passes(start, from, to, way) {
+	for _, path := range paths {
+		if land.passes(start, from, to, path) {
 			return false
 		}
 	}
@@ -59,9 +59,9 @@ func (land Land) Blocked(before, after motion.Pose) bool {
 }
 
 // passes reports whether one path is free.
-func (land Land) passes(start box, from, to [3]float64, way []int) bool {
+func (land Land) passes(start box, from, to [3]float64, path []int) bool {
 	at := from
-	for _, axes := range way {
+	for _, axes := range path {
 		leg := at
 		for axis := range 3 {
 			if axes&(1<<axis) != 0 {

@@ -57,7 +57,7 @@ func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Tar
 		crew.Go(func() {
 			offer, err := ask(ctx, nodes, peer, question)
 			if err != nil {
-				log.Debug("gateway takes no players", "peer", peer, "error", err)
+				log.Debug("gateway accepts no players", "peer", peer, "error", err)
 				return
 			}
 			found.add(Target{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, address: offer.Gateway()})

@@ -15,12 +15,12 @@ type avatar struct {
 	chunks       int     // in view that regions say it is in; two while it crosses a border
 	bucket       *bucket // of the newest of them; nil when that is no longer in view
 	place        sessionmsg.Place
-	spot         finePos // the same, rounded less
+	fine         finePos // the same, rounded less
 	cell         uint8
 	history      [5]finePos // where it was at the tick seen, and at those before
 	seen         uint64
 	lastUpdate   uint64       // the frame before which its newest move arrived
-	restHeight   int32        // the height when it last neither rose nor fell, as in spot
+	restHeight   int32        // the height when it last neither rose nor fell, as in fine
 	slips        [tiers]uint8 // consecutive checks in which it was predicted a tick early or late
 	valid        tierSet      // tiers with a valid prediction; no client uses the others
 	predictions  [tiers]prediction
@@ -32,7 +32,7 @@ func (a *avatar) movedOn(at grid.ChunkPos) bool { return a.bucket != nil && a.bu
 // remember records the place of the avatar at a tick. For skipped frames in between it is interpolated; after a longer rest the
 // avatar stood where it was.
 func (a *avatar) remember(tick uint64) {
-	now, before, passed := a.spot, a.history[0], int32(min(tick-a.seen, 1<<16))
+	now, before, passed := a.fine, a.history[0], int32(min(tick-a.seen, 1<<16))
 	if passed > int32(len(a.history)) {
 		a.history = [5]finePos{before, before, before, before, before}
 		passed = 1
@@ -53,9 +53,9 @@ func (a *avatar) appear(tick uint64) {
 		a.predictions[g] = predictionOf(a.place, tick)
 	}
 	for i := range a.history {
-		a.history[i] = a.spot
+		a.history[i] = a.fine
 	}
-	a.restHeight, a.seen, a.valid = a.spot.y, tick, allTiers
+	a.restHeight, a.seen, a.valid = a.fine.y, tick, allTiers
 }
 
 // velocity estimates the avatar's horizontal velocity, in 1/128 block a tick. Moves arrive at the clients' rate, so a tick may
@@ -63,8 +63,8 @@ func (a *avatar) appear(tick uint64) {
 // with that, it is as good. A step in another direction is a turn.
 func (a *avatar) velocity(current *prediction) (x, z int8) {
 	now, before := a.history[0], a.history[1]
-	step, last, way := now.minus(before), before.minus(a.history[2]), now.minus(a.history[4])
-	mean, twice := finePos{}.plus(way, 1, 4), finePos{}.plus(way, 1, 2)
+	step, last, moved := now.minus(before), before.minus(a.history[2]), now.minus(a.history[4])
+	mean, twice := finePos{}.plus(moved, 1, 4), finePos{}.plus(moved, 1, 2)
 	// None, one or two moves of the same walk.
 	sameWalk := step == finePos{} || steady(step, current.velocity()) || steady(step, twice)
 	switch {
@@ -213,7 +213,7 @@ func (a *avatar) estimate(tier lodTier, tick uint64) sessionmsg.Motion {
 	m := sessionmsg.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
 	m.VelocityX, m.VelocityZ = a.velocity(pred)
 	most := max(rule.error, stepError)
-	if y, ticks, lands := a.landing(); lands && tier.toleratesSteps() && off(y, a.spot.y) <= most {
+	if y, ticks, lands := a.landing(); lands && tier.toleratesSteps() && off(y, a.fine.y) <= most {
 		m.Y, m.Climb = uint16(y/fine), 0
 		if a.history[0].minus(a.history[1]).across() == 0 { // it goes on as it came
 			m.VelocityX, m.VelocityZ = pred.VelocityX, pred.VelocityZ
@@ -221,13 +221,13 @@ func (a *avatar) estimate(tier lodTier, tick uint64) sessionmsg.Motion {
 			m.Z = inCell(a.cell/cellRow, int32(m.Z)*fine-within(int32(m.VelocityZ)*ticks, most))
 		}
 	}
-	newPace := max(off(int32(m.VelocityX), int32(pred.VelocityX)), off(int32(m.VelocityZ), int32(pred.VelocityZ)))
+	accelerated := max(off(int32(m.VelocityX), int32(pred.VelocityX)), off(int32(m.VelocityZ), int32(pred.VelocityZ)))
 	m.HasFacing = pred.turned(&m.Place, max(1, rule.turn/2))
 	m.HasAcross = pred.across(&m.Place, tick) > rule.error/2 || pred.across(&a.place, tick) > most || pred.stops(tier, tick) ||
-		m.HasFacing && newPace > newDirection // it has turned, and would soon diverge
+		m.HasFacing && accelerated > newDirection // it has turned, and would soon diverge
 	m.HasHeight = pred.above(&m.Place, tick) > rule.error || pred.above(&a.place, tick) > most || pred.levels(tier, tick) ||
 		(m.HasAcross || m.HasFacing) && off(int32(m.Climb), int32(pred.Climb)) > sameClimb // it climbs, or has climbed
-	m.HasVelocity = m.HasAcross && newPace > sameVelocity
+	m.HasVelocity = m.HasAcross && accelerated > sameVelocity
 	return m
 }
 

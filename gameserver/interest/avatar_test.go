@@ -18,7 +18,7 @@ type watched struct {
 	c    cell
 	now  frameTime
 	pose motion.Pose
-	told [tiers]int // records
+	sent [tiers]int // records
 }
 
 func newWatched() *watched {
@@ -31,7 +31,7 @@ func newWatched() *watched {
 }
 
 func (w *watched) stand() {
-	w.a.place, w.a.spot = sessionmsg.PlaceOf(grid.ChunkPos{}, w.pose), finePosOf(grid.ChunkPos{}, w.pose)
+	w.a.place, w.a.fine = sessionmsg.PlaceOf(grid.ChunkPos{}, w.pose), finePosOf(grid.ChunkPos{}, w.pose)
 	w.a.lastUpdate = w.now.frame
 }
 
@@ -42,9 +42,9 @@ func (w *watched) move(x, y float64) {
 	w.stand()
 	w.c.clear()
 	w.c.encode(w.a.cell, allTiers, dueIn(w.now.frame), w.now)
-	for g := range w.told {
+	for g := range w.sent {
 		if len(w.c.piece(lodTier(g))) > 0 {
-			w.told[g]++
+			w.sent[g]++
 		}
 	}
 }
@@ -56,18 +56,18 @@ func (w *watched) astray(tier lodTier) float64 {
 
 // A block up or down costs the coarser tiers one record, after which they predict an avatar that goes on as before correctly.
 func TestStepIsSentOnce(t *testing.T) {
-	const way = 4. / 20 // a tick
+	const blocks = 4. / 20 // a tick
 	for name, step := range map[string][][2]float64{
-		"up":   {{0, way}, {0, way}, {0, way}, {0, way}, {0, way}},
-		"down": {{way, -2 * way}, {way, -2 * way}, {way, -way}},
+		"up":   {{0, blocks}, {0, blocks}, {0, blocks}, {0, blocks}, {0, blocks}},
+		"down": {{blocks, -2 * blocks}, {blocks, -2 * blocks}, {blocks, -blocks}},
 	} {
 		for _, tier := range []lodTier{fair, loose} {
 			t.Run(fmt.Sprint(name, " in ", tier), func(t *testing.T) {
 				w := newWatched()
 				for range 5 {
-					w.move(way, 0)
+					w.move(blocks, 0)
 				}
-				before := w.told[tier]
+				before := w.sent[tier]
 				for tick, s := range step {
 					w.move(s[0], s[1])
 					if deviation, most := w.astray(tier), float64(stepError)/sessionmsg.TickVelocityUnit; deviation > most {
@@ -75,10 +75,10 @@ func TestStepIsSentOnce(t *testing.T) {
 					}
 				}
 				for range 5 {
-					w.move(way, 0)
+					w.move(blocks, 0)
 				}
-				if told := w.told[tier] - before; told != 1 {
-					t.Errorf("the step was sent in %d records, want 1", told)
+				if sent := w.sent[tier] - before; sent != 1 {
+					t.Errorf("the step was sent in %d records, want 1", sent)
 				}
 				if deviation := w.astray(tier); deviation > .1 {
 					t.Errorf("after the step clients are wrong by %.2f blocks, want at most .1", deviation)
@@ -104,11 +104,11 @@ func TestStepsAreWithinBounds(t *testing.T) {
 			if math.Abs(w.pose.X-12) > 3.5 { // and stay in the cell
 				ahead = math.Copysign(1, 12-w.pose.X)
 			}
-			way := []float64{.1, .2, .2, .28}[rng.IntN(4)]
+			blocks := []float64{.1, .2, .2, .28}[rng.IntN(4)]
 			if w.pose.Y < floor {
-				w.move(0, min(way, floor-w.pose.Y))
+				w.move(0, min(blocks, floor-w.pose.Y))
 			} else {
-				w.move(ahead*way, -min(2*way, w.pose.Y-floor))
+				w.move(ahead*blocks, -min(2*blocks, w.pose.Y-floor))
 			}
 			for _, tier := range []lodTier{fair, loose} {
 				most := float64(tierRules[tier].error) / sessionmsg.TickVelocityUnit
@@ -125,19 +125,19 @@ func TestStepsAreWithinBounds(t *testing.T) {
 }
 
 // A walker who turns by a right angle, and looks there, costs one update, with the right velocity.
-func TestPaceAfterTurn(t *testing.T) {
-	const way = 4. / 20 // a tick
+func TestSpeedAfterTurn(t *testing.T) {
+	const blocks = 4. / 20 // a tick
 	w := newWatched()
 	for range 6 {
-		w.move(way, 0)
+		w.move(blocks, 0)
 	}
-	before := w.told[near]
+	before := w.sent[near]
 	w.pose.Yaw = -math.Pi / 2
 	for tick := range 10 {
-		w.pose.Z += way
+		w.pose.Z += blocks
 		w.move(0, 0)
-		if told := w.told[near] - before; told != 1 {
-			t.Errorf("tick %d: the turn was sent in %d records, want 1", tick, told)
+		if sent := w.sent[near] - before; sent != 1 {
+			t.Errorf("tick %d: the turn was sent in %d records, want 1", tick, sent)
 		}
 		if deviation := w.astray(near); deviation > .1 {
 			t.Errorf("tick %d: clients are wrong by %.2f blocks, want at most .1", tick, deviation)
@@ -204,16 +204,16 @@ func TestSlipIsBorneForSomeLooks(t *testing.T) {
 	for range 6 {
 		w.move(.2, 0)
 	}
-	before := w.told[tight]
+	before := w.sent[tight]
 	w.move(0, 0)
 	for range slipTicks - 1 {
 		w.move(.2, 0)
 	}
-	if w.told[tight] != before {
+	if w.sent[tight] != before {
 		t.Errorf("a tick late the player was sent within %d checks", slipTicks)
 	}
 	w.move(.2, 0)
-	if w.told[tight] != before+1 || w.astray(tight) > .05 {
+	if w.sent[tight] != before+1 || w.astray(tight) > .05 {
 		t.Errorf("after %d checks the player is still shown %.2f blocks ahead", slipTicks, w.astray(tight))
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 )
 
-// Viewer is a session's view of the avatars. The zero value has seen nothing. The goroutine that uses the Index owns it.
-type Viewer struct {
+// View is a session's view of the avatars. The zero value has seen nothing. The goroutine that uses the Index owns it.
+type View struct {
 	observer *observer // nil before the first frame
 	removed  bool
 }
@@ -34,7 +34,7 @@ func (ix *Index) BeginTick(ticks uint64) {
 	})
 	ix.costs.measure(&bytes)
 	for point, obs := range ix.observers {
-		if obs.viewers == 0 {
+		if obs.users == 0 {
 			delete(ix.observers, point)
 			ix.release(obs)
 			continue
@@ -83,16 +83,16 @@ func (ix *Index) compose(obs *observer) {
 
 // Frame returns the frame of the tick for a viewer at a pose, with a view distance in chunks. It reports false for a viewer that was
 // removed.
-func (ix *Index) Frame(v *Viewer, pose motion.Pose, view int) (frame Frame, ok bool) {
+func (ix *Index) Frame(v *View, pose motion.Pose, view int) (frame Frame, ok bool) {
 	if v.removed {
 		return Frame{}, false
 	}
 	last := v.observer
 	if last == nil || !last.point.holds(pose, view) {
 		v.observer = ix.observer(observerPointOf(pose, view), last)
-		v.observer.viewers++
+		v.observer.users++
 		if last != nil {
-			last.viewers--
+			last.users--
 		}
 	}
 	return Frame{Alone: v.observer.alone, ix: ix, last: last, current: v.observer}, true
@@ -134,9 +134,9 @@ func (ix *Index) observer(point observerPoint, from *observer) *observer {
 }
 
 // Remove removes a viewer.
-func (ix *Index) Remove(v *Viewer) {
+func (ix *Index) Remove(v *View) {
 	if v.observer != nil {
-		v.observer.viewers--
+		v.observer.users--
 	}
-	*v = Viewer{removed: true}
+	*v = View{removed: true}
 }

@@ -231,7 +231,7 @@ func (ix *Index) TakeLost() []player.ID {
 // move moves an avatar to a pose in its chunk.
 func (ix *Index) move(a *avatar, pose motion.Pose) {
 	bkt := a.bucket
-	a.place, a.spot, a.lastUpdate = sessionmsg.PlaceOf(bkt.at, pose), finePosOf(bkt.at, pose), ix.frames+1
+	a.place, a.fine, a.lastUpdate = sessionmsg.PlaceOf(bkt.at, pose), finePosOf(bkt.at, pose), ix.frames+1
 	if bkt.moved = true; !bkt.awake {
 		bkt.awake = true
 		ix.awake = append(ix.awake, bkt)

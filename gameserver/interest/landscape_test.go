@@ -45,13 +45,13 @@ type watchedChunk struct {
 type walker struct {
 	nodemsg.Body
 	legs  int     // ticks until the walker turns or rests
-	pace  float64 // blocks a tick; 0 rests
+	speed float64 // blocks a tick; 0 rests
 	rests bool    // the region has sent that it rests
 }
 
 // tourist is the CBOR session of one of the walkers, and the state of its client.
 type tourist struct {
-	Viewer
+	View
 	walker int
 	pose   motion.Pose
 	view   int
@@ -96,7 +96,7 @@ func (c *landscape) join(walker, view int, client *sessionmsg.AvatarDecoder) *to
 
 // quit ends a session.
 func (c *landscape) quit(v *tourist) {
-	c.ix.Remove(&v.Viewer)
+	c.ix.Remove(&v.View)
 	for at := range v.sights {
 		c.unwatch(v, at)
 	}
@@ -211,19 +211,19 @@ func (c *landscape) walk() {
 // step moves a walker by a tick, and reports whether the region sends that.
 func (c *landscape) step(w *walker) (sent bool) {
 	if w.legs--; w.legs <= 0 {
-		w.legs, w.pace, w.rests = 20+c.rng.IntN(60), .2, false
+		w.legs, w.speed, w.rests = 20+c.rng.IntN(60), .2, false
 		if c.rng.IntN(5) == 0 {
-			w.pace = 0
+			w.speed = 0
 		}
 		w.Pose.Yaw = float32(2 * math.Pi * c.rng.Float64())
 	}
-	if w.pace == 0 {
+	if w.speed == 0 {
 		sent, w.rests = !w.rests, true
 		return sent
 	}
-	x, z := w.Pose.X-w.pace*math.Sin(float64(w.Pose.Yaw)), w.Pose.Z+w.pace*math.Cos(float64(w.Pose.Yaw))
+	x, z := w.Pose.X-w.speed*math.Sin(float64(w.Pose.Yaw)), w.Pose.Z+w.speed*math.Cos(float64(w.Pose.Yaw))
 	if x < .3 || x > c.width-.3 || z < .3 || z > c.width-.3 {
-		w.legs, w.pace = 0, 0
+		w.legs, w.speed = 0, 0
 		return true
 	}
 	w.Pose.X, w.Pose.Z = x, z
@@ -246,7 +246,7 @@ func (c *landscape) frame() {
 	}
 	c.ix.BeginTick(1)
 	for _, v := range c.tourists {
-		frame, ok := c.ix.Frame(&v.Viewer, v.pose, v.view)
+		frame, ok := c.ix.Frame(&v.View, v.pose, v.view)
 		switch {
 		case !ok:
 			c.t.Fatal("no frame for a session that has not ended")

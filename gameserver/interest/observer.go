@@ -59,7 +59,7 @@ type bucketView struct {
 // observer is the state shared by the sessions at one point, and the motion that they are sent.
 type observer struct {
 	point        observerPoint
-	viewers      int
+	users        int
 	views        []bucketView // by chunk
 	formerViews  []bucketView // scratch
 	stale        bool         // tiers must be assigned anew

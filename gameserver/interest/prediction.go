@@ -74,8 +74,8 @@ func finePosOf(at grid.ChunkPos, p motion.Pose) finePos {
 func (s finePos) minus(o finePos) finePos { return finePos{s.x - o.x, s.y - o.y, s.z - o.z} }
 
 // plus adds a fraction of a way.
-func (s finePos) plus(way finePos, part, of int32) finePos {
-	return finePos{s.x + way.x*part/of, s.y + way.y*part/of, s.z + way.z*part/of}
+func (s finePos) plus(distance finePos, part, of int32) finePos {
+	return finePos{s.x + distance.x*part/of, s.y + distance.y*part/of, s.z + distance.z*part/of}
 }
 
 // across returns the longer horizontal side of a way.

@@ -150,7 +150,7 @@ func (lc *conn) applyMove() {
 		pose.Yaw = legacymsg.YawOfOriginal(p.Yaw)
 	}
 	if lc.mu.motion == nil { // the first move sets the place
-		if pose.Chunk().Distance(lc.at) > entryWays {
+		if pose.Chunk().Distance(lc.at) > entryDistance {
 			lc.Corrections.WithLabelValues(player.TooFast).Inc()
 			return
 		}

@@ -30,8 +30,8 @@ const (
 	labelMemory = 10 * time.Minute
 )
 
-// entryWays is the maximum distance, in chunks, of a player's first move from the chunk that they register in.
-const entryWays = 2
+// entryDistance is the maximum distance, in chunks, of a player's first move from the chunk that they register in.
+const entryDistance = 2
 
 // partyKey is what the connections of one player have in common: the name in their handshake, and their address.
 type partyKey struct {
@@ -254,7 +254,7 @@ func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (la
 	switch {
 	case fresh(own) && own.SavedAt >= plain.SavedAt-players.PublishEvery.Milliseconds():
 		return suffixed, own
-	case fresh(plain) && plain.Gateway != p.of.Peer && plain.Pose.Chunk().Distance(at) > entryWays:
+	case fresh(plain) && plain.Gateway != p.of.Peer && plain.Pose.Chunk().Distance(at) > entryDistance:
 		return suffixed, own
 	}
 	return name, plain
@@ -268,7 +268,7 @@ func (ps *parties) loadGuests(ctx context.Context, labels ...string) []nodemsg.P
 		lookups.Go(func() {
 			var err error
 			if records[i], _, err = ps.Players.Load(ctx, player.GuestID(label)); err != nil {
-				ps.Logger.Error("load player record", "player", label, "error", err)
+				ps.Logger.Error("player record not loaded", "player", label, "error", err)
 			}
 		})
 	}

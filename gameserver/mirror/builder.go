@@ -57,7 +57,7 @@ func (b *builder) run(ctx context.Context) {
 // buildQueued builds all chunks that are queued.
 func (b *builder) buildQueued() {
 	with := newBuffers()
-	for j, ok := b.jobs.take(); ok; j, ok = b.jobs.take() {
+	for j, ok := b.jobs.pop(); ok; j, ok = b.jobs.pop() {
 		b.build(j.chunk, with)
 	}
 }

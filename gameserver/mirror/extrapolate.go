@@ -24,7 +24,7 @@ func (sub *Subscription) advance(ticks uint64) {
 	sub.mu.diverged = false
 	for _, b := range sub.mu.bodies {
 		if b.predictor.HasStopped(now) {
-			b.sendStanding()
+			b.sendRest()
 		}
 		sub.mu.diverged = sub.mu.diverged || !b.regionHas()
 	}

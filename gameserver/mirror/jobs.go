@@ -80,8 +80,8 @@ func (q *jobs) delay(order uint64) time.Duration {
 	return q.mu.awaited[0].until.Sub(now)
 }
 
-// take returns the first job, if there is one.
-func (q *jobs) take() (j job, ok bool) {
+// pop removes and returns the first job, if there is one.
+func (q *jobs) pop() (j job, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.mu.list) == 0 {

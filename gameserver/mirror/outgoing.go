@@ -26,8 +26,8 @@ func (o *outgoing) reset() {
 	clear(o.moves)
 }
 
-// take returns the message, and begins the next one. Chat that is not due stays for that.
-func (o *outgoing) take(due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
+// swap returns the message, and begins the next one. Chat that is not due stays for that.
+func (o *outgoing) swap(due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
 	if !o.linked {
 		return nodemsg.ToRegion{} // the link has just broken: the next one sends it
 	}

@@ -132,7 +132,7 @@ func (sub *Subscription) EndPrediction(id player.ID, owner Subscriber) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if b := sub.mu.bodies[id]; b != nil && b.owner == owner && b.predictor.Predicts() {
-		b.sendStanding()
+		b.sendRest()
 	}
 }
 

@@ -66,12 +66,12 @@ func heapBytes() int64 {
 // players move blocks are read, and the land is unpacked: here in one chunk of nine.
 func TestNaturalLandIsSmall(t *testing.T) {
 	const sections = 4 * natural * natural
-	sub, eyes, with := countryside(t), &onlooker{}, newBuffers()
+	sub, view, with := countryside(t), &onlooker{}, newBuffers()
 	eachNatural(func(at grid.ChunkPos) { sub.m.builder.terrain(at, with) }) // what generating allocates only once
 	sub.m.builder.cache.Purge()
 	empty := heapBytes()
 	eachNatural(func(at grid.ChunkPos) {
-		sub.watch(at, eyes)
+		sub.watch(at, view)
 		mc := sub.mu.chunks[at]
 		mc.hasState = true
 		sub.m.builder.build(mc, with)
@@ -81,12 +81,12 @@ func TestNaturalLandIsSmall(t *testing.T) {
 	})
 	sub.m.builder.cache.Purge() // of bounded size, however much land is in view
 	loaded := heapBytes() - empty
-	if eyes.chunks != natural*natural || sub.mu.chunks[grid.ChunkPos{X: 1, Z: 1}].land.blocks == nil {
-		t.Fatalf("%d chunks were shown, want %d", eyes.chunks, natural*natural)
+	if view.chunks != natural*natural || sub.mu.chunks[grid.ChunkPos{X: 1, Z: 1}].land.blocks == nil {
+		t.Fatalf("%d chunks were shown, want %d", view.chunks, natural*natural)
 	}
-	eachNatural(func(at grid.ChunkPos) { sub.Unwatch(at, eyes) })
+	eachNatural(func(at grid.ChunkPos) { sub.Unwatch(at, view) })
 	gone := heapBytes() - empty
-	sent, each, left := eyes.bytes/sections, loaded/sections, gone/(natural*natural)
+	sent, each, left := view.bytes/sections, loaded/sections, gone/(natural*natural)
 	t.Logf("a section: %d bytes on the wire, %d in memory; a chunk that is not in view: %d", sent, each, left)
 	if sent > 1900 {
 		t.Errorf("a section of natural land is %d bytes on the wire, want at most 1900", sent)

@@ -22,9 +22,10 @@ const (
 	// Linger keeps an unused subscription open, so that a walk along a border does not open and close it all the
 	// time.
 	Linger = 10 * time.Second
-	// FirstRetry is the first pause between attempts to reach a region, and LastRetry the longest.
+	// FirstRetry is the first pause between attempts to reach a region.
 	FirstRetry = 100 * time.Millisecond
-	LastRetry  = 1500 * time.Millisecond
+	// LastRetry is the longest one.
+	LastRetry = 1500 * time.Millisecond
 	// NoticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held for
 	// LastRetry.
 	NoticeAfter = 5 * time.Second
@@ -159,7 +160,7 @@ func (sub *Subscription) resume() {
 	now := sub.m.Now()
 	for _, b := range sub.mu.bodies {
 		if b.predictor.Silent(now) { // the player stopped while there was no link
-			b.predictor.CommitStanding(now)
+			b.predictor.CommitRest(now)
 		}
 		b.Velocity = b.predictor.CommitMove(b.predictable())
 		sub.mu.diverged = sub.mu.diverged || b.Velocity.Moving()
@@ -188,7 +189,7 @@ func (sub *Subscription) takeOut() nodemsg.ToRegion {
 	defer sub.mu.Unlock()
 	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that would not
 	// see it.
-	return sub.mu.out.take(func(u *nodemsg.ChatEvent) bool {
+	return sub.mu.out.swap(func(u *nodemsg.ChatEvent) bool {
 		if c := sub.mu.chunks[u.Chunk]; c != nil && !c.shown {
 			return false
 		}
@@ -397,9 +398,9 @@ func (b *body) predictable() bool {
 	return c == nil || len(c.occupants) <= predictionCrowd
 }
 
-// sendStanding sends the region that the body stands where it is.
-func (b *body) sendStanding() {
-	b.predictor.CommitStanding(b.sub.m.Now())
+// sendRest reports to the region that the body rests where it is.
+func (b *body) sendRest() {
+	b.predictor.CommitRest(b.sub.m.Now())
 	b.sendMove(false)
 	b.sub.wake.Set()
 }

@@ -147,9 +147,9 @@ func TestResultDoesNotUndoDelta(t *testing.T) {
 	mc := sub.mu.chunks[pos.Chunk()]
 	mc.hasState, mc.land.blocks, mc.land.version = true, land, 1
 	sub.Edit(nodemsg.Intent{Player: ann, Seq: 1, Pos: pos, Block: chunk.Brick}, whom)
-	news := nodemsg.ChunkDelta{Chunk: pos.Chunk(), Blocks: []nodemsg.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
+	delta := nodemsg.ChunkDelta{Chunk: pos.Chunk(), Blocks: []nodemsg.BlockAt{{At: chunk.At(pos), Block: chunk.Glass}}}
 	if err := sub.Apply(nodemsg.FromRegion{
-		Tick: 1, Chunks: []nodemsg.ChunkDelta{news}, Results: []nodemsg.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
+		Tick: 1, Chunks: []nodemsg.ChunkDelta{delta}, Results: []nodemsg.EditResult{{Player: ann, Seq: 1, Block: chunk.Brick}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +186,9 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	body := func(name string, x float64) nodemsg.Body {
 		return nodemsg.Body{Player: player.GuestID(name), Name: name, Pose: motion.Pose{X: x}}
 	}
-	needsUpdate := func(news nodemsg.ChunkDelta) {
+	needsUpdate := func(delta nodemsg.ChunkDelta) {
 		t.Helper()
-		if err := sub.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{news}}); err != nil {
+		if err := sub.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{delta}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,8 +196,8 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	mc := sub.mu.chunks[pos]
 	mc.queued = false
 	sub.m.builder.build(mc, newBuffers())
-	if has.wholes != 1 || len(has.heard) != 0 {
-		t.Fatalf("%d chunks and %d news at first", has.wholes, len(has.heard))
+	if has.wholes != 1 || len(has.applied) != 0 {
+		t.Fatalf("%d chunks and %d news at first", has.wholes, len(has.applied))
 	}
 
 	sub.watch(pos, waits)
@@ -206,13 +206,13 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	needsUpdate(nodemsg.ChunkDelta{Leave: []player.ID{player.GuestID("ann")}, Blocks: []nodemsg.BlockAt{{At: 6, Block: chunk.Glass}}})
 	sub.m.builder.applyEdits(mc, nil, newBuffers())
 	needsUpdate(nodemsg.ChunkDelta{Leave: []player.ID{player.GuestID("zoe")}, Enter: []nodemsg.Body{body("bob", 3)}, Blocks: []nodemsg.BlockAt{{At: 7, Block: chunk.Glass}}})
-	if len(has.heard) != 3 || len(waits.heard) != 0 {
-		t.Fatalf("%d news, and %d for the newcomer", len(has.heard), len(waits.heard))
+	if len(has.applied) != 3 || len(waits.applied) != 0 {
+		t.Fatalf("%d news, and %d for the newcomer", len(has.applied), len(waits.applied))
 	}
-	if d := has.heard[0]; len(d.Enter) != 2 || len(d.Change.Entered) != 1 || d.Change.Entered[0].Name != "zoe" || len(d.Change.Left) != 1 || d.Change.Left[0].Name != "eve" {
+	if d := has.applied[0]; len(d.Enter) != 2 || len(d.Change.Entered) != 1 || d.Change.Entered[0].Name != "zoe" || len(d.Change.Left) != 1 || d.Change.Left[0].Name != "eve" {
 		t.Errorf("the difference is %+v", d)
 	}
-	if n := has.heard[2]; len(n.Change.Entered) != 0 || len(n.Change.Left) != 1 || n.Change.Left[0].Name != "zoe" {
+	if n := has.applied[2]; len(n.Change.Entered) != 0 || len(n.Change.Left) != 1 || n.Change.Left[0].Name != "zoe" {
 		t.Errorf("zoe's leaving is sent as %+v", n)
 	}
 	sub.m.builder.build(mc, newBuffers())
@@ -231,13 +231,13 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 		Bodies: []nodemsg.Body{body("bob", 3)},
 	}})
 	sub.m.builder.build(mc, newBuffers())
-	if len(has.heard) != 3 || has.wholes != 2 {
-		t.Errorf("an unchanged state is sent: %d news, %d chunks", len(has.heard), has.wholes)
+	if len(has.applied) != 3 || has.wholes != 2 {
+		t.Errorf("an unchanged state is sent: %d news, %d chunks", len(has.applied), has.wholes)
 	}
 }
 
 // A result is sent once, and a refusal with the block that is there.
-func TestRefusalTellsWhatStandsThere(t *testing.T) {
+func TestRefusalNamesTheBlock(t *testing.T) {
 	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 	place, got := grid.Pos{X: 3, Y: 25, Z: 3}, &recorderSub{}
 	sub.watch(place.Chunk(), got)
@@ -259,10 +259,10 @@ type recorderSub struct {
 	results []nodemsg.EditResult
 	wholes  int
 	again   int
-	heard   []*Delta
+	applied []*Delta
 }
 
-func (w *recorderSub) SendDelta(d *Delta)   { w.heard = append(w.heard, d) }
+func (w *recorderSub) SendDelta(d *Delta)   { w.applied = append(w.applied, d) }
 func (w *recorderSub) HasRoom(*Chunk) bool  { return true }
 func (w *recorderSub) WantsEveryMove() bool { return true }
 func (w *recorderSub) Predictable() bool    { return true }

@@ -105,7 +105,7 @@ func (q *peerQueue) run(ctx context.Context) {
 			}
 			continue
 		}
-		q.log.Debug("connect to gateway", "peer", q.peer, "error", err)
+		q.log.Debug("gateway not reached", "peer", q.peer, "error", err)
 		q.takeAll() // the waiting packets are outdated then
 		select {
 		case <-ctx.Done():

@@ -69,8 +69,8 @@ func (r *remoteAvatars) applyUpdate(u overlay.Update, steps []relocation) []relo
 		rounds = float64(u.Round - a.overlayRound)
 	}
 	pose := poseOf(u)
-	way := math.Hypot(pose.X-a.body.Pose.X, pose.Z-a.body.Pose.Z)
-	if way > r.rules.Burst+maxSpeedFactor*r.rules.MaxSpeed*rounds*round.Seconds() || pose.Valid() != nil {
+	moved := math.Hypot(pose.X-a.body.Pose.X, pose.Z-a.body.Pose.Z)
+	if moved > r.rules.Burst+maxSpeedFactor*r.rules.MaxSpeed*rounds*round.Seconds() || pose.Valid() != nil {
 		r.refused.Inc()
 		return steps
 	}

@@ -18,7 +18,7 @@ func (d *Driver) Serve(ctx context.Context, peer string, stream io.ReadWriteClos
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
 	if err := d.read(ctx, peer, bufio.NewReader(stream)); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
-		d.Logger.Debug("receive movement from gateway", "peer", peer, "error", err)
+		d.Logger.Debug("movement stream from gateway ended", "peer", peer, "error", err)
 	}
 }
 

@@ -18,11 +18,11 @@ const (
 	saveEvery = time.Second
 	// PublishEvery is the interval at which a player who is here is published.
 	PublishEvery = time.Minute
-	// publishWay is how far, in blocks, a player may go from their published place before they are published again, but not
+	// publishDistance is how far, in blocks, a player may go from their published place before they are published again, but not
 	// within publishPause of the last time. It bounds how far players are set back if their gateway is killed: by half a minute
 	// of walking, and by up to a minute and more in a crowd of more than 120. A record is verified by five nodes and written to
 	// the disk by each: with 15 s the records of a thousand walkers on a hundred nodes took a sixth of a core.
-	publishWay, publishPause = 16, 30 * time.Second
+	publishDistance, publishPause = 16, 30 * time.Second
 	// At each save, once a second, enough players are published that everybody has a turn once in PublishEvery, those with the
 	// oldest record first; but at least publishLeast, which is what 120 walkers need, and at most publishMost. A record is signed
 	// and sent to several nodes near its key, and those nodes verify it and write it to disk: with 50 a second, each of four
@@ -57,7 +57,7 @@ func dueOf(here []Presence, before map[player.ID]lastPublished) (due []Presence,
 			marks[p.Player] = m
 		}
 		age := now.Sub(m.at)
-		if !known || age >= PublishEvery || age >= publishPause && wayBetween(m.pose, p.Pose) > publishWay {
+		if !known || age >= PublishEvery || age >= publishPause && distance(m.pose, p.Pose) > publishDistance {
 			due = append(due, p)
 		}
 	}
@@ -79,6 +79,6 @@ func publishedOf(players int) int {
 	return max(publishLeast, min(publishMost, int(turn)))
 }
 
-func wayBetween(a, b motion.Pose) float64 {
+func distance(a, b motion.Pose) float64 {
 	return math.Hypot(math.Hypot(a.X-b.X, a.Z-b.Z), a.Y-b.Y)
 }

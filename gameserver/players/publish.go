@@ -129,7 +129,7 @@ func (p *publisher) put(ctx context.Context, r nodemsg.PlayerRecord) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	if err := p.network.PutPlayer(ctx, r); err != nil {
-		p.log.Warn("publish player record", "player", r.Name, "error", err)
+		p.log.Warn("player record not published", "player", r.Name, "error", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -154,14 +154,14 @@ func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
 // Run saves the players who are here from time to time and those who leave at once. When ctx ends it saves those who are left and
 // returns when all are published; publishing in progress is not aborted, but must end within publishLast.
 func (ps *Store) Run(ctx context.Context, here func() []Presence) {
-	patient, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
+	patient, deadline := context.WithCancel(context.WithoutCancel(ctx))
+	defer deadline()
 	var publishing sync.WaitGroup
 	publishing.Go(func() { ps.publisher.run(patient) })
 	ps.runSaver(ctx, here)
 	close(ps.ended)
 	ps.publisher.close()
-	defer time.AfterFunc(publishLast, giveUp).Stop()
+	defer time.AfterFunc(publishLast, deadline).Stop()
 	publishing.Wait()
 }
 
@@ -202,7 +202,7 @@ func (ps *Store) saveLeaving() {
 	}
 	records := ps.records(people)
 	if err := ps.store(records); err != nil {
-		ps.Logger.Error("save players who leave", "players", len(records), "error", err)
+		ps.Logger.Error("leaving players not saved", "players", len(records), "error", err)
 	}
 	ps.publisher.enqueue(records, true)
 	ps.mu.Lock()
@@ -230,7 +230,7 @@ func (ps *Store) saveMoved(here []Presence, before map[player.ID]motion.Pose) ma
 		return poses
 	}
 	if err := ps.store(ps.records(moved)); err != nil {
-		ps.Logger.Error("save players", "error", err)
+		ps.Logger.Error("players not saved", "error", err)
 		return before
 	}
 	return poses

@@ -284,7 +284,7 @@ func TestPlayersAreSavedWhileTheyPlay(t *testing.T) {
 }
 
 // A player who goes far is published, but not all the time.
-func TestFarWaysArePublished(t *testing.T) {
+func TestFarMovesArePublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t)
 		g.place("ann", .5)
@@ -417,7 +417,7 @@ func publishInTurn(t *testing.T, players, each int) {
 		for second := range 2 * round {
 			pass(saveEvery)
 			for i := range here {
-				here[i].Pose.X += publishWay // far, each second
+				here[i].Pose.X += publishDistance // far, each second
 			}
 			marks = enqueueDue(ps, here, marks)
 			if n := taken(); n != each {

@@ -37,11 +37,11 @@ func (m *Machine) substitute(sector int) int {
 	closest, along := -1, math.Inf(-1)
 	for i := range m.nodes {
 		n := &m.nodes[i]
-		way := n.now.Sub(m.self.At)
+		offset := n.now.Sub(m.self.At)
 		if n.near && n.dist > far && sectorOf(m.self.At, n.now, m.cfg.Sectors) == sector {
 			best, far = i, n.dist
 		}
-		if cos := (way.X*middle.X + way.Z*middle.Z) / max(n.dist, 1e-9); cos > along {
+		if cos := (offset.X*middle.X + offset.Z*middle.Z) / max(n.dist, 1e-9); cos > along {
 			closest, along = i, cos
 		}
 	}

@@ -15,7 +15,7 @@ type AreacastCase struct {
 	Side       float64 // of the field, blocks; 0: 1000
 	Rounds     int     // 0: 500
 	Hotspot    bool    // else Random
-	Spots      HotspotOptions
+	Hotspots   HotspotOptions
 	Step, Turn float64  // 0: the defaults
 	Moves      Movement // replaces all of the above except Rounds; nil: none
 	Contacts   int      // contacts of a newcomer; 0: AreacastContacts
@@ -44,7 +44,7 @@ func (c *AreacastCase) Config(seed uint64) Config {
 	switch {
 	case moves != nil:
 	case c.Hotspot:
-		moves = NewHotspot(field, c.Spots, seed)
+		moves = NewHotspot(field, c.Hotspots, seed)
 	default:
 		moves = NewRandom(field, seed)
 	}

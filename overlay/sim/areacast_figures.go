@@ -39,9 +39,9 @@ func fanout(ir, vr, inf int) areacast.Options {
 	return o
 }
 
-// areacastSpots are the hotspots of areacast's figures; the paper states neither number nor size. With the ten of 100
+// areacastHotspots are the hotspots of areacast's figures; the paper states neither number nor size. With the ten of 100
 // blocks of the pSense figures (DefaultHotspots), 10-0-0 falls apart in half of the runs, which contradicts the paper.
-var areacastSpots = HotspotOptions{Spots: 5, Reach: 200}
+var areacastHotspots = HotspotOptions{Hotspots: 5, Reach: 200}
 
 // split is one of the fanouts compared by a figure.
 type split [3]int
@@ -57,7 +57,7 @@ var (
 
 func ofSplits(splits []split, hotspot bool) (cases []AreacastCase) {
 	for _, s := range splits {
-		cases = append(cases, AreacastCase{Name: s.String(), Hotspot: hotspot, Spots: areacastSpots, Options: fanout(s[0], s[1], s[2])})
+		cases = append(cases, AreacastCase{Name: s.String(), Hotspot: hotspot, Hotspots: areacastHotspots, Options: fanout(s[0], s[1], s[2])})
 	}
 	return cases
 }
@@ -103,15 +103,15 @@ func paperAreacastFigures() []AreacastFigure {
 				{Name: "random, 2-2-1", Players: 1000, Rounds: 1000, Options: fanout(2, 2, 1)},
 				{Name: "hotspot, 2-2-1", Players: 1000, Rounds: 1000, Hotspot: true, Options: fanout(2, 2, 1)},
 			},
-			Paper: []float64{1.26 * 1.51, 1.37 * tenSpotsPQ2},
+			Paper: []float64{1.26 * 1.51, 1.37 * tenHotspotsPQ2},
 			Claim: "fanout 10 degrades by 26 % in random and by 37 % in hotspot mode against 100 players; fanout 5 is no good",
 		}, {
 			Name: "10", Title: "Scaling the game field (8-1-1)", Paper: []float64{1.51, 1.51},
 			Cases: []AreacastCase{
 				{Name: "random, 100 players", Options: fanout(8, 1, 1)},
 				{Name: "random, 1000 players, 10× field", Players: 1000, Side: tenfoldSide, Options: fanout(8, 1, 1)},
-				{Name: "hotspot, 100 players", Hotspot: true, Spots: areacastSpots, Options: fanout(8, 1, 1)},
-				{Name: "hotspot, 1000 players, 10× field", Players: 1000, Side: tenfoldSide, Hotspot: true, Spots: HotspotOptions{Spots: 10 * areacastSpots.Spots, Reach: areacastSpots.Reach}, Options: fanout(8, 1, 1)},
+				{Name: "hotspot, 100 players", Hotspot: true, Hotspots: areacastHotspots, Options: fanout(8, 1, 1)},
+				{Name: "hotspot, 1000 players, 10× field", Players: 1000, Side: tenfoldSide, Hotspot: true, Hotspots: HotspotOptions{Hotspots: 10 * areacastHotspots.Hotspots, Reach: areacastHotspots.Reach}, Options: fanout(8, 1, 1)},
 			},
 			Claim: "random is nearly the same with both, hotspot slightly worse with 1,000 players",
 		}, {
@@ -127,7 +127,7 @@ func paperAreacastFigures() []AreacastFigure {
 
 // tenSpotsPQ2 is the PQ2 measured for 100 players and 8-1-1 with the hotspots of figure 9, ten of 100 blocks. The paper
 // states no value for its own; with five of 200 blocks, a crowd of 1,000 degrades less than the paper says.
-const tenSpotsPQ2 = 1.65
+const tenHotspotsPQ2 = 1.65
 
 // tenfoldSide is the side of a field of ten times the standard area, which keeps the number of players in vision range.
 const tenfoldSide = 3162.28
@@ -151,7 +151,7 @@ func readingsFigure() AreacastFigure {
 	f := AreacastFigure{Name: "readings", Title: "Readings of the text (random and hotspot, 8-1-1)", Claim: "8-1-1 reaches 1.51 in random mode"}
 	add := func(name string, change func(*AreacastCase)) {
 		for _, hotspot := range []bool{false, true} {
-			c := AreacastCase{Name: game(hotspot) + ": " + name, Hotspot: hotspot, Spots: areacastSpots, Options: fanout(8, 1, 1)}
+			c := AreacastCase{Name: game(hotspot) + ": " + name, Hotspot: hotspot, Hotspots: areacastHotspots, Options: fanout(8, 1, 1)}
 			change(&c)
 			f.Cases = append(f.Cases, c)
 			f.Paper = append(f.Paper, map[bool]float64{false: 1.51}[hotspot])
@@ -169,7 +169,7 @@ func readingsFigure() AreacastFigure {
 func openFigure() AreacastFigure {
 	f := AreacastFigure{Name: "open", Title: "Parameters that the paper leaves open (8-1-1)", Claim: "relatively insensitive to the rounds until a player is removed"}
 	add := func(name string, hotspot bool, change func(*AreacastCase)) {
-		c := AreacastCase{Name: game(hotspot) + ": " + name, Hotspot: hotspot, Spots: areacastSpots, Options: fanout(8, 1, 1)}
+		c := AreacastCase{Name: game(hotspot) + ": " + name, Hotspot: hotspot, Hotspots: areacastHotspots, Options: fanout(8, 1, 1)}
 		change(&c)
 		f.Cases = append(f.Cases, c)
 		f.Paper = append(f.Paper, 0)
@@ -184,14 +184,14 @@ func openFigure() AreacastFigure {
 	for _, after := range []int{2, 10} {
 		add(fmt.Sprintf("removed after %d rounds (3)", after), false, func(c *AreacastCase) { c.Options.RemoveAfter = after })
 	}
-	for _, spots := range []int{3, 10, 20} {
-		add(fmt.Sprintf("%d hotspots (%d)", spots, areacastSpots.Spots), true, func(c *AreacastCase) { c.Spots.Spots = spots })
+	for _, hotspots := range []int{3, 10, 20} {
+		add(fmt.Sprintf("%d hotspots (%d)", hotspots, areacastHotspots.Hotspots), true, func(c *AreacastCase) { c.Hotspots.Hotspots = hotspots })
 	}
 	for _, reach := range []float64{50, 100} {
-		add(fmt.Sprintf("hotspots of %g blocks (%g)", reach, areacastSpots.Reach), true, func(c *AreacastCase) { c.Spots.Reach = reach })
+		add(fmt.Sprintf("hotspots of %g blocks (%g)", reach, areacastHotspots.Reach), true, func(c *AreacastCase) { c.Hotspots.Reach = reach })
 	}
 	for _, stay := range []float64{20, 200} {
-		add(fmt.Sprintf("stays of %g rounds (%g)", stay, DefaultStay), true, func(c *AreacastCase) { c.Spots.Stay = stay })
+		add(fmt.Sprintf("stays of %g rounds (%g)", stay, DefaultStay), true, func(c *AreacastCase) { c.Hotspots.Stay = stay })
 	}
 	return f
 }

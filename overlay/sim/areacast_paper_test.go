@@ -97,7 +97,7 @@ func TestAreacastTraffic(t *testing.T) {
 func TestAreacastFanoutFiveBreaksDown(t *testing.T) {
 	worst := func(s split) float64 {
 		top := 0.0
-		_, runs := playAreacast(t, AreacastCase{Hotspot: true, Spots: areacastSpots, Options: fanout(s[0], s[1], s[2])}, 300)
+		_, runs := playAreacast(t, AreacastCase{Hotspot: true, Hotspots: areacastHotspots, Options: fanout(s[0], s[1], s[2])}, 300)
 		for _, r := range runs {
 			top = max(top, r.PQ2(300))
 		}

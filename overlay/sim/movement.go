@@ -109,32 +109,32 @@ func (g *Random) Move(round int, bodies []Body) {
 // Hotspot is the papers' Hotspot game: everybody goes to a hotspot, walks there at random for a while, and then goes to
 // another one.
 type Hotspot struct {
-	field   Field
-	reach   float64
-	stay    float64
-	rng     *rand.Rand
-	spots   []overlay.Point
-	players []visitor
+	field    Field
+	reach    float64
+	stay     float64
+	rng      *rand.Rand
+	hotspots []overlay.Point
+	players  []visitor
 }
 
 type visitor struct {
-	spot  int
-	there bool
-	until int // round of the departure
+	hotspot int
+	there   bool
+	until   int // round of the departure
 }
 
 // HotspotOptions are the game's parameters. 0 is the default.
 type HotspotOptions struct {
-	Spots int     // number of hotspots
-	Reach float64 // radius of a hotspot, blocks
-	Stay  float64 // average rounds at one; drawn uniformly between 0.5 and 1.5 times this
+	Hotspots int     // number of hotspots
+	Reach    float64 // radius of a hotspot, blocks
+	Stay     float64 // average rounds at one; drawn uniformly between 0.5 and 1.5 times this
 }
 
 // NewHotspot places hotspots and players at random.
 func NewHotspot(f Field, o HotspotOptions, seed uint64) *Hotspot {
 	f.defaults()
-	if o.Spots == 0 {
-		o.Spots = DefaultHotspots
+	if o.Hotspots == 0 {
+		o.Hotspots = DefaultHotspots
 	}
 	if o.Reach == 0 {
 		o.Reach = DefaultReach
@@ -143,8 +143,8 @@ func NewHotspot(f Field, o HotspotOptions, seed uint64) *Hotspot {
 		o.Stay = DefaultStay
 	}
 	g := &Hotspot{field: f, reach: o.Reach, stay: o.Stay, rng: rand.New(rand.NewPCG(seed, 0x486f7473706f74)), players: make([]visitor, f.Players)}
-	for range o.Spots {
-		g.spots = append(g.spots, f.place(g.rng))
+	for range o.Hotspots {
+		g.hotspots = append(g.hotspots, f.place(g.rng))
 	}
 	return g
 }
@@ -158,14 +158,14 @@ func (g *Hotspot) Move(round int, bodies []Body) {
 		b, v := &bodies[i], &g.players[i]
 		if round == 0 {
 			*b = Body{At: g.field.place(g.rng), Here: true}
-			v.spot = g.rng.IntN(len(g.spots))
+			v.hotspot = g.rng.IntN(len(g.hotspots))
 		}
 		if v.there && round >= v.until {
 			v.there = false
-			v.spot = g.rng.IntN(len(g.spots))
+			v.hotspot = g.rng.IntN(len(g.hotspots))
 		}
-		way := g.spots[v.spot].Sub(b.At)
-		dist := math.Hypot(way.X, way.Z)
+		offset := g.hotspots[v.hotspot].Sub(b.At)
+		dist := math.Hypot(offset.X, offset.Z)
 		if !v.there && dist <= g.reach/2 {
 			v.there = true
 			v.until = round + int(g.stay*(.5+g.rng.Float64()))
@@ -173,9 +173,9 @@ func (g *Hotspot) Move(round int, bodies []Body) {
 		}
 		switch {
 		case !v.there:
-			b.Velocity = way.Times(g.field.Step / dist)
+			b.Velocity = offset.Times(g.field.Step / dist)
 		case dist > g.reach: // back towards the middle
-			b.Velocity = way.Times(g.field.Step / dist)
+			b.Velocity = offset.Times(g.field.Step / dist)
 		case g.rng.Float64() < g.field.Turn:
 			b.Velocity = g.field.direction(g.rng)
 		}

@@ -15,7 +15,7 @@ type PSenseCase struct {
 	Side       float64 // of the field, blocks; 0: 1000
 	Rounds     int     // 0: 500
 	Hotspot    bool    // else Random
-	Spots      HotspotOptions
+	Hotspots   HotspotOptions
 	Step, Turn float64  // 0: the defaults
 	Moves      Movement // replaces all of the above except Rounds; nil: none
 	Contacts   int      // contacts of a newcomer; 0: 1, as in the paper
@@ -38,7 +38,7 @@ func (c *PSenseCase) Config(seed uint64) Config {
 			field.Players = 100
 		}
 		if c.Hotspot {
-			moves = NewHotspot(field, c.Spots, seed)
+			moves = NewHotspot(field, c.Hotspots, seed)
 		} else {
 			moves = NewRandom(field, seed)
 		}

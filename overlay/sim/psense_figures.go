@@ -26,9 +26,9 @@ const (
 )
 
 // options returns the parameters of a variant, for a vision range of 200 and an interaction range of 50.
-func (s PSenseSetting) options(way string) psense.Options {
+func (s PSenseSetting) options(variant string) psense.Options {
 	o := psense.Paper(PaperRanges.Vision)
-	switch way {
+	switch variant {
 	case readingSubset:
 		o.OwnFirst = true
 	case improved:
@@ -45,18 +45,18 @@ func (s PSenseSetting) options(way string) psense.Options {
 	return o
 }
 
-func (s PSenseSetting) trial(way, series, paper string, x float64, c PSenseCase) Trial {
+func (s PSenseSetting) trial(variant, series, paper string, x float64, c PSenseCase) Trial {
 	limit, header := c.Options.Cap, c.Options.Header // of the trial; a cap of -1: none
-	c.Options = s.options(way)
+	c.Options = s.options(variant)
 	if limit != 0 {
 		c.Options.Cap = max(limit, 0)
 	}
 	if header != 0 {
 		c.Options.Header = header
 	}
-	c.Relay = way == clientServer
+	c.Relay = variant == clientServer
 	c.Rounds = s.Rounds
-	return Trial{Series: series + way, X: x, Paper: paper, Config: c.Config}
+	return Trial{Series: series + variant, X: x, Paper: paper, Config: c.Config}
 }
 
 func pq1(r Round) float64 { return r.PQ1 }
@@ -72,17 +72,17 @@ const neighborShare = .105
 
 // PSenseFigures returns the figures 3(a) to 3(f) of the paper.
 func PSenseFigures(s PSenseSetting) []Figure {
-	ways := []string{readingQueue, readingSubset, improved}
+	variants := []string{readingQueue, readingSubset, improved}
 	a := Figure{
 		Name: "3a", Title: "pSense 3(a): PQ over rounds, Random", X: "round", Y: "PQ of the round", ByRound: true,
 		Measure: pq1, Second: func(r Round) float64 { return r.Tenth }, SecondName: "90th percentile",
 		Notes: "The paper does not say how players join; here all join in round 0, each knowing one who joined before.",
 	}
-	for _, way := range ways {
+	for _, variant := range variants {
 		a.Trials = append(a.Trials,
-			s.trial(way, "100 players, 1000×1000, ", "close to 1", 100, PSenseCase{Players: 100}),
-			s.trial(way, "300 players, 3 × the area, ", "as with 100", 300, PSenseCase{Players: 300, Side: 1732}),
-			s.trial(way, "300 players, 1000×1000, ", "1.15; 90th percentile 1.3", 300, PSenseCase{Players: 300}))
+			s.trial(variant, "100 players, 1000×1000, ", "close to 1", 100, PSenseCase{Players: 100}),
+			s.trial(variant, "300 players, 3 × the area, ", "as with 100", 300, PSenseCase{Players: 300, Side: 1732}),
+			s.trial(variant, "300 players, 1000×1000, ", "1.15; 90th percentile 1.3", 300, PSenseCase{Players: 300}))
 	}
 	b := Figure{
 		Name: "3b", Title: "pSense 3(b): PQ and players in vision range", X: "players in vision range", Y: "PQ", Measure: pq1,
@@ -94,13 +94,13 @@ func PSenseFigures(s PSenseSetting) []Figure {
 		if hotspot {
 			game, share = "Hotspot, ", neighborShare*hotspotShare
 		}
-		for _, way := range append(ways, clientServer) {
+		for _, variant := range append(variants, clientServer) {
 			for _, neighbors := range []float64{8, 16, 25, 35, 50} {
 				reads := paper[fmt.Sprint(neighbors)]
-				if way == clientServer {
+				if variant == clientServer {
 					reads = "1.4 to 1.5"
 				}
-				b.Trials = append(b.Trials, s.trial(way, game, reads, neighbors, PSenseCase{Players: int(neighbors / share), Hotspot: hotspot}))
+				b.Trials = append(b.Trials, s.trial(variant, game, reads, neighbors, PSenseCase{Players: int(neighbors / share), Hotspot: hotspot}))
 			}
 		}
 	}
@@ -108,10 +108,10 @@ func PSenseFigures(s PSenseSetting) []Figure {
 		"mean well below the most; the most at the cap")
 	in := s.traffic("3f", "inbound", func(r Round) float64 { return r.In }, func(r Round) float64 { return float64(r.MostIn) },
 		"mean as outbound; the most under control")
-	return []Figure{a, b, s.figure3c(ways), s.figure3d(), out, in}
+	return []Figure{a, b, s.figure3c(variants), s.figure3d(), out, in}
 }
 
-func (s PSenseSetting) figure3c(ways []string) Figure {
+func (s PSenseSetting) figure3c(variants []string) Figure {
 	c := Figure{
 		Name: "3c", Title: "pSense 3(c): PQ and the cap, Random", X: "cap, KB a round", Y: "PQ", Measure: pq1,
 		Notes: "PQ is that of settled rounds; how long a crowd of 600 takes to settle depends on how it joined.",
@@ -120,9 +120,9 @@ func (s PSenseSetting) figure3c(ways []string) Figure {
 		"200/5": "excellent", "300/5": "1.15 (3(a))", "600/5": "worse than client/server (1.4 to 1.5)", "600/10": "below 1.4", "600/25": "1",
 	}
 	for _, players := range []int{200, 400, 600} {
-		for _, way := range ways {
+		for _, variant := range variants {
 			for _, kb := range []int{5, 10, 15, 20, 25} {
-				c.Trials = append(c.Trials, s.trial(way, fmt.Sprintf("%d players, ", players), reads[fmt.Sprintf("%d/%d", players, kb)],
+				c.Trials = append(c.Trials, s.trial(variant, fmt.Sprintf("%d players, ", players), reads[fmt.Sprintf("%d/%d", players, kb)],
 					float64(kb), PSenseCase{Players: players, Options: capOf(kb * 1000)}))
 			}
 		}
@@ -137,13 +137,13 @@ func (s PSenseSetting) figure3d() Figure {
 		Notes: "The paper calls the growth linear. With 4 bytes for each listed receiver in each message it is quadratic; " +
 			"its own numbers say so too (30 receivers in 5 KByte, PQ 1 for 65 at 25 KByte).",
 	}
-	for _, way := range []string{readingQueue, improved} {
+	for _, variant := range []string{readingQueue, improved} {
 		for _, neighbors := range []float64{8, 16, 35, 65} {
 			reads := "linear"
 			if neighbors == 65 {
 				reads = "linear; at most 25,000 (3(c))"
 			}
-			d.Trials = append(d.Trials, s.trial(way, "", reads, neighbors, PSenseCase{Players: int(neighbors / neighborShare), Calm: way != improved, Options: capOf(-1)}))
+			d.Trials = append(d.Trials, s.trial(variant, "", reads, neighbors, PSenseCase{Players: int(neighbors / neighborShare), Calm: variant != improved, Options: capOf(-1)}))
 		}
 	}
 	return d
@@ -154,8 +154,8 @@ func (s PSenseSetting) traffic(name, direction string, mean, most func(Round) fl
 		Name: name, Title: fmt.Sprintf("pSense %s(%s): %s bytes over rounds, 100 players, Random", name[:1], name[1:], direction),
 		X: "round", Y: "bytes a round", ByRound: true, Measure: mean, Second: most, SecondName: "most",
 	}
-	for _, way := range []string{readingQueue, readingSubset, improved} {
-		f.Trials = append(f.Trials, s.trial(way, "", reads, 100, PSenseCase{Players: 100}))
+	for _, variant := range []string{readingQueue, readingSubset, improved} {
+		f.Trials = append(f.Trials, s.trial(variant, "", reads, 100, PSenseCase{Players: 100}))
 	}
 	return f
 }

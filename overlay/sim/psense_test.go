@@ -48,10 +48,10 @@ func TestImprovedPSenseWithoutALeader(t *testing.T) {
 
 // §5.1: with 100 players "the PQ is very close to 1".
 func TestPlainPSenseOf100(t *testing.T) {
-	for _, way := range []string{readingQueue, readingSubset} {
-		got := runCase(t, PSenseCase{Rounds: 80, Options: PSenseSetting{}.options(way)}, 1)
+	for _, variant := range []string{readingQueue, readingSubset} {
+		got := runCase(t, PSenseCase{Rounds: 80, Options: PSenseSetting{}.options(variant)}, 1)
 		if pq := got.PQ(50); pq > 1.03 {
-			t.Errorf("%s: PQ is %.4f", way, pq)
+			t.Errorf("%s: PQ is %.4f", variant, pq)
 		}
 	}
 }
@@ -73,10 +73,10 @@ func TestRelayIsClientServer(t *testing.T) {
 }
 
 func TestRunsRepeat(t *testing.T) {
-	for _, way := range []string{readingQueue, improved, clientServer} {
-		c := PSenseCase{Players: 40, Rounds: 20, Options: PSenseSetting{}.options(way), Relay: way == clientServer}
+	for _, variant := range []string{readingQueue, improved, clientServer} {
+		c := PSenseCase{Players: 40, Rounds: 20, Options: PSenseSetting{}.options(variant), Relay: variant == clientServer}
 		if a, b := runCase(t, c, 7), runCase(t, c, 7); !reflect.DeepEqual(a, b) {
-			t.Errorf("%s: the same seed gives another result", way)
+			t.Errorf("%s: the same seed gives another result", variant)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func logged(t testing.TB) (moves *Recorded, deliveries string, r *Result) {
 	t.Helper()
 	const n, rounds = 30, 60
 	var file bytes.Buffer
-	if err := WriteMoves(&file, NewHotspot(Field{Players: n, Width: 300, Depth: 300}, HotspotOptions{Spots: 3}, 5), rounds); err != nil {
+	if err := WriteMoves(&file, NewHotspot(Field{Players: n, Width: 300, Depth: 300}, HotspotOptions{Hotspots: 3}, 5), rounds); err != nil {
 		t.Fatal(err)
 	}
 	var kept strings.Builder
@@ -31,8 +31,8 @@ func logged(t testing.TB) (moves *Recorded, deliveries string, r *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told strings.Builder
-	log := NewCSVLog(&told, io.Discard, moves)
+	var updates strings.Builder
+	log := NewCSVLog(&updates, io.Discard, moves)
 	r, err = Run(Config{
 		Seed: 1, Rounds: rounds, Movement: moves, Ranges: PaperRanges, Age: PSenseAge, Log: log,
 		Machine: func(id overlay.ID, rng *rand.Rand) overlay.Machine {
@@ -45,7 +45,7 @@ func logged(t testing.TB) (moves *Recorded, deliveries string, r *Result) {
 	if err := log.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	return moves, told.String(), r
+	return moves, updates.String(), r
 }
 
 // Scoring the output of a run gives the result of the run.

@@ -221,7 +221,7 @@ func (a *Actor) end(why string) {
 	a.runInbox()
 	a.machine.end(why)
 	if err := a.group.Close(); err != nil {
-		a.Logger.Error("close region", "region", a.info.ID, "error", err)
+		a.Logger.Error("region not closed cleanly", "region", a.info.ID, "error", err)
 	}
 	a.Logger.Debug("region unloaded", "region", a.info.ID, "cell", a.info.Cell, "why", why)
 }
@@ -261,7 +261,7 @@ func (a *Actor) EndIsolated(why string) {
 	a.leader, a.leading = a.raft.Status().Leader, false
 	a.dismissAll(why)
 	if err := a.group.Close(); err != nil {
-		a.Logger.Error("close region", "region", a.info.ID, "error", err)
+		a.Logger.Error("region not closed cleanly", "region", a.info.ID, "error", err)
 	}
 }
 

@@ -99,13 +99,13 @@ func (q *editQueue) forget(s *subscriber) {
 // changes.
 func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 	key := edit{intent.Player, intent.Seq}
-	before, underWay := q.pending[key]
-	if underWay && before.intent != intent {
+	before, isPending := q.pending[key]
+	if isPending && before.intent != intent {
 		s.results = append(s.results, refusal(intent, wire.RefusedStale))
 		return
 	}
 	q.pending[key] = pendingEdit{intent: intent, subscriber: s}
-	if underWay {
+	if isPending {
 		return
 	}
 	pos := intent.Pos.Chunk()

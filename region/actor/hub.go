@@ -145,7 +145,7 @@ func (h *hub) unwatch(s *subscriber, pos grid.ChunkPos) {
 // publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
 // shared by all frames.
 func (h *hub) publish() {
-	news := h.contents.crowd.Flush()
+	delta := h.contents.crowd.Flush()
 	frames := make(map[*subscriber]*nodemsg.FromRegion)
 	frame := func(s *subscriber) *nodemsg.FromRegion {
 		f := frames[s]
@@ -165,7 +165,7 @@ func (h *hub) publish() {
 			frame(s).Results = s.nextResults()
 		}
 	}
-	for pos, n := range news {
+	for pos, n := range delta {
 		for s := range h.watched[pos] {
 			delta := *n
 			if s.skipsChanges(pos) {
@@ -253,10 +253,10 @@ func (h *hub) show(s *subscriber, frame func(*subscriber) *nodemsg.FromRegion) {
 		pos := s.unsent[0]
 		s.unsent = s.unsent[1:]
 		s.shown[pos] = struct{}{}
-		news := h.chunkState(pos)
-		edits += len(news.State.Edits) + 1
+		delta := h.chunkState(pos)
+		edits += len(delta.State.Edits) + 1
 		f := frame(s)
-		f.Chunks = append(f.Chunks, news)
+		f.Chunks = append(f.Chunks, delta)
 	}
 }
 

@@ -83,7 +83,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	}
 	l.machine = l
 	l.hub.detached = l.edits.forget
-	l.hub.slow = func() { l.Logger.Warn("gateway too slow, link cut", "region", l.info.ID) }
+	l.hub.slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
 	l.edits.rejected = func(err error) {
 		l.Logger.Debug("proposal not accepted; edits wait", "region", l.info.ID, "error", err)

@@ -292,7 +292,7 @@ func TestEditFlood(t *testing.T) {
 
 // Whatever valid message a gateway sends: there is no panic, every frame is valid, every edit is answered once, and a gateway
 // that leaves leaves nothing behind.
-func FuzzHear(f *testing.F) {
+func FuzzReceive(f *testing.F) {
 	seed := func(msg nodemsg.ToRegion) {
 		var b bytes.Buffer
 		if err := wire.WriteFrame(&b, msg); err != nil {

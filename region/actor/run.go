@@ -16,8 +16,8 @@ func (l *Land) loop(ctx context.Context) {
 	defer l.edits.gatherTimer.Stop()
 	due := time.Now()
 	for {
-		if pace := l.tickInterval(); pace != every {
-			every = pace
+		if interval := l.tickInterval(); interval != every {
+			every = interval
 			ticker.Reset(every)
 			due = time.Now()
 		}

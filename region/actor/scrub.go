@@ -29,7 +29,7 @@ const (
 // pendingReport is what a member finds at one barrier. It belongs to the region's goroutine.
 type pendingReport struct {
 	index   uint64
-	survey  *world.LandDigest // nil when complete
+	digest  *world.LandDigest // nil when complete
 	reading bool              // the disk is being read
 	digests []nodemsg.PartDigest
 	failed  error // why there are no results
@@ -65,11 +65,11 @@ type inspection struct {
 
 // apply starts what a barrier asks for: the current state is the one as of its index. It returns the repairs of this member's copy.
 func (i *inspection) apply(index uint64, barrier world.Barrier) []world.Repair {
-	if heard := i.waiters[barrier.Nonce]; heard != nil {
-		heard <- index
+	if waiter := i.waiters[barrier.Nonce]; waiter != nil {
+		waiter <- index
 	}
 	if len(barrier.Repairs) == 0 {
-		i.current = &pendingReport{index: index, survey: i.contents.land.StartDigest(index)}
+		i.current = &pendingReport{index: index, digest: i.contents.land.StartDigest(index)}
 		return nil
 	}
 	i.current = nil
@@ -85,14 +85,14 @@ func (i *inspection) apply(index uint64, barrier world.Barrier) []world.Repair {
 // continueReport continues the current report, as far as fits into this tick.
 func (i *inspection) continueReport(inUse bool) {
 	k := i.current
-	if k == nil || k.survey == nil || k.reading {
+	if k == nil || k.digest == nil || k.reading {
 		return
 	}
 	budget := digestIdle
 	if inUse {
 		budget = digestUsed
 	}
-	if !k.survey.Step(budget) {
+	if !k.digest.Step(budget) {
 		return
 	}
 	k.reading = true
@@ -111,7 +111,7 @@ func (i *inspection) partPrefixes() map[world.Part][][]byte {
 // haveRead compares what was read from disk, which completes the report.
 func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
 	k := i.current
-	if k == nil || k.index != index || k.survey == nil {
+	if k == nil || k.index != index || k.digest == nil {
 		return // the next barrier came, or a snapshot
 	}
 	if err != nil {
@@ -119,22 +119,22 @@ func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
 	}
 	for _, d := range disk {
 		w := nodemsg.PartDigest{
-			Chunk: d.Part.Chunk, Sequences: d.Part.Sequences, Memory: k.survey.At(d.Part, index), Disk: d.State,
+			Chunk: d.Part.Chunk, Sequences: d.Part.Sequences, Memory: k.digest.At(d.Part, index), Disk: d.State,
 		}
-		if d.State == nodemsg.DiskSame && k.survey.At(d.Part, d.Index) != d.Digest {
+		if d.State == nodemsg.DiskSame && k.digest.At(d.Part, d.Index) != d.Digest {
 			w.Disk = nodemsg.DiskDiffers
 		}
 		if w.Memory != (world.Digest{}) || w.Disk != nodemsg.DiskSame {
 			k.digests = append(k.digests, w)
 		}
 	}
-	k.survey = nil
+	k.digest = nil
 	i.contents.land.StopDigest()
 }
 
 // busy reports whether the region must stay open for a report or a repair.
 func (i *inspection) busy() bool {
-	return i.repairing != 0 || i.current != nil && i.current.survey != nil
+	return i.repairing != 0 || i.current != nil && i.current.digest != nil
 }
 
 // keepParts retains the parts that other members fetch from this one.
@@ -180,7 +180,7 @@ func (i *inspection) report(index uint64) nodemsg.Fetched {
 		return nodemsg.Fetched{Error: "a later barrier has come"}
 	case k.failed != nil:
 		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
-	case k.survey != nil:
+	case k.digest != nil:
 		return nodemsg.Fetched{Wait: true}
 	}
 	return nodemsg.Fetched{Digests: k.digests}

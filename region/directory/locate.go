@@ -188,7 +188,7 @@ func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
 			continue
 		}
 		if _, err := d.Questions.Ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {
-			d.Logger.Debug("introduce region", "peer", there.Leader, "error", err)
+			d.Logger.Debug("region not introduced", "peer", there.Leader, "error", err)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func New(grace time.Duration, describe Describe) *Detector {
 // nodeState is what is known of a node.
 type nodeState struct {
 	member       nodemsg.Member // as it described itself; zero if it never did
-	heard        time.Time      // last; or when it was first asked about
+	lastHeard    time.Time      // last; or when it was first asked about
 	asked        time.Time      // last
 	every        time.Duration  // interval between two questions
 	described    time.Time      // when it described itself last
@@ -122,7 +122,7 @@ func (d *Detector) NoteQuestion(peer string) {
 	case !p.lives:
 		p.asked = time.Time{}
 	case time.Since(p.described) < describedFor:
-		p.heard = time.Now()
+		p.lastHeard = time.Now()
 	}
 }
 
@@ -130,7 +130,7 @@ func (d *Detector) NoteQuestion(peer string) {
 func (d *Detector) state(peer string) *nodeState {
 	p := d.mu.nodes[peer]
 	if p == nil {
-		p = &nodeState{heard: time.Now(), every: d.Every}
+		p = &nodeState{lastHeard: time.Now(), every: d.Every}
 		d.mu.nodes[peer] = p
 	}
 	return p
@@ -171,7 +171,7 @@ func (d *Detector) due(peer string, every time.Duration) bool {
 	if !p.lives {
 		every = minAskEvery // so that one slow answer does not count for long
 	}
-	if time.Since(p.asked) < every || p.lives && time.Since(p.heard) < every && time.Since(p.described) < describedFor {
+	if time.Since(p.asked) < every || p.lives && time.Since(p.lastHeard) < every && time.Since(p.described) < describedFor {
 		return false
 	}
 	p.asked = time.Now()
@@ -197,8 +197,8 @@ func (d *Detector) note(peer string, asked time.Time, member nodemsg.Member, liv
 		return
 	}
 	if p.lives = lives; lives {
-		p.heard, p.member, p.leavingSince = time.Now(), member, time.Time{}
-		p.described = p.heard
+		p.lastHeard, p.member, p.leavingSince = time.Now(), member, time.Time{}
+		p.described = p.lastHeard
 	}
 }
 
@@ -207,7 +207,7 @@ func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
-	if p == nil || !p.lives || time.Since(p.heard) > p.freshFor() {
+	if p == nil || !p.lives || time.Since(p.lastHeard) > p.freshFor() {
 		return nodemsg.Member{}, false
 	}
 	return p.member, true
@@ -218,7 +218,7 @@ func (d *Detector) Gone(peer string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
-	return p != nil && time.Since(p.heard) > d.grace
+	return p != nil && time.Since(p.lastHeard) > d.grace
 }
 
 // Forget drops the nodes that were not asked about for ten grace periods.
@@ -239,17 +239,17 @@ func (d *Detector) Summary() string {
 	var all strings.Builder
 	for _, peer := range slices.Sorted(maps.Keys(d.mu.nodes)) {
 		p := d.mu.nodes[peer]
-		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, time.Since(p.heard) > d.grace)
+		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, time.Since(p.lastHeard) > d.grace)
 	}
 	return all.String()
 }
 
-// Heard returns when the node was last heard from, or first asked about; zero if it was never asked about.
-func (d *Detector) Heard(peer string) time.Time {
+// LastHeard returns when the node was last heard from, or first asked about; zero if it was never asked about.
+func (d *Detector) LastHeard(peer string) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if p := d.mu.nodes[peer]; p != nil {
-		return p.heard
+		return p.lastHeard
 	}
 	return time.Time{}
 }

@@ -42,19 +42,19 @@ func TestAskingNodeIsAlive(t *testing.T) {
 		}
 		d.due("A", d.Every)
 		d.note("A", time.Now(), member("A"), true)
-		for told := time.Now(); ; {
+		for asked := time.Now(); ; {
 			<-time.After(d.Every)
 			d.NoteQuestion("A")
 			if _, lives := d.Alive("A"); !lives {
 				t.Fatal("it has asked just now, and does not count as living")
 			}
 			if due := d.due("A", d.Every); due {
-				if since := time.Since(told); since < describedFor {
+				if since := time.Since(asked); since < describedFor {
 					t.Errorf("asked after %v although it is heard of", since)
 				}
 				break
 			}
-			if time.Since(told) > describedFor {
+			if time.Since(asked) > describedFor {
 				t.Fatal("never asked again what it is")
 			}
 		}

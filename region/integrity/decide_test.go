@@ -76,10 +76,10 @@ func TestDecide(t *testing.T) {
 func TestDecideFollowsMajorities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		voters := rapid.IntRange(1, 7).Draw(t, "voters")
-		heard := rapid.IntRange(0, voters).Draw(t, "heard")
+		reported := rapid.IntRange(0, voters).Draw(t, "heard")
 		var all []scrubReport
 		right := 0
-		for i := range heard {
+		for i := range reported {
 			memory := rapid.SampledFrom([]byte{7, 7, 7, 0, 8}).Draw(t, "memory")
 			disk := rapid.SampledFrom([]nodemsg.DiskState{nodemsg.DiskSame, nodemsg.DiskSame, nodemsg.DiskDiffers, nodemsg.DiskDamaged}).Draw(t, "disk")
 			if memory == 7 {
@@ -88,8 +88,8 @@ func TestDecideFollowsMajorities(t *testing.T) {
 			all = append(all, reportOf(fmt.Sprint(i), memory, disk))
 		}
 		v := decide(voters, all)
-		if heard*2 <= voters && len(v.repairs) > 0 {
-			t.Fatalf("%d of %d voters decided: %+v", heard, voters, v)
+		if reported*2 <= voters && len(v.repairs) > 0 {
+			t.Fatalf("%d of %d voters decided: %+v", reported, voters, v)
 		}
 		for _, m := range v.repairs {
 			for _, s := range m.Sources {

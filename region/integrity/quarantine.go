@@ -103,7 +103,7 @@ func (q *Quarantine) Quarantine(info nodemsg.Region, why, by string) {
 		return
 	}
 	q.Metrics.quarantined.Set(float64(q.Failures.count()))
-	q.Logger.Error("region quarantined: its land can be seen, and not changed, until voxeld region release",
+	q.Logger.Error("region quarantined: read-only until voxeld region release",
 		"region", info.ID, "cell", Name(info), "why", why, "by", by)
 	if l := q.Regions.Loaded(info.ID); l != nil {
 		l.Close(QuarantinedReason)

@@ -31,7 +31,7 @@ type Recovery struct {
 	Supersession *Supersession
 	Failures     *Failures
 	AskStatuses  AskStatuses
-	Heard        func(peer string) time.Time // when a node was last heard from
+	LastHeard    func(peer string) time.Time // when a node was last heard from
 }
 
 // SilentAfter returns how long a node must not have been heard from to count as silent for minSilence.
@@ -46,9 +46,9 @@ type Copy struct {
 	// Last and Term are the end of the copy's log. Of two copies the one with the higher term is newer; with equal terms, the one
 	// with the higher index. Applied is the last entry that is in the land.
 	Last, Term, Applied uint64
-	// Missing is why the copy cannot be used; empty if it can. Heard is when the node was last heard from, zero if unknown.
-	Missing string
-	Heard   time.Time
+	// Missing is why the copy cannot be used; empty if it can. LastHeard is when the node was last heard from, zero if unknown.
+	Missing   string
+	LastHeard time.Time
 }
 
 // RecoveryPlan is the plan for recovering a region.
@@ -95,12 +95,12 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, s StatusPo
 	var best Copy
 	living, later, recent := 0, "", ""
 	for _, m := range own.Members.Members {
-		c := Copy{Peer: m.Peer, Learner: m.Learner, Heard: r.Heard(m.Peer)}
+		c := Copy{Peer: m.Peer, Learner: m.Learner, LastHeard: r.LastHeard(m.Peer)}
 		status, answered := s.Of(m.Peer, info.ID)
 		switch {
 		case !answered:
 			c.Missing = "does not answer"
-			if !c.Heard.IsZero() && time.Since(c.Heard) < r.SilentAfter() {
+			if !c.LastHeard.IsZero() && time.Since(c.LastHeard) < r.SilentAfter() {
 				recent = m.Peer
 			}
 		case status.State == nodemsg.StateNone:
@@ -113,7 +113,7 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, s StatusPo
 			c.Last, c.Term, c.Applied = status.Last, status.LastTerm, status.Applied
 		}
 		if answered {
-			c.Heard = time.Now()
+			c.LastHeard = time.Now()
 		}
 		p.Copies = append(p.Copies, c)
 		if !m.Learner {

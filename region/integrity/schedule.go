@@ -117,7 +117,7 @@ func (sc *Scrubber) Run(ctx context.Context) {
 func (sc *Scrubber) closedRegions() []nodemsg.Region {
 	infos, err := sc.Registry.All()
 	if err != nil {
-		sc.Logger.Warn("find regions to scrub", "error", err)
+		sc.Logger.Warn("regions to scrub not listed", "error", err)
 	}
 	return slices.DeleteFunc(infos, func(info nodemsg.Region) bool {
 		return sc.Regions.Loaded(info.ID) != nil || !sc.Supervisor.Responsible(info) || sc.Damages.CorruptErr(info.ID) != nil

@@ -43,7 +43,7 @@ const (
 type Scrubbed struct {
 	Region   nodemsg.Region
 	Members  int      // of the group
-	Heard    int      // number of members that reported
+	Reported int      // number of members that reported
 	Parts    int      // parts compared: one for each chunk, and one for the players' sequences
 	Damaged  int      // copies of parts that were found damaged
 	Repaired int      // number of those that were repaired
@@ -76,8 +76,8 @@ func (sc *Scrubber) scrub(ctx context.Context, l *actor.Land) Scrubbed {
 	begun := time.Now()
 	before := 0
 	for round := range scrubRounds {
-		v, members, heard, err := sc.compare(ctx, l)
-		out.Members, out.Heard, out.Open = members, heard, nil
+		v, members, reported, err := sc.compare(ctx, l)
+		out.Members, out.Reported, out.Open = members, reported, nil
 		if err != nil {
 			out.Err = err
 			break
@@ -127,7 +127,7 @@ func (sc *Scrubber) endScrub(out Scrubbed, took time.Duration) {
 		log = sc.Logger.Warn
 	}
 	log("region scrubbed", "region", out.Region.ID, "cell", out.Region.Cell.String(), "result", result, "parts", out.Parts,
-		"heard", out.Heard, "members", out.Members, "damaged", out.Damaged, "repaired", out.Repaired, "open", out.Open,
+		"heard", out.Reported, "members", out.Members, "damaged", out.Damaged, "repaired", out.Repaired, "open", out.Open,
 		"took", took, "error", out.Err)
 }
 
@@ -164,7 +164,7 @@ func quorum(g *replica.Group) int {
 }
 
 // compare puts a barrier into the log and compares the members' reports.
-func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, members, heard int, err error) {
+func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, members, reported int, err error) {
 	status := l.Raft().Status()
 	index, err := commitBarrier(ctx, l, world.Barrier{})
 	if err != nil {

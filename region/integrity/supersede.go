@@ -226,7 +226,7 @@ func (u *Supersession) NotifyEvicted(ctx context.Context) {
 			continue
 		}
 		if err := u.KeepEvicted(left); err != nil {
-			u.Logger.Warn("store former members", "region", before.ID, "error", err)
+			u.Logger.Warn("former members not stored", "region", before.ID, "error", err)
 		}
 	}
 }

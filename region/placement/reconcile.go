@@ -30,7 +30,7 @@ func (sv *Supervisor) Run(ctx context.Context) {
 		sv.NotifyEvicted(ctx)
 		if round%rowsEvery == rowsEvery-1 && sv.shouldCheckClosed(round) {
 			if err := sv.wakeMisplaced(ctx); err != nil {
-				sv.Logger.Warn("check closed regions", "error", err)
+				sv.Logger.Warn("closed regions not checked", "error", err)
 			}
 			sv.Detector.Forget()
 		}

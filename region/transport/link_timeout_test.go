@@ -14,7 +14,7 @@ import (
 )
 
 // A node that hangs is detected soon by a gateway that edits, however often it does, and somewhat later by one that only watches.
-func TestSilentRegionIsGivenUp(t *testing.T) {
+func TestSilentLinkTimesOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		accepted bool          // the subscription has been accepted
 		edits    int           // one every 100 ms, after a second

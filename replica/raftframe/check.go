@@ -25,21 +25,6 @@ const CampaignTransfer = "CampaignTransfer"
 // ErrImplausible marks messages that no honest member sends.
 var ErrImplausible = errors.New("implausible raft message")
 
-// Decode decodes a message and checks everything that does not depend on a group's state.
-func Decode(b []byte) (*raftpb.Message, error) {
-	if len(b) > MaxMessage {
-		return nil, fmt.Errorf("%d bytes, at most %d are allowed", len(b), MaxMessage)
-	}
-	m, err := parseMessage(b)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkMessage(m); err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
 // checkMessage checks a message on its own.
 func checkMessage(m *raftpb.Message) error {
 	for _, n := range [...]uint64{m.GetFrom(), m.GetTo(), m.GetTerm()} {

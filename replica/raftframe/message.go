@@ -29,7 +29,7 @@ const (
 // Encode encodes a message for another member.
 func Encode(m *raftpb.Message) ([]byte, error) {
 	if m.Vote != nil || m.Snapshot != nil || m.Responses != nil {
-		b, err := proto.Marshal(m) // a message that no gate accepts is still sent in full
+		b, err := proto.Marshal(m) // a message that no member accepts is still sent in full
 		if err != nil {
 			return nil, fmt.Errorf("encode message: %w", err)
 		}
@@ -103,6 +103,21 @@ func appendEntry(b []byte, e *raftpb.Entry) []byte {
 		b = protowire.AppendBytes(protowire.AppendTag(b, entryData, protowire.BytesType), e.Data)
 	}
 	return b
+}
+
+// Decode decodes a message and checks everything that does not depend on a group's state.
+func Decode(b []byte) (*raftpb.Message, error) {
+	if len(b) > MaxMessage {
+		return nil, fmt.Errorf("%d bytes, at most %d are allowed", len(b), MaxMessage)
+	}
+	m, err := parseMessage(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMessage(m); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // received is a decoded message together with its numbers, in one allocation.

@@ -21,8 +21,8 @@ type announcements struct {
 func (a *announcements) tick() { a.before, a.entries = a.entries, 0 }
 
 // withhold reports whether an outgoing message carries nothing but a commit index, to a member that has been sent all
-// entries, in a busy group.
-func (a *announcements) withhold(r *Replica, m *raftpb.Message) bool {
+// entries, in a busy group. Changing is whether the log has a membership change that is not in force.
+func (a *announcements) withhold(m *raftpb.Message, changing bool) bool {
 	if m.GetType() != raftpb.MsgApp || m.GetTerm() < a.term {
 		return false
 	}
@@ -40,5 +40,5 @@ func (a *announcements) withhold(r *Replica, m *raftpb.Message) bool {
 	}
 	// An index other than the last one sent asks whether the member's log matches. A membership change may remove this
 	// member, and nothing is sent to it afterwards.
-	return a.entries+a.before >= busyEntries && a.sent[to] == m.GetIndex() && len(r.log.Changes) == 0
+	return a.entries+a.before >= busyEntries && a.sent[to] == m.GetIndex() && !changing
 }

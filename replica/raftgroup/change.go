@@ -1,7 +1,6 @@
 package raftgroup
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,50 +9,14 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// Reasons why a configuration change or a transfer is not started.
-var (
-	ErrBusy     = errors.New("another configuration change is under way")
-	ErrMember   = errors.New("already a member of the group")
-	ErrBehind   = errors.New("not reachable, or too far behind")
-	ErrLeads    = errors.New("the leader cannot remove itself: transfer leadership first")
-	ErrMajority = errors.New("the group would be left without a live majority")
-)
-
-// ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and added
-// again without noticing. The owner removes the old replica (Host.Remove) and joins with the new id.
-var ErrReplaced = errors.New("this node's replica was replaced")
-
-// Configured reports the group's members from the entry of this index on.
-type Configured struct {
-	Index   uint64
-	Members []raftlog.Member // by ascending replica id
-	// Recovered is how often the group was recovered from a single survivor (Host.Recover).
-	Recovered uint64
-}
-
-// Removed reports that this node is no longer a member: no delivery follows. The owner closes the group and calls
-// Host.Remove, which leaves the tombstone.
-type Removed struct{}
-
-// Restored reports that a snapshot replaced the entries up to Index. The owner's tables in storage are now what they were
-// on another member when it had applied that entry. The owner discards its state, and everything not yet passed to
-// ReportApplied, loads its tables and continues from there. A Configured follows.
-type Restored struct{ Index uint64 }
-
-func (Configured) delivery() {}
-func (Removed) delivery()    {}
-func (Restored) delivery()   {}
-
 // Configuration returns the newest committed configuration. Of a group that was joined and has no state yet it is the one
 // in the owner's JoinInfo, with Index 0.
 func (g *Group) Configuration() Configured {
 	return NewConfigured(g.conf.Load())
 }
 
-// NewConfigured returns the delivery that reports a configuration.
-func NewConfigured(c *raftlog.Configuration) Configured {
-	return Configured{Index: c.Index, Members: c.All(), Recovered: c.Recovered}
-}
+// NewestID returns the highest replica id that the group has ever given to a member, as far as this node can tell.
+func (g *Group) NewestID() uint64 { return g.conf.Load().Next - 1 }
 
 // AddLearner makes the leader add a member without a vote, under a replica id that was never used before. Once Configured
 // is delivered, the peer has to Join with that id; the leader then sends it a snapshot.
@@ -205,11 +168,11 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 	g.push(c)
 }
 
-// TrustMembers makes the gate accept messages from the members of a configuration that this node's log has not reached yet. The
-// owner calls it with a configuration from an authority (the catalog, or a trusted member), after the host has refused a
-// message of one of these members with ErrNotMember. Otherwise a member that was cut off while its group changed could
-// never be informed of that change, because it does not know the leader. The call is in effect until the log has reached a
-// configuration of that index.
+// TrustMembers makes Receive accept messages from the members of a configuration that this node's log has not reached
+// yet. The owner calls it with a configuration from an authority (the catalog, or a trusted member), after the host has
+// refused a message of one of these members with ErrNotMember. Otherwise a member that was cut off while its group changed
+// could never be informed of that change, because it does not know the leader. The call is in effect until the log has
+// reached a configuration of that index.
 func (g *Group) TrustMembers(c Configured) error {
 	if len(c.Members) > raftlog.MaxMembers || slices.ContainsFunc(c.Members, func(m raftlog.Member) bool {
 		return m.ID == 0 || m.ID > raftlog.MaxNumber || m.Peer == "" || len(m.Peer) > raftlog.MaxPeer

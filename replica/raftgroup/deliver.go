@@ -31,19 +31,19 @@ func (r *Replica) deliverEntries(news []*raftpb.Entry) error {
 			r.node.Delivered.Inc()
 		}
 		r.mailed = entry.GetIndex()
-		r.advanceApplied()
+		r.raiseApplied()
 		if r.leading && !r.lastLeadership.Self && entry.GetTerm() == r.term {
 			r.pushLeadership(Leadership{Leader: r.node.Self, Self: true, Term: r.term})
 		}
 	}
-	r.answerReads()
+	r.reads.answer(r.positions)
 	return nil
 }
 
 // deliverLeadership delivers a change of leader. deliverEntries delivers this node's own leadership, behind an entry of
 // its own term.
 func (r *Replica) deliverLeadership() {
-	l := Leadership{Leader: r.peer(r.leader), Term: r.term}
+	l := Leadership{Leader: r.members.peer(r.leader), Term: r.term}
 	if r.leading {
 		if r.lastLeadership.Self && r.lastLeadership.Term == r.term {
 			return
@@ -57,13 +57,28 @@ func (r *Replica) deliverLeadership() {
 
 func (r *Replica) pushLeadership(l Leadership) {
 	if !l.Self {
-		r.waiting, r.members.change = nil, nil
-		r.refuseReads(ErrNotLeader)
+		r.proposals = proposals{}
+		r.reads.refuse(ErrNotLeader)
 	}
 	r.lastLeadership = l
 	if r.members.removed {
 		return // nothing follows Removed
 	}
-	r.PublishProgress()
+	r.publishProgress()
 	r.handle.pushLeadership(l)
+}
+
+// deliverConfiguration delivers the configuration that entry index made, if it made one.
+func (r *Replica) deliverConfiguration(index uint64) {
+	c := r.members.at(index)
+	if c == nil {
+		r.handle.pushConfigured(nil)
+		return
+	}
+	r.handle.pushConfigured(new(NewConfigured(c)))
+	if c.ID(r.node.Self) != r.id && !r.members.removed {
+		r.members.removed = true
+		r.effects.Clock = ClockStop
+		r.handle.pushRemoved()
+	}
 }

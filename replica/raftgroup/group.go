@@ -1,11 +1,15 @@
 package raftgroup
 
 import (
-	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
@@ -13,42 +17,48 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// Errors of Group.Propose and of other calls.
-var (
-	ErrNotLeader  = errors.New("this node does not lead the group")
-	ErrOverloaded = errors.New("group is overloaded")
-	ErrTooLarge   = errors.New("entry is too large")
-	ErrStorage    = errors.New("storage refuses writes")
-	ErrClosed     = errors.New("group is closed")
-	ErrOpen       = errors.New("group is open")
-	ErrStopped    = errors.New("replication host has stopped")
-)
+// Node is what the groups of a node share.
+type Node struct {
+	Self          string // this node's peer id
+	Storage       raftlog.Storage
+	Send          func(peer string, group uint64, message []byte) // nil if this node is alone
+	SendSnapshot  func(peer string, group uint64, write func(w io.Writer) error, done func(error))
+	Logger        *slog.Logger
+	ElectionTicks int
+	Limits        Limits
+	Sending       int // snapshots that are being sent; owned by the host's goroutine
 
-// Delivery is an event for a group's owner: Committed, Leadership, Configured, Restored, Removed or Failed.
-type Delivery interface{ delivery() }
+	Enqueue func(g *Group)                 // makes the host process the group's inbox
+	Call    func(g *Group, f func() error) // makes the host call f for the group's replica, and end it if f fails
+	Close   func(g *Group) error
+	Stopped <-chan struct{} // closed when the host has stopped
 
-// Committed is an entry that is safe: it will never be lost or reordered. The owner must not modify Entry's bytes.
-type Committed struct {
-	Index uint64 // position in the log; grows from one Committed to the next, not always by one
-	Term  uint64 // raft term in which the entry was proposed
-	Entry []byte
+	Proposals, Refused, Rejected, Delivered prometheus.Counter
 }
 
-// Leadership reports a change of the group's leader.
-type Leadership struct {
-	Leader string // peer id; "" while unknown
-	Self   bool   // this node leads: Propose takes entries
-	Term   uint64
-	Cause  error // not nil if this node resigned only because its storage refuses writes (ErrStorage and the reason)
+// Limits bound memory. They are fields so that tests can lower them.
+type Limits struct {
+	Outstanding int           // bytes proposed in one group and not yet committed
+	Mailbox     int           // bytes of committed entries that wait for a group's owner; beyond it they stay in the log
+	Pending     int           // bytes of applied writes of one group; above this they are stored at once
+	Messages    int           // bytes of received messages that wait in one group
+	Snapshot    int           // bytes of the rows of one snapshot; twice as many may be received at a time
+	KeepEntries uint64        // entries kept below the stored applied index
+	FlushAfter  time.Duration // the longest time that an applied write waits for others
+	RetryAfter  time.Duration // between attempts while storage refuses writes
 }
 
-// Failed is the last delivery: the group has stopped on this node and acknowledges nothing more. It may be opened again,
-// which starts from what is stored.
-type Failed struct{ Err error }
-
-func (Committed) delivery()  {}
-func (Leadership) delivery() {}
-func (Failed) delivery()     {}
+// DefaultLimits are those of a daemon.
+var DefaultLimits = Limits{
+	Outstanding: 4 << 20,
+	Mailbox:     8 << 20,
+	Pending:     4 << 20,
+	Messages:    8 << 20,
+	Snapshot:    256 << 20,
+	KeepEntries: 1000,
+	FlushAfter:  50 * time.Millisecond,
+	RetryAfter:  500 * time.Millisecond,
+}
 
 // Group is an open raft group, used by its owner. Its methods may be called concurrently; none but Close blocks. No
 // goroutine owns it: all of its state is guarded by mu (locked before Host.mu, never after).
@@ -59,7 +69,7 @@ type Group struct {
 	ready   chan struct{}
 
 	conf   atomic.Pointer[raftlog.Configuration] // the committed one
-	roster atomic.Pointer[roster]                // for the gate
+	roster atomic.Pointer[roster]                // whose messages Receive accepts
 	tables []raftlog.TablePrefix
 
 	mu struct {
@@ -112,6 +122,23 @@ func (g *Group) Members() []string {
 		peers[i] = m.Peer
 	}
 	return peers
+}
+
+// Status may be called from any goroutine, and costs a lock.
+func (g *Group) Status() Status {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	v := g.mu.basicStatus
+	s := Status{Term: v.term, Leader: v.leader, Self: g.mu.leading, Last: v.last, Commit: v.commit, Applied: v.applied}
+	if g.mu.leading {
+		s.Members = slices.Clone(g.mu.progress)
+	}
+	if s.Members == nil {
+		for _, m := range g.conf.Load().All() {
+			s.Members = append(s.Members, Progress{Member: m})
+		}
+	}
+	return s
 }
 
 // Propose submits an entry, to be delivered as Committed once it is safe. It keeps the slice and never blocks. If it

@@ -6,16 +6,14 @@ import (
 	"maps"
 	"slices"
 
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// NewestID returns the highest replica id that the group has ever given to a member, as far as this node can tell.
-func (g *Group) NewestID() uint64 { return g.conf.Load().Next - 1 }
-
-// roster determines whose messages the gate admits: those of the members, of members added by a change in this node's log
+// roster determines whose messages are accepted: those of the members, of members added by a change in this node's log
 // that is not yet known to be committed, and of those that the owner trusts. Immutable.
 type roster struct {
 	own     uint64 // replica id of this node
@@ -54,13 +52,32 @@ func (ros *roster) check(peer string, from, to uint64) error {
 	return nil
 }
 
-// membership holds a replica's configurations other than the one in force.
+// membership is who belongs to a replica's group. The configuration in force is log.Conf. Owned by Host.Run.
 type membership struct {
+	self     string       // this node's peer id
+	id       uint64       // this node's replica id
+	log      *raftlog.Log // contains the changes that are not in force
+	roster   *roster
 	unstored []*raftlog.Configuration // in force since entries that the stored state does not contain yet, ascending
 	trusted  *Configured              // set by the owner; nil once a configuration of this index is in force
-	change   *raftlog.Change          // proposed by the owner, not yet taken by raft
 	removed  bool                     // the owner has been informed that this node is no longer a member
-	roster   *roster
+}
+
+// alone reports whether this node is the only member, and needs no clock to lead.
+func (m *membership) alone() bool { return m.decides() && len(m.log.Conf.Learners) == 0 }
+
+// decides reports whether this node is the only voter.
+func (m *membership) decides() bool { return m.votes() && len(m.log.Conf.Voters) == 1 }
+
+// votes reports whether this node may campaign.
+func (m *membership) votes() bool { return m.log.Conf.Index > 0 && m.log.Conf.IsVoter(m.id) }
+
+// peer returns the peer with a replica id, "" if there is none.
+func (m *membership) peer(id uint64) string {
+	if id == m.id {
+		return m.self
+	}
+	return m.roster.peer(id)
 }
 
 // at returns the configuration made by entry index, nil if that entry made none.
@@ -88,104 +105,72 @@ func (m *membership) stored(applied uint64) {
 	m.unstored = slices.DeleteFunc(m.unstored, func(c *raftlog.Configuration) bool { return c.Index <= applied })
 }
 
-// publishRoster updates the gate's roster from the configuration, the log and the trusted members.
-func (r *Replica) publishRoster() {
-	ros := &roster{own: r.id}
+// updateRoster makes a new roster of the configuration, the log and the trusted members.
+func (m *membership) updateRoster() {
+	conf := m.log.Conf
+	ros := &roster{own: m.id}
 	add := func(id uint64, peer string) {
-		if m := (raftlog.Member{ID: id, Peer: peer}); id != r.id && peer != r.node.Self && !slices.Contains(ros.members, m) {
-			ros.members = append(ros.members, m)
+		if member := (raftlog.Member{ID: id, Peer: peer}); id != m.id && peer != m.self && !slices.Contains(ros.members, member) {
+			ros.members = append(ros.members, member)
 		}
 	}
-	if r.conf.Index == 0 || r.conf.ID(r.node.Self) == r.id {
-		for _, m := range r.conf.All() {
-			add(m.ID, m.Peer)
+	if conf.Index == 0 || conf.ID(m.self) == m.id {
+		for _, member := range conf.All() {
+			add(member.ID, member.Peer)
 		}
-		for _, c := range r.log.Changes {
+		for _, c := range m.log.Changes {
 			if c.Peer != "" {
 				add(c.ID, c.Peer)
 			}
 		}
-		if r.members.trusted != nil {
-			for _, m := range r.members.trusted.Members {
-				add(m.ID, m.Peer)
+		if m.trusted != nil {
+			for _, member := range m.trusted.Members {
+				add(member.ID, member.Peer)
 			}
 		}
 	}
-	r.members.roster = ros
-	r.handle.conf.Store(r.conf)
-	r.handle.roster.Store(ros)
+	m.roster = ros
 }
 
-// reconfigure puts a committed change into force.
-func (r *Replica) reconfigure(entry *raftpb.Entry) {
+// next returns the change in a committed entry and the configuration that it makes. After an error the change has no
+// effect.
+func (m *membership) next(entry *raftpb.Entry) (c raftlog.Change, conf *raftlog.Configuration, err error) {
 	index := entry.GetIndex()
-	c, err := raftlog.DecodeChange(entry.GetData())
-	if err == nil && r.conf.Index >= index {
-		err = errors.New("it is in force already")
+	m.log.Changes = slices.DeleteFunc(m.log.Changes, func(c raftlog.LoggedChange) bool { return c.Index <= index })
+	c, err = raftlog.DecodeChange(entry.GetData())
+	switch {
+	case err != nil:
+		return c, nil, err
+	case m.log.Conf.Index >= index:
+		return c, nil, errors.New("it is in force already")
 	}
-	var next *raftlog.Configuration
-	if err == nil {
-		next, err = r.conf.Apply(index, c)
+	conf, err = m.log.Conf.Apply(index, c)
+	if err == nil && conf.ID(m.self) == 0 {
+		conf.Own = m.id // the tombstone needs this replica's id
 	}
-	r.log.Changes = slices.DeleteFunc(r.log.Changes, func(c raftlog.LoggedChange) bool { return c.Index <= index })
-	if err != nil {
-		r.logger.Warn("configuration change refused", "index", index, "error", err)
-		r.publishRoster()
-		return
-	}
-	if c.Kind == raftpb.ConfChangeRemoveNode {
-		r.announceRemoval(c.ID, index)
-	}
-	r.raw.ApplyConfChange(c.Raft())
-	if next.ID(r.node.Self) == 0 {
-		next.Own = r.id // the tombstone needs this replica's id
-	}
-	r.conf, r.log.Conf = next, next
-	r.members.unstored = append(r.members.unstored, next)
-	if v := r.members.trusted; v != nil && v.Index <= index {
-		r.members.trusted = nil
-	}
-	r.publishRoster()
-	r.effects.Clock = ClockStart
-	r.effects.StoreNow = true // snapshots wait for it
-	r.logger.Info("configuration changed", "index", index, "members", next.All())
+	return c, conf, err
 }
 
-// announceRemoval announces the commit to removed members: raft sends them nothing any more. (A removed leader informs all
-// members, because none of them may have the commit index yet.) The message carries nothing that a heartbeat of raft
-// could not carry. If it is lost, the removed member's owner has to find out by asking an authority.
-func (r *Replica) announceRemoval(id, index uint64) {
-	if !r.leading || r.node.Send == nil {
-		return
+// enter puts a configuration into force.
+func (m *membership) enter(c *raftlog.Configuration) {
+	m.log.Conf = c
+	if m.trusted != nil && m.trusted.Index <= c.Index {
+		m.trusted = nil
 	}
-	status := r.raw.Status()
+}
+
+// removalNotices returns the messages that announce the commit index to a removed member: raft sends it nothing any more.
+// (A removed leader informs all members, because none of them may have the commit index yet.) They carry nothing that a
+// heartbeat of raft could not carry. If one is lost, the removed member's owner has to find out by asking an authority.
+func (m *membership) removalNotices(status raft.Status, term, removed, index uint64) (notices []*raftpb.Message) {
 	for _, to := range slices.Sorted(maps.Keys(status.Progress)) {
-		progress := status.Progress[to]
-		if to == r.id || to != id && id != r.id {
+		if to == m.id || to != removed && removed != m.id {
 			continue
 		}
-		m := &raftpb.Message{
-			Type: raftpb.MsgHeartbeat.Enum(), From: new(r.id), To: new(to), Term: new(r.term),
-			Commit: new(min(progress.Match, index)),
-		}
-		encoded, err := raftframe.Encode(m)
-		if peer := r.members.roster.peer(to); err == nil && peer != "" {
-			r.node.Send(peer, r.group, encoded)
-		}
+		notices = append(notices, &raftpb.Message{
+			Type: raftpb.MsgHeartbeat.Enum(), From: new(m.id), To: new(to), Term: new(term),
+			Commit: new(min(status.Progress[to].Match, index)),
+		})
 	}
-}
-
-// deliverConfiguration delivers the configuration that entry index made, if it made one.
-func (r *Replica) deliverConfiguration(index uint64) {
-	c := r.members.at(index)
-	if c == nil {
-		r.handle.pushConfigured(nil)
-		return
-	}
-	r.handle.pushConfigured(new(NewConfigured(c)))
-	if c.ID(r.node.Self) != r.id && !r.members.removed {
-		r.members.removed = true
-		r.effects.Clock = ClockStop
-		r.handle.pushRemoved()
-	}
+	return notices
 }

@@ -2,58 +2,10 @@ package raftgroup
 
 import (
 	"go.etcd.io/raft/v3"
-	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
-
-// Act lets raft do everything that needs no disk. It reports whether there is a Ready that stage must store.
-func (r *Replica) Act() (store bool, err error) {
-	err = r.guard("act", func() error {
-		for r.raw.HasReady() {
-			rd := r.raw.Ready()
-			if err := r.prepareInstall(rd); err != nil {
-				return err
-			}
-			if rd.MustSync || !raft.IsEmptySnap(rd.Snapshot) {
-				if err := r.sendAhead(&rd); err != nil {
-					return err
-				}
-				r.ready, r.inBatch = rd, true
-				return nil
-			}
-			// Without MustSync this Ready makes no promise that a crash could break: its commit index is stored
-			// later. (raft's doc.go asks for the hard state before the messages; its rawnode.go exempts this.)
-			if err := r.finish(rd); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return r.inBatch, err
-}
-
-// sendAhead sends a leader's entries while its own disk still writes them (Ongaro's thesis, 10.2.1). They promise nothing
-// on behalf of this node: it counts itself only when raft learns, after the commit, that they are stored. Messages that
-// do promise something (votes, acknowledgements) wait for finish. So does everything else if the term or vote is not
-// stored yet.
-func (r *Replica) sendAhead(rd *raft.Ready) error {
-	if !raft.IsEmptyHardState(rd.HardState) && (rd.GetTerm() != r.term || rd.GetVote() != r.vote) {
-		return nil
-	}
-	var ahead, rest []*raftpb.Message
-	for _, m := range rd.Messages {
-		if m.GetType() == raftpb.MsgApp {
-			ahead = append(ahead, m)
-		} else {
-			rest = append(rest, m)
-		}
-	}
-	rd.Messages = rest
-	r.effects.SentAhead = r.effects.SentAhead || len(ahead) > 0
-	return r.send(ahead)
-}
 
 // Staged is what a commit stores for one replica.
 type Staged struct {
@@ -70,7 +22,7 @@ func (r *Replica) Stage(writes []kv.Write) (all []kv.Write, s Staged, err error)
 
 func (r *Replica) stage(writes []kv.Write) ([]kv.Write, Staged) {
 	if snap := r.installing(); snap != nil {
-		writes = r.snapshotWrites(writes, snap)
+		writes = snap.appendWrites(writes, r.log, r.group)
 		s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
 		s.next.Applied, s.next.Start, s.next.StartTerm = snap.Index, snap.Index, snap.EntryTerm
 		writes = r.log.AppendWrites(writes, r.ready.Entries)
@@ -79,11 +31,26 @@ func (r *Replica) stage(writes []kv.Write) ([]kv.Write, Staged) {
 	s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
 	writes = r.log.CompactWrites(writes, s.next.Start)
 	writes = r.log.AppendWrites(writes, r.ready.Entries)
-	writes = append(writes, r.pending...)
+	writes = append(writes, r.unstored.writes...)
 	if conf := r.members.upTo(s.next.Applied); conf != nil {
 		writes = append(writes, raftlog.ConfigurationWrite(r.group, conf))
 	}
 	return append(writes, raftlog.StateWrite(r.group, s.next)), s
+}
+
+// next returns the state record to store now, including rd if the replica is in the batch.
+func (r *Replica) next() raftlog.State {
+	s := raftlog.State{Term: r.term, Vote: r.vote, Commit: r.commit, Applied: r.applied, Start: r.log.Start, StartTerm: r.log.StartTerm}
+	if r.inBatch && !raft.IsEmptyHardState(r.ready.HardState) {
+		s.Term, s.Vote, s.Commit = r.ready.GetTerm(), r.ready.GetVote(), r.ready.GetCommit()
+	}
+	// Only durably applied entries are cut off. A slower member may still need the last ones.
+	durable := r.stored.Applied
+	if keep := r.node.Limits.KeepEntries; durable > s.Start+keep+keep/4 {
+		s.Start = max(s.Start, r.snapshots.sending.keep(durable-keep, durable-min(durable, 10*keep)))
+		s.StartTerm, _ = r.log.Term(s.Start) // start < index ≤ applied ≤ last: a term exists
+	}
+	return s
 }
 
 // Stored updates the replica after its staged commit has become durable.
@@ -92,7 +59,7 @@ func (s Staged) Stored() error { return s.r.guard("take over", s.stored) }
 func (s Staged) stored() error {
 	r := s.r
 	r.stored = s.next
-	r.pending, r.pendingBytes = nil, 0
+	r.unstored = unstoredWrites{}
 	if snap := r.installing(); snap != nil {
 		r.installed(snap)
 	}
@@ -120,6 +87,37 @@ func (r *Replica) Stall(cause error) {
 	}
 	r.ready, r.inBatch = raft.Ready{}, false
 	r.raw, r.leader, r.leading = nil, 0, false
-	r.dropIncoming(cause)
+	r.incoming.drop(cause)
 	r.pushLeadership(Leadership{Term: r.term, Cause: cause})
+}
+
+// Resume starts the replica again after Stall, when storage accepts writes.
+func (r *Replica) Resume() error {
+	if err := r.Start(); err != nil {
+		return err
+	}
+	r.pushLeadership(Leadership{Term: r.term})
+	return nil
+}
+
+// installing returns the snapshot in the commit in progress, or nil.
+func (r *Replica) installing() *IncomingSnapshot {
+	if r.inBatch && !raft.IsEmptySnap(r.ready.Snapshot) {
+		return r.incoming.snapshot
+	}
+	return nil
+}
+
+// installed updates the replica after a snapshot has become durable.
+func (r *Replica) installed(s *IncomingSnapshot) {
+	r.log.Reset(s.Index, s.EntryTerm)
+	r.log.Changed = false
+	r.members.unstored = nil
+	r.members.enter(s.Conf)
+	r.positions = positionsAt(s.Index)
+	r.publishRoster()
+	r.handle.pushRestored(NewConfigured(s.Conf), s.Index)
+	r.effects.Clock = ClockStart
+	r.logger.Info("snapshot installed", "index", s.Index, "rows", len(s.Rows))
+	r.incoming.drop(nil)
 }

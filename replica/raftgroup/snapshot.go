@@ -2,69 +2,70 @@ package raftgroup
 
 import (
 	"io"
+	"log/slog"
 	"sync"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // maxSending is the number of snapshots that a node sends at a time.
 const maxSending = 2
 
-// sending tracks the snapshots that a replica is sending.
+// snapshotSender sends snapshots of one group. Owned by Host.Run.
+type snapshotSender struct {
+	node    *Node
+	logger  *slog.Logger
+	all     raftframe.OutgoingSnapshot // what all snapshots have in common: not To and Term
+	sending sending
+}
+
+// sending is the snapshots that are being sent.
 type sending map[uint64]uint64 // replica id of the receiver → the index below which the log must be kept meanwhile
 
-// snapshotHead returns the head of a snapshot, for raft. The snapshot sent later may be newer: raft relies on the
-// position that the receiver reports.
-func (r *Replica) snapshotHead() (*raftpb.Snapshot, error) {
-	if r.node.SendSnapshot == nil || r.tables == nil || r.node.Sending >= maxSending ||
-		len(r.members.unstored) > 0 || r.stored.Applied == 0 { // the configuration must include the receiver
+// head returns the head of a snapshot, for raft. The snapshot sent later may be newer: raft relies on the position that
+// the receiver reports. Applied is the stored applied index.
+func (s *snapshotSender) head(log *raftlog.Log, applied uint64) (*raftpb.Snapshot, error) {
+	if s.node.SendSnapshot == nil || s.all.Tables == nil || s.node.Sending >= maxSending || applied == 0 {
 		return nil, raft.ErrSnapshotTemporarilyUnavailable
 	}
-	term, err := r.log.Term(r.stored.Applied)
+	term, err := log.Term(applied)
 	if err != nil {
 		return nil, err
 	}
 	return &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
-		Index: new(r.stored.Applied), Term: &term, ConfState: r.conf.ConfState(),
+		Index: &applied, Term: &term, ConfState: log.Conf.ConfState(),
 	}}, nil
 }
 
-// sendSnapshot makes the carrier open a stream, and reports the result to raft.
-func (r *Replica) sendSnapshot(peer string, m *raftpb.Message) {
+// send has the network open a stream to the peer and write a snapshot to it. Done is called once, from any goroutine.
+func (s *snapshotSender) send(peer string, m *raftpb.Message, done func(error)) {
 	to := m.GetTo()
-	r.node.Sending++
-	if r.sending == nil {
-		r.sending = make(sending)
+	s.node.Sending++
+	if s.sending == nil {
+		s.sending = make(sending)
 	}
-	r.sending[to] = m.GetSnapshot().GetMetadata().GetIndex()
-	out := raftframe.OutgoingSnapshot{
-		Group: r.group, From: r.id, To: to, Term: m.GetTerm(), Tables: r.tables, Limit: r.node.Limits.Snapshot,
-	}
+	s.sending[to] = m.GetSnapshot().GetMetadata().GetIndex()
+	out := s.all
+	out.To, out.Term = to, m.GetTerm()
 	var once sync.Once
-	done := func(err error) {
-		once.Do(func() { r.node.Call(r.handle, func() error { return r.snapshotSent(to, err) }) })
-	}
-	write := func(w io.Writer) error { return out.Write(r.node.Storage, w) }
-	r.logger.Info("sending a snapshot", "peer", peer, "index", r.sending[to])
-	r.node.SendSnapshot(peer, r.group, write, done)
+	write := func(w io.Writer) error { return out.Write(s.node.Storage, w) }
+	s.logger.Info("sending a snapshot", "peer", peer, "index", s.sending[to])
+	s.node.SendSnapshot(peer, out.Group, write, func(err error) { once.Do(func() { done(err) }) })
 }
 
-// snapshotSent reports to raft that a snapshot was sent, or why not.
-func (r *Replica) snapshotSent(to uint64, err error) error {
-	r.node.Sending--
-	delete(r.sending, to)
-	status := raft.SnapshotFinish
+// sent records that a snapshot was sent, or could not be, and returns the status for raft.
+func (s *snapshotSender) sent(to uint64, err error) raft.SnapshotStatus {
+	s.node.Sending--
+	delete(s.sending, to)
 	if err != nil {
-		r.logger.Warn("snapshot not sent", "replica", to, "error", err)
-		status = raft.SnapshotFailure
+		s.logger.Warn("snapshot not sent", "replica", to, "error", err)
+		return raft.SnapshotFailure
 	}
-	if r.raw == nil {
-		return nil
-	}
-	return r.guard("report snapshot", func() error { r.raw.ReportSnapshot(to, status); return nil })
+	return raft.SnapshotFinish
 }
 
 // keep returns the index up to which the log may be cut. The entries that follow a snapshot in progress stay, down to

@@ -58,7 +58,7 @@ type evaluator struct {
 	rng       *rand.Rand
 	observers []*observer // by player; nil for most
 	shared    *vclock.History
-	heard     Judged
+	received  Judged
 	facing    Judged
 }
 
@@ -115,7 +115,7 @@ func (v *evaluator) compare(o *observer, a, b *event, relevant vclock.Relevant) 
 		OwnHistory:    o.history.Compare(x, y),
 		SharedHistory: v.shared.Compare(x, y),
 	}
-	v.heard.count(truth, results)
+	v.received.count(truth, results)
 	if a.author == b.author || slices.Contains(b.vision, a.author) {
 		v.facing.count(truth, results)
 	}

@@ -41,7 +41,7 @@ func (r Result) Setting(name string) []string {
 		name, fmt.Sprintf("%.1f", s.Vision), fmt.Sprintf("%.1f", s.Pruned), fmt.Sprint(s.MaxPruned), fmt.Sprintf("%.0f", s.Sparse),
 	}
 	for _, c := range []Comparison{Printed, Own, OwnHistory, SharedHistory} {
-		row = append(row, fmt.Sprintf("%.2f %%", r.Heard.Share(c)))
+		row = append(row, fmt.Sprintf("%.2f %%", r.Received.Share(c)))
 	}
 	for _, c := range []Comparison{Own, SharedHistory} {
 		row = append(row, fmt.Sprintf("%.2f %%", r.Facing.Share(c)))

@@ -38,7 +38,7 @@ func Merge(results []Result) Result {
 	for _, r := range results[1:] {
 		all.Events += r.Events
 		all.Hearing += r.Hearing
-		all.Heard.add(&r.Heard)
+		all.Received.add(&r.Received)
 		all.Facing.add(&r.Facing)
 		for i := range all.Sizes {
 			all.Sizes[i].add(&r.Sizes[i])
@@ -85,7 +85,7 @@ func (j *Judged) add(o *Judged) {
 // It is empty after any walk.
 func (r Result) Unsound() (wrong []Comparison) {
 	for _, c := range []Comparison{Own, OwnHistory, SharedHistory} {
-		for _, j := range []Judged{r.Heard, r.Facing} {
+		for _, j := range []Judged{r.Received, r.Facing} {
 			if t := j.Tallies[c]; j.Wrong(c)+t.Tied+t.Merged > 0 && !slices.Contains(wrong, c) {
 				wrong = append(wrong, c)
 			}

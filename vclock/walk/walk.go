@@ -9,12 +9,12 @@ import (
 
 // Result holds the measurements of a walk.
 type Result struct {
-	Config  Config // with its defaults
-	Events  int    // done by all players
-	Hearing int    // how many times a player received an event
-	Sizes   []Size // over time, the last at the end of the walk
-	Heard   Judged // all pairs of events received by one player
-	Facing  Judged // those of them whose authors had each other in vision at the time of the later event
+	Config   Config // with its defaults
+	Events   int    // done by all players
+	Hearing  int    // how many times a player received an event
+	Sizes    []Size // over time, the last at the end of the walk
+	Received Judged // all pairs of events received by one player
+	Facing   Judged // those of them whose authors had each other in vision at the time of the later event
 }
 
 // Size is the size of the clocks after a round, as a mean over all players, and the largest. Sparse clocks are those of
@@ -67,14 +67,14 @@ func Walk(cfg Config) (Result, error) {
 	inbox := make([][]*event, cfg.Players) // received in the next round
 	for round := 1; round <= cfg.Rounds; round++ {
 		land.walk()
-		heard := inbox
+		arrived := inbox
 		inbox = make([][]*event, cfg.Players)
 		for i, p := range players {
-			if len(heard[i]) == 0 {
+			if len(arrived[i]) == 0 {
 				continue
 			}
 			relevant := land.relevant(i)
-			for _, e := range heard[i] {
+			for _, e := range arrived[i] {
 				p.receive(e, relevant)
 				res.Hearing++
 				eval.record(i, round, e, relevant)
@@ -96,7 +96,7 @@ func Walk(cfg Config) (Result, error) {
 			res.Sizes = append(res.Sizes, measure(round, land, players))
 		}
 	}
-	res.Heard, res.Facing = eval.heard, eval.facing
+	res.Received, res.Facing = eval.received, eval.facing
 	return res, nil
 }
 

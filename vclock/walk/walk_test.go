@@ -29,7 +29,7 @@ func walk(t *testing.T, cfg Config) Result {
 func sound(t *testing.T, name string, r Result) {
 	t.Helper()
 	for _, c := range []Comparison{Own, OwnHistory, SharedHistory} {
-		for _, j := range []Judged{r.Heard, r.Facing} {
+		for _, j := range []Judged{r.Received, r.Facing} {
 			if j.Ordered < 1000 || j.Apart < 100 {
 				t.Errorf("%s: only %d ordered and %d concurrent pairs were judged", name, j.Ordered, j.Apart)
 			}
@@ -44,7 +44,7 @@ func sound(t *testing.T, name string, r Result) {
 func promised(t *testing.T, name string, r Result) {
 	t.Helper()
 	sound(t, name, r)
-	if got := r.Heard.Share(SharedHistory); got < 98 {
+	if got := r.Received.Share(SharedHistory); got < 98 {
 		t.Errorf("%s: %.2f %% of the ordered pairs are recognised by the gateway's chains, want 98", name, got)
 	}
 	if got := r.Facing.Share(Own); got < 98 {
@@ -94,7 +94,7 @@ func TestLimitBoundsClocks(t *testing.T) {
 			t.Errorf("after %d s a clock has %d entries", s.Round, s.MaxPruned)
 		}
 	}
-	if got := r.Heard.Share(SharedHistory); got < 98 {
+	if got := r.Received.Share(SharedHistory); got < 98 {
 		t.Errorf("%.2f %% of the ordered pairs are recognised with the 8 heard last, want 98", got)
 	}
 }
@@ -109,8 +109,8 @@ func TestWholeClocksAreSparseClocks(t *testing.T) {
 		t.Errorf("with everybody in vision: %+v", last)
 	}
 	for _, c := range []Comparison{Own, OwnHistory, Printed} {
-		if got := r.Heard.Share(c); got != 100 || r.Heard.Wrong(c) > 0 {
-			t.Errorf("%v: %.2f %% with whole clocks, %d wrong", c, got, r.Heard.Wrong(c))
+		if got := r.Received.Share(c); got != 100 || r.Received.Wrong(c) > 0 {
+			t.Errorf("%v: %.2f %% with whole clocks, %d wrong", c, got, r.Received.Wrong(c))
 		}
 	}
 }
@@ -154,8 +154,8 @@ func TestSettings(t *testing.T) {
 	for _, s := range Settings(reference) {
 		t.Run(s.Name, func(t *testing.T) {
 			r := walk(t, s.Config)
-			if wrong := r.Unsound(); len(wrong) > 0 || r.Heard.Ordered == 0 {
-				t.Errorf("of %d ordered pairs wrong: %v", r.Heard.Ordered, wrong)
+			if wrong := r.Unsound(); len(wrong) > 0 || r.Received.Ordered == 0 {
+				t.Errorf("of %d ordered pairs wrong: %v", r.Received.Ordered, wrong)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestMerge(t *testing.T) {
 	cfg.Seed++
 	other := walk(t, cfg)
 	both := Merge([]Result{one, other})
-	if got, want := both.Heard.Ordered, one.Heard.Ordered+other.Heard.Ordered; got != want || both.Events != one.Events+other.Events {
+	if got, want := both.Received.Ordered, one.Received.Ordered+other.Received.Ordered; got != want || both.Events != one.Events+other.Events {
 		t.Errorf("%d ordered pairs, want %d", got, want)
 	}
 	for c := range comparisons {
@@ -185,7 +185,7 @@ func TestMerge(t *testing.T) {
 		t.Error("a result alone is another one")
 	}
 	bad := one
-	bad.Heard.Tallies[OwnHistory].Reversed++
+	bad.Received.Tallies[OwnHistory].Reversed++
 	if got := bad.Unsound(); len(got) != 1 || got[0] != OwnHistory {
 		t.Errorf("a pair the wrong way round: %v", got)
 	}

@@ -44,11 +44,11 @@ type Handshake struct {
 // after it. A refusal is an *Error; io.EOF means that the client sent nothing. The caller sets the deadline
 // (HandshakeTimeout).
 func ReadHandshake(r *bufio.Reader) (Handshake, error) {
-	data, err := wire.ReadValue(r, '{', wire.MaxHandshake)
+	data, err := readValue(r, '{', wire.MaxHandshake)
 	if err != nil {
 		return Handshake{}, err
 	}
-	if err := wire.SkipLineEnd(r); err != nil {
+	if err := skipLineEnd(r); err != nil {
 		return Handshake{}, err
 	}
 	return DecodeHandshake(data)

@@ -46,13 +46,13 @@ func ReadQuery(r *bufio.Reader) (Query, error) {
 	}
 	switch kind {
 	case queryChunk:
-		data, err := wire.ReadValue(r, '[', wire.MaxQuery)
+		data, err := readValue(r, '[', wire.MaxQuery)
 		if err != nil {
 			return nil, midQuery(err)
 		}
 		return decodeWhereIsChunk(data)
 	case queryPlayer:
-		data, err := wire.ReadValue(r, '{', wire.MaxQuery)
+		data, err := readValue(r, '{', wire.MaxQuery)
 		if err != nil {
 			return nil, midQuery(err)
 		}
@@ -162,7 +162,7 @@ func AppendPlayerPlace(dst []byte, x, y, z float64) ([]byte, error) {
 
 // ReadPlayerPlace reads the answer to WhereIsPlayer.
 func ReadPlayerPlace(r *bufio.Reader) (x, y, z float64, err error) {
-	data, err := wire.ReadValue(r, '{', wire.MaxQuery)
+	data, err := readValue(r, '{', wire.MaxQuery)
 	if err != nil {
 		return 0, 0, 0, err
 	}

@@ -84,42 +84,23 @@ func PackPart(rows []byte) ([]byte, error) {
 // UnpackPart is the inverse of PackPart. It stops with an error if the result would exceed MaxPartBytes.
 func UnpackPart(data []byte) ([]byte, error) { return wire.Inflate("piece", data, MaxPartBytes) }
 
-// Valid returns an error if the request is invalid.
+// Valid returns an error unless exactly one field is set, and is valid.
 func (f Fetch) Valid() error {
-	set := 0
-	if f.Digests != nil {
-		set++
-		if f.Digests.Group == 0 {
-			return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-		}
-	}
-	if f.Part != nil {
-		set++
-		if f.Part.Group == 0 {
-			return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-		}
-		if err := checkChunk(f.Part.Chunk); err != nil {
-			return err
-		}
-	}
-	if f.Base != nil {
-		set++
-		if err := checkChunk(f.Base.Chunk); err != nil {
-			return err
-		}
-	}
-	if set != 1 {
-		return wire.Refuse(wire.FailBadValue, "a fetch must have exactly one field set, not %d", set)
-	}
-	return nil
+	return exactlyOne("fetch", alternativeOf(f.Digests), alternativeOf(f.Part), alternativeOf(f.Base))
 }
+
+// Valid returns an error if there is no region id.
+func (p LogPosition) Valid() error { return checkRegionID(p.Group) }
+
+// Valid returns an error if there is no region id, or if the chunk is out of the world.
+func (p PartAt) Valid() error { return firstError(p.LogPosition.Valid(), checkChunk(p.Chunk)) }
+
+// Valid returns an error if the chunk is out of the world.
+func (b BaseOf) Valid() error { return checkChunk(b.Chunk) }
 
 // Valid returns an error if the answer is invalid.
 func (f Fetched) Valid() error {
-	if err := checkList(f.Digests, MaxParts, PartDigest.Valid); err != nil {
-		return err
-	}
-	return wire.CheckText(f.Error)
+	return firstError(checkList(f.Digests, MaxParts, PartDigest.Valid), wire.CheckText(f.Error))
 }
 
 // Valid returns an error if the digest is invalid.

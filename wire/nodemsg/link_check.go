@@ -8,10 +8,7 @@ import (
 
 // Valid returns an error if the hello is invalid.
 func (h Hello) Valid() error {
-	if h.Region == 0 {
-		return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-	}
-	return checkCell(h.Cell)
+	return firstError(checkRegionID(h.Region), checkCell(h.Cell))
 }
 
 // Valid returns an error if the message is invalid: its lists must be bounded and their elements valid.
@@ -35,14 +32,6 @@ func (m FromRegion) Valid() error {
 		wire.CheckText(m.Closed),
 		checkKnownPeer(m.Leader),
 	)
-}
-
-// checkKnownPeer returns an error unless id is empty or a peer id.
-func checkKnownPeer(id string) error {
-	if id == "" {
-		return nil
-	}
-	return checkPeer(id)
 }
 
 // Valid returns an error if the delta is invalid.

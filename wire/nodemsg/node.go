@@ -68,7 +68,7 @@ type RejoinRequest struct {
 	Group uint64 `cbor:"1,keyasint"`
 }
 
-// Invite tells a node that a region's group adds it as a learner.
+// Invite informs a node that a region's group adds it as a learner.
 type Invite struct {
 	Region  Region    `cbor:"1,keyasint"` // as known to the inviting leader
 	Replica uint64    `cbor:"2,keyasint"` // the new member's replica id, never used before

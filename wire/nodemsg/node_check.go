@@ -1,10 +1,6 @@
 package nodemsg
 
-import (
-	"slices"
-
-	"github.com/voxelpopuli/voxeld/wire"
-)
+import "github.com/voxelpopuli/voxeld/wire"
 
 // Checks of messages between nodes. Nodes of one world do not trust each other's messages. Each message is checked
 // where it is written, so that a fault shows at its origin, and where it is read.
@@ -15,21 +11,6 @@ func (m Member) Valid() error {
 		return err
 	}
 	return wire.CheckHostPort(m.Game)
-}
-
-// checkPeer checks the form of a libp2p peer id in base58.
-func checkPeer(id string) error {
-	if id == "" || len(id) > wire.MaxPeerID {
-		return wire.Refuse(wire.FailBadValue, "a peer id has 1 to %d bytes, not %d", wire.MaxPeerID, len(id))
-	}
-	for i := range len(id) {
-		switch c := id[i]; {
-		case c >= '1' && c <= '9', c >= 'a' && c <= 'z' && c != 'l', c >= 'A' && c <= 'Z' && c != 'I' && c != 'O':
-		default:
-			return wire.Refuse(wire.FailBadValue, "a peer id is base58, without %q", c)
-		}
-	}
-	return nil
 }
 
 func checkMembers(members []Member) error {
@@ -51,13 +32,7 @@ func checkMembers(members []Member) error {
 
 // Valid returns an error if the region is invalid. The leader must be one of its members, or unknown.
 func (r Region) Valid() error {
-	if r.ID == 0 {
-		return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-	}
-	if err := checkCell(r.Cell); err != nil {
-		return err
-	}
-	if err := checkMembers(r.Members); err != nil {
+	if err := firstError(checkRegionID(r.ID), checkCell(r.Cell), checkMembers(r.Members)); err != nil {
 		return err
 	}
 	if r.Leader == "" {
@@ -73,88 +48,59 @@ func (r Region) Valid() error {
 
 // Valid returns an error unless exactly one field is set, and is valid.
 func (q Question) Valid() error {
-	set := 0
-	for _, l := range []*Locate{q.Locate, q.Authority} {
-		if l == nil {
-			continue
-		}
-		set++
-		if err := checkChunk(l.Chunk); err != nil {
-			return err
-		}
+	return exactlyOne("question",
+		alternativeOf(q.Locate), alternativeOf(q.Authority), alternativeOf(q.Introduce), alternativeOf(q.Moved), alternativeOf(q.Found),
+		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
+		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
+	)
+}
+
+// Valid returns an error if the chunk is out of the world.
+func (l Locate) Valid() error { return checkChunk(l.Chunk) }
+
+// Valid returns an error if the cell or a member is invalid.
+func (f Found) Valid() error { return firstError(checkCell(f.Cell), checkMembers(f.Members)) }
+
+// Valid always returns nil.
+func (Describe) Valid() error { return nil }
+
+// Valid always returns nil.
+func (Leaving) Valid() error { return nil }
+
+// Valid always returns nil.
+func (RegionsRequest) Valid() error { return nil }
+
+// Valid returns an error if there is no region id.
+func (s Sleep) Valid() error { return checkRegionID(s.Group) }
+
+// Valid returns an error if there is no region id.
+func (r RejoinRequest) Valid() error { return checkRegionID(r.Group) }
+
+// Valid returns an error if there is no region id.
+func (r Release) Valid() error { return checkRegionID(r.Region) }
+
+// Valid returns an error if there is no region id, or if the text is too long.
+func (f RegionFailure) Valid() error {
+	return firstError(checkRegionID(f.Region), wire.CheckText(f.Why))
+}
+
+// Valid returns an error if the list is empty or too long, or if a region id is missing.
+func (s StatusRequest) Valid() error {
+	if len(s.Regions) == 0 {
+		return wire.Refuse(wire.FailBadValue, "a status request must name a region")
 	}
-	for _, r := range []*Region{q.Introduce, q.Moved} {
-		if r == nil {
-			continue
-		}
-		set++
-		if err := r.Valid(); err != nil {
-			return err
-		}
-	}
-	if q.Found != nil {
-		set++
-		if err := checkCell(q.Found.Cell); err != nil {
-			return err
-		}
-		if err := checkMembers(q.Found.Members); err != nil {
-			return err
-		}
-	}
-	if q.Describe != nil {
-		set++
-	}
-	if q.Invite != nil {
-		set++
-		if err := q.Invite.Valid(); err != nil {
-			return err
-		}
-	}
-	if q.Sleep != nil {
-		set++
-		if q.Sleep.Group == 0 {
-			return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-		}
-	}
-	operators, err := q.checkOperators()
-	if err != nil {
-		return err
-	}
-	set += operators
-	if q.Leaving != nil {
-		set++
-	}
-	if q.Rejoin != nil {
-		set++
-		if q.Rejoin.Group == 0 {
-			return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-		}
-	}
-	if set != 1 {
-		return wire.Refuse(wire.FailBadValue, "a question must have exactly one field set, not %d", set)
-	}
-	return nil
+	return checkList(s.Regions, MaxStatuses, checkRegionID)
 }
 
 // Valid returns an error if the answer is invalid.
 func (a Answer) Valid() error {
-	if a.Region != nil {
-		if err := a.Region.Valid(); err != nil {
-			return err
-		}
-	}
-	if a.Member != nil {
-		if err := a.Member.Valid(); err != nil {
-			return err
-		}
-	}
-	if err := checkList(a.Statuses, MaxStatuses, RegionStatus.Valid); err != nil {
-		return err
-	}
-	if err := checkList(a.Regions, RegionsPage, Region.Valid); err != nil {
-		return err
-	}
-	return wire.CheckText(a.Error)
+	return firstError(
+		alternativeOf(a.Region).err,
+		alternativeOf(a.Member).err,
+		checkList(a.Statuses, MaxStatuses, RegionStatus.Valid),
+		checkList(a.Regions, RegionsPage, Region.Valid),
+		wire.CheckText(a.Error),
+	)
 }
 
 // Valid returns an error if the record is invalid. A guest's id must match the name.
@@ -193,56 +139,17 @@ func (r Replica) Valid() error {
 	return checkPeer(r.Peer)
 }
 
-// checkOperators counts the set fields of this file and validates them.
-func (q Question) checkOperators() (set int, err error) {
-	for _, r := range []*Release{q.Release, q.Superseded} {
-		if r == nil {
-			continue
-		}
-		if set++; r.Region == 0 {
-			return set, wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-		}
-	}
-	if q.Failure != nil {
-		if set++; q.Failure.Region == 0 {
-			return set, wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-		}
-		if err := wire.CheckText(q.Failure.Why); err != nil {
-			return set, err
-		}
-	}
-	if q.Status != nil {
-		set++
-		if n := len(q.Status.Regions); n == 0 || n > MaxStatuses {
-			return set, wire.Refuse(wire.FailBadValue, "a status request names 1 to %d regions, not %d", MaxStatuses, n)
-		}
-		if slices.Contains(q.Status.Regions, 0) {
-			return set, wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-		}
-	}
-	if q.Regions != nil {
-		set++
-	}
-	return set, nil
-}
-
 // Valid returns an error if the status is invalid.
 func (s RegionStatus) Valid() error {
-	if s.Region == 0 {
-		return wire.Refuse(wire.FailBadValue, "the region id must not be 0")
-	}
 	if s.State > StateFailed {
 		return wire.Refuse(wire.FailBadValue, "unknown state %d", s.State)
 	}
-	if s.Leader != "" {
-		if err := checkPeer(s.Leader); err != nil {
-			return err
-		}
-	}
-	if err := checkList(s.Members, wire.MaxMembers, MemberStatus.Valid); err != nil {
-		return err
-	}
-	return wire.CheckText(s.Why)
+	return firstError(
+		checkRegionID(s.Region),
+		checkKnownPeer(s.Leader),
+		checkList(s.Members, wire.MaxMembers, MemberStatus.Valid),
+		wire.CheckText(s.Why),
+	)
 }
 
 // Valid returns an error if the copy is invalid.

@@ -3,7 +3,6 @@ package nodemsg
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 
@@ -92,21 +91,8 @@ func (r *RaftReader) Read() ([]RaftMessage, error) {
 	if cap(r.buffer) > keptBytes {
 		r.buffer, r.messages = nil, nil
 	}
-	r.buffer = r.buffer[:0]
-	// Memory grows only as bytes arrive, whatever the length prefix.
-	for len(r.buffer) < size {
-		at := len(r.buffer)
-		step := min(size-at, max(cap(r.buffer)-at, 64<<10, at))
-		if at+step > cap(r.buffer) {
-			r.buffer = append(make([]byte, 0, at+step), r.buffer...)
-		}
-		r.buffer = r.buffer[:at+step]
-		if _, err := io.ReadFull(r.R, r.buffer[at:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, fmt.Errorf("read frame: %w", err)
-		}
+	if r.buffer, err = wire.ReadBody(r.R, r.buffer, size); err != nil {
+		return nil, fmt.Errorf("read frame: %w", err)
 	}
 	var ok bool
 	if r.messages, ok = parseRaftFrame(r.buffer, r.messages[:0]); ok {

@@ -10,7 +10,7 @@ import (
 // one goroutine. The zero value is an empty view.
 type AvatarDecoder struct {
 	tick    uint64 // the newest
-	begun   bool
+	started bool
 	avatars map[uint32]*decodedAvatar
 	to      TickReader // receives the pieces during Read
 }
@@ -23,79 +23,79 @@ type decodedAvatar struct {
 }
 
 // Read applies a frame and passes its pieces to a reader, which may be nil.
-func (s *AvatarDecoder) Read(frame []byte, to TickReader) error {
-	s.to = to
-	return ReadTick(frame, s)
+func (d *AvatarDecoder) Read(frame []byte, to TickReader) error {
+	d.to = to
+	return ReadTick(frame, d)
 }
 
 // Now returns the newest tick of any frame, extended beyond its 16 bits.
-func (s *AvatarDecoder) Now() uint64 { return s.tick }
+func (d *AvatarDecoder) Now() uint64 { return d.tick }
 
 // Tick sets the current tick; for ReadTick.
-func (s *AvatarDecoder) Tick(low uint16) {
-	if !s.begun {
-		s.tick, s.begun = uint64(low), true
+func (d *AvatarDecoder) Tick(low uint16) {
+	if !d.started {
+		d.tick, d.started = uint64(low), true
 	}
-	s.tick += uint64(low - uint16(s.tick)) // ticks come in order
-	if s.to != nil {
-		s.to.Tick(low)
+	d.tick += uint64(low - uint16(d.tick)) // ticks come in order
+	if d.to != nil {
+		d.to.Tick(low)
 	}
 }
 
 // Delta applies the changes of a chunk; for ReadTick.
-func (s *AvatarDecoder) Delta(n *TickDelta) {
-	if s.avatars == nil {
-		s.avatars = make(map[uint32]*decodedAvatar)
+func (d *AvatarDecoder) Delta(n *TickDelta) {
+	if d.avatars == nil {
+		d.avatars = make(map[uint32]*decodedAvatar)
 	}
 	for _, a := range n.Enter {
-		s.avatars[a.Index] = &decodedAvatar{player: a.Player, at: n.Chunk, Prediction: PredictionOf(a.Place, s.tick)}
+		d.avatars[a.Index] = &decodedAvatar{player: a.Player, at: n.Chunk, Prediction: PredictionOf(a.Place, d.tick)}
 	}
-	if s.to != nil {
-		s.to.Delta(n)
+	if d.to != nil {
+		d.to.Delta(n)
 	}
 	for _, index := range n.Leave {
-		if a := s.avatars[index]; a != nil && a.at == n.Chunk {
-			delete(s.avatars, index)
+		if a := d.avatars[index]; a != nil && a.at == n.Chunk {
+			delete(d.avatars, index)
 		}
 	}
 }
 
 // Motion applies an avatar's motion; for ReadTick.
-func (s *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
-	if a := s.avatars[m.Index]; a != nil {
+func (d *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
+	if a := d.avatars[m.Index]; a != nil {
 		if at != a.at && !m.HasAcross { // the place stays where it was
 			a.X += (a.at.Origin().X - at.Origin().X) * TickVelocityUnit
 			a.Z += (a.at.Origin().Z - at.Origin().Z) * TickVelocityUnit
 		}
 		a.at = at
-		a.Apply(m, s.tick)
+		a.Apply(m, d.tick)
 	}
-	if s.to != nil {
-		s.to.Motion(at, m)
+	if d.to != nil {
+		d.to.Motion(at, m)
 	}
 }
 
 // Gone removes the avatars of a chunk that has left the view.
-func (s *AvatarDecoder) Gone(at grid.ChunkPos) {
-	for index, a := range s.avatars {
+func (d *AvatarDecoder) Gone(at grid.ChunkPos) {
+	for index, a := range d.avatars {
 		if a.at == at {
-			delete(s.avatars, index)
+			delete(d.avatars, index)
 		}
 	}
 }
 
 // Player returns the player with the index.
-func (s *AvatarDecoder) Player(index uint32) (id player.ID, known bool) {
-	if a := s.avatars[index]; a != nil {
+func (d *AvatarDecoder) Player(index uint32) (id player.ID, known bool) {
+	if a := d.avatars[index]; a != nil {
 		return a.player, true
 	}
 	return id, false
 }
 
-// Each calls see with every avatar and its extrapolated pose, the given number of ticks after the newest frame, in no
+// Each calls visit with every avatar and its extrapolated pose, the given number of ticks after the newest frame, in no
 // particular order.
-func (s *AvatarDecoder) Each(after float64, see func(id player.ID, pose motion.Pose)) {
-	for _, a := range s.avatars {
-		see(a.player, a.Pose(a.at, s.tick, after))
+func (d *AvatarDecoder) Each(after float64, visit func(id player.ID, pose motion.Pose)) {
+	for _, a := range d.avatars {
+		visit(a.player, a.Pose(a.at, d.tick, after))
 	}
 }

@@ -19,4 +19,7 @@
 // tick frames (AppendTick, ReadTick), whose pieces are also encoded once for all sessions: the changes of a chunk
 // (AppendDelta), and the motion of a cell (MotionWriter), which includes an avatar only if it has left its predicted
 // path.
+//
+// To add a message of a client, declare its type with a clientType and add a case to decodeFields, which checks its fields
+// in both encodings. To add a message of the server, declare its type with a serverType and add it to serverTypes.
 package sessionmsg

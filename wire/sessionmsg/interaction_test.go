@@ -19,7 +19,7 @@ func TestInteractionMessages(t *testing.T) {
 	for _, c := range []struct {
 		u    nodemsg.ChatEvent
 		want FromServer
-		says string
+		text string
 	}{
 		{event(nodemsg.InteractionHit, 0, 0), Struck{Player: anID.String(), Name: "ada", To: bob, ToName: "bob"}, "hits bob"},
 		{
@@ -33,8 +33,8 @@ func TestInteractionMessages(t *testing.T) {
 		if got, ok := InteractionMessage(&c.u); ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v is sent as %+v, %v", c.u, got, ok)
 		}
-		if c.u.Text != c.says || c.u.Valid() != nil {
-			t.Errorf("the words are %q, want %q; %v", c.u.Text, c.says, c.u.Valid())
+		if c.u.Text != c.text || c.u.Valid() != nil {
+			t.Errorf("the words are %q, want %q; %v", c.u.Text, c.text, c.u.Valid())
 		}
 	}
 }

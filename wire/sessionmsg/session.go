@@ -193,7 +193,7 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
-// Failure ends or refuses a session, with a code for programs and a message that says what to do.
+// Failure ends or refuses a session, with a code for programs and a message for people: what to do.
 type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -213,7 +213,7 @@ func (Failure) serverType() string    { return "failure" }
 // FailureOf returns the message that reports the error to a client.
 func FailureOf(e *wire.Error) Failure { return Failure{Code: e.Code, Message: e.Message} }
 
-// Reconnect tells a client that this gateway is shutting down or accepts no new sessions, and lists other gateways of
+// Reconnect informs a client that this gateway is shutting down or accepts no new sessions, and lists other gateways of
 // the world. The player's state is saved. The client must send unacknowledged edits again to the new gateway, with the
 // same sequence numbers.
 type Reconnect struct {

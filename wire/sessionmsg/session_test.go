@@ -77,7 +77,7 @@ func TestDecodeClientTakes(t *testing.T) {
 }
 
 func TestDecodeClientRefuses(t *testing.T) {
-	for _, c := range []struct{ in, code, says string }{
+	for _, c := range []struct{ in, code, chat string }{
 		{``, wire.FailBadJSON, "not a JSON object"},
 		{`[]`, wire.FailBadJSON, "not a JSON object"},
 		{`{"type":"ping","nonce":1`, wire.FailBadJSON, "too early"},
@@ -147,8 +147,8 @@ func TestDecodeClientRefuses(t *testing.T) {
 			t.Errorf("DecodeClient(%.80s) = %+v, want %s", c.in, m, c.code)
 			continue
 		}
-		if code := wiretest.CodeOf(t, err); code != c.code || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("DecodeClient(%.80s): %v; want %s: …%s…", c.in, err, c.code, c.says)
+		if code := wiretest.CodeOf(t, err); code != c.code || !strings.Contains(err.Error(), c.chat) {
+			t.Errorf("DecodeClient(%.80s): %v; want %s: …%s…", c.in, err, c.code, c.chat)
 		}
 	}
 }

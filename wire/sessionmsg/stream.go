@@ -40,21 +40,5 @@ func ReadMessage(r *bufio.Reader, buf []byte, most int) ([]byte, error) {
 	if size == 0 || size > uint64(most) {
 		return nil, wire.Refuse(wire.FailTooLong, "a message of %d bytes; want 1 to %d", size, most)
 	}
-	// Memory grows only as bytes arrive, whatever the length prefix.
-	buf = buf[:0]
-	for len(buf) < int(size) {
-		step := min(int(size)-len(buf), max(4<<10, len(buf)))
-		start := len(buf)
-		if cap(buf) < start+step {
-			buf = append(make([]byte, 0, start+step), buf...)
-		}
-		buf = buf[:start+step]
-		if _, err := io.ReadFull(r, buf[start:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-	}
-	return buf, nil
+	return wire.ReadBody(r, buf, int(size))
 }

@@ -47,15 +47,15 @@ const (
 	pieceTick   = 0x21 // the tick of what follows
 	pieceMotion = 0x80 // plus the cell in the low four bits
 
-	motionStorey = 4 * PlaceUnit // unit of height in the base of a motion piece
-	motionGap    = 0x07          // index minus the previous one minus 1; 7: a varint with the rest follows
-	motionAcross = 0x08
-	motionHeight = 0x30 // encoding of the height; 0: none
-	motionLevel  = 0x10 // one byte; the climb is 0
-	motionClimb  = 0x20 // one byte, then the climb
-	motionTall   = 0x30 // two bytes, then the climb
-	motionPace   = 0x40
-	motionFacing = 0x80
+	motionStorey   = 4 * PlaceUnit // unit of height in the base of a motion piece
+	motionGap      = 0x07          // index minus the previous one minus 1; 7: a varint with the rest follows
+	motionAcross   = 0x08
+	motionHeight   = 0x30 // encoding of the height; 0: none
+	motionLevel    = 0x10 // one byte; the climb is 0
+	motionClimb    = 0x20 // one byte, then the climb
+	motionTall     = 0x30 // two bytes, then the climb
+	motionVelocity = 0x40
+	motionFacing   = 0x80
 
 	cellUnits  = CellSize * PlaceUnit
 	chunkUnits = grid.ChunkSize * PlaceUnit
@@ -252,7 +252,7 @@ func (w *MotionWriter) Append(dst []byte, m *Motion) []byte {
 		dst = append(binary.LittleEndian.AppendUint16(dst, m.Y), byte(m.Climb))
 	}
 	if m.HasVelocity {
-		dst[head] |= motionPace
+		dst[head] |= motionVelocity
 		dst = append(dst, byte(m.VelocityX), byte(m.VelocityZ))
 	}
 	if m.HasFacing {

@@ -97,7 +97,7 @@ func (r *tickBytes) u16() uint16 {
 	return 0
 }
 
-// SkipNumber reads a varint of at most most.
+// number reads a varint of at most most.
 func (r *tickBytes) number(most uint64) uint64 {
 	v, n := binary.Uvarint(r.data)
 	if n <= 0 || v > most {
@@ -123,8 +123,8 @@ func (r *tickBytes) chunkPos() grid.ChunkPos {
 	return grid.ChunkPos{X: x, Z: r.coordinate()}
 }
 
-// many reads the length of a list whose elements take at least least bytes each.
-func (r *tickBytes) many(most, least int) int {
+// length reads the length of a list whose elements take at least least bytes each.
+func (r *tickBytes) length(most, least int) int {
 	n := int(r.number(uint64(most)))
 	if n == 0 || n*least > len(r.data) { // empty lists are not encoded
 		r.fail("a list of %d elements in %d bytes", n, len(r.data))
@@ -135,33 +135,33 @@ func (r *tickBytes) many(most, least int) int {
 
 const (
 	leastAvatar = 1 + 16 + 1 + 1 + 8
-	leastSaid   = 16 + 1 + 1 + 1 + 1
+	leastChat   = 16 + 1 + 1 + 1 + 1
 )
 
 func (r *tickBytes) delta(head uint8) TickDelta {
 	n := TickDelta{Chunk: r.chunkPos()}
 	if head&pieceEnter != 0 {
-		n.Enter = make([]TickAvatar, r.many(wire.MaxBodies, leastAvatar))
+		n.Enter = make([]TickAvatar, r.length(wire.MaxBodies, leastAvatar))
 		for i := range n.Enter {
 			n.Enter[i] = r.avatar()
 		}
 	}
 	if head&pieceLeave != 0 {
-		n.Leave = make([]uint32, r.many(wire.MaxBodies, 1))
+		n.Leave = make([]uint32, r.length(wire.MaxBodies, 1))
 		for i := range n.Leave {
 			n.Leave[i] = uint32(r.number(MaxAvatarIndex))
 		}
 	}
 	if head&pieceBlocks != 0 {
-		n.Blocks = make([]nodemsg.BlockAt, r.many(wire.MaxBlocks, blockIndexBytes+1))
+		n.Blocks = make([]nodemsg.BlockAt, r.length(wire.MaxBlocks, blockIndexBytes+1))
 		for i := range n.Blocks {
 			n.Blocks[i] = r.block()
 		}
 	}
 	if head&pieceChat != 0 {
-		n.Chat = make([]nodemsg.ChatEvent, r.many(wire.MaxBodies, leastSaid))
+		n.Chat = make([]nodemsg.ChatEvent, r.length(wire.MaxBodies, leastChat))
 		for i := range n.Chat {
-			n.Chat[i] = r.said(n.Chunk)
+			n.Chat[i] = r.chat(n.Chunk)
 		}
 	}
 	return n
@@ -205,7 +205,7 @@ func (r *tickBytes) block() nodemsg.BlockAt {
 	return b
 }
 
-func (r *tickBytes) said(at grid.ChunkPos) nodemsg.ChatEvent {
+func (r *tickBytes) chat(at grid.ChunkPos) nodemsg.ChatEvent {
 	u := nodemsg.ChatEvent{Player: r.id(), Chunk: at}
 	u.Name = r.name(r.u8())
 	u.Text = string(r.next(int(r.number(wire.MaxChat))))
@@ -236,7 +236,7 @@ func (r *tickBytes) motion(at grid.ChunkPos, cell uint8, to TickReader) {
 		last += 1 + gap
 		m = Motion{
 			Index: uint32(last), HasAcross: head&motionAcross != 0, HasHeight: head&motionHeight != 0,
-			HasVelocity: head&motionPace != 0, HasFacing: head&motionFacing != 0,
+			HasVelocity: head&motionVelocity != 0, HasFacing: head&motionFacing != 0,
 		}
 		if m.HasVelocity && !m.HasAcross {
 			r.fail("a velocity without a place")

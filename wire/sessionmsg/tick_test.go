@@ -465,6 +465,6 @@ func TestGoldenTicks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(want) != string(got)+"\n" {
-		t.Errorf("%s is not what the encoder writes; if it should be, go test ./wire -run GoldenTicks -update, and look at web/test/tick.test.ts", path)
+		t.Errorf("%s is not what the encoder writes; if it should be, go test ./wire/sessionmsg -run GoldenTicks -update, and look at web/test/tick.test.ts", path)
 	}
 }

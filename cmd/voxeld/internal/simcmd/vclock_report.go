@@ -31,17 +31,17 @@ func sizesData(r walk.Result) figureData {
 
 func comparisonsText(r walk.Result) string {
 	return fmt.Sprintf("All pairs that one player hears: %d ordered, %d concurrent.\n\n%s\nThose of them whose authors see each other: %d ordered, %d concurrent.\n\n%s",
-		r.Heard.Ordered, r.Heard.Apart, table(r.Heard.Table()).Markdown(), r.Facing.Ordered, r.Facing.Apart, table(r.Facing.Table()).Markdown())
+		r.Received.Ordered, r.Received.Apart, table(r.Received.Table()).Markdown(), r.Facing.Ordered, r.Facing.Apart, table(r.Facing.Table()).Markdown())
 }
 
 // comparisonsData plots the shares of the ordered pairs of all, and of those whose authors see each other, in percent, by the
 // number of the comparison in the order of the table.
 func comparisonsData(r walk.Result) figureData {
-	d := figureData{tables: []figure.Table{table(r.Heard.Table()), table(r.Facing.Table())}}
+	d := figureData{tables: []figure.Table{table(r.Received.Table()), table(r.Facing.Table())}}
 	all, facing := figure.Line{Name: "all pairs", Marked: true}, figure.Line{Name: "authors who see each other", Marked: true}
 	for _, c := range walk.Comparisons() {
 		x := float64(c + 1)
-		all.Points = append(all.Points, figure.Point{X: x, Y: r.Heard.Share(c)})
+		all.Points = append(all.Points, figure.Point{X: x, Y: r.Received.Share(c)})
 		facing.Points = append(facing.Points, figure.Point{X: x, Y: r.Facing.Share(c)})
 	}
 	d.plots = []figure.Plot{{
@@ -68,7 +68,7 @@ func settingsData(settings []walk.Setting, results []walk.Result) figureData {
 	for i, r := range results {
 		for n, c := range shown {
 			lines[n].Name, lines[n].Marked = names[c], true
-			lines[n].Points = append(lines[n].Points, figure.Point{X: float64(i + 1), Y: r.Heard.Share(c)})
+			lines[n].Points = append(lines[n].Points, figure.Point{X: float64(i + 1), Y: r.Received.Share(c)})
 		}
 	}
 	d.plots = []figure.Plot{{

@@ -1,8 +1,11 @@
 package raftgroup
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
@@ -36,10 +39,32 @@ func (g *Group) Receive(peer string, message []byte) error {
 	return nil
 }
 
-// admit checks a decoded message against the group's state, before it is passed to raft.
-func (r *Replica) admit(m *raftpb.Message) error {
-	// Between two Readies raft's state may be newer than r's: query it.
-	status := r.raw.BasicStatus()
+// ReadSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are allocated.
+func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error) (*IncomingSnapshot, error) {
+	self := g.node.Self
+	if peer == self || !g.roster.Load().includes(peer) {
+		return nil, raftlog.ErrNotMember
+	}
+	if g.tables == nil {
+		return nil, errors.New("the group has no tables for snapshots")
+	}
+	s := new(IncomingSnapshot)
+	admit := func() error { return g.roster.Load().check(peer, s.From, s.To) }
+	err := s.Decode(r, g.tables, admit, budget)
+	if err == nil && (s.Conf.Peer(s.From) != peer || s.Conf.Peer(s.To) != self) {
+		err = fmt.Errorf("%w: %q and %q are not replicas %d and %d of %v", raftframe.ErrImplausible, peer, self, s.From, s.To, s.Conf.All())
+	}
+	return s, err
+}
+
+// messageCheck checks messages against the group's state, before they are passed to raft.
+type messageCheck struct {
+	// floor: raft's last index is at least this. It is exact when everything that raft has is stored.
+	floor uint64
+}
+
+// admit checks a decoded message. Status is raft's at this moment: between two Readies it may be newer than the replica's.
+func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, reads *reads) error {
 	term := status.GetTerm()
 	refuse := func(why string) error {
 		return fmt.Errorf("%w: %v of replica %d, term %d, index %d, commit %d: %s",
@@ -55,19 +80,19 @@ func (r *Replica) admit(m *raftpb.Message) error {
 	switch m.GetType() {
 	case raftpb.MsgHeartbeat:
 		// A leader announces to a member only commits that the member has acknowledged, and therefore stored.
-		if m.GetTerm() >= term && m.GetCommit() > r.floor {
+		if m.GetTerm() >= term && m.GetCommit() > c.floor {
 			return refuse("commit is beyond the log")
 		}
 	case raftpb.MsgAppResp:
-		if m.GetTerm() == term && !m.GetReject() && m.GetIndex() > r.floor {
+		if m.GetTerm() == term && !m.GetReject() && m.GetIndex() > c.floor {
 			return refuse("it acknowledges entries beyond the log") // a leader sends what it has stored
 		}
 	case raftpb.MsgHeartbeatResp:
-		if m.GetTerm() == term && !r.reads.confirms(m) {
+		if m.GetTerm() == term && !reads.confirms(m) {
 			return refuse("it confirms reads that were not asked for")
 		}
 	case raftpb.MsgSnap:
-		r.floor = min(r.floor, m.GetSnapshot().GetMetadata().GetIndex()) // raft may replace its log by just this
+		c.floor = min(c.floor, m.GetSnapshot().GetMetadata().GetIndex()) // raft may replace its log by just this
 	case raftpb.MsgTimeoutNow:
 		if m.GetTerm() != term || status.Lead != m.GetFrom() {
 			return refuse("it is not from the leader")
@@ -75,7 +100,7 @@ func (r *Replica) admit(m *raftpb.Message) error {
 	default: // votes, appends, refusals: raft validates their contents
 	}
 	if m.GetType() == raftpb.MsgApp {
-		r.floor = min(r.floor, m.GetIndex()+uint64(len(m.GetEntries()))) // raft may cut its log to just this
+		c.floor = min(c.floor, m.GetIndex()+uint64(len(m.GetEntries()))) // raft may cut its log to just this
 	}
 	return nil
 }

@@ -31,18 +31,18 @@ func gated(t testing.TB) (*Host, *disk) {
 		Index: new(uint64(1)), LogTerm: new(uint64(1)), Commit: new(uint64(2)), Entries: entries,
 	})
 	for range 2 * electionTicks {
-		if err := h.replicas[3].Tick(); err != nil {
+		if err := h.groups.replicas[3].Tick(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.markDirty(h.replicas[3])
+	h.committer.markDirty(h.groups.replicas[3])
 	pump(h)
 	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgPreVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
 	deliver(t, h, "x", 3, &raftpb.Message{Type: raftpb.MsgVoteResp.Enum(), From: new(uint64(1)), To: new(uint64(2)), Term: new(uint64(2))})
-	if _, leads := h.replicas[3].RaftLeader(); !leads {
+	if _, leads := h.groups.replicas[3].RaftLeader(); !leads {
 		t.Fatal("group 3 has no leader")
 	}
-	h.flushDue = true
+	h.committer.flushDue = true
 	pump(h)
 	return h, d
 }
@@ -62,7 +62,7 @@ func deliver(t testing.TB, h *Host, peer string, group uint64, m *raftpb.Message
 // stateText returns everything that a message could change, as text.
 func stateText(h *Host, d *disk) string {
 	var b strings.Builder
-	for _, r := range h.sortedReplicas() {
+	for _, r := range h.groups.sorted() {
 		fmt.Fprintln(&b, r)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.tables)) {
@@ -110,7 +110,7 @@ func hostile() map[string]struct {
 		"term of the far":       {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(5 + 1<<20 + 1) })},
 		"last term":             {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(1<<64 - 1) })},
 		"second leader":         {"c", 1, app(func(m *raftpb.Message) { m.From = u(3) })},
-		"second leader's beat":  {"c", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.From = u(3) })},
+		"second leader's heartbeat":  {"c", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.From = u(3) })},
 		"gap in entries":        {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Index = u(5) })},
 		"entry of later term":   {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(6) })},
 		"entry of earlier term": {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(4) })},
@@ -125,7 +125,7 @@ func hostile() map[string]struct {
 		"empty proposal":        {"x", 3, &raftpb.Message{Type: raftpb.MsgProp.Enum(), From: u(1), To: u(2), Term: u(2)}},
 		"read without context":  {"x", 3, &raftpb.Message{Type: raftpb.MsgReadIndex.Enum(), From: u(1), To: u(2), Term: u(2)}},
 		"ack not stored":        {"x", 3, &raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: u(1), To: u(2), Term: u(2), Index: u(3)}},
-		"beat answer's context": {"x", 3, &raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: u(1), To: u(2), Term: u(2), Context: []byte{1}}},
+		"heartbeat answer's context": {"x", 3, &raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: u(1), To: u(2), Term: u(2), Context: []byte{1}}},
 		"election from another": {"c", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.From = u(3) })},
 		"election of later":     {"b", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.Term = u(6) })},
 		"vote without log":      {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term = u(6) })},
@@ -142,7 +142,7 @@ func hostile() map[string]struct {
 	return rows
 }
 
-func TestGateRefuses(t *testing.T) {
+func TestImplausibleMessagesAreRefused(t *testing.T) {
 	for name, row := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			h, d := gated(t)
@@ -169,11 +169,11 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
-func TestGateAdmits(t *testing.T) {
+func TestPlausibleMessagesAreAccepted(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
 	deliver(t, h, "b", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(5), Commit: u(3)})
-	status := h.replicas[1].Group().Status
+	status := h.groups.replicas[1].Group().Status
 	if s := status(); s.Commit != 3 {
 		t.Fatalf("%+v after a heartbeat of commit 3", s)
 	}
@@ -195,8 +195,8 @@ func TestGateAdmits(t *testing.T) {
 	}
 }
 
-// TestGateCommitAfterCut: a forged commit is checked against the log that raft has after the messages before it.
-func TestGateCommitAfterCut(t *testing.T) {
+// TestForgedCommitAfterCut: a forged commit is checked against the log that raft has after the messages before it.
+func TestForgedCommitAfterCut(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
 	receive := func(m *raftpb.Message) {
@@ -218,12 +218,12 @@ func TestGateCommitAfterCut(t *testing.T) {
 	})
 	receive(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(6), Commit: u(6)})
 	pump(h)
-	if r := h.replicas[1]; r == nil || r.Group().Status().Commit != 2 || r.Group().Status().Last != 4 {
+	if r := h.groups.replicas[1]; r == nil || r.Group().Status().Commit != 2 || r.Group().Status().Last != 4 {
 		t.Fatalf("the group ended, or took the commit: %v", r)
 	}
 }
 
-func TestGateBounds(t *testing.T) {
+func TestMessageBounds(t *testing.T) {
 	h, _ := gated(t)
 	if err := h.Receive("b", 1, make([]byte, raftframe.MaxMessage+1)); !errors.Is(err, raftframe.ErrImplausible) {
 		t.Fatal(err)
@@ -239,13 +239,13 @@ func TestGateBounds(t *testing.T) {
 	if allocated := testing.AllocsPerRun(1, func() { err = h.Receive("b", 1, b) }); !errors.Is(err, raftframe.ErrImplausible) || allocated > 100 {
 		t.Fatalf("%v after %v allocations", err, allocated)
 	}
-	beat, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
+	heartbeat, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(uint64(2)), To: new(uint64(1)), Term: new(uint64(5))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.node.Limits.Messages = 1000
 	for range 1000 {
-		if err = h.Receive("b", 1, beat); err != nil {
+		if err = h.Receive("b", 1, heartbeat); err != nil {
 			break
 		}
 	}
@@ -297,7 +297,7 @@ func FuzzReceive(f *testing.F) {
 			}
 			pump(members)
 		}
-		if len(members.replicas) != 3 {
+		if len(members.groups.replicas) != 3 {
 			t.Fatal("a member's message ended a group")
 		}
 	})
