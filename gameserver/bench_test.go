@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -22,7 +23,7 @@ func BenchmarkFanOut(b *testing.B) {
 			var crowd []*session
 			var desks []writeBuffers
 			for range sessions {
-				crowd = append(crowd, &session{g: g, out: newOutbox(func() {})})
+				crowd = append(crowd, &session{g: g, out: newOutbox(func() {}), codec: codec.JSON})
 				sub = showChunk(g, grid.ChunkPos{}, crowd[len(crowd)-1])
 				discard(crowd[len(crowd)-1].out)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -83,11 +84,11 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 		feet = motion.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
-		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, binary: true,
+		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, codec: codec.CBOR,
 		subs: make(map[grid.ChunkPos]*mirror.Subscription), moveLimit: rate.NewLimiter(rate.Inf, 1),
 		motion: player.NewMotion(g.rules, g.now(), feet.X, feet.Y, feet.Z),
 	}
-	s.out.setEncoding(true)
+	s.out.setCodec(codec.CBOR)
 	s.view.Store(1)
 	for x := int32(1); x <= 3; x++ {
 		for z := int32(1); z <= 3; z++ {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -32,8 +33,8 @@ type conn interface {
 	// read waits for the next message, which is valid until the next read. A message that is refused is a *wire.Error; any other
 	// error means that the connection has ended.
 	read() ([]byte, error)
-	// setEncoding sets the encoding of the messages that are read from now on. The reader calls it.
-	setEncoding(binary bool)
+	// setCodec sets the encoding of the messages that are read from now on. The reader calls it.
+	setCodec(c codec.Codec)
 	// close ends the connection in order: written data is delivered, and read returns.
 	close() error
 	// cut ends the connection at once. Any goroutine may call it, any number of times.
@@ -93,8 +94,8 @@ func (c *lineConn) tryWrite(data []byte) (n int, err error) { return c.socket().
 // writeLater buffers data for the next flush.
 func (c *lineConn) writeLater(data []byte) { c.out = append(c.out[:0], data...) }
 
-// setEncoding does nothing: over TCP the first message, before the connection is made, sets the encoding.
-func (c *lineConn) setEncoding(bool) {}
+// setCodec does nothing: over TCP the first message, before the connection is made, sets the encoding.
+func (c *lineConn) setCodec(codec.Codec) {}
 
 // keepBack is the number of bytes that are buffered before they are sent without a flush.
 const keepBack = 64 << 10
@@ -175,7 +176,7 @@ func hangUp(c net.Conn) {
 
 // socketConn carries messages over WebSocket: JSON in text frames, CBOR in binary frames.
 type socketConn struct {
-	binary bool            // the encoding of messages read; the reader's
+	codec  codec.Codec     // of messages read; the reader's
 	ctx    context.Context //nolint:containedctx // the connection's; websocket needs one for each call
 	cancel context.CancelFunc
 	ws     *websocket.Conn
@@ -189,15 +190,15 @@ func (c *socketConn) read() ([]byte, error) {
 		return nil, &wire.Error{Code: wire.FailTooLong, Message: fmt.Sprintf("a message may have %d bytes", wire.MaxLine)}
 	case err != nil:
 		return nil, err
-	case !c.binary && kind != websocket.MessageText:
+	case c.codec.IsText() && kind != websocket.MessageText:
 		return nil, &wire.Error{Code: wire.FailBadType, Message: "send text frames: this session speaks JSON"}
-	case c.binary && kind != websocket.MessageBinary:
+	case !c.codec.IsText() && kind != websocket.MessageBinary:
 		return nil, &wire.Error{Code: wire.FailBadType, Message: "send binary frames: this session speaks CBOR"}
 	}
 	return data, nil
 }
 
-func (c *socketConn) setEncoding(binary bool) { c.binary = binary }
+func (c *socketConn) setCodec(new codec.Codec) { c.codec = new }
 
 func (c *socketConn) write(message []byte) error {
 	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -162,7 +163,7 @@ func (e *avatarView) piece(n *sessionmsg.TickDelta) sessionmsg.Piece {
 	for _, index := range n.Leave {
 		delta.Leave = append(delta.Leave, e.players[index])
 	}
-	return pieceOf(delta)
+	return codec.PieceOf(delta)
 }
 
 // places returns the places that the client predicts for a tick.
@@ -231,8 +232,8 @@ func (w *recorderSub) SendResult(r nodemsg.EditResult) (waits bool) {
 
 // addSession creates a session for the i-th stroller, which has read the chunk.
 func (h *crowdScene) addSession(i int) *session {
-	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], binary: true}
-	s.out.setEncoding(true)
+	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], codec: codec.CBOR}
+	s.out.setCodec(codec.CBOR)
 	s.view.Store(2)
 	s.place(h.crowd.bodies[i].Pose)
 	showChunk(h.g, grid.ChunkPos{}, s)

@@ -101,7 +101,7 @@ func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	clientsHere = clientsHere || len(g.mu.sessions) > 0
 	g.frameSessions = g.frameSessions[:0]
 	for _, s := range g.mu.sessions {
-		if s.placed() && s.binary {
+		if s.placed() && s.codec.HasTickFrames() {
 			g.frameSessions = append(g.frameSessions, s)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -43,7 +44,7 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 	line := &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}
 	release := line.detach()
 	o = newOutbox(line.cut)
-	o.setEncoding(true)
+	o.setCodec(codec.CBOR)
 	if line.socket() == nil {
 		t.Fatal("there is no short way to a TCP socket")
 	}
@@ -121,7 +122,7 @@ func TestAnswersAreWrittenAtOnce(t *testing.T) {
 	long := newOutbox(func() {})
 	var p frameWriter
 	for _, o := range []*outbox{short, long} {
-		o.setEncoding(true)
+		o.setCodec(codec.CBOR)
 		o.putMotion(3, func(dst []byte, _ bool) []byte { return append(dst, "motion"...) })
 		o.putDeferred([]byte("early"))
 		o.piece(3, []byte("one"))

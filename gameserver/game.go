@@ -12,9 +12,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/accept"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // serveGame serves the game port: VoxelPopuli's own protocol, and sessions over plain TCP.
@@ -50,7 +50,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 			return nil
 		}
 		if last := failureOf(err); h.Purpose == legacymsg.PurposeJoin && last != nil {
-			return errors.Join(err, answer(c, string(encodedIn(false, last))+"\n"))
+			return errors.Join(err, answer(c, string(codec.JSON.Encode(last))+"\n"))
 		}
 		return errors.Join(err, answer(c, legacymsg.AnswerNo))
 	}
@@ -81,10 +81,10 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	case legacymsg.PurposeJoin:
 		release, err := g.limits.Admit(c.RemoteAddr(), admission.PlayerWeight-admission.ConnectionWeight)
 		if err != nil {
-			return errors.Join(err, answer(c, string(encodedIn(false, failureOf(err)))+"\n"))
+			return errors.Join(err, answer(c, string(codec.JSON.Encode(failureOf(err)))+"\n"))
 		}
 		defer release()
-		line := &lineConn{Conn: c, in: in, ending: "\n", framed: h.Join.Encoding == sessionmsg.EncodingCBOR}
+		line := &lineConn{Conn: c, in: in, ending: "\n", framed: !codec.Of(h.Join.Encoding).IsText()}
 		defer line.detach()()
 		g.serveSession(ctx, line, &h.Join)
 	}

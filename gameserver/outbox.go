@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/region"
@@ -34,9 +35,9 @@ const (
 // outbox is the queue of messages to one client. Adding never blocks: a client that does not keep up is disconnected with a
 // reason, and does not slow down others.
 //
-// A CBOR session gets its pieces with the gateway's frame, together with the motion of the tick. Of motion only the newest
-// counts: while earlier data is still being written, motion is dropped, and a later frame contains the full state. A JSON session
-// that is late gets no moves either until it has caught up.
+// A session with tick frames gets its pieces with them, together with the motion of the tick. Of motion only the newest
+// counts: while earlier data is still being written, motion is dropped, and a later frame contains the full state. Another
+// session that is late gets no moves either until it has caught up.
 type outbox struct {
 	wake   wake.Signal       // holds a token while there is something for the writer, or the outbox is closed
 	cut    func()            // ends the connection at once
@@ -46,7 +47,7 @@ type outbox struct {
 
 	mu struct {
 		sync.Mutex
-		binary      bool // the session is in CBOR, and its pieces are those of tick frames
+		codec       codec.Codec
 		items       []item
 		motion      []byte          // written after the items
 		tick        uint64          // of the newest frame
@@ -55,7 +56,7 @@ type outbox struct {
 		missed      bool            // the client lacks motion of an earlier frame
 		busy        bool            // the writer is writing, or must write before anybody else does
 		since       time.Time       // when the writer took what it writes
-		missedMoves []*mirror.Chunk // chunks with moves that a JSON client has missed
+		missedMoves []*mirror.Chunk // chunks with moves that a client without tick frames has missed
 		chunkBytes  int             // bytes of whole chunks in items
 		waiting     []*mirror.Chunk // chunks for which there was no room, in the order of watching
 		bytes       int             // of the items, and of those that the writer has taken but not yet written
@@ -75,13 +76,18 @@ type item struct {
 	noWake bool // does not wake the writer
 }
 
-func newOutbox(cut func()) *outbox { return &outbox{wake: wake.NewSignal(), cut: cut} }
+// newOutbox returns an outbox whose messages are in JSON until setCodec.
+func newOutbox(cut func()) *outbox {
+	o := &outbox{wake: wake.NewSignal(), cut: cut}
+	o.mu.codec = codec.JSON
+	return o
+}
 
-// setEncoding sets the encoding of messages from now on.
-func (o *outbox) setEncoding(binary bool) {
+// setCodec sets the encoding of messages from now on.
+func (o *outbox) setCodec(c codec.Codec) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mu.binary = binary
+	o.mu.codec = c
 }
 
 // put queues an encoded message.
@@ -97,9 +103,9 @@ func (o *outbox) putDeferred(message []byte) bool {
 // send queues a message in the session's encoding.
 func (o *outbox) send(m sessionmsg.FromServer) {
 	o.mu.Lock()
-	binary := o.mu.binary
+	c := o.mu.codec
 	o.mu.Unlock()
-	o.put(encodedIn(binary, m))
+	o.put(c.Encode(m))
 }
 
 // miss records that the client lacks motion: the next frame contains the full state.
@@ -183,7 +189,7 @@ func (o *outbox) add(i item) {
 			o.close(nil)
 			return
 		}
-		o.close(encodedIn(o.mu.binary, sessionmsg.Failure{Code: wire.FailSlow, Message: fmt.Sprintf(
+		o.close(o.mu.codec.Encode(sessionmsg.Failure{Code: wire.FailSlow, Message: fmt.Sprintf(
 			"Your connection is too slow: %d MiB wait to be sent. Choose a smaller view distance.", outboxLimit>>20)}))
 		return
 	}
@@ -191,7 +197,7 @@ func (o *outbox) add(i item) {
 		o.mu.chunkBytes += len(i.data)
 	}
 	o.mu.items = append(o.mu.items, i)
-	if !i.noWake && (!i.part || !o.mu.binary) {
+	if !i.noWake && (!i.part || !o.mu.codec.HasTickFrames()) {
 		o.wake.Set()
 	}
 }
@@ -208,7 +214,7 @@ func (o *outbox) end(last sessionmsg.FromServer) {
 		o.close(nil)
 		return
 	}
-	o.close(encodedIn(o.mu.binary, last))
+	o.close(o.mu.codec.Encode(last))
 }
 
 // close is called once, with the lock held.
@@ -226,7 +232,7 @@ type batch struct {
 	items  []item
 	motion []byte
 	tick   uint64
-	binary bool
+	codec  codec.Codec
 	final  []byte
 	closed bool
 }
@@ -236,7 +242,7 @@ func (o *outbox) next(spare batch) batch {
 	<-o.wake
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	l := batch{items: o.mu.items, motion: o.mu.motion, tick: o.mu.tick, binary: o.mu.binary, final: o.mu.final, closed: o.mu.closed}
+	l := batch{items: o.mu.items, motion: o.mu.motion, tick: o.mu.tick, codec: o.mu.codec, final: o.mu.final, closed: o.mu.closed}
 	if len(l.motion) > 0 {
 		l.tick = o.mu.first
 	}
@@ -245,8 +251,8 @@ func (o *outbox) next(spare batch) batch {
 	return l
 }
 
-// behind reports whether data written some ticks ago is still in transit. Then moves of a chunk are not queued for a JSON
-// session, but recorded as missed: each would be overtaken by the next.
+// behind reports whether data written some ticks ago is still in transit. Then moves of a chunk are not queued for a session
+// without tick frames, but recorded as missed: each would be overtaken by the next.
 func (o *outbox) behind(c *mirror.Chunk) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -337,10 +343,8 @@ func (d *writeBuffers) clear(o *outbox, to sink) error {
 			if rest[0].chunk {
 				land = bytes
 			}
-		case l.binary:
-			data = d.composeTick(&l, rest[:n], n == len(rest))
 		default:
-			data = d.compose(rest[:n])
+			data = d.compose(&l, rest[:n], n == len(rest))
 		}
 		if err := to.write(data); err != nil {
 			return err
@@ -370,26 +374,16 @@ func (d *writeBuffers) clear(o *outbox, to sink) error {
 	return nil
 }
 
-// compose encodes pieces as one frame, in a buffer that the next call overwrites.
-func (d *writeBuffers) compose(items []item) []byte {
-	d.pieces = d.pieces[:0]
+// compose encodes pieces and, if they are the last, the motion as one frame, in a buffer that the next call overwrites.
+func (d *writeBuffers) compose(l *batch, items []item, last bool) []byte {
+	f := codec.Frame{Tick: l.tick, Pieces: d.pieces[:0]}
 	for _, i := range items {
-		d.pieces = append(d.pieces, i.data)
-	}
-	d.frame = sessionmsg.AppendFrame(d.frame[:0], items[len(items)-1].tick, d.pieces...)
-	return d.frame
-}
-
-// composeTick encodes pieces and, if they are the last, the motion as one tick frame.
-func (d *writeBuffers) composeTick(l *batch, items []item, last bool) []byte {
-	d.frame = sessionmsg.AppendTick(d.frame[:0], l.tick)
-	for _, i := range items {
-		d.frame = append(d.frame, i.data...)
+		f.PieceTick, f.Pieces = i.tick, append(f.Pieces, i.data)
 	}
 	if last {
-		d.frame = append(d.frame, l.motion...)
-		l.motion = nil
+		f.Motion, l.motion = l.motion, nil
 	}
+	d.frame, d.pieces = l.codec.AppendFrame(d.frame[:0], f), f.Pieces
 	return d.frame
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -51,7 +52,7 @@ type session struct {
 	conn          conn
 	out           *outbox
 	body          nodemsg.Body // except its pose: see mu; otherwise never changes
-	binary        bool         // the session is in CBOR; set before its first subscription
+	codec         codec.Codec  // set before its first subscription
 	version       int          // of the protocol, as sent by the client
 	view          atomic.Int32 // chunks in each direction
 	motion        *player.Motion
@@ -88,7 +89,7 @@ type session struct {
 // serveSession runs a session, from its Join to its end. Join is nil if it has not been read yet.
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
 	s := &session{
-		g: g, conn: c, out: newOutbox(c.cut),
+		g: g, conn: c, out: newOutbox(c.cut), codec: codec.JSON,
 		subs:      make(map[grid.ChunkPos]*mirror.Subscription),
 		moveLimit: rate.NewLimiter(movesPerSecond, movesAtOnce),
 		editLimit: rate.NewLimiter(g.editRate(), editsAtOnce),
@@ -108,7 +109,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	var writer sync.WaitGroup
 	writer.Go(func() { g.runWriter(s.out, c) })
 	if join != nil {
-		s.setEncoding(join.Encoding)
+		s.setCodec(codec.Of(join.Encoding))
 	}
 	stop := context.AfterFunc(ctx, func() { s.out.end(stoppingFailure()) })
 	defer stop()
@@ -149,7 +150,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 			return err
 		}
 		opening = &join
-		s.setEncoding(join.Encoding)
+		s.setCodec(codec.Of(join.Encoding))
 	}
 	join := *opening
 	if s.g.shuttingDown() {
@@ -195,21 +196,14 @@ func (s *session) receive() (sessionmsg.FromClient, error) {
 		return nil, err
 	}
 	s.g.metrics.received(len(data))
-	return s.decode(data)
+	return s.codec.Decode(data)
 }
 
-func (s *session) decode(data []byte) (sessionmsg.FromClient, error) {
-	if s.binary {
-		return sessionmsg.DecodeClientCBOR(data)
-	}
-	return sessionmsg.DecodeClient(data)
-}
-
-// setEncoding sets the encoding that the client has requested.
-func (s *session) setEncoding(encoding string) {
-	s.binary = encoding == sessionmsg.EncodingCBOR
-	s.out.setEncoding(s.binary)
-	s.conn.setEncoding(s.binary)
+// setCodec sets the encoding of messages from now on.
+func (s *session) setCodec(c codec.Codec) {
+	s.codec = c
+	s.out.setCodec(c)
+	s.conn.setCodec(c)
 }
 
 // expect receives a message of one type, or refuses with the hint.

@@ -28,13 +28,13 @@ func (s *session) listen() error {
 			return err
 		}
 		now := s.countMessage(data)
-		if !s.isMove(data) {
+		if !s.codec.IsMove(data) {
 			s.lastAction = now
 		}
 		if err := s.handle(data); err != nil {
 			return err
 		}
-		if s.isMove(data) && !s.nearBorder && now-s.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
+		if s.codec.IsMove(data) && !s.nearBorder && now-s.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
 			s.park()
 		}
 	}
@@ -53,14 +53,14 @@ func (s *session) countMessage(data []byte) time.Duration {
 
 // handle handles one message. Most of them are moves.
 func (s *session) handle(data []byte) error {
-	if s.isMove(data) {
+	if s.codec.IsMove(data) {
 		pose, err := sessionmsg.DecodeMove(data)
 		if err != nil {
 			return err
 		}
 		return s.move(pose)
 	}
-	msg, err := s.decode(data)
+	msg, err := s.codec.Decode(data)
 	if err != nil {
 		return err
 	}

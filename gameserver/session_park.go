@@ -38,14 +38,9 @@ func (s *session) park() {
 	}
 }
 
-// isMove reports whether a message is a move in CBOR.
-func (s *session) isMove(data []byte) bool {
-	return s.binary && len(data) > 0 && data[0] == sessionmsg.ClientMove
-}
-
 // handleParked is the park.Handler of a session: it applies a move within the chunk, and leaves everything else to listen.
 func (s *session) handleParked(data []byte) (taken, stay bool) {
-	if !s.isMove(data) {
+	if !s.codec.IsMove(data) {
 		return false, false
 	}
 	pose, err := sessionmsg.DecodeMove(data)

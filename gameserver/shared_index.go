@@ -43,7 +43,7 @@ func (s *sharedIndex) Present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg
 	return s.ix.Present(at, bodies)
 }
 
-func (s *sharedIndex) entering(at grid.ChunkPos, in interest.Occupants) *sessionmsg.TickDelta {
+func (s *sharedIndex) Entering(at grid.ChunkPos, in interest.Occupants) *sessionmsg.TickDelta {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ix.Entering(at, in)

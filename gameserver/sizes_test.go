@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -14,9 +15,9 @@ import (
 func TestBlockChangeIsSmall(t *testing.T) {
 	for _, at := range []grid.ChunkPos{{}, {X: -60, Z: 60}, {X: 1000, Z: -1000}, {X: -1_000_000, Z: 1_000_000}} {
 		g := newIdleGateway(options(newLands(), newMemory(), newMemory()))
-		s := &session{g: g, out: newOutbox(func() {}), binary: true}
+		s := &session{g: g, out: newOutbox(func() {}), codec: codec.CBOR}
 		s.out.owner = s
-		s.out.setEncoding(true)
+		s.out.setCodec(codec.CBOR)
 		s.view.Store(1)
 		sub := showChunk(g, at, s)
 		discard(s.out)

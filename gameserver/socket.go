@@ -8,6 +8,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 )
 
 // readLimit is the largest WebSocket message that is read at all. Messages between wire.MaxLine and this are refused with a
@@ -38,7 +39,7 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	defer ws.CloseNow() //nolint:errcheck // closed in order before, or gone
 	ws.SetReadLimit(readLimit)
 	// The request's context ends when the connection is hijacked; a session ends by its own rules.
-	c := &socketConn{ws: ws, addr: remote}
+	c := &socketConn{ws: ws, addr: remote, codec: codec.JSON}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	defer c.cancel()
 	g.serveSession(ctx, c, nil)

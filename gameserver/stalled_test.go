@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -71,7 +72,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		}
 	}
 	s, view := sessions[0], newAvatarView(t)
-	before := h.g.interest.entering(grid.ChunkPos{}, h.chunk.Occupants()) // as the client had it before
+	before := h.g.interest.Entering(grid.ChunkPos{}, h.chunk.Occupants()) // as the client had it before
 	if err := view.write(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 func TestLandDelaysNothing(t *testing.T) {
 	o := newOutbox(func() {})
 	defer o.markClosed()
-	o.setEncoding(true)
+	o.setCodec(codec.CBOR)
 	chunkBytes := make([]byte, 5000)
 	sent := 0
 	for o.hasRoom(&mirror.Chunk{}) {
@@ -142,7 +143,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const players, ticks, edits = 50, 200, 20
 		h := newCrowdScene(players, jitter)
-		s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[0]}
+		s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[0], codec: codec.JSON}
 		s.out.owner = s
 		showChunk(h.g, grid.ChunkPos{}, s)
 		discard(s.out)

@@ -199,7 +199,7 @@ func (l *Log) Append(entries []*raftpb.Entry) {
 			l.tail = append(l.tail, entry)
 			l.tailBytes += len(entry.GetData()) + EntryOverhead
 			if entry.GetType() != raftpb.EntryNormal {
-				if c, err := DecodeChange(entry.GetData()); err == nil { // the gate admits no other
+				if c, err := DecodeChange(entry.GetData()); err == nil { // received messages have no other
 					l.Changes, l.Changed = append(l.Changes, LoggedChange{Index: entry.GetIndex(), Change: c}), true
 				}
 			}

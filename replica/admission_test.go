@@ -142,7 +142,7 @@ func hostile() map[string]struct {
 	return rows
 }
 
-func TestGateRefuses(t *testing.T) {
+func TestImplausibleMessagesAreRefused(t *testing.T) {
 	for name, row := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			h, d := gated(t)
@@ -169,7 +169,7 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
-func TestGateAdmits(t *testing.T) {
+func TestPlausibleMessagesAreAccepted(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
 	deliver(t, h, "b", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(5), Commit: u(3)})
@@ -195,8 +195,8 @@ func TestGateAdmits(t *testing.T) {
 	}
 }
 
-// TestGateCommitAfterCut: a forged commit is checked against the log that raft has after the messages before it.
-func TestGateCommitAfterCut(t *testing.T) {
+// TestForgedCommitAfterCut: a forged commit is checked against the log that raft has after the messages before it.
+func TestForgedCommitAfterCut(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
 	receive := func(m *raftpb.Message) {
@@ -223,7 +223,7 @@ func TestGateCommitAfterCut(t *testing.T) {
 	}
 }
 
-func TestGateBounds(t *testing.T) {
+func TestMessageBounds(t *testing.T) {
 	h, _ := gated(t)
 	if err := h.Receive("b", 1, make([]byte, raftframe.MaxMessage+1)); !errors.Is(err, raftframe.ErrImplausible) {
 		t.Fatal(err)

@@ -1,0 +1,48 @@
+package codec
+
+import (
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+type cborCodec struct{}
+
+func (cborCodec) IsText() bool        { return false }
+func (cborCodec) HasTickFrames() bool { return true }
+
+func (cborCodec) IsMove(message []byte) bool {
+	return len(message) > 0 && message[0] == sessionmsg.ClientMove
+}
+
+func (cborCodec) Decode(message []byte) (sessionmsg.FromClient, error) {
+	return sessionmsg.DecodeClientCBOR(message)
+}
+
+func (cborCodec) Encode(m sessionmsg.FromServer) []byte { return must(sessionmsg.EncodeServerCBOR(m)) }
+
+func (c cborCodec) Delta(d *mirror.Delta) []byte {
+	if d.ForTick == nil {
+		return nil
+	}
+	return d.Form(c, func() any { return sessionmsg.AppendDelta(nil, d.ForTick) }).([]byte)
+}
+
+// Calm returns the same as Delta: its moves come with the tick's motion.
+func (c cborCodec) Calm(d *mirror.Delta) []byte { return c.Delta(d) }
+
+func (cborCodec) Occupants(c *mirror.Chunk, index Index) []byte {
+	delta := index.Entering(c.At(), c.Occupants())
+	if len(delta.Enter) == 0 {
+		return nil
+	}
+	return sessionmsg.AppendDelta(nil, delta)
+}
+
+// AppendFrame appends the pieces and then the motion, with the tick of the frame loop.
+func (cborCodec) AppendFrame(dst []byte, f Frame) []byte {
+	dst = sessionmsg.AppendTick(dst, f.Tick)
+	for _, p := range f.Pieces {
+		dst = append(dst, p...)
+	}
+	return append(dst, f.Motion...)
+}
