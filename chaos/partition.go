@@ -48,13 +48,13 @@ func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
 	case 3:
 		return split("leader alone", []*Node{leader}, others), nil
 	case 4:
-		return cutOff{kind: "leader hears nobody, all hear it", blocked: map[*Node][]*Node{leader: others}}, nil
+		return cutOff{kind: "leader receives from nobody, all receive from it", blocked: map[*Node][]*Node{leader: others}}, nil
 	default:
 		blocked := make(map[*Node][]*Node)
 		for _, n := range others {
 			blocked[n] = []*Node{leader}
 		}
-		return cutOff{kind: "nobody hears the leader, it hears all", blocked: blocked}, nil
+		return cutOff{kind: "nobody receives from the leader, it receives from all", blocked: blocked}, nil
 	}
 }
 
