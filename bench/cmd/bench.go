@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -130,12 +129,12 @@ func (b *bench) publishIn(page, name, text string) error {
 func arguments(args []string, name string) string {
 	var kept []string
 	for i, arg := range args {
-		if i > 0 && slices.Contains([]string{"--binary", "--docs"}, args[i-1]) {
+		if i > 0 && args[i-1] == "--binary" {
 			continue
 		}
 		switch arg {
 		case "--write": // make bench adds it
-		case "--binary", "--docs":
+		case "--binary":
 		case "all":
 			kept = append(kept, name)
 		default:

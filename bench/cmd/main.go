@@ -26,7 +26,7 @@ func main() {
 }
 
 func newRoot() *cobra.Command {
-	b := &bench{}
+	b := &bench{docs: "docs"}
 	root := &cobra.Command{
 		Use: "bench", Short: "Measure voxeld under load",
 		Long: "Measures voxeld under load: real daemons, real sockets, thousands of lightweight players. Each command is one figure\n" +
@@ -41,7 +41,6 @@ func newRoot() *cobra.Command {
 	f.DurationVar(&b.warm, "warm", b.warm, "time between the last join and the measurement (default: the figure's)")
 	f.DurationVar(&b.length, "duration", b.length, "length of one measurement (default: the figure's)")
 	f.BoolVar(&b.write, "write", false, "update docs/performance.md, and the CSV files and plots beside it")
-	f.StringVar(&b.docs, "docs", "docs", "folder of performance.md")
 	f.Int64Var(&b.memory, "memory", 12<<10, "memory limit of all daemons together in MiB; beyond it a measurement is cancelled")
 	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; a negative one takes priority over other programs (requires root)")
 	f.BoolVar(&b.sharedNetwork, "shared-network", false, "stay in this network namespace")

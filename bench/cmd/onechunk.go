@@ -15,9 +15,8 @@ import (
 // oneChunk finds how many players one chunk supports.
 type oneChunk struct {
 	*bench
-	numbers   []int // of players; empty: search for the largest
-	withFloor bool
-	old       string // binary to compare with; "": none
+	numbers []int  // of players; empty: search for the largest
+	old     string // binary to compare with; "": none
 }
 
 func newOneChunk(b *bench) *cobra.Command {
@@ -29,7 +28,6 @@ func newOneChunk(b *bench) *cobra.Command {
 			"measures the floor program with the same bytes, under the same rule.",
 		o.run)
 	c.Flags().IntSliceVar(&o.numbers, "players", nil, "numbers of players to measure (default: search for the largest)")
-	c.Flags().BoolVar(&o.withFloor, "floor", true, "measure the floor program too")
 	compareFlag(c, &o.old)
 	return c
 }
@@ -49,7 +47,7 @@ func (o *oneChunk) run(ctx context.Context) error {
 	}
 	var floors []crowdRow
 	floorMost := 0
-	if o.withFloor && most > 0 {
+	if most > 0 {
 		floorMost, err = search(o.numbers, max(most, 400), func(n int) (bool, error) {
 			row, err := retryUnreliable(func() (crowdRow, error) { return o.floorOf(ctx, n, rows) })
 			floors = append(floors, row)

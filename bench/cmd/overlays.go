@@ -44,7 +44,6 @@ type overlays struct {
 	seed     uint64
 	moves    string // path
 	log      string // path
-	scale    float64
 }
 
 func newOverlays(b *bench) *cobra.Command {
@@ -67,7 +66,6 @@ func newOverlays(b *bench) *cobra.Command {
 	f.Uint64Var(&l.seed, "seed", 1, "seed of the games")
 	f.StringVar(&l.moves, "moves", "", "CSV file with the movement, in place of the games")
 	f.StringVar(&l.log, "log", "", "folder for deliveries.csv, traffic.csv and moves.csv; with several measurements one folder in it for each")
-	f.Float64Var(&l.scale, "scale", 0, fmt.Sprintf("blocks for one unit of the plane (default %v, less if a player would be too fast)", liveScale))
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		all := make([]int, runtime.NumCPU())
@@ -152,8 +150,9 @@ func (l *overlays) gamesToPlay() (games []movement, err error) {
 	return games, nil
 }
 
-// scaledMovement returns a movement in blocks, centred on 0.
-func (l *overlays) scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, scale float64, err error) {
+// scaledMovement returns a movement in blocks, centred on 0, and the size of a unit in blocks: liveScale, or less if a player
+// would be too fast.
+func scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, scale float64, err error) {
 	low, high := crowd.Point{X: math.Inf(1), Z: math.Inf(1)}, crowd.Point{X: math.Inf(-1), Z: math.Inf(-1)}
 	fastest := 0.
 	for round := range moves.Rounds() + 1 {
@@ -171,9 +170,7 @@ func (l *overlays) scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, sc
 		}
 		path = append(path, places)
 	}
-	if scale = l.scale; scale == 0 {
-		scale = min(liveScale, .999*crowd.MaxStep/max(fastest, 1e-9))
-	}
+	scale = min(liveScale, .999*crowd.MaxStep/max(fastest, 1e-9))
 	for _, places := range path {
 		for i := range places {
 			places[i] = crowd.Point{X: (places[i].X - (low.X+high.X)/2) * scale, Z: (places[i].Z - (low.Z+high.Z)/2) * scale}
@@ -184,7 +181,7 @@ func (l *overlays) scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, sc
 
 // play measures one game over daemons that run an overlay.
 func (l *overlays) play(ctx context.Context, overlay, phase string, g movement, daemons []*daemon.Daemon, several bool) (p played, err error) {
-	path, scale, err := l.scaledMovement(g.moves)
+	path, scale, err := scaledMovement(g.moves)
 	if err != nil {
 		return p, err
 	}

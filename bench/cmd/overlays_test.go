@@ -126,7 +126,7 @@ func TestMovementIsScaled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path, scale, err := (&overlays{}).scaledMovement(moves)
+		path, scale, err := scaledMovement(moves)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestMovementIsScaled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := (&overlays{}).scaledMovement(moves); err == nil {
+	if _, _, err := scaledMovement(moves); err == nil {
 		t.Error("a player who is not there can play")
 	}
 }
