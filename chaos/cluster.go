@@ -278,3 +278,6 @@ func (c *Cluster) panics() ([]string, error) {
 	}
 	return found, nil
 }
+
+// hasDisks reports whether the nodes have disks of their own.
+func (c *Cluster) hasDisks() bool { return c.Nodes[0].disk != nil }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,18 +29,6 @@ func (d *driver) fills(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// shortFill fills a disk for a moment, without measurements.
-func (d *driver) shortFill(ctx context.Context) error {
-	victims := d.drawNodes(1)
-	d.log("disk full", victims)
-	d.report.fault("disk full")
-	if err := victims[0].disk.Fill(); err != nil {
-		return err
-	}
-	pause(ctx, d.between(time.Second, 4*time.Second))
-	return victims[0].disk.MakeRoom()
 }
 
 func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) error {
@@ -79,7 +66,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	room := d.ledger.Now()
 	mark = d.ledger.Count()
 	slowest := time.Duration(0)
-	for _, at := range d.accepted(ctx, mark, room, d.writers.Cells(), nil) {
+	for _, at := range d.accepted(ctx, mark, room, d.writers.Cells()) {
 		slowest = max(slowest, at-room)
 	}
 	d.report.time(kind+": all regions accept edits, since there is room", "", slowest)
@@ -127,37 +114,12 @@ func (d *driver) flips(ctx context.Context) error {
 		}
 		d.mayDie.Store(nil)
 		// A second node must not be damaged before the first has recovered: that would be more than a minority.
-		if _, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil && ctx.Err() == nil {
-			d.report.problem("event %d: %v", d.report.Events, err)
-			return nil
+		if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {
+			return ctx.Err()
 		}
 		d.readNow(ctx)
 	}
 	return ctx.Err()
-}
-
-// flip flips that many random bits of a file.
-func (d *driver) flip(path string, bits int) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("flip bits: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // Sync has reported errors
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("flip bits: %w", err)
-	}
-	for range bits {
-		at, b := d.rng.Int64N(info.Size()), make([]byte, 1)
-		if _, err := file.ReadAt(b, at); err != nil {
-			return fmt.Errorf("flip bits: %w", err)
-		}
-		b[0] ^= 1 << d.rng.IntN(8)
-		if _, err := file.WriteAt(b, at); err != nil {
-			return fmt.Errorf("flip bits: %w", err)
-		}
-	}
-	return file.Sync()
 }
 
 // startFlipped starts a node with a damaged database. If it refuses the database, it is replaced by a new node.

@@ -2,20 +2,8 @@ package chaos
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/voxelpopuli/voxeld/chaos/history"
-	"github.com/voxelpopuli/voxeld/chaos/machine"
 )
 
 // Options configure a run. The zero value of a field means its default.
@@ -32,9 +20,10 @@ type Options struct {
 	Command  string        // for the report: the command that repeats the run
 }
 
-func (o Options) withDefaults(s *scenario) Options {
+// withDefaults returns the options of a scenario that makes that many events by default.
+func (o Options) withDefaults(events int) Options {
 	if o.Events == 0 {
-		o.Events = s.events
+		o.Events = events
 	}
 	if o.Seed == 0 {
 		o.Seed = 1
@@ -51,126 +40,10 @@ func (o Options) withDefaults(s *scenario) Options {
 // driver is one run. Scenarios are its methods; they run in one goroutine.
 type driver struct {
 	o Options
-	*Cluster
-	ledger  *history.Ledger
-	writers *Writers
-	report  *Report
-	rng     *rand.Rand
-	logger  *slog.Logger
-	until   time.Time // the end of Limit; zero if there is none
+	*faults
+	until time.Time // the end of Limit; zero if there is none
 
-	mayDie   atomic.Pointer[Node] // this node may exit by itself at the moment
-	readings []history.Reading    // during edits
-}
-
-// Run makes a run: it starts the daemons, lets players edit, injects the scenario's faults, lets the cluster recover,
-// reads the land at all gateways, and checks the history. An error means that the run failed, not that it found a
-// violation. With an error the report is valid as far as the run came.
-func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
-	s := find(o.Scenario)
-	if s == nil {
-		return nil, fmt.Errorf("unknown scenario %q; known are: %s", o.Scenario, strings.Join(Scenarios(), ", "))
-	}
-	o = o.withDefaults(s)
-	r := &Report{Scenario: o.Scenario, Seed: o.Seed, Command: o.Command, Out: o.Out, Faults: make(map[string]int)}
-	disks, networks, possible := s.prepare(r)
-	if !possible {
-		return r, nil
-	}
-	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return r, fmt.Errorf("make output directory: %w", err)
-	}
-	slot, err := machine.TakeSlot()
-	if err != nil {
-		return r, err
-	}
-	d := &driver{o: o, report: r, rng: rand.New(rand.NewPCG(o.Seed, 7)), logger: logger}
-	cluster := ClusterOptions{
-		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks, LogLevel: o.LogLevel,
-		LogDir: filepath.Join(o.Out, "logs"), Args: s.args,
-	}
-	if d.Cluster, err = NewCluster(slot, cluster, logger); err == nil {
-		err = d.run(ctx, s)
-	}
-	if d.Cluster != nil {
-		err = errors.Join(err, d.Stop())
-	}
-	err = errors.Join(err, slot.Close())
-	if err != nil {
-		r.problem("the run ended early: %v", err)
-	}
-	r.Failed = r.Failed || err != nil || len(r.Problems) > 0 || r.Verdict != nil && r.Verdict.Bad()
-	return r, errors.Join(err, r.Save(o.Out))
-}
-
-func (d *driver) run(ctx context.Context, s *scenario) (err error) {
-	if d.ledger, err = history.OpenLedger(filepath.Join(d.o.Out, "ledger.jsonl")); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.ledger.Close()) }()
-	if s.alone {
-		err = d.Found(ctx)
-	} else {
-		err = d.Start(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	d.logger.Info("world is up", "nodes", d.o.Nodes)
-	start := time.Now()
-	d.writers = StartWriters(ctx, d.Cluster, d.ledger, WriterOptions{Rate: d.o.Rate, Seed: d.o.Seed}, d.logger)
-	watch, stopWatch := context.WithCancel(ctx)
-	var watcher sync.WaitGroup
-	watcher.Go(func() { d.watch(watch) })
-	err = d.faults(ctx, s)
-	d.report.Took = time.Since(start)
-	if err == nil {
-		err = d.end(ctx)
-	}
-	d.writers.Stop()
-	stopWatch()
-	watcher.Wait()
-	return errors.Join(err, d.lookForPanics())
-}
-
-// faults is the scenario's part of the run, after the cluster is settled.
-func (d *driver) faults(ctx context.Context, s *scenario) error {
-	if !s.alone {
-		took, err := eventually(ctx, 60*time.Second, func() string { return d.missing(ctx) })
-		if err != nil {
-			return fmt.Errorf("wait for all regions before the first fault: %w", err)
-		}
-		d.logger.Info("all regions have their members", "after", took.Round(time.Millisecond))
-	}
-	mark := d.ledger.Count()
-	if _, err := eventually(ctx, 60*time.Second, func() string { return d.missingEdits(mark) }); err != nil {
-		return fmt.Errorf("wait for edits before the first fault: %w", err)
-	}
-	if d.o.Limit > 0 {
-		d.until = time.Now().Add(d.o.Limit)
-	}
-	return s.run(d, ctx)
-}
-
-// missingEdits returns what is missing until edits were acknowledged in every region since the mark.
-func (d *driver) missingEdits(mark int) string {
-	done := make(map[string]int)
-	for _, e := range d.ledger.Since(mark) {
-		if e.Outcome == history.Acknowledged {
-			done[cellOf(e.Pos)]++
-		}
-	}
-	for _, cell := range d.writers.Cells() {
-		if done[cell] < 10 {
-			return fmt.Sprintf("region %s acknowledged %d edits", cell, done[cell])
-		}
-	}
-	return ""
-}
-
-// missing returns what is missing until the cluster is healthy: all nodes connected, all regions with all members.
-func (d *driver) missing(ctx context.Context) string {
-	return d.missingMembers(ctx, d.writers.Cells(), min(3, d.o.Nodes), d.o.Nodes-1)
+	mayDie atomic.Pointer[Node] // this node may exit by itself at the moment
 }
 
 // more reports whether to make another event.
@@ -180,119 +53,4 @@ func (d *driver) more(ctx context.Context, event int) bool {
 	}
 	d.report.Events = event + 1
 	return true
-}
-
-// end lets the cluster recover, waits for outstanding answers, and checks the history.
-func (d *driver) end(ctx context.Context) error {
-	took, err := eventually(ctx, 90*time.Second, func() string { return d.missing(ctx) })
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		d.report.problem("cluster did not recover after the last fault: %v", err)
-	} else {
-		d.logger.Info("all regions recovered", "after", took.Round(time.Millisecond))
-	}
-	d.writers.Quiet()
-	if _, err = eventually(ctx, 60*time.Second, func() string {
-		if n := d.writers.Open(); n > 0 {
-			return fmt.Sprintf("%d edits are not answered", n)
-		}
-		return ""
-	}); ctx.Err() != nil {
-		return ctx.Err()
-	} else if err != nil {
-		d.report.problem("after recovery: %v", err)
-	}
-	pause(ctx, time.Second) // the deltas of the last edits arrive everywhere
-	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
-	if err != nil {
-		d.report.problem("after recovery: %v", err)
-	}
-	d.writers.Stop()
-	d.report.count("sessions begun", "", int(d.writers.rejoined.Load()))
-	d.report.count("sessions lost", "", int(d.writers.sessionsLost.Load()))
-	d.measureLatency()
-	d.logger.Info("checking the history", "edits", d.ledger.Count(), "sights", len(d.ledger.Sights()))
-	for i := range readings {
-		readings[i].Final = true
-	}
-	d.report.Verdict, err = history.Check(d.ledger, append(d.readings, readings...), d.o.Out)
-	return err
-}
-
-func (d *driver) measureLatency() {
-	m := d.report.measure("edit asked to acknowledged", "")
-	for _, e := range d.ledger.Since(0) {
-		if e.Outcome == history.Acknowledged {
-			m.Times = append(m.Times, e.Returned-e.Invoked)
-		}
-	}
-}
-
-// watch records nodes that exit by themselves, and syncs the ledger.
-func (d *driver) watch(ctx context.Context) {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for _, n := range d.Nodes {
-			if code, yes := n.exitedUnexpectedly(); yes && d.mayDie.Load() != n {
-				d.report.problem("node %d exited unexpectedly with code %d: %s", n.Number, code, n.logTail())
-			}
-		}
-		if err := d.ledger.Sync(); err != nil {
-			d.report.problem("%v", err)
-			return
-		}
-	}
-}
-
-func (d *driver) lookForPanics() error {
-	found, err := d.panics()
-	for _, line := range found {
-		d.report.problem("%s", line)
-	}
-	return err
-}
-
-// log logs a fault.
-func (d *driver) log(kind string, nodes []*Node, more ...any) {
-	numbers := make([]string, len(nodes))
-	for i, n := range nodes {
-		numbers[i] = fmt.Sprint(n.Number)
-	}
-	d.logger.Info("fault", append([]any{"at", d.ledger.Now().Round(time.Millisecond), "event", d.report.Events, "kind", kind, "nodes", strings.Join(numbers, ",")}, more...)...)
-}
-
-// drawNodes draws that many nodes.
-func (d *driver) drawNodes(n int) []*Node {
-	all := slices.Clone(d.Nodes)
-	d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all[:min(n, len(all))]
-}
-
-// replicas returns the nodes that keep one of the regions; all nodes, if it has no leader at the moment.
-func (d *driver) replicas(ctx context.Context) []*Node {
-	cells := d.writers.Cells()
-	r := d.leading(ctx)[cells[d.rng.IntN(len(cells))]]
-	var all []*Node
-	for _, m := range r.Members {
-		if n := d.peer(m); n != nil {
-			all = append(all, n)
-		}
-	}
-	if len(all) == 0 {
-		return d.Nodes
-	}
-	return all
-}
-
-// between draws a duration.
-func (d *driver) between(low, high time.Duration) time.Duration {
-	return low + time.Duration(d.rng.Int64N(int64(high-low)+1))
 }

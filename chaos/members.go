@@ -23,13 +23,9 @@ func (d *driver) grow(ctx context.Context) error {
 		return err
 	}
 	up := time.Since(start)
-	took, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) })
-	if err != nil {
-		d.report.problem("%v", err)
-	}
-	asked := "≤ 30 s"
+	took, _ := d.expect(ctx, healLimit, func() string { return d.missing(ctx) })
 	d.report.time("one node becomes five: all are up", "", up)
-	d.report.time("one node becomes five: every region has three members, since all are up", asked, took)
+	d.report.time("one node becomes five: every region has three members, since all are up", "≤ 30 s", took)
 	return d.waitHealthy(ctx)
 }
 
@@ -49,12 +45,9 @@ func (d *driver) gone(ctx context.Context) error {
 		if err := n.kill(); err != nil {
 			return err
 		}
-		took, err := eventually(ctx, goneAfter+2*healLimit, func() string {
+		took, _ := d.expect(ctx, goneAfter+2*healLimit, func() string {
 			return d.missingMembers(ctx, d.writers.Cells(), 3, len(d.Nodes)-2)
 		})
-		if err != nil && ctx.Err() == nil {
-			d.report.problem("event %d: %v", d.report.Events, err)
-		}
 		d.report.time("node gone: every region has three members that run, since the grace period ended", "≤ 30 s", max(0, took-goneAfter))
 		if err := n.wipe(); err != nil {
 			return err
@@ -65,9 +58,8 @@ func (d *driver) gone(ctx context.Context) error {
 		if err := d.waitHealthy(ctx); err != nil {
 			return err
 		}
-		if _, err := eventually(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil && ctx.Err() == nil {
-			d.report.problem("event %d: %v", d.report.Events, err)
-			return nil
+		if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {
+			return ctx.Err()
 		}
 	}
 	return ctx.Err()

@@ -10,104 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
-// This file cuts nodes off from each other.
-
-// cutOff is one way of cutting nodes off from each other.
-type cutOff struct {
-	kind    string
-	blocked map[*Node][]*Node // the nodes from which each node receives nothing
-	// The sides of a full split; empty otherwise.
-	sides [][]*Node
-}
-
-// split blocks all packets between two groups of nodes.
-func split(kind string, a, b []*Node) cutOff {
-	c := cutOff{kind: kind, blocked: make(map[*Node][]*Node), sides: [][]*Node{a, b}}
-	for _, n := range a {
-		c.blocked[n] = b
-	}
-	for _, n := range b {
-		c.blocked[n] = a
-	}
-	return c
-}
-
-// drawCut draws a way to cut nodes off.
-func (d *driver) drawCut(ctx context.Context) (cutOff, error) {
-	all := d.drawNodes(len(d.Nodes))
-	leader, _, err := d.leader(ctx)
-	if err != nil {
-		return cutOff{}, err
-	}
-	others := slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return n == leader })
-	switch d.rng.IntN(6) {
-	case 0, 1:
-		return split("halves", all[:len(all)/2], all[len(all)/2:]), nil
-	case 2:
-		return split("one alone", all[:1], all[1:]), nil
-	case 3:
-		return split("leader alone", []*Node{leader}, others), nil
-	case 4:
-		return cutOff{kind: "leader hears nobody, all hear it", blocked: map[*Node][]*Node{leader: others}}, nil
-	default:
-		blocked := make(map[*Node][]*Node)
-		for _, n := range others {
-			blocked[n] = []*Node{leader}
-		}
-		return cutOff{kind: "nobody hears the leader, it hears all", blocked: blocked}, nil
-	}
-}
-
-func (d *driver) apply(c cutOff) error {
-	for n, whom := range c.blocked {
-		var numbers []int
-		for _, o := range whom {
-			numbers = append(numbers, o.Number)
-		}
-		if err := d.network.DropInbound(n.Number, numbers); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *driver) heal() error {
-	for _, n := range d.Nodes {
-		if err := d.network.Heal(n.Number); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// shortCut cuts nodes off for a moment, without measurements.
-func (d *driver) shortCut(ctx context.Context) error {
-	c, err := d.drawCut(ctx)
-	if err != nil {
-		return err
-	}
-	d.log("partition: "+c.kind, d.cutNodes(c))
-	d.report.fault("partition: " + c.kind)
-	if err := d.apply(c); err != nil {
-		return err
-	}
-	pause(ctx, d.between(500*time.Millisecond, 8*time.Second))
-	return d.heal()
-}
-
-// cutNodes returns the smaller group, or the nodes that receive nothing.
-func (d *driver) cutNodes(c cutOff) []*Node {
-	if len(c.sides) > 0 {
-		return c.sides[0]
-	}
-	var all []*Node
-	for _, n := range d.Nodes {
-		if c.blocked[n] != nil {
-			all = append(all, n)
-		}
-	}
-	return all
-}
+// This file measures what nodes do that are cut off from each other.
 
 // partitions cuts nodes off for a while, and heals.
 func (d *driver) partitions(ctx context.Context) error {
@@ -175,7 +78,7 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 	}
 	healed := d.ledger.Now()
 	d.checkSides(c, before, edits, begun, cut, healing)
-	return d.measureHealing(ctx, c, mark, healed, asked)
+	return d.measureHealing(ctx, mark, healed, asked)
 }
 
 // checkSides checks what was acknowledged during a full split. A side without a majority of a region's members must
@@ -221,13 +124,13 @@ func (d *driver) checkSides(c cutOff, before map[string]daemon.Region, edits []h
 }
 
 // measureHealing waits until every gateway serves every region again.
-func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed, asked time.Duration) error {
+func (d *driver) measureHealing(ctx context.Context, mark int, healed, asked time.Duration) error {
 	type place struct {
 		node int
 		cell string
 	}
 	first := make(map[place]time.Duration)
-	_, err := eventually(ctx, healLimit, func() string {
+	d.expect(ctx, healLimit, func() string { //nolint:errcheck // it is reported
 		clear(first)
 		for _, e := range d.ledger.Since(mark) {
 			if e.Outcome != history.Acknowledged || e.Returned < healed {
@@ -247,32 +150,12 @@ func (d *driver) measureHealing(ctx context.Context, c cutOff, mark int, healed,
 		}
 		return ""
 	})
-	if err != nil && ctx.Err() == nil {
-		d.report.problem("event %d, %s healed: %v", d.report.Events, c.kind, err)
-	}
 	slowest := time.Duration(0)
 	for _, t := range first {
 		slowest = max(slowest, t-healed)
 	}
 	d.report.time("partition healed: every gateway serves every region", fmt.Sprintf("≤ %v", asked), slowest)
-	_, err = eventually(ctx, healLimit, func() string { return d.missingConnections(ctx) })
-	if err != nil && ctx.Err() == nil {
-		d.report.problem("event %d, %s healed: %v", d.report.Events, c.kind, err)
-	}
+	d.expect(ctx, healLimit, func() string { return d.missingConnections(ctx) }) //nolint:errcheck // it is reported
 	d.report.time("partition healed: every node is connected with every other", fmt.Sprintf("≤ %v", 30*time.Second), d.ledger.Now()-healed)
 	return ctx.Err()
-}
-
-// missingConnections returns what is missing until every node is connected with every other.
-func (d *driver) missingConnections(ctx context.Context) string {
-	for _, n := range d.Nodes {
-		s, err := n.Status(ctx)
-		if err != nil {
-			return err.Error()
-		}
-		if s.Peers < len(d.Nodes)-1 {
-			return fmt.Sprintf("node %d is connected with %d nodes", n.Number, s.Peers)
-		}
-	}
-	return ""
 }

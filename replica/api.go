@@ -1,13 +1,9 @@
 package replica
 
 import (
-	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
-
-// MaxEntry is the largest entry that Propose accepts, in bytes.
-const MaxEntry = raftframe.MaxEntry
 
 // The parts of the API that subpackages define.
 type (
@@ -24,8 +20,6 @@ type (
 	Status = raftgroup.Status
 	// Progress is how far a member has come.
 	Progress = raftgroup.Progress
-	// ReadAnswer is the answer to a ReadIndex.
-	ReadAnswer = raftgroup.ReadAnswer
 
 	// Delivery is an event for a group's owner: one of the following.
 	Delivery = raftgroup.Delivery
@@ -43,29 +37,19 @@ type (
 	Failed = raftgroup.Failed
 )
 
-// Errors that subpackages define.
+// Errors that subpackages define and callers check.
 var (
 	ErrTombstone = raftlog.ErrTombstone
 	ErrNotMember = raftlog.ErrNotMember
 	ErrNotOpen   = raftlog.ErrNotOpen
 
-	ErrImplausible  = raftframe.ErrImplausible
-	ErrSnapshotSize = raftframe.ErrSnapshotSize
-
 	ErrNotLeader  = raftgroup.ErrNotLeader
 	ErrOverloaded = raftgroup.ErrOverloaded
-	ErrTooLarge   = raftgroup.ErrTooLarge
 	ErrStorage    = raftgroup.ErrStorage
 	ErrClosed     = raftgroup.ErrClosed
 	ErrOpen       = raftgroup.ErrOpen
 	ErrStopped    = raftgroup.ErrStopped
 	ErrReplaced   = raftgroup.ErrReplaced
-
-	ErrBusy     = raftgroup.ErrBusy
-	ErrMember   = raftgroup.ErrMember
-	ErrBehind   = raftgroup.ErrBehind
-	ErrLeads    = raftgroup.ErrLeads
-	ErrMajority = raftgroup.ErrMajority
 )
 
 // AppliedIn reads a group's applied index from a snapshot of the storage; get comes from Storage.View. The owner's

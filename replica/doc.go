@@ -59,7 +59,7 @@
 //     ErrReplaced.
 //   - A node that has lost its disk must not join under its old id, because its promises are lost. Remove it, then add it.
 //
-// The gate admits messages from the committed members, and from those added by a change in this node's log that is not
+// Receive accepts messages from the committed members, and from those added by a change in this node's log that is not
 // yet known to be committed. Otherwise, if a leader died while a member was being added, the surviving members could
 // refuse each other's messages. A member that was cut off over several changes may still not recognize the leader:
 // Receive returns ErrNotMember, its owner asks an authority, and passes the answer to TrustMembers.
@@ -72,14 +72,14 @@
 //
 // Founding.Tables selects the rows that are the owner's state. A member that needs entries no longer in the log gets a
 // snapshot: the rows, the configuration and the applied index of one moment (Storage.View), on a stream of its own
-// (Options.SendSnapshot, Host.ReceiveSnapshot; format in snapshot.go). It is read completely, checked, and installed in
-// one commit: old rows deleted, new ones put, log, configuration and applied index replaced. Then the owner gets
+// (Options.SendSnapshot, Host.ReceiveSnapshot; format in package raftframe). It is read completely, checked, and
+// installed in one commit: old rows deleted, new ones put, log, configuration and applied index replaced. Then the owner gets
 // Restored. Sender and receiver hold all rows in memory meanwhile, 256 MiB at most.
 //
 // # Hibernation
 //
 // A hibernated group was closed on all its members, by agreement: a closed group costs nothing. To wake it, one member
-// opens it and calls Campaign. The other hosts return ErrNotOpen for incoming messages; their carriers then have the
+// opens it and calls Campaign. The other hosts return ErrNotOpen for incoming messages; their transports then have the
 // group opened and deliver the messages again. The first member need not have the longest log: a member that has more
 // entries, and is asked for its vote, campaigns itself. An election takes four fsyncs one after the other, the first entry
 // two more. Messages that a leader sent before it closed still count, for an election timeout, for a member that is opened

@@ -18,7 +18,7 @@ type Options struct {
 	// Send passes a message to the network, for Receive of the peer's host. It must not block, and may drop messages. Nil
 	// if this node is alone: groups then have one member.
 	Send func(peer string, group uint64, message []byte)
-	// SendSnapshot makes the carrier open a stream to the peer, run write on it in a goroutine of the carrier, and call
+	// SendSnapshot makes the transport open a stream to the peer, run write on it in a goroutine of its own, and call
 	// done once, with nil if everything was sent (better: if ReceiveSnapshot returned nil there). It must not block.
 	// Without done, that member is never caught up. Nil: no snapshots are sent.
 	SendSnapshot func(peer string, group uint64, write func(w io.Writer) error, done func(error))

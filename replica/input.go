@@ -38,9 +38,9 @@ func (in *input) enqueue(g *Group) {
 	in.signal()
 }
 
-// take returns and removes the groups and commands that wait. Inboxes must go before commands, so that a Close finds what
+// drain returns and removes the groups and commands that wait. Inboxes must go before commands, so that a Close finds what
 // was applied before it.
-func (in *input) take() ([]*Group, []func()) {
+func (in *input) drain() ([]*Group, []func()) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	queue, commands := in.mu.queue, in.mu.commands

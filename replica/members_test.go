@@ -32,7 +32,7 @@ func TestGroupGrowsAndShrinks(t *testing.T) {
 				t.Fatalf("%s got %v", peer, g.conf)
 			}
 		}
-		if err := p.leader().Remove(p.leader().peer); !errors.Is(err, ErrLeads) {
+		if err := p.leader().Remove(p.leader().peer); !errors.Is(err, raftgroup.ErrLeads) {
 			t.Fatalf("the leader removed itself: %v", err)
 		}
 		p.try("transfer", func() error {
@@ -199,11 +199,11 @@ func TestChangeRefusals(t *testing.T) {
 		}
 		is(follower.AddLearner("d"), ErrNotLeader)
 		is(follower.Transfer(l.peer), ErrNotLeader)
-		is(l.AddLearner("a"), ErrMember)
+		is(l.AddLearner("a"), raftgroup.ErrMember)
 		is(l.Promote("d"), ErrNotMember)
-		is(l.Promote("a"), ErrMember)
+		is(l.Promote("a"), raftgroup.ErrMember)
 		is(l.Remove("d"), ErrNotMember)
-		is(l.Transfer(l.peer), ErrMember)
+		is(l.Transfer(l.peer), raftgroup.ErrMember)
 		is(l.Transfer("d"), ErrNotMember)
 		if l.AddLearner("") == nil {
 			t.Fatal("added no Member")
@@ -212,12 +212,12 @@ func TestChangeRefusals(t *testing.T) {
 		if err := l.AddLearner("d"); err != nil {
 			t.Fatal(err)
 		}
-		is(l.AddLearner("e"), ErrBusy)
-		is(l.Remove(follower.peer), ErrBusy)
+		is(l.AddLearner("e"), raftgroup.ErrBusy)
+		is(l.Remove(follower.peer), raftgroup.ErrBusy)
 		p.pass(time.Second)
-		is(l.Promote("d"), ErrBehind) // it has not joined
+		is(l.Promote("d"), raftgroup.ErrBehind) // it has not joined
 		is(l.Transfer("d"), ErrNotMember)
-		is(l.AddLearner("d"), ErrMember)
+		is(l.AddLearner("d"), raftgroup.ErrMember)
 
 		// Without follower and other there is no majority: neither may be removed while the other is cut off.
 		p.net.set(other.peer, true)
@@ -225,8 +225,8 @@ func TestChangeRefusals(t *testing.T) {
 		if !l.leading {
 			t.Fatal("the leader lost its leadership with two of three")
 		}
-		is(l.Remove(follower.peer), ErrMajority)
-		is(l.Transfer(other.peer), ErrBehind)
+		is(l.Remove(follower.peer), raftgroup.ErrMajority)
+		is(l.Transfer(other.peer), raftgroup.ErrBehind)
 		p.remove(other.peer)
 		p.remove("d")
 		p.propose(3, l.peer, follower.peer)

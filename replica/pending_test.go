@@ -14,10 +14,10 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// TestGateAcceptsPendingMembers: the deadlock case of the package documentation. A member admits messages of a member added
+// TestPendingMembersAreAccepted: the deadlock case of the package documentation. A member admits messages of a member added
 // by a change in its log, although the change is not known to be committed. When that change is cut off, it refuses them
 // again.
-func TestGateAcceptsPendingMembers(t *testing.T) {
+func TestPendingMembersAreAccepted(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	h, _ := gated(t)
 	var sent []*raftpb.Message

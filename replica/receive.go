@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
 
@@ -76,7 +77,7 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 		taken += n
 		h.reserve(n)
 		if taken > limit {
-			return fmt.Errorf("%w: more than %d bytes", ErrSnapshotSize, limit)
+			return fmt.Errorf("%w: more than %d bytes", raftframe.ErrSnapshotSize, limit)
 		}
 		if h.receiving.Load() > 2*int64(limit) {
 			return fmt.Errorf("%w: other snapshots are being received", ErrOverloaded)

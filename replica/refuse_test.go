@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
@@ -209,10 +210,10 @@ func TestProposeRefusals(t *testing.T) {
 	h := newTestHost(t, d)
 	h.node.Limits.Outstanding = 10 << 10
 	g := openNow(t, h, alone(1))
-	if err := g.Propose(nil); !errors.Is(err, ErrTooLarge) {
+	if err := g.Propose(nil); !errors.Is(err, raftgroup.ErrTooLarge) {
 		t.Fatal("empty:", err)
 	}
-	if err := g.Propose(make([]byte, raftframe.MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
+	if err := g.Propose(make([]byte, raftframe.MaxEntry+1)); !errors.Is(err, raftgroup.ErrTooLarge) {
 		t.Fatal("large:", err)
 	}
 	if err := g.Propose(make([]byte, raftframe.MaxEntry)); err != nil { // the first is always accepted

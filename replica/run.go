@@ -131,7 +131,7 @@ func (h *Host) commitRound() {
 
 // processInput processes new input. Inboxes go before commands, so that a Close finds what was applied before it.
 func (h *Host) processInput() {
-	queue, commands := h.input.take()
+	queue, commands := h.input.drain()
 	for _, g := range queue {
 		if r := h.groups.get(g); r != nil {
 			h.committer.try(r, r.ProcessInput)

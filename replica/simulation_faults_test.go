@@ -171,13 +171,13 @@ func (s *sim) partition(kind int, n *machine) {
 	}
 	for i := range s.nodes {
 		for j := range s.nodes {
-			switch way := [2]int{i, j}; kind {
+			switch pair := [2]int{i, j}; kind {
 			case 7:
-				cut[way] = side[i] != side[j]
+				cut[pair] = side[i] != side[j]
 			case 8:
-				cut[way] = i != j && (i == n.number || j == n.number && side[0])
+				cut[pair] = i != j && (i == n.number || j == n.number && side[0])
 			case 9:
-				cut[way] = i != j && s.chance(0.3)
+				cut[pair] = i != j && s.chance(0.3)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -48,7 +49,7 @@ type editKey struct {
 
 type pendingRead struct {
 	pos    grid.Pos
-	answer <-chan replica.ReadAnswer
+	answer <-chan raftgroup.ReadAnswer
 	index  uint64 // 0 while it is not known
 	reply  func(answer)
 }

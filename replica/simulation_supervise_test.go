@@ -278,7 +278,7 @@ func (n *machine) openAndDeliver(group uint64, again func()) {
 	})
 }
 
-// trustMembers makes the gate admit the members in the authority's answer.
+// trustMembers makes the group accept the members in the authority's answer.
 func (n *machine) trustMembers(group uint64) {
 	if n.sim.now < n.trusted[group] {
 		return

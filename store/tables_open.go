@@ -166,7 +166,7 @@ func (t opening) refuseOrphans() error {
 		kv.ErrDamaged, t.path, journal)
 }
 
-// finish gives a new file its path.
+// finish moves a new file to its path.
 func (t opening) finish(unfinished string) error {
 	ours, err := t.file.Stat()
 	if err != nil {

@@ -20,8 +20,8 @@ replica forget-applied-index      TestReopenDeliversFromApplied  notices
 replica applied-apart             TestAppliedIsOneCommit         notices
 replica compact-ahead             TestCompaction                 notices
 replica accept-strangers          TestHostileFrames              cannot
-replica believe-heartbeats        TestGateRefuses                cannot
-replica gate-by-committed-only    TestGateAcceptsPendingMembers  cannot
+replica believe-heartbeats        TestImplausibleMessagesAreRefused cannot
+replica gate-by-committed-only    TestPendingMembersAreAccepted  cannot
 replica reuse-replica-ids         TestReplicaIDsAreUsedOnce      notices
 replica skip-tombstones           TestTombstones                 notices
 replica forget-configuration      TestChangesSurviveRestart      notices

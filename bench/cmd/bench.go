@@ -10,10 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
@@ -26,9 +24,7 @@ type bench struct {
 	cores         measure.Cores
 	warm          time.Duration // 0: the figure's own
 	length        time.Duration // 0: the figure's own
-	profile       bool
-	profiled      daemon.Profile // the latest
-	brief         bool           // measure all figures in about 25 minutes: see newAll
+	brief         bool          // measure all figures in about 25 minutes: see newAll
 	write         bool
 	docs          string
 	memory        int64 // MiB
@@ -111,58 +107,6 @@ func gamesOf(daemons []*daemon.Daemon) []string {
 		all = append(all, d.Game)
 	}
 	return all
-}
-
-// play runs a crowd of n players, calls during when all have joined, and ends the crowd. It returns an error if they
-// cannot all join in time.
-func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []measure.Target, during func(ctx context.Context, c *crowd.Crowd) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	c := crowd.New(o)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel(nil)
-	wg.Go(func() { c.Run(ctx) })
-	wg.Go(func() { b.guard(ctx, targets, cancel) })
-	joinRate := o.JoinRate
-	if joinRate == 0 {
-		joinRate = 100
-	}
-	joining, stop := context.WithTimeout(ctx, time.Duration(float64(n)/joinRate*float64(time.Second))*2+30*time.Second)
-	defer stop()
-	if err := c.Add(joining, n); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return fmt.Errorf("not all of %d players could join: %w", n, err)
-	}
-	return during(ctx, c)
-}
-
-// guard cancels the measurement when the daemons exceed their memory limit, to protect this machine.
-func (b *bench) guard(ctx context.Context, targets []measure.Target, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		sum := int64(0)
-		for _, t := range targets {
-			if u, err := t.Usage(); err == nil {
-				sum += u.RSS
-			}
-		}
-		if sum > b.memory<<20 {
-			for _, t := range targets {
-				t.Kill()
-			}
-			cancel(fmt.Errorf("the daemons used %d MiB, more than the limit of %d: see --memory", sum>>20, b.memory))
-			return
-		}
-	}
 }
 
 // logf prints a progress message to the terminal.

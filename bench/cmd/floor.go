@@ -28,7 +28,6 @@ func newFloorServer() *cobra.Command {
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:4002", "host:port for players")
 	f.StringVar(&o.Metrics, "metrics", "127.0.0.1:9102", "host:port of /metrics")
 	f.IntVar(&o.Frame, "frame", 1024, "bytes of a frame")
-	f.BoolVar(&o.Readers, "readers", false, "read moves as they arrive, with a goroutine for each player")
 	return c
 }
 
@@ -46,7 +45,7 @@ func (f floorServer) Scrape(ctx context.Context) (metrics.Metrics, error) {
 }
 
 // floorReading measures the floor program with n players and that load.
-func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, warm, length time.Duration) (r measure.Reading, err error) {
+func (b *bench) floorReading(ctx context.Context, n int, l load, warm, length time.Duration) (r measure.Reading, err error) {
 	const game, address = "127.100.0.1:4002", "127.100.0.1:9102"
 	self, err := os.Executable()
 	if err != nil {
@@ -59,7 +58,7 @@ func (b *bench) floorReading(ctx context.Context, n int, l load, readers bool, w
 	o := b.conditions()
 	o.Log = filepath.Join(dir, "floor.log")
 	p, err := process.Start(o, self, "floor-server", "--listen", game, "--metrics", address,
-		"--frame", strconv.Itoa(l.frame), "--readers="+strconv.FormatBool(readers))
+		"--frame", strconv.Itoa(l.frame))
 	if err != nil {
 		return r, err
 	}

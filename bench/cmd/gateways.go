@@ -10,22 +10,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
-	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
-// newGateways returns the command that distributes a crowd over gateways.
+// gateways distributes a crowd over gateways.
+type gateways struct {
+	*bench
+	nodes, players int
+}
+
 func newGateways(b *bench) *cobra.Command {
-	var nodes, players int
+	g := &gateways{bench: b}
 	c := b.command("gateways", "What a crowd in one place costs each of four gateways",
 		"The same players in the same place, first all on one daemon, then spread over four daemons of one world. All daemons\n"+
 			"share the daemons' cores. One gateway of four should cost a quarter of the single one, plus the work of receiving\n"+
 			"the frames of the region's leader. A CPU profile of each daemon measures that work.",
-		func(ctx context.Context) error { return b.gateways(ctx, nodes, players) })
-	c.Flags().IntVar(&nodes, "nodes", 4, "daemons")
-	c.Flags().IntVar(&players, "players", 1000, "players")
+		g.run)
+	c.Flags().IntVar(&g.nodes, "nodes", 4, "daemons")
+	c.Flags().IntVar(&g.players, "players", 1000, "players")
 	return c
 }
 
@@ -40,16 +44,16 @@ var (
 
 // gatewayRun is a measurement of a crowd on several gateways.
 type gatewayRun struct {
-	measure.Reading
-	leader   int // index of the daemon that leads the region of the crowd
-	profiles []daemon.Profile
+	crowdRow
+	leader   int                  // index of the daemon that leads the region of the crowd
+	profiles []map[string]float64 // of each daemon, the shares of its functions
 }
 
 // spent returns what a daemon spent on the functions and their callees, as a share of one core.
 func (d gatewayRun) spent(daemon int, functions ...string) float64 {
 	sum := 0.0
 	for _, f := range functions {
-		sum += d.profiles[daemon].Below[f]
+		sum += d.profiles[daemon][f]
 	}
 	return sum * d.CPU[daemon]
 }
@@ -92,9 +96,10 @@ func leaderOf[D any](daemons []D, playersLed func(D) (int, error)) (leader int, 
 	return leader, nil
 }
 
-// measureGateways measures a crowd in one place that has joined through so many daemons.
-func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int) (d gatewayRun, err error) {
+// through measures a crowd in one place that has joined through so many daemons.
+func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err error) {
 	warm, length := b.times(seconds{8, 20}, seconds{8, 20})
+	d.wanted = b.players
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
 		return d, err
@@ -109,9 +114,9 @@ func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int
 	for i := range daemons {
 		names = append(names, fmt.Sprintf("gateways-%d-%d", nodes, i+1))
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: samples}
+	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: b.nodes}
 	var led error
-	d.Reading, err = b.measureCrowd(ctx, targetsOf(daemons), o, players, warm, length, func(ctx context.Context) func() error {
+	d.Reading, err = b.measureCrowd(ctx, targetsOf(daemons), o, b.players, warm, length, func(ctx context.Context) func() error {
 		d.leader, led = leaderOf(daemons, func(d *daemon.Daemon) (int, error) { return playersLed(ctx, d) })
 		var profiled []func() error
 		for i, d := range daemons {
@@ -126,35 +131,30 @@ func (b *bench) measureGateways(ctx context.Context, nodes, players, samples int
 	})
 	err = errors.Join(err, led)
 	for i := 0; i < nodes && err == nil; i++ {
-		var p daemon.Profile
+		var p map[string]float64
 		p, err = daemon.ReadProfile(ctx, b.profileFile(names[i]))
 		d.profiles = append(d.profiles, p)
 	}
 	return d, err
 }
 
-func (b *bench) gateways(ctx context.Context, nodes, players int) error {
-	one, err := b.measureGateways(ctx, 1, players, nodes)
+func (b *gateways) run(ctx context.Context) error {
+	nodes, players := b.nodes, b.players
+	one, err := b.through(ctx, 1)
 	if err != nil {
 		return err
 	}
-	logf("%s", crowdRow{Reading: one.Reading, wanted: players}.line("one daemon"))
-	many, err := b.measureGateways(ctx, nodes, players, nodes)
+	logf("%s", one.line("one daemon"))
+	many, err := b.through(ctx, nodes)
 	if err != nil {
 		return err
 	}
-	logf("%s", crowdRow{Reading: many.Reading, wanted: players}.line(fmt.Sprintf("%d daemons", nodes)))
-	if b.profile {
-		logf("of one that does not lead:\n%s\nof the leader:\n%s", many.profiles[(many.leader+1)%nodes].Top, many.profiles[many.leader].Top)
-	}
+	logf("%s", many.line(fmt.Sprintf("%d daemons", nodes)))
 	share := fmt.Sprintf("1/%d of the one", nodes)
 	table := figure.Table{Head: []string{
 		"daemon", "CPU, % of a core", "of it receiving frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
 	}}
-	seen := func(r measure.Reading) string {
-		return pair(1000*r.Seen.Delay[0].Quantile(.5), 1000*r.Seen.Delay[0].Quantile(.99))
-	}
-	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), percent(one.frames(0)), "", "", one.FrameRate(), seen(one.Reading))
+	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), percent(one.frames(0)), "", "", one.FrameRate(), one.seen())
 	bare := one.CPU[0] - one.frames(0)
 	worst, dearest := 0.0, 0.0
 	for i, cpu := range many.CPU {
@@ -166,9 +166,9 @@ func (b *bench) gateways(ctx context.Context, nodes, players int) error {
 		} else {
 			worst, dearest = math.Max(worst, plain), math.Max(dearest, framed)
 		}
-		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), seen(many.Reading))
+		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), many.seen())
 	}
-	text := table.Markdown() + "\n" + caveats([]crowdRow{{Reading: one.Reading, wanted: players}, {Reading: many.Reading, wanted: players}}) +
+	text := table.Markdown() + "\n" + caveats([]crowdRow{one.crowdRow, many.crowdRow}) +
 		fmt.Sprintf("The most expensive gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames plus the\n"+
 			"gateway's own frames. The cost of frames is the share of the daemon's CPU profile in the functions that receive from\n"+
 			"the region's leader, from the stream between nodes (yamux' `recvLoop`) to the mirror (`Subscription.receive`), times its CPU.\n"+

@@ -22,62 +22,104 @@ import (
 // sections is the height of the benchmark's worlds.
 const sections = 4
 
-// newLand returns the command that measures chunks and edits.
+// land measures chunks and edits.
+type land struct {
+	*bench
+	players int
+	old     string // binary to compare with; "": none
+}
+
 func newLand(b *bench) *cobra.Command {
-	var players int
+	l := &land{bench: b}
 	c := b.command("land", "How fast land and edits arrive, and how many bytes they take",
 		"A crowd walks about on the node. Probes fly over land: a move that crosses into another chunk requests the\n"+
 			"chunks that come into view. Warm land is in view of another player on the node; cold land has never been loaded.\n"+
 			"Then players build, which measures the time until an edit is safe on disk. Last, one player builds in front of a\n"+
 			"crowd that stands still, so that all bytes that the crowd receives are those of changed blocks.",
-		func(ctx context.Context) error { return b.land(ctx, players) })
-	c.Flags().IntVar(&players, "players", 500, "players on the node")
+		l.run)
+	c.Flags().IntVar(&l.players, "players", 500, "players on the node")
+	compareFlag(c, &l.old)
 	return c
 }
 
 // probes is the number of probes that fly at once.
 const probes = 12
 
-func (b *bench) land(ctx context.Context, players int) error {
-	d, o, err := b.startSpreadCrowd(ctx, 1)
+// arrivals is how fast land and edits arrived.
+type arrivals struct {
+	measure.Reading
+	warm, cold loads
+	edits      bot.Latency
+}
+
+// loads are the chunks that probes loaded.
+type loads []crowd.Load
+
+// took returns the times of the chunks that were waited for.
+func (l loads) took() *histogram.Histogram {
+	h := new(histogram.Histogram)
+	for _, load := range l {
+		if load.Took > 0 {
+			h.Add(load.Took.Seconds())
+		}
+	}
+	return h
+}
+
+func (l *land) run(ctx context.Context) error {
+	if l.old != "" {
+		return compare(l.bench, l.old, fmt.Sprintf("with %d players on the node", l.players),
+			func() (arrivals, error) { return l.arrivals(ctx) },
+			[]compared[arrivals]{
+				{"a warm chunk, p99, ms", func(a arrivals) float64 { return 1000 * a.warm.took().Quantile(.99) }},
+				{"a cold chunk, p99, ms", func(a arrivals) float64 { return 1000 * a.cold.took().Quantile(.99) }},
+				{"an edit until it is safe on disk, p99, ms", func(a arrivals) float64 { return float64(a.edits.P99) }},
+				{"CPU, % of a core", func(a arrivals) float64 { return percent(a.TotalCPU()) }},
+			})
+	}
+	a, err := l.arrivals(ctx)
 	if err != nil {
 		return err
+	}
+	each, alone, err := l.changes(ctx)
+	if err != nil {
+		return err
+	}
+	return l.report(a, each, alone)
+}
+
+// arrivals measures a crowd's node while probes fly and players build.
+func (l *land) arrivals(ctx context.Context) (a arrivals, err error) {
+	d, o, err := l.startSpreadCrowd(ctx, 1)
+	if err != nil {
+		return a, err
 	}
 	defer d.Kill()
 	spawn := o.Homes[0]
 	o.View = warmRadius
-	var warm, cold []crowd.Load
-	var built bot.Report
-	var r measure.Reading
-	err = b.play(ctx, o, players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
+	err = l.play(ctx, o, l.players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
 		first, err := measure.ReadInstant(ctx, []measure.Target{d}, c)
 		if err != nil {
 			return err
 		}
-		if warm, err = flights(ctx, d, spawn, true); err != nil {
+		if a.warm, err = flights(ctx, d, spawn, true); err != nil {
 			return err
 		}
-		if cold, err = flights(ctx, d, spawn, false); err != nil {
+		if a.cold, err = flights(ctx, d, spawn, false); err != nil {
 			return err
 		}
-		if built, err = bot.Run(ctx, bot.Options{
+		built, err := bot.Run(ctx, bot.Options{
 			Target: d.Game, Players: 8, Ramp: 100, Edits: 4, Rate: 20, Chunk: spawn, View: 1, Duration: 15 * time.Second, Seed: 7,
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
+		a.edits = built.Ack
 		last, err := measure.ReadInstant(ctx, []measure.Target{d}, c)
-		r = b.cores.Between(first, last)
+		a.Reading = l.cores.Between(first, last)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	d.Kill() // the next one uses its address
-	each, alone, err := b.changes(ctx)
-	if err != nil {
-		return err
-	}
-	return b.reportLand(r, warm, cold, built, each, alone)
+	return a, err
 }
 
 // warmRadius is the view distance of the crowd, in chunks: land within it is warm.
@@ -137,28 +179,28 @@ func flight(ctx context.Context, d *daemon.Daemon, name string, spawn grid.Chunk
 
 // changes measures the bytes that one changed block costs each player who sees it: if a tick has several (each), and
 // if it has at most one (alone).
-func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
+func (l *land) changes(ctx context.Context) (each, alone float64, err error) {
 	const players = 20
-	d, o, err := b.startSpreadCrowd(ctx, 1)
+	d, o, err := l.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer d.Kill()
 	o.Rate, o.Samples = -1, -1
-	err = b.play(ctx, o, players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
+	err = l.play(ctx, o, players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
 			// The builders stand still too. Their traffic without edits is measured first.
-			empty, err := b.stillBytes(ctx, d, c, builders, 0, seed)
+			empty, err := stillBytes(ctx, d, c, builders, 0, seed)
 			if err != nil {
 				return 0, err
 			}
-			full, err := b.stillBytes(ctx, d, c, builders, rate, seed+1)
+			full, err := stillBytes(ctx, d, c, builders, rate, seed+1)
 			if err != nil {
 				return 0, err
 			}
 			return (full.bytes - empty.bytes) / players / full.edits, nil
 		}
-		if _, err := b.stillBytes(ctx, d, c, 1, 0, 50); err != nil { // meanwhile the rest of the land arrives
+		if _, err := stillBytes(ctx, d, c, 1, 0, 50); err != nil { // meanwhile the rest of the land arrives
 			return err
 		}
 		var err error
@@ -173,7 +215,7 @@ func (b *bench) changes(ctx context.Context) (each, alone float64, err error) {
 
 type still struct{ bytes, edits float64 }
 
-func (b *bench) stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd, builders int, rate float64, seed uint64) (s still, err error) {
+func stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd, builders int, rate float64, seed uint64) (s still, err error) {
 	before := c.Counts().BytesIn
 	report, err := bot.Run(ctx, bot.Options{
 		Target: d.Game, Players: builders, Ramp: 100, Rate: -1, Edits: rate, View: 1, Duration: 8 * time.Second, Seed: seed,
@@ -190,26 +232,25 @@ func (b *bench) stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd
 	return still{float64(c.Counts().BytesIn - before), float64(report.Acked)}, nil
 }
 
-func (b *bench) reportLand(r measure.Reading, warm, cold []crowd.Load, built bot.Report, each, alone float64) error {
-	table := figure.Table{Head: []string{fmt.Sprintf("with %d players on the node", r.Players), "count", "p50, ms", "p99, ms"}}
+func (l *land) report(a arrivals, each, alone float64) error {
+	table := figure.Table{Head: []string{fmt.Sprintf("with %d players on the node", a.Players), "count", "p50, ms", "p99, ms"}}
 	var csv [][]float64
 	var bytes histogram.Histogram
 	for i, group := range []struct {
 		name  string
-		loads []crowd.Load
-	}{{"a warm chunk, from the request to the last byte", warm}, {"a cold chunk, likewise", cold}} {
-		var took histogram.Histogram
-		for _, l := range group.loads {
-			bytes.Add(float64(l.Bytes))
-			if l.Took > 0 {
-				took.Add(l.Took.Seconds())
-				csv = append(csv, []float64{float64(i), 1000 * l.Took.Seconds(), float64(l.Bytes)})
+		loads loads
+	}{{"a warm chunk, from the request to the last byte", a.warm}, {"a cold chunk, likewise", a.cold}} {
+		for _, load := range group.loads {
+			bytes.Add(float64(load.Bytes))
+			if load.Took > 0 {
+				csv = append(csv, []float64{float64(i), 1000 * load.Took.Seconds(), float64(load.Bytes)})
 			}
 		}
+		took := group.loads.took()
 		table.Add(group.name, fmt.Sprint(took.Count()), 1000*took.Quantile(.5), 1000*took.Quantile(.99))
 	}
-	table.Add("an edit, from sending it until it is safe on disk", fmt.Sprint(built.Ack.Count), float64(built.Ack.P50), float64(built.Ack.P99))
-	if err := figure.WriteCSV(b.file("land.csv"), []string{"cold", "load_ms", "bytes"}, csv); err != nil {
+	table.Add("an edit, from sending it until it is safe on disk", fmt.Sprint(a.edits.Count), float64(a.edits.P50), float64(a.edits.P99))
+	if err := figure.WriteCSV(l.file("land.csv"), []string{"cold", "load_ms", "bytes"}, csv); err != nil {
 		return err
 	}
 	size := figure.Table{Head: []string{"bytes", ""}}
@@ -218,8 +259,8 @@ func (b *bench) reportLand(r measure.Reading, warm, cold []crowd.Load, built bot
 	size.Add("a changed block to each player who sees it, at most one a tick", alone)
 	size.Add("a changed block to each player who sees it, several a tick", each)
 	text := table.Markdown() + "\n" + size.Markdown()
-	if why := r.Caveat(); why != "" {
+	if why := a.Caveat(); why != "" {
 		text += "\n**Unreliable**: " + why + ".\n"
 	}
-	return b.publish("land", text)
+	return l.publish("land", text)
 }

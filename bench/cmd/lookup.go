@@ -23,16 +23,21 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
-// newLookup returns the command that measures how a chunk's server is found.
+// lookup measures how a chunk's server is found.
+type lookup struct {
+	*bench
+	nodes, cells int
+}
+
 func newLookup(b *bench) *cobra.Command {
-	var nodes, cells int
+	l := &lookup{bench: b}
 	c := b.command("lookup", "Finding a chunk's server among 100 nodes, against a kad-dht Get",
 		"Asks daemons over their game ports where chunks are, as original clients do: for land that is not founded yet, for\n"+
 			"land that is new to the asked daemon, and again for land that it has cached. A node in this program, in the same\n"+
 			"network, gets the same cells' records with kad-dht's GetValue, which ends at the third copy.",
-		func(ctx context.Context) error { return b.lookup(ctx, nodes, cells) })
-	c.Flags().IntVar(&nodes, "nodes", 100, "daemons")
-	c.Flags().IntVar(&cells, "cells", 64, "number of cells")
+		l.run)
+	c.Flags().IntVar(&l.nodes, "nodes", 100, "daemons")
+	c.Flags().IntVar(&l.cells, "cells", 64, "number of cells")
 	return c
 }
 
@@ -40,7 +45,8 @@ func newLookup(b *bench) *cobra.Command {
 // founding it.
 var sources = []string{"cache", "neighbour", "dht", "catalog", "founded"}
 
-func (b *bench) lookup(ctx context.Context, nodes, cells int) error {
+func (b *lookup) run(ctx context.Context) error {
+	nodes, cells := b.nodes, b.cells
 	const questions = 1000
 	logf("starting %d daemons", nodes)
 	daemons, err := b.daemons(ctx, nodes)
@@ -187,7 +193,7 @@ func openOriginal(ctx context.Context, game string, h legacymsg.Handshake) (*leg
 }
 
 // ownNode makes this program a node of the daemons' DHT. stop removes it again.
-func (b *bench) ownNode(ctx context.Context, d *daemon.Daemon) (node *dht.DHT, stop func(), err error) {
+func (b *lookup) ownNode(ctx context.Context, d *daemon.Daemon) (node *dht.DHT, stop func(), err error) {
 	invite, err := d.Invite(ctx)
 	if err != nil {
 		return nil, nil, err

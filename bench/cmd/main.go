@@ -9,13 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"github.com/voxelpopuli/voxeld/testkit/netns"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 func main() {
@@ -44,7 +40,6 @@ func newRoot() *cobra.Command {
 	f.IntSliceVar(&b.cores.Players, "bot-cpus", []int{1}, "cores of the players")
 	f.DurationVar(&b.warm, "warm", b.warm, "time between the last join and the measurement (default: the figure's)")
 	f.DurationVar(&b.length, "duration", b.length, "length of one measurement (default: the figure's)")
-	f.BoolVar(&b.profile, "profile", false, "take a CPU profile of the daemon during the measurement, and print its top")
 	f.BoolVar(&b.write, "write", false, "update docs/performance.md, and the CSV files and plots beside it")
 	f.StringVar(&b.docs, "docs", "docs", "folder of performance.md")
 	f.Int64Var(&b.memory, "memory", 12<<10, "memory limit of all daemons together in MiB; beyond it a measurement is cancelled")
@@ -81,46 +76,4 @@ func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
 			return err
 		},
 	}
-}
-
-// command returns the command of one figure. It calls run after all preparations.
-func (b *bench) command(use, short, long string, run func(ctx context.Context) error) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Long: short + ".\n\n" + long, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if ran, err := b.ownNetwork(c.Context()); ran || err != nil {
-				return err
-			}
-			return b.prepared(c.Context(), func(ctx context.Context) error { return run(ctx) })
-		},
-	}
-}
-
-// ownNetwork runs this program again in its own network namespace, if that is wanted and allowed; ran reports whether
-// it did.
-func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
-	if b.sharedNetwork {
-		return false, nil
-	}
-	return netns.OwnNetwork(ctx)
-}
-
-// prepared pins this program, builds voxeld, and cleans up after run.
-func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (err error) {
-	if b.dir, err = os.MkdirTemp("", "voxeld-bench-"); err != nil {
-		return fmt.Errorf("make directory: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if b.binary == "" {
-		b.binary = b.dir + "/voxeld"
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/voxeld").CombinedOutput(); err != nil {
-			return fmt.Errorf("build voxeld: %w\n%s", err, out)
-		}
-		defer func() { b.binary = "" }()
-	}
-	if err := process.PinSelf(b.cores.Players, b.nice); err != nil {
-		return err
-	}
-	runtime.GOMAXPROCS(len(b.cores.Players))
-	return run(ctx)
 }

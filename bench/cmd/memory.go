@@ -13,12 +13,14 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
-// newMemory returns the command that measures memory.
+// memory measures the memory of a daemon.
+type memory struct{ *bench }
+
 func newMemory(b *bench) *cobra.Command {
 	return b.command("memory", "Memory per loaded section, per player, and per unloaded chunk",
 		"Compares the heap after garbage collections: one player who sees 625 chunks against one who sees 9; a thousand\n"+
 			"players who stand still against none; and the land of a long flight after it is out of all players' view.",
-		b.measureMemory)
+		memory{b}.run)
 }
 
 // memoryUse is the memory of a daemon after a garbage collection.
@@ -41,7 +43,7 @@ func (h memoryUse) since(earlier memoryUse, n float64) memoryUse {
 	return memoryUse{(h.heap - earlier.heap) / n, (h.stack - earlier.stack) / n, (h.rss - earlier.rss) / n}
 }
 
-func (b *bench) measureMemory(ctx context.Context) error {
+func (b memory) run(ctx context.Context) error {
 	table := figure.Table{Head: []string{"bytes of", "heap", "goroutines' stacks", "resident, garbage included"}}
 	add := func(name string, h memoryUse) {
 		table.Add(name, fmt.Sprintf("%.0f", h.heap), fmt.Sprintf("%.0f", h.stack), fmt.Sprintf("%.0f", h.rss))
@@ -69,13 +71,13 @@ func (b *bench) measureMemory(ctx context.Context) error {
 	}
 	add("a loaded chunk of 4 sections", many.since(few, chunks))
 	add("a loaded section", many.since(few, chunks*sections))
-	flown, gone, err := b.afterFlight(ctx, d)
+	flown, gone, err := afterFlight(ctx, d)
 	if err != nil {
 		return err
 	}
 	add(fmt.Sprintf("a chunk that was seen once (of %.0f)", flown), gone.since(empty, flown))
 	d.Kill() // the next one uses its address
-	player, err := b.playerMemory(ctx)
+	player, err := b.ofPlayer(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func memoryWithView(ctx context.Context, d *daemon.Daemon, view int) (h memoryUs
 
 // afterFlight lets probes load much land, and returns the daemon's memory after they have left and their land is
 // unloaded.
-func (b *bench) afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float64, h memoryUse, err error) {
+func afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float64, h memoryUse, err error) {
 	for i, goal := range [][2]float64{{1500, 0}, {-1500, 0}, {0, 1500}, {0, -1500}} {
 		p, err := crowd.StartProbe(ctx, d.Game, fmt.Sprint("flyer-", i), 12)
 		if err != nil {
@@ -124,8 +126,8 @@ func (b *bench) afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float
 	return m.Value("voxeld_chunks_generated_total"), h, err
 }
 
-// playerMemory returns the memory that a standing player costs.
-func (b *bench) playerMemory(ctx context.Context) (each memoryUse, err error) {
+// ofPlayer returns the memory that a standing player costs.
+func (b memory) ofPlayer(ctx context.Context) (each memoryUse, err error) {
 	const players = 1000
 	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,45 +14,50 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
-// newNetwork returns the command of figure 4.6.
+// network is figure 4.6.
+type network struct {
+	*bench
+	nodes, players int
+}
+
 func newNetwork(b *bench) *cobra.Command {
-	var nodes, players int
+	n := &network{bench: b}
 	c := b.command("network", "CPU of 100 nodes with 1000 wandering players (figure 4.6)",
 		"All daemons share the daemons' cores. Players join through all of them in turn, fly to places far from each other,\n"+
 			"and wander there. The plot shows the busiest daemon and the mean of all; the dissertation's figure 4.6 shows the\n"+
 			"maximum. Its run lasted an hour, as with --duration 1h.",
-		func(ctx context.Context) error { return b.network(ctx, nodes, players) })
-	c.Flags().IntVar(&nodes, "nodes", 100, "daemons")
-	c.Flags().IntVar(&players, "players", 1000, "players")
+		n.run)
+	c.Flags().IntVar(&n.nodes, "nodes", 100, "daemons")
+	c.Flags().IntVar(&n.players, "players", 1000, "players")
 	return c
 }
 
-func (b *bench) network(ctx context.Context, nodes, players int) error {
+func (b *network) run(ctx context.Context) error {
 	warm, length := b.times(seconds{60, 600}, seconds{60, 300}) // players fly for a minute to where they wander
 	joinRate := 10.
 	if b.brief {
 		joinRate = 20
 	}
-	logf("starting %d daemons", nodes)
-	daemons, err := b.daemons(ctx, nodes)
+	logf("starting %d daemons", b.nodes)
+	daemons, err := b.daemons(ctx, b.nodes)
 	if err != nil {
 		return err
 	}
 	defer daemon.KillAll(daemons)
 	targets := targetsOf(daemons)
-	before, err := b.unused(ctx, targets)
+	before, err := unused(ctx, targets)
 	if err != nil {
 		return err
 	}
 	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: joinRate}
-	var series []moment
+	var series []measure.Moment
 	var r measure.Reading
 	joined := 0.0
 	err = b.play(ctx, o, 1, targets, func(ctx context.Context, c *crowd.Crowd) error {
-		rec := record(ctx, targets, c, 2*time.Second, progress())
-		defer rec.stop() //nolint:errcheck // likewise, where it is not stopped below
+		rec := measure.Record(ctx, targets, c, 2*time.Second)
+		defer rec.Stop()
 		began := time.Now()
-		if err := c.Add(ctx, players-1); err != nil {
+		if err := c.Add(ctx, b.players-1); err != nil {
 			logf("not all players could join: %v", err) // the table has the number of those who joined
 		}
 		logf("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
@@ -61,12 +65,10 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 			return err
 		}
 		joined = time.Since(began).Seconds()
-		profiled := b.startProfile(ctx, daemons[0], "network", min(length, time.Minute))
-		var err error
 		logf("all players are in place: measuring for %v", length)
+		var err error
 		r, err = b.cores.Measure(ctx, targets, c, length)
-		err = errors.Join(err, profiled())
-		series, _ = rec.stop() // its error is that of pause
+		series = rec.Stop()
 		return err
 	})
 	if err != nil {
@@ -75,7 +77,7 @@ func (b *bench) network(ctx context.Context, nodes, players int) error {
 	if err := b.writeSeries("network.csv", series); err != nil {
 		return err
 	}
-	return b.reportNetwork(series, r, before, joined)
+	return b.report(series, r, before, joined)
 }
 
 // idleUsage is what idle daemons have used.
@@ -85,7 +87,7 @@ type idleUsage struct {
 }
 
 // unused waits until newly started daemons are idle, and measures what they use then.
-func (b *bench) unused(ctx context.Context, targets []measure.Target) (r idleUsage, err error) {
+func unused(ctx context.Context, targets []measure.Target) (r idleUsage, err error) {
 	settle, length := 30*time.Second, 20*time.Second
 	r.starting = usedBy(targets)
 	logf("starting took %.0f s of a core; waiting %v until the daemons are idle", r.starting.Seconds(), settle)
@@ -103,41 +105,23 @@ func (b *bench) unused(ctx context.Context, targets []measure.Target) (r idleUsa
 
 // usedBy returns the processor time that all have used since they started.
 func usedBy(targets []measure.Target) (sum time.Duration) {
-	for _, u := range usages(targets) {
+	for _, u := range measure.Usages(targets) {
 		sum += u.CPU
 	}
 	return sum
 }
 
-// progress returns a function that prints the state of a series now and then.
-func progress() func(moment) {
-	const every = 20 // seconds
-	reported := 0.0
-	return func(m moment) {
-		if m.at < reported+every {
-			return
-		}
-		reported = m.at
-		cpu, rss := m.total()
-		logf("%4.0f s: %d players, all daemons %.0f %% of a core and %d MiB, the busiest %.1f %%",
-			m.at, m.players, percent(cpu), rss>>20, percent(slices.Max(m.cpu)))
-	}
-}
-
-func (b *bench) reportNetwork(series []moment, r measure.Reading, before idleUsage, joined float64) error {
+func (b *network) report(series []measure.Moment, r measure.Reading, before idleUsage, joined float64) error {
 	nodes := len(r.CPU)
 	var most, mean, all []figure.Point
 	peak, sum, n := 0.0, 0.0, 0.0
 	for _, m := range series {
-		high := 0.0
-		for _, v := range m.cpu {
-			high = max(high, v)
-		}
-		cpu, _ := m.total()
-		most = append(most, figure.Point{X: m.at, Y: percent(high)})
-		mean = append(mean, figure.Point{X: m.at, Y: percent(cpu) / float64(nodes)})
-		all = append(all, figure.Point{X: m.at, Y: percent(cpu)})
-		if m.at > joined {
+		high := slices.Max(m.CPU)
+		cpu, _ := m.Total()
+		most = append(most, figure.Point{X: m.At, Y: percent(high)})
+		mean = append(mean, figure.Point{X: m.At, Y: percent(cpu) / float64(nodes)})
+		all = append(all, figure.Point{X: m.At, Y: percent(cpu)})
+		if m.At > joined {
 			peak, sum, n = max(peak, high), sum+high, n+1
 		}
 	}

@@ -4,49 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/measure"
-	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
-// newOneChunk returns the command that finds how many players one chunk supports.
+// oneChunk finds how many players one chunk supports.
+type oneChunk struct {
+	*bench
+	numbers   []int // of players; empty: search for the largest
+	withFloor bool
+	old       string // binary to compare with; "": none
+}
+
 func newOneChunk(b *bench) *cobra.Command {
-	var players []int
-	var withFloor bool
+	o := &oneChunk{bench: b}
 	c := b.command("one-chunk", "How many players one chunk supports",
 		"All players walk about in one 32×32 area, each of them sending 20 moves a second, all of which are checked. One\n"+
 			"daemon has one core, the players have another. Without --players it looks for the largest number that meets\n"+
 			"the rule: players receive 20 frames a second, and the 99th percentile of the tick is below 50 ms. Then it\n"+
 			"measures the floor program with the same bytes, under the same rule.",
-		func(ctx context.Context) error { return b.oneChunk(ctx, players, withFloor) })
-	c.Flags().IntSliceVar(&players, "players", nil, "numbers of players to measure (default: search for the largest)")
-	c.Flags().BoolVar(&withFloor, "floor", true, "measure the floor program too")
+		o.run)
+	c.Flags().IntSliceVar(&o.numbers, "players", nil, "numbers of players to measure (default: search for the largest)")
+	c.Flags().BoolVar(&o.withFloor, "floor", true, "measure the floor program too")
+	compareFlag(c, &o.old)
 	return c
 }
 
-// crowdRow is one row of the figure.
-type crowdRow struct {
-	measure.Reading
-	wanted int
-	failed error // the measurement ended early
-}
-
-func (c crowdRow) missed() string {
-	if c.failed != nil {
-		return c.failed.Error()
+func (o *oneChunk) run(ctx context.Context) error {
+	if o.old != "" {
+		return o.compare(ctx)
 	}
-	return c.Reading.Missed(c.wanted)
-}
-
-func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) error {
 	var rows []crowdRow
-	most, err := search(players, 100, func(n int) (bool, error) {
-		row, err := retryUnreliable(func() (crowdRow, error) { return b.crowdOf(ctx, n) })
+	most, err := search(o.numbers, 100, func(n int) (bool, error) {
+		row, err := retryUnreliable(func() (crowdRow, error) { return o.crowdOf(ctx, n) })
 		rows = append(rows, row)
 		return row.missed() == "", err
 	})
@@ -55,9 +49,9 @@ func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) err
 	}
 	var floors []crowdRow
 	floorMost := 0
-	if withFloor && most > 0 {
-		floorMost, err = search(players, max(most, 400), func(n int) (bool, error) {
-			row, err := retryUnreliable(func() (crowdRow, error) { return b.floorOf(ctx, n, rows) })
+	if o.withFloor && most > 0 {
+		floorMost, err = search(o.numbers, max(most, 400), func(n int) (bool, error) {
+			row, err := retryUnreliable(func() (crowdRow, error) { return o.floorOf(ctx, n, rows) })
 			floors = append(floors, row)
 			return row.missed() == "", err
 		})
@@ -65,7 +59,30 @@ func (b *bench) oneChunk(ctx context.Context, players []int, withFloor bool) err
 			return err
 		}
 	}
-	return b.reportOneChunk(rows, floors, most, floorMost)
+	return o.report(rows, floors, most, floorMost)
+}
+
+// compare measures an old daemon and this one with each number of players.
+func (o *oneChunk) compare(ctx context.Context) error {
+	if len(o.numbers) == 0 {
+		o.numbers = []int{100, 1500}
+	}
+	for _, n := range o.numbers {
+		err := compare(o.bench, o.old, fmt.Sprintf("with %d players in one chunk", n), func() (crowdRow, error) {
+			row, err := o.crowdOf(ctx, n)
+			return row, errors.Join(err, row.failed)
+		}, []compared[crowdRow]{
+			{"CPU, % of a core", crowdRow.cpuPercent},
+			{"kB/s to each player", crowdRow.kBIn},
+			{"kB/s from each player", crowdRow.kBOut},
+			{"tick p99, ms", crowdRow.tickMS},
+			{"RSS, MiB", crowdRow.rssMiB},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // retryUnreliable repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have
@@ -117,54 +134,10 @@ func search(counts []int, first int, try func(n int) (bool, error)) (most int, e
 	return most, nil
 }
 
-// crowdOf measures a fresh daemon with n players in the chunk where players enter the world.
-func (b *bench) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
-	warm, length := b.times(seconds{8, 15}, seconds{8, 10})
-	d, o, err := b.startSpreadCrowd(ctx, 1)
-	if err != nil {
-		return row, err
-	}
-	defer d.Kill()
-	row, err = b.crowdOn(ctx, d, o, n, fmt.Sprintf("one-chunk-%d", n), warm, length)
-	if err == nil {
-		logf("%s", row.line("voxeld"))
-	}
-	return row, err
-}
-
-// crowdOn measures a daemon with n players, and takes its profile if that is wanted. An error is that of ctx: any other is
-// in the row.
-func (b *bench) crowdOn(ctx context.Context, d *daemon.Daemon, o crowd.Options, n int, label string, warm, length time.Duration) (row crowdRow, err error) {
+func (o *oneChunk) floorOf(ctx context.Context, n int, rows []crowdRow) (row crowdRow, err error) {
+	warm, length := o.times(seconds{3, 10}, seconds{3, 10})
 	row.wanted = n
-	row.Reading, row.failed = b.measureCrowd(ctx, []measure.Target{d}, o, n, warm, length, func(ctx context.Context) func() error {
-		return b.startProfile(ctx, d, label, length)
-	})
-	return row, ctx.Err()
-}
-
-// measureCrowd lets n players play, and measures the targets once they have for the time of warm. begin, if not nil, is called
-// before the measurement, and what it returns afterwards.
-func (b *bench) measureCrowd(
-	ctx context.Context, targets []measure.Target, o crowd.Options, n int, warm, length time.Duration, begin func(context.Context) (end func() error),
-) (r measure.Reading, err error) {
-	err = b.play(ctx, o, n, targets, func(ctx context.Context, c *crowd.Crowd) (err error) {
-		if err := measure.Pause(ctx, warm); err != nil {
-			return err
-		}
-		end := func() error { return nil }
-		if begin != nil {
-			end = begin(ctx)
-		}
-		r, err = b.cores.Measure(ctx, targets, c, length)
-		return errors.Join(err, end())
-	})
-	return r, err
-}
-
-func (b *bench) floorOf(ctx context.Context, n int, rows []crowdRow) (row crowdRow, err error) {
-	warm, length := b.times(seconds{3, 10}, seconds{3, 10})
-	row.wanted = n
-	row.Reading, err = b.floorReading(ctx, n, loadAt(rows, n), false, warm, length)
+	row.Reading, err = o.floorReading(ctx, n, loadAt(rows, n), warm, length)
 	if err != nil {
 		if ctx.Err() != nil {
 			return row, err
@@ -192,7 +165,7 @@ func loadAt(rows []crowdRow, n int) load {
 		}
 	}
 	bytes := func(r *crowdRow) (in, out float64) {
-		return r.PerPlayer(r.Seen.BytesIn) / measure.TickRate, r.PerPlayer(r.Seen.BytesOut) / measure.TickRate
+		return r.bytesIn() / measure.TickRate, r.bytesOut() / measure.TickRate
 	}
 	switch {
 	case below == nil && above == nil:
@@ -211,20 +184,54 @@ func loadAt(rows []crowdRow, n int) load {
 	return load{frame: int(frame), move: int(move)}
 }
 
-// line returns a summary of one measurement.
-func (c crowdRow) line(who string) string {
-	if c.failed != nil {
-		return fmt.Sprintf("%s, %d players: %v", who, c.wanted, c.failed)
+// report writes the figure.
+func (o *oneChunk) report(rows, floors []crowdRow, most, floorMost int) error {
+	byPlayers := func(a, b crowdRow) int { return a.wanted - b.wanted }
+	slices.SortStableFunc(rows, byPlayers)
+	slices.SortStableFunc(floors, byPlayers)
+	if err := o.writeRows("one-chunk.csv", rows,
+		number("cpu_percent", crowdRow.cpuPercent), number("bytes_in_per_player_s", crowdRow.bytesIn),
+		number("bytes_out_per_player_s", crowdRow.bytesOut), number("frames_per_s", crowdRow.FrameRate), number("tick_p99_ms", crowdRow.tickMS),
+		number("seen_p50_ms", crowdRow.seen50), number("seen_p99_ms", crowdRow.seen99), number("error_16_mean", crowdRow.errorMean),
+		number("error_16_p99", crowdRow.error99), number("rss_bytes", crowdRow.rssBytes), number("bots_cpu_percent", crowdRow.botPercent),
+		number("others_cpu_percent", crowdRow.othersPercent), number("holds", crowdRow.held)); err != nil {
+		return err
 	}
-	p := c.Seen
-	text := fmt.Sprintf("%s, %d players: %.1f %% of a core, %s B/s in per player, %.1f frames/s, tick p99 %.1f ms, seen p50 %.0f p99 %.0f ms, players' core %.0f %%",
-		who, c.wanted, percent(c.TotalCPU()), figure.Number(c.PerPlayer(p.BytesIn)), c.FrameRate(), 1000*c.Tick99(),
-		1000*p.Delay[0].Quantile(.5), 1000*p.Delay[0].Quantile(.99), percent(c.BotCPU))
-	if why := c.missed(); why != "" {
-		text += "; NOT HELD: " + why
+	if err := o.plot(rows, floors); err != nil {
+		return err
 	}
-	if why := c.Caveat(); why != "" {
-		text += "; DOUBTFUL: " + why
+	table := tableOf(rows, text("players", crowdRow.players), text("holds", crowdRow.holds), number("CPU, % of a core", crowdRow.cpuPercent),
+		number("per player", crowdRow.cpuEach), number("kB/s to each", crowdRow.kBIn), number("kB/s from each", crowdRow.kBOut),
+		number("frames/s", crowdRow.FrameRate), number("tick p99, ms", crowdRow.tickMS), text("seen p50 / p99, ms", crowdRow.seen),
+		text("position error ≤ 16 blocks, mean / p99", crowdRow.errors), number("RSS, MiB", crowdRow.rssMiB), number("players' core, %", crowdRow.botPercent))
+	page := fmt.Sprintf("![players in one chunk](performance/one-chunk.svg)\n\n%s\n%sThe largest number of players that met the rule: **%d**.\n",
+		table.Markdown(), caveats(rows), most)
+	if len(floors) > 0 {
+		table := tableOf(floors, text("players of the floor program", crowdRow.players), text("holds", crowdRow.holds),
+			number("CPU, % of a core", crowdRow.cpuPercent), number("kB/s to each", crowdRow.kBIn), number("frames/s", crowdRow.FrameRate),
+			number("tick p99, ms", crowdRow.tickMS), number("players' core, %", crowdRow.botPercent))
+		page += fmt.Sprintf("\n%s\n%sThe floor program met it with **%d**: voxeld supports **%s** of that.\n",
+			table.Markdown(), caveats(floors), floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
 	}
-	return text
+	return o.publish("one-chunk", page)
+}
+
+func (o *oneChunk) plot(rows, floors []crowdRow) error {
+	lines := []figure.Line{{Name: "voxeld", Points: pointsOf(rows, crowdRow.cpuPercent), Marked: true}}
+	if cpu := pointsOf(floors, crowdRow.cpuPercent); len(cpu) > 0 {
+		lines = append(lines, figure.Line{Name: "floor program", Points: cpu, Marked: true, Dashed: true})
+	}
+	lines = append(lines, figure.Line{Name: "bytes to each player", Points: pointsOf(rows, crowdRow.kBIn), Marked: true, Right: true})
+	return figure.WriteSVG(o.file("one-chunk.svg"),
+		figure.Plot{
+			Title: "CPU of the daemon, all players in one chunk", X: figure.Axis{Label: "players"},
+			Y: figure.Axis{Label: "CPU, % of one core", Max: 100}, Y2: figure.Axis{Label: "kB/s to each player"}, Lines: lines,
+		},
+		figure.Plot{
+			Title: "Ticks and delays, all players in one chunk", X: figure.Axis{Label: "players"}, Y: figure.Axis{Label: "ms"},
+			Lines: []figure.Line{
+				{Name: "tick, p99", Points: pointsOf(rows, crowdRow.tickMS), Marked: true},
+				{Name: "move seen by others within 16 blocks, p99", Points: pointsOf(rows, crowdRow.seen99), Marked: true},
+			},
+		})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,41 +12,46 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
-// newOriginal returns the command that measures players of the original protocol.
+// original measures players of the original protocol.
+type original struct {
+	*bench
+	numbers []int // of players
+}
+
 func newOriginal(b *bench) *cobra.Command {
-	var players []int
+	o := &original{bench: b}
 	c := b.command("original", "Players of the original protocol in one chunk",
 		"All players are connected to one chunk in the original protocol, and walk about in it. Each of them sends 20 moves a\n"+
 			"second. One daemon has one core, the players have another. Besides the cost it measures whether players have 20\n"+
 			"ticks a second, and which share of the moves reaches the others exactly as they were sent.",
-		func(ctx context.Context) error { return b.original(ctx, players) })
-	c.Flags().IntSliceVar(&players, "players", []int{50, 100, 150, 200, 300}, "numbers of players to measure")
+		o.run)
+	c.Flags().IntSliceVar(&o.numbers, "players", []int{50, 100, 150, 200, 300}, "numbers of players to measure")
 	return c
 }
 
-func (b *bench) original(ctx context.Context, players []int) error {
+func (o *original) run(ctx context.Context) error {
 	var rows []crowdRow
-	for _, n := range players {
-		row, err := b.originalOf(ctx, n)
+	for _, n := range o.numbers {
+		row, err := o.crowdOf(ctx, n)
 		if err != nil {
 			return err
 		}
 		rows = append(rows, row)
 	}
-	return b.reportOriginal(rows)
+	return o.report(rows)
 }
 
-// originalOf measures a fresh daemon with n players in one chunk.
-func (b *bench) originalOf(ctx context.Context, n int) (row crowdRow, err error) {
-	warm, length := b.times(seconds{6, 15}, seconds{5, 8})
-	daemons, err := b.daemons(ctx, 1)
+// crowdOf measures a fresh daemon with n players in one chunk.
+func (o *original) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
+	warm, length := o.times(seconds{6, 15}, seconds{5, 8})
+	daemons, err := o.daemons(ctx, 1)
 	if err != nil {
 		return row, err
 	}
 	d := daemons[0]
 	defer d.Kill()
-	o := crowd.Options{Targets: []string{d.Game}, Original: &grid.ChunkPos{}, Prefix: "original"}
-	row, err = b.crowdOn(ctx, d, o, n, fmt.Sprintf("original-%d", n), warm, length)
+	players := crowd.Options{Targets: []string{d.Game}, Original: &grid.ChunkPos{}, Prefix: "original"}
+	row, err = o.crowdOn(ctx, d, players, n, warm, length)
 	if err == nil {
 		logf("%s", originalLine(row))
 	}
@@ -91,71 +95,39 @@ func firstReason(failed map[string]int) string {
 	return " (" + most + ")"
 }
 
-func originalHolds(r crowdRow) string {
-	if why := originalMissed(r); why != "" {
-		return "no: " + why
-	}
-	return "yes"
-}
+func (c crowdRow) deliveredPercent() float64 { return percent(c.Seen.Deliveries.Delivered()) }
+func (c crowdRow) notExactPercent() float64  { return percent(c.Seen.Deliveries.NotExact()) }
+func (c crowdRow) lost() int                 { return c.wanted - c.Players }
 
 func originalLine(r crowdRow) string {
 	if r.failed != nil {
 		return fmt.Sprintf("original, %d players: %v", r.wanted, r.failed)
 	}
-	p := r.Seen
-	text := fmt.Sprintf("original, %d players: %.1f %% of a core, %s B/s in per player, %.1f TIME/s, %.1f region and %.1f gateway ticks/s, "+
+	return fmt.Sprintf("original, %d players: %.1f %% of a core, %s B/s in per player, %.1f TIME/s, %.1f region and %.1f gateway ticks/s, "+
 		"tick p99 %.1f ms, %.1f %% of moves delivered, %.1f %% not exact, seen p50 %.0f p99 %.0f ms, players' core %.0f %%",
-		r.wanted, percent(r.TotalCPU()), figure.Number(r.PerPlayer(p.BytesIn)), r.FrameRate(), r.regionRate(), r.gatewayRate(),
-		1000*r.Tick99(), percent(p.Deliveries.Delivered()), percent(p.Deliveries.NotExact()),
-		1000*p.Delay[nearby].Quantile(.5), 1000*p.Delay[nearby].Quantile(.99), percent(r.BotCPU))
-	if why := originalMissed(r); why != "" {
-		text += "; NOT HELD: " + why
-	}
-	if why := r.Caveat(); why != "" {
-		text += "; DOUBTFUL: " + why
-	}
-	return text
+		r.wanted, r.cpuPercent(), figure.Number(r.bytesIn()), r.FrameRate(), r.regionRate(), r.gatewayRate(),
+		r.tickMS(), r.deliveredPercent(), r.notExactPercent(), r.seen50(), r.seen99(), r.botPercent()) + r.doubts(originalMissed(r))
 }
 
-// nearby is the first of crowd.Reaches: up to 16 blocks away.
-const nearby = 0
-
-// reportOriginal writes the figure.
-func (b *bench) reportOriginal(rows []crowdRow) error {
-	table := figure.Table{Head: []string{
-		"players", "holds", "CPU, % of a core", "per player", "kB/s to each", "TIME/s", "region ticks/s", "gateway ticks/s", "tick p99, ms",
-		"moves delivered, %", "not exact, %", "seen p50 / p99, ms", "position error ≤ 16 blocks, mean / p99", "players lost", "players' core, %",
-	}}
-	head := []string{
-		"players", "cpu_percent", "bytes_in_per_player_s", "time_per_s", "region_ticks_per_s", "gateway_ticks_per_s", "tick_p99_ms",
-		"delivered_percent", "not_exact_percent", "seen_p50_ms", "seen_p99_ms", "error_16_mean", "error_16_p99", "lost", "bots_cpu_percent",
-		"others_cpu_percent", "holds",
-	}
-	var csv [][]float64
-	for _, r := range rows {
-		if r.failed != nil {
-			row := make([]string, len(table.Head))
-			row[0], row[1] = fmt.Sprint(r.wanted), originalHolds(r)
-			table.Rows = append(table.Rows, row)
-			continue
-		}
-		p := r.Seen
-		in, lost := r.PerPlayer(p.BytesIn), r.wanted-r.Players
-		delivered, inexact := percent(p.Deliveries.Delivered()), percent(p.Deliveries.NotExact())
-		seen50, seen99 := 1000*p.Delay[nearby].Quantile(.5), 1000*p.Delay[nearby].Quantile(.99)
-		table.Add(fmt.Sprint(r.wanted), originalHolds(r), percent(r.TotalCPU()), percent(r.TotalCPU())/float64(r.Players), in/1000,
-			r.FrameRate(), r.regionRate(), r.gatewayRate(), 1000*r.Tick99(), delivered, inexact, pair(seen50, seen99),
-			pair(p.Error[nearby].Mean(), p.Error[nearby].Quantile(.99)), fmt.Sprint(lost), percent(r.BotCPU))
-		csv = append(csv, []float64{
-			float64(r.wanted), percent(r.TotalCPU()), in, r.FrameRate(), r.regionRate(), r.gatewayRate(), 1000 * r.Tick99(),
-			delivered, inexact, seen50, seen99, p.Error[nearby].Mean(), p.Error[nearby].Quantile(.99), float64(lost), percent(r.BotCPU),
-			percent(r.Others), zeroOrOne(originalMissed(r) == ""),
-		})
-	}
-	if err := figure.WriteCSV(b.file("original.csv"), head, csv); err != nil {
+// report writes the figure.
+func (o *original) report(rows []crowdRow) error {
+	if err := o.writeRows("original.csv", rows,
+		number("cpu_percent", crowdRow.cpuPercent), number("bytes_in_per_player_s", crowdRow.bytesIn), number("time_per_s", crowdRow.FrameRate),
+		number("region_ticks_per_s", crowdRow.regionRate), number("gateway_ticks_per_s", crowdRow.gatewayRate),
+		number("tick_p99_ms", crowdRow.tickMS), number("delivered_percent", crowdRow.deliveredPercent),
+		number("not_exact_percent", crowdRow.notExactPercent), number("seen_p50_ms", crowdRow.seen50), number("seen_p99_ms", crowdRow.seen99),
+		number("error_16_mean", crowdRow.errorMean), number("error_16_p99", crowdRow.error99),
+		number("lost", func(r crowdRow) float64 { return float64(r.lost()) }), number("bots_cpu_percent", crowdRow.botPercent),
+		number("others_cpu_percent", crowdRow.othersPercent),
+		number("holds", func(r crowdRow) float64 { return zeroOrOne(originalMissed(r) == "") })); err != nil {
 		return err
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n%s", table.Markdown(), caveats(rows))
-	return b.publish("original", text.String())
+	table := tableOf(rows, text("players", crowdRow.players), text("holds", func(r crowdRow) string { return yesOrNo(originalMissed(r)) }),
+		number("CPU, % of a core", crowdRow.cpuPercent), number("per player", crowdRow.cpuEach), number("kB/s to each", crowdRow.kBIn),
+		number("TIME/s", crowdRow.FrameRate), number("region ticks/s", crowdRow.regionRate), number("gateway ticks/s", crowdRow.gatewayRate),
+		number("tick p99, ms", crowdRow.tickMS), number("moves delivered, %", crowdRow.deliveredPercent),
+		number("not exact, %", crowdRow.notExactPercent), text("seen p50 / p99, ms", crowdRow.seen),
+		text("position error ≤ 16 blocks, mean / p99", crowdRow.errors),
+		text("players lost", func(r crowdRow) string { return fmt.Sprint(r.lost()) }), number("players' core, %", crowdRow.botPercent))
+	return o.publish("original", table.Markdown()+"\n"+caveats(rows))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
 const (
@@ -32,8 +32,9 @@ const (
 	settleRounds = 60
 )
 
-// overlayOptions are the options of an overlay measurement.
-type overlayOptions struct {
+// overlays measures overlays between real daemons.
+type overlays struct {
+	*bench
 	players  []int
 	games    []string
 	overlays []string
@@ -46,16 +47,15 @@ type overlayOptions struct {
 	scale    float64
 }
 
-// newOverlays returns the command that measures overlays between real daemons.
 func newOverlays(b *bench) *cobra.Command {
-	var l overlayOptions
+	l := &overlays{bench: b}
 	c := b.command("overlays", "Position age and PQ between real gateways, by overlay",
 		"Players of the papers' games are spread over gateways that are real daemons. Every move contains the player's round.\n"+
 			"Each player records the updates of others that they receive; the simulator's code computes PQ from that. The papers'\n"+
 			"plane lies above the land around the spawn, scaled so that no player is faster than the gateways allow.\n\n"+
 			"With --moves the players follow a file (round,player,x,y,vx,vy: one row for each player and round). --log writes\n"+
 			"deliveries.csv, traffic.csv and moves.csv in the format of voxeld sim; voxeld sim score reads them.",
-		func(ctx context.Context) error { return b.overlays(ctx, l) })
+		l.measure)
 	f := c.Flags()
 	f.IntSliceVar(&l.players, "players", []int{100, 300}, "numbers of players")
 	f.StringSliceVar(&l.games, "game", []string{"random", "hotspot"}, "games of the papers: random, hotspot")
@@ -87,22 +87,7 @@ func newOverlays(b *bench) *cobra.Command {
 	return c
 }
 
-// played is one measurement of an overlay.
-type played struct {
-	overlay, game, phase string
-
-	players int
-	result  *sim.Result
-	from    int // the first measured round
-	seen    *crowd.GameResult
-	seconds float64   // of the measured rounds
-	cpu     float64   // of all daemons, as a share of one core
-	out     []float64 // bytes/s that each gateway sent to other nodes
-	packets []float64 // likewise, of the overlay alone
-	refused float64
-}
-
-func (b *bench) overlays(ctx context.Context, l overlayOptions) error {
+func (l *overlays) measure(ctx context.Context) error {
 	games, err := l.gamesToPlay()
 	if err != nil {
 		return err
@@ -115,13 +100,13 @@ func (b *bench) overlays(ctx context.Context, l overlayOptions) error {
 	several := len(games)*len(l.overlays)*len(l.phases) > 1
 	var all []played
 	for _, overlay := range l.overlays {
-		daemons, err := b.daemons(ctx, l.gateways, "--overlay", overlay, "--view-distance", "1")
+		daemons, err := l.daemons(ctx, l.gateways, "--overlay", overlay, "--view-distance", "1")
 		if err != nil {
 			return err
 		}
 		for _, g := range games {
 			for _, phase := range l.phases {
-				p, err := b.playLive(ctx, l, overlay, phase, g, daemons, several)
+				p, err := l.play(ctx, overlay, phase, g, daemons, several)
 				if err != nil {
 					daemon.KillAll(daemons)
 					return fmt.Errorf("%s, %s, %d players, %s: %w", overlay, g.name, g.moves.Players(), phase, err)
@@ -132,7 +117,7 @@ func (b *bench) overlays(ctx context.Context, l overlayOptions) error {
 		}
 		daemon.KillAll(daemons)
 	}
-	return b.reportOverlays(all)
+	return l.report(all)
 }
 
 // movement is a movement to be played.
@@ -141,7 +126,7 @@ type movement struct {
 	moves *sim.Recorded
 }
 
-func (l overlayOptions) gamesToPlay() (games []movement, err error) {
+func (l *overlays) gamesToPlay() (games []movement, err error) {
 	if l.moves != "" {
 		f, err := os.Open(l.moves)
 		if err != nil {
@@ -168,7 +153,7 @@ func (l overlayOptions) gamesToPlay() (games []movement, err error) {
 }
 
 // scaledMovement returns a movement in blocks, centred on 0.
-func (l overlayOptions) scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, scale float64, err error) {
+func (l *overlays) scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, scale float64, err error) {
 	low, high := crowd.Point{X: math.Inf(1), Z: math.Inf(1)}, crowd.Point{X: math.Inf(-1), Z: math.Inf(-1)}
 	fastest := 0.
 	for round := range moves.Rounds() + 1 {
@@ -197,8 +182,8 @@ func (l overlayOptions) scaledMovement(moves *sim.Recorded) (path [][]crowd.Poin
 	return path, scale, nil
 }
 
-// playLive measures one game over daemons that run an overlay.
-func (b *bench) playLive(ctx context.Context, l overlayOptions, overlay, phase string, g movement, daemons []*daemon.Daemon, several bool) (p played, err error) {
+// play measures one game over daemons that run an overlay.
+func (l *overlays) play(ctx context.Context, overlay, phase string, g movement, daemons []*daemon.Daemon, several bool) (p played, err error) {
 	path, scale, err := l.scaledMovement(g.moves)
 	if err != nil {
 		return p, err
@@ -253,82 +238,31 @@ func scoreOf(moves *sim.Recorded, updates []crowd.Update) (*sim.Result, error) {
 	return result, nil
 }
 
-// usageLog reads the daemons' resource usage at rounds.
-type usageLog struct {
-	daemons []*daemon.Daemon
-	readers sync.WaitGroup
-	mu      struct {
-		sync.Mutex
-		entries []entry // by round; sorted by close
-		err     error
-	}
-}
-
-// entry is the daemons' usage up to a round.
-type entry struct {
-	round   int
-	at      time.Time
-	cpu     time.Duration
-	out, in []float64 // bytes to and from other nodes, by daemon
-	packets []float64 // bytes of the overlay's packets
-	refused float64
-}
-
-func newUsageLog(daemons []*daemon.Daemon) *usageLog { return &usageLog{daemons: daemons} }
-
-// record reads the usage, concurrently with the game, if wanted.
-func (l *usageLog) record(ctx context.Context, round int, wanted bool) {
-	if !wanted {
-		return
-	}
-	l.readers.Go(func() { // awaited by close
-		e, err := l.read(ctx, round)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.mu.entries, l.mu.err = append(l.mu.entries, e), errors.Join(l.mu.err, err)
+// report writes the figure.
+func (l *overlays) report(all []played) error {
+	slices.SortStableFunc(all, func(a, b played) int {
+		return cmp.Or(-cmp.Compare(a.game, b.game), cmp.Compare(a.players, b.players), -cmp.Compare(a.phase, b.phase))
 	})
-}
-
-func (l *usageLog) read(ctx context.Context, round int) (entry, error) {
-	e := entry{round: round, at: time.Now()}
-	for _, d := range l.daemons {
-		u, err := d.Usage()
-		if err != nil {
-			return e, err
+	table := figure.Table{Head: []string{
+		"game, players, phase, overlay", "PQ", "PositionAge, mean", "of age 1, %", "known, %", "in vision", "seen after, ms: p50 / p90 / p99",
+		"kB/s a gateway sends to others", "of it the overlay's", "kB/s to each player", "daemons' CPU, % of a core",
+	}}
+	var doubts []string
+	for _, p := range all {
+		name := fmt.Sprintf("%s, %d, %s, %s", p.game, p.players, p.phase, p.overlay)
+		table.Add(name, fmt.Sprintf("%.4f", p.pq()), fmt.Sprintf("%.3f", p.age()), percent(p.fresh()), percent(p.known()), p.neighbors(),
+			fmt.Sprintf("%.0f / %.0f / %.0f", 1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99)),
+			meanOf(p.out)/1000, meanOf(p.packets)/1000, p.toEach()/1000, percent(p.cpu))
+		if why := p.caveat(); why != "" {
+			doubts = append(doubts, "Doubtful: "+name+": "+why+".")
 		}
-		e.cpu += u.CPU
 	}
-	for _, d := range l.daemons {
-		m, err := d.Scrape(ctx)
-		if err != nil {
-			return e, err
-		}
-		e.out = append(e.out, m.Value("voxeld_stream_bytes_total", "direction", "out"))
-		e.in = append(e.in, m.Value("voxeld_stream_bytes_total", "direction", "in"))
-		e.packets = append(e.packets, m.Value("voxeld_overlay_packet_bytes_total", "direction", "out"))
-		e.refused += m.Value("voxeld_overlay_refused_total")
+	text := table.Markdown()
+	if slices.ContainsFunc(all, func(p played) bool { return !p.seen.First }) {
+		text += "\nPlayers had no priority over the daemons, which requires root: busy daemons delayed them.\n"
 	}
-	return e, nil
-}
-
-func (l *usageLog) close() error {
-	l.readers.Wait()
-	slices.SortFunc(l.mu.entries, func(a, b entry) int { return a.round - b.round })
-	return l.mu.err
-}
-
-func (l *usageLog) at(round int) entry {
-	i, _ := slices.BinarySearchFunc(l.mu.entries, round, func(e entry, round int) int { return e.round - round })
-	return l.mu.entries[i]
-}
-
-// account computes the traffic and the processor time of the measured rounds.
-func (p *played) account(first, last entry) {
-	p.seconds = last.at.Sub(first.at).Seconds()
-	p.cpu = (last.cpu - first.cpu).Seconds() / p.seconds
-	p.refused = last.refused - first.refused
-	for i := range last.out {
-		p.out = append(p.out, (last.out[i]-first.out[i])/p.seconds)
-		p.packets = append(p.packets, (last.packets[i]-first.packets[i])/p.seconds)
+	if len(doubts) > 0 {
+		text += "\n" + strings.Join(doubts, "\n") + "\n"
 	}
+	return l.publishIn("overlays.md", "overlays-live", text)
 }

@@ -28,7 +28,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/voxeld").CombinedOutput(); err != nil {
 		t.Fatalf("build voxeld: %v\n%s", err, out)
 	}
-	l := overlayOptions{gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
+	l := &overlays{bench: new(bench), gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
 	recording, err := os.Create(l.moves)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer daemon.KillAll(daemons)
-	p, err := new(bench).playLive(ctx, l, "psense", phaseTogether, games[0], daemons, false)
+	p, err := l.play(ctx, "psense", phaseTogether, games[0], daemons, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestOverlaysReportPriority(t *testing.T) {
 		if differs := strings.Contains(p.line(), "without priority"); differs == first {
 			t.Errorf("players go first: %v; the line is %q", first, p.line())
 		}
-		if err := (&bench{docs: docs, write: true}).reportOverlays([]played{p}); err != nil {
+		if err := (&overlays{bench: &bench{docs: docs, write: true}}).report([]played{p}); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(docs, "overlays.md"))
@@ -126,7 +126,7 @@ func TestMovementIsScaled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path, scale, err := overlayOptions{}.scaledMovement(moves)
+		path, scale, err := (&overlays{}).scaledMovement(moves)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestMovementIsScaled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := (overlayOptions{}).scaledMovement(moves); err == nil {
+	if _, _, err := (&overlays{}).scaledMovement(moves); err == nil {
 		t.Error("a player who is not there can play")
 	}
 }

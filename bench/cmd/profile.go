@@ -13,14 +13,19 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
 
-// newProfile returns the command that reports where the time goes.
+// profile reports where the time goes.
+type profile struct {
+	*bench
+	players int
+}
+
 func newProfile(b *bench) *cobra.Command {
-	var players int
+	p := &profile{bench: b}
 	c := b.command("profile", "Where the time goes with a crowd in one chunk, and what the next limit is",
 		"Takes a CPU profile of the daemon over its admin socket while players walk about in one chunk, and reports the share\n"+
 			"of each kind of work. The profile is kept beside the page.",
-		func(ctx context.Context) error { return b.measureProfile(ctx, players) })
-	c.Flags().IntVar(&players, "players", 1000, "players")
+		p.run)
+	c.Flags().IntVar(&p.players, "players", 1000, "players")
 	return c
 }
 
@@ -52,17 +57,25 @@ var workKinds = []struct {
 
 const module = "github.com/voxelpopuli/voxeld/"
 
-func (b *bench) measureProfile(ctx context.Context, players int) error {
-	defer func(before bool) { b.profile = before }(b.profile)
-	b.profile = true
-	row, err := b.crowdOf(ctx, players)
+func (b *profile) run(ctx context.Context) error {
+	warm, length := b.times(seconds{8, 15}, seconds{8, 10})
+	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return err
 	}
-	if row.failed != nil {
-		return row.failed
+	defer d.Kill()
+	players := b.players
+	name := fmt.Sprintf("one-chunk-%d", players)
+	row, err := b.measureCrowd(ctx, []measure.Target{d}, o, players, warm, length, func(ctx context.Context) func() error {
+		return b.takeProfile(ctx, d, name, length)
+	})
+	if err != nil {
+		return err
 	}
-	p := b.profiled
+	p, err := daemon.ReadProfile(ctx, b.profileFile(name))
+	if err != nil {
+		return err
+	}
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players in one chunk", players), "% of the daemon's time", "µs a player and tick"}}
 	each := row.TotalCPU() / float64(players) / measure.TickRate * 1e6
 	rest, most, largest := 1.0, 0.0, 0
@@ -72,7 +85,7 @@ func (b *bench) measureProfile(ctx context.Context, players int) error {
 			if !strings.HasPrefix(f, "runtime.") {
 				f = module + f
 			}
-			share += p.Below[f]
+			share += p[f]
 		}
 		rest -= share
 		table.Add(w.name, percent(share), share*each)
@@ -81,30 +94,12 @@ func (b *bench) measureProfile(ctx context.Context, players int) error {
 		}
 	}
 	table.Add("all else", percent(rest), rest*each)
-	text := fmt.Sprintf("%s\n%d players took %s %% of a core; at the same cost for each a core is full with **%.0f**. The next limit is %s.\n\n"+
-		"The functions that used most:\n\n```\n%s\n```\n",
-		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), workKinds[largest].limit, strings.TrimSpace(p.Top))
+	text := fmt.Sprintf("%s\n%d players took %s %% of a core; at the same cost for each a core is full with **%.0f**. The next limit is %s.\n",
+		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), workKinds[largest].limit)
 	if why := row.Caveat(); why != "" {
 		text += "\n**Unreliable**: " + why + ".\n"
 	}
 	return b.publish("profile", text)
-}
-
-// startProfile starts a CPU profile of the daemon, if profiles are wanted, that ends before the measurement does.
-// wait waits for it and prints the top.
-func (b *bench) startProfile(ctx context.Context, d *daemon.Daemon, name string, length time.Duration) (wait func() error) {
-	if !b.profile {
-		return func() error { return nil }
-	}
-	ended := b.takeProfile(ctx, d, name, length)
-	return func() (err error) {
-		if err := ended(); err != nil {
-			return err
-		}
-		b.profiled, err = daemon.ReadProfile(ctx, b.profileFile(name))
-		logf("%s", strings.TrimSpace(b.profiled.Top))
-		return err
-	}
 }
 
 // takeProfile starts a CPU profile that ends before the measurement does. After wait it is in profileFile.

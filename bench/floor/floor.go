@@ -3,7 +3,7 @@
 // same bytes; the additional cost of a real server is that of its work. The bench command runs it as its own process,
 // under the same conditions as voxeld.
 //
-// All connections belong to the goroutine of Run, except that each has a reader of its own if Options.Readers is set.
+// All sockets are read once a tick; all connections belong to the goroutine of Run.
 //
 // Only bench/cmd may import it.
 package floor
@@ -23,14 +23,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options configure the floor server. All but Readers are required.
+// Options configure the floor server. All are required.
 type Options struct {
 	Listen  string // host:port for players
 	Metrics string // host:port of /metrics
 	Frame   int    // bytes of a frame, including its length prefix of 4 bytes
-	// Readers starts a goroutine for each connection that reads each move when it arrives, the usual way with package
-	// net. Otherwise all sockets are read once a tick.
-	Readers bool
 }
 
 // TickEvery is the length of a tick, the same as voxeld's.
@@ -90,27 +87,12 @@ func (s *server) accept(l net.Listener, newcomers chan<- int) {
 		if err != nil {
 			continue
 		}
-		if s.Readers {
-			// The reader ends with the connection, at the latest when the process ends.
-			go read(c)
-			raw.Control(func(fd uintptr) { newcomers <- int(fd) }) //nolint:errcheck // it is open
-			continue
-		}
 		raw.Control(func(old uintptr) { //nolint:errcheck // it is open
 			if fd, err := unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0); err == nil {
 				newcomers <- fd
 			}
 		})
 		c.Close() //nolint:errcheck // the duplicated descriptor stays open
-	}
-}
-
-func read(c net.Conn) {
-	buffer := make([]byte, 4<<10)
-	for {
-		if _, err := c.Read(buffer); err != nil {
-			return
-		}
 	}
 }
 
@@ -141,10 +123,8 @@ func (s *server) run(ctx context.Context, newcomers <-chan int) error {
 
 // step is one tick.
 func (s *server) step(number uint64) {
-	if !s.Readers {
-		for _, fd := range s.fds {
-			unix.Read(fd, s.buffer) //nolint:errcheck // a player who has left is found at the next write
-		}
+	for _, fd := range s.fds {
+		unix.Read(fd, s.buffer) //nolint:errcheck // a player who has left is found at the next write
 	}
 	binary.LittleEndian.PutUint32(s.frame, uint32(len(s.frame)-4))
 	for i := 4; i+8 <= len(s.frame); i += 8 {
@@ -171,9 +151,7 @@ func (s *server) write(fd int) bool {
 		return true
 	case err != nil:
 		delete(s.rest, fd)
-		if !s.Readers {
-			unix.Close(fd) //nolint:errcheck // the player has left
-		}
+		unix.Close(fd) //nolint:errcheck // the player has left
 		return false
 	case n < len(data):
 		s.rest[fd] = append([]byte(nil), data[n:]...)

@@ -93,7 +93,7 @@ func TestSensorNodes(t *testing.T) {
 			return
 		}
 	}
-	t.Error("asked, it says nothing")
+	t.Error("no answer to a question")
 }
 
 // §2, step c: what is sent fits under the cap, and the receiver lists name only who gets the update. Sensor messages are

@@ -20,7 +20,7 @@ const (
 	eagerFor = 5 * time.Second
 )
 
-// linkTimeout gives up a link on which no frame arrives for too long. The limit is silenceTimeout if an edit was sent lately or
+// linkTimeout closes a link on which no frame arrives for too long. The limit is silenceTimeout if an edit was sent lately or
 // the subscription is not accepted yet, otherwise calmTimeout. On the region's side it only determines how often to send a frame.
 type linkTimeout struct {
 	onExpiry func() // called, in its own goroutine, if neither begin nor end is called for too long

@@ -96,7 +96,7 @@ func FuzzParseMessage(f *testing.F) {
 	})
 }
 
-// known reports whether all types are known: the library drops other ones, and the gate refuses them.
+// known reports whether all types are known: the library drops other ones, and Decode refuses them.
 func known(m *raftpb.Message) bool {
 	if m.Type == nil {
 		return false

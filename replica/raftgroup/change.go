@@ -168,11 +168,11 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 	g.push(c)
 }
 
-// TrustMembers makes the gate accept messages from the members of a configuration that this node's log has not reached yet. The
-// owner calls it with a configuration from an authority (the catalog, or a trusted member), after the host has refused a
-// message of one of these members with ErrNotMember. Otherwise a member that was cut off while its group changed could
-// never be informed of that change, because it does not know the leader. The call is in effect until the log has reached a
-// configuration of that index.
+// TrustMembers makes Receive accept messages from the members of a configuration that this node's log has not reached
+// yet. The owner calls it with a configuration from an authority (the catalog, or a trusted member), after the host has
+// refused a message of one of these members with ErrNotMember. Otherwise a member that was cut off while its group changed
+// could never be informed of that change, because it does not know the leader. The call is in effect until the log has
+// reached a configuration of that index.
 func (g *Group) TrustMembers(c Configured) error {
 	if len(c.Members) > raftlog.MaxMembers || slices.ContainsFunc(c.Members, func(m raftlog.Member) bool {
 		return m.ID == 0 || m.ID > raftlog.MaxNumber || m.Peer == "" || len(m.Peer) > raftlog.MaxPeer

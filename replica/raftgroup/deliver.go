@@ -6,13 +6,13 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// deliverEntries moves committed entries into the mailbox, as many as fit. News are entries that raft has just returned;
+// deliverEntries moves committed entries into the mailbox, as many as fit. fresh are entries that raft has just returned;
 // entries left over from earlier are read from the log.
-func (r *Replica) deliverEntries(news []*raftpb.Entry) error {
+func (r *Replica) deliverEntries(fresh []*raftpb.Entry) error {
 	for r.mailed < r.advanced {
 		var entry *raftpb.Entry
-		if len(news) > 0 && news[0].GetIndex() <= r.mailed+1 {
-			entry, news = news[0], news[1:]
+		if len(fresh) > 0 && fresh[0].GetIndex() <= r.mailed+1 {
+			entry, fresh = fresh[0], fresh[1:]
 		} else {
 			var err error
 			if entry, err = r.log.Entry(r.mailed + 1); err != nil {

@@ -126,8 +126,8 @@ func (c *Configuration) Check() error {
 	return nil
 }
 
-// EncodeConfiguration returns the configuration as it is stored.
-func EncodeConfiguration(c *Configuration) []byte {
+// encodeConfiguration returns the configuration as it is stored.
+func encodeConfiguration(c *Configuration) []byte {
 	value, err := cbor.Marshal(c)
 	if err != nil {
 		panic(err) // integers and strings can be encoded

@@ -67,7 +67,7 @@ func LoadLog(storage Reader, group uint64, s State, conf *Configuration) (*Log, 
 			return fmt.Errorf("%w: entry %d of term %d after entry %d of term %d", kv.ErrDamaged, index, term, l.Last, lastTerm)
 		}
 		if kind != raftpb.EntryNormal && index > s.Applied {
-			c, err := DecodeChange(value[EntryHead:])
+			c, err := DecodeChange(value[entryHead:])
 			if err != nil {
 				return fmt.Errorf("%w: entry %d: %w", kv.ErrDamaged, index, err)
 			}
@@ -168,7 +168,7 @@ func (l *Log) Entry(i uint64) (*raftpb.Entry, error) {
 	if value == nil {
 		return nil, fmt.Errorf("read entry %d: %w: it is missing", i, kv.ErrDamaged)
 	}
-	entry, err := DecodeEntry(key, value)
+	entry, err := decodeEntry(key, value)
 	if err != nil {
 		return nil, fmt.Errorf("read entry %d: %w", i, err)
 	}
@@ -182,7 +182,7 @@ func (l *Log) AppendWrites(writes []kv.Write, entries []*raftpb.Entry) []kv.Writ
 	for _, entry := range entries {
 		last = entry.GetIndex()
 		key := LogKey(l.group, last)
-		writes = append(writes, kv.Write{Table: TableLog, Key: key, Value: EncodeEntry(entry)})
+		writes = append(writes, kv.Write{Table: TableLog, Key: key, Value: encodeEntry(entry)})
 	}
 	for i := last + 1; i <= l.Stale; i++ {
 		writes = append(writes, kv.Write{Table: TableLog, Key: LogKey(l.group, i)})
@@ -199,7 +199,7 @@ func (l *Log) Append(entries []*raftpb.Entry) {
 			l.tail = append(l.tail, entry)
 			l.tailBytes += len(entry.GetData()) + EntryOverhead
 			if entry.GetType() != raftpb.EntryNormal {
-				if c, err := DecodeChange(entry.GetData()); err == nil { // the gate admits no other
+				if c, err := DecodeChange(entry.GetData()); err == nil { // received messages have no other
 					l.Changes, l.Changed = append(l.Changes, LoggedChange{Index: entry.GetIndex(), Change: c}), true
 				}
 			}

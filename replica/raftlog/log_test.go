@@ -117,7 +117,7 @@ func sameLog(t *rapid.T, l *Log, twin *raft.MemoryStorage) {
 
 func TestRecords(t *testing.T) {
 	s := State{Term: 9, Vote: 2, Commit: 8, Applied: 7, Start: 5, StartTerm: 3}
-	if got, err := DecodeState(EncodeState(s)); err != nil || got != s {
+	if got, err := DecodeState(encodeState(s)); err != nil || got != s {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for _, wrong := range []State{
@@ -127,7 +127,7 @@ func TestRecords(t *testing.T) {
 		{Term: MaxNumber + 1},
 		{Term: 1, Commit: MaxNumber + 1},
 	} {
-		if _, err := DecodeState(EncodeState(wrong)); !errors.Is(err, kv.ErrDamaged) {
+		if _, err := DecodeState(encodeState(wrong)); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("decoded %+v", wrong)
 		}
 	}
@@ -139,27 +139,27 @@ func TestRecords(t *testing.T) {
 		{Next: 3, Voters: []Member{{ID: 0, Peer: "a"}}},
 		{Next: 99, Voters: make([]Member, MaxMembers+1)},
 	} {
-		if _, err := DecodeConfiguration(EncodeConfiguration(&wrong)); !errors.Is(err, kv.ErrDamaged) {
+		if _, err := DecodeConfiguration(encodeConfiguration(&wrong)); !errors.Is(err, kv.ErrDamaged) {
 			t.Errorf("decoded %+v", wrong)
 		}
 	}
 }
 
 func FuzzRecords(f *testing.F) {
-	f.Add(LogKey(7, 3), EncodeEntry(&raftpb.Entry{Term: new(uint64(2)), Data: []byte("edit")}))
-	f.Add([]byte{}, EncodeState(State{Term: 9, Commit: 8, Applied: 7, Start: 5, StartTerm: 3}))
-	f.Add([]byte{}, EncodeConfiguration(&Configuration{Index: 1, Next: 3, Voters: []Member{{ID: 1, Peer: "a"}, {ID: 2, Peer: "b"}}}))
+	f.Add(LogKey(7, 3), encodeEntry(&raftpb.Entry{Term: new(uint64(2)), Data: []byte("edit")}))
+	f.Add([]byte{}, encodeState(State{Term: 9, Commit: 8, Applied: 7, Start: 5, StartTerm: 3}))
+	f.Add([]byte{}, encodeConfiguration(&Configuration{Index: 1, Next: 3, Voters: []Member{{ID: 1, Peer: "a"}, {ID: 2, Peer: "b"}}}))
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		if e, err := DecodeEntry(key, value); err == nil {
-			if again, err := DecodeEntry(key, EncodeEntry(e)); err != nil || !proto.Equal(e, again) {
+		if e, err := decodeEntry(key, value); err == nil {
+			if again, err := decodeEntry(key, encodeEntry(e)); err != nil || !proto.Equal(e, again) {
 				t.Fatalf("%v, %v, %v", e, again, err)
 			}
 		}
-		if s, err := DecodeState(value); err == nil && string(EncodeState(s)) != string(value) {
+		if s, err := DecodeState(value); err == nil && string(encodeState(s)) != string(value) {
 			t.Fatalf("%+v", s)
 		}
 		if c, err := DecodeConfiguration(value); err == nil {
-			if _, err := DecodeConfiguration(EncodeConfiguration(c)); err != nil {
+			if _, err := DecodeConfiguration(encodeConfiguration(c)); err != nil {
 				t.Fatal(err)
 			}
 		}

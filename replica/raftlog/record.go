@@ -50,9 +50,9 @@ func GroupPrefix(group uint64) []byte {
 	return binary.BigEndian.AppendUint64(nil, group)
 }
 
-// EncodeEntry returns an entry as it is stored.
-func EncodeEntry(entry *raftpb.Entry) []byte {
-	value := make([]byte, 0, EntryHead+len(entry.GetData()))
+// encodeEntry returns an entry as it is stored.
+func encodeEntry(entry *raftpb.Entry) []byte {
+	value := make([]byte, 0, entryHead+len(entry.GetData()))
 	value = append(value, byte(entry.GetType()))
 	value = binary.BigEndian.AppendUint64(value, entry.GetTerm())
 	return append(value, entry.GetData()...)
@@ -61,11 +61,11 @@ func EncodeEntry(entry *raftpb.Entry) []byte {
 // EntryOverhead is roughly what an entry costs in memory beside its bytes.
 const EntryOverhead = 64
 
-// EntryHead is the number of bytes before an entry's data: kind and term.
-const EntryHead = 1 + 8
+// entryHead is the number of bytes before an entry's data: kind and term.
+const entryHead = 1 + 8
 
-// DecodeEntry decodes a stored entry. It copies the data.
-func DecodeEntry(key, value []byte) (*raftpb.Entry, error) {
+// decodeEntry decodes a stored entry. It copies the data.
+func decodeEntry(key, value []byte) (*raftpb.Entry, error) {
 	index, term, kind, err := DecodeEntryHead(key, value)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func DecodeEntry(key, value []byte) (*raftpb.Entry, error) {
 	if kind != raftpb.EntryNormal {
 		entry.Type = &kind // raft otherwise omits it, and counts the bytes
 	}
-	if data := value[EntryHead:]; len(data) > 0 {
+	if data := value[entryHead:]; len(data) > 0 {
 		entry.Data = append([]byte(nil), data...)
 	}
 	return entry, nil
@@ -82,7 +82,7 @@ func DecodeEntry(key, value []byte) (*raftpb.Entry, error) {
 
 // DecodeEntryHead decodes a stored entry without its data.
 func DecodeEntryHead(key, value []byte) (index, term uint64, kind raftpb.EntryType, err error) {
-	if len(key) != 16 || len(value) < EntryHead || value[0] > byte(raftpb.EntryConfChangeV2) {
+	if len(key) != 16 || len(value) < entryHead || value[0] > byte(raftpb.EntryConfChangeV2) {
 		return 0, 0, 0, fmt.Errorf("%w: log record of %d bytes at key %x", kv.ErrDamaged, len(value), key)
 	}
 	return binary.BigEndian.Uint64(key[8:]), binary.BigEndian.Uint64(value[1:]), raftpb.EntryType(value[0]), nil
@@ -95,8 +95,8 @@ type State struct {
 	Start, StartTerm   uint64 // index and term of the entry before the log's first
 }
 
-// EncodeState returns a state as it is stored.
-func EncodeState(s State) []byte {
+// encodeState returns a state as it is stored.
+func encodeState(s State) []byte {
 	value := make([]byte, 0, stateSize)
 	value = append(value, 1)
 	for _, v := range [...]uint64{s.Term, s.Vote, s.Commit, s.Applied, s.Start, s.StartTerm} {

@@ -89,12 +89,12 @@ func checkNoLog(storage Reader, group uint64) error {
 
 // StateWrite returns the write of a group's state.
 func StateWrite(group uint64, s State) kv.Write {
-	return kv.Write{Table: TableState, Key: StateKey(group, KindState), Value: EncodeState(s)}
+	return kv.Write{Table: TableState, Key: StateKey(group, KindState), Value: encodeState(s)}
 }
 
 // ConfigurationWrite returns the write of a group's configuration.
 func ConfigurationWrite(group uint64, c *Configuration) kv.Write {
-	return kv.Write{Table: TableState, Key: StateKey(group, KindConfig), Value: EncodeConfiguration(c)}
+	return kv.Write{Table: TableState, Key: StateKey(group, KindConfig), Value: encodeConfiguration(c)}
 }
 
 // Found returns the state and the configuration of a group that self founds with the peers.

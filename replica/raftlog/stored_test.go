@@ -15,7 +15,7 @@ func TestLogWithoutStateIsDamage(t *testing.T) {
 			t.Fatalf("nothing is stored: %v %v", conf, err)
 		}
 	}
-	d.commit([]kv.Write{{Table: TableLog, Key: LogKey(7, 2), Value: make([]byte, EntryHead)}})
+	d.commit([]kv.Write{{Table: TableLog, Key: LogKey(7, 2), Value: make([]byte, entryHead)}})
 	if _, _, err := LoadState(d, 7); !errors.Is(err, kv.ErrDamaged) {
 		t.Errorf("a log without a state: %v", err)
 	}

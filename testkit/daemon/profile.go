@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,13 +15,7 @@ func (d *Daemon) Collect(ctx context.Context) error {
 	return err
 }
 
-// Profile is a CPU profile as read by go tool pprof.
-type Profile struct {
-	Top   string             // the functions that used most, a table
-	Below map[string]float64 // by function, its share of all samples, callees included; 0 to 1
-}
-
-// Profile writes a CPU profile of so many seconds to a file. ReadProfile reads it.
+// Profile writes a CPU profile of so many seconds to a file, for ReadProfile.
 func (d *Daemon) Profile(ctx context.Context, seconds int, path string) error {
 	data, err := d.get(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
 	if err != nil {
@@ -34,21 +27,13 @@ func (d *Daemon) Profile(ctx context.Context, seconds int, path string) error {
 	return nil
 }
 
-// ReadProfile reads one profile, or merges several. It keeps a core busy for a while.
-func ReadProfile(ctx context.Context, paths ...string) (p Profile, err error) {
-	read := func(flags ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, "go", slices.Concat([]string{"tool", "pprof", "-top"}, flags, paths)...).CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("read profile: %w: %s", err, out)
-		}
-		return string(out), nil
+// ReadProfile returns each function's share of a CPU profile, callees included; 0 to 1. It keeps a core busy for a while.
+func ReadProfile(ctx context.Context, path string) (map[string]float64, error) {
+	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-cum", "-nodecount=100000", "-nodefraction=0", path).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("read profile: %w: %s", err, out)
 	}
-	if p.Top, err = read("-nodecount=25"); err != nil {
-		return p, err
-	}
-	all, err := read("-cum", "-nodecount=100000", "-nodefraction=0")
-	p.Below = sharesOf(all)
-	return p, err
+	return sharesOf(string(out)), nil
 }
 
 // sharesOf parses the table of go tool pprof -top.

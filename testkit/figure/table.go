@@ -88,7 +88,9 @@ func WriteTables(path string, tables ...Table) error {
 	return writeFile(path, func(w io.Writer) error {
 		for i, t := range tables {
 			if i > 0 {
-				fmt.Fprintln(w)
+				if _, err := fmt.Fprintln(w); err != nil {
+					return err
+				}
 			}
 			if err := csv.NewWriter(w).WriteAll(append([][]string{t.Head}, t.Rows...)); err != nil {
 				return err

@@ -14,7 +14,7 @@ type Hit struct {
 	Player string `json:"player"` // id, hex
 }
 
-// Gift gives blocks of one kind to a player within reach.
+// Gift is a gift of blocks of one kind to a player within reach.
 type Gift struct {
 	Player string `json:"player"` // id, hex
 	Block  uint16 `json:"block"`

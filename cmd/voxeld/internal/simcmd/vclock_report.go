@@ -30,7 +30,7 @@ func sizesData(r walk.Result) figureData {
 }
 
 func comparisonsText(r walk.Result) string {
-	return fmt.Sprintf("All pairs that one player hears: %d ordered, %d concurrent.\n\n%s\nThose of them whose authors see each other: %d ordered, %d concurrent.\n\n%s",
+	return fmt.Sprintf("All pairs that one player receives: %d ordered, %d concurrent.\n\n%s\nThose of them whose authors see each other: %d ordered, %d concurrent.\n\n%s",
 		r.Received.Ordered, r.Received.Apart, table(r.Received.Table()).Markdown(), r.Facing.Ordered, r.Facing.Apart, table(r.Facing.Table()).Markdown())
 }
 

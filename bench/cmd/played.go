@@ -1,18 +1,43 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
+
+// played is one measurement of an overlay.
+type played struct {
+	overlay, game, phase string
+
+	players int
+	result  *sim.Result
+	from    int // the first measured round
+	seen    *crowd.GameResult
+	seconds float64   // of the measured rounds
+	cpu     float64   // of all daemons, as a share of one core
+	out     []float64 // bytes/s that each gateway sent to other nodes
+	packets []float64 // likewise, of the overlay alone
+	refused float64
+}
+
+// account computes the traffic and the processor time of the measured rounds.
+func (p *played) account(first, last entry) {
+	p.seconds = last.at.Sub(first.at).Seconds()
+	p.cpu = (last.cpu - first.cpu).Seconds() / p.seconds
+	p.refused = last.refused - first.refused
+	for i := range last.out {
+		p.out = append(p.out, (last.out[i]-first.out[i])/p.seconds)
+		p.packets = append(p.packets, (last.packets[i]-first.packets[i])/p.seconds)
+	}
+}
 
 // mean returns the mean of a measure over the measured rounds.
 func (p played) mean(of func(sim.Round) float64) float64 { return p.result.Mean(p.from, of) }
@@ -73,35 +98,6 @@ func (p played) caveat() string {
 		why = append(why, fmt.Sprintf("gateways refused %.0f updates of other gateways", p.refused))
 	}
 	return strings.Join(why, "; ")
-}
-
-// reportOverlays writes the figure.
-func (b *bench) reportOverlays(all []played) error {
-	slices.SortStableFunc(all, func(a, b played) int {
-		return cmp.Or(-cmp.Compare(a.game, b.game), cmp.Compare(a.players, b.players), -cmp.Compare(a.phase, b.phase))
-	})
-	table := figure.Table{Head: []string{
-		"game, players, phase, overlay", "PQ", "PositionAge, mean", "of age 1, %", "known, %", "in vision", "seen after, ms: p50 / p90 / p99",
-		"kB/s a gateway sends to others", "of it the overlay's", "kB/s to each player", "daemons' CPU, % of a core",
-	}}
-	var doubts []string
-	for _, p := range all {
-		name := fmt.Sprintf("%s, %d, %s, %s", p.game, p.players, p.phase, p.overlay)
-		table.Add(name, fmt.Sprintf("%.4f", p.pq()), fmt.Sprintf("%.3f", p.age()), percent(p.fresh()), percent(p.known()), p.neighbors(),
-			fmt.Sprintf("%.0f / %.0f / %.0f", 1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99)),
-			meanOf(p.out)/1000, meanOf(p.packets)/1000, p.toEach()/1000, percent(p.cpu))
-		if why := p.caveat(); why != "" {
-			doubts = append(doubts, "Doubtful: "+name+": "+why+".")
-		}
-	}
-	text := table.Markdown()
-	if slices.ContainsFunc(all, func(p played) bool { return !p.seen.First }) {
-		text += "\nPlayers had no priority over the daemons, which requires root: busy daemons delayed them.\n"
-	}
-	if len(doubts) > 0 {
-		text += "\n" + strings.Join(doubts, "\n") + "\n"
-	}
-	return b.publishIn("overlays.md", "overlays-live", text)
 }
 
 // write writes a game as CSV: the movement, deliveries and traffic, in the simulator's formats. Gateways appear in

@@ -99,38 +99,38 @@ func hostile() map[string]struct {
 	}
 	none := func(*raftpb.Message) {}
 	rows := map[string]row{
-		"stranger":              {"z", 1, app(none)},
-		"member of another":     {"x", 1, app(none)},
-		"ourselves":             {"me", 1, app(func(m *raftpb.Message) { m.From = u(1) })},
-		"group not open":        {"b", 9, app(none)},
-		"in another's name":     {"c", 1, app(none)},
-		"to another":            {"b", 1, app(func(m *raftpb.Message) { m.To = u(3) })},
-		"no sender":             {"b", 1, app(func(m *raftpb.Message) { m.From = nil })},
-		"no term":               {"b", 1, app(func(m *raftpb.Message) { m.Term = nil })},
-		"term of the far":       {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(5 + 1<<20 + 1) })},
-		"last term":             {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(1<<64 - 1) })},
-		"second leader":         {"c", 1, app(func(m *raftpb.Message) { m.From = u(3) })},
+		"stranger":                   {"z", 1, app(none)},
+		"member of another":          {"x", 1, app(none)},
+		"ourselves":                  {"me", 1, app(func(m *raftpb.Message) { m.From = u(1) })},
+		"group not open":             {"b", 9, app(none)},
+		"in another's name":          {"c", 1, app(none)},
+		"to another":                 {"b", 1, app(func(m *raftpb.Message) { m.To = u(3) })},
+		"no sender":                  {"b", 1, app(func(m *raftpb.Message) { m.From = nil })},
+		"no term":                    {"b", 1, app(func(m *raftpb.Message) { m.Term = nil })},
+		"term of the far":            {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(5 + 1<<20 + 1) })},
+		"last term":                  {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Term = u(1<<64 - 1) })},
+		"second leader":              {"c", 1, app(func(m *raftpb.Message) { m.From = u(3) })},
 		"second leader's heartbeat":  {"c", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.From = u(3) })},
-		"gap in entries":        {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Index = u(5) })},
-		"entry of later term":   {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(6) })},
-		"entry of earlier term": {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(4) })},
-		"configuration change":  {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Type = raftpb.EntryConfChange.Enum() })},
-		"from entry 0":          {"b", 1, app(func(m *raftpb.Message) { m.Index, m.LogTerm, m.Entries[0].Index = nil, nil, u(1) })},
-		"index overflow":        {"b", 1, app(func(m *raftpb.Message) { m.Index = u(1<<64 - 2); m.Entries[0].Index = u(1<<64 - 1) })},
-		"vote field":            {"b", 1, app(func(m *raftpb.Message) { m.Vote = u(1) })},
-		"responses":             {"b", 1, app(func(m *raftpb.Message) { m.Responses = []*raftpb.Message{{}} })},
-		"commit not stored":     {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Commit = u(4) })},
-		"heartbeat's context":   {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Context = []byte{1} })},
-		"proposal":              {"b", 1, message(raftpb.MsgProp, func(m *raftpb.Message) { m.Entries = []*raftpb.Entry{{Data: []byte("x")}} })},
-		"empty proposal":        {"x", 3, &raftpb.Message{Type: raftpb.MsgProp.Enum(), From: u(1), To: u(2), Term: u(2)}},
-		"read without context":  {"x", 3, &raftpb.Message{Type: raftpb.MsgReadIndex.Enum(), From: u(1), To: u(2), Term: u(2)}},
-		"ack not stored":        {"x", 3, &raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: u(1), To: u(2), Term: u(2), Index: u(3)}},
+		"gap in entries":             {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Index = u(5) })},
+		"entry of later term":        {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(6) })},
+		"entry of earlier term":      {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Term = u(4) })},
+		"configuration change":       {"b", 1, app(func(m *raftpb.Message) { m.Entries[0].Type = raftpb.EntryConfChange.Enum() })},
+		"from entry 0":               {"b", 1, app(func(m *raftpb.Message) { m.Index, m.LogTerm, m.Entries[0].Index = nil, nil, u(1) })},
+		"index overflow":             {"b", 1, app(func(m *raftpb.Message) { m.Index = u(1<<64 - 2); m.Entries[0].Index = u(1<<64 - 1) })},
+		"vote field":                 {"b", 1, app(func(m *raftpb.Message) { m.Vote = u(1) })},
+		"responses":                  {"b", 1, app(func(m *raftpb.Message) { m.Responses = []*raftpb.Message{{}} })},
+		"commit not stored":          {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Commit = u(4) })},
+		"heartbeat's context":        {"b", 1, message(raftpb.MsgHeartbeat, func(m *raftpb.Message) { m.Context = []byte{1} })},
+		"proposal":                   {"b", 1, message(raftpb.MsgProp, func(m *raftpb.Message) { m.Entries = []*raftpb.Entry{{Data: []byte("x")}} })},
+		"empty proposal":             {"x", 3, &raftpb.Message{Type: raftpb.MsgProp.Enum(), From: u(1), To: u(2), Term: u(2)}},
+		"read without context":       {"x", 3, &raftpb.Message{Type: raftpb.MsgReadIndex.Enum(), From: u(1), To: u(2), Term: u(2)}},
+		"ack not stored":             {"x", 3, &raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: u(1), To: u(2), Term: u(2), Index: u(3)}},
 		"heartbeat answer's context": {"x", 3, &raftpb.Message{Type: raftpb.MsgHeartbeatResp.Enum(), From: u(1), To: u(2), Term: u(2), Context: []byte{1}}},
-		"election from another": {"c", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.From = u(3) })},
-		"election of later":     {"b", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.Term = u(6) })},
-		"vote without log":      {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term = u(6) })},
-		"vote of later log":     {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term, m.LogTerm, m.Index = u(6), u(6), u(9) })},
-		"vote with context":     {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term, m.LogTerm, m.Index, m.Context = u(6), u(5), u(9), []byte("x") })},
+		"election from another":      {"c", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.From = u(3) })},
+		"election of later":          {"b", 1, message(raftpb.MsgTimeoutNow, func(m *raftpb.Message) { m.Term = u(6) })},
+		"vote without log":           {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term = u(6) })},
+		"vote of later log":          {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term, m.LogTerm, m.Index = u(6), u(6), u(9) })},
+		"vote with context":          {"b", 1, message(raftpb.MsgVote, func(m *raftpb.Message) { m.Term, m.LogTerm, m.Index, m.Context = u(6), u(5), u(9), []byte("x") })},
 	}
 	for _, kind := range []raftpb.MessageType{
 		raftpb.MsgHup, raftpb.MsgBeat, raftpb.MsgSnap, raftpb.MsgUnreachable, raftpb.MsgSnapStatus,
@@ -142,7 +142,7 @@ func hostile() map[string]struct {
 	return rows
 }
 
-func TestGateRefuses(t *testing.T) {
+func TestImplausibleMessagesAreRefused(t *testing.T) {
 	for name, row := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			h, d := gated(t)
@@ -169,7 +169,7 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
-func TestGateAdmits(t *testing.T) {
+func TestPlausibleMessagesAreAccepted(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
 	deliver(t, h, "b", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(2), To: u(1), Term: u(5), Commit: u(3)})
@@ -195,8 +195,8 @@ func TestGateAdmits(t *testing.T) {
 	}
 }
 
-// TestGateCommitAfterCut: a forged commit is checked against the log that raft has after the messages before it.
-func TestGateCommitAfterCut(t *testing.T) {
+// TestForgedCommitAfterCut: a forged commit is checked against the log that raft has after the messages before it.
+func TestForgedCommitAfterCut(t *testing.T) {
 	h, _ := gated(t)
 	u := func(n uint64) *uint64 { return &n }
 	receive := func(m *raftpb.Message) {
@@ -223,7 +223,7 @@ func TestGateCommitAfterCut(t *testing.T) {
 	}
 }
 
-func TestGateBounds(t *testing.T) {
+func TestMessageBounds(t *testing.T) {
 	h, _ := gated(t)
 	if err := h.Receive("b", 1, make([]byte, raftframe.MaxMessage+1)); !errors.Is(err, raftframe.ErrImplausible) {
 		t.Fatal(err)
