@@ -66,7 +66,7 @@ func TestEndOf(t *testing.T) {
 func TestOriginalAsksAgain(t *testing.T) {
 	for _, at := range []grid.ChunkPos{{}, {X: 1}} {
 		now := time.Now()
-		p, _ := standingPlayer(t, Options{})
+		p, _ := idlePlayer(t, Options{})
 		reset := event{chunk: at, at: now, from: p.links[at].conn, err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}
 		if err := p.handle(t.Context(), reset); err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestOriginalStopsRetrying(t *testing.T) {
 	for _, lost := range []error{
 		&legacyclient.RefusedError{Answer: legacymsg.AnswerNo}, &failure{"dht connection ended", ""}, &net.OpError{Op: "dial"}, syscall.ECONNRESET,
 	} {
-		p, _ := standingPlayer(t, Options{})
+		p, _ := idlePlayer(t, Options{})
 		if err := p.handle(t.Context(), event{chunk: grid.ChunkPos{X: 1}, at: time.Now(), err: lost}); !errors.Is(err, lost) {
 			t.Errorf("%v: %v", lost, err)
 		}

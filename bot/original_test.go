@@ -267,9 +267,9 @@ func TestOriginalSurvivesAReset(t *testing.T) {
 	}
 }
 
-// standingPlayer returns a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what
+// idlePlayer returns a player who stands in chunk 0, 0, connected to it and to the one east of it. sent returns what
 // each of the two received, and closes them.
-func standingPlayer(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
+func idlePlayer(t *testing.T, o Options) (p *originalPlayer, sent func() (here, beside []string)) {
 	t.Helper()
 	o.Mode, o.Protocol = Wander, Original
 	c := &runState{Options: o.withDefaults(), meter: newMeter(), allProbes: &latencyProbes{}}
@@ -305,7 +305,7 @@ func standingPlayer(t *testing.T, o Options) (p *originalPlayer, sent func() (he
 // A move is sent each frame, even if the player cannot walk, to the chunk under them only. A block change goes to all
 // chunks.
 func TestOriginalSendsEveryFrame(t *testing.T) {
-	p, sent := standingPlayer(t, Options{Rate: 2, Speed: 100}) // a step of 50 blocks: into unknown land
+	p, sent := idlePlayer(t, Options{Rate: 2, Speed: 100}) // a step of 50 blocks: into unknown land
 	was := p.walk.pose
 	for range 10 {
 		if err := p.move(time.Now()); err != nil {
@@ -334,7 +334,7 @@ func TestOriginalSendsEveryFrame(t *testing.T) {
 // A player who crosses a border deregisters on one connection and registers on the other, and the crossing is
 // counted.
 func TestOriginalCrossesBorders(t *testing.T) {
-	p, sent := standingPlayer(t, Options{Rate: 20, Speed: 4})
+	p, sent := idlePlayer(t, Options{Rate: 20, Speed: 4})
 	p.ground.put(grid.ChunkPos{X: 1}, nil)
 	p.walk.pose.X, p.walk.pose.Yaw, p.walk.legLeft = 31.9, -1.5707964, time.Hour // east
 	if err := p.move(time.Now()); err != nil {
@@ -352,7 +352,7 @@ func TestOriginalCrossesBorders(t *testing.T) {
 
 // A player needs ground wherever they walk.
 func TestOriginalNeedsGround(t *testing.T) {
-	p, _ := standingPlayer(t, Options{Speed: 0.001})
+	p, _ := idlePlayer(t, Options{Speed: 0.001})
 	for y := range int32(10) {
 		p.ground.set(grid.Pos{X: 16, Y: y, Z: 16}, chunk.Air)
 	}

@@ -17,7 +17,7 @@ func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 		sink := sinkFunc(func([]byte) error { return nil })
 		tick := func() {
 			for i, s := range sessions {
-				s.place(h.crowd.bodies[i].Pose)
+				s.place.moveTo(h.crowd.bodies[i].Pose)
 			}
 			if err := h.tick(sessions); err != nil {
 				t.Fatal(err)

@@ -82,7 +82,7 @@ func BenchmarkSessionTick(b *testing.B) {
 			})
 			tick := func() {
 				for i, s := range sessions {
-					s.place(h.crowd.bodies[i].Pose)
+					s.place.moveTo(h.crowd.bodies[i].Pose)
 				}
 				if err := h.tick(sessions); err != nil {
 					b.Fatal(err)

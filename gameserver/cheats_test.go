@@ -9,7 +9,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
-	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -85,7 +84,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	}
 	s := &session{
 		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, codec: codec.CBOR,
-		subs: make(map[grid.ChunkPos]*mirror.Subscription), moveLimit: rate.NewLimiter(rate.Inf, 1),
+		subs: make(subscriptions), limits: actionLimits{move: rate.NewLimiter(rate.Inf, 1)},
 		motion: player.NewMotion(g.rules, g.now(), feet.X, feet.Y, feet.Z),
 	}
 	s.out.setCodec(codec.CBOR)
@@ -98,19 +97,19 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	}
 	s.bodySub = s.subs[grid.ChunkPos{X: 2, Z: 2}]
 	discard(s.out)
-	s.place(feet)
+	s.place.moveTo(feet)
 	const moves = 100_000
 	c := cheats{rng: rand.New(rand.NewPCG(3, 4)), land: land}
 	var view corrected
 	var desk writeBuffers
 	for i := range moves {
-		before := s.currentPose()
+		before := s.place.pose()
 		move := c.next(before)
 		view.reason = ""
 		if err := s.move(move.pose); err != nil {
 			t.Fatal(err)
 		}
-		if s.currentPose() != before {
+		if s.place.pose() != before {
 			t.Fatalf("move %d from %+v to %+v was allowed", i, before, move.pose)
 		}
 		if err := desk.clear(s.out, &view); err != nil {

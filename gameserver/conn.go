@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"syscall"
@@ -216,6 +217,13 @@ func (c *socketConn) close() error     { return c.ws.Close(websocket.StatusNorma
 func (c *socketConn) cut()             { c.cancel() }
 func (c *socketConn) remote() net.Addr { return c.addr }
 
+// redirectError refuses a player because this gateway is shutting down, and redirects them.
+type redirectError struct{ message sessionmsg.Reconnect }
+
+func (e *redirectError) Error() string { return errDraining.Error() }
+
+var errDraining = errors.New("draining: this node is shutting down")
+
 // isClosed reports whether an error only means that the client or this gateway has ended the connection.
 func isClosed(err error) bool {
 	for _, end := range []error{
@@ -230,4 +238,27 @@ func isClosed(err error) bool {
 		return true
 	}
 	return websocket.CloseStatus(err) != -1
+}
+
+// runWriter is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
+func (o *outbox) runWriter(c conn, m *metrics, log *slog.Logger) {
+	defer o.markClosed()
+	err := o.drain(countingConn{c, m})
+	if !isClosed(err) {
+		log.Debug("write to client failed", "remote", c.remote().String(), "error", err)
+	}
+	if err := c.close(); err != nil && !isClosed(err) {
+		log.Debug("connection not closed cleanly", "remote", c.remote().String(), "error", err)
+	}
+}
+
+// countingConn counts the messages of a connection.
+type countingConn struct {
+	conn
+	metrics *metrics
+}
+
+func (c countingConn) write(message []byte) error {
+	c.metrics.sent(len(message))
+	return c.conn.write(message)
 }

@@ -235,7 +235,7 @@ func (h *crowdScene) addSession(i int) *session {
 	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], codec: codec.CBOR}
 	s.out.setCodec(codec.CBOR)
 	s.view.Store(2)
-	s.place(h.crowd.bodies[i].Pose)
+	s.place.moveTo(h.crowd.bodies[i].Pose)
 	showChunk(h.g, grid.ChunkPos{}, s)
 	discard(s.out)
 	return s
@@ -271,7 +271,7 @@ func (h *crowdScene) show(sessions []*session) error {
 	if err := h.f.Apply(h.frame); err != nil {
 		return err
 	}
-	h.g.interest.buildFrames(1, sessions)
+	h.g.buildFrames(1, sessions)
 	return nil
 }
 
@@ -312,7 +312,7 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 					}
 				}
 				for i, s := range sessions {
-					s.place(h.crowd.bodies[i].Pose)
+					s.place.moveTo(h.crowd.bodies[i].Pose)
 				}
 				if err := h.tick(sessions); err != nil {
 					t.Fatal(err)

@@ -2,14 +2,12 @@ package gameserver
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
-	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -38,12 +36,6 @@ const (
 	noTarget = "no_target"    // no other node takes players
 )
 
-// Texts of a Reconnect.
-const (
-	reasonMove  = "This node is being stopped. You go on at another one."
-	reasonAlone = "This node is being stopped, and no other one takes players now. It will be back."
-)
-
 // Steps of a drain, in their order.
 const (
 	StepBegun    = "begun"
@@ -52,43 +44,8 @@ const (
 	StepSessions = "sessions" // all players have left
 )
 
-// DrainStep reports a completed step of a drain.
-type DrainStep struct {
-	Step     string           `json:"step"`
-	Sessions int              `json:"sessions"`           // sessions when the step was done
-	Targets  []handoff.Target `json:"rooms,omitempty"`    // of StepTargets
-	Handed   int              `json:"handed,omitempty"`   // of StepRegions: regions that another node leads now
-	Kept     int              `json:"kept,omitempty"`     // of StepRegions: regions without another eligible leader
-	Followed int              `json:"followed,omitempty"` // of StepSessions: players who moved to another node
-	Cut      int              `json:"cut,omitempty"`      // of StepSessions: players who did not leave in time
-	NoTarget int              `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
-}
-
-// shutdown is the progress of a shutdown. Its channels are closed when the step is done.
-type shutdown struct {
-	begun   chan struct{}
-	asked   chan struct{}
-	targets *handoff.Targets // after asked
-}
-
-func newShutdown() shutdown {
-	return shutdown{begun: make(chan struct{}), asked: make(chan struct{})}
-}
-
-// shuttingDown reports whether the gateway is shutting down.
-func (g *Gateway) shuttingDown() bool {
-	select {
-	case <-g.shutdown.begun:
-		return true
-	default:
-		return false
-	}
-}
-
 // Draining reports whether the gateway redirects its players because it is shutting down.
 func (g *Gateway) Draining() bool { return g.shuttingDown() }
-
-var errDraining = errors.New("draining: this node is shutting down")
 
 // ready returns why the node should not be sent players now; nil if it may.
 func (g *Gateway) ready() error {
@@ -175,9 +132,9 @@ func (g *Gateway) placedSessions() []*session {
 //
 // Saving uses the network and takes longest, so it comes before edits have to wait.
 func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome string) {
-	if last, here := s.detach(); here {
+	if s.place.detach() {
 		saving, cancel := context.WithTimeout(ctx, partTime)
-		s.g.players.SaveAndPublish(saving, last)
+		s.g.players.SaveAndPublish(saving, s.presence())
 		cancel()
 	}
 	s.wait(ctx, s.edits.close(), settleTime)
@@ -216,33 +173,4 @@ func (s *session) ended() bool {
 	default:
 		return false
 	}
-}
-
-// detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their
-// behalf. It returns their place, unless they have none yet.
-func (s *session) detach() (last players.Presence, here bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	here, s.mu.joined, s.mu.detached = s.mu.joined, false, true
-	return s.presence(), here
-}
-
-// redirectError refuses a player because this gateway is shutting down, and redirects them.
-type redirectError struct{ message sessionmsg.Reconnect }
-
-func (e *redirectError) Error() string { return errDraining.Error() }
-
-// refuseJoin returns the answer to a join during shutdown.
-func (g *Gateway) refuseJoin(ctx context.Context) error {
-	select {
-	case <-g.shutdown.asked:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	homes := g.shutdown.targets.Assign()
-	reason := reasonMove
-	if len(homes) == 0 {
-		reason = reasonAlone
-	}
-	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}}
 }

@@ -79,21 +79,6 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 	return ticks, 0
 }
 
-// requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
-// this is left to p2p, which requests frames when packets arrive.
-func (g *Gateway) requestFrame(sub *mirror.Subscription) {
-	if !g.p2p.Enabled() && g.frameLeader.Load() == sub {
-		g.frameRequested.Set()
-	}
-}
-
-// wakeFrameLoop requests a frame because a client has connected: frames are rare while there is none.
-func (g *Gateway) wakeFrameLoop() {
-	if !g.p2p.Enabled() {
-		g.frameRequested.Set()
-	}
-}
-
 // runFrame runs one frame, the given number of ticks after the previous one. It reports whether any client is connected.
 func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	clientsHere = g.legacy.CountPlayers(g.frameCrowds)
@@ -101,7 +86,7 @@ func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	clientsHere = clientsHere || len(g.mu.sessions) > 0
 	g.frameSessions = g.frameSessions[:0]
 	for _, s := range g.mu.sessions {
-		if s.placed() && s.codec.HasTickFrames() {
+		if s.place.taken() && s.codec.HasTickFrames() {
 			g.frameSessions = append(g.frameSessions, s)
 		}
 	}
@@ -110,7 +95,7 @@ func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	if lost := g.interest.takeLost(); len(lost) > 0 {
 		g.mirror.Republish(lost)
 	}
-	g.metrics.skipped.Add(float64(g.interest.buildFrames(ticks, g.frameSessions)))
+	g.metrics.skipped.Add(float64(g.buildFrames(ticks, g.frameSessions)))
 	for _, s := range g.frameSessions {
 		g.frameWriter.deliver(s.out)
 	}
@@ -132,4 +117,25 @@ func largest(playersIn map[*mirror.Subscription]int) *mirror.Subscription {
 		}
 	}
 	return sub
+}
+
+// buildFrames begins a tick, the given number of ticks after the previous one, and queues a frame for each of these sessions. It
+// returns the number of sessions that could not take one.
+func (g *Gateway) buildFrames(ticks uint64, sessions []*session) (skipped int) {
+	index := g.interest
+	index.mu.Lock()
+	defer index.mu.Unlock()
+	index.ix.BeginTick(ticks)
+	for _, s := range sessions {
+		frame, ok := index.ix.Frame(&s.interestView, s.place.pose(), int(s.view.Load()))
+		if !ok {
+			continue
+		}
+		s.alone.Store(frame.Alone)
+		if s.out.putMotion(index.ix.Tick(), frame.Append) {
+			skipped++
+		}
+	}
+	index.ix.EndTick()
+	return skipped
 }

@@ -10,15 +10,6 @@ import (
 // as much as the write itself, and the writers of a crowd compete for the processors. So the writer writes only what did not fit
 // into the socket, and what is more than a tick's updates.
 
-// directWriter is a connection that can be written to without blocking. It is used with the outbox's lock held, while the writer
-// is idle.
-type directWriter interface {
-	// tryWrite writes as much as the socket accepts. If that is full, it returns less than len(data) and no error.
-	tryWrite(data []byte) (n int, err error)
-	// writeLater buffers data for the next flush, before everything else.
-	writeLater(data []byte)
-}
-
 // frameWriter holds the reused buffers of the frame loop for writing frames.
 type frameWriter struct {
 	frame    []byte

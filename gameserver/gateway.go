@@ -3,20 +3,18 @@ package gameserver
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io/fs"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
-	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
@@ -27,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -128,98 +127,6 @@ type Gateway struct {
 	}
 }
 
-// New returns a gateway that is not running yet.
-func New(o Options) *Gateway {
-	g := &Gateway{
-		Options:        o,
-		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
-		start:          time.Now(),
-		metrics:        newMetrics(o.Registerer),
-		limits:         admission.NewLimits(o.PerAddress),
-		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
-		frameRequested: wake.NewSignal(),
-		frameCrowds:    make(map[*mirror.Subscription]int),
-		spawn:          make(chan func(context.Context)),
-		stop:           make(chan struct{}),
-		shutdown:       newShutdown(),
-	}
-	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
-	g.chat = chat.NewSequencer(chat.Options{
-		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
-	})
-	g.p2p = p2p.NewDriver(p2p.Options{
-		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.MaxView, Rules: g.rules, Streams: o.Streams,
-		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frameRequested.Set,
-		Logger: o.Logger, Registerer: o.Registerer,
-	})
-	g.mirror = mirror.New(mirror.Options{
-		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
-		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Logger: o.Logger, Registerer: o.Registerer,
-		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
-		Ticked: g.requestFrame, LedByOthers: func(sub *mirror.Subscription) { g.legacy.Reset(sub) },
-	})
-	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
-	g.mu.sessions = make(map[player.ID]*session)
-	g.mu.reserved = make(map[player.ID]struct{})
-	g.legacy = legacy.NewServer(g.legacyOptions())
-	return g
-}
-
-// Listeners are the sockets that a gateway serves on. Run closes them.
-type Listeners struct {
-	Game net.Listener // original protocol and sessions over TCP
-	HTTP net.Listener // browser client, WebSocket, health
-}
-
-// Run serves players until ctx ends or a listener fails, and returns when every session is saved and closed. When ctx ends the
-// players are redirected to other nodes first; see drain.go.
-//
-// The subscriptions and the player store outlive the sessions, so that the last player to leave is removed from the world and
-// saved.
-func (g *Gateway) Run(ctx context.Context, l Listeners) error {
-	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
-	front, stopFront := context.WithCancel(inner)
-	var crew sync.WaitGroup
-	defer crew.Wait()
-	defer stopInner()
-	defer stopFront()
-	for range cmp.Or(g.builders, defaultBuilders) {
-		crew.Go(func() { g.mirror.Build(inner) })
-	}
-	crew.Go(func() { g.players.Run(inner, g.playersHere) })
-	crew.Go(func() { g.legacy.Run(inner) })
-	crew.Go(func() { g.runFrameLoop(inner) })
-	crew.Go(func() { g.chat.Run(inner) })
-	crew.Go(func() { g.poller.Run(inner) })
-	crew.Go(func() { g.p2p.Run(inner) })
-
-	ended := make(chan error)
-	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
-	crew.Go(func() {
-		ended <- httpd.Serve(front, l.HTTP, httpd.Options{Files: g.Client, Ready: g.ready, Session: g.serveSocket})
-	})
-	defer close(g.stop)
-	var err error
-	leaving, drained := ctx.Done(), make(chan struct{})
-	for running := 2; running > 0; {
-		select {
-		case <-leaving:
-			leaving = nil
-			crew.Go(func() { g.drain(inner); close(drained) })
-		case <-drained:
-			drained = nil
-			stopFront()
-		case e := <-ended:
-			running--
-			err = errors.Join(err, e)
-			stopFront() // one listener failed: close the other
-		case task := <-g.spawn:
-			crew.Go(func() { task(inner) })
-		}
-	}
-	return err
-}
-
 // run starts a task in a goroutine that Run awaits. It reports false when the gateway is shutting down.
 func (g *Gateway) run(task func(context.Context)) bool {
 	select {
@@ -236,37 +143,80 @@ func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 // timeOfDay returns the world's time in minutes since midnight.
 func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().UnixMilli()) }
 
-// Player is the report on one session.
-type Player struct {
-	ID    string      `json:"id"`
-	Name  string      `json:"name"`
-	Guest bool        `json:"guest"`
-	Pose  motion.Pose `json:"pose"`
+// editRate returns the number of edits a second that a player may make.
+func (g *Gateway) editRate() rate.Limit { return rate.Limit(cmp.Or(g.EditsPerSecond, editsPerSecond)) }
+
+// requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
+// this is left to p2p, which requests frames when packets arrive.
+func (g *Gateway) requestFrame(sub *mirror.Subscription) {
+	if !g.p2p.Enabled() && g.frameLeader.Load() == sub {
+		g.frameRequested.Set()
+	}
 }
 
-// Online returns the players with a session here.
-func (g *Gateway) Online() []Player {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var all []Player
-	for _, s := range g.mu.sessions {
-		if !s.joined() {
-			continue
-		}
-		all = append(all, Player{ID: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest, Pose: s.currentPose()})
+// wakeFrameLoop requests a frame because a client has connected: frames are rare while there is none.
+func (g *Gateway) wakeFrameLoop() {
+	if !g.p2p.Enabled() {
+		g.frameRequested.Set()
 	}
-	return all
 }
 
-// playersHere returns what is saved of all players here.
-func (g *Gateway) playersHere() []players.Presence {
-	all := g.legacy.AppendPlayers(nil)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.mu.sessions {
-		if s.joined() {
-			all = append(all, s.savedState())
-		}
+// Texts of a Reconnect.
+const (
+	reasonMove  = "This node is being stopped. You go on at another one."
+	reasonAlone = "This node is being stopped, and no other one takes players now. It will be back."
+)
+
+// DrainStep reports a completed step of a drain.
+type DrainStep struct {
+	Step     string           `json:"step"`
+	Sessions int              `json:"sessions"`           // sessions when the step was done
+	Targets  []handoff.Target `json:"rooms,omitempty"`    // of StepTargets
+	Handed   int              `json:"handed,omitempty"`   // of StepRegions: regions that another node leads now
+	Kept     int              `json:"kept,omitempty"`     // of StepRegions: regions without another eligible leader
+	Followed int              `json:"followed,omitempty"` // of StepSessions: players who moved to another node
+	Cut      int              `json:"cut,omitempty"`      // of StepSessions: players who did not leave in time
+	NoTarget int              `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
+}
+
+// shutdown is the progress of a shutdown. Its channels are closed when the step is done.
+type shutdown struct {
+	begun   chan struct{}
+	asked   chan struct{}
+	targets *handoff.Targets // after asked
+}
+
+func newShutdown() shutdown {
+	return shutdown{begun: make(chan struct{}), asked: make(chan struct{})}
+}
+
+// shuttingDown reports whether the gateway is shutting down.
+func (g *Gateway) shuttingDown() bool {
+	select {
+	case <-g.shutdown.begun:
+		return true
+	default:
+		return false
 	}
-	return all
+}
+
+// refuseJoin returns the answer to a join during shutdown.
+func (g *Gateway) refuseJoin(ctx context.Context) error {
+	select {
+	case <-g.shutdown.asked:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	homes := g.shutdown.targets.Assign()
+	reason := reasonMove
+	if len(homes) == 0 {
+		reason = reasonAlone
+	}
+	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}}
+}
+
+// spawnPose returns where an unknown player starts.
+func (g *Gateway) spawnPose() motion.Pose {
+	p := g.World.Spawn
+	return motion.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }

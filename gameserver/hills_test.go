@@ -115,7 +115,7 @@ func (h *crowdScene) look(t *testing.T, watchers, warm, ticks int) (bytes float6
 	}
 	for tick := range warm + ticks {
 		for i, s := range sessions {
-			s.place(h.crowd.bodies[i].Pose)
+			s.place.moveTo(h.crowd.bodies[i].Pose)
 		}
 		if err := h.tick(sessions); err != nil {
 			t.Fatal(err)

@@ -31,22 +31,10 @@ func (s *session) interact(to string, d nodemsg.Interaction, limit *rate.Limiter
 	}
 }
 
-// reserveNumber reserves a number for an event of the player. It reports false when the player has moved to another gateway,
-// which might assign the same number.
-func (s *session) reserveNumber() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.detached {
-		return false
-	}
-	s.mu.done = s.clock.Done() + 1
-	return true
-}
-
 // sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that
 // is not possible now.
 func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool {
-	if !s.reserveNumber() {
+	if !s.place.setEvents(s.clock.Done() + 1) {
 		return false
 	}
 	stamp, err := s.clock.NextStamp(s.g.now(), s.hasInView).Append(nil)
@@ -54,7 +42,7 @@ func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool 
 		panic(err) // no Owner's clock is too large
 	}
 	return s.bodySub.SendChat(nodemsg.ChatEvent{
-		Player: s.body.Player, Name: s.body.Name, Chunk: s.currentPose().Chunk(), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
+		Player: s.body.Player, Name: s.body.Name, Chunk: s.place.pose().Chunk(), Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
 		Interaction: interaction,
 	})
 }
@@ -81,7 +69,7 @@ func (s *session) checkInteraction(to string, d *nodemsg.Interaction, limit *rat
 		return sessionmsg.DeniedNotPlaceable
 	}
 	name, pose, at, there := s.g.interest.find(id)
-	eyePose := s.currentPose()
+	eyePose := s.place.pose()
 	eyePose.Y += player.EyeHeight
 	switch {
 	case !there || s.subs[at] == nil:

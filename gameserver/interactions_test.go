@@ -232,7 +232,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			said++
 			pass(1500 * time.Millisecond)
 			v.gateways[at].g.mu.Lock()
-			done := v.gateways[at].g.mu.sessions[guestID("p0")].savedState().Done
+			done := v.gateways[at].g.mu.sessions[guestID("p0")].presence().Done
 			v.gateways[at].g.mu.Unlock()
 			if done < last+4 {
 				t.Errorf("visit %d: after %d events her count is %d", n, last, done)
@@ -277,12 +277,13 @@ func TestNoEventsAfterHandover(t *testing.T) {
 		v.gateways[0].g.mu.Lock()
 		s := v.gateways[0].g.mu.sessions[guestID("p0")]
 		v.gateways[0].g.mu.Unlock()
-		last, here := s.detach()
+		here := s.place.detach()
+		last := s.presence()
 		v.people[0].send(sessionmsg.Chat{Text: "too late"})
 		v.people[0].send(sessionmsg.Hit{Player: guestID("p1").String()})
 		pass(2 * time.Second)
-		if !here || last.Done == 0 || s.savedState().Done != last.Done {
-			t.Errorf("handed over after %d events, and then there were %d", last.Done, s.savedState().Done)
+		if !here || last.Done == 0 || s.presence().Done != last.Done {
+			t.Errorf("handed over after %d events, and then there were %d", last.Done, s.presence().Done)
 		}
 		if got := v.people[1].chatShown(); len(got) > 0 {
 			t.Errorf("shown is %q", got)

@@ -46,10 +46,10 @@ func (g *Gateway) sessionPose(id player.ID) (pose motion.Pose, here bool) {
 	g.mu.Lock()
 	s := g.mu.sessions[id]
 	g.mu.Unlock()
-	if s == nil || !s.placed() {
+	if s == nil || !s.place.taken() {
 		return pose, false
 	}
-	return s.currentPose(), true
+	return s.place.pose(), true
 }
 
 // legacyLink is a legacy.Link: a connection with its writer.
@@ -64,7 +64,7 @@ func (g *Gateway) openLegacy(c net.Conn, in *bufio.Reader, owner mirror.Subscrib
 	l := &legacyLink{resetConn: resetConn{lineConn{Conn: c, in: in}}, metrics: g.metrics} // packets include their newline
 	l.out = newOutbox(l.cut)
 	l.out.owner, l.out.mute = owner, true
-	l.writer.Go(func() { g.runWriter(l.out, &l.resetConn) })
+	l.writer.Go(func() { l.out.runWriter(&l.resetConn, g.metrics, g.Logger) })
 	return l
 }
 

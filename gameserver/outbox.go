@@ -76,6 +76,15 @@ type item struct {
 	noWake bool // does not wake the writer
 }
 
+// directWriter is a connection that can be written to without blocking. It is used with the outbox's lock held, while the writer
+// is idle.
+type directWriter interface {
+	// tryWrite writes as much as the socket accepts. If that is full, it returns less than len(data) and no error.
+	tryWrite(data []byte) (n int, err error)
+	// writeLater buffers data for the next flush, before everything else.
+	writeLater(data []byte)
+}
+
 // newOutbox returns an outbox whose messages are in JSON until setCodec.
 func newOutbox(cut func()) *outbox {
 	o := &outbox{wake: wake.NewSignal(), cut: cut}
@@ -404,27 +413,4 @@ func (o *outbox) markClosed() {
 	if o.mu.cutTimer != nil {
 		o.mu.cutTimer.Stop()
 	}
-}
-
-// runWriter is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
-func (g *Gateway) runWriter(o *outbox, c conn) {
-	defer o.markClosed()
-	err := o.drain(countingConn{c, g.metrics})
-	if !isClosed(err) {
-		g.Logger.Debug("write to client failed", "remote", c.remote().String(), "error", err)
-	}
-	if err := c.close(); err != nil && !isClosed(err) {
-		g.Logger.Debug("connection not closed cleanly", "remote", c.remote().String(), "error", err)
-	}
-}
-
-// countingConn counts the messages of a connection.
-type countingConn struct {
-	conn
-	metrics *metrics
-}
-
-func (c countingConn) write(message []byte) error {
-	c.metrics.sent(len(message))
-	return c.conn.write(message)
 }

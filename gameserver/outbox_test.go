@@ -139,7 +139,7 @@ func TestLastWordsAreShort(t *testing.T) {
 		began := time.Now()
 		o.put([]byte("hello"))
 		o.end(sessionmsg.Notice{Text: "bye"})
-		r.g.runWriter(o, line)
+		o.runWriter(line, r.g.metrics, r.g.Logger)
 		if took := time.Since(began); took != closeTimeout {
 			t.Errorf("took %v, want %v", took, closeTimeout)
 		}

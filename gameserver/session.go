@@ -1,21 +1,11 @@
 package gameserver
 
 import (
-	"cmp"
-	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
@@ -23,180 +13,33 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
-
-// Limits on a session's messages: per second, and in a burst. A client that sends a move in each of 60 frames a second stays
-// below.
-const (
-	movesPerSecond, movesAtOnce = 100, 200
-	// Unless Options override it; the burst is below what a region remembers of a player (world, recentWindow).
-	editsPerSecond, editsAtOnce             = 20, 50
-	chatPerSecond, chatAtOnce               = 1, 5
-	hitsPerSecond, hitsAtOnce               = 2, 4
-	giftsPerSecond, giftsAtOnce             = 1, 5
-	viewChangesPerSecond, viewChangesAtOnce = 1, 30 // each may cost hundreds of chunks
-	pingsPerSecond, pingsAtOnce             = 10, 50
-)
-
-// editRate returns the number of edits a second that a player may make.
-func (g *Gateway) editRate() rate.Limit { return rate.Limit(cmp.Or(g.EditsPerSecond, editsPerSecond)) }
 
 // session is one player's connection. Its reader owns it, except where a field says otherwise.
 type session struct {
 	g             *Gateway
 	conn          conn
 	out           *outbox
-	body          nodemsg.Body // except its pose: see mu; otherwise never changes
+	body          nodemsg.Body // except its pose: see place; otherwise never changes
 	codec         codec.Codec  // set before its first subscription
 	version       int          // of the protocol, as sent by the client
 	view          atomic.Int32 // chunks in each direction
 	motion        *player.Motion
-	subs          map[grid.ChunkPos]*mirror.Subscription // by chunk in view
-	bodySub       *mirror.Subscription                   // of the region that the body is in; nil before it entered
-	bodySubShared atomic.Pointer[mirror.Subscription]    // the same, for the frame loop
-	interestView  interest.View                          // the index's
-	alone         atomic.Bool                            // nobody else is in sight; as of the last frame
-	moveLimit     *rate.Limiter
-	editLimit     *rate.Limiter // of edits
-	chatLimit     *rate.Limiter
-	hitLimit      *rate.Limiter // hits
-	giftLimit     *rate.Limiter
-	clock         *chat.Clock // nil before the player is known
-	viewLimit     *rate.Limiter
-	pingLimit     *rate.Limiter
+	subs          subscriptions
+	bodySub       *mirror.Subscription                // of the region that the body is in; nil before it entered
+	bodySubShared atomic.Pointer[mirror.Subscription] // the same, for the frame loop
+	interestView  interest.View                       // the index's
+	alone         atomic.Bool                         // nobody else is in sight; as of the last frame
+	limits        actionLimits
+	clock         *chat.Clock   // nil before the player is known
 	silenceTimer  *time.Timer   // ends the session of a silent client
 	edits         pendingEdits  // any goroutine's
 	done          chan struct{} // closed when the player is saved and the place is free
-	walkState
-
-	mu struct {
-		sync.Mutex
-		pose     motion.Pose
-		joined   bool   // the player is in the world, or about to be
-		placed   bool   // the player is in the world, or about to enter it
-		detached bool   // the player has moved to another gateway, and is neither moved nor saved here
-		done     uint64 // the player has moved to another gateway, and is neither moved nor saved here
-		notice   string // events of the player, including one that is just being made
-		noticed  time.Time
-	}
-}
-
-// serveSession runs a session, from its Join to its end. Join is nil if it has not been read yet.
-func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
-	s := &session{
-		g: g, conn: c, out: newOutbox(c.cut), codec: codec.JSON,
-		subs:      make(map[grid.ChunkPos]*mirror.Subscription),
-		moveLimit: rate.NewLimiter(movesPerSecond, movesAtOnce),
-		editLimit: rate.NewLimiter(g.editRate(), editsAtOnce),
-		chatLimit: rate.NewLimiter(chatPerSecond, chatAtOnce),
-		hitLimit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
-		giftLimit: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
-		viewLimit: rate.NewLimiter(viewChangesPerSecond, viewChangesAtOnce),
-		pingLimit: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
-		done:      make(chan struct{}),
-	}
-	s.out.owner = s
-	if line, ok := c.(*lineConn); ok && line.socket() != nil {
-		s.out.direct = line
-	}
-	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
-	defer s.silenceTimer.Stop()
-	var writer sync.WaitGroup
-	writer.Go(func() { g.runWriter(s.out, c) })
-	if join != nil {
-		s.setCodec(codec.Of(join.Encoding))
-	}
-	stop := context.AfterFunc(ctx, func() { s.out.end(stoppingFailure()) })
-	defer stop()
-	err := s.serve(ctx, join)
-	s.out.end(failureOf(err))
-	writer.Wait()
-	if !isClosed(err) {
-		g.metrics.refused.Inc()
-		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
-	}
-}
-
-// errSilent ends the session of a silent client.
-var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "no message arrived from you for too long"}
-
-func stoppingFailure() sessionmsg.FromServer {
-	return sessionmsg.Failure{Code: wire.FailShuttingDown, Message: "The server is stopping. Everything that was confirmed is saved."}
-}
-
-// failureOf returns the last message for a client whose session ends with the error; nil when the client is gone.
-func failureOf(err error) sessionmsg.FromServer {
-	if away, ok := errors.AsType[*redirectError](err); ok {
-		return away.message
-	}
-	if refused, ok := errors.AsType[*wire.Error](err); ok {
-		return sessionmsg.FailureOf(refused)
-	}
-	if isClosed(err) {
-		return nil
-	}
-	return sessionmsg.Failure{Code: wire.FailInternal, Message: "Internal server error. Try again, or contact the operator."}
-}
-
-func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
-	if opening == nil {
-		join, err := expect[sessionmsg.Join](s, "open the session with a join message")
-		if err != nil {
-			return err
-		}
-		opening = &join
-		s.setCodec(codec.Of(join.Encoding))
-	}
-	join := *opening
-	if s.g.shuttingDown() {
-		return s.g.refuseJoin(ctx)
-	}
-	if err := s.admit(join); err != nil {
-		return err
-	}
-	s.silenceTimer.Reset(silence)
-	if err := s.replaceOlder(ctx); err != nil {
-		return err
-	}
-	defer s.leave()
-	s.g.metrics.sessions.Inc()
-	defer s.g.metrics.sessions.Dec()
-
-	record, known, err := s.g.players.Load(ctx, s.body.Player)
-	if err != nil {
-		return err
-	}
-	s.g.players.NoteLoaded(record)
-	pose := record.Pose
-	if !known {
-		pose = s.g.spawnPose()
-	}
-	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
-	s.mu.done = s.clock.Done() // not read before the player has a place
-	if !s.place(pose) {
-		return errEnded // the player was redirected before they arrived
-	}
-	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
-	s.view.Store(int32(min(join.View, s.g.MaxView)))
-	s.out.send(s.welcome())
-	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
-	s.arrive()
-	return s.listen()
-}
-
-// receive waits for the client's next message.
-func (s *session) receive() (sessionmsg.FromClient, error) {
-	data, err := s.conn.read()
-	if err != nil {
-		return nil, err
-	}
-	s.g.metrics.received(len(data))
-	return s.codec.Decode(data)
+	walk          walkState
+	place         place      // any goroutine's
+	notice        lastNotice // likewise
 }
 
 // setCodec sets the encoding of messages from now on.
@@ -206,191 +49,62 @@ func (s *session) setCodec(c codec.Codec) {
 	s.conn.setCodec(c)
 }
 
-// expect receives a message of one type, or refuses with the hint.
-func expect[M sessionmsg.FromClient](s *session, hint string) (M, error) {
-	msg, err := s.receive()
-	if err != nil {
-		return *new(M), err
-	}
-	m, ok := msg.(M)
-	if !ok {
-		return m, &wire.Error{Code: wire.FailUnexpected, Message: hint}
-	}
-	return m, nil
-}
-
-// admit checks the Join, and sets the session's player: a guest, or the owner of a key.
-func (s *session) admit(join sessionmsg.Join) error {
-	s.version = join.Version
-	s.body.Name = join.Name
-	if join.Key == "" {
-		if !s.g.Guests {
-			return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests: join with a key"}
-		}
-		s.body.Guest = true
-		s.body.Player = player.GuestID(join.Name)
-		return nil
-	}
-	key, err := hex.DecodeString(join.Key)
-	if err != nil || len(key) != ed25519.PublicKeySize {
-		return &wire.Error{Code: wire.FailBadKey, Message: "key: want the 64 hex digits of an Ed25519 public key"}
-	}
-	return s.challenge(key)
-}
-
-// challenge makes the client prove that it owns the key.
-func (s *session) challenge(key ed25519.PublicKey) error {
-	var random [32]byte
-	rand.Read(random[:])
-	nonce := hex.EncodeToString(random[:])
-	s.silenceTimer.Reset(wire.HandshakeTimeout)
-	s.out.send(sessionmsg.Challenge{Nonce: nonce, World: s.g.World.ID()})
-	prove, err := expect[sessionmsg.Prove](s, "answer the challenge with a prove message")
-	if err != nil {
-		return err
-	}
-	signature, err := hex.DecodeString(prove.Signature)
-	if err != nil || !ed25519.Verify(key, player.ProofText(nonce, s.g.World.ID()), signature) {
-		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not match the key"}
-	}
-	s.body.Player = player.IDOf(key)
-	return nil
-}
-
-// replaceOlder takes the player's place on this gateway. A session that held it is ended and saved first. An error means that the
-// place was not taken. A guest's name proves nothing: a guest is replaced only by one from the same address, as their own new
-// connection.
-func (s *session) replaceOlder(ctx context.Context) error {
-	for {
-		s.g.mu.Lock()
-		if s.g.shuttingDown() {
-			s.g.mu.Unlock()
-			return s.g.refuseJoin(ctx)
-		}
-		if _, reserved := s.g.mu.reserved[s.body.Player]; reserved {
-			s.g.mu.Unlock()
-			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
-				"a guest called %s is playing, with VoxelPopuli's own client: choose another name", s.body.Name)}
-		}
-		older := s.g.mu.sessions[s.body.Player]
-		if older == nil {
-			s.g.mu.sessions[s.body.Player] = s
-			s.g.mu.Unlock()
-			s.g.wakeFrameLoop()
-			return nil
-		}
-		s.g.mu.Unlock()
-		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
-			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
-				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
-		}
-		older.out.end(sessionmsg.Failure{Code: wire.FailReplaced, Message: "You joined from somewhere else."})
-		select {
-		case <-older.done:
-		case <-ctx.Done():
-			return ctx.Err() // the last message is queued
-		}
-	}
-}
-
-func (s *session) welcome() sessionmsg.Welcome {
-	g := s.g
-	return sessionmsg.Welcome{
-		Version: s.version,
-		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
-		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
-		NextSeq: firstSeq(time.Now()),
-		Pose:    s.currentPose(), View: int(s.view.Load()), Reach: g.rules.Reach,
-		TickMS:    int(region.TickEvery.Milliseconds()),
-		TimeOfDay: g.timeOfDay(), DayMS: world.DayLength.Milliseconds(),
-		Gateway: g.Peer, ServerName: g.Version,
-	}
-}
-
-// firstSeq is the first edit sequence of a session: the microseconds since 1970, so that a player's sequences grow from session
-// to session without a stored counter (docs/adr/0006).
-func firstSeq(now time.Time) uint64 { return uint64(now.UnixMicro()) }
-
-// spawnPose returns where an unknown player starts.
-func (g *Gateway) spawnPose() motion.Pose {
-	p := g.World.Spawn
-	return motion.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
-}
-
-// arrive adds the body to the world and watches the chunks around it.
-func (s *session) arrive() {
-	body := s.body
-	body.Pose, body.Said = s.currentPose(), s.clock.Done()
-	body.Gateway = s.g.p2p.GatewayID()
-	s.bodySub = s.g.mirror.Enter(body, s)
-	s.bodySubShared.Store(s.bodySub)
-	s.updateView()
-}
-
-// leave removes the player from the world and saves them; then the place is free.
-func (s *session) leave() {
-	for pos, sub := range s.subs {
-		sub.Unwatch(pos, s)
-	}
-	if s.bodySub != nil {
-		s.bodySub.Leave(s.body.Player, s)
-		if last, here := s.detach(); here {
-			s.g.players.Save(last)
-		}
-	}
-	s.g.interest.remove(&s.interestView)
-	s.g.mu.Lock()
-	delete(s.g.mu.sessions, s.body.Player)
-	s.g.mu.Unlock()
-	close(s.done)
-}
-
-// savedState returns what is saved of the player.
-func (s *session) savedState() players.Presence {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.presence()
-}
-
-// presence is savedState while the lock is held.
+// presence returns what is saved of the player.
 func (s *session) presence() players.Presence {
-	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: s.mu.pose, Done: s.mu.done}
+	pose, events := s.place.saved()
+	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: pose, Done: events}
 }
 
-func (s *session) currentPose() motion.Pose {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.pose
-}
+// sendText sends the player a notice.
+func (s *session) sendText(text string) { s.out.send(sessionmsg.Notice{Text: text}) }
 
-// place moves the player, unless they have moved to another gateway already.
-func (s *session) place(pose motion.Pose) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.detached {
-		return false
+// land returns the land in view, as the player is to find it.
+func (s *session) land() checks.Land {
+	return func(pos grid.Pos) bool {
+		return pos.Y >= 0 && pos.Y < s.g.World.Height() && s.subs.stops(pos, s.body.Player)
 	}
-	s.mu.pose, s.mu.joined, s.mu.placed = pose, true, true
-	return true
 }
 
-// placed reports whether the player has a place, which they keep until they are saved at the end.
-func (s *session) placed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.placed
+// subscriptions are a session's, by chunk in view.
+type subscriptions map[grid.ChunkPos]*mirror.Subscription
+
+// stops reports whether a block is solid, as far as known here. A block that the player has requested to break is not solid: the
+// client need not wait for the answer.
+func (in subscriptions) stops(pos grid.Pos, by player.ID) bool {
+	sub := in[pos.Chunk()]
+	return sub != nil && sub.Stops(pos, by)
 }
 
-// joined reports whether the player is here.
-func (s *session) joined() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.joined
+// occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
+// otherwise they could not jump and place a block beneath themselves.
+func (in subscriptions) occupied(pos grid.Pos, pose motion.Pose, by player.ID) bool {
+	if checks.BodyReaches(pose, pos) {
+		return true
+	}
+	for _, at := range checks.ChunksAround(pos) {
+		if sub := in[at]; sub != nil && checks.Occupied(sub, at, pos, by) {
+			return true
+		}
+	}
+	return false
 }
 
-// detached reports whether the player has moved to another gateway already.
-func (s *session) detached() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.detached
+// avatar is the p2p.Avatar of a session.
+type avatar struct{ s *session }
+
+// Player returns the session's player.
+func (a avatar) Player() player.ID { return a.s.body.Player }
+
+// Pose returns where the player is, and reports whether they are in a region.
+func (a avatar) Pose() (pose motion.Pose, inRegion bool) {
+	inRegion = a.s.place.taken() && a.s.bodySubShared.Load() != nil
+	return a.s.place.pose(), inRegion
+}
+
+// UpdateRegion sends the player's pose to their region.
+func (a avatar) UpdateRegion() {
+	s := a.s
+	if home := s.bodySubShared.Load(); home.Move(s.body.Player, s.place.pose(), s, false) {
+		home.Wake()
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -16,12 +17,13 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file handles the client's messages. It runs in the session's reader.
+// This file handles the client's messages. It runs in the session's reader, which is the poller while a session whose player only
+// walks is parked.
 
 // listen handles messages until the client leaves or sends something invalid.
 func (s *session) listen() error {
-	s.timerSet = s.g.now()
-	s.lastAction = s.timerSet
+	s.walk.timerSet = s.g.now()
+	s.walk.lastAction = s.walk.timerSet
 	for {
 		data, err := s.conn.read()
 		if err != nil {
@@ -29,12 +31,12 @@ func (s *session) listen() error {
 		}
 		now := s.countMessage(data)
 		if !s.codec.IsMove(data) {
-			s.lastAction = now
+			s.walk.lastAction = now
 		}
 		if err := s.handle(data); err != nil {
 			return err
 		}
-		if s.codec.IsMove(data) && !s.nearBorder && now-s.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
+		if s.codec.IsMove(data) && !s.walk.nearBorder && now-s.walk.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
 			s.park()
 		}
 	}
@@ -44,8 +46,8 @@ func (s *session) listen() error {
 func (s *session) countMessage(data []byte) time.Duration {
 	s.g.metrics.received(len(data))
 	now := s.g.now()
-	if now-s.timerSet > silence/64 { // resetting a timer costs more than comparing times
-		s.timerSet = now
+	if now-s.walk.timerSet > silence/64 { // resetting a timer costs more than comparing times
+		s.walk.timerSet = now
 		s.silenceTimer.Reset(silence)
 	}
 	return now
@@ -76,17 +78,17 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	case sessionmsg.Chat:
 		s.chat(m.Text)
 	case sessionmsg.Hit:
-		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionHit}, s.hitLimit)
+		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionHit}, s.limits.hit)
 	case sessionmsg.Gift:
-		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionGift, Block: chunk.Block(m.Block), Count: m.Count}, s.giftLimit)
+		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionGift, Block: chunk.Block(m.Block), Count: m.Count}, s.limits.gift)
 	case sessionmsg.View:
-		if !s.viewLimit.Allow() {
+		if !s.limits.view.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: "the view distance changes too often"}
 		}
 		s.view.Store(int32(min(m.View, s.g.MaxView)))
 		s.updateView()
 	case sessionmsg.Ping:
-		if !s.pingLimit.Allow() {
+		if !s.limits.ping.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
 		}
 		s.out.send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
@@ -98,10 +100,10 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 
 // move applies a move if the rules allow it, else corrects the client.
 func (s *session) move(pose motion.Pose) error {
-	if !s.moveLimit.Allow() {
+	if !s.limits.move.Allow() {
 		return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d moves a second", movesPerSecond)}
 	}
-	last := s.currentPose()
+	last := s.place.pose()
 	before := *s.motion
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
 	if ok && s.land().Blocked(last, pose) {
@@ -115,7 +117,7 @@ func (s *session) move(pose motion.Pose) error {
 		return nil
 	}
 	was := last.Chunk()
-	if !s.place(pose) {
+	if !s.place.moveTo(pose) {
 		return nil // the player goes on from here at another gateway
 	}
 	at := pose.Chunk()
@@ -126,7 +128,7 @@ func (s *session) move(pose motion.Pose) error {
 		body.Gateway = s.g.p2p.GatewayID()
 		s.bodySub = s.g.mirror.Enter(body, s)
 		s.bodySubShared.Store(s.bodySub)
-	} else if at != was || !s.g.p2p.Carries(s) {
+	} else if at != was || !s.g.p2p.Carries(avatar{s}) {
 		if s.bodySub.Move(s.body.Player, pose, s, at == was && s.alone.Load()) {
 			s.flush(s.bodySub)
 		}
@@ -134,7 +136,7 @@ func (s *session) move(pose motion.Pose) error {
 	if at != was {
 		s.updateView()
 	}
-	s.predictBorder(last, pose)
+	s.walk.predictBorder(last, pose)
 	return nil
 }
 
@@ -142,22 +144,10 @@ func (s *session) move(pose motion.Pose) error {
 // change it.
 const insideBlock = "inside_block"
 
-// land returns the land as far as known here. A block that the player has requested to break is not solid: the client need not wait
-// for the answer.
-func (s *session) land() checks.Land {
-	return func(pos grid.Pos) bool {
-		if pos.Y < 0 || pos.Y >= s.g.World.Height() {
-			return false
-		}
-		sub := s.subs[pos.Chunk()]
-		return sub != nil && sub.Stops(pos, s.body.Player)
-	}
-}
-
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
 // distance, so that a walk to and fro costs nothing.
 func (s *session) updateView() {
-	at, view := s.currentPose().Chunk(), int(s.view.Load())
+	at, view := s.place.pose().Chunk(), int(s.view.Load())
 	for pos, sub := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)
@@ -188,6 +178,10 @@ func squaredDistance(a, b grid.ChunkPos) int64 {
 	return dx*dx + dz*dz
 }
 
+// firstSeq is the first edit sequence of a session: the microseconds since 1970, so that a player's sequences grow from session
+// to session without a stored counter (docs/adr/0006).
+func firstSeq(now time.Time) uint64 { return uint64(now.UnixMicro()) }
+
 // seqAhead is how far an edit's sequence may be ahead of this gateway's clock. A player who reached the largest sequence could
 // never edit again.
 const seqAhead = 10 * time.Minute
@@ -202,7 +196,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if refused == "" && e.Seq > firstSeq(time.Now().Add(seqAhead)) {
 		refused = wire.RefusedStale
 	}
-	if refused != "" && s.detached() {
+	if refused != "" && s.place.detached() {
 		return // likewise: the player's moves do not count here any more, nor does their reach
 	}
 	if refused != "" {
@@ -226,7 +220,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return chunk.Air, wire.RefusedNotLoaded
 	}
 	there, loaded := sub.Block(pos)
-	pose := s.currentPose()
+	pose := s.place.pose()
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
@@ -234,35 +228,73 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return there, checks.BlockChange(there, block)
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):
 		return there, wire.RefusedOutOfReach
-	case block.Solid() && s.occupied(pos, pose):
+	case block.Solid() && s.subs.occupied(pos, pose, s.body.Player):
 		return there, wire.RefusedInsidePlayer
-	case !s.editLimit.Allow():
+	case !s.limits.edit.Allow():
 		return there, wire.RefusedRate
 	}
 	return there, ""
 }
 
-// occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
-// otherwise they could not jump and place a block beneath themselves.
-func (s *session) occupied(pos grid.Pos, pose motion.Pose) bool {
-	if checks.BodyReaches(pose, pos) {
-		return true
-	}
-	for _, at := range checks.ChunksAround(pos) {
-		if sub := s.subs[at]; sub != nil && checks.Occupied(sub, at, pos, s.body.Player) {
-			return true
-		}
-	}
-	return false
-}
-
 // chat sends a chat message to everybody who sees the player.
 func (s *session) chat(text string) {
-	if !s.chatLimit.Allow() {
+	if !s.limits.chat.Allow() {
 		s.sendText("You talk too fast; that line was not sent.")
 		return
 	}
 	if !s.sendEvent(text, nil) {
 		s.sendText("The land here cannot be reached at the moment; that line was not sent.")
+	}
+}
+
+// After anything but a move the session reads by itself for actedFor, since more of the same is likely and must not wait for the
+// poller's rounds. It also does so where chunks are about to be requested: if the next foresight moves are like the last one,
+// they lead to another chunk.
+const (
+	actedFor  = 5 * time.Second
+	foresight = 2
+)
+
+// park lets the poller read until a message arrives that the session must handle.
+func (s *session) park() {
+	s.walk.parked = true
+	if line, ok := s.conn.(*lineConn); ok && line.in.Buffered() == 0 {
+		s.g.poller.Park(line.socket(), s.handleParked)
+	}
+	if s.walk.parked = false; !s.walk.nearBorder { // the session cannot be parked, or the message is not a move
+		s.walk.lastAction = s.g.now()
+	}
+}
+
+// handleParked is the park.Handler of a session: it applies a move within the chunk, and leaves everything else to listen.
+func (s *session) handleParked(data []byte) (taken, stay bool) {
+	if !s.codec.IsMove(data) {
+		return false, false
+	}
+	pose, err := sessionmsg.DecodeMove(data)
+	if err != nil || pose.Chunk() != s.place.pose().Chunk() {
+		return false, false
+	}
+	if s.move(pose) != nil {
+		return false, false
+	}
+	s.countMessage(data)
+	return true, !s.walk.nearBorder
+}
+
+// predictBorder checks where a player will be who goes on as from one pose to the next.
+func (w *walkState) predictBorder(last, pose motion.Pose) {
+	ahead := pose
+	ahead.X += foresight * (pose.X - last.X)
+	ahead.Z += foresight * (pose.Z - last.Z)
+	w.nearBorder = ahead.Chunk() != pose.Chunk()
+}
+
+// flush flushes a subscription's message to its region.
+func (s *session) flush(sub *mirror.Subscription) {
+	if s.walk.parked {
+		s.g.poller.FlushAfterRound(sub)
+	} else {
+		sub.Wake()
 	}
 }

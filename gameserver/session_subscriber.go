@@ -2,7 +2,6 @@ package gameserver
 
 import (
 	"sync"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -76,21 +75,9 @@ func (s *session) Flush() {
 // frameWriters are for goroutines that write now and then.
 var frameWriters = sync.Pool{New: func() any { return new(frameWriter) }}
 
-// noticePause is the time in which a repeated notice of several subscriptions is sent once.
-const noticePause = 5 * time.Second
-
 // SendNotice sends the player a text, unless they were sent the same just now.
 func (s *session) SendNotice(text string) {
-	s.mu.Lock()
-	again := text == s.mu.notice && time.Since(s.mu.noticed) < noticePause
-	if !again {
-		s.mu.notice, s.mu.noticed = text, time.Now()
-	}
-	s.mu.Unlock()
-	if !again {
+	if s.notice.isNew(text) {
 		s.sendText(text)
 	}
 }
-
-// sendText sends the player a notice.
-func (s *session) sendText(text string) { s.out.send(sessionmsg.Notice{Text: text}) }

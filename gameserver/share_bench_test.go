@@ -23,7 +23,7 @@ func BenchmarkGatewayShare(b *testing.B) {
 			sink := sinkFunc(func([]byte) error { return nil })
 			tick := func(timed bool) {
 				for i, s := range sessions {
-					s.place(h.crowd.bodies[i].Pose)
+					s.place.moveTo(h.crowd.bodies[i].Pose)
 				}
 				h.walk()
 				if timed {

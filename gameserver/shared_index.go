@@ -94,23 +94,3 @@ func playerOf(id vclock.ID) (p player.ID) {
 	}
 	return p
 }
-
-// buildFrames begins a tick, the given number of ticks after the previous one, and queues a frame for each of these sessions. It
-// returns the number of sessions that could not take one.
-func (s *sharedIndex) buildFrames(ticks uint64, sessions []*session) (skipped int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ix.BeginTick(ticks)
-	for _, sess := range sessions {
-		frame, ok := s.ix.Frame(&sess.interestView, sess.currentPose(), int(sess.view.Load()))
-		if !ok {
-			continue
-		}
-		sess.alone.Store(frame.Alone)
-		if sess.out.putMotion(s.ix.Tick(), frame.Append) {
-			skipped++
-		}
-	}
-	s.ix.EndTick()
-	return skipped
-}

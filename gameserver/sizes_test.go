@@ -21,7 +21,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		s.view.Store(1)
 		sub := showChunk(g, at, s)
 		discard(s.out)
-		s.place(motion.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
+		s.place.moveTo(motion.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})
 		bytes := 0
 		count := sinkFunc(func(data []byte) error {
 			bytes += len(sessionmsg.AppendMessage(nil, data))
@@ -33,7 +33,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 			if err := sub.Apply(nodemsg.FromRegion{Tick: tick, Chunks: []nodemsg.ChunkDelta{delta}}); err != nil {
 				t.Fatal(err)
 			}
-			g.interest.buildFrames(1, []*session{s})
+			g.buildFrames(1, []*session{s})
 			before := bytes
 			if err := d.clear(s.out, count); err != nil {
 				t.Fatal(err)

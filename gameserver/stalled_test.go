@@ -35,7 +35,7 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		}
 		for tick := range ticks {
 			for i, s := range sessions {
-				s.place(h.crowd.bodies[i].Pose)
+				s.place.moveTo(h.crowd.bodies[i].Pose)
 			}
 			if err := h.tick(sessions); err != nil {
 				t.Fatal(err)

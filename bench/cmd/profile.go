@@ -38,7 +38,7 @@ var workKinds = []struct {
 }{
 	{
 		"writing frames into sockets",
-		[]string{"gameserver.(*frameWriter).deliver", "gameserver.(*Gateway).runWriter"},
+		[]string{"gameserver.(*frameWriter).deliver", "gameserver.(*outbox).runWriter"},
 		"the system's work for one write to each player and tick, which the floor program has too: fewer bytes do not help, only fewer frames do",
 	},
 	{
@@ -46,7 +46,7 @@ var workKinds = []struct {
 		[]string{"gameserver.(*session).listen"},
 		"a system call, and a wake of a goroutine, for each move: reading all sockets once a tick would save most of it",
 	},
-	{"computing motion: which updates each player receives", []string{"gameserver.(*sharedIndex).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
+	{"computing motion: which updates each player receives", []string{"gameserver.(*Gateway).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
 	{"receiving from regions", []string{"gameserver/mirror.(*Subscription).receive"}, "the mirror of each chunk, kept move by move"},
 	{"sending to regions", []string{"gameserver/mirror.(*sender).run"}, "the messages from the gateway to its regions"},
 	{"the regions' ticks", []string{"region/actor.(*Land).loop"}, "the region's tick, which is in one goroutine for each region"},

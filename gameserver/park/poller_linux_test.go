@@ -147,12 +147,12 @@ func said(text ...string) (data []byte) {
 func TestPollerTakesStepsOnly(t *testing.T) {
 	long := strings.Repeat("x", pollBytes)
 	for _, c := range []struct {
-		name  string
-		sent  []byte
-		close bool
-		heard []string // in the round
-		next  string   // then read
-		err   error    // or this
+		name     string
+		sent     []byte
+		close    bool
+		received []string // in the round
+		next     string   // then read
+		err      error    // or this
 	}{
 		{"steps only", said("a", "b", "c"), false, []string{"a", "b", "c"}, "", nil},
 		{"something else", said("a", "!b", "c"), false, []string{"a"}, "!b", nil},
@@ -180,8 +180,8 @@ func TestPollerTakesStepsOnly(t *testing.T) {
 				}
 			}
 			p.round()
-			if got := l.handled(); !slices.Equal(got, c.heard) {
-				t.Errorf("received %q, want %q", got, c.heard)
+			if got := l.handled(); !slices.Equal(got, c.received) {
+				t.Errorf("received %q, want %q", got, c.received)
 			}
 			if c.next == "" && c.err == nil {
 				if n := p.Parked(); n != 1 || len(l.left) != 0 {

@@ -98,7 +98,7 @@ func (r *Replica) recordApplied(index uint64, writes []kv.Write) {
 }
 
 func (r *Replica) propose() {
-	if r.proposals.pass(r.raw, r.id) {
+	if r.proposals.pass(r.raw, &r.id) {
 		r.announcements.entries++
 	}
 }

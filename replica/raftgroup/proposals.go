@@ -16,10 +16,11 @@ type proposals struct {
 
 func (p *proposals) empty() bool { return p.change == nil && len(p.entries) == 0 }
 
-// pass passes the proposals to raft. It reports whether raft has accepted entries.
-func (p *proposals) pass(raw *raft.RawNode, id uint64) bool {
+// pass passes the proposals to raft. It reports whether raft has accepted entries. Id is this node's replica id; raft
+// retains the pointer.
+func (p *proposals) pass(raw *raft.RawNode, id *uint64) bool {
 	step := func(entries ...*raftpb.Entry) error {
-		return raw.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: &id, Entries: entries})
+		return raw.Step(&raftpb.Message{Type: raftpb.MsgProp.Enum(), From: id, Entries: entries})
 	}
 	if p.change != nil {
 		entry, err := p.change.Entry()

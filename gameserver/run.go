@@ -1,0 +1,150 @@
+package gameserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/httpd"
+	"github.com/voxelpopuli/voxeld/gameserver/legacy"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/gameserver/park"
+	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// New returns a gateway that is not running yet.
+func New(o Options) *Gateway {
+	g := &Gateway{
+		Options:        o,
+		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
+		start:          time.Now(),
+		metrics:        newMetrics(o.Registerer),
+		limits:         admission.NewLimits(o.PerAddress),
+		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
+		frameRequested: wake.NewSignal(),
+		frameCrowds:    make(map[*mirror.Subscription]int),
+		spawn:          make(chan func(context.Context)),
+		stop:           make(chan struct{}),
+		shutdown:       newShutdown(),
+	}
+	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
+	g.chat = chat.NewSequencer(chat.Options{
+		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
+	})
+	g.p2p = p2p.NewDriver(p2p.Options{
+		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.MaxView, Rules: g.rules, Streams: o.Streams,
+		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frameRequested.Set,
+		Logger: o.Logger, Registerer: o.Registerer,
+	})
+	g.mirror = mirror.New(mirror.Options{
+		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
+		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Logger: o.Logger, Registerer: o.Registerer,
+		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
+		Ticked: g.requestFrame, LedByOthers: func(sub *mirror.Subscription) { g.legacy.Reset(sub) },
+	})
+	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
+	g.mu.sessions = make(map[player.ID]*session)
+	g.mu.reserved = make(map[player.ID]struct{})
+	g.legacy = legacy.NewServer(g.legacyOptions())
+	return g
+}
+
+// Listeners are the sockets that a gateway serves on. Run closes them.
+type Listeners struct {
+	Game net.Listener // original protocol and sessions over TCP
+	HTTP net.Listener // browser client, WebSocket, health
+}
+
+// Run serves players until ctx ends or a listener fails, and returns when every session is saved and closed. When ctx ends the
+// players are redirected to other nodes first; see drain.go.
+//
+// The subscriptions and the player store outlive the sessions, so that the last player to leave is removed from the world and
+// saved.
+func (g *Gateway) Run(ctx context.Context, l Listeners) error {
+	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
+	front, stopFront := context.WithCancel(inner)
+	var crew sync.WaitGroup
+	defer crew.Wait()
+	defer stopInner()
+	defer stopFront()
+	for range cmp.Or(g.builders, defaultBuilders) {
+		crew.Go(func() { g.mirror.Build(inner) })
+	}
+	crew.Go(func() { g.players.Run(inner, g.playersHere) })
+	crew.Go(func() { g.legacy.Run(inner) })
+	crew.Go(func() { g.runFrameLoop(inner) })
+	crew.Go(func() { g.chat.Run(inner) })
+	crew.Go(func() { g.poller.Run(inner) })
+	crew.Go(func() { g.p2p.Run(inner) })
+
+	ended := make(chan error)
+	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
+	crew.Go(func() {
+		ended <- httpd.Serve(front, l.HTTP, httpd.Options{Files: g.Client, Ready: g.ready, Session: g.serveSocket})
+	})
+	defer close(g.stop)
+	var err error
+	leaving, drained := ctx.Done(), make(chan struct{})
+	for running := 2; running > 0; {
+		select {
+		case <-leaving:
+			leaving = nil
+			crew.Go(func() { g.drain(inner); close(drained) })
+		case <-drained:
+			drained = nil
+			stopFront()
+		case e := <-ended:
+			running--
+			err = errors.Join(err, e)
+			stopFront() // one listener failed: close the other
+		case task := <-g.spawn:
+			crew.Go(func() { task(inner) })
+		}
+	}
+	return err
+}
+
+// Player is the report on one session.
+type Player struct {
+	ID    string      `json:"id"`
+	Name  string      `json:"name"`
+	Guest bool        `json:"guest"`
+	Pose  motion.Pose `json:"pose"`
+}
+
+// Online returns the players with a session here.
+func (g *Gateway) Online() []Player {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []Player
+	for _, s := range g.mu.sessions {
+		if !s.place.joined() {
+			continue
+		}
+		all = append(all, Player{ID: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest, Pose: s.place.pose()})
+	}
+	return all
+}
+
+// playersHere returns what is saved of all players here.
+func (g *Gateway) playersHere() []players.Presence {
+	all := g.legacy.AppendPlayers(nil)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.mu.sessions {
+		if s.place.joined() {
+			all = append(all, s.presence())
+		}
+	}
+	return all
+}

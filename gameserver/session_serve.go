@@ -1,0 +1,258 @@
+package gameserver
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file runs a session: handshake, arrival and end.
+
+// serveSession runs a session, from its Join to its end. Join is nil if it has not been read yet.
+func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
+	s := &session{
+		g: g, conn: c, out: newOutbox(c.cut), codec: codec.JSON,
+		subs: make(subscriptions), limits: newActionLimits(g.editRate()),
+		done: make(chan struct{}),
+	}
+	s.out.owner = s
+	if line, ok := c.(*lineConn); ok && line.socket() != nil {
+		s.out.direct = line
+	}
+	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
+	defer s.silenceTimer.Stop()
+	var writer sync.WaitGroup
+	writer.Go(func() { s.out.runWriter(c, g.metrics, g.Logger) })
+	if join != nil {
+		s.setCodec(codec.Of(join.Encoding))
+	}
+	stop := context.AfterFunc(ctx, func() { s.out.end(stoppingFailure()) })
+	defer stop()
+	err := s.serve(ctx, join)
+	s.out.end(failureOf(err))
+	writer.Wait()
+	if !isClosed(err) {
+		g.metrics.refused.Inc()
+		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
+	}
+}
+
+// errSilent ends the session of a silent client.
+var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "no message arrived from you for too long"}
+
+func stoppingFailure() sessionmsg.FromServer {
+	return sessionmsg.Failure{Code: wire.FailShuttingDown, Message: "The server is stopping. Everything that was confirmed is saved."}
+}
+
+// failureOf returns the last message for a client whose session ends with the error; nil when the client is gone.
+func failureOf(err error) sessionmsg.FromServer {
+	if away, ok := errors.AsType[*redirectError](err); ok {
+		return away.message
+	}
+	if refused, ok := errors.AsType[*wire.Error](err); ok {
+		return sessionmsg.FailureOf(refused)
+	}
+	if isClosed(err) {
+		return nil
+	}
+	return sessionmsg.Failure{Code: wire.FailInternal, Message: "Internal server error. Try again, or contact the operator."}
+}
+
+func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
+	if opening == nil {
+		join, err := expect[sessionmsg.Join](s, "open the session with a join message")
+		if err != nil {
+			return err
+		}
+		opening = &join
+		s.setCodec(codec.Of(join.Encoding))
+	}
+	join := *opening
+	if s.g.shuttingDown() {
+		return s.g.refuseJoin(ctx)
+	}
+	if err := s.admit(join); err != nil {
+		return err
+	}
+	s.silenceTimer.Reset(silence)
+	if err := s.replaceOlder(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.g.metrics.sessions.Inc()
+	defer s.g.metrics.sessions.Dec()
+
+	record, known, err := s.g.players.Load(ctx, s.body.Player)
+	if err != nil {
+		return err
+	}
+	s.g.players.NoteLoaded(record)
+	pose := record.Pose
+	if !known {
+		pose = s.g.spawnPose()
+	}
+	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
+	s.place.setEvents(s.clock.Done()) // not read before the player has a place
+	if !s.place.moveTo(pose) {
+		return errEnded // the player was redirected before they arrived
+	}
+	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
+	s.view.Store(int32(min(join.View, s.g.MaxView)))
+	s.out.send(s.welcome())
+	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
+	s.arrive()
+	return s.listen()
+}
+
+// receive waits for the client's next message.
+func (s *session) receive() (sessionmsg.FromClient, error) {
+	data, err := s.conn.read()
+	if err != nil {
+		return nil, err
+	}
+	s.g.metrics.received(len(data))
+	return s.codec.Decode(data)
+}
+
+// expect receives a message of one type, or refuses with the hint.
+func expect[M sessionmsg.FromClient](s *session, hint string) (M, error) {
+	msg, err := s.receive()
+	if err != nil {
+		return *new(M), err
+	}
+	m, ok := msg.(M)
+	if !ok {
+		return m, &wire.Error{Code: wire.FailUnexpected, Message: hint}
+	}
+	return m, nil
+}
+
+// admit checks the Join, and sets the session's player: a guest, or the owner of a key.
+func (s *session) admit(join sessionmsg.Join) error {
+	s.version = join.Version
+	s.body.Name = join.Name
+	if join.Key == "" {
+		if !s.g.Guests {
+			return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests: join with a key"}
+		}
+		s.body.Guest = true
+		s.body.Player = player.GuestID(join.Name)
+		return nil
+	}
+	key, err := hex.DecodeString(join.Key)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return &wire.Error{Code: wire.FailBadKey, Message: "key: want the 64 hex digits of an Ed25519 public key"}
+	}
+	return s.challenge(key)
+}
+
+// challenge makes the client prove that it owns the key.
+func (s *session) challenge(key ed25519.PublicKey) error {
+	var random [32]byte
+	rand.Read(random[:])
+	nonce := hex.EncodeToString(random[:])
+	s.silenceTimer.Reset(wire.HandshakeTimeout)
+	s.out.send(sessionmsg.Challenge{Nonce: nonce, World: s.g.World.ID()})
+	prove, err := expect[sessionmsg.Prove](s, "answer the challenge with a prove message")
+	if err != nil {
+		return err
+	}
+	signature, err := hex.DecodeString(prove.Signature)
+	if err != nil || !ed25519.Verify(key, player.ProofText(nonce, s.g.World.ID()), signature) {
+		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not match the key"}
+	}
+	s.body.Player = player.IDOf(key)
+	return nil
+}
+
+// replaceOlder takes the player's place on this gateway. A session that held it is ended and saved first. An error means that the
+// place was not taken. A guest's name proves nothing: a guest is replaced only by one from the same address, as their own new
+// connection.
+func (s *session) replaceOlder(ctx context.Context) error {
+	for {
+		s.g.mu.Lock()
+		if s.g.shuttingDown() {
+			s.g.mu.Unlock()
+			return s.g.refuseJoin(ctx)
+		}
+		if _, reserved := s.g.mu.reserved[s.body.Player]; reserved {
+			s.g.mu.Unlock()
+			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
+				"a guest called %s is playing, with VoxelPopuli's own client: choose another name", s.body.Name)}
+		}
+		older := s.g.mu.sessions[s.body.Player]
+		if older == nil {
+			s.g.mu.sessions[s.body.Player] = s
+			s.g.mu.Unlock()
+			s.g.wakeFrameLoop()
+			return nil
+		}
+		s.g.mu.Unlock()
+		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
+			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
+				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
+		}
+		older.out.end(sessionmsg.Failure{Code: wire.FailReplaced, Message: "You joined from somewhere else."})
+		select {
+		case <-older.done:
+		case <-ctx.Done():
+			return ctx.Err() // the last message is queued
+		}
+	}
+}
+
+func (s *session) welcome() sessionmsg.Welcome {
+	g := s.g
+	return sessionmsg.Welcome{
+		Version: s.version,
+		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
+		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
+		NextSeq: firstSeq(time.Now()),
+		Pose:    s.place.pose(), View: int(s.view.Load()), Reach: g.rules.Reach,
+		TickMS:    int(region.TickEvery.Milliseconds()),
+		TimeOfDay: g.timeOfDay(), DayMS: world.DayLength.Milliseconds(),
+		Gateway: g.Peer, ServerName: g.Version,
+	}
+}
+
+// arrive adds the body to the world and watches the chunks around it.
+func (s *session) arrive() {
+	body := s.body
+	body.Pose, body.Said = s.place.pose(), s.clock.Done()
+	body.Gateway = s.g.p2p.GatewayID()
+	s.bodySub = s.g.mirror.Enter(body, s)
+	s.bodySubShared.Store(s.bodySub)
+	s.updateView()
+}
+
+// leave removes the player from the world and saves them; then the place is free.
+func (s *session) leave() {
+	for pos, sub := range s.subs {
+		sub.Unwatch(pos, s)
+	}
+	if s.bodySub != nil {
+		s.bodySub.Leave(s.body.Player, s)
+		if s.place.detach() {
+			s.g.players.Save(s.presence())
+		}
+	}
+	s.g.interest.remove(&s.interestView)
+	s.g.mu.Lock()
+	delete(s.g.mu.sessions, s.body.Player)
+	s.g.mu.Unlock()
+	close(s.done)
+}

@@ -1,0 +1,203 @@
+package gameserver
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/motion"
+)
+
+// This file holds the parts of a session's state that know nothing of the session.
+
+// Limits on a session's messages: per second, and in a burst. A client that sends a move in each of 60 frames a second stays
+// below.
+const (
+	movesPerSecond, movesAtOnce = 100, 200
+	// Unless Options override it; the burst is below what a region remembers of a player (world, recentWindow).
+	editsPerSecond, editsAtOnce             = 20, 50
+	chatPerSecond, chatAtOnce               = 1, 5
+	hitsPerSecond, hitsAtOnce               = 2, 4
+	giftsPerSecond, giftsAtOnce             = 1, 5
+	viewChangesPerSecond, viewChangesAtOnce = 1, 30 // each may cost hundreds of chunks
+	pingsPerSecond, pingsAtOnce             = 10, 50
+)
+
+// actionLimits limit how often a client does what. The session's reader owns them.
+type actionLimits struct{ move, edit, chat, hit, gift, view, ping *rate.Limiter }
+
+func newActionLimits(edits rate.Limit) actionLimits {
+	return actionLimits{
+		move: rate.NewLimiter(movesPerSecond, movesAtOnce),
+		edit: rate.NewLimiter(edits, editsAtOnce),
+		chat: rate.NewLimiter(chatPerSecond, chatAtOnce),
+		hit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
+		gift: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
+		view: rate.NewLimiter(viewChangesPerSecond, viewChangesAtOnce),
+		ping: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
+	}
+}
+
+// place is where a session's player is. Its lock is a leaf; any goroutine may use it.
+type place struct {
+	mu struct {
+		sync.Mutex
+		pose     motion.Pose
+		joined   bool   // the player is in the world, or about to be
+		placed   bool   // the player is in the world, or about to enter it
+		detached bool   // the player has moved to another gateway, and is neither moved nor saved here
+		events   uint64 // number of the player's events, including one that is just being made
+	}
+}
+
+// moveTo moves the player. It reports false if they have moved to another gateway already.
+func (p *place) moveTo(pose motion.Pose) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.detached {
+		return false
+	}
+	p.mu.pose, p.mu.joined, p.mu.placed = pose, true, true
+	return true
+}
+
+func (p *place) pose() motion.Pose {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.pose
+}
+
+// taken reports whether the player has a place, which they keep until they are saved at the end.
+func (p *place) taken() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.placed
+}
+
+// joined reports whether the player is here.
+func (p *place) joined() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.joined
+}
+
+// detached reports whether the player has moved to another gateway already.
+func (p *place) detached() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.detached
+}
+
+// setEvents sets the number of the player's events. It reports false when the player has moved to another gateway, which might
+// assign the same number.
+func (p *place) setEvents(n uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.detached {
+		return false
+	}
+	p.mu.events = n
+	return true
+}
+
+// saved returns what is saved of the player.
+func (p *place) saved() (pose motion.Pose, events uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.pose, p.mu.events
+}
+
+// detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their
+// behalf. It reports whether they were here.
+func (p *place) detach() (here bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	here, p.mu.joined, p.mu.detached = p.mu.joined, false, true
+	return here
+}
+
+// walkState is the state of a session that decides whether to park it. It belongs to the session's reader, which is the poller
+// while the session is parked.
+type walkState struct {
+	timerSet   time.Duration // by the gateway's clock: when silent was set
+	lastAction time.Duration // likewise: when the client last sent anything but a move
+	nearBorder bool          // see predictBorder
+	parked     bool          // the poller reads
+}
+
+// noticePause is the time in which a repeated notice of several subscriptions is sent once.
+const noticePause = 5 * time.Second
+
+// lastNotice is the newest notice of a session. Its lock is a leaf.
+type lastNotice struct {
+	mu struct {
+		sync.Mutex
+		text string
+		at   time.Time
+	}
+}
+
+// isNew records a notice, and reports whether it was not the newest one just now.
+func (l *lastNotice) isNew(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if text == l.mu.text && time.Since(l.mu.at) < noticePause {
+		return false
+	}
+	l.mu.text, l.mu.at = text, time.Now()
+	return true
+}
+
+// pendingEdits is the set of a session's unanswered edits. Its lock is a leaf.
+type pendingEdits struct {
+	mu struct {
+		sync.Mutex
+		seqs    map[uint64]struct{}
+		settled chan struct{} // nil until hold; closed when no edit waits any more
+	}
+}
+
+// add adds an edit. It reports false when the session accepts no more.
+func (o *pendingEdits) add(seq uint64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.settled != nil {
+		return false
+	}
+	if o.mu.seqs == nil {
+		o.mu.seqs = make(map[uint64]struct{})
+	}
+	o.mu.seqs[seq] = struct{}{}
+	return true
+}
+
+// closed reports whether the session accepts no more.
+func (o *pendingEdits) closed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.settled != nil
+}
+
+// answered removes an edit.
+func (o *pendingEdits) answered(seq uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, waits := o.mu.seqs[seq]; !waits {
+		return
+	}
+	if delete(o.mu.seqs, seq); len(o.mu.seqs) == 0 && o.mu.settled != nil {
+		close(o.mu.settled)
+	}
+}
+
+// close stops accepting edits. The channel is closed when all are answered. It is called once.
+func (o *pendingEdits) close() (settled <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.settled = make(chan struct{})
+	if len(o.mu.seqs) == 0 {
+		close(o.mu.settled)
+	}
+	return o.mu.settled
+}
