@@ -49,7 +49,7 @@ func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
 	for c != nil {
 		ended := c.Run(ctx)
 		if ended.Fault != nil {
-			r.isolate(ctx, r.catalogGroup(c), ended)
+			ended = r.isolate(ctx, r.catalogGroup(c), ended)
 		}
 		if ended.Fault == nil && !ended.Removed && !ended.Reopen {
 			c.Finish()

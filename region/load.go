@@ -163,7 +163,7 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 func (r *regions) runLand(ctx context.Context, l *actor.Land) {
 	ended := l.Run(ctx)
 	if ended.Fault != nil {
-		r.isolate(ctx, r.GroupOf(l), ended)
+		ended = r.isolate(ctx, r.GroupOf(l), ended)
 	}
 	if ended.Removed && !ended.Discarded {
 		if err := r.Delete(ended.Info); err != nil {
@@ -191,8 +191,9 @@ func (r *regions) unloaded(l *actor.Land) {
 const handOffTime = time.Second
 
 // isolate ends a region, or the catalog, that has failed here. Another member takes over, the gateways are sent its name, and the
-// group is closed. Then the failure is counted. It runs in the actor's goroutine, after Run.
-func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.Ended) {
+// group is closed. Then the failure is counted. It runs in the actor's goroutine, after Run. It returns how the actor has ended in the
+// end: a command that was still queued may have removed it.
+func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.Ended) actor.Ended {
 	info, f := ended.Info, ended.Fault
 	r.Metrics.Isolated(f.Kind)
 	r.Logger.Error("region isolated", "region", info.ID, "cell", integrity.Name(info), "reason", f.Kind.String(), "error", f, "stack", string(f.Stack))
@@ -204,9 +205,10 @@ func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.En
 		cancel()
 	}
 	conf := g.Raft.Configuration()
-	g.Actor.EndIsolated("the region failed on this node")
+	finally := g.Actor.EndIsolated("the region failed on this node")
 	info.Members = integrity.CatalogOf(conf).Members // all of them, with or without a known address
 	r.quarantine.RecordFailure(info, f, ended.Led)
+	return finally
 }
 
 // membership returns the region that makes this node a member: from the stored row, or from the catalog.

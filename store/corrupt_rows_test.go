@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -85,6 +87,58 @@ func TestNoFlipIsSilent(t *testing.T) {
 		}
 	}
 	t.Logf("%d flips: %d files refused", rounds, refused)
+}
+
+// A commit that is too large for the journal goes to the tables. If the meta page that it wrote is invalid after a crash, the store
+// must not open without the commit, whether or not later commits went to the journal.
+func TestInvalidMetaPageAfterDirectCommit(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		path := newPath(t)
+		db, err := Open(Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- db.Run(context.Background()) }()
+		mustCommit(t, db, kv.Write{Table: "t", Key: []byte("small"), Value: []byte("v")})
+		mustCommit(t, db, kv.Write{Table: "t", Key: []byte("big"), Value: make([]byte, journalMax+1)})
+		if later {
+			mustCommit(t, db, kv.Write{Table: "t", Key: []byte("later"), Value: []byte("v")})
+		}
+		crashed := newPath(t)
+		from, to := journalPaths(path), journalPaths(crashed)
+		for i := range from {
+			image, err := os.ReadFile(from[i])
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if err := errors.Join(err, os.WriteFile(to[i], image, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		image, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Close(), <-ended); err != nil {
+			t.Fatal(err)
+		}
+		m, _, err := readMetas(bytes.NewReader(image))
+		if err != nil {
+			t.Fatal(err)
+		}
+		image[int64(m.txid%2)*m.pageSize+headerSize+40] ^= 1 // of the newest meta page
+		if err := os.WriteFile(crashed, image, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if db, err = Open(Options{Path: crashed}); err == nil {
+			value, err := db.Get("t", []byte("big"))
+			db.Close()
+			t.Errorf("later commits %v: the store opens, with a value of %d bytes, %v", later, len(value), err)
+		} else if !errors.Is(err, kv.ErrDamaged) {
+			t.Error(err)
+		}
+	}
 }
 
 // An invalid meta page must not lose the newest commits: after a crash the journal has them, after a clean stop the file is

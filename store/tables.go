@@ -20,6 +20,7 @@ type tables struct {
 	bolt     *bbolt.DB
 	file     *os.File     // the file under bolt, which carries the lock
 	corrupt  []CorruptRow // found when it was opened
+	stale    bool         // one of the two meta pages was invalid when the file was opened
 	panicked atomic.Bool  // bbolt panicked while it wrote: its locks may be held forever
 }
 

@@ -125,7 +125,7 @@ func (t opening) inspect(file *os.File, isNew bool) error {
 		}
 		t.log.Warn("one of the two meta pages is invalid, as after a power cut: using the other one", "path", t.path)
 	}
-	t.corrupt = corrupt
+	t.corrupt, t.stale = corrupt, stale
 	return nil
 }
 

@@ -69,6 +69,9 @@ func (w *writer) recover() error {
 		return w.tables.explain(err)
 	}
 	w.journal.last = w.number + uint64(len(records))
+	if len(records) == 0 && w.tables.stale {
+		return w.tables.explain(damaged("one of its two meta pages is invalid, and the journal lacks what it had"))
+	}
 	if len(records) == 0 {
 		return nil
 	}
@@ -143,9 +146,12 @@ func (w *writer) makeDurable(batch []*request, alone int) error {
 				return err
 			}
 		}
-		return nil
+		// The number is used up, so that a journal which lacks this commit is known to lack it (docs/adr/0021).
+		return put(tx, kv.Write{Table: metaTable, Key: journalKey, Value: binary.BigEndian.AppendUint64(nil, w.journal.last+1)})
 	})
 	if err == nil {
+		w.journal.last++
+		w.number = w.journal.last
 		w.metrics.fsyncs.Add(2)
 		w.metrics.batch.Observe(float64(len(batch)))
 	}

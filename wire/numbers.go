@@ -56,6 +56,9 @@ func parseNumbers(raw []byte, name string, dst []float64) (n int, refused *Error
 	if _, err := d.ReadToken(); err != nil {
 		return n, syntaxError(err)
 	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return n, Refuse(FailBadJSON, "%s has more than one value", name)
+	}
 	return n, nil
 }
 

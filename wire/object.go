@@ -225,7 +225,7 @@ func (o *Object) finite(name string, bits int) float64 {
 // Numbers decodes an array of at most len(dst) finite numbers and returns their count. Even with an error, it counts
 // the numbers before it.
 func (o *Object) Numbers(name string, dst []float64) int {
-	f := o.need(name)
+	f := o.array(name)
 	if f == nil {
 		return 0
 	}
@@ -236,9 +236,19 @@ func (o *Object) Numbers(name string, dst []float64) int {
 	return n
 }
 
+// array returns a field that may be an array, or nil after an error.
+func (o *Object) array(name string) *field {
+	f := o.need(name)
+	if f != nil && f.kind != kindOther {
+		o.Fail(Refuse(FailBadType, "%s must be an array of numbers", name))
+		return nil
+	}
+	return f
+}
+
 // Chunk decodes [X, Z].
 func (o *Object) Chunk(name string) grid.ChunkPos {
-	f := o.need(name)
+	f := o.array(name)
 	if f == nil {
 		return grid.ChunkPos{}
 	}

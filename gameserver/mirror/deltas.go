@@ -53,7 +53,11 @@ func (sub *Subscription) Apply(frame nodemsg.FromRegion) error {
 // applyDelta applies a region's delta of one chunk, and publishes it. After is how many ticks ago the last frame was, and events
 // is the chat that has arrived with the delta.
 func (sub *Subscription) applyDelta(c *Chunk, n nodemsg.ChunkDelta, after float32, events []nodemsg.ChatEvent) {
-	sub.m.Overlay.Merge(&n, c.holds)
+	if sub.m.Overlay.Enabled() {
+		merged := n
+		sub.m.Overlay.Merge(&merged, c.holds)
+		n = merged
+	}
 	d := c.delta()
 	if n.State != nil {
 		d.ChunkDelta, d.Change = c.applyState(n.State)

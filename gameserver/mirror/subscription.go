@@ -164,7 +164,7 @@ func (sub *Subscription) resume() {
 		}
 		b.Velocity = b.predictor.CommitMove(b.predictable())
 		sub.mu.diverged = sub.mu.diverged || b.Velocity.Moving()
-		sub.mu.out.enter(b.Body)
+		sub.mu.out.message.Enter = append(sub.mu.out.message.Enter, b.Body) // nothing that it could replace is queued
 	}
 	for _, i := range sub.mu.pending {
 		sub.mu.out.message.Edits = append(sub.mu.out.message.Edits, i.Intent)
@@ -202,8 +202,16 @@ func (sub *Subscription) takeOut() nodemsg.ToRegion {
 	})
 }
 
-// dropUnused closes the subscription if it has been unused for a while, and otherwise packs the land that was not read for a
-// while.
+// foldUnread packs the land that was not read since the last call.
+func (sub *Subscription) foldUnread() {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	for _, c := range sub.mu.chunks {
+		c.land.fold()
+	}
+}
+
+// dropUnused closes the subscription if it has been unused for a while.
 func (sub *Subscription) dropUnused() (closed bool) {
 	sub.m.mu.Lock()
 	defer sub.m.mu.Unlock()
@@ -211,9 +219,6 @@ func (sub *Subscription) dropUnused() (closed bool) {
 	defer sub.mu.Unlock()
 	if len(sub.mu.chunks) > 0 || len(sub.mu.bodies) > 0 || len(sub.mu.pending) > 0 {
 		sub.mu.unusedSince = time.Time{}
-		for _, c := range sub.mu.chunks {
-			c.land.fold()
-		}
 		return false
 	}
 	if sub.mu.unusedSince.IsZero() {
@@ -283,6 +288,7 @@ func (s *sender) run(ctx context.Context, link region.Link) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-idle.C:
+			s.sub.foldUnread()
 			if s.sub.dropUnused() {
 				return errUnneeded
 			}

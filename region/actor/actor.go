@@ -252,17 +252,22 @@ func (a *Actor) run(ctx context.Context, until func(context.Context)) Ended {
 			a.Logger.Debug("state of a failed region not stored", "region", a.info.ID, "error", worse)
 		}
 	}
+	return a.ended()
+}
+
+func (a *Actor) ended() Ended {
 	return Ended{Info: a.info, Fault: a.fault, Led: a.leading, Removed: a.removed, Discarded: a.discarded, Reopen: a.closeReason != "", Then: a.afterEnd}
 }
 
 // EndIsolated is end for an actor that has failed. It answers everybody who waits, and closes the group. The goroutine that called
-// Run calls it.
-func (a *Actor) EndIsolated(why string) {
+// Run calls it. It returns how the actor has ended, because a command that was still queued may have removed it.
+func (a *Actor) EndIsolated(why string) Ended {
 	a.leader, a.leading = a.raft.Status().Leader, false
 	a.dismissAll(why)
 	if err := a.group.Close(); err != nil {
 		a.Logger.Error("region not closed cleanly", "region", a.info.ID, "error", err)
 	}
+	return a.ended()
 }
 
 // dismissAll answers everybody who waits, without touching the replicated state. Queued commands still run, because gateways that

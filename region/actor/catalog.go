@@ -122,8 +122,9 @@ func (c *Catalog) lead(d replica.Leadership, _ bool) {
 
 func (c *Catalog) membersChanged() { c.Metrics.catalog.Set(float64(voters(c.members))) }
 
-// serves reports whether questions are answered here: on the leader, and always on the only member.
-func (c *Catalog) serves() bool { return c.leading || len(c.members) <= 1 }
+// serves reports whether questions are answered here: on the leader, and always on the only member. A catalog that has failed
+// answers none: its state may have been changed in part.
+func (c *Catalog) serves() bool { return c.fault == nil && (c.leading || len(c.members) <= 1) }
 
 // refuseAll answers all waiting requests with an error.
 func (c *Catalog) refuseAll(why error) {

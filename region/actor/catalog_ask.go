@@ -118,5 +118,9 @@ func (c *Catalog) MovedBy(ctx context.Context, peer string, moved nodemsg.Region
 // Page lists founded regions with ids above after, as this member knows them.
 func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, error) {
 	answer := make(chan []nodemsg.Region, 1)
-	return Await(ctx, c.Actor, answer, func() { answer <- c.state.Page(after, nodemsg.RegionsPage) })
+	return Await(ctx, c.Actor, answer, func() {
+		if c.fault == nil {
+			answer <- c.state.Page(after, nodemsg.RegionsPage)
+		}
+	})
 }

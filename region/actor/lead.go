@@ -78,6 +78,7 @@ func (l *Land) subscribe(s *subscriber) {
 	case l.leading, l.stalled != nil && l.isOnlyMember():
 		l.hub.confirm(s)
 	case l.ledElsewhere():
+		l.hub.elsewhere = l.leader
 		l.hub.dismiss(s, "the region is led elsewhere")
 	case l.stalled != nil && s.reading:
 		s.readOnlyUntil = time.Now().Add(readOnlyTime)

@@ -19,7 +19,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"log"
 	"maps"
 	"math/bits"
 	"os"
@@ -37,7 +36,6 @@ var limits = map[string]int{"files": 20, "lines": 3000, "methods": 40, "fields":
 var exceptions string
 
 func main() {
-	log.SetFlags(0)
 	verbose := flag.Bool("v", false, "print all packages and the backward arrows")
 	flag.Parse()
 	patterns := flag.Args()
@@ -47,12 +45,12 @@ func main() {
 	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
 		packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule}, patterns...)
 	if err != nil {
-		log.Fatal(err)
+		fail(err)
 	}
 	exceeds := make(map[string]int) // "package limit [type]" -> value
 	for _, p := range loaded {
 		for _, e := range p.Errors {
-			log.Fatal(e)
+			fail(e)
 		}
 		m := measure(p)
 		if *verbose {
@@ -63,6 +61,11 @@ func main() {
 	if !report(exceeds, len(flag.Args()) == 0) {
 		os.Exit(1)
 	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
 }
 
 // report prints what differs from the exceptions, and reports whether nothing does. Missing exceptions count only if all
@@ -78,7 +81,7 @@ func report(exceeds map[string]int, all bool) (ok bool) {
 		}
 		var value int
 		if _, err := fmt.Sscan(line[at:], &value); err != nil {
-			log.Fatalf("exceptions.txt: %q: %v", line, err)
+			fail(fmt.Errorf("exceptions.txt: %q: %w", line, err))
 		}
 		known[strings.Join(strings.Fields(line[:at]), " ")] = value
 	}
@@ -135,7 +138,7 @@ func measure(p *packages.Package) *measured {
 		m.files = append(m.files, filepath.Base(name))
 		text, err := os.ReadFile(name)
 		if err != nil {
-			log.Fatal(err)
+			fail(err)
 		}
 		m.lines += bytes.Count(text, []byte{'\n'})
 	}

@@ -102,6 +102,8 @@ func TestReadHandshakeRefuses(t *testing.T) {
 		{`{"type":"connect","chunk":["0",0],"player":"a"}`, wire.FailBadType},
 		{`{"type":"connect","chunk":"0,0","player":"a"}`, wire.FailBadType},
 		{`{"type":"generate","chunk":null}`, wire.FailBadType},
+		{`{"type":"generate","chunk":"[1,2]"}`, wire.FailBadType},
+		{`{"type":"generate","chunk":"[1,2]junk"}`, wire.FailBadType},
 	} {
 		h, err := ReadHandshake(bufio.NewReader(strings.NewReader(c.in)))
 		if c.code == "" {

@@ -86,8 +86,8 @@ func (f RegionFailure) Valid() error {
 
 // Valid returns an error if the list is empty or too long, or if a region id is missing.
 func (s StatusRequest) Valid() error {
-	if len(s.Regions) == 0 {
-		return wire.Refuse(wire.FailBadValue, "a status request must name a region")
+	if n := len(s.Regions); n == 0 || n > MaxStatuses {
+		return wire.Refuse(wire.FailBadValue, "a status request names 1 to %d regions, not %d", MaxStatuses, n)
 	}
 	return checkList(s.Regions, MaxStatuses, checkRegionID)
 }
