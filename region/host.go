@@ -161,7 +161,7 @@ func (h *Host) wireRegions() {
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
 	r.actors, r.loadedGauge = actor.NewMetrics(h.Registerer), h.metrics.loaded
-	r.probe = actor.Provocation()
+	r.probe = provocation()
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 

@@ -1,6 +1,6 @@
 //go:build fault
 
-package actor
+package region
 
 import (
 	"os"
@@ -8,20 +8,21 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Provocation returns a probe that makes regions fail on purpose, for tests of whole processes. It needs a voxeld that was built
+// provocation returns a probe that makes regions fail on purpose, for tests of whole processes. It needs a voxeld that was built
 // with the tag fault. FAULT_VOXELD=tick:ID panics in the tick of a leader in which an edit with that block waits.
 // FAULT_VOXELD=apply:ID panics where an entry with such an edit is applied, which is on every member.
-func Provocation() func(l *Land, entry []byte) {
+func provocation() func(l *actor.Land, entry []byte) {
 	where, text, _ := strings.Cut(os.Getenv("FAULT_VOXELD"), ":")
 	id, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
 		return nil
 	}
 	block := chunk.Block(id)
-	return func(l *Land, entry []byte) {
+	return func(l *actor.Land, entry []byte) {
 		if entry == nil {
 			if where == "tick" && l.Waits(block) {
 				panic("provoked by an edit that waits")
