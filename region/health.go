@@ -30,7 +30,7 @@ const (
 
 // Finding is a problem of the world.
 type Finding struct {
-	Kind    string `json:"kind"`    // for programs: "quarantined", "failed", "leaderless", "majority_lost", …
+	Kind    string `json:"kind"`    // for programs: "quarantined", "failed", "leaderless", "no_quorum", …
 	Subject string `json:"subject"` // the cell, "catalog", "node", or a peer id
 	What    string `json:"what"`
 	Do      string `json:"do"`
@@ -313,7 +313,7 @@ func (x *examined) assess() []Finding {
 	}
 	switch {
 	case 2*living <= voters:
-		add("majority_lost", fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", voters-living, voters),
+		add("no_quorum", fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", voters-living, voters),
 			fmt.Sprintf("start them again; if they are gone for good, run on %s: voxeld region recover %s", cmp.Or(best, "a node that holds it"), name))
 	case leader.Region != 0:
 		x.assessMembers(leader, add)

@@ -91,7 +91,7 @@ func TestPoisonousBlock(t *testing.T) {
 	isolated := 0.0
 	for _, d := range all {
 		isolated += d.metric("voxeld_regions_isolated_total", "reason", "panic")
-		if n := d.metric("voxeld_regions_quarantined"); n != 1 {
+		if n := d.metric("voxeld_node_regions", "state", "quarantined"); n != 1 {
 			t.Errorf("%s has quarantined %v regions", d.ip, n)
 		}
 	}
