@@ -26,6 +26,8 @@ type Config struct {
 	AdvertiseGame string `koanf:"advertise_game"` // host:port advertised to others; empty: derived by cmd
 	AdvertiseHTTP string `koanf:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
 
+	HTTPS `koanf:",squash"`
+
 	Join      []string `koanf:"join"`      // tokens and multiaddrs of bootstrap nodes; see Bootstrap
 	Placement string   `koanf:"placement"` // walkad or hash; used when a world is created, ignored for an existing one
 
@@ -109,6 +111,7 @@ func (c Config) Validate() error {
 			problem("advertise_http", "%v", err)
 		}
 	}
+	c.checkHTTPS(problem)
 	if _, _, err := c.Bootstrap(); err != nil {
 		problems = append(problems, err)
 	}

@@ -54,7 +54,7 @@ var Options = []Option{
 	},
 	{
 		"http", Text, ":8080",
-		"host:port that serves the browser client, its WebSocket /ws, /healthz and /readyz; put TLS in front of it if it is public",
+		"host:port that serves the browser client, its WebSocket /ws, /healthz and /readyz; with --tls-cert or --acme-domain it speaks HTTPS",
 	},
 	{
 		"admin", Text, "",
@@ -70,7 +70,35 @@ var Options = []Option{
 	},
 	{
 		"advertise-http", Text, "",
-		"URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine)",
+		"URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine; with a certificate https:// and its name)",
+	},
+	{
+		"tls-cert", Text, "",
+		"PEM file with the certificate and its chain with which --http serves HTTPS; read again when it changes",
+	},
+	{
+		"tls-key", Text, "",
+		"PEM file with the key of --tls-cert",
+	},
+	{
+		"acme-domain", List, "",
+		"names for which --http obtains certificates from an authority by ACME, and serves HTTPS; setting it accepts the authority's terms; it must reach this node by these names, at port 443 or, with --http-redirect, at port 80",
+	},
+	{
+		"acme-email", Text, "",
+		"e-mail address at which the authority may reach you about the certificates",
+	},
+	{
+		"acme-directory", Text, "https://acme-v02.api.letsencrypt.org/directory",
+		"ACME directory of the authority; the default is Let's Encrypt's",
+	},
+	{
+		"http-redirect", Text, "",
+		"host:port, mostly :80, of plain HTTP that redirects browsers to HTTPS and answers the authority's challenges; empty disables it",
+	},
+	{
+		"trusted-proxy", List, "",
+		"addresses or networks (10.0.0.0/8) of proxies in front of this node: limits by address then apply to the client that their X-Forwarded-For or PROXY header names; from others these headers have no effect; name proxies only, because whoever is in these networks can pass for any address",
 	},
 	{
 		"join", List, "",

@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/certs"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -116,6 +117,16 @@ func (n *node) checkLeftovers(database string) error {
 
 // openSockets opens the ports before anything else: if one is taken, no new data directory must be left behind.
 func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
+	if n.cfg.Encrypted() {
+		n.certs, err = certs.New(certs.Options{
+			CertFile: n.cfg.TLSCert, KeyFile: n.cfg.TLSKey,
+			Domains: n.cfg.ACMEDomain, Email: n.cfg.ACMEEmail, Directory: n.cfg.ACMEDirectory, Cache: filepath.Join(n.cfg.DataDir, "acme"),
+			Logger: n.logger, Registerer: n.metrics,
+		})
+		if err != nil {
+			return cli.Usage(err)
+		}
+	}
 	if n.game, err = listen("game", n.cfg.Game); err != nil {
 		return err
 	}
@@ -124,6 +135,12 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 		return err
 	}
 	parts.onStop("http socket", closeOnce(n.http))
+	if n.cfg.HTTPRedirect != "" {
+		if n.redirect, err = listen("http-redirect", n.cfg.HTTPRedirect); err != nil {
+			return err
+		}
+		parts.onStop("redirect socket", closeOnce(n.redirect))
+	}
 	if n.cfg.Metrics == "" {
 		return nil
 	}
@@ -280,9 +297,22 @@ func (n *node) makeGateway(context.Context, *stack) error {
 }
 
 func (n *node) startGateway(_ context.Context, parts *stack) error {
-	parts.start("gateway", func(ctx context.Context) error {
-		return n.gateway.Run(ctx, gameserver.Listeners{Game: n.game, HTTP: n.http})
-	})
+	proxies, err := n.cfg.Proxies()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
+	if n.certs != nil {
+		_, port, err := net.SplitHostPort(n.http.Addr().String())
+		if err != nil {
+			return err
+		}
+		listeners.TLS, listeners.Redirects = n.certs.Config(), n.certs.PlainHandler(port)
+	}
+	parts.start("gateway", func(ctx context.Context) error { return n.gateway.Run(ctx, listeners) })
+	if n.certs != nil {
+		parts.start("certificates", n.certs.Run)
+	}
 	return nil
 }
 
@@ -392,7 +422,7 @@ func (n *node) printWelcome(out io.Writer) {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
 			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
 	}
-	fmt.Fprintf(out, "  Play:                http://%s\n", cli.Browsable(n.http.Addr().String()))
+	fmt.Fprintf(out, "  Play:                %s\n", n.localURL())
 	if len(n.host.Addrs()) > 0 {
 		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
 	}

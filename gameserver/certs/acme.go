@@ -49,7 +49,9 @@ func (a *authority) Host() string { return a.domains[0] }
 
 func (a *authority) Reload() error { return nil }
 
-func (a *authority) PlainHandler(port string) http.Handler { return a.manager.HTTPHandler(redirect(port)) }
+func (a *authority) PlainHandler(port string) http.Handler {
+	return a.manager.HTTPHandler(redirect(port))
+}
 
 // answer returns the certificate for a handshake. It never obtains one: anybody could use up the number of tries that the authority
 // allows.

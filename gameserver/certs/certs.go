@@ -5,26 +5,9 @@ package certs
 import (
 	"context"
 	"crypto/tls"
-	"log/slog"
-	"net"
 	"net/http"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
-
-// Options name the source of certificates: either files, or domains.
-type Options struct {
-	CertFile, KeyFile string // PEM; the certificate with its chain
-
-	Domains   []string // names for which certificates are obtained, the first one for clients that name none
-	Email     string   // for notices of the authority; may be empty
-	Directory string   // URL of the authority's ACME directory
-	Cache     string   // directory of the account's key and the certificates
-
-	Logger     *slog.Logger
-	Registerer prometheus.Registerer
-}
 
 // Source is where certificates come from: *files or *authority.
 type Source interface {
@@ -54,29 +37,6 @@ func New(o Options) (Source, error) {
 		}
 		s = f
 	}
-	registerMetrics(o.Registerer, s)
+	registerMetrics(o.Registerer, s.expiry)
 	return s, nil
-}
-
-// config returns a TLS configuration. HTTP/2 is not offered: the page is four files, and WebSockets need HTTP/1.1.
-func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), protocols ...string) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get, NextProtos: append([]string{"http/1.1"}, protocols...)}
-}
-
-// redirect sends browsers to the same address over https.
-func redirect(port string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host // without a port
-		}
-		if host == "" {
-			http.Error(w, "use https", http.StatusBadRequest)
-			return
-		}
-		if port != "443" {
-			host = net.JoinHostPort(host, port)
-		}
-		http.Redirect(w, r, "https://"+host+r.URL.RequestURI(), http.StatusPermanentRedirect)
-	})
 }

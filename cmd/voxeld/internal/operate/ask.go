@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/gameserver"
 )
 
@@ -30,7 +29,7 @@ func newStatus() *cobra.Command {
 			fmt.Fprintf(w, "state\tdraining: moving its players to other nodes, then stopping\n")
 		}
 		fmt.Fprintf(w, "uptime\t%v\n", a.Uptime.Round(time.Second))
-		fmt.Fprintf(w, "play at\thttp://%s\n", cli.Browsable(a.HTTP))
+		fmt.Fprintf(w, "play at\t%s\n", a.URL)
 		fmt.Fprintf(w, "game address\t%s\n", a.Game)
 		fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
 		fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
