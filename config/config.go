@@ -92,30 +92,6 @@ func (c Config) AdminSocket() string {
 // maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.
 const maxSocketPath = 103
 
-// problem is what is wrong with the value of an option.
-type problem struct {
-	key string
-	err error
-}
-
-// problems returns what is wrong with the configuration. Each error names the remedy.
-func (c Config) problems(all map[string]any) []problem {
-	var found []problem
-	for _, o := range Options {
-		if err := o.validate(all[o.Key()]); err != nil {
-			found = append(found, problem{o.Key(), err})
-		}
-	}
-	if path := c.AdminSocket(); len(path) > maxSocketPath {
-		found = append(found, problem{"admin", fmt.Errorf("%q is %d bytes long; the path of a socket may have at most %d: choose a shorter one",
-			path, len(path), maxSocketPath)})
-	}
-	if _, _, err := c.Bootstrap(); err != nil {
-		found = append(found, problem{"join", err})
-	}
-	return found
-}
-
 // Bootstrap expands Join. It returns the multiaddrs to dial, including those in tokens, and the world id
 // of the tokens ("" without tokens).
 func (c Config) Bootstrap() (addrs []string, world string, err error) {

@@ -134,6 +134,30 @@ func Read(s Sources) (Settings, error) {
 	return settings, nil
 }
 
+// problem is what is wrong with the value of an option.
+type problem struct {
+	key string
+	err error
+}
+
+// problems returns what is wrong with the configuration. Each error names the remedy.
+func (c Config) problems(all map[string]any) []problem {
+	var found []problem
+	for _, o := range Options {
+		if err := o.validate(all[o.Key()]); err != nil {
+			found = append(found, problem{o.Key(), err})
+		}
+	}
+	if path := c.AdminSocket(); len(path) > maxSocketPath {
+		found = append(found, problem{"admin", fmt.Errorf("%q is %d bytes long; the path of a socket may have at most %d: choose a shorter one",
+			path, len(path), maxSocketPath)})
+	}
+	if _, _, err := c.Bootstrap(); err != nil {
+		found = append(found, problem{"join", err})
+	}
+	return found
+}
+
 // prefixed returns the error with a prefix on each line: one problem is one line.
 func prefixed(prefix string, err error) error {
 	var all []error
