@@ -32,6 +32,15 @@ type States struct {
 	Skew          time.Duration  // the largest difference between this node's clock and that of a node that answers
 }
 
+// StateNames lists the names of the states of regions, in the order in which people should see them.
+func StateNames() []string {
+	names := make([]string, len(census.States))
+	for i, s := range census.States {
+		names[i] = s.String()
+	}
+	return names
+}
+
 // observer counts the regions by state: those of this node, and if it holds the catalog, those of the world. No message is sent for
 // it but the failure detector's questions to the distinct members of these regions.
 type observer struct {

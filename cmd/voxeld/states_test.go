@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -37,6 +38,13 @@ func TestSingleNodeIsHealthy(t *testing.T) {
 	if n := d.metric("voxeld_node_regions"); n < seen+1 {
 		t.Errorf("%v regions and the catalog are in the world, and %v on its only node", seen, n)
 	}
+	if out, errs, code := voxeld(t, "status", "--wait", "healthy", "--data-dir", d.dir); code != 0 || !strings.Contains(out, "NO_QUORUM") {
+		t.Errorf("voxeld status --wait healthy: exit %d: %s%s", code, out, errs)
+	}
+	d.kill()
+	if out, errs, code := voxeld(t, "status", "--wait", "healthy", "--timeout", "1s", "--data-dir", d.dir); code != exitFailed || !strings.Contains(errs, "no node runs") {
+		t.Errorf("voxeld status --wait healthy without a node: exit %d: %s%s", code, out, errs)
+	}
 }
 
 // When the majority of every region is gone, the metrics of the survivor and the doctor say so.
@@ -60,6 +68,10 @@ func TestLostMajorityIsNoticed(t *testing.T) {
 	t.Logf("the metrics show it after %v", time.Since(killed))
 	if found := findings(survivor.doctor()); !slices.Contains(found, "no_quorum") || time.Since(killed) > noticedWithin {
 		t.Errorf("after %v the doctor finds %v", time.Since(killed), found)
+	}
+	_, errs, code := voxeld(t, "status", "--wait", "healthy", "--timeout", "1s", "--data-dir", survivor.dir)
+	if code != exitFailed || !strings.Contains(errs, "no_quorum") || !strings.Contains(errs, "the catalog has no leader") {
+		t.Errorf("voxeld status --wait healthy: exit %d: %s", code, errs)
 	}
 	all[1].start()
 	eventually(t, "two of three work again", patience, func() bool {
