@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -15,6 +16,9 @@ import (
 
 // openCatalog opens the catalog on a node that is a member of it.
 func (r *regions) openCatalog(ctx context.Context) (*actor.Catalog, error) {
+	if err := r.reseeder.Damages.CorruptErr(world.CatalogID); err != nil {
+		return nil, fmt.Errorf("open catalog: %w", err)
+	}
 	g, err := r.Replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{r.Self.Peer}, Tables: actor.CatalogTables})
 	if err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
@@ -72,6 +76,22 @@ func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
 	}
 }
 
+// Reopen opens the catalog on a member on which it is closed because its copy was not to be used.
+func (r *regions) Reopen(ctx context.Context, info nodemsg.Region) error {
+	if info.ID != world.CatalogID || r.Catalog() != nil {
+		return nil
+	}
+	c, err := r.openCatalog(ctx)
+	if err != nil {
+		return err
+	}
+	r.setCatalog(c)
+	if !r.Tasks.Start(func(ctx context.Context) { r.runCatalog(ctx, c) }) {
+		return background.ErrStopping
+	}
+	return nil
+}
+
 // reopenCatalogWhenDue opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there
 // is nothing left to open.
 func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
@@ -92,8 +112,8 @@ func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
 				return nil
 			}
 		}
-		if r.Catalog() != nil {
-			return nil // it was joined meanwhile
+		if r.Catalog() != nil || r.reseeder.Damages.CorruptErr(world.CatalogID) != nil {
+			return nil // it was joined meanwhile, or is to be replaced
 		}
 		c, err := r.openCatalog(ctx)
 		if err == nil {

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -100,7 +101,7 @@ func (r *regions) Delete(info nodemsg.Region) error {
 	if info.ID == world.CatalogID {
 		return r.deleteCatalog()
 	}
-	writes, err := r.Registry.Deletion(info.ID)
+	writes, err := r.Deletion(info.ID)
 	if err == nil {
 		err = r.Replicas.Remove(info.ID, writes...)
 	}
@@ -109,6 +110,18 @@ func (r *regions) Delete(info nodemsg.Region) error {
 	}
 	r.Directory.Invalidate(info)
 	return nil
+}
+
+// Deletion returns the writes that delete the rows of a region, or of the catalog, besides those of its group.
+func (r *regions) Deletion(id uint64) (writes []kv.Write, err error) {
+	if id != world.CatalogID {
+		return r.Registry.Deletion(id)
+	}
+	err = r.Storage.Keys(world.CatalogTable, nil, func(key []byte) error {
+		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: bytes.Clone(key)})
+		return nil
+	})
+	return writes, err
 }
 
 // memberships lists the regions that this node stores a copy of, the catalog first.
@@ -196,11 +209,7 @@ func (r *regions) catalogRegion() (nodemsg.Region, error) {
 }
 
 func (r *regions) deleteCatalog() error {
-	var writes []kv.Write
-	err := r.Storage.Scan(world.CatalogTable, nil, func(key, _ []byte) error {
-		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: append([]byte(nil), key...)})
-		return nil
-	})
+	writes, err := r.Deletion(world.CatalogID)
 	if err == nil {
 		err = r.Replicas.Remove(world.CatalogID, writes...)
 	}

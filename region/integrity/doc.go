@@ -1,4 +1,4 @@
-// Package integrity keeps the copies of regions on this node sound. It compares and repairs them (Scrubber), replaces unreadable ones
+// Package integrity keeps the copies of regions on this node sound. It compares and repairs them (Scrubber), replaces unusable ones
 // (Reseeder), closes regions that fail repeatedly (Quarantine), drops copies that are superseded (Supersession), recovers regions from
 // one survivor (Recovery), and keeps terrain that this node generates differently (Bases).
 //
@@ -11,6 +11,7 @@ import (
 	"log/slog"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
@@ -44,6 +45,10 @@ type Regions interface {
 	GroupOf(*actor.Land) placement.Group
 	// Member returns a region of which this node is a member, possibly the catalog, or actor.ErrNotHere.
 	Member(id uint64) (nodemsg.Region, error)
+	// Deletion returns the writes that delete the rows of a region, or of the catalog, besides those of its group.
+	Deletion(id uint64) ([]kv.Write, error)
+	// Reopen opens a copy of the catalog again that is to be used after all. Regions are opened when they are needed.
+	Reopen(ctx context.Context, info nodemsg.Region) error
 	// Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
 	Delete(nodemsg.Region) error
 }
