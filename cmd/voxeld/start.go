@@ -246,10 +246,10 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Placement:      n.world.Placement,
 		Copies:         n.cfg.Replicas,
 		CatalogCopies:  catalogCopies(n.cfg.Replicas),
-		Grace:          n.cfg.Grace(),
+		Grace:          n.cfg.ReplaceAfter,
 		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Ground:         generator.Chunk,
-		ScrubEvery:     n.cfg.Scrub(),
+		ScrubEvery:     n.cfg.ScrubEvery,
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
@@ -296,7 +296,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		HTTP: n.playerURL(), Game: n.gameAddress(),
 		Regions: n.regions, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
 		MaxView: n.cfg.ViewDistance, Guests: n.cfg.Guests, PerAddress: n.cfg.SessionsPerAddress,
-		MotionBudget: n.cfg.MotionBudget, EditsPerSecond: n.cfg.EditsPerSecond,
+		MotionBudget: int(n.cfg.MotionBudget), EditsPerSecond: n.cfg.EditsPerSecond,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -418,7 +418,7 @@ func (n *node) printWelcome(out io.Writer) {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
 			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
 	}
-	fmt.Fprintf(out, "  Play:                http://%s\n", browsable(n.http.Addr().String()))
+	fmt.Fprintf(out, "  Play:                http://%s\n", cli.Browsable(n.http.Addr().String()))
 	if len(n.host.Addrs()) > 0 {
 		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
 	}

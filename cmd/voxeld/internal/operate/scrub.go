@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/grid"
 )
@@ -41,20 +42,20 @@ func newScrub() *cobra.Command {
 				}
 				path += "?" + url.Values{"cell": args}.Encode()
 			}
-			var answer []scrubAnswer
-			if err := askNodeFor(c.Context(), 0, cfg.AdminSocket(), path, &answer); err != nil {
+			var answer []admin.Scrub
+			if err := admin.GetWithin(c.Context(), 0, cfg.AdminSocket(), path, &answer); err != nil {
 				return err
 			}
 			return printScrub(c, answer, asJSON)
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&all, "all", false, "scrub all regions for which this node is responsible")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-func printScrub(c *cobra.Command, answer []scrubAnswer, asJSON bool) error {
+func printScrub(c *cobra.Command, answer []admin.Scrub, asJSON bool) error {
 	var left error
 	for _, a := range answer {
 		if a.Error != "" || len(a.Open) > 0 {

@@ -1,0 +1,50 @@
+package operate
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/gameserver"
+)
+
+// This file holds the commands that query a running node over its admin socket.
+
+func newInvite() *cobra.Command {
+	return newQuery("invite", "Print a join token for another node of this world", "/invite",
+		func(w io.Writer, a admin.Invite) { fmt.Fprintln(w, a.Token) })
+}
+
+func newPeers() *cobra.Command {
+	return newQuery("peers", "List the known nodes of the world", "/peers", func(w io.Writer, all []admin.Peer) {
+		fmt.Fprintln(w, "PEER\tCONNECTED\tLATENCY\tADDRESSES")
+		for _, p := range all {
+			connected := "no"
+			if p.Connected {
+				connected = "yes"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Peer, connected, p.Latency, strings.Join(p.Addrs, " "))
+		}
+	})
+}
+
+func newRegions() *cobra.Command {
+	return newQuery("regions", "List the regions loaded on this node", "/regions", func(w io.Writer, all []admin.Region) {
+		fmt.Fprintln(w, "REGION\tCELL\tTERM\tGATEWAYS\tPLAYERS\tEDITS")
+		for _, r := range all {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", r.ID, r.Cell, r.Term, r.Links, r.Bodies, r.Edits)
+		}
+	})
+}
+
+func newPlayers() *cobra.Command {
+	return newQuery("players", "List the players connected to this node", "/players", func(w io.Writer, all []gameserver.Player) {
+		fmt.Fprintln(w, "PLAYER\tGUEST\tX\tY\tZ\tID")
+		for _, p := range all {
+			fmt.Fprintf(w, "%s\t%v\t%.1f\t%.1f\t%.1f\t%s\n", p.Name, p.Guest, p.Pose.X, p.Pose.Y, p.Pose.Z, p.ID)
+		}
+	})
+}
