@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -74,22 +73,6 @@ func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
 		c.Finish()
 		c = r.reopenCatalogWhenDue(ctx)
 	}
-}
-
-// Reopen opens the catalog on a member on which it is closed because its copy was not to be used.
-func (r *regions) Reopen(ctx context.Context, info nodemsg.Region) error {
-	if info.ID != world.CatalogID || r.Catalog() != nil {
-		return nil
-	}
-	c, err := r.openCatalog(ctx)
-	if err != nil {
-		return err
-	}
-	r.setCatalog(c)
-	if !r.Tasks.Start(func(ctx context.Context) { r.runCatalog(ctx, c) }) {
-		return background.ErrStopping
-	}
-	return nil
 }
 
 // reopenCatalogWhenDue opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there

@@ -41,8 +41,8 @@ type Options struct {
 	Grace         time.Duration                // how long a member may be silent before it is replaced
 	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
-	Ground         func(grid.ChunkPos) *chunk.Chunk
-	ScrubEvery     time.Duration     // how often the copies of a region are compared; 0: only on request
+	Ground     func(grid.ChunkPos) *chunk.Chunk
+	ScrubEvery time.Duration // how often the copies of a region are compared; 0: only on request
 	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
 	Incarnations   *incarnation.Keeper
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
@@ -151,12 +151,7 @@ func (h *Host) wireIntegrity() (err error) {
 	h.supervisor.NotifyEvicted = h.supersession.NotifyEvicted
 	h.reseeder = &integrity.Reseeder{
 		Node: node, Supervisor: h.supervisor, Damages: h.damages, OpenMember: h.regions.openMember, Records: h.Records,
-		Replaced: func(group uint64) error {
-			if h.Incarnations == nil {
-				return nil
-			}
-			return h.Incarnations.Replaced(group)
-		},
+		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog,
 	}
 	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,

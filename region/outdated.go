@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -30,6 +31,30 @@ func (h *Host) markOutdated() error {
 	}
 	h.Incarnations.OnOutdated(h.abandon)
 	return h.reseeder.MarkOutdated(h.Incarnations.Outdated())
+}
+
+// replaced records that the replica of a group that must not be used is gone.
+func (h *Host) replaced(group uint64) error {
+	if h.Incarnations == nil {
+		return nil
+	}
+	return h.Incarnations.Replaced(group)
+}
+
+// reopenCatalog opens the catalog again, whose copy is used after all.
+func (h *Host) reopenCatalog(ctx context.Context) error {
+	if h.regions.Catalog() != nil {
+		return nil
+	}
+	c, err := h.regions.openCatalog(ctx)
+	if err != nil {
+		return err
+	}
+	h.regions.setCatalog(c)
+	if !h.tasks.Start(func(ctx context.Context) { h.regions.runCatalog(ctx, c) }) {
+		return background.ErrStopping
+	}
+	return nil
 }
 
 // abandon closes replicas that must not be used any more.

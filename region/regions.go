@@ -1,7 +1,6 @@
 package region
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
@@ -109,18 +107,6 @@ func (r *regions) Delete(info nodemsg.Region) error {
 	r.Registry.Forget(info.ID)
 	r.Directory.Invalidate(info)
 	return nil
-}
-
-// Deletion returns the writes that delete the rows of a region, or of the catalog, besides those of its group.
-func (r *regions) Deletion(id uint64) (writes []kv.Write, err error) {
-	if id != world.CatalogID {
-		return r.Registry.Deletion(id)
-	}
-	err = r.Storage.Keys(world.CatalogTable, nil, func(key []byte) error {
-		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: bytes.Clone(key)})
-		return nil
-	})
-	return writes, err
 }
 
 // memberships lists the regions that this node stores a copy of, the catalog first.

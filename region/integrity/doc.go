@@ -7,6 +7,7 @@
 package integrity
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 
@@ -45,10 +46,6 @@ type Regions interface {
 	GroupOf(*actor.Land) placement.Group
 	// Member returns a region of which this node is a member, possibly the catalog, or actor.ErrNotHere.
 	Member(id uint64) (nodemsg.Region, error)
-	// Deletion returns the writes that delete the rows of a region, or of the catalog, besides those of its group.
-	Deletion(id uint64) ([]kv.Write, error)
-	// Reopen opens a copy of the catalog again that is to be used after all. Regions are opened when they are needed.
-	Reopen(ctx context.Context, info nodemsg.Region) error
 	// Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
 	Delete(nodemsg.Region) error
 }
@@ -67,6 +64,18 @@ type Node struct {
 	Regions   Regions
 	Logger    *slog.Logger
 	Metrics   *Metrics
+}
+
+// Deletion returns the writes that delete the rows of a region, or of the catalog, besides those of its group.
+func (n *Node) Deletion(id uint64) (writes []kv.Write, err error) {
+	if id != world.CatalogID {
+		return n.Registry.Deletion(id)
+	}
+	err = n.Storage.Keys(world.CatalogTable, nil, func(key []byte) error {
+		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: bytes.Clone(key)})
+		return nil
+	})
+	return writes, err
 }
 
 // Name returns the name of a region for people: its cell, or "catalog".

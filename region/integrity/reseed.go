@@ -46,6 +46,8 @@ type Reseeder struct {
 	Records    directory.Records
 	// Replaced is called when the copy of a group is discarded, or used after all: it is not outdated any more.
 	Replaced func(group uint64) error
+	// ReopenCatalog opens the catalog again, whose copy is used after all.
+	ReopenCatalog func(ctx context.Context) error
 }
 
 // errOutdated is why a copy is not used that has forgotten what it has promised.
@@ -210,8 +212,10 @@ func (r *Reseeder) reseedOrKeep(ctx context.Context, c corruptCopy) error {
 	r.clearCorrupt(c.info.ID)
 	r.Logger.Warn("the data of this node was put back to an earlier state, and it has the only copy of the region: what was built "+
 		"since then is lost", "region", c.info.ID, "cell", Name(c.info))
-	if err := r.Regions.Reopen(ctx, c.info); err != nil {
-		return err
+	if c.info.ID == world.CatalogID { // regions are opened when they are needed
+		if err := r.ReopenCatalog(ctx); err != nil {
+			return err
+		}
 	}
 	return errOnlyCopy
 }
@@ -266,7 +270,7 @@ func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region) (uin
 
 // discard deletes a region's rows, readable or not, and leaves a tombstone for the replica id.
 func (r *Reseeder) discard(info nodemsg.Region, id uint64) error {
-	writes, err := r.Regions.Deletion(info.ID)
+	writes, err := r.Deletion(info.ID)
 	if err == nil {
 		err = r.Replicas.Discard(info.ID, id, writes...)
 	}
