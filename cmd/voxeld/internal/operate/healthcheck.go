@@ -20,6 +20,7 @@ func newHealthcheck() *cobra.Command {
 	var address, file string
 	c := &cobra.Command{
 		Use: "healthcheck", Short: "Check whether a node serves; exit with 0 if it does", Args: cli.NoArgs,
+		Example: "  voxeld healthcheck --http 127.0.0.1:8080",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if address == "" {
 				cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ()})
