@@ -253,6 +253,26 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// The sample names every option with its default, and is a valid file with and without its comment signs.
+func TestSample(t *testing.T) {
+	sample := Sample()
+	active := regexp.MustCompile(`(?m)^#([a-z_]+ = )`).ReplaceAllString(sample, "$1")
+	for _, file := range []string{sample, active} {
+		if got, err := Load(Sources{File: write(t, file)}); err != nil || !reflect.DeepEqual(got, defaults(t)) {
+			t.Errorf("%v: %+v\n%s", err, got, file)
+		}
+	}
+	settings, err := Read(Sources{File: write(t, active)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range settings.All {
+		if s.Source != FromFile {
+			t.Errorf("the sample lacks %s", s.Option.Name)
+		}
+	}
+}
+
 func TestBootstrap(t *testing.T) {
 	lone := "/ip4/192.0.2.9/tcp/4001/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 	c, err := Load(Sources{Flags: map[string][]string{"join": {lone, sampleText}}})

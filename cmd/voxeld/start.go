@@ -29,6 +29,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -251,6 +252,11 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
+	incarnations, err := n.beginIncarnation(ctx)
+	if err != nil {
+		return err
+	}
+	parts.start("incarnations", incarnations.Run)
 	n.regions, err = region.NewHost(ctx, region.Options{
 		Self:           nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
 		Height:         n.world.Height(),
@@ -261,6 +267,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Ground:         generator.Chunk,
 		ScrubEvery:     n.cfg.ScrubEvery,
+		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
 		Logger: n.logger, Registerer: n.metrics,
@@ -275,6 +282,25 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	parts.start("regions", n.regions.Run)
 	return nil
+}
+
+// beginIncarnation shows the nodes that this one knows that it has started, and that its data is not older than what they have seen
+// of it.
+func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error) {
+	protocol := n.prefix() + incarnation.Protocol
+	k, err := incarnation.Open(incarnation.Options{
+		Storage: n.db, Sign: n.host.Sign,
+		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
+			return n.host.Ask(ctx, peer, protocol, question)
+		},
+		NotServed: transport.ErrNotServed, Held: n.replicas.Replicas, Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.host.HandleAsk(protocol, k.Answer)
+	k.Greet(ctx)
+	return k, nil
 }
 
 func (n *node) makeGateway(context.Context, *stack) error {

@@ -22,6 +22,7 @@ func newHealthcheck() *cobra.Command {
 	var address, file string
 	c := &cobra.Command{
 		Use: "healthcheck", Short: "Check whether a node serves; exit with 0 if it does", Args: cli.NoArgs,
+		Example: "  voxeld healthcheck --http 127.0.0.1:8080",
 		RunE: func(c *cobra.Command, _ []string) error {
 			client := http.Client{Timeout: 5 * time.Second}
 			if address == "" {

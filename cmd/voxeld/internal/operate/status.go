@@ -32,7 +32,8 @@ func newStatus() *cobra.Command {
 		Long: "Shows the status of this node, and how many regions are in which state: those of which this node holds a\n" +
 			"replica, and if it holds the catalog, those of the whole world. With --wait healthy it waits until the node\n" +
 			"serves and all of these regions are healthy; the exit code is 1 if that takes longer than --timeout.",
-		Args: cli.NoArgs,
+		Example: "  voxeld status\n  voxeld status --wait healthy --timeout 2m",
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
