@@ -60,18 +60,12 @@ type Options struct {
 	Players players.Network
 	Storage players.Storage
 	Client  fs.FS // the browser client's files
-	MaxView int   // the largest view distance granted, in chunks; at most wire.MaxView
-	// MotionBudget is the number of bytes a second that the motion of avatars may take in one session; 0 means defaultBudget. In
-	// a larger crowd, avatars farther away are sent less exactly.
-	MotionBudget int
-	Guests       bool // whether players without a key may join
-	PerAddress   int  // players that one IP address (of IPv6, one /64) may have here; loopback is not counted
-	// EditsPerSecond is how many edits one session may make; 0 means 20.
-	EditsPerSecond int
-	Ready          func() error    // why the node should not be sent players now; nil if it may
-	Drained        func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
-	Logger         *slog.Logger
-	Registerer     prometheus.Registerer
+	Limits  Limits
+	Ready   func() error    // why the node should not be sent players now; nil if it may
+	Drained func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
+
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
 
 	// Overlay is how movement travels between gateways, one of p2p.Overlays; empty means relay. Others than relay need Streams.
 	Overlay string
@@ -79,6 +73,23 @@ type Options struct {
 
 	testHooks
 }
+
+// Limits are who may play here, and what a player may take. A running gateway takes others with SetLimits.
+type Limits struct {
+	MaxView int // the largest view distance granted, in chunks; at most wire.MaxView
+	// MotionBudget is the number of bytes a second that the motion of avatars may take in one session; 0 means defaultBudget. In
+	// a larger crowd, avatars farther away are sent less exactly.
+	MotionBudget int
+	Guests       bool // whether players without a key may join
+	PerAddress   int  // players that one IP address (of IPv6, one /64) may have here; loopback is not counted
+	// EditsPerSecond is how many edits one session may make; 0 means 20.
+	EditsPerSecond int
+}
+
+func (l Limits) budget() int { return cmp.Or(l.MotionBudget, defaultBudget) }
+
+// edits returns the number of edits a second that a player may make.
+func (l Limits) edits() rate.Limit { return rate.Limit(cmp.Or(l.EditsPerSecond, editsPerSecond)) }
 
 // testHooks are settings that only tests change.
 type testHooks struct {
@@ -100,6 +111,7 @@ const defaultBudget = 19_200
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
+	current        atomic.Pointer[Limits] // Options.Limits are those of the start
 	rules          player.Rules
 	start          time.Time // the origin of all Motions' times
 	metrics        *metrics
@@ -143,8 +155,22 @@ func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 // timeOfDay returns the world's time in minutes since midnight.
 func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().UnixMilli()) }
 
-// editRate returns the number of edits a second that a player may make.
-func (g *Gateway) editRate() rate.Limit { return rate.Limit(cmp.Or(g.EditsPerSecond, editsPerSecond)) }
+// SetLimits changes the limits. Nobody is sent away: players who are here keep their view distance until they change it,
+// and guests may stay. Connections of original clients keep
+// their limit of edits.
+func (g *Gateway) SetLimits(l Limits) {
+	g.current.Store(&l)
+	g.limits.SetPerAddress(l.PerAddress)
+	g.interest.setBudget(l.budget())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.mu.sessions {
+		s.limits.edit.SetLimit(l.edits())
+	}
+}
+
+// viewOf returns the view distance that is granted to a client that asks for one.
+func (g *Gateway) viewOf(asked int) int32 { return int32(min(asked, g.current.Load().MaxView)) }
 
 // requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
 // this is left to p2p, which requests frames when packets arrive.

@@ -70,8 +70,8 @@ func options(l *lands, network, disk *memory) Options {
 		Terrain: ground(), Peer: self, Version: "test",
 		HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002",
 		Regions: l, Nodes: noNodes{}, Players: network, Storage: disk,
-		Client:  fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
-		MaxView: 2, Guests: true, PerAddress: 1000,
+		Client: fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
+		Limits: Limits{MaxView: 2, Guests: true, PerAddress: 1000},
 		Ready:  func() error { return nil },
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	}
