@@ -182,7 +182,7 @@ func (c Config) problems(all map[string]any) []problem {
 	if _, _, err := c.Bootstrap(); err != nil {
 		found = append(found, problem{"join", err})
 	}
-	return found
+	return append(found, c.HTTPS.problems()...)
 }
 
 // prefixed returns the error with a prefix on each line: one problem is one line.

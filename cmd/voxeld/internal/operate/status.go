@@ -131,7 +131,7 @@ func printStatus(out io.Writer, a admin.Status) error {
 		fmt.Fprintf(w, "state\tnot ready: %s\n", a.NotReady)
 	}
 	fmt.Fprintf(w, "uptime\t%v\n", a.Uptime.Round(time.Second))
-	fmt.Fprintf(w, "play at\thttp://%s\n", cli.Browsable(a.HTTP))
+	fmt.Fprintf(w, "play at\t%s\n", a.URL)
 	fmt.Fprintf(w, "game address\t%s\n", a.Game)
 	fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
 	fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
