@@ -1,7 +1,9 @@
 // Command sbom writes the bill of materials of a voxeld binary in CycloneDX's format (JSON): the Go modules that are linked
 // into it, with their checksums, and the packages in its browser client. The same binary gives the same document.
 //
-//	sbom VERSION BINARY DOCUMENT     (in the root of the repository)
+//	sbom VERSION LOCK BINARY DOCUMENT
+//
+// LOCK is the client's package-lock.json.
 package main
 
 import (
@@ -44,15 +46,15 @@ type (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 4 {
-		log.Fatal("usage: sbom VERSION BINARY DOCUMENT")
+	if len(os.Args) != 5 {
+		log.Fatal("usage: sbom VERSION LOCK BINARY DOCUMENT")
 	}
-	if err := write(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := write(os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		log.Fatalf("sbom: %v", err)
 	}
 }
 
-func write(version, binary, file string) error {
+func write(version, lock, binary, file string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return fmt.Errorf("read build information: %w", err)
@@ -74,7 +76,7 @@ func write(version, binary, file string) error {
 		}
 		d.Components = append(d.Components, c)
 	}
-	client, err := clientPackages("web/package-lock.json")
+	client, err := clientPackages(lock)
 	if err != nil {
 		return err
 	}
