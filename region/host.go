@@ -73,6 +73,7 @@ type Host struct {
 	scrubber     *integrity.Scrubber
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
+	observer     *observer
 	metrics      *metrics
 }
 
@@ -86,7 +87,8 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
 		failures: &integrity.Failures{}, metrics: newMetrics(o.Registerer), regions: &regions{copies: o.Copies},
 	}
-	h.detector = failuredetector.New(o.Grace, h.questions.Describe)
+	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
+	h.observer = &observer{host: h, metrics: h.metrics}
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
@@ -96,6 +98,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
 		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Logger: o.Logger, Registerer: o.Registerer,
 	})
+	h.supervisor.Watch = h.observer.watch
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}
@@ -160,7 +163,7 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
-	r.actors, r.loadedGauge = actor.NewMetrics(h.Registerer), h.metrics.loaded
+	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
@@ -180,7 +183,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run,
+		h.publisher.republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

@@ -145,7 +145,7 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 	r.mu.Lock()
 	r.mu.lands[info.ID] = l
 	r.mu.Unlock()
-	r.loadedGauge.Inc()
+	r.metrics.loaded.Inc()
 	if r.failures.Quarantined(info.ID) { // quarantined since this began, when there was no land to close yet
 		l.Close(integrity.QuarantinedReason)
 	}
@@ -162,6 +162,9 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 // runLand runs a loaded region until it ends, regularly or by a fault.
 func (r *regions) runLand(ctx context.Context, l *actor.Land) {
 	ended := l.Run(ctx)
+	if ended.Hibernated {
+		r.metrics.hibernated.Inc()
+	}
 	if ended.Fault != nil {
 		ended = r.isolate(ctx, r.GroupOf(l), ended)
 	}
@@ -182,7 +185,7 @@ func (r *regions) unloaded(l *actor.Land) {
 	r.mu.Lock()
 	delete(r.mu.lands, l.ID())
 	r.mu.Unlock()
-	r.loadedGauge.Dec()
+	r.metrics.loaded.Dec()
 	l.Finish()
 }
 

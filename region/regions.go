@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -38,7 +36,7 @@ type regions struct {
 	publisher    *publisher
 	hibernate    func(*actor.Land)
 	actors       *actor.Metrics
-	loadedGauge  prometheus.Gauge
+	metrics      *metrics
 	loading      background.Shared[*actor.Land]
 	joining      background.Shared[*actor.Land] // joins by invitation
 	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the lands.
@@ -107,6 +105,7 @@ func (r *regions) Delete(info nodemsg.Region) error {
 	if err != nil {
 		return fmt.Errorf("delete region %d: %w", info.ID, err)
 	}
+	r.Registry.Forget(info.ID)
 	r.Directory.Invalidate(info)
 	return nil
 }

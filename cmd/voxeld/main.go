@@ -62,6 +62,9 @@ func newRoot() *cobra.Command {
 		Long: "voxeld runs a node of one shared, editable voxel world. The node hosts a share of the land\n" +
 			"and serves players. Without a command, voxeld does what voxeld run does: it starts the world in\n" +
 			"the data directory, or creates one, and prints the URL to open.",
+		Example: "  voxeld                                  start the world in ./data, or create one\n" +
+			"  voxeld run --join vx1…                  join a world, with a token that voxeld invite prints\n" +
+			"  voxeld status                           show how this node is doing",
 		Version:       version(),
 		Args:          cli.NoArgs,
 		RunE:          running.RunE,
@@ -74,9 +77,18 @@ func newRoot() *cobra.Command {
 	})
 	root.SetVersionTemplate(versionDetails() + "\n")
 	root.SuggestionsMinimumDistance = 2
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(running, newInit(), newBot(), simcmd.New())
-	root.AddCommand(operate.Commands()...)
+	root.SetUsageFunc(cli.PrintUsage)
+	cli.AddGroups(root)
+	for group, commands := range map[string][]*cobra.Command{
+		cli.GroupRun:     {running, newInit()},
+		cli.GroupOperate: operate.Commands(),
+		cli.GroupTest:    {newBot(), simcmd.New()},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
 	return root
 }
 

@@ -72,17 +72,6 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// Connected returns the ids of the connected nodes.
-func (p peers) Connected() []string {
-	var all []string
-	for _, info := range p.Peers() {
-		if info.Connected {
-			all = append(all, info.ID)
-		}
-	}
-	return all
-}
-
 // ready returns why the node cannot take players now, or nil.
 func (n *node) ready() error {
 	if len(n.cfg.Join) == 0 || !n.alone() {

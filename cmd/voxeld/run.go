@@ -16,7 +16,7 @@ func newRun() *cobra.Command {
 		Args: cli.NoArgs,
 	}
 	var file string
-	cli.AddOptions(c.Flags(), &file)
+	cli.AddOptions(c, &file)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := cli.LoadConfig(c, file)
 		if err != nil {

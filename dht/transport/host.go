@@ -94,6 +94,15 @@ func loopbackLast(addr ma.Multiaddr) int {
 	return 0
 }
 
+// Connected lists the peers to which a connection is open.
+func (h *Host) Connected() []string {
+	var all []string
+	for _, id := range h.lib.Network().Peers() {
+		all = append(all, id.String())
+	}
+	return all
+}
+
 // Peers returns the peers that this node is connected to or has an address of, by id.
 func (h *Host) Peers() []PeerInfo {
 	var infos []PeerInfo

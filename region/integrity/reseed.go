@@ -219,6 +219,7 @@ func (r *Reseeder) discard(info nodemsg.Region, id uint64) error {
 	if err != nil {
 		return fmt.Errorf("discard region %d: %w", info.ID, err)
 	}
+	r.Registry.Forget(info.ID)
 	r.Directory.Invalidate(info)
 	return nil
 }

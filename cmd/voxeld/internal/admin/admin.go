@@ -28,6 +28,11 @@ type Status struct {
 	Catalog  string        `json:"catalog"`        // peer that leads the catalog, as far as known; new land needs it
 	URL      string        `json:"url"`            // where other nodes send the browsers of their players
 	Draining bool          `json:"draining"`
+	NotReady string        `json:"not_ready,omitempty"` // why the node does not take players now
+
+	CatalogQuorum bool           `json:"catalog_quorum"`          // the node sees a catalog with a leader
+	NodeRegions   map[string]int `json:"node_regions"`            // by state: regions that the node holds a replica of, and the catalog
+	WorldRegions  map[string]int `json:"world_regions,omitempty"` // by state: all regions; none if the node does not hold the catalog
 }
 
 // Peer is a node known to this one.

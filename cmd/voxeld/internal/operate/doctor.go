@@ -43,7 +43,7 @@ func newDoctor() *cobra.Command {
 			return err
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -60,7 +60,7 @@ func newDrain() *cobra.Command {
 			return nil
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, at the end")
 	return c
 }

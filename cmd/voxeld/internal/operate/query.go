@@ -33,7 +33,7 @@ func newQuery[A any](use, short, path string, table func(w io.Writer, answer A))
 			return w.Flush()
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

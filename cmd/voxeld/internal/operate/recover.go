@@ -56,7 +56,7 @@ func newRecover() *cobra.Command {
 			return recoverRegions(c, cfg.AdminSocket(), name, yes)
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&all, admin.AllLost, false, "recover the catalog and all regions on this node that have lost most of their members")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
@@ -201,6 +201,6 @@ func newRelease() *cobra.Command {
 			return nil
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	return c
 }

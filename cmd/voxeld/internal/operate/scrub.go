@@ -49,7 +49,7 @@ func newScrub() *cobra.Command {
 			return printScrub(c, answer, asJSON)
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&all, "all", false, "scrub all regions for which this node is responsible")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
