@@ -22,7 +22,7 @@ func newHealthcheck() *cobra.Command {
 		Use: "healthcheck", Short: "Check whether a node serves; exit with 0 if it does", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if address == "" {
-				cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ()})
+				cfg, err := config.Load(config.Sources{File: file, Default: config.SystemFile, Environ: os.Environ()})
 				if err != nil {
 					return cli.Usage(err)
 				}
