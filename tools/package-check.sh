@@ -27,7 +27,7 @@ mount -t proc proc "$root/proc"
 inside() { chroot "$root" "$@"; }
 step() { echo "== $*"; }
 asked() { # asked WORDS: whether the package called systemctl so
-	grep -qxF "$*" "$root/asked" || { cat "$root/asked" >&2; fail "systemctl $* was not called"; }
+	grep -qxF -e "$*" "$root/asked" || { cat "$root/asked" >&2; fail "systemctl $* was not called"; }
 }
 
 # A later version of the same package, with another sample configuration.
@@ -80,10 +80,10 @@ echo 'guests = false # mine' >>"$root/etc/voxeld/voxeld.toml"
 start
 founded=$(world)
 [ -n "$founded" ] || fail 'voxeld status needs flags on a packaged machine'
-inside adduser --quiet --disabled-password --gecos '' operator
-! chroot --userspec=operator "$root" voxeld status >/dev/null 2>&1 || fail 'anybody may use the commands'
-inside adduser --quiet operator voxeld
-chroot --userspec=operator --groups=voxeld "$root" voxeld status >/dev/null || fail 'the group voxeld may not use the commands'
+inside adduser --quiet --disabled-password --gecos '' ann
+! chroot --userspec=ann "$root" voxeld status >/dev/null 2>&1 || fail 'anybody may use the commands'
+inside adduser --quiet ann voxeld
+chroot --userspec=ann --groups=voxeld "$root" voxeld status >/dev/null || fail 'the group voxeld may not use the commands'
 stop
 
 step 'upgrade'

@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"log"
 	"os"
 	"slices"
 	"strings"
@@ -45,12 +44,13 @@ type (
 )
 
 func main() {
-	log.SetFlags(0)
 	if len(os.Args) != 5 {
-		log.Fatal("usage: sbom VERSION LOCK BINARY DOCUMENT")
+		fmt.Fprintln(os.Stderr, "usage: sbom VERSION LOCK BINARY DOCUMENT")
+		os.Exit(2)
 	}
 	if err := write(os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
-		log.Fatalf("sbom: %v", err)
+		fmt.Fprintln(os.Stderr, "sbom:", err)
+		os.Exit(1)
 	}
 }
 
