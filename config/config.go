@@ -14,6 +14,7 @@ import (
 type Config struct {
 	Storage     `koanf:",squash"`
 	Network     `koanf:",squash"`
+	HTTPS       `koanf:",squash"`
 	World       `koanf:",squash"`
 	Replication `koanf:",squash"`
 	Players     `koanf:",squash"`

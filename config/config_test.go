@@ -25,6 +25,9 @@ func TestDefaults(t *testing.T) {
 			Listen:   []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
 			Announce: []string{}, Game: ":4002", HTTP: ":8080",
 		},
+		HTTPS: HTTPS{
+			ACMEDomain: []string{}, ACMEDirectory: "https://acme-v02.api.letsencrypt.org/directory", TrustedProxy: []string{},
+		},
 		World:       World{Join: []string{}, Placement: "walkad", Overlay: "relay"},
 		Replication: Replication{Replicas: 3, ReplaceAfter: time.Minute, ScrubEvery: time.Hour},
 		Players:     Players{ViewDistance: 12, Guests: true, SessionsPerAddress: 64, MotionBudget: 19_200, EditsPerSecond: 20},
@@ -204,6 +207,16 @@ func TestClearErrors(t *testing.T) {
 		{toml: "advertise_http = 'http://a.example/?x'", want: []string{"advertise_http: ", "more than scheme"}},
 		{toml: "advertise_http = 'http://ä.example/'", want: []string{"advertise_http: ", "character"}},
 		{toml: "advertise_http = 'http://a/" + strings.Repeat("x", maxURL) + "'", want: []string{"advertise_http: ", "bytes"}},
+		{toml: "tls_cert = 'a.pem'", want: []string{"tls_key: is missing"}},
+		{toml: "tls_key = 'a.pem'", want: []string{"tls_cert: is missing"}},
+		{toml: "tls_cert = 'a'\ntls_key = 'b'\nacme_domain = ['a.example']", want: []string{"acme_domain: is set beside tls_cert"}},
+		{toml: "acme_domain = ['*.example.org', 'localhost', '192.0.2.1', 'A.example.org']", want: []string{
+			`"*.example.org" is not a domain`, `"localhost" is not`, `"192.0.2.1" is not`, `"A.example.org" is not`,
+		}},
+		{toml: "acme_email = 'ann'\nacme_directory = 'http://a.example'", want: []string{"acme_email: ", "acme_directory: "}},
+		{toml: "http_redirect = ':80'", want: []string{"http_redirect: is set, but the node has no certificate"}},
+		{toml: "http_redirect = '80'\nacme_domain = ['a.example']", want: []string{`http_redirect: "80" is not host:port`}},
+		{toml: "trusted_proxy = ['10.0.0.0/33']", want: []string{`trusted_proxy: "10.0.0.0/33" is neither an address nor a network`}},
 		{toml: "join = ['/ip4/192.0.2.1/tcp/4001/p2p/12D3']", want: []string{"join: ", "peer id", "voxeld invite"}},
 		{toml: "join = ['/ip4/192.0.2.1/tcp/0" + peer + "']", want: []string{"join: ", "port 0"}},
 		{toml: "join = ['192.0.2.1']", want: []string{"join: join token: "}},
@@ -259,6 +272,26 @@ func TestOrigins(t *testing.T) {
 	}
 	if want := []string{"listen", "http"}; !slices.Equal(changed, want) {
 		t.Errorf("changed: %v, want %v", changed, want)
+	}
+}
+
+// The sample names every option with its default, and is a valid file with and without its comment signs.
+func TestSample(t *testing.T) {
+	sample := Sample()
+	active := regexp.MustCompile(`(?m)^#([a-z_]+ = )`).ReplaceAllString(sample, "$1")
+	for _, file := range []string{sample, active} {
+		if got, err := Load(Sources{File: write(t, file)}); err != nil || !reflect.DeepEqual(got, defaults(t)) {
+			t.Errorf("%v: %+v\n%s", err, got, file)
+		}
+	}
+	settings, err := Read(Sources{File: write(t, active)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range settings.All {
+		if s.Source != FromFile {
+			t.Errorf("the sample lacks %s", s.Option.Name)
+		}
 	}
 }
 
@@ -360,4 +393,14 @@ func defaults(t *testing.T) Config {
 		t.Fatal(err)
 	}
 	return c
+}
+
+func TestProxies(t *testing.T) {
+	c, err := Load(Sources{Flags: map[string][]string{"trusted-proxy": {"192.0.2.1", "10.1.2.3/8,2001:db8::1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Proxies(); err != nil || fmt.Sprint(got) != "[192.0.2.1/32 10.0.0.0/8 2001:db8::1/128]" {
+		t.Errorf("%v, %v", got, err)
+	}
 }

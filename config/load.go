@@ -52,6 +52,37 @@ type Setting struct {
 	Origin string // the file's path, the variable or the flag; empty for a default
 }
 
+// Text returns the value as it is written on the command line.
+func (s Setting) Text() string {
+	switch v := s.Value.(type) {
+	case []string:
+		return strings.Join(v, ",")
+	case time.Duration:
+		return shortDuration(v)
+	}
+	return fmt.Sprint(s.Value)
+}
+
+// JSON returns the value for an encoder of JSON: a duration is a text.
+func (s Setting) JSON() any {
+	if d, ok := s.Value.(time.Duration); ok {
+		return shortDuration(d)
+	}
+	return s.Value
+}
+
+// shortDuration returns 1m for 1m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // name returns what the user wrote: the flag, the variable, or the file and the key.
 func (s Setting) name() string {
 	switch s.Source {
@@ -108,11 +139,7 @@ func Read(s Sources) (Settings, error) {
 	settings := Settings{All: make([]Setting, len(Options))}
 	merged := make(map[string]any, len(Options))
 	for i, o := range Options {
-		preset, err := o.parse([]string{o.Default})
-		if err != nil {
-			panic(fmt.Sprintf("config: default of %s: %v", o.Name, err))
-		}
-		setting := Setting{Option: o, Value: preset, Source: FromDefault}
+		setting := Setting{Option: o, Value: o.preset(), Source: FromDefault}
 		for _, layer := range []struct {
 			values map[string]any
 			source Source
@@ -165,7 +192,7 @@ func (c Config) problems(all map[string]any) []problem {
 	if _, _, err := c.Bootstrap(); err != nil {
 		found = append(found, problem{"join", err})
 	}
-	return found
+	return append(found, c.HTTPS.problems()...)
 }
 
 // prefixed returns the error with a prefix on each line: one problem is one line.
@@ -289,6 +316,15 @@ func variableNames() []string {
 		all = append(all, o.Variable())
 	}
 	return all
+}
+
+// preset returns the default as a value.
+func (o Option) preset() any {
+	value, err := o.parse([]string{o.Default})
+	if err != nil {
+		panic(fmt.Sprintf("config: default of %s: %v", o.Name, err))
+	}
+	return value
 }
 
 // parse converts the texts of a variable or a flag to a value. The last text wins, except for lists, whose

@@ -47,7 +47,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "http", Kind: Address, Default: ":8080", check: hostPort(false),
-			Usage: "host:port that serves the browser client, its WebSocket /ws, /healthz and /readyz; put TLS in front of it if it is public",
+			Usage: "host:port that serves the browser client, its WebSocket /ws, /healthz and /readyz; HTTPS with --tls-cert or --acme-domain",
 		},
 		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),
@@ -55,7 +55,37 @@ var Groups = []Group{
 		},
 		{
 			Name: "advertise-http", Kind: URL, check: unlessEmpty(text(checkURL)),
-			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine)",
+			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine; with a certificate https:// and its name)",
+		},
+	}},
+	{"HTTPS and proxies", []Option{
+		{
+			Name: "tls-cert", Kind: Path,
+			Usage: "PEM file with the certificate, and its chain, for HTTPS at --http; read again when it changes",
+		},
+		{
+			Name: "tls-key", Kind: Path,
+			Usage: "PEM file with the key of --tls-cert",
+		},
+		{
+			Name: "acme-domain", Kind: List, check: each(checkDomain),
+			Usage: "names for which certificates for HTTPS at --http are obtained by ACME; setting it accepts the authority's terms; the authority must reach this node by these names, at port 443 or, with --http-redirect, at port 80",
+		},
+		{
+			Name: "acme-email", Kind: Text, check: unlessEmpty(text(checkEmail)),
+			Usage: "e-mail address at which the authority may reach you about the certificates",
+		},
+		{
+			Name: "acme-directory", Kind: URL, Default: "https://acme-v02.api.letsencrypt.org/directory", check: text(checkDirectory),
+			Usage: "ACME directory of the authority; the default is Let's Encrypt's",
+		},
+		{
+			Name: "http-redirect", Kind: Address, check: unlessEmpty(hostPort(false)),
+			Usage: "host:port, mostly :80, of plain HTTP that redirects browsers to HTTPS and answers the authority; empty disables it",
+		},
+		{
+			Name: "trusted-proxy", Kind: List, check: each(checkNetwork),
+			Usage: "addresses or networks (10.0.0.0/8) of proxies in front of this node: limits by address then apply to the client that their X-Forwarded-For or PROXY header names; name proxies only, because whoever is in these networks can pass for any address",
 		},
 	}},
 	{"World", []Option{

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/configcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -80,9 +81,10 @@ func newRoot() *cobra.Command {
 	root.SetUsageFunc(cli.PrintUsage)
 	cli.AddGroups(root)
 	for group, commands := range map[string][]*cobra.Command{
-		cli.GroupRun:     {running, newInit()},
+		cli.GroupRun:     {running, newInit(), configcmd.New()},
 		cli.GroupOperate: operate.Commands(),
 		cli.GroupTest:    {newBot(), simcmd.New()},
+		cli.GroupOther:   {newMan(root)},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

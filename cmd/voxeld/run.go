@@ -13,6 +13,9 @@ func newRun() *cobra.Command {
 			"the data directory, or creates one. Every flag can also be set as a key of the configuration file (TOML,\n" +
 			"with _ for -) and as an environment variable VOXELD_…. Flags override variables, and variables override\n" +
 			"the file.",
+		Example: "  voxeld run\n" +
+			"  voxeld run --data-dir /var/lib/voxeld --join vx1…\n" +
+			"  voxeld run --config /etc/voxeld/voxeld.toml --log-level debug",
 		Args: cli.NoArgs,
 	}
 	var file string

@@ -22,7 +22,8 @@ func newDoctor() *cobra.Command {
 		Use: "doctor", Short: "Find problems in the world and print what to do about them",
 		Long: "Examines this node, the regions of the world and the nodes that hold them. This takes some seconds if\n" +
 			"something is wrong. The exit code is 0 if no problem is found, else 1.",
-		Args: cli.NoArgs,
+		Example: "  voxeld doctor\n  voxeld doctor --data-dir /var/lib/voxeld --json",
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
