@@ -26,7 +26,7 @@ import (
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
 	s := &session{
 		g: g, conn: c, out: newOutbox(c.cut), codec: codec.JSON,
-		subs: make(subscriptions), limits: newActionLimits(g.current.Load().edits()),
+		subs: make(subscriptions), limits: newActionLimits(g.policy.Load().Edits()),
 		done: make(chan struct{}),
 	}
 	s.out.owner = s
@@ -146,7 +146,7 @@ func (s *session) admit(join sessionmsg.Join) error {
 	s.version = join.Version
 	s.body.Name = join.Name
 	if join.Key == "" {
-		if !s.g.current.Load().Guests {
+		if !s.g.policy.Load().Guests {
 			return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests: join with a key"}
 		}
 		s.body.Guest = true

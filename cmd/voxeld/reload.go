@@ -7,12 +7,12 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
-	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 )
 
-// limits returns what the options grant to players.
-func limits(o config.Players) gameserver.Limits {
-	return gameserver.Limits{
+// policy returns what the options grant to players.
+func policy(o config.Players) admission.Policy {
+	return admission.Policy{
 		MaxView: o.ViewDistance, Guests: o.Guests, PerAddress: o.SessionsPerAddress,
 		MotionBudget: int(o.MotionBudget), EditsPerSecond: o.EditsPerSecond,
 	}
@@ -21,7 +21,7 @@ func limits(o config.Players) gameserver.Limits {
 // startReload subscribes the parts that can take new options, and reloads the configuration at each SIGHUP.
 func (n *node) startReload(_ context.Context, parts *stack) error {
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
-		return func() { n.gateway.SetLimits(limits(next.Players)) }, nil
+		return func() { n.gateway.SetPolicy(policy(next.Players)) }, nil
 	})
 	parts.start("reload", func(ctx context.Context) error {
 		for {
