@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -112,7 +113,7 @@ func (h *Host) listLostNow(ctx context.Context) error {
 	if answered < min(others, len(catalog.Members)/2+1) {
 		return fmt.Errorf("%d of %d other members of the catalog have listed the regions", answered, others)
 	}
-	held, err := h.Replicas.Replicas()
+	held, err := replica.Replicas(h.Storage, h.Self.Peer)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ var errStillOpen = errors.New("replicas are being closed")
 func (n *machine) beginIncarnation() {
 	s := n.sim
 	keeper, err := incarnation.Open(incarnation.Options{
-		Storage: n.disk, Held: n.host.Replicas, Promised: n.host.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Storage: n.disk, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.disk, n.peer) }, Promised: n.host.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		Sign: func(text []byte) ([]byte, error) { return append([]byte(n.peer), text[len(text)-32:]...), nil },
 	})
 	if err != nil { // the disk is full
@@ -140,7 +140,7 @@ func (n *machine) listLost() {
 }
 
 func (n *machine) stored(group uint64) uint64 {
-	held, err := n.host.Replicas()
+	held, err := replica.Replicas(n.disk, n.peer)
 	if err != nil {
 		n.sim.fail("%s: %v", n.peer, err)
 	}
@@ -281,6 +281,26 @@ func (s *sim) putBack(n *machine) {
 			return
 		}
 	}
+	// What the others acknowledge together with this node, the witness does not have. Then the two are alone for a while.
+	witness := s.anyNode()
+	if witness == n || witness.gone {
+		return
+	}
+	for _, other := range s.nodes {
+		if other != witness {
+			s.network.cut[[2]int{witness.number, other.number}], s.network.cut[[2]int{other.number, witness.number}] = true, true
+		}
+	}
+	s.run(s.now + s.between(500*time.Millisecond, 5*time.Second))
+	s.network.cut = make(map[[2]int]bool)
+	if s.chance(0.5) {
+		for _, other := range s.nodes {
+			if other != witness && other != n && s.chance(0.8) {
+				other.crash("while a disk is old")
+				s.at(s.now+s.between(3*time.Second, 12*time.Second), other.boot)
+			}
+		}
+	}
 	n.crash("for an old disk")
 	s.count("old disks put back")
 	s.note(note{who: n.peer, what: "put back"})
@@ -290,5 +310,5 @@ func (s *sim) putBack(n *machine) {
 	for table, rows := range one {
 		n.disk.tables[table] = maps.Clone(rows)
 	}
-	s.at(s.now+s.away(), n.boot)
+	s.at(s.now+s.between(0, time.Second), n.boot)
 }

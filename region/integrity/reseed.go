@@ -371,7 +371,7 @@ func (r *Reseeder) MarkOutdated(replicas map[uint64]uint64) error {
 	if len(replicas) == 0 {
 		return nil
 	}
-	held, err := r.Replicas.Replicas()
+	held, err := replica.Replicas(r.Storage, r.Self.Peer)
 	if err != nil {
 		return err
 	}
