@@ -3,8 +3,10 @@ package gameserver
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -16,9 +18,11 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/realip"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -61,8 +65,13 @@ func New(o Options) *Gateway {
 
 // Listeners are the sockets that a gateway serves on. Run closes them.
 type Listeners struct {
-	Game net.Listener // original protocol and sessions over TCP
-	HTTP net.Listener // browser client, WebSocket, health
+	Game     net.Listener   // original protocol and sessions over TCP
+	HTTP     net.Listener   // browser client, WebSocket, health
+	TLS      *tls.Config    // of HTTP; nil: plain HTTP
+	Redirect net.Listener   // plain HTTP that Redirects serves; nil for none
+	Proxies  realip.Proxies // in front of all of them
+
+	Redirects http.Handler
 }
 
 // Run serves players until ctx ends or a listener fails, and returns when every session is saved and closed. When ctx ends the
@@ -88,14 +97,21 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.p2p.Run(inner) })
 
 	ended := make(chan error)
-	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
-	crew.Go(func() {
-		ended <- httpd.Serve(front, l.HTTP, httpd.Options{Files: g.Client, Ready: g.ready, Session: g.serveSocket})
-	})
+	website := httpd.Options{
+		Files: g.Client, Ready: g.ready, Session: g.serveSocket, TLS: l.TLS,
+		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests,
+	}
+	running := 2
+	crew.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })
+	crew.Go(func() { ended <- httpd.Serve(front, l.HTTP, website) })
+	if l.Redirect != nil {
+		running++
+		crew.Go(func() { ended <- httpd.ServeRedirect(front, l.Redirect, website, l.Redirects) })
+	}
 	defer close(g.stop)
 	var err error
 	leaving, drained := ctx.Done(), make(chan struct{})
-	for running := 2; running > 0; {
+	for running > 0 {
 		select {
 		case <-leaving:
 			leaving = nil

@@ -16,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -40,8 +41,10 @@ type Options struct {
 	Grace         time.Duration                // how long a member may be silent before it is replaced
 	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
-	Ground         func(grid.ChunkPos) *chunk.Chunk
-	ScrubEvery     time.Duration     // how often the copies of a region are compared; 0: only on request
+	Ground     func(grid.ChunkPos) *chunk.Chunk
+	ScrubEvery time.Duration // how often the copies of a region are compared; 0: only on request
+	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
+	Incarnations   *incarnation.Keeper
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
 	Storage        integrity.Storage // shared with Replicas
 	Replicas       *replica.Host     // run by the caller, ended after the Host
@@ -112,11 +115,14 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
 		return nil, err
 	}
+	if err := h.markOutdated(); err != nil {
+		return nil, err
+	}
 	here, err := o.Replicas.Has(world.CatalogID)
 	if err != nil {
 		return nil, fmt.Errorf("find the catalog: %w", err)
 	}
-	if here {
+	if here && h.damages.CorruptErr(world.CatalogID) == nil {
 		c, err := h.regions.openCatalog(ctx)
 		if err != nil {
 			return nil, err
@@ -144,7 +150,8 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.supervisor.NotifyEvicted = h.supersession.NotifyEvicted
 	h.reseeder = &integrity.Reseeder{
-		Node: node, Supervisor: h.supervisor, Damages: h.damages, OpenMember: h.regions.openMember,
+		Node: node, Supervisor: h.supervisor, Damages: h.damages, OpenMember: h.regions.openMember, Records: h.Records,
+		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog,
 	}
 	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
@@ -98,7 +97,7 @@ func (r *regions) Delete(info nodemsg.Region) error {
 	if info.ID == world.CatalogID {
 		return r.deleteCatalog()
 	}
-	writes, err := r.Registry.Deletion(info.ID)
+	writes, err := r.Deletion(info.ID)
 	if err == nil {
 		err = r.Replicas.Remove(info.ID, writes...)
 	}
@@ -195,11 +194,7 @@ func (r *regions) catalogRegion() (nodemsg.Region, error) {
 }
 
 func (r *regions) deleteCatalog() error {
-	var writes []kv.Write
-	err := r.Storage.Scan(world.CatalogTable, nil, func(key, _ []byte) error {
-		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: append([]byte(nil), key...)})
-		return nil
-	})
+	writes, err := r.Deletion(world.CatalogID)
 	if err == nil {
 		err = r.Replicas.Remove(world.CatalogID, writes...)
 	}

@@ -40,6 +40,9 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	}
 	has, err := r.Replicas.Has(id)
 	quarantined, failed, why := r.failures.Status(id)
+	if corrupt := r.reseeder.Damages.CorruptErr(id); corrupt != nil && has {
+		failed, why = true, corrupt.Error()
+	}
 	switch {
 	case quarantined:
 		s.State, s.Why = nodemsg.StateQuarantined, why

@@ -12,10 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/certs"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -40,6 +42,8 @@ type node struct {
 	gateway  *gameserver.Gateway
 	game     net.Listener
 	http     net.Listener
+	certs    certs.Source // of http; nil: plain HTTP
+	redirect net.Listener // to https; nil if there is none
 	scrape   net.Listener // of metrics; nil if there are none
 	shutdown *shutdownProgress
 }
@@ -92,12 +96,34 @@ func (n *node) gameAddress() string {
 	return reachable(n.game.Addr())
 }
 
-// playerURL returns the URL at which browsers reach this node, likewise.
+// playerURL returns the URL at which browsers reach this node, likewise; with a certificate, by its name.
 func (n *node) playerURL() string {
 	if n.cfg.AdvertiseHTTP != "" {
 		return n.cfg.AdvertiseHTTP
 	}
-	return "http://" + reachable(n.http.Addr())
+	address := reachable(n.http.Addr())
+	if n.certs == nil {
+		return "http://" + address
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		panic(err) // reachable returns host:port
+	}
+	if name := n.certs.Host(); name != "" {
+		host = name
+		if port == "443" {
+			return "https://" + name
+		}
+	}
+	return "https://" + net.JoinHostPort(host, port)
+}
+
+// localURL returns the URL to open on this machine. A certificate is for the node's name only.
+func (n *node) localURL() string {
+	if n.certs != nil {
+		return n.playerURL()
+	}
+	return "http://" + cli.Browsable(n.http.Addr().String())
 }
 
 // buildVersion is set by the linker (see Makefile). It is empty in builds without a version.

@@ -13,10 +13,13 @@ func newRun() *cobra.Command {
 			"the data directory, or creates one. Every flag can also be set as a key of the configuration file (TOML,\n" +
 			"with _ for -) and as an environment variable VOXELD_…. Flags override variables, and variables override\n" +
 			"the file.",
+		Example: "  voxeld run\n" +
+			"  voxeld run --data-dir /var/lib/voxeld --join vx1…\n" +
+			"  voxeld run --config /etc/voxeld/voxeld.toml --log-level debug",
 		Args: cli.NoArgs,
 	}
 	var file string
-	cli.AddOptions(c.Flags(), &file)
+	cli.AddOptions(c, &file)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := cli.LoadConfig(c, file)
 		if err != nil {

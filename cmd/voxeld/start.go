@@ -23,11 +23,13 @@ import (
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/certs"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -116,6 +118,16 @@ func (n *node) checkLeftovers(database string) error {
 
 // openSockets opens the ports before anything else: if one is taken, no new data directory must be left behind.
 func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
+	if n.cfg.Encrypted() {
+		n.certs, err = certs.New(certs.Options{
+			CertFile: n.cfg.TLSCert, KeyFile: n.cfg.TLSKey,
+			Domains: n.cfg.ACMEDomain, Email: n.cfg.ACMEEmail, Directory: n.cfg.ACMEDirectory, Cache: filepath.Join(n.cfg.DataDir, "acme"),
+			Logger: n.logger, Registerer: n.metrics,
+		})
+		if err != nil {
+			return cli.Usage(err)
+		}
+	}
 	if n.game, err = listen("game", n.cfg.Game); err != nil {
 		return err
 	}
@@ -124,6 +136,12 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 		return err
 	}
 	parts.onStop("http socket", closeOnce(n.http))
+	if n.cfg.HTTPRedirect != "" {
+		if n.redirect, err = listen("http-redirect", n.cfg.HTTPRedirect); err != nil {
+			return err
+		}
+		parts.onStop("redirect socket", closeOnce(n.redirect))
+	}
 	if n.cfg.Metrics == "" {
 		return nil
 	}
@@ -234,16 +252,22 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
+	incarnations, err := n.beginIncarnation(ctx)
+	if err != nil {
+		return err
+	}
+	parts.start("incarnations", incarnations.Run)
 	n.regions, err = region.NewHost(ctx, region.Options{
 		Self:           nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
 		Height:         n.world.Height(),
 		Placement:      n.world.Placement,
 		Copies:         n.cfg.Replicas,
 		CatalogCopies:  catalogCopies(n.cfg.Replicas),
-		Grace:          n.cfg.Grace(),
+		Grace:          n.cfg.ReplaceAfter,
 		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Ground:         generator.Chunk,
-		ScrubEvery:     n.cfg.Scrub(),
+		ScrubEvery:     n.cfg.ScrubEvery,
+		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
 		Logger: n.logger, Registerer: n.metrics,
@@ -260,6 +284,25 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	return nil
 }
 
+// beginIncarnation shows the nodes that this one knows that it has started, and that its data is not older than what they have seen
+// of it.
+func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error) {
+	protocol := n.prefix() + incarnation.Protocol
+	k, err := incarnation.Open(incarnation.Options{
+		Storage: n.db, Sign: n.host.Sign,
+		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
+			return n.host.Ask(ctx, peer, protocol, question)
+		},
+		NotServed: transport.ErrNotServed, Held: n.replicas.Replicas, Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.host.HandleAsk(protocol, k.Answer)
+	k.Greet(ctx)
+	return k, nil
+}
+
 func (n *node) makeGateway(context.Context, *stack) error {
 	generator, err := n.generator()
 	if err != nil {
@@ -270,7 +313,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		HTTP: n.playerURL(), Game: n.gameAddress(),
 		Regions: n.regions, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
 		MaxView: n.cfg.ViewDistance, Guests: n.cfg.Guests, PerAddress: n.cfg.SessionsPerAddress,
-		MotionBudget: n.cfg.MotionBudget, EditsPerSecond: n.cfg.EditsPerSecond,
+		MotionBudget: int(n.cfg.MotionBudget), EditsPerSecond: n.cfg.EditsPerSecond,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -280,9 +323,22 @@ func (n *node) makeGateway(context.Context, *stack) error {
 }
 
 func (n *node) startGateway(_ context.Context, parts *stack) error {
-	parts.start("gateway", func(ctx context.Context) error {
-		return n.gateway.Run(ctx, gameserver.Listeners{Game: n.game, HTTP: n.http})
-	})
+	proxies, err := n.cfg.Proxies()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
+	if n.certs != nil {
+		_, port, err := net.SplitHostPort(n.http.Addr().String())
+		if err != nil {
+			return err
+		}
+		listeners.TLS, listeners.Redirects = n.certs.Config(), n.certs.PlainHandler(port)
+	}
+	parts.start("gateway", func(ctx context.Context) error { return n.gateway.Run(ctx, listeners) })
+	if n.certs != nil {
+		parts.start("certificates", n.certs.Run)
+	}
 	return nil
 }
 
@@ -392,7 +448,7 @@ func (n *node) printWelcome(out io.Writer) {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
 			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
 	}
-	fmt.Fprintf(out, "  Play:                http://%s\n", cli.Browsable(n.http.Addr().String()))
+	fmt.Fprintf(out, "  Play:                %s\n", n.localURL())
 	if len(n.host.Addrs()) > 0 {
 		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
 	}

@@ -1,4 +1,4 @@
-// Package admission limits what the clients of one address may take: connections, and requests that may found a region. Only
+// Package admission limits what the clients of one address may take: players, connections, and requests that may found a region. Only
 // package gameserver and its adapters import it.
 package admission
 
@@ -29,6 +29,7 @@ type Limits struct {
 	mu struct {
 		sync.Mutex
 		weights   map[netip.Prefix]int           // of connections by remote address; no zeros
+		http      map[netip.Prefix]int           // plain HTTP connections by remote address; no zeros
 		foundings map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
 	}
 }
@@ -37,8 +38,35 @@ type Limits struct {
 // counted: it is this machine, or a proxy on it that serves many clients.
 func NewLimits(perAddress int) *Limits {
 	l := &Limits{perAddress: perAddress}
-	l.mu.weights, l.mu.foundings = make(map[netip.Prefix]int), make(map[netip.Prefix]*rate.Limiter)
+	l.mu.weights, l.mu.http = make(map[netip.Prefix]int), make(map[netip.Prefix]int)
+	l.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
 	return l
+}
+
+// httpPerPlayer is the number of HTTP connections that an address may have for each of its players: a browser that loads the page
+// opens a few at once. WebSockets are not among them: they are players.
+const httpPerPlayer = 4
+
+// AdmitHTTP counts an HTTP connection against its address. It reports false if the address has too many. The returned release must
+// be called once, when the connection ends or becomes a WebSocket.
+func (l *Limits) AdmitHTTP(remote net.Addr) (release func(), ok bool) {
+	site, counted := siteOf(remote)
+	if !counted {
+		return func() {}, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.http[site] >= l.perAddress*httpPerPlayer {
+		return nil, false
+	}
+	l.mu.http[site]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.mu.http[site]--; l.mu.http[site] == 0 {
+			delete(l.mu.http, site)
+		}
+	}, true
 }
 
 // Admit counts a connection of the given weight against its address. The returned release must be called once, when the

@@ -32,7 +32,8 @@ func newStatus() *cobra.Command {
 		Long: "Shows the status of this node, and how many regions are in which state: those of which this node holds a\n" +
 			"replica, and if it holds the catalog, those of the whole world. With --wait healthy it waits until the node\n" +
 			"serves and all of these regions are healthy; the exit code is 1 if that takes longer than --timeout.",
-		Args: cli.NoArgs,
+		Example: "  voxeld status\n  voxeld status --wait healthy --timeout 2m",
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
@@ -56,7 +57,7 @@ func newStatus() *cobra.Command {
 			return printStatus(c.OutOrStdout(), answer)
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringVar(&wait, "wait", "", "state to wait for: "+healthy)
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "with --wait: how long to wait")
@@ -130,7 +131,7 @@ func printStatus(out io.Writer, a admin.Status) error {
 		fmt.Fprintf(w, "state\tnot ready: %s\n", a.NotReady)
 	}
 	fmt.Fprintf(w, "uptime\t%v\n", a.Uptime.Round(time.Second))
-	fmt.Fprintf(w, "play at\thttp://%s\n", cli.Browsable(a.HTTP))
+	fmt.Fprintf(w, "play at\t%s\n", a.URL)
 	fmt.Fprintf(w, "game address\t%s\n", a.Game)
 	fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
 	fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
