@@ -68,6 +68,9 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		return answer(c, legacymsg.AnswerOK)
 	case legacymsg.PurposeConnect:
 		if err := g.legacy.Resident(ctx, c.RemoteAddr(), h.Chunk); err != nil {
+			if _, refused := errors.AsType[*wire.Error](err); refused {
+				g.metrics.noteRefusedJoin(err)
+			}
 			return errors.Join(err, answer(c, legacymsg.AnswerNo))
 		}
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
@@ -82,6 +85,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	case legacymsg.PurposeJoin:
 		release, err := g.limits.Admit(c.RemoteAddr(), admission.PlayerWeight-admission.ConnectionWeight)
 		if err != nil {
+			g.metrics.noteRefusedJoin(err)
 			return errors.Join(err, answer(c, string(codec.JSON.Encode(failureOf(err)))+"\n"))
 		}
 		defer release()

@@ -1,10 +1,17 @@
 package gameserver
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
 
 // metrics are the gateway's metrics; docs/metrics.md explains each.
 type metrics struct {
 	sessions     prometheus.Gauge
+	joins        *prometheus.CounterVec // by outcome
 	refused      prometheus.Counter
 	requests     *prometheus.CounterVec // by code
 	messagesIn   prometheus.Counter
@@ -46,7 +53,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of messages exchanged with clients, without framing.", "direction")
 	return &metrics{
-		sessions:     gauge("voxeld_sessions", "Open player sessions on this gateway."),
+		sessions: gauge("voxeld_sessions", "Open player sessions on this gateway."),
+		joins: vector("voxeld_joins_total", "Players who joined, or could not, by outcome: joined, joined_original (VoxelPopuli's client), redirected (this node drains), "+
+			"gone (the client left first), internal, or the code of the refusal (docs/protocol.md).", "outcome"),
 		refused:      counter("voxeld_connections_refused_total", "Game connections refused, or closed because of a client error."),
 		requests:     vector("voxeld_http_requests_total", "HTTP requests served, by status code; 101 is a session over WebSocket, counted when it ends.", "code"),
 		messagesIn:   messages.WithLabelValues("in"),
@@ -61,6 +70,19 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		moved: vector("voxeld_sessions_moved_total", "Sessions closed because this node was drained, by outcome: "+
 			"followed (reconnected to another node), disconnected (the client did not leave in time), no_target (no other node accepted players).", "outcome"),
 	}
+}
+
+// noteRefusedJoin counts a player who could not join.
+func (m *metrics) noteRefusedJoin(err error) {
+	outcome := "internal"
+	if _, away := errors.AsType[*redirectError](err); away {
+		outcome = "redirected"
+	} else if refused, ok := errors.AsType[*wire.Error](err); ok {
+		outcome = refused.Code
+	} else if isClosed(err) {
+		outcome = "gone"
+	}
+	m.joins.WithLabelValues(outcome).Inc()
 }
 
 func (m *metrics) sent(bytes int) {
