@@ -115,6 +115,28 @@ func TestLaterSourcesWin(t *testing.T) {
 	}
 }
 
+// The file of an installed package is for commands that name neither a file nor a data directory.
+func TestDefaultFile(t *testing.T) {
+	preset := write(t, "sessions_per_address = 7")
+	for name, test := range map[string]struct {
+		sources Sources
+		read    bool
+	}{
+		"nothing is named":         {Sources{Default: preset}, true},
+		"it does not exist":        {Sources{Default: preset + "-"}, false},
+		"--config":                 {Sources{Default: preset, File: write(t, "guests = false")}, false},
+		"VOXELD_CONFIG":            {Sources{Default: preset, Environ: []string{"VOXELD_CONFIG=" + write(t, "guests = false")}}, false},
+		"--data-dir":               {Sources{Default: preset, Flags: map[string][]string{"data-dir": {"data"}}}, false},
+		"VOXELD_DATA_DIR":          {Sources{Default: preset, Environ: []string{"VOXELD_DATA_DIR=data"}}, false},
+		"a flag of another option": {Sources{Default: preset, Flags: map[string][]string{"http": {":1"}}}, true},
+	} {
+		c, err := Load(test.sources)
+		if err != nil || (c.SessionsPerAddress == 7) != test.read {
+			t.Errorf("%s: sessions_per_address = %d, %v; read: want %v", name, c.SessionsPerAddress, err, test.read)
+		}
+	}
+}
+
 func TestClearErrors(t *testing.T) {
 	peer := "/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 	for _, c := range []struct {

@@ -76,6 +76,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
+	root.SetVersionTemplate(versionDetails() + "\n")
 	root.SuggestionsMinimumDistance = 2
 	root.SetUsageFunc(cli.PrintUsage)
 	cli.AddGroups(root)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -134,24 +133,4 @@ func (n *node) localURL() string {
 		return n.playerURL()
 	}
 	return "http://" + cli.Browsable(n.http.Addr().String())
-}
-
-// buildVersion is set by the linker (see Makefile). It is empty in builds without a version.
-var buildVersion string
-
-// version returns buildVersion, else the commit that was built, else the module's version.
-func version() string {
-	if buildVersion != "" {
-		return buildVersion
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return info.Main.Version
 }

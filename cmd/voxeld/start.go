@@ -397,7 +397,8 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	if err != nil {
 		return fmt.Errorf("listen on admin socket %s: %w; choose another path with --admin", path, err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	// The data directory is closed to other users, unless an operator opens it to a group, as the Debian package does.
+	if err := os.Chmod(path, 0o660); err != nil {
 		return errors.Join(fmt.Errorf("set permissions of admin socket: %w", err), l.Close())
 	}
 	mux := http.NewServeMux()

@@ -21,7 +21,9 @@ func LoadConfig(c *cobra.Command, file string) (config.Config, error) {
 
 // ReadConfig is LoadConfig, and returns where each value comes from as well.
 func ReadConfig(c *cobra.Command, file string) (config.Settings, error) {
-	settings, err := config.Read(config.Sources{File: file, Environ: os.Environ(), Flags: changedFlags(c.Flags())})
+	settings, err := config.Read(config.Sources{
+		File: file, Default: config.SystemFile, Environ: os.Environ(), Flags: changedFlags(c.Flags()),
+	})
 	if err != nil {
 		return config.Settings{}, Usage(err)
 	}
