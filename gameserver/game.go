@@ -22,7 +22,6 @@ func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
 	return accept.Serve(ctx, l, g.Logger, func(ctx context.Context, c net.Conn) {
 		defer hangUp(c)
 		if err := g.serveConnection(ctx, c); err != nil && !isClosed(err) {
-			g.metrics.refused.Inc()
 			g.Logger.Debug("game connection refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 		}
 	})

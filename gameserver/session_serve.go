@@ -49,7 +49,6 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	s.out.end(failureOf(err))
 	writer.Wait()
 	if !isClosed(err) {
-		g.metrics.refused.Inc()
 		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
 	}
 }
