@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -12,20 +13,13 @@ type metrics struct {
 	sessions     prometheus.Gauge
 	joins        *prometheus.CounterVec // by outcome
 	requests     *prometheus.CounterVec // by code
-	messagesIn   prometheus.Counter
-	messagesOut  prometheus.Counter
-	bytesIn      prometheus.Counter
-	bytesOut     prometheus.Counter
-	corrections  *prometheus.CounterVec // by reason
-	refusals     *prometheus.CounterVec // by reason
-	denials      *prometheus.CounterVec // by reason
 	frameSeconds prometheus.Histogram
 	skipped      prometheus.Counter
 	moved        *prometheus.CounterVec // by outcome: followed, disconnected, no_target
-}
 
-// tickBuckets are those of a region's tick metric, so that the two can be added.
-var tickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
+	messagesIn, messagesOut, bytesIn, bytesOut prometheus.Counter
+	corrections, refusals, denials             *prometheus.CounterVec // of moves, edits and interactions, by reason
+}
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	auto := promauto.With(r)
@@ -45,7 +39,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		bytesOut:    bytes.WithLabelValues("out"),
 		corrections: vector("voxeld_move_corrections_total", "Player moves refused and corrected, by reason.", "reason"),
 		frameSeconds: auto.NewHistogram(prometheus.HistogramOpts{
-			Name: "voxeld_gateway_tick_seconds", Help: "Time to encode the movement of one tick and queue it for all sessions, in seconds.", Buckets: tickBuckets,
+			Name: "voxeld_gateway_tick_seconds", Help: "Time to encode the movement of one tick and queue it for all sessions, in seconds.", Buckets: region.TickBuckets,
 		}),
 		skipped:  auto.NewCounter(prometheus.CounterOpts{Name: "voxeld_motion_skipped_total", Help: "Movement updates skipped because a session had not drained the previous one."}),
 		refusals: vector("voxeld_edit_refusals_total", "Edits refused, by reason.", "reason"),

@@ -20,8 +20,8 @@ const (
 
 var phaseNames = [phases]string{"input", "apply", "store", "propose", "publish"}
 
-// tickBuckets bound the histograms of a tick, in seconds. The budget is one of them.
-var tickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
+// TickBuckets bound the histograms of a tick, in seconds. The budget is one of them.
+var TickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
 
 // Metrics are the metrics of actors; docs/metrics.md explains each.
 type Metrics struct {
@@ -45,12 +45,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		tickSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "voxeld_region_tick_seconds",
 			Help:    "Duration of one tick of one region, in seconds. The budget is 0.05.",
-			Buckets: tickBuckets,
+			Buckets: TickBuckets,
 		}),
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "voxeld_region_tick_lateness_seconds",
 			Help:    "Time by which a tick of a region in use started late, in seconds.",
-			Buckets: tickBuckets,
+			Buckets: TickBuckets,
 		}),
 		lateTicks:   counter("voxeld_region_late_ticks_total", "Ticks that started more than one tick (0.05 s) late."),
 		leaderships: counter("voxeld_region_leaderships_total", "Times that this node became the leader of a region."),
