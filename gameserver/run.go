@@ -100,7 +100,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	ended := make(chan error)
 	website := httpd.Options{
 		Files: g.Client, Ready: g.ready, Session: g.serveSocket, TLS: l.TLS,
-		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests,
+		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Logger: g.Logger,
 	}
 	running := 2
 	crew.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })
