@@ -21,6 +21,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
+	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
@@ -363,9 +365,12 @@ func client() fs.FS {
 }
 
 func (n *node) startMetrics(_ context.Context, parts *stack) error {
+	n.cpu = cputime.New(n.logger, n.metrics)
+	vitals.Register(n.metrics, vitals.Options{Version: version(), DataDir: n.cfg.DataDir, Ready: n.takesPlayers})
 	if n.scrape == nil {
 		return nil
 	}
+	parts.start("cpu time", n.cpu.Run)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	n.logger.Info("metrics", "url", "http://"+n.scrape.Addr().String()+"/metrics")
@@ -410,7 +415,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("POST /drain", n.shutdown.serve)
 	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/profile", n.cpu.Yield(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	serveUntil(parts, "admin socket", l, mux)
 	return nil
