@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
@@ -47,8 +48,10 @@ type Options struct {
 	Replicas       *replica.Host     // run by the caller, ended after the Host
 	Records        directory.Records // the DHT
 	Peers          transport.Peers   // the other nodes
-	Logger         *slog.Logger
-	Registerer     prometheus.Registerer
+	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
+	Players    func(visit func(nodemsg.PlayerRecord) error) error
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
@@ -73,6 +76,7 @@ type Host struct {
 	scrubber     *integrity.Scrubber
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
+	exporter     *export.Exporter
 	metrics      *metrics
 }
 
@@ -131,6 +135,8 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
+	h.exporter = export.New(node, h.regions.askStatuses)
+	h.exporter.Known, h.exporter.Players = h.knownNodes, h.Players
 	h.damages = integrity.NewDamages(h.Self.Peer, m)
 	h.quarantine = &integrity.Quarantine{
 		Node: node, Failures: h.failures, ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,

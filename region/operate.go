@@ -2,8 +2,10 @@ package region
 
 import (
 	"context"
+	"io"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -30,6 +32,23 @@ func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
 
 // ScrubAll scrubs all regions that this node leads, and the closed ones that it is responsible for.
 func (h *Host) ScrubAll(ctx context.Context) []Scrubbed { return h.scrubber.ScrubAll(ctx) }
+
+// BackupOptions are what a backup is to have.
+type BackupOptions = export.Options
+
+// KnownGroup is a group as an earlier backup has it.
+type KnownGroup = export.Known
+
+// maxKnownNodes bounds the nodes that are asked for players.
+const maxKnownNodes = 1024
+
+func (h *Host) knownNodes() []string { return h.Records.NearestKnown(grid.CatalogKey, maxKnownNodes) }
+
+// Backup writes a backup of the world while it runs. Everything that was acknowledged before is in it, or it names what may be missing.
+// An error means that what was written is of no use.
+func (h *Host) Backup(ctx context.Context, w io.Writer, o BackupOptions) error {
+	return h.exporter.Backup(ctx, w, o)
+}
 
 // PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
 // changes nothing.

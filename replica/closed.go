@@ -125,6 +125,16 @@ func (h *Host) Recover(group uint64) error {
 	return err
 }
 
+// Restore makes this node the only member of a group that is not open, with the owner's rows in also, which come from elsewhere: from a
+// backup, or nowhere. It replaces everything that is stored of the group, a tombstone included. The other members must never run again
+// with their stored data (see Recover). It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
+func (h *Host) Restore(group uint64, from Origin, also ...kv.Write) error {
+	return h.rewrite("restore", group, func() ([]kv.Write, error) {
+		_, writes, err := Restoration(h.node.Storage, h.node.Self, group, from)
+		return slices.Concat(also, writes), err
+	})
+}
+
 // rewrite makes Run store the writes that change a group that is not open, and waits for that.
 func (h *Host) rewrite(doing string, group uint64, writes func() ([]kv.Write, error)) error {
 	reply := make(chan error, 1)
