@@ -30,6 +30,7 @@ test('the title screen shows a world behind it', async () => {
   ada = await Player.open(daemon.url, 'ada')
   await ada.until(() => window.__voxeld?.state().chunksMeshed > 20)
   assert.ok((await ada.screenshot('1-title')) > COLOURS, 'the title screen is blank')
+  assert.ok(ada.received > 100_000 && ada.received < 200_000, `the page and its scripts took ${ada.received} bytes`)
 })
 
 test('a player joins and walks', async () => {
@@ -121,4 +122,15 @@ test('the daemon is killed and restarted: the players reconnect, and the edits a
 test('the pages had no errors, and no requests to other origins', () => {
   assert.deepEqual(ada.troubles, [])
   assert.deepEqual(bob.troubles, [])
+})
+
+// The last test, because it causes trouble.
+test('the page runs no inline script, and a violation of the policy would have been seen', async () => {
+  await ada.page.evaluate(() => {
+    const script = document.createElement('script')
+    script.textContent = 'window.__inline = true'
+    document.body.append(script)
+  })
+  assert.equal(await ada.page.evaluate(() => window.__inline), undefined)
+  assert.match(ada.troubles.join(), /Content Security Policy/)
 })

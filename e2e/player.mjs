@@ -29,8 +29,13 @@ const STUCK_FRAMES = 150 // without arriving: the way is blocked
 const SETTINGS = { view: 3, renderScale: 0.5, smoothEdges: false, adaptive: false }
 
 export class Player {
-  /** The problems on the page: exceptions, console errors, failed requests, and requests to other origins. */
+  /**
+   * The problems on the page: exceptions, console errors (violations of the Content-Security-Policy among them), failed requests,
+   * and requests to other origins.
+   */
   troubles = []
+  /** The bytes of all HTTP answers so far, bodies and headers, as they travelled. */
+  received = 0
   /** If true, console errors about the WebSocket connection are ignored. */
   mayLoseConnection = false
 
@@ -64,6 +69,10 @@ export class Player {
       const address = request.url()
       if (!address.startsWith(url) && !/^(data|blob):/.test(address))
         player.troubles.push(`foreign request: ${address}`)
+    })
+    page.on('requestfinished', async (request) => {
+      const { responseBodySize, responseHeadersSize } = await request.sizes()
+      player.received += responseBodySize + responseHeadersSize
     })
     page.on('response', (response) => {
       if (response.status() >= 400) player.troubles.push(`${response.status()}: ${response.url()}`)

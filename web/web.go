@@ -14,7 +14,7 @@ import (
 //go:embed all:dist
 var files embed.FS
 
-// Client returns the built client: index.html, the icon and hashed files below assets/.
+// Client returns the built client: index.html, the icon and hashed files below assets/, each with a brotli and a gzip copy (.br, .gz).
 // Files below assets/ have content-hashed names and may be cached forever; index.html must not be cached.
 func Client() fs.FS {
 	client, err := fs.Sub(files, "dist")

@@ -31,3 +31,33 @@ func TestPageRefersOnlyToItsOwnFiles(t *testing.T) {
 		}
 	}
 }
+
+// Every file has its compressed copies, and the page with its scripts and styles takes less than 200 kB as gzip, which is what
+// browsers accept over plain http.
+func TestClientIsCompressed(t *testing.T) {
+	if !web.Built() {
+		t.Skip("the client is not built: run `make build`")
+	}
+	size := 0
+	err := fs.WalkDir(web.Client(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !regexp.MustCompile(`\.(css|html|js|svg)$`).MatchString(name) {
+			return err
+		}
+		for _, ending := range []string{".br", ".gz"} {
+			data, err := fs.ReadFile(web.Client(), name+ending)
+			if err != nil {
+				t.Error(err)
+			}
+			if ending == ".gz" {
+				size += len(data)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size == 0 || size >= 200_000 {
+		t.Errorf("the client has %d bytes as gzip", size)
+	}
+}

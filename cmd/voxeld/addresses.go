@@ -48,15 +48,3 @@ func outwardAddress() string {
 	}
 	return "127.0.0.1"
 }
-
-// browsable converts a listening address to one that a browser on this machine can open.
-func browsable(address string) string {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return address
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
-}

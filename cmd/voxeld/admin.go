@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -24,14 +25,14 @@ func reply(w http.ResponseWriter, answer any) {
 	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 }
 
-func (n *node) status(ctx context.Context) statusAnswer {
+func (n *node) status(ctx context.Context) admin.Status {
 	connected := 0
 	for _, p := range n.host.Peers() {
 		if p.Connected {
 			connected++
 		}
 	}
-	return statusAnswer{
+	return admin.Status{
 		Version: version(), World: n.world.Name, WorldID: n.world.ID(), Peer: n.host.PeerID(),
 		Game: n.gameAddress(), HTTP: n.http.Addr().String(), Uptime: time.Since(n.started),
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
@@ -46,22 +47,22 @@ func (n *node) catalogLeader(ctx context.Context) string {
 	return n.regions.Directory.CatalogLeader(ctx)
 }
 
-func (n *node) peerList() []peerAnswer {
-	all := []peerAnswer{}
+func (n *node) peerList() []admin.Peer {
+	all := []admin.Peer{}
 	for _, p := range n.host.Peers() {
-		all = append(all, peerAnswer{Peer: p.ID, Connected: p.Connected, Latency: p.Latency.Round(10 * time.Microsecond).String(), Addrs: p.Addrs})
+		all = append(all, admin.Peer{Peer: p.ID, Connected: p.Connected, Latency: p.Latency.Round(10 * time.Microsecond).String(), Addrs: p.Addrs})
 	}
 	return all
 }
 
-func (n *node) regionList(ctx context.Context) []regionAnswer {
-	all := []regionAnswer{}
+func (n *node) regionList(ctx context.Context) []admin.Region {
+	all := []admin.Region{}
 	for _, r := range n.regions.Regions(ctx) {
 		members := make([]string, len(r.Region.Members))
 		for i, m := range r.Region.Members {
 			members[i] = m.Peer
 		}
-		all = append(all, regionAnswer{
+		all = append(all, admin.Region{
 			ID: fmt.Sprintf("%016x", r.Region.ID), Cell: r.Region.Cell.String(), Leader: r.Region.Leader, Members: members, Voters: r.Voters, Term: r.Region.Term,
 			Links: r.Links, Bodies: r.Bodies, Edits: r.Edits,
 		})
@@ -73,8 +74,8 @@ func (n *node) playerList() []gameserver.Player {
 	return append([]gameserver.Player{}, n.gateway.Online()...)
 }
 
-func (n *node) invite() inviteAnswer {
-	return inviteAnswer{Token: config.Token{World: n.world.ID(), Addrs: n.host.Addrs()}.String()}
+func (n *node) invite() admin.Invite {
+	return admin.Invite{Token: config.Token{World: n.world.ID(), Addrs: n.host.Addrs()}.String()}
 }
 
 func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
@@ -89,9 +90,9 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 		}
 		all = append(all, n.regions.Scrub(r.Context(), cell))
 	}
-	answer := []scrubAnswer{}
+	answer := []admin.Scrub{}
 	for _, s := range all {
-		a := scrubAnswer{
+		a := admin.Scrub{
 			ID: fmt.Sprintf("%016x", s.Region.ID), Cell: s.Region.Cell.String(), Members: s.Members, Reported: s.Reported,
 			Parts: s.Parts, Damaged: s.Damaged, Repaired: s.Repaired, Open: append([]string{}, s.Open...),
 		}
@@ -106,7 +107,7 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 // findRegions returns the regions of this node with the name.
 func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
 	all, err := n.regions.Memberships()
-	if err != nil || name == allLost {
+	if err != nil || name == admin.AllLost {
 		return all, err
 	}
 	for _, info := range all {
@@ -123,7 +124,7 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("region")
 	all, err := n.findRegions(name)
 	if err != nil {
-		reply(w, planAnswer{Error: err.Error()})
+		reply(w, admin.Plan{Error: err.Error()})
 		return
 	}
 	ids := make([]uint64, len(all))
@@ -132,12 +133,12 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 	}
 	plans, err := n.regions.PlanRecovery(ctx, ids)
 	if err != nil {
-		reply(w, planAnswer{Error: err.Error()})
+		reply(w, admin.Plan{Error: err.Error()})
 		return
 	}
-	var answer planAnswer
+	var answer admin.Plan
 	for _, p := range plans {
-		if name != allLost || !p.Alive {
+		if name != admin.AllLost || !p.Alive {
 			answer.Plans = append(answer.Plans, p)
 		}
 	}
@@ -154,7 +155,7 @@ func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = n.regions.Recover(ctx, all[0].ID)
 	}
-	var answer doneAnswer
+	var answer admin.Done
 	if err != nil {
 		answer.Error = err.Error()
 	}
@@ -168,7 +169,7 @@ func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
 	if err == nil && len(all) != 1 {
 		err = errors.New("name one region")
 	}
-	var answer doneAnswer
+	var answer admin.Done
 	if err == nil {
 		answer.Released, answer.Missed, err = n.regions.Release(ctx, all[0].ID)
 	}
@@ -181,7 +182,7 @@ func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
 // recoverTime bounds the recovery of one region.
 const recoverTime = 8 * time.Second
 
-// examineTime bounds an examination. It is shorter than the timeout of askNode.
+// examineTime bounds an examination. It is shorter than the timeout of admin.Get.
 const examineTime = 8 * time.Second
 
 // addOperations adds the handlers of voxeld doctor and voxeld region to the admin socket.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -61,7 +62,7 @@ type daemon struct {
 	*kit.Daemon
 	t       *testing.T
 	ip, dir string
-	Status  statusAnswer // as of the latest start
+	Status  admin.Status // as of the latest start
 }
 
 // newDaemon returns a node that does not run yet. By default it has a new data directory, and the binary of this source.
@@ -146,7 +147,7 @@ func (d *daemon) metric(name string, labels ...string) float64 {
 // invite returns a join token.
 func (d *daemon) invite() string {
 	d.t.Helper()
-	var a inviteAnswer
+	var a admin.Invite
 	d.ask("invite", &a)
 	return a.Token
 }

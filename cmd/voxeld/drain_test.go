@@ -13,6 +13,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -86,7 +88,7 @@ func (d *daemon) ready() {
 }
 
 // drain runs voxeld drain and waits until the process has ended, cleanly. Any goroutine may call it.
-func (d *daemon) drain() (answer drainAnswer) {
+func (d *daemon) drain() (answer operate.DrainAnswer) {
 	d.t.Helper()
 	out, errs, code := voxeld(d.t, "drain", "--data-dir", d.dir, "--json")
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 0 {
@@ -133,7 +135,7 @@ func TestRollingRestart(t *testing.T) {
 	eventually(t, "50 players play", patience, func() bool {
 		n := 0
 		for _, d := range all {
-			var s statusAnswer
+			var s admin.Status
 			d.ask("status", &s)
 			n += s.Players
 		}
@@ -221,7 +223,7 @@ func TestDrainCommand(t *testing.T) {
 	if answer.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("/readyz answers %s", answer.Status)
 	}
-	var s statusAnswer
+	var s admin.Status
 	if a.ask("status", &s); !s.Draining {
 		t.Errorf("status: %+v", s)
 	}
@@ -262,7 +264,7 @@ func TestDrainAlone(t *testing.T) {
 	ann := join(t, d.Game, "ann", 1)
 	built := under(ann, 1, 0, 2)
 	ann.put(built, chunk.Brick)
-	drained := make(chan drainAnswer, 1)
+	drained := make(chan operate.DrainAnswer, 1)
 	go func() { drained <- d.drain() }()
 	ann.until("a reconnect", func() bool { return ann.sentOn != nil })
 	ann.leave()

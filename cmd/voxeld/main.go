@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
@@ -73,8 +74,8 @@ func newRoot() *cobra.Command {
 	})
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(running, newInit(), newInvite(), newStatus(), newPeers(), newRegions(), newPlayers(), newDoctor(),
-		newDrain(), newRegion(), newBot(), simcmd.New(), newHealthcheck())
+	root.AddCommand(running, newInit(), newBot(), simcmd.New())
+	root.AddCommand(operate.Commands()...)
 	return root
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bot"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
@@ -74,7 +75,7 @@ func (w *wanderer) wait(d time.Duration) {
 // underfoot returns the index of the node that leads the region in which somebody plays; -1 if none does.
 func underfoot(nodes []*daemon) int {
 	return slices.IndexFunc(nodes, func(d *daemon) bool {
-		return slices.ContainsFunc(d.regions(), func(r regionAnswer) bool { return r.Bodies > 0 && r.Leader == d.Status.Peer })
+		return slices.ContainsFunc(d.regions(), func(r admin.Region) bool { return r.Bodies > 0 && r.Leader == d.Status.Peer })
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -22,7 +23,7 @@ func cluster(t *testing.T, n int, args ...string) []*daemon {
 	}
 	for _, d := range all {
 		eventually(t, "everybody knows everybody", patience, func() bool {
-			var s statusAnswer
+			var s admin.Status
 			d.ask("status", &s)
 			return s.Peers >= n-1
 		})
@@ -30,9 +31,9 @@ func cluster(t *testing.T, n int, args ...string) []*daemon {
 	return all
 }
 
-func (d *daemon) regions() []regionAnswer {
+func (d *daemon) regions() []admin.Region {
 	d.t.Helper()
-	var all []regionAnswer
+	var all []admin.Region
 	d.ask("regions", &all)
 	return all
 }
@@ -194,7 +195,7 @@ func TestGoneMemberIsReplaced(t *testing.T) {
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
 	ann.put(built, chunk.Brick)
 	leader, others := leaderOf(t, all, built.Chunk())
-	var region regionAnswer
+	var region admin.Region
 	find := func(d *daemon) bool {
 		for _, r := range d.regions() {
 			if r.Edits > 0 && r.Leader == d.Status.Peer {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
@@ -54,10 +55,10 @@ func (d *daemon) flipEdit(region string, pos grid.Pos) {
 }
 
 // scrub runs the command for a cell.
-func (d *daemon) scrub(cell string) (answer scrubAnswer, code int) {
+func (d *daemon) scrub(cell string) (answer admin.Scrub, code int) {
 	d.t.Helper()
 	out, errs, code := voxeld(d.t, "region", "scrub", "--json", "--data-dir", d.dir, "--", cell)
-	var all []scrubAnswer
+	var all []admin.Scrub
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 {
 		d.t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
@@ -74,9 +75,9 @@ func TestScrubRepairsFlippedBits(t *testing.T) {
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
 	ann.put(built, chunk.Brick)
 	leader, others := leaderOf(t, all, built.Chunk())
-	var r regionAnswer
+	var r admin.Region
 	eventually(t, "the region has three members", patience, func() bool {
-		i := slices.IndexFunc(leader.regions(), func(r regionAnswer) bool { return r.Edits > 0 })
+		i := slices.IndexFunc(leader.regions(), func(r admin.Region) bool { return r.Edits > 0 })
 		if i >= 0 {
 			r = leader.regions()[i]
 		}
@@ -116,7 +117,7 @@ func TestScrubRepairsFlippedBits(t *testing.T) {
 	hurt.start()
 	start = time.Now()
 	eventually(t, "the copy is replaced", patience, func() bool {
-		var s statusAnswer
+		var s admin.Status
 		hurt.ask("status", &s)
 		return s.Damaged == 0 && hurt.metric("voxeld_replicas_discarded_total") == 1
 	})

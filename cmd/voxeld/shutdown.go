@@ -8,17 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/gameserver"
 )
-
-// stepStopped is the last step that a node reports. The process ends after it.
-const stepStopped = "stopped"
-
-// shutdownStep is one line of the progress of a stopping node: a step of its gateway, or the end.
-type shutdownStep struct {
-	gameserver.DrainStep
-	Error string `json:"error,omitempty"` // of stepStopped: why the node did not stop cleanly
-}
 
 // sendTimeout is how long a listener may take to read a line.
 const sendTimeout = time.Second
@@ -30,7 +22,7 @@ type shutdownProgress struct {
 
 	mu struct {
 		sync.Mutex
-		steps     []shutdownStep
+		steps     []admin.ShutdownStep
 		listeners []net.Conn // closed only by the end of the process, so that listeners see that end
 	}
 }
@@ -64,26 +56,26 @@ func (p *shutdownProgress) listen(conn net.Conn) {
 
 // report publishes a step of the gateway.
 func (p *shutdownProgress) report(step gameserver.DrainStep) {
-	p.publish(shutdownStep{DrainStep: step})
+	p.publish(admin.ShutdownStep{DrainStep: step})
 }
 
 // reportEnd publishes that everything has stopped.
 func (p *shutdownProgress) reportEnd(err error) {
-	last := shutdownStep{DrainStep: gameserver.DrainStep{Step: stepStopped}}
+	last := admin.ShutdownStep{DrainStep: gameserver.DrainStep{Step: admin.StepStopped}}
 	if err != nil {
 		last.Error = err.Error()
 	}
 	p.publish(last)
 }
 
-func (p *shutdownProgress) publish(step shutdownStep) {
+func (p *shutdownProgress) publish(step admin.ShutdownStep) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.steps = append(p.mu.steps, step)
 	p.mu.listeners = slices.DeleteFunc(p.mu.listeners, func(conn net.Conn) bool { return !send(conn, line(step)) })
 }
 
-func line(step shutdownStep) []byte {
+func line(step admin.ShutdownStep) []byte {
 	text, err := json.Marshal(step)
 	if err != nil {
 		panic(err) // it holds numbers and strings only

@@ -392,7 +392,7 @@ func (n *node) printWelcome(out io.Writer) {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
 			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
 	}
-	fmt.Fprintf(out, "  Play:                http://%s\n", browsable(n.http.Addr().String()))
+	fmt.Fprintf(out, "  Play:                http://%s\n", cli.Browsable(n.http.Addr().String()))
 	if len(n.host.Addrs()) > 0 {
 		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
 	}

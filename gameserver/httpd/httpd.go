@@ -10,16 +10,15 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file. They do not apply to
-// WebSockets.
-const requestTimeout, replyTimeout = 30 * time.Second, 5 * time.Minute
+// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file, idleTimeout how long a
+// connection is kept for the next request. They do not apply to WebSockets.
+const requestTimeout, replyTimeout, idleTimeout = 30 * time.Second, 5 * time.Minute, 15 * time.Second
 
 // Options are the dependencies of a server.
 type Options struct {
@@ -34,8 +33,12 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	var sockets handlerGroup
 	defer sockets.close()
 	defer end() // the sessions of this listener, even when only the listener has failed
+	client, err := newFiles(o.Files)
+	if err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /", files(http.FileServerFS(o.Files)))
+	mux.Handle("GET /", client)
 	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, r *http.Request) {
 		if !sockets.enter() {
 			http.Error(w, "the server is stopping", http.StatusServiceUnavailable)
@@ -47,11 +50,11 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { report(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, o.Ready()) })
 	server := &http.Server{
-		Handler:           mux,
+		Handler:           withHeaders(mux),
 		ReadHeaderTimeout: wire.HandshakeTimeout,
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      replyTimeout,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
@@ -90,23 +93,6 @@ func (h *handlerGroup) close() {
 	h.mu.closed = true
 	h.mu.Unlock()
 	h.running.Wait()
-}
-
-// files lets browsers cache only files with a hash in their name; directories are not listed.
-func files(server http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/" && strings.HasSuffix(r.URL.Path, "/") {
-			http.NotFound(w, r)
-			return
-		}
-		if strings.HasPrefix(r.URL.Path, "/assets/") {
-			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		} else {
-			w.Header().Set("Cache-Control", "no-cache")
-		}
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		server.ServeHTTP(w, r)
-	})
 }
 
 func report(w http.ResponseWriter, err error) {

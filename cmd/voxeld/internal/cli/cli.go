@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 
 	"github.com/spf13/cobra"
 )
@@ -48,4 +49,16 @@ func Plural(n int, one, many string) string {
 		return one
 	}
 	return many
+}
+
+// Browsable converts a listening address to one that a browser on this machine can open.
+func Browsable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
 }

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"bufio"
@@ -12,13 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 )
 
-// drainAnswer is the result of a drain, for scripts.
-type drainAnswer struct {
+// DrainAnswer is the result of a drain, for scripts.
+type DrainAnswer struct {
 	Sessions int              `json:"sessions"` // at the start
 	Targets  []handoff.Target `json:"rooms"`    // nodes that accept players
 	Handed   int              `json:"regions_handed_over"`
@@ -44,9 +45,9 @@ func newDrain() *cobra.Command {
 				return err
 			}
 			out := c.OutOrStdout()
-			report := func(step shutdownStep) { printStep(out, step) }
+			report := func(step admin.ShutdownStep) { printStep(out, step) }
 			if asJSON {
-				report = func(shutdownStep) {}
+				report = func(admin.ShutdownStep) {}
 			}
 			answer, err := drainNode(c.Context(), cfg.AdminSocket(), report)
 			if err != nil {
@@ -67,15 +68,15 @@ func newDrain() *cobra.Command {
 var errCutShort = errors.New("the node ended without reporting a clean stop; see its log")
 
 // drainNode stops a node, reports each step, and returns when its process has ended.
-func drainNode(ctx context.Context, socket string, report func(shutdownStep)) (drainAnswer, error) {
+func drainNode(ctx context.Context, socket string, report func(admin.ShutdownStep)) (DrainAnswer, error) {
 	start := time.Now()
-	response, err := requestNode(ctx, socket, http.MethodPost, "/drain")
+	response, err := admin.Request(ctx, socket, http.MethodPost, "/drain")
 	if err != nil {
-		return drainAnswer{}, err
+		return DrainAnswer{}, err
 	}
 	defer response.Body.Close() //nolint:errcheck // read to its end below
-	answer := drainAnswer{Targets: []handoff.Target{}}
-	var last shutdownStep
+	answer := DrainAnswer{Targets: []handoff.Target{}}
+	var last admin.ShutdownStep
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
@@ -83,16 +84,16 @@ func drainNode(ctx context.Context, socket string, report func(shutdownStep)) (d
 		}
 		answer.apply(last.DrainStep)
 		report(last)
-		if last.Step == stepStopped {
+		if last.Step == admin.StepStopped {
 			continue // the end of the stream is the end of the process
 		}
-		last = shutdownStep{}
+		last = admin.ShutdownStep{}
 	}
 	answer.Took = time.Since(start)
 	switch {
 	case ctx.Err() != nil:
 		return answer, fmt.Errorf("stopped waiting; the node continues to drain: %w", ctx.Err())
-	case last.Step != stepStopped:
+	case last.Step != admin.StepStopped:
 		return answer, errors.Join(errCutShort, lines.Err())
 	case last.Error != "":
 		return answer, fmt.Errorf("the node did not stop cleanly: %s", last.Error)
@@ -100,7 +101,7 @@ func drainNode(ctx context.Context, socket string, report func(shutdownStep)) (d
 	return answer, nil
 }
 
-func (a *drainAnswer) apply(step gameserver.DrainStep) {
+func (a *DrainAnswer) apply(step gameserver.DrainStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
 		a.Sessions = step.Sessions
@@ -114,7 +115,7 @@ func (a *drainAnswer) apply(step gameserver.DrainStep) {
 }
 
 // printStep prints a step as text.
-func printStep(w io.Writer, step shutdownStep) {
+func printStep(w io.Writer, step admin.ShutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
 		fmt.Fprintf(w, "draining a node with %d %s\n", step.Sessions, cli.Plural(step.Sessions, "player", "players"))

@@ -1,15 +1,18 @@
-package main
+// Package admin is the protocol of a node's admin socket, over which operators' commands query and control it: HTTP on a
+// Unix socket in the data directory, with answers in JSON. The permissions of the socket's file control access.
+//
+// Package main of cmd/voxeld serves it; internal/operate holds the commands that use it.
+package admin
 
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/region"
 )
 
-// The answers of the admin socket, in JSON.
-
-// statusAnswer is the state of the node.
-type statusAnswer struct {
+// Status is the state of the node.
+type Status struct {
 	Version  string        `json:"version"`
 	World    string        `json:"world"`
 	WorldID  string        `json:"world_id"`
@@ -27,16 +30,16 @@ type statusAnswer struct {
 	Draining bool          `json:"draining"`
 }
 
-// peerAnswer is a node known to this one.
-type peerAnswer struct {
+// Peer is a node known to this one.
+type Peer struct {
 	Peer      string   `json:"peer"`
 	Connected bool     `json:"connected"`
 	Latency   string   `json:"latency"`
 	Addrs     []string `json:"addrs"`
 }
 
-// regionAnswer is a region loaded on this node.
-type regionAnswer struct {
+// Region is a region loaded on this node.
+type Region struct {
 	ID      string   `json:"id"`
 	Cell    string   `json:"cell"`
 	Leader  string   `json:"leader"`
@@ -48,13 +51,13 @@ type regionAnswer struct {
 	Edits   int      `json:"edits"`
 }
 
-// inviteAnswer is a join token.
-type inviteAnswer struct {
+// Invite is a join token.
+type Invite struct {
 	Token string `json:"token"`
 }
 
-// scrubAnswer is the result of the scrub of one region.
-type scrubAnswer struct {
+// Scrub is the result of the scrub of one region.
+type Scrub struct {
 	ID       string   `json:"id"`
 	Cell     string   `json:"cell"`
 	Members  int      `json:"members"`
@@ -66,18 +69,27 @@ type scrubAnswer struct {
 	Error    string   `json:"error,omitempty"`
 }
 
-// planAnswer is how regions can be recovered here, or an error.
-type planAnswer struct {
+// Plan is how regions can be recovered here, or an error.
+type Plan struct {
 	Plans []region.Recovery `json:"plans"`
 	Error string            `json:"error,omitempty"`
 }
 
-// doneAnswer is the result of a recovery or a release.
-type doneAnswer struct {
+// Done is the result of a recovery or a release.
+type Done struct {
 	Released []string `json:"told,omitempty"`   // peers that have released it
 	Missed   []string `json:"missed,omitempty"` // peers that could not be reached
 	Error    string   `json:"error,omitempty"`
 }
 
-// allLost is the flag, and the name, for all regions that have lost the majority of their members.
-const allLost = "all-lost"
+// StepStopped is the last step that a node reports. The process ends after it.
+const StepStopped = "stopped"
+
+// ShutdownStep is one line of the progress of a stopping node: a step of its gateway, or the end.
+type ShutdownStep struct {
+	gameserver.DrainStep
+	Error string `json:"error,omitempty"` // of StepStopped: why the node did not stop cleanly
+}
+
+// AllLost is the flag, and the name, for all regions that have lost the majority of their members.
+const AllLost = "all-lost"

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/grid"
 )
@@ -41,8 +42,8 @@ func newScrub() *cobra.Command {
 				}
 				path += "?" + url.Values{"cell": args}.Encode()
 			}
-			var answer []scrubAnswer
-			if err := askNodeFor(c.Context(), 0, cfg.AdminSocket(), path, &answer); err != nil {
+			var answer []admin.Scrub
+			if err := admin.GetWithin(c.Context(), 0, cfg.AdminSocket(), path, &answer); err != nil {
 				return err
 			}
 			return printScrub(c, answer, asJSON)
@@ -54,7 +55,7 @@ func newScrub() *cobra.Command {
 	return c
 }
 
-func printScrub(c *cobra.Command, answer []scrubAnswer, asJSON bool) error {
+func printScrub(c *cobra.Command, answer []admin.Scrub, asJSON bool) error {
 	var left error
 	for _, a := range answer {
 		if a.Error != "" || len(a.Open) > 0 {

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/region"
 )
@@ -28,7 +29,7 @@ func newDoctor() *cobra.Command {
 				return err
 			}
 			var health region.Health
-			if err := askNode(c.Context(), cfg.AdminSocket(), "/doctor", &health); err != nil {
+			if err := admin.Get(c.Context(), cfg.AdminSocket(), "/doctor", &health); err != nil {
 				return err
 			}
 			if asJSON {

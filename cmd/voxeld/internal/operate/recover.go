@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/region"
 )
@@ -41,14 +42,14 @@ func newRecover() *cobra.Command {
 			if all && len(args) == 0 || !all && len(args) == 1 {
 				return nil
 			}
-			return cli.Usage(fmt.Errorf("%s takes one cell, or catalog, or --%s; see --help", c.CommandPath(), allLost))
+			return cli.Usage(fmt.Errorf("%s takes one cell, or catalog, or --%s; see --help", c.CommandPath(), admin.AllLost))
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
 				return err
 			}
-			name := allLost
+			name := admin.AllLost
 			if !all {
 				name = args[0]
 			}
@@ -56,7 +57,7 @@ func newRecover() *cobra.Command {
 		},
 	}
 	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
-	c.Flags().BoolVar(&all, allLost, false, "recover the catalog and all regions on this node that have lost most of their members")
+	c.Flags().BoolVar(&all, admin.AllLost, false, "recover the catalog and all regions on this node that have lost most of their members")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
 }
@@ -64,8 +65,8 @@ func newRecover() *cobra.Command {
 // recoverRegions shows the plan, asks, and carries it out.
 func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 	ctx, out := c.Context(), c.OutOrStdout()
-	var plan planAnswer
-	if err := askNode(ctx, socket, "/recovery?region="+url.QueryEscape(name), &plan); err != nil {
+	var plan admin.Plan
+	if err := admin.Get(ctx, socket, "/recovery?region="+url.QueryEscape(name), &plan); err != nil {
 		return err
 	}
 	if plan.Error != "" {
@@ -81,7 +82,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 		}
 	}
 	if len(able) == 0 {
-		if name == allLost && len(plan.Plans) == 0 {
+		if name == admin.AllLost && len(plan.Plans) == 0 {
 			fmt.Fprintln(out, "No region on this node has lost most of its members.")
 			return nil
 		}
@@ -96,8 +97,8 @@ func recoverRegions(c *cobra.Command, socket, name string, yes bool) error {
 	}
 	failed := 0
 	for _, p := range able {
-		var done doneAnswer
-		err := postNode(ctx, socket, "/recovery?region="+url.QueryEscape(p.Name), &done)
+		var done admin.Done
+		err := admin.Post(ctx, socket, "/recovery?region="+url.QueryEscape(p.Name), &done)
 		if err == nil && done.Error != "" {
 			err = errors.New(done.Error)
 		}
@@ -186,8 +187,8 @@ func newRelease() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var done doneAnswer
-			if err := postNode(c.Context(), cfg.AdminSocket(), "/release?region="+url.QueryEscape(args[0]), &done); err != nil {
+			var done admin.Done
+			if err := admin.Post(c.Context(), cfg.AdminSocket(), "/release?region="+url.QueryEscape(args[0]), &done); err != nil {
 				return err
 			}
 			if done.Error != "" {

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ func nodeURL(address string) (string, error) {
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			return "", fmt.Errorf("%q is neither host:port nor a URL, such as 127.0.0.1:8080 or https://voxels.example", address)
 		}
-		return "http://" + browsable(address), nil
+		return "http://" + cli.Browsable(address), nil
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/gameserver"
 )
 
@@ -15,11 +17,11 @@ import (
 
 func newInvite() *cobra.Command {
 	return newQuery("invite", "Print a join token for another node of this world", "/invite",
-		func(w io.Writer, a inviteAnswer) { fmt.Fprintln(w, a.Token) })
+		func(w io.Writer, a admin.Invite) { fmt.Fprintln(w, a.Token) })
 }
 
 func newStatus() *cobra.Command {
-	return newQuery("status", "Show the status of this node", "/status", func(w io.Writer, a statusAnswer) {
+	return newQuery("status", "Show the status of this node", "/status", func(w io.Writer, a admin.Status) {
 		fmt.Fprintf(w, "world\t%s (%s)\n", a.World, a.WorldID[:12])
 		fmt.Fprintf(w, "version\t%s\n", a.Version)
 		fmt.Fprintf(w, "peer id\t%s\n", a.Peer)
@@ -28,7 +30,7 @@ func newStatus() *cobra.Command {
 			fmt.Fprintf(w, "state\tdraining: moving its players to other nodes, then stopping\n")
 		}
 		fmt.Fprintf(w, "uptime\t%v\n", a.Uptime.Round(time.Second))
-		fmt.Fprintf(w, "play at\thttp://%s\n", browsable(a.HTTP))
+		fmt.Fprintf(w, "play at\thttp://%s\n", cli.Browsable(a.HTTP))
 		fmt.Fprintf(w, "game address\t%s\n", a.Game)
 		fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
 		fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
@@ -41,7 +43,7 @@ func newStatus() *cobra.Command {
 }
 
 // catalogText returns the node that leads the catalog, and so can found new land.
-func catalogText(a statusAnswer) string {
+func catalogText(a admin.Status) string {
 	switch a.Catalog {
 	case "":
 		return "unknown"
@@ -52,7 +54,7 @@ func catalogText(a statusAnswer) string {
 }
 
 func newPeers() *cobra.Command {
-	return newQuery("peers", "List the known nodes of the world", "/peers", func(w io.Writer, all []peerAnswer) {
+	return newQuery("peers", "List the known nodes of the world", "/peers", func(w io.Writer, all []admin.Peer) {
 		fmt.Fprintln(w, "PEER\tCONNECTED\tLATENCY\tADDRESSES")
 		for _, p := range all {
 			connected := "no"
@@ -65,7 +67,7 @@ func newPeers() *cobra.Command {
 }
 
 func newRegions() *cobra.Command {
-	return newQuery("regions", "List the regions loaded on this node", "/regions", func(w io.Writer, all []regionAnswer) {
+	return newQuery("regions", "List the regions loaded on this node", "/regions", func(w io.Writer, all []admin.Region) {
 		fmt.Fprintln(w, "REGION\tCELL\tTERM\tGATEWAYS\tPLAYERS\tEDITS")
 		for _, r := range all {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", r.ID, r.Cell, r.Term, r.Links, r.Bodies, r.Edits)

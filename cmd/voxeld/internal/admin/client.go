@@ -1,0 +1,67 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// Get sends a GET request to the node's admin socket and decodes the answer.
+func Get(ctx context.Context, socket, path string, answer any) error {
+	return GetWithin(ctx, 10*time.Second, socket, path, answer)
+}
+
+// GetWithin is Get with another timeout; 0 waits until ctx ends.
+func GetWithin(ctx context.Context, timeout time.Duration, socket, path string, answer any) error {
+	return call(ctx, timeout, http.MethodGet, socket, path, answer)
+}
+
+// Post sends a POST request to the node's admin socket and decodes the answer.
+func Post(ctx context.Context, socket, path string, answer any) error {
+	return call(ctx, 10*time.Second, http.MethodPost, socket, path, answer)
+}
+
+func call(ctx context.Context, timeout time.Duration, method, socket, path string, answer any) error {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	response, err := Request(ctx, socket, method, path)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // read to its end below
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return fmt.Errorf("query the node: %w", err)
+	}
+	return nil
+}
+
+// Request sends a request to the node's admin socket. The caller closes the body of the answer.
+func Request(ctx context.Context, socket, method, path string) (*http.Response, error) {
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("no node runs with the admin socket %s: start one with voxeld run, or set --data-dir to its data directory", socket)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("query the node: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("query the node: %s", response.Status), response.Body.Close())
+	}
+	return response, nil
+}
