@@ -132,7 +132,7 @@ type Chain []Contents
 func VerifyFiles(files []string, progress func(file string, groups int, rows uint64)) (Chain, error) {
 	var chain Chain
 	for i, name := range files {
-		c, err := verifyFile(name, func(groups int, rows uint64) {
+		c, err := VerifyFile(name, func(groups int, rows uint64) {
 			if progress != nil {
 				progress(name, groups, rows)
 			}
@@ -148,7 +148,8 @@ func VerifyFiles(files []string, progress func(file string, groups int, rows uin
 	return chain, chain.complete()
 }
 
-func verifyFile(name string, progress func(groups int, rows uint64)) (Contents, error) {
+// VerifyFile verifies one file.
+func VerifyFile(name string, progress func(groups int, rows uint64)) (Contents, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return Contents{}, err

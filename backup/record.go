@@ -34,7 +34,20 @@ const (
 // ID identifies a backup: the SHA-256 of its records.
 type ID [32]byte
 
+// String returns the beginning of the id, for people.
 func (id ID) String() string { return hex.EncodeToString(id[:8]) }
+
+// MarshalText returns the whole id in hex digits.
+func (id ID) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(id[:])), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (id *ID) UnmarshalText(text []byte) error {
+	if hex.DecodedLen(len(text)) != len(id) {
+		return errors.New("an id of a backup has 64 hex digits")
+	}
+	_, err := hex.Decode(id[:], text)
+	return err
+}
 
 // Record is one part of a backup; exactly one field is set. The order is: Header, the catalog, regions, tables, Summary. After a
 // Group that has rows come its Rows and its End.

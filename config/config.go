@@ -33,6 +33,10 @@ type Config struct {
 	ReplaceAfter string `koanf:"replace_after"` // duration, see Grace: how long a member may be silent before it is replaced
 	ScrubEvery   string `koanf:"scrub_every"`   // duration, see Scrub: how often the replicas of a region are compared
 
+	BackupEvery string `koanf:"backup_every"` // duration, see BackupInterval: how often this node backs up the world
+	BackupKeep  int    `koanf:"backup_keep"`  // scheduled backups that are kept
+	BackupDir   string `koanf:"backup_dir"`   // directory of scheduled backups; empty: see BackupDirectory
+
 	ViewDistance       int    `koanf:"view_distance"`        // maximum view distance, in chunks in each direction
 	Guests             bool   `koanf:"guests"`               // whether players without a key may join
 	SessionsPerAddress int    `koanf:"sessions_per_address"` // maximum of one IP address
@@ -51,6 +55,7 @@ const (
 	MinMotionBudget       = 1_000
 	MaxMotionBudget       = 10_000_000
 	MaxReplicas           = 7
+	MaxBackups            = 10_000
 	MaxEditsPerSecond     = 1_000_000
 )
 
@@ -117,6 +122,7 @@ func (c Config) Validate() error {
 		is, least, top int
 	}{
 		{"replicas", c.Replicas, 1, MaxReplicas},
+		{"backup_keep", c.BackupKeep, 1, MaxBackups},
 		{"view_distance", c.ViewDistance, 1, MaxViewDistance},
 		{"sessions_per_address", c.SessionsPerAddress, 1, MaxSessionsPerAddress},
 		{"motion_budget", c.MotionBudget, MinMotionBudget, MaxMotionBudget},
@@ -131,6 +137,9 @@ func (c Config) Validate() error {
 	}
 	if d, err := time.ParseDuration(c.ScrubEvery); err != nil || d < 0 || d > 0 && d < time.Second {
 		problem("scrub_every", "%q is neither 0 nor a duration of at least 1s: write one such as 30m or 6h", c.ScrubEvery)
+	}
+	if d, err := time.ParseDuration(c.BackupEvery); err != nil || d < 0 || d > 0 && d < time.Minute {
+		problem("backup_every", "%q is neither 0 nor a duration of at least 1m: write one such as 6h or 24h", c.BackupEvery)
 	}
 	for _, w := range []struct {
 		key, is string
@@ -201,6 +210,23 @@ func (c Config) Scrub() time.Duration {
 		return 0
 	}
 	return d
+}
+
+// BackupInterval returns BackupEvery as a duration; 0 if it is invalid or there are no scheduled backups.
+func (c Config) BackupInterval() time.Duration {
+	d, err := time.ParseDuration(c.BackupEvery)
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// BackupDirectory returns the directory of scheduled backups: BackupDir, or backups in DataDir.
+func (c Config) BackupDirectory() string {
+	if c.BackupDir != "" {
+		return c.BackupDir
+	}
+	return filepath.Join(c.DataDir, "backups")
 }
 
 // Level returns LogLevel as a slog.Level.

@@ -93,6 +93,18 @@ var Options = []Option{
 		"interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
 	},
 	{
+		"backup-every", Duration, "0",
+		"interval of scheduled backups of the world by this node, at least 1m; 0 disables them; one node of a world suffices",
+	},
+	{
+		"backup-keep", Number, "7",
+		"number of scheduled backups to keep in the directory (1–10000); older ones are deleted",
+	},
+	{
+		"backup-dir", Text, "",
+		"directory of scheduled backups; keep it on another disk than the data directory (default backups in the data directory)",
+	},
+	{
 		"view-distance", Number, "12",
 		"greatest view distance of a player, in chunks (32 blocks) in each direction, 1 to 12; work and traffic grow with its square",
 	},

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
@@ -25,7 +27,8 @@ import (
 const (
 	exitFailed = 1 // any other error
 	exitUsage  = 2 // the command line or the configuration is wrong
-	exitData   = 3 // the data directory is in use, damaged, full or of another world
+	exitData   = 3 // the data directory is in use, damaged, full or of another world; or a backup is damaged
+	exitLacks  = 4 // a backup is not complete
 )
 
 func main() { os.Exit(run()) }
@@ -48,8 +51,11 @@ func exitCode(err error) int {
 	case errors.As(err, new(cli.UsageError)):
 		return exitUsage
 	case errors.Is(err, store.ErrInUse), errors.Is(err, kv.ErrDamaged), errors.Is(err, store.ErrFormat),
-		errors.Is(err, store.ErrFull), errors.Is(err, errOtherWorld), errors.Is(err, errDatabaseGone):
+		errors.Is(err, store.ErrFull), errors.Is(err, errOtherWorld), errors.Is(err, errDatabaseGone),
+		errors.Is(err, errRestoring), errors.Is(err, backup.ErrDamaged), errors.Is(err, backup.ErrNoBackup):
 		return exitData
+	case errors.Is(err, backupcmd.ErrIncomplete):
+		return exitLacks
 	}
 	return exitFailed
 }
@@ -76,6 +82,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(running, newInit(), newBot(), simcmd.New())
 	root.AddCommand(operate.Commands()...)
+	root.AddCommand(backupcmd.Commands(restoreWorld)...)
 	return root
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
@@ -38,6 +39,7 @@ type node struct {
 	dht      *dht.DHT
 	regions  *region.Host
 	gateway  *gameserver.Gateway
+	backups  *backups.Backups
 	game     net.Listener
 	http     net.Listener
 	scrape   net.Listener // of metrics; nil if there are none
