@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 var update = flag.Bool("update", false, "write the option table of docs/configuration.md")
@@ -19,25 +20,19 @@ const docs = "../docs/configuration.md"
 
 func TestDefaults(t *testing.T) {
 	want := Config{
-		DataDir:            "data",
-		Listen:             []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
-		Announce:           []string{},
-		Game:               ":4002",
-		HTTP:               ":8080",
-		Metrics:            "127.0.0.1:9102",
-		Join:               []string{},
-		Placement:          "walkad",
-		Replicas:           3,
-		ReplaceAfter:       "1m",
-		ScrubEvery:         "1h",
-		ViewDistance:       12,
-		Guests:             true,
-		SessionsPerAddress: 64,
-		MotionBudget:       19_200,
-		EditsPerSecond:     20,
-		Overlay:            "relay",
-		LogLevel:           "info",
-		LogFormat:          "text",
+		Storage: Storage{DataDir: "data"},
+		Network: Network{
+			Listen:   []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
+			Announce: []string{}, Game: ":4002", HTTP: ":8080",
+		},
+		HTTPS: HTTPS{
+			ACMEDomain: []string{}, ACMEDirectory: "https://acme-v02.api.letsencrypt.org/directory", TrustedProxy: []string{},
+		},
+		World:       World{Join: []string{}, Placement: "walkad", Overlay: "relay"},
+		Replication: Replication{Replicas: 3, ReplaceAfter: time.Minute, ScrubEvery: time.Hour},
+		Players:     Players{ViewDistance: 12, Guests: true, SessionsPerAddress: 64, MotionBudget: 19_200, EditsPerSecond: 20},
+		Monitoring:  Monitoring{Metrics: "127.0.0.1:9102"},
+		Logging:     Logging{LogLevel: "info", LogFormat: "text"},
 	}
 	if got := defaults(t); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -51,14 +46,18 @@ func TestDefaults(t *testing.T) {
 func TestOptionsAreTheFields(t *testing.T) {
 	kinds := map[Kind]reflect.Type{
 		Text: reflect.TypeFor[string](), List: reflect.TypeFor[[]string](), Number: reflect.TypeFor[int](),
-		Switch: reflect.TypeFor[bool](), Duration: reflect.TypeFor[string](),
+		Switch: reflect.TypeFor[bool](), Duration: reflect.TypeFor[time.Duration](), Size: reflect.TypeFor[int64](),
+		Address: reflect.TypeFor[string](), URL: reflect.TypeFor[string](), Path: reflect.TypeFor[string](), Word: reflect.TypeFor[string](),
 	}
-	fields := reflect.VisibleFields(reflect.TypeFor[Config]())
+	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Config]()), func(f reflect.StructField) bool { return f.Anonymous })
 	if len(fields) != len(Options) {
 		t.Fatalf("%d fields, %d options", len(fields), len(Options))
 	}
 	for i, field := range fields {
 		o := Options[i]
+		if (o.Kind == Word) != (len(o.Words) > 0) {
+			t.Errorf("%s: the words of a Word are missing, or it is none", o.Name)
+		}
 		if field.Tag.Get("koanf") != o.Key() || kinds[o.Kind] != field.Type {
 			t.Errorf("field %d is %s %s `%s`, option %s of kind %d", i, field.Name, field.Type, field.Tag, o.Key(), o.Kind)
 		}
@@ -116,6 +115,28 @@ func TestLaterSourcesWin(t *testing.T) {
 	}
 }
 
+// The file of an installed package is for commands that name neither a file nor a data directory.
+func TestDefaultFile(t *testing.T) {
+	preset := write(t, "sessions_per_address = 7")
+	for name, test := range map[string]struct {
+		sources Sources
+		read    bool
+	}{
+		"nothing is named":         {Sources{Default: preset}, true},
+		"it does not exist":        {Sources{Default: preset + "-"}, false},
+		"--config":                 {Sources{Default: preset, File: write(t, "guests = false")}, false},
+		"VOXELD_CONFIG":            {Sources{Default: preset, Environ: []string{"VOXELD_CONFIG=" + write(t, "guests = false")}}, false},
+		"--data-dir":               {Sources{Default: preset, Flags: map[string][]string{"data-dir": {"data"}}}, false},
+		"VOXELD_DATA_DIR":          {Sources{Default: preset, Environ: []string{"VOXELD_DATA_DIR=data"}}, false},
+		"a flag of another option": {Sources{Default: preset, Flags: map[string][]string{"http": {":1"}}}, true},
+	} {
+		c, err := Load(test.sources)
+		if err != nil || (c.SessionsPerAddress == 7) != test.read {
+			t.Errorf("%s: sessions_per_address = %d, %v; read: want %v", name, c.SessionsPerAddress, err, test.read)
+		}
+	}
+}
+
 func TestClearErrors(t *testing.T) {
 	peer := "/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 	for _, c := range []struct {
@@ -140,11 +161,22 @@ func TestClearErrors(t *testing.T) {
 		{env: []string{"VOXELD_SESSIONS_PER_ADDRESS=three"}, want: []string{`VOXELD_SESSIONS_PER_ADDRESS: "three" is not a whole number`}},
 		{env: []string{"VOXELD_GUESTS=maybe"}, want: []string{`VOXELD_GUESTS: "maybe" is neither true nor false`}},
 		{env: []string{"VOXELD_CONFIG=/nowhere/voxeld.toml"}, want: []string{"read configuration", "/nowhere/voxeld.toml"}},
-		{flags: map[string][]string{"view-distance": {"18"}}, want: []string{"view_distance: 18 is out of range: choose 1 to 12"}},
-		{flags: map[string][]string{"view-distance": {"0"}}, want: []string{"view_distance: 0 is out of range"}},
+		{flags: map[string][]string{"view-distance": {"18"}}, want: []string{"--view-distance: 18 is out of range: choose 1 to 12"}},
+		{flags: map[string][]string{"view-distance": {"0"}}, want: []string{"--view-distance: 0 is out of range"}},
 		{flags: map[string][]string{"view-distance": {"x"}}, want: []string{"--view-distance: "}},
 		{flags: map[string][]string{"nonsense": {"x"}}, want: []string{"no flag --nonsense"}},
 		{toml: "view_distance = 13\nsessions_per_address = 0", want: []string{"view_distance: 13", "sessions_per_address: 0"}},
+		{toml: "replace_after = '5'", want: []string{".toml: replace_after: \"5\" is not a duration: write one such as 90s"}},
+		{toml: "replace_after = 5", want: []string{"replace_after: write a duration in quotes"}},
+		{flags: map[string][]string{"replace-after": {"10ms"}}, want: []string{"--replace-after: 10ms is too short: choose at least 1s"}},
+		{env: []string{"VOXELD_SCRUB_EVERY=10ms"}, want: []string{"VOXELD_SCRUB_EVERY: 10ms is neither 0 nor a duration of at least 1s"}},
+		{flags: map[string][]string{"motion-budget": {"64 florins"}}, want: []string{"--motion-budget: \"64 florins\" is not a size", "64MiB"}},
+		{flags: map[string][]string{"motion-budget": {"64MiB"}}, want: []string{"--motion-budget: 67108864 bytes are out of range: choose 1.0 kB to 10 MB"}},
+		{toml: "motion_budget = true", want: []string{"motion_budget: write a number of bytes, or a size in quotes"}},
+		{
+			toml: "guests = 1\nview_distanc = 2", env: []string{"VOXELD_REPLICAS=9"}, flags: map[string][]string{"http": {"8080"}},
+			want: []string{"guests: write true", "no option view_distanc", "VOXELD_REPLICAS: 9 is out of range", "--http: \"8080\" is not host:port"},
+		},
 		{toml: "overlay = 'psence'", want: []string{`overlay: "psence" is not known: choose one of relay, psense, areacast (did you mean psense?)`}},
 		{toml: "placement = 'walked'", want: []string{`placement: "walked" is not known: choose one of walkad, hash (did you mean walkad?)`}},
 		{toml: "log_level = 'verbose'\nlog_format = 'xml'", want: []string{"log_level: ", "log_format: "}},
@@ -175,12 +207,22 @@ func TestClearErrors(t *testing.T) {
 		{toml: "advertise_http = 'http://a.example/?x'", want: []string{"advertise_http: ", "more than scheme"}},
 		{toml: "advertise_http = 'http://ä.example/'", want: []string{"advertise_http: ", "character"}},
 		{toml: "advertise_http = 'http://a/" + strings.Repeat("x", maxURL) + "'", want: []string{"advertise_http: ", "bytes"}},
+		{toml: "tls_cert = 'a.pem'", want: []string{"tls_key: is missing"}},
+		{toml: "tls_key = 'a.pem'", want: []string{"tls_cert: is missing"}},
+		{toml: "tls_cert = 'a'\ntls_key = 'b'\nacme_domain = ['a.example']", want: []string{"acme_domain: is set beside tls_cert"}},
+		{toml: "acme_domain = ['*.example.org', 'localhost', '192.0.2.1', 'A.example.org']", want: []string{
+			`"*.example.org" is not a domain`, `"localhost" is not`, `"192.0.2.1" is not`, `"A.example.org" is not`,
+		}},
+		{toml: "acme_email = 'ann'\nacme_directory = 'http://a.example'", want: []string{"acme_email: ", "acme_directory: "}},
+		{toml: "http_redirect = ':80'", want: []string{"http_redirect: is set, but the node has no certificate"}},
+		{toml: "http_redirect = '80'\nacme_domain = ['a.example']", want: []string{`http_redirect: "80" is not host:port`}},
+		{toml: "trusted_proxy = ['10.0.0.0/33']", want: []string{`trusted_proxy: "10.0.0.0/33" is neither an address nor a network`}},
 		{toml: "join = ['/ip4/192.0.2.1/tcp/4001/p2p/12D3']", want: []string{"join: ", "peer id", "voxeld invite"}},
 		{toml: "join = ['/ip4/192.0.2.1/tcp/0" + peer + "']", want: []string{"join: ", "port 0"}},
 		{toml: "join = ['192.0.2.1']", want: []string{"join: join token: "}},
 		{
 			flags: map[string][]string{"join": {Token{"aa", sampleToken.Addrs}.String(), Token{"bb", sampleToken.Addrs}.String()}},
-			want:  []string{"join: the tokens are of two worlds, aa and bb"},
+			want:  []string{"--join: the tokens are of two worlds, aa and bb"},
 		},
 	} {
 		s := Sources{Environ: c.env, Flags: c.flags}
@@ -196,6 +238,59 @@ func TestClearErrors(t *testing.T) {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q %q %q: %q; want it to say %q", c.toml, c.env, c.flags, err, part)
 			}
+		}
+	}
+}
+
+// Each setting names the source that won.
+func TestOrigins(t *testing.T) {
+	file := write(t, "http = ':1'\nguests = false\nmotion_budget = '20kB'\nscrub_every = '0'")
+	before, err := Read(Sources{File: file, Environ: []string{"VOXELD_HTTP=:2", "VOXELD_GAME=:2"}, Flags: map[string][]string{"game": {":3"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, s := range before.All {
+		if s.Source != FromDefault {
+			got[s.Option.Name] = fmt.Sprint(s.Value, " ", s.Source, " ", s.Origin)
+		}
+	}
+	want := map[string]string{
+		"http": ":2 environment VOXELD_HTTP", "game": ":3 flag --game", "guests": "false file " + file,
+		"motion-budget": "20000 file " + file, "scrub-every": "0s file " + file,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	after, err := Read(Sources{File: file, Flags: map[string][]string{"game": {":3"}, "listen": {"/ip4/127.0.0.1/tcp/1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed []string
+	for _, i := range before.Changed(after) {
+		changed = append(changed, Options[i].Name)
+	}
+	if want := []string{"listen", "http"}; !slices.Equal(changed, want) {
+		t.Errorf("changed: %v, want %v", changed, want)
+	}
+}
+
+// The sample names every option with its default, and is a valid file with and without its comment signs.
+func TestSample(t *testing.T) {
+	sample := Sample()
+	active := regexp.MustCompile(`(?m)^#([a-z_]+ = )`).ReplaceAllString(sample, "$1")
+	for _, file := range []string{sample, active} {
+		if got, err := Load(Sources{File: write(t, file)}); err != nil || !reflect.DeepEqual(got, defaults(t)) {
+			t.Errorf("%v: %+v\n%s", err, got, file)
+		}
+	}
+	settings, err := Read(Sources{File: write(t, active)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range settings.All {
+		if s.Source != FromFile {
+			t.Errorf("the sample lacks %s", s.Option.Name)
 		}
 	}
 }
@@ -216,7 +311,7 @@ func TestLevel(t *testing.T) {
 	for word, want := range map[string]slog.Level{
 		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 	} {
-		if got := (Config{LogLevel: word}).Level(); got != want {
+		if got := (Config{Logging: Logging{LogLevel: word}}).Level(); got != want {
 			t.Errorf("%s is %v", word, got)
 		}
 	}
@@ -234,20 +329,32 @@ func TestDidYouMean(t *testing.T) {
 }
 
 // kindNames are the names of the kinds in docs/configuration.md.
-var kindNames = [...]string{Text: "text", List: "list", Number: "number", Switch: "switch", Duration: "duration"}
+var kindNames = [...]string{
+	Text: "text", List: "list", Number: "number", Switch: "switch", Duration: "duration", Size: "size",
+	Address: "host:port", URL: "URL", Path: "path",
+}
 
-// optionTable returns the table of docs/configuration.md.
+// optionTable returns the tables of docs/configuration.md.
 func optionTable() string {
 	var b strings.Builder
-	b.WriteString("| TOML key | kind | default | what it is |\n|---|---|---|---|\n")
-	for _, o := range Options {
-		byDefault := ""
-		if o.Default != "" {
-			byDefault = "`" + strings.ReplaceAll(o.Default, ",", "`, `") + "`"
+	for _, g := range Groups {
+		fmt.Fprintf(&b, "\n### %s\n\n| TOML key | kind | default | what it is |\n|---|---|---|---|\n", g.Name)
+		for _, o := range g.Options {
+			byDefault, kind := "", ""
+			if o.Default != "" {
+				byDefault = "`" + strings.ReplaceAll(o.Default, ",", "`, `") + "`"
+			}
+			if kind = strings.Join(o.Words, ", "); o.Kind != Word {
+				kind = kindNames[o.Kind]
+			}
+			reload := ""
+			if o.Reload {
+				reload = " *(reload)*"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s%s |\n", o.Key(), kind, byDefault, o.Usage, reload)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", o.Key(), kindNames[o.Kind], byDefault, o.Usage)
 	}
-	return b.String()
+	return b.String() + "\n"
 }
 
 func TestDocumentation(t *testing.T) {
@@ -286,4 +393,14 @@ func defaults(t *testing.T) Config {
 		t.Fatal(err)
 	}
 	return c
+}
+
+func TestProxies(t *testing.T) {
+	c, err := Load(Sources{Flags: map[string][]string{"trusted-proxy": {"192.0.2.1", "10.1.2.3/8,2001:db8::1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Proxies(); err != nil || fmt.Sprint(got) != "[192.0.2.1/32 10.0.0.0/8 2001:db8::1/128]" {
+		t.Errorf("%v, %v", got, err)
+	}
 }

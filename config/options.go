@@ -1,139 +1,175 @@
 package config
 
-import "strings"
-
-// Kind is the type of an option's value.
-type Kind int
-
-// The kinds of options. A List is separated by commas in a variable or a flag, and a flag may be repeated.
-// A Switch is true or false; a flag without a value means true.
-const (
-	Text Kind = iota
-	List
-	Number
-	Switch
-	Duration // a Text that time.ParseDuration accepts
+import (
+	"slices"
+	"time"
 )
 
-// Option is a setting: a flag, a TOML key and an environment variable.
-type Option struct {
-	Name    string // of the flag, without dashes: "data-dir"
-	Kind    Kind
-	Default string // as written on the command line; if empty, Usage states the default, or there is none
-	Usage   string // one line: what it is, its unit, and its consequence
+// Options lists all options of a daemon, in the order of Config's fields.
+var Options = allOptions()
+
+func allOptions() (all []Option) {
+	for _, g := range Groups {
+		all = append(all, g.Options...)
+	}
+	return all
 }
 
-// Key returns the option's key in TOML: "data_dir".
-func (o Option) Key() string { return strings.ReplaceAll(o.Name, "-", "_") }
+// Find returns the option with this name.
+func Find(name string) (Option, bool) {
+	i := slices.IndexFunc(Options, func(o Option) bool { return o.Name == name })
+	if i < 0 {
+		return Option{}, false
+	}
+	return Options[i], true
+}
 
-// Variable returns the option's environment variable: "VOXELD_DATA_DIR".
-func (o Option) Variable() string { return prefix + strings.ToUpper(o.Key()) }
-
-const prefix = "VOXELD_"
-
-// fileVariable names the configuration file, as the flag --config does.
-const fileVariable = prefix + "CONFIG"
-
-// Options lists all options of a daemon, in the order of Config's fields.
-var Options = []Option{
-	{
-		"data-dir", Text, "data",
-		"directory of the world, this node's identity and the admin socket; only one daemon may use it at a time; a copy of this directory has this node's identity: never run both",
-	},
-	{
-		"listen", List, "/ip4/0.0.0.0/tcp/4001,/ip4/0.0.0.0/udp/4001/quic-v1",
-		"multiaddrs to listen on for other nodes; a node that can reach none of them cannot use this one",
-	},
-	{
-		"announce", List, "",
-		"multiaddrs to announce to other nodes; needed behind NAT or in a container (default the addresses it listens on, as this machine sees them)",
-	},
-	{
-		"game", Text, ":4002",
-		"host:port of the game server (TCP); original clients expect it at the Kademlia port plus one",
-	},
-	{
-		"http", Text, ":8080",
-		"host:port that serves the browser client, its WebSocket /ws, /healthz and /readyz; put TLS in front of it if it is public",
-	},
-	{
-		"admin", Text, "",
-		"path of the Unix socket that status, peers, invite and the other commands connect to; anybody with write access to it controls the node (default admin.sock in the data directory)",
-	},
-	{
-		"metrics", Text, "127.0.0.1:9102",
-		"host:port that serves /metrics for Prometheus; anybody who can reach it can read the metrics; empty disables it",
-	},
-	{
-		"advertise-game", Text, "",
-		"host:port of the game server to advertise to other nodes and original clients; needed behind NAT or in a container (default the host of --game, or an address of this machine)",
-	},
-	{
-		"advertise-http", Text, "",
-		"URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine)",
-	},
-	{
-		"join", List, "",
-		"join tokens or multiaddrs of nodes of the world to join; an address without /p2p/ and a peer id trusts whoever answers there; if unset, start the existing world, or create one",
-	},
-	{
-		"placement", Text, "walkad",
-		"placement of regions on nodes, for a world that this run creates: walkad keeps neighbouring regions together, hash scatters them",
-	},
-	{
-		"replicas", Number, "3",
-		"number of replicas of each region (1–7); data survives the loss of any minority; a world with fewer nodes has fewer replicas",
-	},
-	{
-		"replace-after", Duration, "1m",
-		"how long a node may be silent before other nodes replace it in its regions, at least 1s; too short a time copies land on every restart",
-	},
-	{
-		"scrub-every", Duration, "1h",
-		"interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
-	},
-	{
-		"backup-every", Duration, "0",
-		"interval of scheduled backups of the world by this node, at least 1m; 0 disables them; one node of a world suffices",
-	},
-	{
-		"backup-keep", Number, "7",
-		"number of scheduled backups to keep in the directory (1–10000); older ones are deleted",
-	},
-	{
-		"backup-dir", Text, "",
-		"directory of scheduled backups; keep it on another disk than the data directory (default backups in the data directory)",
-	},
-	{
-		"view-distance", Number, "12",
-		"greatest view distance of a player, in chunks (32 blocks) in each direction, 1 to 12; work and traffic grow with its square",
-	},
-	{
-		"guests", Switch, "true",
-		"let players without a key join, original clients among them; anybody can take a guest's name",
-	},
-	{
-		"sessions-per-address", Number, "64",
-		"maximum number of players of one IP address; each session counts as one player, and so do up to 100 connections of the original protocol; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
-	},
-	{
-		"motion-budget", Number, "19200",
-		"bytes per second that a session may receive about the movement of others; in a crowd that needs more, movement is sent less exactly, the farthest players first",
-	},
-	{
-		"edits-per-second", Number, "20",
-		"maximum number of block changes per second of one session; raise it for automated builders; it also raises what one abuser can do",
-	},
-	{
-		"overlay", Text, "relay",
-		"how movement is distributed: relay (through the leaders of regions), psense or areacast (directly between gateways, also while a region has no leader); must be the same on all nodes of a world",
-	},
-	{
-		"log-level", Text, "info",
-		"debug, info, warn or error; debug writes several lines per session and tick",
-	},
-	{
-		"log-format", Text, "text",
-		"text for people, or json for programs, one object per line",
-	},
+// Groups holds all options of a daemon, grouped as in the help.
+var Groups = []Group{
+	{"Storage", []Option{
+		{
+			Name: "data-dir", Kind: Path, Default: "data", check: checkDataDir,
+			Usage: "directory of the world, this node's identity and the admin socket; only one daemon may use it at a time; a copy of this directory has this node's identity: never run both",
+		},
+	}},
+	{"Network", []Option{
+		{
+			Name: "listen", Kind: List, Default: "/ip4/0.0.0.0/tcp/4001,/ip4/0.0.0.0/udp/4001/quic-v1", check: checkListens,
+			Usage: "multiaddrs to listen on for other nodes; a node that can reach none of them cannot use this one",
+		},
+		{
+			Name: "announce", Kind: List, check: each(checkDialable),
+			Usage: "multiaddrs to announce to other nodes; needed behind NAT or in a container (default the addresses it listens on, as this machine sees them)",
+		},
+		{
+			Name: "game", Kind: Address, Default: ":4002", check: hostPort(false),
+			Usage: "host:port of the game server (TCP); original clients expect it at the Kademlia port plus one",
+		},
+		{
+			Name: "http", Kind: Address, Default: ":8080", check: hostPort(false),
+			Usage: "host:port that serves the browser client, its WebSocket /ws, /healthz and /readyz; HTTPS with --tls-cert or --acme-domain",
+		},
+		{
+			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),
+			Usage: "host:port of the game server to advertise to other nodes and original clients; needed behind NAT or in a container (default the host of --game, or an address of this machine)",
+		},
+		{
+			Name: "advertise-http", Kind: URL, check: unlessEmpty(text(checkURL)),
+			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine; with a certificate https:// and its name)",
+		},
+	}},
+	{"HTTPS and proxies", []Option{
+		{
+			Name: "tls-cert", Kind: Path,
+			Usage: "PEM file with the certificate, and its chain, for HTTPS at --http; read again when it changes",
+		},
+		{
+			Name: "tls-key", Kind: Path,
+			Usage: "PEM file with the key of --tls-cert",
+		},
+		{
+			Name: "acme-domain", Kind: List, check: each(checkDomain),
+			Usage: "names for which certificates for HTTPS at --http are obtained by ACME; setting it accepts the authority's terms; the authority must reach this node by these names, at port 443 or, with --http-redirect, at port 80",
+		},
+		{
+			Name: "acme-email", Kind: Text, check: unlessEmpty(text(checkEmail)),
+			Usage: "e-mail address at which the authority may reach you about the certificates",
+		},
+		{
+			Name: "acme-directory", Kind: URL, Default: "https://acme-v02.api.letsencrypt.org/directory", check: text(checkDirectory),
+			Usage: "ACME directory of the authority; the default is Let's Encrypt's",
+		},
+		{
+			Name: "http-redirect", Kind: Address, check: unlessEmpty(hostPort(false)),
+			Usage: "host:port, mostly :80, of plain HTTP that redirects browsers to HTTPS and answers the authority; empty disables it",
+		},
+		{
+			Name: "trusted-proxy", Kind: List, check: each(checkNetwork),
+			Usage: "addresses or networks (10.0.0.0/8) of proxies in front of this node: limits by address then apply to the client that their X-Forwarded-For or PROXY header names; name proxies only, because whoever is in these networks can pass for any address",
+		},
+	}},
+	{"World", []Option{
+		{
+			Name: "join", Kind: List,
+			Usage: "join tokens or multiaddrs of nodes of the world to join; an address without /p2p/ and a peer id trusts whoever answers there; if unset, start the existing world, or create one",
+		},
+		{
+			Name: "placement", Kind: Word, Default: "walkad", Words: []string{"walkad", "hash"},
+			Usage: "placement of regions on nodes, for a world that this run creates: walkad keeps neighbouring regions together, hash scatters them",
+		},
+		{
+			Name: "overlay", Kind: Word, Default: "relay", Words: []string{"relay", "psense", "areacast"}, // p2p.Overlays
+			Usage: "how movement is distributed: relay (through the leaders of regions), psense or areacast (directly between gateways, also while a region has no leader); must be the same on all nodes of a world",
+		},
+	}},
+	{"Replication", []Option{
+		{
+			Name: "replicas", Kind: Number, Default: "3", check: between(1, MaxReplicas),
+			Usage: "number of replicas of each region (1–7); data survives the loss of any minority; a world with fewer nodes has fewer replicas",
+		},
+		{
+			Name: "replace-after", Kind: Duration, Default: "1m", check: atLeast(time.Second, false),
+			Usage: "how long a node may be silent before other nodes replace it in its regions, at least 1s; too short a time copies land on every restart",
+		},
+		{
+			Name: "scrub-every", Kind: Duration, Default: "1h", check: atLeast(time.Second, true),
+			Usage: "interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
+		},
+	}},
+	{"Backups", []Option{
+		{
+			Name: "backup-every", Kind: Duration, Default: "0", check: atLeast(time.Minute, true),
+			Usage: "interval of scheduled backups of the world by this node, at least 1m; one node of a world suffices; 0 disables them",
+		},
+		{
+			Name: "backup-keep", Kind: Number, Default: "7", check: between(1, MaxBackups),
+			Usage: "number of scheduled backups to keep (1–10000); older ones are deleted",
+		},
+		{
+			Name: "backup-dir", Kind: Path,
+			Usage: "directory of scheduled backups; keep it on another disk than the data directory (default backups in the data directory)",
+		},
+	}},
+	{"Players", []Option{
+		{
+			Name: "view-distance", Kind: Number, Default: "12", Reload: true, check: between(1, MaxViewDistance),
+			Usage: "greatest view distance of a player, in chunks (32 blocks) in each direction, 1 to 12; work and traffic grow with its square",
+		},
+		{
+			Name: "guests", Kind: Switch, Default: "true", Reload: true,
+			Usage: "let players without a key join, original clients among them; anybody can take a guest's name",
+		},
+		{
+			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: between(1, MaxSessionsPerAddress),
+			Usage: "maximum number of players of one IP address; each session counts as one player, and so do up to 100 connections of the original protocol; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
+		},
+		{
+			Name: "motion-budget", Kind: Size, Default: "19200", Reload: true, check: bytesBetween(MinMotionBudget, MaxMotionBudget),
+			Usage: "bytes per second that a session may receive about the movement of others; in a crowd that needs more, movement is sent less exactly, the farthest players first",
+		},
+		{
+			Name: "edits-per-second", Kind: Number, Default: "20", Reload: true, check: between(1, MaxEditsPerSecond),
+			Usage: "maximum number of block changes per second of one session; raise it for automated builders; it also raises what one abuser can do",
+		},
+	}},
+	{"Monitoring and control", []Option{
+		{
+			Name: "admin", Kind: Path,
+			Usage: "path of the Unix socket that status, peers, invite and the other commands connect to; anybody with write access to it controls the node (default admin.sock in the data directory)",
+		},
+		{
+			Name: "metrics", Kind: Address, Default: "127.0.0.1:9102", check: unlessEmpty(hostPort(false)),
+			Usage: "host:port that serves /metrics for Prometheus; anybody who can reach it can read the metrics; empty disables it",
+		},
+	}},
+	{"Logging", []Option{
+		{
+			Name: "log-level", Kind: Word, Default: "info", Words: []string{"debug", "info", "warn", "error"}, Reload: true,
+			Usage: "least level of the messages in the log; debug writes several lines per session and tick",
+		},
+		{
+			Name: "log-format", Kind: Word, Default: "text", Words: []string{"text", "json"},
+			Usage: "format of the log: text for people, or json for programs, one object per line",
+		},
+	}},
 }

@@ -30,16 +30,17 @@ func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
 
 // serveConnection reads the handshake and serves the requested mode (§3.2.2.1).
 func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
-	release, err := g.limits.Admit(c.RemoteAddr(), admission.ConnectionWeight)
+	if err := c.SetDeadline(time.Now().Add(wire.HandshakeTimeout)); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the reads below report it
+	defer stop()
+	release, err := g.limits.Admit(c.RemoteAddr(), admission.ConnectionWeight) // may wait for a proxy's header
 	if err != nil {
 		return errors.Join(err, answer(c, legacymsg.AnswerNo))
 	}
 	defer release()
-	if err := c.SetDeadline(time.Now().Add(wire.HandshakeTimeout)); err != nil {
-		return err
-	}
 	in := bufio.NewReader(c)
-	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
 	h, err := legacymsg.ReadHandshake(in)
 	stop()
 	if err != nil {

@@ -6,6 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type metrics struct {
 	sessions     prometheus.Gauge
 	refused      prometheus.Counter
+	requests     *prometheus.CounterVec // by code
 	messagesIn   prometheus.Counter
 	messagesOut  prometheus.Counter
 	bytesIn      prometheus.Counter
@@ -47,6 +48,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		sessions:     gauge("voxeld_sessions", "Open player sessions on this gateway."),
 		refused:      counter("voxeld_connections_refused_total", "Game connections refused, or closed because of a client error."),
+		requests:     vector("voxeld_http_requests_total", "HTTP requests served, by status code; 101 is a session over WebSocket, counted when it ends.", "code"),
 		messagesIn:   messages.WithLabelValues("in"),
 		messagesOut:  messages.WithLabelValues("out"),
 		bytesIn:      bytes.WithLabelValues("in"),

@@ -3,8 +3,10 @@ package gameserver
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -16,9 +18,11 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/realip"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -29,20 +33,21 @@ func New(o Options) *Gateway {
 		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
-		limits:         admission.NewLimits(o.PerAddress),
-		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
+		limits:         admission.NewLimits(o.Policy.PerAddress),
+		interest:       newSharedIndex(o.Policy.Budget()),
 		frameRequested: wake.NewSignal(),
 		frameCrowds:    make(map[*mirror.Subscription]int),
 		spawn:          make(chan func(context.Context)),
 		stop:           make(chan struct{}),
 		shutdown:       newShutdown(),
 	}
+	g.policy.Store(&o.Policy)
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
 	})
 	g.p2p = p2p.NewDriver(p2p.Options{
-		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.MaxView, Rules: g.rules, Streams: o.Streams,
+		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.Policy.MaxView, Rules: g.rules, Streams: o.Streams,
 		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frameRequested.Set,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
@@ -61,8 +66,13 @@ func New(o Options) *Gateway {
 
 // Listeners are the sockets that a gateway serves on. Run closes them.
 type Listeners struct {
-	Game net.Listener // original protocol and sessions over TCP
-	HTTP net.Listener // browser client, WebSocket, health
+	Game     net.Listener   // original protocol and sessions over TCP
+	HTTP     net.Listener   // browser client, WebSocket, health
+	TLS      *tls.Config    // of HTTP; nil: plain HTTP
+	Redirect net.Listener   // plain HTTP that Redirects serves; nil for none
+	Proxies  realip.Proxies // in front of all of them
+
+	Redirects http.Handler
 }
 
 // Run serves players until ctx ends or a listener fails, and returns when every session is saved and closed. When ctx ends the
@@ -88,14 +98,21 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.p2p.Run(inner) })
 
 	ended := make(chan error)
-	crew.Go(func() { ended <- g.serveGame(front, l.Game) })
-	crew.Go(func() {
-		ended <- httpd.Serve(front, l.HTTP, httpd.Options{Files: g.Client, Ready: g.ready, Session: g.serveSocket})
-	})
+	website := httpd.Options{
+		Files: g.Client, Ready: g.ready, Session: g.serveSocket, TLS: l.TLS,
+		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Logger: g.Logger,
+	}
+	running := 2
+	crew.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })
+	crew.Go(func() { ended <- httpd.Serve(front, l.HTTP, website) })
+	if l.Redirect != nil {
+		running++
+		crew.Go(func() { ended <- httpd.ServeRedirect(front, l.Redirect, website, l.Redirects) })
+	}
 	defer close(g.stop)
 	var err error
 	leaving, drained := ctx.Done(), make(chan struct{})
-	for running := 2; running > 0; {
+	for running > 0 {
 		select {
 		case <-leaving:
 			leaving = nil

@@ -37,7 +37,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		err = errors.New("this node is about to end")
 	case q.Describe != nil:
 		h.detector.NoteQuestion(peer)
-		answer.Member = &h.Self
+		answer = h.observer.description()
 	case q.Introduce != nil:
 		if q.Introduce.Leader == peer { // only a hint, and accepted only from the leader itself
 			h.Directory.AddHint(*q.Introduce)

@@ -15,6 +15,9 @@ import (
 
 // openCatalog opens the catalog on a node that is a member of it.
 func (r *regions) openCatalog(ctx context.Context) (*actor.Catalog, error) {
+	if err := r.reseeder.Damages.CorruptErr(world.CatalogID); err != nil {
+		return nil, fmt.Errorf("open catalog: %w", err)
+	}
 	g, err := r.Replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{r.Self.Peer}, Tables: actor.CatalogTables})
 	if err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
@@ -92,8 +95,8 @@ func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
 				return nil
 			}
 		}
-		if r.Catalog() != nil {
-			return nil // it was joined meanwhile
+		if r.Catalog() != nil || r.reseeder.Damages.CorruptErr(world.CatalogID) != nil {
+			return nil // it was joined meanwhile, or is to be replaced
 		}
 		c, err := r.openCatalog(ctx)
 		if err == nil {

@@ -7,6 +7,7 @@
 //	actor            the owner of one raft group: a region's land, or the catalog
 //	transport        raft messages, snapshots, questions and links between nodes
 //	failuredetector  which nodes are alive
+//	census           in which state regions are, and how many
 //	background       tasks that Run awaits;  mailbox: inboxes;  membership: pure decisions
 //
 // Goroutines: each loaded region is owned by the goroutine of its actor. Other goroutines send closures to its inbox and never

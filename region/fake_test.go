@@ -313,6 +313,18 @@ func (w wires) Ask(ctx context.Context, peer, _ string, question []byte) ([]byte
 	return it.AnswerQuestion(ctx, w.self, question)
 }
 
+func (w wires) Connected() []string {
+	w.network.mu.Lock()
+	defer w.network.mu.Unlock()
+	var all []string
+	for peer := range w.mu.nodes {
+		if peer != w.self && !w.mu.dead[peer] && w.mu.apart[w.self] == w.mu.apart[peer] {
+			all = append(all, peer)
+		}
+	}
+	return all
+}
+
 func (w wires) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
 	it, err := w.node(peer)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -30,7 +31,7 @@ const (
 
 // Finding is a problem of the world.
 type Finding struct {
-	Kind    string `json:"kind"`    // for programs: "quarantined", "failed", "leaderless", "majority_lost", …
+	Kind    string `json:"kind"`    // for programs: "quarantined", "failed", "leaderless", "no_quorum", …
 	Subject string `json:"subject"` // the cell, "catalog", "node", or a peer id
 	What    string `json:"what"`
 	Do      string `json:"do"`
@@ -130,7 +131,7 @@ func (e *examination) census(ctx context.Context) []nodemsg.Region {
 			continue
 		}
 		if len(all) > examinedRegions {
-			e.Unknown = append(e.Unknown, fmt.Sprintf("status of %d further regions: only %d are examined", len(founded)-examinedRegions, examinedRegions))
+			e.Unknown = append(e.Unknown, fmt.Sprintf("status of %d further regions: only %d are examined; voxeld status counts all regions by state", len(founded)-examinedRegions, examinedRegions))
 			break
 		}
 		all = append(all, info)
@@ -222,7 +223,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 		if info.ID == world.CatalogID {
 			copies = h.CatalogCopies
 		}
-		c := examined{info: info, statuses: s, want: min(copies, nodes)}
+		c := examined{info: info, statuses: s, leaving: h.detector.Leaving, limits: census.Limits{Copies: copies, Nodes: nodes}}
 		findings := c.assess()
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
@@ -233,7 +234,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 		}
 	}
 	for _, peer := range slices.Sorted(maps.Keys(s.Silent)) {
-		if n := len(want[peer]); h.holds(regions, peer) {
+		if n := len(want[peer]); h.holds(regions, peer) && !h.detector.Leaving(peer) {
 			seen.peers = append(seen.peers, Finding{
 				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, transport.Clip(s.Silent[peer])),
 				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
@@ -259,8 +260,22 @@ func (h *Host) holds(regions []nodemsg.Region, peer string) bool {
 type examined struct {
 	info     nodemsg.Region
 	statuses integrity.StatusPoll
-	want     int  // number of members that it should have, bounded by the number of nodes
+	leaving  func(peer string) bool // reports whether a node has announced that it stops
+	limits   census.Limits
 	awake    bool // set by assess: it runs on some node
+}
+
+// state returns the state of the region with these members, of which those live that are marked.
+func (x *examined) state(members []census.Member, lives map[string]bool) census.State {
+	return census.Assess(members, func(peer string) census.Liveness {
+		switch {
+		case lives[peer]:
+			return census.Alive
+		case x.leaving(peer):
+			return census.Leaving
+		}
+		return census.Silent
+	}, false, x.limits)
 }
 
 // assess returns what is wrong with the region.
@@ -271,11 +286,8 @@ func (x *examined) assess() []Finding {
 	var leader nodemsg.RegionStatus
 	newest, best := nodemsg.RegionStatus{}, ""
 	quarantined, failed := make(map[string][]string), make(map[string][]string) // nodes by reason
-	voters, living, copies := 0, 0, 0
+	lives, copies := make(map[string]bool), 0
 	for _, m := range x.info.Members {
-		if !m.Learner {
-			voters++
-		}
 		status, answered := x.statuses.Of(m.Peer, x.info.ID)
 		if !answered || status.State == nodemsg.StateNone && x.info.Epoch != actor.FirstEpoch {
 			continue
@@ -296,9 +308,7 @@ func (x *examined) assess() []Finding {
 		if status.State != nodemsg.StateNone {
 			copies++
 		}
-		if !m.Learner {
-			living++
-		}
+		lives[m.Peer] = true
 		if best == "" || cmp.Or(cmp.Compare(status.Recovered, newest.Recovered), cmp.Compare(status.Last, newest.Last)) > 0 {
 			newest, best = status, m.Peer
 		}
@@ -311,9 +321,10 @@ func (x *examined) assess() []Finding {
 		add("failed", fmt.Sprintf("it fails on %s: %s", strings.Join(failed[why], ", "), why),
 			"it is opened again by itself; if that does not help look into that node's log")
 	}
+	state, total := x.state(census.MembersOf(x.info), lives), len(x.info.Members)
 	switch {
-	case 2*living <= voters:
-		add("majority_lost", fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", voters-living, voters),
+	case state == census.NoQuorum:
+		add(state.String(), fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", total-len(lives), total),
 			fmt.Sprintf("start them again; if they are gone for good, run on %s: voxeld region recover %s", cmp.Or(best, "a node that holds it"), name))
 	case leader.Region != 0:
 		x.assessMembers(leader, add)
@@ -322,8 +333,8 @@ func (x *examined) assess() []Finding {
 	case x.info.ID == world.CatalogID && len(quarantined) == 0 && len(failed) == 0:
 		add("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
 	case copies == 0 && x.info.Epoch == actor.FirstEpoch: // it was founded and never visited
-	case living < x.want && len(quarantined) == 0:
-		add("under_replicated", fmt.Sprintf("it hibernates, and %d of %d copies can be reached", living, x.want),
+	case state == census.UnderReplicated && len(quarantined) == 0:
+		add(state.String(), fmt.Sprintf("it hibernates, and %d of %d copies can be reached", len(lives), x.want()),
 			"others take over by themselves, some time after replace_after")
 	}
 	return all
@@ -331,10 +342,12 @@ func (x *examined) assess() []Finding {
 
 // assessMembers assesses a region that has a leader by the leader's view of the members.
 func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, what, do string)) {
-	alive := 0
+	var members []census.Member
+	lives := make(map[string]bool)
 	for _, c := range leader.Members {
+		members = append(members, census.Member{Peer: c.Replica.Peer, Learner: c.Replica.Learner})
 		if !c.Replica.Learner && !c.Silent {
-			alive++
+			lives[c.Replica.Peer] = true
 		}
 		if c.Behind > actor.NearlyAll && !c.Silent {
 			add("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
@@ -344,11 +357,14 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 			add("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}
-	if alive < x.want {
-		add("under_replicated", fmt.Sprintf("%d of %d copies are up to date and reachable", alive, x.want),
+	if x.state(members, lives) == census.UnderReplicated {
+		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", len(lives), x.want()),
 			"new members are made by themselves, of one that is silent after replace_after")
 	}
 }
+
+// want returns the number of members that the region should have.
+func (x *examined) want() int { return min(x.limits.Copies, x.limits.Nodes) }
 
 func peerList(info nodemsg.Region) string {
 	peers := make([]string, len(info.Members))

@@ -78,7 +78,7 @@ func TestExamine(t *testing.T) {
 		<-time.After(10 * time.Second)
 		health = a.Examine(t.Context())
 		for _, subject := range []string{cell, "catalog"} {
-			if found := kinds(health, subject); !slices.Equal(found, []string{"majority_lost"}) {
+			if found := kinds(health, subject); !slices.Equal(found, []string{"no_quorum"}) {
 				t.Errorf("without two nodes, %s: %v", subject, found)
 			}
 		}

@@ -96,7 +96,6 @@ func (b *hibernation) close(ctx context.Context, l *actor.Land, least uint64) er
 	}
 	select {
 	case <-l.Done():
-		b.metrics.hibernated.Inc()
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -41,8 +42,10 @@ type Options struct {
 	Grace         time.Duration                // how long a member may be silent before it is replaced
 	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
-	Ground         func(grid.ChunkPos) *chunk.Chunk
-	ScrubEvery     time.Duration     // how often the copies of a region are compared; 0: only on request
+	Ground     func(grid.ChunkPos) *chunk.Chunk
+	ScrubEvery time.Duration // how often the copies of a region are compared; 0: only on request
+	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
+	Incarnations   *incarnation.Keeper
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
 	Storage        integrity.Storage // shared with Replicas
 	Replicas       *replica.Host     // run by the caller, ended after the Host
@@ -77,6 +80,7 @@ type Host struct {
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
 	exporter     *export.Exporter
+	observer     *observer
 	metrics      *metrics
 }
 
@@ -90,7 +94,8 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
 		failures: &integrity.Failures{}, metrics: newMetrics(o.Registerer), regions: &regions{copies: o.Copies},
 	}
-	h.detector = failuredetector.New(o.Grace, h.questions.Describe)
+	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
+	h.observer = &observer{host: h, metrics: h.metrics}
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
@@ -100,6 +105,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
 		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Logger: o.Logger, Registerer: o.Registerer,
 	})
+	h.supervisor.Watch = h.observer.watch
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}
@@ -113,11 +119,14 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
 		return nil, err
 	}
+	if err := h.markOutdated(); err != nil {
+		return nil, err
+	}
 	here, err := o.Replicas.Has(world.CatalogID)
 	if err != nil {
 		return nil, fmt.Errorf("find the catalog: %w", err)
 	}
-	if here {
+	if here && h.damages.CorruptErr(world.CatalogID) == nil {
 		c, err := h.regions.openCatalog(ctx)
 		if err != nil {
 			return nil, err
@@ -147,7 +156,8 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.supervisor.NotifyEvicted = h.supersession.NotifyEvicted
 	h.reseeder = &integrity.Reseeder{
-		Node: node, Supervisor: h.supervisor, Damages: h.damages, OpenMember: h.regions.openMember,
+		Node: node, Supervisor: h.supervisor, Damages: h.damages, OpenMember: h.regions.openMember, Records: h.Records,
+		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog,
 	}
 	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,
@@ -166,7 +176,7 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
-	r.actors, r.loadedGauge = actor.NewMetrics(h.Registerer), h.metrics.loaded
+	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
@@ -186,7 +196,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run,
+		h.publisher.republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

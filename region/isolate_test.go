@@ -195,7 +195,7 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		<-time.After(time.Second)
 		id := idHere(t, a)
 		for _, it := range nodes {
-			if !it.failures.Quarantined(id) || it.metric("voxeld_regions_quarantined", "") != 1 {
+			if !it.failures.Quarantined(id) || it.metric("voxeld_node_regions", "quarantined") != 1 {
 				t.Errorf("%s has not quarantined it", it.peer)
 			}
 			if it.loopOf(here) != nil {
@@ -229,7 +229,8 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		if r := g.edit(stone(3))[3]; r.Refused != "" {
 			t.Errorf("after the release: %+v", r)
 		}
-		if n := b.metric("voxeld_regions_quarantined", ""); n != 0 {
+		<-time.After(countEvery)
+		if n := b.metric("voxeld_node_regions", "quarantined"); n != 0 {
 			t.Errorf("%v are quarantined still", n)
 		}
 	})

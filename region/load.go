@@ -50,13 +50,20 @@ func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.L
 	return l, err
 }
 
-// openMember is Open for a region that this node is a member of, as far as it knows.
-func (r *regions) openMember(ctx context.Context, id uint64) (*actor.Land, error) {
+// openMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it knows.
+func (r *regions) openMember(ctx context.Context, id uint64) (placement.Group, error) {
+	if c := r.Catalog(); id == world.CatalogID && c != nil {
+		return r.catalogGroup(c), nil
+	}
 	info, err := r.membership(ctx, id)
 	if err != nil {
-		return nil, err
+		return placement.Group{}, err
 	}
-	return r.Open(ctx, id, info.Cell)
+	l, err := r.Open(ctx, id, info.Cell)
+	if err != nil {
+		return placement.Group{}, err
+	}
+	return r.GroupOf(l), nil
 }
 
 // load opens the region's group and starts its land. A region that was never here is opened only if the catalog's log names this
@@ -84,6 +91,9 @@ func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, e
 		var l *actor.Land
 		if l, err = r.serve(info, g); err == nil {
 			r.failures.Opened(info.ID)
+			if err := r.reseeder.Damages.CorruptErr(info.ID); err != nil { // it turned out since this began
+				l.Close(err.Error())
+			}
 			return l, nil
 		}
 	}
@@ -145,7 +155,7 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 	r.mu.Lock()
 	r.mu.lands[info.ID] = l
 	r.mu.Unlock()
-	r.loadedGauge.Inc()
+	r.metrics.loaded.Inc()
 	if r.failures.Quarantined(info.ID) { // quarantined since this began, when there was no land to close yet
 		l.Close(integrity.QuarantinedReason)
 	}
@@ -162,6 +172,9 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 // runLand runs a loaded region until it ends, regularly or by a fault.
 func (r *regions) runLand(ctx context.Context, l *actor.Land) {
 	ended := l.Run(ctx)
+	if ended.Hibernated {
+		r.metrics.hibernated.Inc()
+	}
 	if ended.Fault != nil {
 		ended = r.isolate(ctx, r.GroupOf(l), ended)
 	}
@@ -182,7 +195,7 @@ func (r *regions) unloaded(l *actor.Land) {
 	r.mu.Lock()
 	delete(r.mu.lands, l.ID())
 	r.mu.Unlock()
-	r.loadedGauge.Dec()
+	r.metrics.loaded.Dec()
 	l.Finish()
 }
 

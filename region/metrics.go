@@ -1,20 +1,31 @@
 package region
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
 
-// metrics are the metrics of open regions; docs/metrics.md explains each.
+	"github.com/voxelpopuli/voxeld/region/census"
+)
+
+// metrics are the metrics of open regions, and of all regions by state; docs/metrics.md explains each.
 type metrics struct {
-	loaded     prometheus.Gauge
-	hibernated prometheus.Counter
-	woken      prometheus.Counter
+	loaded        prometheus.Gauge
+	hibernated    prometheus.Counter
+	woken         prometheus.Counter
+	node          *prometheus.GaugeVec // by state
+	world         *prometheus.GaugeVec // by state
+	catalogQuorum prometheus.Gauge
+	skew          prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	byState := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"state"})
+	}
 	m := &metrics{
-		loaded: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_regions_loaded",
-			Help: "Regions whose tick loop runs on this node.",
-		}),
+		loaded: gauge("voxeld_regions_loaded", "Regions whose tick loop runs on this node."),
 		hibernated: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_regions_hibernated_total",
 			Help: "Hibernations: replicated regions closed on this node because nobody watched them.",
@@ -23,7 +34,31 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "voxeld_regions_woken_total",
 			Help: "Regions opened on this node because of a message from another member.",
 		}),
+		node: byState("voxeld_node_regions",
+			"Regions of which this node holds a replica, the catalog included, by state: healthy, under_replicated (fewer live members than replicas says, or than there are nodes), no_quorum (most members do not answer), quarantined, unknown (members not asked yet)."),
+		world: byState("voxeld_world_regions",
+			"All regions of the world, hibernating ones included and the catalog not counted, by state as in voxeld_node_regions. Only nodes that hold the catalog export it."),
+		catalogQuorum: gauge("voxeld_catalog_quorum", "1 if this node sees a catalog with a leader that a majority follows, else 0: no new land can be founded."),
+		skew:          gauge("voxeld_clock_skew_seconds", "Largest difference between this node's clock and that of another node that answers, in seconds; 0 if too small to measure."),
 	}
-	r.MustRegister(m.loaded, m.hibernated, m.woken)
+	r.MustRegister(m.loaded, m.hibernated, m.woken, m.node, m.world, m.catalogQuorum, m.skew)
 	return m
+}
+
+// observe exports the states.
+func (m *metrics) observe(now States) {
+	for _, state := range census.States {
+		m.node.WithLabelValues(state.String()).Set(float64(now.Node[state]))
+		if now.World != nil {
+			m.world.WithLabelValues(state.String()).Set(float64(now.World[state]))
+		}
+	}
+	if now.World == nil {
+		m.world.Reset()
+	}
+	m.catalogQuorum.Set(0)
+	if now.CatalogQuorum {
+		m.catalogQuorum.Set(1)
+	}
+	m.skew.Set(now.Skew.Seconds())
 }

@@ -8,10 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
@@ -38,7 +35,7 @@ type regions struct {
 	publisher    *publisher
 	hibernate    func(*actor.Land)
 	actors       *actor.Metrics
-	loadedGauge  prometheus.Gauge
+	metrics      *metrics
 	loading      background.Shared[*actor.Land]
 	joining      background.Shared[*actor.Land] // joins by invitation
 	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the lands.
@@ -100,13 +97,14 @@ func (r *regions) Delete(info nodemsg.Region) error {
 	if info.ID == world.CatalogID {
 		return r.deleteCatalog()
 	}
-	writes, err := r.Registry.Deletion(info.ID)
+	writes, err := r.Deletion(info.ID)
 	if err == nil {
 		err = r.Replicas.Remove(info.ID, writes...)
 	}
 	if err != nil {
 		return fmt.Errorf("delete region %d: %w", info.ID, err)
 	}
+	r.Registry.Forget(info.ID)
 	r.Directory.Invalidate(info)
 	return nil
 }
@@ -196,11 +194,7 @@ func (r *regions) catalogRegion() (nodemsg.Region, error) {
 }
 
 func (r *regions) deleteCatalog() error {
-	var writes []kv.Write
-	err := r.Storage.Scan(world.CatalogTable, nil, func(key, _ []byte) error {
-		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: append([]byte(nil), key...)})
-		return nil
-	})
+	writes, err := r.Deletion(world.CatalogID)
 	if err == nil {
 		err = r.Replicas.Remove(world.CatalogID, writes...)
 	}

@@ -36,6 +36,9 @@ func (h *Host) ServeExport(ctx context.Context, peer string, stream io.ReadWrite
 
 // ServeSnapshot installs the snapshot that another node sends.
 func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+	if !h.admit(ctx, peer) {
+		return
+	}
 	err := transport.ServeSnapshot(ctx, stream, func(ctx context.Context, group uint64, in io.Reader) error {
 		return h.installSnapshot(ctx, peer, group, in)
 	})
@@ -58,6 +61,9 @@ func (h *Host) installSnapshot(ctx context.Context, peer string, group uint64, i
 // ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	h.supervisor.CheckReturned(peer)
+	if !h.admit(ctx, peer) {
+		return
+	}
 	err := transport.ServeRaft(ctx, stream, func(m nodemsg.RaftMessage) { h.hibernation.receive(peer, m) })
 	h.Logger.Debug("raft stream ended", "peer", peer, "error", err)
 }

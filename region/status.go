@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -39,6 +40,9 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	}
 	has, err := r.Replicas.Has(id)
 	quarantined, failed, why := r.failures.Status(id)
+	if corrupt := r.reseeder.Damages.CorruptErr(id); corrupt != nil && has {
+		failed, why = true, corrupt.Error()
+	}
 	switch {
 	case quarantined:
 		s.State, s.Why = nodemsg.StateQuarantined, why
@@ -111,12 +115,5 @@ func (r *regions) askStatuses(ctx context.Context, peer string, q nodemsg.Status
 	if len(answer.Statuses) != len(q.Regions) || !slices.EqualFunc(answer.Statuses, q.Regions, func(s nodemsg.RegionStatus, id uint64) bool { return s.Region == id }) {
 		return nil, 0, fmt.Errorf("%s: reply does not match the request", peer)
 	}
-	took := time.Since(start)
-	if answer.Clock > 0 {
-		skew = time.UnixMilli(answer.Clock).Sub(start.Add(took / 2))
-		if skew.Abs() <= took {
-			skew = 0 // below the precision of the measurement
-		}
-	}
-	return answer.Statuses, skew, nil
+	return answer.Statuses, failuredetector.Skew(answer.Clock, start, time.Since(start)), nil
 }

@@ -18,6 +18,26 @@ func (h *Host) Has(group uint64) (bool, error) { return raftlog.Has(h.node.Stora
 // Groups returns the groups that this node stores, open or not, ascending.
 func (h *Host) Groups() ([]uint64, error) { return raftlog.Groups(h.node.Storage) }
 
+// Replicas returns this node's replica id in each group that it stores, open or not. Groups that cannot be read, and those that it is no
+// longer a member of, are left out.
+func (h *Host) Replicas() (map[uint64]uint64, error) {
+	groups, err := h.Groups()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[uint64]uint64, len(groups))
+	for _, group := range groups {
+		_, conf, err := raftlog.LoadState(h.node.Storage, group)
+		if err != nil && !errors.Is(err, kv.ErrDamaged) && !errors.Is(err, ErrTombstone) {
+			return nil, fmt.Errorf("read the replica of group %d: %w", group, err)
+		}
+		if err == nil && conf != nil && conf.OwnID(h.node.Self) != 0 {
+			all[group] = conf.OwnID(h.node.Self)
+		}
+	}
+	return all, nil
+}
+
 // Position describes what this node stores of a group: how far its copy has come, and its members.
 type Position struct {
 	Replica  uint64 // this node's replica id; 0 if it is no longer a member

@@ -29,6 +29,8 @@ type committer struct {
 	sentAhead bool       // entries of the batch were sent before they are stored
 	writes    []kv.Write // of a commit: the memory is reused
 
+	promised atomic.Uint64 // commits that others may rely on: entries, votes, foundings
+
 	retry   alarm                 // set while stalled
 	stall   error                 // why storage refuses writes; nil if it does not
 	stalled atomic.Pointer[error] // stall, for any goroutine
@@ -215,6 +217,9 @@ func (c *committer) commit() {
 		}
 		c.enterStall(err)
 		return
+	}
+	if len(batch)+len(founders) > 0 {
+		c.promised.Add(1) // before anybody is told
 	}
 	for _, part := range parts {
 		c.try(part.r, part.Stored)

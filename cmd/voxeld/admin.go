@@ -32,12 +32,21 @@ func (n *node) status(ctx context.Context) admin.Status {
 			connected++
 		}
 	}
-	return admin.Status{
+	states := n.regions.States()
+	answer := admin.Status{
 		Version: version(), World: n.world.Name, WorldID: n.world.ID(), Peer: n.host.PeerID(),
 		Game: n.gameAddress(), HTTP: n.http.Addr().String(), Uptime: time.Since(n.started),
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
 		Damaged: len(n.regions.Damaged()), Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
+		CatalogQuorum: states.CatalogQuorum, NodeRegions: states.Node.Named(),
 	}
+	if states.World != nil {
+		answer.WorldRegions = states.World.Named()
+	}
+	if err := n.ready(); err != nil {
+		answer.NotReady = err.Error()
+	}
+	return answer
 }
 
 // catalogLeader waits for at most 2 s: operators use status when something is wrong.

@@ -59,7 +59,7 @@ func TestDoctor(t *testing.T) {
 		return code == exitFailed && strings.Contains(out, "\nunder_replicated: catalog\n") &&
 			strings.Contains(out, "\nunreachable: "+gone.Status.Peer+"\n") && strings.Contains(out, "do: start it") && strings.Contains(errs, "found")
 	})
-	if strings.Contains(out, "majority_lost") || strings.Contains(out, "leaderless") {
+	if strings.Contains(out, "no_quorum") || strings.Contains(out, "leaderless") {
 		t.Error("too much is told")
 	}
 	t.Logf("while one of three nodes is gone:\n%s", out)

@@ -105,7 +105,7 @@ func whole(t *testing.T, all []*daemon) {
 	t.Helper()
 	eventually(t, "no region lacks a member", patience, func() bool {
 		for _, d := range all {
-			if d.metric("voxeld_regions_under_replicated") > 0 {
+			if d.metric("voxeld_node_regions") != d.metric("voxeld_node_regions", "state", "healthy") {
 				return false
 			}
 		}

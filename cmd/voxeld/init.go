@@ -20,7 +20,8 @@ func newInit() *cobra.Command {
 		Use: "init", Short: "Prepare a new world with a name, seed and height",
 		Long: "Writes the parameters of a new world into an empty data directory. voxeld run then creates and serves it.\n" +
 			"Without init, voxeld run creates a world with the defaults and a random seed.",
-		Args: cli.NoArgs,
+		Example: "  voxeld init --name Atlantis --seed 42\n  voxeld init --data-dir /var/lib/voxeld --sections 8",
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
@@ -42,7 +43,7 @@ func newInit() *cobra.Command {
 			return nil
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "placement")
+	cli.AddOptions(c, &file, "data-dir", "placement")
 	c.Flags().StringVar(&name, "name", defaultWorldName, "name of the world, shown to players")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of the terrain (default random)")
 	c.Flags().IntVar(&sections, "sections", defaultSections, "height of the world in sections of 32 blocks, 1 to 32; 1 is the height of the dissertation's world")

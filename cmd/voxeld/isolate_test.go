@@ -91,9 +91,9 @@ func TestPoisonousBlock(t *testing.T) {
 	isolated := 0.0
 	for _, d := range all {
 		isolated += d.metric("voxeld_regions_isolated_total", "reason", "panic")
-		if n := d.metric("voxeld_regions_quarantined"); n != 1 {
-			t.Errorf("%s has quarantined %v regions", d.ip, n)
-		}
+		eventually(t, d.ip+" counts the quarantined region", noticedWithin, func() bool {
+			return d.metric("voxeld_node_regions", "state", "quarantined") == 1
+		})
 	}
 	if isolated != 2 {
 		t.Errorf("regions were isolated %v times", isolated)

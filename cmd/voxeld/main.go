@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/configcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -68,6 +69,9 @@ func newRoot() *cobra.Command {
 		Long: "voxeld runs a node of one shared, editable voxel world. The node hosts a share of the land\n" +
 			"and serves players. Without a command, voxeld does what voxeld run does: it starts the world in\n" +
 			"the data directory, or creates one, and prints the URL to open.",
+		Example: "  voxeld                                  start the world in ./data, or create one\n" +
+			"  voxeld run --join vx1…                  join a world, with a token that voxeld invite prints\n" +
+			"  voxeld status                           show how this node is doing",
 		Version:       version(),
 		Args:          cli.NoArgs,
 		RunE:          running.RunE,
@@ -78,11 +82,21 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
+	root.SetVersionTemplate(versionDetails() + "\n")
 	root.SuggestionsMinimumDistance = 2
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(running, newInit(), newBot(), simcmd.New())
-	root.AddCommand(operate.Commands()...)
-	root.AddCommand(backupcmd.Commands(restoreWorld)...)
+	root.SetUsageFunc(cli.PrintUsage)
+	cli.AddGroups(root)
+	for group, commands := range map[string][]*cobra.Command{
+		cli.GroupRun:     {running, newInit(), configcmd.New()},
+		cli.GroupOperate: append(operate.Commands(), backupcmd.Commands(restoreWorld)...),
+		cli.GroupTest:    {newBot(), simcmd.New()},
+		cli.GroupOther:   {newMan(root)},
+	} {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
 	return root
 }
 

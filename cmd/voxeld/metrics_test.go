@@ -28,6 +28,7 @@ func TestMetricsReference(t *testing.T) {
 	cfg.DataDir = t.TempDir()
 	cfg.Listen = []string{"/ip4/127.56.0.1/tcp/0"}
 	cfg.Game, cfg.HTTP, cfg.Metrics = "127.56.0.1:0", "127.56.0.1:0", "127.56.0.1:0"
+	cfg.ACMEDomain, cfg.ACMEDirectory = []string{"a.example.org"}, "https://127.56.0.1:1" // for the metrics of certificates; nobody answers
 	n := newNode(cfg, slog.New(slog.DiscardHandler))
 	parts := newStack()
 	if err := n.start(t.Context(), parts); err != nil {

@@ -6,17 +6,20 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime/debug"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/certs"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -42,12 +45,19 @@ type node struct {
 	backups  *backups.Backups
 	game     net.Listener
 	http     net.Listener
+	certs    certs.Source // of http; nil: plain HTTP
+	redirect net.Listener // to https; nil if there is none
 	scrape   net.Listener // of metrics; nil if there are none
 	shutdown *shutdownProgress
+	reloader *reload.Reloader
+	hangups  chan os.Signal // SIGHUPs, which request a reload
 }
 
 func newNode(cfg config.Config, logger *slog.Logger) *node {
-	n := &node{cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}}}
+	n := &node{
+		cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}},
+		reloader: reload.New(config.Settings{Config: cfg}, nil), hangups: make(chan os.Signal, 1),
+	}
 	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return n
 }
@@ -75,17 +85,6 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// Connected returns the ids of the connected nodes.
-func (p peers) Connected() []string {
-	var all []string
-	for _, info := range p.Peers() {
-		if info.Connected {
-			all = append(all, info.ID)
-		}
-	}
-	return all
-}
-
 // ready returns why the node cannot take players now, or nil.
 func (n *node) ready() error {
 	if len(n.cfg.Join) == 0 || !n.alone() {
@@ -105,30 +104,32 @@ func (n *node) gameAddress() string {
 	return reachable(n.game.Addr())
 }
 
-// playerURL returns the URL at which browsers reach this node, likewise.
+// playerURL returns the URL at which browsers reach this node, likewise; with a certificate, by its name.
 func (n *node) playerURL() string {
 	if n.cfg.AdvertiseHTTP != "" {
 		return n.cfg.AdvertiseHTTP
 	}
-	return "http://" + reachable(n.http.Addr())
-}
-
-// buildVersion is set by the linker (see Makefile). It is empty in builds without a version.
-var buildVersion string
-
-// version returns buildVersion, else the commit that was built, else the module's version.
-func version() string {
-	if buildVersion != "" {
-		return buildVersion
+	address := reachable(n.http.Addr())
+	if n.certs == nil {
+		return "http://" + address
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		panic(err) // reachable returns host:port
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
+	if name := n.certs.Host(); name != "" {
+		host = name
+		if port == "443" {
+			return "https://" + name
 		}
 	}
-	return info.Main.Version
+	return "https://" + net.JoinHostPort(host, port)
+}
+
+// localURL returns the URL to open on this machine. A certificate is for the node's name only.
+func (n *node) localURL() string {
+	if n.certs != nil {
+		return n.playerURL()
+	}
+	return "http://" + cli.Browsable(n.http.Addr().String())
 }

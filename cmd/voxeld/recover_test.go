@@ -32,7 +32,7 @@ func TestRecover(t *testing.T) {
 		t.Errorf("recovered at once: exit %d: %s%s", code, out, errs)
 	}
 	eventually(t, "the doctor finds the loss", patience, func() bool {
-		return slices.Contains(findings(survivor.doctor()), "majority_lost")
+		return slices.Contains(findings(survivor.doctor()), "no_quorum")
 	})
 	if out, errs, code := voxeld(t, "region", "recover", "--all-lost", "--data-dir", survivor.dir); code == 0 || strings.Contains(out, ": recovered") {
 		t.Errorf("recovered without confirmation: exit %d: %s%s", code, out, errs)

@@ -79,15 +79,12 @@ func underfoot(nodes []*daemon) int {
 	})
 }
 
-// complete reports whether each region that is led on the three nodes, and the catalog, has three live members. It does
-// not use the number of under-replicated regions: with three nodes the catalog always is.
+// complete reports whether each region of the nodes, and the catalog, has all its members, and they live.
 func complete(nodes []*daemon) bool {
-	led, members := 0.0, 0.0
-	for _, d := range nodes {
-		led += d.metric("voxeld_regions_led")
-		members += d.metric("voxeld_region_members")
-	}
-	return led > 0 && members == 3*led
+	return !slices.ContainsFunc(nodes, func(d *daemon) bool {
+		all := d.metric("voxeld_node_regions")
+		return all == 0 || d.metric("voxeld_node_regions", "state", "healthy") != all
+	})
 }
 
 // A player with the released client's habits walks on three nodes, two of which are drained and killed again and again: no

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -21,15 +22,17 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/gameserver/certs"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -38,10 +41,13 @@ import (
 )
 
 // runNode runs a daemon until ctx ends. It prints the welcome message to out.
-func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) (err error) {
+func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger, out io.Writer) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	n := newNode(cfg, logger)
+	n := newNode(reloader.Config(), logger)
+	n.reloader = reloader
+	signal.Notify(n.hangups, syscall.SIGHUP)
+	defer signal.Stop(n.hangups)
 	n.shutdown.begin = stop
 	parts := newStack()
 	defer func() {
@@ -62,7 +68,8 @@ func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io
 // other parts still run while it moves its players to other nodes.
 func (n *node) start(ctx context.Context, parts *stack) error {
 	for _, start := range []func(context.Context, *stack) error{
-		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startBackups, n.startAdmin, n.startGateway,
+		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startReload, n.startBackups, n.startAdmin,
+		n.startGateway,
 	} {
 		if err := start(ctx, parts); err != nil {
 			return err
@@ -118,6 +125,16 @@ func (n *node) checkLeftovers(database string) error {
 
 // openSockets opens the ports before anything else: if one is taken, no new data directory must be left behind.
 func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
+	if n.cfg.Encrypted() {
+		n.certs, err = certs.New(certs.Options{
+			CertFile: n.cfg.TLSCert, KeyFile: n.cfg.TLSKey,
+			Domains: n.cfg.ACMEDomain, Email: n.cfg.ACMEEmail, Directory: n.cfg.ACMEDirectory, Cache: filepath.Join(n.cfg.DataDir, "acme"),
+			Logger: n.logger, Registerer: n.metrics,
+		})
+		if err != nil {
+			return cli.Usage(err)
+		}
+	}
 	if n.game, err = listen("game", n.cfg.Game); err != nil {
 		return err
 	}
@@ -126,6 +143,12 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 		return err
 	}
 	parts.onStop("http socket", closeOnce(n.http))
+	if n.cfg.HTTPRedirect != "" {
+		if n.redirect, err = listen("http-redirect", n.cfg.HTTPRedirect); err != nil {
+			return err
+		}
+		parts.onStop("redirect socket", closeOnce(n.redirect))
+	}
 	if n.cfg.Metrics == "" {
 		return nil
 	}
@@ -242,16 +265,22 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
+	incarnations, err := n.beginIncarnation(ctx)
+	if err != nil {
+		return err
+	}
+	parts.start("incarnations", incarnations.Run)
 	n.regions, err = region.NewHost(ctx, region.Options{
 		Self:           nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
 		Height:         n.world.Height(),
 		Placement:      n.world.Placement,
 		Copies:         n.cfg.Replicas,
 		CatalogCopies:  catalogCopies(n.cfg.Replicas),
-		Grace:          n.cfg.Grace(),
+		Grace:          n.cfg.ReplaceAfter,
 		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Ground:         generator.Chunk,
-		ScrubEvery:     n.cfg.Scrub(),
+		ScrubEvery:     n.cfg.ScrubEvery,
+		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
 		Logger: n.logger, Registerer: n.metrics,
@@ -269,6 +298,25 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	return nil
 }
 
+// beginIncarnation shows the nodes that this one knows that it has started, and that its data is not older than what they have seen
+// of it.
+func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error) {
+	protocol := n.prefix() + incarnation.Protocol
+	k, err := incarnation.Open(incarnation.Options{
+		Storage: n.db, Sign: n.host.Sign,
+		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
+			return n.host.Ask(ctx, peer, protocol, question)
+		},
+		NotServed: transport.ErrNotServed, Held: n.replicas.Replicas, Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.host.HandleAsk(protocol, k.Answer)
+	k.Greet(ctx)
+	return k, nil
+}
+
 func (n *node) makeGateway(context.Context, *stack) error {
 	generator, err := n.generator()
 	if err != nil {
@@ -278,8 +326,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Game: n.gameAddress(),
 		Regions: n.regions, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
-		MaxView: n.cfg.ViewDistance, Guests: n.cfg.Guests, PerAddress: n.cfg.SessionsPerAddress,
-		MotionBudget: n.cfg.MotionBudget, EditsPerSecond: n.cfg.EditsPerSecond,
+		Policy:  policy(n.cfg.Players),
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -289,9 +336,22 @@ func (n *node) makeGateway(context.Context, *stack) error {
 }
 
 func (n *node) startGateway(_ context.Context, parts *stack) error {
-	parts.start("gateway", func(ctx context.Context) error {
-		return n.gateway.Run(ctx, gameserver.Listeners{Game: n.game, HTTP: n.http})
-	})
+	proxies, err := n.cfg.Proxies()
+	if err != nil {
+		return cli.Usage(err)
+	}
+	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
+	if n.certs != nil {
+		_, port, err := net.SplitHostPort(n.http.Addr().String())
+		if err != nil {
+			return err
+		}
+		listeners.TLS, listeners.Redirects = n.certs.Config(), n.certs.PlainHandler(port)
+	}
+	parts.start("gateway", func(ctx context.Context) error { return n.gateway.Run(ctx, listeners) })
+	if n.certs != nil {
+		parts.start("certificates", n.certs.Run)
+	}
 	return nil
 }
 
@@ -339,7 +399,7 @@ func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler)
 func (n *node) startBackups(_ context.Context, parts *stack) error {
 	n.backups = backups.New(backups.Options{
 		Backup: n.regions.Backup, Header: n.backupHeader, World: n.world.Name,
-		Every: n.cfg.BackupInterval(), Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(),
+		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(),
 		Logger: n.logger, Registerer: n.metrics,
 	})
 	parts.start("backups", n.backups.Run)
@@ -355,7 +415,8 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	if err != nil {
 		return fmt.Errorf("listen on admin socket %s: %w; choose another path with --admin", path, err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	// The data directory is closed to other users, unless an operator opens it to a group, as the Debian package does.
+	if err := os.Chmod(path, 0o660); err != nil {
 		return errors.Join(fmt.Errorf("set permissions of admin socket: %w", err), l.Close())
 	}
 	mux := http.NewServeMux()
@@ -366,6 +427,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
 	n.addOperations(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
+	mux.HandleFunc("POST /reload", n.answerReload)
 	mux.HandleFunc("POST /drain", n.shutdown.serve)
 	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -412,7 +474,7 @@ func (n *node) printWelcome(out io.Writer) {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
 			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
 	}
-	fmt.Fprintf(out, "  Play:                http://%s\n", cli.Browsable(n.http.Addr().String()))
+	fmt.Fprintf(out, "  Play:                %s\n", n.localURL())
 	if len(n.host.Addrs()) > 0 {
 		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
 	}

@@ -75,6 +75,11 @@ func (h *Host) Bootstrap() []address.Target { return h.bootstrap }
 // PeerID returns the node's own id, in base58. It survives restarts with the same storage.
 func (h *Host) PeerID() string { return h.lib.ID().String() }
 
+// Sign signs with the node's key. The same text has the same signature.
+func (h *Host) Sign(text []byte) ([]byte, error) {
+	return h.lib.Peerstore().PrivKey(h.lib.ID()).Sign(text) // Ed25519 (RFC 8032) draws no random numbers
+}
+
 // Addrs returns the multiaddrs at which this node can be reached, with /p2p/ and its id, in the form that --join accepts:
 // first those for other machines, loopback last.
 func (h *Host) Addrs() []string {
@@ -92,6 +97,15 @@ func loopbackLast(addr ma.Multiaddr) int {
 		return 1
 	}
 	return 0
+}
+
+// Connected lists the peers to which a connection is open.
+func (h *Host) Connected() []string {
+	var all []string
+	for _, id := range h.lib.Network().Peers() {
+		all = append(all, id.String())
+	}
+	return all
 }
 
 // Peers returns the peers that this node is connected to or has an address of, by id.

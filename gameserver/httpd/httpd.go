@@ -4,15 +4,21 @@ package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/voxelpopuli/voxeld/gameserver/realip"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -22,9 +28,14 @@ const requestTimeout, replyTimeout, idleTimeout = 30 * time.Second, 5 * time.Min
 
 // Options are the dependencies of a server.
 type Options struct {
-	Files   fs.FS        // the browser client's
-	Ready   func() error // why the node should not be sent players now; nil if it may
-	Session func(ctx context.Context, w http.ResponseWriter, r *http.Request)
+	Files    fs.FS        // the browser client's
+	Ready    func() error // why the node should not be sent players now; nil if it may
+	Session  func(ctx context.Context, w http.ResponseWriter, r *http.Request)
+	TLS      *tls.Config // nil: plain HTTP
+	Proxies  realip.Proxies
+	Admit    func(remote net.Addr) (release func(), ok bool) // counts a connection, not a WebSocket, against its address
+	Requests *prometheus.CounterVec                          // by code
+	Logger   *slog.Logger
 }
 
 // Serve serves until ctx ends or the listener fails, and returns when every session has ended.
@@ -49,16 +60,33 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { report(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, o.Ready()) })
+	return serve(ctx, l, o, withHeaders(mux))
+}
+
+// ServeRedirect serves plain HTTP with a handler that redirects to HTTPS, within the same limits.
+func ServeRedirect(ctx context.Context, l net.Listener, o Options, handler http.Handler) error {
+	o.TLS = nil
+	return serve(ctx, l, o, handler)
+}
+
+func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler) error {
+	count := newConnections(o.Proxies, o.Admit)
 	server := &http.Server{
-		Handler:           withHeaders(mux),
-		ReadHeaderTimeout: wire.HandshakeTimeout,
+		Handler:           o.Proxies.Handler(promhttp.InstrumentHandlerCounter(o.Requests, handler)),
+		ReadHeaderTimeout: wire.HandshakeTimeout, // of a TLS handshake, too
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      replyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
+		ConnState:         count.track,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // clients' errors
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
 	defer stop()
+	l = o.Proxies.Listener(l, wire.HandshakeTimeout)
+	if o.TLS != nil {
+		l = tls.NewListener(l, o.TLS)
+	}
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve http: %w", err)
 	}

@@ -235,6 +235,8 @@ type Ended struct {
 	Discarded bool   // with Removed: other code deletes what is stored
 	Reopen    bool   // it was closed, and may be opened again
 	Then      func() // from CloseThen; nil if there is none
+	// Hibernated is set if the region was replicated and idle, and its leader had all members close it.
+	Hibernated bool
 }
 
 // run runs until the actor ends.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -32,6 +33,8 @@ type CatalogOptions struct {
 type Catalog struct {
 	*Actor
 	CatalogOptions
+	// Regions are all founded regions, by their members.
+	Regions *census.Tally
 
 	// The fields below belong to the goroutine of Run.
 	state *world.Catalog
@@ -59,13 +62,15 @@ var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable}}
 // NewCatalog returns the catalog of an open group, which Run runs.
 func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, error) {
 	c := &Catalog{
-		Actor: newActor(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o, asked: make(map[grid.Cell]*founding),
+		Actor: newActor(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o, Regions: &census.Tally{},
+		asked: make(map[grid.Cell]*founding),
 	}
 	c.machine = c
 	var err error
 	if c.state, err = o.Load(); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
+	c.count()
 	c.applyMembers(g.Configuration())
 	return c, nil
 }
@@ -106,8 +111,16 @@ func (c *Catalog) restore(uint64) error {
 	state, err := c.Load()
 	if err == nil {
 		c.state = state
+		c.count()
 	}
 	return err
+}
+
+// count adds all regions to Regions. Regions are never removed from the catalog.
+func (c *Catalog) count() {
+	for _, info := range c.state.Page(0, c.state.Len()) {
+		c.Regions.Put(info)
+	}
 }
 
 func (c *Catalog) lead(d replica.Leadership, _ bool) {
@@ -143,6 +156,9 @@ func (c *Catalog) apply(d replica.Committed) {
 		c.Logger.Error("catalog entry refused", "error", err)
 		c.refuse(d.Entry, err)
 		return
+	}
+	if len(writes) > 0 {
+		c.Regions.Put(region)
 	}
 	if len(writes) > 0 && region.Epoch == FirstEpoch {
 		c.Metrics.founded.Inc()

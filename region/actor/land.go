@@ -65,6 +65,7 @@ type Land struct {
 	reportedLeader string    // the leader last reported by Changed
 	leadershipLost time.Time // when this node lost the leadership while no other leader was known
 	hibernating    bool      // the region hibernates: the actor is to end
+	hibernated     bool      // it has ended for that
 	readOnly       bool      // the region is quarantined: it is read-only
 	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is applied, so that
 	// everything before an entry that causes a failure is on disk, and is shown in quarantine.

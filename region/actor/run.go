@@ -7,7 +7,11 @@ import (
 )
 
 // Run runs ticks until no gateway watches the region any more, the group fails, or ctx ends.
-func (l *Land) Run(ctx context.Context) Ended { return l.run(ctx, l.loop) }
+func (l *Land) Run(ctx context.Context) Ended {
+	ended := l.run(ctx, l.loop)
+	ended.Hibernated = l.hibernated
+	return ended
+}
 
 func (l *Land) loop(ctx context.Context) {
 	every := l.tickInterval()
@@ -118,6 +122,7 @@ func (l *Land) endNow() string {
 	case why != "":
 		return why
 	case l.hibernating && l.inbox.CloseIfEmpty():
+		l.hibernated = true
 		return "the region sleeps"
 	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.CloseIfEmpty():
 		return "no gateway watches it"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -28,14 +29,28 @@ type Storage interface {
 type Registry struct {
 	storage Storage
 	logger  *slog.Logger
+	tally   census.Tally
 }
 
 // NewRegistry returns the list in the storage. It deletes unreadable rows: the catalog has the same data. The storage's Run must not
 // run yet.
 func NewRegistry(storage Storage, logger *slog.Logger) (*Registry, error) {
 	r := &Registry{storage: storage, logger: logger}
-	return r, r.mend()
+	if err := r.mend(); err != nil {
+		return nil, err
+	}
+	all, err := r.All()
+	for _, info := range all {
+		r.tally.Put(info)
+	}
+	return r, err
 }
+
+// Tally returns the regions by their members, as this node has them.
+func (r *Registry) Tally() *census.Tally { return &r.tally }
+
+// Forget leaves the region out of the Tally. Its rows are deleted by the writes of Deletion.
+func (r *Registry) Forget(id uint64) { r.tally.Forget(id) }
 
 // Key returns the key of a region's rows, or their prefix.
 func Key(id uint64) []byte { return binary.BigEndian.AppendUint64(nil, id) }
@@ -70,6 +85,7 @@ func (r *Registry) Put(info nodemsg.Region) error {
 	if err := r.storage.Commit([]kv.Write{{Table: Table, Key: key, Value: row}}); err != nil {
 		return fmt.Errorf("store region %d: %w", info.ID, err)
 	}
+	r.tally.Put(info)
 	return nil
 }
 

@@ -24,23 +24,24 @@ const (
 	// minAskEvery and this. Such a node may be invited into a group, and is asked once more just before.
 	maxStrangerEvery = 30 * time.Second
 	// describedFor is how long a node's description stays valid.
-	describedFor = 30 * time.Second
+	describedFor = 10 * time.Second
 	// MaxQuestions bounds how many nodes are asked at the same time.
 	MaxQuestions = 16
 	// RoundEvery is how often Refresh is called.
 	RoundEvery = 2 * time.Second
 )
 
-// Describe asks a node for its description.
-type Describe func(ctx context.Context, peer string) (nodemsg.Member, error)
+// Describe asks a node for its description. The answer's Member is not nil.
+type Describe func(ctx context.Context, peer string) (nodemsg.Answer, error)
 
 // Detector tracks which other nodes are alive. Any goroutine may use it.
 type Detector struct {
 	Every         time.Duration // interval between two questions to a node
 	StrangerEvery time.Duration // the same for a node that shares no group led by this one
 
-	grace    time.Duration
-	describe Describe
+	grace     time.Duration
+	describe  Describe
+	connected func() []string
 
 	mu struct {
 		sync.Mutex
@@ -49,12 +50,13 @@ type Detector struct {
 	}
 }
 
-// New returns a detector. Grace is the time after which a silent member is replaced.
-func New(grace time.Duration, describe Describe) *Detector {
+// New returns a detector. Grace is the time after which a silent member is replaced. Connected lists the nodes to which a connection
+// is open: one whose connection was lost is asked at once.
+func New(grace time.Duration, describe Describe, connected func() []string) *Detector {
 	d := &Detector{
 		Every:         min(max(minAskEvery, grace/8), maxAskEvery),
 		StrangerEvery: min(max(minAskEvery, grace/4), maxStrangerEvery),
-		grace:         grace, describe: describe,
+		grace:         grace, describe: describe, connected: connected,
 	}
 	d.mu.nodes = make(map[string]*nodeState)
 	d.mu.suspects = make(map[string]time.Time)
@@ -69,7 +71,17 @@ type nodeState struct {
 	every        time.Duration  // interval between two questions
 	described    time.Time      // when it described itself last
 	lives        bool           // it answered the last question, or has sent one since
+	silentSince  time.Time      // when it did not answer for the first time since it answered last; zero while it answers
+	connected    bool           // it was connected when Refresh was called last
+	about        About          // from its last description
 	leavingSince time.Time      // when it announced that it is about to stop; zero once it answers again
+}
+
+// About is what a node said in its last description, besides how to reach it.
+type About struct {
+	Quarantined   []uint64      // regions that are quarantined there
+	CatalogLeader string        // the catalog's leader as that node sees it, if it is a member of the catalog
+	Skew          time.Duration // how far its clock is ahead of this node's; 0 if that is less than can be measured
 }
 
 // leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
@@ -150,8 +162,13 @@ func (w Watched) Add(peer string, every time.Duration) {
 func (d *Detector) Refresh(ctx context.Context, peers Watched) {
 	var questions errgroup.Group
 	questions.SetLimit(MaxQuestions)
+	connected := make(map[string]bool)
+	for _, peer := range d.connected() {
+		connected[peer] = true
+	}
 	for peer, every := range peers {
-		if !d.due(peer, every) {
+		lost := d.lost(peer, connected[peer])
+		if !d.due(peer, every) && !lost {
 			continue
 		}
 		questions.Go(func() error {
@@ -160,6 +177,16 @@ func (d *Detector) Refresh(ctx context.Context, peers Watched) {
 		})
 	}
 	questions.Wait() //nolint:errcheck // always nil
+}
+
+// lost records whether the peer is connected, and reports whether its connection has been lost since the last call.
+func (d *Detector) lost(peer string, connected bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.state(peer)
+	was := p.connected
+	p.connected = connected
+	return was && !connected
 }
 
 // due sets the peer's interval and reports whether the peer is to be asked now.
@@ -181,11 +208,35 @@ func (d *Detector) due(peer string, every time.Duration) bool {
 // Check asks a node for its description and records the result.
 func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, error) {
 	asked := time.Now()
-	member, err := d.describe(ctx, peer)
-	if err == nil || ctx.Err() == nil {
-		d.note(peer, asked, member, err == nil)
+	answer, err := d.describe(ctx, peer)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.note(peer, asked, nodemsg.Member{}, false)
+		}
+		return nodemsg.Member{}, err
 	}
-	return member, err
+	d.note(peer, asked, *answer.Member, true)
+	d.noteAbout(peer, About{answer.Quarantined, answer.CatalogLeader, Skew(answer.Clock, asked, time.Since(asked))})
+	return *answer.Member, nil
+}
+
+// Skew returns how far a node's clock is ahead of this one's, given what it said, in Unix milliseconds, in answer to a question. It
+// returns 0 if the answer took too long to measure it.
+func Skew(clock int64, asked time.Time, took time.Duration) time.Duration {
+	if clock == 0 {
+		return 0
+	}
+	skew := time.UnixMilli(clock).Sub(asked.Add(took / 2))
+	if skew.Abs() <= took {
+		return 0
+	}
+	return skew
+}
+
+func (d *Detector) noteAbout(peer string, about About) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.state(peer).about = about
 }
 
 // note records the answer to a question, or that there was none, unless newer information is known.
@@ -197,8 +248,10 @@ func (d *Detector) note(peer string, asked time.Time, member nodemsg.Member, liv
 		return
 	}
 	if p.lives = lives; lives {
-		p.lastHeard, p.member, p.leavingSince = time.Now(), member, time.Time{}
+		p.lastHeard, p.member, p.leavingSince, p.silentSince = time.Now(), member, time.Time{}, time.Time{}
 		p.described = p.lastHeard
+	} else if p.silentSince.IsZero() {
+		p.silentSince = time.Now()
 	}
 }
 
@@ -211,6 +264,30 @@ func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 		return nodemsg.Member{}, false
 	}
 	return p.member, true
+}
+
+// Liveness is what is known of a node.
+type Liveness struct {
+	Answers  bool      // it answers, as far as is known
+	Answered bool      // it has answered at some time
+	Leaving  bool      // it has announced that it is about to stop, and has not come back yet
+	Since    time.Time // when it did not answer for the first time; zero if it answers, or was not asked yet
+	About    About
+}
+
+// Nodes returns what is known of all nodes that have been asked, or announced that they stop.
+func (d *Detector) Nodes() map[string]Liveness {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make(map[string]Liveness, len(d.mu.nodes))
+	for peer, p := range d.mu.nodes {
+		all[peer] = Liveness{
+			Answers: p.lives && time.Since(p.lastHeard) <= p.freshFor(), Answered: !p.described.IsZero(),
+			Leaving: !p.leavingSince.IsZero() && time.Since(p.leavingSince) < leavingTimeout,
+			Since:   p.silentSince, About: p.about,
+		}
+	}
+	return all
 }
 
 // Gone reports whether nothing was heard from the node for longer than the grace period.

@@ -13,7 +13,7 @@ import (
 // A silent node is asked repeatedly, and does not count as alive for long.
 func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := New(time.Second, nil)
+		d := New(time.Second, nil, nil)
 		if !d.due("A", d.Every) || d.due("A", d.Every) {
 			t.Error("an unknown node must be asked once")
 		}
@@ -35,7 +35,7 @@ func TestSilenceEnds(t *testing.T) {
 // A node that sends questions is alive and is not asked, as long as it has described itself lately.
 func TestAskingNodeIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := New(time.Second, nil)
+		d := New(time.Second, nil, nil)
 		d.NoteQuestion("A")
 		if _, lives := d.Alive("A"); lives {
 			t.Error("a node without a known address counts as alive")
@@ -68,7 +68,7 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 		"does not answer": func(d *Detector) { d.note("A", time.Now(), member("A"), false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := New(time.Second, nil)
+			d := New(time.Second, nil, nil)
 			d.note("A", time.Now(), member("A"), true)
 			ends(d)
 			d.NoteQuestion("A")
@@ -87,7 +87,7 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 // later one was answered.
 func TestLateAnswersCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := New(time.Second, nil)
+		d := New(time.Second, nil, nil)
 		asked := time.Now()
 		<-time.After(time.Millisecond)
 		d.MarkLeaving("A")
@@ -107,7 +107,7 @@ func TestLateAnswersCountForNothing(t *testing.T) {
 // A node that did not answer, and then sends a question, is asked in the next round.
 func TestAskingNodeIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := New(time.Hour, nil)
+		d := New(time.Hour, nil, nil)
 		d.due("A", d.Every)
 		d.note("A", time.Now(), member("A"), false)
 		if d.due("A", d.Every) {
@@ -128,10 +128,11 @@ func TestAskingNodeIsAskedAgain(t *testing.T) {
 func TestStrangersAreAskedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		d := New(time.Minute, func(context.Context, string) (nodemsg.Member, error) {
+		d := New(time.Minute, func(context.Context, string) (nodemsg.Answer, error) {
 			asked++
-			return member("A"), nil
-		})
+			a := member("A")
+			return nodemsg.Answer{Member: &a}, nil
+		}, nobody)
 		peers := make(Watched)
 		peers.Add("A", d.StrangerEvery)
 		minute := func() int {
@@ -159,12 +160,14 @@ func TestStrangersAreAskedSeldom(t *testing.T) {
 	})
 }
 
+func nobody() []string { return nil }
+
 func member(peer string) nodemsg.Member { return nodemsg.Member{Peer: peer, Game: "127.0.0.1:4002"} }
 
 // A node that did not answer a request is tried last for some time.
 func TestSuspectsAreTriedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := New(time.Minute, nil)
+		d := New(time.Minute, nil, nil)
 		info := nodemsg.Region{Leader: "A", Members: []nodemsg.Member{member("A"), member("B")}}
 		order := func() (all []string) {
 			tried := make(map[string]bool)
@@ -191,7 +194,7 @@ func TestSuspectsAreTriedLast(t *testing.T) {
 // The leaving flag of a node is cleared when it answers again, or after leavingTimeout.
 func TestLeavingPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := New(time.Minute, nil)
+		d := New(time.Minute, nil, nil)
 		d.MarkLeaving("A")
 		if _, lives := d.Alive("A"); lives || !d.Leaving("A") {
 			t.Error("it is not marked")

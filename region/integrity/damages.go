@@ -32,7 +32,7 @@ type corruptCopy struct {
 }
 
 // errCorruptCopy is why such a region is not opened.
-var errCorruptCopy = errors.New("this node's copy of the region is damaged and is not used; the other members replace it")
+var errCorruptCopy = errors.New("this node's copy of the region is not used; the other members replace it")
 
 // Damages is the damage that is known and not repaired. Any goroutine may use it.
 type Damages struct {

@@ -1,4 +1,4 @@
-// Package integrity keeps the copies of regions on this node sound. It compares and repairs them (Scrubber), replaces unreadable ones
+// Package integrity keeps the copies of regions on this node sound. It compares and repairs them (Scrubber), replaces unusable ones
 // (Reseeder), closes regions that fail repeatedly (Quarantine), drops copies that are superseded (Supersession), recovers regions from
 // one survivor (Recovery), and keeps terrain that this node generates differently (Bases).
 //
@@ -7,10 +7,12 @@
 package integrity
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
@@ -62,6 +64,18 @@ type Node struct {
 	Regions   Regions
 	Logger    *slog.Logger
 	Metrics   *Metrics
+}
+
+// Deletion returns the writes that delete the rows of a region, or of the catalog, besides those of its group.
+func (n *Node) Deletion(id uint64) (writes []kv.Write, err error) {
+	if id != world.CatalogID {
+		return n.Registry.Deletion(id)
+	}
+	err = n.Storage.Keys(world.CatalogTable, nil, func(key []byte) error {
+		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: bytes.Clone(key)})
+		return nil
+	})
+	return writes, err
 }
 
 // Name returns the name of a region for people: its cell, or "catalog".

@@ -110,17 +110,18 @@ func (b *Failures) look(id uint64) failureRecord {
 // Quarantined reports whether the region is quarantined here.
 func (b *Failures) Quarantined(id uint64) bool { return b.look(id).quarantined }
 
-// count returns how many regions are quarantined here.
-func (b *Failures) count() int {
+// AllQuarantined lists the regions that are quarantined here, by ascending id.
+func (b *Failures) AllQuarantined() []uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := 0
-	for _, r := range b.mu.regions {
+	var ids []uint64
+	for id, r := range b.mu.regions {
 		if r.quarantined {
-			n++
+			ids = append(ids, id)
 		}
 	}
-	return n
+	slices.Sort(ids)
+	return ids
 }
 
 // FailedPeers returns the nodes on which the region has failed lately.

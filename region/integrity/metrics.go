@@ -14,9 +14,8 @@ type Metrics struct {
 	reseeded,
 	bases,
 	missingBases prometheus.Counter
-	damagedNow  prometheus.Gauge
-	isolated    *prometheus.CounterVec // by reason: panic, slow, group, storage
-	quarantined prometheus.Gauge
+	damagedNow prometheus.Gauge
+	isolated   *prometheus.CounterVec // by reason: panic, slow, group, storage
 }
 
 // NewMetrics returns metrics that are registered.
@@ -38,16 +37,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "voxeld_regions_isolated_total",
 			Help: "Regions (or the catalog) that failed and were closed on this node only, by reason.",
 		}, []string{"reason"}),
-		quarantined: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_regions_quarantined",
-			Help: "Regions that failed repeatedly and are read-only on this node.",
-		}),
 		damagedNow: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_replicas_damaged",
 			Help: "Damaged replicas that are not repaired; voxeld region scrub lists them.",
 		}),
 	}
-	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.reseeded, m.bases, m.missingBases, m.damagedNow, m.isolated, m.quarantined)
+	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.reseeded, m.bases, m.missingBases, m.damagedNow, m.isolated)
 	for _, kind := range []actor.FaultKind{actor.Panicked, actor.Slow, actor.Broken, actor.Refused} {
 		m.isolated.WithLabelValues(kind.String()) // so that an alert sees the first failure, too
 	}

@@ -102,7 +102,6 @@ func (q *Quarantine) Quarantine(info nodemsg.Region, why, by string) {
 	if already {
 		return
 	}
-	q.Metrics.quarantined.Set(float64(q.Failures.count()))
 	q.Logger.Error("region quarantined: read-only until voxeld region release",
 		"region", info.ID, "cell", Name(info), "why", why, "by", by)
 	if l := q.Regions.Loaded(info.ID); l != nil {
@@ -189,7 +188,6 @@ func (q *Quarantine) Unlock(id uint64) {
 	if shown != nil {
 		shown.Close("the region is released")
 	}
-	q.Metrics.quarantined.Set(float64(q.Failures.count()))
 	q.Logger.Info("region released", "region", id)
 	if id == world.CatalogID {
 		q.CatalogReleased()

@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -17,8 +19,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file replaces a copy whose log, vote or land cannot be read. Such a copy is never opened again, because its promises to
-// the group are lost. Instead its node asks the region's leader to remove its replica from the group. Then the node deletes the
+// This file replaces a copy whose log, vote or land cannot be read, or that was put back to an earlier state (docs/adr/0024). Such a
+// copy is never opened again, because its promises to the group are lost. Instead its node asks the region's leader to remove its replica from the group. Then the node deletes the
 // copy, leaves a tombstone, and joins like any other node: as a learner, under a new replica id, with a snapshot. If there are no
 // other members, the copy stays as it is, for an operator.
 
@@ -38,9 +40,18 @@ type Reseeder struct {
 
 	Supervisor *placement.Supervisor
 	Damages    *Damages
-	// OpenMember returns the land of a region that this node is a member of, as far as it knows, and loads it first if necessary.
-	OpenMember func(ctx context.Context, id uint64) (*actor.Land, error)
+	// OpenMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it knows, and loads it
+	// first if necessary.
+	OpenMember func(ctx context.Context, id uint64) (placement.Group, error)
+	Records    directory.Records
+	// Replaced is called when the copy of a group is discarded, or used after all: it is not outdated any more.
+	Replaced func(group uint64) error
+	// ReopenCatalog opens the catalog again, whose copy is used after all.
+	ReopenCatalog func(ctx context.Context) error
 }
+
+// errOutdated is why a copy is not used that has forgotten what it has promised.
+var errOutdated = errors.New("this node's data was put back to an earlier state, and has forgotten what it has promised to the other members")
 
 var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
 	"empty data directory and --join; the others bring it what they have")
@@ -58,7 +69,7 @@ func (r *Reseeder) MarkCorrupt(info nodemsg.Region, why error) {
 	}
 	r.Damages.mu.Unlock()
 	if !known {
-		r.Logger.Error("this node's copy of a region is damaged and is not used", "region", info.ID, "cell", info.Cell.String(),
+		r.Logger.Error("this node's copy of a region is not used", "region", info.ID, "cell", Name(info),
 			"members", len(info.Members), "error", why)
 	}
 }
@@ -96,24 +107,29 @@ func (r *Reseeder) Run(ctx context.Context) {
 			all = append(all, c)
 		}
 		r.Damages.mu.Unlock()
+		slices.SortFunc(all, func(a, b corruptCopy) int { return cmp.Compare(a.info.ID, b.info.ID) }) // the catalog has the members of the others
 		for _, c := range all {
 			var err error
 			if replaced[c.info.ID] < maxReseeds {
-				err = r.Reseed(ctx, c.info)
+				err = r.reseedOrKeep(ctx, c)
 			} else {
 				err = errHopeless
+			}
+			if errors.Is(err, errOnlyCopy) {
+				delete(logged, c.info.ID)
+				continue
 			}
 			if err == nil {
 				replaced[c.info.ID]++
 				delete(logged, c.info.ID)
 				r.clearCorrupt(c.info.ID)
 				r.Metrics.reseeded.Inc()
-				r.Logger.Warn("damaged copy discarded; waiting for a new one from the other members", "region", c.info.ID, "cell", c.info.Cell.String())
+				r.Logger.Warn("unusable copy discarded; waiting for a new one from the other members", "region", c.info.ID, "cell", Name(c.info))
 				continue
 			}
 			if ctx.Err() == nil && !logged[c.info.ID] {
 				logged[c.info.ID] = true
-				r.Logger.Error("damaged copy not replaced yet", "region", c.info.ID, "cell", c.info.Cell.String(), "error", err)
+				r.Logger.Error("unusable copy not replaced yet", "region", c.info.ID, "cell", Name(c.info), "error", err)
 			}
 		}
 	}
@@ -130,9 +146,9 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 	}
 	damaged := replicaOf(info, r.Self.Peer)
 	if r.replacedSince(info.ID, damaged) {
-		return nil
+		return r.Replaced(info.ID)
 	}
-	if known, err := r.Directory.ByID(ctx, info.ID); err == nil {
+	if known, err := r.newest(ctx, info); err == nil {
 		info = known
 	}
 	if l := r.Regions.Loaded(info.ID); l != nil && l.Raft().Status().Self {
@@ -152,7 +168,7 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 		return err
 	}
 	if r.replacedSince(info.ID, max(id, damaged)) {
-		return nil // it was invited again before this answer arrived
+		return r.Replaced(info.ID) // it was invited again before this answer arrived
 	}
 	if l := r.Regions.Loaded(info.ID); l != nil {
 		l.Remove(true)
@@ -163,6 +179,45 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 		}
 	}
 	return r.discard(info, max(id, damaged))
+}
+
+// newest returns the members of a region, or of the catalog, according to the other nodes.
+func (r *Reseeder) newest(ctx context.Context, info nodemsg.Region) (nodemsg.Region, error) {
+	if info.ID == world.CatalogID {
+		return r.Records.Catalog(ctx)
+	}
+	return r.Directory.ByID(ctx, info.ID)
+}
+
+// errOnlyCopy means that there is no other copy.
+var errOnlyCopy = errors.New("there is no other copy")
+
+// reseedOrKeep has a copy replaced. An outdated copy that is the only one is used after all: nobody has what it has forgotten.
+func (r *Reseeder) reseedOrKeep(ctx context.Context, c corruptCopy) error {
+	if !errors.Is(c.why, errOutdated) || len(c.info.Members) > 1 {
+		return r.Reseed(ctx, c.info)
+	}
+	asking, cancel := context.WithTimeout(ctx, reseedTime)
+	defer cancel()
+	info, err := r.newest(asking, c.info)
+	switch {
+	case err != nil:
+		return fmt.Errorf("find the other members: %w", err)
+	case len(info.Members) != 1 || info.Members[0].Peer != r.Self.Peer:
+		return r.Reseed(ctx, c.info)
+	}
+	if err := r.Replaced(c.info.ID); err != nil {
+		return err
+	}
+	r.clearCorrupt(c.info.ID)
+	r.Logger.Warn("the data of this node was put back to an earlier state, and it has the only copy of the region: what was built "+
+		"since then is lost", "region", c.info.ID, "cell", Name(c.info))
+	if c.info.ID == world.CatalogID { // regions are opened when they are needed
+		if err := r.ReopenCatalog(ctx); err != nil {
+			return err
+		}
+	}
+	return errOnlyCopy
 }
 
 // replicaOf returns the replica id of a member according to the region, or 0.
@@ -184,6 +239,9 @@ func (r *Reseeder) replacedSince(id, damaged uint64) bool {
 	}
 	if l := r.Regions.Loaded(id); l != nil {
 		return actor.OwnReplica(l.Raft(), r.Self.Peer) > damaged
+	}
+	if c := r.Regions.Catalog(); id == world.CatalogID && c != nil {
+		return actor.OwnReplica(c.Raft(), r.Self.Peer) > damaged
 	}
 	p, err := r.Replicas.Position(id)
 	return err == nil && p.Replica > damaged
@@ -212,15 +270,18 @@ func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region) (uin
 
 // discard deletes a region's rows, readable or not, and leaves a tombstone for the replica id.
 func (r *Reseeder) discard(info nodemsg.Region, id uint64) error {
-	writes, err := r.Registry.Deletion(info.ID)
+	writes, err := r.Deletion(info.ID)
 	if err == nil {
 		err = r.Replicas.Discard(info.ID, id, writes...)
 	}
 	if err != nil {
 		return fmt.Errorf("discard region %d: %w", info.ID, err)
 	}
-	r.Directory.Invalidate(info)
-	return nil
+	r.Registry.Forget(info.ID)
+	if info.ID != world.CatalogID {
+		r.Directory.Invalidate(info)
+	}
+	return r.Replaced(info.ID)
 }
 
 // RemoveReplica handles the request of a member whose copy is damaged: it removes the member from the group if this node leads
@@ -228,44 +289,44 @@ func (r *Reseeder) discard(info nodemsg.Region, id uint64) error {
 func (r *Reseeder) RemoveReplica(ctx context.Context, peer string, group uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 	defer cancel()
-	l, err := r.OpenMember(ctx, group)
+	g, err := r.OpenMember(ctx, group)
 	if err != nil {
 		return 0, err
 	}
-	if l.Raft().Status().Leader == "" {
-		l.Raft().Campaign()
+	if g.Raft.Status().Leader == "" {
+		g.Raft.Campaign()
 	}
-	if err := placement.AwaitGroup(ctx, func() bool { return l.Raft().Status().Leader != "" }); err != nil {
+	if err := placement.AwaitGroup(ctx, func() bool { return g.Raft.Status().Leader != "" }); err != nil {
 		return 0, errors.New("it has no leader")
 	}
-	if status := l.Raft().Status(); !status.Self {
+	if status := g.Raft.Status(); !status.Self {
 		return 0, fmt.Errorf("it is led by %s", status.Leader)
 	}
-	for _, m := range l.Raft().Configuration().Members {
+	for _, m := range g.Raft.Configuration().Members {
 		if m.Peer == peer {
-			return m.ID, r.removeMember(ctx, l, m)
+			return m.ID, r.removeMember(ctx, g, m)
 		}
 	}
 	// It is removed already, and its id is unknown here. The tombstone must not be below that id. Otherwise a member that is not
 	// informed of the removal could make the node open it again, and count a vote of a replica whose promises are lost.
-	return l.Raft().NewestID(), nil
+	return g.Raft.NewestID(), nil
 }
 
 // removeMember removes a member whose copy is then deleted. It first waits until others have everything that was acknowledged
 // with that member's help.
-func (r *Reseeder) removeMember(ctx context.Context, l *actor.Land, m replica.Member) error {
-	if err := placement.AwaitGroup(ctx, func() bool { return r.Supervisor.BeginChange(l.ID()) }); err != nil {
+func (r *Reseeder) removeMember(ctx context.Context, g placement.Group, m replica.Member) error {
+	if err := placement.AwaitGroup(ctx, func() bool { return r.Supervisor.BeginChange(g.ID) }); err != nil {
 		return errors.New("its members are being changed")
 	}
-	defer r.Supervisor.EndChange(l.ID())
-	last := l.Raft().Status().Last
-	if err := placement.AwaitGroup(ctx, func() bool { return heldWithout(l.Raft().Status(), m.ID, last) }); err != nil {
+	defer r.Supervisor.EndChange(g.ID)
+	last := g.Raft.Status().Last
+	if err := placement.AwaitGroup(ctx, func() bool { return heldWithout(g.Raft.Status(), m.ID, last) }); err != nil {
 		return errors.New("the other members do not have all that it has")
 	}
-	if err := r.Supervisor.Change(ctx, r.Regions.GroupOf(l), "remove", m.Peer, l.Raft().Remove); err != nil {
+	if err := r.Supervisor.Change(ctx, g, "remove", m.Peer, g.Raft.Remove); err != nil {
 		return err
 	}
-	if slices.Contains(l.Raft().Configuration().Members, m) {
+	if slices.Contains(g.Raft.Configuration().Members, m) {
 		return errors.New("another leader has changed its members")
 	}
 	return nil
@@ -301,6 +362,30 @@ func (r *Reseeder) MarkDamaged(damaged map[uint64]string) error {
 			return err
 		}
 		r.MarkCorrupt(info, fmt.Errorf("%w: %s", kv.ErrDamaged, why))
+	}
+	return nil
+}
+
+// MarkOutdated marks the copies that must not be used because the node was put back to an earlier state: the replica of each group.
+func (r *Reseeder) MarkOutdated(replicas map[uint64]uint64) error {
+	if len(replicas) == 0 {
+		return nil
+	}
+	held, err := r.Replicas.Replicas()
+	if err != nil {
+		return err
+	}
+	for id, outdated := range replicas {
+		info, err := r.Regions.Member(id)
+		switch {
+		case errors.Is(err, actor.ErrNotHere), err == nil && held[id] != outdated: // it was discarded, or replaced
+			err = r.Replaced(id)
+		case err == nil:
+			r.MarkCorrupt(info, errOutdated)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -44,28 +44,18 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 	for _, peer := range sv.Records.NearestKnown(grid.CatalogKey, Neighbours) {
 		peers.Add(peer, sv.Detector.StrangerEvery)
 	}
-	under, members := 0, 0
+	sv.Watch(peers)
 	for _, w := range groups {
 		for _, peer := range sv.Records.NearestKnown(w.Key, directory.Candidates) {
 			peers.Add(peer, sv.Detector.StrangerEvery)
 		}
 		status := w.Raft.Status()
 		sv.ledFor(w.ID, status.Term)
-		voters := 0
 		for _, m := range status.Members {
 			peers.Add(m.Peer, sv.Detector.Every)
-			if !m.Learner && m.Active {
-				voters++
-			}
-		}
-		members += voters
-		if voters < w.Copies {
-			under++
 		}
 	}
 	sv.metrics.led.Set(float64(len(groups)))
-	sv.metrics.members.Set(float64(members))
-	sv.metrics.under.Set(float64(under))
 	delete(peers, sv.Self)
 	sv.Detector.Refresh(ctx, peers)
 	for _, w := range groups {

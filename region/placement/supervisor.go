@@ -94,6 +94,8 @@ type Supervisor struct {
 	Options
 	// NotifyEvicted is called once a round by Run.
 	NotifyEvicted func(context.Context)
+	// Watch adds the nodes to watch besides the members of the groups that this node leads.
+	Watch func(failuredetector.Watched)
 
 	metrics      *metrics
 	checkedNodes string        // summary of the nodes' states when the closed regions were last checked; belongs to Run
@@ -110,7 +112,7 @@ type Supervisor struct {
 
 // New returns a supervisor.
 func New(o Options) *Supervisor {
-	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}}
+	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}}
 	sv.mu.reconciling = make(map[uint64]struct{})
 	sv.mu.announced = make(map[uint64]uint64)
 	sv.mu.ledSince = make(map[uint64]leadership)

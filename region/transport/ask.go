@@ -41,16 +41,25 @@ func (s Questions) Ask(ctx context.Context, peer string, q nodemsg.Question) (no
 	return answer, nil
 }
 
-// Describe asks a node for its description, which also shows whether it is alive.
+// Describe asks a node for the Member under which it can be recorded, which also shows whether it is alive.
 func (s Questions) Describe(ctx context.Context, peer string) (nodemsg.Member, error) {
+	answer, err := s.Description(ctx, peer)
+	if err != nil {
+		return nodemsg.Member{}, err
+	}
+	return *answer.Member, nil
+}
+
+// Description is Describe with everything that the node says of itself. The answer's Member is never nil.
+func (s Questions) Description(ctx context.Context, peer string) (nodemsg.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()
 	answer, err := s.Ask(ctx, peer, nodemsg.Question{Describe: &nodemsg.Describe{}})
 	if err != nil {
-		return nodemsg.Member{}, err
+		return nodemsg.Answer{}, err
 	}
 	if answer.Member == nil || answer.Member.Peer != peer {
-		return nodemsg.Member{}, fmt.Errorf("%s describes another node", peer)
+		return nodemsg.Answer{}, fmt.Errorf("%s describes another node", peer)
 	}
-	return *answer.Member, nil
+	return answer, nil
 }

@@ -36,6 +36,8 @@ const (
 type Peers interface {
 	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
 	Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error)
+	// Connected lists the nodes to which a connection is open.
+	Connected() []string
 }
 
 // Clip makes an error's text valid for the wire.

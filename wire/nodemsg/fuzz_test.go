@@ -50,7 +50,7 @@ func FuzzLink(f *testing.F) {
 }
 
 func FuzzNode(f *testing.F) {
-	for _, v := range nodeMessages() {
+	for _, v := range append(nodeMessages(), laterMessages()...) {
 		b, err := wire.EncodeCBOR(v, wire.MaxQuestion)
 		if err != nil {
 			f.Fatal(err)
@@ -69,6 +69,8 @@ func FuzzNode(f *testing.F) {
 		}
 		fuzzCBOR[Fetch](t, data)
 		fuzzCBOR[Fetched](t, data)
+		fuzzCBOR[SignedIncarnation](t, data)
+		fuzzCBOR[Lineage](t, data)
 		if r, err := DecodeRegion(data); err == nil {
 			if again, err := EncodeRegion(r); err != nil || !bytes.Equal(again, data) {
 				t.Fatalf("%x became %x, %v", data, again, err)

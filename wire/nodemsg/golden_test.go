@@ -40,6 +40,7 @@ func nodeMessages() []interface{ Valid() error } {
 		Answer{Region: &region},
 		Answer{Member: &aMember, Error: "no"},
 		Answer{Replica: 4},
+		Answer{Member: &aMember, Clock: 1700000000000, Quarantined: []uint64{7}, CatalogLeader: bMember.Peer},
 		Answer{Regions: []Region{region}, Clock: 1700000000000, Statuses: []RegionStatus{{
 			Region: 7, State: StateOpen, Why: "x", Leader: bMember.Peer, Term: 3, Last: 20, LastTerm: 3, Applied: 19, Epoch: 2, Replica: 9,
 			Members: []MemberStatus{{Replica: voters[1], Silent: true, Behind: 4}}, Recovered: 1,
@@ -56,6 +57,15 @@ func nodeMessages() []interface{ Valid() error } {
 	}
 }
 
+// laterMessages are those that were added since: their bytes are at the end of the file.
+func laterMessages() []interface{ Valid() error } {
+	seen := SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{1}, Count: 2}, Signature: []byte{3, 4}}
+	return []interface{ Valid() error }{
+		seen,
+		Lineage{Incarnations: []Incarnation{{ID: [16]byte{5}, Count: 6}, {ID: [16]byte{7}}}, Signature: []byte{8}, Remembered: &seen},
+	}
+}
+
 // The bytes between nodes must stay as they are: nodes of two versions work together during an upgrade.
 func TestGoldenMessages(t *testing.T) {
 	to, from := aToRegion(), aFromRegion()
@@ -63,6 +73,7 @@ func TestGoldenMessages(t *testing.T) {
 	from.Leader, from.Alive = bMember.Peer, true
 	from.Chunks[0].Base = make([]byte, 32)
 	messages := append(nodeMessages(), Hello{Region: 7, Cell: aCell, Reading: true}, to, from, Moves{{Player: player.GuestID("bob"), Pose: aPose}}[0])
+	messages = append(messages, laterMessages()...)
 	var b strings.Builder
 	for _, m := range messages {
 		data, err := wire.EncodeCBOR(m, wire.MaxFrame)

@@ -117,12 +117,19 @@ type Answer struct {
 	Statuses []RegionStatus `cbor:"5,keyasint,omitempty"`
 	// Regions answers Regions, by ascending id. Fewer than a full page means that no more follow.
 	Regions []Region `cbor:"6,keyasint,omitempty"`
-	// Clock, with Statuses, is the peer's wall clock in Unix milliseconds.
+	// Clock, with Statuses or Member, is the peer's wall clock in Unix milliseconds.
 	Clock int64 `cbor:"7,keyasint,omitempty"`
 	// Replica answers Rejoin: the asker's replica id that its group has removed. With Error it answers Invite: the
 	// replica id that can never join again on this node.
 	Replica uint64 `cbor:"4,keyasint,omitempty"`
+	// Quarantined, with Member, lists regions that are quarantined on the peer; at most MaxQuarantined of them.
+	Quarantined []uint64 `cbor:"8,keyasint,omitempty"`
+	// CatalogLeader, with Member, is the peer id of the catalog's leader, if the peer is a member of the catalog and has a leader.
+	CatalogLeader string `cbor:"9,keyasint,omitempty"`
 }
+
+// MaxQuarantined is the most quarantined regions that a node lists in its description.
+const MaxQuarantined = 256
 
 // PlayerRecord is the saved state of a player.
 type PlayerRecord struct {

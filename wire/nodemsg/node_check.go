@@ -99,6 +99,8 @@ func (a Answer) Valid() error {
 		alternativeOf(a.Member).err,
 		checkList(a.Statuses, MaxStatuses, RegionStatus.Valid),
 		checkList(a.Regions, RegionsPage, Region.Valid),
+		checkList(a.Quarantined, MaxQuarantined, checkRegionID),
+		checkKnownPeer(a.CatalogLeader),
 		wire.CheckText(a.Error),
 	)
 }

@@ -28,6 +28,11 @@ type Status struct {
 	Catalog  string        `json:"catalog"`        // peer that leads the catalog, as far as known; new land needs it
 	URL      string        `json:"url"`            // where other nodes send the browsers of their players
 	Draining bool          `json:"draining"`
+	NotReady string        `json:"not_ready,omitempty"` // why the node does not take players now
+
+	CatalogQuorum bool           `json:"catalog_quorum"`          // the node sees a catalog with a leader
+	NodeRegions   map[string]int `json:"node_regions"`            // by state: regions that the node holds a replica of, and the catalog
+	WorldRegions  map[string]int `json:"world_regions,omitempty"` // by state: all regions; none if the node does not hold the catalog
 }
 
 // Peer is a node known to this one.
@@ -80,6 +85,20 @@ type Done struct {
 	Released []string `json:"told,omitempty"`   // peers that have released it
 	Missed   []string `json:"missed,omitempty"` // peers that could not be reached
 	Error    string   `json:"error,omitempty"`
+}
+
+// Reloaded is what a reload of the configuration has changed, or an error.
+type Reloaded struct {
+	Applied []Change `json:"applied"` // in effect
+	Restart []Change `json:"restart"` // takes effect after a restart
+	Error   string   `json:"error,omitempty"`
+}
+
+// Change is a new value of an option.
+type Change struct {
+	Option string `json:"option"` // as the key of a file
+	Old    string `json:"old"`
+	New    string `json:"new"`
 }
 
 // StepStopped is the last step that a node reports. The process ends after it.

@@ -68,6 +68,9 @@ func request(ctx context.Context, socket, method, path string, body io.Reader) (
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("no node runs with the admin socket %s: start one with voxeld run, or set --data-dir to its data directory", socket)
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("this user may not use the admin socket %s: use sudo, or be a member of its group", socket)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("query the node: %w", err)
 	}

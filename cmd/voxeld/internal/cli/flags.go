@@ -15,73 +15,122 @@ import (
 
 // LoadConfig returns the configuration from the file, the environment and the command's flags.
 func LoadConfig(c *cobra.Command, file string) (config.Config, error) {
-	cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ(), Flags: changedFlags(c.Flags())})
+	settings, err := ReadConfig(c, file)
+	return settings.Config, err
+}
+
+// ReadConfig is LoadConfig, and returns where each value comes from as well.
+func ReadConfig(c *cobra.Command, file string) (config.Settings, error) {
+	settings, err := config.Read(config.Sources{
+		File: file, Default: config.SystemFile, Environ: os.Environ(), Flags: changedFlags(c.Flags()),
+	})
 	if err != nil {
-		return config.Config{}, Usage(err)
+		return config.Settings{}, Usage(err)
 	}
-	return cfg, nil
+	return settings, nil
 }
 
 // AddOptions declares the flags of the named options, or of all options without names.
-func AddOptions(flags *pflag.FlagSet, file *string, names ...string) {
-	flags.StringVar(file, "config", "", "configuration file (TOML)")
+func AddOptions(c *cobra.Command, file *string, names ...string) {
+	flags := c.Flags()
+	flags.Var((*pathValue)(file), "config", "configuration file (TOML); see voxeld config")
 	for _, o := range config.Options {
 		if len(names) > 0 && !slices.Contains(names, o.Name) {
 			continue
 		}
-		usage := o.Usage
-		switch o.Kind {
-		case config.List:
-			var preset []string
-			if o.Default != "" {
-				preset = strings.Split(o.Default, ",")
+		if len(names) > 0 {
+			o.Usage = gist(o.Usage)
+		}
+		if o.Kind == config.Switch {
+			flags.Bool(o.Name, o.Default == "true", o.Usage)
+			continue
+		}
+		flags.Var(newOptionValue(o), o.Name, o.Usage)
+		if o.Kind == config.Word {
+			complete := cobra.FixedCompletions(o.Words, cobra.ShellCompDirectiveNoFileComp)
+			if err := c.RegisterFlagCompletionFunc(o.Name, complete); err != nil {
+				panic(err) // the flag was declared above
 			}
-			flags.StringSlice(o.Name, preset, usage)
-		case config.Switch:
-			flags.Bool(o.Name, o.Default == "true", usage)
-		case config.Number:
-			flags.Var(&optionValue{o.Default, "int"}, o.Name, usage)
-		case config.Duration:
-			flags.Var(&optionValue{o.Default, "duration"}, o.Name, usage)
-		case config.Text:
-			flags.String(o.Name, o.Default, usage)
 		}
 	}
 }
 
-// optionValue is the text of a flag whose help shows a type. Package config parses the text.
-type optionValue struct{ text, kind string }
+// gist returns what an option is, without its consequences.
+func gist(usage string) string {
+	first, rest, _ := strings.Cut(usage, ";")
+	if i := strings.Index(rest, " (default "); i >= 0 {
+		first += rest[i:]
+	}
+	return first
+}
 
-func (v *optionValue) String() string { return v.text }
+// typeNames are the names of the kinds in the help. A Word shows its words.
+var typeNames = map[config.Kind]string{
+	config.Text: "text", config.List: "list", config.Number: "int", config.Duration: "duration", config.Size: "size",
+	config.Address: "host:port", config.URL: "url", config.Path: "path",
+}
 
-func (v *optionValue) Type() string { return v.kind }
+// optionValue holds the texts of a flag whose help shows a type. Package config parses the texts.
+type optionValue struct {
+	option  config.Option
+	texts   []string
+	changed bool
+}
 
+func newOptionValue(o config.Option) *optionValue {
+	return &optionValue{option: o, texts: []string{o.Default}}
+}
+
+func (v *optionValue) String() string { return strings.Join(v.texts, ",") }
+
+func (v *optionValue) Type() string {
+	if v.option.Kind == config.Word {
+		return strings.Join(v.option.Words, "|")
+	}
+	return typeNames[v.option.Kind]
+}
+
+// Set keeps the last text, of a list all texts.
 func (v *optionValue) Set(text string) error {
-	v.text = text
+	if !v.changed || v.option.Kind != config.List {
+		v.texts = nil
+	}
+	v.texts, v.changed = append(v.texts, text), true
+	return nil
+}
+
+// pathValue is a flag that names a file.
+type pathValue string
+
+func (v *pathValue) String() string { return string(*v) }
+
+func (v *pathValue) Type() string { return "path" }
+
+func (v *pathValue) Set(text string) error {
+	*v = pathValue(text)
 	return nil
 }
 
 // changedFlags returns the values of the options that were set on the command line.
 func changedFlags(flags *pflag.FlagSet) map[string][]string {
 	changed := make(map[string][]string)
-	for _, o := range config.Options {
-		f := flags.Lookup(o.Name)
-		if f == nil || !f.Changed {
-			continue
+	flags.Visit(func(f *pflag.Flag) {
+		if _, ok := config.Find(f.Name); !ok {
+			return
 		}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			changed[o.Name] = list.GetSlice()
+		if v, ok := f.Value.(*optionValue); ok {
+			changed[f.Name] = v.texts
 		} else {
-			changed[o.Name] = []string{f.Value.String()}
+			changed[f.Name] = []string{f.Value.String()}
 		}
-	}
+	})
 	return changed
 }
 
-// NewLogger returns a logger with the level and format of the configuration.
-func NewLogger(w io.Writer, cfg config.Config) *slog.Logger {
-	options := &slog.HandlerOptions{Level: cfg.Level()}
-	if cfg.LogFormat == "json" {
+// NewLogger returns a logger of a format: text or json.
+func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/gameserver"
 )
 
@@ -18,39 +16,6 @@ import (
 func newInvite() *cobra.Command {
 	return newQuery("invite", "Print a join token for another node of this world", "/invite",
 		func(w io.Writer, a admin.Invite) { fmt.Fprintln(w, a.Token) })
-}
-
-func newStatus() *cobra.Command {
-	return newQuery("status", "Show the status of this node", "/status", func(w io.Writer, a admin.Status) {
-		fmt.Fprintf(w, "world\t%s (%s)\n", a.World, a.WorldID[:12])
-		fmt.Fprintf(w, "version\t%s\n", a.Version)
-		fmt.Fprintf(w, "peer id\t%s\n", a.Peer)
-		fmt.Fprintf(w, "catalog on\t%s\n", catalogText(a))
-		if a.Draining {
-			fmt.Fprintf(w, "state\tdraining: moving its players to other nodes, then stopping\n")
-		}
-		fmt.Fprintf(w, "uptime\t%v\n", a.Uptime.Round(time.Second))
-		fmt.Fprintf(w, "play at\thttp://%s\n", cli.Browsable(a.HTTP))
-		fmt.Fprintf(w, "game address\t%s\n", a.Game)
-		fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
-		fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
-		fmt.Fprintf(w, "players\t%d\n", a.Players)
-		if a.Damaged > 0 {
-			fmt.Fprintf(w, "damaged\t%d replicas are damaged and not repaired: see the log, and run voxeld region scrub --all\n", a.Damaged)
-		}
-		fmt.Fprintf(w, "database\t%.1f MiB\n", float64(a.Database)/(1<<20))
-	})
-}
-
-// catalogText returns the node that leads the catalog, and so can found new land.
-func catalogText(a admin.Status) string {
-	switch a.Catalog {
-	case "":
-		return "unknown"
-	case a.Peer:
-		return "this node"
-	}
-	return a.Catalog
 }
 
 func newPeers() *cobra.Command {

@@ -22,7 +22,8 @@ func newDoctor() *cobra.Command {
 		Use: "doctor", Short: "Find problems in the world and print what to do about them",
 		Long: "Examines this node, the regions of the world and the nodes that hold them. This takes some seconds if\n" +
 			"something is wrong. The exit code is 0 if no problem is found, else 1.",
-		Args: cli.NoArgs,
+		Example: "  voxeld doctor\n  voxeld doctor --data-dir /var/lib/voxeld --json",
+		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
@@ -43,7 +44,7 @@ func newDoctor() *cobra.Command {
 			return err
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

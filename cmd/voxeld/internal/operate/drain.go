@@ -39,6 +39,7 @@ func newDrain() *cobra.Command {
 		Long: "Stops the node as SIGTERM does, and waits until the process has ended. Other nodes take over the regions\n" +
 			"that this node leads. Its players are saved and continue at other nodes without a reload. Meanwhile\n" +
 			"/readyz fails, and new players are sent to other nodes.",
+		Example: "  voxeld drain --data-dir /var/lib/voxeld",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
@@ -60,7 +61,7 @@ func newDrain() *cobra.Command {
 			return nil
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, at the end")
 	return c
 }

@@ -15,7 +15,7 @@ func newQuery[A any](use, short, path string, table func(w io.Writer, answer A))
 	var file string
 	var asJSON bool
 	c := &cobra.Command{
-		Use: use, Short: short, Args: cli.NoArgs,
+		Use: use, Short: short, Args: cli.NoArgs, Example: "  voxeld " + use + "\n  voxeld " + use + " --data-dir /var/lib/voxeld --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
@@ -33,7 +33,7 @@ func newQuery[A any](use, short, path string, table func(w io.Writer, answer A))
 			return w.Flush()
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

@@ -21,8 +21,9 @@ import (
 func newRegion() *cobra.Command {
 	c := &cobra.Command{
 		Use: "region", Short: "Repair a region: compare its replicas, recover it after a loss, release it from quarantine",
-		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: "  voxeld region scrub --all\n  voxeld region recover 0,0/0110",
+		Args:    cli.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newScrub(), newRecover(), newRelease())
 	return c
@@ -38,6 +39,7 @@ func newRecover() *cobra.Command {
 			"--yes skips the question. CELL is a cell as voxeld regions and voxeld doctor print it. If the catalog is\n" +
 			"lost too, recover it first: its name is catalog. --all-lost recovers the catalog and all lost regions of\n" +
 			"which this node has a replica.",
+		Example: "  voxeld region recover 0,0/0110\n  voxeld region recover catalog\n  voxeld region recover --all-lost --yes",
 		Args: func(c *cobra.Command, args []string) error {
 			if all && len(args) == 0 || !all && len(args) == 1 {
 				return nil
@@ -56,7 +58,7 @@ func newRecover() *cobra.Command {
 			return recoverRegions(c, cfg.AdminSocket(), name, yes)
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&all, admin.AllLost, false, "recover the catalog and all regions on this node that have lost most of their members")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return c
@@ -176,6 +178,7 @@ func newRelease() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "release CELL|catalog", Short: "Reopen a quarantined region on all its members",
+		Example: "  voxeld region release 0,0/0110",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return nil
@@ -201,6 +204,6 @@ func newRelease() *cobra.Command {
 			return nil
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	return c
 }

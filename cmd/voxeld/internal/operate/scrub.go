@@ -26,7 +26,8 @@ func newScrub() *cobra.Command {
 			"the replicas of a minority that differs. CELL is a cell as voxeld regions prints it. --all scrubs the\n" +
 			"regions that this node leads, and the closed ones for which it is responsible. The command fails if any\n" +
 			"damage is left.",
-		Args: cobra.MaximumNArgs(1),
+		Example: "  voxeld region scrub 0,0/0110\n  voxeld region scrub --all",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
 				return cli.Usage(fmt.Errorf("pass one cell or --all; see %s --help", c.CommandPath()))
@@ -49,7 +50,7 @@ func newScrub() *cobra.Command {
 			return printScrub(c, answer, asJSON)
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&all, "all", false, "scrub all regions for which this node is responsible")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c

@@ -22,8 +22,9 @@ func New() *cobra.Command {
 		Long: "Runs the state machines that distribute players' movement (docs/overlays.md) in rounds: a message sent in\n" +
 			"one round arrives in the next. With --figure it prints a figure of the paper beside the simulated values.\n" +
 			"Without it, it simulates one game, which may be read from a file, and can log it.",
-		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: "  voxeld sim psense --figure all --out out\n  voxeld sim vclock --players 200",
+		Args:    cli.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newSimOverlay("relay", "VoxelPopuli's relay through the region's leader", nil),
 		newSimOverlay("psense", "pSense", func(o simOptions) []sim.Figure {

@@ -1,0 +1,182 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/region"
+)
+
+const (
+	healthy = "healthy"
+	// askAgain is the pause between two looks of status --wait.
+	askAgain = time.Second
+)
+
+func newStatus() *cobra.Command {
+	var file, wait string
+	var asJSON bool
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use: "status", Short: "Show the status of this node, and the regions by state",
+		Long: "Shows the status of this node, and how many regions are in which state: those of which this node holds a\n" +
+			"replica, and if it holds the catalog, those of the whole world. With --wait healthy it waits until the node\n" +
+			"serves and all of these regions are healthy; the exit code is 1 if that takes longer than --timeout.",
+		Example: "  voxeld status\n  voxeld status --wait healthy --timeout 2m",
+		Args:    cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := cli.LoadConfig(c, file)
+			if err != nil {
+				return err
+			}
+			if wait != "" && wait != healthy {
+				return cli.Usage(fmt.Errorf("--wait %s: the only state to wait for is %s", wait, healthy))
+			}
+			var answer admin.Status
+			if wait == "" {
+				err = admin.Get(c.Context(), cfg.AdminSocket(), "/status", &answer)
+			} else {
+				answer, err = awaitHealthy(c.Context(), cfg.AdminSocket(), timeout)
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(c.OutOrStdout(), answer)
+			}
+			return printStatus(c.OutOrStdout(), answer)
+		},
+	}
+	cli.AddOptions(c, &file, "data-dir", "admin")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().StringVar(&wait, "wait", "", "state to wait for: "+healthy)
+	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "with --wait: how long to wait")
+	return c
+}
+
+// awaitHealthy asks the node until it is healthy. The error says what is missing when time is up.
+func awaitHealthy(ctx context.Context, socket string, timeout time.Duration) (admin.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	missing := errors.New("the node has not answered yet")
+	for {
+		var answer admin.Status
+		err := admin.Get(ctx, socket, "/status", &answer)
+		if err == nil {
+			all := lacks(answer)
+			if len(all) == 0 {
+				return answer, nil
+			}
+			err = errors.New(strings.Join(all, "; "))
+		}
+		if ctx.Err() == nil {
+			missing = err
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return admin.Status{}, fmt.Errorf("not %s after %v: %w", healthy, timeout, missing)
+		}
+	}
+}
+
+// lacks lists what a node lacks to be healthy.
+func lacks(a admin.Status) []string {
+	var all []string
+	if a.Draining {
+		all = append(all, "this node is draining")
+	}
+	if a.NotReady != "" {
+		all = append(all, a.NotReady)
+	}
+	if !a.CatalogQuorum {
+		all = append(all, "the catalog has no leader")
+	}
+	if a.Damaged > 0 {
+		all = append(all, fmt.Sprintf("%d replicas are damaged", a.Damaged))
+	}
+	for _, each := range []struct {
+		of      string
+		regions map[string]int
+	}{{"on this node", a.NodeRegions}, {"in the world", a.WorldRegions}} {
+		for _, state := range region.StateNames() {
+			if n := each.regions[state]; n > 0 && state != healthy {
+				all = append(all, fmt.Sprintf("%d %s %s %s", n, cli.Plural(n, "region", "regions"), each.of, state))
+			}
+		}
+	}
+	return all
+}
+
+func printStatus(out io.Writer, a admin.Status) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "world\t%s (%s)\n", a.World, a.WorldID[:12])
+	fmt.Fprintf(w, "version\t%s\n", a.Version)
+	fmt.Fprintf(w, "peer id\t%s\n", a.Peer)
+	fmt.Fprintf(w, "catalog on\t%s\n", catalogText(a))
+	if a.Draining {
+		fmt.Fprintf(w, "state\tdraining: moving its players to other nodes, then stopping\n")
+	}
+	if a.NotReady != "" {
+		fmt.Fprintf(w, "state\tnot ready: %s\n", a.NotReady)
+	}
+	fmt.Fprintf(w, "uptime\t%v\n", a.Uptime.Round(time.Second))
+	fmt.Fprintf(w, "play at\t%s\n", a.URL)
+	fmt.Fprintf(w, "game address\t%s\n", a.Game)
+	fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
+	fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
+	fmt.Fprintf(w, "players\t%d\n", a.Players)
+	if a.Damaged > 0 {
+		fmt.Fprintf(w, "damaged\t%d replicas are damaged and not repaired: see the log, and run voxeld region scrub --all\n", a.Damaged)
+	}
+	fmt.Fprintf(w, "database\t%.1f MiB\n\n", float64(a.Database)/(1<<20))
+	printRegions(w, a)
+	return w.Flush()
+}
+
+// printRegions prints a table of the regions by state.
+func printRegions(w io.Writer, a admin.Status) {
+	names := region.StateNames()
+	fmt.Fprintf(w, "REGIONS\t%s\n", strings.ToUpper(strings.Join(names, "\t")))
+	row := func(name string, counts map[string]int) {
+		fmt.Fprint(w, name)
+		for _, state := range names {
+			count := "?"
+			if counts != nil {
+				count = strconv.Itoa(counts[state])
+			}
+			fmt.Fprint(w, "\t", count)
+		}
+		fmt.Fprintln(w)
+	}
+	row("this node", a.NodeRegions)
+	row("world", a.WorldRegions)
+	if a.WorldRegions == nil {
+		fmt.Fprintln(w, "\nOnly nodes that hold the catalog count the regions of the world, and this one does not.")
+	} else if n := a.NodeRegions["no_quorum"] + a.WorldRegions["no_quorum"]; n > 0 {
+		fmt.Fprintln(w, "\nno_quorum: most members do not answer, so nothing can be changed there. voxeld doctor says what to do.")
+	}
+}
+
+// catalogText returns the node that leads the catalog, and so can found new land.
+func catalogText(a admin.Status) string {
+	switch {
+	case !a.CatalogQuorum:
+		return "no node leads it: no new land can be founded"
+	case a.Catalog == "":
+		return "unknown"
+	case a.Catalog == a.Peer:
+		return "this node"
+	}
+	return a.Catalog
+}

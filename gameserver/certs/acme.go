@@ -1,0 +1,149 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
+)
+
+// Pauses after a certificate could not be obtained. Authorities count failures: Let's Encrypt allows five an hour for a name. The
+// manager itself repeats its answer for a minute.
+const firstPause, longestPause = 90 * time.Second, time.Hour
+
+// authority obtains certificates by ACME, and renews them when a third of their lifetime is left, at most 30 days.
+type authority struct {
+	domains []string
+	manager *autocert.Manager
+	logger  *slog.Logger
+
+	mu struct {
+		sync.Mutex
+		obtained map[string]bool // domains that have a certificate
+	}
+}
+
+func newAuthority(o Options) *authority {
+	allowed := autocert.HostWhitelist(o.Domains...)
+	a := &authority{
+		domains: o.Domains, logger: o.Logger,
+		manager: &autocert.Manager{
+			Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(o.Cache), Email: o.Email,
+			HostPolicy: func(ctx context.Context, host string) error { return allowed(ctx, withoutPort(host)) },
+			Client:     &acme.Client{DirectoryURL: o.Directory, UserAgent: "voxeld"},
+		},
+	}
+	a.mu.obtained = make(map[string]bool)
+	return a
+}
+
+func (a *authority) Config() *tls.Config { return config(a.answer, acme.ALPNProto) }
+
+func (a *authority) Host() string { return a.domains[0] }
+
+func (a *authority) Reload() error { return nil }
+
+func (a *authority) PlainHandler(port string) http.Handler {
+	return a.manager.HTTPHandler(redirect(port))
+}
+
+// answer returns the certificate for a handshake. It never obtains one: anybody could use up the number of tries that the authority
+// allows.
+func (a *authority) answer(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto {
+		return a.manager.GetCertificate(hello) // a challenge
+	}
+	name := strings.ToLower(hello.ServerName)
+	if name == "" {
+		name = a.domains[0]
+	}
+	if !a.has(name) {
+		return nil, fmt.Errorf("there is no certificate for %q", name)
+	}
+	return a.get(name)
+}
+
+func (a *authority) has(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mu.obtained[name]
+}
+
+// get returns the certificate for a name, and obtains it first if necessary, which takes up to five minutes.
+func (a *authority) get(name string) (*tls.Certificate, error) {
+	// With this cipher suite the manager uses an ECDSA key, which every browser accepts.
+	c, err := a.manager.GetCertificate(&tls.ClientHelloInfo{
+		ServerName: name, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.obtained[name] = true
+	return c, nil
+}
+
+// expiry returns zero until every domain has a certificate.
+func (a *authority) expiry() (first time.Time) {
+	for _, name := range a.domains {
+		if !a.has(name) {
+			return time.Time{}
+		}
+		c, err := a.get(name) // it may have been renewed
+		if err != nil {
+			return time.Time{}
+		}
+		if first.IsZero() || c.Leaf.NotAfter.Before(first) {
+			first = c.Leaf.NotAfter
+		}
+	}
+	return first
+}
+
+// Run obtains the certificates, one after the other, and tries again those that fail. Renewal is up to the manager.
+func (a *authority) Run(ctx context.Context) error {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		// The manager cannot be interrupted.
+		done := make(chan error, 1)
+		go func() { done <- a.obtain() }()
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case err = <-done:
+		}
+		if err == nil {
+			<-ctx.Done()
+			return nil
+		}
+		a.logger.Warn("no certificate: players cannot open this node by that name; check that the name leads here, and that the authority "+
+			"can reach port 443 of this node, or port 80 with --http-redirect", "error", err, "retry_in", pause)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (a *authority) obtain() error {
+	var problems []error
+	for _, name := range a.domains {
+		c, err := a.get(name)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		a.logger.Info("certificate", "name", name, "expires", c.Leaf.NotAfter)
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,97 @@
+package certs
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// files is a certificate and its key in two files.
+type files struct {
+	certFile, keyFile string
+	logger            *slog.Logger
+
+	mu struct {
+		sync.Mutex
+		certificate *tls.Certificate // never nil after the first Reload
+		read        [2]stamp         // the state of the files when they were last read
+	}
+}
+
+// stamp identifies the content of a file.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+func (f *files) Config() *tls.Config {
+	return config(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current(), nil })
+}
+
+// Host returns the first name in the certificate that is not a wildcard.
+func (f *files) Host() string {
+	for _, name := range f.current().Leaf.DNSNames {
+		if !strings.HasPrefix(name, "*") {
+			return name
+		}
+	}
+	return ""
+}
+
+// Run only waits: files are read when they are used.
+func (f *files) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (f *files) PlainHandler(port string) http.Handler { return redirect(port) }
+
+func (f *files) expiry() time.Time { return f.current().Leaf.NotAfter }
+
+// current returns the certificate. It reads the files again if they have changed. If they cannot be used, as while only one of them
+// has been replaced, the old certificate stays.
+func (f *files) current() *tls.Certificate {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stamps() != f.mu.read {
+		if err := f.load(); err != nil {
+			f.logger.Warn("the new certificate cannot be used, the old one stays", "error", err)
+		} else {
+			f.logger.Info("certificate read again", "file", f.certFile, "expires", f.mu.certificate.Leaf.NotAfter)
+		}
+	}
+	return f.mu.certificate
+}
+
+func (f *files) Reload() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.load()
+}
+
+// load reads the files. The lock is held.
+func (f *files) load() error {
+	f.mu.read = f.stamps()
+	certificate, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
+	if err != nil {
+		return fmt.Errorf("read certificate %s with key %s: %w", f.certFile, f.keyFile, err)
+	}
+	f.mu.certificate = &certificate
+	return nil
+}
+
+// stamps returns zero for a file that is missing.
+func (f *files) stamps() (s [2]stamp) {
+	for i, name := range []string{f.certFile, f.keyFile} {
+		if info, err := os.Stat(name); err == nil {
+			s[i] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+	return s
+}

@@ -1,0 +1,150 @@
+package incarnation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Protocol names the streams on which nodes show each other their lineages, without the world's prefix.
+const Protocol = "/incarnation/1"
+
+const (
+	// raiseEvery is how often a node counts that it has promised something. A snapshot of the disk of a running node is noticed if the
+	// node ran on for that long.
+	raiseEvery = 10 * time.Second
+	// exchangeTime bounds one exchange.
+	exchangeTime = 10 * time.Second
+	// greetTime bounds how long a starting node waits for the nodes that it knows.
+	greetTime = 4 * time.Second
+	// maxRounds is how often two nodes show each other their lineages in one exchange: at most twice more if both are refused.
+	maxRounds = 4
+	// maxExchanges is how many peers are asked at the same time.
+	maxExchanges = 16
+)
+
+// ErrRefused means that one of two nodes shows an earlier state than the other one remembers.
+var ErrRefused = errors.New("its data, or this node's, was put back to an earlier state")
+
+// Answer answers another node's question of Protocol.
+func (k *Keeper) Answer(ctx context.Context, peer string, question []byte) ([]byte, error) {
+	shown, err := nodemsg.DecodeLineage(question)
+	if err != nil {
+		return nil, fmt.Errorf("lineage of %s: %w", peer, err)
+	}
+	answer, err := k.Receive(ctx, peer, shown)
+	if err != nil {
+		return nil, err
+	}
+	return nodemsg.EncodeLineage(answer)
+}
+
+// Exchange shows this node's lineage to a peer and judges the peer's. It returns nil if each accepts the other. If this node is refused,
+// its replicas are abandoned, and it shows its lineage again. A peer of an earlier release that knows no incarnations is accepted.
+func (k *Keeper) Exchange(ctx context.Context, peer string) error {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
+	defer cancel()
+	question := k.show(nil)
+	for range maxRounds {
+		text, err := nodemsg.EncodeLineage(question)
+		if err != nil {
+			return err
+		}
+		reply, err := k.Ask(ctx, peer, text)
+		if errors.Is(err, k.NotServed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		answer, err := nodemsg.DecodeLineage(reply)
+		if err != nil {
+			return fmt.Errorf("lineage of %s: %w", peer, err)
+		}
+		if question, err = k.Receive(ctx, peer, answer); err != nil {
+			return err
+		}
+		if answer.Remembered == nil && question.Remembered == nil {
+			k.meet(peer, true)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w", peer, ErrRefused)
+}
+
+func (k *Keeper) meet(peer string, accepted bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if delete(k.mu.met, peer); accepted {
+		k.mu.met[peer] = struct{}{}
+	}
+}
+
+// Greet exchanges lineages with the nodes that this one knows, before it takes part in anything. It waits for greetTime at most.
+func (k *Keeper) Greet(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, greetTime)
+	defer cancel()
+	k.mu.Lock()
+	peers := slices.Collect(maps.Keys(k.mu.seen))
+	k.mu.Unlock()
+	k.exchangeAll(ctx, peers)
+}
+
+func (k *Keeper) exchangeAll(ctx context.Context, peers []string) {
+	slots := make(chan struct{}, maxExchanges)
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, peer := range peers {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if err := k.Exchange(ctx, peer); err != nil {
+				k.meet(peer, false) // it is asked again when it sends something
+				k.Logger.Debug("lineages not exchanged", "peer", peer, "error", err)
+			}
+		})
+	}
+}
+
+// Run counts what the node promises, and announces that to the nodes that it has met, until ctx ends.
+func (k *Keeper) Run(ctx context.Context) error {
+	every := time.NewTicker(raiseEvery)
+	defer every.Stop()
+	counted := uint64(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-every.C:
+		}
+		promised := k.Promised()
+		if promised == counted {
+			continue // an idle node writes nothing
+		}
+		if err := k.raise(); err != nil {
+			k.Logger.Warn("promises not counted", "error", err)
+			continue
+		}
+		counted = promised
+		k.mu.Lock()
+		met := slices.Collect(maps.Keys(k.mu.met))
+		k.mu.Unlock()
+		k.exchangeAll(ctx, met)
+	}
+}
+
+func (k *Keeper) raise() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.store(k.mu.own.raise())
+}

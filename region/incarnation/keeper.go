@@ -1,0 +1,296 @@
+package incarnation
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// The tables.
+const (
+	// Table stores "own" → the lineage of this node, and "seen/" and a peer id → the newest incarnation of that node.
+	Table = "incarnations"
+	// outdatedTable stores the replicas that must not be used any more: group, 8 bytes big-endian → replica id, likewise.
+	outdatedTable = "outdated"
+)
+
+var ownKey = []byte("own")
+
+const seenPrefix = "seen/"
+
+// maxSeen bounds the nodes whose incarnations are remembered.
+const maxSeen = 4096
+
+// Storage is the node's storage.
+type Storage interface {
+	Get(table string, key []byte) ([]byte, error)
+	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
+	Commit(writes []kv.Write) error
+}
+
+// Options configure a Keeper. All fields are required.
+type Options struct {
+	Storage Storage
+	// Sign signs with the node's key. The same text has the same signature.
+	Sign func(text []byte) ([]byte, error)
+	// Ask asks a peer the question of Protocol. NotServed is its error if the peer does not know it.
+	Ask       func(ctx context.Context, peer string, question []byte) ([]byte, error)
+	NotServed error
+	// Held lists the groups that this node stores, each with its replica id.
+	Held func() (map[uint64]uint64, error)
+	// Promised counts what the node has promised as a member of groups.
+	Promised   func() uint64
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Keeper keeps this node's lineage, and what it remembers of other nodes.
+type Keeper struct {
+	Options
+	outdatedTotal prometheus.Counter
+
+	adopting sync.Mutex // held while the storage turns out to be outdated; before mu
+
+	mu struct {
+		sync.Mutex
+		own       lineage
+		signature []byte // of the incarnation that runs
+		seen      map[string]nodemsg.SignedIncarnation
+		met       map[string]struct{} // peers that have accepted this node's lineage since it started
+		outdated  map[uint64]uint64   // replicas that must not be used, by group
+		abandon   func(ctx context.Context, replicas map[uint64]uint64) error
+	}
+}
+
+// Open returns the keeper of a node that starts. The new incarnation is durable before Open returns.
+func Open(o Options) (*Keeper, error) {
+	k := &Keeper{Options: o, outdatedTotal: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "voxeld_replicas_rolled_back_total",
+		Help: "Replicas on this node that are not used any more because its data was put back to an earlier state; the other members replace them.",
+	})}
+	o.Registerer.MustRegister(k.outdatedTotal)
+	k.mu.seen, k.mu.met, k.mu.outdated = make(map[string]nodemsg.SignedIncarnation), make(map[string]struct{}), make(map[uint64]uint64)
+	k.mu.abandon = func(context.Context, map[uint64]uint64) error { return nil }
+	if err := k.load(); err != nil {
+		return nil, fmt.Errorf("read incarnations: %w", err)
+	}
+	if err := k.store(k.mu.own.begin(draw())); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func draw() (id [16]byte) {
+	_, _ = rand.Read(id[:]) // never fails
+	return id
+}
+
+func (k *Keeper) load() error {
+	row, err := k.Storage.Get(Table, ownKey)
+	if err != nil {
+		return err
+	}
+	if row != nil {
+		own, err := nodemsg.DecodeLineage(row)
+		if err != nil {
+			return err
+		}
+		k.mu.own = own.Incarnations
+	}
+	err = k.Storage.Scan(Table, []byte(seenPrefix), func(key, value []byte) error {
+		seen, err := nodemsg.DecodeIncarnation(value)
+		k.mu.seen[strings.TrimPrefix(string(key), seenPrefix)] = seen
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return k.Storage.Scan(outdatedTable, nil, func(key, value []byte) error {
+		if len(key) != 8 || len(value) != 8 {
+			return fmt.Errorf("%w: a row of table %s", kv.ErrDamaged, outdatedTable)
+		}
+		k.mu.outdated[binary.BigEndian.Uint64(key)] = binary.BigEndian.Uint64(value)
+		return nil
+	})
+}
+
+// store makes a lineage durable, and then the one that is shown. The caller holds the lock, or is alone.
+func (k *Keeper) store(own lineage) error {
+	signature, err := k.Sign(signedText(own[len(own)-1]))
+	if err != nil {
+		return fmt.Errorf("sign incarnation: %w", err)
+	}
+	row, err := nodemsg.EncodeLineage(nodemsg.Lineage{Incarnations: own})
+	if err != nil {
+		return fmt.Errorf("store incarnation: %w", err)
+	}
+	if err := k.Storage.Commit([]kv.Write{{Table: Table, Key: ownKey, Value: row}}); err != nil {
+		return fmt.Errorf("store incarnation: %w", err)
+	}
+	k.mu.own, k.mu.signature = own, signature
+	return nil
+}
+
+// Outdated returns the replicas on this node that must not be used any more, by group.
+func (k *Keeper) Outdated() map[uint64]uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.mu.outdated)
+}
+
+// OnOutdated sets a function that closes replicas that must not be used any more, before other nodes accept this one again.
+func (k *Keeper) OnOutdated(abandon func(ctx context.Context, replicas map[uint64]uint64) error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mu.abandon = abandon
+}
+
+// Replaced forgets that the replica of a group must not be used: it was discarded.
+func (k *Keeper) Replaced(group uint64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, found := k.mu.outdated[group]; !found {
+		return nil
+	}
+	if err := k.Storage.Commit([]kv.Write{{Table: outdatedTable, Key: groupKey(group)}}); err != nil {
+		return fmt.Errorf("store that group %d is replaced: %w", group, err)
+	}
+	delete(k.mu.outdated, group)
+	return nil
+}
+
+func groupKey(group uint64) []byte { return binary.BigEndian.AppendUint64(nil, group) }
+
+// show returns what this node shows to a peer, with what it remembers of that peer if it has refused it.
+func (k *Keeper) show(refused *nodemsg.SignedIncarnation) nodemsg.Lineage {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return nodemsg.Lineage{Incarnations: k.mu.own, Signature: k.mu.signature, Remembered: refused}
+}
+
+// Receive processes what a peer has shown, and returns the answer. The answer has Remembered set if the peer is refused.
+func (k *Keeper) Receive(ctx context.Context, peer string, shown nodemsg.Lineage) (nodemsg.Lineage, error) {
+	if shown.Remembered != nil {
+		if err := k.adopt(ctx, peer, *shown.Remembered); err != nil {
+			return nodemsg.Lineage{}, err
+		}
+	}
+	refused, err := k.judge(peer, shown)
+	if err != nil {
+		return nodemsg.Lineage{}, err
+	}
+	return k.show(refused), nil
+}
+
+// judge compares what a peer shows with what is remembered of it, and remembers the newest, durably. It returns what is remembered if
+// the peer is refused.
+func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.SignedIncarnation, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, known := k.mu.seen[peer]
+	if known && !lineage(shown.Incarnations).continues(before.Incarnation) {
+		k.Logger.Warn("a node shows an earlier state of its data than it has shown before: an old copy was put back, or two copies of "+
+			"it run; its replicas do not count here until they are replaced", "peer", peer)
+		return &before, nil
+	}
+	now := shown.Running()
+	if known && now.Incarnation == before.Incarnation && bytes.Equal(now.Signature, before.Signature) {
+		return nil, nil //nolint:nilnil // it is accepted, and nothing is new
+	}
+	row, err := nodemsg.EncodeIncarnation(now)
+	if err != nil {
+		return nil, fmt.Errorf("remember incarnation of %s: %w", peer, err)
+	}
+	writes := []kv.Write{{Table: Table, Key: []byte(seenPrefix + peer), Value: row}}
+	forgotten := ""
+	if !known && len(k.mu.seen) >= maxSeen {
+		forgotten = k.dispensable()
+		writes = append(writes, kv.Write{Table: Table, Key: []byte(seenPrefix + forgotten)})
+	}
+	if err := k.Storage.Commit(writes); err != nil {
+		return nil, fmt.Errorf("remember incarnation of %s: %w", peer, err)
+	}
+	delete(k.mu.seen, forgotten)
+	k.mu.seen[peer] = now
+	return nil, nil //nolint:nilnil // it is accepted
+}
+
+// dispensable returns a node that is forgotten for a new one: any that was not met since the start, if there is one. The caller holds
+// the lock.
+func (k *Keeper) dispensable() (peer string) {
+	for peer = range k.mu.seen {
+		if _, met := k.mu.met[peer]; !met {
+			break
+		}
+	}
+	return peer
+}
+
+var errNotSigned = errors.New("what it remembers of this node is not signed by this node")
+
+// adopt handles the news that this node's storage was put back: the replicas in it are abandoned, durably, before the peer accepts this
+// node again.
+func (k *Keeper) adopt(ctx context.Context, peer string, remembered nodemsg.SignedIncarnation) error {
+	signature, err := k.Sign(signedText(remembered.Incarnation))
+	if err != nil {
+		return fmt.Errorf("check signature: %w", err)
+	}
+	if !bytes.Equal(signature, remembered.Signature) {
+		return fmt.Errorf("%s: %w", peer, errNotSigned)
+	}
+	k.adopting.Lock()
+	defer k.adopting.Unlock()
+	k.mu.Lock()
+	known, abandon := k.mu.own.continues(remembered.Incarnation), k.mu.abandon
+	k.mu.Unlock()
+	if known {
+		return nil // another peer has reported it meanwhile
+	}
+	held, err := k.Held()
+	if err != nil {
+		return fmt.Errorf("list the replicas of an earlier state: %w", err)
+	}
+	k.Logger.Error("the data of this node was put back to an earlier state: it has forgotten what it has promised to the other nodes; "+
+		"its replicas are not used any more, and the other members replace them", "peer", peer, "replicas", len(held))
+	if err := k.mark(held); err != nil {
+		return err
+	}
+	if err := abandon(ctx, held); err != nil {
+		return fmt.Errorf("close the replicas of an earlier state: %w", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.store(k.mu.own.adopt(remembered.Incarnation, draw()))
+}
+
+// mark makes durable that the replicas must not be used.
+func (k *Keeper) mark(replicas map[uint64]uint64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var writes []kv.Write
+	for group, id := range replicas {
+		writes = append(writes, kv.Write{Table: outdatedTable, Key: groupKey(group), Value: binary.BigEndian.AppendUint64(nil, id)})
+	}
+	if err := k.Storage.Commit(writes); err != nil {
+		return fmt.Errorf("store that replicas are of an earlier state: %w", err)
+	}
+	for group, id := range replicas {
+		if k.mu.outdated[group] != id {
+			k.outdatedTotal.Inc()
+		}
+		k.mu.outdated[group] = id
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package incarnation
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// This file decides. It is pure: no clock, no storage, no network.
+
+// lineage is the incarnations of a node that are in its storage, in the order of their starts. The last one runs now.
+type lineage []nodemsg.Incarnation
+
+// continues reports whether the storage that holds the lineage is at least as new as what a peer remembers.
+func (l lineage) continues(remembered nodemsg.Incarnation) bool {
+	i := l.find(remembered.ID)
+	return i >= 0 && l[i].Count >= remembered.Count
+}
+
+func (l lineage) find(id [16]byte) int {
+	return slices.IndexFunc(l, func(own nodemsg.Incarnation) bool { return own.ID == id })
+}
+
+// begin adds an incarnation, which runs from now on. The earliest is dropped if there are too many.
+func (l lineage) begin(id [16]byte) lineage {
+	next := append(slices.Clone(l), nodemsg.Incarnation{ID: id})
+	return next[max(0, len(next)-nodemsg.MaxIncarnations):]
+}
+
+// raise raises the count of the incarnation that runs.
+func (l lineage) raise() lineage {
+	next := slices.Clone(l)
+	next[len(next)-1].Count++
+	return next
+}
+
+// adopt adds what a peer remembers, so that the lineage continues it. The caller no longer relies on what was in the storage. If the
+// remembered incarnation is the one that runs, its storage was put back beneath it: the fresh one runs from now on.
+func (l lineage) adopt(remembered nodemsg.Incarnation, fresh [16]byte) lineage {
+	next := slices.Clone(l)
+	i := next.find(remembered.ID)
+	if i < 0 {
+		i = len(next) - 1
+		next = slices.Insert(next, i, remembered)
+	}
+	next[i].Count = max(next[i].Count, remembered.Count)
+	if i == len(next)-1 {
+		return next.begin(fresh)
+	}
+	return next[max(0, len(next)-nodemsg.MaxIncarnations):]
+}
+
+// signedText is what a node signs to announce an incarnation.
+func signedText(i nodemsg.Incarnation) []byte {
+	text := append([]byte("voxeld incarnation\x00"), i.ID[:]...)
+	return binary.BigEndian.AppendUint64(text, i.Count)
+}

@@ -1,0 +1,185 @@
+package region
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// countEvery is how often the regions are counted.
+	countEvery = time.Second
+	// watchEvery is the shortest interval at which the members of all known regions are asked whether they live, and watchRate the most
+	// nodes that are asked for that in a second.
+	watchEvery = 4 * time.Second
+	watchRate  = 10
+	// missedAfter is how long a node may leave questions unanswered before it counts as silent: it is asked a second time meanwhile.
+	missedAfter = 4 * time.Second
+)
+
+// States are the numbers of regions by state, and what else shows whether the world is well.
+type States struct {
+	Node          census.Counts  // regions that this node holds a replica of, the catalog included
+	World         *census.Counts // all regions without the catalog; nil if this node does not hold the catalog
+	CatalogQuorum bool           // this node sees a catalog with a leader
+	Skew          time.Duration  // the largest difference between this node's clock and that of a node that answers
+}
+
+// StateNames lists the names of the states of regions, in the order in which people should see them.
+func StateNames() []string {
+	names := make([]string, len(census.States))
+	for i, s := range census.States {
+		names[i] = s.String()
+	}
+	return names
+}
+
+// observer counts the regions by state: those of this node, and if it holds the catalog, those of the world. No message is sent for
+// it but the failure detector's questions to the distinct members of these regions.
+type observer struct {
+	host    *Host
+	metrics *metrics
+
+	mu struct {
+		sync.Mutex
+		now States
+	}
+}
+
+// run counts until ctx ends.
+func (o *observer) run(ctx context.Context) {
+	every := time.NewTicker(countEvery)
+	defer every.Stop()
+	for {
+		now := o.count()
+		o.metrics.observe(now)
+		o.mu.Lock()
+		o.mu.now = now
+		o.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// States returns the last count of the regions by state.
+func (h *Host) States() States {
+	h.observer.mu.Lock()
+	defer h.observer.mu.Unlock()
+	return h.observer.mu.now
+}
+
+// tallies returns the regions to count. All is nil if this node does not hold the catalog.
+func (o *observer) tallies() (own, all *census.Tally) {
+	if c := o.host.regions.Catalog(); c != nil {
+		all = c.Regions
+	}
+	return o.host.registry.Tally(), all
+}
+
+// watch adds the nodes whose liveness is needed: the members of the regions, and the nodes that may hold the catalog.
+func (o *observer) watch(peers failuredetector.Watched) {
+	needed := make(map[string]bool)
+	own, all := o.tallies()
+	own.AddPeers(needed)
+	if all != nil {
+		all.AddPeers(needed)
+	}
+	for _, peer := range o.host.Records.NearestKnown(grid.CatalogKey, directory.Candidates) {
+		needed[peer] = true
+	}
+	every := max(watchEvery, time.Duration(len(needed))*time.Second/watchRate)
+	for peer := range needed {
+		peers.Add(peer, every)
+	}
+}
+
+func (o *observer) count() States {
+	h := o.host
+	nodes := h.detector.Nodes()
+	connected := make(map[string]bool)
+	for _, peer := range h.Peers.Connected() {
+		connected[peer] = true
+	}
+	liveness := func(peer string) census.Liveness {
+		if peer == h.Self.Peer {
+			return census.Alive
+		}
+		return livenessOf(nodes[peer], connected[peer])
+	}
+	exist := map[string]bool{h.Self.Peer: true}
+	quarantined := h.failures.AllQuarantined()
+	now := States{}
+	leader := false
+	for peer, n := range nodes {
+		if n.Answers || n.Leaving {
+			exist[peer] = true
+		}
+		if n.Answers {
+			quarantined = append(quarantined, n.About.Quarantined...)
+			leader = leader || n.About.CatalogLeader != ""
+			now.Skew = max(now.Skew, n.About.Skew.Abs())
+		}
+	}
+	own, all := o.tallies()
+	own.AddPeers(exist)
+	if all != nil {
+		all.AddPeers(exist)
+	}
+	limits := census.Limits{Copies: h.Copies, Nodes: len(exist)}
+	now.Node = own.Count(liveness, h.failures.AllQuarantined(), limits)
+	if all != nil {
+		counts := all.Count(liveness, quarantined, limits)
+		now.World = &counts
+	}
+	now.CatalogQuorum = leader
+	if catalog, err := h.regions.catalogRegion(); err == nil {
+		limits.Copies = h.CatalogCopies
+		state := census.Assess(census.MembersOf(catalog), liveness, h.failures.Quarantined(world.CatalogID), limits)
+		now.Node[state]++
+		now.CatalogQuorum = h.regions.catalogLeader() != ""
+	}
+	return now
+}
+
+// livenessOf translates what the failure detector knows. A node that announced that it stops serves as long as it is connected.
+func livenessOf(n failuredetector.Liveness, connected bool) census.Liveness {
+	missed := !n.Since.IsZero() && time.Since(n.Since) >= missedAfter
+	switch {
+	case n.Answers, n.Leaving && connected:
+		return census.Alive
+	case n.Leaving:
+		return census.Leaving
+	case missed:
+		return census.Silent
+	case n.Answered:
+		return census.Alive
+	}
+	return census.NotAsked
+}
+
+// catalogLeader returns the peer that leads the catalog, as its group on this node sees it now; "" if there is none.
+func (r *regions) catalogLeader() string {
+	if c := r.Catalog(); c != nil {
+		return c.Raft().Status().Leader
+	}
+	return ""
+}
+
+// description answers nodemsg.Describe.
+func (o *observer) description() nodemsg.Answer {
+	quarantined := o.host.failures.AllQuarantined()
+	return nodemsg.Answer{
+		Member: &o.host.Self, Clock: time.Now().UnixMilli(), CatalogLeader: o.host.regions.catalogLeader(),
+		Quarantined: quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)],
+	}
+}
