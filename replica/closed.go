@@ -96,10 +96,10 @@ func (h *Host) CheckStored(group uint64) error {
 // owner's own tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined
 // under a later replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
 func (h *Host) Remove(group uint64, also ...kv.Write) error {
-	return h.rewrite("remove", group, h.removal(group, also))
+	return h.rewrite("remove", group, removal(h, group, also))
 }
 
-func (h *Host) removal(group uint64, also []kv.Write) func() ([]kv.Write, error) {
+func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Remove(h.node.Storage, h.node.Self, group)
 		return slices.Concat(also, writes), err

@@ -33,18 +33,6 @@ const (
 	maxTableBytes = 256 << 20
 )
 
-// Known is a group as an earlier backup has it.
-type Known struct {
-	Position backup.Position
-	Sum      backup.ID // of its rows
-}
-
-// Options are what a backup is to have.
-type Options struct {
-	Header backup.Header    // whose Area limits the backup
-	Base   map[uint64]Known // groups of the backup that Header.Base names
-}
-
 // Backup writes a backup of the world. Everything that was acknowledged before it begins is in it, or it names what may be missing. An
 // error means that the backup is not complete and of no use.
 func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) error {

@@ -8,6 +8,7 @@ package export
 import (
 	"context"
 
+	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -23,6 +24,18 @@ type Exporter struct {
 	Players func(visit func(nodemsg.PlayerRecord) error) error
 
 	slots chan struct{} // holds a token for each group that is being read here
+}
+
+// Known is a group as an earlier backup has it.
+type Known struct {
+	Position backup.Position
+	Sum      backup.ID // of its rows
+}
+
+// Options are what a backup is to have.
+type Options struct {
+	Header backup.Header    // whose Area limits the backup
+	Base   map[uint64]Known // groups of the backup that Header.Base names
 }
 
 // maxReading bounds how many groups are read on a node at the same time; the others wait.

@@ -1,14 +1,9 @@
-// Package backupcmd holds the commands that make, verify and restore backups.
-//
-// Only cmd/voxeld imports it.
 package backupcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -17,18 +12,9 @@ import (
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
-	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 )
-
-// ErrIncomplete is returned for a backup that lacks a region, or may lack acknowledged edits.
-var ErrIncomplete = errors.New("the backup is not complete")
-
-// Commands returns the commands. Found restores a world into the configuration's data directory.
-func Commands(found func(context.Context, config.Config, Restore) error) []*cobra.Command {
-	return []*cobra.Command{newBackup(), newVerify(), newRestore(found)}
-}
 
 func newBackup() *cobra.Command {
 	var file, area string
@@ -67,7 +53,7 @@ func newBackup() *cobra.Command {
 			return makeBackup(c, cfg.AdminSocket(), args[0], q)
 		},
 	}
-	cli.AddOptions(c.Flags(), &file, "data-dir", "admin")
+	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup: regions that have not changed since are only referred to; restoring needs that backup, too")
 	c.Flags().StringVar(&area, "area", "", "X1,Z1:X2,Z2 in blocks: back up only the regions there, without players")
 	return c
@@ -112,21 +98,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// summary returns what a backup has.
-func summary(c backup.Contents) string {
-	same := 0
-	for _, g := range c.Groups {
-		if g.Same != nil {
-			same++
-		}
-	}
-	text := fmt.Sprintf("%d regions", len(c.Groups)-1)
-	if same > 0 {
-		text += fmt.Sprintf(" (%d unchanged)", same)
-	}
-	return text + fmt.Sprintf(", %d edited blocks, %d player records", c.Edits, c.Players)
 }
 
 // incomplete prints the problems and returns ErrIncomplete if there are any.
@@ -183,106 +154,4 @@ func parseArea(text string) ([]grid.Cell, error) {
 		}
 	}
 	return cells, nil
-}
-
-func newVerify() *cobra.Command {
-	c := &cobra.Command{
-		Use: "verify FILE...", Short: "Check that backups can be restored",
-		Long: "Reads the backup, checks every checksum and decodes every row. An incremental backup comes after the files that it is\n" +
-			"based on, beginning with the full one.",
-		Example: "  voxeld verify world.voxback\n  voxeld verify world.voxback monday.voxback tuesday.voxback",
-		Args:    files,
-		RunE: func(c *cobra.Command, args []string) error {
-			chain, err := verify(c, args)
-			if err != nil {
-				return err
-			}
-			out := c.OutOrStdout()
-			for _, b := range chain {
-				kind := "full"
-				switch {
-				case len(b.Header.Area) > 0:
-					kind = fmt.Sprintf("area of %d regions", len(b.Header.Area))
-				case b.Header.Base != nil:
-					kind = "incremental"
-				}
-				fmt.Fprintf(out, "%s: %s backup %v of %q (world %s), begun %s by voxeld %s: %s\n", b.File, kind, b.ID, b.Genesis.Name, b.Genesis.ID()[:12],
-					b.Header.Time().UTC().Format(time.RFC3339), b.Header.Program, summary(b))
-			}
-			return incompleteChain(out, chain)
-		},
-	}
-	return c
-}
-
-func files(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return nil
-	}
-	return cli.Usage(fmt.Errorf("%s takes the names of backups; see --help", c.CommandPath()))
-}
-
-// verify verifies a chain and shows its progress.
-func verify(c *cobra.Command, names []string) (backup.Chain, error) {
-	show := newProgress(c.ErrOrStderr())
-	defer show.end()
-	return backup.VerifyFiles(names, func(file string, groups int, rows uint64) {
-		show.print("%s: %d regions, %d rows", file, groups-1, rows)
-	})
-}
-
-// incompleteChain prints the problems of a chain's end.
-func incompleteChain(out io.Writer, chain backup.Chain) error {
-	problems := chain.Last().Problems()
-	for _, p := range problems {
-		fmt.Fprintf(out, "problem: %s\n", p)
-	}
-	if len(problems) > 0 {
-		return fmt.Errorf("%w: when it was made, %d %s found", ErrIncomplete, len(problems), cli.Plural(len(problems), "problem was", "problems were"))
-	}
-	return nil
-}
-
-// progress shows how far a command has come, at a terminal only.
-type progress struct {
-	out   io.Writer
-	shown time.Time
-	terminal,
-	open bool // a line is shown
-}
-
-func newProgress(out io.Writer) *progress {
-	p := &progress{out: out}
-	if f, ok := out.(*os.File); ok {
-		info, err := f.Stat()
-		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	return p
-}
-
-// print replaces the line, at most ten times a second.
-func (p *progress) print(format string, args ...any) {
-	if !p.terminal || time.Since(p.shown) < 100*time.Millisecond {
-		return
-	}
-	p.shown, p.open = time.Now(), true
-	fmt.Fprintf(p.out, "\r\x1b[K"+format, args...)
-}
-
-// end removes the line.
-func (p *progress) end() {
-	if p.open {
-		fmt.Fprint(p.out, "\r\x1b[K")
-	}
-}
-
-// bytesText returns a number of bytes for people.
-func bytesText(n int64) string {
-	switch {
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 1<<30:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
 }
