@@ -33,6 +33,7 @@ func (g *Gateway) reserve(id player.ID) bool {
 		return false
 	}
 	g.mu.reserved[id] = struct{}{}
+	g.metrics.joins.WithLabelValues("joined_original").Inc()
 	return true
 }
 

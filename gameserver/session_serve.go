@@ -43,10 +43,12 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	stop := context.AfterFunc(ctx, func() { s.out.end(stoppingFailure()) })
 	defer stop()
 	err := s.serve(ctx, join)
+	if s.motion == nil { // they have not arrived
+		g.metrics.noteRefusedJoin(err)
+	}
 	s.out.end(failureOf(err))
 	writer.Wait()
 	if !isClosed(err) {
-		g.metrics.refused.Inc()
 		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
 	}
 }
@@ -112,6 +114,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	}
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
 	s.view.Store(s.g.viewOf(join.View))
+	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.send(s.welcome())
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
 	s.arrive()

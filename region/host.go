@@ -29,6 +29,9 @@ import (
 // TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
 const TickEvery = actor.TickEvery
 
+// TickBuckets are the bounds of histograms of ticks, in seconds. Those with the same bounds can be added.
+var TickBuckets = actor.TickBuckets
+
 // ErrNotHere is returned if this node does not lead the region. The caller's route is outdated.
 var ErrNotHere = actor.ErrNotHere
 
@@ -178,6 +181,7 @@ func (h *Host) wireRegions() {
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
+	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 
@@ -206,6 +210,9 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	if c := h.regions.Catalog(); c != nil {
 		tasks = append(tasks, func(ctx context.Context) { h.regions.runCatalog(ctx, c) })
+	}
+	if h.Incarnations != nil {
+		tasks = append(tasks, h.listLost)
 	}
 	if h.ScrubEvery > 0 {
 		tasks = append(tasks, h.scrubber.Run)

@@ -142,8 +142,14 @@ func runProgram(t *testing.T, env []string, program string, args ...string) {
 	})
 }
 
-// open returns the answer to a request, whose body is read.
-func open(t *testing.T, client *http.Client, url string) *http.Response {
+// answer is the answer to a request, without its body.
+type answer struct {
+	status int
+	header http.Header
+	tls    *tls.ConnectionState
+}
+
+func open(t *testing.T, client *http.Client, url string) answer {
 	t.Helper()
 	response, err := client.Get(url)
 	if err != nil {
@@ -153,7 +159,7 @@ func open(t *testing.T, client *http.Client, url string) *http.Response {
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		t.Fatal(err)
 	}
-	return response
+	return answer{response.StatusCode, response.Header, response.TLS}
 }
 
 // welcome joins by WebSocket, and returns the session's connection and its first message. If the session is refused before it
@@ -195,9 +201,9 @@ func TestHTTPSWithFiles(t *testing.T) {
 		t.Errorf("the node says that players open %s, want %s", d.Status.URL, url)
 	}
 	page := open(t, client, url+"/")
-	if page.StatusCode != http.StatusOK || page.TLS.Version != tls.VersionTLS13 || page.Header.Get("Strict-Transport-Security") == "" ||
-		strings.Contains(page.Header.Get("Content-Security-Policy"), " ws:") {
-		t.Errorf("%s, TLS %x, %v", page.Status, page.TLS.Version, page.Header)
+	if page.status != http.StatusOK || page.tls.Version != tls.VersionTLS13 || page.header.Get("Strict-Transport-Security") == "" ||
+		strings.Contains(page.header.Get("Content-Security-Policy"), " ws:") {
+		t.Errorf("%d, TLS %x, %v", page.status, page.tls.Version, page.header)
 	}
 	if first, _ := welcome(t, client, "wss://"+nodeName+":8080/ws", "ann", nil); !strings.HasPrefix(first, `{"type":"welcome"`) {
 		t.Errorf("%.100s", first)
@@ -213,11 +219,11 @@ func TestHTTPSWithFiles(t *testing.T) {
 	}
 
 	moved := open(t, client, "http://"+nodeName+":8081/a?b=c")
-	if moved.StatusCode != http.StatusPermanentRedirect || moved.Header.Get("Location") != url+"/a?b=c" {
-		t.Errorf("plain HTTP: %s to %s", moved.Status, moved.Header.Get("Location"))
+	if moved.status != http.StatusPermanentRedirect || moved.header.Get("Location") != url+"/a?b=c" {
+		t.Errorf("plain HTTP: %d to %s", moved.status, moved.header.Get("Location"))
 	}
-	if plain := open(t, client, "http://"+d.HTTP+"/"); plain.StatusCode != http.StatusBadRequest {
-		t.Errorf("plain HTTP at the port of HTTPS: %s", plain.Status)
+	if plain := open(t, client, "http://"+d.HTTP+"/"); plain.status != http.StatusBadRequest {
+		t.Errorf("plain HTTP at the port of HTTPS: %d", plain.status)
 	}
 	path, err := daemonBinary()
 	if err != nil {
@@ -230,7 +236,7 @@ func TestHTTPSWithFiles(t *testing.T) {
 	}
 
 	// A new certificate is used without a restart. While its key is missing, the old one stays.
-	serial := page.TLS.PeerCertificates[0].SerialNumber
+	serial := page.tls.PeerCertificates[0].SerialNumber
 	oldKey, err := os.ReadFile(key)
 	if err != nil {
 		t.Fatal(err)
@@ -248,10 +254,13 @@ func TestHTTPSWithFiles(t *testing.T) {
 		if err := os.WriteFile(key, step.key, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		served := open(t, client, url+"/healthz").TLS.PeerCertificates[0]
+		served := open(t, client, url+"/healthz").tls.PeerCertificates[0]
 		if renewed := served.SerialNumber.Cmp(serial) != 0; renewed != step.renewed {
 			t.Errorf("with a key of %d bytes: renewed %t, want %t", len(step.key), renewed, step.renewed)
 		}
+	}
+	if _, errs, code := voxeld(t, "reload", "--data-dir", d.dir); code == 0 || !strings.Contains(errs, "read certificate") {
+		t.Errorf("voxeld reload with a damaged key: exit %d: %s", code, errs)
 	}
 	if got := d.metric("voxeld_tls_certificate_expiry_timestamp_seconds"); int64(got) != expires.Unix() {
 		t.Errorf("the certificate expires at %f, want %d", got, expires.Unix())

@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/configcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/top"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
 )
@@ -88,7 +89,7 @@ func newRoot() *cobra.Command {
 	cli.AddGroups(root)
 	for group, commands := range map[string][]*cobra.Command{
 		cli.GroupRun:     {running, newInit(), configcmd.New()},
-		cli.GroupOperate: append(operate.Commands(), backupcmd.Commands(restoreWorld)...),
+		cli.GroupOperate: append(append(operate.Commands(), backupcmd.Commands(restoreWorld)...), top.New()),
 		cli.GroupTest:    {newBot(), simcmd.New()},
 		cli.GroupOther:   {newMan(root)},
 	} {

@@ -34,11 +34,10 @@ func TestProxies(t *testing.T) {
 					"listen 80;", "listen "+address+":8081;", "listen 443 ", "listen "+address+":8443 ",
 					"/etc/letsencrypt/live/a.example.org/fullchain.pem", cert, "/etc/letsencrypt/live/a.example.org/privkey.pem", key,
 				).Replace(example)
-				paths := ""
-				for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-					paths += kind + "_temp_path " + dir + "/" + kind + ";\n"
-				}
-				return "daemon off;\nmaster_process off;\npid " + dir + "/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n" + paths + example + "}\n"
+				main := "daemon off;\nmaster_process off;\npid DIR/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n" +
+					"client_body_temp_path DIR/body;\nproxy_temp_path DIR/proxy;\nfastcgi_temp_path DIR/fastcgi;\n" +
+					"uwsgi_temp_path DIR/uwsgi;\nscgi_temp_path DIR/scgi;\n"
+				return strings.ReplaceAll(main, "DIR", dir) + example + "}\n"
 			},
 			func(file, dir string) []string { return []string{"-e", "stderr", "-p", dir, "-c", file} },
 		},
@@ -73,8 +72,8 @@ func TestProxies(t *testing.T) {
 			})
 			page := open(t, client, "https://a.example.org:8443/")
 			for _, header := range []string{"Content-Security-Policy", "Strict-Transport-Security", "Referrer-Policy"} {
-				if page.StatusCode != http.StatusOK || page.Header.Get(header) == "" {
-					t.Errorf("%s, and no %s", page.Status, header)
+				if page.status != http.StatusOK || page.header.Get(header) == "" {
+					t.Errorf("%d, and no %s", page.status, header)
 				}
 			}
 

@@ -23,6 +23,9 @@ func (n *node) startReload(_ context.Context, parts *stack) error {
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
 		return func() { n.gateway.SetPolicy(policy(next.Players)) }, nil
 	})
+	if n.certs != nil {
+		n.reloader.Subscribe(func(config.Config) (func(), error) { return n.certs.Reload() })
+	}
 	parts.start("reload", func(ctx context.Context) error {
 		for {
 			select {

@@ -49,7 +49,7 @@ func (a *authority) Config() *tls.Config { return config(a.answer, acme.ALPNProt
 
 func (a *authority) Host() string { return a.domains[0] }
 
-func (a *authority) Reload() error { return nil }
+func (a *authority) Reload() (apply func(), err error) { return func() {}, nil }
 
 func (a *authority) PlainHandler(port string) http.Handler {
 	return a.manager.HTTPHandler(redirect(port))

@@ -53,7 +53,7 @@ func server(t *testing.T, proxies realip.Proxies) (string, *perAddress) {
 	go func() {
 		ended <- Serve(ctx, l, Options{
 			Files: client, Proxies: proxies, Admit: limits.admit, Logger: slog.New(slog.DiscardHandler),
-			Requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests"}, []string{"code"}),
+			Requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests_total", Help: "Requests."}, []string{"code"}),
 			Session: func(_ context.Context, w http.ResponseWriter, r *http.Request) {
 				c, _, err := w.(http.Hijacker).Hijack()
 				if err != nil {

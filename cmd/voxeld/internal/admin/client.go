@@ -57,7 +57,7 @@ func Send(ctx context.Context, socket, path string, body []byte) (*http.Response
 }
 
 func request(ctx context.Context, socket, method, path string, body io.Reader) (*http.Response, error) {
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, body)
