@@ -298,7 +298,8 @@ func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
 			return n.host.Ask(ctx, peer, protocol, question)
 		},
-		NotServed: transport.ErrNotServed, Held: n.replicas.Replicas, Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
+		Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return nil, err
