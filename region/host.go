@@ -64,6 +64,7 @@ type Options struct {
 type Host struct {
 	Options
 	Directory *directory.Directory
+	Exporter  *export.Exporter // backs up the world
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -82,7 +83,6 @@ type Host struct {
 	scrubber     *integrity.Scrubber
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
-	exporter     *export.Exporter
 	observer     *observer
 	metrics      *metrics
 }
@@ -147,8 +147,9 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
-	h.exporter = export.New(node, h.regions.askStatuses)
-	h.exporter.Known, h.exporter.Players = h.knownNodes, h.Players
+	h.Exporter = export.New(node, h.regions.askStatuses)
+	h.Exporter.Players = h.Players
+	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
 	h.damages = integrity.NewDamages(h.Self.Peer, m)
 	h.quarantine = &integrity.Quarantine{
 		Node: node, Failures: h.failures, ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,

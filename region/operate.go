@@ -2,7 +2,6 @@ package region
 
 import (
 	"context"
-	"io"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/export"
@@ -38,17 +37,6 @@ type BackupOptions = export.Options
 
 // KnownGroup is a group as an earlier backup has it.
 type KnownGroup = export.Known
-
-// maxKnownNodes bounds the nodes that are asked for players.
-const maxKnownNodes = 1024
-
-func (h *Host) knownNodes() []string { return h.Records.NearestKnown(grid.CatalogKey, maxKnownNodes) }
-
-// Backup writes a backup of the world while it runs. Everything that was acknowledged before is in it, or it names what may be missing.
-// An error means that what was written is of no use.
-func (h *Host) Backup(ctx context.Context, w io.Writer, o BackupOptions) error {
-	return h.exporter.Backup(ctx, w, o)
-}
 
 // PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
 // changes nothing.

@@ -27,13 +27,6 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 	}
 }
 
-// ServeExport sends another node a copy of a group, or of this node's tables, for a backup.
-func (h *Host) ServeExport(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	if err := h.exporter.Serve(ctx, stream); err != nil {
-		h.Logger.Debug("copy for a backup not sent", "peer", peer, "error", err)
-	}
-}
-
 // ServeSnapshot installs the snapshot that another node sends.
 func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	if !h.admit(ctx, peer) {

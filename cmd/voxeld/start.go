@@ -293,7 +293,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	n.host.Handle(prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
 	n.host.Handle(prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
 	n.host.Handle(prefix+regiontransport.PieceProtocol, n.regions.ServePiece)
-	n.host.Handle(prefix+regiontransport.ExportProtocol, n.regions.ServeExport)
+	n.host.Handle(prefix+regiontransport.ExportProtocol, n.regions.Exporter.Serve)
 	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	parts.start("regions", n.regions.Run)
 	return nil
@@ -403,7 +403,7 @@ func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler)
 
 func (n *node) startBackups(_ context.Context, parts *stack) error {
 	n.backups = backups.New(backups.Options{
-		Backup: n.regions.Backup, Header: n.backupHeader, World: n.world.Name,
+		Backup: n.regions.Exporter.Backup, Header: n.backupHeader, World: n.world.Name,
 		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(),
 		Logger: n.logger, Registerer: n.metrics,
 	})

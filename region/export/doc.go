@@ -38,6 +38,9 @@ type Options struct {
 	Base   map[uint64]Known // groups of the backup that Header.Base names
 }
 
+// MaxNodes bounds the nodes that are asked for players.
+const MaxNodes = 1024
+
 // maxReading bounds how many groups are read on a node at the same time; the others wait.
 const maxReading = 2
 

@@ -25,8 +25,8 @@ const (
 )
 
 // Serve answers one request of another node.
-func (e *Exporter) Serve(ctx context.Context, stream io.ReadWriteCloser) error {
-	return transport.ServeExport(ctx, stream, func(ctx context.Context, q nodemsg.Export) (func(io.Writer) error, error) {
+func (e *Exporter) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+	err := transport.ServeExport(ctx, stream, func(ctx context.Context, q nodemsg.Export) (func(io.Writer) error, error) {
 		records, err := e.read(ctx, q)
 		return func(w io.Writer) error {
 			for _, r := range records {
@@ -37,6 +37,9 @@ func (e *Exporter) Serve(ctx context.Context, stream io.ReadWriteCloser) error {
 			return nil
 		}, err
 	})
+	if err != nil {
+		e.Logger.Debug("copy for a backup not sent", "peer", peer, "error", err)
+	}
 }
 
 // read returns what is asked for: the records of a group, or tables and an End.
