@@ -12,8 +12,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/grid"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/ledger"
 )
 
 // previousFile names the version that the tests of upgrades start with: a commit or tag of this repository. It is the
@@ -86,7 +86,7 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	book := &ledger{places: make(map[grid.Pos]map[string]entry)}
+	var book ledger.Ledger
 	type result struct {
 		bot.Report
 		err error
@@ -95,7 +95,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for i, d := range all {
 		o := bot.Options{
 			Target: d.Game, Mode: bot.Wander, Players: 4, Rate: 5, Edits: 2, Keep: true, View: 1, Ramp: 20,
-			Duration: time.Hour, Seed: uint64(i + 1), Acked: book.acked,
+			Duration: time.Hour, Seed: uint64(i + 1), Acked: book.Acked,
 		}
 		go func() {
 			r, err := bot.Run(ctx, o)
@@ -104,8 +104,8 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	building := func() {
 		t.Helper()
-		until := book.size() + 50
-		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), patience, func() bool { return book.size() >= until })
+		until := book.Edits() + 50
+		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), patience, func() bool { return book.Edits() >= until })
 	}
 	building()
 	restart := func(d *daemon, binary string) {
@@ -141,8 +141,8 @@ func TestRollingUpgrade(t *testing.T) {
 			t.Errorf("%s runs version %q in the end", d.ip, d.Status.Version)
 		}
 	}
-	lost := book.verify(t, all[0])
-	t.Logf("5 restarts in %v; players moved %d times; %d edits acknowledged, %d lost", took.Round(time.Millisecond), moved, book.size(), lost)
+	lost := verify(t, &book, all[0])
+	t.Logf("5 restarts in %v; players moved %d times; %d edits acknowledged, %d lost", took.Round(time.Millisecond), moved, book.Edits(), lost)
 }
 
 // threefold waits until every region that is open on the nodes, of either version, has three voters.
