@@ -83,6 +83,8 @@ lint-floors:
 test-go: build
 	@echo '== go test'
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
+	@for need in 'pebble pebble' 'caddy caddy' 'nginx nginx-light'; do \
+		tools/need.sh $$need || echo "$${need% *} is missing: the tests of HTTPS skip its part"; done
 	go test ./...
 
 race: build ## go test with the race detector (needs a C compiler)

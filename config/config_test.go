@@ -267,8 +267,8 @@ func TestOrigins(t *testing.T) {
 		t.Fatal(err)
 	}
 	var changed []string
-	for _, o := range before.Changed(after) {
-		changed = append(changed, o.Name)
+	for _, i := range before.Changed(after) {
+		changed = append(changed, Options[i].Name)
 	}
 	if want := []string{"listen", "http"}; !slices.Equal(changed, want) {
 		t.Errorf("changed: %v, want %v", changed, want)

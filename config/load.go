@@ -101,11 +101,11 @@ type Settings struct {
 	All []Setting // in the order of Options
 }
 
-// Changed returns the options whose values differ between s and next.
-func (s Settings) Changed(next Settings) (all []Option) {
+// Changed returns the indices in All of the options whose values differ between s and next.
+func (s Settings) Changed(next Settings) (all []int) {
 	for i, setting := range s.All {
 		if !reflect.DeepEqual(setting.Value, next.All[i].Value) {
-			all = append(all, setting.Option)
+			all = append(all, i)
 		}
 	}
 	return all

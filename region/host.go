@@ -28,6 +28,9 @@ import (
 // TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
 const TickEvery = actor.TickEvery
 
+// TickBuckets are the bounds of histograms of ticks, in seconds. Those with the same bounds can be added.
+var TickBuckets = actor.TickBuckets
+
 // ErrNotHere is returned if this node does not lead the region. The caller's route is outdated.
 var ErrNotHere = actor.ErrNotHere
 

@@ -6,13 +6,16 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
@@ -44,11 +47,17 @@ type node struct {
 	certs    certs.Source // of http; nil: plain HTTP
 	redirect net.Listener // to https; nil if there is none
 	scrape   net.Listener // of metrics; nil if there are none
+	cpu      *cputime.Sampler
 	shutdown *shutdownProgress
+	reloader *reload.Reloader
+	hangups  chan os.Signal // SIGHUPs, which request a reload
 }
 
 func newNode(cfg config.Config, logger *slog.Logger) *node {
-	n := &node{cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}}}
+	n := &node{
+		cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}},
+		reloader: reload.New(config.Settings{Config: cfg}, nil), hangups: make(chan os.Signal, 1),
+	}
 	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return n
 }
@@ -82,6 +91,14 @@ func (n *node) ready() error {
 		return nil
 	}
 	return errors.New("no other node of the world is connected yet")
+}
+
+// takesPlayers returns why the node does not take players now, or nil: what /readyz answers.
+func (n *node) takesPlayers() error {
+	if n.gateway.Draining() {
+		return errors.New("this node is draining")
+	}
+	return n.ready()
 }
 
 func (n *node) alone() bool { return len(n.peers().Connected()) == 0 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -19,7 +20,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
+	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
@@ -38,10 +41,13 @@ import (
 )
 
 // runNode runs a daemon until ctx ends. It prints the welcome message to out.
-func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) (err error) {
+func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger, out io.Writer) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	n := newNode(cfg, logger)
+	n := newNode(reloader.Config(), logger)
+	n.reloader = reloader
+	signal.Notify(n.hangups, syscall.SIGHUP)
+	defer signal.Stop(n.hangups)
 	n.shutdown.begin = stop
 	parts := newStack()
 	defer func() {
@@ -62,7 +68,7 @@ func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io
 // other parts still run while it moves its players to other nodes.
 func (n *node) start(ctx context.Context, parts *stack) error {
 	for _, start := range []func(context.Context, *stack) error{
-		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startAdmin, n.startGateway,
+		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startReload, n.startAdmin, n.startGateway,
 	} {
 		if err := start(ctx, parts); err != nil {
 			return err
@@ -312,8 +318,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Game: n.gameAddress(),
 		Regions: n.regions, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
-		MaxView: n.cfg.ViewDistance, Guests: n.cfg.Guests, PerAddress: n.cfg.SessionsPerAddress,
-		MotionBudget: int(n.cfg.MotionBudget), EditsPerSecond: n.cfg.EditsPerSecond,
+		Policy:  policy(n.cfg.Players),
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -360,9 +365,12 @@ func client() fs.FS {
 }
 
 func (n *node) startMetrics(_ context.Context, parts *stack) error {
+	n.cpu = cputime.New(n.logger, n.metrics)
+	vitals.Register(n.metrics, vitals.Options{Version: version(), DataDir: n.cfg.DataDir, Ready: n.takesPlayers})
 	if n.scrape == nil {
 		return nil
 	}
+	parts.start("cpu time", n.cpu.Run)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	n.logger.Info("metrics", "url", "http://"+n.scrape.Addr().String()+"/metrics")
@@ -403,10 +411,11 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
 	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
 	n.addOperations(mux)
+	mux.HandleFunc("POST /reload", n.answerReload)
 	mux.HandleFunc("POST /drain", n.shutdown.serve)
 	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/profile", n.cpu.Yield(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	serveUntil(parts, "admin socket", l, mux)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -33,7 +34,8 @@ type Options struct {
 	TLS      *tls.Config // nil: plain HTTP
 	Proxies  realip.Proxies
 	Admit    func(remote net.Addr) (release func(), ok bool) // counts a connection, not a WebSocket, against its address
-	Requests *prometheus.CounterVec                          // by code; nil: not counted
+	Requests *prometheus.CounterVec                          // by code
+	Logger   *slog.Logger
 }
 
 // Serve serves until ctx ends or the listener fails, and returns when every session has ended.
@@ -58,11 +60,7 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { report(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, o.Ready()) })
-	var handler http.Handler = withHeaders(mux)
-	if o.Requests != nil {
-		handler = promhttp.InstrumentHandlerCounter(o.Requests, handler)
-	}
-	return serve(ctx, l, o, handler)
+	return serve(ctx, l, o, withHeaders(mux))
 }
 
 // ServeRedirect serves plain HTTP with a handler that redirects to HTTPS, within the same limits.
@@ -74,13 +72,14 @@ func ServeRedirect(ctx context.Context, l net.Listener, o Options, handler http.
 func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler) error {
 	count := newConnections(o.Proxies, o.Admit)
 	server := &http.Server{
-		Handler:           o.Proxies.Handler(handler),
+		Handler:           o.Proxies.Handler(promhttp.InstrumentHandlerCounter(o.Requests, handler)),
 		ReadHeaderTimeout: wire.HandshakeTimeout, // of a TLS handshake, too
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      replyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ConnState:         count.track,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // clients' errors
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
 	defer stop()

@@ -127,10 +127,10 @@ func changedFlags(flags *pflag.FlagSet) map[string][]string {
 	return changed
 }
 
-// NewLogger returns a logger with the level and format of the configuration.
-func NewLogger(w io.Writer, cfg config.Config) *slog.Logger {
-	options := &slog.HandlerOptions{Level: cfg.Level()}
-	if cfg.LogFormat == "json" {
+// NewLogger returns a logger of a format: text or json.
+func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
