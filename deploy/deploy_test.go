@@ -126,7 +126,7 @@ func TestSystemdUnitIsWellFormedAndTight(t *testing.T) {
 	// systemd-analyze looks for the binary, too.
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "voxeld.service"),
-		[]byte(strings.ReplaceAll(unit, "=voxeld run", "=/bin/true")), 0o600); err != nil {
+		[]byte(strings.ReplaceAll(unit, "=voxeld ", "=/bin/true ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, dir, "systemd-analyze", "verify", "./voxeld.service")
