@@ -1,25 +1,15 @@
 package deploy
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	"github.com/voxelpopuli/voxeld/bot"
-	"github.com/voxelpopuli/voxeld/testkit/ledger"
 )
 
 var containers = flag.Bool("containers", false, "run TestContainers; make containers starts the engine that it needs")
-
-// patience is how long this test waits for anything.
-const patience = 90 * time.Second
 
 // engine drives the containers of compose/three.yml.
 type engine struct {
@@ -62,25 +52,10 @@ func container(service string) string { return "voxeld_" + service + "_1" }
 func (e *engine) healthy(services ...string) {
 	e.t.Helper()
 	for _, s := range services {
-		e.eventually(s+" serves", func() bool {
+		eventually(e.t, s+" serves", func() bool {
 			return exec.Command("docker", "exec", container(s), "/voxeld", "healthcheck").Run() == nil
 		})
 		e.docker("exec", container(s), "/voxeld", "status", "--wait", "healthy")
-	}
-}
-
-func (e *engine) eventually(what string, condition func() bool) {
-	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), patience)
-	defer cancel()
-	poll := time.NewTicker(200 * time.Millisecond)
-	defer poll.Stop()
-	for !condition() {
-		select {
-		case <-ctx.Done():
-			e.t.Fatalf("not within %v: %s", patience, what)
-		case <-poll.C:
-		}
 	}
 }
 
@@ -103,49 +78,29 @@ func TestContainers(t *testing.T) {
 		}
 		e.compose("down", "--volumes", "--timeout", "1")
 	}()
-	start := time.Now()
-	step := func(format string, args ...any) {
-		t.Helper()
-		t.Logf("%5.1fs "+format, append([]any{time.Since(start).Seconds()}, args...)...)
-	}
+	step := stepper(t)
 	e.compose("up", "--detach", "--no-build")
 	e.healthy(services...)
-	e.eventually("the image's health check succeeds", func() bool {
+	eventually(e.t, "the image's health check succeeds", func() bool {
 		return e.docker("inspect", "--format", "{{.State.Health.Status}}", container("node-a")) == "healthy"
 	})
 	e.confined(container("node-b"))
 	step("three containers serve")
 
-	var book ledger.Ledger
-	ctx, cancel := context.WithCancel(t.Context())
-	var crowd sync.WaitGroup
-	defer func() { cancel(); crowd.Wait() }()
-	reports, errs := make([]bot.Report, len(services)), make([]error, len(services))
-	for i := range services {
-		o := bot.Options{
-			Target: fmt.Sprintf("127.0.0.1:40%d2", i), Mode: bot.Wander, Players: 4, Rate: 5, Edits: 2, Keep: true, View: 1, Ramp: 20,
-			Duration: time.Hour, Seed: uint64(i + 1), Acked: book.Acked,
-		}
-		crowd.Go(func() { reports[i], errs[i] = bot.Run(ctx, o) })
-	}
-	building := func() {
-		t.Helper()
-		until := book.Edits() + 50
-		e.eventually(fmt.Sprintf("%d edits are acknowledged", until), func() bool { return book.Edits() >= until })
-	}
-	building()
+	players := startCrowd(t, "127.0.0.1:4002", "127.0.0.1:4012", "127.0.0.1:4022")
+	players.build()
 	step("players build")
 
 	network := "voxeld_default"
 	e.docker("network", "disconnect", "--force", network, container("node-c"))
-	building()
+	players.build()
 	step("players build while node-c is cut off")
 	e.docker("network", "connect", "--alias", "node-c", network, container("node-c"))
 	e.healthy(services...)
 	step("node-c is back")
 
 	e.docker("kill", container("node-b"))
-	building()
+	players.build()
 	step("players build while node-b is dead")
 	e.docker("start", container("node-b"))
 	e.healthy(services...)
@@ -158,26 +113,12 @@ func TestContainers(t *testing.T) {
 		if is := e.docker("inspect", "--format", "{{.Config.Image}}", container(s)); is != e.image {
 			t.Errorf("%s runs %s, not %s", s, is, e.image)
 		}
-		building()
+		players.build()
 		step("%s runs the next image", s)
 	}
-	cancel()
-	crowd.Wait()
-	for i, r := range reports {
-		if errs[i] != nil || r.EditsLost > 0 {
-			t.Errorf("players of %s: %d edits lost, %v", services[i], r.EditsLost, errs[i])
-		}
-	}
-	for i := range services {
-		lost, err := book.Lost(t.Context(), fmt.Sprintf("127.0.0.1:40%d2", i), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, edit := range lost {
-			t.Errorf("%s: %s", services[i], edit)
-		}
-	}
-	step("all of %d acknowledged edits were found on each node", book.Edits())
+	players.leave()
+	players.check()
+	step("all of %d acknowledged edits were found on each node", players.book.Edits())
 }
 
 // confined checks the limits of a container as the engine has them.
