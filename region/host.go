@@ -175,6 +175,7 @@ func (h *Host) wireRegions() {
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
+	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 
@@ -203,6 +204,9 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	if c := h.regions.Catalog(); c != nil {
 		tasks = append(tasks, func(ctx context.Context) { h.regions.runCatalog(ctx, c) })
+	}
+	if h.Incarnations != nil {
+		tasks = append(tasks, h.listLost)
 	}
 	if h.ScrubEvery > 0 {
 		tasks = append(tasks, h.scrubber.Run)

@@ -63,6 +63,10 @@ func (h *Host) PostRemove(group uint64, also []kv.Write, reply func(error)) {
 	h.input.post(func() { reply(h.rewriteNow(group, h.removal(group, also))) })
 }
 
+func (h *Host) PostDiscard(group, id uint64, also []kv.Write, reply func(error)) {
+	h.input.post(func() { reply(h.rewriteNow(group, h.discarding(group, id, also))) })
+}
+
 func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(error)) {
 	taken := 0
 	taken, err := h.unpack(peer, group, r, func(err error) {

@@ -108,6 +108,7 @@ func TestRollingRestart(t *testing.T) {
 		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), patience, func() bool { return book.Edits() >= until })
 	}
 	building(200)
+	quiet := watchStates(t, all)
 	start := time.Now()
 	for round := range *rounds {
 		for i, d := range all {
@@ -130,6 +131,7 @@ func TestRollingRestart(t *testing.T) {
 		}
 	}
 	took := time.Since(start)
+	quiet()
 	cancel()
 	crowd.Wait()
 	var sum bot.Report

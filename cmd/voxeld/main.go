@@ -18,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/configcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/top"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
 )
@@ -74,7 +75,7 @@ func newRoot() *cobra.Command {
 	}
 	root.Flags().AddFlagSet(running.Flags())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+		return cli.FlagError(c, err)
 	})
 	root.SetVersionTemplate(versionDetails() + "\n")
 	root.SuggestionsMinimumDistance = 2
@@ -82,7 +83,7 @@ func newRoot() *cobra.Command {
 	cli.AddGroups(root)
 	for group, commands := range map[string][]*cobra.Command{
 		cli.GroupRun:     {running, newInit(), configcmd.New()},
-		cli.GroupOperate: operate.Commands(),
+		cli.GroupOperate: append(operate.Commands(), top.New()),
 		cli.GroupTest:    {newBot(), simcmd.New()},
 		cli.GroupOther:   {newMan(root)},
 	} {

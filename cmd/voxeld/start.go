@@ -222,8 +222,7 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	if n.world, err = newGenesis(defaultWorldName, nil, defaultSections, grid.Placement(n.cfg.Placement), time.Now()); err != nil {
 		return err
 	}
-	n.logger.Warn("the data directory is empty and --join is not set: a new world is created; to join an existing world instead, "+
-		"stop this node, empty the directory, and start it with --join and the token that voxeld invite prints on a node of that world",
+	n.logger.Warn("the data directory is empty and --join is not set: a new world is created",
 		"world", n.world.ID(), "name", n.world.Name, "data_dir", n.cfg.DataDir)
 	return storePlan(n.db, n.world)
 }
@@ -299,7 +298,8 @@ func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
 			return n.host.Ask(ctx, peer, protocol, question)
 		},
-		NotServed: transport.ErrNotServed, Held: n.replicas.Replicas, Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
+		Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -408,6 +408,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { reply(w, n.status(r.Context())) })
 	mux.HandleFunc("GET /peers", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.peerList()) })
 	mux.HandleFunc("GET /regions", func(w http.ResponseWriter, r *http.Request) { reply(w, n.regionList(r.Context())) })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
 	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
 	n.addOperations(mux)
@@ -447,22 +448,23 @@ func removeStaleSocket(path string) error {
 	return nil
 }
 
-// printWelcome prints how to play, how to add a node and how to stop.
+// printWelcome prints how to add a node, how to stop and, last, where to play.
 func (n *node) printWelcome(out io.Writer) {
 	what := "is running"
 	if n.created {
 		what = "has been created"
 	}
-	fmt.Fprintf(out, "\n  The world %q %s (%s).\n\n", n.world.Name, what, n.world.ID()[:12])
+	fmt.Fprintf(out, "\n  The world %q %s (%s).\n", n.world.Name, what, n.world.ID()[:12])
 	if n.created {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
-			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
+			"  empty %s, and start it with --join.\n", n.cfg.DataDir)
 	}
-	fmt.Fprintf(out, "  Play:                %s\n", n.localURL())
+	fmt.Fprintln(out)
 	if len(n.host.Addrs()) > 0 {
 		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
 	}
-	fmt.Fprintf(out, "  Stop:                Ctrl-C\n\n")
+	fmt.Fprintf(out, "  Stop:                Ctrl-C\n")
+	fmt.Fprintf(out, "  Play:                %s\n\n", n.localURL())
 }
 
 // catalogCopies returns the number of replicas of the catalog. It has more than a region, because all founding depends on it.

@@ -72,7 +72,7 @@ func ServeRedirect(ctx context.Context, l net.Listener, o Options, handler http.
 func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler) error {
 	count := newConnections(o.Proxies, o.Admit)
 	server := &http.Server{
-		Handler:           o.Proxies.Handler(promhttp.InstrumentHandlerCounter(o.Requests, handler)),
+		Handler:           o.Proxies.Handler(promhttp.InstrumentHandlerCounter(o.Requests, handler), o.Logger),
 		ReadHeaderTimeout: wire.HandshakeTimeout, // of a TLS handshake, too
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      replyTimeout,

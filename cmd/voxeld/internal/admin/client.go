@@ -46,7 +46,7 @@ func call(ctx context.Context, timeout time.Duration, method, socket, path strin
 
 // Request sends a request to the node's admin socket. The caller closes the body of the answer.
 func Request(ctx context.Context, socket, method, path string) (*http.Response, error) {
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, nil)
