@@ -321,7 +321,7 @@ func TestDidYouMean(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
 		{"replicas", "replicas"}, {"repilcas", "replicas"}, {"replcas", "replicas"}, {"zzz", ""}, {"", ""},
 	} {
-		got := didYouMean(c.word, []string{"listen", "replicas", "guests"})
+		got := DidYouMean(c.word, []string{"listen", "replicas", "guests"})
 		if want := " (did you mean " + c.want + "?)"; got != want && (got != "" || c.want != "") {
 			t.Errorf("%s: %s", c.word, got)
 		}

@@ -75,7 +75,7 @@ func newRoot() *cobra.Command {
 	}
 	root.Flags().AddFlagSet(running.Flags())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+		return cli.FlagError(c, err)
 	})
 	root.SetVersionTemplate(versionDetails() + "\n")
 	root.SuggestionsMinimumDistance = 2
