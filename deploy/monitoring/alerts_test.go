@@ -14,7 +14,7 @@ func TestNodesFail(t *testing.T) {
 	a.play("--players", "6", "--edits", "1")
 	b.play("--players", "2", "--mode", "wander", "--protocol", "original", "--edits", "1")
 	a.healthy()
-	//p.everyPanelHasData()
+	p.everyPanelHasData()
 	if fired := p.firing(nil); len(fired) > 0 {
 		t.Errorf("on a healthy world fire %v", fired)
 	}

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(workDir) //nolint:errcheck // a temporary directory
+		defer os.RemoveAll(workDir)
 		return m.Run()
 	}()
 	os.Exit(code)

@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,8 +27,8 @@ var variables = strings.NewReplacer("$__rate_interval", "10s", "$__interval", "1
 func (p *prometheus) everyPanelHasData() {
 	p.t.Helper()
 	files, err := filepath.Glob("../grafana/dashboards/*.json")
-	if err != nil || len(files) == 0 {
-		p.t.Fatalf("no dashboards (%v)", err)
+	if err != nil {
+		p.t.Fatal(err)
 	}
 	missing := make(map[string]string) // query -> dashboard and panel
 	for _, file := range files {
@@ -60,7 +61,7 @@ func (p *prometheus) everyPanelHasData() {
 		for expr := range missing {
 			for _, s := range p.query(variables.Replace(expr)) {
 				if text, ok := s.Value[1].(string); ok {
-					if v, err := strconv.ParseFloat(text, 64); err == nil && v == v { //nolint:staticcheck // not NaN
+					if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) {
 						delete(missing, expr)
 					}
 				}
