@@ -51,7 +51,7 @@ asked daemon-reload
 [ "$(inside stat -c %U:%G:%a /var/lib/voxeld)" = voxeld:voxeld:750 ] || fail 'the state directory is not of the user voxeld'
 inside dpkg-query -W -f '${Conffiles}' voxeld | grep -q /etc/voxeld/voxeld.toml || fail 'the configuration is not a conffile'
 inside dpkg --verify voxeld | grep . && fail 'files differ from the package'
-for file in /lib/systemd/system/voxeld.service /usr/share/bash-completion/completions/voxeld; do
+for file in /lib/systemd/system/voxeld.service /usr/share/man/man1/voxeld-run.1.gz /usr/share/bash-completion/completions/voxeld; do
 	[ -s "$root$file" ] || fail "$file is missing"
 done
 inside voxeld --version
