@@ -122,7 +122,7 @@ var Groups = []Group{
 			Usage: "interval of scheduled backups of the world by this node, at least 1m; one node of a world suffices; 0 disables them",
 		},
 		{
-			Name: "backup-keep", Kind: Number, Default: "7", check: between(1, MaxBackups),
+			Name: "backup-keep", Kind: Number, Default: "7", check: oneTo(MaxBackups),
 			Usage: "number of scheduled backups to keep (1–10000); older ones are deleted",
 		},
 		{
