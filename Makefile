@@ -15,15 +15,17 @@ FUZZTIME      ?= 5m
 BENCH         ?= .
 BENCH_ARGS    ?= all
 CHAOS         ?=
+GORELEASER    ?= go run github.com/goreleaser/goreleaser/v2@v2.14.0
 GOLANGCI_LINT ?= go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.11.4
 
 # The output of voxeld --version; empty without git, and then Go's build information is used.
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || true)
+COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable race chaos e2e image image-prebuilt fmt clean help
+.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable race chaos e2e containers image image-prebuilt release release-files release-check package-check fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -31,7 +33,7 @@ run: build ## build everything, start a node on ./data, print the URL (ARGS="--j
 build: client daemon ## the client bundle and bin/voxeld
 
 daemon:
-	go build -trimpath -ldflags "-X main.buildVersion=$(VERSION)" -o bin/voxeld ./cmd/voxeld
+	go build -trimpath -ldflags "-X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT)" -o bin/voxeld ./cmd/voxeld
 
 client: web/dist/index.html ## the browser client into web/dist
 
@@ -45,7 +47,7 @@ web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
 	npm --prefix web run --silent build
 	@touch $@ web/dist/.gitkeep
 
-TEST_STEPS := client-test vet lint test-go fuzz-short e2e
+TEST_STEPS := client-test vet lint test-go fuzz-short containers e2e
 
 test: $(TEST_STEPS) ## run all tests: client, lint, Go, fuzz, a real browser
 	@echo '== all tests passed'
@@ -81,6 +83,8 @@ lint-floors:
 test-go: build
 	@echo '== go test'
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
+	@for need in 'pebble pebble' 'caddy caddy' 'nginx nginx-light'; do \
+		tools/need.sh $$need || echo "$${need% *} is missing: the tests of HTTPS skip its part"; done
 	go test ./...
 
 race: build ## go test with the race detector (needs a C compiler)
@@ -124,6 +128,10 @@ e2e: build ## a real browser against a real daemon
 	@tools/need.sh chromium chromium
 	npm --prefix web run --silent e2e
 
+containers: build ## the compose files on a container engine, with players, a cut network, a kill and an upgrade (needs root)
+	@echo '== containers'
+	@tools/containers.sh
+
 image: ## build the container image voxeld:latest from the sources (needs docker)
 	docker build --build-arg VERSION=$(VERSION) -t voxeld .
 
@@ -131,6 +139,33 @@ image-prebuilt: build ## the same with bin/voxeld: pulls nothing
 	mkdir -p bin/image/data
 	cp bin/voxeld bin/image/
 	docker build --target prebuilt -t voxeld .
+
+RELEASE_ARGS ?= --snapshot
+
+release release-files: export COMMIT      := $(COMMIT)
+release release-files: export COMMIT_TIME := $(shell git log -1 --format=%ct 2>/dev/null)
+release release-files: export COMMIT_DATE := $(shell TZ=UTC0 git log -1 --date=iso-strict-local --format=%cd 2>/dev/null)
+release release-files: export SOURCE_DATE_EPOCH = $(COMMIT_TIME)
+
+release: ## packages, tarballs, checksums and bills of materials into bin/release (RELEASE_ARGS= for a tagged commit)
+	$(GORELEASER) release --clean $(RELEASE_ARGS)
+
+# What packages contain besides the binary. Times in it come from the commit.
+release-files: build
+	rm -rf bin/files
+	mkdir -p bin/files/completions
+	bin/voxeld man bin/files/man
+	gzip -9n bin/files/man/*
+	for shell in bash zsh fish; do bin/voxeld completion $$shell >bin/files/completions/voxeld.$$shell; done
+	bin/voxeld config sample | sed 's,^#data_dir = .*,data_dir = "/var/lib/voxeld",' >bin/files/voxeld.toml
+	grep -q '^data_dir = "/var' bin/files/voxeld.toml
+	go build -o bin/sbom ./tools/sbom
+
+release-check: ## build the release twice, in two directories, and compare
+	tools/release-check.sh $(RELEASE_ARGS)
+
+package-check: ## install, upgrade, remove and purge the .deb of bin/release in a fresh Debian (needs root and debootstrap)
+	tools/package-check.sh
 
 clean: ## remove build output; the world in ./data stays
 	rm -rf bin web/node_modules

@@ -19,6 +19,7 @@ type observer struct {
 	report   *Report
 	logger   *slog.Logger
 	readings []history.Reading // during edits
+	copies   int               // members that a region should have
 }
 
 // missingEdits returns what is missing until edits were acknowledged in every region since the mark.
@@ -39,7 +40,7 @@ func (o *observer) missingEdits(mark int) string {
 
 // missing returns what is missing until the cluster is healthy: all nodes connected, all regions with all members.
 func (o *observer) missing(ctx context.Context) string {
-	return o.missingMembers(ctx, o.writers.Cells(), min(3, len(o.Nodes)), len(o.Nodes)-1)
+	return o.missingMembers(ctx, o.writers.Cells(), min(o.copies, len(o.Nodes)), len(o.Nodes)-1)
 }
 
 // log logs a fault.

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 	if err != nil {
 		return r, err
 	}
-	d := &driver{o: o, faults: &faults{observer: &observer{report: r, logger: logger}, rng: rand.New(rand.NewPCG(o.Seed, 7))}}
+	d := &driver{o: o, faults: &faults{observer: &observer{report: r, logger: logger, copies: cmp.Or(s.copies, 3)}, rng: rand.New(rand.NewPCG(o.Seed, 7))}}
 	cluster := ClusterOptions{
 		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks, LogLevel: o.LogLevel,
 		LogDir: filepath.Join(o.Out, "logs"), Args: s.args,

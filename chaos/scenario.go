@@ -19,6 +19,7 @@ type scenario struct {
 	partly   bool // continues without disks or namespaces if they are not available
 	hidden   bool // runs only by name
 	alone    bool // begins with one node
+	copies   int  // of a region, if not 3
 	args     []string
 	run      func(d *driver, ctx context.Context) error
 }
@@ -36,6 +37,8 @@ var scenarios = []scenario{
 	{name: "gone", about: "a node is lost for good: how long until others have taken its place", events: 5, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).gone},
 	{name: "full", about: "full disks, of one node or all, then room again", events: 10, disks: true, run: (*driver).fills},
 	{name: "flips", about: "flipped bits in a stopped node's database", events: 30, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).flips},
+	{name: "rollback", about: "old copies of nodes' data are put back while others go on", events: 200, run: (*driver).rollbacks},
+	{name: "rollback5", about: "the same with five replicas", events: 50, copies: 5, args: []string{"--replicas", "5"}, run: (*driver).rollbacks},
 	{name: "mixed", about: "all of kill, power, pause, SIGTERM, partition, full", events: 200, disks: true, networks: true, partly: true, run: (*driver).mix},
 	{name: "short", about: "one of each, half a minute: what CI runs", events: 7, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
 }

@@ -15,7 +15,7 @@ func (o Option) validate(value any) error {
 	if o.Kind == Word {
 		word, _ := value.(string)
 		if !slices.Contains(o.Words, word) {
-			return fmt.Errorf("%q is not known: choose one of %s%s", word, strings.Join(o.Words, ", "), didYouMean(word, o.Words))
+			return fmt.Errorf("%q is not known: choose one of %s%s", word, strings.Join(o.Words, ", "), DidYouMean(word, o.Words))
 		}
 	}
 	if o.check == nil {

@@ -30,6 +30,7 @@ func TestDefaults(t *testing.T) {
 		},
 		World:       World{Join: []string{}, Placement: "walkad", Overlay: "relay"},
 		Replication: Replication{Replicas: 3, ReplaceAfter: time.Minute, ScrubEvery: time.Hour},
+		Backups:     Backups{BackupKeep: 7},
 		Players:     Players{ViewDistance: 12, Guests: true, SessionsPerAddress: 64, MotionBudget: 19_200, EditsPerSecond: 20},
 		Monitoring:  Monitoring{Metrics: "127.0.0.1:9102"},
 		Logging:     Logging{LogLevel: "info", LogFormat: "text"},
@@ -112,6 +113,28 @@ func TestLaterSourcesWin(t *testing.T) {
 	other := write(t, "sessions_per_address = 1")
 	if c, err = Load(Sources{File: other, Environ: []string{"VOXELD_CONFIG=" + file}}); err != nil || c.SessionsPerAddress != 1 || !c.Guests {
 		t.Errorf("--config beside VOXELD_CONFIG: %+v, %v", c, err)
+	}
+}
+
+// The file of an installed package is for commands that name neither a file nor a data directory.
+func TestDefaultFile(t *testing.T) {
+	preset := write(t, "sessions_per_address = 7")
+	for name, test := range map[string]struct {
+		sources Sources
+		read    bool
+	}{
+		"nothing is named":         {Sources{Default: preset}, true},
+		"it does not exist":        {Sources{Default: preset + "-"}, false},
+		"--config":                 {Sources{Default: preset, File: write(t, "guests = false")}, false},
+		"VOXELD_CONFIG":            {Sources{Default: preset, Environ: []string{"VOXELD_CONFIG=" + write(t, "guests = false")}}, false},
+		"--data-dir":               {Sources{Default: preset, Flags: map[string][]string{"data-dir": {"data"}}}, false},
+		"VOXELD_DATA_DIR":          {Sources{Default: preset, Environ: []string{"VOXELD_DATA_DIR=data"}}, false},
+		"a flag of another option": {Sources{Default: preset, Flags: map[string][]string{"http": {":1"}}}, true},
+	} {
+		c, err := Load(test.sources)
+		if err != nil || (c.SessionsPerAddress == 7) != test.read {
+			t.Errorf("%s: sessions_per_address = %d, %v; read: want %v", name, c.SessionsPerAddress, err, test.read)
+		}
 	}
 }
 
@@ -245,8 +268,8 @@ func TestOrigins(t *testing.T) {
 		t.Fatal(err)
 	}
 	var changed []string
-	for _, o := range before.Changed(after) {
-		changed = append(changed, o.Name)
+	for _, i := range before.Changed(after) {
+		changed = append(changed, Options[i].Name)
 	}
 	if want := []string{"listen", "http"}; !slices.Equal(changed, want) {
 		t.Errorf("changed: %v, want %v", changed, want)
@@ -299,7 +322,7 @@ func TestDidYouMean(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
 		{"replicas", "replicas"}, {"repilcas", "replicas"}, {"replcas", "replicas"}, {"zzz", ""}, {"", ""},
 	} {
-		got := didYouMean(c.word, []string{"listen", "replicas", "guests"})
+		got := DidYouMean(c.word, []string{"listen", "replicas", "guests"})
 		if want := " (did you mean " + c.want + "?)"; got != want && (got != "" || c.want != "") {
 			t.Errorf("%s: %s", c.word, got)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -23,10 +24,14 @@ import (
 
 // Sources holds the sources of a configuration, in order of increasing precedence. The defaults of Options come before all.
 type Sources struct {
-	File    string              // a TOML file; empty: the file that VOXELD_CONFIG names, or none
+	File    string              // a TOML file; empty: the file that VOXELD_CONFIG names, or else Default
+	Default string              // a TOML file that is read if it exists, and neither a file nor a data directory is named
 	Environ []string            // as os.Environ returns it
 	Flags   map[string][]string // values of the flags that were set, by Option.Name
 }
+
+// SystemFile is the configuration of the node that a package installs: commands without --config and --data-dir mean this node.
+const SystemFile = "/etc/voxeld/voxeld.toml"
 
 // Source is the kind of source that set a value.
 type Source string
@@ -96,11 +101,11 @@ type Settings struct {
 	All []Setting // in the order of Options
 }
 
-// Changed returns the options whose values differ between s and next.
-func (s Settings) Changed(next Settings) (all []Option) {
+// Changed returns the indices in All of the options whose values differ between s and next.
+func (s Settings) Changed(next Settings) (all []int) {
 	for i, setting := range s.All {
 		if !reflect.DeepEqual(setting.Value, next.All[i].Value) {
-			all = append(all, setting.Option)
+			all = append(all, i)
 		}
 	}
 	return all
@@ -117,6 +122,11 @@ func Read(s Sources) (Settings, error) {
 	environ, path, problems := fromEnviron(s.Environ)
 	if s.File != "" {
 		path = s.File
+	}
+	if path == "" && len(s.Flags["data-dir"]) == 0 && environ["data_dir"] == nil {
+		if _, err := os.Stat(s.Default); err == nil {
+			path = s.Default
+		}
 	}
 	var written map[string]any
 	if path != "" {
@@ -216,7 +226,7 @@ func fromFile(path string) (map[string]any, error) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		option, ok := byKey(key)
 		if !ok {
-			problems = append(problems, fmt.Errorf("%s: there is no option %s%s", path, key, didYouMean(key, keys())))
+			problems = append(problems, fmt.Errorf("%s: there is no option %s%s", path, key, DidYouMean(key, keys())))
 			continue
 		}
 		value, err := option.typed(values[key])
@@ -250,7 +260,7 @@ func fromEnviron(environ []string) (values map[string]any, file string, problems
 		if i < 0 {
 			if !serviceLink.MatchString(name) {
 				problems = append(problems, fmt.Errorf("environment: there is no option %s%s; unset it",
-					name, didYouMean(name, variableNames())))
+					name, DidYouMean(name, variableNames())))
 			}
 			continue
 		}

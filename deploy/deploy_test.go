@@ -105,23 +105,32 @@ func metrics(t *testing.T) []string {
 	return names
 }
 
-func TestComposeReadsItsFile(t *testing.T) {
-	out := run(t, ".", "docker-compose", "-f", "docker-compose.yml", "config", "--services")
-	services := strings.Fields(out)
-	slices.Sort(services)
-	if want := []string{"node-a", "node-b", "node-c", "prometheus"}; !slices.Equal(services, want) {
-		t.Errorf("services %v, want %v", services, want)
+func TestComposeReadsItsFiles(t *testing.T) {
+	for files, want := range map[string][]string{
+		"one.yml":                  {"voxeld"},
+		"three.yml":                {"node-a", "node-b", "node-c"},
+		"three.yml monitoring.yml": {"grafana", "node-a", "node-b", "node-c", "prometheus"},
+	} {
+		var args []string
+		for _, f := range strings.Fields(files) {
+			args = append(args, "-f", f)
+		}
+		services := strings.Fields(run(t, "compose", "docker-compose", append(args, "config", "--services")...))
+		slices.Sort(services)
+		if !slices.Equal(services, want) {
+			t.Errorf("%s: services %v, want %v", files, services, want)
+		}
 	}
 }
 
 // Prometheus scrapes every node of the compose file, at the image's metrics port.
 func TestEveryComposeNodeIsScraped(t *testing.T) {
-	compose, prometheus, image := read(t, "docker-compose.yml"), read(t, "prometheus/prometheus.yml"), read(t, "../Dockerfile")
+	compose, prometheus, image := read(t, "compose/three.yml"), read(t, "prometheus/prometheus.yml"), read(t, "../Dockerfile")
 	port := regexp.MustCompile(`VOXELD_METRICS=\S*:(\d+)`).FindStringSubmatch(image)
 	if port == nil {
 		t.Fatal("Dockerfile: no VOXELD_METRICS")
 	}
-	nodes := regexp.MustCompile(`(?m)^  (node-\w+):\n    <<`).FindAllStringSubmatch(compose, -1)
+	nodes := regexp.MustCompile(`(?m)^  (node-\w+):\n    extends`).FindAllStringSubmatch(compose, -1)
 	if len(nodes) != 3 {
 		t.Errorf("%d nodes in compose, want 3", len(nodes))
 	}
@@ -134,10 +143,10 @@ func TestEveryComposeNodeIsScraped(t *testing.T) {
 
 func TestSystemdUnitIsWellFormedAndTight(t *testing.T) {
 	unit := read(t, "systemd/voxeld.service")
-	// systemd-analyze looks for the binary at the path in the unit.
+	// systemd-analyze looks for the binary, too.
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "voxeld.service"),
-		[]byte(strings.ReplaceAll(unit, "/usr/local/bin/voxeld", "/bin/true")), 0o600); err != nil {
+		[]byte(strings.ReplaceAll(unit, "=voxeld ", "=/bin/true ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, dir, "systemd-analyze", "verify", "./voxeld.service")
@@ -164,7 +173,7 @@ func TestSupervisorsHavePatience(t *testing.T) {
 	if n := seconds("systemd/voxeld.service", `TimeoutStopSec=(\d+)s`); n <= takes {
 		t.Errorf("systemd waits %d s, stopping takes %d s", n, takes)
 	}
-	if n := seconds("docker-compose.yml", `stop_grace_period: (\d+)s`); n <= takes {
+	if n := seconds("compose/node.yml", `stop_grace_period: (\d+)s`); n <= takes {
 		t.Errorf("compose waits %d s, stopping takes %d s", n, takes)
 	}
 }

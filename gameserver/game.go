@@ -22,7 +22,6 @@ func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
 	return accept.Serve(ctx, l, g.Logger, func(ctx context.Context, c net.Conn) {
 		defer hangUp(c)
 		if err := g.serveConnection(ctx, c); err != nil && !isClosed(err) {
-			g.metrics.refused.Inc()
 			g.Logger.Debug("game connection refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 		}
 	})
@@ -68,6 +67,9 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		return answer(c, legacymsg.AnswerOK)
 	case legacymsg.PurposeConnect:
 		if err := g.legacy.Resident(ctx, c.RemoteAddr(), h.Chunk); err != nil {
+			if _, refused := errors.AsType[*wire.Error](err); refused {
+				g.metrics.noteRefusedJoin(err)
+			}
 			return errors.Join(err, answer(c, legacymsg.AnswerNo))
 		}
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
@@ -82,6 +84,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	case legacymsg.PurposeJoin:
 		release, err := g.limits.Admit(c.RemoteAddr(), admission.PlayerWeight-admission.ConnectionWeight)
 		if err != nil {
+			g.metrics.noteRefusedJoin(err)
 			return errors.Join(err, answer(c, string(codec.JSON.Encode(failureOf(err)))+"\n"))
 		}
 		defer release()

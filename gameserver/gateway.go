@@ -1,7 +1,6 @@
 package gameserver
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
@@ -60,18 +58,12 @@ type Options struct {
 	Players players.Network
 	Storage players.Storage
 	Client  fs.FS // the browser client's files
-	MaxView int   // the largest view distance granted, in chunks; at most wire.MaxView
-	// MotionBudget is the number of bytes a second that the motion of avatars may take in one session; 0 means defaultBudget. In
-	// a larger crowd, avatars farther away are sent less exactly.
-	MotionBudget int
-	Guests       bool // whether players without a key may join
-	PerAddress   int  // players that one IP address (of IPv6, one /64) may have here; loopback is not counted
-	// EditsPerSecond is how many edits one session may make; 0 means 20.
-	EditsPerSecond int
-	Ready          func() error    // why the node should not be sent players now; nil if it may
-	Drained        func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
-	Logger         *slog.Logger
-	Registerer     prometheus.Registerer
+	Policy  admission.Policy
+	Ready   func() error    // why the node should not be sent players now; nil if it may
+	Drained func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
+
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
 
 	// Overlay is how movement travels between gateways, one of p2p.Overlays; empty means relay. Others than relay need Streams.
 	Overlay string
@@ -94,12 +86,10 @@ func (o *Options) wall() time.Time { return time.Now().Add(o.clockOffset) }
 // defaultBuilders is the number of goroutines that build chunks.
 const defaultBuilders = 2
 
-// defaultBudget is what a crowd of 1,500 in one chunk takes in each session at a precision of a quarter block.
-const defaultBudget = 19_200
-
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
+	policy         atomic.Pointer[admission.Policy] // Options.Policy is that of the start
 	rules          player.Rules
 	start          time.Time // the origin of all Motions' times
 	metrics        *metrics
@@ -143,8 +133,21 @@ func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 // timeOfDay returns the world's time in minutes since midnight.
 func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().UnixMilli()) }
 
-// editRate returns the number of edits a second that a player may make.
-func (g *Gateway) editRate() rate.Limit { return rate.Limit(cmp.Or(g.EditsPerSecond, editsPerSecond)) }
+// SetPolicy changes the policy. Nobody is sent away: players who are here keep their view distance until they change it, and
+// guests may stay. Connections of original clients keep their limit of edits.
+func (g *Gateway) SetPolicy(p admission.Policy) {
+	g.policy.Store(&p)
+	g.limits.SetPerAddress(p.PerAddress)
+	g.interest.setBudget(p.Budget())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.mu.sessions {
+		s.limits.edit.SetLimit(p.Edits())
+	}
+}
+
+// viewOf returns the view distance that is granted to a client that asks for one.
+func (g *Gateway) viewOf(asked int) int32 { return int32(min(asked, g.policy.Load().MaxView)) }
 
 // requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
 // this is left to p2p, which requests frames when packets arrive.

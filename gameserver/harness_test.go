@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -70,8 +71,8 @@ func options(l *lands, network, disk *memory) Options {
 		Terrain: ground(), Peer: self, Version: "test",
 		HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002",
 		Regions: l, Nodes: noNodes{}, Players: network, Storage: disk,
-		Client:  fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
-		MaxView: 2, Guests: true, PerAddress: 1000,
+		Client: fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
+		Policy: admission.Policy{MaxView: 2, Guests: true, PerAddress: 1000},
 		Ready:  func() error { return nil },
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	}

@@ -9,13 +9,15 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"golang.org/x/time/rate"
 )
 
 // This file connects the gateway with package legacy, which serves original clients.
 
 func (g *Gateway) legacyOptions() legacy.Options {
 	return legacy.Options{
-		World: g.World, Peer: g.Peer, Guests: g.Guests, Rules: g.rules, Edits: g.editRate(), Burst: editsAtOnce,
+		World: g.World, Peer: g.Peer, Guests: func() bool { return g.policy.Load().Guests }, Rules: g.rules,
+		Edits: func() rate.Limit { return g.policy.Load().Edits() }, Burst: editsAtOnce,
 		Surface: g.Terrain.Surface, Spawn: g.spawnPose(), Regions: g.Regions, Mirror: g.mirror, Players: g.players,
 		WaitFounding: g.limits.WaitFounding, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
 		Open: g.openLegacy, Connected: g.wakeFrameLoop, Now: g.now, Wall: g.wall,
@@ -31,6 +33,7 @@ func (g *Gateway) reserve(id player.ID) bool {
 		return false
 	}
 	g.mu.reserved[id] = struct{}{}
+	g.metrics.joins.WithLabelValues("joined_original").Inc()
 	return true
 }
 

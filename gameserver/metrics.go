@@ -1,66 +1,64 @@
 package gameserver
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
 
 // metrics are the gateway's metrics; docs/metrics.md explains each.
 type metrics struct {
 	sessions     prometheus.Gauge
-	refused      prometheus.Counter
+	joins        *prometheus.CounterVec // by outcome
 	requests     *prometheus.CounterVec // by code
-	messagesIn   prometheus.Counter
-	messagesOut  prometheus.Counter
-	bytesIn      prometheus.Counter
-	bytesOut     prometheus.Counter
-	corrections  *prometheus.CounterVec // by reason
-	refusals     *prometheus.CounterVec // by reason
-	denials      *prometheus.CounterVec // by reason
 	frameSeconds prometheus.Histogram
 	skipped      prometheus.Counter
 	moved        *prometheus.CounterVec // by outcome: followed, disconnected, no_target
+
+	messagesIn, messagesOut, bytesIn, bytesOut prometheus.Counter
+	corrections, refusals, denials             *prometheus.CounterVec // of moves, edits and interactions, by reason
 }
 
-// tickBuckets are those of a region's tick metric, so that the two can be added.
-var tickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
-
 func newMetrics(r prometheus.Registerer) *metrics {
-	gauge := func(name, help string) prometheus.Gauge {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-		r.MustRegister(g)
-		return g
-	}
-	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-		r.MustRegister(c)
-		return c
-	}
+	auto := promauto.With(r)
 	vector := func(name, help, label string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
-		r.MustRegister(c)
-		return c
-	}
-	histogram := func(name, help string) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: tickBuckets})
-		r.MustRegister(h)
-		return h
+		return auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	}
 	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of messages exchanged with clients, without framing.", "direction")
 	return &metrics{
-		sessions:     gauge("voxeld_sessions", "Open player sessions on this gateway."),
-		refused:      counter("voxeld_connections_refused_total", "Game connections refused, or closed because of a client error."),
-		requests:     vector("voxeld_http_requests_total", "HTTP requests served, by status code; 101 is a session over WebSocket, counted when it ends.", "code"),
-		messagesIn:   messages.WithLabelValues("in"),
-		messagesOut:  messages.WithLabelValues("out"),
-		bytesIn:      bytes.WithLabelValues("in"),
-		bytesOut:     bytes.WithLabelValues("out"),
-		corrections:  vector("voxeld_move_corrections_total", "Player moves refused and corrected, by reason.", "reason"),
-		frameSeconds: histogram("voxeld_gateway_tick_seconds", "Time to encode the movement of one tick and queue it for all sessions, in seconds."),
-		skipped:      counter("voxeld_motion_skipped_total", "Movement updates skipped because a session had not drained the previous one."),
-		refusals:     vector("voxeld_edit_refusals_total", "Edits refused, by reason.", "reason"),
-		denials:      vector("voxeld_interaction_refusals_total", "Interactions between players (hits and gifts) refused, by reason.", "reason"),
+		sessions: auto.NewGauge(prometheus.GaugeOpts{Name: "voxeld_sessions", Help: "Open player sessions on this gateway."}),
+		joins: vector("voxeld_joins_total", "Players who joined, or could not, by outcome: joined, joined_original (VoxelPopuli's client), redirected (this node drains), "+
+			"gone (the client left first), internal, or the code of the refusal (docs/protocol.md).", "outcome"),
+		requests:    vector("voxeld_http_requests_total", "HTTP requests served, by status code; 101 is a session over WebSocket, counted when it ends.", "code"),
+		messagesIn:  messages.WithLabelValues("in"),
+		messagesOut: messages.WithLabelValues("out"),
+		bytesIn:     bytes.WithLabelValues("in"),
+		bytesOut:    bytes.WithLabelValues("out"),
+		corrections: vector("voxeld_move_corrections_total", "Player moves refused and corrected, by reason.", "reason"),
+		frameSeconds: auto.NewHistogram(prometheus.HistogramOpts{
+			Name: "voxeld_gateway_tick_seconds", Help: "Time to encode the movement of one tick and queue it for all sessions, in seconds.", Buckets: region.TickBuckets,
+		}),
+		skipped:  auto.NewCounter(prometheus.CounterOpts{Name: "voxeld_motion_skipped_total", Help: "Movement updates skipped because a session had not drained the previous one."}),
+		refusals: vector("voxeld_edit_refusals_total", "Edits refused, by reason.", "reason"),
+		denials:  vector("voxeld_interaction_refusals_total", "Interactions between players (hits and gifts) refused, by reason.", "reason"),
 		moved: vector("voxeld_sessions_moved_total", "Sessions closed because this node was drained, by outcome: "+
 			"followed (reconnected to another node), disconnected (the client did not leave in time), no_target (no other node accepted players).", "outcome"),
 	}
+}
+
+// noteRefusedJoin counts a player who could not join.
+func (m *metrics) noteRefusedJoin(err error) {
+	outcome := "gone"
+	switch last := failureOf(err).(type) {
+	case sessionmsg.Reconnect:
+		outcome = "redirected"
+	case sessionmsg.Failure:
+		outcome = last.Code
+	}
+	m.joins.WithLabelValues(outcome).Inc()
 }
 
 func (m *metrics) sent(bytes int) {

@@ -33,20 +33,21 @@ func New(o Options) *Gateway {
 		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
-		limits:         admission.NewLimits(o.PerAddress),
-		interest:       newSharedIndex(cmp.Or(o.MotionBudget, defaultBudget)),
+		limits:         admission.NewLimits(o.Policy.PerAddress),
+		interest:       newSharedIndex(o.Policy.Budget()),
 		frameRequested: wake.NewSignal(),
 		frameCrowds:    make(map[*mirror.Subscription]int),
 		spawn:          make(chan func(context.Context)),
 		stop:           make(chan struct{}),
 		shutdown:       newShutdown(),
 	}
+	g.policy.Store(&o.Policy)
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
 	})
 	g.p2p = p2p.NewDriver(p2p.Options{
-		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.MaxView, Rules: g.rules, Streams: o.Streams,
+		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.Policy.MaxView, Rules: g.rules, Streams: o.Streams,
 		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frameRequested.Set,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
@@ -99,7 +100,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	ended := make(chan error)
 	website := httpd.Options{
 		Files: g.Client, Ready: g.ready, Session: g.serveSocket, TLS: l.TLS,
-		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests,
+		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Logger: g.Logger,
 	}
 	running := 2
 	crew.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })

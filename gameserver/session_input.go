@@ -85,7 +85,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		if !s.limits.view.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: "the view distance changes too often"}
 		}
-		s.view.Store(int32(min(m.View, s.g.MaxView)))
+		s.view.Store(s.g.viewOf(m.View))
 		s.updateView()
 	case sessionmsg.Ping:
 		if !s.limits.ping.Allow() {

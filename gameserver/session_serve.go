@@ -26,7 +26,7 @@ import (
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
 	s := &session{
 		g: g, conn: c, out: newOutbox(c.cut), codec: codec.JSON,
-		subs: make(subscriptions), limits: newActionLimits(g.editRate()),
+		subs: make(subscriptions), limits: newActionLimits(g.policy.Load().Edits()),
 		done: make(chan struct{}),
 	}
 	s.out.owner = s
@@ -43,10 +43,12 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	stop := context.AfterFunc(ctx, func() { s.out.end(stoppingFailure()) })
 	defer stop()
 	err := s.serve(ctx, join)
+	if s.motion == nil { // they have not arrived
+		g.metrics.noteRefusedJoin(err)
+	}
 	s.out.end(failureOf(err))
 	writer.Wait()
 	if !isClosed(err) {
-		g.metrics.refused.Inc()
 		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
 	}
 }
@@ -111,7 +113,8 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 		return errEnded // the player was redirected before they arrived
 	}
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
-	s.view.Store(int32(min(join.View, s.g.MaxView)))
+	s.view.Store(s.g.viewOf(join.View))
+	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.send(s.welcome())
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
 	s.arrive()
@@ -146,7 +149,7 @@ func (s *session) admit(join sessionmsg.Join) error {
 	s.version = join.Version
 	s.body.Name = join.Name
 	if join.Key == "" {
-		if !s.g.Guests {
+		if !s.g.policy.Load().Guests {
 			return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests: join with a key"}
 		}
 		s.body.Guest = true

@@ -15,8 +15,8 @@ import (
 // below.
 const (
 	movesPerSecond, movesAtOnce = 100, 200
-	// Unless Options override it; the burst is below what a region remembers of a player (world, recentWindow).
-	editsPerSecond, editsAtOnce             = 20, 50
+	// The rate is admission.Policy's; the burst is below what a region remembers of a player (world, recentWindow).
+	editsAtOnce                             = 50
 	chatPerSecond, chatAtOnce               = 1, 5
 	hitsPerSecond, hitsAtOnce               = 2, 4
 	giftsPerSecond, giftsAtOnce             = 1, 5

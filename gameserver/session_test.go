@@ -105,7 +105,7 @@ func TestKeyedPlayers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newHarness(t, func(o *Options) { o.Guests = false })
+				r := newHarness(t, func(o *Options) { o.Policy.Guests = false })
 				conn := r.dial()
 				ann := newClient(t, conn)
 				ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json", Key: hex.EncodeToString(public)})
@@ -132,7 +132,7 @@ func TestKeyedPlayers(t *testing.T) {
 	}
 	t.Run("guest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := newHarness(t, func(o *Options) { o.Guests = false })
+			r := newHarness(t, func(o *Options) { o.Policy.Guests = false })
 			ann := newClient(t, r.dial())
 			go ann.listen()
 			ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
@@ -247,7 +247,7 @@ func TestSequencesFarAhead(t *testing.T) {
 // An address has room for players; one with an original client holds many connections.
 func TestPlayersPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.PerAddress = 2 })
+		r := newHarness(t, func(o *Options) { o.Policy.PerAddress = 2 })
 		var open []net.Conn
 		text := func(address, text string) string {
 			c := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 5})
@@ -306,7 +306,7 @@ func TestPlayersPerAddress(t *testing.T) {
 		}
 		pass(time.Minute)
 		for _, address := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1", "2001:db8:0:1::1"} {
-			if _, err := r.g.limits.Admit(&net.TCPAddr{IP: net.ParseIP(address)}, r.g.PerAddress*admission.PlayerWeight); err != nil {
+			if _, err := r.g.limits.Admit(&net.TCPAddr{IP: net.ParseIP(address)}, r.g.Policy.PerAddress*admission.PlayerWeight); err != nil {
 				t.Errorf("connections of %s are still counted", address)
 			}
 		}

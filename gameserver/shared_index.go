@@ -27,6 +27,12 @@ func newSharedIndex(budget int) *sharedIndex {
 	})}
 }
 
+func (s *sharedIndex) setBudget(budget int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ix.SetBudget(float64(budget) * region.TickEvery.Seconds())
+}
+
 // departedTicks is how long chat is waited for of a player who has gone out of sight: they may be on the way to another region,
 // which is slower to send it. It is longer than events wait.
 const departedTicks = 2 * uint64(chat.Wait/region.TickEvery)

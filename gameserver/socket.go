@@ -20,6 +20,7 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	remote := addrOf(r)
 	release, err := g.limits.Admit(remote, admission.PlayerWeight)
 	if err != nil {
+		g.metrics.noteRefusedJoin(err)
 		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
@@ -27,6 +28,9 @@ import (
 
 // TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
 const TickEvery = actor.TickEvery
+
+// TickBuckets are the bounds of histograms of ticks, in seconds. Those with the same bounds can be added.
+var TickBuckets = actor.TickBuckets
 
 // ErrNotHere is returned if this node does not lead the region. The caller's route is outdated.
 var ErrNotHere = actor.ErrNotHere
@@ -50,14 +54,17 @@ type Options struct {
 	Replicas       *replica.Host     // run by the caller, ended after the Host
 	Records        directory.Records // the DHT
 	Peers          transport.Peers   // the other nodes
-	Logger         *slog.Logger
-	Registerer     prometheus.Registerer
+	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
+	Players    func(visit func(nodemsg.PlayerRecord) error) error
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
 type Host struct {
 	Options
 	Directory *directory.Directory
+	Exporter  *export.Exporter // backs up the world
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -140,6 +147,9 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
+	h.Exporter = export.New(node, h.regions.askStatuses)
+	h.Exporter.Players = h.Players
+	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
 	h.damages = integrity.NewDamages(h.Self.Peer, m)
 	h.quarantine = &integrity.Quarantine{
 		Node: node, Failures: h.failures, ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,
@@ -172,6 +182,7 @@ func (h *Host) wireRegions() {
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
+	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 
@@ -200,6 +211,9 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	if c := h.regions.Catalog(); c != nil {
 		tasks = append(tasks, func(ctx context.Context) { h.regions.runCatalog(ctx, c) })
+	}
+	if h.Incarnations != nil {
+		tasks = append(tasks, h.listLost)
 	}
 	if h.ScrubEvery > 0 {
 		tasks = append(tasks, h.scrubber.Run)

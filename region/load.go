@@ -251,6 +251,9 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	if err != nil {
 		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
 	}
+	if !has && r.unlisted() {
+		return nil, fmt.Errorf("open region %d: %w", info.ID, errUnlisted)
+	}
 	if !has && info.Epoch != actor.FirstEpoch {
 		return r.joinLate(ctx, info)
 	}
@@ -269,6 +272,9 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	}
 	return g, nil
 }
+
+// errUnlisted is why a region is not opened of which nothing is stored here.
+var errUnlisted = errors.New("the data of this node was put back to an earlier state, and it is not known yet which replicas it has lost")
 
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {

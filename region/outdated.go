@@ -1,11 +1,16 @@
 package region
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -55,6 +60,73 @@ func (h *Host) reopenCatalog(ctx context.Context) error {
 		return background.ErrStopping
 	}
 	return nil
+}
+
+// lostEvery is the pause between two attempts to list the replicas that are lost.
+const lostEvery = 3 * time.Second
+
+// listLost finds out which regions count this node as a member though nothing of them is in the earlier state to which it was put
+// back, and has their members replace it. It runs until ctx ends.
+func (h *Host) listLost(ctx context.Context) {
+	every := time.NewTicker(lostEvery)
+	defer every.Stop()
+	for {
+		if h.Incarnations.Unlisted() {
+			if err := h.listLostNow(ctx); err != nil {
+				h.Logger.Debug("lost replicas not listed yet", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+func (h *Host) listLostNow(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	catalog, err := h.Records.Catalog(ctx)
+	if err != nil {
+		return err
+	}
+	regions := map[uint64]nodemsg.Region{world.CatalogID: catalog}
+	others, answered := 0, 0
+	for _, m := range catalog.Members {
+		if m.Peer == h.Self.Peer {
+			continue
+		}
+		others++
+		all, err := h.regionsOn(ctx, m.Peer)
+		if err != nil {
+			h.Logger.Debug("regions not listed", "peer", m.Peer, "error", err)
+			continue
+		}
+		answered++
+		for _, info := range all {
+			if known, found := regions[info.ID]; !found || known.Epoch < info.Epoch {
+				regions[info.ID] = info
+			}
+		}
+	}
+	if answered < min(others, len(catalog.Members)/2+1) {
+		return fmt.Errorf("%d of %d other members of the catalog have listed the regions", answered, others)
+	}
+	held, err := replica.Replicas(h.Storage, h.Self.Peer)
+	if err != nil {
+		return err
+	}
+	lost := make(map[uint64]uint64)
+	for id, info := range regions {
+		i := slices.IndexFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == h.Self.Peer })
+		if i < 0 || held[id] != 0 || len(info.Members) == 1 {
+			continue
+		}
+		lost[id] = cmp.Or(info.Members[i].Replica, uint64(i)+1) // the first members are numbered
+		h.reseeder.MarkLost(info)
+	}
+	return h.Incarnations.Lost(lost)
 }
 
 // abandon closes replicas that must not be used any more.

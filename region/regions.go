@@ -33,6 +33,7 @@ type regions struct {
 	bases        *integrity.Bases
 	disk         *integrity.Disk
 	publisher    *publisher
+	unlisted     func() bool // see incarnation.Keeper
 	hibernate    func(*actor.Land)
 	actors       *actor.Metrics
 	metrics      *metrics

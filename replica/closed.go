@@ -18,26 +18,6 @@ func (h *Host) Has(group uint64) (bool, error) { return raftlog.Has(h.node.Stora
 // Groups returns the groups that this node stores, open or not, ascending.
 func (h *Host) Groups() ([]uint64, error) { return raftlog.Groups(h.node.Storage) }
 
-// Replicas returns this node's replica id in each group that it stores, open or not. Groups that cannot be read, and those that it is no
-// longer a member of, are left out.
-func (h *Host) Replicas() (map[uint64]uint64, error) {
-	groups, err := h.Groups()
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[uint64]uint64, len(groups))
-	for _, group := range groups {
-		_, conf, err := raftlog.LoadState(h.node.Storage, group)
-		if err != nil && !errors.Is(err, kv.ErrDamaged) && !errors.Is(err, ErrTombstone) {
-			return nil, fmt.Errorf("read the replica of group %d: %w", group, err)
-		}
-		if err == nil && conf != nil && conf.OwnID(h.node.Self) != 0 {
-			all[group] = conf.OwnID(h.node.Self)
-		}
-	}
-	return all, nil
-}
-
 // Position describes what this node stores of a group: how far its copy has come, and its members.
 type Position struct {
 	Replica  uint64 // this node's replica id; 0 if it is no longer a member
@@ -96,10 +76,10 @@ func (h *Host) CheckStored(group uint64) error {
 // owner's own tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined
 // under a later replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
 func (h *Host) Remove(group uint64, also ...kv.Write) error {
-	return h.rewrite("remove", group, h.removal(group, also))
+	return h.rewrite("remove", group, removal(h, group, also))
 }
 
-func (h *Host) removal(group uint64, also []kv.Write) func() ([]kv.Write, error) {
+func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Remove(h.node.Storage, h.node.Self, group)
 		return slices.Concat(also, writes), err
@@ -111,10 +91,14 @@ func (h *Host) removal(group uint64, also []kv.Write) func() ([]kv.Write, error)
 // row of the group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of the
 // storage's.
 func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
-	return h.rewrite("discard", group, func() ([]kv.Write, error) {
+	return h.rewrite("discard", group, h.discarding(group, id, also))
+}
+
+func (h *Host) discarding(group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
+	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Discard(h.node.Storage, group, id)
 		return slices.Concat(also, writes), err
-	})
+	}
 }
 
 // Recover makes this node the only member of a group that is not open, under a new replica id. It is for operators who
@@ -145,6 +129,16 @@ func (h *Host) Recover(group uint64) error {
 	return err
 }
 
+// Restore makes this node the only member of a group that is not open, with the owner's rows in also, which come from elsewhere: from a
+// backup, or nowhere. It replaces everything that is stored of the group, a tombstone included. The other members must never run again
+// with their stored data (see Recover). It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
+func (h *Host) Restore(group uint64, from Origin, also ...kv.Write) error {
+	return h.rewrite("restore", group, func() ([]kv.Write, error) {
+		_, writes, err := Restoration(h.node.Storage, h.node.Self, group, from)
+		return slices.Concat(also, writes), err
+	})
+}
+
 // rewrite makes Run store the writes that change a group that is not open, and waits for that.
 func (h *Host) rewrite(doing string, group uint64, writes func() ([]kv.Write, error)) error {
 	reply := make(chan error, 1)
@@ -170,4 +164,24 @@ func (h *Host) rewriteNow(group uint64, writes func() ([]kv.Write, error)) error
 		return err
 	}
 	return h.committer.store(all, 1, 0)
+}
+
+// Replicas returns the replica ids under which the storage of the node self has each group. Groups that cannot be read, and those that it
+// is no longer a member of, are left out.
+func Replicas(storage Storage, self string) (map[uint64]uint64, error) {
+	groups, err := raftlog.Groups(storage)
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	all := make(map[uint64]uint64, len(groups))
+	for _, group := range groups {
+		_, conf, err := raftlog.LoadState(storage, group)
+		if err != nil && !errors.Is(err, kv.ErrDamaged) && !errors.Is(err, ErrTombstone) {
+			return nil, fmt.Errorf("read the replica of group %d: %w", group, err)
+		}
+		if err == nil && conf != nil && conf.OwnID(self) != 0 {
+			all[group] = conf.OwnID(self)
+		}
+	}
+	return all, nil
 }

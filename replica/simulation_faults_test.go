@@ -49,7 +49,7 @@ func (s *sim) storm() {
 	end, died := s.now+stormTime, false
 	for s.now < end && s.failure == "" {
 		n := s.anyNode()
-		switch kind := s.random.IntN(23); kind {
+		switch kind := s.random.IntN(27); kind {
 		case 0, 1:
 			n.crash("at any time")
 			s.at(s.now+s.away(), n.boot)
@@ -87,13 +87,19 @@ func (s *sim) storm() {
 			n.stop()
 			s.at(s.now+s.away(), n.boot)
 		case 18:
-			if !died && s.chance(0.5) {
+			if !died && s.chance(0.5) && s.allCurrent() {
 				died = s.destroyNode(n)
 			}
 		case 19:
 			s.flap()
 		case 20, 21:
 			s.flood()
+		case 22, 23:
+			n.keepCopy()
+		case 24, 25:
+			if !died {
+				s.putBack(n)
+			}
 		default: // no fault
 		}
 		s.run(s.now + s.between(200*time.Millisecond, 5*time.Second))
@@ -218,6 +224,7 @@ func (s *sim) heal() {
 	s.note(note{what: "heal"})
 	s.network.clear()
 	for _, n := range s.nodes {
+		n.wentBack = false
 		n.full, n.torn, n.crashPoint, n.clockRate, n.fsync = false, false, crashNone, 1, usualFsync
 		n.flaky = 0
 		if n.paused {

@@ -53,7 +53,12 @@ func (n *machine) carry(peer string, group uint64, message []byte) {
 		n.sim.fail("%s sends to %q, which is not a node", n.peer, peer)
 		return
 	}
-	n.sim.ship(n, to, func() { to.receive(n, group, message) })
+	life := n.life
+	n.sim.ship(n, to, func() {
+		if to.admits(n, life) {
+			to.receive(n, group, message)
+		}
+	})
 }
 
 // receive does the same as package region's receiver.
@@ -94,6 +99,9 @@ func (n *machine) stream(peer string, group uint64, write func(io.Writer) error,
 		}
 		s.at(s.now+10*time.Second, func() { answer(errLost) }) // done counts once
 		s.ship(n, to, func() {
+			if !to.admits(n, life) {
+				return
+			}
 			s.note(note{who: to.peer, what: "snapshot", a: group, b: uint64(b.Len())})
 			if !s.calm && s.chance(0.05) { // the stream ends while the snapshot is being installed
 				to.crashPoint = []crashPoint{crashBefore, crashAfter}[s.random.IntN(2)]

@@ -31,6 +31,7 @@ type machine struct {
 	noWakeUntil map[uint64]time.Duration // until when raft messages do not wake the group
 	trusted     map[uint64]time.Duration
 	seen        map[string]time.Duration // when a peer answered last
+	machinePast
 
 	clockRate  float64       // the duration of a second of this node's clock
 	fsync      time.Duration // the longest time that a commit takes
@@ -78,6 +79,9 @@ func (n *machine) boot() {
 	}
 	n.life++
 	n.host = host
+	if !n.guard(n.beginIncarnation) || n.host == nil {
+		return
+	}
 	n.opening, n.noWakeUntil = make(map[uint64]bool), make(map[uint64]time.Duration)
 	n.trusted, n.seen = make(map[uint64]time.Duration), make(map[string]time.Duration)
 	for _, other := range s.nodes {
@@ -212,8 +216,7 @@ func (n *machine) enqueue(do func()) {
 	case n.host == nil:
 	case n.occupied():
 		n.backlog = append(n.backlog, do)
-	default:
-		n.guard(do)
+	case n.guard(do) && n.host != nil:
 		n.turn(replica.Woken)
 	}
 }
@@ -244,6 +247,9 @@ func (n *machine) resume() {
 					break
 				}
 				n.guard(do)
+			}
+			if n.host == nil {
+				return
 			}
 			n.due[replica.Woken] = true
 		}
@@ -356,7 +362,7 @@ func (n *machine) has(group uint64) bool {
 
 // open opens a group, founds it if there are members, and then calls then with the owner.
 func (n *machine) open(f replica.Founding, then func(*owner)) {
-	if n.opening[f.Group] || n.owner(f.Group) != nil {
+	if n.opening[f.Group] || n.owner(f.Group) != nil || n.outdated(f.Group) {
 		return
 	}
 	n.opening[f.Group] = true
@@ -374,7 +380,11 @@ func (n *machine) opened(group uint64, g *replica.Group, err error, then func(*o
 	delete(n.opening, group)
 	switch {
 	case err == nil:
-		if id := n.host.ReplicaID(group); id <= n.tombstones[group] {
+		if n.outdated(group) {
+			n.host.PostClose(g)
+			return
+		}
+		if id := n.host.ReplicaID(group); id <= n.tombstones[group] && !n.wentBack {
 			n.sim.fail("%s takes part in group %d as replica %d, which was removed from it", n.peer, group, id)
 		}
 		o := newOwner(n, group, g)
@@ -440,15 +450,7 @@ func (n *machine) forget(group uint64, then func()) {
 			delete(n.opening, group)
 			return
 		}
-		var rows []kv.Write
-		for _, t := range tablesOf(group) {
-			for _, key := range slices.Sorted(maps.Keys(n.disk.tables[t.Table])) {
-				if len(key) >= len(t.Prefix) && key[:len(t.Prefix)] == string(t.Prefix) {
-					rows = append(rows, kv.Write{Table: t.Table, Key: []byte(key)})
-				}
-			}
-		}
-		n.host.PostRemove(group, rows, func(err error) {
+		n.host.PostRemove(group, n.deletion(group), func(err error) {
 			if n.life != life {
 				return
 			}
@@ -462,6 +464,18 @@ func (n *machine) forget(group uint64, then func()) {
 			}
 		})
 	})
+}
+
+// deletion deletes the owner's rows of a group.
+func (n *machine) deletion(group uint64) (rows []kv.Write) {
+	for _, t := range tablesOf(group) {
+		for _, key := range slices.Sorted(maps.Keys(n.disk.tables[t.Table])) {
+			if len(key) >= len(t.Prefix) && key[:len(t.Prefix)] == string(t.Prefix) {
+				rows = append(rows, kv.Write{Table: t.Table, Key: []byte(key)})
+			}
+		}
+	}
+	return rows
 }
 
 // peerName returns a node's name in letters of base58.

@@ -51,6 +51,7 @@ func (n *machine) supervise() {
 			})
 		}
 	}
+	n.replaceOutdated()
 	for _, o := range slices.Clone(n.owners) {
 		if o.closed {
 			continue
@@ -159,14 +160,21 @@ func (o *owner) announce() bool {
 func (o *owner) invite(status replica.Status) {
 	members := o.group.Configuration().Members
 	for _, m := range status.Members {
-		if !m.Learner || m.Active && m.Match > 0 {
+		if !m.Learner || m.Active && m.Match > 0 || !slices.Contains(members, m.Member) { // it has just been removed
 			continue
 		}
 		to := o.node.sim.peers[m.Peer]
 		s := o.node.sim
 		s.ship(o.node, to, func() { to.join(o.id, m.ID, members) })
 		if s.chance(0.2) { // a request that seemed lost arrives late
-			s.at(s.now+s.between(5*time.Second, 40*time.Second), func() { to.enqueue(func() { to.join(o.id, m.ID, members) }) })
+			backs := to.backs
+			s.at(s.now+s.between(5*time.Second, 40*time.Second), func() {
+				to.enqueue(func() {
+					if to.backs == backs { // with its data a node loses its tombstones; no request is late by that much
+						to.join(o.id, m.ID, members)
+					}
+				})
+			})
 		}
 	}
 }
@@ -221,6 +229,9 @@ func (n *machine) wake(region nodemsg.Region) {
 // changed while this node was away.
 func (n *machine) openFirst(group uint64, then func(*owner)) {
 	region := n.sim.model(group).region
+	if n.keeper.Unlisted() || n.outdated(group) {
+		return
+	}
 	if region.Epoch > 1 {
 		n.joinLate(region)
 		return

@@ -43,7 +43,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()
 	}
-	if err := n.ready(); err != nil {
+	if err := n.takesPlayers(); err != nil {
 		answer.NotReady = err.Error()
 	}
 	return answer

@@ -74,8 +74,8 @@ func newDaemon(t *testing.T, o kit.Options) *daemon {
 			t.Fatal(err)
 		}
 	}
-	if o.IP, err = kit.TakeAddress(); err != nil {
-		t.Fatal(err)
+	if o.IP == "" {
+		o.IP = takeAddress(t)
 	}
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
@@ -89,6 +89,16 @@ func newDaemon(t *testing.T, o kit.Options) *daemon {
 		}
 	})
 	return d
+}
+
+// takeAddress returns a loopback address of the test's own.
+func takeAddress(t *testing.T) string {
+	t.Helper()
+	ip, err := kit.TakeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ip
 }
 
 // startDaemon starts a node with these flags. Without --join its world has a known seed, so that every run tests the same land.

@@ -6,14 +6,17 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime/debug"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
@@ -40,16 +43,23 @@ type node struct {
 	dht      *dht.DHT
 	regions  *region.Host
 	gateway  *gameserver.Gateway
+	backups  *backups.Backups
 	game     net.Listener
 	http     net.Listener
 	certs    certs.Source // of http; nil: plain HTTP
 	redirect net.Listener // to https; nil if there is none
 	scrape   net.Listener // of metrics; nil if there are none
+	cpu      *cputime.Sampler
 	shutdown *shutdownProgress
+	reloader *reload.Reloader
+	hangups  chan os.Signal // SIGHUPs, which request a reload
 }
 
 func newNode(cfg config.Config, logger *slog.Logger) *node {
-	n := &node{cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}}}
+	n := &node{
+		cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}},
+		reloader: reload.New(config.Settings{Config: cfg}, nil), hangups: make(chan os.Signal, 1),
+	}
 	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return n
 }
@@ -83,6 +93,14 @@ func (n *node) ready() error {
 		return nil
 	}
 	return errors.New("no other node of the world is connected yet")
+}
+
+// takesPlayers returns why the node does not take players now, or nil: what /readyz answers.
+func (n *node) takesPlayers() error {
+	if n.gateway.Draining() {
+		return errors.New("this node is draining")
+	}
+	return n.ready()
 }
 
 func (n *node) alone() bool { return len(n.peers().Connected()) == 0 }
@@ -124,24 +142,4 @@ func (n *node) localURL() string {
 		return n.playerURL()
 	}
 	return "http://" + cli.Browsable(n.http.Addr().String())
-}
-
-// buildVersion is set by the linker (see Makefile). It is empty in builds without a version.
-var buildVersion string
-
-// version returns buildVersion, else the commit that was built, else the module's version.
-func version() string {
-	if buildVersion != "" {
-		return buildVersion
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return info.Main.Version
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"log/slog"
+
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
+	"github.com/voxelpopuli/voxeld/config"
 )
 
 func newRun() *cobra.Command {
@@ -21,11 +25,16 @@ func newRun() *cobra.Command {
 	var file string
 	cli.AddOptions(c, &file)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := cli.LoadConfig(c, file)
+		read := func() (config.Settings, error) { return cli.ReadConfig(c, file) }
+		settings, err := read()
 		if err != nil {
 			return err
 		}
-		return runNode(c.Context(), cfg, cli.NewLogger(c.ErrOrStderr(), cfg), c.OutOrStdout())
+		var level slog.LevelVar
+		level.Set(settings.Level())
+		reloader := reload.New(settings, read)
+		reloader.Subscribe(reloadLevel(&level))
+		return runNode(c.Context(), reloader, cli.NewLogger(c.ErrOrStderr(), &level, settings.LogFormat), c.OutOrStdout())
 	}
 	return c
 }

@@ -12,14 +12,19 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
+	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
@@ -38,10 +43,13 @@ import (
 )
 
 // runNode runs a daemon until ctx ends. It prints the welcome message to out.
-func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io.Writer) (err error) {
+func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger, out io.Writer) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	n := newNode(cfg, logger)
+	n := newNode(reloader.Config(), logger)
+	n.reloader = reloader
+	signal.Notify(n.hangups, syscall.SIGHUP)
+	defer signal.Stop(n.hangups)
 	n.shutdown.begin = stop
 	parts := newStack()
 	defer func() {
@@ -62,7 +70,8 @@ func runNode(ctx context.Context, cfg config.Config, logger *slog.Logger, out io
 // other parts still run while it moves its players to other nodes.
 func (n *node) start(ctx context.Context, parts *stack) error {
 	for _, start := range []func(context.Context, *stack) error{
-		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startAdmin, n.startGateway,
+		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startReload, n.startBackups, n.startAdmin,
+		n.startGateway,
 	} {
 		if err := start(ctx, parts); err != nil {
 			return err
@@ -194,7 +203,13 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	}
 	if known {
 		n.world = stored
+		if err := n.checkRestored(ctx, stored.ID()); err != nil {
+			return err
+		}
 		return checkJoin(ctx, n.host, join, stored)
+	}
+	if err := checkRestoring(n.db); err != nil {
+		return err
 	}
 	planned, begun, err := plannedGenesis(n.db)
 	if err != nil {
@@ -216,8 +231,7 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	if n.world, err = newGenesis(defaultWorldName, nil, defaultSections, grid.Placement(n.cfg.Placement), time.Now()); err != nil {
 		return err
 	}
-	n.logger.Warn("the data directory is empty and --join is not set: a new world is created; to join an existing world instead, "+
-		"stop this node, empty the directory, and start it with --join and the token that voxeld invite prints on a node of that world",
+	n.logger.Warn("the data directory is empty and --join is not set: a new world is created",
 		"world", n.world.ID(), "name", n.world.Name, "data_dir", n.cfg.DataDir)
 	return storePlan(n.db, n.world)
 }
@@ -269,7 +283,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		ScrubEvery:     n.cfg.ScrubEvery,
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
-		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
+		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
 		Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
@@ -279,6 +293,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	n.host.Handle(prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
 	n.host.Handle(prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
 	n.host.Handle(prefix+regiontransport.PieceProtocol, n.regions.ServePiece)
+	n.host.Handle(prefix+regiontransport.ExportProtocol, n.regions.Exporter.Serve)
 	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	parts.start("regions", n.regions.Run)
 	return nil
@@ -293,7 +308,8 @@ func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
 			return n.host.Ask(ctx, peer, protocol, question)
 		},
-		NotServed: transport.ErrNotServed, Held: n.replicas.Replicas, Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
+		Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -312,8 +328,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Game: n.gameAddress(),
 		Regions: n.regions, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
-		MaxView: n.cfg.ViewDistance, Guests: n.cfg.Guests, PerAddress: n.cfg.SessionsPerAddress,
-		MotionBudget: int(n.cfg.MotionBudget), EditsPerSecond: n.cfg.EditsPerSecond,
+		Policy:  policy(n.cfg.Players),
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -360,9 +375,12 @@ func client() fs.FS {
 }
 
 func (n *node) startMetrics(_ context.Context, parts *stack) error {
+	n.cpu = cputime.New(n.logger, n.metrics)
+	vitals.Register(n.metrics, vitals.Options{Version: version(), DataDir: n.cfg.DataDir, Ready: n.takesPlayers})
 	if n.scrape == nil {
 		return nil
 	}
+	parts.start("cpu time", n.cpu.Run)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	n.logger.Info("metrics", "url", "http://"+n.scrape.Addr().String()+"/metrics")
@@ -383,6 +401,16 @@ func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler)
 	})
 }
 
+func (n *node) startBackups(_ context.Context, parts *stack) error {
+	n.backups = backups.New(backups.Options{
+		Backup: n.regions.Exporter.Backup, Header: n.backupHeader, World: n.world.Name,
+		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(),
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	parts.start("backups", n.backups.Run)
+	return nil
+}
+
 func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	path := n.cfg.AdminSocket()
 	if err := removeStaleSocket(path); err != nil {
@@ -392,20 +420,24 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	if err != nil {
 		return fmt.Errorf("listen on admin socket %s: %w; choose another path with --admin", path, err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	// The data directory is closed to other users, unless an operator opens it to a group, as the Debian package does.
+	if err := os.Chmod(path, 0o660); err != nil {
 		return errors.Join(fmt.Errorf("set permissions of admin socket: %w", err), l.Close())
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { reply(w, n.status(r.Context())) })
 	mux.HandleFunc("GET /peers", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.peerList()) })
 	mux.HandleFunc("GET /regions", func(w http.ResponseWriter, r *http.Request) { reply(w, n.regionList(r.Context())) })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
 	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
 	n.addOperations(mux)
+	mux.Handle("POST "+admin.BackupPath, n.backups)
+	mux.HandleFunc("POST /reload", n.answerReload)
 	mux.HandleFunc("POST /drain", n.shutdown.serve)
 	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/profile", n.cpu.Yield(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	serveUntil(parts, "admin socket", l, mux)
 	return nil
@@ -437,22 +469,23 @@ func removeStaleSocket(path string) error {
 	return nil
 }
 
-// printWelcome prints how to play, how to add a node and how to stop.
+// printWelcome prints how to add a node, how to stop and, last, where to play.
 func (n *node) printWelcome(out io.Writer) {
 	what := "is running"
 	if n.created {
 		what = "has been created"
 	}
-	fmt.Fprintf(out, "\n  The world %q %s (%s).\n\n", n.world.Name, what, n.world.ID()[:12])
+	fmt.Fprintf(out, "\n  The world %q %s (%s).\n", n.world.Name, what, n.world.ID()[:12])
 	if n.created {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
-			"  empty %s, and start it with --join.\n\n", n.cfg.DataDir)
+			"  empty %s, and start it with --join.\n", n.cfg.DataDir)
 	}
-	fmt.Fprintf(out, "  Play:                %s\n", n.localURL())
+	fmt.Fprintln(out)
 	if len(n.host.Addrs()) > 0 {
 		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
 	}
-	fmt.Fprintf(out, "  Stop:                Ctrl-C\n\n")
+	fmt.Fprintf(out, "  Stop:                Ctrl-C\n")
+	fmt.Fprintf(out, "  Play:                %s\n\n", n.localURL())
 }
 
 // catalogCopies returns the number of replicas of the catalog. It has more than a region, because all founding depends on it.

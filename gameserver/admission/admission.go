@@ -24,23 +24,30 @@ const (
 
 // Limits counts the connections and requests of each address. Any goroutine may use it.
 type Limits struct {
-	perAddress int
-
 	mu struct {
 		sync.Mutex
-		weights   map[netip.Prefix]int           // of connections by remote address; no zeros
-		http      map[netip.Prefix]int           // plain HTTP connections by remote address; no zeros
-		foundings map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
+		perAddress int
+		weights    map[netip.Prefix]int           // of connections by remote address; no zeros
+		http       map[netip.Prefix]int           // plain HTTP connections by remote address; no zeros
+		foundings  map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
 	}
 }
 
 // NewLimits returns limits under which an address may have that many players. Of IPv6, a /64 is one address. Loopback is not
 // counted: it is this machine, or a proxy on it that serves many clients.
 func NewLimits(perAddress int) *Limits {
-	l := &Limits{perAddress: perAddress}
+	l := &Limits{}
+	l.mu.perAddress = perAddress
 	l.mu.weights, l.mu.http = make(map[netip.Prefix]int), make(map[netip.Prefix]int)
 	l.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
 	return l
+}
+
+// SetPerAddress changes how many players an address may have. Those who are here may stay.
+func (l *Limits) SetPerAddress(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.perAddress = n
 }
 
 // httpPerPlayer is the number of HTTP connections that an address may have for each of its players: a browser that loads the page
@@ -56,7 +63,7 @@ func (l *Limits) AdmitHTTP(remote net.Addr) (release func(), ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.http[site] >= l.perAddress*httpPerPlayer {
+	if l.mu.http[site] >= l.mu.perAddress*httpPerPlayer {
 		return nil, false
 	}
 	l.mu.http[site]++
@@ -78,9 +85,9 @@ func (l *Limits) Admit(remote net.Addr, weight int) (release func(), err error) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.weights[site]+weight > l.perAddress*PlayerWeight {
+	if l.mu.weights[site]+weight > l.mu.perAddress*PlayerWeight {
 		return nil, &wire.Error{Code: wire.FailFull, Message: fmt.Sprintf(
-			"There are %d players from your address already.", l.perAddress)}
+			"There are %d players from your address already.", l.mu.perAddress)}
 	}
 	l.mu.weights[site] += weight
 	return func() {

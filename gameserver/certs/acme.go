@@ -32,11 +32,13 @@ type authority struct {
 }
 
 func newAuthority(o Options) *authority {
+	allowed := autocert.HostWhitelist(o.Domains...)
 	a := &authority{
 		domains: o.Domains, logger: o.Logger,
 		manager: &autocert.Manager{
-			Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(o.Cache), HostPolicy: autocert.HostWhitelist(o.Domains...),
-			Email: o.Email, Client: &acme.Client{DirectoryURL: o.Directory, UserAgent: "voxeld"},
+			Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(o.Cache), Email: o.Email,
+			HostPolicy: func(ctx context.Context, host string) error { return allowed(ctx, withoutPort(host)) },
+			Client:     &acme.Client{DirectoryURL: o.Directory, UserAgent: "voxeld"},
 		},
 	}
 	a.mu.obtained = make(map[string]bool)
@@ -47,7 +49,7 @@ func (a *authority) Config() *tls.Config { return config(a.answer, acme.ALPNProt
 
 func (a *authority) Host() string { return a.domains[0] }
 
-func (a *authority) Reload() error { return nil }
+func (a *authority) Reload() (apply func(), err error) { return func() {}, nil }
 
 func (a *authority) PlainHandler(port string) http.Handler {
 	return a.manager.HTTPHandler(redirect(port))

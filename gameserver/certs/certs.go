@@ -17,8 +17,8 @@ type Source interface {
 	Host() string
 	// Run obtains certificates until ctx ends. The server must be reachable by then.
 	Run(ctx context.Context) error
-	// Reload reads certificates again. If it fails, the server keeps those it has.
-	Reload() error
+	// Reload reads the files again, and returns what puts their certificate to use, or why it cannot be used.
+	Reload() (apply func(), err error)
 	// PlainHandler serves plain HTTP: it redirects to HTTPS on a port, and answers the authority's challenges.
 	PlainHandler(port string) http.Handler
 
@@ -32,9 +32,11 @@ func New(o Options) (Source, error) {
 		s = newAuthority(o)
 	} else {
 		f := &files{certFile: o.CertFile, keyFile: o.KeyFile, logger: o.Logger}
-		if err := f.Reload(); err != nil {
+		apply, err := f.Reload()
+		if err != nil {
 			return nil, err
 		}
+		apply()
 		s = f
 	}
 	registerMetrics(o.Registerer, s.expiry)

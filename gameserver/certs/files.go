@@ -19,7 +19,7 @@ type files struct {
 
 	mu struct {
 		sync.Mutex
-		certificate *tls.Certificate // never nil after the first Reload
+		certificate *tls.Certificate // never nil once New has applied the first Reload
 		read        [2]stamp         // the state of the files when they were last read
 	}
 }
@@ -59,31 +59,37 @@ func (f *files) expiry() time.Time { return f.current().Leaf.NotAfter }
 func (f *files) current() *tls.Certificate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.stamps() != f.mu.read {
-		if err := f.load(); err != nil {
+	if now := f.stamps(); now != f.mu.read {
+		f.mu.read = now
+		if renewed, err := f.load(); err != nil {
 			f.logger.Warn("the new certificate cannot be used, the old one stays", "error", err)
 		} else {
-			f.logger.Info("certificate read again", "file", f.certFile, "expires", f.mu.certificate.Leaf.NotAfter)
+			f.mu.certificate = renewed
+			f.logger.Info("certificate read again", "file", f.certFile, "expires", renewed.Leaf.NotAfter)
 		}
 	}
 	return f.mu.certificate
 }
 
-func (f *files) Reload() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.load()
+func (f *files) Reload() (apply func(), err error) {
+	now := f.stamps()
+	renewed, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.mu.certificate, f.mu.read = renewed, now
+	}, nil
 }
 
-// load reads the files. The lock is held.
-func (f *files) load() error {
-	f.mu.read = f.stamps()
-	certificate, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
+func (f *files) load() (*tls.Certificate, error) {
+	c, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
 	if err != nil {
-		return fmt.Errorf("read certificate %s with key %s: %w", f.certFile, f.keyFile, err)
+		return nil, fmt.Errorf("read certificate %s with key %s: %w", f.certFile, f.keyFile, err)
 	}
-	f.mu.certificate = &certificate
-	return nil
+	return &c, nil
 }
 
 // stamps returns zero for a file that is missing.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"strings"
 )
 
 // config returns a TLS configuration. HTTP/2 is not offered: the page is four files, and WebSockets need HTTP/1.1.
@@ -14,17 +15,20 @@ func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), protocols 
 // redirect sends browsers to the same address over https.
 func redirect(port string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host // without a port
-		}
+		host := withoutPort(r.Host)
 		if host == "" {
 			http.Error(w, "use https", http.StatusBadRequest)
 			return
 		}
-		if port != "443" {
-			host = net.JoinHostPort(host, port)
-		}
+		host = strings.TrimSuffix(net.JoinHostPort(host, port), ":443")
 		http.Redirect(w, r, "https://"+host+r.URL.RequestURI(), http.StatusPermanentRedirect)
 	})
+}
+
+// withoutPort returns the host of a Host header, without brackets.
+func withoutPort(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
 }

@@ -3,12 +3,15 @@ package httpd
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
 )
@@ -49,7 +52,8 @@ func server(t *testing.T, proxies realip.Proxies) (string, *perAddress) {
 	ended := make(chan error)
 	go func() {
 		ended <- Serve(ctx, l, Options{
-			Files: client, Proxies: proxies, Admit: limits.admit,
+			Files: client, Proxies: proxies, Admit: limits.admit, Logger: slog.New(slog.DiscardHandler),
+			Requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests_total", Help: "Requests."}, []string{"code"}),
 			Session: func(_ context.Context, w http.ResponseWriter, r *http.Request) {
 				c, _, err := w.(http.Hijacker).Hijack()
 				if err != nil {

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -33,7 +35,8 @@ type Options struct {
 	TLS      *tls.Config // nil: plain HTTP
 	Proxies  realip.Proxies
 	Admit    func(remote net.Addr) (release func(), ok bool) // counts a connection, not a WebSocket, against its address
-	Requests *prometheus.CounterVec                          // by code; nil: not counted
+	Requests *prometheus.CounterVec                          // by code
+	Logger   *slog.Logger
 }
 
 // Serve serves until ctx ends or the listener fails, and returns when every session has ended.
@@ -58,11 +61,7 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { report(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, o.Ready()) })
-	var handler http.Handler = withHeaders(mux)
-	if o.Requests != nil {
-		handler = promhttp.InstrumentHandlerCounter(o.Requests, handler)
-	}
-	return serve(ctx, l, o, handler)
+	return serve(ctx, l, o, withHeaders(mux))
 }
 
 // ServeRedirect serves plain HTTP with a handler that redirects to HTTPS, within the same limits.
@@ -73,14 +72,16 @@ func ServeRedirect(ctx context.Context, l net.Listener, o Options, handler http.
 
 func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler) error {
 	count := newConnections(o.Proxies, o.Admit)
+	handler = logPanics(promhttp.InstrumentHandlerCounter(o.Requests, handler), o.Logger)
 	server := &http.Server{
-		Handler:           o.Proxies.Handler(handler),
+		Handler:           o.Proxies.Handler(handler, o.Logger),
 		ReadHeaderTimeout: wire.HandshakeTimeout, // of a TLS handshake, too
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      replyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ConnState:         count.track,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // clients' errors; see logPanics
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
 	defer stop()
@@ -92,6 +93,19 @@ func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler)
 		return fmt.Errorf("serve http: %w", err)
 	}
 	return nil
+}
+
+// logPanics logs panics of requests, which end only their own connection. The server would log them like clients' errors.
+func logPanics(next http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil {
+				log.Error("request failed", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // handlerGroup counts running handlers, and admits none once it is closed.

@@ -50,6 +50,9 @@ func (ix *Index) BeginTick(ticks uint64) {
 // EndTick ends a tick, after all frames.
 func (ix *Index) EndTick() { ix.costs.smooth() }
 
+// SetBudget changes Options.Budget, from the next frame on.
+func (ix *Index) SetBudget(budget float64) { ix.costs.budget = budget }
+
 // compose assembles the tick's motion for viewers that have the previous one.
 func (ix *Index) compose(obs *observer) {
 	obs.motion = obs.motion[:0]

@@ -94,7 +94,7 @@ const residentTimeout = 700 * time.Millisecond
 
 // resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play.
 func (ld *leaders) resident(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
-	if !ld.Guests {
+	if !ld.Guests() {
 		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
 	}
 	info, err := ld.generate(ctx, remote, pos)

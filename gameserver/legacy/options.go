@@ -41,10 +41,10 @@ type Link interface {
 // Options are the dependencies and settings of a Server.
 type Options struct {
 	World   world.Genesis
-	Peer    string // this node's peer id
-	Guests  bool   // whether guests may play here, as which original clients do
+	Peer    string      // this node's peer id
+	Guests  func() bool // whether guests may play here, as which original clients do
 	Rules   player.Rules
-	Edits   rate.Limit             // of a connection, a second
+	Edits   func() rate.Limit      // of a new connection, a second
 	Burst   int                    // of the same
 	Surface func(x, z int32) int32 // height of the ground
 	Spawn   motion.Pose            // where an unknown player starts

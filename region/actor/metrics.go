@@ -1,10 +1,33 @@
 package actor
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// phase is a part of a tick.
+type phase int
+
+const (
+	phaseInput   phase = iota // what gateways and other nodes have sent
+	phaseApply                // what the group has committed
+	phaseStore                // changed rows are passed to the store
+	phasePropose              // edits become log entries
+	phasePublish              // changes and moves are sent to gateways
+	phases
+)
+
+var phaseNames = [phases]string{"input", "apply", "store", "propose", "publish"}
+
+// TickBuckets bound the histograms of a tick, in seconds. The budget is one of them.
+var TickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
 
 // Metrics are the metrics of actors; docs/metrics.md explains each.
 type Metrics struct {
 	tickSeconds prometheus.Histogram
+	phases      [phases]prometheus.Observer
+	lateness    prometheus.Histogram
 	lateTicks   prometheus.Counter
 	leaderships prometheus.Counter
 	edits       prometheus.Counter
@@ -22,7 +45,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		tickSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "voxeld_region_tick_seconds",
 			Help:    "Duration of one tick of one region, in seconds. The budget is 0.05.",
-			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1},
+			Buckets: TickBuckets,
+		}),
+		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "voxeld_region_tick_lateness_seconds",
+			Help:    "Time by which a tick of a region in use started late, in seconds.",
+			Buckets: TickBuckets,
 		}),
 		lateTicks:   counter("voxeld_region_late_ticks_total", "Ticks that started more than one tick (0.05 s) late."),
 		leaderships: counter("voxeld_region_leaderships_total", "Times that this node became the leader of a region."),
@@ -34,9 +62,38 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Voting members of the catalog; 0 if this node is not a member.",
 		}),
 	}
-	r.MustRegister(m.tickSeconds, m.lateTicks, m.leaderships, m.edits, m.repaired, m.founded, m.catalog)
+	inPhase := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "voxeld_region_tick_phase_seconds",
+		Help: "Duration of the parts of a tick, in seconds: input (what gateways sent), apply (committed entries), store (rows passed to the store), " +
+			"propose (edits to the log), publish (changes and moves to gateways).",
+		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5},
+	}, []string{"phase"})
+	for i, name := range phaseNames {
+		m.phases[i] = inPhase.WithLabelValues(name)
+	}
+	budget := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "voxeld_region_tick_budget_seconds",
+		Help: "Length of a tick, which voxeld_region_tick_seconds should stay below.",
+	})
+	budget.Set(TickEvery.Seconds())
+	r.MustRegister(inPhase, budget, m.lateness, m.tickSeconds, m.lateTicks, m.leaderships, m.edits, m.repaired, m.founded, m.catalog)
 	return m
 }
 
 // CatalogGone records that this node is no longer a member of the catalog.
 func (m *Metrics) CatalogGone() { m.catalog.Set(0) }
+
+// phaseClock measures the phases of one tick.
+type phaseClock struct {
+	metrics *Metrics
+	at      time.Time
+}
+
+func (m *Metrics) startTick() phaseClock { return phaseClock{m, time.Now()} }
+
+// end ends the phase that began with the tick, or with the end of the one before.
+func (c *phaseClock) end(p phase) {
+	now := time.Now()
+	c.metrics.phases[p].Observe(now.Sub(c.at).Seconds())
+	c.at = now
+}

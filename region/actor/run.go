@@ -48,7 +48,11 @@ func (l *Land) loop(ctx context.Context) {
 			continue
 		case <-ticker.C:
 			start := time.Now()
-			if due = due.Add(every); start.Sub(due) > every {
+			due = due.Add(every)
+			if every == TickEvery {
+				l.Metrics.lateness.Observe(max(0, start.Sub(due).Seconds()))
+			}
+			if start.Sub(due) > every {
 				l.Metrics.lateTicks.Inc()
 				due = start
 			}
@@ -133,16 +137,22 @@ func (l *Land) endNow() string {
 
 // step is one tick.
 func (l *Land) step() {
+	clock := l.Metrics.startTick()
 	l.hub.tick++
 	l.contents.crowd.Tick()
 	l.handleInputs()
+	clock.end(phaseInput)
 	l.deliver()
+	clock.end(phaseApply)
 	l.inspection.continueReport(len(l.hub.subscribers) > 0)
 	if l.applied-l.reported < busyEntries || l.hub.tick%busyTicks == 0 {
 		l.report()
 	}
+	clock.end(phaseStore)
 	l.edits.propose()
+	clock.end(phasePropose)
 	l.hub.publish()
+	clock.end(phasePublish)
 	l.hub.publishedEarly = false
 	l.awaitLeader()
 	l.hub.endReading(l.leading)

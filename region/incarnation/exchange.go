@@ -50,7 +50,7 @@ func (k *Keeper) Answer(ctx context.Context, peer string, question []byte) ([]by
 func (k *Keeper) Exchange(ctx context.Context, peer string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
-	question := k.show(nil)
+	question := k.Show()
 	for range maxRounds {
 		text, err := nodemsg.EncodeLineage(question)
 		if err != nil {
@@ -75,6 +75,8 @@ func (k *Keeper) Exchange(ctx context.Context, peer string) error {
 			return nil
 		}
 	}
+	k.Logger.Warn("a node shows an earlier state of its data than before: an old copy was put back, or two copies of it run; "+
+		"its replicas do not count here", "peer", peer)
 	return fmt.Errorf("%s: %w", peer, ErrRefused)
 }
 
@@ -120,22 +122,18 @@ func (k *Keeper) exchangeAll(ctx context.Context, peers []string) {
 func (k *Keeper) Run(ctx context.Context) error {
 	every := time.NewTicker(raiseEvery)
 	defer every.Stop()
-	counted := uint64(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-every.C:
 		}
-		promised := k.Promised()
-		if promised == counted {
-			continue // an idle node writes nothing
-		}
-		if err := k.raise(); err != nil {
-			k.Logger.Warn("promises not counted", "error", err)
+		if counted, err := k.Count(); !counted {
+			if err != nil {
+				k.Logger.Warn("promises not counted", "error", err)
+			}
 			continue
 		}
-		counted = promised
 		k.mu.Lock()
 		met := slices.Collect(maps.Keys(k.mu.met))
 		k.mu.Unlock()
@@ -143,8 +141,18 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-func (k *Keeper) raise() error {
+// Count raises the count of the incarnation that runs, durably, if the node has promised something since the last time. It reports
+// whether there is something to announce. An idle node writes nothing.
+func (k *Keeper) Count() (counted bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.store(k.mu.own.raise())
+	promised := k.Promised()
+	if promised == k.mu.counted {
+		return false, nil
+	}
+	if err := k.store(k.mu.own.raise()); err != nil {
+		return false, err
+	}
+	k.mu.counted = promised
+	return true, nil
 }

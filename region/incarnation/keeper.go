@@ -22,7 +22,8 @@ import (
 const (
 	// Table stores "own" → the lineage of this node, and "seen/" and a peer id → the newest incarnation of that node.
 	Table = "incarnations"
-	// outdatedTable stores the replicas that must not be used any more: group, 8 bytes big-endian → replica id, likewise.
+	// outdatedTable stores the replicas that must not be used any more: group, 8 bytes big-endian → replica id, likewise. The group 0
+	// means that the replicas are not replaced yet of which nothing is stored, because they are newer than the state.
 	outdatedTable = "outdated"
 )
 
@@ -66,10 +67,14 @@ type Keeper struct {
 	mu struct {
 		sync.Mutex
 		own       lineage
+		counted   uint64 // Promised when the count was raised last
 		signature []byte // of the incarnation that runs
 		seen      map[string]nodemsg.SignedIncarnation
 		met       map[string]struct{} // peers that have accepted this node's lineage since it started
 		outdated  map[uint64]uint64   // replicas that must not be used, by group
+		lost      map[uint64]uint64   // replicas of which nothing is stored; they must not be created again under their ids
+		losing    bool                // the row of group 0 is stored
+		unlisted  bool                // lost is not known yet
 		abandon   func(ctx context.Context, replicas map[uint64]uint64) error
 	}
 }
@@ -82,6 +87,7 @@ func Open(o Options) (*Keeper, error) {
 	})}
 	o.Registerer.MustRegister(k.outdatedTotal)
 	k.mu.seen, k.mu.met, k.mu.outdated = make(map[string]nodemsg.SignedIncarnation), make(map[string]struct{}), make(map[uint64]uint64)
+	k.mu.lost = make(map[uint64]uint64)
 	k.mu.abandon = func(context.Context, map[uint64]uint64) error { return nil }
 	if err := k.load(); err != nil {
 		return nil, fmt.Errorf("read incarnations: %w", err)
@@ -121,7 +127,11 @@ func (k *Keeper) load() error {
 		if len(key) != 8 || len(value) != 8 {
 			return fmt.Errorf("%w: a row of table %s", kv.ErrDamaged, outdatedTable)
 		}
-		k.mu.outdated[binary.BigEndian.Uint64(key)] = binary.BigEndian.Uint64(value)
+		if group := binary.BigEndian.Uint64(key); group != 0 {
+			k.mu.outdated[group] = binary.BigEndian.Uint64(value)
+		} else {
+			k.mu.losing, k.mu.unlisted = true, true
+		}
 		return nil
 	})
 }
@@ -143,11 +153,46 @@ func (k *Keeper) store(own lineage) error {
 	return nil
 }
 
-// Outdated returns the replicas on this node that must not be used any more, by group.
+// Outdated returns the replicas of this node that must not be used any more, by group: those in its storage, and those that Lost has
+// reported.
 func (k *Keeper) Outdated() map[uint64]uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return maps.Clone(k.mu.outdated)
+	all := maps.Clone(k.mu.outdated)
+	maps.Copy(all, k.mu.lost)
+	return all
+}
+
+// Unlisted reports whether this node was put back, and it is not known yet which replicas it had that are not in its storage. Until
+// Lost is called, it must not create a replica, unless the group has invited it as a new one.
+func (k *Keeper) Unlisted() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mu.unlisted
+}
+
+// Lost reports the replicas that other nodes count this node as, and of which it stores nothing.
+func (k *Keeper) Lost(replicas map[uint64]uint64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for group, id := range replicas {
+		k.mu.lost[group] = id
+		k.outdatedTotal.Inc()
+	}
+	k.mu.unlisted = false
+	return k.found()
+}
+
+// found records that no replica is lost any more, if so. The caller holds the lock.
+func (k *Keeper) found() error {
+	if !k.mu.losing || k.mu.unlisted || len(k.mu.lost) > 0 {
+		return nil
+	}
+	if err := k.Storage.Commit([]kv.Write{{Table: outdatedTable, Key: groupKey(0)}}); err != nil {
+		return fmt.Errorf("store that no replica is lost: %w", err)
+	}
+	k.mu.losing = false
+	return nil
 }
 
 // OnOutdated sets a function that closes replicas that must not be used any more, before other nodes accept this one again.
@@ -161,6 +206,12 @@ func (k *Keeper) OnOutdated(abandon func(ctx context.Context, replicas map[uint6
 func (k *Keeper) Replaced(group uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if _, lost := k.mu.lost[group]; lost {
+		delete(k.mu.lost, group)
+		if err := k.found(); err != nil {
+			k.Logger.Warn("lost replicas are listed again after a restart", "error", err)
+		}
+	}
 	if _, found := k.mu.outdated[group]; !found {
 		return nil
 	}
@@ -172,6 +223,9 @@ func (k *Keeper) Replaced(group uint64) error {
 }
 
 func groupKey(group uint64) []byte { return binary.BigEndian.AppendUint64(nil, group) }
+
+// Show returns what this node shows to a peer first.
+func (k *Keeper) Show() nodemsg.Lineage { return k.show(nil) }
 
 // show returns what this node shows to a peer, with what it remembers of that peer if it has refused it.
 func (k *Keeper) show(refused *nodemsg.SignedIncarnation) nodemsg.Lineage {
@@ -201,8 +255,7 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	defer k.mu.Unlock()
 	before, known := k.mu.seen[peer]
 	if known && !lineage(shown.Incarnations).continues(before.Incarnation) {
-		k.Logger.Warn("a node shows an earlier state of its data than it has shown before: an old copy was put back, or two copies of "+
-			"it run; its replicas do not count here until they are replaced", "peer", peer)
+		k.Logger.Debug("a node shows an earlier state of its data than before", "peer", peer)
 		return &before, nil
 	}
 	now := shown.Running()
@@ -253,11 +306,23 @@ func (k *Keeper) adopt(ctx context.Context, peer string, remembered nodemsg.Sign
 	k.adopting.Lock()
 	defer k.adopting.Unlock()
 	k.mu.Lock()
-	known, abandon := k.mu.own.continues(remembered.Incarnation), k.mu.abandon
+	known, outdates := k.mu.own.continues(remembered.Incarnation), k.mu.own.outdates(remembered.Incarnation)
 	k.mu.Unlock()
 	if known {
 		return nil // another peer has reported it meanwhile
 	}
+	if outdates {
+		if err := k.abandonAll(ctx, peer); err != nil {
+			return err
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.store(k.mu.own.adopt(remembered.Incarnation, draw()))
+}
+
+// abandonAll marks all replicas that this node stores as not to be used any more, and closes them.
+func (k *Keeper) abandonAll(ctx context.Context, peer string) error {
 	held, err := k.Held()
 	if err != nil {
 		return fmt.Errorf("list the replicas of an earlier state: %w", err)
@@ -267,25 +332,27 @@ func (k *Keeper) adopt(ctx context.Context, peer string, remembered nodemsg.Sign
 	if err := k.mark(held); err != nil {
 		return err
 	}
+	k.mu.Lock()
+	abandon := k.mu.abandon
+	k.mu.Unlock()
 	if err := abandon(ctx, held); err != nil {
 		return fmt.Errorf("close the replicas of an earlier state: %w", err)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.store(k.mu.own.adopt(remembered.Incarnation, draw()))
+	return nil
 }
 
 // mark makes durable that the replicas must not be used.
 func (k *Keeper) mark(replicas map[uint64]uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var writes []kv.Write
+	writes := []kv.Write{{Table: outdatedTable, Key: groupKey(0), Value: groupKey(1)}}
 	for group, id := range replicas {
 		writes = append(writes, kv.Write{Table: outdatedTable, Key: groupKey(group), Value: binary.BigEndian.AppendUint64(nil, id)})
 	}
 	if err := k.Storage.Commit(writes); err != nil {
 		return fmt.Errorf("store that replicas are of an earlier state: %w", err)
 	}
+	k.mu.losing, k.mu.unlisted = true, true
 	for group, id := range replicas {
 		if k.mu.outdated[group] != id {
 			k.outdatedTotal.Inc()

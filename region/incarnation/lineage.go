@@ -24,9 +24,15 @@ func (l lineage) find(id [16]byte) int {
 
 // begin adds an incarnation, which runs from now on. The earliest is dropped if there are too many.
 func (l lineage) begin(id [16]byte) lineage {
-	next := append(slices.Clone(l), nodemsg.Incarnation{ID: id})
-	return next[max(0, len(next)-nodemsg.MaxIncarnations):]
+	next := nodemsg.Incarnation{ID: id}
+	if len(l) > 0 {
+		next.Rollbacks = l.running().Rollbacks
+	}
+	all := append(slices.Clone(l), next)
+	return all[max(0, len(all)-nodemsg.MaxIncarnations):]
 }
+
+func (l lineage) running() nodemsg.Incarnation { return l[len(l)-1] }
 
 // raise raises the count of the incarnation that runs.
 func (l lineage) raise() lineage {
@@ -35,10 +41,20 @@ func (l lineage) raise() lineage {
 	return next
 }
 
-// adopt adds what a peer remembers, so that the lineage continues it. The caller no longer relies on what was in the storage. If the
-// remembered incarnation is the one that runs, its storage was put back beneath it: the fresh one runs from now on.
+// outdates reports whether what is in the storage may be older than the remembered incarnation, which the lineage does not continue.
+// It is not if the storage was put back before, and that was noticed: nothing from before is used, and the remembered incarnation is one
+// of those that were lost then.
+func (l lineage) outdates(remembered nodemsg.Incarnation) bool {
+	return remembered.Rollbacks >= l.running().Rollbacks
+}
+
+// adopt adds what a peer remembers, so that the lineage continues it. If that outdates what is in the storage, the caller no longer uses
+// it. If the remembered incarnation is the one that runs, its storage was put back beneath it: the fresh one runs from now on.
 func (l lineage) adopt(remembered nodemsg.Incarnation, fresh [16]byte) lineage {
 	next := slices.Clone(l)
+	if last := len(next) - 1; l.outdates(remembered) {
+		next[last].Rollbacks = remembered.Rollbacks + 1
+	}
 	i := next.find(remembered.ID)
 	if i < 0 {
 		i = len(next) - 1
@@ -54,5 +70,5 @@ func (l lineage) adopt(remembered nodemsg.Incarnation, fresh [16]byte) lineage {
 // signedText is what a node signs to announce an incarnation.
 func signedText(i nodemsg.Incarnation) []byte {
 	text := append([]byte("voxeld incarnation\x00"), i.ID[:]...)
-	return binary.BigEndian.AppendUint64(text, i.Count)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(text, i.Count), i.Rollbacks)
 }

@@ -37,6 +37,27 @@ func TestLineageContinues(t *testing.T) {
 	}
 }
 
+// Of two peers that remember something that was lost at once, only the first makes the node abandon what it has: what it has got since
+// then is sound.
+func TestLaterNewsOfTheSameRollback(t *testing.T) {
+	own := lineage{one(1, 0), one(5, 0)} // the copy had 1; 2 and 3 were lost
+	if !own.outdates(one(3, 0)) {
+		t.Error("an old copy is used")
+	}
+	own = own.adopt(one(3, 0), [16]byte{9})
+	if own.outdates(one(2, 7)) {
+		t.Error("what the node has got since is abandoned")
+	}
+	own = own.adopt(one(2, 7), [16]byte{9}).begin([16]byte{6})
+	if !own.continues(one(2, 7)) || !own.continues(one(3, 0)) || own.running() != (nodemsg.Incarnation{ID: [16]byte{6}, Rollbacks: 1}) {
+		t.Errorf("then %v", own)
+	}
+	lost := nodemsg.Incarnation{ID: [16]byte{7}, Rollbacks: 1} // the node was put back once more
+	if !own.outdates(lost) {
+		t.Error("a second old copy is used")
+	}
+}
+
 func TestLineageIsBounded(t *testing.T) {
 	var own lineage
 	for i := range nodemsg.MaxIncarnations + 10 {

@@ -371,7 +371,7 @@ func (r *Reseeder) MarkOutdated(replicas map[uint64]uint64) error {
 	if len(replicas) == 0 {
 		return nil
 	}
-	held, err := r.Replicas.Replicas()
+	held, err := replica.Replicas(r.Storage, r.Self.Peer)
 	if err != nil {
 		return err
 	}
@@ -389,6 +389,9 @@ func (r *Reseeder) MarkOutdated(replicas map[uint64]uint64) error {
 	}
 	return nil
 }
+
+// MarkLost has this node's replica of a region replaced of which nothing is stored here.
+func (r *Reseeder) MarkLost(info nodemsg.Region) { r.MarkCorrupt(info, errOutdated) }
 
 // Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
 // the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.

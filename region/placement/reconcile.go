@@ -45,6 +45,7 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 		peers.Add(peer, sv.Detector.StrangerEvery)
 	}
 	sv.Watch(peers)
+	lag := uint64(0)
 	for _, w := range groups {
 		for _, peer := range sv.Records.NearestKnown(w.Key, directory.Candidates) {
 			peers.Add(peer, sv.Detector.StrangerEvery)
@@ -53,8 +54,12 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 		sv.ledFor(w.ID, status.Term)
 		for _, m := range status.Members {
 			peers.Add(m.Peer, sv.Detector.Every)
+			if m.Active && !m.Learner && m.Match < status.Last {
+				lag = max(lag, status.Last-m.Match)
+			}
 		}
 	}
+	sv.metrics.lag.Set(float64(lag))
 	sv.metrics.led.Set(float64(len(groups)))
 	delete(peers, sv.Self)
 	sv.Detector.Refresh(ctx, peers)

@@ -1,9 +1,10 @@
-// Package metrics reads the Prometheus metrics of a process, for benchmarks and tests. It has no state but an HTTP client.
+// Package metrics reads the Prometheus metrics of a process, for voxeld top, benchmarks and tests. It has no state but an HTTP client.
 package metrics
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"time"
@@ -31,8 +32,13 @@ func Scrape(ctx context.Context, address string) (Metrics, error) {
 		return nil, err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
+	return Read(response.Body)
+}
+
+// Read reads metrics in Prometheus' text format.
+func Read(text io.Reader) (Metrics, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
+	families, err := parser.TextToMetricFamilies(text)
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}

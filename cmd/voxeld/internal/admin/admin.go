@@ -87,6 +87,20 @@ type Done struct {
 	Error    string   `json:"error,omitempty"`
 }
 
+// Reloaded is what a reload of the configuration has changed, or an error.
+type Reloaded struct {
+	Applied []Change `json:"applied"` // in effect
+	Restart []Change `json:"restart"` // takes effect after a restart
+	Error   string   `json:"error,omitempty"`
+}
+
+// Change is a new value of an option.
+type Change struct {
+	Option string `json:"option"` // as the key of a file
+	Old    string `json:"old"`
+	New    string `json:"new"`
+}
+
 // StepStopped is the last step that a node reports. The process ends after it.
 const StepStopped = "stopped"
 

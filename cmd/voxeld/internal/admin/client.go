@@ -1,10 +1,12 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -46,16 +48,28 @@ func call(ctx context.Context, timeout time.Duration, method, socket, path strin
 
 // Request sends a request to the node's admin socket. The caller closes the body of the answer.
 func Request(ctx context.Context, socket, method, path string) (*http.Response, error) {
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return request(ctx, socket, method, path, nil)
+}
+
+// Send posts a body to the node's admin socket. The caller closes the body of the answer.
+func Send(ctx context.Context, socket, path string, body []byte) (*http.Response, error) {
+	return request(ctx, socket, http.MethodPost, path, bytes.NewReader(body))
+}
+
+func request(ctx context.Context, socket, method, path string, body io.Reader) (*http.Response, error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
-	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, body)
 	if err != nil {
 		return nil, err
 	}
 	response, err := client.Do(request)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("no node runs with the admin socket %s: start one with voxeld run, or set --data-dir to its data directory", socket)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("this user may not use the admin socket %s: use sudo, or be a member of its group", socket)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("query the node: %w", err)

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -21,7 +23,9 @@ func LoadConfig(c *cobra.Command, file string) (config.Config, error) {
 
 // ReadConfig is LoadConfig, and returns where each value comes from as well.
 func ReadConfig(c *cobra.Command, file string) (config.Settings, error) {
-	settings, err := config.Read(config.Sources{File: file, Environ: os.Environ(), Flags: changedFlags(c.Flags())})
+	settings, err := config.Read(config.Sources{
+		File: file, Default: config.SystemFile, Environ: os.Environ(), Flags: changedFlags(c.Flags()),
+	})
 	if err != nil {
 		return config.Settings{}, Usage(err)
 	}
@@ -125,10 +129,21 @@ func changedFlags(flags *pflag.FlagSet) map[string][]string {
 	return changed
 }
 
-// NewLogger returns a logger with the level and format of the configuration.
-func NewLogger(w io.Writer, cfg config.Config) *slog.Logger {
-	options := &slog.HandlerOptions{Level: cfg.Level()}
-	if cfg.LogFormat == "json" {
+// FlagError returns the error of a flag with a suggestion and the way to the help.
+func FlagError(c *cobra.Command, err error) error {
+	likely := ""
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		likely = config.DidYouMean("--"+unknown.GetSpecifiedName(), names)
+	}
+	return Usage(fmt.Errorf("%w%s; see %s --help", err, likely, c.CommandPath()))
+}
+
+// NewLogger returns a logger of a format: text or json.
+func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))

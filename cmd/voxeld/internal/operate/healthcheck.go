@@ -26,7 +26,7 @@ func newHealthcheck() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			client := http.Client{Timeout: 5 * time.Second}
 			if address == "" {
-				cfg, err := config.Load(config.Sources{File: file, Environ: os.Environ()})
+				cfg, err := config.Load(config.Sources{File: file, Default: config.SystemFile, Environ: os.Environ()})
 				if err != nil {
 					return cli.Usage(err)
 				}

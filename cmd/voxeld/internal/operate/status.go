@@ -93,9 +93,6 @@ func awaitHealthy(ctx context.Context, socket string, timeout time.Duration) (ad
 // lacks lists what a node lacks to be healthy.
 func lacks(a admin.Status) []string {
 	var all []string
-	if a.Draining {
-		all = append(all, "this node is draining")
-	}
 	if a.NotReady != "" {
 		all = append(all, a.NotReady)
 	}
@@ -127,7 +124,7 @@ func printStatus(out io.Writer, a admin.Status) error {
 	if a.Draining {
 		fmt.Fprintf(w, "state\tdraining: moving its players to other nodes, then stopping\n")
 	}
-	if a.NotReady != "" {
+	if a.NotReady != "" && !a.Draining {
 		fmt.Fprintf(w, "state\tnot ready: %s\n", a.NotReady)
 	}
 	fmt.Fprintf(w, "uptime\t%v\n", a.Uptime.Round(time.Second))

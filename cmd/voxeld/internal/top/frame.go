@@ -1,0 +1,148 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
+)
+
+// frame returns the view of an interval as lines of at most width columns; at most height lines.
+func frame(i interval, width, height int) []string {
+	s := i.after.status
+	lines := []string{
+		fmt.Sprintf("%s (%s)   up %v   voxeld %s", s.World, s.WorldID[:min(12, len(s.WorldID))], s.Uptime.Round(time.Second), s.Version),
+		state(s),
+		"",
+		row("players", fmt.Sprintf("%d", s.Players), "peers", fmt.Sprintf("%d connected", s.Peers)),
+		row("cpu", percent(i.rate("process_cpu_seconds_total")), "memory", size(i.value("process_resident_memory_bytes"))+", database "+size(float64(s.Database))),
+		row("clients in", perSecond(i, "voxeld_packet_bytes_total", "direction", "in"), "out", perSecond(i, "voxeld_packet_bytes_total", "direction", "out")),
+		row("nodes in", perSecond(i, "voxeld_stream_bytes_total", "direction", "in"), "out", perSecond(i, "voxeld_stream_bytes_total", "direction", "out")),
+		row("edits", count(i.rate("voxeld_region_edits_total")), "refused", count(i.rate("voxeld_edit_refusals_total"))),
+		row("commits", count(i.rate("voxeld_store_commits_total")), "duration", times(i.durations("voxeld_store_commit_seconds"))),
+		row("ticks", count(i.durations("voxeld_region_tick_seconds").Count/i.seconds()), "duration", times(i.durations("voxeld_region_tick_seconds"))),
+		row("late ticks", count(i.rate("voxeld_region_late_ticks_total")), "fsyncs", count(i.rate("voxeld_store_fsyncs_total"))),
+		"",
+		"regions       " + fmt.Sprintf("%d loaded here, %.0f led; ", s.Regions, i.value("voxeld_regions_led")) + states("held here", s.NodeRegions),
+	}
+	if len(s.WorldRegions) > 0 {
+		lines = append(lines, "              "+states("of the world", s.WorldRegions))
+	}
+	lines = append(lines, "")
+	lines = append(lines, busiest(i, height-len(lines))...)
+	for k, line := range lines {
+		lines[k] = cut(line, width)
+	}
+	return lines[:min(len(lines), height)]
+}
+
+// state returns what is wrong with the node, or that nothing is.
+func state(s admin.Status) string {
+	var all []string
+	if s.Draining {
+		all = append(all, "DRAINING")
+	}
+	if s.NotReady != "" {
+		all = append(all, "NOT READY: "+s.NotReady)
+	}
+	if !s.CatalogQuorum {
+		all = append(all, "THE CATALOG HAS NO LEADER")
+	}
+	if s.Damaged > 0 {
+		all = append(all, fmt.Sprintf("%d DAMAGED REPLICAS", s.Damaged))
+	}
+	if len(all) == 0 {
+		return "serving"
+	}
+	return strings.Join(all, ", ")
+}
+
+func row(name, value, second, more string) string {
+	return fmt.Sprintf("%-13s %-22s %-10s %s", name, value, second, more)
+}
+
+// states lists the numbers of regions by state, the worst last as in the metrics.
+func states(where string, by map[string]int) string {
+	var parts []string
+	for _, name := range []string{"healthy", "under_replicated", "no_quorum", "quarantined", "unknown"} {
+		if n := by[name]; n > 0 || name == "healthy" {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(name, "_", " ")))
+		}
+	}
+	return where + ": " + strings.Join(parts, ", ")
+}
+
+// busiest returns a table of the regions with the most players and edits, in at most height lines.
+func busiest(i interval, height int) []string {
+	if height < 2 {
+		return nil
+	}
+	before := make(map[string]int)
+	for _, r := range i.before.regions {
+		before[r.ID] = r.Edits
+	}
+	edited := func(r admin.Region) int {
+		if old, ok := before[r.ID]; ok {
+			return max(r.Edits-old, 0)
+		}
+		return 0
+	}
+	all := slices.SortedFunc(slices.Values(i.after.regions), func(a, b admin.Region) int {
+		return cmp.Or(b.Bodies-a.Bodies, edited(b)-edited(a), b.Links-a.Links, strings.Compare(a.Cell, b.Cell))
+	})
+	lines := []string{fmt.Sprintf("%-24s %8s %9s %10s %8s  %s", "REGION", "PLAYERS", "GATEWAYS", "EDITS/S", "MEMBERS", "LEADER")}
+	for _, r := range all[:min(len(all), height-1)] {
+		leader := r.Leader
+		if leader == i.after.status.Peer {
+			leader = "this node"
+		}
+		lines = append(lines, fmt.Sprintf("%-24s %8d %9d %10.1f %8d  %s", cut(r.Cell, 24), r.Bodies, r.Links, float64(edited(r))/i.seconds(), len(r.Members), leader))
+	}
+	return lines
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %% of a core", 100*share) }
+
+func size(bytes float64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
+
+func perSecond(i interval, name string, labels ...string) string {
+	return humanize.Bytes(uint64(i.rate(name, labels...))) + "/s"
+}
+
+func count(perSecond float64) string {
+	if perSecond < 10 && perSecond > 0 {
+		return fmt.Sprintf("%.1f/s", perSecond)
+	}
+	return humanize.Comma(int64(perSecond)) + "/s"
+}
+
+// times returns the mean and the 99th percentile of durations.
+func times(h metrics.Histogram) string {
+	if h.Count == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("mean %s, p99 %s", milliseconds(h.Mean()), milliseconds(h.Quantile(.99)))
+}
+
+func milliseconds(seconds float64) string {
+	if math.IsInf(seconds, 0) {
+		return "∞"
+	}
+	return fmt.Sprintf("%.3g ms", 1000*seconds)
+}
+
+// cut shortens a line to a number of columns.
+func cut(line string, width int) string {
+	runes := []rune(line)
+	if len(runes) <= width {
+		return line
+	}
+	return string(runes[:max(width-1, 0)]) + "…"
+}

@@ -1,0 +1,59 @@
+// Package top holds the command voxeld top, a live view of a running node in a terminal.
+//
+// Only cmd/voxeld imports it.
+package top
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
+)
+
+// sample is the state of a node at one time.
+type sample struct {
+	at      time.Time
+	status  admin.Status
+	regions []admin.Region
+	metrics metrics.Metrics
+}
+
+// takeSample asks the node for its state.
+func takeSample(ctx context.Context, socket string) (sample, error) {
+	var s sample
+	if err := admin.Get(ctx, socket, "/status", &s.status); err != nil {
+		return sample{}, err
+	}
+	if err := admin.Get(ctx, socket, "/regions", &s.regions); err != nil {
+		return sample{}, err
+	}
+	response, err := admin.Request(ctx, socket, http.MethodGet, "/metrics")
+	if err != nil {
+		return sample{}, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	s.at = time.Now()
+	s.metrics, err = metrics.Read(response.Body)
+	return s, err
+}
+
+// interval is the time between two samples, with the rates between them.
+type interval struct{ before, after sample }
+
+func (i interval) seconds() float64 { return max(i.after.at.Sub(i.before.at).Seconds(), 1e-3) }
+
+// rate returns how much a counter grew per second.
+func (i interval) rate(name string, labels ...string) float64 {
+	return max(i.after.metrics.Value(name, labels...)-i.before.metrics.Value(name, labels...), 0) / i.seconds()
+}
+
+func (i interval) value(name string, labels ...string) float64 {
+	return i.after.metrics.Value(name, labels...)
+}
+
+// durations returns the durations that a histogram counted in the interval.
+func (i interval) durations(name string) metrics.Histogram {
+	return i.after.metrics.Histogram(name).Since(i.before.metrics.Histogram(name))
+}

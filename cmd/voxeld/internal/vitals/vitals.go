@@ -1,0 +1,58 @@
+// Package vitals exports the metrics of a node as a whole: its build, whether it takes players, and its disk.
+//
+// Only cmd/voxeld imports it.
+package vitals
+
+import (
+	"math"
+	"runtime"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Options describe the node.
+type Options struct {
+	Version string
+	DataDir string
+	Ready   func() error // why the node does not take players now; nil if it does. Called from any goroutine
+}
+
+// Register registers the metrics.
+func Register(r prometheus.Registerer, o Options) {
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "voxeld_build_info", Help: "1; the labels are the daemon's version and that of Go.",
+	}, []string{"version", "goversion"})
+	build.WithLabelValues(o.Version, runtime.Version()).Set(1)
+	ready := gauge("voxeld_ready", "1 if the node takes players, as /readyz says, else 0.", func() float64 {
+		if o.Ready() != nil {
+			return 0
+		}
+		return 1
+	})
+	free := gauge("voxeld_disk_free_bytes", "Free bytes of the file system of the data directory, as far as the daemon may use them.", func() float64 {
+		s, err := fileSystem(o.DataDir)
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(s.Bavail) * float64(s.Bsize)
+	})
+	size := gauge("voxeld_disk_size_bytes", "Size of the file system of the data directory in bytes.", func() float64 {
+		s, err := fileSystem(o.DataDir)
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(s.Blocks) * float64(s.Bsize)
+	})
+	r.MustRegister(build, ready, free, size)
+}
+
+func gauge(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+}
+
+func fileSystem(dir string) (syscall.Statfs_t, error) {
+	var s syscall.Statfs_t
+	err := syscall.Statfs(dir, &s)
+	return s, err
+}
