@@ -30,6 +30,7 @@ type panel struct {
 	description string // what it shows, and what is normal
 	unit        string
 	queries     []query
+	interval    string // shortest distance of two points; empty: the interval of scrapes
 	stacked     bool
 	number      bool
 	bad         float64 // a number is red from here on; 0: it has no colour
@@ -62,8 +63,8 @@ func (d dashboard) build() (grafana.Dashboard, error) {
 	b := grafana.NewDashboardBuilder(d.title).Uid(d.uid).Description(d.description).Tags([]string{"voxeld"}).
 		Readonly().Refresh("10s").Time("now-1h", "now").Timezone("browser").Tooltip(grafana.DashboardCursorSyncCrosshair).
 		WithVariable(grafana.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")).
-		WithVariable(labelVariable("job", "Job", "up", false)).
-		WithVariable(labelVariable("instance", "Node", `up{job=~"$job"}`, true)).
+		WithVariable(labelVariable("job", "Job", "voxeld_ready")).
+		WithVariable(labelVariable("instance", "Instance", `voxeld_ready{job=~"$job"}`)).
 		Link(grafana.NewDashboardLinkBuilder("voxeld").Type(grafana.DashboardLinkTypeDashboards).Tags([]string{"voxeld"}).
 			AsDropdown(true).KeepTime(true).IncludeVars(true))
 	for _, r := range d.rows {
@@ -75,14 +76,12 @@ func (d dashboard) build() (grafana.Dashboard, error) {
 	return b.Build()
 }
 
-func labelVariable(name, label, series string, several bool) *grafana.QueryVariableBuilder {
-	b := grafana.NewQueryVariableBuilder(name).Label(label).Datasource(source).
+// labelVariable lets the reader choose values of a label of the series.
+func labelVariable(name, label, series string) *grafana.QueryVariableBuilder {
+	return grafana.NewQueryVariableBuilder(name).Label(label).Datasource(source).
 		Query(grafana.StringOrMap{String: cog.ToPtr("label_values(" + series + ", " + name + ")")}).
-		Refresh(grafana.VariableRefreshOnTimeRangeChanged).Sort(grafana.VariableSortAlphabeticalAsc).Multi(several)
-	if several {
-		return b.IncludeAll(true).AllValue(".+")
-	}
-	return b.Regex("/voxeld.*/")
+		Refresh(grafana.VariableRefreshOnTimeRangeChanged).Sort(grafana.VariableSortAlphabeticalAsc).
+		Multi(true).IncludeAll(true).AllValue(".+")
 }
 
 func (p panel) build() cog.Builder[grafana.Panel] {
@@ -102,6 +101,9 @@ func (p panel) build() cog.Builder[grafana.Panel] {
 		Min(0).FillOpacity(10).ShowPoints(common.VisibilityModeNever).
 		Legend(common.NewVizLegendOptionsBuilder().DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).ShowLegend(true)).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
+	if p.interval != "" {
+		b.Interval(p.interval)
+	}
 	if p.stacked {
 		b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal)).FillOpacity(40)
 	}

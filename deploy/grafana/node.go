@@ -17,7 +17,7 @@ func node() dashboard {
 				{title: "CPU", description: "Cores used, and cores that the daemon may use.", unit: count, queries: []query{
 					{"rate(process_cpu_seconds_total{SEL}[$__rate_interval])", "{{instance}}"}, {"voxeld_cpu_cores{SEL}", "{{instance}}: limit"},
 				}},
-				{title: "CPU by subsystem", description: "Cores used by each part of the daemon, from a profile of 1 s every 15 s.", unit: count, stacked: true, queries: one("sum by (subsystem) (rate(voxeld_cpu_seconds_total{SEL}[2m]))", "{{subsystem}}")},
+				{title: "CPU by subsystem", description: "Cores used by each part of the daemon, from a profile of 1 s every 15 s.", unit: count, stacked: true, interval: "1m", queries: one(perSecond("voxeld_cpu_seconds_total", "subsystem"), "{{subsystem}}")},
 				{title: "Memory", description: "Resident memory, and live and dead objects on the heap.", unit: size, queries: []query{
 					{"process_resident_memory_bytes{SEL}", "{{instance}}: resident"}, {"go_memstats_heap_inuse_bytes{SEL}", "{{instance}}: heap"},
 				}},
