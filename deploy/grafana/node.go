@@ -30,13 +30,13 @@ func node() dashboard {
 					{perSecond("voxeld_store_commits_total", "instance"), "{{instance}}: commits"}, {perSecond("voxeld_store_fsyncs_total", "instance"), "{{instance}}: fsyncs"},
 				}},
 				{title: "Failed commits, by reason", description: "Normal: none.", unit: rate, queries: []query{
-					{perSecond("voxeld_store_failed_commits_total", "reason"), "{{reason}}"}, {perSecond("voxeld_replica_commit_failures_total", "instance"), "{{instance}}: raft"},
+					{perSecond("voxeld_store_failed_commits_total", "reason"), "{{reason}}"},
 				}},
 				{title: "Disk", description: "Size of voxeld.db, which never shrinks, and what is free on its file system.", unit: size, queries: []query{
 					{"voxeld_store_size_bytes{SEL}", "{{instance}}: database"}, {"voxeld_disk_free_bytes{SEL}", "{{instance}}: free"},
 				}},
 				{title: "Commits that share an fsync", description: "Mean number of commits, raft entries and raft groups in one transaction. Grows with the load.", unit: count, queries: []query{
-					{mean("voxeld_store_batch_commits", "instance"), "{{instance}}: commits"}, {mean("voxeld_replica_batch_entries", "instance"), "{{instance}}: entries"}, {mean("voxeld_replica_batch_groups", "instance"), "{{instance}}: groups"},
+					{mean("voxeld_store_batch_commits", "instance"), "{{instance}}: commits"}, {mean("voxeld_replica_batch_entries", "instance"), "{{instance}}: entries"},
 				}},
 				{title: "Rows written, journal checkpoints", description: "Rows written to tables, and transactions that moved the journal into them.", unit: rate, queries: []query{
 					{perSecond("voxeld_store_writes_total", "instance"), "{{instance}}: rows"}, {perSecond("voxeld_store_checkpoints_total", "instance"), "{{instance}}: checkpoints"},
