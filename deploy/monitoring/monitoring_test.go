@@ -8,8 +8,10 @@ package monitoring
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,8 @@ import (
 
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 var everything = flag.Bool("monitoring.all", false, "make the rarer conditions, too; takes some minutes (make monitoring)")
@@ -173,13 +177,13 @@ func (n *node) healthy() {
 	n.voxeld("status", "--wait", "healthy", "--timeout", patience.String())
 }
 
-// newWorld starts nodes of one world.
-func newWorld(t *testing.T, count int) []*node {
+// newWorld starts nodes of one world, with these flags.
+func newWorld(t *testing.T, count int, flags ...string) []*node {
 	t.Helper()
 	var all []*node
 	invitation := ""
 	for range count {
-		n := newNode(t, kit.Options{})
+		n := newNode(t, kit.Options{Args: flags})
 		n.start(invitation)
 		all = append(all, n)
 		if invitation == "" {
@@ -202,6 +206,50 @@ func (n *node) play(flags ...string) *process.Process {
 	}
 	n.t.Cleanup(p.Kill)
 	return p
+}
+
+// meddle lets a player load the page, chat, strike themself and jump too far, once a second, until the test ends or the node does.
+func (n *node) meddle() {
+	n.t.Helper()
+	c, err := sessionclient.Dial(n.t.Context(), n.Game, sessionmsg.Join{Name: "meddler", View: 1, Encoding: sessionmsg.EncodingJSON})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	p := sessionclient.NewPlayer(c)
+	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	var playing sync.WaitGroup
+	n.t.Cleanup(func() { c.Close(); playing.Wait() })
+	playing.Go(func() {
+		every := time.NewTicker(time.Second)
+		defer every.Stop()
+		for {
+			select {
+			case m, open := <-p.Inbox:
+				if !open {
+					return
+				}
+				if m.Err == nil {
+					p.Apply(m.FromServer) //nolint:errcheck // the panels show whether the node understood
+				}
+			case <-every.C:
+				if p.Welcome.Player == "" {
+					continue
+				}
+				if page, err := browser.Get("https://" + n.HTTP); err == nil {
+					page.Body.Close()
+				}
+				far := p.Welcome.Pose
+				far.X += 1000
+				for _, m := range []sessionmsg.FromClient{
+					sessionmsg.Chat{Text: "hello"}, sessionmsg.Hit{Player: p.Welcome.Player}, sessionmsg.Move{Pose: far},
+				} {
+					if _, err := p.Send(m); err != nil {
+						return
+					}
+				}
+			}
+		}
+	})
 }
 
 // patience is how long tests wait for an event. It detects hangs; it does not judge slow machines.
