@@ -41,9 +41,6 @@ func regions() dashboard {
 					{perSecond("voxeld_replica_proposals_refused_total", "job"), "proposals refused"}, {perSecond("voxeld_replica_messages_rejected_total", "job"), "messages rejected"},
 					{perSecond("voxeld_raft_messages_dropped_total", "job"), "messages dropped"},
 				}},
-				{title: "Open regions", description: "Regions that are open on the node, and those that it leads, the catalog included.", unit: count, queries: []query{
-					{"voxeld_regions_loaded{SEL}", "{{instance}}: open"}, {"voxeld_regions_led{SEL}", "{{instance}}: led"},
-				}},
 			}},
 			{"Terrain", []panel{
 				{title: "Chunks generated", description: "Chunks of terrain that gateways generated for players.", unit: rate, queries: one(perSecond("voxeld_chunks_generated_total", "instance"), "{{instance}}")},
