@@ -235,18 +235,12 @@ func TestLostRegion(t *testing.T) {
 	if out, errs, code := voxeld(t, "backup", lacking, "--data-dir", others[1].dir); code != exitLacks || !strings.Contains(errs, cell) {
 		t.Errorf("a backup without the region: exit %d: %s%s", code, out, errs)
 	}
-	recover := func(how ...string) (string, bool) {
+	recoverBy := func(how ...string) (string, bool) {
 		out, errs, code := voxeld(t, append(append(append([]string{"region", "recover"}, how...), admins...), cell)...)
 		return out + errs, code == 0
 	}
-	eventually(t, "the region is back", patience, func() bool {
-		text, ok := recover("--from", file)
-		if !ok {
-			t.Logf("not yet: %s", text)
-		}
-		return ok
-	})
-	if text, ok := recover("--anew"); ok {
+	eventually(t, "the region is back", patience, func() bool { _, ok := recoverBy("--from", file); return ok })
+	if text, ok := recoverBy("--anew"); ok {
 		t.Errorf("founded a living region anew: %s", text)
 	}
 	bob := join(t, others[1].Game, "bob", 1)
@@ -258,13 +252,13 @@ func TestLostRegion(t *testing.T) {
 	carol.leave()
 
 	// The node with the only copy is lost again, and there is no backup.
-	leader, others = leaderOf(t, all, pos.Chunk())
+	leader, _ = leaderOf(t, all, pos.Chunk())
 	if leader == all[0] {
 		return // it could take the catalog along
 	}
 	bob.leave()
 	leader.kill()
-	eventually(t, "the region is founded anew", patience, func() bool { _, ok := recover("--anew"); return ok })
+	eventually(t, "the region is founded anew", patience, func() bool { _, ok := recoverBy("--anew"); return ok })
 	dora := join(t, all[0].Game, "dora", 1)
 	dora.until("terrain", func() bool { b, ok := dora.at(pos); return ok && b != chunk.Glass && b != chunk.Brick })
 }

@@ -16,13 +16,24 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// answerReplacePlan answers what is known of a region of which no copy may be left.
-func (n *node) answerReplacePlan(w http.ResponseWriter, r *http.Request) {
+// replaceHandlers found lost regions again on request.
+type replaceHandlers struct {
+	replacer *replace.Replacer
+	world    world.Genesis
+}
+
+func (h replaceHandlers) add(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+admin.ReplacePath, h.plan)
+	mux.HandleFunc("POST "+admin.ReplacePath, h.replace)
+}
+
+// plan answers what is known of a region of which no copy may be left.
+func (h replaceHandlers) plan(w http.ResponseWriter, r *http.Request) {
 	var answer admin.ReplacePlan
 	cell, err := grid.ParseCell(r.URL.Query().Get("region"))
 	if err == nil {
 		var p replace.Plan
-		p, err = n.regions.Replacer.Plan(r.Context(), cell)
+		p, err = h.replacer.Plan(r.Context(), cell)
 		answer.Members, answer.Refused = p.Members, p.Refused
 	}
 	if err != nil {
@@ -31,16 +42,16 @@ func (n *node) answerReplacePlan(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer)
 }
 
-// answerReplace founds a lost region again, with the land in the body.
-func (n *node) answerReplace(w http.ResponseWriter, r *http.Request) {
+// replace founds a lost region again, with the land in the body.
+func (h replaceHandlers) replace(w http.ResponseWriter, r *http.Request) {
 	var answer admin.Done
 	cell, err := grid.ParseCell(r.URL.Query().Get("region"))
 	var land replace.Land
 	if err == nil {
-		land, err = n.readLand(http.MaxBytesReader(w, r.Body, admin.MaxLand), r.URL.Query().Get("world"))
+		land, err = h.readLand(http.MaxBytesReader(w, r.Body, admin.MaxLand), r.URL.Query().Get("world"))
 	}
 	if err == nil {
-		err = n.regions.Replacer.Replace(r.Context(), cell, land)
+		err = h.replacer.Replace(r.Context(), cell, land)
 	}
 	if err != nil {
 		answer.Error = err.Error()
@@ -49,7 +60,7 @@ func (n *node) answerReplace(w http.ResponseWriter, r *http.Request) {
 }
 
 // readLand reads the records of a region.
-func (n *node) readLand(body io.Reader, worldID string) (land replace.Land, err error) {
+func (h replaceHandlers) readLand(body io.Reader, worldID string) (land replace.Land, err error) {
 	in := bufio.NewReader(body)
 	for {
 		r, err := wire.ReadFrame[backup.Record](in, backup.MaxRecord)
@@ -58,8 +69,8 @@ func (n *node) readLand(body io.Reader, worldID string) (land replace.Land, err 
 			return land, nil
 		case err != nil:
 			return land, err
-		case worldID != n.world.ID():
-			return land, fmt.Errorf("the backup is of another world (%.12s); this is %q (%s)", worldID, n.world.Name, n.world.ID()[:12])
+		case worldID != h.world.ID():
+			return land, fmt.Errorf("the backup is of another world (%.12s); this is %q (%s)", worldID, h.world.Name, h.world.ID()[:12])
 		case r.Group != nil:
 			land.From = restore.Origin(*r.Group)
 		case r.Rows != nil:

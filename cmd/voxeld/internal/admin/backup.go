@@ -49,8 +49,8 @@ func Backup(ctx context.Context, socket string, q BackupRequest, w io.Writer) er
 	return nil
 }
 
-// The path of the handlers that plan and carry out the replacement of a lost region. The query has the cell; with land the id of the
-// world that it is of, and as body the region's records of a backup.
+// ReplacePath is the path of the handlers that plan and carry out the replacement of a lost region. The query has the cell; with land
+// the id of the world that it is of, and as body the region's records of a backup.
 const ReplacePath = "/replace"
 
 // MaxLand bounds the records of a region, in bytes.
