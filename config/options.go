@@ -116,6 +116,20 @@ var Groups = []Group{
 			Usage: "interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
 		},
 	}},
+	{"Backups", []Option{
+		{
+			Name: "backup-every", Kind: Duration, Default: "0", check: atLeast(time.Minute, true),
+			Usage: "interval of scheduled backups of the world by this node, at least 1m; one node of a world suffices; 0 disables them",
+		},
+		{
+			Name: "backup-keep", Kind: Number, Default: "7", check: between(1, MaxBackups),
+			Usage: "number of scheduled backups to keep (1–10000); older ones are deleted",
+		},
+		{
+			Name: "backup-dir", Kind: Path,
+			Usage: "directory of scheduled backups; keep it on another disk than the data directory (default backups in the data directory)",
+		},
+	}},
 	{"Players", []Option{
 		{
 			Name: "view-distance", Kind: Number, Default: "12", Reload: true, check: between(1, MaxViewDistance),

@@ -1,5 +1,5 @@
-// A real browser on a daemon with HTTPS: the page is compressed with brotli, and the session is a wss one. Run as browser.test.mjs.
-// It needs openssl for the certificate, and is skipped without.
+// A real browser on two nodes with HTTPS: the page is compressed with brotli, and its policy allows sessions at both. Run as
+// browser.test.mjs. It needs openssl for the certificate, and is skipped without.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -14,6 +14,7 @@ const skip = spawnSync('openssl', ['version']).error ? 'openssl is not installed
 
 let directory
 let daemon
+let other
 let ada
 
 before(async () => {
@@ -34,12 +35,15 @@ before(async () => {
     ]),
   )
   assert.equal(status, 0, stderr)
-  daemon = await Daemon.start(null, ['--tls-cert', certificate, '--tls-key', key])
+  const flags = ['--tls-cert', certificate, '--tls-key', key]
+  daemon = await Daemon.start(null, flags)
+  other = await Daemon.start(daemon, flags)
 })
 
 after(async () => {
   await ada?.close()
   await daemon?.remove()
+  await other?.remove()
   if (directory) await rm(directory, { recursive: true })
 })
 
@@ -48,5 +52,15 @@ test('the page and its scripts are small, and nothing violates its policy', { sk
   ada = await Player.open(daemon.url, 'ada')
   await ada.play()
   assert.ok(ada.received > 100_000 && ada.received < 175_000, `the page and its scripts took ${ada.received} bytes`)
+  assert.deepEqual(ada.troubles, [])
+})
+
+test('the node stops, and the player goes on at another one', { skip }, async () => {
+  const { gateway } = await ada.state()
+  await daemon.drain()
+  await ada.until(
+    (gateway) => window.__voxeld.state().connected && window.__voxeld.state().gateway !== gateway,
+    gateway,
+  )
   assert.deepEqual(ada.troubles, [])
 })
