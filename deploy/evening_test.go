@@ -51,7 +51,10 @@ func (m *machine) start(words ...string) *exec.Cmd {
 func (m *machine) game() string { return m.ip + ":4002" }
 
 func (m *machine) log() string {
-	b, _ := os.ReadFile(filepath.Join(m.root, "var/log/voxeld.log")) //nolint:errcheck // it may not have started
+	b, err := os.ReadFile(filepath.Join(m.root, "var/log/voxeld.log"))
+	if err != nil {
+		return "" // it has not started
+	}
 	lines := strings.Split(string(b), "\n")
 	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
@@ -229,7 +232,7 @@ func openThroughCaddy(t *testing.T, m *machine) {
 		return err == nil && answer.StatusCode == http.StatusOK && strings.Contains(string(page), "<html") &&
 			answer.Header.Get("Content-Security-Policy") != "" && answer.Header.Get("Strict-Transport-Security") != ""
 	})
-	socket, _, err := websocket.Dial(t.Context(), "wss://a.example.org/ws", &websocket.DialOptions{HTTPClient: client})
+	socket, _, err := websocket.Dial(t.Context(), "wss://a.example.org/ws", &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // it is closed with the socket
 	if err != nil {
 		t.Fatalf("WebSocket through Caddy: %v", err)
 	}
