@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -164,10 +166,11 @@ func TestEvening(t *testing.T) {
 
 	prometheus := startPrometheus(t, all)
 	eventually(t, "Prometheus scrapes three nodes", func() bool { return query(t, prometheus, `sum(up{job="voxeld"})`) == "3" })
-	step("Prometheus scrapes the three")
-
 	players := startCrowd(t, all[0].game(), all[1].game(), all[2].game())
 	players.build()
+	everyPanelHasData(t, prometheus)
+	step("Prometheus scrapes the three, and every panel of the dashboards has data")
+
 	for _, m := range all {
 		m.sh("dpkg --force-confold -i /next.deb")
 		m.serves()
@@ -253,6 +256,43 @@ func startPrometheus(t *testing.T, all []*machine) string {
 	host(t, "cp", "prometheus/alerts.yml", dir)
 	background(t, exec.Command("prometheus", "--config.file="+dir+"/prometheus.yml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address=127.0.0.1:9090"))
 	return "http://127.0.0.1:9090"
+}
+
+// everyPanelHasData waits until Prometheus answers each query of the dashboards in grafana/dashboards.
+func everyPanelHasData(t *testing.T, prometheus string) {
+	t.Helper()
+	// Grafana's variables, with values that a reader would choose.
+	variables := strings.NewReplacer("$__rate_interval", "15s", "$__interval", "15s", "$__range", "1m", "${job}", "voxeld", "$job", "voxeld",
+		"${instance}", ".+", "$instance", ".+")
+	files, err := filepath.Glob("grafana/dashboards/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no dashboards: %v", err)
+	}
+	missing := make(map[string]string) // query -> dashboard
+	for _, f := range files {
+		for _, found := range regexp.MustCompile(`"expr": ("(?:[^"\\]|\\.)*")`).FindAllStringSubmatch(read(t, f), -1) {
+			expression, err := strconv.Unquote(found[1])
+			if err != nil {
+				t.Fatalf("%s: %s: %v", f, found[1], err)
+			}
+			missing[variables.Replace(expression)] = f
+		}
+	}
+	total := len(missing)
+	defer func() {
+		for expression, f := range missing {
+			t.Logf("%s: no data for %s", f, expression)
+		}
+	}()
+	eventually(t, "every panel has data", func() bool {
+		for expression := range missing {
+			if v := query(t, prometheus, expression); v != "" && v != "NaN" {
+				delete(missing, expression)
+			}
+		}
+		return len(missing) == 0
+	})
+	t.Logf("%d queries have data", total)
 }
 
 // query returns the value of a PromQL expression; "" while there is none.
