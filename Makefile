@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable backup-proof race chaos e2e containers image image-prebuilt release release-files release-check package-check fmt clean help
+.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable backup-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -113,6 +113,11 @@ released-client: ## the released client's behaviour against real daemons, for MI
 chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20" selects; needs root for disks and networks)
 	go run ./cmd/chaos $(CHAOS)
 
+monitoring: ## alerts and dashboards: a real Prometheus, real daemons, every condition made (needs root for a full disk)
+	@tools/need.sh promtool prometheus
+	@tools/need.sh strace strace
+	go test ./deploy/monitoring -count 1 -v -timeout 30m -monitoring.all
+
 bench: ## measure daemons under load into docs/performance.md (BENCH_ARGS="one-chunk --players 100,500"; --help lists)
 	go run ./bench/cmd --write $(BENCH_ARGS)
 
@@ -169,6 +174,9 @@ release-check: ## build the release twice, in two directories, and compare
 
 package-check: ## install, upgrade, remove and purge the .deb of bin/release in a fresh Debian (needs root and debootstrap)
 	tools/package-check.sh
+
+evening: release ## an operator's first evening with the packages, on three fresh Debians (needs root and a Debian mirror)
+	tools/evening.sh
 
 clean: ## remove build output; the world in ./data stays
 	rm -rf bin web/node_modules

@@ -65,6 +65,26 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
+// The runbook has an entry for every alert, to which the alert refers, and none without an alert.
+func TestRunbookExplainsEveryAlert(t *testing.T) {
+	rules := read(t, "prometheus/alerts.yml")
+	var alerts, entries []string
+	for _, a := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(rules, -1) {
+		alerts = append(alerts, a[1])
+		if !strings.Contains(rules, "docs/runbook.md#"+strings.ToLower(a[1])+`"`) {
+			t.Errorf("%s has no runbook_url", a[1])
+		}
+	}
+	for _, e := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(read(t, "../docs/runbook.md"), -1) {
+		entries = append(entries, e[1])
+	}
+	slices.Sort(alerts)
+	slices.Sort(entries)
+	if !slices.Equal(alerts, entries) {
+		t.Errorf("the runbook has entries for %v, the alerts are %v", entries, alerts)
+	}
+}
+
 // Every metric in an alert is exported; an alert on another metric would never fire.
 func TestAlertsNameMetricsThatExist(t *testing.T) {
 	exported := metrics(t)

@@ -163,7 +163,7 @@ func (h *Host) rewriteNow(group uint64, writes func() ([]kv.Write, error)) error
 	if err != nil {
 		return err
 	}
-	return h.committer.store(all, 1, 0)
+	return h.committer.store(all, 0)
 }
 
 // Replicas returns the replica ids under which the storage of the node self has each group. Groups that cannot be read, and those that it

@@ -1,0 +1,62 @@
+package monitoring
+
+import (
+	"testing"
+	"time"
+)
+
+// A node fails, then the majority; they come back. On the way every panel of the dashboards has data.
+func TestNodesFail(t *testing.T) {
+	t.Parallel()
+	all := newWorld(t, 3)
+	p := newPrometheus(t, fast, all...)
+	a, b, c := all[0], all[1], all[2]
+	a.play("--players", "6", "--edits", "1")
+	b.play("--players", "2", "--mode", "wander", "--protocol", "original", "--edits", "1")
+	a.healthy()
+	p.everyPanelHasData()
+	if fired := p.firing(nil); len(fired) > 0 {
+		t.Errorf("on a healthy world fire %v", fired)
+	}
+
+	c.Kill()
+	p.fires(c, "VoxeldNodeDown")
+	p.fires(a, "VoxeldUnderReplicated")
+	b.Kill()
+	p.fires(a, "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	b.start("")
+	p.clears(b, "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	c.start("")
+	p.clears(nil, "VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+}
+
+// No alert fires on a single node, nor while the nodes of a world are drained, killed politely and restarted one by one.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	single := newWorld(t, 1)
+	single[0].play("--players", "4", "--edits", "1")
+	alone := newPrometheus(t, calm, single...)
+
+	all := newWorld(t, 3)
+	p := newPrometheus(t, calm, all...)
+	all[0].healthy()
+	all[0].play("--players", "4", "--edits", "1")
+	rounds := 1
+	if *everything {
+		rounds = 5
+	}
+	for range rounds {
+		for _, n := range all {
+			n.voxeld("drain")
+			<-n.Ended()
+			n.start("")
+			n.healthy()
+		}
+	}
+	for _, p := range []*prometheus{alone, p} {
+		if fired := p.firedSince(p.started); len(fired) > 0 {
+			t.Errorf("within %v fired %v", time.Since(p.started), fired)
+		}
+	}
+}
