@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check fmt clean help
+.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable backup-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -128,6 +128,9 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 	@tools/need.sh etcd etcd-server
 	go run ./bench/durable $(ARGS)
 
+backup-proof: ## back up and restore a world of 2,000 regions and a million edits while players edit
+	go test ./cmd/voxeld -run '^TestLargeBackup$$' -v -count 1 -timeout 30m -backup-regions 2000 -backup-edits 500
+
 e2e: build ## a real browser against a real daemon
 	@echo '== end to end, in Chromium'
 	@tools/need.sh chromium chromium
@@ -171,6 +174,9 @@ release-check: ## build the release twice, in two directories, and compare
 
 package-check: ## install, upgrade, remove and purge the .deb of bin/release in a fresh Debian (needs root and debootstrap)
 	tools/package-check.sh
+
+evening: release ## an operator's first evening with the packages, on three fresh Debians (needs root and a Debian mirror)
+	tools/evening.sh
 
 clean: ## remove build output; the world in ./data stays
 	rm -rf bin web/node_modules
