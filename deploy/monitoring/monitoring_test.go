@@ -208,48 +208,64 @@ func (n *node) play(flags ...string) *process.Process {
 	return p
 }
 
-// meddle lets a player load the page, chat, strike themself and jump too far, once a second, until the test ends or the node does.
+// meddle lets one player after the other load the page, join, chat, strike themself, jump too far and leave, until the test ends
+// or the node does.
 func (n *node) meddle() {
 	n.t.Helper()
-	c, err := sessionclient.Dial(n.t.Context(), n.Game, sessionmsg.Join{Name: "meddler", View: 1, Encoding: sessionmsg.EncodingJSON})
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	p := sessionclient.NewPlayer(c)
 	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	ctx, cancel := context.WithCancel(n.t.Context())
 	var playing sync.WaitGroup
-	n.t.Cleanup(func() { c.Close(); playing.Wait() })
+	n.t.Cleanup(func() { cancel(); playing.Wait() })
 	playing.Go(func() {
-		every := time.NewTicker(time.Second)
-		defer every.Stop()
-		for {
-			select {
-			case m, open := <-p.Inbox:
-				if !open {
-					return
-				}
-				if m.Err == nil {
-					p.Apply(m.FromServer) //nolint:errcheck // the panels show whether the node understood
-				}
-			case <-every.C:
-				if p.Welcome.Player == "" {
-					continue
-				}
-				if page, err := browser.Get("https://" + n.HTTP); err == nil {
-					page.Body.Close()
-				}
-				far := p.Welcome.Pose
-				far.X += 1000
-				for _, m := range []sessionmsg.FromClient{
-					sessionmsg.Chat{Text: "hello"}, sessionmsg.Hit{Player: p.Welcome.Player}, sessionmsg.Move{Pose: far},
-				} {
-					if _, err := p.Send(m); err != nil {
-						return
-					}
-				}
+		for i := 0; ctx.Err() == nil; i++ {
+			page, err := browser.Get("https://" + n.HTTP)
+			if err != nil {
+				return
+			}
+			page.Body.Close()
+			if err := meddler(ctx, n.Game, fmt.Sprintf("meddler%d", i)); err != nil {
+				return
 			}
 		}
 	})
+}
+
+// meddler plays for two seconds.
+func meddler(ctx context.Context, game, name string) error {
+	c, err := sessionclient.Dial(ctx, game, sessionmsg.Join{Name: name, View: 1, Encoding: sessionmsg.EncodingJSON})
+	if err != nil {
+		return err
+	}
+	p := sessionclient.NewPlayer(c)
+	defer p.Leave()
+	end := time.After(2 * time.Second)
+	for {
+		select {
+		case m, open := <-p.Inbox:
+			if !open || m.Err != nil {
+				return m.Err
+			}
+			if _, err := p.Apply(m.FromServer); err != nil {
+				return err
+			}
+			if _, entered := m.FromServer.(sessionmsg.Welcome); !entered {
+				continue
+			}
+			far := p.Welcome.Pose
+			far.X += 1000
+			for _, m := range []sessionmsg.FromClient{
+				sessionmsg.Chat{Text: "hello"}, sessionmsg.Hit{Player: p.Welcome.Player}, sessionmsg.Move{Pose: far},
+			} {
+				if _, err := p.Send(m); err != nil {
+					return err
+				}
+			}
+		case <-end:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // patience is how long tests wait for an event. It detects hangs; it does not judge slow machines.

@@ -28,7 +28,7 @@ var neverSeen = map[string]string{
 }
 
 // variables are Grafana's variables, with the values that a reader of the dashboards would choose.
-var variables = strings.NewReplacer("$__rate_interval", "10s", "$__interval", "10s", "$__range", "30s", "${job}", "voxeld", "$job", "voxeld",
+var variables = strings.NewReplacer("$__rate_interval", "1m", "$__interval", "10s", "$__range", "1m", "${job}", "voxeld", "$job", "voxeld",
 	"${instance}", ".+", "$instance", ".+")
 
 // everyPanelHasData waits until the query of every panel of every dashboard returns a number, or of those in afterKill only.
