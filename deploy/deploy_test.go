@@ -112,7 +112,7 @@ func TestComposeReadsItsFiles(t *testing.T) {
 		"three.yml monitoring.yml": {"grafana", "node-a", "node-b", "node-c", "prometheus"},
 	} {
 		var args []string
-		for _, f := range strings.Fields(files) {
+		for f := range strings.FieldsSeq(files) {
 			args = append(args, "-f", f)
 		}
 		services := strings.Fields(run(t, "compose", "docker-compose", append(args, "config", "--services")...))
