@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable backup-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -127,6 +127,9 @@ bench-micro: ## Go's micro-benchmarks of all packages (BENCH=regexp selects)
 bench-durable: ## durable edits/s beside a three-member etcd, in the same run (ARGS="-rounds 5 …"; needs etcd-server)
 	@tools/need.sh etcd etcd-server
 	go run ./bench/durable $(ARGS)
+
+backup-proof: ## back up and restore a world of 2,000 regions and a million edits while players edit
+	go test ./cmd/voxeld -run '^TestLargeBackup$$' -v -count 1 -timeout 30m -backup-regions 2000 -backup-edits 500
 
 e2e: build ## a real browser against a real daemon
 	@echo '== end to end, in Chromium'

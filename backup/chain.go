@@ -41,6 +41,10 @@ func Verify(in io.Reader, progress func(groups int, rows uint64)) (c Contents, e
 		return Contents{}, err
 	}
 	defer r.Close()
+	return verify(r, progress)
+}
+
+func verify(r *Reader, progress func(groups int, rows uint64)) (c Contents, err error) {
 	c.Header = r.Header
 	c.Sums = make(map[uint64]ID)
 	if c.Genesis, err = world.DecodeGenesis(r.Header.Genesis); err != nil {

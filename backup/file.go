@@ -66,7 +66,7 @@ func CheckedCopy(w io.Writer, produce func(io.Writer) error, progress func(group
 		verified <- result{c, err}
 	}()
 	err := produce(io.MultiWriter(w, in))
-	in.CloseWithError(err) //nolint:errcheck // always nil
+	in.CloseWithError(err)
 	r := <-verified
 	if err != nil {
 		return Contents{}, err

@@ -60,13 +60,23 @@ func NewReader(in io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read backup: %w", err)
 	}
-	r := &Reader{zip: zip, in: bufio.NewReaderSize(zip, 64<<10), sum: sha256.New(), seen: make(map[uint64]struct{})}
+	r, err := readRecords(zip)
+	if err != nil {
+		zip.Close()
+		return nil, err
+	}
+	r.zip = zip
+	return r, nil
+}
+
+// readRecords returns a reader of records that are not compressed.
+func readRecords(in io.Reader) (*Reader, error) {
+	r := &Reader{in: bufio.NewReaderSize(in, 64<<10), sum: sha256.New(), seen: make(map[uint64]struct{})}
 	first, err := r.next()
 	if err == nil && first.Header == nil {
 		err = damaged("it does not begin with a header")
 	}
 	if err != nil {
-		r.Close()
 		return nil, err
 	}
 	r.Header = *first.Header

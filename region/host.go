@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -64,7 +65,8 @@ type Options struct {
 type Host struct {
 	Options
 	Directory *directory.Directory
-	Exporter  *export.Exporter // backs up the world
+	Exporter  *export.Exporter  // backs up the world
+	Replacer  *replace.Replacer // founds lost regions again
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -168,6 +170,10 @@ func (h *Host) wireIntegrity() (err error) {
 	}}
 	h.recovery = &integrity.Recovery{
 		Node: node, Supersession: h.supersession, Failures: h.failures, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
+	}
+	h.Replacer = &replace.Replacer{
+		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
+		LastHeard: h.detector.LastHeard, SilentAfter: h.recovery.SilentAfter,
 	}
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	return nil

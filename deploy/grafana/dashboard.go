@@ -57,7 +57,7 @@ func mean(metric, by string) string {
 	return perSecond(metric+"_sum", by) + " / " + perSecond(metric+"_count", by)
 }
 
-var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("$datasource")}
+var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("$datasource")}
 
 func (d dashboard) build() (grafana.Dashboard, error) {
 	b := grafana.NewDashboardBuilder(d.title).Uid(d.uid).Description(d.description).Tags([]string{"voxeld"}).
@@ -79,7 +79,7 @@ func (d dashboard) build() (grafana.Dashboard, error) {
 // labelVariable lets the reader choose values of a label of the series.
 func labelVariable(name, label, series string) *grafana.QueryVariableBuilder {
 	return grafana.NewQueryVariableBuilder(name).Label(label).Datasource(source).
-		Query(grafana.StringOrMap{String: cog.ToPtr("label_values(" + series + ", " + name + ")")}).
+		Query(grafana.StringOrMap{String: new("label_values(" + series + ", " + name + ")")}).
 		Refresh(grafana.VariableRefreshOnTimeRangeChanged).Sort(grafana.VariableSortAlphabeticalAsc).
 		Multi(true).IncludeAll(true).AllValue(".+")
 }
@@ -90,7 +90,7 @@ func (p panel) build() cog.Builder[grafana.Panel] {
 			GraphMode(common.BigValueGraphModeNone).ColorMode(common.BigValueColorModeNone)
 		if p.bad != 0 {
 			b.ColorMode(common.BigValueColorModeBackground).Thresholds(grafana.NewThresholdsConfigBuilder().Mode(grafana.ThresholdsModeAbsolute).
-				Steps([]grafana.Threshold{{Color: "green"}, {Value: cog.ToPtr(p.bad), Color: "red"}}))
+				Steps([]grafana.Threshold{{Color: "green"}, {Value: new(p.bad), Color: "red"}}))
 		}
 		for i, q := range p.queries {
 			b.WithTarget(q.build(i))

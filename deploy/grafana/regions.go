@@ -7,7 +7,8 @@ func regions() dashboard {
 		rows: []row{
 			{"Ticks", []panel{
 				{title: "Tick duration", description: "A region's tick must take less than the budget of 0.05 s.", unit: seconds, queries: []query{
-					{quantile("0.5", "voxeld_region_tick_seconds", "instance"), "{{instance}}: p50"}, {quantile("0.99", "voxeld_region_tick_seconds", "instance"), "{{instance}}: p99"},
+					{quantile("0.5", "voxeld_region_tick_seconds", "instance"), "{{instance}}: p50"},
+					{quantile("0.99", "voxeld_region_tick_seconds", "instance"), "{{instance}}: p99"},
 					{"max(voxeld_region_tick_budget_seconds{SEL})", "budget"},
 				}},
 				{title: "Tick lateness, p99", description: "How late ticks start. Late but short ticks: the machine is busy with something else. Normal: below 0.01 s.", unit: seconds, queries: one(quantile("0.99", "voxeld_region_tick_lateness_seconds", "instance"), "{{instance}}")},
@@ -38,7 +39,8 @@ func regions() dashboard {
 				{title: "Raft transaction duration, p99", description: "Storing the entries of all groups at once.", unit: seconds, queries: one(quantile("0.99", "voxeld_replica_commit_seconds", "instance"), "{{instance}}")},
 				{title: "Raft transactions", description: "Storage transactions of the raft groups.", unit: rate, queries: one(perSecond("voxeld_replica_commits_total", "instance"), "{{instance}}")},
 				{title: "Refused and lost", description: "Proposals refused, messages rejected and dropped. Normal: few, and some when nodes stop.", unit: rate, queries: []query{
-					{perSecond("voxeld_replica_proposals_refused_total", "job"), "proposals refused"}, {perSecond("voxeld_replica_messages_rejected_total", "job"), "messages rejected"},
+					{perSecond("voxeld_replica_proposals_refused_total", "job"), "proposals refused"},
+					{perSecond("voxeld_replica_messages_rejected_total", "job"), "messages rejected"},
 					{perSecond("voxeld_raft_messages_dropped_total", "job"), "messages dropped"},
 				}},
 			}},

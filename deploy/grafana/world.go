@@ -17,10 +17,14 @@ func world() dashboard {
 				{title: "Regions quarantined", description: "Land that failed repeatedly and is read-only. Normal: 0.", unit: count, number: true, bad: 1, queries: inState("quarantined")},
 			}},
 			{"Regions", []panel{
-				{title: "Regions by state", description: "All regions of the world, hibernating ones included. Normal: all healthy.", unit: count, stacked: true,
-					queries: one(`max by (state) (voxeld_world_regions{SEL})`, "{{state}}")},
-				{title: "Regions in use, by leader", description: "Loaded regions that each node leads. Normal: spread over the nodes.", unit: count, stacked: true,
-					queries: one("sum by (instance) (voxeld_regions_led{SEL})", "{{instance}}")},
+				{
+					title: "Regions by state", description: "All regions of the world, hibernating ones included. Normal: all healthy.", unit: count, stacked: true,
+					queries: one(`max by (state) (voxeld_world_regions{SEL})`, "{{state}}"),
+				},
+				{
+					title: "Regions in use, by leader", description: "Loaded regions that each node leads. Normal: spread over the nodes.", unit: count, stacked: true,
+					queries: one("sum by (instance) (voxeld_regions_led{SEL})", "{{instance}}"),
+				},
 				{title: "Regions founded", description: "New land that players have entered.", unit: rate, queries: one(perSecond("voxeld_regions_founded_total", "instance"), "{{instance}}")},
 			}},
 			{"Players and edits", []panel{

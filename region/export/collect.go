@@ -28,33 +28,30 @@ const (
 	// attempts is how often a group is tried that cannot be read, and retryPause the pause between: longer than an election.
 	attempts   = 3
 	retryPause = 1500 * time.Millisecond
-	// maxGroupBytes bounds what one group's records may take in memory, and maxTableBytes those of a node's tables.
-	maxGroupBytes = 256 << 20
-	maxTableBytes = 256 << 20
 )
 
-// Backup writes a backup of the world. Everything that was acknowledged before it begins is in it, or it names what may be missing. An
-// error means that the backup is not complete and of no use.
-func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) error {
+// Backup writes a backup of the world. If it is complete, everything that was acknowledged before it begins is in it; otherwise it names
+// what may be missing. After an error what was written is of no use.
+func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) (complete bool, err error) {
 	out, err := backup.NewWriter(w, o.Header)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c := collection{Exporter: e, out: out, Options: o}
 	regions, err := c.catalog(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := c.groups(ctx, regions); err != nil {
-		return err
+		return false, err
 	}
 	if len(o.Header.Area) == 0 {
 		err = c.tables(ctx, regions)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return out.Close()
+	return out.Complete(), out.Close()
 }
 
 // collection is a backup that is being written.
@@ -295,10 +292,7 @@ func readRecords(in *bufio.Reader, most int, each func(backup.Record) error) err
 // tables writes what every node knows of players, and the terrain that some keep. Nodes that do not answer are left out: the records of
 // their players are on others, too.
 func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error {
-	nodes := []string{c.Self.Peer}
-	for _, peer := range c.Known() {
-		nodes = append(nodes, peer)
-	}
+	nodes := append([]string{c.Self.Peer}, c.Known()...)
 	for _, info := range regions {
 		nodes = append(nodes, peers(info)...)
 	}

@@ -91,11 +91,15 @@ func (e *Exporter) awaitStored(ctx context.Context, q nodemsg.Export) error {
 
 // readGroup reads the rows of a group as of one moment. They are gathered in memory first: while a view is open, the file grows.
 func (e *Exporter) readGroup(q nodemsg.Export) (records []backup.Record, err error) {
+	size := 0
 	table, prefix := world.LandTable, directory.Key(q.Group)
 	if q.Group == world.CatalogID {
 		table, prefix = world.CatalogTable, nil
 	}
 	emit := func(r backup.Record) error {
+		if size += len(r.Rows); size > maxGroupBytes {
+			return fmt.Errorf("it is larger than %d bytes", maxGroupBytes)
+		}
 		records = append(records, r)
 		return nil
 	}
