@@ -69,6 +69,9 @@ func (w *Writer) Problem(text string) {
 	}
 }
 
+// Complete reports whether nothing is missing so far.
+func (w *Writer) Complete() bool { return !w.problem }
+
 // Close ends the backup. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	w.summary.Sum = ID(w.sum.Sum(nil))

@@ -169,7 +169,7 @@ func TestEvening(t *testing.T) {
 	players := startCrowd(t, all[0].game(), all[1].game(), all[2].game())
 	players.build()
 	everyPanelHasData(t, prometheus)
-	step("Prometheus scrapes the three, and every panel of the dashboards has data")
+	step("Prometheus scrapes the three, and the panels of the dashboards have data")
 
 	for _, m := range all {
 		m.sh("dpkg --force-confold -i /next.deb")
@@ -258,6 +258,11 @@ func startPrometheus(t *testing.T, all []*machine) string {
 	return "http://127.0.0.1:9090"
 }
 
+// eventful matches queries that have no data before an event which an evening may not bring, such as a player who moves too
+// fast. The tests in deploy/monitoring make all of these events.
+var eventful = regexp.MustCompile(`voxeld_(sessions_moved|move_corrections|interaction_refusals|region_member_changes|scrubs|chat_lines)_total|` +
+	`voxeld_dht_lookup_|voxeld_backup_interval_seconds|voxeld_tls_certificate_expiry`)
+
 // everyPanelHasData waits until Prometheus answers each query of the dashboards in grafana/dashboards.
 func everyPanelHasData(t *testing.T, prometheus string) {
 	t.Helper()
@@ -275,7 +280,9 @@ func everyPanelHasData(t *testing.T, prometheus string) {
 			if err != nil {
 				t.Fatalf("%s: %s: %v", f, found[1], err)
 			}
-			missing[variables.Replace(expression)] = f
+			if !eventful.MatchString(expression) {
+				missing[variables.Replace(expression)] = f
+			}
 		}
 	}
 	total := len(missing)

@@ -30,28 +30,28 @@ const (
 	retryPause = 1500 * time.Millisecond
 )
 
-// Backup writes a backup of the world. Everything that was acknowledged before it begins is in it, or it names what may be missing. An
-// error means that the backup is not complete and of no use.
-func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) error {
+// Backup writes a backup of the world. If it is complete, everything that was acknowledged before it begins is in it; otherwise it names
+// what may be missing. After an error what was written is of no use.
+func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) (complete bool, err error) {
 	out, err := backup.NewWriter(w, o.Header)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c := collection{Exporter: e, out: out, Options: o}
 	regions, err := c.catalog(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := c.groups(ctx, regions); err != nil {
-		return err
+		return false, err
 	}
 	if len(o.Header.Area) == 0 {
 		err = c.tables(ctx, regions)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return out.Close()
+	return out.Complete(), out.Close()
 }
 
 // collection is a backup that is being written.

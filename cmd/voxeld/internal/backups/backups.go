@@ -26,7 +26,7 @@ import (
 
 // Options of the backups of a node.
 type Options struct {
-	Backup func(ctx context.Context, w io.Writer, o region.BackupOptions) error
+	Backup func(ctx context.Context, w io.Writer, o region.BackupOptions) (complete bool, err error)
 	Header func() backup.Header // of a full backup that begins now
 	Every  time.Duration        // between two scheduled backups; 0: there are none
 	Keep   int                  // how many scheduled backups are kept
@@ -81,15 +81,14 @@ func (b *Backups) make(ctx context.Context, w *counter, o region.BackupOptions) 
 	}
 	defer func() { <-b.busy }()
 	begun := time.Now()
-	err := b.Backup(ctx, w, o)
-	if err != nil {
+	complete, err := b.Backup(ctx, w, o)
+	switch {
+	case err != nil || !complete:
 		b.metrics.failures.Inc()
-		return err
-	}
-	if len(o.Header.Area) == 0 {
+	case len(o.Header.Area) == 0:
 		b.metrics.succeeded(begun, w.n)
 	}
-	return nil
+	return err
 }
 
 // counter counts the bytes of a backup.
