@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable race chaos e2e image image-prebuilt release release-files release-check package-check fmt clean help
+.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable backup-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -47,7 +47,7 @@ web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
 	npm --prefix web run --silent build
 	@touch $@ web/dist/.gitkeep
 
-TEST_STEPS := client-test vet lint test-go fuzz-short e2e
+TEST_STEPS := client-test vet lint test-go fuzz-short containers e2e
 
 test: $(TEST_STEPS) ## run all tests: client, lint, Go, fuzz, a real browser
 	@echo '== all tests passed'
@@ -113,6 +113,11 @@ released-client: ## the released client's behaviour against real daemons, for MI
 chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20" selects; needs root for disks and networks)
 	go run ./cmd/chaos $(CHAOS)
 
+monitoring: ## alerts and dashboards: a real Prometheus, real daemons, every condition made (needs root for a full disk)
+	@tools/need.sh promtool prometheus
+	@tools/need.sh strace strace
+	go test ./deploy/monitoring -count 1 -v -timeout 30m -monitoring.all
+
 bench: ## measure daemons under load into docs/performance.md (BENCH_ARGS="one-chunk --players 100,500"; --help lists)
 	go run ./bench/cmd --write $(BENCH_ARGS)
 
@@ -123,10 +128,17 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 	@tools/need.sh etcd etcd-server
 	go run ./bench/durable $(ARGS)
 
+backup-proof: ## back up and restore a world of 2,000 regions and a million edits while players edit
+	go test ./cmd/voxeld -run '^TestLargeBackup$$' -v -count 1 -timeout 30m -backup-regions 2000 -backup-edits 500
+
 e2e: build ## a real browser against a real daemon
 	@echo '== end to end, in Chromium'
 	@tools/need.sh chromium chromium
 	npm --prefix web run --silent e2e
+
+containers: build ## the compose files on a container engine, with players, a cut network, a kill and an upgrade (needs root)
+	@echo '== containers'
+	@tools/containers.sh
 
 image: ## build the container image voxeld:latest from the sources (needs docker)
 	docker build --build-arg VERSION=$(VERSION) -t voxeld .
@@ -150,8 +162,11 @@ release: ## packages, tarballs, checksums and bills of materials into bin/releas
 release-files: build
 	rm -rf bin/files
 	mkdir -p bin/files/completions
+	bin/voxeld man bin/files/man
+	gzip -9n bin/files/man/*
 	for shell in bash zsh fish; do bin/voxeld completion $$shell >bin/files/completions/voxeld.$$shell; done
-	cp deploy/package/voxeld.toml bin/files/
+	bin/voxeld config sample | sed 's,^#data_dir = .*,data_dir = "/var/lib/voxeld",' >bin/files/voxeld.toml
+	grep -q '^data_dir = "/var' bin/files/voxeld.toml
 	go build -o bin/sbom ./tools/sbom
 
 release-check: ## build the release twice, in two directories, and compare
@@ -159,6 +174,9 @@ release-check: ## build the release twice, in two directories, and compare
 
 package-check: ## install, upgrade, remove and purge the .deb of bin/release in a fresh Debian (needs root and debootstrap)
 	tools/package-check.sh
+
+evening: release ## an operator's first evening with the packages, on three fresh Debians (needs root and a Debian mirror)
+	tools/evening.sh
 
 clean: ## remove build output; the world in ./data stays
 	rm -rf bin web/node_modules

@@ -84,7 +84,7 @@ func splitMultiaddr(addr string) ([]string, error) {
 		}
 	default:
 		return nil, fmt.Errorf("%s: /%s is not known%s", addr, parts[0],
-			didYouMean(parts[0], []string{"ip4", "ip6", "dns", "dns4", "dns6"}))
+			DidYouMean(parts[0], []string{"ip4", "ip6", "dns", "dns4", "dns6"}))
 	}
 	if _, err := strconv.ParseUint(parts[3], 10, 16); err != nil {
 		return nil, fmt.Errorf("%s: %q is no port: they go from 0 to 65535", addr, parts[3])
@@ -95,7 +95,7 @@ func splitMultiaddr(addr string) ([]string, error) {
 	case parts[2] == "udp":
 		return nil, fmt.Errorf("%s: only QUIC is supported over UDP: add /quic-v1", addr)
 	default:
-		return nil, fmt.Errorf("%s: /%s is not known%s", addr, parts[2], didYouMean(parts[2], []string{"tcp", "udp"}))
+		return nil, fmt.Errorf("%s: /%s is not known%s", addr, parts[2], DidYouMean(parts[2], []string{"tcp", "udp"}))
 	}
 	return parts, nil
 }

@@ -15,7 +15,7 @@ func (o Option) validate(value any) error {
 	if o.Kind == Word {
 		word, _ := value.(string)
 		if !slices.Contains(o.Words, word) {
-			return fmt.Errorf("%q is not known: choose one of %s%s", word, strings.Join(o.Words, ", "), didYouMean(word, o.Words))
+			return fmt.Errorf("%q is not known: choose one of %s%s", word, strings.Join(o.Words, ", "), DidYouMean(word, o.Words))
 		}
 	}
 	if o.check == nil {
@@ -60,10 +60,10 @@ func each(check func(string) error) func(any) error {
 	})
 }
 
-func between(least, most int) func(any) error {
+func oneTo(most int) func(any) error {
 	return checked(func(n int) error {
-		if n < least || n > most {
-			return fmt.Errorf("%d is out of range: choose %d to %d", n, least, most)
+		if n < 1 || n > most {
+			return fmt.Errorf("%d is out of range: choose 1 to %d", n, most)
 		}
 		return nil
 	})

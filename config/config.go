@@ -17,6 +17,7 @@ type Config struct {
 	HTTPS       `koanf:",squash"`
 	World       `koanf:",squash"`
 	Replication `koanf:",squash"`
+	Backups     `koanf:",squash"`
 	Players     `koanf:",squash"`
 	Monitoring  `koanf:",squash"`
 	Logging     `koanf:",squash"`
@@ -51,6 +52,13 @@ type Replication struct {
 	ScrubEvery   time.Duration `koanf:"scrub_every"`   // how often the replicas of a region are compared; 0: never
 }
 
+// Backups is when a daemon backs up the world, and where to.
+type Backups struct {
+	BackupEvery time.Duration `koanf:"backup_every"` // interval of scheduled backups; 0: none
+	BackupKeep  int           `koanf:"backup_keep"`  // scheduled backups that are kept
+	BackupDir   string        `koanf:"backup_dir"`   // where they are; empty: see BackupDirectory
+}
+
 // Players is who may play, and what one player may take.
 type Players struct {
 	ViewDistance       int   `koanf:"view_distance"`        // maximum view distance, in chunks in each direction
@@ -79,6 +87,7 @@ const (
 	MinMotionBudget       = 1_000
 	MaxMotionBudget       = 10_000_000
 	MaxReplicas           = 7
+	MaxBackups            = 10_000
 	MaxEditsPerSecond     = 1_000_000
 )
 
@@ -88,6 +97,14 @@ func (c Config) AdminSocket() string {
 		return c.Admin
 	}
 	return filepath.Join(c.DataDir, "admin.sock")
+}
+
+// BackupDirectory returns the directory of scheduled backups: BackupDir, or backups in DataDir.
+func (c Config) BackupDirectory() string {
+	if c.BackupDir != "" {
+		return c.BackupDir
+	}
+	return filepath.Join(c.DataDir, "backups")
 }
 
 // maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.

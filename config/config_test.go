@@ -30,6 +30,7 @@ func TestDefaults(t *testing.T) {
 		},
 		World:       World{Join: []string{}, Placement: "walkad", Overlay: "relay"},
 		Replication: Replication{Replicas: 3, ReplaceAfter: time.Minute, ScrubEvery: time.Hour},
+		Backups:     Backups{BackupKeep: 7},
 		Players:     Players{ViewDistance: 12, Guests: true, SessionsPerAddress: 64, MotionBudget: 19_200, EditsPerSecond: 20},
 		Monitoring:  Monitoring{Metrics: "127.0.0.1:9102"},
 		Logging:     Logging{LogLevel: "info", LogFormat: "text"},
@@ -321,7 +322,7 @@ func TestDidYouMean(t *testing.T) {
 	for _, c := range []struct{ word, want string }{
 		{"replicas", "replicas"}, {"repilcas", "replicas"}, {"replcas", "replicas"}, {"zzz", ""}, {"", ""},
 	} {
-		got := didYouMean(c.word, []string{"listen", "replicas", "guests"})
+		got := DidYouMean(c.word, []string{"listen", "replicas", "guests"})
 		if want := " (did you mean " + c.want + "?)"; got != want && (got != "" || c.want != "") {
 			t.Errorf("%s: %s", c.word, got)
 		}

@@ -226,7 +226,7 @@ func fromFile(path string) (map[string]any, error) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		option, ok := byKey(key)
 		if !ok {
-			problems = append(problems, fmt.Errorf("%s: there is no option %s%s", path, key, didYouMean(key, keys())))
+			problems = append(problems, fmt.Errorf("%s: there is no option %s%s", path, key, DidYouMean(key, keys())))
 			continue
 		}
 		value, err := option.typed(values[key])
@@ -260,7 +260,7 @@ func fromEnviron(environ []string) (values map[string]any, file string, problems
 		if i < 0 {
 			if !serviceLink.MatchString(name) {
 				problems = append(problems, fmt.Errorf("environment: there is no option %s%s; unset it",
-					name, didYouMean(name, variableNames())))
+					name, DidYouMean(name, variableNames())))
 			}
 			continue
 		}

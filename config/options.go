@@ -104,7 +104,7 @@ var Groups = []Group{
 	}},
 	{"Replication", []Option{
 		{
-			Name: "replicas", Kind: Number, Default: "3", check: between(1, MaxReplicas),
+			Name: "replicas", Kind: Number, Default: "3", check: oneTo(MaxReplicas),
 			Usage: "number of replicas of each region (1–7); data survives the loss of any minority; a world with fewer nodes has fewer replicas",
 		},
 		{
@@ -116,9 +116,23 @@ var Groups = []Group{
 			Usage: "interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
 		},
 	}},
+	{"Backups", []Option{
+		{
+			Name: "backup-every", Kind: Duration, Default: "0", check: atLeast(time.Minute, true),
+			Usage: "interval of scheduled backups of the world by this node, at least 1m; one node of a world suffices; 0 disables them",
+		},
+		{
+			Name: "backup-keep", Kind: Number, Default: "7", check: oneTo(MaxBackups),
+			Usage: "number of scheduled backups to keep (1–10000); older ones are deleted",
+		},
+		{
+			Name: "backup-dir", Kind: Path,
+			Usage: "directory of scheduled backups; keep it on another disk than the data directory (default backups in the data directory)",
+		},
+	}},
 	{"Players", []Option{
 		{
-			Name: "view-distance", Kind: Number, Default: "12", Reload: true, check: between(1, MaxViewDistance),
+			Name: "view-distance", Kind: Number, Default: "12", Reload: true, check: oneTo(MaxViewDistance),
 			Usage: "greatest view distance of a player, in chunks (32 blocks) in each direction, 1 to 12; work and traffic grow with its square",
 		},
 		{
@@ -126,7 +140,7 @@ var Groups = []Group{
 			Usage: "let players without a key join, original clients among them; anybody can take a guest's name",
 		},
 		{
-			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: between(1, MaxSessionsPerAddress),
+			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: oneTo(MaxSessionsPerAddress),
 			Usage: "maximum number of players of one IP address; each session counts as one player, and so do up to 100 connections of the original protocol; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
 		},
 		{
@@ -134,7 +148,7 @@ var Groups = []Group{
 			Usage: "bytes per second that a session may receive about the movement of others; in a crowd that needs more, movement is sent less exactly, the farthest players first",
 		},
 		{
-			Name: "edits-per-second", Kind: Number, Default: "20", Reload: true, check: between(1, MaxEditsPerSecond),
+			Name: "edits-per-second", Kind: Number, Default: "20", Reload: true, check: oneTo(MaxEditsPerSecond),
 			Usage: "maximum number of block changes per second of one session; raise it for automated builders; it also raises what one abuser can do",
 		},
 	}},

@@ -2,8 +2,8 @@ package config
 
 import "fmt"
 
-// didYouMean returns " (did you mean …?)" with the candidate closest to word, or "" if none is close.
-func didYouMean(word string, candidates []string) string {
+// DidYouMean returns " (did you mean …?)" with the candidate closest to word, or "" if none is close.
+func DidYouMean(word string, candidates []string) string {
 	best, least := "", 1+len(word)/3
 	for _, c := range candidates {
 		if d := distance(word, c); d <= least && (best == "" || d < least) {

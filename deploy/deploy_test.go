@@ -65,6 +65,26 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
+// The runbook has an entry for every alert, to which the alert refers, and none without an alert.
+func TestRunbookExplainsEveryAlert(t *testing.T) {
+	rules := read(t, "prometheus/alerts.yml")
+	var alerts, entries []string
+	for _, a := range regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(rules, -1) {
+		alerts = append(alerts, a[1])
+		if !strings.Contains(rules, "docs/runbook.md#"+strings.ToLower(a[1])+`"`) {
+			t.Errorf("%s has no runbook_url", a[1])
+		}
+	}
+	for _, e := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(read(t, "../docs/runbook.md"), -1) {
+		entries = append(entries, e[1])
+	}
+	slices.Sort(alerts)
+	slices.Sort(entries)
+	if !slices.Equal(alerts, entries) {
+		t.Errorf("the runbook has entries for %v, the alerts are %v", entries, alerts)
+	}
+}
+
 // Every metric in an alert is exported; an alert on another metric would never fire.
 func TestAlertsNameMetricsThatExist(t *testing.T) {
 	exported := metrics(t)
@@ -85,23 +105,32 @@ func metrics(t *testing.T) []string {
 	return names
 }
 
-func TestComposeReadsItsFile(t *testing.T) {
-	out := run(t, ".", "docker-compose", "-f", "docker-compose.yml", "config", "--services")
-	services := strings.Fields(out)
-	slices.Sort(services)
-	if want := []string{"node-a", "node-b", "node-c", "prometheus"}; !slices.Equal(services, want) {
-		t.Errorf("services %v, want %v", services, want)
+func TestComposeReadsItsFiles(t *testing.T) {
+	for files, want := range map[string][]string{
+		"one.yml":                  {"voxeld"},
+		"three.yml":                {"node-a", "node-b", "node-c"},
+		"three.yml monitoring.yml": {"grafana", "node-a", "node-b", "node-c", "prometheus"},
+	} {
+		var args []string
+		for f := range strings.FieldsSeq(files) {
+			args = append(args, "-f", f)
+		}
+		services := strings.Fields(run(t, "compose", "docker-compose", append(args, "config", "--services")...))
+		slices.Sort(services)
+		if !slices.Equal(services, want) {
+			t.Errorf("%s: services %v, want %v", files, services, want)
+		}
 	}
 }
 
 // Prometheus scrapes every node of the compose file, at the image's metrics port.
 func TestEveryComposeNodeIsScraped(t *testing.T) {
-	compose, prometheus, image := read(t, "docker-compose.yml"), read(t, "prometheus/prometheus.yml"), read(t, "../Dockerfile")
+	compose, prometheus, image := read(t, "compose/three.yml"), read(t, "prometheus/prometheus.yml"), read(t, "../Dockerfile")
 	port := regexp.MustCompile(`VOXELD_METRICS=\S*:(\d+)`).FindStringSubmatch(image)
 	if port == nil {
 		t.Fatal("Dockerfile: no VOXELD_METRICS")
 	}
-	nodes := regexp.MustCompile(`(?m)^  (node-\w+):\n    <<`).FindAllStringSubmatch(compose, -1)
+	nodes := regexp.MustCompile(`(?m)^  (node-\w+):\n    extends`).FindAllStringSubmatch(compose, -1)
 	if len(nodes) != 3 {
 		t.Errorf("%d nodes in compose, want 3", len(nodes))
 	}
@@ -117,7 +146,7 @@ func TestSystemdUnitIsWellFormedAndTight(t *testing.T) {
 	// systemd-analyze looks for the binary, too.
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "voxeld.service"),
-		[]byte(strings.ReplaceAll(unit, "=voxeld run", "=/bin/true")), 0o600); err != nil {
+		[]byte(strings.ReplaceAll(unit, "=voxeld ", "=/bin/true ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, dir, "systemd-analyze", "verify", "./voxeld.service")
@@ -144,7 +173,7 @@ func TestSupervisorsHavePatience(t *testing.T) {
 	if n := seconds("systemd/voxeld.service", `TimeoutStopSec=(\d+)s`); n <= takes {
 		t.Errorf("systemd waits %d s, stopping takes %d s", n, takes)
 	}
-	if n := seconds("docker-compose.yml", `stop_grace_period: (\d+)s`); n <= takes {
+	if n := seconds("compose/node.yml", `stop_grace_period: (\d+)s`); n <= takes {
 		t.Errorf("compose waits %d s, stopping takes %d s", n, takes)
 	}
 }

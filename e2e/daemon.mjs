@@ -12,7 +12,7 @@ import { promisify } from 'node:util'
 const BINARY = process.env.VOXELD_BIN ?? resolve(import.meta.dirname, '../bin/voxeld')
 const READY_MS = 30_000
 const PORT_RETRY_MS = 250
-const READY = /^ *Play: +(http:\/\/\S+)\n/m // printed once the node serves players
+const READY = /^ *Play: +(https?:\/\/\S+)\n/m // printed once the node serves players
 const PORT_IN_USE = /address already in use/
 // the daemon reads options from VOXELD_… and rejects unknown names, such as VOXELD_BIN
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VOXELD_')))
@@ -21,19 +21,20 @@ export class Daemon {
   #process = null
   #output = ''
 
-  constructor(dataDir, token) {
+  constructor(dataDir, token, flags) {
     this.dataDir = dataDir
+    this.flags = flags
     this.token = token // null for a node that creates its world
     this.url = null // where players reach the node; set by the first start
   }
 
-  /** Starts a node that creates a world, or that joins the world of another node. */
-  static async start(other = null) {
+  /** Starts a node, with further flags, that creates a world, or that joins the world of another node. */
+  static async start(other = null, flags = []) {
     await access(BINARY).catch(() => {
       throw new Error(`no daemon at ${BINARY}: run \`make build\`, or set VOXELD_BIN`)
     })
     const token = other && (await other.ask('invite')).token
-    const daemon = new Daemon(await mkdtemp(join(tmpdir(), 'voxeld-e2e-')), token)
+    const daemon = new Daemon(await mkdtemp(join(tmpdir(), 'voxeld-e2e-')), token, flags)
     if (!token) await daemon.#init()
     await daemon.run()
     return daemon
@@ -68,7 +69,7 @@ export class Daemon {
   async #spawn(http) {
     const args = ['run', '--data-dir', this.dataDir, '--listen', '/ip4/127.0.0.1/tcp/0']
     if (this.token) args.push('--join', this.token)
-    args.push('--game', '127.0.0.1:0', '--http', http, '--metrics', '127.0.0.1:0')
+    args.push('--game', '127.0.0.1:0', '--http', http, '--metrics', '127.0.0.1:0', ...this.flags)
     this.#output = ''
     const child = spawn(BINARY, args, { stdio: ['ignore', 'pipe', 'pipe'], env: ENVIRONMENT })
     this.#process = child

@@ -52,7 +52,7 @@ export class Player {
   static async open(url, name) {
     const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
     const browser = await chromium.launch({ executablePath, args: FLAGS, headless: true })
-    const context = await browser.newContext({ viewport: SIZE })
+    const context = await browser.newContext({ viewport: SIZE, ignoreHTTPSErrors: true })
     await context.addInitScript((settings) => {
       if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
     }, SETTINGS)

@@ -5,11 +5,12 @@ import (
 	"net"
 	"sync"
 
+	"golang.org/x/time/rate"
+
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"golang.org/x/time/rate"
 )
 
 // This file connects the gateway with package legacy, which serves original clients.

@@ -318,7 +318,7 @@ func (w wires) Connected() []string {
 	defer w.network.mu.Unlock()
 	var all []string
 	for peer := range w.mu.nodes {
-		if peer != w.self && !w.mu.dead[peer] && w.mu.apart[w.self] == w.mu.apart[peer] {
+		if peer != w.self && (w.mu.mute || w.mu.apart[w.self] == w.mu.apart[peer]) {
 			all = append(all, peer)
 		}
 	}

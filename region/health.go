@@ -217,13 +217,14 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 			nodes++
 		}
 	}
+	leader := h.Directory.CatalogLeader(ctx)
 	seen := overview{answered: s.Statuses}
 	for _, info := range regions {
 		copies := h.Copies
 		if info.ID == world.CatalogID {
 			copies = h.CatalogCopies
 		}
-		c := examined{info: info, statuses: s, leaving: h.detector.Leaving, limits: census.Limits{Copies: copies, Nodes: nodes}}
+		c := examined{info: info, catalog: leader, statuses: s, leaving: h.detector.Leaving, limits: census.Limits{Copies: copies, Nodes: nodes}}
 		findings := c.assess()
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
@@ -259,6 +260,7 @@ func (h *Host) holds(regions []nodemsg.Region, peer string) bool {
 // examined is one region with the status of its members.
 type examined struct {
 	info     nodemsg.Region
+	catalog  string // peer that leads the catalog; empty if unknown
 	statuses integrity.StatusPoll
 	leaving  func(peer string) bool // reports whether a node has announced that it stops
 	limits   census.Limits
@@ -325,7 +327,7 @@ func (x *examined) assess() []Finding {
 	switch {
 	case state == census.NoQuorum:
 		add(state.String(), fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", total-len(lives), total),
-			fmt.Sprintf("start them again; if they are gone for good, run on %s: voxeld region recover %s", cmp.Or(best, "a node that holds it"), name))
+			x.recovery(best, name))
 	case leader.Region != 0:
 		x.assessMembers(leader, add)
 	case x.awake && len(quarantined) == 0:
@@ -338,6 +340,19 @@ func (x *examined) assess() []Finding {
 			"others take over by themselves, some time after replace_after")
 	}
 	return all
+}
+
+// recovery returns what to do about a region without a majority. Best is the member with the newest copy, if one answers.
+func (x *examined) recovery(best, name string) string {
+	switch {
+	case best != "":
+		return fmt.Sprintf("start them again; if they are gone for good, run on %s: voxeld region recover %s", best, name)
+	case x.info.ID == world.CatalogID:
+		return "start them again; if they are gone for good, found the world again from a backup: voxeld restore"
+	}
+	return fmt.Sprintf("start them again; if they are gone for good no copy is left: on the node that leads the catalog (%s), put it back from a "+
+		"backup with: voxeld region recover %s --from FILE, or found it anew as terrain with: voxeld region recover %s --anew",
+		cmp.Or(x.catalog, "see voxeld status"), name, name)
 }
 
 // assessMembers assesses a region that has a leader by the leader's view of the members.

@@ -15,10 +15,12 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -53,14 +55,18 @@ type Options struct {
 	Replicas       *replica.Host     // run by the caller, ended after the Host
 	Records        directory.Records // the DHT
 	Peers          transport.Peers   // the other nodes
-	Logger         *slog.Logger
-	Registerer     prometheus.Registerer
+	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
+	Players    func(visit func(nodemsg.PlayerRecord) error) error
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
 type Host struct {
 	Options
 	Directory *directory.Directory
+	Exporter  *export.Exporter  // backs up the world
+	Replacer  *replace.Replacer // founds lost regions again
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -143,6 +149,9 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
+	h.Exporter = export.New(node, h.regions.askStatuses)
+	h.Exporter.Players = h.Players
+	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
 	h.damages = integrity.NewDamages(h.Self.Peer, m)
 	h.quarantine = &integrity.Quarantine{
 		Node: node, Failures: h.failures, ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,
@@ -161,6 +170,10 @@ func (h *Host) wireIntegrity() (err error) {
 	}}
 	h.recovery = &integrity.Recovery{
 		Node: node, Supersession: h.supersession, Failures: h.failures, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
+	}
+	h.Replacer = &replace.Replacer{
+		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
+		LastHeard: h.detector.LastHeard, SilentAfter: h.recovery.SilentAfter,
 	}
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	return nil

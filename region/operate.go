@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -30,6 +31,12 @@ func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
 
 // ScrubAll scrubs all regions that this node leads, and the closed ones that it is responsible for.
 func (h *Host) ScrubAll(ctx context.Context) []Scrubbed { return h.scrubber.ScrubAll(ctx) }
+
+// BackupOptions are what a backup is to have.
+type BackupOptions = export.Options
+
+// KnownGroup is a group as an earlier backup has it.
+type KnownGroup = export.Known
 
 // PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
 // changes nothing.

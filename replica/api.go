@@ -1,6 +1,9 @@
 package replica
 
 import (
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
@@ -13,6 +16,10 @@ type (
 	TablePrefix = raftlog.TablePrefix
 	// Member is one replica of a group.
 	Member = raftlog.Member
+	// Reader reads durable tables.
+	Reader = raftlog.Reader
+	// Origin is the position in a group's log from which a restored group continues.
+	Origin = raftlog.Origin
 
 	// Group is an open raft group, used by its owner.
 	Group = raftgroup.Group
@@ -37,6 +44,12 @@ type (
 	Failed = raftgroup.Failed
 )
 
+// The state in which a group is founded; the first entry follows.
+const (
+	FoundingIndex = raftlog.FoundingIndex
+	FoundingTerm  = raftlog.FoundingTerm
+)
+
 // Errors that subpackages define and callers check.
 var (
 	ErrTombstone = raftlog.ErrTombstone
@@ -56,4 +69,28 @@ var (
 // tables, read through the same view, contain exactly the entries up to it.
 func AppliedIn(get func(table string, key []byte) ([]byte, error), group uint64) (uint64, error) {
 	return raftlog.AppliedIn(get, group)
+}
+
+// View calls read with a snapshot of the storage.
+func View(s Storage, read func(r Reader) error) error { return raftlog.ReadView(s, read) }
+
+// OriginIn reads the position and the members of a group from a snapshot of the storage. The owner's tables, read through the same
+// snapshot, contain exactly the entries up to it. The error is ErrNotOpen if nothing is stored of the group.
+func OriginIn(r Reader, group uint64) (Origin, Configured, error) {
+	from, conf, err := raftlog.OriginIn(r, group)
+	if err != nil {
+		return Origin{}, Configured{}, err
+	}
+	return from, raftgroup.NewConfigured(conf), nil
+}
+
+// Restoration returns the writes that make self the only member of a group that continues from the origin under a new replica id and
+// with one more recovery, in the place of everything that is stored of the group. It also returns where the group then stands. Storage
+// must not be used by a Host at the time: a Host restores with Host.Restore.
+func Restoration(storage Reader, self string, group uint64, from Origin) (Configured, []kv.Write, error) {
+	conf, writes, err := raftlog.Restore(storage, self, group, from)
+	if err != nil {
+		return Configured{}, nil, fmt.Errorf("restore group %d: %w", group, err)
+	}
+	return raftgroup.NewConfigured(conf), writes, nil
 }

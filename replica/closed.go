@@ -76,10 +76,10 @@ func (h *Host) CheckStored(group uint64) error {
 // owner's own tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined
 // under a later replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
 func (h *Host) Remove(group uint64, also ...kv.Write) error {
-	return h.rewrite("remove", group, h.removal(group, also))
+	return h.rewrite("remove", group, removal(h, group, also))
 }
 
-func (h *Host) removal(group uint64, also []kv.Write) func() ([]kv.Write, error) {
+func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Remove(h.node.Storage, h.node.Self, group)
 		return slices.Concat(also, writes), err
@@ -129,6 +129,16 @@ func (h *Host) Recover(group uint64) error {
 	return err
 }
 
+// Restore makes this node the only member of a group that is not open, with the owner's rows in also, which come from elsewhere: from a
+// backup, or nowhere. It replaces everything that is stored of the group, a tombstone included. The other members must never run again
+// with their stored data (see Recover). It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
+func (h *Host) Restore(group uint64, from Origin, also ...kv.Write) error {
+	return h.rewrite("restore", group, func() ([]kv.Write, error) {
+		_, writes, err := Restoration(h.node.Storage, h.node.Self, group, from)
+		return slices.Concat(also, writes), err
+	})
+}
+
 // rewrite makes Run store the writes that change a group that is not open, and waits for that.
 func (h *Host) rewrite(doing string, group uint64, writes func() ([]kv.Write, error)) error {
 	reply := make(chan error, 1)
@@ -153,7 +163,7 @@ func (h *Host) rewriteNow(group uint64, writes func() ([]kv.Write, error)) error
 	if err != nil {
 		return err
 	}
-	return h.committer.store(all, 1, 0)
+	return h.committer.store(all, 0)
 }
 
 // Replicas returns the replica ids under which the storage of the node self has each group. Groups that cannot be read, and those that it

@@ -73,7 +73,6 @@ func (c *committer) settle(r *hosted) {
 	if e.StoreLater {
 		c.storeLater(r)
 	}
-	c.groups.countLeader(r, e.Leads)
 	c.groups.countLag(r, e.Lag)
 }
 
@@ -206,7 +205,7 @@ func (c *committer) commit() {
 			stage(r)
 		}
 	}
-	err := c.store(writes, len(parts)+len(founders), entries)
+	err := c.store(writes, entries)
 	if err != nil {
 		for _, f := range founders {
 			f.done(err)
@@ -230,18 +229,16 @@ func (c *committer) commit() {
 }
 
 // store commits writes and counts them. Its error is ErrStorage.
-func (c *committer) store(writes []kv.Write, groups, entries int) error {
+func (c *committer) store(writes []kv.Write, entries int) error {
 	begin := time.Now()
 	err := c.node.Storage.Commit(writes)
 	if err != nil {
-		c.metrics.failures.Inc()
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	c.metrics.commits.Inc()
 	c.metrics.entries.Add(float64(entries))
 	c.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
 	c.metrics.batchEntries.Observe(float64(entries))
-	c.metrics.batchGroups.Observe(float64(groups))
 	return nil
 }
 
@@ -274,10 +271,10 @@ const room = 256 << 10
 // probeRoom checks whether storage has room: it writes that much and deletes it again.
 func (c *committer) probeRoom() error {
 	key := raftlog.StateKey(0, raftlog.KindProbe)
-	if err := c.store([]kv.Write{{Table: raftlog.TableState, Key: key, Value: make([]byte, room)}}, 1, 0); err != nil {
+	if err := c.store([]kv.Write{{Table: raftlog.TableState, Key: key, Value: make([]byte, room)}}, 0); err != nil {
 		return err
 	}
-	return c.store([]kv.Write{{Table: raftlog.TableState, Key: key}}, 1, 0)
+	return c.store([]kv.Write{{Table: raftlog.TableState, Key: key}}, 0)
 }
 
 // retryStorage checks whether storage accepts writes again, and restarts the groups if so.
@@ -302,12 +299,12 @@ func (c *committer) retryStorage() {
 		parts = append(parts, commitPart{r, part})
 	}
 	c.lazy = nil
-	err := c.store(writes, len(parts), 0)
+	err := c.store(writes, 0)
 	if err != nil && len(parts) > 0 {
 		// Is the storage at fault, or one owner's writes? Write a separate row to find out: the failed commit may have
 		// been stored after all, and no part of it may be undone.
 		probe := []kv.Write{{Table: raftlog.TableState, Key: raftlog.StateKey(0, raftlog.KindProbe), Value: []byte{1}}}
-		if err := c.store(probe, 1, 0); err != nil {
+		if err := c.store(probe, 0); err != nil {
 			c.stall = err
 			for _, part := range parts {
 				part.r.lazy = true
@@ -319,7 +316,7 @@ func (c *committer) retryStorage() {
 		parts = slices.DeleteFunc(parts, func(part commitPart) bool {
 			writes, _, err := part.r.Stage(nil)
 			if err == nil {
-				err = c.store(writes, 1, 0)
+				err = c.store(writes, 0)
 			}
 			if err != nil {
 				c.fail(part.r, fmt.Errorf("store applied writes: %w", err))

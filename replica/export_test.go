@@ -60,7 +60,7 @@ func (h *Host) PostClose(g *Group) <-chan error {
 }
 
 func (h *Host) PostRemove(group uint64, also []kv.Write, reply func(error)) {
-	h.input.post(func() { reply(h.rewriteNow(group, h.removal(group, also))) })
+	h.input.post(func() { reply(h.rewriteNow(group, removal(h, group, also))) })
 }
 
 func (h *Host) PostDiscard(group, id uint64, also []kv.Write, reply func(error)) {

@@ -13,7 +13,6 @@ type hosted struct {
 	dirty, lazy bool // in committer.dirty, in committer.lazy
 	ended       bool // closed or failed
 	tickingAt   int  // its index in openGroups.ticking, from 1; 0: none
-	leads       bool // counted in openGroups.leaders
 	lag         uint64
 }
 
@@ -22,8 +21,7 @@ type openGroups struct {
 	input    *input // shows Receive which groups are open
 	metrics  *metrics
 	replicas map[uint64]*hosted
-	ticking  clock // replicas that need it: all but leaders without followers
-	leaders  int
+	ticking  clock  // replicas that need it: all but leaders without followers
 	lag      uint64 // entries, over all groups
 }
 
@@ -48,29 +46,14 @@ func (o *openGroups) add(r *hosted) {
 	group := r.Group().ID()
 	o.replicas[group] = r
 	o.input.setOpen(group, r.Group())
-	o.metrics.groups.Set(float64(len(o.replicas)))
 }
 
 func (o *openGroups) remove(r *hosted) {
 	group := r.Group().ID()
-	o.countLeader(r, false)
 	o.countLag(r, 0)
 	delete(o.replicas, group)
 	o.ticking.stop(r)
 	o.input.setOpen(group, nil)
-	o.metrics.groups.Set(float64(len(o.replicas)))
-}
-
-func (o *openGroups) countLeader(r *hosted, leads bool) {
-	if leads == r.leads {
-		return
-	}
-	if r.leads = leads; leads {
-		o.leaders++
-	} else {
-		o.leaders--
-	}
-	o.metrics.leaders.Set(float64(o.leaders))
 }
 
 func (o *openGroups) countLag(r *hosted, lag uint64) {

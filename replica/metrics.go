@@ -9,12 +9,10 @@ import (
 type metrics struct {
 	proposals, refused prometheus.Counter
 	rejected           prometheus.Counter
-	commits, failures  prometheus.Counter
+	commits            prometheus.Counter
 	entries, delivered prometheus.Counter
 	batchEntries       prometheus.Histogram
-	batchGroups        prometheus.Histogram
 	commitSeconds      prometheus.Histogram
-	groups, leaders    prometheus.Gauge
 	lag, stalled       prometheus.Gauge
 }
 
@@ -35,14 +33,10 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		refused:       counter("proposals_refused_total", "Proposals refused: not the leader, overloaded, too large, or storage failed."),
 		rejected:      counter("messages_rejected_total", "Incoming raft messages and snapshots rejected: malformed, for an unknown group, or from a node that is not a member."),
 		commits:       counter("commits_total", "Storage transactions, each one fsync batch."),
-		failures:      counter("commit_failures_total", "Failed storage transactions."),
 		entries:       counter("entries_stored_total", "Durable log entries."),
 		delivered:     counter("entries_delivered_total", "Committed entries delivered to owners."),
 		batchEntries:  histogram("batch_entries", "Log entries per storage transaction.", prometheus.ExponentialBuckets(1, 2, 14)),
-		batchGroups:   histogram("batch_groups", "Groups per storage transaction.", prometheus.ExponentialBuckets(1, 2, 12)),
 		commitSeconds: histogram("commit_seconds", "Duration of a storage transaction, in seconds.", prometheus.ExponentialBuckets(0.00025, 2, 15)),
-		groups:        gauge("groups", "Open groups."),
-		leaders:       gauge("leaders", "Open groups led by this node."),
 		lag:           gauge("apply_lag_entries", "Entries delivered but not yet applied, summed over all groups."),
 		stalled:       gauge("stalled", "1 while storage refuses writes."),
 	}
@@ -50,8 +44,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		m.proposals, m.refused, m.rejected, m.commits, m.failures, m.entries,
-		m.delivered, m.batchEntries, m.batchGroups, m.commitSeconds, m.groups, m.leaders, m.lag, m.stalled,
+		m.proposals, m.refused, m.rejected, m.commits, m.entries,
+		m.delivered, m.batchEntries, m.commitSeconds, m.lag, m.stalled,
 	} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register metric: %w", err)

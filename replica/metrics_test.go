@@ -55,8 +55,6 @@ func TestMetrics(t *testing.T) {
 	check("rejected", h.metrics.rejected, 1)
 	check("entries", h.metrics.entries, stored+6)
 	check("delivered", h.metrics.delivered, 6)
-	check("groups", h.metrics.groups, 2)
-	check("leaders", h.metrics.leaders, 2)
 	check("lag", h.metrics.lag, 6)
 	if d.count() != before+1 {
 		t.Errorf("%d commits for one batch", d.count()-before)
@@ -68,19 +66,14 @@ func TestMetrics(t *testing.T) {
 	h.committer.flushDue = true
 	pump(h)
 	check("stalled", h.metrics.stalled, 1)
-	check("failures", h.metrics.failures, 1)
-	check("leaders", h.metrics.leaders, 0)
 	d.setRefuse(nil)
 	h.committer.retryStorage()
 	pump(h)
 	check("stalled", h.metrics.stalled, 0)
-	check("leaders", h.metrics.leaders, 2)
 	for _, g := range []*Group{a, b} {
 		reply := make(chan error, 1)
 		h.closeGroup(g, reply)
 		pump(h)
 	}
-	check("groups", h.metrics.groups, 0)
-	check("leaders", h.metrics.leaders, 0)
 	check("lag", h.metrics.lag, 0)
 }

@@ -29,8 +29,8 @@ func (t *tables) explain(err error) error {
 	if !errors.Is(err, kv.ErrDamaged) {
 		return err
 	}
-	return fmt.Errorf("%s: %w; keep a copy of it, and put a backup in its place (a copy "+
-		"that was made while the node was stopped); without one, what only this node held is lost", t.path, err)
+	return fmt.Errorf("%s: %w; keep a copy of it; if other nodes hold this world, start with an empty "+
+		"directory and --join; else restore a backup with voxeld restore; what only this node held since is lost", t.path, err)
 }
 
 // usable returns an error once bbolt has panicked during a write: bbolt may hold its locks forever, and a reader would block.

@@ -27,7 +27,7 @@ mount -t proc proc "$root/proc"
 inside() { chroot "$root" "$@"; }
 step() { echo "== $*"; }
 asked() { # asked WORDS: whether the package called systemctl so
-	grep -qxF -e "$*" "$root/asked" || { cat "$root/asked" >&2; fail "systemctl $* was not called"; }
+	grep -qxF -e "$*" "$root/run/systemctl" || { cat "$root/run/systemctl" >&2; fail "systemctl $* was not called"; }
 }
 
 # A later version of the same package, with another sample configuration.
@@ -40,64 +40,56 @@ cp "$deb" "$root/voxeld.deb"
 cp "$work/next.deb" "$root/"
 
 mkdir -p "$root/run/systemd/system"
-printf '#!/bin/sh\necho "$*" >>/asked\n' >"$root/usr/bin/systemctl"
-chmod +x "$root/usr/bin/systemctl"
+cp deploy/testdata/systemctl "$root/usr/bin/"
 
 step 'install'
 inside dpkg -i /voxeld.deb >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'dpkg -i failed'; }
 grep -q 'does not run yet' "$work/log" || fail 'the package does not say what to do next'
 asked daemon-reload
-! grep -qE '^(enable|start|restart)' "$root/asked" || fail 'the package started the node by itself'
+! grep -qE '^(enable|start|restart)' "$root/run/systemctl" || fail 'the package started the node by itself'
 [ "$(inside stat -c %U:%G:%a /var/lib/voxeld)" = voxeld:voxeld:750 ] || fail 'the state directory is not of the user voxeld'
 inside dpkg-query -W -f '${Conffiles}' voxeld | grep -q /etc/voxeld/voxeld.toml || fail 'the configuration is not a conffile'
 inside dpkg --verify voxeld | grep . && fail 'files differ from the package'
-for file in /lib/systemd/system/voxeld.service /usr/share/bash-completion/completions/voxeld; do
+for file in /lib/systemd/system/voxeld.service /usr/share/man/man1/voxeld-run.1.gz /usr/share/bash-completion/completions/voxeld; do
 	[ -s "$root$file" ] || fail "$file is missing"
 done
 inside voxeld --version
 
-start() { # as the unit does
-	command=$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/voxeld.service")
-	# shellcheck disable=SC2086 # a command line
-	chroot --userspec=voxeld:voxeld "$root" /bin/sh -c "umask 0077; exec $command" >>"$work/node" 2>&1 &
-	node=$!
+serves() {
 	for _ in $(seq 300); do
 		inside voxeld healthcheck >/dev/null 2>&1 && return
-		kill -0 $node 2>/dev/null || break
 		sleep 0.1
 	done
-	tail -n 20 "$work/node" >&2
-	fail 'the node does not start'
-}
-stop() {
-	kill $node
-	wait $node || fail "the node ended with $?"
+	tail -n 20 "$root/var/log/voxeld.log" >&2
+	fail 'the node does not serve'
 }
 world() { inside voxeld status --json | sed -n 's/.*"world_id": "\(.*\)".*/\1/p'; }
 
 step 'run'
 echo 'guests = false # mine' >>"$root/etc/voxeld/voxeld.toml"
-start
+inside systemctl enable --now voxeld
+serves
 founded=$(world)
 [ -n "$founded" ] || fail 'voxeld status needs flags on a packaged machine'
 inside adduser --quiet --disabled-password --gecos '' ann
 ! chroot --userspec=ann "$root" voxeld status >/dev/null 2>&1 || fail 'anybody may use the commands'
 inside adduser --quiet ann voxeld
 chroot --userspec=ann --groups=voxeld "$root" voxeld status >/dev/null || fail 'the group voxeld may not use the commands'
-stop
+before=$(cat "$root/run/voxeld.pid")
 
 step 'upgrade'
 inside dpkg --force-confdef --force-confold -i /next.deb >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the upgrade failed'; }
 asked try-restart voxeld.service
-! grep -q '^--no-reload disable' "$root/asked" || fail 'an upgrade disabled the node'
+! grep -q '^--no-reload disable' "$root/run/systemctl" || fail 'an upgrade disabled the node'
 grep -q '# mine' "$root/etc/voxeld/voxeld.toml" || fail 'the upgrade overwrote the configuration'
-start
+[ "$(cat "$root/run/voxeld.pid")" != "$before" ] || fail 'the upgrade did not restart the node'
+serves
 [ "$(world)" = "$founded" ] || fail 'another world after the upgrade'
-stop
 
 step 'remove and purge'
-inside dpkg -r voxeld >/dev/null 2>&1
+inside dpkg -r voxeld >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'removing it failed'; }
 asked --no-reload disable --now voxeld.service
+! inside pidof voxeld >/dev/null || fail 'removing it left the node running'
 [ -e "$root/etc/voxeld/voxeld.toml" ] && [ -e "$root/var/lib/voxeld/voxeld.db" ] || fail 'removing it took the configuration or the world'
 inside dpkg -P voxeld >"$work/log" 2>&1
 [ ! -e "$root/etc/voxeld" ] || fail 'purging it left the configuration'

@@ -3,10 +3,12 @@
 set -euo pipefail
 flags=("$@")
 [ -z "$(git status --porcelain)" ] || { echo 'commit your changes first: this builds HEAD' >&2; exit 1; }
+commit=$(git rev-parse HEAD)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 for clone in "$dir/one" "$dir/another/path"; do
 	git clone --quiet --no-hardlinks . "$clone"
+	git -C "$clone" checkout --quiet "$commit"
 	make --silent -C "$clone" release RELEASE_ARGS="${flags[*]}" >"$dir/log" 2>&1 || { tail -n 20 "$dir/log" >&2; exit 1; }
 done
 if ! diff "$dir/one/bin/release/SHA256SUMS" "$dir/another/path/bin/release/SHA256SUMS"; then

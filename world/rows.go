@@ -12,21 +12,49 @@ var errRows = errors.New("malformed rows")
 // EncodeRows returns the bytes of rows: a version byte, then for each row the length of the prefix that its key shares
 // with the previous key, the rest of the key, and the value (uvarint lengths). Table names are not included.
 func EncodeRows(rows []kv.Write) []byte {
-	b := []byte{1}
-	var last []byte
+	var e RowEncoder
 	for _, row := range rows {
-		same := 0
-		for same < len(last) && same < len(row.Key) && last[same] == row.Key[same] {
-			same++
-		}
-		b = binary.AppendUvarint(b, uint64(same))
-		b = binary.AppendUvarint(b, uint64(len(row.Key)-same))
-		b = append(b, row.Key[same:]...)
-		b = binary.AppendUvarint(b, uint64(len(row.Value)))
-		b = append(b, row.Value...)
-		last = row.Key
+		e.Add(row.Key, row.Value)
 	}
-	return b
+	return e.Bytes()
+}
+
+// RowEncoder encodes rows one after the other, as EncodeRows does. The zero value is ready for use.
+type RowEncoder struct {
+	data, last []byte
+	rows       int
+}
+
+// Add appends a row. It does not keep the slices.
+func (e *RowEncoder) Add(key, value []byte) {
+	if e.data == nil {
+		e.data = []byte{1}
+	}
+	same := 0
+	for same < len(e.last) && same < len(key) && e.last[same] == key[same] {
+		same++
+	}
+	e.data = binary.AppendUvarint(e.data, uint64(same))
+	e.data = binary.AppendUvarint(e.data, uint64(len(key)-same))
+	e.data = append(e.data, key[same:]...)
+	e.data = binary.AppendUvarint(e.data, uint64(len(value)))
+	e.data = append(e.data, value...)
+	e.last = append(e.last[:0], key...)
+	e.rows++
+}
+
+// Len returns the number of bytes so far.
+func (e *RowEncoder) Len() int { return len(e.data) }
+
+// Rows returns the number of rows so far.
+func (e *RowEncoder) Rows() int { return e.rows }
+
+// Bytes returns the encoded rows.
+func (e *RowEncoder) Bytes() []byte {
+	if e.data == nil {
+		return []byte{1}
+	}
+	return e.data
 }
 
 // maxRowKey bounds a key, in bytes: those of the land table are shorter.

@@ -124,7 +124,7 @@ func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
 			return []nodemsg.Region{info}, nil
 		}
 	}
-	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names", name)
+	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names; if no replica is left anywhere, add --from FILE (a backup) or --anew", name)
 }
 
 func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {

@@ -258,7 +258,7 @@ func TestOperatorsMistakes(t *testing.T) {
 		"metrics port taken":    {base(never, "--metrics", d.Metrics), exitFailed, []string{d.Metrics, "in use", "--metrics"}},
 		"libp2p port taken":     {base(t.TempDir(), "--listen", "/ip4/"+d.ip+"/tcp/4001"), exitFailed, []string{"4001", "--listen"}},
 		"unknown flag":          {base(t.TempDir(), "--portt", "1"), exitUsage, []string{"--portt", "--help"}},
-		"bad option":            {base(t.TempDir(), "--view-distance", "99"), exitUsage, []string{"view_distance", "1 to 12"}},
+		"bad option":            {base(t.TempDir(), "--view-distance", "99"), exitUsage, []string{"--view-distance", "1 to 12"}},
 		"broken token":          {base(t.TempDir(), "--join", "vx1nonsense"), exitUsage, []string{"token"}},
 		"no node to ask":        {[]string{"status", "--data-dir", t.TempDir()}, exitFailed, []string{"no node runs"}},
 		"too high a world":      {[]string{"init", "--data-dir", t.TempDir(), "--sections", "99"}, exitUsage, []string{"sections", "1 to 32"}},

@@ -88,6 +88,9 @@ func TestWrongValuesAreExplained(t *testing.T) {
 	if code != exitUsage {
 		t.Errorf("exit %d", code)
 	}
+	if _, errs, code := voxeld(t, "run", "--htpp", ":1"); code != exitUsage || !strings.Contains(errs, "unknown flag: --htpp (did you mean --http?)") {
+		t.Errorf("an unknown flag: exit %d: %s", code, errs)
+	}
 	if _, errs, code := voxeld(t, "config", "validate", file); code != exitUsage || strings.Count(errs, "\n") != 2 {
 		t.Errorf("config validate: exit %d: %s", code, errs)
 	}

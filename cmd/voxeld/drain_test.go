@@ -15,63 +15,23 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
-	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/ledger"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
 var rounds = flag.Int("rounds", 1, "how often TestRollingRestart restarts each node")
 
-// ledger holds the edits that were acknowledged to bots, outside of all daemons: for each place and player the edit with
-// the highest number. The block there at the end must be one of these.
-type ledger struct {
-	mu     sync.Mutex
-	places map[grid.Pos]map[string]entry
-	edits  int
-}
-
-type entry struct {
-	seq   uint64
-	block chunk.Block
-}
-
-func (l *ledger) acked(player string, seq uint64, pos grid.Pos, b chunk.Block) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.edits++
-	if l.places[pos] == nil {
-		l.places[pos] = make(map[string]entry)
-	}
-	if l.places[pos][player].seq <= seq {
-		l.places[pos][player] = entry{seq, b}
-	}
-}
-
-func (l *ledger) size() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.edits
-}
-
-// verify reads the land through a node and returns the number of places that differ.
-func (l *ledger) verify(t *testing.T, d *daemon) (lost int) {
+// verify fails the test for each acknowledged edit that is not in the land that the node serves.
+func verify(t *testing.T, book *ledger.Ledger, d *daemon) (lost int) {
 	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	reader := join(t, d.Game, "reader", wire.MaxView)
-	for pos, entries := range l.places {
-		reader.until(fmt.Sprintf("the chunk of %v", pos), func() bool { _, ok := reader.at(pos); return ok })
-		stands, _ := reader.at(pos)
-		kept := false
-		for _, e := range entries {
-			kept = kept || e.block == stands
-		}
-		if !kept {
-			lost++
-			t.Errorf("%v stands at %v, acknowledged were %v", stands.Name(), pos, entries)
-		}
+	all, err := book.Lost(t.Context(), d.Game, patience)
+	if err != nil {
+		t.Fatal(err)
 	}
-	reader.leave()
-	return lost
+	for _, edit := range all {
+		t.Error(edit)
+	}
+	return len(all)
 }
 
 // ready waits until /readyz of the node succeeds.
@@ -122,13 +82,13 @@ func TestRollingRestart(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	book := &ledger{places: make(map[grid.Pos]map[string]entry)}
+	var book ledger.Ledger
 	reports, errs := make([]bot.Report, len(all)), make([]error, len(all))
 	var crowd sync.WaitGroup
 	for i, d := range all {
 		o := bot.Options{
 			Target: d.Game, Mode: bot.Wander, Players: 10, Rate: 5, Edits: 2, Keep: true, View: 1, Ramp: 20,
-			Duration: time.Hour, Seed: uint64(i + 1), Acked: book.acked,
+			Duration: time.Hour, Seed: uint64(i + 1), Acked: book.Acked,
 		}
 		crowd.Go(func() { reports[i], errs[i] = bot.Run(ctx, o) })
 	}
@@ -144,10 +104,11 @@ func TestRollingRestart(t *testing.T) {
 	whole(t, all)
 	building := func(edits int) { // until so many edits are acknowledged
 		t.Helper()
-		until := book.size() + edits
-		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), patience, func() bool { return book.size() >= until })
+		until := book.Edits() + edits
+		eventually(t, fmt.Sprintf("%d edits are acknowledged", until), patience, func() bool { return book.Edits() >= until })
 	}
 	building(200)
+	quiet := watchStates(t, all)
 	start := time.Now()
 	for round := range *rounds {
 		for i, d := range all {
@@ -170,6 +131,7 @@ func TestRollingRestart(t *testing.T) {
 		}
 	}
 	took := time.Since(start)
+	quiet()
 	cancel()
 	crowd.Wait()
 	var sum bot.Report
@@ -187,10 +149,10 @@ func TestRollingRestart(t *testing.T) {
 		sum.Move.P50, sum.Ack.P50 = max(sum.Move.P50, r.Move.P50), max(sum.Ack.P50, r.Ack.P50)
 		t.Logf("players of %s: moved %d times (%+v), %d of %d edits acknowledged (%+v), refused %v, corrected %v", all[i].ip, r.Moved, r.Move, r.Acked, r.Edits, r.Ack, r.Refused, r.Corrections)
 	}
-	if sum.Joined != 50 || sum.Moved < 50**rounds/2 || sum.Acked != book.edits {
-		t.Errorf("%d joined, moved %d times, %d edits acknowledged, %d in the ledger", sum.Joined, sum.Moved, sum.Acked, book.edits)
+	if sum.Joined != 50 || sum.Moved < 50**rounds/2 || sum.Acked != book.Edits() {
+		t.Errorf("%d joined, moved %d times, %d edits acknowledged, %d in the ledger", sum.Joined, sum.Moved, sum.Acked, book.Edits())
 	}
-	lost := book.verify(t, all[0])
+	lost := verify(t, &book, all[0])
 	t.Logf("%d restarts in %v: %d moves to a new home (median %v ms, slowest %v ms), 0 without; %d edits acknowledged (median %v ms, slowest %v ms), %d lost",
 		*rounds*len(all), took.Round(time.Millisecond), sum.Moved, sum.Move.P50, sum.Move.Max, sum.Acked, sum.Ack.P50, sum.Ack.Max, lost)
 }

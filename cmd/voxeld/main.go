@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/configcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
@@ -27,7 +29,8 @@ import (
 const (
 	exitFailed = 1 // any other error
 	exitUsage  = 2 // the command line or the configuration is wrong
-	exitData   = 3 // the data directory is in use, damaged, full or of another world
+	exitData   = 3 // the data directory is in use, damaged, full or of another world; or a backup is damaged
+	exitLacks  = 4 // a backup is not complete
 )
 
 func main() { os.Exit(run()) }
@@ -50,8 +53,11 @@ func exitCode(err error) int {
 	case errors.As(err, new(cli.UsageError)):
 		return exitUsage
 	case errors.Is(err, store.ErrInUse), errors.Is(err, kv.ErrDamaged), errors.Is(err, store.ErrFormat),
-		errors.Is(err, store.ErrFull), errors.Is(err, errOtherWorld), errors.Is(err, errDatabaseGone):
+		errors.Is(err, store.ErrFull), errors.Is(err, errOtherWorld), errors.Is(err, errDatabaseGone),
+		errors.Is(err, errRestoring), errors.Is(err, backup.ErrDamaged), errors.Is(err, backup.ErrNoBackup):
 		return exitData
+	case errors.Is(err, backupcmd.ErrIncomplete):
+		return exitLacks
 	}
 	return exitFailed
 }
@@ -75,7 +81,7 @@ func newRoot() *cobra.Command {
 	}
 	root.Flags().AddFlagSet(running.Flags())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return cli.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+		return cli.FlagError(c, err)
 	})
 	root.SetVersionTemplate(versionDetails() + "\n")
 	root.SuggestionsMinimumDistance = 2
@@ -83,7 +89,7 @@ func newRoot() *cobra.Command {
 	cli.AddGroups(root)
 	for group, commands := range map[string][]*cobra.Command{
 		cli.GroupRun:     {running, newInit(), configcmd.New()},
-		cli.GroupOperate: append(operate.Commands(), top.New()),
+		cli.GroupOperate: append(append(operate.Commands(), backupcmd.Commands(restoreWorld)...), top.New()),
 		cli.GroupTest:    {newBot(), simcmd.New()},
 		cli.GroupOther:   {newMan(root)},
 	} {

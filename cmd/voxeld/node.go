@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
@@ -42,6 +43,7 @@ type node struct {
 	dht      *dht.DHT
 	regions  *region.Host
 	gateway  *gameserver.Gateway
+	backups  *backups.Backups
 	game     net.Listener
 	http     net.Listener
 	certs    certs.Source // of http; nil: plain HTTP

@@ -19,6 +19,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
@@ -68,7 +70,8 @@ func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger
 // other parts still run while it moves its players to other nodes.
 func (n *node) start(ctx context.Context, parts *stack) error {
 	for _, start := range []func(context.Context, *stack) error{
-		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startReload, n.startAdmin, n.startGateway,
+		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startReload, n.startBackups, n.startAdmin,
+		n.startGateway,
 	} {
 		if err := start(ctx, parts); err != nil {
 			return err
@@ -200,7 +203,13 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	}
 	if known {
 		n.world = stored
+		if err := n.checkRestored(ctx, stored.ID()); err != nil {
+			return err
+		}
 		return checkJoin(ctx, n.host, join, stored)
+	}
+	if err := checkRestoring(n.db); err != nil {
+		return err
 	}
 	planned, begun, err := plannedGenesis(n.db)
 	if err != nil {
@@ -274,7 +283,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		ScrubEvery:     n.cfg.ScrubEvery,
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
-		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(),
+		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
 		Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
@@ -284,6 +293,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	n.host.Handle(prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
 	n.host.Handle(prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
 	n.host.Handle(prefix+regiontransport.PieceProtocol, n.regions.ServePiece)
+	n.host.Handle(prefix+regiontransport.ExportProtocol, n.regions.Exporter.Serve)
 	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	parts.start("regions", n.regions.Run)
 	return nil
@@ -391,6 +401,16 @@ func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler)
 	})
 }
 
+func (n *node) startBackups(_ context.Context, parts *stack) error {
+	n.backups = backups.New(backups.Options{
+		Backup: n.regions.Exporter.Backup, Header: n.backupHeader, World: n.world.Name,
+		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(),
+		Logger: n.logger, Registerer: n.metrics,
+	})
+	parts.start("backups", n.backups.Run)
+	return nil
+}
+
 func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	path := n.cfg.AdminSocket()
 	if err := removeStaleSocket(path); err != nil {
@@ -412,6 +432,8 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
 	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
 	n.addOperations(mux)
+	mux.Handle("POST "+admin.BackupPath, n.backups)
+	replaceHandlers{n.regions.Replacer, n.world}.add(mux)
 	mux.HandleFunc("POST /reload", n.answerReload)
 	mux.HandleFunc("POST /drain", n.shutdown.serve)
 	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })

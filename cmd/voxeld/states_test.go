@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
 // noticedWithin is how soon the metrics, voxeld status and voxeld doctor must show that regions have lost their majority.
@@ -18,6 +22,59 @@ func (d *daemon) allIn(state string) bool {
 	}
 	node, world := m.Value("voxeld_node_regions"), m.Value("voxeld_world_regions")
 	return node > 0 && m.Value("voxeld_node_regions", "state", state) == node && m.Value("voxeld_world_regions", "state", state) == world
+}
+
+// alarmGrace is how long the metrics may show a problem while nodes are restarted as they should be: alerts wait longer.
+const alarmGrace = 8 * time.Second
+
+// watchStates watches the metrics of the nodes until the returned function is called, and fails the test if they show for longer than
+// alarmGrace that regions, or the catalog, lack members or their majority. A node that does not run shows nothing.
+func watchStates(t *testing.T, all []*daemon) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	longest := make([]map[string]time.Duration, len(all))
+	var crew sync.WaitGroup
+	for i, d := range all {
+		address := d.Metrics
+		longest[i] = make(map[string]time.Duration)
+		crew.Go(func() {
+			since := make(map[string]time.Time)
+			for ctx.Err() == nil {
+				m, err := metrics.Scrape(ctx, address)
+				shown := map[string]bool{
+					"no_quorum":        err == nil && m.Value("voxeld_node_regions", "state", "no_quorum")+m.Value("voxeld_world_regions", "state", "no_quorum") > 0,
+					"under_replicated": err == nil && m.Value("voxeld_node_regions", "state", "under_replicated")+m.Value("voxeld_world_regions", "state", "under_replicated") > 0,
+					"no catalog":       err == nil && m.Value("voxeld_catalog_quorum") == 0,
+				}
+				for problem, is := range shown {
+					switch {
+					case !is:
+						delete(since, problem)
+					case since[problem].IsZero():
+						since[problem] = time.Now()
+					default:
+						longest[i][problem] = max(longest[i][problem], time.Since(since[problem]))
+					}
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(200 * time.Millisecond):
+				}
+			}
+		})
+	}
+	return func() {
+		t.Helper()
+		cancel()
+		crew.Wait()
+		for i, d := range all {
+			t.Logf("%s showed %v", d.ip, longest[i])
+			for problem, length := range longest[i] {
+				if length > alarmGrace {
+					t.Errorf("%s showed for %v: %s", d.ip, length, problem)
+				}
+			}
+		}
+	}
 }
 
 // A node without others is healthy, and never says otherwise from the moment that it serves.

@@ -27,7 +27,7 @@ func TestTop(t *testing.T) {
 	}
 	out, errs, code := voxeld(t, "top", "--once", "--every", "200ms", "--data-dir", d.dir)
 	for _, want := range []string{
-		`^Commons \([0-9a-f]{12}\)   up .*voxeld tested\nserving\n`, `\nplayers +1 +peers +0 connected\n`, `\ncpu +[0-9]+ % of a core +memory +[0-9]+ MiB`,
+		`^Commons \([0-9a-f]{12}\)   up .*voxeld tested\nserving\n`, `\nplayers +1 +peers +0 connected\n`, `\ncpu +[0-9.]+ of [0-9.]+ cores +memory +[0-9]+ MiB`,
 		`\nclients in .*/s +out .*/s\n`, `\nticks +[0-9.]+/s +duration +mean .* ms, p99`, `\ncommits `, `\nregions +[0-9]+ loaded here, .*healthy`,
 		`\nREGION +PLAYERS .*\n[-0-9,]+/[01]+ +1 .*this node`,
 	} {
@@ -49,7 +49,7 @@ func TestTop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer terminal.Close() //nolint:errcheck // the process has ended
+	defer terminal.Close()
 	var screen bytes.Buffer
 	part := make([]byte, 1<<12)
 	for pressed := false; ; {

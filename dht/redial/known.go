@@ -61,6 +61,12 @@ func loadKnown(storage Storage) (map[peer.ID]knownPeer, error) {
 	return known, nil
 }
 
+// KnownRow returns the write that makes a peer known to a node.
+func KnownRow(id string, addrs []string, now time.Time) kv.Write {
+	value := must(cbor.Marshal(knownPeer{Addrs: addrs[:min(len(addrs), maxKnownAddrs)], Seen: now.Unix()})) // texts and a number: cannot fail
+	return kv.Write{Table: table, Key: []byte(id), Value: value}
+}
+
 // updateKnown updates the known peers from the routing table, and drops the oldest when there are too many.
 // It returns the writes that this requires.
 func updateKnown(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time) []kv.Write {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/voxelpopuli/voxeld/kv"
 )
@@ -48,4 +49,17 @@ func loadIdentity(storage Storage) (crypto.PrivKey, error) {
 type Storage interface {
 	Get(table string, key []byte) ([]byte, error)
 	Commit(writes []kv.Write) error
+}
+
+// Identity returns the peer id of the node whose storage this is, and its private key. It creates both if there are none yet.
+func Identity(storage Storage) (string, crypto.PrivKey, error) {
+	key, err := loadIdentity(storage)
+	if err != nil {
+		return "", nil, err
+	}
+	id, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		return "", nil, fmt.Errorf("read identity: %w", err)
+	}
+	return id.String(), key, nil
 }

@@ -17,7 +17,7 @@ type connections struct {
 	proxies realip.Proxies
 	admit   func(remote net.Addr) (release func(), ok bool) // counts a connection against its address
 
-	mu struct {
+	mu struct { // taken before the lock of admission.Limits
 		sync.Mutex
 		releases map[net.Conn]func() // of all counted connections
 	}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -71,15 +72,16 @@ func ServeRedirect(ctx context.Context, l net.Listener, o Options, handler http.
 
 func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler) error {
 	count := newConnections(o.Proxies, o.Admit)
+	handler = logPanics(promhttp.InstrumentHandlerCounter(o.Requests, handler), o.Logger)
 	server := &http.Server{
-		Handler:           o.Proxies.Handler(promhttp.InstrumentHandlerCounter(o.Requests, handler)),
+		Handler:           o.Proxies.Handler(handler, o.Logger),
 		ReadHeaderTimeout: wire.HandshakeTimeout, // of a TLS handshake, too
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      replyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ConnState:         count.track,
-		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // clients' errors
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // clients' errors; see logPanics
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
 	defer stop()
@@ -91,6 +93,19 @@ func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler)
 		return fmt.Errorf("serve http: %w", err)
 	}
 	return nil
+}
+
+// logPanics logs panics of requests, which end only their own connection. The server would log them like clients' errors.
+func logPanics(next http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil {
+				log.Error("request failed", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // handlerGroup counts running handlers, and admits none once it is closed.

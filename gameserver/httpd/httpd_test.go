@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -114,6 +115,17 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: %v", name, h)
 		}
 	}
+}
+
+func TestPanicsAreLogged(t *testing.T) {
+	var log strings.Builder
+	handler := logPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") }), slog.New(slog.NewTextHandler(&log, nil)))
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler || !strings.Contains(log.String(), "a bug") || !strings.Contains(log.String(), "level=ERROR") {
+			t.Errorf("panic %v, log %s", p, log.String())
+		}
+	}()
+	handler.ServeHTTP(nil, httptest.NewRequest(http.MethodGet, "/", nil))
 }
 
 func FuzzAccepts(f *testing.F) {

@@ -4,11 +4,13 @@
 package realip
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pires/go-proxyproto"
@@ -29,11 +31,20 @@ func (p Proxies) trusts(a netip.Addr) bool {
 
 // Handler passes on requests with the client's address as their RemoteAddr: the address of the connection, or, if that is a trusted
 // proxy's, the last one in X-Forwarded-For that is not. Each proxy appends the address from which it received the request, so
-// entries before the first one of a stranger may be invented.
-func (p Proxies) Handler(next http.Handler) http.Handler {
+// entries before the first one of a stranger may be invented. If there seems to be a proxy nearby that is not trusted, that is logged
+// once.
+func (p Proxies) Handler(next http.Handler, log *slog.Logger) http.Handler {
+	var warned sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-			r.RemoteAddr = p.client(peer, r.Header["X-Forwarded-For"]).String()
+		forwarded := r.Header["X-Forwarded-For"]
+		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && len(forwarded) > 0 {
+			if a := peer.Addr().Unmap(); !p.trusts(a) && (a.IsLoopback() || a.IsPrivate()) {
+				warned.Do(func() {
+					log.Warn("X-Forwarded-For is ignored; if there is a proxy at this address, name it with --trusted-proxy, so that "+
+						"limits by address apply to the players behind it", "address", a)
+				})
+			}
+			r.RemoteAddr = p.client(peer, forwarded).String()
 		}
 		next.ServeHTTP(w, r)
 	})

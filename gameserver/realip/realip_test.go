@@ -3,10 +3,12 @@ package realip
 import (
 	"bufio"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,13 +46,26 @@ func TestClientIsTheLastStranger(t *testing.T) {
 }
 
 func TestHandlerNamesTheClient(t *testing.T) {
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	r.RemoteAddr = "10.1.2.3:4"
-	r.Header.Set("X-Forwarded-For", "198.51.100.1")
+	var log strings.Builder
 	var got string
-	trusted.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr })).ServeHTTP(nil, r)
-	if got != "198.51.100.1:0" {
-		t.Errorf("the request is from %s", got)
+	handler := trusted.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }),
+		slog.New(slog.NewTextHandler(&log, nil)))
+	for _, c := range []struct {
+		peer, want string
+		warnings   int
+	}{
+		{"10.1.2.3:4", "198.51.100.1:0", 0},
+		{"203.0.113.1:4", "203.0.113.1:4", 0},
+		{"192.168.1.1:4", "192.168.1.1:4", 1}, // a proxy that is not trusted?
+		{"127.0.0.2:4", "127.0.0.2:4", 1},     // once is enough
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = c.peer
+		r.Header.Set("X-Forwarded-For", "198.51.100.1")
+		handler.ServeHTTP(nil, r)
+		if warnings := strings.Count(log.String(), "--trusted-proxy"); got != c.want || warnings != c.warnings {
+			t.Errorf("from %s: the request is from %s, and there are %d warnings; want %s and %d", c.peer, got, warnings, c.want, c.warnings)
+		}
 	}
 }
 

@@ -331,7 +331,9 @@ func (a *Actor) applyMembers(c replica.Configured) {
 // must be known before it can lead.
 func (a *Actor) updateMembers() {
 	for _, m := range a.info.Members {
-		a.roster[m.Peer] = m
+		if m.Peer != a.Self.Peer { // its address may have changed since that was stored
+			a.roster[m.Peer] = m
+		}
 	}
 	members := make([]nodemsg.Member, 0, len(a.members))
 	for _, m := range a.members {

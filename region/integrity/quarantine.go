@@ -241,7 +241,7 @@ func (q *Quarantine) LogClosed(info nodemsg.Region, why error) {
 	do := "run voxeld doctor to see whether other members serve it; if it stays closed here, look for disk errors"
 	switch {
 	case errors.Is(why, errCorruptCopy):
-		do = "nothing while other members live: they bring a new copy; else put a backup of the data directory back"
+		do = "nothing while other members live: they bring a new copy; else put the region back from a backup (voxeld region recover --from)"
 	case errors.Is(why, replica.ErrStorage):
 		do = "free space on the disk of the data directory, and look for I/O errors; it opens by itself then"
 	}

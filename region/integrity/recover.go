@@ -140,7 +140,7 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, s StatusPo
 	case recent != "":
 		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, r.SilentAfter())
 	case best.Peer == "":
-		p.Refused = "no copy of it can be used, including the one here"
+		p.Refused = fmt.Sprintf("no copy of it can be used, including the one here: put it back from a backup with voxeld region recover %s --from FILE, or found it anew with --anew", p.Name)
 	case best.Peer != r.Self.Peer:
 		p.Refused = fmt.Sprintf("the copy of %s has more of the log: run this on that node", best.Peer)
 	}

@@ -74,11 +74,12 @@ func (r *Reseeder) MarkCorrupt(info nodemsg.Region, why error) {
 	}
 }
 
-func (r *Reseeder) clearCorrupt(id uint64) {
-	r.Damages.mu.Lock()
-	defer r.Damages.mu.Unlock()
-	delete(r.Damages.mu.corrupt, id)
-	r.Damages.count()
+// Clear records that this node's copy of a region was replaced.
+func (d *Damages) Clear(id uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.mu.corrupt, id)
+	d.count()
 }
 
 // DamagedLog handles the finding of a scrub that an open group's log or vote cannot be read from disk. The group still has both
@@ -122,7 +123,7 @@ func (r *Reseeder) Run(ctx context.Context) {
 			if err == nil {
 				replaced[c.info.ID]++
 				delete(logged, c.info.ID)
-				r.clearCorrupt(c.info.ID)
+				r.Damages.Clear(c.info.ID)
 				r.Metrics.reseeded.Inc()
 				r.Logger.Warn("unusable copy discarded; waiting for a new one from the other members", "region", c.info.ID, "cell", Name(c.info))
 				continue
@@ -209,7 +210,7 @@ func (r *Reseeder) reseedOrKeep(ctx context.Context, c corruptCopy) error {
 	if err := r.Replaced(c.info.ID); err != nil {
 		return err
 	}
-	r.clearCorrupt(c.info.ID)
+	r.Damages.Clear(c.info.ID)
 	r.Logger.Warn("the data of this node was put back to an earlier state, and it has the only copy of the region: what was built "+
 		"since then is lost", "region", c.info.ID, "cell", Name(c.info))
 	if c.info.ID == world.CatalogID { // regions are opened when they are needed

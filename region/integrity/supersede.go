@@ -231,20 +231,31 @@ func (u *Supersession) NotifyEvicted(ctx context.Context) {
 	}
 }
 
+// EvictedRow returns the write that stores the former members of a recovered region; with none it deletes the entry. Game is the
+// address of this node's game server.
+func EvictedRow(before nodemsg.Region, game string) (kv.Write, error) {
+	write := kv.Write{Table: recoveredTable, Key: directory.Key(before.ID)}
+	if len(before.Members) == 0 {
+		return write, nil
+	}
+	before.Members = slices.Clone(before.Members)
+	for i := range before.Members {
+		if before.Members[i].Game == "" { // only the peers matter, but a row must be valid
+			before.Members[i].Game = game
+		}
+	}
+	var err error
+	if write.Value, err = nodemsg.EncodeRegion(before); err != nil {
+		return kv.Write{}, fmt.Errorf("store former members of region %d: %w", before.ID, err)
+	}
+	return write, nil
+}
+
 // KeepEvicted stores the former members of a recovered region; with none it deletes the entry.
 func (u *Supersession) KeepEvicted(before nodemsg.Region) error {
-	write := kv.Write{Table: recoveredTable, Key: directory.Key(before.ID)}
-	if len(before.Members) > 0 {
-		before.Members = slices.Clone(before.Members)
-		for i := range before.Members {
-			if before.Members[i].Game == "" { // only the peers matter, but a row must be valid
-				before.Members[i].Game = u.Self.Game
-			}
-		}
-		var err error
-		if write.Value, err = nodemsg.EncodeRegion(before); err != nil {
-			return fmt.Errorf("store former members of region %d: %w", before.ID, err)
-		}
+	write, err := EvictedRow(before, u.Self.Game)
+	if err != nil {
+		return err
 	}
 	if err := u.Storage.Commit([]kv.Write{write}); err != nil {
 		return fmt.Errorf("store former members of region %d: %w", before.ID, err)

@@ -27,6 +27,9 @@ const (
 	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another: one nodemsg.Fetch, one
 	// nodemsg.Fetched.
 	PieceProtocol = "/piece/1"
+	// ExportProtocol names the streams on which a node fetches copies of groups for a backup: one nodemsg.Export, one
+	// nodemsg.Fetched, then records of package backup.
+	ExportProtocol = "/export/1"
 )
 
 // Peers opens streams to other nodes; implemented by *dht.Host within the world's protocols.

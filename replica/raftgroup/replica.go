@@ -72,8 +72,7 @@ type Effects struct {
 	StoreNow   bool // what it has to store should not wait
 	SentAhead  bool // entries were sent before they are stored
 
-	Leads bool   // this node leads, according to the newest Leadership delivered
-	Lag   uint64 // delivered entries that the owner has not applied
+	Lag uint64 // delivered entries that the owner has not applied
 }
 
 // ClockEffect is whether a replica needs ticks from now on.
@@ -164,7 +163,7 @@ func (r *Replica) RaftLeader() (term uint64, leads bool) { return r.term, r.lead
 // TakeEffects returns the effects of the calls since TakeEffects was last called.
 func (r *Replica) TakeEffects() Effects {
 	e := r.effects
-	e.Leads, e.Lag = r.lastLeadership.Self, r.mailed-r.applied
+	e.Lag = r.mailed - r.applied
 	r.effects = Effects{}
 	return e
 }

@@ -172,12 +172,45 @@ func Recover(storage Reader, self string, group uint64) (Recovery, []kv.Write, e
 	for _, c := range l.Changes {
 		id = max(id, c.ID+1)
 	}
-	after := &Configuration{
-		Index: before.Index, Next: id + 1, Own: id, Voters: []Member{{ID: id, Peer: self}}, Recovered: before.Recovered + 1,
-	}
+	after := recovered(before.Index, self, id, before.Recovered)
 	s.Term, s.Vote = s.Term+1, 0 // the vote was of another replica
 	writes := []kv.Write{StateWrite(group, s), ConfigurationWrite(group, after)}
 	return Recovery{Before: before, After: after, State: s, Last: l.Last}, writes, after.Check()
+}
+
+// recovered returns the configuration of a group of which self is the only member after another recovery.
+func recovered(index uint64, self string, id, before uint64) *Configuration {
+	return &Configuration{Index: index, Next: id + 1, Own: id, Voters: []Member{{ID: id, Peer: self}}, Recovered: before + 1}
+}
+
+// Origin is the position in a group's log from which a group continues whose rows come from elsewhere, such as from a backup.
+type Origin struct {
+	Index     uint64 // the rows contain the entries up to this one
+	Term      uint64
+	Next      uint64 // the lowest replica id that was not given out
+	Recovered uint64 // how often the group was recovered
+}
+
+// restoreGap is added to the index and the replica id of an origin. The group may have gone on after it, for no longer than this:
+// what it has used since then is never used again. So region ids, which derive from the catalog's indexes, stay unique, and nodes
+// that were removed since do not refuse their new replica ids.
+const restoreGap = 1 << 24
+
+// Restore returns the configuration and the writes that make self the only member of a group that continues from the origin, in the place of everything that
+// is stored of it. The rows of the owner's tables are the caller's matter.
+func Restore(storage Reader, self string, group uint64, from Origin) (*Configuration, []kv.Write, error) {
+	writes, _, err := deletions(storage, group)
+	if err != nil {
+		return nil, nil, err
+	}
+	index, id := max(from.Index, FoundingIndex)+restoreGap, from.Next+restoreGap
+	conf := recovered(index, self, id, from.Recovered)
+	if err := conf.Check(); err != nil {
+		return nil, nil, err
+	}
+	term := max(from.Term, FoundingTerm)
+	s := State{Term: term + 1, Commit: index, Applied: index, Start: index, StartTerm: term}
+	return conf, append(writes, kv.Write{Table: TableState, Key: StateKey(group, KindTombstone)}, StateWrite(group, s), ConfigurationWrite(group, conf)), nil
 }
 
 // Remove returns the writes that delete everything stored of a group except a tombstone, and leave a tombstone for self's
@@ -250,6 +283,19 @@ func Groups(storage Reader) ([]uint64, error) {
 		return nil, fmt.Errorf("list groups: %w", err)
 	}
 	return groups, nil
+}
+
+// OriginIn reads the position of a group, and its configuration, from a snapshot of the storage. The owner's tables, read through the
+// same snapshot, contain exactly the entries up to it.
+func OriginIn(r Reader, group uint64) (Origin, *Configuration, error) {
+	s, conf, err := LoadState(r, group)
+	switch {
+	case err != nil:
+		return Origin{}, nil, fmt.Errorf("read position of group %d: %w", group, err)
+	case conf == nil || conf.Index == 0:
+		return Origin{}, nil, fmt.Errorf("read position of group %d: %w", group, ErrNotOpen)
+	}
+	return Origin{Index: s.Applied, Term: s.Term, Next: conf.Next, Recovered: conf.Recovered}, conf, nil
 }
 
 // AppliedIn reads a group's applied index from a snapshot of the storage; get comes from Storage.View. The owner's

@@ -64,6 +64,9 @@ func New(o Options) *Daemon {
 	return d
 }
 
+// UseBinary makes later starts run another build of voxeld.
+func (d *Daemon) UseBinary(path string) { d.o.Binary = path }
+
 // Init configures a new world in the data directory, with the flags of voxeld init.
 func (d *Daemon) Init(ctx context.Context, flags ...string) error {
 	c := exec.CommandContext(ctx, d.o.Binary, append([]string{"init", "--data-dir", d.o.Dir}, flags...)...)

@@ -17,6 +17,18 @@ type Fetch struct {
 	Base    *BaseOf      `cbor:"3,keyasint,omitempty"` // the terrain under a chunk's edits
 }
 
+// Export asks a node for its copy of a group, for a backup, or for its rows of the tables that are not of one group. It has a stream of
+// its own: one Export, one Fetched without data, and unless that has an error, the records of a backup up to an End.
+type Export struct {
+	Group uint64 `cbor:"1,keyasint,omitempty"` // 0: the tables that are not of one group
+	// Cell is the region's, zero for the catalog. The log up to Index must be in the rows.
+	Cell  grid.Cell `cbor:"2,keyasint"`
+	Index uint64    `cbor:"3,keyasint,omitempty"`
+}
+
+// Valid returns an error if the cell is out of the world.
+func (e Export) Valid() error { return checkCell(e.Cell) }
+
 // LogPosition is the position of a mark in a group's log.
 type LogPosition struct {
 	Group uint64 `cbor:"1,keyasint"`

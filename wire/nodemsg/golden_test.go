@@ -61,7 +61,8 @@ func nodeMessages() []interface{ Valid() error } {
 func laterMessages() []interface{ Valid() error } {
 	seen := SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{1}, Count: 2}, Signature: []byte{3, 4}}
 	return []interface{ Valid() error }{
-		seen, SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{9}, Rollbacks: 3}, Signature: []byte{5}},
+		seen,
+		SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{9}, Rollbacks: 3}, Signature: []byte{5}},
 		Lineage{Incarnations: []Incarnation{{ID: [16]byte{5}, Count: 6}, {ID: [16]byte{7}}}, Signature: []byte{8}, Remembered: &seen},
 	}
 }

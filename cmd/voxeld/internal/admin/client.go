@@ -1,10 +1,12 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -46,10 +48,19 @@ func call(ctx context.Context, timeout time.Duration, method, socket, path strin
 
 // Request sends a request to the node's admin socket. The caller closes the body of the answer.
 func Request(ctx context.Context, socket, method, path string) (*http.Response, error) {
+	return request(ctx, socket, method, path, nil)
+}
+
+// Send posts a body to the node's admin socket. The caller closes the body of the answer.
+func Send(ctx context.Context, socket, path string, body []byte) (*http.Response, error) {
+	return request(ctx, socket, http.MethodPost, path, bytes.NewReader(body))
+}
+
+func request(ctx context.Context, socket, method, path string, body io.Reader) (*http.Response, error) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
-	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, body)
 	if err != nil {
 		return nil, err
 	}

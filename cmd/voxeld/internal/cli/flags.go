@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -125,6 +127,17 @@ func changedFlags(flags *pflag.FlagSet) map[string][]string {
 		}
 	})
 	return changed
+}
+
+// FlagError returns the error of a flag with a suggestion and the way to the help.
+func FlagError(c *cobra.Command, err error) error {
+	likely := ""
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		likely = config.DidYouMean("--"+unknown.GetSpecifiedName(), names)
+	}
+	return Usage(fmt.Errorf("%w%s; see %s --help", err, likely, c.CommandPath()))
 }
 
 // NewLogger returns a logger of a format: text or json.

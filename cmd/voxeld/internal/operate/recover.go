@@ -31,15 +31,18 @@ func newRegion() *cobra.Command {
 
 func newRecover() *cobra.Command {
 	var file string
-	var all, yes bool
+	var all, yes, anew bool
+	var from []string
 	c := &cobra.Command{
 		Use: "recover CELL|catalog|--all-lost", Short: "Recover a region from one replica after most of its members are lost for good",
 		Long: "Recreates a region from the replica on this node, after the majority of its members is lost for good.\n" +
 			"Edits that only the lost members stored are lost. The command shows its plan and asks for confirmation;\n" +
 			"--yes skips the question. CELL is a cell as voxeld regions and voxeld doctor print it. If the catalog is\n" +
 			"lost too, recover it first: its name is catalog. --all-lost recovers the catalog and all lost regions of\n" +
-			"which this node has a replica.",
-		Example: "  voxeld region recover 0,0/0110\n  voxeld region recover catalog\n  voxeld region recover --all-lost --yes",
+			"which this node has a replica.\n\n" +
+			"If no replica is left on any node, run the command on the node that leads the catalog, with --from and a backup,\n" +
+			"or with --anew: the land is then as it was generated, and what was built there is lost.",
+		Example: "  voxeld region recover 0,0/0110\n  voxeld region recover 0,0/0110 --from world.voxback\n  voxeld region recover 0,0/0110 --anew\n  voxeld region recover catalog\n  voxeld region recover --all-lost --yes",
 		Args: func(c *cobra.Command, args []string) error {
 			if all && len(args) == 0 || !all && len(args) == 1 {
 				return nil
@@ -55,12 +58,20 @@ func newRecover() *cobra.Command {
 			if !all {
 				name = args[0]
 			}
+			if anew || len(from) > 0 {
+				if all || anew && len(from) > 0 || name == "catalog" {
+					return cli.Usage(errors.New("--anew and --from take one cell, and exclude each other; if the catalog is lost without a replica, see voxeld restore"))
+				}
+				return replaceRegion(c, cfg.AdminSocket(), name, from, yes)
+			}
 			return recoverRegions(c, cfg.AdminSocket(), name, yes)
 		},
 	}
 	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&all, admin.AllLost, false, "recover the catalog and all regions on this node that have lost most of their members")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	c.Flags().BoolVar(&anew, "anew", false, "no replica is left: found the region anew, as it was generated; what was built there is lost")
+	c.Flags().StringArrayVar(&from, "from", nil, "no replica is left: put back the region of this backup; repeat it for incremental backups, the full one first")
 	return c
 }
 

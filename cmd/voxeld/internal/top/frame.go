@@ -22,7 +22,7 @@ func frame(i interval, width, height int) []string {
 		state(s),
 		"",
 		row("players", fmt.Sprintf("%d", s.Players), "peers", fmt.Sprintf("%d connected", s.Peers)),
-		row("cpu", percent(i.rate("process_cpu_seconds_total")), "memory", size(i.value("process_resident_memory_bytes"))+", database "+size(float64(s.Database))),
+		row("cpu", fmt.Sprintf("%.2f of %.3g cores", i.rate("process_cpu_seconds_total"), i.value("voxeld_cpu_cores")), "memory", size(i.value("process_resident_memory_bytes"))+", database "+size(float64(s.Database))),
 		row("clients in", perSecond(i, "voxeld_packet_bytes_total", "direction", "in"), "out", perSecond(i, "voxeld_packet_bytes_total", "direction", "out")),
 		row("nodes in", perSecond(i, "voxeld_stream_bytes_total", "direction", "in"), "out", perSecond(i, "voxeld_stream_bytes_total", "direction", "out")),
 		row("edits", count(i.rate("voxeld_region_edits_total")), "refused", count(i.rate("voxeld_edit_refusals_total"))),
@@ -107,8 +107,6 @@ func busiest(i interval, height int) []string {
 	}
 	return lines
 }
-
-func percent(share float64) string { return fmt.Sprintf("%.0f %% of a core", 100*share) }
 
 func size(bytes float64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
 

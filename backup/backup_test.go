@@ -1,0 +1,176 @@
+package backup
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+var testGenesis = world.Genesis{Name: "Test", Sections: 4, Terrain: 1, Placement: grid.PlacementWalkad}
+
+// sample returns a backup of a world with one region of so many edits, the base if it is not nil.
+func sample(t testing.TB, edits int, base *Contents) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	h := Header{Genesis: testGenesis.Encode(), Begun: 1000}
+	if base != nil {
+		h.Base = &base.ID
+	}
+	w, err := NewWriter(&out, h)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(err)
+	cell := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
+	info := nodemsg.Region{ID: 7, Cell: cell, Epoch: 1, Members: []nodemsg.Member{{Peer: "a", Game: "h:1"}}}
+	row, err := nodemsg.EncodeRegion(info)
+	must(err)
+	group := func(g Group, add func(*RowsWriter)) {
+		must(w.Write(Record{Group: &g}))
+		rows := NewRowsWriter(w.Write)
+		add(rows)
+		must(rows.Close())
+	}
+	group(Group{ID: world.CatalogID, Position: Position{Index: 5, Term: 1, Next: 2}}, func(r *RowsWriter) { must(r.Add([]byte(cell.String()), row)) })
+	g := Group{ID: 7, Cell: cell, Position: Position{Index: 9, Term: 1, Next: 2}}
+	if base != nil {
+		sum := base.Sums[7]
+		g.Same = &sum
+		must(w.Write(Record{Group: &g}))
+	} else {
+		group(g, func(r *RowsWriter) {
+			key := append([]byte{0, 0, 0, 0, 0, 0, 0, 7, 'b'}, make([]byte, 8)...)
+			must(r.Add(key, make([]byte, 32)))
+			for i := range edits {
+				must(r.Add(append([]byte{0, 0, 0, 0, 0, 0, 0, 7, 'e', 0, 0, 0, 0, 0, 0, 0, 0}, 0, byte(i>>16), byte(i>>8), byte(i)), []byte{0, 1}))
+			}
+		})
+	}
+	table := TableWriter{Name: PlayersTable, Emit: w.Write}
+	must(table.Add(bytes.Repeat([]byte{3}, 16), []byte("record")))
+	w.AddRows(1)
+	must(table.Flush())
+	must(w.Close())
+	return out.Bytes()
+}
+
+func TestRoundTrip(t *testing.T) {
+	c, err := Verify(bytes.NewReader(sample(t, 100_000, nil)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Edits != 100_000 || c.Players != 1 || len(c.Groups) != 2 || c.Summary.Rows != 100_003 {
+		t.Errorf("read %+v", c)
+	}
+}
+
+// Whatever byte of a backup is changed, or wherever it ends, it is refused or reads the same.
+func TestEveryByteCounts(t *testing.T) {
+	whole := sample(t, 300, nil)
+	right, err := Verify(bytes.NewReader(whole), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole {
+		if _, err := Verify(bytes.NewReader(whole[:i]), nil); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNoBackup) {
+			t.Errorf("cut at %d: %v", i, err)
+		}
+		bad := bytes.Clone(whole)
+		bad[i] ^= 0x21
+		if c, err := Verify(bytes.NewReader(bad), nil); err == nil && c.ID != right.ID {
+			t.Errorf("changed at %d: no error", i)
+		}
+	}
+}
+
+func TestChain(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if _, err := Create(path, func(w io.Writer) error { _, err := w.Write(data); return err }, nil); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	full := write("full", sample(t, 50, nil))
+	base, err := VerifyFile(full, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := write("second", sample(t, 0, &base))
+	chain, err := VerifyFiles([]string{full, second}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	latest := chain.Latest()
+	if len(latest) != 2 || latest[1].File != 0 || latest[0].File != 1 {
+		t.Fatalf("latest %+v", latest)
+	}
+	rows := 0
+	err = chain[0].Rows(func(g Group) bool { return g.ID == 7 }, func(g *Group, table string, some []kv.Write) error {
+		if g != nil {
+			rows += len(some)
+		}
+		return nil
+	})
+	if err != nil || rows != 51 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	for _, files := range [][]string{{second}, {second, full}, {full, full}} {
+		if _, err := VerifyFiles(files, nil); err == nil {
+			t.Errorf("accepted %v", files)
+		}
+	}
+	if _, err := Create(filepath.Join(dir, "bad"), func(io.Writer) error { return io.ErrClosedPipe }, nil); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("create: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("%d files are left", len(left))
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	f.Add(sample(f, 10, nil))
+	f.Add(magic)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := Verify(bytes.NewReader(data), nil)
+		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNoBackup) {
+			t.Fatalf("an error of another kind: %v", err)
+		}
+	})
+}
+
+// FuzzRecords fuzzes what is in the compressed stream.
+func FuzzRecords(f *testing.F) {
+	zip, err := zstd.NewReader(bytes.NewReader(sample(f, 10, nil)[len(magic):]))
+	if err != nil {
+		f.Fatal(err)
+	}
+	plain, err := io.ReadAll(zip)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(plain)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := readRecords(bytes.NewReader(data))
+		if err == nil {
+			_, err = verify(r, nil)
+		}
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			t.Fatalf("an error of another kind: %v", err)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// Contents are what a verified backup has, without the rows.
+type Contents struct {
+	File    string
+	ID      ID
+	Header  Header
+	Genesis world.Genesis
+	Groups  []Group // the catalog first
+	Sums    map[uint64]ID
+	Summary Summary
+	Edits   uint64 // edited blocks
+	Players uint64 // player records, some of which may be of the same player
+}
+
+// Problems lists why acknowledged edits may be missing.
+func (c Contents) Problems() []string {
+	var all []string
+	for _, g := range c.Groups {
+		if g.Problem != "" {
+			all = append(all, g.Name()+": "+g.Problem)
+		}
+	}
+	return append(all, c.Summary.Problems...)
+}
+
+// Verify reads a whole backup and decodes everything in it. Progress is called after each group, if not nil.
+func Verify(in io.Reader, progress func(groups int, rows uint64)) (c Contents, err error) {
+	r, err := NewReader(in)
+	if err != nil {
+		return Contents{}, err
+	}
+	defer r.Close()
+	return verify(r, progress)
+}
+
+func verify(r *Reader, progress func(groups int, rows uint64)) (c Contents, err error) {
+	c.Header = r.Header
+	c.Sums = make(map[uint64]ID)
+	if c.Genesis, err = world.DecodeGenesis(r.Header.Genesis); err != nil {
+		return Contents{}, damaged("%v", err)
+	}
+	v := verifier{Contents: &c, reader: r}
+	for {
+		next, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return c, v.whole()
+		}
+		if err == nil {
+			err = v.record(next)
+		}
+		if err != nil {
+			return Contents{}, err
+		}
+		if progress != nil && (next.Group != nil || next.End != nil) {
+			progress(len(c.Groups), r.rows)
+		}
+	}
+}
+
+type verifier struct {
+	*Contents
+	reader  *Reader
+	land    *world.Land    // of the last group
+	catalog *world.Catalog // while its rows are read, and later
+}
+
+// record checks what the rows mean.
+func (v *verifier) record(next Record) error {
+	load := func(_, _ []byte) error { return nil }
+	switch {
+	case next.Group != nil:
+		g := *next.Group
+		if (len(v.Groups) == 0) != (g.ID == world.CatalogID) {
+			return damaged("the catalog is not first")
+		}
+		v.Groups = append(v.Groups, g)
+		if v.land = nil; g.ID == world.CatalogID {
+			v.catalog = world.NewCatalog()
+		} else {
+			v.land = world.NewLand(g.ID, g.Cell, v.Genesis.Height())
+		}
+		if g.Same != nil {
+			v.Sums[g.ID] = *g.Same
+		}
+		return nil
+	case next.End != nil:
+		g := v.Groups[len(v.Groups)-1]
+		v.Sums[g.ID] = next.End.Sum
+		if v.land != nil {
+			v.Edits += uint64(v.land.Edits())
+		}
+		return nil
+	case next.Rows != nil && v.land != nil:
+		load = v.land.Load
+	case next.Rows != nil:
+		load = v.catalog.Load
+	case next.Table != nil && next.Table.Name == PlayersTable:
+		v.Players += uint64(len(v.reader.Rows()))
+	case next.Summary != nil:
+		v.Summary, v.ID = *next.Summary, next.Summary.Sum
+	}
+	for _, row := range v.reader.Rows() {
+		if err := load(row.Key, row.Value); err != nil {
+			return damaged("%v", err)
+		}
+	}
+	return nil
+}
+
+// whole checks that the regions are those of the catalog.
+func (v *verifier) whole() error {
+	if len(v.Groups) == 0 {
+		return damaged("it has no catalog")
+	}
+	if v.Groups[0].HasRows() && len(v.Header.Area) == 0 && v.catalog.Len() != len(v.Groups)-1 {
+		return damaged("it has %d regions, the catalog lists %d", len(v.Groups)-1, v.catalog.Len())
+	}
+	return nil
+}
+
+// Chain is a full backup and the incremental ones that follow it, each based on the one before.
+type Chain []Contents
+
+// VerifyFiles verifies the files and returns them as a chain. A single incremental backup is no chain.
+func VerifyFiles(files []string, progress func(file string, groups int, rows uint64)) (Chain, error) {
+	var chain Chain
+	for i, name := range files {
+		c, err := VerifyFile(name, func(groups int, rows uint64) {
+			if progress != nil {
+				progress(name, groups, rows)
+			}
+		})
+		if err == nil {
+			err = chain.follows(c)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", files[i], err)
+		}
+		chain = append(chain, c)
+	}
+	return chain, chain.complete()
+}
+
+// VerifyFile verifies one file.
+func VerifyFile(name string, progress func(groups int, rows uint64)) (Contents, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return Contents{}, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	c, err := Verify(f, progress)
+	c.File = name
+	return c, err
+}
+
+// follows returns an error unless the backup can come next in the chain.
+func (chain Chain) follows(c Contents) error {
+	switch {
+	case c.Header.Base == nil && len(chain) > 0:
+		return errors.New("it is a full backup, and must be the first file")
+	case c.Header.Base != nil && len(chain) == 0:
+		return fmt.Errorf("it is an incremental backup: name the files that it is based on before it, beginning with the full one (it is based on backup %v)", *c.Header.Base)
+	case c.Header.Base != nil && *c.Header.Base != chain.Last().ID:
+		return fmt.Errorf("it is based on backup %v, and %s before it is backup %v", *c.Header.Base, chain.Last().File, chain.Last().ID)
+	}
+	return nil
+}
+
+// complete checks that all rows that later files refer to are there.
+func (chain Chain) complete() error {
+	if len(chain) == 0 {
+		return errors.New("no backup given")
+	}
+	for i, c := range chain {
+		for _, g := range c.Groups {
+			if g.Same == nil {
+				continue
+			}
+			if i == 0 || chain[i-1].Sums[g.ID] != *g.Same {
+				return fmt.Errorf("%s: %w: the files before it do not have the rows of %s", c.File, ErrDamaged, g.Name())
+			}
+		}
+	}
+	return nil
+}
+
+// Last returns the newest backup.
+func (chain Chain) Last() Contents { return chain[len(chain)-1] }
+
+// Latest is a group as a chain has it at its end.
+type Latest struct {
+	Group
+
+	File  int  // number of the file that has its rows, -1 if none has
+	Older bool // the newest backup could not read it, and the rows are those of an earlier one
+}
+
+// Latest returns the groups of the newest backup, the catalog first.
+func (chain Chain) Latest() []Latest {
+	rows := make(map[uint64]Latest)
+	for i, c := range chain {
+		for _, g := range c.Groups {
+			if g.HasRows() {
+				rows[g.ID] = Latest{Group: g, File: i}
+			}
+		}
+	}
+	var all []Latest
+	for _, g := range chain.Last().Groups {
+		at, there := rows[g.ID]
+		switch {
+		case !there:
+			at = Latest{Group: g, File: -1}
+		case g.Missing:
+			at.Older = true
+		case g.Same != nil:
+			at.Group = g
+		}
+		all = append(all, at)
+	}
+	return all
+}
+
+// Rows calls visit with the rows of the groups that want, and with those of the tables, in the order of the file. Group is nil for
+// the rows of a table.
+func (c Contents) Rows(want func(Group) bool, visit func(g *Group, table string, rows []kv.Write) error) error {
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	r, err := NewReader(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	defer r.Close()
+	var open *Group
+	for {
+		next, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %w", c.File, err)
+		case next.Group != nil:
+			if open = nil; want(*next.Group) {
+				open = next.Group
+			}
+		case next.Rows != nil && open != nil:
+			err = visit(open, "", r.Rows())
+		case next.Table != nil:
+			err = visit(nil, next.Table.Name, r.Rows())
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Create writes a backup that produce writes to the file, under a temporary name until it is complete and on disk. It verifies
+// everything that it writes, and returns what the backup has. Progress is called after each group, if not nil.
+func Create(path string, produce func(io.Writer) error, progress func(groups int, rows uint64)) (c Contents, err error) {
+	dir, name := filepath.Split(path)
+	f, err := os.CreateTemp(filepath.Clean(dir+"."), "."+name+".*")
+	if err != nil {
+		return Contents{}, fmt.Errorf("create backup: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignoreClosed(f.Close()), os.Remove(f.Name()))
+		}
+	}()
+	if c, err = CheckedCopy(f, produce, progress); err != nil {
+		return Contents{}, err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return Contents{}, fmt.Errorf("create backup: %w", err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return Contents{}, fmt.Errorf("create backup: %w", err)
+	}
+	c.File = path
+	return c, syncDirectory(filepath.Dir(path))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// syncDirectory makes a file's name durable.
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("create backup: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// CheckedCopy passes on to w what produce writes, and verifies it meanwhile.
+func CheckedCopy(w io.Writer, produce func(io.Writer) error, progress func(groups int, rows uint64)) (Contents, error) {
+	out, in := io.Pipe()
+	type result struct {
+		contents Contents
+		err      error
+	}
+	verified := make(chan result, 1)
+	go func() {
+		c, err := Verify(out, progress)
+		if err != nil {
+			_, _ = io.Copy(io.Discard, out) // the producer's own error says more
+		}
+		verified <- result{c, err}
+	}()
+	err := produce(io.MultiWriter(w, in))
+	in.CloseWithError(err)
+	r := <-verified
+	if err != nil {
+		return Contents{}, err
+	}
+	return r.contents, r.err
+}

@@ -1,0 +1,157 @@
+package backupcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region"
+)
+
+func newBackup() *cobra.Command {
+	var file, area string
+	var since []string
+	c := &cobra.Command{
+		Use: "backup FILE|-", Short: "Back up the world while it runs, through any one node",
+		Long: "Writes the catalog, all regions and the players of the world to FILE, or to the standard output. Everything that was\n" +
+			"acknowledged before the command started is in it. Regions that cannot be read are named, and the exit code is 4.\n" +
+			"The backup is verified while it is written, and appears under its name when it is complete and on disk.",
+		Example: "  voxeld backup world.voxback\n" +
+			"  voxeld backup - | ssh nas 'cat > world.voxback'\n" +
+			"  voxeld backup --since world.voxback monday.voxback\n" +
+			"  voxeld backup --area -64,-64:64,64 town.voxback",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return cli.Usage(fmt.Errorf("%s takes the name of one file, or -; see --help", c.CommandPath()))
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, err := cli.LoadConfig(c, file)
+			if err != nil {
+				return err
+			}
+			var q admin.BackupRequest
+			if area != "" {
+				if q.Area, err = parseArea(area); err != nil {
+					return cli.Usage(err)
+				}
+			}
+			if len(since) > 0 {
+				if err := addBase(&q, since); err != nil {
+					return err
+				}
+			}
+			return makeBackup(c, cfg.AdminSocket(), args[0], q)
+		},
+	}
+	cli.AddOptions(c, &file, "data-dir", "admin")
+	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup: regions that have not changed since are only referred to; restoring needs that backup, too")
+	c.Flags().StringVar(&area, "area", "", "X1,Z1:X2,Z2 in blocks: back up only the regions there, without players")
+	return c
+}
+
+// makeBackup asks the node for a backup and writes it.
+func makeBackup(c *cobra.Command, socket, path string, q admin.BackupRequest) error {
+	begun := time.Now()
+	out := c.ErrOrStderr()
+	show := newProgress(out)
+	size := &counter{}
+	produce := func(w io.Writer) error {
+		size.w = w
+		return admin.Backup(c.Context(), socket, q, size)
+	}
+	report := func(groups int, rows uint64) {
+		show.print("%d regions, %d rows, %s", groups-1, rows, bytesText(size.n))
+	}
+	var made backup.Contents
+	var err error
+	if path == "-" {
+		made, err = backup.CheckedCopy(c.OutOrStdout(), produce, report)
+	} else {
+		made, err = backup.Create(path, produce, report)
+	}
+	show.end()
+	if err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	fmt.Fprintf(out, "backup %v: %s in %v (%s/s)\n", made.ID, summary(made), took.Round(time.Millisecond), bytesText(int64(float64(size.n)/took.Seconds())))
+	return incomplete(out, made.Problems())
+}
+
+// counter counts bytes.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// incomplete prints the problems and returns ErrIncomplete if there are any.
+func incomplete(out io.Writer, problems []string) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	for _, p := range problems {
+		fmt.Fprintf(out, "problem: %s\n", p)
+	}
+	return fmt.Errorf("%w: it was written, with %d %s named above; see voxeld doctor, and make another one", ErrIncomplete, len(problems), cli.Plural(len(problems), "problem", "problems"))
+}
+
+// addBase makes the request one for an incremental backup. Of several files, the last is the base.
+func addBase(q *admin.BackupRequest, files []string) error {
+	base, err := backup.VerifyFile(files[len(files)-1], nil)
+	if err != nil {
+		return err
+	}
+	if len(base.Header.Area) > 0 || len(q.Area) > 0 {
+		return cli.Usage(errors.New("a backup of an area cannot be incremental, nor the base of one"))
+	}
+	q.Base, q.Have = &base.ID, make(map[uint64]region.KnownGroup)
+	for _, g := range base.Groups {
+		if sum, there := base.Sums[g.ID]; there && g.Problem == "" {
+			q.Have[g.ID] = region.KnownGroup{Position: g.Position, Sum: sum}
+		}
+	}
+	return nil
+}
+
+// maxAreaCells bounds an area.
+const maxAreaCells = 4096
+
+// parseArea returns the cells that an area in blocks touches.
+func parseArea(text string) ([]grid.Cell, error) {
+	var x1, z1, x2, z2 int32
+	if n, err := fmt.Sscanf(text, "%d,%d:%d,%d", &x1, &z1, &x2, &z2); n != 4 || err != nil || strings.ContainsAny(text, " \t") {
+		return nil, fmt.Errorf("area %q: want X1,Z1:X2,Z2 in blocks, such as -64,-64:64,64", text)
+	}
+	from := grid.Pos{X: min(x1, x2), Z: min(z1, z2)}.Chunk()
+	to := grid.Pos{X: max(x1, x2), Z: max(z1, z2)}.Chunk()
+	var cells []grid.Cell
+	for p := from; p.X <= to.X; {
+		if !p.Valid() {
+			return nil, fmt.Errorf("area %q: it is out of the world", text)
+		}
+		cell := grid.CellAt(p, grid.FoundingLabel)
+		if cells = append(cells, cell); len(cells) > maxAreaCells {
+			return nil, fmt.Errorf("area %q: it has more than %d regions; back up the whole world", text, maxAreaCells)
+		}
+		if p.Z = cell.Area().MaxZ; p.Z > to.Z {
+			p = grid.ChunkPos{X: cell.Area().MaxX, Z: from.Z}
+		}
+	}
+	return cells, nil
+}

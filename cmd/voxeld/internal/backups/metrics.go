@@ -1,0 +1,50 @@
+package backups
+
+import (
+	"io/fs"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics of the backups that this node makes of the whole world.
+type metrics struct {
+	success, duration, size prometheus.Gauge
+	failures                prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer, every time.Duration) *metrics {
+	m := &metrics{
+		success: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "voxeld_backup_last_success_timestamp_seconds",
+			Help: "Unix time of the last complete backup of the world that this node made; 0 if it made none.",
+		}),
+		duration: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "voxeld_backup_last_duration_seconds", Help: "How long the last backup took.",
+		}),
+		size: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "voxeld_backup_last_size_bytes", Help: "Size of the last backup.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "voxeld_backup_failures_total", Help: "Backups that failed, or were written but lack a region.",
+		}),
+	}
+	interval := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "voxeld_backup_interval_seconds", Help: "Interval of scheduled backups (backup_every); 0 if there are none.",
+	})
+	interval.Set(every.Seconds())
+	r.MustRegister(m.success, m.duration, m.size, m.failures, interval)
+	return m
+}
+
+func (m *metrics) succeeded(begun time.Time, size int64) {
+	m.success.Set(float64(begun.Unix()))
+	m.duration.Set(time.Since(begun).Seconds())
+	m.size.Set(float64(size))
+}
+
+// found sets the metrics by a backup that an earlier run has made.
+func (m *metrics) found(info fs.FileInfo) {
+	m.success.Set(float64(info.ModTime().Unix()))
+	m.size.Set(float64(info.Size()))
+}

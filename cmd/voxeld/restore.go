@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/restore"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+var (
+	restoringKey = []byte("restoring") // of a restore that has not ended
+	restoredKey  = []byte("restored")  // of a restored world that has not run yet: the nodes of the backup
+)
+
+// errRestoring reports that a restore into the data directory was interrupted.
+var errRestoring = errors.New("a restore into this data directory was interrupted: delete its voxeld.* files, and restore again")
+
+// restoreWorld founds the world of a backup in an empty data directory.
+func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (err error) {
+	path := filepath.Join(cfg.DataDir, databaseName)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s holds data; choose an empty directory with --data-dir", errOtherWorld, cfg.DataDir)
+	}
+	nodes := r.Chain.Last().Header.Nodes
+	if r.Forked {
+		nodes = nil
+	} else if err := refuseBeside(ctx, r.Genesis.ID(), nodes); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("create data directory: %w", err)
+	}
+	db, err := store.Open(store.Options{Path: path})
+	if err != nil {
+		return fmt.Errorf("open data directory %s: %w", cfg.DataDir, err)
+	}
+	parts := newStack()
+	defer func() { err = errors.Join(err, parts.stop()) }()
+	parts.onStop("database", db.Close)
+	parts.start("commits", db.Run)
+	if err := db.Commit([]kv.Write{{Table: worldTable, Key: restoringKey, Value: r.Genesis.Encode()}}); err != nil {
+		return err
+	}
+	made, err := dht.NewRestorer(db, r.Genesis.ID())
+	if err != nil {
+		return err
+	}
+	report, err := restore.World(db, r.Chain, restore.Options{
+		Self: nodemsg.Member{Peer: made.Self, Game: restoredGame(cfg)}, Player: made.Player, Forked: r.Forked, Progress: r.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	row, err := json.Marshal(nodes)
+	if err != nil {
+		return err
+	}
+	writes := []kv.Write{
+		{Table: worldTable, Key: genesisKey, Value: r.Genesis.Encode()},
+		{Table: worldTable, Key: restoringKey},
+		{Table: worldTable, Key: restoredKey, Value: row},
+	}
+	for _, n := range nodes {
+		writes = append(writes, made.Known(n.Peer, n.Addrs))
+	}
+	if err := db.Commit(writes); err != nil {
+		return err
+	}
+	r.Done(report)
+	return nil
+}
+
+// restoredGame returns the address of the game server, as far as it is known before the node runs.
+func restoredGame(cfg config.Config) string {
+	if cfg.AdvertiseGame != "" {
+		return cfg.AdvertiseGame
+	}
+	address, err := net.ResolveTCPAddr("tcp", cfg.Game)
+	if err != nil || address.Port == 0 {
+		return "127.0.0.1:4002"
+	}
+	if address.IP == nil {
+		address.IP = net.IPv4zero
+	}
+	return reachable(address)
+}
+
+// besideTime is how long nodes of a backup have to answer.
+const besideTime = 5 * time.Second
+
+// refuseBeside returns an error if one of the nodes runs in the world.
+func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
+	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
+	if err != nil {
+		return err
+	}
+	err = findAlive(ctx, host, id, nodes)
+	return errors.Join(err, host.Close())
+}
+
+// findAlive asks the nodes of a backup, and returns an error if one of them runs in the world.
+func findAlive(ctx context.Context, host *transport.Host, id string, nodes []backup.Node) error {
+	ctx, cancel := context.WithTimeout(ctx, besideTime)
+	defer cancel()
+	alive := make(chan string, len(nodes))
+	var crew sync.WaitGroup
+	for _, n := range nodes {
+		crew.Go(func() {
+			for _, addr := range n.Addrs {
+				g, err := askGenesis(ctx, host, withPeer(addr, n.Peer))
+				if err == nil && g.ID() == id {
+					alive <- addr
+					return
+				}
+			}
+		})
+	}
+	crew.Wait()
+	select {
+	case addr := <-alive:
+		return fmt.Errorf("%w at %s: a restored copy would take the place of what that node has. Stop all of its nodes first; or join it "+
+			"instead; or found a world of its own with --fork NAME", backupcmd.ErrAlive, addr)
+	default:
+		return nil
+	}
+}
+
+func withPeer(addr, peer string) string {
+	if strings.Contains(addr, "/p2p/") {
+		return addr
+	}
+	return addr + "/p2p/" + peer
+}
+
+// checkRestored refuses to run a world that has just been restored beside nodes that have it from before. It does so once: nodes that
+// come later give up what they have.
+func (n *node) checkRestored(ctx context.Context, id string) error {
+	row, err := n.db.Get(worldTable, restoredKey)
+	if err != nil || row == nil {
+		return err
+	}
+	var nodes []backup.Node
+	if err := json.Unmarshal(row, &nodes); err != nil {
+		return fmt.Errorf("read the nodes of the restored world: %w", err)
+	}
+	if err := findAlive(ctx, n.host, id, nodes); err != nil {
+		return err
+	}
+	return n.db.Commit([]kv.Write{{Table: worldTable, Key: restoredKey}})
+}
+
+// backupHeader describes a backup that begins now.
+func (n *node) backupHeader() backup.Header {
+	h := backup.Header{
+		Genesis: n.world.Encode(), Begun: time.Now().UnixMilli(), Program: version(),
+		Nodes: []backup.Node{{Peer: n.host.PeerID(), Addrs: n.host.Addrs()}},
+	}
+	for _, p := range n.host.Peers() {
+		h.Nodes = append(h.Nodes, backup.Node{Peer: p.ID, Addrs: p.Addrs})
+	}
+	for i := range h.Nodes {
+		node := &h.Nodes[i]
+		for j := range node.Addrs {
+			node.Addrs[j] = strings.TrimSuffix(node.Addrs[j], "/p2p/"+node.Peer)
+		}
+	}
+	return h
+}
+
+// memory is a storage that is not kept.
+type memory struct{ rows sync.Map }
+
+func (m *memory) Get(table string, key []byte) ([]byte, error) {
+	value, ok := m.rows.Load(table + "\x00" + string(key))
+	if !ok {
+		return nil, nil
+	}
+	return value.([]byte), nil
+}
+
+func (m *memory) Commit(writes []kv.Write) error {
+	for _, w := range writes {
+		m.rows.Store(w.Table+"\x00"+string(w.Key), w.Value)
+	}
+	return nil
+}
+
+// checkRestoring returns an error if a restore was interrupted.
+func checkRestoring(db *store.DB) error {
+	row, err := db.Get(worldTable, restoringKey)
+	if err == nil && row != nil {
+		err = errRestoring
+	}
+	return err
+}

@@ -1,0 +1,30 @@
+package main
+
+// network shows the connections between nodes.
+func network() dashboard {
+	return dashboard{
+		uid: "voxeld-network", title: "voxeld: network and DHT", description: "Connections between nodes, lookups, and traffic.",
+		rows: []row{
+			{"Nodes", []panel{
+				{title: "Connected peers", description: "Normal: in a small world, all other nodes.", unit: count, queries: []query{
+					{"voxeld_peers_connected{SEL}", "{{instance}}: connected"}, {"voxeld_dht_table_peers{SEL}", "{{instance}}: routing table"},
+				}},
+				{title: "Redials", description: "Attempts to reach lost peers and bootstrap addresses. Normal: none while all nodes run.", unit: rate, queries: one(perSecond("voxeld_dht_redials_total", "result"), "{{result}}")},
+				{title: "Traffic between nodes", description: "Bytes on streams, without Kademlia, encryption and framing.", unit: traffic, queries: one(perSecond("voxeld_stream_bytes_total", "instance, direction"), "{{instance}}: {{direction}}")},
+			}},
+			{"Finding land and players", []panel{
+				{title: "DHT lookups", description: "Lookups, including those before a put.", unit: rate, queries: one(perSecond("voxeld_dht_lookups_total", "kind"), "{{kind}}")},
+				{title: "DHT lookup duration, p99", description: "Normal: a few round trips between nodes.", unit: seconds, queries: one(quantile("0.99", "voxeld_dht_lookup_seconds", "kind"), "{{kind}}")},
+				{title: "Peers contacted per lookup", description: "Mean number of peers. Grows with the logarithm of the number of nodes.", unit: count, queries: one(mean("voxeld_dht_lookup_contacted_peers", "kind"), "{{kind}}")},
+				{title: "DHT lookups that failed", description: "Normal: none. A record that does not exist is not a failure.", unit: rate, queries: one(perSecond("voxeld_dht_lookup_failures_total", "kind"), "{{kind}}")},
+				{title: "Regions found, by source", description: "Where a gateway learned who leads a region. Normal: mostly the cache.", unit: rate, stacked: true, queries: one(perSecond("voxeld_region_lookups_total", "source"), "{{source}}")},
+				{title: "Player records put directly", description: "Saved without a lookup, on the nodes that hold an older version.", unit: rate, queries: one(perSecond("voxeld_dht_direct_puts_total", "instance"), "{{instance}}")},
+			}},
+			{"Movement between gateways (with an overlay other than relay)", []panel{
+				{title: "Packets", description: "At most one a tick between two gateways. Empty with the relay overlay.", unit: rate, queries: one(perSecond("voxeld_overlay_packets_total", "direction"), "{{direction}}")},
+				{title: "Bytes", description: "Bytes of these packets.", unit: traffic, queries: one(perSecond("voxeld_overlay_packet_bytes_total", "direction"), "{{direction}}")},
+				{title: "Refused updates", description: "Updates that claim more than a player can have moved. Normal: few.", unit: rate, queries: one(perSecond("voxeld_overlay_refused_total", "instance"), "{{instance}}")},
+			}},
+		},
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+// players shows what players do and what they are refused.
+func players() dashboard {
+	return dashboard{
+		uid: "voxeld-players", title: "voxeld: players", description: "Sessions, traffic to players, and what was refused.",
+		rows: []row{
+			{"Sessions", []panel{
+				{title: "Players", description: "Open sessions, and chunk connections of VoxelPopuli's clients.", unit: count, queries: []query{
+					{"voxeld_sessions{SEL}", "{{instance}}"}, {"voxeld_original_connections{SEL}", "{{instance}}: original connections"},
+				}},
+				{title: "Joins, by outcome", description: "Normal: mostly joined.", unit: rate, stacked: true, queries: one(perSecond("voxeld_joins_total", "outcome"), "{{outcome}}")},
+				{title: "Players moved by a drain", description: "How players left a node that stopped. Normal: followed.", unit: rate, queries: one(perSecond("voxeld_sessions_moved_total", "outcome"), "{{outcome}}")},
+			}},
+			{"Traffic", []panel{
+				{title: "Bytes for each player", description: "Sent to a player each second, on average. In a crowd the motion budget limits it.", unit: traffic, queries: one(`sum by (instance) (rate(voxeld_packet_bytes_total{SEL,direction="out"}[$__rate_interval])) / on (instance) sum by (instance) (voxeld_sessions{SEL} > 0)`, "{{instance}}")},
+				{title: "Messages", description: "Messages exchanged with clients.", unit: rate, queries: one(perSecond("voxeld_packets_total", "direction"), "{{direction}}")},
+				{title: "Frame encoding, p99", description: "Time to encode the movement of a tick for all sessions of a gateway. Normal: below 0.05 s.", unit: seconds, queries: one(quantile("0.99", "voxeld_gateway_tick_seconds", "instance"), "{{instance}}")},
+				{title: "Motion updates skipped", description: "A session had not read the previous one: a slow client or connection.", unit: rate, queries: one(perSecond("voxeld_motion_skipped_total", "instance"), "{{instance}}")},
+				{title: "HTTP requests, by status", description: "Pages and assets; 101 is a session over WebSocket, counted at its end.", unit: rate, stacked: true, queries: one(perSecond("voxeld_http_requests_total", "code"), "{{code}}")},
+				{title: "Moves, by outcome", description: "Sent to the region, or withheld because the region predicts them.", unit: rate, stacked: true, queries: one(perSecond("voxeld_moves_total", "outcome"), "{{outcome}}")},
+			}},
+			{"Refusals", []panel{
+				{title: "Edits refused, by reason", description: "Normal: few.", unit: rate, stacked: true, queries: one(perSecond("voxeld_edit_refusals_total", "reason"), "{{reason}}")},
+				{title: "Moves corrected, by reason", description: "Normal: few. Many from one player: a client that cheats or lags.", unit: rate, stacked: true, queries: one(perSecond("voxeld_move_corrections_total", "reason"), "{{reason}}")},
+				{title: "Hits and gifts refused, by reason", description: "Normal: few.", unit: rate, stacked: true, queries: one(perSecond("voxeld_interaction_refusals_total", "reason"), "{{reason}}")},
+			}},
+			{"Chat", []panel{
+				{title: "Chat lines, by order", description: "Normal: causal. late: shown after something that may depend on it.", unit: rate, stacked: true, queries: one(perSecond("voxeld_chat_lines_total", "order"), "{{order}}")},
+				{title: "Chat lines held back", description: "Waiting for a line that they may answer.", unit: count, queries: one("voxeld_chat_held{SEL}", "{{instance}}")},
+				{title: "Waits that timed out", description: "A missing line did not come. Normal: none.", unit: rate, queries: one(perSecond("voxeld_chat_timeouts_total", "instance"), "{{instance}}")},
+			}},
+		},
+	}
+}

@@ -1,0 +1,69 @@
+package monitoring
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A node fails, then the majority; they come back. On the way every panel of the dashboards has data.
+func TestNodesFail(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 90*24*time.Hour)
+	all := newWorld(t, 3, "--tls-cert", cert, "--tls-key", key, "--backup-every", "1h", "--backup-dir", filepath.Join(dir, "backups"))
+	p := newPrometheus(t, fast, all...)
+	a, b, c := all[0], all[1], all[2]
+	a.play("--players", "6", "--edits", "1")
+	b.play("--players", "2", "--mode", "wander", "--protocol", "original", "--edits", "1")
+	b.meddle()
+	a.healthy()
+	for _, n := range all {
+		n.voxeld("region", "scrub", "--all")
+	}
+	p.everyPanelHasData(false)
+
+	c.Kill()
+	p.fires(c, "VoxeldNodeDown")
+	p.everyPanelHasData(true)
+	p.fires(a, "VoxeldUnderReplicated")
+	b.Kill()
+	p.fires(a, "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	b.start("")
+	p.clears(b, "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	c.start("")
+	p.clears(nil, "VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	// A node makes its first backup after 30 s, which are half an hour here.
+	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone", "VoxeldBackupTooOld")
+}
+
+// No alert fires on a single node, nor while the nodes of a world are drained, killed politely and restarted one by one.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	single := newWorld(t, 1)
+	single[0].play("--players", "4", "--edits", "1")
+	alone := newPrometheus(t, calm, single...)
+
+	all := newWorld(t, 3)
+	p := newPrometheus(t, calm, all...)
+	all[0].healthy()
+	all[0].play("--players", "4", "--edits", "1")
+	rounds := 1
+	if *everything {
+		rounds = 5
+	}
+	for range rounds {
+		for _, n := range all {
+			n.voxeld("drain")
+			<-n.Ended()
+			n.start("")
+			n.healthy()
+		}
+	}
+	for _, p := range []*prometheus{alone, p} {
+		if fired := p.firedSince(p.started); len(fired) > 0 {
+			t.Errorf("within %v fired %v", time.Since(p.started), fired)
+		}
+	}
+}

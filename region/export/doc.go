@@ -1,0 +1,68 @@
+// Package export collects a backup of the world from its nodes while the world runs (docs/adr/0025). Each node serves its copies of
+// groups (Exporter.Serve); the one that an operator has asked finds for each group a copy that has everything that was acknowledged
+// (plan.go), fetches it and writes it (Exporter.Backup).
+//
+// Any goroutine may use an Exporter. Only package region imports it.
+package export
+
+import (
+	"context"
+
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Exporter serves and collects copies of groups.
+type Exporter struct {
+	integrity.Node
+
+	AskStatuses integrity.AskStatuses
+	// Known lists the nodes of the world that this one knows.
+	Known func() []string
+	// Players visits the records of players in this node's part of the DHT. It may be nil.
+	Players func(visit func(nodemsg.PlayerRecord) error) error
+
+	slots chan struct{} // holds a token for each group that is being read here
+}
+
+// Known is a group as an earlier backup has it.
+type Known struct {
+	Position backup.Position
+	Sum      backup.ID // of its rows
+}
+
+// Options are what a backup is to have.
+type Options struct {
+	Header backup.Header    // whose Area limits the backup
+	Base   map[uint64]Known // groups of the backup that Header.Base names
+}
+
+// MaxNodes bounds the nodes that are asked for players.
+const MaxNodes = 1024
+
+const (
+	// maxGroupBytes bounds what one group's records may take in memory, and maxTableBytes those of a node's tables.
+	maxGroupBytes = 256 << 20
+	maxTableBytes = 256 << 20
+)
+
+// maxReading bounds how many groups are read on a node at the same time; the others wait.
+const maxReading = 2
+
+// New returns an exporter. Its other fields are set before it is used.
+func New(n integrity.Node, ask integrity.AskStatuses) *Exporter {
+	return &Exporter{Node: n, AskStatuses: ask, slots: make(chan struct{}, maxReading)}
+}
+
+// enter waits for a slot.
+func (e *Exporter) enter(ctx context.Context) error {
+	select {
+	case e.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Exporter) leave() { <-e.slots }

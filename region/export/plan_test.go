@@ -1,0 +1,77 @@
+package export
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// status is the answer of member number id of a group of three, a, b and c.
+func status(id uint64, state nodemsg.RegionState, last, applied uint64) nodemsg.RegionStatus {
+	s := nodemsg.RegionStatus{Region: 7, State: state, Last: last, Applied: applied, Epoch: actor.FirstEpoch, Replica: id}
+	for i, peer := range []string{"a", "b", "c"} {
+		s.Members = append(s.Members, nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: uint64(i) + 1, Peer: peer}})
+	}
+	if state == nodemsg.StateNone {
+		s = nodemsg.RegionStatus{Region: 7}
+	}
+	return s
+}
+
+func TestPlanGroup(t *testing.T) {
+	info := nodemsg.Region{ID: 7, Epoch: actor.FirstEpoch, Members: []nodemsg.Member{{Peer: "a"}, {Peer: "b"}, {Peer: "c"}}}
+	moved := info
+	moved.Epoch = 20
+	recovered := status(1, nodemsg.StateClosed, 30, 30)
+	recovered.Recovered, recovered.Epoch, recovered.Members = 1, actor.EpochOf(actor.ConfigurationOf(1<<40+5)), recovered.Members[:1]
+	leads := status(2, nodemsg.StateOpen, 12, 9)
+	leads.Leader = "b"
+	old := status(1, nodemsg.StateClosed, 99, 99)
+	old.Replica = 9
+	newMember := status(1, nodemsg.StateOpen, 12, 12)
+	newMember.Members = append(slices.Clone(newMember.Members), nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: 4, Peer: "d"}})
+	newMember.Epoch = 11
+	const closed, failed, none = nodemsg.StateClosed, nodemsg.StateFailed, nodemsg.StateNone
+	for name, c := range map[string]struct {
+		info    nodemsg.Region
+		answers map[string]nodemsg.RegionStatus
+		index   uint64
+		sources []string
+		lost    bool
+		empty   bool
+	}{
+		"all hibernate": {info, map[string]nodemsg.RegionStatus{"a": status(1, closed, 10, 10), "b": status(2, closed, 10, 10), "c": status(3, closed, 10, 10)}, 10, []string{"a", "b", "c"}, false, false},
+		"the longest log counts, the most applied serves": {info, map[string]nodemsg.RegionStatus{"a": status(1, closed, 10, 10), "b": status(2, closed, 12, 8)}, 12, []string{"a", "b"}, false, false},
+		"the leader serves":             {info, map[string]nodemsg.RegionStatus{"a": status(1, closed, 10, 10), "b": leads}, 12, []string{"b", "a"}, false, false},
+		"one of three":                  {info, map[string]nodemsg.RegionStatus{"c": status(3, closed, 10, 10)}, 10, []string{"c"}, true, false},
+		"a failed copy does not count":  {info, map[string]nodemsg.RegionStatus{"a": status(1, closed, 10, 10), "b": status(2, failed, 50, 50)}, 10, []string{"a"}, true, false},
+		"one has never opened it":       {info, map[string]nodemsg.RegionStatus{"a": status(1, closed, 10, 10), "b": status(2, none, 0, 0)}, 10, []string{"a"}, false, false},
+		"nobody has opened it":          {info, map[string]nodemsg.RegionStatus{"a": status(1, none, 0, 0), "b": status(2, none, 0, 0)}, 0, nil, false, true},
+		"nobody has it, and it was had": {moved, map[string]nodemsg.RegionStatus{"a": status(1, none, 0, 0), "b": status(2, none, 0, 0), "c": status(3, none, 0, 0)}, 0, nil, true, false},
+		"one says it was never opened":  {info, map[string]nodemsg.RegionStatus{"a": status(1, none, 0, 0)}, 0, nil, true, false},
+		"recovered without the others":  {info, map[string]nodemsg.RegionStatus{"a": recovered, "b": status(2, closed, 40, 40), "c": status(3, closed, 40, 40)}, 30, []string{"a"}, false, false},
+		"an earlier replica":            {info, map[string]nodemsg.RegionStatus{"a": old, "b": status(2, closed, 10, 10)}, 10, []string{"b"}, true, false},
+		"a member was added":            {info, map[string]nodemsg.RegionStatus{"a": newMember, "b": status(2, closed, 10, 10)}, 12, []string{"a", "b"}, true, false},
+		"nobody answers":                {info, nil, 0, nil, true, false},
+	} {
+		s := integrity.StatusPoll{Statuses: make(map[string]map[uint64]nodemsg.RegionStatus)}
+		for peer, a := range c.answers {
+			s.Statuses[peer] = map[uint64]nodemsg.RegionStatus{7: a}
+		}
+		p := planGroup("a", c.info, s)
+		if p.index != c.index || !slices.Equal(p.sources, c.sources) || (p.lost != "") != c.lost || p.empty != c.empty {
+			t.Errorf("%s: index %d, sources %v, lost %q, empty %v", name, p.index, p.sources, p.lost, p.empty)
+		}
+		if name == "a member was added" && !actor.HasMember(p.info, "d") {
+			t.Error("the new member is not asked next")
+		}
+		base := map[uint64]Known{7: {Position: backup.Position{Index: 10}}}
+		if _, same := p.unchanged(base); same != (c.index == 10 && !c.lost) {
+			t.Errorf("%s: unchanged: %v", name, same)
+		}
+	}
+}

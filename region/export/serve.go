@@ -1,0 +1,164 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// storeTime is how long a copy may take to have on disk what was acknowledged, and storePoll the pause between two looks.
+	storeTime = 8 * time.Second
+	storePoll = 10 * time.Millisecond
+)
+
+// Serve answers one request of another node.
+func (e *Exporter) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser) {
+	err := transport.ServeExport(ctx, stream, func(ctx context.Context, q nodemsg.Export) (func(io.Writer) error, error) {
+		records, err := e.read(ctx, q)
+		return func(w io.Writer) error {
+			for _, r := range records {
+				if err := wire.WriteFrame(w, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, err
+	})
+	if err != nil {
+		e.Logger.Debug("copy for a backup not sent", "peer", peer, "error", err)
+	}
+}
+
+// read returns what is asked for: the records of a group, or tables and an End.
+func (e *Exporter) read(ctx context.Context, q nodemsg.Export) ([]backup.Record, error) {
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	if q.Group == 0 {
+		return e.readTables(ctx)
+	}
+	if err := e.awaitStored(ctx, q); err != nil {
+		return nil, err
+	}
+	return e.readGroup(q)
+}
+
+// awaitStored waits until everything up to the index is in the tables. A region that hibernates with entries that are not applied is
+// woken.
+func (e *Exporter) awaitStored(ctx context.Context, q nodemsg.Export) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	for first := true; ; first = false {
+		stored, err := replica.AppliedIn(e.Storage.Get, q.Group)
+		if err != nil || stored >= q.Index {
+			return err
+		}
+		l := e.Regions.Loaded(q.Group)
+		if l == nil && q.Group != world.CatalogID {
+			if l, err = e.Regions.Open(ctx, q.Group, q.Cell); err != nil {
+				return err
+			}
+		}
+		if l != nil && first {
+			if raft := l.Raft(); raft != nil && raft.Status().Leader == "" {
+				raft.Campaign()
+			}
+		}
+		if l != nil {
+			l.Flush()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("entry %d is acknowledged, and this copy only has those up to %d", q.Index, stored)
+		case <-time.After(storePoll):
+		}
+	}
+}
+
+// readGroup reads the rows of a group as of one moment. They are gathered in memory first: while a view is open, the file grows.
+func (e *Exporter) readGroup(q nodemsg.Export) (records []backup.Record, err error) {
+	size := 0
+	table, prefix := world.LandTable, directory.Key(q.Group)
+	if q.Group == world.CatalogID {
+		table, prefix = world.CatalogTable, nil
+	}
+	emit := func(r backup.Record) error {
+		if size += len(r.Rows); size > maxGroupBytes {
+			return fmt.Errorf("it is larger than %d bytes", maxGroupBytes)
+		}
+		records = append(records, r)
+		return nil
+	}
+	err = replica.View(e.Storage, func(r replica.Reader) error {
+		from, conf, err := replica.OriginIn(r, q.Group)
+		if err != nil {
+			return err
+		}
+		if from.Index < q.Index {
+			return errors.New("the copy has been replaced")
+		}
+		g := backup.Group{
+			ID: q.Group, Cell: q.Cell, Epoch: actor.EpochOf(conf),
+			Position: backup.Position{Index: from.Index, Term: from.Term, Next: from.Next, Recovered: from.Recovered},
+		}
+		for _, m := range conf.Members {
+			g.Members = append(g.Members, m.Peer)
+		}
+		rows := backup.NewRowsWriter(emit)
+		if err := emit(backup.Record{Group: &g}); err != nil {
+			return err
+		}
+		if err := r.Scan(table, prefix, rows.Add); err != nil {
+			return err
+		}
+		return rows.Close()
+	})
+	return records, err
+}
+
+// The tables of a node that are not of one group: gameserver/players and integrity write them.
+var tables = []string{backup.PlayersTable, backup.BasesTable}
+
+// readTables reads the players that this node knows, and the terrain that it keeps.
+func (e *Exporter) readTables(ctx context.Context) (records []backup.Record, err error) {
+	emit := func(r backup.Record) error {
+		records = append(records, r)
+		return ctx.Err()
+	}
+	for _, name := range tables {
+		rows := backup.TableWriter{Name: name, Emit: emit}
+		if err := e.Storage.Scan(name, nil, rows.Add); err != nil {
+			return nil, err
+		}
+		if name == backup.PlayersTable && e.Players != nil {
+			err := e.Players(func(p nodemsg.PlayerRecord) error {
+				row, err := nodemsg.EncodePlayerRecord(p)
+				if err != nil {
+					return err
+				}
+				return rows.Add(bytes.Clone(p.Player[:]), row)
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if err := rows.Flush(); err != nil {
+			return nil, err
+		}
+	}
+	return append(records, backup.Record{End: &backup.End{}}), nil
+}

@@ -1,0 +1,227 @@
+// Package replace founds a region again of which no copy is left: from its terrain, or with land from a backup (docs/adr/0025). The
+// node that leads the catalog does it, or one that the catalog lists as a member, because no other can enter the region's new member
+// there.
+//
+// Any goroutine may use a Replacer. Only package region imports it.
+package replace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// Replacer replaces lost regions.
+type Replacer struct {
+	integrity.Node
+
+	Supersession *integrity.Supersession
+	Quarantine   *integrity.Quarantine
+	Damages      *integrity.Damages
+	AskStatuses  integrity.AskStatuses
+	// LastHeard returns when a node was last heard from, and SilentAfter when it then counts as lost.
+	LastHeard   func(peer string) time.Time
+	SilentAfter func() time.Duration
+}
+
+// Land is the land that a region is to have. The zero value is none: its terrain.
+type Land struct {
+	From replica.Origin
+	Rows []kv.Write // of the land table, of a region with any id, in the order of their keys
+}
+
+// Plan is what is known of a region that is to be replaced.
+type Plan struct {
+	Region nodemsg.Region
+	// Members are the states of the members, for people, in the order of the catalog.
+	Members []string
+	// Refused is why it cannot be replaced on this node, and what to do; empty if it can.
+	Refused string
+}
+
+// Plan examines the members of the cell's region. It changes nothing.
+func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
+	info, err := r.find(ctx, cell)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Region: info}
+	want := make(map[string][]uint64)
+	for _, m := range info.Members {
+		want[m.Peer] = append(want[m.Peer], info.ID)
+	}
+	s := integrity.PollStatuses(ctx, r.AskStatuses, want, true)
+	for _, m := range info.Members {
+		status, answered := s.Of(m.Peer, info.ID)
+		heard := r.LastHeard(m.Peer)
+		state := "answers, and has no copy"
+		switch {
+		case m.Peer == r.Self.Peer && r.Damages.CorruptErr(info.ID) != nil:
+			state = "this node: its copy is damaged"
+		case !answered && !heard.IsZero() && time.Since(heard) < r.SilentAfter():
+			state = "does not answer"
+			p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", m.Peer, r.SilentAfter())
+		case !answered:
+			state = "does not answer"
+		case status.State == nodemsg.StateFailed:
+			state = "its copy is of no use: " + status.Why
+		case status.State != nodemsg.StateNone:
+			state = "has a copy"
+			p.Refused = fmt.Sprintf("%s has a copy: on that node, run voxeld region recover %s", m.Peer, integrity.Name(info))
+		case info.Epoch == actor.FirstEpoch:
+			state = "has never opened it"
+		}
+		p.Members = append(p.Members, m.Peer+": "+state)
+	}
+	if len(info.Members) == 1 && strings.HasSuffix(p.Members[0], "has never opened it") {
+		p.Refused = "it was never opened, so nothing is lost"
+	}
+	return p, nil
+}
+
+// find returns the region as the catalog has it, if this node may enter another member there.
+func (r *Replacer) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
+	area := cell.Area()
+	if c := r.Regions.Catalog(); c != nil && c.Raft().Status().Self {
+		info, err := c.Locate(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ})
+		if err == nil && info.Cell != cell {
+			err = directory.ErrNotFounded
+		}
+		if err != nil {
+			return nodemsg.Region{}, fmt.Errorf("region %v: %w", cell, err)
+		}
+		return info, nil
+	}
+	all, err := r.Registry.All()
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	for _, info := range all {
+		if info.Cell != cell {
+			continue
+		}
+		if now, err := r.Directory.ByID(ctx, info.ID); err == nil && actor.HasMember(now, r.Self.Peer) {
+			return now, nil
+		}
+	}
+	leader := r.Directory.CatalogLeader(ctx)
+	if leader == "" {
+		return nodemsg.Region{}, errors.New("the catalog has no leader: recover the catalog first (voxeld doctor)")
+	}
+	return nodemsg.Region{}, fmt.Errorf("run this on the node that leads the catalog, %s", leader)
+}
+
+// Replace makes this node the only member of the cell's region, with the land. Other nodes become members afterwards, as in any region.
+func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Land) error {
+	p, err := r.Plan(ctx, cell)
+	if err != nil {
+		return err
+	}
+	if p.Refused != "" {
+		return fmt.Errorf("replace %v: %s", cell, p.Refused)
+	}
+	info := p.Region
+	rows, err := r.rows(info, land.Rows)
+	if err != nil {
+		return err
+	}
+	before := info
+	before.Members = slices.DeleteFunc(slices.Clone(info.Members), func(m nodemsg.Member) bool { return m.Peer == r.Self.Peer })
+	if err := r.Supersession.KeepEvicted(before); err != nil {
+		return err
+	}
+	if err := r.close(ctx, info.ID); err != nil {
+		return err
+	}
+	from := land.From
+	known := actor.ConfigurationOf(info.Epoch)
+	from.Index, from.Term, from.Recovered = max(from.Index, known.Index), max(from.Term, info.Term), max(from.Recovered, known.Recovered)
+	from.Next = max(from.Next, 1)
+	for _, m := range info.Members {
+		from.Next = max(from.Next, m.Replica+1)
+	}
+	now := info
+	now.Leader, now.Members = "", []nodemsg.Member{r.Self}
+	row, err := nodemsg.EncodeRegion(now)
+	if err != nil {
+		return err
+	}
+	writes, err := r.Registry.Deletion(info.ID)
+	if err != nil {
+		return err
+	}
+	writes = append(append(writes, kv.Write{Table: directory.Table, Key: directory.Key(info.ID), Value: row}), rows...)
+	if err := r.Replicas.Restore(info.ID, from, writes...); err != nil {
+		return err
+	}
+	r.Damages.Clear(info.ID)
+	r.Directory.Invalidate(info)
+	r.Logger.Warn("region founded again on this node", "region", info.ID, "cell", cell.String(), "rows", len(rows))
+	return r.open(ctx, info)
+}
+
+// rows checks the rows, and returns them as rows of the region.
+func (r *Replacer) rows(info nodemsg.Region, rows []kv.Write) ([]kv.Write, error) {
+	land := world.NewLand(info.ID, info.Cell, r.Height)
+	own := make([]kv.Write, len(rows))
+	for i, row := range rows {
+		if len(row.Key) < 8 {
+			return nil, fmt.Errorf("replace %v: a row has no region", info.Cell)
+		}
+		key := append(directory.Key(info.ID), row.Key[8:]...)
+		if err := land.Load(key, row.Value); err != nil {
+			return nil, fmt.Errorf("replace %v: %w", info.Cell, err)
+		}
+		own[i] = kv.Write{Table: world.LandTable, Key: key, Value: bytes.Clone(row.Value)}
+	}
+	return own, nil
+}
+
+// close ends what is open of the region here.
+func (r *Replacer) close(ctx context.Context, id uint64) error {
+	r.Quarantine.Unlock(id)
+	l := r.Regions.Loaded(id)
+	if l == nil {
+		return nil
+	}
+	l.Close("the region is being replaced")
+	select {
+	case <-l.Done():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// open opens the region and enters this node as its member into the catalog.
+func (r *Replacer) open(ctx context.Context, info nodemsg.Region) error {
+	l, err := r.Regions.Open(ctx, info.ID, info.Cell)
+	if err != nil {
+		return err
+	}
+	if err := placement.AwaitGroup(ctx, func() bool { return l.Raft().Status().Self }); err != nil {
+		return err
+	}
+	now, err := l.Info(ctx)
+	if err == nil {
+		_, err = r.Directory.ReportMoved(ctx, now)
+	}
+	if err != nil {
+		return fmt.Errorf("enter the region into the catalog: %w", err)
+	}
+	return nil
+}
