@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -8,19 +9,24 @@ import (
 // A node fails, then the majority; they come back. On the way every panel of the dashboards has data.
 func TestNodesFail(t *testing.T) {
 	t.Parallel()
-	all := newWorld(t, 3)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 90*24*time.Hour)
+	all := newWorld(t, 3, "--tls-cert", cert, "--tls-key", key, "--backup-every", "1h", "--backup-dir", filepath.Join(dir, "backups"))
 	p := newPrometheus(t, fast, all...)
 	a, b, c := all[0], all[1], all[2]
 	a.play("--players", "6", "--edits", "1")
 	b.play("--players", "2", "--mode", "wander", "--protocol", "original", "--edits", "1")
+	b.meddle()
 	a.healthy()
-	p.everyPanelHasData()
-	if fired := p.firing(nil); len(fired) > 0 {
-		t.Errorf("on a healthy world fire %v", fired)
+	for _, n := range all {
+		n.voxeld("region", "scrub", "--all")
 	}
+	p.everyPanelHasData(false)
 
 	c.Kill()
 	p.fires(c, "VoxeldNodeDown")
+	p.everyPanelHasData(true)
 	p.fires(a, "VoxeldUnderReplicated")
 	b.Kill()
 	p.fires(a, "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
@@ -28,7 +34,8 @@ func TestNodesFail(t *testing.T) {
 	p.clears(b, "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
 	c.start("")
 	p.clears(nil, "VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
-	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	// A node makes its first backup after 30 s, which are half an hour here.
+	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone", "VoxeldBackupTooOld")
 }
 
 // No alert fires on a single node, nor while the nodes of a world are drained, killed politely and restarted one by one.

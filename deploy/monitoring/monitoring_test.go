@@ -8,8 +8,10 @@ package monitoring
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,8 @@ import (
 
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 var everything = flag.Bool("monitoring.all", false, "make the rarer conditions, too; takes some minutes (make monitoring)")
@@ -173,13 +177,13 @@ func (n *node) healthy() {
 	n.voxeld("status", "--wait", "healthy", "--timeout", patience.String())
 }
 
-// newWorld starts nodes of one world.
-func newWorld(t *testing.T, count int) []*node {
+// newWorld starts nodes of one world, with these flags.
+func newWorld(t *testing.T, count int, flags ...string) []*node {
 	t.Helper()
 	var all []*node
 	invitation := ""
 	for range count {
-		n := newNode(t, kit.Options{})
+		n := newNode(t, kit.Options{Args: flags})
 		n.start(invitation)
 		all = append(all, n)
 		if invitation == "" {
@@ -202,6 +206,66 @@ func (n *node) play(flags ...string) *process.Process {
 	}
 	n.t.Cleanup(p.Kill)
 	return p
+}
+
+// meddle lets one player after the other load the page, join, chat, strike themself, jump too far and leave, until the test ends
+// or the node does.
+func (n *node) meddle() {
+	n.t.Helper()
+	browser := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	ctx, cancel := context.WithCancel(n.t.Context())
+	var playing sync.WaitGroup
+	n.t.Cleanup(func() { cancel(); playing.Wait() })
+	playing.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			page, err := browser.Get("https://" + n.HTTP)
+			if err != nil {
+				return
+			}
+			page.Body.Close()
+			if err := meddler(ctx, n.Game, fmt.Sprintf("meddler%d", i)); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// meddler plays for two seconds.
+func meddler(ctx context.Context, game, name string) error {
+	c, err := sessionclient.Dial(ctx, game, sessionmsg.Join{Name: name, View: 1, Encoding: sessionmsg.EncodingJSON})
+	if err != nil {
+		return err
+	}
+	p := sessionclient.NewPlayer(c)
+	defer p.Leave()
+	end := time.After(2 * time.Second)
+	for {
+		select {
+		case m, open := <-p.Inbox:
+			if !open || m.Err != nil {
+				return m.Err
+			}
+			if _, err := p.Apply(m.FromServer); err != nil {
+				return err
+			}
+			if _, entered := m.FromServer.(sessionmsg.Welcome); !entered {
+				continue
+			}
+			far := p.Welcome.Pose
+			far.X += 1000
+			for _, m := range []sessionmsg.FromClient{
+				sessionmsg.Chat{Text: "hello"}, sessionmsg.Hit{Player: p.Welcome.Player}, sessionmsg.Move{Pose: far},
+			} {
+				if _, err := p.Send(m); err != nil {
+					return err
+				}
+			}
+		case <-end:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // patience is how long tests wait for an event. It detects hangs; it does not judge slow machines.

@@ -75,7 +75,7 @@ type prometheus struct {
 	started time.Time
 }
 
-// newPrometheus starts a Prometheus with the rules of deploy/prometheus at that speed.
+// newPrometheus starts a Prometheus with the rules of deploy/prometheus at that speed, and waits until it has scraped all nodes.
 func newPrometheus(t *testing.T, speed int, nodes ...*node) *prometheus {
 	t.Helper()
 	binary, err := exec.LookPath("prometheus")
@@ -128,6 +128,7 @@ scrape_configs:
 		answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
 	})
+	eventually(t, "Prometheus has scraped all nodes", func() bool { return len(p.query("up == 1")) == len(nodes) })
 	return p
 }
 

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -219,6 +220,26 @@ func TestExpiringCertificate(t *testing.T) {
 	writeCertificate(t, cert, key, 90*24*time.Hour)
 	p.clears(n, "VoxeldCertificateExpiring")
 	p.onlyFired("VoxeldCertificateExpiring")
+}
+
+// The disk for the backups is missing, and comes back.
+func TestMissedBackup(t *testing.T) {
+	rare(t)
+	t.Parallel()
+	disk := filepath.Join(t.TempDir(), "disk")
+	if err := os.WriteFile(disk, nil, 0o600); err != nil { // not a directory
+		t.Fatal(err)
+	}
+	n := newNode(t, kit.Options{Args: []string{"--backup-every", "1m", "--backup-dir", filepath.Join(disk, "backups")}})
+	n.start("")
+	p := newPrometheus(t, fast, n)
+	eventually(t, "a backup fails", func() bool { return strings.Contains(n.Output(), "scheduled backup failed") })
+	p.fires(n, "VoxeldBackupTooOld")
+	if err := os.Remove(disk); err != nil {
+		t.Fatal(err)
+	}
+	p.clears(n, "VoxeldBackupTooOld") // with the next one, a minute later
+	p.onlyFired("VoxeldBackupTooOld")
 }
 
 // writeCertificate replaces a self-signed certificate and its key by new ones.

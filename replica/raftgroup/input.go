@@ -1,6 +1,7 @@
 package raftgroup
 
 import (
+	"errors"
 	"fmt"
 
 	"go.etcd.io/raft/v3"
@@ -63,7 +64,11 @@ func (r *Replica) processInbox(in inbox) error {
 		for _, m := range in.messages {
 			if err := r.check.admit(m, r.raw.BasicStatus(), &r.reads); err != nil {
 				r.node.Rejected.Inc()
-				r.logger.Debug("message refused", "error", err)
+				log := r.logger.Debug
+				if errors.Is(err, errConflict) && !r.check.told {
+					log, r.check.told = r.logger.Error, true
+				}
+				log("message refused", "error", err)
 				continue
 			}
 			if err := r.raw.Step(m); err != nil {

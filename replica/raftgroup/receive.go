@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -61,6 +62,27 @@ func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error)
 type messageCheck struct {
 	// floor: raft's last index is at least this. It is exact when everything that raft has is stored.
 	floor uint64
+	// log is the replica's, for entries up to raft's commit index, which never change.
+	log *raftlog.Log
+	// rival is the replica id of a leader whose log conflicts with a committed entry; 0 if there is none.
+	rival uint64
+	told  bool // that is logged
+}
+
+// errConflict is why the messages of a leader are refused whose log conflicts with an entry that is committed here. Raft rules that out. So
+// some member has forgotten what it had acknowledged, because its storage was put back to an earlier state that nobody noticed, and
+// acknowledged entries are missing there. This copy has them, so it must not be changed.
+var errConflict = errors.New("the leader's log conflicts with an entry that is committed here: acknowledged edits are missing there; " +
+	"this copy is not changed")
+
+// conflicts reports whether an append conflicts with a committed entry.
+func (c *messageCheck) conflicts(m *raftpb.Message, commit uint64) bool {
+	differs := func(index, term uint64) bool {
+		own, err := c.log.Term(index)
+		return index <= commit && err == nil && own != term
+	}
+	return differs(m.GetIndex(), m.GetLogTerm()) ||
+		slices.ContainsFunc(m.GetEntries(), func(e *raftpb.Entry) bool { return differs(e.GetIndex(), e.GetTerm()) })
 }
 
 // admit checks a decoded message. Status is raft's at this moment: between two Readies it may be newer than the replica's.
@@ -91,13 +113,21 @@ func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, reads *
 		if m.GetTerm() == term && !reads.confirms(m) {
 			return refuse("it confirms reads that were not asked for")
 		}
+	case raftpb.MsgApp:
+		if m.GetTerm() >= term && c.conflicts(m, status.GetCommit()) {
+			c.rival = m.GetFrom()
+			return errConflict
+		}
 	case raftpb.MsgSnap:
+		if m.GetFrom() == c.rival {
+			return errConflict
+		}
 		c.floor = min(c.floor, m.GetSnapshot().GetMetadata().GetIndex()) // raft may replace its log by just this
 	case raftpb.MsgTimeoutNow:
 		if m.GetTerm() != term || status.Lead != m.GetFrom() {
 			return refuse("it is not from the leader")
 		}
-	default: // votes, appends, refusals: raft validates their contents
+	default: // votes, refusals: raft validates their contents
 	}
 	if m.GetType() == raftpb.MsgApp {
 		c.floor = min(c.floor, m.GetIndex()+uint64(len(m.GetEntries()))) // raft may cut its log to just this

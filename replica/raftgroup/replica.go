@@ -139,7 +139,7 @@ func (r *Replica) Start() error {
 		if err != nil {
 			return err
 		}
-		r.raw, r.check.floor = node, r.log.Last
+		r.raw, r.check = node, messageCheck{floor: r.log.Last, log: r.log}
 		r.effects.Clock = ClockStart
 		if r.members.decides() {
 			return node.Campaign()
