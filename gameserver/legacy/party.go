@@ -86,9 +86,10 @@ type guest struct {
 	label string // the displayed name: the player's own, or one with a suffix
 
 	// Guarded by party.mu.
-	on   *registration // where they are registered; nil for nowhere
-	left motion.Pose   // where they deregistered last, or the place in their record
-	seen bool          // left is set
+	on     *registration // where they are registered; nil for nowhere
+	left   motion.Pose   // where they deregistered last, or the place in their record
+	leftAt time.Time     // when they deregistered last
+	seen   bool          // left is set
 }
 
 // registration is a player's registration on a connection.
@@ -162,14 +163,14 @@ func (p *party) all() []*guest {
 func (p *party) claim(ctx context.Context, r *registration, name string) (*guest, error) {
 	late := time.NewTimer(handoverTime)
 	defer late.Stop()
-	for waiting := true; waiting; {
-		who, released := p.registerFree(r)
-		if who != nil || released == nil {
-			if who == nil {
-				break
-			}
+	for waiting := true; ; {
+		who, released := p.registerFree(r, waiting)
+		if who != nil {
 			p.of.Players.NoteStored(who.id)
 			return who, nil
+		}
+		if released == nil {
+			break
 		}
 		select {
 		case <-released:
@@ -185,9 +186,10 @@ func (p *party) claim(ctx context.Context, r *registration, name string) (*guest
 	return p.add(ctx, r.at, r, player.NameFrom(name)), nil
 }
 
-// registerFree registers a player who is not registered. If there is none, but one may deregister soon, it returns a channel that
-// is closed when one has.
-func (p *party) registerFree(r *registration) (who *guest, released <-chan struct{}) {
+// registerFree registers a player who is not registered. With wait it may return a channel instead, which is closed when a player
+// has deregistered: one who is registered elsewhere may be about to, and only a player who deregistered just now, or was registered
+// on this connection before, is a better match.
+func (p *party) registerFree(r *registration, wait bool) (who *guest, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	elsewhere := false
@@ -199,7 +201,8 @@ func (p *party) registerFree(r *registration) (who *guest, released <-chan struc
 			who = candidate // of two who are as near, the one who deregistered later
 		}
 	}
-	if who == nil && elsewhere {
+	matches := who != nil && (who == r.who.Load() || time.Since(who.leftAt) < handoverTime)
+	if wait && elsewhere && !matches {
 		return nil, p.mu.released
 	}
 	if who != nil {
@@ -280,7 +283,7 @@ func (ps *parties) loadGuests(ctx context.Context, labels ...string) []nodemsg.P
 func (p *party) release(who *guest, pose motion.Pose) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	who.on, who.left, who.seen = nil, pose, true
+	who.on, who.left, who.leftAt, who.seen = nil, pose, time.Now(), true
 	p.mu.guests = append(slices.DeleteFunc(p.mu.guests, func(other *guest) bool { return other == who }), who)
 	close(p.mu.released)
 	p.mu.released = make(chan struct{})
