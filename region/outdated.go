@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -17,13 +18,16 @@ import (
 // This file keeps replicas out whose node was put back to an earlier state (docs/adr/0024).
 
 // admit reports whether raft messages of the peer count here. The two nodes show each other first that their data is not older than
-// what the other one has seen of them.
-func (h *Host) admit(ctx context.Context, peer string) bool {
+// what the other one has seen of them. If not, the stream is reset: a sender that only writes would not notice that it is closed.
+func (h *Host) admit(ctx context.Context, peer string, stream io.ReadWriteCloser) bool {
 	if h.Incarnations == nil {
 		return true
 	}
 	if err := h.Incarnations.Exchange(ctx, peer); err != nil {
 		h.Logger.Debug("raft messages refused", "peer", peer, "error", err)
+		if s, ok := stream.(interface{ Reset() }); ok {
+			s.Reset()
+		}
 		return false
 	}
 	return true

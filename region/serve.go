@@ -29,7 +29,7 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 
 // ServeSnapshot installs the snapshot that another node sends.
 func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	if !h.admit(ctx, peer) {
+	if !h.admit(ctx, peer, stream) {
 		return
 	}
 	err := transport.ServeSnapshot(ctx, stream, func(ctx context.Context, group uint64, in io.Reader) error {
@@ -54,7 +54,7 @@ func (h *Host) installSnapshot(ctx context.Context, peer string, group uint64, i
 // ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	h.supervisor.CheckReturned(peer)
-	if !h.admit(ctx, peer) {
+	if !h.admit(ctx, peer, stream) {
 		return
 	}
 	err := transport.ServeRaft(ctx, stream, func(m nodemsg.RaftMessage) { h.hibernation.receive(peer, m) })
