@@ -1,0 +1,215 @@
+package incarnation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/kv"
+)
+
+// disk is the storage of a node, in memory. It can be copied and put back, and it can fail.
+type disk struct {
+	rows map[string]string
+	full bool
+}
+
+var errFull = errors.New("the disk is full")
+
+func (d *disk) Get(table string, key []byte) ([]byte, error) {
+	value, found := d.rows[table+"/"+string(key)]
+	if !found {
+		return nil, nil
+	}
+	return []byte(value), nil
+}
+
+func (d *disk) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
+	for key, value := range d.rows {
+		if strings.HasPrefix(key, table+"/"+string(prefix)) {
+			if err := visit([]byte(strings.TrimPrefix(key, table+"/")), []byte(value)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *disk) Commit(writes []kv.Write) error {
+	if d.full {
+		return errFull
+	}
+	for _, w := range writes {
+		if w.Value == nil {
+			delete(d.rows, w.Table+"/"+string(w.Key))
+		} else {
+			d.rows[w.Table+"/"+string(w.Key)] = string(w.Value)
+		}
+	}
+	return nil
+}
+
+// node is a node with a keeper, which reaches the others by name.
+type node struct {
+	*Keeper
+	name     string
+	disk     *disk
+	held     map[uint64]uint64
+	promised uint64
+	others   map[string]*node
+}
+
+func newNode(t *testing.T, name string, others map[string]*node) *node {
+	n := &node{name: name, disk: &disk{rows: make(map[string]string)}, held: map[uint64]uint64{1: 11, 2: 12}, others: others}
+	n.start(t)
+	others[name] = n
+	return n
+}
+
+// start runs the node with what is on its disk.
+func (n *node) start(t *testing.T) {
+	t.Helper()
+	k, err := Open(Options{
+		Storage: n.disk, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(), NotServed: errors.New("not served"),
+		Sign:     func(text []byte) ([]byte, error) { return append([]byte(n.name+" signs "), text[:min(len(text), 64)]...), nil },
+		Held:     func() (map[uint64]uint64, error) { return n.held, nil },
+		Promised: func() uint64 { return n.promised },
+		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
+			return n.others[peer].Answer(ctx, n.name, question)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Keeper = k
+}
+
+func (n *node) copyDisk() *disk { return &disk{rows: maps.Clone(n.disk.rows)} }
+
+func (n *node) meets(t *testing.T, other *node) {
+	t.Helper()
+	if err := n.Exchange(t.Context(), other.name); err != nil {
+		t.Errorf("%s meets %s: %v", n.name, other.name, err)
+	}
+}
+
+// A node that is started with an old copy of its disk abandons what it has, durably and before the others accept it again. Those who
+// remember something of the same time later do not make it abandon what it has got since.
+func TestOldCopyIsAbandoned(t *testing.T) {
+	world := make(map[string]*node)
+	a, b, c := newNode(t, "a", world), newNode(t, "b", world), newNode(t, "c", world)
+	a.meets(t, b)
+	old := a.copyDisk()
+	a.start(t)
+	a.meets(t, b)
+	a.start(t)
+	a.meets(t, c)
+
+	a.disk = old
+	a.start(t)
+	accepted := false
+	a.OnOutdated(func(_ context.Context, replicas map[uint64]uint64) error {
+		if !maps.Equal(replicas, a.held) || !maps.Equal(a.Outdated(), a.held) {
+			t.Errorf("abandoned: %v, marked: %v; want %v", replicas, a.Outdated(), a.held)
+		}
+		_, accepted = b.mu.met["a"]
+		return nil
+	})
+	a.meets(t, b)
+	if len(a.Outdated()) == 0 || accepted {
+		t.Fatalf("marked: %v; accepted before they were abandoned: %v", a.Outdated(), accepted)
+	}
+	if !a.Unlisted() {
+		t.Error("it does not ask which of its replicas the copy lacks")
+	}
+	if err := a.Lost(map[uint64]uint64{3: 13}); err != nil {
+		t.Fatal(err)
+	}
+	a.start(t)
+	if want := map[uint64]uint64{1: 11, 2: 12}; !maps.Equal(a.Outdated(), want) || !a.Unlisted() {
+		t.Errorf("after a restart %v are marked, want %v; others are to be listed: %v", a.Outdated(), want, a.Unlisted())
+	}
+	for group := range a.held {
+		if err := a.Replaced(group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.meets(t, c) // it remembers what was lost, too
+	if len(a.Outdated()) != 0 {
+		t.Errorf("replicas that were made since are abandoned: %v", a.Outdated())
+	}
+}
+
+// A snapshot of the disk beneath a running node is noticed once the node has announced a promise that it made after it.
+func TestPromisesAreCountedFirst(t *testing.T) {
+	world := make(map[string]*node)
+	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	a.meets(t, b)
+	snapshot := a.copyDisk()
+	if counted, err := a.Count(); counted || err != nil {
+		t.Errorf("an idle node counts: %v, %v", counted, err)
+	}
+	a.promised++
+	a.disk.full = true
+	before := a.Show()
+	if counted, err := a.Count(); counted || !errors.Is(err, errFull) {
+		t.Errorf("count on a full disk: %v, %v", counted, err)
+	}
+	if now := a.Show(); now.Running().Count != before.Running().Count {
+		t.Error("it shows a count that is not on its disk: after a crash it would be refused")
+	}
+	a.disk.full = false
+	if counted, err := a.Count(); !counted || err != nil {
+		t.Fatalf("count: %v, %v", counted, err)
+	}
+	a.meets(t, b)
+	a.start(t) // honest: its disk has all that it has shown
+	a.meets(t, b)
+	if len(a.Outdated()) != 0 {
+		t.Fatalf("an honest node abandons %v", a.Outdated())
+	}
+	a.disk = snapshot
+	a.start(t)
+	a.meets(t, b)
+	if !maps.Equal(a.Outdated(), a.held) {
+		t.Errorf("marked: %v, want %v", a.Outdated(), a.held)
+	}
+}
+
+// Only a refusal with the node's own signature makes it abandon anything.
+func TestForgedRefusal(t *testing.T) {
+	world := make(map[string]*node)
+	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	a.meets(t, b)
+	forged := b.Show()
+	lie := forged.Running()
+	lie.Count, lie.Signature = 99, bytes.Repeat([]byte{1}, 64)
+	forged.Remembered = &lie
+	if _, err := a.Receive(t.Context(), "b", forged); !errors.Is(err, errNotSigned) || len(a.Outdated()) != 0 {
+		t.Errorf("%v, %v are abandoned", err, a.Outdated())
+	}
+}
+
+// All nodes of a world are put back together, to copies made while all were stopped: nobody remembers anything newer.
+func TestWorldPutBackTogether(t *testing.T) {
+	world := make(map[string]*node)
+	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	a.meets(t, b)
+	olda, oldb := a.copyDisk(), b.copyDisk()
+	a.start(t)
+	b.start(t)
+	b.meets(t, a)
+	a.disk, b.disk = olda, oldb
+	a.start(t)
+	b.start(t)
+	a.meets(t, b)
+	if len(a.Outdated())+len(b.Outdated()) != 0 {
+		t.Errorf("abandoned: %v, %v", a.Outdated(), b.Outdated())
+	}
+}
