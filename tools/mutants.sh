@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# mutants.sh [-s] [NAME…]: checks that the tests of packages replica and store detect known bugs, one for each pitfall of
+# mutants.sh [-s] [NAME…]: checks that the tests of packages replica, region/incarnation and store detect known bugs, one for each pitfall of
 # the libraries. mutants.patch adds the bugs to copies of the source, from which the test binaries are built. A process
 # has the bug that VOXELD_MUTATION names, and the test in its row must then fail. It must pass without any bug. Without
 # names, all bugs are checked.
 # -s: the simulation must detect the bug, if the third column says "notices". It prints the virtual minutes that took.
 #
 # When a hunk no longer applies: git apply --3way --intent-to-add tools/mutants.patch, edit the source,
-# git diff -U1 HEAD -- replica store >tools/mutants.patch, git apply --reverse tools/mutants.patch.
+# git diff -U1 HEAD -- replica store region >tools/mutants.patch, git apply --reverse tools/mutants.patch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=${CGO_ENABLED:-0}
@@ -36,6 +36,12 @@ replica reuse-read-contexts       TestReadsAtOnce                cannot
 replica/raftgroup withhold-removals TestRemovalIsAnnounced     cannot
 replica no-pre-vote               TestReturnDisturbsNobody       notices
 replica no-check-quorum           TestThreeHosts                 notices
+region/incarnation trust-old-copies TestOldCopyIsAbandoned cannot
+region/incarnation ignore-counts TestPromisesAreCountedFirst cannot
+region/incarnation abandon-twice TestOldCopyIsAbandoned cannot
+region/incarnation show-before-fsync TestPromisesAreCountedFirst cannot
+region/incarnation believe-refusals TestForgedRefusal cannot
+region/incarnation forget-abandoned TestOldCopyIsAbandoned cannot
 store   no-sync                   TestCommitIsOnTheDisk          cannot
 store   create-in-place           TestManyCreateAtOnce           cannot
 store   full-is-fatal             TestFullStoreKeepsReadingAndDeleting cannot

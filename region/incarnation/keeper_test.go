@@ -77,7 +77,9 @@ func (n *node) start(t *testing.T) {
 	t.Helper()
 	k, err := Open(Options{
 		Storage: n.disk, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(), NotServed: errors.New("not served"),
-		Sign:     func(text []byte) ([]byte, error) { return append([]byte(n.name+" signs "), text[:min(len(text), 64)]...), nil },
+		Sign: func(text []byte) ([]byte, error) {
+			return append([]byte(n.name+" signs "), text[:min(len(text), 64)]...), nil
+		},
 		Held:     func() (map[uint64]uint64, error) { return n.held, nil },
 		Promised: func() uint64 { return n.promised },
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
@@ -149,7 +151,7 @@ func TestOldCopyIsAbandoned(t *testing.T) {
 // A snapshot of the disk beneath a running node is noticed once the node has announced a promise that it made after it.
 func TestPromisesAreCountedFirst(t *testing.T) {
 	world := make(map[string]*node)
-	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	a, b, c := newNode(t, "a", world), newNode(t, "b", world), newNode(t, "c", world)
 	a.meets(t, b)
 	snapshot := a.copyDisk()
 	if counted, err := a.Count(); counted || err != nil {
@@ -169,8 +171,9 @@ func TestPromisesAreCountedFirst(t *testing.T) {
 		t.Fatalf("count: %v, %v", counted, err)
 	}
 	a.meets(t, b)
+	a.meets(t, c)
 	a.start(t) // honest: its disk has all that it has shown
-	a.meets(t, b)
+	a.meets(t, c)
 	if len(a.Outdated()) != 0 {
 		t.Fatalf("an honest node abandons %v", a.Outdated())
 	}
