@@ -111,9 +111,9 @@ func (g *Gateway) redirectAll(ctx context.Context) {
 
 func (g *Gateway) reportStep(step DrainStep) {
 	step.Sessions = len(g.placedSessions())
-	g.Logger.Info("draining", "step", step.Step, "sessions", step.Sessions, "targets", len(step.Targets),
-		"regions_handed_over", step.Handed, "regions_kept", step.Kept,
-		"followed", step.Followed, "disconnected", step.Cut, "no_target", step.NoTarget)
+	if counts := step.Counts(); step.Step == StepBegun || len(counts) > 0 {
+		g.Logger.Info("draining", append([]any{"step", step.Step}, counts...)...)
+	}
 	if g.Drained != nil {
 		g.Drained(step)
 	}

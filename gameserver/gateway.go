@@ -171,16 +171,7 @@ const (
 )
 
 // DrainStep reports a completed step of a drain.
-type DrainStep struct {
-	Step     string           `json:"step"`
-	Sessions int              `json:"sessions"`           // sessions when the step was done
-	Targets  []handoff.Target `json:"rooms,omitempty"`    // of StepTargets
-	Handed   int              `json:"handed,omitempty"`   // of StepRegions: regions that another node leads now
-	Kept     int              `json:"kept,omitempty"`     // of StepRegions: regions without another eligible leader
-	Followed int              `json:"followed,omitempty"` // of StepSessions: players who moved to another node
-	Cut      int              `json:"cut,omitempty"`      // of StepSessions: players who did not leave in time
-	NoTarget int              `json:"homeless,omitempty"` // of StepSessions: players for whom there was no other node
-}
+type DrainStep = handoff.Step
 
 // shutdown is the progress of a shutdown. Its channels are closed when the step is done.
 type shutdown struct {

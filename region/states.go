@@ -22,6 +22,8 @@ const (
 	watchRate  = 10
 	// missedAfter is how long a node may leave questions unanswered before it counts as silent: it is asked a second time meanwhile.
 	missedAfter = 4 * time.Second
+	// settlesIn is how long after the start a node may not know the catalog's leader although there is one.
+	settlesIn = 10 * time.Second
 )
 
 // States are the numbers of regions by state, and what else shows whether the world is well.
@@ -29,6 +31,7 @@ type States struct {
 	Node          census.Counts  // regions that this node holds a replica of, the catalog included
 	World         *census.Counts // all regions without the catalog; nil if this node does not hold the catalog
 	CatalogQuorum bool           // this node sees a catalog with a leader
+	Settled       bool           // this node has run for long enough to know the catalog's leader, if there is one
 	Skew          time.Duration  // the largest difference between this node's clock and that of a node that answers
 }
 
@@ -55,10 +58,12 @@ type observer struct {
 
 // run counts until ctx ends.
 func (o *observer) run(ctx context.Context) {
+	start := time.Now()
 	every := time.NewTicker(countEvery)
 	defer every.Stop()
 	for {
 		now := o.count()
+		now.Settled = time.Since(start) >= settlesIn
 		o.metrics.observe(now)
 		o.mu.Lock()
 		o.mu.now = now

@@ -38,7 +38,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 		Game: n.gameAddress(), HTTP: n.http.Addr().String(), Uptime: time.Since(n.started),
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
 		Damaged: len(n.regions.Damaged()), Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
-		CatalogQuorum: states.CatalogQuorum, NodeRegions: states.Node.Named(),
+		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
 	}
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()

@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/wire"
@@ -26,5 +27,16 @@ func TestTargetsAssign(t *testing.T) {
 	// a has 0, b 1, c 4, d 9: the least loaded is next, the first of equals by name.
 	if want := "aababababcab"; string(first) != want {
 		t.Errorf("players go to %s, want %s", first, want)
+	}
+}
+
+// Only what happened is logged.
+func TestCounts(t *testing.T) {
+	if got := (Step{Step: "begun"}).Counts(); len(got) != 0 {
+		t.Error(got)
+	}
+	got := Step{Targets: make([]Target, 2), Followed: 3}.Counts()
+	if want := []any{"targets", 2, "followed", 3}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -170,3 +170,16 @@ func BenchmarkCount(b *testing.B) {
 		tally.Count(func(string) Liveness { return Alive }, nil, Limits{Copies: 3, Nodes: 16})
 	}
 }
+
+// A region that is quarantined on several nodes is one quarantined region.
+func TestQuarantinedOnSeveralNodes(t *testing.T) {
+	var tally Tally
+	for id := range uint64(3) {
+		tally.Put(nodemsg.Region{ID: 2 + id, Members: []nodemsg.Member{{Peer: "a"}, {Peer: "b"}, {Peer: "c"}}})
+	}
+	alive := func(string) Liveness { return Alive }
+	got := tally.Count(alive, []uint64{2, 3, 2, 2}, Limits{Copies: 3, Nodes: 3})
+	if want := (Counts{Healthy: 1, Quarantined: 2}); got != want {
+		t.Errorf("%v, want %v", got.Named(), want.Named())
+	}
+}

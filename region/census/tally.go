@@ -92,7 +92,7 @@ func (t *Tally) AddPeers(peers map[string]bool) {
 	}
 }
 
-// Count assesses all regions.
+// Count assesses all regions. A region may be among the quarantined several times: once for each node where it is.
 func (t *Tally) Count(liveness func(peer string) Liveness, quarantined []uint64, l Limits) Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,8 +100,10 @@ func (t *Tally) Count(liveness func(peer string) Liveness, quarantined []uint64,
 	for _, g := range t.mu.groups {
 		c[Assess(g.members, liveness, false, l)] += g.regions
 	}
+	seen := make(map[uint64]bool)
 	for _, id := range quarantined {
-		if g := t.mu.regions[id]; g != nil {
+		if g := t.mu.regions[id]; g != nil && !seen[id] {
+			seen[id] = true
 			c[Assess(g.members, liveness, false, l)]--
 			c[Quarantined]++
 		}

@@ -30,9 +30,10 @@ type Status struct {
 	Draining bool          `json:"draining"`
 	NotReady string        `json:"not_ready,omitempty"` // why the node does not take players now
 
-	CatalogQuorum bool           `json:"catalog_quorum"`          // the node sees a catalog with a leader
-	NodeRegions   map[string]int `json:"node_regions"`            // by state: regions that the node holds a replica of, and the catalog
-	WorldRegions  map[string]int `json:"world_regions,omitempty"` // by state: all regions; none if the node does not hold the catalog
+	CatalogQuorum  bool           `json:"catalog_quorum"`            // the node sees a catalog with a leader
+	CatalogUnknown bool           `json:"catalog_unknown,omitempty"` // it sees none, but has just started
+	NodeRegions    map[string]int `json:"node_regions"`              // by state: regions that the node holds a replica of, and the catalog
+	WorldRegions   map[string]int `json:"world_regions,omitempty"`   // by state: all regions; none if the node does not hold the catalog
 }
 
 // Peer is a node known to this one.

@@ -96,7 +96,9 @@ func lacks(a admin.Status) []string {
 	if a.NotReady != "" {
 		all = append(all, a.NotReady)
 	}
-	if !a.CatalogQuorum {
+	if a.CatalogUnknown {
+		all = append(all, "the catalog's leader is not known yet")
+	} else if !a.CatalogQuorum {
 		all = append(all, "the catalog has no leader")
 	}
 	if a.Damaged > 0 {
@@ -168,6 +170,8 @@ func printRegions(w io.Writer, a admin.Status) {
 // catalogText returns the node that leads the catalog, and so can found new land.
 func catalogText(a admin.Status) string {
 	switch {
+	case a.CatalogUnknown:
+		return "not known yet: the node has just started"
 	case !a.CatalogQuorum:
 		return "no node leads it: no new land can be founded"
 	case a.Catalog == "":

@@ -52,7 +52,9 @@ func state(s admin.Status) string {
 	if s.NotReady != "" {
 		all = append(all, "NOT READY: "+s.NotReady)
 	}
-	if !s.CatalogQuorum {
+	if s.CatalogUnknown {
+		all = append(all, "the catalog's leader is not known yet")
+	} else if !s.CatalogQuorum {
 		all = append(all, "THE CATALOG HAS NO LEADER")
 	}
 	if s.Damaged > 0 {
