@@ -54,13 +54,21 @@ func (p Proxies) Handler(next http.Handler, log *slog.Logger) http.Handler {
 func (p Proxies) client(peer netip.AddrPort, forwarded []string) netip.AddrPort {
 	client := peer
 	for _, entry := range slices.Backward(strings.Split(strings.Join(forwarded, ","), ",")) {
-		before, err := netip.ParseAddr(strings.TrimSpace(entry))
+		before, err := parseEntry(strings.TrimSpace(entry))
 		if err != nil || !p.trusts(client.Addr()) {
 			break
 		}
 		client = netip.AddrPortFrom(before, 0)
 	}
 	return client
+}
+
+// parseEntry returns the address in an entry. Some proxies add the port.
+func parseEntry(entry string) (netip.Addr, error) {
+	if ap, err := netip.ParseAddrPort(entry); err == nil {
+		return ap.Addr(), nil
+	}
+	return netip.ParseAddr(entry)
 }
 
 // Conn is a connection from a trusted proxy. Its remote address is the one that the proxy names in a header of the PROXY protocol, or
