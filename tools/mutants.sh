@@ -6,7 +6,7 @@
 # -s: the simulation must detect the bug, if the third column says "notices". It prints the virtual minutes that took.
 #
 # When a hunk no longer applies: git apply --3way --intent-to-add tools/mutants.patch, edit the source,
-# git diff -U1 HEAD -- replica store >tools/mutants.patch, git apply --reverse tools/mutants.patch.
+# git diff -U1 HEAD -- replica store region >tools/mutants.patch, git apply --reverse tools/mutants.patch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=${CGO_ENABLED:-0}
@@ -19,6 +19,7 @@ replica forget-vote               TestVoteSurvivesCrash          notices
 replica forget-applied-index      TestReopenDeliversFromApplied  notices
 replica applied-apart             TestAppliedIsOneCommit         notices
 replica compact-ahead             TestCompaction                 notices
+replica overwrite-committed       TestCommittedEntriesStay       cannot
 replica accept-strangers          TestHostileFrames              cannot
 replica believe-heartbeats        TestImplausibleMessagesAreRefused cannot
 replica gate-by-committed-only    TestPendingMembersAreAccepted  cannot
@@ -39,6 +40,8 @@ replica no-check-quorum           TestThreeHosts                 notices
 store   no-sync                   TestCommitIsOnTheDisk          cannot
 store   create-in-place           TestManyCreateAtOnce           cannot
 store   full-is-fatal             TestFullStoreKeepsReadingAndDeleting cannot
+region  admit-old-copies          TestNothingIsReadOfAnOldCopy   cannot
+region  forget-lost-replicas      TestReplicaThatIsNotInTheCopyIsReplaced cannot
 '
 
 simulation=
