@@ -4,6 +4,8 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
 )
 
 // A disk is put back, and nobody knows: the member and another one elect a leader without an entry that was acknowledged, and go on. The
@@ -44,8 +46,24 @@ func TestCommittedEntriesStay(t *testing.T) {
 		}
 		p.until("it is applied", func() bool { return len(p.members["b"].log) == 4 })
 
+		// Without the rule, refusals and further attempts would follow each other for ever, in no time.
+		const plenty = 2000
+		sent := 0
+		p.net.mu.Lock()
+		p.net.lose = func(_, to string, _ *raftpb.Message) bool {
+			if to == "c" {
+				sent++
+			}
+			return sent > plenty
+		}
+		p.net.mu.Unlock()
 		p.net.set("c", false)
 		p.pass(20 * time.Second)
+		p.net.mu.Lock()
+		if sent > plenty {
+			t.Errorf("more than %d messages in 20 s to the member with the acknowledged entry", plenty)
+		}
+		p.net.mu.Unlock()
 		c := p.members["c"]
 		if c.failed != nil || len(c.log) != 4 || c.log[3] != numbered("e", 3) {
 			t.Errorf("the member with the acknowledged entry: %v, %v", c.log, c.failed)

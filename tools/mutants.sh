@@ -19,6 +19,7 @@ replica forget-vote               TestVoteSurvivesCrash          notices
 replica forget-applied-index      TestReopenDeliversFromApplied  notices
 replica applied-apart             TestAppliedIsOneCommit         notices
 replica compact-ahead             TestCompaction                 notices
+replica overwrite-committed       TestCommittedEntriesStay       cannot
 replica accept-strangers          TestHostileFrames              cannot
 replica believe-heartbeats        TestImplausibleMessagesAreRefused cannot
 replica gate-by-committed-only    TestPendingMembersAreAccepted  cannot
@@ -45,6 +46,8 @@ region/incarnation forget-abandoned TestOldCopyIsAbandoned cannot
 store   no-sync                   TestCommitIsOnTheDisk          cannot
 store   create-in-place           TestManyCreateAtOnce           cannot
 store   full-is-fatal             TestFullStoreKeepsReadingAndDeleting cannot
+region  admit-old-copies          TestNothingIsReadOfAnOldCopy   cannot
+region  forget-lost-replicas      TestReplicaThatIsNotInTheCopyIsReplaced cannot
 '
 
 simulation=

@@ -1,0 +1,113 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/region/incarnation"
+	"github.com/voxelpopuli/voxeld/replica"
+)
+
+// threeIncarnations starts a world of three nodes, which notice when the data of another one was put back to an earlier state.
+func threeIncarnations(t *testing.T) (a, b, c *node) {
+	n := newNetwork(t)
+	n.copies = 3
+	n.adjust = func(peer string, o *Options) {
+		k, err := incarnation.Open(incarnation.Options{
+			Storage: o.Storage, NotServed: errors.New("not served"),
+			Sign: func(text []byte) ([]byte, error) { return append([]byte(peer), text...), nil },
+			Ask: func(ctx context.Context, to string, question []byte) ([]byte, error) {
+				it, err := wires{n, peer}.node(to)
+				if err != nil {
+					return nil, err
+				}
+				return it.Incarnations.Answer(ctx, peer, question)
+			},
+			Held:     func() (map[uint64]uint64, error) { return replica.Replicas(o.Storage, peer) },
+			Promised: o.Replicas.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Greet(t.Context())
+		o.Incarnations = k
+	}
+	n.near("A", "B", "C")
+	a = n.start("A", newDisk())
+	b, c = n.start("B", newDisk()), n.start("C", newDisk())
+	<-time.After(30 * time.Second) // all are members of the catalog
+	return a, b, c
+}
+
+// unread is a stream of which nothing must be read.
+type unread struct {
+	t     *testing.T
+	reset bool
+}
+
+func (u *unread) Read([]byte) (int, error) {
+	u.t.Error("raft messages of a node are read whose data is of an earlier state")
+	return 0, io.EOF
+}
+func (u *unread) Write(p []byte) (int, error) { return len(p), nil }
+func (u *unread) Close() error                { return nil }
+func (u *unread) Reset()                      { u.reset = true }
+
+// No raft message and no snapshot is read of a node that does not show that its data is as new as what was seen of it.
+func TestNothingIsReadOfAnOldCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeIncarnations(t)
+		a.net.kill(c) // it cannot show anything any more
+		for name, serve := range map[string]func(context.Context, string, io.ReadWriteCloser){"raft": a.ServeRaft, "snapshot": a.ServeSnapshot} {
+			stream := &unread{t: t}
+			serve(t.Context(), "C", stream)
+			if !stream.reset {
+				t.Errorf("%s: the stream is not reset", name)
+			}
+		}
+	})
+}
+
+// A node is put back to a copy from before it joined a region. It does not join that again under the same replica id, with which it has
+// promised something that it has forgotten.
+func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		old := c.disk.afterCrash()
+		g := a.follow(here)
+		if r := g.edit(stone(1))[1]; r.Refused != "" {
+			t.Fatalf("edit: %+v", r)
+		}
+		<-time.After(5 * time.Second)
+		id := a.Regions(t.Context())[0].Region.ID
+		before := c.replicaID(id)
+		if before == 0 {
+			t.Fatal("C is no member")
+		}
+		if counted, err := c.Incarnations.Count(); err != nil || !counted {
+			t.Fatalf("counted: %v, %v", counted, err)
+		}
+		for _, peer := range []string{"A", "B"} {
+			if err := c.Incarnations.Exchange(t.Context(), peer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.net.kill(c)
+		again := a.net.start("C", old)
+		<-time.After(2 * time.Minute)
+		if now := again.replicaID(id); now <= before {
+			t.Errorf("C was replica %d, and is replica %d", before, now)
+		}
+		if left := again.Incarnations.Outdated(); len(left) != 0 || again.Incarnations.Unlisted() {
+			t.Errorf("not replaced: %v", left)
+		}
+		same(t, id, a, b, again)
+	})
+}
