@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/division"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
@@ -186,6 +187,7 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
+	r.divider = &division.Divider{Node: r.Node}
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }

@@ -139,6 +139,23 @@ func (h *Host) Restore(group uint64, from Origin, also ...kv.Write) error {
 	})
 }
 
+// Fork makes this node a member of a group that begins with an entry in another group's log, with the owner's rows in also. The owner
+// of that other group calls it on every member when it applies the entry, before it reports the entry as applied: after a crash it
+// calls it again, which is why it does nothing if the group began here before, even if it was removed since. It blocks until that is
+// durable. The error is ErrStopped, or one of the storage's.
+func (h *Host) Fork(f Fork, also ...kv.Write) error {
+	err := h.rewrite("begin", f.Group, func() ([]kv.Write, error) {
+		writes, err := f.Begin(h.node.Storage, h.node.Self)
+		return slices.Concat(also, writes), err
+	})
+	for _, begun := range []error{raftlog.ErrStored, ErrTombstone, ErrOpen} {
+		if errors.Is(err, begun) {
+			return nil
+		}
+	}
+	return err
+}
+
 // rewrite makes Run store the writes that change a group that is not open, and waits for that.
 func (h *Host) rewrite(doing string, group uint64, writes func() ([]kv.Write, error)) error {
 	reply := make(chan error, 1)

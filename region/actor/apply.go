@@ -21,6 +21,10 @@ func (l *Land) apply(c replica.Committed) {
 		l.Logger.Error("log entry refused", "region", l.info.ID, "error", err)
 	}
 	own := l.edits.countCommitted(c.Term)
+	if outcome.Divides {
+		l.beginDivision(c)
+		return
+	}
 	l.applied = c.Index
 	if outcome.Barrier != nil {
 		l.applyBarrier(c.Index, *outcome.Barrier)
@@ -45,6 +49,9 @@ func (l *Land) restore(index uint64) error {
 		return err
 	}
 	l.contents.land, l.inspection.current = land, nil
+	if l.info.Division, l.hub.division = land.Division(), land.Division(); l.hub.division != 0 {
+		l.hub.dismissAll(dividedReason)
+	}
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)
 	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())

@@ -39,6 +39,8 @@ type LandOptions struct {
 	ReadParts func(l *Land, index uint64, parts map[world.Part][][]byte, read func([]DiskPart, error))
 	// FetchParts requests what the sources of a barrier retained.
 	FetchParts func(m RepairRequest, fetched func([]FetchedPart))
+	// Divide requests that the children of a divided region begin on this node, durably, with the members of the division.
+	Divide func(d Division, done func(error))
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
@@ -67,6 +69,8 @@ type Land struct {
 	hibernating    bool      // the region hibernates: the actor is to end
 	hibernated     bool      // it has ended for that
 	readOnly       bool      // the region is quarantined: it is read-only
+	// divisionAwaited are the callers who wait until the region is divided.
+	divisionAwaited []chan<- error
 	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is applied, so that
 	// everything before an entry that causes a failure is on disk, and is shown in quarantine.
 	careful bool
@@ -100,6 +104,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 			l.Logger.Error("part not retained for other members", "region", l.info.ID, "part", p.String(), "error", err)
 		},
 	}
+	l.info.Division, l.hub.division = land.Division(), land.Division()
 	if l.raft != nil {
 		l.applyMembers(l.raft.Configuration())
 	}
@@ -119,7 +124,7 @@ func (l *Land) requestHash(pos grid.ChunkPos) {
 }
 
 // unloadable reports whether the region could be closed now without losing anything or leaving a request unanswered.
-func (l *Land) unloadable() bool { return l.edits.empty() && !l.inspection.busy() }
+func (l *Land) unloadable() bool { return l.edits.empty() && !l.inspection.busy() && !l.paused }
 
 // end dismisses all gateways, including those that were just coming in.
 func (l *Land) end(why string) {

@@ -1,6 +1,8 @@
 package nodemsg
 
 import (
+	"cmp"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -26,6 +28,24 @@ type Region struct {
 	Term    uint64    `cbor:"4,keyasint"` // raft term in which Leader leads
 	Leader  string    `cbor:"5,keyasint"` // peer id; empty while unknown
 	Members []Member  `cbor:"6,keyasint"`
+	// Division is the log index of the entry that divided the region's cell between two children; 0 if it is not divided.
+	Division uint64 `cbor:"7,keyasint,omitempty"`
+}
+
+// RecoveredEpoch is added to a region's epoch by each recovery from one survivor. A log never has that many entries.
+const RecoveredEpoch = 1 << 40
+
+// DivisionEpoch returns the epoch that the children of a divided region begin with.
+func (r Region) DivisionEpoch() uint64 { return r.Epoch/RecoveredEpoch*RecoveredEpoch + r.Division }
+
+// Newer reports whether this describes the region at a later time than the other description of it does: after a recovery, a division
+// or a change of members. It does not compare the leaders' terms.
+func (r Region) Newer(than Region) bool {
+	return cmp.Or(
+		cmp.Compare(r.Epoch/RecoveredEpoch, than.Epoch/RecoveredEpoch),
+		cmp.Compare(r.Division, than.Division),
+		cmp.Compare(r.Epoch, than.Epoch),
+	) > 0
 }
 
 // Question is one request between nodes; exactly one field is set.
@@ -61,6 +81,8 @@ type Question struct {
 	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under another
 	// replica id. The answer holds the removed replica id.
 	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
+	// Divide asks a region's leader to divide the region between the halves of its cell, for an operator. The answer is empty.
+	Divide *Release `cbor:"16,keyasint,omitempty"`
 }
 
 // RejoinRequest names a region whose local copy the asker cannot use.
@@ -170,7 +192,7 @@ type RegionFailure struct {
 	Quarantined bool `cbor:"4,keyasint,omitempty"`
 }
 
-// Release names a region that may be opened again, or (Superseded) one that was recovered.
+// Release names a region that may be opened again, one that was recovered (Superseded), or one to be divided (Divide).
 type Release struct {
 	Region uint64 `cbor:"1,keyasint"`
 }
