@@ -52,7 +52,7 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
-		s.Forgotten = log && r.forgotten(id)
+		s.Forgotten = log && forgotten(r, id)
 		return s
 	case failed:
 		s.State, s.Why = nodemsg.StateFailed, why
@@ -67,7 +67,7 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 }
 
 // forgotten reports whether this node may have voted in a group of which it stores nothing.
-func (r *regions) forgotten(id uint64) bool {
+func forgotten(r *regions, id uint64) bool {
 	if r.reseeder.Damages.CorruptErr(id) != nil || r.unlisted() {
 		return true
 	}
