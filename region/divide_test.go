@@ -16,7 +16,7 @@ import (
 
 var (
 	hereCell = grid.CellAt(here, grid.FoundingLabel)
-	beyond    = grid.ChunkPos{X: 9, Z: 1} // in the other half of the cell
+	beyond   = grid.ChunkPos{X: 9, Z: 1} // in the other half of the cell
 )
 
 func stoneAt(pos grid.ChunkPos, seq uint64) nodemsg.Intent {
@@ -62,7 +62,7 @@ func TestDivide(t *testing.T) {
 		before := a.follow(here)
 		before.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
 		parent := before.Link.(routedLink).info
-		if err := b.Divide(t.Context(), hereCell); err != nil {
+		if err := b.Divider.Divide(t.Context(), hereCell); err != nil {
 			t.Fatal(err)
 		}
 		if why := before.closed(); why == "" {
@@ -82,7 +82,7 @@ func TestDivide(t *testing.T) {
 		high.accepts(stoneAt(beyond, 2), stoneAt(beyond, 4))
 		low.has(here, stoneAt(here, 1), stoneAt(here, 3))
 		high.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4))
-		if err := a.Divide(t.Context(), hereCell); !errors.Is(err, actor.ErrDivided) {
+		if err := a.Divider.Divide(t.Context(), hereCell); !errors.Is(err, actor.ErrDivided) {
 			t.Errorf("divided twice: %v", err)
 		}
 		<-time.After(time.Minute)
@@ -105,7 +105,7 @@ func TestDivisionSurvivesCrash(t *testing.T) {
 				g := a.follow(here)
 				g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
 				dividing := make(chan error, 1)
-				go func() { dividing <- b.Divide(context.Background(), hereCell) }()
+				go func() { dividing <- b.Divider.Divide(context.Background(), hereCell) }()
 				<-time.After(after)
 				disks := make(map[string]*disk)
 				for _, n := range []*node{a, b, c} {
@@ -134,6 +134,19 @@ func TestDivisionSurvivesCrash(t *testing.T) {
 	}
 }
 
+// A region is not divided while a member is down: it may run an older version.
+func TestDivideNeedsAllMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1))
+		c.net.kill(c)
+		if err := a.Divider.Divide(t.Context(), hereCell); err == nil {
+			t.Error("divided without C")
+		}
+		a.follow(here).accepts(stoneAt(here, 2))
+	})
+}
+
 // A member that is down during a division takes part in it when it comes back, and has the land of the children.
 func TestMemberMissesDivision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +154,12 @@ func TestMemberMissesDivision(t *testing.T) {
 		g := a.follow(here)
 		g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
 		away := c.net.kill(c)
-		if err := a.Divide(t.Context(), hereCell); err != nil {
+		leader := b
+		if g.Link.(routedLink).info.Leader == "A" {
+			leader = a
+		}
+		// A member that goes down just after it was asked.
+		if err := actor.ProposeDivision(t.Context(), leader.regions.Loaded(g.Link.(routedLink).info.ID)); err != nil {
 			t.Fatal(err)
 		}
 		low, high := a.follow(here), a.follow(beyond)

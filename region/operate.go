@@ -2,10 +2,8 @@ package region
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -54,38 +52,6 @@ func (h *Host) Recover(ctx context.Context, id uint64) error { return h.recovery
 // reached. It returns the peers that were informed and those that were missed.
 func (h *Host) Release(ctx context.Context, id uint64) (informed, missed []string, err error) {
 	return h.quarantine.Release(ctx, id)
-}
-
-// Divide divides the region of a cell between the halves of the cell, wherever it is led.
-func (h *Host) Divide(ctx context.Context, cell grid.Cell) error {
-	area := cell.Area()
-	link, info, err := h.Follow(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ}) // so that the leader is known
-	if err != nil {
-		return err
-	}
-	link.Close() //nolint:errcheck // it was opened only to find the leader
-	switch n := info.Cell.Label.Len(); {
-	case n > cell.Label.Len():
-		return fmt.Errorf("divide %v: %w: its parts are regions of their own, such as %v", cell, actor.ErrDivided, info.Cell)
-	case n < cell.Label.Len():
-		return fmt.Errorf("divide %v: it is part of the region %v: divide that first", cell, info.Cell)
-	case info.Leader == h.Self.Peer:
-		return h.divideHere(ctx, info.ID)
-	}
-	_, err = h.questions.Ask(ctx, info.Leader, nodemsg.Question{Divide: &nodemsg.Release{Region: info.ID}})
-	return err
-}
-
-// divideHere divides a region that this node leads.
-func (h *Host) divideHere(ctx context.Context, id uint64) error {
-	l := h.regions.Loaded(id)
-	if l == nil {
-		return fmt.Errorf("divide region %d: %w", id, ErrNotHere)
-	}
-	if err := l.ProposeDivision(ctx); err != nil {
-		return fmt.Errorf("divide region %d: %w", id, err)
-	}
-	return nil
 }
 
 // Memberships lists the regions that this node stores a copy of, the catalog first.

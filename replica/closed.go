@@ -91,10 +91,10 @@ func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) 
 // row of the group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of the
 // storage's.
 func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
-	return h.rewrite("discard", group, h.discarding(group, id, also))
+	return h.rewrite("discard", group, discarding(h, group, id, also))
 }
 
-func (h *Host) discarding(group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
+func discarding(h *Host, group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Discard(h.node.Storage, group, id)
 		return slices.Concat(also, writes), err

@@ -22,7 +22,7 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	own := l.edits.countCommitted(c.Term)
 	if outcome.Divides {
-		l.beginDivision(c)
+		l.divider.begin(c)
 		return
 	}
 	l.applied = c.Index
@@ -49,9 +49,7 @@ func (l *Land) restore(index uint64) error {
 		return err
 	}
 	l.contents.land, l.inspection.current = land, nil
-	if l.info.Division, l.hub.division = land.Division(), land.Division(); l.hub.division != 0 {
-		l.hub.dismissAll(dividedReason)
-	}
+	l.divider.setDivision(land.Division())
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)
 	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())

@@ -60,6 +60,7 @@ type Land struct {
 	edits      *editQueue
 	inspection *inspection
 	budget     budget
+	divider    divider
 
 	idle           int       // ticks without a subscriber
 	applied        uint64    // the land contains the entries up to this index
@@ -69,8 +70,6 @@ type Land struct {
 	hibernating    bool      // the region hibernates: the actor is to end
 	hibernated     bool      // it has ended for that
 	readOnly       bool      // the region is quarantined: it is read-only
-	// divisionAwaited are the callers who wait until the region is divided.
-	divisionAwaited []chan<- error
 	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is applied, so that
 	// everything before an entry that causes a failure is on disk, and is shown in quarantine.
 	careful bool
@@ -104,7 +103,8 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 			l.Logger.Error("part not retained for other members", "region", l.info.ID, "part", p.String(), "error", err)
 		},
 	}
-	l.info.Division, l.hub.division = land.Division(), land.Division()
+	l.divider.land = l
+	l.divider.setDivision(land.Division())
 	if l.raft != nil {
 		l.applyMembers(l.raft.Configuration())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -31,6 +32,52 @@ const (
 // Divider divides regions on one node.
 type Divider struct {
 	integrity.Node
+	// Follow opens a link to the region of a chunk, wherever it is led.
+	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
+}
+
+// Divide divides the region of a cell between the halves of the cell, wherever it is led.
+func (d *Divider) Divide(ctx context.Context, cell grid.Cell) error {
+	area := cell.Area()
+	link, info, err := d.Follow(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ}) // so that the leader is known
+	if err != nil {
+		return err
+	}
+	link.Close() //nolint:errcheck // it was opened only to find the leader
+	switch n := info.Cell.Label.Len(); {
+	case n > cell.Label.Len():
+		return fmt.Errorf("divide %v: %w: its parts are regions of their own, such as %v", cell, actor.ErrDivided, info.Cell)
+	case n < cell.Label.Len():
+		return fmt.Errorf("divide %v: it is part of the region %v: divide that first", cell, info.Cell)
+	case info.Leader == d.Self.Peer:
+		return d.DivideHere(ctx, info.ID)
+	}
+	_, err = d.Questions.Ask(ctx, info.Leader, nodemsg.Question{Divide: &nodemsg.Release{Region: info.ID}})
+	return err
+}
+
+// DivideHere divides a region that this node leads. All members must be up, and know divisions: an older version would ignore the
+// entry, and go on with the whole land.
+func (d *Divider) DivideHere(ctx context.Context, id uint64) error {
+	l := d.Regions.Loaded(id)
+	if l == nil || l.Raft() == nil {
+		return fmt.Errorf("divide region %d: %w", id, actor.ErrNotHere)
+	}
+	for _, peer := range l.Raft().Members() {
+		if peer == d.Self.Peer {
+			continue
+		}
+		switch answer, err := d.Questions.Description(ctx, peer); {
+		case err != nil:
+			return fmt.Errorf("divide %v: its member %s must be up: %w", l.Cell(), peer, err)
+		case answer.Version < nodemsg.VersionDivisions:
+			return fmt.Errorf("divide %v: its member %s runs an older version of voxeld: upgrade it first", l.Cell(), peer)
+		}
+	}
+	if err := actor.ProposeDivision(ctx, l); err != nil {
+		return fmt.Errorf("divide %v: %w", l.Cell(), err)
+	}
+	return nil
 }
 
 // Begin has the children of a division begin on this node, durably, and then calls done. If this node leads the parent, it stands for

@@ -148,7 +148,12 @@ type Answer struct {
 	Quarantined []uint64 `cbor:"8,keyasint,omitempty"`
 	// CatalogLeader, with Member, is the peer id of the catalog's leader, if the peer is a member of the catalog and has a leader.
 	CatalogLeader string `cbor:"9,keyasint,omitempty"`
+	// Version, with Member, is what the peer understands: VersionDivisions or later. 0 is an earlier one.
+	Version int `cbor:"10,keyasint,omitempty"`
 }
+
+// VersionDivisions is the first version of the messages between nodes, and of regions' logs, that has divisions.
+const VersionDivisions = 1
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.
 const MaxQuarantined = 256
