@@ -47,8 +47,8 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		}
 	case q.Sleep != nil:
 		err = h.hibernation.accept(ctx, peer, *q.Sleep)
-	case q.Divide != nil:
-		err = h.Divider.DivideHere(ctx, q.Divide.Region)
+	case q.Split != nil:
+		err = h.Splitter.SplitHere(ctx, q.Split.Region)
 	case q.Failure != nil:
 		err = h.quarantine.ApplyRemoteFailure(peer, *q.Failure)
 	case q.Release != nil:

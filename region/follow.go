@@ -29,16 +29,16 @@ type Link = transport.Link
 
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
 // first. Follow first tries the node that is believed to lead, then the leader that the tried nodes name, then the other members.
-// If none of them accepts, the route is dropped and the next Follow asks the catalog. If the region was divided, Follow continues with
+// If none of them accepts, the route is dropped and the next Follow asks the catalog. If the region was split, Follow continues with
 // its child.
 func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
 	for range grid.MaxLabel {
 		link, info, err := h.followOnce(ctx, pos)
-		if err == nil || !errors.Is(err, actor.ErrDivided) {
+		if err == nil || !errors.Is(err, actor.ErrSplit) {
 			return link, info, err
 		}
 	}
-	return nil, nodemsg.Region{}, fmt.Errorf("follow chunk %v: its region is being divided again and again", pos)
+	return nil, nodemsg.Region{}, fmt.Errorf("follow chunk %v: its region is being split again and again", pos)
 }
 
 func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
@@ -60,9 +60,9 @@ func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg
 		}
 		failed = err
 		var no refusedSubscription
-		if errors.As(err, &no) && no.division != 0 {
-			h.Directory.Divided(info, no.division)
-			return nil, info, fmt.Errorf("follow %v: %w", info.Cell, actor.ErrDivided)
+		if errors.As(err, &no) && no.split != 0 {
+			h.Directory.CacheSplit(info, no.split)
+			return nil, info, fmt.Errorf("follow %v: %w", info.Cell, actor.ErrSplit)
 		}
 		if !again || ctx.Err() != nil {
 			break
@@ -96,7 +96,7 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 			break
 		}
 		var no refusedSubscription
-		if errors.As(err, &no) && no.division != 0 {
+		if errors.As(err, &no) && no.split != 0 {
 			return nil, "", false, no
 		}
 		if errors.As(err, &no) {
@@ -113,10 +113,10 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 
 // refusedSubscription is the answer of a node that does not accept a subscriber.
 type refusedSubscription struct {
-	why      string
-	leader   string // the leader; empty if unknown
-	wait     bool   // the node is a member
-	division uint64 // not 0 if the region is divided
+	why    string
+	leader string // the leader; empty if unknown
+	wait   bool   // the node is a member
+	split  uint64 // not 0 if the region is split
 }
 
 func (r refusedSubscription) Error() string { return r.why }
@@ -146,7 +146,7 @@ func (h *Host) subscribeAt(ctx context.Context, peer string, hello nodemsg.Hello
 	if err != nil {
 		return nil, "", err
 	}
-	return nil, first.Leader, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0, division: first.Division}
+	return nil, first.Leader, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0, split: first.Split}
 }
 
 // routedLink is the end of a link that was found by a route. If the other side ends the link, the route is corrected or
@@ -166,8 +166,8 @@ func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
 func (g routedLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	frame, err := g.Link.Receive(ctx)
 	switch {
-	case frame.Division != 0:
-		g.host.Directory.Divided(g.info, frame.Division)
+	case frame.Split != 0:
+		g.host.Directory.CacheSplit(g.info, frame.Split)
 	case frame.Closed != "" && frame.Leader != "":
 		g.host.Directory.LeaderMoved(g.info, frame.Leader)
 	case frame.Closed == "" && (err == nil || ctx.Err() != nil):

@@ -15,13 +15,13 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/division"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/replace"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -68,7 +68,7 @@ type Host struct {
 	Directory *directory.Directory
 	Exporter  *export.Exporter  // backs up the world
 	Replacer  *replace.Replacer // founds lost regions again
-	Divider   *division.Divider // divides regions
+	Splitter  *split.Splitter   // splits regions
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -151,7 +151,7 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
-	h.Divider = &division.Divider{Node: node, Follow: h.Follow}
+	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow}
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
@@ -189,7 +189,7 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
-	r.divider = h.Divider
+	r.splitter = h.Splitter
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }

@@ -128,7 +128,7 @@ func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 	return r.options(r.publisher.changed), actor.LandOptions{
 		Hash: r.bases.Hash, Hibernate: r.hibernate, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
-		Divide: r.divider.Begin, Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
+		Split: r.splitter.Begin, Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
 	}
 }
 
@@ -276,14 +276,14 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 // errUnlisted is why a region is not opened of which nothing is stored here.
 var errUnlisted = errors.New("the data of this node was put back to an earlier state, and it is not known yet which replicas it has lost")
 
-// joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a divided region begins with
+// joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split region begins with
 // the parent's land instead, if this node has that.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
-	if parent, awaited, err := r.divider.Awaited(info.Cell); err != nil || awaited {
+	if parent, awaited, err := r.splitter.Awaited(info.Cell); err != nil || awaited {
 		if err == nil {
 			_, err = r.Open(ctx, parent.ID, parent.Cell) // so that it catches up
 		}
-		return nil, errors.Join(fmt.Errorf("join region %d: the division of region %d has not arrived here yet", info.ID, parent.ID), err)
+		return nil, errors.Join(fmt.Errorf("join region %d: the split of region %d has not arrived here yet", info.ID, parent.ID), err)
 	}
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {

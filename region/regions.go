@@ -12,9 +12,9 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/division"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -32,7 +32,7 @@ type regions struct {
 	supersession *integrity.Supersession
 	reseeder     *integrity.Reseeder
 	bases        *integrity.Bases
-	divider      *division.Divider
+	splitter     *split.Splitter
 	disk         *integrity.Disk
 	publisher    *publisher
 	unlisted     func() bool // see incarnation.Keeper

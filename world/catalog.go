@@ -19,8 +19,8 @@ const CatalogID = 1
 
 // Catalog is the replicated state of the root region: which cells are founded, and on which members. A region exists if
 // and only if a committed entry in its parent's log founds it. The catalog's log is the parent of every cell of label
-// length grid.FoundingLabel. Longer labels belong to the children of divided regions, whose parents' logs decide; the catalog lists
-// them when their parents' leaders have reported the division.
+// length grid.FoundingLabel. Longer labels belong to the children of split regions, whose parents' logs decide; the catalog lists
+// them when their parents' leaders have reported the split.
 type Catalog struct {
 	regions map[grid.Cell]nodemsg.Region
 	cells   map[uint64]grid.Cell // founded cells by region id
@@ -77,7 +77,7 @@ func EncodeMoved(moved nodemsg.Region) ([]byte, error) {
 
 // Apply applies a committed entry. The first entry that founds a cell takes effect; later ones for the same cell change
 // nothing. An entry that changes a region takes effect if the region is listed and the entry is newer. If the entry reports that the
-// region was divided, its children are listed, too. In all these cases Apply returns the region of the cell, as it is now.
+// region was split, its children are listed, too. In all these cases Apply returns the region of the cell, as it is now.
 func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write, error) {
 	region, err := c.apply(index, entry)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 		return there, nil, nil
 	}
 	changed := []nodemsg.Region{region}
-	if region.Division != 0 {
+	if region.Split != 0 {
 		for _, child := range ChildrenOf(region) {
 			if there, listed := c.regions[child.Cell]; !listed || there.ID != child.ID {
 				changed = append(changed, child)
@@ -145,17 +145,17 @@ func (c *Catalog) moved(to nodemsg.Region) (nodemsg.Region, error) {
 	return to, nil
 }
 
-// Locate returns the region that covers the chunk, if it is founded: of a divided one the child, and so on.
+// Locate returns the region that covers the chunk, if it is founded: of a split one the child, and so on.
 func (c *Catalog) Locate(pos grid.ChunkPos) (nodemsg.Region, bool) {
 	region, ok := c.regions[grid.CellAt(pos, grid.FoundingLabel)]
-	for region.Division != 0 {
+	for region.Split != 0 {
 		region = c.regions[grid.CellAt(pos, region.Cell.Label.Len()+1)]
 	}
 	region.Members = slices.Clone(region.Members)
 	return region, ok
 }
 
-// At returns the region of exactly this cell, divided or not.
+// At returns the region of exactly this cell, split or not.
 func (c *Catalog) At(cell grid.Cell) (nodemsg.Region, bool) {
 	region, ok := c.regions[cell]
 	region.Members = slices.Clone(region.Members)

@@ -21,8 +21,8 @@ func (l *Land) apply(c replica.Committed) {
 		l.Logger.Error("log entry refused", "region", l.info.ID, "error", err)
 	}
 	own := l.edits.countCommitted(c.Term)
-	if outcome.Divides {
-		l.divider.begin(c)
+	if outcome.Splits {
+		l.splitter.begin(c)
 		return
 	}
 	l.applied = c.Index
@@ -49,7 +49,7 @@ func (l *Land) restore(index uint64) error {
 		return err
 	}
 	l.contents.land, l.inspection.current = land, nil
-	l.divider.setDivision(land.Division())
+	l.splitter.setSplit(land.SplitIndex())
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)
 	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())

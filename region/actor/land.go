@@ -39,8 +39,8 @@ type LandOptions struct {
 	ReadParts func(l *Land, index uint64, parts map[world.Part][][]byte, read func([]DiskPart, error))
 	// FetchParts requests what the sources of a barrier retained.
 	FetchParts func(m RepairRequest, fetched func([]FetchedPart))
-	// Divide requests that the children of a divided region begin on this node, durably, with the members of the division.
-	Divide func(d Division, done func(error))
+	// Split requests that the children of a split region begin on this node, durably, with the members of the split.
+	Split func(s Split, done func(error))
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
@@ -60,7 +60,7 @@ type Land struct {
 	edits      *editQueue
 	inspection *inspection
 	budget     budget
-	divider    divider
+	splitter   splitter
 
 	idle           int       // ticks without a subscriber
 	applied        uint64    // the land contains the entries up to this index
@@ -103,8 +103,8 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 			l.Logger.Error("part not retained for other members", "region", l.info.ID, "part", p.String(), "error", err)
 		},
 	}
-	l.divider.land = l
-	l.divider.setDivision(land.Division())
+	l.splitter.land = l
+	l.splitter.setSplit(land.SplitIndex())
 	if l.raft != nil {
 		l.applyMembers(l.raft.Configuration())
 	}

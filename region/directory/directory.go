@@ -109,17 +109,17 @@ func newCache[V any](size int) *lru.Cache[grid.Cell, V] {
 // ErrNotFounded is returned if a region is not founded yet.
 var ErrNotFounded = actor.ErrNotFounded
 
-// CacheRoute stores a route and returns it. If the region is divided, its children are cached as they were then, unless they are
+// CacheRoute stores a route and returns it. If the region is split, its children are cached as they were then, unless they are
 // known better.
 func (d *Directory) CacheRoute(info nodemsg.Region) nodemsg.Region {
 	for cell := info.Cell; cell.Label.Len() > grid.FoundingLabel; {
 		cell = cell.Parent()
-		if above, ok := d.known.Peek(cell); !ok || above.Division == 0 {
-			d.known.Add(cell, nodemsg.Region{Cell: cell, Division: unknownDivision})
+		if above, ok := d.known.Peek(cell); !ok || above.Split == 0 {
+			d.known.Add(cell, nodemsg.Region{Cell: cell, Split: unknownSplit})
 		}
 	}
 	d.known.Add(info.Cell, info)
-	if info.Division != 0 {
+	if info.Split != 0 {
 		for _, child := range world.ChildrenOf(info) {
 			if known, ok := d.known.Peek(child.Cell); !ok || known.ID != child.ID {
 				d.known.Add(child.Cell, child)
@@ -129,12 +129,12 @@ func (d *Directory) CacheRoute(info nodemsg.Region) nodemsg.Region {
 	return info
 }
 
-// unknownDivision is the division of a cell of which only a part is known.
-const unknownDivision = 1
+// unknownSplit is the split of a cell of which only a part is known.
+const unknownSplit = 1
 
-// Divided caches that a region was divided by the entry at the log index.
-func (d *Directory) Divided(info nodemsg.Region, index uint64) {
-	info.Division = index
+// CacheSplit caches that a region was split by the entry at the log index.
+func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
+	info.Split = index
 	d.CacheRoute(info)
 }
 
@@ -185,7 +185,7 @@ func (d *Directory) Known(pos grid.ChunkPos) (nodemsg.Region, bool) {
 func (d *Directory) cached(pos grid.ChunkPos) (cell grid.Cell, info nodemsg.Region, ok bool) {
 	for n := grid.FoundingLabel; ; n++ {
 		cell = grid.CellAt(pos, n)
-		if info, ok = d.known.Get(cell); !ok || info.Division == 0 || n == grid.MaxLabel {
+		if info, ok = d.known.Get(cell); !ok || info.Split == 0 || n == grid.MaxLabel {
 			return cell, info, ok
 		}
 	}

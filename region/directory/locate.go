@@ -175,7 +175,7 @@ func checkCell(info nodemsg.Region, cell grid.Cell) (nodemsg.Region, error) {
 	return info, nil
 }
 
-// covers reports whether a hint is about a region around the chunk, divided or not, and names a leader.
+// covers reports whether a hint is about a region around the chunk, split or not, and names a leader.
 func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
 	return info.Cell.Label.Len() >= grid.FoundingLabel && info.Cell.Contains(pos) && info.Leader != ""
 }

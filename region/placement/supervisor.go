@@ -181,7 +181,7 @@ func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	sv.mu.Lock()
 	announced := sv.mu.announced[info.ID]
 	sv.mu.Unlock()
-	founded := info.Epoch == actor.FirstEpoch && info.Division == 0
+	founded := info.Epoch == actor.FirstEpoch && info.Split == 0
 	if founded || announced.ID != 0 && !info.Newer(announced) || info.ID == world.CatalogID {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 		return fmt.Errorf("report to the catalog: %w", err)
 	}
 	if info.Newer(known) {
-		return fmt.Errorf("the catalog did not accept epoch %d and division %d of region %d", info.Epoch, info.Division, info.ID)
+		return fmt.Errorf("the catalog did not accept epoch %d and split %d of region %d", info.Epoch, info.Split, info.ID)
 	}
 	sv.mu.Lock()
 	defer sv.mu.Unlock()

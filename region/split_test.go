@@ -54,15 +54,15 @@ func threeNodes(t *testing.T) (a, b, c *node) {
 	return a, b, c
 }
 
-// A region is divided while it is used. Both children have their half of the edits, and all sequences; an edit that is sent again is
+// A region is split while it is used. Both children have their half of the edits, and all sequences; an edit that is sent again is
 // not applied again; and the gateways are sent to the children.
-func TestDivide(t *testing.T) {
+func TestSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)
 		before := a.follow(here)
 		before.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
 		parent := before.Link.(routedLink).info
-		if err := b.Divider.Divide(t.Context(), hereCell); err != nil {
+		if err := b.Splitter.Split(t.Context(), hereCell); err != nil {
 			t.Fatal(err)
 		}
 		if why := before.closed(); why == "" {
@@ -82,8 +82,8 @@ func TestDivide(t *testing.T) {
 		high.accepts(stoneAt(beyond, 2), stoneAt(beyond, 4))
 		low.has(here, stoneAt(here, 1), stoneAt(here, 3))
 		high.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4))
-		if err := a.Divider.Divide(t.Context(), hereCell); !errors.Is(err, actor.ErrDivided) {
-			t.Errorf("divided twice: %v", err)
+		if err := a.Splitter.Split(t.Context(), hereCell); !errors.Is(err, actor.ErrSplit) {
+			t.Errorf("split twice: %v", err)
 		}
 		<-time.After(time.Minute)
 		for pos, cell := range map[grid.ChunkPos]grid.Cell{here: lower, beyond: upper} {
@@ -96,22 +96,22 @@ func TestDivide(t *testing.T) {
 	})
 }
 
-// All nodes are killed at any moment after a division was acknowledged, and start again: nothing is lost.
-func TestDivisionSurvivesCrash(t *testing.T) {
+// All nodes are killed at any moment after a split was acknowledged, and start again: nothing is lost.
+func TestSplitSurvivesCrash(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b, c := threeNodes(t)
 				g := a.follow(here)
 				g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
-				dividing := make(chan error, 1)
-				go func() { dividing <- b.Divider.Divide(context.Background(), hereCell) }()
+				splitting := make(chan error, 1)
+				go func() { splitting <- b.Splitter.Split(context.Background(), hereCell) }()
 				<-time.After(after)
 				disks := make(map[string]*disk)
 				for _, n := range []*node{a, b, c} {
 					disks[n.peer] = n.net.kill(n)
 				}
-				<-dividing
+				<-splitting
 				catalog, err := a.net.Catalog(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -134,21 +134,21 @@ func TestDivisionSurvivesCrash(t *testing.T) {
 	}
 }
 
-// A region is not divided while a member is down: it may run an older version.
-func TestDivideNeedsAllMembers(t *testing.T) {
+// A region is not split while a member is down: it may run an older version.
+func TestSplitNeedsAllMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c := threeNodes(t)
 		a.follow(here).accepts(stoneAt(here, 1))
 		c.net.kill(c)
-		if err := a.Divider.Divide(t.Context(), hereCell); err == nil {
-			t.Error("divided without C")
+		if err := a.Splitter.Split(t.Context(), hereCell); err == nil {
+			t.Error("split without C")
 		}
 		a.follow(here).accepts(stoneAt(here, 2))
 	})
 }
 
-// A member that is down during a division takes part in it when it comes back, and has the land of the children.
-func TestMemberMissesDivision(t *testing.T) {
+// A member that is down during a split takes part in it when it comes back, and has the land of the children.
+func TestMemberMissesSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)
 		g := a.follow(here)
@@ -159,7 +159,7 @@ func TestMemberMissesDivision(t *testing.T) {
 			leader = a
 		}
 		// A member that goes down just after it was asked.
-		if err := actor.ProposeDivision(t.Context(), leader.regions.Loaded(g.Link.(routedLink).info.ID)); err != nil {
+		if err := actor.ProposeSplit(t.Context(), leader.regions.Loaded(g.Link.(routedLink).info.ID)); err != nil {
 			t.Fatal(err)
 		}
 		low, high := a.follow(here), a.follow(beyond)
