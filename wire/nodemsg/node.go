@@ -213,6 +213,9 @@ type RegionStatus struct {
 	Members  []MemberStatus `cbor:"11,keyasint,omitempty"` // the group's configuration
 	// Recovered counts how often an operator created a new group from one survivor.
 	Recovered uint64 `cbor:"12,keyasint,omitempty"`
+	// Forgotten means that the node may have voted in the group and stores nothing of it: its replica was removed, or the node's data
+	// was put back to an earlier state. Only for StateNone, and only on request (Log).
+	Forgotten bool `cbor:"13,keyasint,omitempty"`
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.
