@@ -207,8 +207,8 @@ func Fellows(storage Storage, self string) ([]string, error) {
 	return distinct(all, self), nil
 }
 
-// Fellows returns the other members of the groups that are open.
-func (h *Host) Fellows() []string {
+// OpenFellows returns the other members of the groups that are open on a host.
+func OpenFellows(h *Host) []string {
 	var all []string
 	for _, g := range h.input.allOpen() {
 		all = append(all, g.Members()...)

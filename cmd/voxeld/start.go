@@ -310,7 +310,7 @@ func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error
 		},
 		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
 		Fellows:     func() ([]string, error) { return replica.Fellows(n.db, n.host.PeerID()) },
-		OpenFellows: n.replicas.Fellows,
+		OpenFellows: func() []string { return replica.OpenFellows(n.replicas) },
 		Promised:    n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
