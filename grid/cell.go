@@ -41,6 +41,13 @@ func (c Cell) Area() Area {
 // Contains reports whether the chunk lies in the cell.
 func (c Cell) Contains(p ChunkPos) bool { return CellAt(p, c.Label.Len()) == c }
 
+// Overlaps reports whether the cells have a chunk in common: one of them contains the other.
+func (c Cell) Overlaps(other Cell) bool {
+	n := min(c.Label.Len(), other.Label.Len())
+	a, b := c.Area(), other.Area()
+	return CellAt(ChunkPos{X: a.MinX, Z: a.MinZ}, n) == CellAt(ChunkPos{X: b.MinX, Z: b.MinZ}, n)
+}
+
 // Children returns the cell's lower and upper half. It panics if the label is full.
 func (c Cell) Children() (lower, upper Cell) {
 	return Cell{c.Domain, c.Label.Child(0)}, Cell{c.Domain, c.Label.Child(1)}
