@@ -59,7 +59,7 @@ func newStatus() *cobra.Command {
 	}
 	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&wait, "wait", "", "state to wait for: "+healthy)
+	c.Flags().StringVar(&wait, "wait", "", "`state` to wait for: "+healthy)
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "with --wait: how long to wait")
 	return c
 }
@@ -147,8 +147,8 @@ func printRegions(w io.Writer, a admin.Status) {
 		}
 		fmt.Fprintln(w)
 	}
-	row("this node", a.NodeRegions)
-	row("world", a.WorldRegions)
+	row("held here, with the catalog", a.NodeRegions)
+	row("whole world, without it", a.WorldRegions)
 	if a.WorldRegions == nil {
 		fmt.Fprintln(w, "\nOnly nodes that hold the catalog count the regions of the world, and this one does not.")
 	} else if n := a.NodeRegions["no_quorum"] + a.WorldRegions["no_quorum"]; n > 0 {
