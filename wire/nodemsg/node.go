@@ -213,6 +213,11 @@ type RegionStatus struct {
 	Members  []MemberStatus `cbor:"11,keyasint,omitempty"` // the group's configuration
 	// Recovered counts how often an operator created a new group from one survivor.
 	Recovered uint64 `cbor:"12,keyasint,omitempty"`
+	// RolledBack means that the node's data was put back to an earlier state (docs/adr/0024). With StateFailed the node has an old
+	// copy, which is only a last resort; with StateNone its replica is not in that state at all. Until is how far the old copy
+	// reaches, about, in seconds since 1970; 0 if unknown.
+	RolledBack bool  `cbor:"13,keyasint,omitempty"`
+	Until      int64 `cbor:"14,keyasint,omitempty"`
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.
