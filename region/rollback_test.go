@@ -24,13 +24,17 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 			Storage: o.Storage, NotServed: errors.New("not served"),
 			Sign: func(text []byte) ([]byte, error) { return append([]byte(peer), text...), nil },
 			Ask: func(ctx context.Context, to string, question []byte) ([]byte, error) {
-				it, err := wires{n, peer}.node(to)
-				if err != nil {
-					return nil, err
+				it, err := n.node(to)
+				n.mu.Lock()
+				apart := n.mu.apart[peer] != n.mu.apart[to]
+				n.mu.Unlock()
+				if err != nil || apart {
+					return nil, errUnreachable
 				}
 				return it.Incarnations.Answer(ctx, peer, question)
 			},
-			Held:     func() (map[uint64]uint64, error) { return replica.Replicas(o.Storage, peer) },
+			Held:    func() (map[uint64]uint64, error) { return replica.Replicas(o.Storage, peer) },
+			Fellows: func() ([]string, error) { return replica.Fellows(o.Storage, peer) }, OpenFellows: func() []string { return replica.OpenFellows(o.Replicas) },
 			Promised: o.Replicas.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		})
 		if err != nil {
@@ -109,5 +113,23 @@ func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
 			t.Errorf("not replaced: %v", left)
 		}
 		same(t, id, a, b, again)
+	})
+}
+
+// All raft messages of C are from and to the leader A. When A cannot be reached, B knows all the same that C's copy is old, and does not form a
+// majority with it.
+func TestFollowersRememberEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeIncarnations(t)
+		old, disk := c.disk.afterCrash(), c.disk.afterCrash()
+		a.net.kill(c)
+		c = a.net.start("C", disk)
+		<-time.After(5 * time.Second)
+		a.net.kill(c)
+		a.net.cut("A", true)
+		c = a.net.start("C", old)
+		if len(c.Incarnations.Outdated()) == 0 {
+			t.Error("the old copy of C is used")
+		}
 	})
 }

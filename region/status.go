@@ -53,6 +53,7 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
 		s.RolledBack = r.reseeder.Damages.Lost(id)
+		s.Forgotten = log && forgotten(r, id)
 		return s
 	case failed:
 		s.State, s.Why = nodemsg.StateFailed, why
@@ -67,6 +68,15 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	}
 	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
 	return s
+}
+
+// forgotten reports whether this node may have voted in a group of which it stores nothing.
+func forgotten(r *regions, id uint64) bool {
+	if r.reseeder.Damages.CorruptErr(id) != nil || r.unlisted() {
+		return true
+	}
+	_, err := r.Replicas.Position(id)
+	return !errors.Is(err, replica.ErrNotOpen)
 }
 
 // fillFromGroup fills in the status from an open group.

@@ -185,3 +185,39 @@ func Replicas(storage Storage, self string) (map[uint64]uint64, error) {
 	}
 	return all, nil
 }
+
+// Fellows returns the other members of the groups that the storage of the node self has. Groups that cannot be read are left out.
+func Fellows(storage Storage, self string) ([]string, error) {
+	groups, err := raftlog.Groups(storage)
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	var all []string
+	for _, group := range groups {
+		_, conf, err := raftlog.LoadState(storage, group)
+		if err != nil && !errors.Is(err, kv.ErrDamaged) && !errors.Is(err, ErrTombstone) {
+			return nil, fmt.Errorf("read the members of group %d: %w", group, err)
+		}
+		if err == nil && conf != nil {
+			for _, m := range conf.All() {
+				all = append(all, m.Peer)
+			}
+		}
+	}
+	return distinct(all, self), nil
+}
+
+// OpenFellows returns the other members of the groups that are open on a host.
+func OpenFellows(h *Host) []string {
+	var all []string
+	for _, g := range h.input.allOpen() {
+		all = append(all, g.Members()...)
+	}
+	return distinct(all, h.node.Self)
+}
+
+// distinct sorts peers, and removes duplicates and self.
+func distinct(peers []string, self string) []string {
+	slices.Sort(peers)
+	return slices.DeleteFunc(slices.Compact(peers), func(peer string) bool { return peer == self })
+}

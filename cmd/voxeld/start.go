@@ -309,7 +309,9 @@ func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error
 			return n.host.Ask(ctx, peer, protocol, question)
 		},
 		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
-		Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+		Fellows:     func() ([]string, error) { return replica.Fellows(n.db, n.host.PeerID()) },
+		OpenFellows: func() []string { return replica.OpenFellows(n.replicas) },
+		Promised:    n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return nil, err

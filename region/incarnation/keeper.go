@@ -54,6 +54,9 @@ type Options struct {
 	NotServed error
 	// Held lists the groups that this node stores, each with its replica id.
 	Held func() (map[uint64]uint64, error)
+	// Fellows lists the other members of the groups that this node stores, and OpenFellows those of the groups that are open now.
+	Fellows     func() ([]string, error)
+	OpenFellows func() []string
 	// Promised counts what the node has promised as a member of groups.
 	Promised   func() uint64
 	Logger     *slog.Logger
@@ -75,11 +78,13 @@ type Keeper struct {
 		counted   uint64    // Promised when the count was raised last
 		signature []byte    // of the incarnation that runs
 		seen      map[string]nodemsg.SignedIncarnation
-		met       map[string]struct{} // peers that have accepted this node's lineage since it started
-		outdated  map[uint64]uint64   // replicas that must not be used, by group
-		lost      map[uint64]uint64   // replicas of which nothing is stored; they must not be created again under their ids
-		losing    bool                // the row of group 0 is stored
-		unlisted  bool                // lost is not known yet
+		fellows   map[string]struct{}            // nodes that have been members of a group together with this one since it started
+		shown     map[string]nodemsg.Incarnation // by peer: what it has accepted of this node since it started
+		asking    map[string]struct{}            // peers that are being shown the newest
+		outdated  map[uint64]uint64              // replicas that must not be used, by group
+		lost      map[uint64]uint64              // replicas of which nothing is stored; they must not be created again under their ids
+		losing    bool                           // the row of group 0 is stored
+		unlisted  bool                           // lost is not known yet
 		abandon   func(ctx context.Context, replicas map[uint64]uint64) error
 	}
 }
@@ -91,11 +96,19 @@ func Open(o Options) (*Keeper, error) {
 		Help: "Replicas on this node that are not used any more because its data was put back to an earlier state; the other members replace them.",
 	})}
 	o.Registerer.MustRegister(k.outdatedTotal)
-	k.mu.seen, k.mu.met, k.mu.outdated = make(map[string]nodemsg.SignedIncarnation), make(map[string]struct{}), make(map[uint64]uint64)
-	k.mu.lost = make(map[uint64]uint64)
+	k.mu.seen, k.mu.outdated, k.mu.lost = make(map[string]nodemsg.SignedIncarnation), make(map[uint64]uint64), make(map[uint64]uint64)
+	k.mu.fellows, k.mu.asking = make(map[string]struct{}), make(map[string]struct{})
+	k.mu.shown = make(map[string]nodemsg.Incarnation)
 	k.mu.abandon = func(context.Context, map[uint64]uint64) error { return nil }
 	if err := k.load(); err != nil {
 		return nil, fmt.Errorf("read incarnations: %w", err)
+	}
+	fellows, err := k.Fellows()
+	if err != nil {
+		return nil, fmt.Errorf("list the other members of groups: %w", err)
+	}
+	for _, peer := range fellows {
+		k.mu.fellows[peer] = struct{}{}
 	}
 	if len(k.mu.own) == 0 { // a new node
 		err := k.storePromised(k.mu.own.begin(draw()))
@@ -201,8 +214,8 @@ func (k *Keeper) Outdated() map[uint64]uint64 {
 	return all
 }
 
-// Reached returns about when the state ends to which this node's data was put back last: nothing was promised in it for raiseEvery
-// after that. It is zero if that is unknown.
+// Reached returns about when the state ends to which this node's data was put back last: it has nothing from more than raiseEvery after
+// that. It is zero if that is unknown.
 func (k *Keeper) Reached() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -315,7 +328,9 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	writes := []kv.Write{{Table: Table, Key: []byte(seenPrefix + peer), Value: row}}
 	forgotten := ""
 	if !known && len(k.mu.seen) >= maxSeen {
-		forgotten = k.dispensable()
+		if forgotten = k.dispensable(); forgotten == "" {
+			return nil, errTooMany
+		}
 		writes = append(writes, kv.Write{Table: Table, Key: []byte(seenPrefix + forgotten)})
 	}
 	if err := k.Storage.Commit(writes); err != nil {
@@ -326,16 +341,18 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	return nil, nil //nolint:nilnil // it is accepted
 }
 
-// dispensable returns a node that is forgotten for a new one: any that was not met since the start, if there is one. The caller holds
-// the lock.
-func (k *Keeper) dispensable() (peer string) {
-	for peer = range k.mu.seen {
-		if _, met := k.mu.met[peer]; !met {
-			break
+// dispensable returns a node that is forgotten for a new one, if there is one: none whose promises this node relies on. The caller
+// holds the lock.
+func (k *Keeper) dispensable() string {
+	for peer := range k.mu.seen {
+		if _, fellow := k.mu.fellows[peer]; !fellow {
+			return peer
 		}
 	}
-	return peer
+	return ""
 }
+
+var errTooMany = fmt.Errorf("it is a member of groups together with %d other nodes, and remembers no more", maxSeen)
 
 var errNotSigned = errors.New("what it remembers of this node is not signed by this node")
 

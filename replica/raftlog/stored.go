@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
@@ -196,6 +197,10 @@ type Origin struct {
 // that were removed since do not refuse their new replica ids.
 const restoreGap = 1 << 24
 
+// restoreSpread bounds the random part of the gap between the indexes. A group that is restored twice from the same rows goes on at
+// different indexes, so that an index still identifies the state of a group that was recovered so often: incremental backups rely on it.
+const restoreSpread = 1 << 28
+
 // Restore returns the configuration and the writes that make self the only member of a group that continues from the origin, in the place of everything that
 // is stored of it. The rows of the owner's tables are the caller's matter.
 func Restore(storage Reader, self string, group uint64, from Origin) (*Configuration, []kv.Write, error) {
@@ -203,7 +208,7 @@ func Restore(storage Reader, self string, group uint64, from Origin) (*Configura
 	if err != nil {
 		return nil, nil, err
 	}
-	index, id := max(from.Index, FoundingIndex)+restoreGap, from.Next+restoreGap
+	index, id := max(from.Index, FoundingIndex)+restoreGap+rand.Uint64N(restoreSpread), from.Next+restoreGap
 	conf := recovered(index, self, id, from.Recovered)
 	if err := conf.Check(); err != nil {
 		return nil, nil, err

@@ -5,8 +5,10 @@
 package admin
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/region"
 )
@@ -36,6 +38,25 @@ type Status struct {
 	CatalogUnknown bool           `json:"catalog_unknown,omitempty"` // it sees none, but has just started
 	NodeRegions    map[string]int `json:"node_regions"`              // by state: regions that the node holds a replica of, and the catalog
 	WorldRegions   map[string]int `json:"world_regions,omitempty"`   // by state: all regions; none if the node does not hold the catalog
+}
+
+// Problems lists what is wrong with the node, apart from the states of regions.
+func (s Status) Problems() (all []string) {
+	if s.NotReady != "" {
+		all = append(all, s.NotReady)
+	}
+	if s.CatalogUnknown {
+		all = append(all, "the catalog's leader is not known yet")
+	} else if !s.CatalogQuorum {
+		all = append(all, "the catalog has no leader")
+	}
+	if s.Damaged > 0 {
+		all = append(all, fmt.Sprintf("%d damaged %s", s.Damaged, cli.Plural(s.Damaged, "replica", "replicas")))
+	}
+	if s.RolledBack > 0 {
+		all = append(all, fmt.Sprintf("%d old %s, from before the node's data was put back", s.RolledBack, cli.Plural(s.RolledBack, "replica", "replicas")))
+	}
+	return all
 }
 
 // Peer is a node known to this one.

@@ -120,7 +120,7 @@ func addBase(q *admin.BackupRequest, files []string) error {
 	if len(base.Header.Area) > 0 || len(q.Area) > 0 {
 		return cli.Usage(errors.New("a backup of an area cannot be incremental, nor the base of one"))
 	}
-	q.Base, q.Have = &base.ID, make(map[uint64]region.KnownGroup)
+	q.Base, q.World, q.Have = &base.ID, base.Genesis.ID(), make(map[uint64]region.KnownGroup)
 	for _, g := range base.Groups {
 		if sum, there := base.Sums[g.ID]; there && g.Problem == "" {
 			q.Have[g.ID] = region.KnownGroup{Position: g.Position, Sum: sum}

@@ -65,5 +65,5 @@ func summary(c backup.Contents) string {
 	if same > 0 {
 		text += fmt.Sprintf(" (%d unchanged)", same)
 	}
-	return text + fmt.Sprintf(", %d edited blocks, %d player records", c.Edits, c.Players)
+	return text + fmt.Sprintf(", %d edited blocks, %d players", c.Edits, c.Players)
 }

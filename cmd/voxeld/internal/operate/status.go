@@ -92,21 +92,7 @@ func awaitHealthy(ctx context.Context, socket string, timeout time.Duration) (ad
 
 // lacks lists what a node lacks to be healthy.
 func lacks(a admin.Status) []string {
-	var all []string
-	if a.NotReady != "" {
-		all = append(all, a.NotReady)
-	}
-	if a.CatalogUnknown {
-		all = append(all, "the catalog's leader is not known yet")
-	} else if !a.CatalogQuorum {
-		all = append(all, "the catalog has no leader")
-	}
-	if a.Damaged > 0 {
-		all = append(all, fmt.Sprintf("%d replicas are damaged", a.Damaged))
-	}
-	if a.RolledBack > 0 {
-		all = append(all, fmt.Sprintf("%d replicas are from before its data was put back, and not replaced yet", a.RolledBack))
-	}
+	all := a.Problems()
 	for _, each := range []struct {
 		of      string
 		regions map[string]int

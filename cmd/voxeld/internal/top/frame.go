@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
@@ -43,38 +44,29 @@ func frame(i interval, width, height int) []string {
 	return lines[:min(len(lines), height)]
 }
 
-// state returns what is wrong with the node, or that nothing is.
+// state returns whether the node serves, and what is wrong with it.
 func state(s admin.Status) string {
-	var all []string
-	if s.Draining {
-		all = append(all, "DRAINING")
+	problems := strings.Join(s.Problems(), "; ")
+	switch {
+	case s.Draining:
+		return "DRAINING"
+	case s.NotReady != "":
+		return "NOT READY: " + problems
+	case problems != "":
+		return "SERVING, WITH PROBLEMS: " + problems
 	}
-	if s.NotReady != "" {
-		all = append(all, "NOT READY: "+s.NotReady)
-	}
-	if s.CatalogUnknown {
-		all = append(all, "the catalog's leader is not known yet")
-	} else if !s.CatalogQuorum {
-		all = append(all, "THE CATALOG HAS NO LEADER")
-	}
-	if s.Damaged > 0 {
-		all = append(all, fmt.Sprintf("%d DAMAGED REPLICAS", s.Damaged))
-	}
-	if len(all) == 0 {
-		return "serving"
-	}
-	return strings.Join(all, ", ")
+	return "serving"
 }
 
 func row(name, value, second, more string) string {
 	return fmt.Sprintf("%-13s %-22s %-10s %s", name, value, second, more)
 }
 
-// states lists the numbers of regions by state, the worst last as in the metrics.
+// states lists the numbers of regions by state.
 func states(where string, by map[string]int) string {
 	var parts []string
-	for _, name := range []string{"healthy", "under_replicated", "no_quorum", "quarantined", "unknown"} {
-		if n := by[name]; n > 0 || name == "healthy" {
+	for k, name := range region.StateNames() {
+		if n := by[name]; n > 0 || k == 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(name, "_", " ")))
 		}
 	}

@@ -68,7 +68,7 @@ func printOnce(c *cobra.Command, v view) error {
 		return err
 	}
 	const wide, long = 120, 60 // for files and pipes
-	_, err = fmt.Fprintln(c.OutOrStdout(), strings.Join(frame(interval{v.shown.before, after}, wide, long), "\n"))
+	_, err = fmt.Fprintln(c.OutOrStdout(), strings.Join(frame(since(v.shown.after, after), wide, long), "\n"))
 	return err
 }
 
@@ -111,7 +111,7 @@ func (v view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		v.width, v.height = m.Width, m.Height
 	case sampled:
 		if v.err = m.err; m.err == nil {
-			v.shown = interval{v.shown.after, m.sample}
+			v.shown = since(v.shown.after, m.sample)
 		}
 		return v, v.next()
 	}
