@@ -41,11 +41,10 @@ func (c Cell) Area() Area {
 // Contains reports whether the chunk lies in the cell.
 func (c Cell) Contains(p ChunkPos) bool { return CellAt(p, c.Label.Len()) == c }
 
-// Overlaps reports whether the cells have a chunk in common: one of them contains the other.
-func (c Cell) Overlaps(other Cell) bool {
-	n := min(c.Label.Len(), other.Label.Len())
-	a, b := c.Area(), other.Area()
-	return CellAt(ChunkPos{X: a.MinX, Z: a.MinZ}, n) == CellAt(ChunkPos{X: b.MinX, Z: b.MinZ}, n)
+// Covers reports whether all of the other cell's chunks lie in the cell.
+func (c Cell) Covers(other Cell) bool {
+	area := other.Area()
+	return c.Label.Len() <= other.Label.Len() && c.Contains(ChunkPos{X: area.MinX, Z: area.MinZ})
 }
 
 // Children returns the cell's lower and upper half. It panics if the label is full.

@@ -122,7 +122,9 @@ func (c *collection) catalog(ctx context.Context) (regions []nodemsg.Region, err
 }
 
 func (c *collection) wants(cell grid.Cell) bool {
-	return len(c.Header.Area) == 0 || slices.ContainsFunc(c.Header.Area, cell.Overlaps)
+	return len(c.Header.Area) == 0 || slices.ContainsFunc(c.Header.Area, func(wanted grid.Cell) bool {
+		return wanted.Covers(cell) || cell.Covers(wanted)
+	})
 }
 
 // groups writes all regions: first those that run, close together in time, then those that hibernate.
