@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -76,7 +77,7 @@ type Host struct {
 	detector     *failuredetector.Detector
 	registry     *directory.Registry
 	regions      *regions
-	publisher    *publisher
+	publisher    *publish.Publisher
 	hibernation  *hibernation
 	supervisor   *placement.Supervisor
 	failures     *integrity.Failures
@@ -116,11 +117,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}
-	h.publisher = &publisher{
-		self: o.Self.Peer, registry: registry, directory: h.Directory, records: o.Records, supervisor: h.supervisor,
-		damages: h.damages, tasks: h.tasks, catalog: h.regions.Catalog, logger: o.Logger,
-	}
-	h.publisher.mu.changes = make(map[uint64]nodemsg.Region)
+	h.publisher = publish.New(publish.Options{
+		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
+		Damages: h.damages, Tasks: h.tasks, Catalog: h.regions.Catalog, Logger: o.Logger,
+	})
 	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
 	h.wireRegions()
 	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
@@ -218,7 +218,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -34,7 +35,7 @@ type regions struct {
 	bases        *integrity.Bases
 	splitter     *split.Splitter
 	disk         *integrity.Disk
-	publisher    *publisher
+	publisher    *publish.Publisher
 	unlisted     func() bool      // see incarnation.Keeper
 	rolledBackTo func() time.Time // see incarnation.Keeper.Reached
 	hibernate    func(*actor.Land)
