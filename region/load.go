@@ -1,6 +1,7 @@
 package region
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -283,7 +284,7 @@ func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.G
 		if err == nil {
 			_, err = r.Open(ctx, parent.ID, parent.Cell) // so that it catches up
 		}
-		return nil, errors.Join(fmt.Errorf("join region %d: the split of region %d has not arrived here yet", info.ID, parent.ID), err)
+		return nil, cmp.Or(err, fmt.Errorf("join region %d: the split of region %d has not arrived here yet: %w", info.ID, parent.ID, actor.ErrNotHere))
 	}
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {

@@ -74,6 +74,9 @@ func (n *node) peerList() []admin.Peer {
 func (n *node) regionList(ctx context.Context) []admin.Region {
 	all := []admin.Region{}
 	for _, r := range n.regions.Regions(ctx) {
+		if r.Region.Split != 0 {
+			continue // its children have its land
+		}
 		members := make([]string, len(r.Region.Members))
 		for i, m := range r.Region.Members {
 			members[i] = m.Peer
