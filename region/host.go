@@ -189,6 +189,7 @@ func (h *Host) wireRegions() {
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
+	r.create = h.create
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 

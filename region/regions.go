@@ -33,7 +33,8 @@ type regions struct {
 	bases        *integrity.Bases
 	disk         *integrity.Disk
 	publisher    *publisher
-	unlisted     func() bool // see incarnation.Keeper
+	unlisted     func() bool                                       // see incarnation.Keeper
+	create       func(group, id uint64, create func() error) error // likewise
 	hibernate    func(*actor.Land)
 	actors       *actor.Metrics
 	metrics      *metrics
@@ -54,6 +55,17 @@ func (r *regions) Loaded(id uint64) *actor.Land {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.lands[id]
+}
+
+// actor returns the actor of a group, if it is loaded, or nil.
+func (r *regions) actor(id uint64) *actor.Actor {
+	if l := r.Loaded(id); l != nil {
+		return l.Actor
+	}
+	if c := r.Catalog(); c != nil && id == world.CatalogID {
+		return c.Actor
+	}
+	return nil
 }
 
 // lands lists the loaded regions.
