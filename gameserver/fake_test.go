@@ -12,9 +12,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -414,73 +414,9 @@ func (c *testLink) Close() error {
 	return nil
 }
 
-// memory is the network's store of players, or a node's own.
-type memory struct {
-	mu struct {
-		sync.Mutex
-		records map[player.ID]nodemsg.PlayerRecord
-		rows    map[string][]byte
-		fail    error
-		commits int
-	}
-	gate chan struct{} // PutPlayer waits for it; nil for no wait
-}
-
-func newMemory() *memory {
-	m := &memory{}
-	m.mu.records = make(map[player.ID]nodemsg.PlayerRecord)
-	m.mu.rows = make(map[string][]byte)
-	return m
-}
-
-func (m *memory) Player(_ context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, known := m.mu.records[id]
-	if !known {
-		return r, errors.New("not found")
-	}
-	return r, nil
-}
-
-func (m *memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
-	if m.gate != nil {
-		select {
-		case <-m.gate:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r.Seq > m.mu.records[r.Player].Seq {
-		m.mu.records[r.Player] = r
-	}
-	return nil
-}
-
-func (m *memory) Get(table string, key []byte) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.rows[table+string(key)], m.mu.fail
-}
-
-func (m *memory) Commit(writes []kv.Write) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.mu.fail != nil {
-		return m.mu.fail
-	}
-	m.mu.commits++
-	for _, w := range writes {
-		m.mu.rows[w.Table+string(w.Key)] = w.Value
-	}
-	return nil
-}
-
-// saved returns a player's record on this node's disk.
-func (m *memory) saved(id player.ID) (nodemsg.PlayerRecord, bool) {
-	row, err := m.Get(players.Table, id[:])
+// saved returns a player's record on a node's disk.
+func saved(disk *playerstest.Memory, id player.ID) (nodemsg.PlayerRecord, bool) {
+	row, err := disk.Get(players.Table, id[:])
 	if err != nil || row == nil {
 		return nodemsg.PlayerRecord{}, false
 	}

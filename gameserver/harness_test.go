@@ -21,6 +21,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -36,8 +37,8 @@ type harness struct {
 	t        *testing.T
 	g        *Gateway
 	lands    *lands
-	network  *memory
-	disk     *memory
+	network  *playerstest.Memory
+	disk     *playerstest.Memory
 	game     *pipeListener
 	http     *pipeListener
 	encoding string // of clients that join
@@ -63,7 +64,7 @@ const halfUnit = 1. / sessionmsg.PlaceUnit / 2
 // spawn is a corner at which four regions meet, well above the ground.
 var spawn = grid.Pos{X: 0, Y: 25, Z: 0}
 
-func options(l *lands, network, disk *memory) Options {
+func options(l *lands, network, disk *playerstest.Memory) Options {
 	return Options{
 		World: world.Genesis{
 			Name: "test", Seed: 7, Sections: 1, Terrain: terrain.Version, Placement: grid.PlacementWalkad, Spawn: spawn,
@@ -86,7 +87,7 @@ func newHarness(t *testing.T, change ...func(*Options)) *harness {
 
 func prepareHarness(t *testing.T, change ...func(*Options)) *harness {
 	r := &harness{
-		t: t, lands: newLands(), network: newMemory(), disk: newMemory(),
+		t: t, lands: newLands(), network: playerstest.NewMemory(), disk: playerstest.NewMemory(),
 		game: newDoorway(), http: newDoorway(), ended: make(chan error, 1), encoding: usualEncoding,
 	}
 	o := options(r.lands, r.network, r.disk)

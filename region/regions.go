@@ -35,6 +35,7 @@ type regions struct {
 	publisher    *publisher
 	unlisted     func() bool                                       // see incarnation.Keeper
 	create       func(group, id uint64, create func() error) error // likewise
+	rolledBackTo func() time.Time                                  // see incarnation.Keeper.Reached
 	hibernate    func(*actor.Land)
 	actors       *actor.Metrics
 	metrics      *metrics
