@@ -146,7 +146,7 @@ func (h *Host) abandon(ctx context.Context, replicas map[uint64]uint64) error {
 	closed := make(map[*actor.Actor]bool)
 	for id := range replicas {
 		for replica.IsOpen(h.Replicas, id) {
-			if a := h.regions.actor(id); a != nil && !closed[a] {
+			if a := openActor(h.regions, id); a != nil && !closed[a] {
 				closed[a] = true
 				a.Close("the data of this node was put back to an earlier state")
 			}
@@ -156,6 +156,17 @@ func (h *Host) abandon(ctx context.Context, replicas map[uint64]uint64) error {
 				return fmt.Errorf("close region %d: %w", id, ctx.Err())
 			}
 		}
+	}
+	return nil
+}
+
+// openActor returns the actor of a group, if it is open, or nil.
+func openActor(r *regions, id uint64) *actor.Actor {
+	if l := r.Loaded(id); l != nil {
+		return l.Actor
+	}
+	if c := r.Catalog(); c != nil && id == world.CatalogID {
+		return c.Actor
 	}
 	return nil
 }

@@ -58,17 +58,6 @@ func (r *regions) Loaded(id uint64) *actor.Land {
 	return r.mu.lands[id]
 }
 
-// actor returns the actor of a group, if it is loaded, or nil.
-func (r *regions) actor(id uint64) *actor.Actor {
-	if l := r.Loaded(id); l != nil {
-		return l.Actor
-	}
-	if c := r.Catalog(); c != nil && id == world.CatalogID {
-		return c.Actor
-	}
-	return nil
-}
-
 // lands lists the loaded regions.
 func (r *regions) lands() []*actor.Land {
 	r.mu.Lock()
