@@ -169,7 +169,8 @@ func (h *Host) wireIntegrity() (err error) {
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
 	h.recovery = &integrity.Recovery{
-		Node: node, Supersession: h.supersession, Failures: h.failures, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
+		Node: node, Supersession: h.supersession, Failures: h.failures, Reseeder: h.reseeder, AskStatuses: h.regions.askStatuses,
+		LastHeard: h.detector.LastHeard,
 	}
 	h.Replacer = &replace.Replacer{
 		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
@@ -189,6 +190,12 @@ func (h *Host) wireRegions() {
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
+	r.rolledBackTo = func() time.Time {
+		if h.Incarnations == nil {
+			return time.Time{}
+		}
+		return h.Incarnations.Reached()
+	}
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 

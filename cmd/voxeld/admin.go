@@ -37,8 +37,15 @@ func (n *node) status(ctx context.Context) admin.Status {
 		Version: version(), World: n.world.Name, WorldID: n.world.ID(), Peer: n.host.PeerID(),
 		Game: n.gameAddress(), HTTP: n.http.Addr().String(), Uptime: time.Since(n.started),
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
-		Damaged: len(n.regions.Damaged()), Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
+		Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
 		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
+	}
+	for _, d := range n.regions.Damaged() {
+		if d.RolledBack {
+			answer.RolledBack++
+		} else {
+			answer.Damaged++
+		}
 	}
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()
@@ -162,7 +169,7 @@ func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
 		err = errors.New("name one region")
 	}
 	if err == nil {
-		err = n.regions.Recover(ctx, all[0].ID)
+		err = n.regions.Recover(ctx, all[0].ID, r.URL.Query().Has(admin.OldCopy))
 	}
 	var answer admin.Done
 	if err != nil {

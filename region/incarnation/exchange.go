@@ -174,7 +174,7 @@ func (k *Keeper) Count() (counted bool, err error) {
 	if promised == k.mu.counted {
 		return false, nil
 	}
-	if err := k.store(k.mu.own.raise()); err != nil {
+	if err := k.storePromised(k.mu.own.raise()); err != nil {
 		return false, err
 	}
 	k.mu.counted = promised

@@ -54,8 +54,8 @@ func newBackup() *cobra.Command {
 		},
 	}
 	cli.AddOptions(c, &file, "data-dir", "admin")
-	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup: regions that have not changed since are only referred to; restoring needs that backup, too")
-	c.Flags().StringVar(&area, "area", "", "X1,Z1:X2,Z2 in blocks: back up only the regions there, without players")
+	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup, a `file`: regions that have not changed since are only referred to; restoring needs that backup, too")
+	c.Flags().StringVar(&area, "area", "", "`X1,Z1:X2,Z2` in blocks: back up only the regions there, without players")
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -128,12 +129,35 @@ func printStep(w io.Writer, step admin.ShutdownStep) {
 			fmt.Fprintf(w, "%s accepts players; it has %d\n", target.URL, target.Sessions)
 		}
 	case gameserver.StepRegions:
-		fmt.Fprintf(w, "%d regions handed over, %d kept", step.Handed, step.Kept)
-		if step.Kept > 0 {
-			fmt.Fprint(w, ": no eligible leader")
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, sentence("it leads no regions", []part{
+			{step.Handed, "%d region is led by another node now", "%d regions are led by other nodes now"},
+			{step.Kept, "%d region has no other member that can lead it: it pauses until this node is back", "%d regions have no other members that can lead them: they pause until this node is back"},
+		}))
 	case gameserver.StepSessions:
-		fmt.Fprintf(w, "%d players moved to other nodes, %d were disconnected, %d had no node to move to\n", step.Followed, step.Cut, step.NoTarget)
+		fmt.Fprintln(w, sentence("no players had to move", []part{
+			{step.Followed, "%d player moved to another node", "%d players moved to other nodes"},
+			{step.Cut, "%d player was disconnected", "%d players were disconnected"},
+			{step.NoTarget, "%d player had no node to move to", "%d players had no node to move to"},
+		}))
 	}
+}
+
+// part is a number, and what to say about it if it is one or more.
+type part struct {
+	n         int
+	one, many string
+}
+
+// sentence joins the parts that are not zero. It returns none if all are.
+func sentence(none string, parts []part) string {
+	var all []string
+	for _, p := range parts {
+		if p.n > 0 {
+			all = append(all, fmt.Sprintf(cli.Plural(p.n, p.one, p.many), p.n))
+		}
+	}
+	if len(all) == 0 {
+		return none
+	}
+	return strings.Join(all, "; ")
 }

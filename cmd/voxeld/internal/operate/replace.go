@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func replaceRegion(c *cobra.Command, socket, cell string, files []string, yes bo
 	}
 	fmt.Fprintln(out, "If a missing member comes back, its replica is deleted and replaced.")
 	if !yes {
-		if err := confirm(c.InOrStdin(), out); err != nil {
+		if err := confirm(c.InOrStdin(), bufio.NewReader(c.InOrStdin()), out, "Continue?", "yes", "--yes"); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ func newScrub() *cobra.Command {
 			path := "/region/scrub"
 			if len(args) == 1 {
 				if _, err := grid.ParseCell(args[0]); err != nil {
-					return cli.Usage(err)
+					return cli.Usage(fmt.Errorf("%w: pass one as voxeld regions prints it, such as 0,0/0110", err))
 				}
 				path += "?" + url.Values{"cell": args}.Encode()
 			}

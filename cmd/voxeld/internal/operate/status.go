@@ -59,7 +59,7 @@ func newStatus() *cobra.Command {
 	}
 	cli.AddOptions(c, &file, "data-dir", "admin")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&wait, "wait", "", "state to wait for: "+healthy)
+	c.Flags().StringVar(&wait, "wait", "", "`state` to wait for: "+healthy)
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "with --wait: how long to wait")
 	return c
 }
@@ -108,7 +108,7 @@ func lacks(a admin.Status) []string {
 
 func printStatus(out io.Writer, a admin.Status) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "world\t%s (%s)\n", a.World, a.WorldID[:12])
+	fmt.Fprintf(w, "world\t%s (%.12s)\n", a.World, a.WorldID)
 	fmt.Fprintf(w, "version\t%s\n", a.Version)
 	fmt.Fprintf(w, "peer id\t%s\n", a.Peer)
 	fmt.Fprintf(w, "catalog on\t%s\n", catalogText(a))
@@ -126,6 +126,9 @@ func printStatus(out io.Writer, a admin.Status) error {
 	fmt.Fprintf(w, "players\t%d\n", a.Players)
 	if a.Damaged > 0 {
 		fmt.Fprintf(w, "damaged\t%d replicas are damaged and not repaired: see the log, and run voxeld region scrub --all\n", a.Damaged)
+	}
+	if a.RolledBack > 0 {
+		fmt.Fprintf(w, "rolled back\t%d replicas are not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", a.RolledBack)
 	}
 	fmt.Fprintf(w, "database\t%.1f MiB\n\n", float64(a.Database)/(1<<20))
 	printRegions(w, a)
@@ -147,8 +150,8 @@ func printRegions(w io.Writer, a admin.Status) {
 		}
 		fmt.Fprintln(w)
 	}
-	row("this node", a.NodeRegions)
-	row("world", a.WorldRegions)
+	row("held here, with the catalog", a.NodeRegions)
+	row("whole world, without it", a.WorldRegions)
 	if a.WorldRegions == nil {
 		fmt.Fprintln(w, "\nOnly nodes that hold the catalog count the regions of the world, and this one does not.")
 	} else if n := a.NodeRegions["no_quorum"] + a.WorldRegions["no_quorum"]; n > 0 {
