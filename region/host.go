@@ -151,7 +151,7 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
-	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow}
+	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create}
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
@@ -194,6 +194,7 @@ func (h *Host) wireRegions() {
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
+	r.create = h.create
 	r.rolledBackTo = func() time.Time {
 		if h.Incarnations == nil {
 			return time.Time{}

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -25,7 +26,7 @@ const (
 	// members take part when they have applied the split, too.
 	electEvery = 50 * time.Millisecond
 	electTime  = 5 * time.Second
-	// storeAgain is the pause after storage has refused the children. The parent applies nothing meanwhile.
+	// storeAgain is the pause after the children could not be stored. The parent applies nothing meanwhile.
 	storeAgain = 500 * time.Millisecond
 )
 
@@ -34,6 +35,8 @@ type Splitter struct {
 	integrity.Node
 	// Follow opens a link to the region of a chunk, wherever it is led.
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
+	// Create creates a replica; see incarnation.Keeper.Create.
+	Create func(group, id uint64, create func() error) error
 }
 
 // Split splits the region of a cell between the halves of the cell, wherever it is led.
@@ -110,11 +113,11 @@ func (s *Splitter) begin(ctx context.Context, of actor.Split) error {
 		}
 		rows := append(of.Children[i].Rows, kv.Write{Table: directory.Table, Key: directory.Key(info.ID), Value: row})
 		for {
-			err := s.Replicas.Fork(of.Forks[i], rows...)
-			if err == nil {
+			err := s.Create(info.ID, ownID(of.Forks[i], s.Self.Peer), func() error { return s.Replicas.Fork(of.Forks[i], rows...) })
+			if err == nil || errors.Is(err, incarnation.ErrForgotten) { // then the other members replace it
 				break
 			}
-			if !errors.Is(err, replica.ErrStorage) {
+			if !errors.Is(err, replica.ErrStorage) && !errors.Is(err, incarnation.ErrUnlisted) {
 				return fmt.Errorf("split region %d: %w", of.Region.ID, err)
 			}
 			select {
@@ -128,6 +131,16 @@ func (s *Splitter) begin(ctx context.Context, of actor.Split) error {
 		}
 	}
 	return nil
+}
+
+// ownID returns the replica id of the peer; 0 if it is not a member.
+func ownID(f replica.Fork, peer string) uint64 {
+	for _, m := range f.Members {
+		if m.Peer == peer {
+			return m.ID
+		}
+	}
+	return 0
 }
 
 // elect opens a child and stands for election until the child has a leader.
