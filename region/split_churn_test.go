@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-var churnSeeds = flag.Int("churn.seeds", 3, "runs of TestSplitChurn")
+var churnSeeds = flag.Int("churn.seeds", 1, "runs of TestSplitChurn")
 
 // digger is a player who edits chunks one after the other, and sends each edit again until it is answered.
 type digger struct {
@@ -121,7 +121,7 @@ func splitChurn(t *testing.T, rng *rand.Rand) {
 		}()
 	}
 	splits := 0
-	for range 40 {
+	for range 20 {
 		<-time.After(time.Duration(rng.IntN(3000)) * time.Millisecond)
 		it := diggers[0].anyone()
 		if it == nil {
