@@ -273,6 +273,9 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 		case err != nil:
 			failed = errors.Join(failed, err)
 			continue
+		case records[0].Group.Position.Index < p.index:
+			failed = errors.Join(failed, fmt.Errorf("%s sent an older copy than it was asked for", peer))
+			continue
 		case records[0].Group.Epoch != p.epoch:
 			failed = errors.Join(failed, errors.New("its members have just changed"))
 			continue
