@@ -128,7 +128,7 @@ func TestBackupAppliesWhatIsInTheLog(t *testing.T) {
 		n.kill(b)
 		behind := n.kill(c)
 		n.startFirst("B")
-		b = n.start("B", left)
+		n.start("B", left)
 		n.cut("C", false)
 		c = n.start("C", behind)
 		if made := c.backUp(t); made.Edits != edits || len(made.Problems()) > 0 {
