@@ -71,12 +71,14 @@ func (h *Host) reopenCatalog(ctx context.Context) error {
 // lostEvery is the pause between two attempts to list the replicas that are lost.
 const lostEvery = 3 * time.Second
 
-// listLost finds out which regions count this node as a member though nothing of them is in the earlier state to which it was put
-// back, and has their members replace it. It runs until ctx ends.
-func (h *Host) listLost(ctx context.Context) {
+// findForgotten finds replicas that this node has, or had, and that have forgotten something though no peer has noticed, and has them
+// replaced: those that lack entries, and those that are not in the earlier state at all to which the node was put back. It runs until ctx
+// ends.
+func (h *Host) findForgotten(ctx context.Context) {
 	every := time.NewTicker(lostEvery)
 	defer every.Stop()
 	for {
+		h.reseeder.MarkForgetful(h.regions.lands())
 		if h.Incarnations.Unlisted() {
 			if err := h.listLostNow(ctx); err != nil {
 				h.Logger.Debug("lost replicas not listed yet", "error", err)
