@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -33,7 +34,6 @@ type DrainAnswer struct {
 
 // newDrain returns the command that stops a node without disconnecting its players.
 func newDrain() *cobra.Command {
-	var file string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "drain", Short: "Move this node's players and regions to other nodes, and stop it", Args: cli.NoArgs,
@@ -41,28 +41,23 @@ func newDrain() *cobra.Command {
 			"that this node leads. Its players are saved and continue at other nodes without a reload. Meanwhile\n" +
 			"/readyz fails, and new players are sent to other nodes.",
 		Example: "  voxeld drain --data-dir /var/lib/voxeld",
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			out := c.OutOrStdout()
-			report := func(step admin.ShutdownStep) { printStep(out, step) }
-			if asJSON {
-				report = func(admin.ShutdownStep) {}
-			}
-			answer, err := drainNode(c.Context(), cfg.AdminSocket(), report)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(out, answer)
-			}
-			fmt.Fprintf(out, "stopped after %v\n", answer.Took.Round(time.Millisecond))
-			return nil
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		out := c.OutOrStdout()
+		report := func(step admin.ShutdownStep) { printStep(out, step) }
+		if asJSON {
+			report = func(admin.ShutdownStep) {}
+		}
+		answer, err := drainNode(c.Context(), socket, report)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return cli.PrintJSON(out, answer)
+		}
+		fmt.Fprintf(out, "stopped after %v\n", answer.Took.Round(time.Millisecond))
+		return nil
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, at the end")
 	return c
 }
@@ -120,7 +115,7 @@ func (a *DrainAnswer) apply(step gameserver.DrainStep) {
 func printStep(w io.Writer, step admin.ShutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
-		fmt.Fprintf(w, "draining a node with %d %s\n", step.Sessions, cli.Plural(step.Sessions, "player", "players"))
+		fmt.Fprintf(w, "draining a node with %s\n", english.Plural(step.Sessions, "player", ""))
 	case gameserver.StepTargets:
 		if len(step.Targets) == 0 {
 			fmt.Fprintln(w, "no other node accepts players: they will reconnect to this node when it is back")
@@ -153,7 +148,7 @@ func sentence(none string, parts []part) string {
 	var all []string
 	for _, p := range parts {
 		if p.n > 0 {
-			all = append(all, fmt.Sprintf(cli.Plural(p.n, p.one, p.many), p.n))
+			all = append(all, fmt.Sprintf(english.PluralWord(p.n, p.one, p.many), p.n))
 		}
 	}
 	if len(all) == 0 {
