@@ -168,26 +168,12 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 	if r.replacedSince(info.ID, max(id, damaged)) {
 		return r.Replaced(info.ID) // it was invited again before this answer arrived
 	}
-	var open interface {
-		Remove(discard bool) bool
-		Done() <-chan struct{}
-	}
-	if c := r.Regions.Catalog(); info.ID == world.CatalogID && c != nil {
-		open = c
-	} else if l := r.Regions.Loaded(info.ID); l != nil {
-		open = l
-	}
-	if open != nil {
+	if open := r.openActor(info.ID); open != nil {
 		open.Remove(true)
 		if err := waitFor(ctx, open.Done()); err != nil {
 			return err
 		}
 	}
-	release, claimed := r.Damages.claim(info.ID)
-	if !claimed {
-		return errors.New("an operator recovers the region from it")
-	}
-	defer release()
 	return r.discard(info, max(id, damaged))
 }
 
@@ -406,24 +392,30 @@ func (r *Reseeder) MarkOutdated(replicas map[uint64]uint64) error {
 	return nil
 }
 
-// errForgetful is why the copy of an open group is replaced that lacks entries which it has acknowledged.
-var errForgetful = errors.New("the leader counts on entries that this copy has acknowledged, and lacks: this node's data was put back to an earlier state")
+// closePoll is the interval at which Abandon looks for replicas that are still open.
+const closePoll = 20 * time.Millisecond
 
-// MarkForgetful has the copies of open groups replaced that lack entries which they have acknowledged: this node's data was put back to a
-// state from so short a time before that no peer has noticed (docs/adr/0024). The leader decides: it removes a replica only once others
-// have all that it has.
-func (r *Reseeder) MarkForgetful(lands []*actor.Land) {
-	for _, l := range lands {
-		if l.Raft() == nil || !l.Raft().Status().Lost {
-			continue
-		}
-		if info, err := r.Regions.Member(l.ID()); err == nil {
-			r.MarkCorrupt(info, errForgetful)
+// Abandon marks replicas that must not be used any more because the node was put back to an earlier state, and closes them, also those
+// that are just being opened.
+func (r *Reseeder) Abandon(ctx context.Context, replicas map[uint64]uint64) error {
+	if err := r.MarkOutdated(replicas); err != nil {
+		return err
+	}
+	closed := make(map[*actor.Actor]bool)
+	for id := range replicas {
+		for replica.IsOpen(r.Replicas, id) {
+			if a := r.openActor(id); a != nil && !closed[a] {
+				closed[a] = true
+				a.Close(errRolledBack.Error())
+			}
+			select {
+			case <-time.After(closePoll):
+			case <-ctx.Done():
+				return fmt.Errorf("close region %d: %w", id, ctx.Err())
+			}
 		}
 	}
-	if c := r.Regions.Catalog(); c != nil && c.Raft().Status().Lost {
-		r.MarkCorrupt(CatalogOf(c.Raft().Configuration()), errForgetful)
-	}
+	return nil
 }
 
 // MarkLost has this node's replica of a region replaced of which nothing is stored here.
