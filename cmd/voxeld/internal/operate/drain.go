@@ -120,9 +120,9 @@ func (a *DrainAnswer) apply(step gameserver.DrainStep) {
 func printStep(w io.Writer, step admin.ShutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
-		fmt.Fprintf(w, "draining a node with %d %s\n", step.Sessions, cli.Plural(step.Sessions, "player", "players"))
+		fmt.Fprintln(w, sentence("draining a node without players", []part{{step.Sessions, "draining a node with %d player", "draining a node with %d players"}}))
 	case gameserver.StepTargets:
-		if len(step.Targets) == 0 {
+		if len(step.Targets) == 0 && step.Sessions > 0 {
 			fmt.Fprintln(w, "no other node accepts players: they will reconnect to this node when it is back")
 		}
 		for _, target := range step.Targets {

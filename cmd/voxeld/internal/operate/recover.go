@@ -135,7 +135,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes, oldCopy bool) er
 		case err != nil && len(good) == 0:
 			return err
 		case err != nil:
-			fmt.Fprintf(out, "%d with only an old copy left out: %v\n", len(old), err)
+			fmt.Fprintf(out, "%d %s left out: %v\n", len(old), cli.Plural(len(old), "region", "regions"), err)
 			old = nil
 		}
 	}
@@ -200,7 +200,7 @@ func ignoreEnd(err error) error {
 
 // printPlan prints the state of a region's replicas, and from which it can be recovered here and what is lost then, or why it cannot.
 func printPlan(out io.Writer, p region.Recovery) error {
-	fmt.Fprintf(out, "\n%s, %d voting members\n", p.Name, p.Voters)
+	fmt.Fprintf(out, "\n%s, %d voting %s\n", p.Name, p.Voters, cli.Plural(p.Voters, "member", "members"))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "  MEMBER\tLAST INDEX\tTERM\tAPPLIED\tSTATE")
 	for _, c := range p.Copies {
