@@ -42,9 +42,10 @@ type lands struct {
 
 	mu struct {
 		sync.Mutex
-		regions map[grid.Cell]*testRegion
-		down    bool     // no region can be followed
-		odd     []string // invalid messages of gateways
+		land    map[grid.Cell]*testLand   // by founding cell
+		regions map[grid.Cell]*testRegion // in none of whose cells is another's
+		down    bool                      // no region can be followed
+		odd     []string                  // invalid messages of gateways
 		drains  int
 		moved   int                           // messages with moves
 		lag     func(*testLink) time.Duration // transit time of a message, which overtakes no other of its link; nil: none
@@ -72,17 +73,22 @@ func (l *lands) mute() {
 	l.mu.mute = true
 }
 
+// testLand is the land of a founding cell, whichever regions it is divided into.
+type testLand struct {
+	*world.Land
+	index   uint64       // of the log
+	applied map[edit]int // how often each edit changed the land
+}
+
 // testRegion is one region.
 type testRegion struct {
-	cell    grid.Cell
-	land    *world.Land
-	crowd   *world.Crowd
-	index   uint64 // of the log
-	tick    uint64
-	links   map[*testLink]bool
-	number  uint64
-	deaf    bool         // accepts messages and answers nothing: edits are committed without results
-	applied map[edit]int // how often each edit changed the land
+	cell   grid.Cell
+	land   *testLand
+	crowd  *world.Crowd
+	tick   uint64
+	links  map[*testLink]bool
+	number uint64
+	deaf   bool // accepts messages and answers nothing: edits are committed without results
 }
 
 type edit struct {
@@ -92,21 +98,67 @@ type edit struct {
 
 func newLands() *lands {
 	l := &lands{leader: self}
+	l.mu.land = make(map[grid.Cell]*testLand)
 	l.mu.regions = make(map[grid.Cell]*testRegion)
 	return l
 }
 
 func (l *lands) at(pos grid.ChunkPos) *testRegion {
-	cell := grid.CellAt(pos, grid.FoundingLabel)
-	r := l.mu.regions[cell]
-	if r == nil {
-		r = &testRegion{
-			cell: cell, land: world.NewLand(2, cell, height), crowd: world.NewCrowd(cell),
-			links: make(map[*testLink]bool), applied: make(map[edit]int),
+	for length := grid.FoundingLabel; length <= grid.MaxLabel; length++ {
+		if r := l.mu.regions[grid.CellAt(pos, length)]; r != nil {
+			return r
 		}
-		l.mu.regions[cell] = r
 	}
+	cell := grid.CellAt(pos, grid.FoundingLabel)
+	l.mu.land[cell] = &testLand{Land: world.NewLand(2, cell, height), applied: make(map[edit]int)}
+	return l.newRegion(cell, l.mu.land[cell])
+}
+
+func (l *lands) newRegion(cell grid.Cell, land *testLand) *testRegion {
+	r := &testRegion{cell: cell, land: land, crowd: world.NewCrowd(cell), links: make(map[*testLink]bool)}
+	l.mu.regions[cell] = r
 	return r
+}
+
+// divide divides the region of a chunk, unless that is all there is of it.
+func (l *lands) divide(pos grid.ChunkPos) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.at(pos)
+	if r.cell.Label.Len() == grid.MaxLabel {
+		return
+	}
+	l.close(r)
+	lower, upper := r.cell.Children()
+	l.newRegion(lower, r.land)
+	l.newRegion(upper, r.land)
+}
+
+// merge merges the region of a chunk with its sibling and whatever that was divided into, unless it was founded so.
+func (l *lands) merge(pos grid.ChunkPos) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.at(pos)
+	if r.cell.Label.Len() == grid.FoundingLabel {
+		return
+	}
+	parent := r.cell.Parent()
+	for cell, inner := range l.mu.regions {
+		if parent.Covers(cell) {
+			l.close(inner)
+		}
+	}
+	l.newRegion(parent, r.land)
+}
+
+// close ends a region and its links. What these have sent still arrives; what they are sent from now on is lost.
+func (l *lands) close(r *testRegion) {
+	delete(l.mu.regions, r.cell)
+	for c := range r.links {
+		c.put(nodemsg.FromRegion{Tick: r.tick, Closed: "the region was divided or merged"})
+		c.dismissed = true
+	}
+	clear(r.links)
 }
 
 func (l *lands) info(cell grid.Cell) nodemsg.Region {
@@ -117,7 +169,9 @@ func (l *lands) info(cell grid.Cell) nodemsg.Region {
 }
 
 func (l *lands) Locate(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	return l.info(grid.CellAt(pos, grid.FoundingLabel)), nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.info(l.at(pos).cell), nil
 }
 
 func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error) {
@@ -237,8 +291,8 @@ func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 		if at := e.Pos.Chunk(); !r.land.Pinned(at) {
 			batch.Pins = append(batch.Pins, world.Pin{Chunk: at, Base: ground().Chunk(at).Hash()})
 		}
-		r.index++
-		out, err := r.land.Apply(r.index, batch.Encode())
+		r.land.index++
+		out, err := r.land.Apply(r.land.index, batch.Encode())
 		if err != nil {
 			panic(err)
 		}
@@ -247,7 +301,7 @@ func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 		}
 		for _, c := range out.Changes {
 			r.crowd.Changed(c)
-			r.applied[edit{e.Player, e.Seq}]++
+			r.land.applied[edit{e.Player, e.Seq}]++
 		}
 		if from != nil {
 			from.results = append(from.results, out.Results...)
@@ -293,6 +347,8 @@ type testLink struct {
 	due     []time.Time // when each of frames arrives
 	broken  bool
 	wake    wake.Signal
+
+	dismissed bool // by the region, which ignores what is sent
 }
 
 var errCut = errors.New("link cut")
@@ -325,8 +381,11 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 	}
 	c.lands.mu.Lock()
 	defer c.lands.mu.Unlock()
-	if c.broken {
+	switch {
+	case c.broken:
 		return errCut
+	case c.dismissed:
+		return nil
 	}
 	r := c.region
 	if msg.Empty() {
@@ -462,8 +521,8 @@ func (f from) RemoteAddr() net.Addr { return f.address }
 func (l *lands) applied(id string, seq uint64) (times int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.mu.regions {
-		for e, n := range r.applied {
+	for _, land := range l.mu.land {
+		for e, n := range land.applied {
 			if e.player.String() == id && e.seq == seq {
 				times += n
 			}

@@ -143,6 +143,7 @@ type client struct {
 	t    *testing.T
 	conn net.Conn
 	seq  uint64
+	from grid.Pos // the world's spawn, from which goTo counts
 	cbor bool
 	view *avatarView // in CBOR
 
@@ -180,6 +181,7 @@ func newClient(t *testing.T, conn net.Conn) *client {
 func (r *harness) join(name string, view int) *client {
 	r.t.Helper()
 	c := newClient(r.t, r.dial())
+	c.from = r.g.World.Spawn
 	c.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: r.encoding})
 	pass(100 * time.Millisecond)
 	c.look(func() { c.seq = c.mu.welcome.NextSeq })
@@ -375,7 +377,10 @@ func (c *client) answer(seq uint64) sessionmsg.Ack {
 	return c.mu.acks[seq][0]
 }
 
-func (c *client) goTo(x, y, z float64) { c.send(sessionmsg.Move{Pose: motion.Pose{X: x, Y: y, Z: z}}) }
+// goTo sends a move to a place that is that far east, up and south of the spawn's corner.
+func (c *client) goTo(x, y, z float64) {
+	c.send(sessionmsg.Move{Pose: motion.Pose{X: float64(c.from.X) + x, Y: y, Z: float64(c.from.Z) + z}})
+}
 
 // walkAround moves the player three chunks away and back, at full speed.
 func (c *client) walkAround() {

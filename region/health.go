@@ -421,7 +421,8 @@ func (x *examined) recovery(best, name string) string {
 		return fmt.Sprintf("start them again; if they are gone for good, look for a newer backup first. The last resort is the old copy%s on %s, "+
 			"without all that was acknowledged after it: on that node, run: voxeld region recover %s", ofTime(x.status(x.lastResort).Until), x.lastResort, name)
 	case x.info.ID == world.CatalogID:
-		return "start them again; if they are gone for good, found the world again from a backup: voxeld restore FILE --data-dir EMPTY"
+		return "start them again; if they are gone for good no copy of the catalog is left: stop all nodes, and found the world again from a backup, " +
+			"without what was built since: voxeld restore FILE --data-dir NEW; the others join with empty data directories"
 	}
 	return fmt.Sprintf("start them again; if they are gone for good no copy is left: on the node that leads the catalog (%s), put it back from a "+
 		"backup with: voxeld region recover %s --from FILE, or found it anew as terrain with: voxeld region recover %s --anew",

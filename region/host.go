@@ -190,6 +190,7 @@ func (h *Host) wireRegions() {
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
+	r.create = h.create
 	r.rolledBackTo = func() time.Time {
 		if h.Incarnations == nil {
 			return time.Time{}

@@ -3,6 +3,7 @@ package region
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -133,29 +135,51 @@ func (h *Host) listLostNow(ctx context.Context) error {
 	return h.Incarnations.Lost(lost)
 }
 
-// abandon closes replicas that must not be used any more.
+// closePoll is the interval at which abandon looks for replicas that are still open.
+const closePoll = 20 * time.Millisecond
+
+// abandon closes replicas that must not be used any more, also those that are just being opened.
 func (h *Host) abandon(ctx context.Context, replicas map[uint64]uint64) error {
 	if err := h.reseeder.MarkOutdated(replicas); err != nil {
 		return err
 	}
-	var open []*actor.Actor
+	closed := make(map[*actor.Actor]bool)
 	for id := range replicas {
-		if l := h.regions.Loaded(id); l != nil {
-			open = append(open, l.Actor)
-		}
-	}
-	if c := h.regions.Catalog(); c != nil && replicas[world.CatalogID] != 0 {
-		open = append(open, c.Actor)
-	}
-	for _, a := range open {
-		a.Close("the data of this node was put back to an earlier state")
-	}
-	for _, a := range open {
-		select {
-		case <-a.Done():
-		case <-ctx.Done():
-			return fmt.Errorf("close region %d: %w", a.ID(), ctx.Err())
+		for replica.IsOpen(h.Replicas, id) {
+			if a := openActor(h.regions, id); a != nil && !closed[a] {
+				closed[a] = true
+				a.Close("the data of this node was put back to an earlier state")
+			}
+			select {
+			case <-time.After(closePoll):
+			case <-ctx.Done():
+				return fmt.Errorf("close region %d: %w", id, ctx.Err())
+			}
 		}
 	}
 	return nil
+}
+
+// openActor returns the actor of a group, if it is open, or nil.
+func openActor(r *regions, id uint64) *actor.Actor {
+	if l := r.Loaded(id); l != nil {
+		return l.Actor
+	}
+	if c := r.Catalog(); c != nil && id == world.CatalogID {
+		return c.Actor
+	}
+	return nil
+}
+
+// create calls create, which opens a replica of which nothing is stored here, or only an outdated one. The error is
+// replica.ErrTombstone if this node was that replica before its data was put back: it is to be invited under another id.
+func (h *Host) create(group, id uint64, create func() error) error {
+	if h.Incarnations == nil {
+		return create()
+	}
+	err := h.Incarnations.Create(group, id, create)
+	if errors.Is(err, incarnation.ErrForgotten) {
+		return fmt.Errorf("%w: %w", replica.ErrTombstone, err)
+	}
+	return err
 }

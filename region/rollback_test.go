@@ -13,6 +13,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // threeIncarnations starts a world of three nodes, which notice when the data of another one was put back to an earlier state.
@@ -89,6 +90,40 @@ func TestNothingIsReadOfAnOldCopy(t *testing.T) {
 				t.Errorf("%s: the stream is not reset", name)
 			}
 		}
+	})
+}
+
+// A leader that has not heard of it invites a learner again whose data was put back. The node does not open its old replica, which the
+// leader would count with what it had acknowledged.
+func TestOldReplicaIsNotInvitedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		a.follow(here).edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := a.Regions(t.Context())[0].Region.ID
+		info, err := a.regions.Loaded(id).Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, disk := c.disk.afterCrash(), c.disk.afterCrash()
+		invite := nodemsg.Invite{Region: info, Replica: c.replicaID(id)}
+		for _, m := range a.regions.Loaded(id).Raft().Configuration().Members {
+			invite.Voters = append(invite.Voters, nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Peer == "C"})
+		}
+		a.net.kill(c)
+		c = a.net.start("C", disk)
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		a.net.cut("C", true) // it is not replaced yet
+		if len(c.Incarnations.Outdated()) == 0 {
+			t.Fatal("the old copy is not noticed")
+		}
+		if _, err := c.regions.joinGroup(t.Context(), invite); !errors.Is(err, replica.ErrTombstone) || replica.IsOpen(c.Replicas, id) {
+			t.Errorf("invited as the old replica: %v; it is open: %v", err, replica.IsOpen(c.Replicas, id))
+		}
+		a.net.cut("C", false)
+		<-time.After(time.Minute)
+		same(t, id, a, b, c)
 	})
 }
 

@@ -132,7 +132,7 @@ func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
 		}
 	}
 	if name == "catalog" {
-		return nil, errors.New("this node has no replica of the catalog: run this on a node that voxeld doctor names; if no replica is left anywhere, found the world again from a backup: voxeld restore FILE --data-dir EMPTY")
+		return nil, errors.New("this node has no replica of the catalog: run this on a node that voxeld doctor names; if no replica is left anywhere, found the world again from a backup: voxeld restore FILE --data-dir NEW")
 	}
 	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names; if no replica is left anywhere, add --from FILE (a backup) or --anew", name)
 }

@@ -68,7 +68,7 @@ type Keeper struct {
 	Options
 	outdatedTotal prometheus.Counter
 
-	adopting sync.Mutex // held while the storage turns out to be outdated; before mu
+	adopting sync.RWMutex // locked while the storage turns out to be outdated, and for reading by Create; before mu
 
 	mu struct {
 		sync.Mutex
@@ -222,12 +222,33 @@ func (k *Keeper) Reached() time.Time {
 	return k.mu.reached
 }
 
-// Unlisted reports whether this node was put back, and it is not known yet which replicas it had that are not in its storage. Until
-// Lost is called, it must not create a replica, unless the group has invited it as a new one.
+// Unlisted reports whether this node was put back, and it is not known yet which replicas it had that are not in its storage: until Lost
+// is called.
 func (k *Keeper) Unlisted() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.mu.unlisted
+}
+
+// Errors of Create.
+var (
+	ErrUnlisted  = errors.New("the data of this node was put back to an earlier state, and it is not known yet which replicas it has lost")
+	ErrForgotten = errors.New("this node was that replica before its data was put back to an earlier state")
+)
+
+// Create calls create, which opens a replica of a group of which this node stores nothing, or only an outdated replica. It does not if
+// this node may have been that replica already, and has forgotten what it promised as such.
+func (k *Keeper) Create(group, id uint64, create func() error) error {
+	k.adopting.RLock() // what create stores is in Held when the storage turns out to be outdated
+	defer k.adopting.RUnlock()
+	outdated, found := k.Outdated()[group]
+	switch {
+	case found && id <= outdated:
+		return fmt.Errorf("replica %d of group %d: %w", id, group, ErrForgotten)
+	case !found && k.Unlisted():
+		return fmt.Errorf("replica %d of group %d: %w", id, group, ErrUnlisted)
+	}
+	return create()
 }
 
 // Lost reports the replicas that other nodes count this node as, and of which it stores nothing.

@@ -245,7 +245,7 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []
 	case recent != "":
 		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, r.SilentAfter())
 	case best.Peer == "" && info.ID == world.CatalogID:
-		p.Refused = "no copy of it can be used, including the one here: found the world again from a backup with voxeld restore FILE --data-dir EMPTY"
+		p.Refused = "no copy of it can be used, including the one here: found the world again from a backup with voxeld restore FILE --data-dir NEW"
 	case best.Peer == "":
 		p.Refused = fmt.Sprintf("no copy of it can be used, including the one here: put it back from a backup with voxeld region recover %s --from FILE, or found it anew with --anew", p.Name)
 	case p.Old && best.Peer != r.Self.Peer:

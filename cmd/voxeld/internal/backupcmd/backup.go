@@ -17,7 +17,7 @@ import (
 )
 
 func newBackup() *cobra.Command {
-	var file, area string
+	var area string
 	var since []string
 	c := &cobra.Command{
 		Use: "backup FILE|-", Short: "Back up the world while it runs, through any one node",
@@ -34,28 +34,24 @@ func newBackup() *cobra.Command {
 			}
 			return cli.Usage(fmt.Errorf("%s takes the name of one file, or -; see --help", c.CommandPath()))
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
+	}
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		var q admin.BackupRequest
+		if area != "" {
+			var err error
+			if q.Area, err = parseArea(area); err != nil {
+				return cli.Usage(err)
+			}
+		}
+		if len(since) > 0 {
+			if err := addBase(&q, since); err != nil {
 				return err
 			}
-			var q admin.BackupRequest
-			if area != "" {
-				if q.Area, err = parseArea(area); err != nil {
-					return cli.Usage(err)
-				}
-			}
-			if len(since) > 0 {
-				if err := addBase(&q, since); err != nil {
-					return err
-				}
-			}
-			return makeBackup(c, cfg.AdminSocket(), args[0], q)
-		},
-	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
-	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup: regions that have not changed since are only referred to; restoring needs that backup, too")
-	c.Flags().StringVar(&area, "area", "", "X1,Z1:X2,Z2 in blocks: back up only the regions there, without players")
+		}
+		return makeBackup(c, socket, args[0], q)
+	})
+	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup, a `file`: regions that have not changed since are only referred to; restoring needs that backup, too")
+	c.Flags().StringVar(&area, "area", "", "`X1,Z1:X2,Z2` in blocks: back up only the regions there, without players")
 	return c
 }
 

@@ -72,7 +72,7 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 		},
 	}
 	cli.AddOptions(c, &file, "data-dir", "game", "advertise-game")
-	c.Flags().StringVar(&fork, "fork", "", "name of the new world: found a world of its own, which shares nothing with the one of the backup but the land")
+	c.Flags().StringVar(&fork, "fork", "", "`name` of the new world: found a world of its own, which shares nothing with the one of the backup but the land")
 	c.Flags().BoolVar(&incomplete, "accept-incomplete", false, "restore a backup that is not complete, or of an area: what it lacks is lost")
 	return c
 }

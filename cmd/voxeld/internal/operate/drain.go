@@ -33,7 +33,6 @@ type DrainAnswer struct {
 
 // newDrain returns the command that stops a node without disconnecting its players.
 func newDrain() *cobra.Command {
-	var file string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "drain", Short: "Move this node's players and regions to other nodes, and stop it", Args: cli.NoArgs,
@@ -41,28 +40,23 @@ func newDrain() *cobra.Command {
 			"that this node leads. Its players are saved and continue at other nodes without a reload. Meanwhile\n" +
 			"/readyz fails, and new players are sent to other nodes.",
 		Example: "  voxeld drain --data-dir /var/lib/voxeld",
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			out := c.OutOrStdout()
-			report := func(step admin.ShutdownStep) { printStep(out, step) }
-			if asJSON {
-				report = func(admin.ShutdownStep) {}
-			}
-			answer, err := drainNode(c.Context(), cfg.AdminSocket(), report)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(out, answer)
-			}
-			fmt.Fprintf(out, "stopped after %v\n", answer.Took.Round(time.Millisecond))
-			return nil
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		out := c.OutOrStdout()
+		report := func(step admin.ShutdownStep) { printStep(out, step) }
+		if asJSON {
+			report = func(admin.ShutdownStep) {}
+		}
+		answer, err := drainNode(c.Context(), socket, report)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return cli.PrintJSON(out, answer)
+		}
+		fmt.Fprintf(out, "stopped after %v\n", answer.Took.Round(time.Millisecond))
+		return nil
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, at the end")
 	return c
 }

@@ -33,7 +33,6 @@ func newRegion() *cobra.Command {
 }
 
 func newRecover() *cobra.Command {
-	var file string
 	var all, yes, anew, oldCopy bool
 	var from []string
 	c := &cobra.Command{
@@ -55,28 +54,23 @@ func newRecover() *cobra.Command {
 			}
 			return cli.Usage(fmt.Errorf("%s takes one cell, or catalog, or --%s; see --help", c.CommandPath(), admin.AllLost))
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			name := admin.AllLost
-			if !all {
-				name = args[0]
-			}
-			if oldCopy && !yes {
-				return cli.Usage(fmt.Errorf("--%s is for scripts, together with --yes; without them the command asks", admin.OldCopy))
-			}
-			if anew || len(from) > 0 {
-				if all || anew && len(from) > 0 || name == "catalog" {
-					return cli.Usage(errors.New("--anew and --from take one cell, and exclude each other; if the catalog is lost without a replica, see voxeld restore"))
-				}
-				return replaceRegion(c, cfg.AdminSocket(), name, from, yes)
-			}
-			return recoverRegions(c, cfg.AdminSocket(), name, yes, oldCopy)
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		name := admin.AllLost
+		if !all {
+			name = args[0]
+		}
+		if oldCopy && !yes {
+			return cli.Usage(fmt.Errorf("--%s is for scripts, together with --yes; without them the command asks", admin.OldCopy))
+		}
+		if anew || len(from) > 0 {
+			if all || anew && len(from) > 0 || name == "catalog" {
+				return cli.Usage(errors.New("--anew and --from take one cell, and exclude each other; if the catalog is lost without a replica, see voxeld restore"))
+			}
+			return replaceRegion(c, socket, name, from, yes)
+		}
+		return recoverRegions(c, socket, name, yes, oldCopy)
+	})
 	c.Flags().BoolVar(&all, admin.AllLost, false, "recover the catalog and all regions on this node that have lost most of their members")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	c.Flags().BoolVar(&oldCopy, admin.OldCopy, false, "with --yes: if no good replica is left, use an old copy; what was acknowledged after it was made is lost")
@@ -249,7 +243,6 @@ func reach(until time.Time) string {
 }
 
 func newRelease() *cobra.Command {
-	var file string
 	c := &cobra.Command{
 		Use: "release CELL|catalog", Short: "Reopen a quarantined region on all its members",
 		Example: "  voxeld region release 0,0/0110",
@@ -259,25 +252,20 @@ func newRelease() *cobra.Command {
 			}
 			return cli.Usage(fmt.Errorf("%s takes one cell, or catalog; see --help", c.CommandPath()))
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			var done admin.Done
-			if err := admin.Post(c.Context(), cfg.AdminSocket(), "/release?region="+url.QueryEscape(args[0]), &done); err != nil {
-				return err
-			}
-			if done.Error != "" {
-				return errors.New(done.Error)
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: released on %d of its members\n", args[0], len(done.Released))
-			if len(done.Missed) > 0 {
-				return fmt.Errorf("these members could not be reached: %s; release the region there when they are back, or restart them", strings.Join(done.Missed, ", "))
-			}
-			return nil
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		var done admin.Done
+		if err := admin.Post(c.Context(), socket, "/release?region="+url.QueryEscape(args[0]), &done); err != nil {
+			return err
+		}
+		if done.Error != "" {
+			return errors.New(done.Error)
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s: released on %d of its members\n", args[0], len(done.Released))
+		if len(done.Missed) > 0 {
+			return fmt.Errorf("these members could not be reached: %s; release the region there when they are back, or restart them", strings.Join(done.Missed, ", "))
+		}
+		return nil
+	})
 	return c
 }

@@ -24,7 +24,7 @@ const (
 )
 
 func newStatus() *cobra.Command {
-	var file, wait string
+	var wait string
 	var asJSON bool
 	var timeout time.Duration
 	c := &cobra.Command{
@@ -34,32 +34,28 @@ func newStatus() *cobra.Command {
 			"serves and all of these regions are healthy; the exit code is 1 if that takes longer than --timeout.",
 		Example: "  voxeld status\n  voxeld status --wait healthy --timeout 2m",
 		Args:    cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			if wait != "" && wait != healthy {
-				return cli.Usage(fmt.Errorf("--wait %s: the only state to wait for is %s", wait, healthy))
-			}
-			var answer admin.Status
-			if wait == "" {
-				err = admin.Get(c.Context(), cfg.AdminSocket(), "/status", &answer)
-			} else {
-				answer, err = awaitHealthy(c.Context(), cfg.AdminSocket(), timeout)
-			}
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), answer)
-			}
-			return printStatus(c.OutOrStdout(), answer)
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		if wait != "" && wait != healthy {
+			return cli.Usage(fmt.Errorf("--wait %s: the only state to wait for is %s", wait, healthy))
+		}
+		var answer admin.Status
+		var err error
+		if wait == "" {
+			err = admin.Get(c.Context(), socket, "/status", &answer)
+		} else {
+			answer, err = awaitHealthy(c.Context(), socket, timeout)
+		}
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return cli.PrintJSON(c.OutOrStdout(), answer)
+		}
+		return printStatus(c.OutOrStdout(), answer)
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&wait, "wait", "", "state to wait for: "+healthy)
+	c.Flags().StringVar(&wait, "wait", "", "`state` to wait for: "+healthy)
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "with --wait: how long to wait")
 	return c
 }
@@ -150,8 +146,8 @@ func printRegions(w io.Writer, a admin.Status) {
 		}
 		fmt.Fprintln(w)
 	}
-	row("this node", a.NodeRegions)
-	row("world", a.WorldRegions)
+	row("held here, with the catalog", a.NodeRegions)
+	row("whole world, without it", a.WorldRegions)
 	if a.WorldRegions == nil {
 		fmt.Fprintln(w, "\nOnly nodes that hold the catalog count the regions of the world, and this one does not.")
 	} else if n := a.NodeRegions["no_quorum"] + a.WorldRegions["no_quorum"]; n > 0 {
