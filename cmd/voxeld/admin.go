@@ -120,6 +120,8 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer)
 }
 
+var errNoReplica = errors.New("this node has no replica")
+
 // findRegions returns the regions of this node with the name.
 func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
 	all, err := n.regions.Memberships()
@@ -131,10 +133,7 @@ func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
 			return []nodemsg.Region{info}, nil
 		}
 	}
-	if name == "catalog" {
-		return nil, errors.New("this node has no replica of the catalog: run this on a node that voxeld doctor names; if no replica is left anywhere, found the world again from a backup: voxeld restore FILE --data-dir NEW")
-	}
-	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names; if no replica is left anywhere, add --from FILE (a backup) or --anew", name)
+	return nil, fmt.Errorf("%w of %q: pass catalog, or a cell as voxeld regions prints it, and run this on a node that voxeld doctor names", errNoReplica, name)
 }
 
 func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
@@ -142,6 +141,9 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	name := r.URL.Query().Get("region")
 	all, err := n.findRegions(name)
+	if errors.Is(err, errNoReplica) {
+		err = fmt.Errorf("%w; if no replica is left anywhere, add --from FILE (a backup) or --anew", err)
+	}
 	if err != nil {
 		reply(w, admin.Plan{Error: err.Error()})
 		return

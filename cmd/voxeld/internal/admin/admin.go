@@ -5,10 +5,10 @@
 package admin
 
 import (
-	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/region"
 )
@@ -51,10 +51,10 @@ func (s Status) Problems() (all []string) {
 		all = append(all, "the catalog has no leader")
 	}
 	if s.Damaged > 0 {
-		all = append(all, fmt.Sprintf("%d damaged %s", s.Damaged, cli.Plural(s.Damaged, "replica", "replicas")))
+		all = append(all, english.Plural(s.Damaged, "damaged replica", ""))
 	}
 	if s.RolledBack > 0 {
-		all = append(all, fmt.Sprintf("%d old %s, from before the node's data was put back", s.RolledBack, cli.Plural(s.RolledBack, "replica", "replicas")))
+		all = append(all, english.Plural(s.RolledBack, "old replica", "")+", from before the node's data was put back")
 	}
 	return all
 }

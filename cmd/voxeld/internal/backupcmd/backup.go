@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/backup"
@@ -104,7 +105,7 @@ func incomplete(out io.Writer, problems []string) error {
 	for _, p := range problems {
 		fmt.Fprintf(out, "problem: %s\n", p)
 	}
-	return fmt.Errorf("%w: it was written, with %d %s named above; see voxeld doctor, and make another one", ErrIncomplete, len(problems), cli.Plural(len(problems), "problem", "problems"))
+	return fmt.Errorf("%w: it was written, with %s named above; see voxeld doctor, and make another one", ErrIncomplete, english.Plural(len(problems), "problem", ""))
 }
 
 // addBase makes the request one for an incremental backup. Of several files, the last is the base.

@@ -46,14 +46,6 @@ func PrintJSON(w io.Writer, answer any) error {
 	return e.Encode(answer)
 }
 
-// Plural returns one if n is 1, else many.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 // Browsable converts a listening address to one that a browser on this machine can open.
 func Browsable(address string) string {
 	host, port, err := net.SplitHostPort(address)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
@@ -100,8 +101,8 @@ func newValidate() *cobra.Command {
 			if checked == "" {
 				checked = "No file was read. The configuration"
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s is valid: %d %s set, %d left at the default.\n",
-				checked, changed, cli.Plural(changed, "option is", "options are"), len(settings.All)-changed)
+			fmt.Fprintf(c.OutOrStdout(), "%s is valid: %s set, %d left at the default.\n",
+				checked, english.Plural(changed, "option is", "options are"), len(settings.All)-changed)
 			return nil
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -36,7 +37,7 @@ func newDoctor() *cobra.Command {
 			err = printHealth(c.OutOrStdout(), health)
 		}
 		if n := len(health.Findings); err == nil && n > 0 {
-			err = fmt.Errorf("%d %s found", n, cli.Plural(n, "problem", "problems"))
+			err = fmt.Errorf("%s found", english.Plural(n, "problem", ""))
 		}
 		return err
 	})
@@ -47,7 +48,7 @@ func newDoctor() *cobra.Command {
 // printHealth prints the findings as text: what is wrong and what to do, at most shownOfAKind of each kind.
 func printHealth(out io.Writer, health region.Health) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "examined\t%d %s (%d open) and the catalog\n", health.Regions, cli.Plural(health.Regions, "region", "regions"), health.Awake)
+	fmt.Fprintf(w, "examined\t%s (%d open) and the catalog\n", english.Plural(health.Regions, "region", ""), health.Awake)
 	fmt.Fprintf(w, "nodes\t%d answered\n", health.Nodes)
 	for _, what := range health.Unknown {
 		fmt.Fprintf(w, "unknown\t%s\n", what)

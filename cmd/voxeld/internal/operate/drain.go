@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -114,7 +115,11 @@ func (a *DrainAnswer) apply(step gameserver.DrainStep) {
 func printStep(w io.Writer, step admin.ShutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
-		fmt.Fprintln(w, sentence("draining a node without players", []part{{step.Sessions, "draining a node with %d player", "draining a node with %d players"}}))
+		if step.Sessions == 0 {
+			fmt.Fprintln(w, "draining a node without players")
+			break
+		}
+		fmt.Fprintf(w, "draining a node with %s\n", english.Plural(step.Sessions, "player", ""))
 	case gameserver.StepTargets:
 		if len(step.Targets) == 0 && step.Sessions > 0 {
 			fmt.Fprintln(w, "no other node accepts players: they will reconnect to this node when it is back")
@@ -147,7 +152,7 @@ func sentence(none string, parts []part) string {
 	var all []string
 	for _, p := range parts {
 		if p.n > 0 {
-			all = append(all, fmt.Sprintf(cli.Plural(p.n, p.one, p.many), p.n))
+			all = append(all, fmt.Sprintf(english.PluralWord(p.n, p.one, p.many), p.n))
 		}
 	}
 	if len(all) == 0 {

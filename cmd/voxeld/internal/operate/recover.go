@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -112,15 +113,15 @@ func recoverRegions(c *cobra.Command, socket, name string, yes, oldCopy bool) er
 	fmt.Fprintln(out, "\nThis node will be the only member at first. If a missing member comes back, its replica is deleted and replaced.")
 	in := bufio.NewReader(c.InOrStdin())
 	if !yes && len(good) > 0 {
-		question := fmt.Sprintf("Recover %d %s from good replicas?", len(good), cli.Plural(len(good), "region", "regions"))
+		question := fmt.Sprintf("Recover %s from good replicas?", english.Plural(len(good), "region", ""))
 		if err := confirm(c.InOrStdin(), in, out, question, "yes", "--yes"); err != nil {
 			return err
 		}
 	}
 	if len(old) > 0 && (!yes || !oldCopy) {
-		question := fmt.Sprintf("\nLast resort: of %d %s only an old copy is left. What was acknowledged after it was made is lost for good,\n"+
+		question := fmt.Sprintf("\nLast resort: of %s only an old copy is left. What was acknowledged after it was made is lost for good,\n"+
 			"unless a missing node can still be started or a newer backup exists (--from). Use the old %s?",
-			len(old), cli.Plural(len(old), "region", "regions"), cli.Plural(len(old), "copy", "copies"))
+			english.Plural(len(old), "region", ""), english.PluralWord(len(old), "copy", ""))
 		err := errSkipped
 		if !yes {
 			err = confirm(c.InOrStdin(), in, out, question, oldCopyText, "--yes --"+admin.OldCopy)
@@ -129,7 +130,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes, oldCopy bool) er
 		case err != nil && len(good) == 0:
 			return err
 		case err != nil:
-			fmt.Fprintf(out, "%d %s left out: %v\n", len(old), cli.Plural(len(old), "region", "regions"), err)
+			fmt.Fprintf(out, "%s left out: %v\n", english.Plural(len(old), "region", ""), err)
 			old = nil
 		}
 	}
@@ -194,7 +195,7 @@ func ignoreEnd(err error) error {
 
 // printPlan prints the state of a region's replicas, and from which it can be recovered here and what is lost then, or why it cannot.
 func printPlan(out io.Writer, p region.Recovery) error {
-	fmt.Fprintf(out, "\n%s, %d voting %s\n", p.Name, p.Voters, cli.Plural(p.Voters, "member", "members"))
+	fmt.Fprintf(out, "\n%s, %s\n", p.Name, english.Plural(p.Voters, "voting member", ""))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "  MEMBER\tLAST INDEX\tTERM\tAPPLIED\tSTATE")
 	for _, c := range p.Copies {

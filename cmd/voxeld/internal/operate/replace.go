@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/backup"
@@ -26,7 +27,7 @@ func replaceRegion(c *cobra.Command, socket, cell string, files []string, yes bo
 	if plan.Error != "" {
 		return errors.New(plan.Error)
 	}
-	fmt.Fprintf(out, "\n%s, %d members\n", cell, len(plan.Members))
+	fmt.Fprintf(out, "\n%s, %s\n", cell, english.Plural(len(plan.Members), "member", ""))
 	for _, m := range plan.Members {
 		fmt.Fprintf(out, "  %s\n", m)
 	}

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -95,7 +96,7 @@ func lacks(a admin.Status) []string {
 	}{{"on this node", a.NodeRegions}, {"in the world", a.WorldRegions}} {
 		for _, state := range region.StateNames() {
 			if n := each.regions[state]; n > 0 && state != healthy {
-				all = append(all, fmt.Sprintf("%d %s %s %s", n, cli.Plural(n, "region", "regions"), each.of, state))
+				all = append(all, fmt.Sprintf("%s %s %s", english.Plural(n, "region", ""), each.of, state))
 			}
 		}
 	}
@@ -121,10 +122,10 @@ func printStatus(out io.Writer, a admin.Status) error {
 	fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
 	fmt.Fprintf(w, "players\t%d\n", a.Players)
 	if a.Damaged > 0 {
-		fmt.Fprintf(w, "damaged\t%d replicas are damaged and not repaired: see the log, and run voxeld region scrub --all\n", a.Damaged)
+		fmt.Fprintf(w, "damaged\t%s damaged and not repaired: see the log, and run voxeld region scrub --all\n", english.Plural(a.Damaged, "replica is", "replicas are"))
 	}
 	if a.RolledBack > 0 {
-		fmt.Fprintf(w, "rolled back\t%d replicas are not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", a.RolledBack)
+		fmt.Fprintf(w, "rolled back\t%s not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", english.Plural(a.RolledBack, "replica is", "replicas are"))
 	}
 	fmt.Fprintf(w, "database\t%.1f MiB\n\n", float64(a.Database)/(1<<20))
 	printRegions(w, a)
