@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -171,6 +172,48 @@ func TestFollowersRememberEachOther(t *testing.T) {
 		c = a.net.start("C", old)
 		if len(c.Incarnations.Outdated()) == 0 {
 			t.Error("the old copy of C is used")
+		}
+	})
+}
+
+// C is put back to a state from so short a time ago that no peer knows better. The leader counts on what it has acknowledged since. C
+// notices that, and its replica is replaced.
+func TestForgottenEntriesAreNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := a.Regions(t.Context())[0].Region.ID
+		old, before := c.disk.afterCrash(), c.replicaID(id)
+		for seq := range uint64(20) {
+			g.edit(stone(2 + seq))
+		}
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		if len(c.Incarnations.Outdated()) != 0 {
+			t.Fatal("it is noticed at once, so this test shows nothing")
+		}
+		<-time.After(time.Minute)
+		if now := c.replicaID(id); now <= before {
+			t.Errorf("C was replica %d, and is replica %d", before, now)
+		}
+		same(t, id, a, b, c)
+	})
+}
+
+// Likewise for the catalog.
+func TestForgottenCatalogIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeIncarnations(t)
+		own := func() uint64 { return actor.OwnReplica(c.regions.Catalog().Raft(), "C") }
+		old, before := c.disk.afterCrash(), own()
+		a.follow(here).edit(stone(1))
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		<-time.After(time.Minute)
+		if c.regions.Catalog() == nil || own() <= before || c.regions.Catalog().Raft().Status().Last != a.regions.Catalog().Raft().Status().Last {
+			t.Error("C's copy of the catalog is not replaced")
 		}
 	})
 }
