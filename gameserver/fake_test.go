@@ -44,6 +44,8 @@ type lands struct {
 		sync.Mutex
 		land    map[grid.Cell]*testLand   // by founding cell
 		regions map[grid.Cell]*testRegion // in none of whose cells is another's
+		closed  []*testRegion             // regions that were divided or merged
+		stale   int                       // how often Follow still finds a closed region
 		down    bool                      // no region can be followed
 		odd     []string                  // invalid messages of gateways
 		drains  int
@@ -128,7 +130,7 @@ func (l *lands) divide(pos grid.ChunkPos) {
 	if r.cell.Label.Len() == grid.MaxLabel {
 		return
 	}
-	l.close(r)
+	l.remove(r)
 	lower, upper := r.cell.Children()
 	l.newRegion(lower, r.land)
 	l.newRegion(upper, r.land)
@@ -145,15 +147,20 @@ func (l *lands) merge(pos grid.ChunkPos) {
 	parent := r.cell.Parent()
 	for cell, inner := range l.mu.regions {
 		if parent.Covers(cell) {
-			l.close(inner)
+			l.remove(inner)
 		}
 	}
 	l.newRegion(parent, r.land)
 }
 
-// close ends a region and its links. What these have sent still arrives; what they are sent from now on is lost.
-func (l *lands) close(r *testRegion) {
+func (l *lands) remove(r *testRegion) {
 	delete(l.mu.regions, r.cell)
+	l.mu.closed = append(l.mu.closed, r)
+	l.close(r)
+}
+
+// close closes a region's links. What these have sent still arrives; what they are sent from now on is lost.
+func (l *lands) close(r *testRegion) {
 	for c := range r.links {
 		c.put(nodemsg.FromRegion{Tick: r.tick, Closed: "the region was divided or merged"})
 		c.dismissed = true
@@ -181,10 +188,29 @@ func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodem
 	if l.mu.down {
 		return nil, l.info(r.cell), errors.New("nobody leads the region")
 	}
+	for _, old := range slices.Backward(l.mu.closed) {
+		if l.mu.stale > 0 && old.cell.Contains(pos) {
+			l.mu.stale--
+			c := l.newLink(old)
+			l.close(old)
+			return c, l.info(old.cell), nil
+		}
+	}
+	return l.newLink(r), l.info(r.cell), nil
+}
+
+func (l *lands) newLink(r *testRegion) *testLink {
 	r.number++
 	c := &testLink{lands: l, region: r, number: r.number, watch: make(map[grid.ChunkPos]bool), wake: wake.NewSignal()}
 	r.links[c] = true
-	return c, l.info(r.cell), nil
+	return c
+}
+
+// stale makes the next searches for regions find one that was divided or merged, if there is one.
+func (l *lands) stale(times int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.stale = times
 }
 
 // Drain hands over everything and counts its calls.
@@ -394,6 +420,11 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 	if twice(msg.Watch) || twice(msg.Unwatch) || twice(append(slices.Clone(msg.Watch), msg.Unwatch...)) ||
 		twice(msg.Enter) || twice(msg.Moves) || twice(msg.Leave) || twice(msg.Edits) {
 		c.lands.mu.odd = append(c.lands.mu.odd, fmt.Sprintf("a message says something twice: %+v", msg))
+	}
+	if slices.ContainsFunc(slices.Concat(msg.Watch, msg.Unwatch), func(pos grid.ChunkPos) bool { return !r.cell.Contains(pos) }) ||
+		slices.ContainsFunc(msg.Enter, func(b nodemsg.Body) bool { return !r.cell.Contains(b.Pose.Chunk()) }) ||
+		slices.ContainsFunc(msg.Edits, func(e nodemsg.Intent) bool { return !r.cell.Contains(e.Pos.Chunk()) }) {
+		c.lands.mu.odd = append(c.lands.mu.odd, fmt.Sprintf("a message to %v is for another region: %+v", r.cell, msg))
 	}
 	for _, pos := range msg.Unwatch {
 		delete(c.watch, pos)

@@ -338,7 +338,7 @@ type step struct {
 	after int // ms
 }
 
-var stepKind = rapid.SampledFrom([]string{"edit", "edit", "edit", "edit", "elsewhere", "walk", "look", "stroll", "cut", "deaf", "down", "up", "rejoin", "divide", "divide", "merge"})
+var stepKind = rapid.SampledFrom([]string{"edit", "edit", "edit", "edit", "elsewhere", "walk", "look", "stroll", "cut", "deaf", "down", "up", "rejoin", "divide", "divide", "merge", "stale"})
 
 var schedule = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 	return step{
@@ -442,6 +442,8 @@ func play(t *testing.T, at grid.Pos, steps []step) {
 			r.lands.divide(pos.Chunk())
 		case "merge":
 			r.lands.merge(pos.Chunk())
+		case "stale":
+			r.lands.stale(1 + s.block)
 		case "rejoin":
 			left[c] = true
 			seq := c.seq

@@ -2,7 +2,10 @@ package region
 
 import (
 	"bytes"
+	"context"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -125,7 +128,7 @@ func TestBackupAppliesWhatIsInTheLog(t *testing.T) {
 		n.kill(b)
 		behind := n.kill(c)
 		n.startFirst("B")
-		b = n.start("B", left)
+		n.start("B", left)
 		n.cut("C", false)
 		c = n.start("C", behind)
 		if made := c.backUp(t); made.Edits != edits || len(made.Problems()) > 0 {
@@ -198,8 +201,14 @@ func TestBackupOfQuarantinedRegions(t *testing.T) {
 			}
 		}
 		<-time.After(time.Minute)
-		if !a.failures.Quarantined(id) || !b.failures.Quarantined(id) || !c.failures.Quarantined(id) {
-			t.Fatal("not quarantined on all nodes")
+		quarantined := 0
+		for _, it := range []*node{a, b, c} {
+			if it.failures.Quarantined(id) {
+				quarantined++
+			}
+		}
+		if quarantined < 2 {
+			t.Fatalf("quarantined on %d nodes", quarantined)
 		}
 		made := b.backUp(t)
 		if why := problem(t, made); made.Edits != 1 || !strings.Contains(why, "quarantined") {
@@ -250,6 +259,47 @@ func TestNoCatalogIsLeft(t *testing.T) {
 			}
 		}
 		t.Errorf("findings: %+v", d.Examine(t.Context()).Findings)
+	})
+}
+
+// The node that leads a region dies after it has said how far the log is. Another one has the rest, and the backup is complete.
+func TestNodeDiesDuringBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c, g, info := built(t)
+		ask := c.Exporter.AskStatuses
+		var die sync.Once
+		c.Exporter.AskStatuses = func(ctx context.Context, peer string, q nodemsg.StatusRequest) ([]nodemsg.RegionStatus, time.Duration, error) {
+			statuses, skew, err := ask(ctx, peer, q)
+			if peer == "A" && q.Log && slices.Contains(q.Regions, info.ID) {
+				die.Do(func() { a.net.kill(a) })
+			}
+			return statuses, skew, err
+		}
+		g.edit(stone(6), stone(8))
+		if made := c.backUp(t); made.Edits != 7 || len(made.Problems()) > 0 {
+			t.Errorf("%d of 7 edits, problems %q", made.Edits, made.Problems())
+		}
+	})
+}
+
+// A copy that is older than what the members have said is not taken for complete, whatever the node says that sends it.
+func TestOlderCopyThanAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, c, _, info := built(t)
+		ask := c.Exporter.AskStatuses
+		c.Exporter.AskStatuses = func(ctx context.Context, peer string, q nodemsg.StatusRequest) ([]nodemsg.RegionStatus, time.Duration, error) {
+			statuses, skew, err := ask(ctx, peer, q)
+			for i, s := range statuses {
+				if s.Region == info.ID && peer == "B" {
+					statuses[i].Last += 10 // it has more than anybody can read
+				}
+			}
+			return statuses, skew, err
+		}
+		made := c.backUp(t)
+		if why := problem(t, made); made.Edits != 5 || !strings.Contains(why, "entry") {
+			t.Errorf("%d of 5 edits, problem %q", made.Edits, why)
+		}
 	})
 }
 

@@ -231,7 +231,7 @@ func (h *Host) Run(ctx context.Context) error {
 		tasks = append(tasks, func(ctx context.Context) { h.regions.runCatalog(ctx, c) })
 	}
 	if h.Incarnations != nil {
-		tasks = append(tasks, h.listLost)
+		tasks = append(tasks, h.findForgotten)
 	}
 	if h.ScrubEvery > 0 {
 		tasks = append(tasks, h.scrubber.Run)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -49,6 +50,19 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 	b, c = n.start("B", newDisk()), n.start("C", newDisk())
 	<-time.After(30 * time.Second) // all are members of the catalog
 	return a, b, c
+}
+
+// announce makes the node count what it has promised, and show that to the peers.
+func (n *node) announce(t *testing.T, peers ...string) {
+	t.Helper()
+	if counted, err := n.Incarnations.Count(); err != nil || !counted {
+		t.Fatalf("counted: %v, %v", counted, err)
+	}
+	for _, peer := range peers {
+		if err := n.Incarnations.Exchange(t.Context(), peer); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // unread is a stream of which nothing must be read.
@@ -130,14 +144,7 @@ func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
 		if before == 0 {
 			t.Fatal("C is no member")
 		}
-		if counted, err := c.Incarnations.Count(); err != nil || !counted {
-			t.Fatalf("counted: %v, %v", counted, err)
-		}
-		for _, peer := range []string{"A", "B"} {
-			if err := c.Incarnations.Exchange(t.Context(), peer); err != nil {
-				t.Fatal(err)
-			}
-		}
+		c.announce(t, "A", "B")
 		a.net.kill(c)
 		again := a.net.start("C", old)
 		<-time.After(2 * time.Minute)
@@ -165,6 +172,48 @@ func TestFollowersRememberEachOther(t *testing.T) {
 		c = a.net.start("C", old)
 		if len(c.Incarnations.Outdated()) == 0 {
 			t.Error("the old copy of C is used")
+		}
+	})
+}
+
+// C is put back to a state from so short a time ago that no peer knows better. The leader counts on what it has acknowledged since. C
+// notices that, and its replica is replaced.
+func TestForgottenEntriesAreNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := a.Regions(t.Context())[0].Region.ID
+		old, before := c.disk.afterCrash(), c.replicaID(id)
+		for seq := range uint64(20) {
+			g.edit(stone(2 + seq))
+		}
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		if len(c.Incarnations.Outdated()) != 0 {
+			t.Fatal("it is noticed at once, so this test shows nothing")
+		}
+		<-time.After(time.Minute)
+		if now := c.replicaID(id); now <= before {
+			t.Errorf("C was replica %d, and is replica %d", before, now)
+		}
+		same(t, id, a, b, c)
+	})
+}
+
+// Likewise for the catalog.
+func TestForgottenCatalogIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeIncarnations(t)
+		own := func() uint64 { return actor.OwnReplica(c.regions.Catalog().Raft(), "C") }
+		old, before := c.disk.afterCrash(), own()
+		a.follow(here).edit(stone(1))
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		<-time.After(time.Minute)
+		if c.regions.Catalog() == nil || own() <= before || c.regions.Catalog().Raft().Status().Last != a.regions.Catalog().Raft().Status().Last {
+			t.Error("C's copy of the catalog is not replaced")
 		}
 	})
 }

@@ -260,6 +260,7 @@ type recorderSub struct {
 	wholes  int
 	again   int
 	applied []*Delta
+	notices []string
 }
 
 func (w *recorderSub) SendDelta(d *Delta)   { w.applied = append(w.applied, d) }
@@ -267,7 +268,7 @@ func (w *recorderSub) HasRoom(*Chunk) bool  { return true }
 func (w *recorderSub) WantsEveryMove() bool { return true }
 func (w *recorderSub) Predictable() bool    { return true }
 func (w *recorderSub) Flush()               {}
-func (w *recorderSub) SendNotice(string)    {}
+func (w *recorderSub) SendNotice(s string)  { w.notices = append(w.notices, s) }
 
 func (w *recorderSub) SendChunk(_ *Chunk, again bool) {
 	w.wholes++

@@ -168,19 +168,12 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 	if r.replacedSince(info.ID, max(id, damaged)) {
 		return r.Replaced(info.ID) // it was invited again before this answer arrived
 	}
-	if l := r.Regions.Loaded(info.ID); l != nil {
-		l.Remove(true)
-		select {
-		case <-l.Done():
-		case <-ctx.Done():
-			return ctx.Err()
+	if open := r.openActor(info.ID); open != nil {
+		open.Remove(true)
+		if err := waitFor(ctx, open.Done()); err != nil {
+			return err
 		}
 	}
-	release, claimed := r.Damages.claim(info.ID)
-	if !claimed {
-		return errors.New("an operator recovers the region from it")
-	}
-	defer release()
 	return r.discard(info, max(id, damaged))
 }
 
@@ -394,6 +387,32 @@ func (r *Reseeder) MarkOutdated(replicas map[uint64]uint64) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// closePoll is the interval at which Abandon looks for replicas that are still open.
+const closePoll = 20 * time.Millisecond
+
+// Abandon marks replicas that must not be used any more because the node was put back to an earlier state, and closes them, also those
+// that are just being opened.
+func (r *Reseeder) Abandon(ctx context.Context, replicas map[uint64]uint64) error {
+	if err := r.MarkOutdated(replicas); err != nil {
+		return err
+	}
+	closed := make(map[*actor.Actor]bool)
+	for id := range replicas {
+		for replica.IsOpen(r.Replicas, id) {
+			if a := r.openActor(id); a != nil && !closed[a] {
+				closed[a] = true
+				a.Close(errRolledBack.Error())
+			}
+			select {
+			case <-time.After(closePoll):
+			case <-ctx.Done():
+				return fmt.Errorf("close region %d: %w", id, ctx.Err())
+			}
 		}
 	}
 	return nil
