@@ -86,7 +86,7 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 	var failures []error
 	for next := h.detector.First(info, tried); next != ""; {
 		tried[next] = true
-		link, hint, err := h.regions.subscribeAt(ctx, next, hello)
+		link, hint, err := subscribeAt(ctx, h.regions, next, hello)
 		if err == nil {
 			h.detector.Trust(next)
 			return link, next, false, nil
@@ -122,7 +122,7 @@ type refusedSubscription struct {
 func (r refusedSubscription) Error() string { return r.why }
 
 // subscribeAt subscribes to the region on a node. If the node refuses, hint is the leader that it named, if any.
-func (r *regions) subscribeAt(ctx context.Context, peer string, hello nodemsg.Hello) (link Link, hint string, err error) {
+func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hello) (link Link, hint string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	if peer == r.Self.Peer {
