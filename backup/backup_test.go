@@ -144,6 +144,9 @@ func TestChain(t *testing.T) {
 	if _, err := Create(filepath.Join(dir, "bad"), func(io.Writer) error { return io.ErrClosedPipe }, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("create: %v", err)
 	}
+	if _, err := Create(os.DevNull, func(io.Writer) error { return nil }, nil); err == nil || errors.Is(err, ErrNoBackup) {
+		t.Errorf("in the place of a device: %v", err)
+	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%d files are left", len(left))
 	}

@@ -2,7 +2,10 @@ package region
 
 import (
 	"bytes"
+	"context"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/export"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -26,12 +31,17 @@ func (n *network) startFirst(peer string) {
 	n.mu.catalog = nodemsg.Region{ID: world.CatalogID, Leader: peer, Members: []nodemsg.Member{member(peer)}}
 }
 
+func (n *node) export(t *testing.T, out *bytes.Buffer) (complete bool, err error) {
+	t.Helper()
+	o := export.Options{Header: backup.Header{Genesis: backedUpGenesis.Encode(), Begun: time.Now().UnixMilli()}}
+	return n.Exporter.Backup(t.Context(), out, o)
+}
+
 // backUp makes a backup through the node and verifies it.
 func (n *node) backUp(t *testing.T) backup.Contents {
 	t.Helper()
 	var out bytes.Buffer
-	o := export.Options{Header: backup.Header{Genesis: backedUpGenesis.Encode(), Begun: time.Now().UnixMilli()}}
-	complete, err := n.Exporter.Backup(t.Context(), &out, o)
+	complete, err := n.export(t, &out)
 	if err != nil {
 		t.Fatalf("backup: %v", err)
 	}
@@ -97,18 +107,32 @@ func TestBackupAppliesWhatIsInTheLog(t *testing.T) {
 		<-time.After(20 * time.Second)
 		id := idHere(t, a)
 		n.cut("C", true)
-		b.refollow().edit(stone(2))
-		n.kill(a)
-		left, behind := n.kill(b), n.kill(c)
-		n.startFirst("B")
-		b = n.start("B", left)
-		if p, err := b.Replicas.Position(id); err != nil || p.Applied == p.Last {
-			t.Fatalf("B has applied %d of %d entries: the test shows nothing (%v)", p.Applied, p.Last, err)
+		g = b.refollow()
+		edits, left := uint64(1), b.disk
+		for applied, last := uint64(0), uint64(0); applied == last; { // B may have learned that it is committed
+			if edits++; edits == 50 {
+				t.Fatal("B applies every entry at once: the test shows nothing")
+			}
+			g.edit(stone(edits))
+			left = b.disk.afterCrash()
+			p, err := b.Replicas.Position(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if applied, err = replica.AppliedIn(left.Get, id); err != nil {
+				t.Fatal(err)
+			}
+			last = p.Last
 		}
+		n.kill(a)
+		n.kill(b)
+		behind := n.kill(c)
+		n.startFirst("B")
+		n.start("B", left)
 		n.cut("C", false)
 		c = n.start("C", behind)
-		if made := c.backUp(t); made.Edits != 2 || len(made.Problems()) > 0 {
-			t.Errorf("%d of 2 edits, problems %q", made.Edits, made.Problems())
+		if made := c.backUp(t); made.Edits != edits || len(made.Problems()) > 0 {
+			t.Errorf("%d of %d edits, problems %q", made.Edits, edits, made.Problems())
 		}
 	})
 }
@@ -164,11 +188,27 @@ func TestBackupOfQuarantinedRegions(t *testing.T) {
 		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(2)}})
 		g.ends()
 		id := idHere(t, a)
-		for !a.failures.Quarantined(id) || !b.failures.Quarantined(id) || !c.failures.Quarantined(id) {
-			if link, _, err := c.Follow(t.Context(), here); err == nil {
-				gateway{link, t}.edit(stone(1))
-			}
+		for range 600 {
 			<-time.After(100 * time.Millisecond)
+			link, _, err := c.Follow(t.Context(), here)
+			if err != nil {
+				continue
+			}
+			g = gateway{link, t}
+			g.state(here)
+			if r := g.edit(stone(3))[3]; r.Refused == wire.RefusedQuarantined {
+				break
+			}
+		}
+		<-time.After(time.Minute)
+		quarantined := 0
+		for _, it := range []*node{a, b, c} {
+			if it.failures.Quarantined(id) {
+				quarantined++
+			}
+		}
+		if quarantined < 2 {
+			t.Fatalf("quarantined on %d nodes", quarantined)
 		}
 		made := b.backUp(t)
 		if why := problem(t, made); made.Edits != 1 || !strings.Contains(why, "quarantined") {
@@ -196,6 +236,69 @@ func TestBackupPassesBadCopies(t *testing.T) {
 		made := c.backUp(t)
 		if why := problem(t, made); !strings.Contains(why, "the copy on") || !made.Groups[1].Missing {
 			t.Errorf("problem %q of %+v", why, made.Groups[1])
+		}
+	})
+}
+
+// If no copy of the catalog is left, a backup fails, and the doctor names the way on.
+func TestNoCatalogIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		<-time.After(30 * time.Second)
+		d := n.start("D", newDisk())
+		for _, it := range []*node{a, b, c} {
+			n.kill(it)
+		}
+		_, err := d.export(t, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), "voxeld doctor") {
+			t.Errorf("backup without a catalog: %v", err)
+		}
+		for _, f := range d.Examine(t.Context()).Findings {
+			if f.Subject == "catalog" && strings.Contains(f.Do, "voxeld restore FILE --data-dir NEW") {
+				return
+			}
+		}
+		t.Errorf("findings: %+v", d.Examine(t.Context()).Findings)
+	})
+}
+
+// The node that leads a region dies after it has said how far the log is. Another one has the rest, and the backup is complete.
+func TestNodeDiesDuringBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c, g, info := built(t)
+		ask := c.Exporter.AskStatuses
+		var die sync.Once
+		c.Exporter.AskStatuses = func(ctx context.Context, peer string, q nodemsg.StatusRequest) ([]nodemsg.RegionStatus, time.Duration, error) {
+			statuses, skew, err := ask(ctx, peer, q)
+			if peer == "A" && q.Log && slices.Contains(q.Regions, info.ID) {
+				die.Do(func() { a.net.kill(a) })
+			}
+			return statuses, skew, err
+		}
+		g.edit(stone(6), stone(8))
+		if made := c.backUp(t); made.Edits != 7 || len(made.Problems()) > 0 {
+			t.Errorf("%d of 7 edits, problems %q", made.Edits, made.Problems())
+		}
+	})
+}
+
+// A copy that is older than what the members have said is not taken for complete, whatever the node says that sends it.
+func TestOlderCopyThanAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, c, _, info := built(t)
+		ask := c.Exporter.AskStatuses
+		c.Exporter.AskStatuses = func(ctx context.Context, peer string, q nodemsg.StatusRequest) ([]nodemsg.RegionStatus, time.Duration, error) {
+			statuses, skew, err := ask(ctx, peer, q)
+			for i, s := range statuses {
+				if s.Region == info.ID && peer == "B" {
+					statuses[i].Last += 10 // it has more than anybody can read
+				}
+			}
+			return statuses, skew, err
+		}
+		made := c.backUp(t)
+		if why := problem(t, made); made.Edits != 5 || !strings.Contains(why, "entry") {
+			t.Errorf("%d of 5 edits, problem %q", made.Edits, why)
 		}
 	})
 }

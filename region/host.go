@@ -169,7 +169,8 @@ func (h *Host) wireIntegrity() (err error) {
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
 	h.recovery = &integrity.Recovery{
-		Node: node, Supersession: h.supersession, Failures: h.failures, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
+		Node: node, Supersession: h.supersession, Failures: h.failures, Reseeder: h.reseeder, AskStatuses: h.regions.askStatuses,
+		LastHeard: h.detector.LastHeard,
 	}
 	h.Replacer = &replace.Replacer{
 		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
@@ -189,6 +190,13 @@ func (h *Host) wireRegions() {
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
+	r.create = h.create
+	r.rolledBackTo = func() time.Time {
+		if h.Incarnations == nil {
+			return time.Time{}
+		}
+		return h.Incarnations.Reached()
+	}
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 
@@ -219,7 +227,7 @@ func (h *Host) Run(ctx context.Context) error {
 		tasks = append(tasks, func(ctx context.Context) { h.regions.runCatalog(ctx, c) })
 	}
 	if h.Incarnations != nil {
-		tasks = append(tasks, h.listLost)
+		tasks = append(tasks, h.findForgotten)
 	}
 	if h.ScrubEvery > 0 {
 		tasks = append(tasks, h.scrubber.Run)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -251,9 +252,6 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	if err != nil {
 		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
 	}
-	if !has && r.unlisted() {
-		return nil, fmt.Errorf("open region %d: %w", info.ID, errUnlisted)
-	}
 	if !has && info.Epoch != actor.FirstEpoch {
 		return r.joinLate(ctx, info)
 	}
@@ -261,20 +259,22 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	for _, m := range info.Members {
 		founding.Members = append(founding.Members, m.Peer)
 	}
-	if !has {
-		if err := r.Registry.Put(info); err != nil {
-			return nil, err
-		}
+	var g *replica.Group
+	if has {
+		g, err = r.Replicas.Open(ctx, founding)
+	} else {
+		err = r.create(info.ID, uint64(slices.Index(founding.Members, r.Self.Peer)+1), func() (err error) {
+			if err = r.Registry.Put(info); err == nil {
+				g, err = r.Replicas.Open(ctx, founding)
+			}
+			return err
+		})
 	}
-	g, err := r.Replicas.Open(ctx, founding)
 	if err != nil {
 		return nil, fmt.Errorf("open region %d: %w", info.ID, err)
 	}
 	return g, nil
 }
-
-// errUnlisted is why a region is not opened of which nothing is stored here.
-var errUnlisted = errors.New("the data of this node was put back to an earlier state, and it is not known yet which replicas it has lost")
 
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
@@ -288,10 +288,13 @@ func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.G
 	if join.ID == 0 {
 		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, actor.ErrNotHere)
 	}
-	if err := r.Registry.Put(info); err != nil {
-		return nil, err
-	}
-	g, err := r.Replicas.Join(ctx, join)
+	var g *replica.Group
+	err := r.create(info.ID, join.ID, func() (err error) {
+		if err = r.Registry.Put(info); err == nil {
+			g, err = r.Replicas.Join(ctx, join)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("join region %d: %w", info.ID, err)
 	}

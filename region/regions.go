@@ -33,7 +33,9 @@ type regions struct {
 	bases        *integrity.Bases
 	disk         *integrity.Disk
 	publisher    *publisher
-	unlisted     func() bool // see incarnation.Keeper
+	unlisted     func() bool                                       // see incarnation.Keeper
+	create       func(group, id uint64, create func() error) error // likewise
+	rolledBackTo func() time.Time                                  // see incarnation.Keeper.Reached
 	hibernate    func(*actor.Land)
 	actors       *actor.Metrics
 	metrics      *metrics

@@ -11,8 +11,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // threeIncarnations starts a world of three nodes, which notice when the data of another one was put back to an earlier state.
@@ -79,6 +81,40 @@ func TestNothingIsReadOfAnOldCopy(t *testing.T) {
 	})
 }
 
+// A leader that has not heard of it invites a learner again whose data was put back. The node does not open its old replica, which the
+// leader would count with what it had acknowledged.
+func TestOldReplicaIsNotInvitedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		a.follow(here).edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := a.Regions(t.Context())[0].Region.ID
+		info, err := a.regions.Loaded(id).Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, disk := c.disk.afterCrash(), c.disk.afterCrash()
+		invite := nodemsg.Invite{Region: info, Replica: c.replicaID(id)}
+		for _, m := range a.regions.Loaded(id).Raft().Configuration().Members {
+			invite.Voters = append(invite.Voters, nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Peer == "C"})
+		}
+		a.net.kill(c)
+		c = a.net.start("C", disk)
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		a.net.cut("C", true) // it is not replaced yet
+		if len(c.Incarnations.Outdated()) == 0 {
+			t.Fatal("the old copy is not noticed")
+		}
+		if _, err := c.regions.joinGroup(t.Context(), invite); !errors.Is(err, replica.ErrTombstone) || replica.IsOpen(c.Replicas, id) {
+			t.Errorf("invited as the old replica: %v; it is open: %v", err, replica.IsOpen(c.Replicas, id))
+		}
+		a.net.cut("C", false)
+		<-time.After(time.Minute)
+		same(t, id, a, b, c)
+	})
+}
+
 // A node is put back to a copy from before it joined a region. It does not join that again under the same replica id, with which it has
 // promised something that it has forgotten.
 func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
@@ -130,6 +166,48 @@ func TestFollowersRememberEachOther(t *testing.T) {
 		c = a.net.start("C", old)
 		if len(c.Incarnations.Outdated()) == 0 {
 			t.Error("the old copy of C is used")
+		}
+	})
+}
+
+// C is put back to a state from so short a time ago that no peer knows better. The leader counts on what it has acknowledged since. C
+// notices that, and its replica is replaced.
+func TestForgottenEntriesAreNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := a.Regions(t.Context())[0].Region.ID
+		old, before := c.disk.afterCrash(), c.replicaID(id)
+		for seq := range uint64(20) {
+			g.edit(stone(2 + seq))
+		}
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		if len(c.Incarnations.Outdated()) != 0 {
+			t.Fatal("it is noticed at once, so this test shows nothing")
+		}
+		<-time.After(time.Minute)
+		if now := c.replicaID(id); now <= before {
+			t.Errorf("C was replica %d, and is replica %d", before, now)
+		}
+		same(t, id, a, b, c)
+	})
+}
+
+// Likewise for the catalog.
+func TestForgottenCatalogIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeIncarnations(t)
+		own := func() uint64 { return actor.OwnReplica(c.regions.Catalog().Raft(), "C") }
+		old, before := c.disk.afterCrash(), own()
+		a.follow(here).edit(stone(1))
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		<-time.After(time.Minute)
+		if c.regions.Catalog() == nil || own() <= before || c.regions.Catalog().Raft().Status().Last != a.regions.Catalog().Raft().Status().Last {
+			t.Error("C's copy of the catalog is not replaced")
 		}
 	})
 }

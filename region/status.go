@@ -52,10 +52,14 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
+		s.RolledBack = r.reseeder.Damages.Lost(id)
 		s.Forgotten = log && forgotten(r, id)
 		return s
 	case failed:
 		s.State, s.Why = nodemsg.StateFailed, why
+		if s.RolledBack = r.reseeder.Damages.Old(id); s.RolledBack && !r.rolledBackTo().IsZero() {
+			s.Until = r.rolledBackTo().Unix()
+		}
 	default:
 		s.State = nodemsg.StateClosed
 	}

@@ -207,6 +207,9 @@ func Fellows(storage Storage, self string) ([]string, error) {
 	return distinct(all, self), nil
 }
 
+// IsOpen reports whether a group is open on a host.
+func IsOpen(h *Host, group uint64) bool { return h.input.open(group) != nil }
+
 // OpenFellows returns the other members of the groups that are open on a host.
 func OpenFellows(h *Host) []string {
 	var all []string

@@ -48,6 +48,13 @@ func (n *machine) beginIncarnation() {
 	n.keeper, n.accepted, n.introducing, n.closing = keeper, make(map[string]int), make(map[string]time.Duration), 0
 	keeper.OnOutdated(n.abandon)
 	n.enqueue(n.introduceAll)
+	n.every(time.Second, func() {
+		for _, o := range n.owners {
+			if n.backs == 0 && !o.closed && o.group.Status().Lost {
+				n.sim.fail("%s: replica %d of group %d is said to have lost entries, on a disk that was never put back", n.peer, n.host.ReplicaID(o.id), o.id)
+			}
+		}
+	})
 	n.every(10*time.Second, func() {
 		if counted, _ := keeper.Count(); counted { // an error: the disk is full
 			n.introduceAll()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mutants.sh [-s] [NAME…]: checks that the tests of packages replica, region/incarnation and store detect known bugs, one for each pitfall of
+# mutants.sh [-s] [NAME…]: checks that the tests of packages replica, region and store detect known bugs, one for each pitfall of
 # the libraries. mutants.patch adds the bugs to copies of the source, from which the test binaries are built. A process
 # has the bug that VOXELD_MUTATION names, and the test in its row must then fail. It must pass without any bug. Without
 # names, all bugs are checked.
@@ -48,6 +48,11 @@ store   create-in-place           TestManyCreateAtOnce           cannot
 store   full-is-fatal             TestFullStoreKeepsReadingAndDeleting cannot
 region  admit-old-copies          TestNothingIsReadOfAnOldCopy   cannot
 region  forget-lost-replicas      TestReplicaThatIsNotInTheCopyIsReplaced cannot
+region  trust-a-minority          TestBackupWithoutMajority      cannot
+region  count-forgotten-copies    TestForgottenCopiesDoNotCount  cannot
+region  read-behind               TestBackupAppliesWhatIsInTheLog cannot
+region/export count-earlier-replicas TestPlanGroup              cannot
+region/export index-is-enough     TestPlanGroup                  cannot
 '
 
 simulation=

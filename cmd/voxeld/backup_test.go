@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
+	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
@@ -154,6 +155,37 @@ func TestFirstRunBesideLivingWorld(t *testing.T) {
 	again.start()
 	carol := join(t, again.Game, "carol", 1)
 	carol.sees(pos, chunk.Brick)
+}
+
+// A restore that is interrupted leaves nothing that runs.
+func TestInterruptedRestore(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "world.voxback")
+	largeWorld(t, file, 20, 500, 1)
+	chain, err := backup.VerifyFiles([]string{file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	d := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
+	var cfg config.Config
+	cfg.DataDir, cfg.Game = d.dir, d.Game
+	r := backupcmd.Restore{Chain: chain, Genesis: chain.Last().Genesis}
+	if err := restoreWorld(t.Context(), cfg, r); !errors.Is(err, backup.ErrDamaged) {
+		t.Fatalf("restored half a file: %v", err)
+	}
+	if err := d.Launch(""); err != nil {
+		t.Fatal(err)
+	}
+	if code := d.exited(patience); code == 0 || !strings.Contains(d.Output(), "restore again") {
+		t.Errorf("run after half a restore: exit %d: %s", code, tail(d.Output(), 5))
+	}
 }
 
 // A node is found at one of its addresses, even if nothing answers at the others.

@@ -32,11 +32,13 @@ var (
 // errRestoring reports that a restore into the data directory was interrupted.
 var errRestoring = errors.New("a restore into this data directory was interrupted: delete its voxeld.* files, and restore again")
 
+var errNotEmpty = errors.New("the data directory holds data already")
+
 // restoreWorld founds the world of a backup in an empty data directory.
 func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (err error) {
 	path := filepath.Join(cfg.DataDir, databaseName)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s holds data; choose an empty directory with --data-dir", errOtherWorld, cfg.DataDir)
+		return fmt.Errorf("%w: %s; choose an empty one with --data-dir", errNotEmpty, cfg.DataDir)
 	}
 	nodes := r.Chain.Last().Header.Nodes
 	if r.Forked {

@@ -28,6 +28,8 @@ const (
 	batch = 128
 	// workers is how many groups are fetched at the same time. Each is held in memory until it is complete.
 	workers = 2
+	// maxRest bounds the rest of a worker after each group.
+	maxRest = time.Second
 	// attempts is how often a group is tried that cannot be read, and retryPause the pause between: longer than an election.
 	attempts   = 3
 	retryPause = 1500 * time.Millisecond
@@ -209,7 +211,8 @@ func (c *collection) uncertain(ctx context.Context, u unread) []backup.Record {
 	return []backup.Record{{Group: &g}}
 }
 
-// each calls do with each item, a few at a time, until one fails.
+// each calls do with each item, a few at a time, until one fails. After each item a worker rests for as long as it took: the longer things
+// take, the more does the machine need its time for ticks.
 func each[T any](ctx context.Context, items []T, do func(T) error) error {
 	var crew sync.WaitGroup
 	var first error
@@ -220,9 +223,14 @@ func each[T any](ctx context.Context, items []T, do func(T) error) error {
 	for range workers {
 		crew.Go(func() {
 			for item := range next {
+				begun := time.Now()
 				if err := do(item); err != nil {
 					once.Do(func() { first = err })
 					cancel()
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(min(time.Since(begun), maxRest)):
 				}
 			}
 		})
@@ -272,6 +280,9 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
+			continue
+		case records[0].Group.Position.Index < p.index:
+			failed = errors.Join(failed, fmt.Errorf("%s sent an older copy than it was asked for", peer))
 			continue
 		case records[0].Group.Epoch != p.epoch:
 			failed = errors.Join(failed, errors.New("its members have just changed"))

@@ -31,6 +31,9 @@ const (
 // ErrRefused means that one of two nodes shows an earlier state than the other one remembers.
 var ErrRefused = errors.New("its data, or this node's, was put back to an earlier state")
 
+// errAbandoned means that the peer has just abandoned its replicas.
+var errAbandoned = errors.New("its data was put back to an earlier state: what it has sent until now does not count")
+
 // Answer answers another node's question of Protocol.
 func (k *Keeper) Answer(ctx context.Context, peer string, question []byte) ([]byte, error) {
 	shown, err := nodemsg.DecodeLineage(question)
@@ -45,11 +48,12 @@ func (k *Keeper) Answer(ctx context.Context, peer string, question []byte) ([]by
 }
 
 // Exchange shows this node's lineage to a peer and judges the peer's. It returns nil if each accepts the other. If this node is refused,
-// its replicas are abandoned, and it shows its lineage again. A peer of an earlier release that knows no incarnations is accepted.
+// its replicas are abandoned, and it shows its lineage again. If the peer was, Exchange returns an error: the replicas that it has
+// abandoned may have sent something before. A peer of an earlier release that knows no incarnations is accepted.
 func (k *Keeper) Exchange(ctx context.Context, peer string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
-	question := k.Show()
+	question, refused := k.Show(), false
 	for range maxRounds {
 		shown := question.Running().Incarnation
 		text, err := nodemsg.EncodeLineage(question)
@@ -72,8 +76,12 @@ func (k *Keeper) Exchange(ctx context.Context, peer string) error {
 		}
 		if answer.Remembered == nil && question.Remembered == nil {
 			k.accepted(peer, shown)
+			if refused {
+				return fmt.Errorf("%s: %w", peer, errAbandoned)
+			}
 			return nil
 		}
+		refused = refused || question.Remembered != nil
 	}
 	k.Logger.Warn("a node shows an earlier state of its data than before: an old copy was put back, or two copies of it run; "+
 		"its replicas do not count here", "peer", peer)
@@ -174,7 +182,7 @@ func (k *Keeper) Count() (counted bool, err error) {
 	if promised == k.mu.counted {
 		return false, nil
 	}
-	if err := k.store(k.mu.own.raise()); err != nil {
+	if err := k.storePromised(k.mu.own.raise()); err != nil {
 		return false, err
 	}
 	k.mu.counted = promised

@@ -143,8 +143,20 @@ func TestOldCopyIsAbandoned(t *testing.T) {
 	if !a.Unlisted() {
 		t.Error("it does not ask which of its replicas the copy lacks")
 	}
+	created := func() error { return nil }
+	if err := a.Create(3, 13, created); !errors.Is(err, ErrUnlisted) {
+		t.Errorf("replica 13 is made while it is not known which are lost: %v", err)
+	}
 	if err := a.Lost(map[uint64]uint64{3: 13}); err != nil {
 		t.Fatal(err)
+	}
+	for _, id := range []uint64{12, 13} {
+		if err := errors.Join(a.Create(3, id, created), a.Create(2, id-1, created)); !errors.Is(err, ErrForgotten) {
+			t.Errorf("a replica is made again: %v", err)
+		}
+	}
+	if err := errors.Join(a.Create(1, 12, created), a.Create(2, 13, created), a.Create(3, 14, created), a.Create(4, 1, created)); err != nil {
+		t.Errorf("no new replicas are made: %v", err)
 	}
 	a.start(t)
 	if want := map[uint64]uint64{1: 11, 2: 12}; !maps.Equal(a.Outdated(), want) || !a.Unlisted() {
@@ -196,6 +208,53 @@ func TestPromisesAreCountedFirst(t *testing.T) {
 	if !maps.Equal(a.Outdated(), a.held) {
 		t.Errorf("marked: %v, want %v", a.Outdated(), a.held)
 	}
+}
+
+// A replica that is being made while it turns out that the storage was put back is abandoned, too.
+func TestReplicaMadeMeanwhileIsAbandoned(t *testing.T) {
+	world := make(map[string]*node)
+	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	old := a.copyDisk()
+	a.start(t)
+	a.meets(t, b)
+	a.disk = old
+	a.start(t)
+	listed, met := make(chan struct{}), make(chan struct{})
+	held := a.Held
+	a.Held = func() (map[uint64]uint64, error) { close(listed); return held() }
+	err := a.Create(3, 13, func() error {
+		go func() {
+			defer close(met)
+			a.meets(t, b)
+		}()
+		select {
+		case <-listed:
+			t.Error("its replicas are listed while one is being made")
+		case <-time.After(50 * time.Millisecond): // enough to notice the bug, nearly always
+		}
+		a.held = map[uint64]uint64{3: 13}
+		return nil
+	})
+	<-met
+	if err != nil || a.Outdated()[3] != 13 {
+		t.Errorf("%v, abandoned: %v", err, a.Outdated())
+	}
+}
+
+// The node that notices that another one was put back takes nothing from the stream at which it noticed: an abandoned replica may have
+// written to it.
+func TestStreamOfAnAbandonedReplica(t *testing.T) {
+	world := make(map[string]*node)
+	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	old := a.copyDisk()
+	a.start(t)
+	a.meets(t, b)
+	a.disk = old
+	a.start(t)
+	if err := b.Exchange(t.Context(), "a"); !errors.Is(err, errAbandoned) || len(a.Outdated()) == 0 {
+		t.Errorf("%v, abandoned: %v", err, a.Outdated())
+	}
+	b.meets(t, a) // for the next stream
 }
 
 // Only a refusal with the node's own signature makes it abandon anything.

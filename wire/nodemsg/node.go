@@ -216,6 +216,11 @@ type RegionStatus struct {
 	// Forgotten means that the node may have voted in the group and stores nothing of it: its replica was removed, or the node's data
 	// was put back to an earlier state. Only for StateNone, and only on request (Log).
 	Forgotten bool `cbor:"13,keyasint,omitempty"`
+	// RolledBack means that the node's data was put back to an earlier state (docs/adr/0024). With StateFailed the node has an old
+	// copy, which is only a last resort; with StateNone its replica is not in that state at all. Until is how far the old copy
+	// reaches, about, in seconds since 1970; 0 if unknown.
+	RolledBack bool  `cbor:"14,keyasint,omitempty"`
+	Until      int64 `cbor:"15,keyasint,omitempty"`
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.

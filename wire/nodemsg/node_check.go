@@ -146,6 +146,9 @@ func (s RegionStatus) Valid() error {
 	if s.State > StateFailed {
 		return wire.Refuse(wire.FailBadValue, "unknown state %d", s.State)
 	}
+	if s.Until < 0 {
+		return wire.Refuse(wire.FailBadValue, "the time of the copy is before 1970")
+	}
 	return firstError(
 		checkRegionID(s.Region),
 		checkKnownPeer(s.Leader),

@@ -31,10 +31,10 @@ func frame(i interval, width, height int) []string {
 		row("ticks", count(i.durations("voxeld_region_tick_seconds").Count/i.seconds()), "duration", times(i.durations("voxeld_region_tick_seconds"))),
 		row("late ticks", count(i.rate("voxeld_region_late_ticks_total")), "fsyncs", count(i.rate("voxeld_store_fsyncs_total"))),
 		"",
-		"regions       " + fmt.Sprintf("%d loaded here, %.0f led; ", s.Regions, i.value("voxeld_regions_led")) + states("held here", s.NodeRegions),
+		"regions       " + fmt.Sprintf("%d loaded; with the catalog %.0f led, %s", s.Regions, i.value("voxeld_regions_led"), states(s.NodeRegions)),
 	}
 	if len(s.WorldRegions) > 0 {
-		lines = append(lines, "              "+states("of the world", s.WorldRegions))
+		lines = append(lines, "              whole world: "+states(s.WorldRegions))
 	}
 	lines = append(lines, "")
 	lines = append(lines, busiest(i, height-len(lines))...)
@@ -63,14 +63,14 @@ func row(name, value, second, more string) string {
 }
 
 // states lists the numbers of regions by state.
-func states(where string, by map[string]int) string {
+func states(by map[string]int) string {
 	var parts []string
 	for k, name := range region.StateNames() {
 		if n := by[name]; n > 0 || k == 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(name, "_", " ")))
 		}
 	}
-	return where + ": " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // busiest returns a table of the regions with the most players and edits, in at most height lines.
