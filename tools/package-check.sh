@@ -38,9 +38,9 @@ cp "$work/next.deb" "$root/"
 
 step 'boot'
 systemd-nspawn --quiet --directory="$root" --machine=voxeld-check --boot --register=no --keep-unit --private-network --console=pipe \
-	</dev/null >"$work/boot" 2>&1 &
+	systemd.unit=multi-user.target </dev/null >"$work/boot" 2>&1 &
 nspawn=$!
-init='' state=''
+init= state=
 for _ in $(seq 300); do
 	kill -0 $nspawn 2>/dev/null || skip "systemd does not boot in a container here: $(tail -n 1 "$work/boot")"
 	init=$(pgrep -P $nspawn || true)
@@ -48,7 +48,7 @@ for _ in $(seq 300); do
 	case "$state" in running | degraded) break ;; esac
 	sleep 0.2
 done
-case "$state" in running | degraded) ;; *) skip "systemd does not boot in a container here ($state)" ;; esac
+case "$state" in running | degraded) ;; *) skip "systemd does not boot in a container here ($state): $(inside systemctl list-jobs --no-legend | tr -s ' \n' ' ')" ;; esac
 
 unit() { inside systemctl show --property "$1" --value voxeld; }
 config=$root/etc/voxeld/voxeld.toml

@@ -9,13 +9,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// closedRegions are the closed regions that this node is responsible for and whose members are not the right ones. It belongs to Run.
-type closedRegions struct {
-	nodes     string         // summary of the nodes' states at the last check
-	misplaced []uint64       // ids, found by the last check and not looked at since
-	moving    map[uint64]int // opened since, and the round from which they count no longer
-}
-
 // shouldCheckClosed reports whether the closed regions should be checked: what the last check found is done, and the set of nodes
 // has changed since the last check that found nothing.
 func (sv *Supervisor) shouldCheckClosed(round int) bool {

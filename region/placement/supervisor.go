@@ -273,3 +273,10 @@ type leadership struct {
 	term  uint64
 	since time.Time
 }
+
+// closedRegions are the closed regions that this node is responsible for and whose members are not the right ones. It belongs to Run.
+type closedRegions struct {
+	nodes     string         // summary of the nodes' states at the last check
+	misplaced []uint64       // ids, found by the last check and not looked at since
+	moving    map[uint64]int // opened since, and the round from which they count no longer
+}
