@@ -139,7 +139,7 @@ var errSplit = errors.New("it was split while the backup was made, so that its l
 // checkSplit returns an error if the catalog of the backup lists a region as split that is not, or the other way round: then it lists the
 // wrong regions.
 func (s groupState) checkSplit(split uint64) error {
-	if s.land != nil && s.land.SplitIndex() != split {
+	if s.land != nil && s.land.Structure().Split != split {
 		return errSplit
 	}
 	return nil

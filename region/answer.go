@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -49,6 +50,13 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		err = h.hibernation.accept(ctx, peer, *q.Sleep)
 	case q.Split != nil:
 		err = h.Splitter.SplitHere(ctx, q.Split.Region)
+	case q.Merge != nil:
+		err = h.Splitter.MergeHere(ctx, q.Merge.Region)
+	case q.Structure != nil:
+		var info nodemsg.Region
+		if info, answer.Attempt, err = h.Splitter.StructureHere(ctx, *q.Structure); err == nil {
+			answer.Region = &info
+		}
 	case q.Failure != nil:
 		err = h.quarantine.ApplyRemoteFailure(peer, *q.Failure)
 	case q.Release != nil:
@@ -90,6 +98,10 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 	switch {
 	case q.Authority != nil && q.Authority.ID != 0:
 		if info, err = c.Find(ctx, q.Authority.ID); errors.Is(err, directory.ErrNotFounded) {
+			return nodemsg.Answer{}
+		}
+	case q.Authority != nil && q.Authority.Label != 0:
+		if info, err = c.At(ctx, grid.CellAt(q.Authority.Chunk, q.Authority.Label)); errors.Is(err, directory.ErrNotFounded) {
 			return nodemsg.Answer{}
 		}
 	case q.Authority != nil:

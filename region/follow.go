@@ -166,6 +166,8 @@ func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
 func (g routedLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	frame, err := g.Link.Receive(ctx)
 	switch {
+	case frame.Parent != nil:
+		g.host.Directory.CacheRoute(*frame.Parent)
 	case frame.Split != 0:
 		g.host.Directory.CacheSplit(g.info, frame.Split)
 	case frame.Closed != "" && frame.Leader != "":

@@ -151,7 +151,7 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
-	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create}
+	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces}
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
@@ -219,7 +219,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()
@@ -288,6 +288,8 @@ func (h *Host) servePiece(ctx context.Context, peer string, f nodemsg.Fetch) nod
 	switch {
 	case f.Base != nil:
 		return h.bases.Serve(ctx, *f.Base)
+	case f.Freeze != nil:
+		return h.Splitter.FreezeHere(ctx, *f.Freeze)
 	case f.Digests != nil:
 		l = h.regions.Loaded(f.Digests.Group)
 	case f.Part != nil:

@@ -120,7 +120,7 @@ func splitChurn(t *testing.T, rng *rand.Rand) {
 			ended <- struct{}{}
 		}()
 	}
-	splits := 0
+	splits, merges := 0, 0
 	for range 20 {
 		<-time.After(time.Duration(rng.IntN(3000)) * time.Millisecond)
 		it := diggers[0].anyone()
@@ -129,10 +129,17 @@ func splitChurn(t *testing.T, rng *rand.Rand) {
 		}
 		pos := grid.ChunkPos{X: int32(rng.IntN(16)), Z: int32(rng.IntN(16))}
 		if info, err := it.Locate(ctx, pos); err == nil {
+			merge := info.Cell.Label.Len() > grid.FoundingLabel && rng.IntN(2) == 0
 			asking, cancel := context.WithTimeout(ctx, 10*time.Second)
 			go func() {
 				defer cancel()
-				if it.Splitter.Split(asking, info.Cell) == nil {
+				if merge {
+					if err := it.Splitter.Merge(asking, info.Cell.Parent()); err == nil {
+						merges++
+					} else {
+						t.Log(err)
+					}
+				} else if it.Splitter.Split(asking, info.Cell) == nil {
 					splits++
 				}
 			}()
@@ -175,10 +182,10 @@ func splitChurn(t *testing.T, rng *rand.Rand) {
 			g.Close()
 		}
 	}
-	if splits == 0 || edits < 100 {
-		t.Errorf("%d splits, %d edits", splits, edits)
+	if splits == 0 || merges == 0 || edits < 100 {
+		t.Errorf("%d splits, %d merges, %d edits", splits, merges, edits)
 	}
-	t.Logf("%d splits, %d edits in %d regions", splits, edits, len(regions))
+	t.Logf("%d splits, %d merges, %d edits in %d regions", splits, merges, edits, len(regions))
 }
 
 // restart starts a node again. The leader of the catalog must run, as far as the test's DHT knows; it is another one by then.

@@ -176,3 +176,47 @@ func TestMemberMissesSplit(t *testing.T) {
 		}
 	})
 }
+
+// The children of a split region are merged while they are used: the parent has what was built in both.
+func TestMerge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		before := a.follow(here)
+		before.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		if err := b.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		low, high := c.follow(here), c.follow(beyond)
+		low.accepts(stoneAt(here, 3))
+		high.accepts(stoneAt(beyond, 4))
+		if err := c.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		if low.closed() == "" || high.closed() == "" {
+			t.Error("the gateways are not sent away")
+		}
+		for _, n := range []*node{a, b, c} {
+			link, info, err := n.Follow(t.Context(), beyond)
+			if err != nil || info.Cell != hereCell || info.ID != before.Link.(routedLink).info.ID {
+				t.Fatalf("at %s: region %d of %v, %v", n.peer, info.ID, info.Cell, err)
+			}
+			link.Close()
+		}
+		g := b.follow(here)
+		g.accepts(stoneAt(here, 1), stoneAt(here, 3), stoneAt(beyond, 4), stoneAt(beyond, 5))
+		g.has(here, stoneAt(here, 1), stoneAt(here, 3))
+		g.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
+		<-time.After(time.Minute)
+		a.follow(here).accepts(stoneAt(here, 6)) // it wakes
+		same(t, before.Link.(routedLink).info.ID, a, b, c)
+		for _, n := range []*node{a, b, c} {
+			if all, err := n.registry.All(); err != nil || len(all) != 1 {
+				t.Errorf("%s stores %d regions, %v", n.peer, len(all), err)
+			}
+		}
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Errorf("split again: %v", err)
+		}
+		a.follow(beyond).has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
+	})
+}

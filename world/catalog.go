@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -94,7 +95,12 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 			}
 		}
 	}
-	writes := make([]kv.Write, 0, len(changed))
+	writes := make([]kv.Write, 0, len(changed)+2)
+	for _, gone := range c.mergedBy(region) {
+		delete(c.regions, gone.Cell)
+		delete(c.cells, gone.ID)
+		writes = append(writes, kv.Write{Table: CatalogTable, Key: []byte(gone.Cell.String())})
+	}
 	for _, r := range changed {
 		encoded, err := nodemsg.EncodeRegion(r)
 		if err != nil {
@@ -106,6 +112,21 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 		c.put(r)
 	}
 	return region, writes, nil
+}
+
+// mergedBy lists the regions that no longer exist when the region becomes this: those in its cell if it was merged, or its former
+// children if it was merged and split again.
+func (c *Catalog) mergedBy(region nodemsg.Region) (gone []nodemsg.Region) {
+	if before := c.regions[region.Cell]; before.Split == 0 || before.Split == region.Split {
+		return nil
+	}
+	for cell, there := range c.regions {
+		if cell != region.Cell && region.Cell.Covers(cell) {
+			gone = append(gone, there)
+		}
+	}
+	slices.SortFunc(gone, func(a, b nodemsg.Region) int { return cmp.Compare(a.ID, b.ID) })
+	return gone
 }
 
 // apply returns the region as the entry would change it.
@@ -148,8 +169,8 @@ func (c *Catalog) moved(to nodemsg.Region) (nodemsg.Region, error) {
 // Locate returns the region that covers the chunk, if it is founded: of a split one the child, and so on.
 func (c *Catalog) Locate(pos grid.ChunkPos) (nodemsg.Region, bool) {
 	region, ok := c.regions[grid.CellAt(pos, grid.FoundingLabel)]
-	for region.Split != 0 {
-		region = c.regions[grid.CellAt(pos, region.Cell.Label.Len()+1)]
+	for ok && region.Split != 0 {
+		region, ok = c.regions[grid.CellAt(pos, region.Cell.Label.Len()+1)]
 	}
 	region.Members = slices.Clone(region.Members)
 	return region, ok

@@ -28,15 +28,16 @@ type Land struct {
 	pinned    map[grid.ChunkPos]*pinnedChunk
 	recents   map[player.ID]*recent // at most rememberedPlayers
 	tracked   *LandDigest           // current; nil if there is none
-	split     uint64                // log index of the entry that split the region; 0: it is not split
+	structure Structure
 	dirtyRows dirtyRows
 }
 
 // dirtyRows names the rows that have changed since the last Writes.
 type dirtyRows struct {
-	pins    map[grid.ChunkPos]struct{}
-	edits   map[place]struct{}
-	players map[player.ID]struct{} // with new or dropped sequences
+	pins      map[grid.ChunkPos]struct{}
+	edits     map[place]struct{}
+	players   map[player.ID]struct{} // with new or dropped sequences
+	structure bool
 }
 
 // place is the position of a block in the region.
@@ -59,7 +60,7 @@ func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 		height:    height,
 		pinned:    make(map[grid.ChunkPos]*pinnedChunk),
 		recents:   make(map[player.ID]*recent),
-		dirtyRows: dirtyRows{make(map[grid.ChunkPos]struct{}), make(map[place]struct{}), make(map[player.ID]struct{})},
+		dirtyRows: dirtyRows{pins: make(map[grid.ChunkPos]struct{}), edits: make(map[place]struct{}), players: make(map[player.ID]struct{})},
 	}
 }
 
@@ -106,8 +107,8 @@ const (
 	keyBase   = 'b' // X, Z → base hash, 32 bytes
 	keyEdit   = 'e' // X, Z, index → block, 2 bytes big-endian
 	keyPlayer = 'p' // player id → recent sequences
-	// keySplit has no more in its key: → the log index of the entry that split the region, 8 bytes big-endian.
-	keySplit = 'd'
+	// keyStructure has no more in its key: → the region's Structure. Founded regions that were never split have none.
+	keyStructure = 's'
 )
 
 // Prefix returns the key prefix of all rows of this region's land.
@@ -126,7 +127,7 @@ func (l *Land) playerKey(id player.ID) []byte { return append(append(l.Prefix(),
 func compareIDs(a, b player.ID) int { return slices.Compare(a[:], b[:]) }
 
 // Part is a piece of a region's land that is compared and repaired separately: one chunk (its base and its edits), or,
-// with Sequences, the recorded edit sequences of the players. Chunk is zero then.
+// with Sequences, the recorded edit sequences of the players, and the region's structure. Chunk is zero then.
 type Part struct {
 	Chunk     grid.ChunkPos
 	Sequences bool

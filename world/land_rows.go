@@ -43,8 +43,12 @@ func (l *Land) Load(key, value []byte) error {
 			return fmt.Errorf("%w: recent sequences %x", errRow, key)
 		}
 		l.recents[player.ID(rest)] = r
-	case key[8] == keySplit && len(rest) == 0 && len(value) == 8:
-		l.split = binary.BigEndian.Uint64(value)
+	case key[8] == keyStructure && len(rest) == 0:
+		s, ok := decodeStructure(value)
+		if !ok {
+			return fmt.Errorf("%w: structure %x", errRow, value)
+		}
+		l.structure = s
 	default:
 		return fmt.Errorf("%w: key %x", errRow, key)
 	}
@@ -74,6 +78,10 @@ func (l *Land) Writes() []kv.Write {
 			put(l.playerKey(id), nil)
 		}
 	}
+	if u.structure {
+		writes = append(writes, l.structureRow())
+	}
+	u.structure = false
 	clear(u.pins)
 	clear(u.edits)
 	clear(u.players)
@@ -95,7 +103,7 @@ func (l *Land) Parts() []Part {
 // PartPrefixes returns the key prefixes of a part's rows.
 func (l *Land) PartPrefixes(p Part) [][]byte {
 	if p.Sequences {
-		return [][]byte{append(l.Prefix(), keyPlayer)}
+		return [][]byte{append(l.Prefix(), keyPlayer), l.structureKey()}
 	}
 	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk)}
 }
@@ -106,6 +114,9 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	if p.Sequences {
 		for _, id := range slices.SortedFunc(maps.Keys(l.recents), compareIDs) {
 			visit(l.playerKey(id), l.recents[id].encode())
+		}
+		if l.structure != (Structure{}) {
+			visit(l.structureKey(), l.structure.encode())
 		}
 		return
 	}
@@ -153,7 +164,7 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 	}
 	switch {
 	case p.Sequences:
-		l.recents = fresh.recents
+		l.recents, l.structure = fresh.recents, fresh.structure
 	case fresh.pinned[p.Chunk] == nil:
 		delete(l.pinned, p.Chunk)
 	default:
@@ -170,7 +181,7 @@ func (l *Land) only(p Part) error {
 			return errRow
 		}
 	}
-	if !p.Sequences && len(l.recents) > 0 || len(l.recents) > rememberedPlayers {
+	if !p.Sequences && (len(l.recents) > 0 || l.structure != (Structure{})) || len(l.recents) > rememberedPlayers {
 		return errRow
 	}
 	return nil

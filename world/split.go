@@ -3,7 +3,6 @@ package world
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -22,15 +21,22 @@ func EncodeSplit() []byte { return []byte{splitVersion} }
 // IsSplit reports whether a log entry is a split.
 func IsSplit(entry []byte) bool { return len(entry) > 0 && entry[0] == splitVersion }
 
-func (l *Land) applySplit(index uint64, entry []byte) (Outcome, error) {
-	if len(entry) != 1 {
-		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, errBatch)
+func (l *Land) restructure(index uint64, entry []byte) (Step, error) {
+	if IsSplit(entry) {
+		return l.applySplit(entry)
 	}
-	return Outcome{Splits: l.split == 0 && l.cell.Label.Len() < grid.MaxLabel}, nil
+	return l.applyMerging(index, entry)
 }
 
-// SplitIndex returns the log index of the entry that split the region; 0 if it is not split.
-func (l *Land) SplitIndex() uint64 { return l.split }
+func (l *Land) applySplit(entry []byte) (Step, error) {
+	if len(entry) != 1 {
+		return NoStep, errBatch
+	}
+	if l.structure.holds() || l.cell.Label.Len() == grid.MaxLabel {
+		return NoStep, nil
+	}
+	return Splits, nil
+}
 
 // Child is one of the two regions that a split makes.
 type Child struct {
@@ -52,6 +58,7 @@ func (l *Land) Children(index uint64) [2]Child {
 			}
 		}
 		child.recents = l.recents
+		child.structure = Structure{Parent: l.id, ParentSplit: index}
 		children[half] = Child{ID: child.id, Cell: cell, Rows: child.rows()}
 	}
 	return children
@@ -77,24 +84,11 @@ func (l *Land) Split(index uint64) []kv.Write {
 		writes[i].Value = nil
 	}
 	after := NewLand(l.id, l.cell, l.height)
-	after.split = index
+	after.structure = l.structure
+	after.structure.Split = index
 	*l = *after
-	return append(writes, kv.Write{Table: LandTable, Key: l.splitKey(), Value: binary.BigEndian.AppendUint64(nil, index)})
+	return append(writes, l.structureRow())
 }
-
-// SplitIn reads the split of a region from its table; 0 if the region is not split, or not stored.
-func SplitIn(get func(table string, key []byte) ([]byte, error), id uint64) (uint64, error) {
-	row, err := get(LandTable, NewLand(id, grid.Cell{}, 0).splitKey())
-	if err != nil || row == nil {
-		return 0, err
-	}
-	if len(row) != 8 {
-		return 0, fmt.Errorf("%w: split of region %d", errRow, id)
-	}
-	return binary.BigEndian.Uint64(row), nil
-}
-
-func (l *Land) splitKey() []byte { return append(l.Prefix(), keySplit) }
 
 // ChildID returns the id of a child (half 0 or 1) of the region that is split by the entry at the index. Like childID, it is unique
 // for ever, and the same on every replica.
@@ -111,7 +105,7 @@ func ChildrenOf(info nodemsg.Region) [2]nodemsg.Region {
 	lower, upper := info.Cell.Children()
 	for half, cell := range [2]grid.Cell{lower, upper} {
 		child := info
-		child.ID, child.Cell, child.Split = ChildID(info.ID, info.Split, half), cell, 0
+		child.ID, child.Cell, child.Split, child.Merged = ChildID(info.ID, info.Split, half), cell, 0, 0
 		child.Epoch = info.SplitEpoch()
 		children[half] = child
 	}

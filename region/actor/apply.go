@@ -21,11 +21,15 @@ func (l *Land) apply(c replica.Committed) {
 		l.Logger.Error("log entry refused", "region", l.info.ID, "error", err)
 	}
 	own := l.edits.countCommitted(c.Term)
-	if outcome.Splits {
+	if outcome.Step == world.Splits {
 		l.splitter.begin(c)
 		return
 	}
 	l.applied = c.Index
+	if outcome.Step != world.NoStep {
+		l.splitter.applied(outcome.Step)
+		return
+	}
 	if outcome.Barrier != nil {
 		l.applyBarrier(c.Index, *outcome.Barrier)
 		return
@@ -49,7 +53,7 @@ func (l *Land) restore(index uint64) error {
 		return err
 	}
 	l.contents.land, l.inspection.current = land, nil
-	l.splitter.setSplit(land.SplitIndex())
+	l.splitter.takeOver()
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)
 	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())

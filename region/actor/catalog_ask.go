@@ -18,6 +18,11 @@ func (c *Catalog) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region
 	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Locate(pos) })
 }
 
+// At returns the region of exactly this cell, split or not, or ErrNotFounded.
+func (c *Catalog) At(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
+	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.At(cell) })
+}
+
 // Find returns the founded region with the id, or ErrNotFounded.
 func (c *Catalog) Find(ctx context.Context, id uint64) (nodemsg.Region, error) {
 	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Find(id) })

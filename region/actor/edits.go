@@ -60,6 +60,7 @@ type editQueue struct {
 	pending     map[edit]pendingEdit        // an entry for each edit in waiting or proposed
 	bases       map[grid.ChunkPos]*[32]byte // terrain hashes requested (nil) and known, of chunks not yet pinned
 	leading     bool
+	frozen      bool        // the region is being merged: edits wait
 	term        uint64      // the last term in which this node led
 	inFlight    int         // entries proposed in this term and not yet committed
 	expected    int         // edits expected in the next entry: of the players answered with the last one, and of those who waited then
@@ -210,7 +211,7 @@ func (q *editQueue) proposeTogether() {
 // are in flight, or else when one of them is committed, with all edits gathered by then (docs/adr/0012). The edits of one player
 // keep their order.
 func (q *editQueue) propose() {
-	if !q.leading || len(q.waiting) == 0 || q.inFlight >= maxInFlight {
+	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight {
 		return
 	}
 	var batch world.Batch

@@ -47,9 +47,10 @@ type hub struct {
 	pending        int                                        // number of subscribers that wait for a leader
 	number         uint64
 	tick           uint64
-	elsewhere      string // the member that leads the region, if it is another one
-	split          uint64 // log index of the entry that split the region; 0 if it is not split
-	publishedEarly bool   // everything was published since the last tick: until the next one only answers are
+	elsewhere      string          // the member that leads the region, if it is another one
+	split          uint64          // log index of the entry that split the region; 0 if it is not split
+	parent         *nodemsg.Region // that the region was merged into; nil if it was not
+	publishedEarly bool            // everything was published since the last tick: until the next one only answers are
 }
 
 func newHub(c *contents) *hub {
@@ -98,7 +99,7 @@ func (h *hub) detach(s *subscriber) {
 
 // dismiss sends a gateway the reason why its link ends, and removes the subscriber.
 func (h *hub) dismiss(s *subscriber, why string) {
-	s.out.Put(nodemsg.FromRegion{Tick: h.tick, Closed: why, Results: s.nextResults(), Leader: h.elsewhere, Split: h.split})
+	s.out.Put(nodemsg.FromRegion{Tick: h.tick, Closed: why, Results: s.nextResults(), Leader: h.elsewhere, Split: h.split, Parent: h.parent})
 	s.out.Close()
 	h.detach(s)
 }

@@ -41,6 +41,8 @@ type LandOptions struct {
 	FetchParts func(m RepairRequest, fetched func([]FetchedPart))
 	// Split requests that the children of a split region begin on this node, durably, with the members of the split.
 	Split func(s Split, done func(error))
+	// Resolve is called every now and then while the region is frozen for a merge.
+	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
@@ -104,7 +106,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 		},
 	}
 	l.splitter.land = l
-	l.splitter.setSplit(land.SplitIndex())
+	l.splitter.takeOver()
 	if l.raft != nil {
 		l.applyMembers(l.raft.Configuration())
 	}
@@ -124,7 +126,9 @@ func (l *Land) requestHash(pos grid.ChunkPos) {
 }
 
 // unloadable reports whether the region could be closed now without losing anything or leaving a request unanswered.
-func (l *Land) unloadable() bool { return l.edits.empty() && !l.inspection.busy() && !l.paused }
+func (l *Land) unloadable() bool {
+	return l.edits.empty() && !l.inspection.busy() && !l.paused && !l.edits.frozen
+}
 
 // end dismisses all gateways, including those that were just coming in.
 func (l *Land) end(why string) {

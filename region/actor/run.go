@@ -155,6 +155,7 @@ func (l *Land) step() {
 	clock.end(phasePublish)
 	l.hub.publishedEarly = false
 	l.awaitLeader()
+	l.splitter.tick()
 	l.hub.endReading(l.leading)
 	l.idle++
 	if len(l.hub.subscribers) > 0 {

@@ -11,13 +11,16 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file splits a region between the halves of its cell (docs/adr/0031). When the entry is applied, nothing more is, until the
-// children have begun on this node's disk. Then the region gives up its land, and its gateways are sent to the children.
+// This file splits a region between the halves of its cell, and merges them again (docs/adr/0031). When a split is applied, nothing
+// more is, until the children have begun on this node's disk. Then the region gives up its land, and its gateways are sent to the
+// children. Package region/split does what needs other regions.
 
-// Errors of ProposeSplit.
+// Errors of proposals.
 var (
 	ErrSplit    = errors.New("the region is split")
 	ErrOneChunk = errors.New("the region is a single chunk, and cannot be split")
+	// ErrOtherAttempt is returned if the merge that is under way is another one, or over.
+	ErrOtherAttempt = errors.New("the merge was abandoned")
 )
 
 const splitReason = "the region was split"
@@ -30,10 +33,17 @@ type Split struct {
 	Led      bool // this node leads the region
 }
 
-// splitter splits a land. It belongs to the region's goroutine.
+// splitter splits and merges a land. It belongs to the region's goroutine.
 type splitter struct {
 	land    *Land
-	awaited []chan<- error // of those who wait until the region is split
+	awaited []awaitedStep
+	frozen  int // ticks since the region was frozen here
+}
+
+// awaitedStep is a caller who waits until the region's structure is what they want.
+type awaitedStep struct {
+	done   func(world.Structure) bool
+	answer chan<- error
 }
 
 // begin has the children begin on this node.
@@ -66,49 +76,197 @@ func (s *splitter) finish(index uint64) {
 	l.group.ReportApplied(index, l.contents.land.Split(index))
 	l.applied, l.reported = index, index
 	l.edits.clear() // the gateways send them to the children
-	clear(l.edits.bases)
-	l.inspection.current = nil
-	s.setSplit(index)
-	l.Changed(l.info)
-	for _, answer := range s.awaited {
-		answer <- nil
-	}
-	s.awaited = nil
+	s.changed()
 	l.Logger.Info("region split", "region", l.info.ID, "cell", l.info.Cell.String())
 }
 
-// setSplit records the log index of the split, if there is one, and sends the gateways to the children.
-func (s *splitter) setSplit(index uint64) {
-	s.land.info.Split, s.land.hub.split = index, index
-	if index != 0 {
-		s.land.hub.dismissAll(splitReason)
+// applied handles a step of the region's structure other than a split.
+func (s *splitter) applied(step world.Step) {
+	l := s.land
+	switch step {
+	case world.Froze:
+		s.frozen = 0
+	case world.Thawed:
+		l.edits.queueAgain()
+	case world.Merged:
+		l.Pinned(BasesOf(l.contents.land.Pins()))
+		l.report()
+		l.Logger.Info("region merged", "region", l.info.ID, "cell", l.info.Cell.String())
+	case world.NoStep, world.Splits, world.Abandoned:
+	}
+	s.changed()
+}
+
+// changed takes over the structure of the land, and answers those who wait for it.
+func (s *splitter) changed() {
+	l := s.land
+	clear(l.edits.bases)
+	l.inspection.current = nil
+	s.takeOver()
+	l.Changed(l.info)
+	structure := l.contents.land.Structure()
+	waiting := s.awaited
+	s.awaited = nil
+	for _, a := range waiting {
+		if a.done(structure) {
+			a.answer <- nil
+		} else {
+			s.awaited = append(s.awaited, a)
+		}
 	}
 }
 
-// propose proposes a split. The answer comes when this node has applied it, or if it cannot be proposed.
-func (s *splitter) propose(answer chan<- error) {
+// takeOver takes over the structure of the land. If the region is split, the gateways are sent to the children.
+func (s *splitter) takeOver() {
+	l, structure := s.land, s.land.contents.land.Structure()
+	l.info.Split, l.info.Merged, l.hub.split = structure.Split, structure.Merged, structure.Split
+	l.edits.frozen = structure.Frozen != 0
+	if structure.Split != 0 {
+		l.hub.dismissAll(splitReason)
+	}
+}
+
+// unresolvedTicks is after how many ticks a frozen region asks what has become of the merge, and then how often.
+const unresolvedTicks = 20
+
+// tick has it resolved what has become of the merge for which the region is frozen.
+func (s *splitter) tick() {
+	if !s.land.edits.frozen {
+		return
+	}
+	if s.frozen++; s.frozen%unresolvedTicks == 0 {
+		s.land.Resolve(s.land, s.land.contents.land.Structure(), s.land.leading)
+	}
+}
+
+// propose proposes an entry, unless refuse returns why not, and answers when the structure is what the caller wants.
+func (s *splitter) propose(entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool, answer chan<- error) {
 	l := s.land
-	err := error(nil)
+	structure := l.contents.land.Structure()
+	err := refuse(structure)
 	switch {
 	case !l.leading:
 		err = ErrNotHere
-	case l.info.Split != 0:
-		err = ErrSplit
-	case l.info.Cell.Label.Len() == grid.MaxLabel:
-		err = ErrOneChunk
-	default:
-		err = l.group.Propose(world.EncodeSplit())
+	case err == nil && done(structure):
+		answer <- nil
+		return
+	case err == nil:
+		err = l.group.Propose(entry)
 	}
 	if err != nil {
 		answer <- err
 		return
 	}
-	s.awaited = append(s.awaited, answer)
+	s.awaited = append(s.awaited, awaitedStep{done, answer})
 }
 
-// ProposeSplit splits a region, which this node must lead, and waits until this node has applied that. Any goroutine may call it.
-func ProposeSplit(ctx context.Context, l *Land) error {
+func propose(ctx context.Context, l *Land, entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool) error {
 	answer := make(chan error, 1)
-	err, failed := Await(ctx, l.Actor, answer, func() { l.splitter.propose(answer) })
+	err, failed := Await(ctx, l.Actor, answer, func() { l.splitter.propose(entry, refuse, done, answer) })
 	return cmp.Or(failed, err)
+}
+
+// ProposeSplit splits a region, which this node must lead, and waits until this node has applied that. Any goroutine may call it, as
+// those below.
+func ProposeSplit(ctx context.Context, l *Land) error {
+	return propose(ctx, l, world.EncodeSplit(), func(s world.Structure) error {
+		switch {
+		case s.Split != 0:
+			return ErrSplit
+		case l.Cell().Label.Len() == grid.MaxLabel:
+			return ErrOneChunk
+		case s.Frozen != 0:
+			return errors.New("the region is being merged")
+		}
+		return nil
+	}, func(s world.Structure) bool { return s.Split != 0 })
+}
+
+// Freeze freezes a child, which this node must lead, for an attempt of its parent, and returns its land for world.EncodeMerge.
+func Freeze(ctx context.Context, l *Land, attempt uint64) ([]byte, error) {
+	err := propose(ctx, l, world.EncodeFreeze(attempt), func(s world.Structure) error {
+		switch {
+		case s.Split != 0:
+			return ErrSplit
+		case s.Frozen > attempt+1:
+			return ErrOtherAttempt
+		}
+		return nil
+	}, func(s world.Structure) bool { return s.Frozen == attempt+1 })
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.raft.ReadIndex(ctx); err != nil { // so that it is not the state of a deposed leader
+		return nil, err
+	}
+	type packed struct {
+		rows []byte
+		err  error
+	}
+	answer := make(chan packed, 1)
+	got, err := Await(ctx, l.Actor, answer, func() {
+		l.deliver()
+		if l.contents.land.Structure().Frozen != attempt+1 {
+			answer <- packed{err: ErrOtherAttempt}
+			return
+		}
+		rows, err := l.contents.land.PackedRows()
+		answer <- packed{rows, err}
+	})
+	return got.rows, cmp.Or(err, got.err)
+}
+
+// ProposeThaw ends the freeze of a child by an attempt of its parent.
+func ProposeThaw(ctx context.Context, l *Land, attempt uint64) error {
+	return propose(ctx, l, world.EncodeThaw(attempt), func(world.Structure) error { return nil },
+		func(s world.Structure) bool { return s.Frozen != attempt+1 })
+}
+
+// ProposeMerge merges the children of a region, which this node must lead, in an attempt. Rows are what Freeze returned.
+func ProposeMerge(ctx context.Context, l *Land, attempt uint64, rows [2][]byte) error {
+	err := propose(ctx, l, world.EncodeMerge(attempt, rows), func(s world.Structure) error {
+		if s.Split == 0 || s.Attempt != attempt {
+			return ErrOtherAttempt
+		}
+		return nil
+	}, func(s world.Structure) bool { return s.Attempt != attempt })
+	if err != nil {
+		return err
+	}
+	if _, s, err := StructureOf(ctx, l); err != nil || s.Split != 0 {
+		return cmp.Or(err, ErrOtherAttempt)
+	}
+	return nil
+}
+
+// ProposeAbandon ends an attempt to merge the children of a region, unless it is over.
+func ProposeAbandon(ctx context.Context, l *Land, attempt uint64) error {
+	return propose(ctx, l, world.EncodeAbandon(attempt), func(world.Structure) error { return nil },
+		func(s world.Structure) bool { return s.Attempt != attempt })
+}
+
+// StructureOf returns the region and its structure, with everything that was committed before. This node must lead it.
+func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Structure, err error) {
+	if _, err := l.raft.ReadIndex(ctx); err != nil {
+		return info, s, err
+	}
+	answer := make(chan error, 1)
+	failed, err := Await(ctx, l.Actor, answer, func() {
+		l.deliver()
+		if !l.leading || l.paused {
+			answer <- ErrNotHere
+			return
+		}
+		info, s = l.info, l.contents.land.Structure()
+		answer <- nil
+	})
+	return info, s, cmp.Or(err, failed)
+}
+
+// EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent.
+func EndMerged(l *Land, parent nodemsg.Region) {
+	l.Enqueue(func() {
+		l.hub.parent = &parent
+		l.removed = true
+	})
 }

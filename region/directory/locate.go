@@ -104,6 +104,17 @@ func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg
 	return info, nil
 }
 
+// Exactly asks the catalog for the region of a cell, split or not. It returns ErrNotFounded if there is none.
+func (d *Directory) Exactly(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
+	area := cell.Area()
+	at := nodemsg.Locate{Chunk: grid.ChunkPos{X: area.MinX, Z: area.MinZ}, Label: cell.Label.Len()}
+	info, err := d.consult(ctx, nodemsg.Question{Authority: &at}, func(c *actor.Catalog) (nodemsg.Region, error) { return c.At(ctx, cell) })
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	return checkCell(info, cell)
+}
+
 // ByID asks the catalog for a region by its id. It returns ErrNotFounded if there is none.
 func (d *Directory) ByID(ctx context.Context, id uint64) (nodemsg.Region, error) {
 	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{ID: id}},

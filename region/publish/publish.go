@@ -94,6 +94,7 @@ func (p *Publisher) publishChange(ctx context.Context, info nodemsg.Region) {
 		p.Logger.Warn("region not stored", "cell", info.Cell.String(), "error", err)
 	}
 	if info.Leader != p.Self {
+		p.Directory.AddHint(info)
 		return
 	}
 	p.Directory.CacheRoute(info)

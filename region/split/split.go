@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -37,6 +38,10 @@ type Splitter struct {
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
 	// Create creates a replica; see incarnation.Keeper.Create.
 	Create func(group, id uint64, create func() error) error
+	Pieces *transport.Pieces
+
+	merging   sync.Map // regions whose children this node is merging: id → nil
+	resolving sync.Map // children whose merge is being resolved: id → nil
 }
 
 // Split splits the region of a cell between the halves of the cell, wherever it is led.
@@ -179,8 +184,8 @@ func (s *Splitter) Awaited(cell grid.Cell) (parent nodemsg.Region, awaited bool,
 		if failed != nil || !has {
 			return nodemsg.Region{}, false, failed
 		}
-		index, failed := world.SplitIn(s.Storage.Get, info.ID)
-		return info, index == 0, failed
+		parent, failed := world.StructureIn(s.Storage.Get, info.ID)
+		return info, parent.Split == 0, failed
 	}
 	return nodemsg.Region{}, false, err
 }

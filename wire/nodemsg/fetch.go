@@ -15,7 +15,17 @@ type Fetch struct {
 	Digests *LogPosition `cbor:"1,keyasint,omitempty"` // digests of a member's copy at a mark
 	Part    *PartAt      `cbor:"2,keyasint,omitempty"` // part of a member's copy, kept at a mark that requested it
 	Base    *BaseOf      `cbor:"3,keyasint,omitempty"` // the terrain under a chunk's edits
+	Freeze  *Freeze      `cbor:"4,keyasint,omitempty"` // all land of a region that is to be merged into its parent, and frozen for that
 }
+
+// Freeze names a region, which the asked node leads, and the attempt of its parent to merge it.
+type Freeze struct {
+	Group   uint64 `cbor:"1,keyasint"`
+	Attempt uint64 `cbor:"2,keyasint,omitempty"`
+}
+
+// Valid returns an error if there is no region id.
+func (f Freeze) Valid() error { return checkRegionID(f.Group) }
 
 // Export asks a node for its copy of a group, for a backup, or for its rows of the tables that are not of one group. It has a stream of
 // its own: one Export, one Fetched without data, and unless that has an error, the records of a backup up to an End.
@@ -98,7 +108,7 @@ func UnpackPart(data []byte) ([]byte, error) { return wire.Inflate("piece", data
 
 // Valid returns an error unless exactly one field is set, and is valid.
 func (f Fetch) Valid() error {
-	return exactlyOne("fetch", alternativeOf(f.Digests), alternativeOf(f.Part), alternativeOf(f.Base))
+	return exactlyOne("fetch", alternativeOf(f.Digests), alternativeOf(f.Part), alternativeOf(f.Base), alternativeOf(f.Freeze))
 }
 
 // Valid returns an error if there is no region id.

@@ -55,6 +55,8 @@ type FromRegion struct {
 	Alive bool `cbor:"6,keyasint,omitempty"`
 	// Split, with Closed, is the log index of the entry that split the region: its children have its land.
 	Split uint64 `cbor:"7,keyasint,omitempty"`
+	// Parent, with Closed, is the region that this one was merged into.
+	Parent *Region `cbor:"8,keyasint,omitempty"`
 }
 
 // ChunkDelta lists the changes of one watched chunk. State, if present, applies before the rest.

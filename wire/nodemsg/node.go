@@ -30,6 +30,8 @@ type Region struct {
 	Members []Member  `cbor:"6,keyasint"`
 	// Split is the log index of the entry that split the region's cell between two children; 0 if it is not split.
 	Split uint64 `cbor:"7,keyasint,omitempty"`
+	// Merged is the log index of the last entry that merged the children again; 0 if there was none.
+	Merged uint64 `cbor:"8,keyasint,omitempty"`
 }
 
 // RecoveredEpoch is added to a region's epoch by each recovery from one survivor. A log never has that many entries.
@@ -38,12 +40,12 @@ const RecoveredEpoch = 1 << 40
 // SplitEpoch returns the epoch that the children of a split region begin with.
 func (r Region) SplitEpoch() uint64 { return r.Epoch/RecoveredEpoch*RecoveredEpoch + r.Split }
 
-// Newer reports whether this describes the region at a later time than the other description of it does: after a recovery, a split
+// Newer reports whether this describes the region at a later time than the other description of it does: after a recovery, a split, a merge
 // or a change of members. It does not compare the leaders' terms.
 func (r Region) Newer(than Region) bool {
 	return cmp.Or(
 		cmp.Compare(r.Epoch/RecoveredEpoch, than.Epoch/RecoveredEpoch),
-		cmp.Compare(r.Split, than.Split),
+		cmp.Compare(max(r.Split, r.Merged), max(than.Split, than.Merged)),
 		cmp.Compare(r.Epoch, than.Epoch),
 	) > 0
 }
@@ -83,6 +85,17 @@ type Question struct {
 	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
 	// Split asks a region's leader to divide the region between the halves of its cell, for an operator. The answer is empty.
 	Split *Release `cbor:"16,keyasint,omitempty"`
+	// Merge asks a member of a split region to merge its children again, for an operator. The answer is empty.
+	Merge *Release `cbor:"17,keyasint,omitempty"`
+	// Structure asks a region's leader what has become of its split. The answer is Region and Attempt.
+	Structure *StructureRequest `cbor:"18,keyasint,omitempty"`
+}
+
+// StructureRequest asks about a region's split.
+type StructureRequest struct {
+	Region uint64 `cbor:"1,keyasint"`
+	// Abandon has the leader end its attempt before this number to merge the children, unless it is still busy with it. 0: none.
+	Abandon uint64 `cbor:"2,keyasint,omitempty"`
 }
 
 // RejoinRequest names a region whose local copy the asker cannot use.
@@ -120,6 +133,8 @@ type Describe struct{}
 type Locate struct {
 	Chunk grid.ChunkPos `cbor:"1,keyasint"`
 	ID    uint64        `cbor:"2,keyasint,omitempty"`
+	// Label is the label length of the region's cell, which may be split; 0: the region that has the chunk's land. Only for Authority.
+	Label int `cbor:"3,keyasint,omitempty"`
 }
 
 // Found asks the catalog to found a region for the cell on these members. If the cell is founded already, the answer is
@@ -150,6 +165,8 @@ type Answer struct {
 	CatalogLeader string `cbor:"9,keyasint,omitempty"`
 	// Version, with Member, is what the peer understands: VersionSplits or later. 0 is an earlier one.
 	Version int `cbor:"10,keyasint,omitempty"`
+	// Attempt, with Region, answers Structure: the number of the attempt to merge that is under way or comes next.
+	Attempt uint64 `cbor:"11,keyasint,omitempty"`
 }
 
 // VersionSplits is the first version of the messages between nodes, and of regions' logs, that has splits.
@@ -197,7 +214,7 @@ type RegionFailure struct {
 	Quarantined bool `cbor:"4,keyasint,omitempty"`
 }
 
-// Release names a region that may be opened again, one that was recovered (Superseded), or one to be split (Split).
+// Release names a region that may be opened again, one that was recovered (Superseded), or one to be split or merged.
 type Release struct {
 	Region uint64 `cbor:"1,keyasint"`
 }

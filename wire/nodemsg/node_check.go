@@ -1,6 +1,9 @@
 package nodemsg
 
-import "github.com/voxelpopuli/voxeld/wire"
+import (
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
 
 // Checks of messages between nodes. Nodes of one world do not trust each other's messages. Each message is checked
 // where it is written, so that a fault shows at its origin, and where it is read.
@@ -52,12 +55,20 @@ func (q Question) Valid() error {
 		alternativeOf(q.Locate), alternativeOf(q.Authority), alternativeOf(q.Introduce), alternativeOf(q.Moved), alternativeOf(q.Found),
 		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
 		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
-		alternativeOf(q.Split),
+		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure),
 	)
 }
 
-// Valid returns an error if the chunk is out of the world.
-func (l Locate) Valid() error { return checkChunk(l.Chunk) }
+// Valid returns an error if there is no region id.
+func (s StructureRequest) Valid() error { return checkRegionID(s.Region) }
+
+// Valid returns an error if the chunk is out of the world, or there is no such label length.
+func (l Locate) Valid() error {
+	if l.Label < 0 || l.Label > grid.MaxLabel {
+		return wire.Refuse(wire.FailBadValue, "a label has 0 to %d bits, not %d", grid.MaxLabel, l.Label)
+	}
+	return checkChunk(l.Chunk)
+}
 
 // Valid returns an error if the cell or a member is invalid.
 func (f Found) Valid() error { return firstError(checkCell(f.Cell), checkMembers(f.Members)) }

@@ -1,0 +1,277 @@
+package split
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// mergeTime bounds an attempt to merge, leadTime how long a node stands for election in a parent that hibernated.
+	mergeTime = 10 * time.Second
+	leadTime  = 3 * time.Second
+	// maxMerge bounds the land of both children, packed: it must fit into one log entry.
+	maxMerge = 1 << 20 * 9 / 10
+)
+
+// Merge merges the children of a cell's region again.
+func (s *Splitter) Merge(ctx context.Context, cell grid.Cell) error {
+	parent, err := s.Directory.Exactly(ctx, cell)
+	switch {
+	case errors.Is(err, directory.ErrNotFounded):
+		return fmt.Errorf("merge %v: there is no such region", cell)
+	case err != nil:
+		return fmt.Errorf("merge %v: %w", cell, err)
+	case parent.Split == 0:
+		return fmt.Errorf("merge %v: it is not split", cell)
+	}
+	_, err = s.askMembers(ctx, parent, nodemsg.Question{Merge: &nodemsg.Release{Region: parent.ID}},
+		func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, parent.ID) })
+	return err
+}
+
+// askMembers asks the region's members, until one of them leads it and answers. Here answers for this node.
+func (s *Splitter) askMembers(ctx context.Context, info nodemsg.Region, q nodemsg.Question, here func() (nodemsg.Answer, error)) (answer nodemsg.Answer, err error) {
+	for _, m := range info.Members {
+		var failed error
+		if m.Peer == s.Self.Peer {
+			answer, failed = here()
+		} else {
+			answer, failed = s.Questions.Ask(ctx, m.Peer, q)
+		}
+		if failed == nil {
+			return answer, nil
+		}
+		err = errors.Join(err, failed)
+	}
+	return nodemsg.Answer{}, err
+}
+
+// lead opens a region and has it led by this node, unless another one leads it.
+func (s *Splitter) lead(ctx context.Context, id uint64) (*actor.Land, error) {
+	ctx, cancel := context.WithTimeout(ctx, leadTime)
+	defer cancel()
+	info, err := s.Regions.Member(id)
+	if err != nil {
+		return nil, fmt.Errorf("lead region %d: %w", id, err)
+	}
+	for {
+		l, err := s.Regions.Open(ctx, id, info.Cell)
+		if err == nil {
+			switch status := l.Raft().Status(); {
+			case status.Self:
+				return l, nil
+			case status.Leader != "":
+				return nil, fmt.Errorf("lead region %d: %s leads it", id, status.Leader)
+			}
+			l.Raft().Campaign()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("lead region %d: %w", id, cmp.Or(err, ctx.Err()))
+		case <-time.After(electEvery):
+		}
+	}
+}
+
+// MergeHere merges the children of a region of which this node is a member.
+func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
+	if _, busy := s.merging.LoadOrStore(id, nil); busy {
+		return fmt.Errorf("merge region %d: it is being merged already", id)
+	}
+	defer s.merging.Delete(id)
+	ctx, cancel := context.WithTimeout(ctx, mergeTime)
+	defer cancel()
+	l, err := s.lead(ctx, id)
+	if err != nil {
+		return err
+	}
+	parent, structure, err := actor.StructureOf(ctx, l)
+	if err == nil && structure.Split == 0 {
+		err = errors.New("it is not split")
+	}
+	if err == nil {
+		err = s.attempt(ctx, l, parent, structure.Attempt)
+	}
+	if err != nil {
+		return fmt.Errorf("merge %v: %w", l.Cell(), err)
+	}
+	return nil
+}
+
+// attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw.
+func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Region, attempt uint64) error {
+	var rows [2][]byte
+	var err error
+	for half, child := range world.ChildrenOf(parent) {
+		if rows[half], err = s.freeze(ctx, child, attempt); err != nil {
+			break
+		}
+	}
+	if size := len(rows[0]) + len(rows[1]); err == nil && size > maxMerge {
+		err = fmt.Errorf("too much was built there: %d bytes, at most %d can be merged", size, maxMerge)
+	}
+	if err == nil {
+		err = actor.ProposeMerge(ctx, l, attempt, rows)
+	}
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leadTime)
+		defer cancel()
+		if abandoned := actor.ProposeAbandon(ctx, l, attempt); abandoned != nil {
+			s.Logger.Warn("merge not abandoned; the regions thaw when another node has done so", "region", parent.ID, "error", abandoned)
+		}
+	}
+	return err
+}
+
+// freeze freezes a child, wherever it is led, and returns its land.
+func (s *Splitter) freeze(ctx context.Context, child nodemsg.Region, attempt uint64) ([]byte, error) {
+	area := child.Cell.Area()
+	link, info, err := s.Follow(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ}) // so that the leader is known
+	if err != nil {
+		return nil, err
+	}
+	link.Close() //nolint:errcheck // it was opened only to find the leader
+	if info.ID != child.ID {
+		return nil, fmt.Errorf("%v is split itself: merge that first", child.Cell)
+	}
+	got, err := s.Pieces.Fetch(ctx, info.Leader, nodemsg.Fetch{Freeze: &nodemsg.Freeze{Group: child.ID, Attempt: attempt}})
+	return got.Data, err
+}
+
+// FreezeHere freezes a child that this node leads.
+func (s *Splitter) FreezeHere(ctx context.Context, f nodemsg.Freeze) nodemsg.Fetched {
+	l := s.Regions.Loaded(f.Group)
+	if l == nil || l.Raft() == nil {
+		return nodemsg.Fetched{Error: "the region is not led here"}
+	}
+	rows, err := actor.Freeze(ctx, l, f.Attempt)
+	if err != nil {
+		return nodemsg.Fetched{Error: err.Error()}
+	}
+	return nodemsg.Fetched{Data: rows}
+}
+
+// StructureHere returns a region that this node leads, or comes to lead, and the number of its attempt to merge its children.
+func (s *Splitter) StructureHere(ctx context.Context, q nodemsg.StructureRequest) (nodemsg.Region, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, leadTime)
+	defer cancel()
+	l, err := s.lead(ctx, q.Region)
+	if err != nil {
+		return nodemsg.Region{}, 0, err
+	}
+	if _, busy := s.merging.Load(q.Region); !busy && q.Abandon != 0 {
+		if err := actor.ProposeAbandon(ctx, l, q.Abandon-1); err != nil {
+			return nodemsg.Region{}, 0, err
+		}
+	}
+	info, structure, err := actor.StructureOf(ctx, l)
+	return info, structure.Attempt, err
+}
+
+// Resolve finds out what has become of the merge for which a child is frozen here. If the child was merged, its copy here is deleted;
+// if the attempt was abandoned, and this node leads the child, it is thawed.
+func (s *Splitter) Resolve(l *actor.Land, structure world.Structure, leads bool) {
+	if _, busy := s.resolving.LoadOrStore(l.ID(), nil); busy {
+		return
+	}
+	s.Tasks.Start(func(ctx context.Context) {
+		defer s.resolving.Delete(l.ID())
+		ctx, cancel := context.WithTimeout(ctx, mergeTime)
+		defer cancel()
+		if err := s.resolve(ctx, l, structure, leads); err != nil {
+			s.Logger.Debug("merge not resolved", "region", l.ID(), "cell", l.Cell().String(), "error", err)
+		}
+	})
+}
+
+func (s *Splitter) resolve(ctx context.Context, l *actor.Land, structure world.Structure, leads bool) error {
+	abandon := uint64(0)
+	if leads {
+		abandon = structure.Frozen
+	}
+	parent, attempt, err := s.parentOf(ctx, l.Cell(), structure, abandon)
+	switch {
+	case err != nil:
+		return err
+	case parent.Split != structure.ParentSplit:
+		actor.EndMerged(l, parent)
+	case leads && attempt >= structure.Frozen:
+		return actor.ProposeThaw(ctx, l, structure.Frozen-1)
+	}
+	return nil
+}
+
+// parentOf asks the parent of a child what it is now.
+func (s *Splitter) parentOf(ctx context.Context, cell grid.Cell, structure world.Structure, abandon uint64) (nodemsg.Region, uint64, error) {
+	listed, err := s.Directory.Exactly(ctx, cell.Parent())
+	if err != nil {
+		return nodemsg.Region{}, 0, err
+	}
+	q := nodemsg.StructureRequest{Region: structure.Parent, Abandon: abandon}
+	answer, err := s.askMembers(ctx, listed, nodemsg.Question{Structure: &q}, func() (nodemsg.Answer, error) {
+		info, attempt, err := s.StructureHere(ctx, q)
+		return nodemsg.Answer{Region: &info, Attempt: attempt}, err
+	})
+	if err == nil && (answer.Region == nil || answer.Region.ID != structure.Parent) {
+		err = errors.New("the answer is about another region")
+	}
+	if err != nil {
+		return nodemsg.Region{}, 0, err
+	}
+	return *answer.Region, answer.Attempt, nil
+}
+
+// sweepEvery is how often a node looks for copies of regions that were merged while it was away.
+const sweepEvery = 5 * time.Minute
+
+// Run deletes copies of regions that were merged while this node was away, until ctx ends.
+func (s *Splitter) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(sweepEvery):
+		}
+		all, err := s.Registry.All()
+		if err != nil {
+			s.Logger.Warn("merged regions not looked for", "error", err)
+		}
+		for _, info := range all {
+			if err := s.sweep(ctx, info); err != nil {
+				s.Logger.Debug("region that may have been merged kept", "region", info.ID, "cell", info.Cell.String(), "error", err)
+			}
+		}
+	}
+}
+
+// sweep deletes the copy of a region here if the region was merged.
+func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
+	structure, err := world.StructureIn(s.Storage.Get, info.ID)
+	if err != nil || structure.Parent == 0 {
+		return err
+	}
+	if _, err := s.Directory.ByID(ctx, info.ID); !errors.Is(err, directory.ErrNotFounded) {
+		return err // the catalog lists it
+	}
+	ctx, cancel := context.WithTimeout(ctx, mergeTime)
+	defer cancel()
+	parent, _, err := s.parentOf(ctx, info.Cell, structure, 0)
+	if err != nil || parent.Split == structure.ParentSplit {
+		return err
+	}
+	s.Logger.Info("copy of a merged region deleted", "region", info.ID, "cell", info.Cell.String())
+	if l := s.Regions.Loaded(info.ID); l != nil {
+		actor.EndMerged(l, parent)
+		return nil
+	}
+	return s.Regions.Delete(info)
+}

@@ -1,0 +1,212 @@
+package world
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// This file merges the children of a split region (docs/adr/0031). First an entry in each child's log freezes it: no later edit has a
+// result. Then an entry in the parent's log has the land of both. Who began it may die in between: so each attempt has a number, which
+// the parent gives out. A merge takes effect only in the attempt that is under way; when the parent has abandoned that, a frozen child
+// may be thawed.
+
+// Structure is how a region relates to others. The zero value is that of a region that was founded and never split.
+type Structure struct {
+	Split   uint64 // log index of the entry that split the region; 0 if it is not split
+	Merged  uint64 // log index of the last entry that merged it again; 0 if there was none
+	Attempt uint64 // of merging its children, that is under way or comes next
+	// Parent and ParentSplit are the region whose split made this one, and the index of that; 0 if the catalog founded it.
+	Parent, ParentSplit uint64
+	Frozen              uint64 // 1 more than the attempt of its parent that has frozen it; 0 if it is not frozen
+}
+
+// Step is what an entry did to a region's structure.
+type Step int
+
+// The steps. With Splits, the region still has everything until Split is called; the others have taken effect.
+const (
+	NoStep Step = iota
+	Splits
+	Froze
+	Thawed
+	Merged
+	Abandoned
+)
+
+// mergeVersion is the first byte of the entries of this file. The kind follows, and the attempt (uvarint).
+const mergeVersion = 4
+
+const (
+	kindFreeze = iota
+	kindThaw
+	kindMerge // with the rows of both children, each with its length (uvarint)
+	kindAbandon
+)
+
+func encodeMerging(kind byte, attempt uint64) []byte {
+	return binary.AppendUvarint([]byte{mergeVersion, kind}, attempt)
+}
+
+// EncodeFreeze returns the log entry that freezes a child for an attempt.
+func EncodeFreeze(attempt uint64) []byte { return encodeMerging(kindFreeze, attempt) }
+
+// EncodeThaw returns the log entry that ends a child's freeze by an attempt.
+func EncodeThaw(attempt uint64) []byte { return encodeMerging(kindThaw, attempt) }
+
+// EncodeAbandon returns the log entry that ends an attempt of the parent.
+func EncodeAbandon(attempt uint64) []byte { return encodeMerging(kindAbandon, attempt) }
+
+// EncodeMerge returns the log entry that merges the children into the parent: rows are those of the frozen lower and upper child, as
+// PackedRows returns them.
+func EncodeMerge(attempt uint64, rows [2][]byte) []byte {
+	entry := encodeMerging(kindMerge, attempt)
+	for _, some := range rows {
+		entry = append(binary.AppendUvarint(entry, uint64(len(some))), some...)
+	}
+	return entry
+}
+
+// isMerging reports whether a log entry is one of this file.
+func isMerging(entry []byte) bool { return len(entry) > 1 && entry[0] == mergeVersion }
+
+var errMerging = errors.New("malformed entry of a merge")
+
+// applyMerging applies an entry of this file. One that does not fit the structure changes nothing.
+func (l *Land) applyMerging(index uint64, entry []byte) (Step, error) {
+	r := reader{data: entry[2:]}
+	attempt := r.uvarint()
+	var rows [2][]byte
+	if entry[1] == kindMerge {
+		for half := range rows {
+			rows[half] = r.bytes(r.count(1))
+		}
+	}
+	if r.bad || len(r.data) != 0 || entry[1] > kindAbandon {
+		return NoStep, errMerging
+	}
+	s := &l.structure
+	switch kind := entry[1]; {
+	case kind == kindFreeze && s.Parent != 0 && s.Split == 0 && attempt+1 >= s.Frozen:
+		s.Frozen = attempt + 1
+		l.dirtyRows.structure = true
+		return Froze, nil
+	case kind == kindThaw && s.Frozen == attempt+1:
+		s.Frozen = 0
+		l.dirtyRows.structure = true
+		return Thawed, nil
+	case kind == kindAbandon && s.Split != 0 && attempt == s.Attempt:
+		s.Attempt++
+		l.dirtyRows.structure = true
+		return Abandoned, nil
+	case kind == kindMerge && s.Split != 0 && attempt == s.Attempt:
+		if err := l.merge(index, rows); err != nil {
+			return NoStep, err
+		}
+		return Merged, nil
+	}
+	return NoStep, nil
+}
+
+// merge takes over the land of both children. After an error nothing has changed.
+func (l *Land) merge(index uint64, packed [2][]byte) error {
+	lower, upper := l.cell.Children()
+	merged := NewLand(l.id, l.cell, l.height)
+	for half, cell := range [2]grid.Cell{lower, upper} {
+		child := NewLand(ChildID(l.id, l.structure.Split, half), cell, l.height)
+		data, err := nodemsg.UnpackPart(packed[half])
+		if err != nil {
+			return fmt.Errorf("merge %v: %w", cell, err)
+		}
+		rows, err := DecodeRows(data)
+		for _, row := range rows {
+			if err == nil {
+				err = child.Load(row.Key, row.Value)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("merge %v: %w", cell, err)
+		}
+		for pos, g := range child.pinned {
+			merged.pinned[pos] = g
+			merged.dirtyRows.pins[pos] = struct{}{}
+			for at := range g.edits.All() {
+				merged.dirtyRows.edits[place{pos, at}] = struct{}{}
+			}
+		}
+		for id, r := range child.recents {
+			merged.recents[id] = mergeRecent(merged.recents[id], r, index)
+			merged.dirtyRows.players[id] = struct{}{}
+		}
+	}
+	merged.structure = l.structure
+	merged.structure.Split, merged.structure.Merged = 0, index
+	merged.structure.Attempt++
+	merged.dirtyRows.structure = true
+	merged.evictPlayers(index)
+	*l = *merged
+	return nil
+}
+
+// mergeRecent returns what two regions have recorded of a player's edits: the newest sequences of both. A may be nil.
+func mergeRecent(a, b *recent, index uint64) *recent {
+	if a == nil {
+		a = &recent{}
+	}
+	uses := slices.SortedFunc(slices.Values(slices.Concat(a.uses, b.uses)), func(a, b use) int { return cmp.Compare(a.seq, b.seq) })
+	uses = slices.CompactFunc(uses, func(a, b use) bool { return a.seq == b.seq }) // from before the split
+	return &recent{uses: uses[max(0, len(uses)-recentWindow):], last: min(max(a.last, b.last), index)}
+}
+
+// PackedRows returns the land for EncodeMerge.
+func (l *Land) PackedRows() ([]byte, error) { return nodemsg.PackPart(EncodeRows(l.rows())) }
+
+// Structure returns how the region relates to others.
+func (l *Land) Structure() Structure { return l.structure }
+
+// holds reports whether the region has no land, or must not change it: its edits then have no result.
+func (s Structure) holds() bool { return s.Split != 0 || s.Frozen != 0 }
+
+// encode returns the row of the structure: its fields in order, each u64 big-endian.
+func (s Structure) encode() []byte {
+	b := make([]byte, 0, 48)
+	for _, field := range [...]uint64{s.Split, s.Merged, s.Attempt, s.Parent, s.ParentSplit, s.Frozen} {
+		b = binary.BigEndian.AppendUint64(b, field)
+	}
+	return b
+}
+
+func decodeStructure(row []byte) (s Structure, ok bool) {
+	if len(row) != 48 {
+		return s, false
+	}
+	for i, field := range [...]*uint64{&s.Split, &s.Merged, &s.Attempt, &s.Parent, &s.ParentSplit, &s.Frozen} {
+		*field = binary.BigEndian.Uint64(row[8*i:])
+	}
+	return s, true
+}
+
+// StructureIn reads the structure of a region from its table.
+func StructureIn(get func(table string, key []byte) ([]byte, error), id uint64) (Structure, error) {
+	row, err := get(LandTable, NewLand(id, grid.Cell{}, 0).structureKey())
+	if err != nil || row == nil {
+		return Structure{}, err
+	}
+	s, ok := decodeStructure(row)
+	if !ok {
+		return Structure{}, fmt.Errorf("%w: structure of region %d", errRow, id)
+	}
+	return s, nil
+}
+
+func (l *Land) structureKey() []byte { return append(l.Prefix(), keyStructure) }
+
+func (l *Land) structureRow() kv.Write {
+	return kv.Write{Table: LandTable, Key: l.structureKey(), Value: l.structure.encode()}
+}
