@@ -4,7 +4,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +17,10 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-var churnSeeds = flag.Int("churn.seeds", 1, "runs of TestSplitChurn")
+var (
+	churnSeeds = flag.Int("churn.seeds", 1, "runs of TestSplitChurn")
+	churnLog   = flag.Bool("churn.log", false, "show what the nodes log")
+)
 
 // digger is a player who edits chunks one after the other, and sends each edit again until it is answered.
 type digger struct {
@@ -103,6 +108,11 @@ func splitChurn(t *testing.T, rng *rand.Rand) {
 	n := newNetwork(t)
 	n.copies = 3
 	n.near("A", "B", "C", "D")
+	if *churnLog {
+		n.adjust = func(peer string, o *Options) {
+			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("at", peer)
+		}
+	}
 	disks := make(map[string]*disk)
 	for _, peer := range []string{"A", "B", "C", "D"} {
 		disks[peer] = newDisk()
@@ -173,11 +183,19 @@ func splitChurn(t *testing.T, rng *rand.Rand) {
 	for _, b := range diggers {
 		edits += b.edits
 		for pos, block := range b.done {
+			for range 3 { // routes that are out of date cost an attempt
+				if link, _, err := reader.Follow(t.Context(), pos.Chunk()); err == nil {
+					link.Close()
+					break
+				}
+			}
 			g := reader.follow(pos.Chunk())
 			info := g.Link.(routedLink).info
 			regions[info.ID] = info.Cell
 			if got := blockAt(g.state(pos.Chunk()), pos); got != block {
-				t.Errorf("block %v of region %v is %d, acknowledged was %d", pos, info.Cell, got, block)
+				listed, err := reader.Directory.FromCatalog(t.Context(), pos.Chunk())
+				t.Logf("the catalog lists %d, %v, %v", listed.ID, listed.Cell, err)
+				t.Errorf("block %v of region %d, %v, is %d, acknowledged was %d", pos, info.ID, info.Cell, got, block)
 			}
 			g.Close()
 		}

@@ -207,6 +207,11 @@ func TestMerge(t *testing.T) {
 		g.has(here, stoneAt(here, 1), stoneAt(here, 3))
 		g.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
 		<-time.After(time.Minute)
+		for _, n := range []*node{a, b, c} { // routes that are out of date cost an attempt
+			if link, _, err := n.Follow(t.Context(), here); err == nil {
+				link.Close()
+			}
+		}
 		a.follow(here).accepts(stoneAt(here, 6)) // it wakes
 		same(t, before.Link.(routedLink).info.ID, a, b, c)
 		for _, n := range []*node{a, b, c} {

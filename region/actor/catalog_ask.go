@@ -87,7 +87,12 @@ func (c *Catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded
 		return
 	}
 	cell := to.Cell
-	if region, there := c.state.At(cell); there && !to.Newer(region) {
+	region, there := c.state.At(cell)
+	if to.ID != 0 && region.ID != to.ID {
+		answer <- founded{err: fmt.Errorf("region %d is not listed: %w", to.ID, ErrNotFounded)}
+		return
+	}
+	if there && !to.Newer(region) {
 		answer <- founded{region: region}
 		return
 	}

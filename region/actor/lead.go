@@ -77,6 +77,8 @@ func (l *Land) subscribe(s *subscriber) {
 	switch {
 	case l.hub.split != 0:
 		l.hub.dismiss(s, splitReason)
+	case l.edits.frozen: // it may be over, and the land elsewhere; those who are subscribed already are told what comes of it
+		l.hub.dismiss(s, "the region is being merged")
 	case l.leading && !l.isOnlyMember() && l.raft != nil:
 		l.hub.wait(s)
 		l.confirmLeadership(s)

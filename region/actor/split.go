@@ -263,10 +263,10 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 	return info, s, cmp.Or(err, failed)
 }
 
-// EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent.
-func EndMerged(l *Land, parent nodemsg.Region) {
+// EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if that is not known.
+func EndMerged(l *Land, parent *nodemsg.Region) {
 	l.Enqueue(func() {
-		l.hub.parent = &parent
+		l.hub.parent = parent
 		l.removed = true
 	})
 }

@@ -184,7 +184,7 @@ func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	sv.mu.Lock()
 	announced := sv.mu.announced[info.ID]
 	sv.mu.Unlock()
-	founded := info.Epoch == actor.FirstEpoch && info.Split == 0
+	founded := info.Epoch == actor.FirstEpoch && info.Split == 0 && info.Merged == 0
 	if founded || announced.ID != 0 && !info.Newer(announced) || info.ID == world.CatalogID {
 		return nil
 	}

@@ -194,40 +194,94 @@ func (s *Splitter) Resolve(l *actor.Land, structure world.Structure, leads bool)
 }
 
 func (s *Splitter) resolve(ctx context.Context, l *actor.Land, structure world.Structure, leads bool) error {
+	cell := l.Cell().Parent()
+	listed, err := s.Directory.Exactly(ctx, cell)
+	if err == nil && listed.ID == structure.Parent {
+		return s.resolveWith(ctx, l, listed, structure, leads)
+	}
+	if err != nil && !errors.Is(err, directory.ErrNotFounded) {
+		return err
+	}
+	// The parent was itself merged, or is not listed yet.
+	if live, err := s.live(ctx, structure.Parent, cell); err != nil || live {
+		return err
+	}
+	actor.EndMerged(l, nil)
+	return nil
+}
+
+// resolveWith asks the parent of a frozen child.
+func (s *Splitter) resolveWith(ctx context.Context, l *actor.Land, listed nodemsg.Region, structure world.Structure, leads bool) error {
 	abandon := uint64(0)
 	if leads {
 		abandon = structure.Frozen
 	}
-	parent, attempt, err := s.parentOf(ctx, l.Cell(), structure, abandon)
+	parent, attempt, err := s.askStructure(ctx, listed, abandon)
 	switch {
 	case err != nil:
 		return err
 	case parent.Split != structure.ParentSplit:
-		actor.EndMerged(l, parent)
+		actor.EndMerged(l, &parent)
 	case leads && attempt >= structure.Frozen:
 		return actor.ProposeThaw(ctx, l, structure.Frozen-1)
 	}
 	return nil
 }
 
-// parentOf asks the parent of a child what it is now.
-func (s *Splitter) parentOf(ctx context.Context, cell grid.Cell, structure world.Structure, abandon uint64) (nodemsg.Region, uint64, error) {
-	listed, err := s.Directory.Exactly(ctx, cell.Parent())
-	if err != nil {
-		return nodemsg.Region{}, 0, err
-	}
-	q := nodemsg.StructureRequest{Region: structure.Parent, Abandon: abandon}
+// askStructure asks a region's leader what the region is now.
+func (s *Splitter) askStructure(ctx context.Context, listed nodemsg.Region, abandon uint64) (nodemsg.Region, uint64, error) {
+	q := nodemsg.StructureRequest{Region: listed.ID, Abandon: abandon}
 	answer, err := s.askMembers(ctx, listed, nodemsg.Question{Structure: &q}, func() (nodemsg.Answer, error) {
 		info, attempt, err := s.StructureHere(ctx, q)
 		return nodemsg.Answer{Region: &info, Attempt: attempt}, err
 	})
-	if err == nil && (answer.Region == nil || answer.Region.ID != structure.Parent) {
+	if err == nil && (answer.Region == nil || answer.Region.ID != listed.ID) {
 		err = errors.New("the answer is about another region")
 	}
 	if err != nil {
 		return nodemsg.Region{}, 0, err
 	}
 	return *answer.Region, answer.Attempt, nil
+}
+
+// errBehind is returned while the catalog does not list what the regions' own logs say.
+var errBehind = errors.New("the catalog is behind")
+
+// live reports whether the region of the cell exists: whether the log of its parent says so, and that of the parent's parent, and so on
+// up to the region that the catalog has founded. Otherwise it was merged.
+func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell) (bool, error) {
+	if cell.Label.Len() == grid.FoundingLabel {
+		founded, err := s.Directory.Exactly(ctx, cell)
+		return founded.ID == id, err
+	}
+	above := cell.Parent()
+	listed, err := s.Directory.Exactly(ctx, above)
+	direct := err == nil
+	for errors.Is(err, directory.ErrNotFounded) && above.Label.Len() > grid.FoundingLabel {
+		above = above.Parent()
+		listed, err = s.Directory.Exactly(ctx, above)
+	}
+	if err != nil {
+		return false, err
+	}
+	if exists, err := s.live(ctx, listed.ID, above); err != nil || !exists {
+		return false, cmp.Or(err, errBehind)
+	}
+	info, _, err := s.askStructure(ctx, listed, 0)
+	switch {
+	case err != nil:
+		return false, err
+	case info.Split == 0:
+		return false, nil
+	case !direct:
+		return false, errBehind
+	}
+	for _, child := range world.ChildrenOf(info) {
+		if child.ID == id {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // sweepEvery is how often a node looks for copies of regions that were merged while it was away.
@@ -264,13 +318,12 @@ func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, mergeTime)
 	defer cancel()
-	parent, _, err := s.parentOf(ctx, info.Cell, structure, 0)
-	if err != nil || parent.Split == structure.ParentSplit {
+	if live, err := s.live(ctx, info.ID, info.Cell); err != nil || live {
 		return err
 	}
 	s.Logger.Info("copy of a merged region deleted", "region", info.ID, "cell", info.Cell.String())
 	if l := s.Regions.Loaded(info.ID); l != nil {
-		actor.EndMerged(l, parent)
+		actor.EndMerged(l, nil)
 		return nil
 	}
 	return s.Regions.Delete(info)

@@ -168,24 +168,30 @@ func (s *Splitter) elect(ctx context.Context, child nodemsg.Region) error {
 	}
 }
 
-// Awaited returns the parent of a region that this node is to join, if this node is a member of the parent and has not applied its
-// split yet. It must do that first: a replica that joins without the land counts for the child's majority, and if all members
-// joined so, the land would be lost.
-func (s *Splitter) Awaited(cell grid.Cell) (parent nodemsg.Region, awaited bool, err error) {
-	if cell.Label.Len() <= grid.FoundingLabel {
+// Awaited returns the parent of a region that this node is to join, if this node is a member of the parent and its copy of that is not
+// split into this region, or not yet. It must apply the split first: a replica that joins without the land counts for the child's
+// majority, and if all members joined so, the land would be lost.
+func (s *Splitter) Awaited(child nodemsg.Region) (parent nodemsg.Region, awaited bool, err error) {
+	if child.Cell.Label.Len() <= grid.FoundingLabel {
 		return nodemsg.Region{}, false, nil
 	}
 	all, err := s.Registry.All()
 	for _, info := range all {
-		if info.Cell != cell.Parent() {
+		if info.Cell != child.Cell.Parent() {
 			continue
 		}
 		has, failed := s.Replicas.Has(info.ID)
 		if failed != nil || !has {
 			return nodemsg.Region{}, false, failed
 		}
-		parent, failed := world.StructureIn(s.Storage.Get, info.ID)
-		return info, parent.Split == 0, failed
+		structure, failed := world.StructureIn(s.Storage.Get, info.ID)
+		info.Split = structure.Split
+		for _, there := range world.ChildrenOf(info) {
+			if there.ID == child.ID {
+				return nodemsg.Region{}, false, failed
+			}
+		}
+		return info, true, failed
 	}
 	return nodemsg.Region{}, false, err
 }
