@@ -52,6 +52,19 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 	return a, b, c
 }
 
+// announce makes the node count what it has promised, and show that to the peers.
+func (n *node) announce(t *testing.T, peers ...string) {
+	t.Helper()
+	if counted, err := n.Incarnations.Count(); err != nil || !counted {
+		t.Fatalf("counted: %v, %v", counted, err)
+	}
+	for _, peer := range peers {
+		if err := n.Incarnations.Exchange(t.Context(), peer); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // unread is a stream of which nothing must be read.
 type unread struct {
 	t     *testing.T
@@ -131,14 +144,7 @@ func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
 		if before == 0 {
 			t.Fatal("C is no member")
 		}
-		if counted, err := c.Incarnations.Count(); err != nil || !counted {
-			t.Fatalf("counted: %v, %v", counted, err)
-		}
-		for _, peer := range []string{"A", "B"} {
-			if err := c.Incarnations.Exchange(t.Context(), peer); err != nil {
-				t.Fatal(err)
-			}
-		}
+		c.announce(t, "A", "B")
 		a.net.kill(c)
 		again := a.net.start("C", old)
 		for range 1200 {

@@ -239,11 +239,13 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []
 	case later != "":
 		p.Refused = fmt.Sprintf("it was recovered already, on %s; the copy here is dropped when that node reaches this one", later)
 	case p.Alive:
-		p.Refused = fmt.Sprintf("%d of its %d members are alive, so it is not lost; run voxeld doctor to see what is wrong", living, p.Voters)
+		p.Refused = fmt.Sprintf("most of its members are alive (%d of %d), so it is not lost; run voxeld doctor to see what is wrong", living, p.Voters)
 	case r.Failures.Quarantined(info.ID):
 		p.Refused = "it is quarantined here: run voxeld region release first"
 	case recent != "":
 		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, r.SilentAfter())
+	case best.Peer == "" && info.ID == world.CatalogID:
+		p.Refused = "no copy of it can be used, including the one here: found the world again from a backup with voxeld restore FILE --data-dir NEW"
 	case best.Peer == "":
 		p.Refused = fmt.Sprintf("no copy of it can be used, including the one here: put it back from a backup with voxeld region recover %s --from FILE, or found it anew with --anew", p.Name)
 	case p.Old && best.Peer != r.Self.Peer:

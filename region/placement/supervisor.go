@@ -39,11 +39,13 @@ const (
 	Neighbours = 16
 	// rowsEvery is the number of rounds between two checks of the closed groups.
 	rowsEvery = 5
-	// maxWokenPerCheck bounds how many closed groups are opened in one check.
-	maxWokenPerCheck = 8
 	// maxSkippedChecks is the number of rounds after which the closed groups are checked even if nothing seems to have changed
 	// among the nodes.
 	maxSkippedChecks = 150
+	// maxMoving bounds how many closed groups are open at a time because their members must be changed.
+	maxMoving = 2 * maxReconciles
+	// movingRounds is the number of rounds after which such a group counts no longer, whatever became of it.
+	movingRounds = 15
 )
 
 // Group is a group that this node leads and whose members the supervisor maintains.
@@ -97,10 +99,10 @@ type Supervisor struct {
 	// Watch adds the nodes to watch besides the members of the groups that this node leads.
 	Watch func(failuredetector.Watched)
 
-	metrics      *metrics
-	checkedNodes string        // summary of the nodes' states when the closed regions were last checked; belongs to Run
-	leave        sync.Once     // closes leaving
-	leaving      chan struct{} // closed when this node is about to stop: see Drain
+	metrics *metrics
+	closed  closedRegions
+	leave   sync.Once     // closes leaving
+	leaving chan struct{} // closed when this node is about to stop: see Drain
 
 	mu struct {
 		sync.Mutex
@@ -113,6 +115,7 @@ type Supervisor struct {
 // New returns a supervisor.
 func New(o Options) *Supervisor {
 	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}}
+	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
 	sv.mu.announced = make(map[uint64]uint64)
 	sv.mu.ledSince = make(map[uint64]leadership)
@@ -269,4 +272,11 @@ func (sv *Supervisor) UpToDate(ctx context.Context, w Group, status replica.Stat
 type leadership struct {
 	term  uint64
 	since time.Time
+}
+
+// closedRegions are the closed regions that this node is responsible for and whose members are not the right ones. It belongs to Run.
+type closedRegions struct {
+	nodes     string         // summary of the nodes' states at the last check
+	misplaced []uint64       // ids, found by the last check and not looked at since
+	moving    map[uint64]int // opened since, and the round from which they count no longer
 }

@@ -115,9 +115,13 @@ func (a *DrainAnswer) apply(step gameserver.DrainStep) {
 func printStep(w io.Writer, step admin.ShutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
+		if step.Sessions == 0 {
+			fmt.Fprintln(w, "draining a node without players")
+			break
+		}
 		fmt.Fprintf(w, "draining a node with %s\n", english.Plural(step.Sessions, "player", ""))
 	case gameserver.StepTargets:
-		if len(step.Targets) == 0 {
+		if len(step.Targets) == 0 && step.Sessions > 0 {
 			fmt.Fprintln(w, "no other node accepts players: they will reconnect to this node when it is back")
 		}
 		for _, target := range step.Targets {

@@ -130,7 +130,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes, oldCopy bool) er
 		case err != nil && len(good) == 0:
 			return err
 		case err != nil:
-			fmt.Fprintf(out, "%d with only an old copy left out: %v\n", len(old), err)
+			fmt.Fprintf(out, "%s left out: %v\n", english.Plural(len(old), "region", ""), err)
 			old = nil
 		}
 	}
