@@ -1,6 +1,7 @@
 package replica_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file puts disks back to earlier copies. The nodes notice with region/incarnation, and replace what they must not use any more
@@ -131,6 +133,15 @@ func (n *machine) outdated(group uint64) bool {
 	return found && (stored == 0 || stored == id)
 }
 
+func (*sim) replicaIn(conf replica.Configured, peer string) uint64 {
+	for _, m := range conf.Members {
+		if m.Peer == peer {
+			return m.ID
+		}
+	}
+	return 0
+}
+
 // listLost finds the groups that count this node as a member though its disk, which was put back, has nothing of them.
 func (n *machine) listLost() {
 	if !n.keeper.Unlisted() {
@@ -138,10 +149,18 @@ func (n *machine) listLost() {
 	}
 	lost := make(map[uint64]uint64)
 	for _, m := range n.sim.inOrder() {
-		i := slices.IndexFunc(m.newest.Members, func(k replica.Member) bool { return k.Peer == n.peer })
-		if i >= 0 && n.stored(m.group) == 0 {
+		id := uint64(0)
+		for i, k := range m.region.Members { // the catalog's: a replica that was removed since may be among them
+			if k.Peer == n.peer {
+				id = cmp.Or(k.Replica, uint64(i)+1)
+			}
+		}
+		if m.group == world.CatalogID {
+			id = n.sim.replicaIn(m.newest, n.peer)
+		}
+		if id != 0 && n.stored(m.group) == 0 {
 			n.sim.count("replicas that are not on an old disk")
-			lost[m.group] = m.newest.Members[i].ID
+			lost[m.group] = id
 		}
 	}
 	_ = n.keeper.Lost(lost) // an error: the disk is full
