@@ -412,10 +412,6 @@ func (n *machine) join(group, id uint64, members []replica.Member) {
 	if n.opening[group] {
 		return
 	}
-	if err := n.keeper.Create(group, id, func() error { return nil }); err != nil {
-		n.sim.count("replicas that were forgotten, and are not made again")
-		return
-	}
 	n.opening[group] = true
 	life := n.life
 	n.host.PostJoin(replica.JoinInfo{Group: group, ID: id, Members: members, Tables: tablesOf(group)}, func(g *replica.Group, err error) {

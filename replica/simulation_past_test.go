@@ -1,7 +1,6 @@
 package replica_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file puts disks back to earlier copies. The nodes notice with region/incarnation, and replace what they must not use any more
@@ -133,15 +131,6 @@ func (n *machine) outdated(group uint64) bool {
 	return found && (stored == 0 || stored == id)
 }
 
-func (*sim) replicaIn(conf replica.Configured, peer string) uint64 {
-	for _, m := range conf.Members {
-		if m.Peer == peer {
-			return m.ID
-		}
-	}
-	return 0
-}
-
 // listLost finds the groups that count this node as a member though its disk, which was put back, has nothing of them.
 func (n *machine) listLost() {
 	if !n.keeper.Unlisted() {
@@ -149,18 +138,15 @@ func (n *machine) listLost() {
 	}
 	lost := make(map[uint64]uint64)
 	for _, m := range n.sim.inOrder() {
-		id := uint64(0)
-		for i, k := range m.region.Members { // the catalog's: a replica that was removed since may be among them
-			if k.Peer == n.peer {
-				id = cmp.Or(k.Replica, uint64(i)+1)
-			}
-		}
-		if m.group == world.CatalogID {
-			id = n.sim.replicaIn(m.newest, n.peer)
-		}
-		if id != 0 && n.stored(m.group) == 0 {
+		i := slices.IndexFunc(m.newest.Members, func(k replica.Member) bool { return k.Peer == n.peer })
+		if i >= 0 && n.stored(m.group) == 0 {
 			n.sim.count("replicas that are not on an old disk")
-			lost[m.group] = id
+			lost[m.group] = m.newest.Members[i].ID
+		}
+		for _, k := range m.region.Members { // the catalog may still list a replica that was removed
+			if k.Peer == n.peer && i < 0 && k.Replica != 0 && n.stored(m.group) == 0 {
+				lost[m.group] = k.Replica
+			}
 		}
 	}
 	_ = n.keeper.Lost(lost) // an error: the disk is full
