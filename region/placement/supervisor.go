@@ -106,9 +106,9 @@ type Supervisor struct {
 
 	mu struct {
 		sync.Mutex
-		reconciling map[uint64]struct{}   // groups whose members are being changed
-		announced   map[uint64]uint64     // epochs of regions led here that the catalog has
-		ledSince    map[uint64]leadership // of the groups that this node leads or led
+		reconciling map[uint64]struct{}       // groups whose members are being changed
+		announced   map[uint64]nodemsg.Region // regions led here as the catalog has them
+		ledSince    map[uint64]leadership     // of the groups that this node leads or led
 	}
 }
 
@@ -117,7 +117,7 @@ func New(o Options) *Supervisor {
 	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}}
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
-	sv.mu.announced = make(map[uint64]uint64)
+	sv.mu.announced = make(map[uint64]nodemsg.Region)
 	sv.mu.ledSince = make(map[uint64]leadership)
 	return sv
 }
@@ -184,19 +184,20 @@ func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	sv.mu.Lock()
 	announced := sv.mu.announced[info.ID]
 	sv.mu.Unlock()
-	if info.Epoch == actor.FirstEpoch || announced >= info.Epoch || info.ID == world.CatalogID {
+	founded := info.Epoch == actor.FirstEpoch && info.Split == 0
+	if founded || announced.ID != 0 && !info.Newer(announced) || info.ID == world.CatalogID {
 		return nil
 	}
 	known, err := sv.Directory.ReportMoved(ctx, info)
 	if err != nil {
 		return fmt.Errorf("report to the catalog: %w", err)
 	}
-	if known.Epoch < info.Epoch {
-		return fmt.Errorf("the catalog did not accept epoch %d of region %d", info.Epoch, info.ID)
+	if info.Newer(known) {
+		return fmt.Errorf("the catalog did not accept epoch %d and split %d of region %d", info.Epoch, info.Split, info.ID)
 	}
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
-	sv.mu.announced[info.ID] = known.Epoch
+	sv.mu.announced[info.ID] = known
 	return nil
 }
 
