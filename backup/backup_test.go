@@ -191,7 +191,7 @@ func TestCheckGroup(t *testing.T) {
 	head, other := Record{Group: &Group{ID: 7, Cell: cell}}, Record{Group: &Group{ID: 8, Cell: cell}}
 	rows, end := records[0], records[1]
 	height := testGenesis.Height()
-	if err := CheckGroup([]Record{head, rows, end}, height); err != nil {
+	if err := CheckGroup([]Record{head, rows, end}, height, 0); err != nil {
 		t.Error(err)
 	}
 	for name, bad := range map[string][]Record{
@@ -199,7 +199,7 @@ func TestCheckGroup(t *testing.T) {
 		"no head": {rows, end}, "two heads": {head, head, rows, end}, "more": {head, rows, end, end}, "rows of another": {other, rows, end},
 		"a table": {head, {Table: &Table{Name: PlayersTable, Rows: rows.Rows}}, rows, end}, "same": {{Group: &Group{ID: 7, Cell: cell, Same: &ID{}}}, rows, end},
 	} {
-		if err := CheckGroup(bad, height); !errors.Is(err, ErrDamaged) {
+		if err := CheckGroup(bad, height, 0); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

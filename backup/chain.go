@@ -104,8 +104,9 @@ func (s groupState) load(rows []kv.Write) error {
 	return nil
 }
 
-// CheckGroup returns an error unless the records are those of one group, with its rows and its end, in a world of that height.
-func CheckGroup(records []Record, height int32) error {
+// CheckGroup returns an error unless the records are those of one group, with its rows and its end, in a world of that height, and the
+// region was split when the catalog says, or not at all.
+func CheckGroup(records []Record, height int32, split uint64) error {
 	var check groupReader
 	var into groupState
 	for i, r := range records {
@@ -128,6 +129,18 @@ func CheckGroup(records []Record, height int32) error {
 	}
 	if len(records) < 2 || check.open != nil {
 		return damaged("the rows do not end")
+	}
+	return into.checkSplit(split)
+}
+
+// errSplit is why a backup lacks the land of a region.
+var errSplit = errors.New("it was split while the backup was made, so that its land is in regions that the backup lacks: make the backup again")
+
+// checkSplit returns an error if the catalog of the backup lists a region as split that is not, or the other way round: then it lists the
+// wrong regions.
+func (s groupState) checkSplit(split uint64) error {
+	if s.land != nil && s.land.SplitIndex() != split {
+		return errSplit
 	}
 	return nil
 }
@@ -153,7 +166,14 @@ func (v *verifier) record(next Record) error {
 			v.Sums[g.ID] = *g.Same
 		}
 	case next.End != nil:
-		v.Sums[v.Groups[len(v.Groups)-1].ID] = next.End.Sum
+		g := v.Groups[len(v.Groups)-1]
+		v.Sums[g.ID] = next.End.Sum
+		if v.Groups[0].HasRows() && g.ID != world.CatalogID {
+			info, _ := v.catalog.Find(g.ID)
+			if err := v.last.checkSplit(info.Split); err != nil {
+				return fmt.Errorf("region %s: %w", g.Name(), err)
+			}
+		}
 		if v.last.land != nil {
 			v.Edits += uint64(v.last.land.Edits())
 		}

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,9 +128,9 @@ func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 }
 
 func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
-	return r.options(r.publisher.changed), actor.LandOptions{
+	return r.options(r.publisher.Changed), actor.LandOptions{
 		Hash: r.bases.Hash, Hibernate: r.hibernate, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
-		Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
+		Split: r.splitter.Begin, Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
 	}
 }
 
@@ -276,8 +277,15 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	return g, nil
 }
 
-// joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
+// joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split region begins with
+// the parent's land instead, if this node has that.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
+	if parent, awaited, err := r.splitter.Awaited(info.Cell); err != nil || awaited {
+		if err == nil {
+			_, err = r.Open(ctx, parent.ID, parent.Cell) // so that it catches up
+		}
+		return nil, cmp.Or(err, fmt.Errorf("join region %d: the split of region %d has not arrived here yet: %w", info.ID, parent.ID, actor.ErrNotHere))
+	}
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})

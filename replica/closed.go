@@ -91,10 +91,10 @@ func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) 
 // row of the group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of the
 // storage's.
 func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
-	return h.rewrite("discard", group, h.discarding(group, id, also))
+	return h.rewrite("discard", group, discarding(h, group, id, also))
 }
 
-func (h *Host) discarding(group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
+func discarding(h *Host, group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Discard(h.node.Storage, group, id)
 		return slices.Concat(also, writes), err
@@ -137,6 +137,23 @@ func (h *Host) Restore(group uint64, from Origin, also ...kv.Write) error {
 		_, writes, err := Restoration(h.node.Storage, h.node.Self, group, from)
 		return slices.Concat(also, writes), err
 	})
+}
+
+// Fork makes this node a member of a group that begins with an entry in another group's log, with the owner's rows in also. The owner
+// of that other group calls it on every member when it applies the entry, before it reports the entry as applied: after a crash it
+// calls it again, which is why it does nothing if the group began here before, even if it was removed since. It blocks until that is
+// durable. The error is ErrStopped, or one of the storage's.
+func (h *Host) Fork(f Fork, also ...kv.Write) error {
+	err := h.rewrite("begin", f.Group, func() ([]kv.Write, error) {
+		writes, err := f.Begin(h.node.Storage, h.node.Self)
+		return slices.Concat(also, writes), err
+	})
+	for _, begun := range []error{raftlog.ErrStored, ErrTombstone, ErrOpen} {
+		if errors.Is(err, begun) {
+			return nil
+		}
+	}
+	return err
 }
 
 // rewrite makes Run store the writes that change a group that is not open, and waits for that.

@@ -74,6 +74,9 @@ func (n *node) peerList() []admin.Peer {
 func (n *node) regionList(ctx context.Context) []admin.Region {
 	all := []admin.Region{}
 	for _, r := range n.regions.Regions(ctx) {
+		if r.Region.Split != 0 {
+			continue // its children have its land
+		}
 		members := make([]string, len(r.Region.Members))
 		for i, m := range r.Region.Members {
 			members[i] = m.Peer
@@ -141,7 +144,10 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	name := r.URL.Query().Get("region")
 	all, err := n.findRegions(name)
-	if errors.Is(err, errNoReplica) {
+	switch {
+	case errors.Is(err, errNoReplica) && name == "catalog":
+		err = fmt.Errorf("%w; if no replica is left anywhere, found the world again from a backup: voxeld restore FILE --data-dir NEW", err)
+	case errors.Is(err, errNoReplica):
 		err = fmt.Errorf("%w; if no replica is left anywhere, add --from FILE (a backup) or --anew", err)
 	}
 	if err != nil {
@@ -200,6 +206,21 @@ func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer)
 }
 
+func (n *node) answerSplit(w http.ResponseWriter, r *http.Request) {
+	cell, err := grid.ParseCell(r.URL.Query().Get("cell"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
+	defer cancel()
+	var answer admin.Done
+	if err := n.regions.Splitter.Split(ctx, cell); err != nil {
+		answer.Error = err.Error()
+	}
+	reply(w, answer)
+}
+
 // recoverTime bounds the recovery of one region.
 const recoverTime = 8 * time.Second
 
@@ -215,5 +236,6 @@ func (n *node) addOperations(mux *http.ServeMux) {
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })
+	mux.HandleFunc("POST /split", func(w http.ResponseWriter, r *http.Request) { n.answerSplit(w, r) })
 	mux.HandleFunc("POST /release", func(w http.ResponseWriter, r *http.Request) { n.answerRelease(w, r) })
 }

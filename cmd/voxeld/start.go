@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -63,6 +64,9 @@ func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger
 		return err
 	}
 	n.printWelcome(out)
+	if _, err := systemd.SdNotify(false, systemd.SdNotifyReady); err != nil { // systemd waits for it (Type=notify)
+		logger.Warn("systemd not notified", "error", err)
+	}
 	return parts.wait(ctx)
 }
 

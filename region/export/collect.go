@@ -124,7 +124,9 @@ func (c *collection) catalog(ctx context.Context) (regions []nodemsg.Region, err
 }
 
 func (c *collection) wants(cell grid.Cell) bool {
-	return len(c.Header.Area) == 0 || slices.Contains(c.Header.Area, cell)
+	return len(c.Header.Area) == 0 || slices.ContainsFunc(c.Header.Area, func(wanted grid.Cell) bool {
+		return wanted.Covers(cell) || cell.Covers(wanted)
+	})
 }
 
 // groups writes all regions: first those that run, close together in time, then those that hibernate.
@@ -202,7 +204,7 @@ func (c *collection) uncertain(ctx context.Context, u unread) []backup.Record {
 	c.Logger.Warn("backup: region not read with certainty", "region", u.info.ID, "cell", integrity.Name(u.info), "error", u.why)
 	why := transport.Clip(u.why)
 	for _, peer := range u.sources {
-		if records, err := c.fetch(ctx, peer, nodemsg.Export{Group: u.info.ID, Cell: u.info.Cell}); err == nil {
+		if records, err := c.fetch(ctx, peer, u.info, 0); err == nil {
 			records[0].Group.Problem = why
 			return records
 		}
@@ -276,7 +278,7 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	}
 	var failed error
 	for _, peer := range p.sources {
-		records, err := c.fetch(ctx, peer, nodemsg.Export{Group: p.info.ID, Cell: p.info.Cell, Index: p.index})
+		records, err := c.fetch(ctx, peer, p.info, p.index)
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
@@ -293,8 +295,9 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	return nil, cmp.Or(failed, errors.New("no copy of it could be read"))
 }
 
-// fetch reads a group on a node, possibly this one. The first record is the group, the last one its end.
-func (c *collection) fetch(ctx context.Context, peer string, q nodemsg.Export) ([]backup.Record, error) {
+// fetch reads a group on a node, possibly this one, with everything up to the index. The first record is the group, the last one its end.
+func (c *collection) fetch(ctx context.Context, peer string, info nodemsg.Region, index uint64) ([]backup.Record, error) {
+	q := nodemsg.Export{Group: info.ID, Cell: info.Cell, Index: index}
 	var records []backup.Record
 	var err error
 	if peer == c.Self.Peer {
@@ -305,7 +308,7 @@ func (c *collection) fetch(ctx context.Context, peer string, q nodemsg.Export) (
 	if err != nil {
 		return nil, err
 	}
-	if err := backup.CheckGroup(records, c.Height); err != nil {
+	if err := backup.CheckGroup(records, c.Height, info.Split); err != nil {
 		return nil, fmt.Errorf("the copy on %s: %w", peer, err)
 	}
 	return records, nil
