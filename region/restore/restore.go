@@ -186,7 +186,7 @@ func (r *restoration) player(row kv.Write) error {
 	if err != nil {
 		return nil //nolint:nilerr // the node that had it could not read it either
 	}
-	if r.players[rec.Player] >= rec.Seq {
+	if seq, seen := r.players[rec.Player]; seen && seq >= rec.Seq {
 		return nil
 	}
 	r.players[rec.Player] = rec.Seq
