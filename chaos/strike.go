@@ -69,6 +69,7 @@ func (d *driver) short(ctx context.Context) error {
 	if d.network != nil {
 		kinds = append(kinds, d.shortCut)
 	}
+	kinds = append(kinds, d.shortSplit)
 	for i := 0; i < len(kinds) && d.more(ctx, i); i++ {
 		if err := kinds[i](ctx); err != nil {
 			return err
