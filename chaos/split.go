@@ -37,25 +37,16 @@ func (d *driver) splitRegions(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// shortSplit splits a region while its leader is killed.
-func (d *driver) shortSplit(ctx context.Context) error {
-	r, found := d.drawRegion(ctx)
-	if leader := d.peer(r.Leader); found && leader != nil {
-		return d.splitWhile(ctx, r, "kill -9: leader", []*Node{leader}, killAll)
-	}
-	return nil
-}
-
 // drawRegion draws a region that can be split: one that players edit, if possible.
-func (d *driver) drawRegion(ctx context.Context) (openRegion, bool) {
-	all := d.openRegions(ctx)
+func (f *faults) drawRegion(ctx context.Context) (openRegion, bool) {
+	all := f.openRegions(ctx)
 	candidates := make(map[string]openRegion)
 	add := func(r openRegion) {
 		if r.Leader != "" && r.area.Label.Len() < grid.MaxLabel {
 			candidates[r.ID] = r
 		}
 	}
-	for _, chunk := range d.writers.Chunks() {
+	for _, chunk := range f.writers.Chunks() {
 		if r, wrong := regionAt(all, chunk); wrong == "" {
 			add(r)
 		}
@@ -69,7 +60,7 @@ func (d *driver) drawRegion(ctx context.Context) (openRegion, bool) {
 		return openRegion{}, false
 	}
 	ids := slices.Sorted(maps.Keys(candidates))
-	return candidates[ids[d.rng.IntN(len(ids))]], true
+	return candidates[ids[f.rng.IntN(len(ids))]], true
 }
 
 // splitAmidFault splits a region. In most events nodes are taken down shortly before or after the command.
@@ -135,7 +126,7 @@ func (d *driver) splitInPeace(ctx context.Context, r openRegion) error {
 // splitWhile splits a region, and takes nodes down up to 300 ms before or after the command.
 func (d *driver) splitWhile(ctx context.Context, r openRegion, kind string, victims []*Node, fault func([]*Node) error) error {
 	asked := d.drawNodes(1)
-	after := d.between(0, []time.Duration{30 * time.Millisecond, 300 * time.Millisecond}[d.rng.IntN(2)])
+	after := d.between(0, []time.Duration{60 * time.Millisecond, 300 * time.Millisecond}[d.rng.IntN(2)])
 	if d.rng.IntN(4) == 0 {
 		after = -after
 	}
@@ -177,8 +168,8 @@ func (d *driver) split(ctx context.Context, n *Node, r openRegion) (time.Duratio
 }
 
 // isSplit reports whether a part of the region is open as a region of its own.
-func (d *driver) isSplit(ctx context.Context, r openRegion) bool {
-	for _, other := range d.openRegions(ctx) {
+func (c *Cluster) isSplit(ctx context.Context, r openRegion) bool {
+	for _, other := range c.openRegions(ctx) {
 		low := other.area.Area()
 		if other.area.Label.Len() > r.area.Label.Len() && r.area.Contains(grid.ChunkPos{X: low.MinX, Z: low.MinZ}) {
 			return true
