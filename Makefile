@@ -128,8 +128,8 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 	@tools/need.sh etcd etcd-server
 	go run ./bench/durable $(ARGS)
 
-backup-proof: ## back up and restore a world of 2,000 regions and a million edits while players edit
-	go test ./cmd/voxeld -run '^TestLargeBackup$$' -v -count 1 -timeout 30m -backup-regions 2000 -backup-edits 500
+backup-proof: ## back up and restore a world of 2,000 regions and a million edits while 40 players edit; count late ticks, also without a backup
+	go test ./cmd/voxeld -run '^(TestLargeBackup|TestReplicasAfterRestore)$$' -v -count 1 -timeout 50m -backup-regions 2000 -backup-edits 500 -backup-players 40 -backup-rounds 10
 
 e2e: build ## a real browser against a real daemon
 	@echo '== end to end, in Chromium'

@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -60,8 +62,13 @@ func sample(t testing.TB, edits int, base *Contents) []byte {
 		})
 	}
 	table := TableWriter{Name: PlayersTable, Emit: w.Write}
-	must(table.Add(bytes.Repeat([]byte{3}, 16), []byte("record")))
-	w.AddRows(1)
+	for _, name := range []string{"ann", "bob", "ann"} { // ann on two nodes
+		p := nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, Gateway: "a"}
+		row, err := nodemsg.EncodePlayerRecord(p)
+		must(err)
+		must(table.Add(p.Player[:], row))
+	}
+	w.AddRows(3)
 	must(table.Flush())
 	must(w.Close())
 	return out.Bytes()
@@ -72,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Edits != 100_000 || c.Players != 1 || len(c.Groups) != 2 || c.Summary.Rows != 100_003 {
+	if c.Edits != 100_000 || c.Players != 2 || len(c.Groups) != 2 || c.Summary.Rows != 100_005 {
 		t.Errorf("read %+v", c)
 	}
 }
@@ -137,8 +144,64 @@ func TestChain(t *testing.T) {
 	if _, err := Create(filepath.Join(dir, "bad"), func(io.Writer) error { return io.ErrClosedPipe }, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("create: %v", err)
 	}
+	if _, err := Create(os.DevNull, func(io.Writer) error { return nil }, nil); err == nil || errors.Is(err, ErrNoBackup) {
+		t.Errorf("in the place of a device: %v", err)
+	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("%d files are left", len(left))
+	}
+}
+
+// An incremental backup is refused after one of another world. A region that it could not read comes from an earlier backup, and takes the
+// place of the copies that it has now.
+func TestLatest(t *testing.T) {
+	sum := ID{1}
+	world1, world2 := testGenesis, testGenesis
+	world2.Name = "Fork"
+	group := Group{ID: 7, Position: Position{Index: 9}, Epoch: 20, Members: []string{"a"}}
+	full := Contents{ID: ID{3}, Genesis: world1, Groups: []Group{{ID: world.CatalogID}, group}, Sums: map[uint64]ID{7: sum}}
+	next := Contents{Header: Header{Base: &full.ID}, Genesis: world1, Groups: []Group{
+		{ID: world.CatalogID}, {ID: 7, Epoch: 1<<40 + 30, Members: []string{"b"}, Missing: true, Problem: "lost"},
+	}}
+	if err := (Chain{full}).follows(next); err != nil {
+		t.Error(err)
+	}
+	at := Chain{full, next}.Latest()[1]
+	if !at.Older || at.File != 0 || at.Position.Index != 9 || at.Epoch != 1<<40+30 || !slices.Equal(at.Members, []string{"b"}) {
+		t.Errorf("the region is %+v", at)
+	}
+	next.Genesis = world2
+	if err := (Chain{full}).follows(next); err == nil {
+		t.Error("a backup of a fork follows one of its origin")
+	}
+}
+
+// The records of a group are complete and in order, and their rows are of that group.
+func TestCheckGroup(t *testing.T) {
+	var records []Record
+	cell := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
+	w := NewRowsWriter(func(r Record) error {
+		records = append(records, r)
+		return nil
+	})
+	base := append([]byte{0, 0, 0, 0, 0, 0, 0, 7, 'b'}, make([]byte, 8)...)
+	if err := errors.Join(w.Add(base, make([]byte, 32)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	head, other := Record{Group: &Group{ID: 7, Cell: cell}}, Record{Group: &Group{ID: 8, Cell: cell}}
+	rows, end := records[0], records[1]
+	height := testGenesis.Height()
+	if err := CheckGroup([]Record{head, rows, end}, height, 0); err != nil {
+		t.Error(err)
+	}
+	for name, bad := range map[string][]Record{
+		"nothing": nil, "no rows": {head}, "no end": {head, rows}, "an end too early": {head, end}, "twice": {head, rows, rows, end},
+		"no head": {rows, end}, "two heads": {head, head, rows, end}, "more": {head, rows, end, end}, "rows of another": {other, rows, end},
+		"a table": {head, {Table: &Table{Name: PlayersTable, Rows: rows.Rows}}, rows, end}, "same": {{Group: &Group{ID: 7, Cell: cell, Same: &ID{}}}, rows, end},
+	} {
+		if err := CheckGroup(bad, height, 0); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -18,9 +20,10 @@ type Contents struct {
 	Genesis world.Genesis
 	Groups  []Group // the catalog first
 	Sums    map[uint64]ID
+	Splits  map[uint64]uint64 // by region, of those that are split: the log index of that (nodemsg.Region.Split)
 	Summary Summary
 	Edits   uint64 // edited blocks
-	Players uint64 // player records, some of which may be of the same player
+	Players int
 }
 
 // Problems lists why acknowledged edits may be missing.
@@ -46,11 +49,11 @@ func Verify(in io.Reader, progress func(groups int, rows uint64)) (c Contents, e
 
 func verify(r *Reader, progress func(groups int, rows uint64)) (c Contents, err error) {
 	c.Header = r.Header
-	c.Sums = make(map[uint64]ID)
+	c.Sums, c.Splits = make(map[uint64]ID), make(map[uint64]uint64)
 	if c.Genesis, err = world.DecodeGenesis(r.Header.Genesis); err != nil {
 		return Contents{}, damaged("%v", err)
 	}
-	v := verifier{Contents: &c, reader: r}
+	v := verifier{Contents: &c, reader: r, players: make(map[player.ID]struct{})}
 	for {
 		next, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -71,51 +74,135 @@ func verify(r *Reader, progress func(groups int, rows uint64)) (c Contents, err 
 type verifier struct {
 	*Contents
 	reader  *Reader
-	land    *world.Land    // of the last group
-	catalog *world.Catalog // while its rows are read, and later
+	last    groupState
+	catalog *world.Catalog
+	players map[player.ID]struct{}
+}
+
+// groupState is what the rows of a group mean: one of the two is set.
+type groupState struct {
+	land    *world.Land
+	catalog *world.Catalog
+}
+
+func newGroupState(g Group, height int32) groupState {
+	if g.ID == world.CatalogID {
+		return groupState{catalog: world.NewCatalog()}
+	}
+	return groupState{land: world.NewLand(g.ID, g.Cell, height)}
+}
+
+func (s groupState) load(rows []kv.Write) error {
+	load := s.land.Load
+	if s.catalog != nil {
+		load = s.catalog.Load
+	}
+	for _, row := range rows {
+		if err := load(row.Key, row.Value); err != nil {
+			return damaged("%v", err)
+		}
+	}
+	return nil
+}
+
+// CheckGroup returns an error unless the records are those of one group, with its rows and its end, in a world of that height, and the
+// region was split when the catalog says, or not at all.
+func CheckGroup(records []Record, height int32, split uint64) error {
+	var check groupReader
+	var into groupState
+	for i, r := range records {
+		if (i == 0) != (r.Group != nil) || i > 0 && check.open == nil {
+			return damaged("they are not the records of one group")
+		}
+		rows, err := r.rows()
+		if err == nil {
+			err = check.check(r, uint64(len(rows)))
+		}
+		if err != nil {
+			return err
+		}
+		if r.Group != nil {
+			into = newGroupState(*r.Group, height)
+		}
+		if err := into.load(rows); err != nil {
+			return err
+		}
+	}
+	if len(records) < 2 || check.open != nil {
+		return damaged("the rows do not end")
+	}
+	return into.checkSplit(split)
+}
+
+// errSplit is why a backup lacks the land of a region.
+var errSplit = errors.New("it was split while the backup was made, so that its land is in regions that the backup lacks: make the backup again")
+
+// checkSplit returns an error if the catalog of the backup lists a region as split that is not, or the other way round: then it lists the
+// wrong regions.
+func (s groupState) checkSplit(split uint64) error {
+	if s.land != nil && s.land.SplitIndex() != split {
+		return errSplit
+	}
+	return nil
 }
 
 // record checks what the rows mean.
 func (v *verifier) record(next Record) error {
-	load := func(_, _ []byte) error { return nil }
 	switch {
 	case next.Group != nil:
 		g := *next.Group
 		if (len(v.Groups) == 0) != (g.ID == world.CatalogID) {
 			return damaged("the catalog is not first")
 		}
+		if len(v.Groups) > 0 && v.Groups[0].HasRows() {
+			info, listed := v.catalog.Find(g.ID)
+			if !listed || info.Cell != g.Cell {
+				return damaged("the catalog does not list region %s", g.Name())
+			}
+			if info.Split != 0 {
+				v.Splits[g.ID] = info.Split
+			}
+		}
 		v.Groups = append(v.Groups, g)
-		if v.land = nil; g.ID == world.CatalogID {
-			v.catalog = world.NewCatalog()
-		} else {
-			v.land = world.NewLand(g.ID, g.Cell, v.Genesis.Height())
+		if v.last = newGroupState(g, v.Genesis.Height()); v.last.catalog != nil {
+			v.catalog = v.last.catalog
 		}
 		if g.Same != nil {
 			v.Sums[g.ID] = *g.Same
 		}
-		return nil
 	case next.End != nil:
 		g := v.Groups[len(v.Groups)-1]
 		v.Sums[g.ID] = next.End.Sum
-		if v.land != nil {
-			v.Edits += uint64(v.land.Edits())
+		if v.Groups[0].HasRows() && g.ID != world.CatalogID {
+			info, _ := v.catalog.Find(g.ID)
+			if err := v.last.checkSplit(info.Split); err != nil {
+				return fmt.Errorf("region %s: %w", g.Name(), err)
+			}
 		}
-		return nil
-	case next.Rows != nil && v.land != nil:
-		load = v.land.Load
+		if v.last.land != nil {
+			v.Edits += uint64(v.last.land.Edits())
+		}
 	case next.Rows != nil:
-		load = v.catalog.Load
-	case next.Table != nil && next.Table.Name == PlayersTable:
-		v.Players += uint64(len(v.reader.Rows()))
+		return v.last.load(v.reader.Rows())
+	case next.Table != nil:
+		v.table(next.Table.Name)
 	case next.Summary != nil:
 		v.Summary, v.ID = *next.Summary, next.Summary.Sum
 	}
+	return nil
+}
+
+// table counts players, as a restore does: by their records that can be decoded.
+func (v *verifier) table(name string) {
+	if name != PlayersTable {
+		return
+	}
 	for _, row := range v.reader.Rows() {
-		if err := load(row.Key, row.Value); err != nil {
-			return damaged("%v", err)
+		if p, err := nodemsg.DecodePlayerRecord(row.Value); err == nil {
+			v.players[p.Player] = struct{}{}
 		}
 	}
-	return nil
+	v.Players = len(v.players)
 }
 
 // whole checks that the regions are those of the catalog.
@@ -171,6 +258,8 @@ func (chain Chain) follows(c Contents) error {
 		return errors.New("it is a full backup, and must be the first file")
 	case c.Header.Base != nil && len(chain) == 0:
 		return fmt.Errorf("it is an incremental backup: name the files that it is based on before it, beginning with the full one (it is based on backup %v)", *c.Header.Base)
+	case len(chain) > 0 && c.Genesis.ID() != chain.Last().Genesis.ID():
+		return fmt.Errorf("it is of another world than %s before it", chain.Last().File)
 	case c.Header.Base != nil && *c.Header.Base != chain.Last().ID:
 		return fmt.Errorf("it is based on backup %v, and %s before it is backup %v", *c.Header.Base, chain.Last().File, chain.Last().ID)
 	}
@@ -224,6 +313,7 @@ func (chain Chain) Latest() []Latest {
 			at = Latest{Group: g, File: -1}
 		case g.Missing:
 			at.Older = true
+			at.Epoch, at.Members = max(at.Epoch, g.Epoch), g.Members // the copies that must give way
 		case g.Same != nil:
 			at.Group = g
 		}

@@ -11,6 +11,9 @@ import (
 // Create writes a backup that produce writes to the file, under a temporary name until it is complete and on disk. It verifies
 // everything that it writes, and returns what the backup has. Progress is called after each group, if not nil.
 func Create(path string, produce func(io.Writer) error, progress func(groups int, rows uint64)) (c Contents, err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return Contents{}, fmt.Errorf("create backup: %s is no regular file (- is the standard output)", path)
+	}
 	dir, name := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir+"."), "."+name+".*")
 	if err != nil {

@@ -127,24 +127,35 @@ func (r *Reader) next() (Record, error) {
 		if _, twice := r.seen[g.ID]; twice {
 			return Record{}, damaged("region %s occurs twice", g.Name())
 		}
-		r.seen[g.ID] = struct{}{}
-	}
-	r.last = nil
-	packed := next.Rows
-	if next.Table != nil {
-		packed = next.Table.Rows
-	}
-	if packed != nil {
-		if r.last, err = world.DecodeRows(packed); err != nil {
-			return Record{}, damaged("%v", err)
+		if r.seen[g.ID] = struct{}{}; len(r.seen) > maxGroups {
+			return Record{}, damaged("it has more than %d regions", maxGroups)
 		}
-		r.rows += uint64(len(r.last))
 	}
+	if r.last, err = next.rows(); err != nil {
+		return Record{}, err
+	}
+	r.rows += uint64(len(r.last))
 	return next, r.group.check(next, uint64(len(r.last)))
 }
 
 // Rows returns the rows of the record that Next returned last. Their Table is not set.
 func (r *Reader) Rows() []kv.Write { return r.last }
+
+// rows decodes the rows of a record.
+func (r Record) rows() ([]kv.Write, error) {
+	packed := r.Rows
+	if r.Table != nil {
+		packed = r.Table.Rows
+	}
+	if packed == nil {
+		return nil, nil
+	}
+	rows, err := world.DecodeRows(packed)
+	if err != nil {
+		return nil, damaged("%v", err)
+	}
+	return rows, nil
+}
 
 // frame reads one frame: its length and its bytes.
 func (r *Reader) frame() (head, body []byte, err error) {
@@ -175,9 +186,10 @@ func (r *Reader) end(s Summary) error {
 
 // groupReader checks the records of one group after the other.
 type groupReader struct {
-	open *Group // whose rows are being read
-	sum  hash.Hash
-	rows uint64
+	open  *Group // whose rows are being read
+	sum   hash.Hash
+	rows  uint64
+	bytes int
 }
 
 // check checks the next record, which has so many rows.
@@ -186,6 +198,9 @@ func (g *groupReader) check(next Record, rows uint64) error {
 	case next.Rows != nil && g.open != nil:
 		g.sum.Write(next.Rows)
 		g.rows += rows
+		if g.bytes += len(next.Rows); g.bytes > MaxGroup {
+			return damaged("%s has more than %d bytes", g.open.Name(), MaxGroup)
+		}
 	case next.End != nil && g.open != nil:
 		if next.End.Rows != g.rows || next.End.Sum != ID(g.sum.Sum(nil)) {
 			return damaged("the checksum of %s is wrong", g.open.Name())
@@ -196,7 +211,7 @@ func (g *groupReader) check(next Record, rows uint64) error {
 	case next.Rows != nil || next.End != nil:
 		return damaged("it has rows of no region")
 	case next.Group != nil && next.Group.HasRows():
-		g.open, g.sum, g.rows = next.Group, sha256.New(), 0
+		*g = groupReader{open: next.Group, sum: sha256.New()}
 	}
 	return nil
 }

@@ -25,10 +25,16 @@ const (
 	MaxRecord = wire.MaxFrame
 	// RowsBytes is the size from which rows go into the next record.
 	RowsBytes = 256 << 10
+	// MaxGroup bounds the rows of one group, in bytes.
+	MaxGroup  = 256 << 20
+	maxGroups = 1 << 22
 	maxNodes  = 4096 // whose addresses a header has
 	maxCells  = 4096 // of an area
 	maxText   = 4096 // bytes
 	maxNumber = 1 << 62
+	// An epoch contains both of these (region/actor.EpochOf).
+	maxIndex     = 1 << 39
+	maxRecovered = 1 << 20
 )
 
 // ID identifies a backup: the SHA-256 of its records.
@@ -172,7 +178,7 @@ func (h *Header) valid() error {
 
 func (g *Group) valid() error {
 	p := g.Position
-	if g.ID == 0 || max(p.Index, p.Term, p.Next, p.Recovered) > maxNumber || len(g.Members) > wire.MaxMembers || len(g.Problem) > maxText || g.Missing && g.Same != nil {
+	if g.ID == 0 || max(p.Index, p.Next) > maxIndex || p.Recovered > maxRecovered || max(p.Term, g.Epoch) > maxNumber || len(g.Members) > wire.MaxMembers || len(g.Problem) > maxText || g.Missing && g.Same != nil {
 		return fmt.Errorf("malformed group %d", g.ID)
 	}
 	return nil

@@ -217,6 +217,11 @@ func (c *Cluster) missingMembers(ctx context.Context, cells []string, members, p
 		if s.Catalog == "" {
 			return fmt.Sprintf("node %d does not know who leads the catalog", n.Number)
 		}
+		for state, regions := range s.NodeRegions { // the catalog is among them
+			if state != "healthy" && regions > 0 {
+				return fmt.Sprintf("node %d has %d regions in the state %s", n.Number, regions, state)
+			}
+		}
 	}
 	led, open := c.countOpen(ctx)
 	for _, cell := range cells {

@@ -16,10 +16,12 @@ import (
 // announced is how long a node must run on after a snapshot of its disk until other nodes can know: it counts its promises every 10 s.
 const announced = 21 * time.Second
 
-// rollbacks puts old copies of the data of one node or two back, while others go on.
+// rollbacks puts old copies of the data of one node or two back, while others go on. It ends with the first world that does not become
+// healthy: another copy could then cost a majority what it has promised.
 func (d *driver) rollbacks(ctx context.Context) error {
 	for i := 0; d.more(ctx, i); i++ {
-		if err := d.rollback(ctx); err != nil {
+		before := len(d.report.Problems)
+		if err := d.rollback(ctx); err != nil || len(d.report.Problems) > before {
 			return err
 		}
 		if i%5 == 4 {

@@ -98,7 +98,8 @@ func (s Setting) name() string {
 // Settings is a configuration, and where each of its values comes from.
 type Settings struct {
 	Config
-	All []Setting // in the order of Options
+	All  []Setting // in the order of Options
+	File string    // the file that was read; empty if none was
 }
 
 // Changed returns the indices in All of the options whose values differ between s and next.
@@ -136,7 +137,7 @@ func Read(s Sources) (Settings, error) {
 	flags, err := fromFlags(s.Flags)
 	problems = append(problems, err)
 
-	settings := Settings{All: make([]Setting, len(Options))}
+	settings := Settings{All: make([]Setting, len(Options)), File: path}
 	merged := make(map[string]any, len(Options))
 	for i, o := range Options {
 		setting := Setting{Option: o, Value: o.preset(), Source: FromDefault}

@@ -77,6 +77,9 @@ func (s *Sampler) Run(ctx context.Context) error {
 			s.logger.Debug("no CPU profile", "error", err)
 			continue
 		}
+		if took < s.length {
+			continue // too short to stand for the whole interval: the next profile stands for this one too
+		}
 		now := time.Now()
 		for subsystem, each := range used {
 			s.seconds.WithLabelValues(subsystem).Add(each.Seconds() * now.Sub(last).Seconds() / took.Seconds())

@@ -2,7 +2,9 @@ package cputime
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/http/pprof"
 	"os"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/pprof/profile"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -129,6 +132,30 @@ func TestGivesWay(t *testing.T) {
 	s.profiling.RLock()
 	if _, _, err := s.sample(t.Context()); err == nil {
 		t.Error("sampled while another profile is taken")
+	}
+}
+
+// A profile that an operator cut short counts for nothing: its few samples would be scaled up to the whole interval.
+func TestCutShort(t *testing.T) {
+	s := newSampler(time.Hour)
+	s.every = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+	for s.profiling.TryRLock() { // until it has begun
+		s.profiling.RUnlock()
+		<-time.After(interruptAgain)
+	}
+	generate(t, 100*time.Millisecond)
+	s.Yield(func(http.ResponseWriter, *http.Request) { cancel() })(nil, nil)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, subsystem := range subsystems {
+		var m dto.Metric
+		if err := s.seconds.WithLabelValues(subsystem).Write(&m); err != nil || m.GetCounter().GetValue() != 0 {
+			t.Errorf("%s: %v s (%v)", subsystem, m.GetCounter().GetValue(), err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -18,7 +19,7 @@ import (
 func BenchmarkFanOut(b *testing.B) {
 	for _, sessions := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			g := newIdleGateway(options(newLands(), newMemory(), newMemory()))
+			g := newIdleGateway(options(newLands(), playerstest.NewMemory(), playerstest.NewMemory()))
 			var sub *mirror.Subscription
 			var crowd []*session
 			var desks []writeBuffers

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -75,7 +76,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options(newLands(), newMemory(), newMemory())
+	o := options(newLands(), playerstest.NewMemory(), playerstest.NewMemory())
 	o.World.Sections, o.Terrain = 4, land
 	g := newIdleGateway(o)
 	feet := motion.Pose{}

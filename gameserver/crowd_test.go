@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -183,7 +184,7 @@ type crowdScene struct {
 }
 
 func newCrowdScene(n int, jitter float64) *crowdScene {
-	g := newIdleGateway(options(newLands(), newMemory(), newMemory()))
+	g := newIdleGateway(options(newLands(), playerstest.NewMemory(), playerstest.NewMemory()))
 	h := &crowdScene{g: g, crowd: newStrollers(n, jitter)}
 	witness := &recorderSub{}
 	h.f = showChunk(g, grid.ChunkPos{}, witness)

@@ -152,7 +152,7 @@ func TestDrainSavesFirst(t *testing.T) {
 		ann := r.join("ann", 1)
 		ann.goTo(3.5, 25, 4.5)
 		pass(100 * time.Millisecond)
-		r.network.gate = gate
+		r.network.Gate = gate
 		r.stopping()
 		pass(time.Second)
 		if ann.look(func() {}); ann.mu.reconnect != nil {
@@ -179,7 +179,7 @@ func TestDrainSavesFirst(t *testing.T) {
 		if known, err := r.network.Player(t.Context(), guestID("ann")); err != nil || known != newer {
 			t.Errorf("in the end the network has %+v, %v", known, err)
 		}
-		if row, saved := r.disk.saved(guestID("ann")); !saved || row.Seq >= newer.Seq {
+		if row, saved := saved(r.disk, guestID("ann")); !saved || row.Seq >= newer.Seq {
 			t.Errorf("this node's disk has %+v (%v)", row, saved)
 		}
 	})
@@ -191,18 +191,18 @@ func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		pass(2 * time.Second)
-		r.network.gate = make(chan struct{})
+		r.network.Gate = make(chan struct{})
 		r.stopping()
 		start := time.Now()
 		ann.sentTo()
 		if took := time.Since(start); took > partTime+100*time.Millisecond {
 			t.Errorf("sent on after %v", took)
 		}
-		if _, saved := r.disk.saved(guestID("ann")); !saved {
+		if _, saved := saved(r.disk, guestID("ann")); !saved {
 			t.Error("not saved here either")
 		}
 		ann.conn.Close()
-		close(r.network.gate)
+		close(r.network.Gate)
 	})
 }
 
@@ -259,7 +259,7 @@ func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
 		ann := r.join("ann", 1)
 		pass(100 * time.Millisecond)
-		r.network.gate = gate
+		r.network.Gate = gate
 		r.stopping()
 		pass(500 * time.Millisecond)
 		near := ann.put(grid.Pos{X: 1, Y: 25, Z: 1}, chunk.Stone)
@@ -331,7 +331,7 @@ func TestDrainWhileSomebodyJoins(t *testing.T) {
 				t.Errorf("welcome %+v, ended %v", ann.mu.welcome, ann.mu.ended)
 			}
 		})
-		if row, saved := r.disk.saved(guestID("ann")); saved {
+		if row, saved := saved(r.disk, guestID("ann")); saved {
 			t.Errorf("saved at %+v", row)
 		}
 	})
@@ -392,7 +392,7 @@ func TestDrainCutsWhoStays(t *testing.T) {
 				t.Errorf("ended %v, failure %+v", ann.mu.ended, ann.mu.failure)
 			}
 		})
-		if row, saved := r.disk.saved(guestID("ann")); !saved || row.Pose.X != 3.5 {
+		if row, saved := saved(r.disk, guestID("ann")); !saved || row.Pose.X != 3.5 {
 			t.Errorf("saved %+v (%v)", row, saved)
 		}
 		if n := r.moved(cutOff); n != 1 {

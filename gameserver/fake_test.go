@@ -12,9 +12,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -42,9 +42,12 @@ type lands struct {
 
 	mu struct {
 		sync.Mutex
-		regions map[grid.Cell]*testRegion
-		down    bool     // no region can be followed
-		odd     []string // invalid messages of gateways
+		land    map[grid.Cell]*testLand   // by founding cell
+		regions map[grid.Cell]*testRegion // in none of whose cells is another's
+		closed  []*testRegion             // regions that were divided or merged
+		stale   int                       // how often Follow still finds a closed region
+		down    bool                      // no region can be followed
+		odd     []string                  // invalid messages of gateways
 		drains  int
 		moved   int                           // messages with moves
 		lag     func(*testLink) time.Duration // transit time of a message, which overtakes no other of its link; nil: none
@@ -72,17 +75,22 @@ func (l *lands) mute() {
 	l.mu.mute = true
 }
 
+// testLand is the land of a founding cell, whichever regions it is divided into.
+type testLand struct {
+	*world.Land
+	index   uint64       // of the log
+	applied map[edit]int // how often each edit changed the land
+}
+
 // testRegion is one region.
 type testRegion struct {
-	cell    grid.Cell
-	land    *world.Land
-	crowd   *world.Crowd
-	index   uint64 // of the log
-	tick    uint64
-	links   map[*testLink]bool
-	number  uint64
-	deaf    bool         // accepts messages and answers nothing: edits are committed without results
-	applied map[edit]int // how often each edit changed the land
+	cell   grid.Cell
+	land   *testLand
+	crowd  *world.Crowd
+	tick   uint64
+	links  map[*testLink]bool
+	number uint64
+	deaf   bool // accepts messages and answers nothing: edits are committed without results
 }
 
 type edit struct {
@@ -92,21 +100,72 @@ type edit struct {
 
 func newLands() *lands {
 	l := &lands{leader: self}
+	l.mu.land = make(map[grid.Cell]*testLand)
 	l.mu.regions = make(map[grid.Cell]*testRegion)
 	return l
 }
 
 func (l *lands) at(pos grid.ChunkPos) *testRegion {
-	cell := grid.CellAt(pos, grid.FoundingLabel)
-	r := l.mu.regions[cell]
-	if r == nil {
-		r = &testRegion{
-			cell: cell, land: world.NewLand(2, cell, height), crowd: world.NewCrowd(cell),
-			links: make(map[*testLink]bool), applied: make(map[edit]int),
+	for length := grid.FoundingLabel; length <= grid.MaxLabel; length++ {
+		if r := l.mu.regions[grid.CellAt(pos, length)]; r != nil {
+			return r
 		}
-		l.mu.regions[cell] = r
 	}
+	cell := grid.CellAt(pos, grid.FoundingLabel)
+	l.mu.land[cell] = &testLand{Land: world.NewLand(2, cell, height), applied: make(map[edit]int)}
+	return l.newRegion(cell, l.mu.land[cell])
+}
+
+func (l *lands) newRegion(cell grid.Cell, land *testLand) *testRegion {
+	r := &testRegion{cell: cell, land: land, crowd: world.NewCrowd(cell), links: make(map[*testLink]bool)}
+	l.mu.regions[cell] = r
 	return r
+}
+
+// divide divides the region of a chunk, unless that is all there is of it.
+func (l *lands) divide(pos grid.ChunkPos) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.at(pos)
+	if r.cell.Label.Len() == grid.MaxLabel {
+		return
+	}
+	l.remove(r)
+	lower, upper := r.cell.Children()
+	l.newRegion(lower, r.land)
+	l.newRegion(upper, r.land)
+}
+
+// merge merges the region of a chunk with its sibling and whatever that was divided into, unless it was founded so.
+func (l *lands) merge(pos grid.ChunkPos) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.at(pos)
+	if r.cell.Label.Len() == grid.FoundingLabel {
+		return
+	}
+	parent := r.cell.Parent()
+	for cell, inner := range l.mu.regions {
+		if parent.Covers(cell) {
+			l.remove(inner)
+		}
+	}
+	l.newRegion(parent, r.land)
+}
+
+func (l *lands) remove(r *testRegion) {
+	delete(l.mu.regions, r.cell)
+	l.mu.closed = append(l.mu.closed, r)
+	l.close(r)
+}
+
+// close closes a region's links. What these have sent still arrives; what they are sent from now on is lost.
+func (l *lands) close(r *testRegion) {
+	for c := range r.links {
+		c.put(nodemsg.FromRegion{Tick: r.tick, Closed: "the region was divided or merged"})
+		c.dismissed = true
+	}
+	clear(r.links)
 }
 
 func (l *lands) info(cell grid.Cell) nodemsg.Region {
@@ -117,7 +176,9 @@ func (l *lands) info(cell grid.Cell) nodemsg.Region {
 }
 
 func (l *lands) Locate(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	return l.info(grid.CellAt(pos, grid.FoundingLabel)), nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.info(l.at(pos).cell), nil
 }
 
 func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error) {
@@ -127,10 +188,29 @@ func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodem
 	if l.mu.down {
 		return nil, l.info(r.cell), errors.New("nobody leads the region")
 	}
+	for _, old := range slices.Backward(l.mu.closed) {
+		if l.mu.stale > 0 && old.cell.Contains(pos) {
+			l.mu.stale--
+			c := l.newLink(old)
+			l.close(old)
+			return c, l.info(old.cell), nil
+		}
+	}
+	return l.newLink(r), l.info(r.cell), nil
+}
+
+func (l *lands) newLink(r *testRegion) *testLink {
 	r.number++
 	c := &testLink{lands: l, region: r, number: r.number, watch: make(map[grid.ChunkPos]bool), wake: wake.NewSignal()}
 	r.links[c] = true
-	return c, l.info(r.cell), nil
+	return c
+}
+
+// stale makes the next searches for regions find one that was divided or merged, if there is one.
+func (l *lands) stale(times int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.stale = times
 }
 
 // Drain hands over everything and counts its calls.
@@ -237,8 +317,8 @@ func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 		if at := e.Pos.Chunk(); !r.land.Pinned(at) {
 			batch.Pins = append(batch.Pins, world.Pin{Chunk: at, Base: ground().Chunk(at).Hash()})
 		}
-		r.index++
-		out, err := r.land.Apply(r.index, batch.Encode())
+		r.land.index++
+		out, err := r.land.Apply(r.land.index, batch.Encode())
 		if err != nil {
 			panic(err)
 		}
@@ -247,7 +327,7 @@ func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 		}
 		for _, c := range out.Changes {
 			r.crowd.Changed(c)
-			r.applied[edit{e.Player, e.Seq}]++
+			r.land.applied[edit{e.Player, e.Seq}]++
 		}
 		if from != nil {
 			from.results = append(from.results, out.Results...)
@@ -293,6 +373,8 @@ type testLink struct {
 	due     []time.Time // when each of frames arrives
 	broken  bool
 	wake    wake.Signal
+
+	dismissed bool // by the region, which ignores what is sent
 }
 
 var errCut = errors.New("link cut")
@@ -325,8 +407,11 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 	}
 	c.lands.mu.Lock()
 	defer c.lands.mu.Unlock()
-	if c.broken {
+	switch {
+	case c.broken:
 		return errCut
+	case c.dismissed:
+		return nil
 	}
 	r := c.region
 	if msg.Empty() {
@@ -335,6 +420,11 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 	if twice(msg.Watch) || twice(msg.Unwatch) || twice(append(slices.Clone(msg.Watch), msg.Unwatch...)) ||
 		twice(msg.Enter) || twice(msg.Moves) || twice(msg.Leave) || twice(msg.Edits) {
 		c.lands.mu.odd = append(c.lands.mu.odd, fmt.Sprintf("a message says something twice: %+v", msg))
+	}
+	if slices.ContainsFunc(slices.Concat(msg.Watch, msg.Unwatch), func(pos grid.ChunkPos) bool { return !r.cell.Contains(pos) }) ||
+		slices.ContainsFunc(msg.Enter, func(b nodemsg.Body) bool { return !r.cell.Contains(b.Pose.Chunk()) }) ||
+		slices.ContainsFunc(msg.Edits, func(e nodemsg.Intent) bool { return !r.cell.Contains(e.Pos.Chunk()) }) {
+		c.lands.mu.odd = append(c.lands.mu.odd, fmt.Sprintf("a message to %v is for another region: %+v", r.cell, msg))
 	}
 	for _, pos := range msg.Unwatch {
 		delete(c.watch, pos)
@@ -414,73 +504,9 @@ func (c *testLink) Close() error {
 	return nil
 }
 
-// memory is the network's store of players, or a node's own.
-type memory struct {
-	mu struct {
-		sync.Mutex
-		records map[player.ID]nodemsg.PlayerRecord
-		rows    map[string][]byte
-		fail    error
-		commits int
-	}
-	gate chan struct{} // PutPlayer waits for it; nil for no wait
-}
-
-func newMemory() *memory {
-	m := &memory{}
-	m.mu.records = make(map[player.ID]nodemsg.PlayerRecord)
-	m.mu.rows = make(map[string][]byte)
-	return m
-}
-
-func (m *memory) Player(_ context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, known := m.mu.records[id]
-	if !known {
-		return r, errors.New("not found")
-	}
-	return r, nil
-}
-
-func (m *memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
-	if m.gate != nil {
-		select {
-		case <-m.gate:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r.Seq > m.mu.records[r.Player].Seq {
-		m.mu.records[r.Player] = r
-	}
-	return nil
-}
-
-func (m *memory) Get(table string, key []byte) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.rows[table+string(key)], m.mu.fail
-}
-
-func (m *memory) Commit(writes []kv.Write) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.mu.fail != nil {
-		return m.mu.fail
-	}
-	m.mu.commits++
-	for _, w := range writes {
-		m.mu.rows[w.Table+string(w.Key)] = w.Value
-	}
-	return nil
-}
-
-// saved returns a player's record on this node's disk.
-func (m *memory) saved(id player.ID) (nodemsg.PlayerRecord, bool) {
-	row, err := m.Get(players.Table, id[:])
+// saved returns a player's record on a node's disk.
+func saved(disk *playerstest.Memory, id player.ID) (nodemsg.PlayerRecord, bool) {
+	row, err := disk.Get(players.Table, id[:])
 	if err != nil || row == nil {
 		return nodemsg.PlayerRecord{}, false
 	}
@@ -526,8 +552,8 @@ func (f from) RemoteAddr() net.Addr { return f.address }
 func (l *lands) applied(id string, seq uint64) (times int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.mu.regions {
-		for e, n := range r.applied {
+	for _, land := range l.mu.land {
+		for e, n := range land.applied {
 			if e.player.String() == id && e.seq == seq {
 				times += n
 			}

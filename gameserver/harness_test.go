@@ -21,6 +21,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -36,8 +37,8 @@ type harness struct {
 	t        *testing.T
 	g        *Gateway
 	lands    *lands
-	network  *memory
-	disk     *memory
+	network  *playerstest.Memory
+	disk     *playerstest.Memory
 	game     *pipeListener
 	http     *pipeListener
 	encoding string // of clients that join
@@ -63,7 +64,7 @@ const halfUnit = 1. / sessionmsg.PlaceUnit / 2
 // spawn is a corner at which four regions meet, well above the ground.
 var spawn = grid.Pos{X: 0, Y: 25, Z: 0}
 
-func options(l *lands, network, disk *memory) Options {
+func options(l *lands, network, disk *playerstest.Memory) Options {
 	return Options{
 		World: world.Genesis{
 			Name: "test", Seed: 7, Sections: 1, Terrain: terrain.Version, Placement: grid.PlacementWalkad, Spawn: spawn,
@@ -86,7 +87,7 @@ func newHarness(t *testing.T, change ...func(*Options)) *harness {
 
 func prepareHarness(t *testing.T, change ...func(*Options)) *harness {
 	r := &harness{
-		t: t, lands: newLands(), network: newMemory(), disk: newMemory(),
+		t: t, lands: newLands(), network: playerstest.NewMemory(), disk: playerstest.NewMemory(),
 		game: newDoorway(), http: newDoorway(), ended: make(chan error, 1), encoding: usualEncoding,
 	}
 	o := options(r.lands, r.network, r.disk)
@@ -142,6 +143,7 @@ type client struct {
 	t    *testing.T
 	conn net.Conn
 	seq  uint64
+	from grid.Pos // the world's spawn, from which goTo counts
 	cbor bool
 	view *avatarView // in CBOR
 
@@ -179,6 +181,7 @@ func newClient(t *testing.T, conn net.Conn) *client {
 func (r *harness) join(name string, view int) *client {
 	r.t.Helper()
 	c := newClient(r.t, r.dial())
+	c.from = r.g.World.Spawn
 	c.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: view, Encoding: r.encoding})
 	pass(100 * time.Millisecond)
 	c.look(func() { c.seq = c.mu.welcome.NextSeq })
@@ -374,7 +377,10 @@ func (c *client) answer(seq uint64) sessionmsg.Ack {
 	return c.mu.acks[seq][0]
 }
 
-func (c *client) goTo(x, y, z float64) { c.send(sessionmsg.Move{Pose: motion.Pose{X: x, Y: y, Z: z}}) }
+// goTo sends a move to a place that is that far east, up and south of the spawn's corner.
+func (c *client) goTo(x, y, z float64) {
+	c.send(sessionmsg.Move{Pose: motion.Pose{X: float64(c.from.X) + x, Y: y, Z: float64(c.from.Z) + z}})
+}
 
 // walkAround moves the player three chunks away and back, at full speed.
 func (c *client) walkAround() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -213,7 +214,7 @@ func TestInteractionsOfLaterNodes(t *testing.T) {
 // never taken for repeated ones: none is late, and answers follow what they answer. Then the player comes back, twice.
 func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := newMemory()
+		network := playerstest.NewMemory()
 		v := newCluster(t, 3, 3, func(o *Options) { o.Players = network }) // p1 and p2 only read, each on a gateway of their own
 		v.gateways[0].g.clockOffset = time.Hour
 		ann, at, said := v.people[0], 0, 0
@@ -245,9 +246,9 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			}
 			ann.conn.Close()
 			pass(time.Second)
-			record := network.mu.records[guestID("p0")]
-			if record.Counted() < done {
-				t.Errorf("visit %d: the record counts %d events of %d: %+v", n, record.Counted(), done, record)
+			record, err := network.Player(t.Context(), guestID("p0"))
+			if err != nil || record.Counted() < done {
+				t.Errorf("visit %d: the record counts %d events of %d: %+v (%v)", n, record.Counted(), done, record, err)
 			}
 		}
 		if late := v.order("late") + v.order("repeated"); late > 0 {
@@ -264,8 +265,8 @@ func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 		pass(2 * time.Second)
 		v.people[0].conn.Close()
 		pass(time.Second)
-		if r := v.gateways[0].network.mu.records[guestID("p0")]; r.Done != 0 || r.SavedAt == 0 {
-			t.Errorf("the record is %+v", r)
+		if r, err := v.gateways[0].network.Player(t.Context(), guestID("p0")); err != nil || r.Done != 0 || r.SavedAt == 0 {
+			t.Errorf("the record is %+v (%v)", r, err)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -289,7 +290,7 @@ func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 // The place of a player who is here is answered from memory, also while they are being saved.
 func TestWhereIsAPlayerWhoIsHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		disk := &slowDisk{memory: newMemory(), gate: make(chan struct{})}
+		disk := &slowDisk{Memory: playerstest.NewMemory(), gate: make(chan struct{})}
 		r := newHarness(t, func(o *Options) { o.Storage = disk })
 		dht := r.dial()
 		ask := func(name, want string) {
@@ -320,13 +321,13 @@ func TestWhereIsAPlayerWhoIsHere(t *testing.T) {
 
 // slowDisk commits nothing until its gate is opened.
 type slowDisk struct {
-	*memory
+	*playerstest.Memory
 	gate chan struct{}
 }
 
 func (d *slowDisk) Commit(writes []kv.Write) error {
 	<-d.gate
-	return d.memory.Commit(writes)
+	return d.Memory.Commit(writes)
 }
 
 // All connections of an address share the limit on founding, and wait.

@@ -299,7 +299,7 @@ func TestGatewayStopsWithParkedSessions(t *testing.T) {
 			t.Errorf("%d are still parked", n)
 		}
 		for i := range all {
-			if saved, known := r.disk.saved(guestID(fmt.Sprint("walker", i))); !known || saved.Pose.X != 4.5 {
+			if saved, known := saved(r.disk, guestID(fmt.Sprint("walker", i))); !known || saved.Pose.X != 4.5 {
 				t.Errorf("walker %d is saved as %+v (%v)", i, saved, known)
 			}
 		}

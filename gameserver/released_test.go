@@ -413,7 +413,7 @@ func TestOriginalsFollowTheirRegion(t *testing.T) {
 		if !ann.mu.ended || !bob.mu.ended {
 			t.Errorf("the region is led elsewhere; ann's connection has ended: %v, bob's: %v", ann.mu.ended, bob.mu.ended)
 		}
-		if _, saved := r.disk.saved(guestID("ann")); !saved {
+		if _, saved := saved(r.disk, guestID("ann")); !saved {
 			t.Error("ann is not saved")
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -55,7 +56,7 @@ func New(o Options) *Gateway {
 		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
 		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Logger: o.Logger, Registerer: o.Registerer,
 		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
-		Ticked: g.requestFrame, LedByOthers: func(sub *mirror.Subscription) { g.legacy.Reset(sub) },
+		Ticked: g.requestFrame, LedByOthers: func(cell grid.Cell) { g.legacy.Reset(cell) },
 	})
 	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
 	g.mu.sessions = make(map[player.ID]*session)

@@ -333,7 +333,7 @@ func TestGoodbye(t *testing.T) {
 		}
 		for _, name := range []string{"ann", "bob"} {
 			published, err := r.network.Player(t.Context(), guestID(name))
-			saved, _ := r.disk.saved(guestID(name))
+			saved, _ := saved(r.disk, guestID(name))
 			if err != nil || saved != published {
 				t.Errorf("%s is saved as %+v, published as %+v (%v)", name, saved, published, err)
 			}

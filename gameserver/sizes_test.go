@@ -5,6 +5,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -14,7 +15,7 @@ import (
 // A single block change in a tick costs each recipient 16 bytes at most, its frame included.
 func TestBlockChangeIsSmall(t *testing.T) {
 	for _, at := range []grid.ChunkPos{{}, {X: -60, Z: 60}, {X: 1000, Z: -1000}, {X: -1_000_000, Z: 1_000_000}} {
-		g := newIdleGateway(options(newLands(), newMemory(), newMemory()))
+		g := newIdleGateway(options(newLands(), playerstest.NewMemory(), playerstest.NewMemory()))
 		s := &session{g: g, out: newOutbox(func() {}), codec: codec.CBOR}
 		s.out.owner = s
 		s.out.setCodec(codec.CBOR)

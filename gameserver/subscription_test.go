@@ -110,7 +110,7 @@ func TestLinkLossKeepsEditsAndPictures(t *testing.T) {
 				t.Errorf("edit is refused: %+v", ack)
 			}
 		}
-		for e, times := range r.lands.at(grid.ChunkPos{}).applied {
+		for e, times := range r.lands.at(grid.ChunkPos{}).land.applied {
 			if times != 1 {
 				t.Errorf("edit %v was applied %d times", e, times)
 			}
@@ -171,7 +171,7 @@ func TestEditAskedAgain(t *testing.T) {
 		if ack := again.answer(seq); ack.Error != "" || ack.Block != uint16(chunk.Brick) {
 			t.Errorf("answer %+v", ack)
 		}
-		if got := r.lands.at(place.Chunk()).applied[edit{guestID("ann"), seq}]; got != 1 {
+		if got := r.lands.at(place.Chunk()).land.applied[edit{guestID("ann"), seq}]; got != 1 {
 			t.Errorf("applied %d times", got)
 		}
 	})
@@ -338,7 +338,7 @@ type step struct {
 	after int // ms
 }
 
-var stepKind = rapid.SampledFrom([]string{"edit", "edit", "edit", "edit", "elsewhere", "walk", "look", "stroll", "cut", "deaf", "down", "up", "rejoin"})
+var stepKind = rapid.SampledFrom([]string{"edit", "edit", "edit", "edit", "elsewhere", "walk", "look", "stroll", "cut", "deaf", "down", "up", "rejoin", "divide", "divide", "merge", "stale"})
 
 var schedule = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 	return step{
@@ -361,8 +361,9 @@ func TestPicturesAgree(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := schedule.Draw(rt, "steps")
+		place := rapid.SampledFrom([]grid.Pos{spawn, middle}).Draw(rt, "place")
 		ok := t.Run("", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { play(t, steps) })
+			synctest.Test(t, func(t *testing.T) { play(t, place, steps) })
 		})
 		if !ok {
 			rt.Fatalf("the pictures differ")
@@ -396,14 +397,17 @@ func TestPicturesAgreeAtBorder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 20 {
-				synctest.Test(t, func(t *testing.T) { play(t, steps) })
+				synctest.Test(t, func(t *testing.T) { play(t, spawn, steps) })
 			}
 		})
 	}
 }
 
-func play(t *testing.T, steps []step) {
-	r := newHarness(t)
+// middle is a corner at which four regions meet after a founding cell was divided twice.
+var middle = grid.Pos{X: 256, Y: 25, Z: 256}
+
+func play(t *testing.T, at grid.Pos, steps []step) {
+	r := newHarness(t, func(o *Options) { o.World.Spawn = at })
 	names := []string{"ann", "bob"}
 	players := []*client{r.join(names[0], 1), r.join(names[1], 1)}
 	asked := make(map[*client][]uint64)
@@ -411,7 +415,7 @@ func play(t *testing.T, steps []step) {
 	elsewhere := uint64(0)
 	for _, s := range steps {
 		c := players[s.who]
-		pos := grid.Pos{X: s.x, Y: s.y, Z: 3}
+		pos := grid.Pos{X: at.X + s.x, Y: s.y, Z: at.Z + 3}
 		b := []chunk.Block{chunk.Air, chunk.Brick, chunk.Glass}[s.block]
 		switch s.kind {
 		case "edit":
@@ -434,6 +438,12 @@ func play(t *testing.T, steps []step) {
 		case "up":
 			r.lands.deaf(false)
 			r.lands.down(false)
+		case "divide":
+			r.lands.divide(pos.Chunk())
+		case "merge":
+			r.lands.merge(pos.Chunk())
+		case "stale":
+			r.lands.stale(1 + s.block)
 		case "rejoin":
 			left[c] = true
 			seq := c.seq

@@ -41,6 +41,12 @@ func (c Cell) Area() Area {
 // Contains reports whether the chunk lies in the cell.
 func (c Cell) Contains(p ChunkPos) bool { return CellAt(p, c.Label.Len()) == c }
 
+// Covers reports whether all of the other cell's chunks lie in the cell.
+func (c Cell) Covers(other Cell) bool {
+	area := other.Area()
+	return c.Label.Len() <= other.Label.Len() && c.Contains(ChunkPos{X: area.MinX, Z: area.MinZ})
+}
+
 // Children returns the cell's lower and upper half. It panics if the label is full.
 func (c Cell) Children() (lower, upper Cell) {
 	return Cell{c.Domain, c.Label.Child(0)}, Cell{c.Domain, c.Label.Child(1)}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -48,6 +47,8 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		}
 	case q.Sleep != nil:
 		err = h.hibernation.accept(ctx, peer, *q.Sleep)
+	case q.Split != nil:
+		err = h.Splitter.SplitHere(ctx, q.Split.Region)
 	case q.Failure != nil:
 		err = h.quarantine.ApplyRemoteFailure(peer, *q.Failure)
 	case q.Release != nil:
@@ -65,7 +66,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		}
 	case q.Locate != nil:
 		// Answer from known routes only: the asking node wants to avoid a DHT walk, so do not start one here.
-		if info, known := h.Directory.Known(grid.CellAt(q.Locate.Chunk, grid.FoundingLabel)); known {
+		if info, known := h.Directory.Known(q.Locate.Chunk); known {
 			answer.Region = &info
 		}
 	default:

@@ -26,7 +26,7 @@ func (r *regions) openCatalog(ctx context.Context) (*actor.Catalog, error) {
 }
 
 func (r *regions) newCatalog(g *replica.Group) (*actor.Catalog, error) {
-	return actor.NewCatalog(r.options(r.publisher.catalogChanged), actor.CatalogOptions{Load: r.readCatalog, Probe: r.probeCatalog}, g)
+	return actor.NewCatalog(r.options(r.publisher.CatalogChanged), actor.CatalogOptions{Load: r.readCatalog, Probe: r.probeCatalog}, g)
 }
 
 // readCatalog reads the catalog from storage.

@@ -28,7 +28,7 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 		subscribe := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			link, _, err := a.subscribeAt(ctx, "A", nodemsg.Hello{Region: info.ID, Cell: info.Cell})
+			link, _, err := subscribeAt(ctx, a.regions, "A", nodemsg.Hello{Region: info.ID, Cell: info.Cell})
 			if err == nil {
 				link.Close()
 			}

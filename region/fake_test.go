@@ -460,6 +460,8 @@ func (n *node) serveOn(protocol, peer string) net.Conn {
 			n.ServeSnapshot(n.links, peer, far)
 		case transport.PieceProtocol:
 			n.ServePiece(n.links, peer, far)
+		case transport.ExportProtocol:
+			n.Exporter.Serve(n.links, peer, far)
 		}
 		far.Close()
 	})

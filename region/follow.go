@@ -29,8 +29,19 @@ type Link = transport.Link
 
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
 // first. Follow first tries the node that is believed to lead, then the leader that the tried nodes name, then the other members.
-// If none of them accepts, the route is dropped and the next Follow asks the catalog.
+// If none of them accepts, the route is dropped and the next Follow asks the catalog. If the region was split, Follow continues with
+// its child.
 func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
+	for range grid.MaxLabel {
+		link, info, err := h.followOnce(ctx, pos)
+		if err == nil || !errors.Is(err, actor.ErrSplit) {
+			return link, info, err
+		}
+	}
+	return nil, nodemsg.Region{}, fmt.Errorf("follow chunk %v: its region is being split again and again", pos)
+}
+
+func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
 	info, err := h.Directory.Locate(ctx, pos)
 	if err != nil {
 		return nil, nodemsg.Region{}, err
@@ -48,6 +59,11 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Reg
 			return routedLink{Link: link, host: h, info: info}, info, nil
 		}
 		failed = err
+		var no refusedSubscription
+		if errors.As(err, &no) && no.split != 0 {
+			h.Directory.CacheSplit(info, no.split)
+			return nil, info, fmt.Errorf("follow %v: %w", info.Cell, actor.ErrSplit)
+		}
 		if !again || ctx.Err() != nil {
 			break
 		}
@@ -70,7 +86,7 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 	var failures []error
 	for next := h.detector.First(info, tried); next != ""; {
 		tried[next] = true
-		link, hint, err := h.subscribeAt(ctx, next, hello)
+		link, hint, err := subscribeAt(ctx, h.regions, next, hello)
 		if err == nil {
 			h.detector.Trust(next)
 			return link, next, false, nil
@@ -80,6 +96,9 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 			break
 		}
 		var no refusedSubscription
+		if errors.As(err, &no) && no.split != 0 {
+			return nil, "", false, no
+		}
 		if errors.As(err, &no) {
 			again = again || no.leader != "" || no.wait
 		} else if !errors.Is(err, ErrNotHere) && next != h.Self.Peer {
@@ -97,22 +116,23 @@ type refusedSubscription struct {
 	why    string
 	leader string // the leader; empty if unknown
 	wait   bool   // the node is a member
+	split  uint64 // not 0 if the region is split
 }
 
 func (r refusedSubscription) Error() string { return r.why }
 
 // subscribeAt subscribes to the region on a node. If the node refuses, hint is the leader that it named, if any.
-func (h *Host) subscribeAt(ctx context.Context, peer string, hello nodemsg.Hello) (link Link, hint string, err error) {
+func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hello) (link Link, hint string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
-	if peer == h.Self.Peer {
-		local, err := h.regions.subscribe(ctx, hello)
+	if peer == r.Self.Peer {
+		local, err := r.subscribe(ctx, hello)
 		if err != nil {
 			return nil, "", err
 		}
 		link = local
 	} else {
-		remote, err := transport.Follow(ctx, h.Peers, peer, hello)
+		remote, err := transport.Follow(ctx, r.Questions.Peers, peer, hello)
 		if err != nil {
 			return nil, "", err
 		}
@@ -126,7 +146,7 @@ func (h *Host) subscribeAt(ctx context.Context, peer string, hello nodemsg.Hello
 	if err != nil {
 		return nil, "", err
 	}
-	return nil, first.Leader, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0}
+	return nil, first.Leader, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0, split: first.Split}
 }
 
 // routedLink is the end of a link that was found by a route. If the other side ends the link, the route is corrected or
@@ -146,6 +166,8 @@ func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
 func (g routedLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	frame, err := g.Link.Receive(ctx)
 	switch {
+	case frame.Split != 0:
+		g.host.Directory.CacheSplit(g.info, frame.Split)
 	case frame.Closed != "" && frame.Leader != "":
 		g.host.Directory.LeaderMoved(g.info, frame.Leader)
 	case frame.Closed == "" && (err == nil || ctx.Err() != nil):

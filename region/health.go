@@ -97,6 +97,9 @@ func (e *examination) node() {
 // damage adds the damage that scrubs have found and that is not repaired yet, as far as this node knows.
 func (e *examination) damage() {
 	for _, d := range e.host.Damaged() {
+		if d.RolledBack {
+			continue // look reports the node
+		}
 		what := d.What
 		if d.Peer != "" {
 			what = fmt.Sprintf("%s, on %s", what, d.Peer)
@@ -219,6 +222,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 	}
 	leader := h.Directory.CatalogLeader(ctx)
 	seen := overview{answered: s.Statuses}
+	rolledBack := make(map[string]*rollback)
 	for _, info := range regions {
 		copies := h.Copies
 		if info.ID == world.CatalogID {
@@ -229,10 +233,21 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
 		}
-		if len(findings) > 0 {
+		for _, peer := range c.rolledBack {
+			if rolledBack[peer] == nil {
+				rolledBack[peer] = &rollback{}
+			}
+			rolledBack[peer].replicas++
+			rolledBack[peer].last = rolledBack[peer].last || peer == c.lastResort
+			rolledBack[peer].until = max(rolledBack[peer].until, c.status(peer).Until)
+		}
+		if len(findings)+len(c.rolledBack) > 0 {
 			seen.findings = append(seen.findings, findings...)
 			seen.wrong = append(seen.wrong, info)
 		}
+	}
+	for _, peer := range slices.Sorted(maps.Keys(rolledBack)) {
+		seen.findings = append(seen.findings, rolledBack[peer].finding(peer))
 	}
 	for _, peer := range slices.Sorted(maps.Keys(s.Silent)) {
 		if n := len(want[peer]); h.holds(regions, peer) && !h.detector.Leaving(peer) {
@@ -257,6 +272,31 @@ func (h *Host) holds(regions []nodemsg.Region, peer string) bool {
 	return slices.ContainsFunc(regions, func(info nodemsg.Region) bool { return actor.HasMember(info, peer) })
 }
 
+// rollback is what is known of a node whose data was put back to an earlier state.
+type rollback struct {
+	replicas int   // that are not used
+	until    int64 // how far the earlier state reaches, in seconds since 1970; 0 if unknown
+	last     bool  // one of them is the last copy of a region that answers
+}
+
+func (b *rollback) finding(peer string) Finding {
+	f := Finding{Kind: "rolled_back", Subject: peer, What: fmt.Sprintf("its data was put back to an earlier state%s, so %d of its replicas are not used", ofTime(b.until), b.replicas)}
+	f.Do = "nothing: the other members replace them; keep those running until voxeld status --wait healthy succeeds"
+	if b.last {
+		f.Do = "start the nodes that do not answer: they have what it has forgotten. If they are gone for good, on this one " +
+			"run: voxeld region recover --all-lost (it shows what would be lost, and asks first)"
+	}
+	return f
+}
+
+// ofTime returns a part of a sentence that says how far an earlier state reaches, or "" if that is unknown.
+func ofTime(until int64) string {
+	if until == 0 {
+		return ""
+	}
+	return " of about " + time.Unix(until, 0).UTC().Format("2006-01-02 15:04:05 MST")
+}
+
 // examined is one region with the status of its members.
 type examined struct {
 	info     nodemsg.Region
@@ -264,7 +304,15 @@ type examined struct {
 	statuses integrity.StatusPoll
 	leaving  func(peer string) bool // reports whether a node has announced that it stops
 	limits   census.Limits
-	awake    bool // set by assess: it runs on some node
+	// Set by assess: it runs on some node; the members whose data was put back; the one of them whose old copy is all that is left.
+	awake      bool
+	rolledBack []string
+	lastResort string
+}
+
+func (x *examined) status(peer string) nodemsg.RegionStatus {
+	status, _ := x.statuses.Of(peer, x.info.ID)
+	return status
 }
 
 // state returns the state of the region with these members, of which those live that are marked.
@@ -287,10 +335,18 @@ func (x *examined) assess() []Finding {
 	add := func(kind, what, do string) { all = append(all, Finding{kind, name, what, do}) }
 	var leader nodemsg.RegionStatus
 	newest, best := nodemsg.RegionStatus{}, ""
+	newestOld, bestOld := nodemsg.RegionStatus{}, ""
 	quarantined, failed := make(map[string][]string), make(map[string][]string) // nodes by reason
 	lives, copies := make(map[string]bool), 0
 	for _, m := range x.info.Members {
 		status, answered := x.statuses.Of(m.Peer, x.info.ID)
+		if status.RolledBack {
+			x.rolledBack = append(x.rolledBack, m.Peer)
+			if status.State == nodemsg.StateFailed && (bestOld == "" || newerStatus(status, newestOld)) {
+				newestOld, bestOld = status, m.Peer
+			}
+			continue
+		}
 		if !answered || status.State == nodemsg.StateNone && x.info.Epoch != actor.FirstEpoch {
 			continue
 		}
@@ -311,7 +367,7 @@ func (x *examined) assess() []Finding {
 			copies++
 		}
 		lives[m.Peer] = true
-		if best == "" || cmp.Or(cmp.Compare(status.Recovered, newest.Recovered), cmp.Compare(status.Last, newest.Last)) > 0 {
+		if best == "" || newerStatus(status, newest) {
 			newest, best = status, m.Peer
 		}
 	}
@@ -326,8 +382,17 @@ func (x *examined) assess() []Finding {
 	state, total := x.state(census.MembersOf(x.info), lives), len(x.info.Members)
 	switch {
 	case state == census.NoQuorum:
-		add(state.String(), fmt.Sprintf("%d of its %d members do not answer: nothing can be changed there", total-len(lives), total),
-			x.recovery(best, name))
+		var what []string
+		if n := total - len(lives) - len(x.rolledBack); n > 0 {
+			what = append(what, fmt.Sprintf("%d of its %d members do not answer", n, total))
+		}
+		if n := len(x.rolledBack); n > 0 {
+			what = append(what, fmt.Sprintf("%d of its %d members cannot be used because their data was put back to an earlier state", n, total))
+		}
+		if best == "" {
+			x.lastResort = bestOld
+		}
+		add(state.String(), strings.Join(what, ", and ")+": nothing can be changed there", x.recovery(best, name))
 	case leader.Region != 0:
 		x.assessMembers(leader, add)
 	case x.awake && len(quarantined) == 0:
@@ -342,13 +407,22 @@ func (x *examined) assess() []Finding {
 	return all
 }
 
+// newerStatus reports whether the copy with status a goes further than that with status b.
+func newerStatus(a, b nodemsg.RegionStatus) bool {
+	return cmp.Or(cmp.Compare(a.Recovered, b.Recovered), cmp.Compare(a.Last, b.Last)) > 0
+}
+
 // recovery returns what to do about a region without a majority. Best is the member with the newest copy, if one answers.
 func (x *examined) recovery(best, name string) string {
 	switch {
 	case best != "":
 		return fmt.Sprintf("start them again; if they are gone for good, run on %s: voxeld region recover %s", best, name)
+	case x.lastResort != "":
+		return fmt.Sprintf("start them again; if they are gone for good, look for a newer backup first. The last resort is the old copy%s on %s, "+
+			"without all that was acknowledged after it: on that node, run: voxeld region recover %s", ofTime(x.status(x.lastResort).Until), x.lastResort, name)
 	case x.info.ID == world.CatalogID:
-		return "start them again; if they are gone for good, found the world again from a backup: voxeld restore"
+		return "start them again; if they are gone for good no copy of the catalog is left: stop all nodes, and found the world again from a backup, " +
+			"without what was built since: voxeld restore FILE --data-dir NEW; the others join with empty data directories"
 	}
 	return fmt.Sprintf("start them again; if they are gone for good no copy is left: on the node that leads the catalog (%s), put it back from a "+
 		"backup with: voxeld region recover %s --from FILE, or found it anew as terrain with: voxeld region recover %s --anew",
@@ -368,7 +442,7 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 			add("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
 		}
 		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
-		if answered && status.State != nodemsg.StateNone && status.Replica != 0 && status.Replica != c.Replica.ID {
+		if answered && status.State != nodemsg.StateNone && !status.RolledBack && status.Replica != 0 && status.Replica != c.Replica.ID {
 			add("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}

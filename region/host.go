@@ -20,7 +20,9 @@ import (
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/replace"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -67,6 +69,7 @@ type Host struct {
 	Directory *directory.Directory
 	Exporter  *export.Exporter  // backs up the world
 	Replacer  *replace.Replacer // founds lost regions again
+	Splitter  *split.Splitter   // splits regions
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -74,7 +77,7 @@ type Host struct {
 	detector     *failuredetector.Detector
 	registry     *directory.Registry
 	regions      *regions
-	publisher    *publisher
+	publisher    *publish.Publisher
 	hibernation  *hibernation
 	supervisor   *placement.Supervisor
 	failures     *integrity.Failures
@@ -114,11 +117,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}
-	h.publisher = &publisher{
-		self: o.Self.Peer, registry: registry, directory: h.Directory, records: o.Records, supervisor: h.supervisor,
-		damages: h.damages, tasks: h.tasks, catalog: h.regions.Catalog, logger: o.Logger,
-	}
-	h.publisher.mu.changes = make(map[uint64]nodemsg.Region)
+	h.publisher = publish.New(publish.Options{
+		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
+		Damages: h.damages, Tasks: h.tasks, Catalog: h.regions.Catalog, Logger: o.Logger,
+	})
 	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
 	h.wireRegions()
 	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
@@ -149,6 +151,7 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
+	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create}
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
@@ -169,7 +172,8 @@ func (h *Host) wireIntegrity() (err error) {
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
 	h.recovery = &integrity.Recovery{
-		Node: node, Supersession: h.supersession, Failures: h.failures, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
+		Node: node, Supersession: h.supersession, Failures: h.failures, Reseeder: h.reseeder, AskStatuses: h.regions.askStatuses,
+		LastHeard: h.detector.LastHeard,
 	}
 	h.Replacer = &replace.Replacer{
 		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
@@ -186,9 +190,17 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
+	r.splitter = h.Splitter
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
+	r.create = h.create
+	r.rolledBackTo = func() time.Time {
+		if h.Incarnations == nil {
+			return time.Time{}
+		}
+		return h.Incarnations.Reached()
+	}
 	r.mu.lands = make(map[uint64]*actor.Land)
 }
 
@@ -207,7 +219,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()
@@ -219,7 +231,7 @@ func (h *Host) Run(ctx context.Context) error {
 		tasks = append(tasks, func(ctx context.Context) { h.regions.runCatalog(ctx, c) })
 	}
 	if h.Incarnations != nil {
-		tasks = append(tasks, h.listLost)
+		tasks = append(tasks, h.findForgotten)
 	}
 	if h.ScrubEvery > 0 {
 		tasks = append(tasks, h.scrubber.Run)

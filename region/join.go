@@ -102,16 +102,20 @@ func (r *regions) join(ctx context.Context, invite nodemsg.Invite, open *actor.A
 	for _, v := range invite.Voters {
 		join.Members = append(join.Members, replica.Member{ID: v.ID, Peer: v.Peer, Learner: v.Learner})
 	}
-	if err := remember(); err != nil {
-		return nil, err
-	}
-	g, err := r.Replicas.Join(ctx, join)
-	if errors.Is(err, replica.ErrReplaced) {
-		if err := errors.Join(r.Delete(info), remember()); err != nil {
-			return nil, err
+	var g *replica.Group
+	err := r.create(info.ID, join.ID, func() (err error) {
+		if err = remember(); err != nil {
+			return err
 		}
 		g, err = r.Replicas.Join(ctx, join)
-	}
+		if errors.Is(err, replica.ErrReplaced) {
+			if err := errors.Join(r.Delete(info), remember()); err != nil {
+				return err
+			}
+			g, err = r.Replicas.Join(ctx, join)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("join %s: %w", integrity.Name(info), err)
 	}

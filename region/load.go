@@ -1,9 +1,11 @@
 package region
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -126,9 +128,9 @@ func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 }
 
 func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
-	return r.options(r.publisher.changed), actor.LandOptions{
+	return r.options(r.publisher.Changed), actor.LandOptions{
 		Hash: r.bases.Hash, Hibernate: r.hibernate, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
-		Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
+		Split: r.splitter.Begin, Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
 	}
 }
 
@@ -251,9 +253,6 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	if err != nil {
 		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
 	}
-	if !has && r.unlisted() {
-		return nil, fmt.Errorf("open region %d: %w", info.ID, errUnlisted)
-	}
 	if !has && info.Epoch != actor.FirstEpoch {
 		return r.joinLate(ctx, info)
 	}
@@ -261,23 +260,32 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	for _, m := range info.Members {
 		founding.Members = append(founding.Members, m.Peer)
 	}
-	if !has {
-		if err := r.Registry.Put(info); err != nil {
-			return nil, err
-		}
+	var g *replica.Group
+	if has {
+		g, err = r.Replicas.Open(ctx, founding)
+	} else {
+		err = r.create(info.ID, uint64(slices.Index(founding.Members, r.Self.Peer)+1), func() (err error) {
+			if err = r.Registry.Put(info); err == nil {
+				g, err = r.Replicas.Open(ctx, founding)
+			}
+			return err
+		})
 	}
-	g, err := r.Replicas.Open(ctx, founding)
 	if err != nil {
 		return nil, fmt.Errorf("open region %d: %w", info.ID, err)
 	}
 	return g, nil
 }
 
-// errUnlisted is why a region is not opened of which nothing is stored here.
-var errUnlisted = errors.New("the data of this node was put back to an earlier state, and it is not known yet which replicas it has lost")
-
-// joinLate joins a region of which nothing is stored here, as the replica that the catalog has.
+// joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split region begins with
+// the parent's land instead, if this node has that.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
+	if parent, awaited, err := r.splitter.Awaited(info.Cell); err != nil || awaited {
+		if err == nil {
+			_, err = r.Open(ctx, parent.ID, parent.Cell) // so that it catches up
+		}
+		return nil, cmp.Or(err, fmt.Errorf("join region %d: the split of region %d has not arrived here yet: %w", info.ID, parent.ID, actor.ErrNotHere))
+	}
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
@@ -288,10 +296,13 @@ func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.G
 	if join.ID == 0 {
 		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, actor.ErrNotHere)
 	}
-	if err := r.Registry.Put(info); err != nil {
-		return nil, err
-	}
-	g, err := r.Replicas.Join(ctx, join)
+	var g *replica.Group
+	err := r.create(info.ID, join.ID, func() (err error) {
+		if err = r.Registry.Put(info); err == nil {
+			g, err = r.Replicas.Join(ctx, join)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("join region %d: %w", info.ID, err)
 	}

@@ -45,8 +45,10 @@ func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, erro
 }
 
 // Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It fails unless a
-// new plan allows it.
-func (h *Host) Recover(ctx context.Context, id uint64) error { return h.recovery.Recover(ctx, id) }
+// new plan allows it. If only an old copy is left, it also fails unless old is set.
+func (h *Host) Recover(ctx context.Context, id uint64, old bool) error {
+	return h.recovery.Recover(ctx, id, old)
+}
 
 // Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
 // reached. It returns the peers that were informed and those that were missed.

@@ -3,13 +3,15 @@ package region
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -38,7 +40,7 @@ func (h *Host) markOutdated() error {
 	if h.Incarnations == nil {
 		return nil
 	}
-	h.Incarnations.OnOutdated(h.abandon)
+	h.Incarnations.OnOutdated(h.reseeder.Abandon)
 	return h.reseeder.MarkOutdated(h.Incarnations.Outdated())
 }
 
@@ -69,12 +71,14 @@ func (h *Host) reopenCatalog(ctx context.Context) error {
 // lostEvery is the pause between two attempts to list the replicas that are lost.
 const lostEvery = 3 * time.Second
 
-// listLost finds out which regions count this node as a member though nothing of them is in the earlier state to which it was put
-// back, and has their members replace it. It runs until ctx ends.
-func (h *Host) listLost(ctx context.Context) {
+// findForgotten finds replicas that this node has, or had, and that have forgotten something though no peer has noticed, and has them
+// replaced: those that lack entries, and those that are not in the earlier state at all to which the node was put back. It runs until ctx
+// ends.
+func (h *Host) findForgotten(ctx context.Context) {
 	every := time.NewTicker(lostEvery)
 	defer every.Stop()
 	for {
+		h.markForgetful()
 		if h.Incarnations.Unlisted() {
 			if err := h.listLostNow(ctx); err != nil {
 				h.Logger.Debug("lost replicas not listed yet", "error", err)
@@ -85,6 +89,24 @@ func (h *Host) listLost(ctx context.Context) {
 			return
 		case <-every.C:
 		}
+	}
+}
+
+// errForgetful is why the copy of an open group is replaced that lacks entries which it has acknowledged.
+var errForgetful = errors.New("the leader counts on entries that this copy has acknowledged, and lacks: the data of this node was put back to an earlier state")
+
+// markForgetful has such copies replaced. The leader decides: it removes a replica only once others have all that it has.
+func (h *Host) markForgetful() {
+	for _, l := range h.regions.lands() {
+		if l.Raft() == nil || !l.Raft().Status().Lost {
+			continue
+		}
+		if info, err := h.regions.Member(l.ID()); err == nil {
+			h.reseeder.MarkCorrupt(info, errForgetful)
+		}
+	}
+	if c := h.regions.Catalog(); c != nil && c.Raft().Status().Lost {
+		h.reseeder.MarkCorrupt(integrity.CatalogOf(c.Raft().Configuration()), errForgetful)
 	}
 }
 
@@ -133,29 +155,15 @@ func (h *Host) listLostNow(ctx context.Context) error {
 	return h.Incarnations.Lost(lost)
 }
 
-// abandon closes replicas that must not be used any more.
-func (h *Host) abandon(ctx context.Context, replicas map[uint64]uint64) error {
-	if err := h.reseeder.MarkOutdated(replicas); err != nil {
-		return err
+// create calls create, which opens a replica of which nothing is stored here, or only an outdated one. The error is
+// replica.ErrTombstone if this node was that replica before its data was put back: it is to be invited under another id.
+func (h *Host) create(group, id uint64, create func() error) error {
+	if h.Incarnations == nil {
+		return create()
 	}
-	var open []*actor.Actor
-	for id := range replicas {
-		if l := h.regions.Loaded(id); l != nil {
-			open = append(open, l.Actor)
-		}
+	err := h.Incarnations.Create(group, id, create)
+	if errors.Is(err, incarnation.ErrForgotten) {
+		return fmt.Errorf("%w: %w", replica.ErrTombstone, err)
 	}
-	if c := h.regions.Catalog(); c != nil && replicas[world.CatalogID] != 0 {
-		open = append(open, c.Actor)
-	}
-	for _, a := range open {
-		a.Close("the data of this node was put back to an earlier state")
-	}
-	for _, a := range open {
-		select {
-		case <-a.Done():
-		case <-ctx.Done():
-			return fmt.Errorf("close region %d: %w", a.ID(), ctx.Err())
-		}
-	}
-	return nil
+	return err
 }

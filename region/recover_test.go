@@ -25,12 +25,12 @@ func TestRecoverRegion(t *testing.T) {
 		if plans, err := a.PlanRecovery(t.Context(), []uint64{id}); err != nil || !plans[0].Alive || plans[0].Refused == "" {
 			t.Fatalf("while all live: %+v, %v", plans, err)
 		}
-		if err := a.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "not lost") {
+		if err := a.Recover(t.Context(), id, false); err == nil || !strings.Contains(err.Error(), "not lost") {
 			t.Fatalf("recovered while all live: %v", err)
 		}
 		diskB, diskC := n.kill(b), n.kill(c)
 		n.near("A")
-		if err := a.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "wait") {
+		if err := a.Recover(t.Context(), id, false); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Fatalf("recovered at once: %v", err)
 		}
 		<-time.After(a.recovery.SilentAfter())
@@ -45,7 +45,7 @@ func TestRecoverRegion(t *testing.T) {
 			if missing := plans[0].Copies[1]; missing.Peer != "B" || missing.Missing == "" || time.Since(missing.LastHeard) < 10*time.Second {
 				t.Errorf("of the missing one is said %+v", missing)
 			}
-			if err := a.Recover(t.Context(), lost); err != nil {
+			if err := a.Recover(t.Context(), lost, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -104,7 +104,7 @@ func TestRecoveredWins(t *testing.T) {
 		n.cut("A", true)
 		<-time.After(a.recovery.SilentAfter())
 		for _, lost := range []uint64{world.CatalogID, id} {
-			if err := a.Recover(t.Context(), lost); err != nil {
+			if err := a.Recover(t.Context(), lost, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -149,13 +149,13 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 		}
 		for time.Since(cut) < 10*time.Second {
 			for _, lost := range []uint64{world.CatalogID, id} {
-				if err := c.Recover(t.Context(), lost); err == nil || !strings.Contains(err.Error(), "wait") {
+				if err := c.Recover(t.Context(), lost, false); err == nil || !strings.Contains(err.Error(), "wait") {
 					t.Fatalf("%v after the cut: %v", time.Since(cut), err)
 				}
 			}
 			<-time.After(time.Second)
 		}
-		if err := c.Recover(t.Context(), id); err != nil {
+		if err := c.Recover(t.Context(), id, false); err != nil {
 			t.Errorf("%v after the cut: %v", time.Since(cut), err)
 		}
 	})
@@ -184,13 +184,13 @@ func TestRecoverOnTheBest(t *testing.T) {
 		<-time.After(5 * time.Second) // A no longer leads, or B would have heard from it
 		n.cut("B", false)
 		<-time.After(b.recovery.SilentAfter())
-		if err := b.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "the copy of A has more") {
+		if err := b.Recover(t.Context(), id, false); err == nil || !strings.Contains(err.Error(), "the copy of A has more") {
 			t.Fatalf("on the worse one: %v", err)
 		}
-		if err := a.Recover(t.Context(), id); err != nil {
+		if err := a.Recover(t.Context(), id, false); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Recover(t.Context(), id); err == nil || !strings.Contains(err.Error(), "recovered already") {
+		if err := b.Recover(t.Context(), id, false); err == nil || !strings.Contains(err.Error(), "recovered already") {
 			t.Fatalf("twice: %v", err)
 		}
 		if s := a.refollow().state(here); len(s.Edits) != 2 {

@@ -14,6 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/publish"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -31,9 +33,12 @@ type regions struct {
 	supersession *integrity.Supersession
 	reseeder     *integrity.Reseeder
 	bases        *integrity.Bases
+	splitter     *split.Splitter
 	disk         *integrity.Disk
-	publisher    *publisher
-	unlisted     func() bool // see incarnation.Keeper
+	publisher    *publish.Publisher
+	unlisted     func() bool                                       // see incarnation.Keeper
+	create       func(group, id uint64, create func() error) error // likewise
+	rolledBackTo func() time.Time                                  // see incarnation.Keeper.Reached
 	hibernate    func(*actor.Land)
 	actors       *actor.Metrics
 	metrics      *metrics

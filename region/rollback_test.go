@@ -11,8 +11,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // threeIncarnations starts a world of three nodes, which notice when the data of another one was put back to an earlier state.
@@ -24,13 +26,17 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 			Storage: o.Storage, NotServed: errors.New("not served"),
 			Sign: func(text []byte) ([]byte, error) { return append([]byte(peer), text...), nil },
 			Ask: func(ctx context.Context, to string, question []byte) ([]byte, error) {
-				it, err := wires{n, peer}.node(to)
-				if err != nil {
-					return nil, err
+				it, err := n.node(to)
+				n.mu.Lock()
+				apart := n.mu.apart[peer] != n.mu.apart[to]
+				n.mu.Unlock()
+				if err != nil || apart {
+					return nil, errUnreachable
 				}
 				return it.Incarnations.Answer(ctx, peer, question)
 			},
-			Held:     func() (map[uint64]uint64, error) { return replica.Replicas(o.Storage, peer) },
+			Held:    func() (map[uint64]uint64, error) { return replica.Replicas(o.Storage, peer) },
+			Fellows: func() ([]string, error) { return replica.Fellows(o.Storage, peer) }, OpenFellows: func() []string { return replica.OpenFellows(o.Replicas) },
 			Promised: o.Replicas.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		})
 		if err != nil {
@@ -44,6 +50,19 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 	b, c = n.start("B", newDisk()), n.start("C", newDisk())
 	<-time.After(30 * time.Second) // all are members of the catalog
 	return a, b, c
+}
+
+// announce makes the node count what it has promised, and show that to the peers.
+func (n *node) announce(t *testing.T, peers ...string) {
+	t.Helper()
+	if counted, err := n.Incarnations.Count(); err != nil || !counted {
+		t.Fatalf("counted: %v, %v", counted, err)
+	}
+	for _, peer := range peers {
+		if err := n.Incarnations.Exchange(t.Context(), peer); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // unread is a stream of which nothing must be read.
@@ -75,6 +94,40 @@ func TestNothingIsReadOfAnOldCopy(t *testing.T) {
 	})
 }
 
+// A leader that has not heard of it invites a learner again whose data was put back. The node does not open its old replica, which the
+// leader would count with what it had acknowledged.
+func TestOldReplicaIsNotInvitedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		a.follow(here).edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := a.Regions(t.Context())[0].Region.ID
+		info, err := a.regions.Loaded(id).Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, disk := c.disk.afterCrash(), c.disk.afterCrash()
+		invite := nodemsg.Invite{Region: info, Replica: c.replicaID(id)}
+		for _, m := range a.regions.Loaded(id).Raft().Configuration().Members {
+			invite.Voters = append(invite.Voters, nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Peer == "C"})
+		}
+		a.net.kill(c)
+		c = a.net.start("C", disk)
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		a.net.cut("C", true) // it is not replaced yet
+		if len(c.Incarnations.Outdated()) == 0 {
+			t.Fatal("the old copy is not noticed")
+		}
+		if _, err := c.regions.joinGroup(t.Context(), invite); !errors.Is(err, replica.ErrTombstone) || replica.IsOpen(c.Replicas, id) {
+			t.Errorf("invited as the old replica: %v; it is open: %v", err, replica.IsOpen(c.Replicas, id))
+		}
+		a.net.cut("C", false)
+		<-time.After(time.Minute)
+		same(t, id, a, b, c)
+	})
+}
+
 // A node is put back to a copy from before it joined a region. It does not join that again under the same replica id, with which it has
 // promised something that it has forgotten.
 func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
@@ -91,17 +144,15 @@ func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
 		if before == 0 {
 			t.Fatal("C is no member")
 		}
-		if counted, err := c.Incarnations.Count(); err != nil || !counted {
-			t.Fatalf("counted: %v, %v", counted, err)
-		}
-		for _, peer := range []string{"A", "B"} {
-			if err := c.Incarnations.Exchange(t.Context(), peer); err != nil {
-				t.Fatal(err)
-			}
-		}
+		c.announce(t, "A", "B")
 		a.net.kill(c)
 		again := a.net.start("C", old)
-		<-time.After(2 * time.Minute)
+		for range 1200 {
+			<-time.After(100 * time.Millisecond)
+			if again.replicaID(id) == before {
+				t.Fatalf("C is replica %d again", before)
+			}
+		}
 		if now := again.replicaID(id); now <= before {
 			t.Errorf("C was replica %d, and is replica %d", before, now)
 		}
@@ -109,5 +160,65 @@ func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
 			t.Errorf("not replaced: %v", left)
 		}
 		same(t, id, a, b, again)
+	})
+}
+
+// All raft messages of C are from and to the leader A. When A cannot be reached, B knows all the same that C's copy is old, and does not form a
+// majority with it.
+func TestFollowersRememberEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeIncarnations(t)
+		old, disk := c.disk.afterCrash(), c.disk.afterCrash()
+		a.net.kill(c)
+		c = a.net.start("C", disk)
+		<-time.After(5 * time.Second)
+		a.net.kill(c)
+		a.net.cut("A", true)
+		c = a.net.start("C", old)
+		if len(c.Incarnations.Outdated()) == 0 {
+			t.Error("the old copy of C is used")
+		}
+	})
+}
+
+// C is put back to a state from so short a time ago that no peer knows better. The leader counts on what it has acknowledged since. C
+// notices that, and its replica is replaced.
+func TestForgottenEntriesAreNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := a.Regions(t.Context())[0].Region.ID
+		old, before := c.disk.afterCrash(), c.replicaID(id)
+		for seq := range uint64(20) {
+			g.edit(stone(2 + seq))
+		}
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		if len(c.Incarnations.Outdated()) != 0 {
+			t.Fatal("it is noticed at once, so this test shows nothing")
+		}
+		<-time.After(time.Minute)
+		if now := c.replicaID(id); now <= before {
+			t.Errorf("C was replica %d, and is replica %d", before, now)
+		}
+		same(t, id, a, b, c)
+	})
+}
+
+// Likewise for the catalog.
+func TestForgottenCatalogIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeIncarnations(t)
+		own := func() uint64 { return actor.OwnReplica(c.regions.Catalog().Raft(), "C") }
+		old, before := c.disk.afterCrash(), own()
+		a.follow(here).edit(stone(1))
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		<-time.After(time.Minute)
+		if c.regions.Catalog() == nil || own() <= before || c.regions.Catalog().Raft().Status().Last != a.regions.Catalog().Raft().Status().Last {
+			t.Error("C's copy of the catalog is not replaced")
+		}
 	})
 }

@@ -52,9 +52,14 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
+		s.RolledBack = r.reseeder.Damages.Lost(id)
+		s.Forgotten = log && forgotten(r, id)
 		return s
 	case failed:
 		s.State, s.Why = nodemsg.StateFailed, why
+		if s.RolledBack = r.reseeder.Damages.Old(id); s.RolledBack && !r.rolledBackTo().IsZero() {
+			s.Until = r.rolledBackTo().Unix()
+		}
 	default:
 		s.State = nodemsg.StateClosed
 	}
@@ -63,6 +68,15 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	}
 	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
 	return s
+}
+
+// forgotten reports whether this node may have voted in a group of which it stores nothing.
+func forgotten(r *regions, id uint64) bool {
+	if r.reseeder.Damages.CorruptErr(id) != nil || r.unlisted() {
+		return true
+	}
+	_, err := r.Replicas.Position(id)
+	return !errors.Is(err, replica.ErrNotOpen)
 }
 
 // fillFromGroup fills in the status from an open group.

@@ -20,6 +20,8 @@ type (
 	Reader = raftlog.Reader
 	// Origin is the position in a group's log from which a restored group continues.
 	Origin = raftlog.Origin
+	// Fork is the beginning of a group that another group's entry makes.
+	Fork = raftlog.Fork
 
 	// Group is an open raft group, used by its owner.
 	Group = raftgroup.Group

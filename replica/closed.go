@@ -91,10 +91,10 @@ func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) 
 // row of the group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of the
 // storage's.
 func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
-	return h.rewrite("discard", group, h.discarding(group, id, also))
+	return h.rewrite("discard", group, discarding(h, group, id, also))
 }
 
-func (h *Host) discarding(group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
+func discarding(h *Host, group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Discard(h.node.Storage, group, id)
 		return slices.Concat(also, writes), err
@@ -137,6 +137,23 @@ func (h *Host) Restore(group uint64, from Origin, also ...kv.Write) error {
 		_, writes, err := Restoration(h.node.Storage, h.node.Self, group, from)
 		return slices.Concat(also, writes), err
 	})
+}
+
+// Fork makes this node a member of a group that begins with an entry in another group's log, with the owner's rows in also. The owner
+// of that other group calls it on every member when it applies the entry, before it reports the entry as applied: after a crash it
+// calls it again, which is why it does nothing if the group began here before, even if it was removed since. It blocks until that is
+// durable. The error is ErrStopped, or one of the storage's.
+func (h *Host) Fork(f Fork, also ...kv.Write) error {
+	err := h.rewrite("begin", f.Group, func() ([]kv.Write, error) {
+		writes, err := f.Begin(h.node.Storage, h.node.Self)
+		return slices.Concat(also, writes), err
+	})
+	for _, begun := range []error{raftlog.ErrStored, ErrTombstone, ErrOpen} {
+		if errors.Is(err, begun) {
+			return nil
+		}
+	}
+	return err
 }
 
 // rewrite makes Run store the writes that change a group that is not open, and waits for that.
@@ -184,4 +201,43 @@ func Replicas(storage Storage, self string) (map[uint64]uint64, error) {
 		}
 	}
 	return all, nil
+}
+
+// Fellows returns the other members of the groups that the storage of the node self has. Groups that cannot be read are left out.
+func Fellows(storage Storage, self string) ([]string, error) {
+	groups, err := raftlog.Groups(storage)
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	var all []string
+	for _, group := range groups {
+		_, conf, err := raftlog.LoadState(storage, group)
+		if err != nil && !errors.Is(err, kv.ErrDamaged) && !errors.Is(err, ErrTombstone) {
+			return nil, fmt.Errorf("read the members of group %d: %w", group, err)
+		}
+		if err == nil && conf != nil {
+			for _, m := range conf.All() {
+				all = append(all, m.Peer)
+			}
+		}
+	}
+	return distinct(all, self), nil
+}
+
+// IsOpen reports whether a group is open on a host.
+func IsOpen(h *Host, group uint64) bool { return h.input.open(group) != nil }
+
+// OpenFellows returns the other members of the groups that are open on a host.
+func OpenFellows(h *Host) []string {
+	var all []string
+	for _, g := range h.input.allOpen() {
+		all = append(all, g.Members()...)
+	}
+	return distinct(all, h.node.Self)
+}
+
+// distinct sorts peers, and removes duplicates and self.
+func distinct(peers []string, self string) []string {
+	slices.Sort(peers)
+	return slices.DeleteFunc(slices.Compact(peers), func(peer string) bool { return peer == self })
 }

@@ -64,7 +64,7 @@ func (h *Host) PostRemove(group uint64, also []kv.Write, reply func(error)) {
 }
 
 func (h *Host) PostDiscard(group, id uint64, also []kv.Write, reply func(error)) {
-	h.input.post(func() { reply(h.rewriteNow(group, h.discarding(group, id, also))) })
+	h.input.post(func() { reply(h.rewriteNow(group, discarding(h, group, id, also))) })
 }
 
 func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(error)) {

@@ -1,6 +1,10 @@
 package replica
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // input is what waits for the goroutine of Host.Run.
 type input struct {
@@ -53,6 +57,13 @@ func (in *input) open(group uint64) *Group {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.mu.open[group]
+}
+
+// allOpen returns the handles of all open groups.
+func (in *input) allOpen() []*Group {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.Collect(maps.Values(in.mu.open))
 }
 
 // setOpen records the handle of an open group; nil removes it.

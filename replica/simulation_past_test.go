@@ -37,6 +37,7 @@ func (n *machine) beginIncarnation() {
 	s := n.sim
 	keeper, err := incarnation.Open(incarnation.Options{
 		Storage: n.disk, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.disk, n.peer) }, Promised: n.host.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Fellows: func() ([]string, error) { return replica.Fellows(n.disk, n.peer) }, OpenFellows: func() []string { return replica.OpenFellows(n.host) },
 		Sign: func(text []byte) ([]byte, error) { return append([]byte(n.peer), text[len(text)-32:]...), nil },
 	})
 	if err != nil { // the disk is full
@@ -47,6 +48,13 @@ func (n *machine) beginIncarnation() {
 	n.keeper, n.accepted, n.introducing, n.closing = keeper, make(map[string]int), make(map[string]time.Duration), 0
 	keeper.OnOutdated(n.abandon)
 	n.enqueue(n.introduceAll)
+	n.every(time.Second, func() {
+		for _, o := range n.owners {
+			if n.backs == 0 && !o.closed && o.group.Status().Lost {
+				n.sim.fail("%s: replica %d of group %d is said to have lost entries, on a disk that was never put back", n.peer, n.host.ReplicaID(o.id), o.id)
+			}
+		}
+	})
 	n.every(10*time.Second, func() {
 		if counted, _ := keeper.Count(); counted { // an error: the disk is full
 			n.introduceAll()
@@ -134,6 +142,11 @@ func (n *machine) listLost() {
 		if i >= 0 && n.stored(m.group) == 0 {
 			n.sim.count("replicas that are not on an old disk")
 			lost[m.group] = m.newest.Members[i].ID
+		}
+		for _, k := range m.region.Members { // the catalog may still list a replica that was removed
+			if k.Peer == n.peer && i < 0 && k.Replica != 0 && n.stored(m.group) == 0 {
+				lost[m.group] = k.Replica
+			}
 		}
 	}
 	_ = n.keeper.Lost(lost) // an error: the disk is full

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/voxelpopuli/voxeld/kv"
 )
@@ -21,10 +22,13 @@ type overlay struct {
 
 // layer holds the newest write of each key, by table, then by the first bytes of the key. These are usually the number of
 // a region or group, so that a scan of one region skips the others.
-type layer map[string]map[[shardSize]byte]shard
+type layer map[string]map[[shardSize]byte]*shard
 
 // shard maps keys to values, nil for deleted keys. Values are never modified.
-type shard map[string][]byte
+type shard struct {
+	rows   map[string][]byte
+	shared atomic.Bool // with a clone of the overlay: the next write replaces the shard by a copy
+}
 
 const shardSize = 8
 
@@ -38,22 +42,28 @@ func (l layer) put(writes []kv.Write) {
 	for _, w := range writes {
 		table := l[w.Table]
 		if table == nil {
-			table = make(map[[shardSize]byte]shard)
+			table = make(map[[shardSize]byte]*shard)
 			l[w.Table] = table
 		}
 		name := shardOf(w.Key)
 		s := table[name]
-		if s == nil {
-			s = make(shard)
+		switch {
+		case s == nil:
+			s = &shard{rows: make(map[string][]byte)}
+			table[name] = s
+		case s.shared.Load():
+			s = &shard{rows: maps.Clone(s.rows)}
 			table[name] = s
 		}
-		s[string(w.Key)] = w.Value
+		s.rows[string(w.Key)] = w.Value
 	}
 }
 
 // get looks a key up. found with a nil value means that the key was deleted.
 func (l layer) get(table string, key []byte) (value []byte, found bool) {
-	value, found = l[table][shardOf(key)][string(key)]
+	if s := l[table][shardOf(key)]; s != nil {
+		value, found = s.rows[string(key)]
+	}
 	return value, found
 }
 
@@ -68,17 +78,19 @@ func (o *overlay) get(table string, key []byte) (value []byte, found bool) {
 // rows returns the newest writes of the keys that begin with prefix, in key order. The caller holds the lock; the result
 // stays valid without it.
 func (o *overlay) rows(table string, prefix []byte) []kv.Write {
-	newest := make(shard)
+	newest := make(map[string][]byte)
 	for _, l := range [...]layer{o.flushing, o.active} {
-		collect := func(s shard) {
-			for key, value := range s {
+		collect := func(s *shard) {
+			for key, value := range s.rows {
 				if bytes.HasPrefix([]byte(key), prefix) {
 					newest[key] = value
 				}
 			}
 		}
 		if len(prefix) >= shardSize {
-			collect(l[table][shardOf(prefix)])
+			if s := l[table][shardOf(prefix)]; s != nil {
+				collect(s)
+			}
 			continue
 		}
 		for _, s := range l[table] {
@@ -92,15 +104,15 @@ func (o *overlay) rows(table string, prefix []byte) []kv.Write {
 	return rows
 }
 
-// clone returns an immutable copy of the overlay. The caller holds the lock.
+// clone returns an immutable copy of the overlay. It copies no rows, so that a view costs about the same however much was written lately.
+// The caller holds the lock, for reading at least.
 func (o *overlay) clone() *overlay {
 	c := &overlay{active: make(layer, len(o.active)), flushing: o.flushing}
 	for table, shards := range o.active {
-		own := make(map[[shardSize]byte]shard, len(shards))
-		for name, s := range shards {
-			own[name] = maps.Clone(s)
+		for _, s := range shards {
+			s.shared.Store(true)
 		}
-		c.active[table] = own
+		c.active[table] = maps.Clone(shards)
 	}
 	return c
 }
@@ -111,7 +123,7 @@ func (l layer) inOrder() []kv.Write {
 	for _, table := range slices.Sorted(maps.Keys(l)) {
 		from := len(all)
 		for _, s := range l[table] {
-			for key, value := range s {
+			for key, value := range s.rows {
 				all = append(all, kv.Write{Table: table, Key: []byte(key), Value: value})
 			}
 		}

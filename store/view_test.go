@@ -151,3 +151,27 @@ func TestKeysAreThoseOfScan(t *testing.T) {
 		t.Errorf("keys %q, want %q", keys, want)
 	}
 }
+
+// A view copies no rows, however much was written lately: the commits after it copy what they change.
+func TestViewCopiesNoRows(t *testing.T) {
+	db := run(t, Options{Path: newPath(t)})
+	for group := range byte(100) {
+		var writes []kv.Write
+		for row := range byte(50) {
+			writes = append(writes, kv.Write{Table: "land", Key: append(bytes.Repeat([]byte{group}, 8), row), Value: []byte("block")})
+		}
+		mustCommit(t, db, writes...)
+	}
+	allocations := testing.AllocsPerRun(10, func() {
+		err := db.View(func(get func(string, []byte) ([]byte, error), _ func(string, []byte, func(_, _ []byte) error) error) error {
+			_, err := get("land", []byte("key"))
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if allocations > 50 { // rows are in a map for each group
+		t.Errorf("%.0f allocations", allocations)
+	}
+}

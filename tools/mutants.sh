@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mutants.sh [-s] [NAME…]: checks that the tests of packages replica, region/incarnation and store detect known bugs, one for each pitfall of
+# mutants.sh [-s] [NAME…]: checks that the tests of packages replica, region and store detect known bugs, one for each pitfall of
 # the libraries. mutants.patch adds the bugs to copies of the source, from which the test binaries are built. A process
 # has the bug that VOXELD_MUTATION names, and the test in its row must then fail. It must pass without any bug. Without
 # names, all bugs are checked.
@@ -43,11 +43,24 @@ region/incarnation abandon-twice TestOldCopyIsAbandoned cannot
 region/incarnation show-before-fsync TestPromisesAreCountedFirst cannot
 region/incarnation believe-refusals TestForgedRefusal cannot
 region/incarnation forget-abandoned TestOldCopyIsAbandoned cannot
+region/incarnation greet-acquaintances-only TestMembersRememberWithoutRaftMessages cannot
+region/incarnation announce-to-acquaintances TestMembersRememberWithoutRaftMessages cannot
+region/incarnation read-abandoned-streams TestStreamOfAnAbandonedReplica cannot
+region/incarnation forget-members TestStrangersAreForgottenFirst cannot
+region/incarnation list-beside-creations TestReplicaMadeMeanwhileIsAbandoned cannot
+region/incarnation reuse-forgotten-ids TestOldCopyIsAbandoned cannot
+region/incarnation create-unlisted TestOldCopyIsAbandoned cannot
 store   no-sync                   TestCommitIsOnTheDisk          cannot
 store   create-in-place           TestManyCreateAtOnce           cannot
 store   full-is-fatal             TestFullStoreKeepsReadingAndDeleting cannot
 region  admit-old-copies          TestNothingIsReadOfAnOldCopy   cannot
+region  keep-forgetful-copies TestForgottenEntriesAreNoticed cannot
 region  forget-lost-replicas      TestReplicaThatIsNotInTheCopyIsReplaced cannot
+region  trust-a-minority          TestBackupWithoutMajority      cannot
+region  count-forgotten-copies    TestForgottenCopiesDoNotCount  cannot
+region  read-behind               TestBackupAppliesWhatIsInTheLog cannot
+region/export count-earlier-replicas TestPlanGroup              cannot
+region/export index-is-enough     TestPlanGroup                  cannot
 '
 
 simulation=

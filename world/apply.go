@@ -21,6 +21,8 @@ type Outcome struct {
 	Changes []Change             // what changed, in order
 	Pins    []Pin                // those that took effect, in order
 	Barrier *Barrier             // set if the entry was a barrier; the other fields are empty then
+	// Splits is set if the entry splits the region, which still has everything; the other fields are empty then.
+	Splits bool
 }
 
 // Change is one block that an edit changed.
@@ -30,7 +32,7 @@ type Change struct {
 }
 
 // Apply applies the committed entry at the log index. Every replica gets the same outcome from the same log. An error
-// means that the entry cannot be decoded and that nothing changed. Rows to be stored accumulate until Writes.
+// means that the entry cannot be decoded and that nothing changed. Edits of a split region have no result. Rows to be stored accumulate until Writes.
 func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if IsBarrier(entry) {
 		barrier, err := DecodeBarrier(entry)
@@ -39,9 +41,15 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		}
 		return Outcome{Barrier: &barrier}, nil
 	}
+	if IsSplit(entry) {
+		return l.applySplit(index, entry)
+	}
 	batch, err := DecodeBatch(entry)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
+	}
+	if l.split != 0 {
+		return Outcome{}, nil // the edits are not answered: their gateways send them to the children
 	}
 	out := Outcome{
 		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),

@@ -19,7 +19,8 @@ const CatalogID = 1
 
 // Catalog is the replicated state of the root region: which cells are founded, and on which members. A region exists if
 // and only if a committed entry in its parent's log founds it. The catalog's log is the parent of every cell of label
-// length grid.FoundingLabel.
+// length grid.FoundingLabel. Longer labels belong to the children of split regions, whose parents' logs decide; the catalog lists
+// them when their parents' leaders have reported the split.
 type Catalog struct {
 	regions map[grid.Cell]nodemsg.Region
 	cells   map[uint64]grid.Cell // founded cells by region id
@@ -75,22 +76,36 @@ func EncodeMoved(moved nodemsg.Region) ([]byte, error) {
 }
 
 // Apply applies a committed entry. The first entry that founds a cell takes effect; later ones for the same cell change
-// nothing. An entry that changes a region's members takes effect if the region is founded and the epoch is newer than
-// the current one. In all these cases Apply returns the region that covers the cell, as it is now.
+// nothing. An entry that changes a region takes effect if the region is listed and the entry is newer. If the entry reports that the
+// region was split, its children are listed, too. In all these cases Apply returns the region of the cell, as it is now.
 func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write, error) {
 	region, err := c.apply(index, entry)
 	if err != nil {
 		return nodemsg.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
 	}
-	if there, founded := c.regions[region.Cell]; founded && there.Epoch >= region.Epoch {
+	if there, founded := c.regions[region.Cell]; founded && !region.Newer(there) {
 		return there, nil, nil
 	}
-	encoded, err := nodemsg.EncodeRegion(region)
-	if err != nil {
-		return nodemsg.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
+	changed := []nodemsg.Region{region}
+	if region.Split != 0 {
+		for _, child := range ChildrenOf(region) {
+			if there, listed := c.regions[child.Cell]; !listed || there.ID != child.ID {
+				changed = append(changed, child)
+			}
+		}
 	}
-	c.put(region)
-	return region, []kv.Write{{Table: CatalogTable, Key: []byte(region.Cell.String()), Value: encoded}}, nil
+	writes := make([]kv.Write, 0, len(changed))
+	for _, r := range changed {
+		encoded, err := nodemsg.EncodeRegion(r)
+		if err != nil {
+			return nodemsg.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
+		}
+		writes = append(writes, kv.Write{Table: CatalogTable, Key: []byte(r.Cell.String()), Value: encoded})
+	}
+	for _, r := range changed {
+		c.put(r)
+	}
+	return region, writes, nil
 }
 
 // apply returns the region as the entry would change it.
@@ -130,9 +145,19 @@ func (c *Catalog) moved(to nodemsg.Region) (nodemsg.Region, error) {
 	return to, nil
 }
 
-// Locate returns the region that covers the chunk, if it is founded.
+// Locate returns the region that covers the chunk, if it is founded: of a split one the child, and so on.
 func (c *Catalog) Locate(pos grid.ChunkPos) (nodemsg.Region, bool) {
 	region, ok := c.regions[grid.CellAt(pos, grid.FoundingLabel)]
+	for region.Split != 0 {
+		region = c.regions[grid.CellAt(pos, region.Cell.Label.Len()+1)]
+	}
+	region.Members = slices.Clone(region.Members)
+	return region, ok
+}
+
+// At returns the region of exactly this cell, split or not.
+func (c *Catalog) At(cell grid.Cell) (nodemsg.Region, bool) {
+	region, ok := c.regions[cell]
 	region.Members = slices.Clone(region.Members)
 	return region, ok
 }

@@ -28,6 +28,7 @@ type Land struct {
 	pinned    map[grid.ChunkPos]*pinnedChunk
 	recents   map[player.ID]*recent // at most rememberedPlayers
 	tracked   *LandDigest           // current; nil if there is none
+	split     uint64                // log index of the entry that split the region; 0: it is not split
 	dirtyRows dirtyRows
 }
 
@@ -105,6 +106,8 @@ const (
 	keyBase   = 'b' // X, Z → base hash, 32 bytes
 	keyEdit   = 'e' // X, Z, index → block, 2 bytes big-endian
 	keyPlayer = 'p' // player id → recent sequences
+	// keySplit has no more in its key: → the log index of the entry that split the region, 8 bytes big-endian.
+	keySplit = 'd'
 )
 
 // Prefix returns the key prefix of all rows of this region's land.

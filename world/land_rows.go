@@ -43,6 +43,8 @@ func (l *Land) Load(key, value []byte) error {
 			return fmt.Errorf("%w: recent sequences %x", errRow, key)
 		}
 		l.recents[player.ID(rest)] = r
+	case key[8] == keySplit && len(rest) == 0 && len(value) == 8:
+		l.split = binary.BigEndian.Uint64(value)
 	default:
 		return fmt.Errorf("%w: key %x", errRow, key)
 	}

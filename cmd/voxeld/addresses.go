@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 )
 
 func listen(flag, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listen on %s: the address is in use, perhaps by another voxeld: stop that, or choose another address with --%s", address, flag)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w; choose another address with --%s", address, err, flag)
+		return nil, fmt.Errorf("%w; choose another address with --%s", err, flag) // it names the address
 	}
 	return l, nil
 }

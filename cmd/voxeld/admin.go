@@ -37,8 +37,15 @@ func (n *node) status(ctx context.Context) admin.Status {
 		Version: version(), World: n.world.Name, WorldID: n.world.ID(), Peer: n.host.PeerID(),
 		Game: n.gameAddress(), HTTP: n.http.Addr().String(), Uptime: time.Since(n.started),
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
-		Damaged: len(n.regions.Damaged()), Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
+		Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
 		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
+	}
+	for _, d := range n.regions.Damaged() {
+		if d.RolledBack {
+			answer.RolledBack++
+		} else {
+			answer.Damaged++
+		}
 	}
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()
@@ -67,6 +74,9 @@ func (n *node) peerList() []admin.Peer {
 func (n *node) regionList(ctx context.Context) []admin.Region {
 	all := []admin.Region{}
 	for _, r := range n.regions.Regions(ctx) {
+		if r.Region.Split != 0 {
+			continue // its children have its land
+		}
 		members := make([]string, len(r.Region.Members))
 		for i, m := range r.Region.Members {
 			members[i] = m.Peer
@@ -113,6 +123,8 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer)
 }
 
+var errNoReplica = errors.New("this node has no replica")
+
 // findRegions returns the regions of this node with the name.
 func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
 	all, err := n.regions.Memberships()
@@ -124,7 +136,7 @@ func (n *node) findRegions(name string) ([]nodemsg.Region, error) {
 			return []nodemsg.Region{info}, nil
 		}
 	}
-	return nil, fmt.Errorf("this node has no replica of %q: pass a cell as voxeld regions prints it, or catalog, on a node that voxeld doctor names; if no replica is left anywhere, add --from FILE (a backup) or --anew", name)
+	return nil, fmt.Errorf("%w of %q: pass catalog, or a cell as voxeld regions prints it, and run this on a node that voxeld doctor names", errNoReplica, name)
 }
 
 func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
@@ -132,6 +144,12 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	name := r.URL.Query().Get("region")
 	all, err := n.findRegions(name)
+	switch {
+	case errors.Is(err, errNoReplica) && name == "catalog":
+		err = fmt.Errorf("%w; if no replica is left anywhere, found the world again from a backup: voxeld restore FILE --data-dir NEW", err)
+	case errors.Is(err, errNoReplica):
+		err = fmt.Errorf("%w; if no replica is left anywhere, add --from FILE (a backup) or --anew", err)
+	}
 	if err != nil {
 		reply(w, admin.Plan{Error: err.Error()})
 		return
@@ -162,7 +180,7 @@ func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
 		err = errors.New("name one region")
 	}
 	if err == nil {
-		err = n.regions.Recover(ctx, all[0].ID)
+		err = n.regions.Recover(ctx, all[0].ID, r.URL.Query().Has(admin.OldCopy))
 	}
 	var answer admin.Done
 	if err != nil {
@@ -188,6 +206,21 @@ func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer)
 }
 
+func (n *node) answerSplit(w http.ResponseWriter, r *http.Request) {
+	cell, err := grid.ParseCell(r.URL.Query().Get("cell"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
+	defer cancel()
+	var answer admin.Done
+	if err := n.regions.Splitter.Split(ctx, cell); err != nil {
+		answer.Error = err.Error()
+	}
+	reply(w, answer)
+}
+
 // recoverTime bounds the recovery of one region.
 const recoverTime = 8 * time.Second
 
@@ -203,5 +236,6 @@ func (n *node) addOperations(mux *http.ServeMux) {
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })
+	mux.HandleFunc("POST /split", func(w http.ResponseWriter, r *http.Request) { n.answerSplit(w, r) })
 	mux.HandleFunc("POST /release", func(w http.ResponseWriter, r *http.Request) { n.answerRelease(w, r) })
 }

@@ -2,14 +2,21 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
@@ -116,6 +123,123 @@ func TestRestoreDrill(t *testing.T) {
 	dora.sees(places[0], chunk.Brick)
 }
 
+// A node of the world comes back after the restore, before the restored world has run for the first time: that refuses to run, and
+// changes nothing. Later it runs.
+func TestFirstRunBesideLivingWorld(t *testing.T) {
+	t.Parallel()
+	old := startDaemon(t)
+	ann := join(t, old.Game, "ann", 1)
+	pos := under(ann, 1, 0, 2)
+	ann.until("the ground", func() bool { _, ok := ann.at(pos); return ok })
+	ann.put(pos, chunk.Brick)
+	file := old.backUp()
+	ann.put(pos, chunk.Glass) // what the restored world would take away
+	old.kill()
+	again := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
+	if out, errs, code := voxeld(t, "restore", file, "--data-dir", again.dir); code != 0 {
+		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
+	}
+	old.start()
+	for range 2 {
+		if err := again.Launch(""); err != nil {
+			t.Fatal(err)
+		}
+		if code := again.exited(patience); code != exitFailed || !strings.Contains(again.Output(), "is running") {
+			t.Errorf("run beside the living world: exit %d: %s", code, tail(again.Output(), 5))
+		}
+	}
+	bob := join(t, old.Game, "bob", 1)
+	bob.sees(pos, chunk.Glass)
+	bob.putPatiently(pos, chunk.Planks)
+	old.kill()
+	again.start()
+	carol := join(t, again.Game, "carol", 1)
+	carol.sees(pos, chunk.Brick)
+}
+
+// A region that is split is restored with both its parts, and can be backed up again at once.
+func TestSplitRegionIsRestored(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	ann := join(t, d.Game, "ann", 1)
+	pos := under(ann, 1, 0, 2)
+	ann.until("the ground", func() bool { _, ok := ann.at(pos); return ok })
+	ann.put(pos, chunk.Brick)
+	cell := grid.CellAt(pos.Chunk(), grid.FoundingLabel)
+	if out, errs, code := voxeld(t, "region", "split", "--data-dir", d.dir, "--", cell.String()); code != 0 {
+		t.Fatalf("voxeld region split: exit %d: %s%s", code, out, errs)
+	}
+	ann.putPatiently(pos, chunk.Glass)
+	var file string
+	eventually(t, "a backup with the parts", patience, func() bool {
+		file = filepath.Join(t.TempDir(), "world.voxback")
+		_, errs, code := voxeld(t, "backup", file, "--data-dir", d.dir)
+		return code == 0 && !strings.Contains(errs, "backup: 1 region")
+	})
+	d.kill()
+	again := restoreDaemon(t, file)
+	again.backUp()
+	bob := join(t, again.Game, "bob", 1)
+	bob.sees(pos, chunk.Glass)
+	bob.putPatiently(pos, chunk.Sand)
+	again.backUp()
+}
+
+// A restore that is interrupted leaves nothing that runs.
+func TestInterruptedRestore(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "world.voxback")
+	largeWorld(t, file, 20, 500, 1)
+	chain, err := backup.VerifyFiles([]string{file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	d := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
+	var cfg config.Config
+	cfg.DataDir, cfg.Game = d.dir, d.Game
+	r := backupcmd.Restore{Chain: chain, Genesis: chain.Last().Genesis}
+	if err := restoreWorld(t.Context(), cfg, r); !errors.Is(err, backup.ErrDamaged) {
+		t.Fatalf("restored half a file: %v", err)
+	}
+	if err := d.Launch(""); err != nil {
+		t.Fatal(err)
+	}
+	if code := d.exited(patience); code == 0 || !strings.Contains(d.Output(), "restore again") {
+		t.Errorf("run after half a restore: exit %d: %s", code, tail(d.Output(), 5))
+	}
+}
+
+// A node is found at one of its addresses, even if nothing answers at the others.
+func TestFindAlive(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	silent, err := net.Listen("tcp", takeAddress(t)+":0") // accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	at := silent.Addr().(*net.TCPAddr)
+	nodes := []backup.Node{{Peer: d.Status.Peer, Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", at.IP, at.Port), "/ip4/" + d.ip + "/tcp/4001"}}}
+	if err := findAlive(t.Context(), host, d.Status.WorldID, nodes); !errors.Is(err, backupcmd.ErrAlive) {
+		t.Errorf("the node that runs: %v", err)
+	}
+	if err := findAlive(t.Context(), host, "another world", nodes); err != nil {
+		t.Errorf("a node of another world: %v", err)
+	}
+}
+
 // Damaged and truncated files are refused, and nothing is left of a restore that was refused.
 func TestDamagedBackup(t *testing.T) {
 	t.Parallel()
@@ -192,11 +316,22 @@ func TestBackupKinds(t *testing.T) {
 		bob.sees(first, chunk.Planks)
 		bob.sees(second, chunk.Glass)
 		bob.putPatiently(first, chunk.Sand)
+		other := filepath.Join(t.TempDir(), "other")
+		if out, errs, code := voxeld(t, "backup", other, "--since", full, "--data-dir", f.dir); code == 0 || !strings.Contains(errs, "another world") {
+			t.Errorf("a backup since one of another world: exit %d: %s%s", code, out, errs)
+		}
 	}
 	if worlds[d.Status.WorldID] || len(worlds) != 2 {
 		t.Errorf("worlds %v, forked from %s", worlds, d.Status.WorldID)
 	}
 	ann.sees(first, chunk.Planks)
+}
+
+func (d *daemon) leadsCatalog() bool {
+	d.t.Helper()
+	var s admin.Status
+	d.ask("status", &s)
+	return s.Catalog == s.Peer
 }
 
 // A region of which no copy is left is found by the doctor, and put back from a backup, and founded anew. A backup meanwhile names it.
@@ -222,7 +357,6 @@ func TestLostRegion(t *testing.T) {
 	cell := grid.CellAt(pos.Chunk(), grid.FoundingLabel).String()
 	ann.leave()
 	leader.kill()
-	admins := []string{"--data-dir", all[0].dir, "--yes", "--"}
 	eventually(t, "the doctor names the ways on", patience, func() bool {
 		for _, f := range all[0].doctor().Findings {
 			if f.Subject == cell && strings.Contains(f.Do, "--anew") && strings.Contains(f.Do, all[0].Status.Peer) {
@@ -235,13 +369,22 @@ func TestLostRegion(t *testing.T) {
 	if out, errs, code := voxeld(t, "backup", lacking, "--data-dir", others[1].dir); code != exitLacks || !strings.Contains(errs, cell) {
 		t.Errorf("a backup without the region: exit %d: %s%s", code, out, errs)
 	}
-	recoverBy := func(how ...string) (string, bool) {
-		out, errs, code := voxeld(t, append(append(append([]string{"region", "recover"}, how...), admins...), cell)...)
-		return out + errs, code == 0
+	// recovered runs a command on the node that leads the catalog, which may move.
+	recovered := func(how ...string) bool {
+		t.Helper()
+		for _, d := range all {
+			if d == leader || !d.leadsCatalog() {
+				continue
+			}
+			out, errs, code := voxeld(t, append(append([]string{"region", "recover", "--data-dir", d.dir, "--yes"}, how...), "--", cell)...)
+			t.Logf("recover %v: exit %d: %s%s", how, code, out, errs)
+			return code == 0
+		}
+		return false
 	}
-	eventually(t, "the region is back", patience, func() bool { _, ok := recoverBy("--from", file); return ok })
-	if text, ok := recoverBy("--anew"); ok {
-		t.Errorf("founded a living region anew: %s", text)
+	eventually(t, "the region is back", patience, func() bool { return recovered("--from", file) })
+	if recovered("--anew") {
+		t.Error("founded a living region anew")
 	}
 	bob := join(t, others[1].Game, "bob", 1)
 	bob.sees(pos, chunk.Brick)
@@ -252,13 +395,13 @@ func TestLostRegion(t *testing.T) {
 	carol.leave()
 
 	// The node with the only copy is lost again, and there is no backup.
-	leader, _ = leaderOf(t, all, pos.Chunk())
-	if leader == all[0] {
-		return // it could take the catalog along
+	leader, others = leaderOf(t, all, pos.Chunk())
+	if leader.leadsCatalog() {
+		return // it would take the catalog along
 	}
 	bob.leave()
 	leader.kill()
-	eventually(t, "the region is founded anew", patience, func() bool { _, ok := recoverBy("--anew"); return ok })
-	dora := join(t, all[0].Game, "dora", 1)
+	eventually(t, "the region is founded anew", patience, func() bool { return recovered("--anew") })
+	dora := join(t, others[0].Game, "dora", 1)
 	dora.until("terrain", func() bool { b, ok := dora.at(pos); return ok && b != chunk.Glass && b != chunk.Brick })
 }

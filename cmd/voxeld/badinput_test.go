@@ -270,6 +270,8 @@ func TestOperatorsMistakes(t *testing.T) {
 		"unknown command":       {[]string{"stauts"}, exitUsage, []string{"stauts", "did you mean status", "--help"}},
 		"argument to run":       {[]string{"run", "extra"}, exitUsage, []string{"run takes no arguments", "extra"}},
 		"argument to status":    {[]string{"status", "extra"}, exitUsage, []string{"status takes no arguments"}},
+		"command of a group":    {[]string{"region", "scrubb"}, exitUsage, []string{`no command "voxeld region scrubb" (did you mean scrub?)`}},
+		"flag without dashes":   {[]string{"version"}, exitUsage, []string{`no command "voxeld version" (did you mean --version?)`}},
 		"no bots":               {[]string{"bot", "--players", "0"}, exitUsage, []string{"--players"}},
 		"bots without time":     {[]string{"bot", "--duration", "0"}, exitUsage, []string{"--duration"}},
 		"bots with less":        {[]string{"bot", "--rate", "-1"}, exitUsage, []string{"--rate"}},

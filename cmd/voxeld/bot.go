@@ -68,7 +68,7 @@ func newBot() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Target, "target", "127.0.0.1:4002", "host:port of the game server of a node")
+	f.StringVar(&o.Target, "target", "127.0.0.1:4002", "`host:port` of the game server of a node")
 	f.StringVar((*string)(&o.Mode), "mode", string(bot.OneChunk), "what the bots do: one-chunk, many-chunks or wander")
 	f.StringVar((*string)(&o.Protocol), "protocol", string(bot.Session), "protocol: session, or original (that of VoxelPopuli's released client)")
 	f.StringVar((*string)(&o.Encoding), "encoding", string(bot.CBOR), "encoding of the session protocol: cbor or json")
@@ -79,12 +79,12 @@ func newBot() *cobra.Command {
 	f.DurationVar(&o.Duration, "duration", 30*time.Second, "duration of the run")
 	f.Float64Var(&o.Ramp, "ramp", 20, "number of bots that join per second")
 	f.IntVar(&o.View, "view", 2, "view distance, in chunks (session protocol)")
-	f.Int32SliceVar(&chunkAt, "chunk", []int32{0, 0}, "X,Z of the central chunk")
+	f.Int32SliceVar(&chunkAt, "chunk", []int32{0, 0}, "`X,Z` of the central chunk")
 	f.IntVar(&o.Chunks, "chunks", 9, "number of chunks in the mode many-chunks")
 	f.BoolVar(&o.Keep, "keep", false, "keep the blocks that the bots place; by default they remove them again")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random choices")
-	f.StringVar(&csv, "csv", "", "write a CSV with one row per second to this file")
-	f.StringVar(&svg, "svg", "", "write a plot (SVG) to this file")
+	f.StringVar(&csv, "csv", "", "write a CSV with one row per second to this `file`")
+	f.StringVar(&svg, "svg", "", "write a plot (SVG) to this `file`")
 	f.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	f.BoolVar(&quiet, "quiet", false, "do not show progress; it is shown on terminals only")
 	return c

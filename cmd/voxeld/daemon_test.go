@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,6 +37,9 @@ var daemonBinary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "5"); err != nil { // these tests mostly wait; a flag on the command line counts
+		panic(err)
+	}
 	code := m.Run()
 	if path, err := daemonBinary(); err == nil {
 		os.RemoveAll(filepath.Dir(path))

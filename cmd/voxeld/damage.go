@@ -41,6 +41,7 @@ func classifyDamage(all []store.CorruptRow, db *store.DB, logger *slog.Logger) (
 }
 
 func damageError(d store.CorruptRow) error {
-	return fmt.Errorf("%v: %w; keep a copy of the data directory and restore a backup; or, if other nodes hold "+
-		"this world, start with an empty directory and --join: this node then fetches what they have", d, kv.ErrDamaged)
+	return fmt.Errorf("%v: %w; keep a copy of the data directory. If other nodes hold this world, start a new node, which gets what they have: "+
+		"voxeld run --data-dir EMPTY --join TOKEN (voxeld invite prints the token there). If not, restore a backup: "+
+		"voxeld restore FILE --data-dir EMPTY", d, kv.ErrDamaged)
 }

@@ -44,7 +44,7 @@ func newInit() *cobra.Command {
 		},
 	}
 	cli.AddOptions(c, &file, "data-dir", "placement")
-	c.Flags().StringVar(&name, "name", defaultWorldName, "name of the world, shown to players")
+	c.Flags().StringVar(&name, "name", defaultWorldName, "`name` of the world, shown to players")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of the terrain (default random)")
 	c.Flags().IntVar(&sections, "sections", defaultSections, "height of the world in sections of 32 blocks, 1 to 32; 1 is the height of the dissertation's world")
 	return c

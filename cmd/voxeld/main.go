@@ -54,7 +54,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, store.ErrInUse), errors.Is(err, kv.ErrDamaged), errors.Is(err, store.ErrFormat),
 		errors.Is(err, store.ErrFull), errors.Is(err, errOtherWorld), errors.Is(err, errDatabaseGone),
-		errors.Is(err, errRestoring), errors.Is(err, backup.ErrDamaged), errors.Is(err, backup.ErrNoBackup):
+		errors.Is(err, errRestoring), errors.Is(err, errNotEmpty), errors.Is(err, backup.ErrDamaged), errors.Is(err, backup.ErrNoBackup):
 		return exitData
 	case errors.Is(err, backupcmd.ErrIncomplete):
 		return exitLacks
@@ -84,7 +84,6 @@ func newRoot() *cobra.Command {
 		return cli.FlagError(c, err)
 	})
 	root.SetVersionTemplate(versionDetails() + "\n")
-	root.SuggestionsMinimumDistance = 2
 	root.SetUsageFunc(cli.PrintUsage)
 	cli.AddGroups(root)
 	for group, commands := range map[string][]*cobra.Command{

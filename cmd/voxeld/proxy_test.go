@@ -84,9 +84,7 @@ func TestProxies(t *testing.T) {
 				if !strings.HasPrefix(first, `{"type":"welcome"`) {
 					t.Fatalf("%d: %.100s", status, first)
 				}
-				if !strings.Contains(d.Output(), "remote="+from+":0") {
-					t.Errorf("the node does not see %s", from)
-				}
+				eventually(t, "the node sees "+from, patience, func() bool { return strings.Contains(d.Output(), "remote="+from+":0") })
 			}
 			outward := outwardAddress()
 			if outward == "127.0.0.1" {

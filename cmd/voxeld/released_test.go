@@ -18,7 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-var releasedMinutes = flag.Float64("released.minutes", 0.4, "minutes that TestReleasedClient plays, or longer, until three nodes have stopped")
+var releasedMinutes = flag.Float64("released.minutes", 0, "minutes that TestReleasedClient plays at least; it ends after three nodes have stopped")
 
 // wanderer is one player with the habits of the released client, as a bot plays them.
 type wanderer struct {

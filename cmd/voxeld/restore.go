@@ -32,11 +32,13 @@ var (
 // errRestoring reports that a restore into the data directory was interrupted.
 var errRestoring = errors.New("a restore into this data directory was interrupted: delete its voxeld.* files, and restore again")
 
+var errNotEmpty = errors.New("the data directory holds data already")
+
 // restoreWorld founds the world of a backup in an empty data directory.
 func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (err error) {
 	path := filepath.Join(cfg.DataDir, databaseName)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s holds data; choose an empty directory with --data-dir", errOtherWorld, cfg.DataDir)
+		return fmt.Errorf("%w: %s; choose an empty one with --data-dir", errNotEmpty, cfg.DataDir)
 	}
 	nodes := r.Chain.Last().Header.Nodes
 	if r.Forked {
@@ -102,8 +104,11 @@ func restoredGame(cfg config.Config) string {
 	return reachable(address)
 }
 
-// besideTime is how long nodes of a backup have to answer.
-const besideTime = 5 * time.Second
+const (
+	// besideTime is how long nodes of a backup have to answer, and besideAtOnce how many of their addresses are tried at the same time.
+	besideTime   = 5 * time.Second
+	besideAtOnce = 256
+)
 
 // refuseBeside returns an error if one of the nodes runs in the world.
 func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
@@ -119,18 +124,25 @@ func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
 func findAlive(ctx context.Context, host *transport.Host, id string, nodes []backup.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, besideTime)
 	defer cancel()
-	alive := make(chan string, len(nodes))
+	alive := make(chan string, 1)
+	tokens := make(chan struct{}, besideAtOnce)
 	var crew sync.WaitGroup
 	for _, n := range nodes {
-		crew.Go(func() {
-			for _, addr := range n.Addrs {
+		for _, addr := range n.Addrs {
+			tokens <- struct{}{}
+			crew.Go(func() {
+				defer func() { <-tokens }()
 				g, err := askGenesis(ctx, host, withPeer(addr, n.Peer))
-				if err == nil && g.ID() == id {
-					alive <- addr
+				if err != nil || g.ID() != id {
 					return
 				}
-			}
-		})
+				select {
+				case alive <- addr:
+					cancel()
+				default:
+				}
+			})
+		}
 	}
 	crew.Wait()
 	select {

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -63,6 +64,9 @@ func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger
 		return err
 	}
 	n.printWelcome(out)
+	if _, err := systemd.SdNotify(false, systemd.SdNotifyReady); err != nil { // systemd waits for it (Type=notify)
+		logger.Warn("systemd not notified", "error", err)
+	}
 	return parts.wait(ctx)
 }
 
@@ -309,7 +313,9 @@ func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error
 			return n.host.Ask(ctx, peer, protocol, question)
 		},
 		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
-		Promised: n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+		Fellows:     func() ([]string, error) { return replica.Fellows(n.db, n.host.PeerID()) },
+		OpenFellows: func() []string { return replica.OpenFellows(n.replicas) },
+		Promised:    n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return nil, err

@@ -69,8 +69,17 @@ var faultBinary = sync.OnceValues(func() (string, error) { return build("voxeld-
 
 // skewedBinary returns a voxeld that states a time 10 s ahead when other nodes ask for it.
 var skewedBinary = sync.OnceValues(func() (string, error) {
-	const says, lies = "Clock: time.Now().UnixMilli()", "Clock: time.Now().UnixMilli() + 10_000"
-	source, err := filepath.Abs("../../region/states.go")
+	return buildChanged("voxeld-skewed", "../../region/states.go", "Clock: time.Now().UnixMilli()", "Clock: time.Now().UnixMilli() + 10_000")
+})
+
+// otherTerrainBinary returns a voxeld that places trees and ores elsewhere.
+var otherTerrainBinary = sync.OnceValues(func() (string, error) {
+	return buildChanged("voxeld-terrain", "../../terrain/terrain.go", "^ salt*golden", "^ salt*golden ^ 1")
+})
+
+// buildChanged builds a voxeld in which a text of a source file is replaced.
+func buildChanged(name, source, before, after string) (string, error) {
+	source, err := filepath.Abs(source)
 	if err != nil {
 		return "", err
 	}
@@ -78,18 +87,18 @@ var skewedBinary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !bytes.Contains(text, []byte(says)) {
-		return "", fmt.Errorf("%s has no %q", source, says)
+	if !bytes.Contains(text, []byte(before)) {
+		return "", fmt.Errorf("%s has no %q", source, before)
 	}
-	shifted, overlay := filepath.Join(workDir, "states.go"), filepath.Join(workDir, "overlay.json")
-	if err := os.WriteFile(shifted, bytes.Replace(text, []byte(says), []byte(lies), 1), 0o600); err != nil {
+	changed, overlay := filepath.Join(workDir, name+".go"), filepath.Join(workDir, name+".json")
+	if err := os.WriteFile(changed, bytes.Replace(text, []byte(before), []byte(after), 1), 0o600); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace": {%q: %q}}`, source, shifted), 0o600); err != nil {
+	if err := os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace": {%q: %q}}`, source, changed), 0o600); err != nil {
 		return "", err
 	}
-	return build("voxeld-skewed", "-overlay", overlay)
-})
+	return build(name, "-overlay", overlay)
+}
 
 // node is a daemon of a test.
 type node struct {

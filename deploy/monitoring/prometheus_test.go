@@ -32,9 +32,10 @@ const (
 var (
 	pause  = regexp.MustCompile(`(?m)^( *(?:for|keep_firing_for): )(\S+)$`)
 	window = regexp.MustCompile(`\[()(\w+)\]`)
+	past   = regexp.MustCompile(`\b(offset )(\w+)`)
 )
 
-// compress returns rules in which time passes faster: it divides every "for" and every window by speed. Windows stay long
+// compress returns rules in which time passes faster: it divides every "for", window and offset by speed. Windows stay long
 // enough for five scrapes. Thresholds do not change.
 func compress(t *testing.T, rules string, speed int) string {
 	t.Helper()
@@ -46,6 +47,7 @@ func compress(t *testing.T, rules string, speed int) string {
 	}
 	divide(pause, time.Second, "%s%dms")
 	divide(window, shortestWindow, "[%s%dms]")
+	divide(past, time.Second, "%s%dms")
 	return rules
 }
 
@@ -62,8 +64,8 @@ func parseDuration(t *testing.T, text string) time.Duration {
 }
 
 func TestCompress(t *testing.T) {
-	got := compress(t, "expr: rate(a[5m]) + increase(b[1d]) > 300\n        for: 10m\n", 60)
-	if want := "expr: rate(a[5000ms]) + increase(b[1440000ms]) > 300\n        for: 10000ms\n"; got != want {
+	got := compress(t, "expr: rate(a[5m]) + increase(b[1d]) > c offset 10m\n        for: 10m\n", 60)
+	if want := "expr: rate(a[5000ms]) + increase(b[1440000ms]) > c offset 10000ms\n        for: 10000ms\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

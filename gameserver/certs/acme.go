@@ -19,6 +19,9 @@ import (
 // manager itself repeats its answer for a minute.
 const firstPause, longestPause = 90 * time.Second, time.Hour
 
+// refreshEvery is how often the manager is asked whether it has renewed the certificates.
+const refreshEvery = time.Minute
+
 // authority obtains certificates by ACME, and renews them when a third of their lifetime is left, at most 30 days.
 type authority struct {
 	domains []string
@@ -27,7 +30,7 @@ type authority struct {
 
 	mu struct {
 		sync.Mutex
-		obtained map[string]bool // domains that have a certificate
+		current map[string]*tls.Certificate // by domain
 	}
 }
 
@@ -41,7 +44,7 @@ func newAuthority(o Options) *authority {
 			Client:     &acme.Client{DirectoryURL: o.Directory, UserAgent: "voxeld"},
 		},
 	}
-	a.mu.obtained = make(map[string]bool)
+	a.mu.current = make(map[string]*tls.Certificate)
 	return a
 }
 
@@ -65,20 +68,22 @@ func (a *authority) answer(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	if name == "" {
 		name = a.domains[0]
 	}
-	if !a.has(name) {
-		return nil, fmt.Errorf("there is no certificate for %q", name)
+	if c := a.current(name); c != nil {
+		return c, nil
 	}
-	return a.get(name)
+	return nil, fmt.Errorf("there is no certificate for %q", name)
 }
 
-func (a *authority) has(name string) bool {
+// current returns the certificate for a name, nil if there is none yet.
+func (a *authority) current(name string) *tls.Certificate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.mu.obtained[name]
+	return a.mu.current[name]
 }
 
-// get returns the certificate for a name, and obtains it first if necessary, which takes up to five minutes.
-func (a *authority) get(name string) (*tls.Certificate, error) {
+// obtain returns the manager's certificate for a name, and keeps it as the current one. If the manager has none, it asks the authority
+// for one, which takes up to five minutes: only Run may call it.
+func (a *authority) obtain(name string) (*tls.Certificate, error) {
 	// With this cipher suite the manager uses an ECDSA key, which every browser accepts.
 	c, err := a.manager.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: name, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
@@ -88,18 +93,15 @@ func (a *authority) get(name string) (*tls.Certificate, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mu.obtained[name] = true
+	a.mu.current[name] = c
 	return c, nil
 }
 
 // expiry returns zero until every domain has a certificate.
 func (a *authority) expiry() (first time.Time) {
 	for _, name := range a.domains {
-		if !a.has(name) {
-			return time.Time{}
-		}
-		c, err := a.get(name) // it may have been renewed
-		if err != nil {
+		c := a.current(name)
+		if c == nil {
 			return time.Time{}
 		}
 		if first.IsZero() || c.Leaf.NotAfter.Before(first) {
@@ -109,24 +111,28 @@ func (a *authority) expiry() (first time.Time) {
 	return first
 }
 
-// Run obtains the certificates, one after the other, and tries again those that fail. Renewal is up to the manager.
+// Run obtains the certificates, one after the other, and tries again those that fail. The manager renews them; Run picks up the new
+// ones.
 func (a *authority) Run(ctx context.Context) error {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	retry := firstPause
+	for {
 		// The manager cannot be interrupted.
 		done := make(chan error, 1)
-		go func() { done <- a.obtain() }()
+		go func() { done <- a.obtainAll() }()
 		var err error
+		pause := refreshEvery
 		select {
 		case <-ctx.Done():
 			return nil
 		case err = <-done:
 		}
 		if err == nil {
-			<-ctx.Done()
-			return nil
+			retry = firstPause
+		} else {
+			pause, retry = retry, min(2*retry, longestPause)
+			a.logger.Warn("no certificate: players cannot open this node by that name; check that the name leads here, and that the authority "+
+				"can reach port 443 of this node, or port 80 with --http-redirect", "error", err, "retry_in", pause)
 		}
-		a.logger.Warn("no certificate: players cannot open this node by that name; check that the name leads here, and that the authority "+
-			"can reach port 443 of this node, or port 80 with --http-redirect", "error", err, "retry_in", pause)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -135,15 +141,18 @@ func (a *authority) Run(ctx context.Context) error {
 	}
 }
 
-func (a *authority) obtain() error {
+func (a *authority) obtainAll() error {
 	var problems []error
 	for _, name := range a.domains {
-		c, err := a.get(name)
+		before := a.current(name)
+		c, err := a.obtain(name)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		a.logger.Info("certificate", "name", name, "expires", c.Leaf.NotAfter)
+		if before == nil || !before.Leaf.Equal(c.Leaf) {
+			a.logger.Info("certificate", "name", name, "expires", c.Leaf.NotAfter)
+		}
 	}
 	return errors.Join(problems...)
 }

@@ -23,7 +23,8 @@ const maxConfirmedLeaders = 4096
 type leaders struct {
 	*Options
 	doubted   atomic.Int64                         // confirmations before this time, by the gateway's clock in ns, do not count
-	confirmed *lru.Cache[grid.Cell, time.Duration] // when a region's leader last confirmed its leadership
+	confirmed *lru.Cache[grid.Cell, time.Duration] // when the leader of a cell's region last confirmed its leadership
+	founded   *lru.Cache[grid.Cell, struct{}]      // founding cells that have regions
 }
 
 func newLeaders(o *Options) *leaders {
@@ -31,13 +32,17 @@ func newLeaders(o *Options) *leaders {
 	if err != nil {
 		panic(err) // the size is positive
 	}
-	return &leaders{Options: o, confirmed: confirmed}
+	founded, err := lru.New[grid.Cell, struct{}](maxConfirmedLeaders)
+	if err != nil {
+		panic(err) // likewise
+	}
+	return &leaders{Options: o, confirmed: confirmed, founded: founded}
 }
 
 // waitFounding waits until a client may request a chunk that may have to be founded. Land that was requested recently costs
 // nothing: its region exists.
 func (ld *leaders) waitFounding(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
-	if ld.confirmed.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
+	if ld.founded.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
 		return nil
 	}
 	return ld.WaitFounding(ctx, remote)
@@ -55,7 +60,7 @@ func (ld *leaders) generate(ctx context.Context, remote net.Addr, pos grid.Chunk
 	defer cancel()
 	info, err := ld.Regions.Locate(ctx, pos)
 	if err == nil {
-		ld.confirmed.ContainsOrAdd(grid.CellAt(pos, grid.FoundingLabel), -confirmedFor) // it exists; its leader is not asked
+		ld.founded.Add(grid.CellAt(pos, grid.FoundingLabel), struct{}{})
 	}
 	return info, err
 }
@@ -66,19 +71,18 @@ const confirmedFor = 2 * time.Second
 // led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew is set,
 // recently. A region's route alone may name an old leader, and the released client does not accept `no`.
 func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodemsg.Region, error) {
-	cell := grid.CellAt(pos, grid.FoundingLabel)
 	if anew { // the node that was named may have died, and it led other regions too
 		ld.doubted.Store(int64(ld.Now()))
 	}
-	since, ok := ld.confirmed.Get(cell)
-	if ok && ld.Now()-since < confirmedFor && int64(since) > ld.doubted.Load() {
-		return ld.Regions.Locate(ctx, pos)
+	if info, err := ld.Regions.Locate(ctx, pos); err == nil && ld.trusts(info) {
+		return info, nil
 	}
 	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
 		link, info, err := ld.Regions.Follow(ctx, pos)
 		if err == nil {
 			link.Close() //nolint:errcheck // it was opened only for the confirmation
-			ld.confirmed.Add(cell, ld.Now())
+			ld.confirmed.Add(info.Cell, ld.Now())
+			ld.founded.Add(grid.CellAt(pos, grid.FoundingLabel), struct{}{})
 			return info, nil
 		}
 		select {
@@ -87,6 +91,13 @@ func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodem
 		case <-time.After(retry): // one of its members may be elected meanwhile
 		}
 	}
+}
+
+// trusts reports whether the region's leader confirmed its leadership recently. The region may be a part of one that was divided
+// since: then another one confirmed.
+func (ld *leaders) trusts(info nodemsg.Region) bool {
+	since, ok := ld.confirmed.Get(info.Cell)
+	return ok && ld.Now()-since < confirmedFor && int64(since) > ld.doubted.Load()
 }
 
 // residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the answer.

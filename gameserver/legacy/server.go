@@ -83,7 +83,7 @@ func (s *Server) Serve(ctx context.Context, c net.Conn, in *bufio.Reader, h lega
 	lc.sub = s.Mirror.Watch(lc.at, lc)
 	s.add(lc)
 	defer s.remove(lc)
-	if lc.sub.LedElsewhere() {
+	if lc.sub.LedElsewhere(lc.at) {
 		return region.ErrNotHere // since the handshake
 	}
 	return lc.read(ctx)
@@ -107,12 +107,12 @@ func (s *Server) remove(lc *conn) {
 	delete(s.mu.conns, lc)
 }
 
-// Reset ends the connections to a region that is led elsewhere.
-func (s *Server) Reset(sub *mirror.Subscription) {
+// Reset ends the connections to the chunks of a region that is led elsewhere.
+func (s *Server) Reset(cell grid.Cell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for lc := range s.mu.conns {
-		if lc.sub == sub {
+		if cell.Contains(lc.at) {
 			lc.end()
 		}
 	}

@@ -183,7 +183,7 @@ func (b *builder) terrain(at grid.ChunkPos, with *buffers) (own cachedTerrain, m
 // sendToWaiting sends the chunk to all subscribers that wait for it. The subscription's lock is held, and the latest snapshot is
 // of the current version.
 func (c *Chunk) sendToWaiting() {
-	c.tick = c.sub.mu.tick
+	c.tick = c.sub.feedAt(c.at).tick
 	for by, has := range c.subscribers {
 		switch {
 		case has != awaitsChunk && has != awaitsRefresh:

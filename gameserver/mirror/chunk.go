@@ -107,7 +107,7 @@ func (c *Chunk) needsBuilder() bool {
 
 // delta returns an empty delta of the chunk.
 func (c *Chunk) delta() *Delta {
-	return &Delta{ChunkDelta: nodemsg.ChunkDelta{Chunk: c.at}, Tick: c.sub.mu.tick, Of: c}
+	return &Delta{ChunkDelta: nodemsg.ChunkDelta{Chunk: c.at}, Tick: c.sub.feedAt(c.at).tick, Of: c}
 }
 
 // publish sends the delta to the subscribers that have the chunk, or had it before it has to be sent anew.

@@ -71,10 +71,10 @@ type Options struct {
 	// What a subscription reports. Chat and Ticked are called with its lock held: they must not block, nor call it.
 	Chat        func(from *Subscription, events []nodemsg.ChatEvent) // chat that is to be ordered, then published by PublishChat
 	Ticked      func(from *Subscription)                             // the first update of a tick was applied
-	LedByOthers func(from *Subscription)                             // the region is led by another node
+	LedByOthers func(grid.Cell)                                      // a region is led by another node
 }
 
-// Mirror holds the chunks that subscribers here watch, and the subscriptions to their regions.
+// Mirror holds the chunks that subscribers here watch, and the subscriptions to their land.
 type Mirror struct {
 	Options
 	metrics *metrics

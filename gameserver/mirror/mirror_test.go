@@ -36,6 +36,14 @@ func newTestMirror() *Mirror {
 		Terrain: ground(), Interest: interest.New(interest.Options{Budget: 1000}), Overlay: noOverlay{}, Height: grid.ChunkSize, Peer: "peer",
 		Now: func() time.Duration { return 0 }, Run: func(func(context.Context)) bool { return true },
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-		Chat: func(*Subscription, []nodemsg.ChatEvent) {}, Ticked: func(*Subscription) {}, LedByOthers: func(*Subscription) {},
+		Chat: func(*Subscription, []nodemsg.ChatEvent) {}, Ticked: func(*Subscription) {}, LedByOthers: func(grid.Cell) {},
 	})
+}
+
+// onlyFeed returns the feed of an undivided subscription.
+func onlyFeed(sub *Subscription) *feed {
+	sub.mu.Lock()
+	defer sub.unlock()
+	area := sub.cell.Area()
+	return sub.feed(grid.ChunkPos{X: area.MinX, Z: area.MinZ})
 }

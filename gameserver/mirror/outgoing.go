@@ -110,3 +110,15 @@ func (o *outgoing) chat(u nodemsg.ChatEvent) bool {
 	o.message.Chat = append(o.message.Chat, u)
 	return true
 }
+
+// said returns the highest count of the player's events that wait; 0 if none does.
+func (o *outgoing) said(id player.ID) (count uint64) {
+	for i := range o.message.Chat {
+		if u := &o.message.Chat[i]; u.Player == id {
+			if stamp, counted := u.Clock(); counted {
+				count = max(count, stamp.Own())
+			}
+		}
+	}
+	return count
+}

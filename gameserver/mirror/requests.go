@@ -1,8 +1,6 @@
 package mirror
 
 import (
-	"time"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -10,23 +8,23 @@ import (
 )
 
 // This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a link also
-// the next message.
+// the feed's next message.
 
 // watch adds a subscriber to a chunk. It reports false when the subscription is closed.
 func (sub *Subscription) watch(pos grid.ChunkPos, by Subscriber) bool {
 	sub.mu.Lock()
-	defer sub.mu.Unlock()
+	defer sub.unlock()
 	if sub.mu.closed {
 		return false
 	}
-	sub.mu.unusedSince = time.Time{}
+	f := sub.feed(pos)
 	c := sub.mu.chunks[pos]
 	if c == nil {
 		c = &Chunk{at: pos, sub: sub, subscribers: make(map[Subscriber]subscriberState)}
 		sub.mu.chunks[pos] = c
 		sub.m.metrics.chunks.Inc()
-		sub.mu.out.watch(pos)
-		sub.wake.Set()
+		f.out.watch(pos)
+		f.wake.Set()
 	}
 	if !c.hasUnserved() {
 		c.order = sub.m.order.Add(1) // a chunk that is waited for already keeps its place
@@ -38,7 +36,7 @@ func (sub *Subscription) watch(pos grid.ChunkPos, by Subscriber) bool {
 	if !watches && by.WantsEveryMove() {
 		c.everyMove++
 	}
-	if !watches && sub.mu.notified {
+	if !watches && f.notified {
 		by.SendNotice(landAway)
 	}
 	c.subscribers[by] = awaitsChunk
@@ -67,8 +65,9 @@ func (sub *Subscription) Unwatch(pos grid.ChunkPos, by Subscriber) {
 	delete(sub.mu.predicted, c)
 	sub.m.builder.jobs.arrived(c.order)
 	sub.m.metrics.chunks.Dec()
-	sub.mu.out.unwatch(pos)
-	sub.wake.Set()
+	f := sub.feedAt(pos)
+	f.out.unwatch(pos)
+	f.wake.Set()
 }
 
 // Serialize calls f while no subscriber of the subscription is called.
@@ -79,16 +78,19 @@ func (sub *Subscription) Serialize(f func()) {
 }
 
 // enter adds a subscriber's body to the region. It reports false when the subscription is closed.
-func (sub *Subscription) enter(b nodemsg.Body, owner Subscriber) bool {
+func (sub *Subscription) enter(entering nodemsg.Body, owner Subscriber) bool {
 	sub.mu.Lock()
-	defer sub.mu.Unlock()
+	defer sub.unlock()
 	if sub.mu.closed {
 		return false
 	}
-	sub.mu.unusedSince = time.Time{}
-	sub.mu.bodies[b.Player] = &body{Body: b, sub: sub, owner: owner, predictor: motion.NewPredictor(b.Pose, sub.m.Now())}
-	sub.mu.out.enter(b)
-	sub.wake.Set()
+	at := entering.Pose.Chunk()
+	if older := sub.mu.bodies[entering.Player]; older != nil && sub.feedAt(older.at) != sub.feed(at) {
+		older.leave()
+	}
+	b := &body{Body: entering, at: at, sub: sub, owner: owner}
+	sub.mu.bodies[b.Player] = b
+	b.enter()
 	return true
 }
 
@@ -96,35 +98,35 @@ func (sub *Subscription) enter(b nodemsg.Body, owner Subscriber) bool {
 func (sub *Subscription) Leave(id player.ID, owner Subscriber) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if b := sub.mu.bodies[id]; b == nil || b.owner != owner {
+	b := sub.mu.bodies[id]
+	if b == nil || b.owner != owner {
 		return
 	}
 	delete(sub.mu.bodies, id)
-	sub.mu.out.leave(id)
-	sub.wake.Set()
+	b.leave()
 }
 
 // Move sets the newest pose of a subscriber's body; alone means that nobody sees it well. It reports whether the region needs the
 // update, and the caller must call Wake or Flush: not if the prediction covers the move.
 func (sub *Subscription) Move(id player.ID, pose motion.Pose, owner Subscriber, alone bool) (needsUpdate bool) {
 	sub.mu.Lock()
-	defer sub.mu.Unlock()
+	defer sub.unlock()
 	b := sub.mu.bodies[id]
-	if b == nil || b.owner != owner {
+	if b == nil || b.owner != owner || b.setPose(pose) {
 		return false
 	}
-	b.Pose = pose
+	out := &sub.feedAt(b.at).out
 	straight := b.predictable()
 	if needsUpdate = b.predictor.Observe(pose, sub.m.Now(), alone); !straight {
 		needsUpdate = !b.regionHas()
 	}
-	if !needsUpdate && !sub.mu.out.hasMove(id) {
+	if !needsUpdate && !out.hasMove(id) {
 		sub.mu.diverged = true
 		sub.m.metrics.movesWithheld.Inc()
 		return false
 	}
 	b.sendMove(straight)
-	return sub.mu.out.linked
+	return out.linked
 }
 
 // EndPrediction ends the prediction of a subscriber's body, which has not got as far as predicted.
@@ -137,13 +139,37 @@ func (sub *Subscription) EndPrediction(id player.ID, owner Subscriber) {
 }
 
 // Wake sends what is collected soon, together with what is requested until then.
-func (sub *Subscription) Wake() { sub.wake.Set() }
+func (sub *Subscription) Wake() {
+	var some [4]*feed
+	for _, f := range sub.appendDue(some[:0]) {
+		f.wake.Set()
+	}
+}
 
 // Flush sends what is collected without waiting for more.
 func (sub *Subscription) Flush() {
-	if !sub.sender.tryFlush() {
-		sub.wake.Set()
-		sub.flushNow.Set()
+	var some [4]*feed
+	for _, f := range sub.appendDue(some[:0]) {
+		f.flush()
+	}
+}
+
+// appendDue appends the feeds that have something to send.
+func (sub *Subscription) appendDue(dst []*feed) []*feed {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	for _, f := range sub.mu.feeds {
+		if f.out.linked && !f.out.message.Empty() {
+			dst = append(dst, f)
+		}
+	}
+	return dst
+}
+
+func (f *feed) flush() {
+	if !f.sender.tryFlush() {
+		f.wake.Set()
+		f.flushNow.Set()
 	}
 }
 
@@ -151,46 +177,48 @@ func (sub *Subscription) Flush() {
 // which is "committed" only if the region answered so.
 func (sub *Subscription) Edit(e nodemsg.Intent, by Subscriber) {
 	sendNow, answered := sub.addEdit(e, by)
-	if sendNow {
-		sub.Flush()
+	if sendNow != nil {
+		sendNow.flush()
 	}
 	if answered {
 		by.Flush()
 	}
 }
 
-// addEdit adds a pending edit. It reports whether the caller should send it now, or flush the refusal. If others are pending it
-// wakes the sender instead, which then sends all that has been collected.
-func (sub *Subscription) addEdit(e nodemsg.Intent, by Subscriber) (sendNow, answered bool) {
+// addEdit adds a pending edit. It returns the feed that the caller should flush now, nil for none, and reports whether to flush the
+// refusal. If others are pending it wakes the sender instead, which then sends all that has been collected.
+func (sub *Subscription) addEdit(e nodemsg.Intent, by Subscriber) (sendNow *feed, answered bool) {
 	sub.mu.Lock()
-	defer sub.mu.Unlock()
+	defer sub.unlock()
 	added, refused := sub.mu.pending.add(e, by)
 	if refused != "" {
-		return false, by.SendResult(nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Block: sub.blockAt(e.Pos), Refused: refused})
+		return nil, by.SendResult(nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Block: sub.blockAt(e.Pos), Refused: refused})
 	}
-	if !added || !sub.mu.out.linked {
-		return false, false
+	f := sub.feed(e.Pos.Chunk())
+	if !added || !f.out.linked {
+		return nil, false
 	}
-	if b := sub.mu.bodies[e.Player]; b != nil && b.predictor.LastSent() != b.Pose {
+	if b := sub.mu.bodies[e.Player]; b != nil && f.cell.Contains(b.at) && b.predictor.LastSent() != b.Pose {
 		b.sendMove(b.predictable()) // builders must be shown exactly where they are
 	}
-	sub.mu.out.message.Edits = append(sub.mu.out.message.Edits, e)
+	f.out.message.Edits = append(f.out.message.Edits, e)
 	if len(sub.mu.pending) == 1 {
-		return true, false
+		return f, false
 	}
-	sub.wake.Set()
-	sub.flushNow.Set()
-	return false, false
+	f.wake.Set()
+	f.flushNow.Set()
+	return nil, false
 }
 
 // SendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a
 // region that cannot be reached.
 func (sub *Subscription) SendChat(u nodemsg.ChatEvent) bool {
 	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	if !sub.mu.out.chat(u) {
+	defer sub.unlock()
+	if !sub.Covers(u.Chunk) {
 		return false
 	}
-	sub.wake.Set()
-	return true
+	f := sub.feed(u.Chunk)
+	f.wake.Set()
+	return f.out.chat(u)
 }

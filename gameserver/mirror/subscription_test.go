@@ -21,8 +21,8 @@ func TestResumeKeepsTheOrder(t *testing.T) {
 		sub.watch(pos, &recorderSub{})
 		want = append(want, pos)
 	}
-	sub.resume()
-	if got := sub.takeOut().Watch; !slices.Equal(got, want) {
+	onlyFeed(sub).resume()
+	if got := onlyFeed(sub).takeOut().Watch; !slices.Equal(got, want) {
 		t.Errorf("asks for %v, want %v", got, want)
 	}
 }
@@ -67,15 +67,15 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 // with whatever else has been collected.
 func TestEditAloneIsSentAtOnce(t *testing.T) {
 	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-	sub.resume()
-	sub.takeOut()
+	onlyFeed(sub).resume()
+	onlyFeed(sub).takeOut()
 	drain := func() (rushed bool) {
 		select {
-		case <-sub.wake:
+		case <-onlyFeed(sub).wake:
 		default:
 		}
 		select {
-		case <-sub.flushNow:
+		case <-onlyFeed(sub).flushNow:
 			return true
 		default:
 			return false
@@ -83,7 +83,7 @@ func TestEditAloneIsSentAtOnce(t *testing.T) {
 	}
 	drain()
 	link := &promptOne{}
-	sub.sender.setLink(link)
+	onlyFeed(sub).sender.setLink(link)
 	ann := player.GuestID("ann")
 	ask := func(seq uint64) {
 		sub.Edit(nodemsg.Intent{Player: ann, Seq: seq, Pos: grid.Pos{Y: int32(seq)}, Block: chunk.Brick}, &recorderSub{})
@@ -99,22 +99,22 @@ func TestEditAloneIsSentAtOnce(t *testing.T) {
 	if ask(2); len(link.sent) != 1 || !drain() {
 		t.Error("the second was not left to the sender")
 	}
-	sub.takeOut()
+	onlyFeed(sub).takeOut()
 	answer(1)
 	answer(2)
 	link.waits = true
-	if ask(3); !drain() || len(sub.takeOut().Edits) != 1 {
+	if ask(3); !drain() || len(onlyFeed(sub).takeOut().Edits) != 1 {
 		t.Error("an edit that the link has no room for was not left to the sender")
 	}
 	answer(3)
 	link.waits = false
-	sub.sender.Lock() // the sender has taken something out, and is about to send it
+	onlyFeed(sub).sender.Lock() // the sender has taken something out, and is about to send it
 	if ask(4); len(link.sent) != 1 || !drain() {
 		t.Error("an edit has overtaken what is being sent")
 	}
-	sub.sender.Unlock()
+	onlyFeed(sub).sender.Unlock()
 	answer(4)
-	sub.sender.setLink(nil)
+	onlyFeed(sub).sender.setLink(nil)
 	if ask(5); !drain() {
 		t.Error("an edit was not left to the sender of a link that is not prompt")
 	}
@@ -162,12 +162,12 @@ func TestResultDoesNotUndoDelta(t *testing.T) {
 func TestOneFrameATick(t *testing.T) {
 	m, ticked := newTestMirror(), 0
 	m.Ticked = func(*Subscription) { ticked++ }
-	sub := newSubscription(m, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
+	region := onlyFeed(newSubscription(m, grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)))
 	for _, c := range []struct {
 		tick uint64
 		want int // calls
 	}{{7, 1}, {7, 1}, {7, 1}, {8, 2}, {8, 2}} {
-		if err := sub.Apply(nodemsg.FromRegion{Tick: c.tick}); err != nil {
+		if err := region.apply(nodemsg.FromRegion{Tick: c.tick}); err != nil {
 			t.Fatal(err)
 		}
 		if ticked != c.want {
@@ -260,6 +260,7 @@ type recorderSub struct {
 	wholes  int
 	again   int
 	applied []*Delta
+	notices []string
 }
 
 func (w *recorderSub) SendDelta(d *Delta)   { w.applied = append(w.applied, d) }
@@ -267,7 +268,7 @@ func (w *recorderSub) HasRoom(*Chunk) bool  { return true }
 func (w *recorderSub) WantsEveryMove() bool { return true }
 func (w *recorderSub) Predictable() bool    { return true }
 func (w *recorderSub) Flush()               {}
-func (w *recorderSub) SendNotice(string)    {}
+func (w *recorderSub) SendNotice(s string)  { w.notices = append(w.notices, s) }
 
 func (w *recorderSub) SendChunk(_ *Chunk, again bool) {
 	w.wholes++

@@ -28,15 +28,12 @@ func (m *Mirror) BuildQueued() { m.builder.buildQueued() }
 func (m *Mirror) subscription(pos grid.ChunkPos) *Subscription {
 	cell := grid.CellAt(pos, grid.FoundingLabel)
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	sub := m.mu.subs[cell]
-	if sub != nil {
-		m.mu.Unlock()
-		return sub
+	if sub == nil {
+		sub = newSubscription(m, cell)
+		m.mu.subs[cell] = sub
 	}
-	sub = newSubscription(m, cell)
-	m.mu.subs[cell] = sub
-	m.mu.Unlock()
-	m.Run(sub.run)
 	return sub
 }
 

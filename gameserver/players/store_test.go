@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -18,77 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// memory is the network's store of players, or a node's own.
-type memory struct {
-	gate chan struct{} // PutPlayer waits for it; nil for no wait
-
-	mu struct {
-		sync.Mutex
-		records map[player.ID]nodemsg.PlayerRecord
-		rows    map[string][]byte
-		failure error
-		commits int
-	}
-}
-
-func newMemory() *memory {
-	m := &memory{}
-	m.mu.records, m.mu.rows = make(map[player.ID]nodemsg.PlayerRecord), make(map[string][]byte)
-	return m
-}
-
-func (m *memory) Player(_ context.Context, id player.ID) (r nodemsg.PlayerRecord, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, known := m.mu.records[id]
-	if !known {
-		err = errors.New("not found")
-	}
-	return r, err
-}
-
-func (m *memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
-	if m.gate != nil {
-		select {
-		case <-m.gate:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r.Seq > m.mu.records[r.Player].Seq {
-		m.mu.records[r.Player] = r
-	}
-	return nil
-}
-
-func (m *memory) Get(table string, key []byte) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.rows[table+string(key)], m.mu.failure
-}
-
-func (m *memory) Commit(writes []kv.Write) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.mu.failure != nil {
-		return m.mu.failure
-	}
-	m.mu.commits++
-	for _, w := range writes {
-		m.mu.rows[w.Table+string(w.Key)] = w.Value
-	}
-	return nil
-}
-
-func (m *memory) fail(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.failure = err
-}
-
-func newTestStore(network, disk *memory) *Store {
+func newTestStore(network, disk *playerstest.Memory) *Store {
 	return NewStore(Options{Storage: disk, Network: network, Peer: "peerThisNode", Wall: time.Now, Logger: slog.New(slog.DiscardHandler)})
 }
 
@@ -96,7 +27,7 @@ func newTestStore(network, disk *memory) *Store {
 type gateway struct {
 	t             *testing.T
 	store         *Store
-	network, disk *memory
+	network, disk *playerstest.Memory
 	cancel        context.CancelFunc
 	ended         chan struct{}
 
@@ -108,7 +39,7 @@ type gateway struct {
 
 // run starts a store in a synctest bubble.
 func run(t *testing.T) *gateway {
-	g := &gateway{t: t, network: newMemory(), disk: newMemory(), ended: make(chan struct{})}
+	g := &gateway{t: t, network: playerstest.NewMemory(), disk: playerstest.NewMemory(), ended: make(chan struct{})}
 	g.store = newTestStore(g.network, g.disk)
 	var ctx context.Context
 	ctx, g.cancel = context.WithCancel(t.Context())
@@ -178,10 +109,10 @@ func recordOf(name string, seq uint64, x float64) nodemsg.PlayerRecord {
 	return nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: seq, Pose: motion.Pose{X: x, Y: 25}, Gateway: "peerThisNode"}
 }
 
-func (m *memory) writeLater(r nodemsg.PlayerRecord) {
+func write(disk *playerstest.Memory, r nodemsg.PlayerRecord) {
 	row, err := nodemsg.EncodePlayerRecord(r)
 	if err == nil {
-		err = m.Commit([]kv.Write{{Table: Table, Key: r.Player[:], Value: row}})
+		err = disk.Commit([]kv.Write{{Table: Table, Key: r.Player[:], Value: row}})
 	}
 	if err != nil {
 		panic(err)
@@ -190,8 +121,8 @@ func (m *memory) writeLater(r nodemsg.PlayerRecord) {
 
 // A record that cannot be written does not keep the others of its batch from the disk, and no record counts on too far.
 func TestOneBadRecordHoldsNobodyBack(t *testing.T) {
-	disk := newMemory()
-	ps := newTestStore(newMemory(), disk)
+	disk := playerstest.NewMemory()
+	ps := newTestStore(playerstest.NewMemory(), disk)
 	bad, far, good := recordOf("bad", 3, 1), recordOf("far", 3, 2), recordOf("good", 3, 3)
 	bad.Done = wire.MaxDone + 1
 	if err := ps.store([]nodemsg.PlayerRecord{bad, good}); err != nil {
@@ -223,10 +154,10 @@ func TestRecallTakesTheNewest(t *testing.T) {
 		"damaged":       {0, 6, true, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			network, disk := newMemory(), newMemory()
+			network, disk := playerstest.NewMemory(), playerstest.NewMemory()
 			ps := newTestStore(network, disk)
 			if c.disk > 0 {
-				disk.writeLater(recordOf("ann", c.disk, float64(c.disk)))
+				write(disk, recordOf("ann", c.disk, float64(c.disk)))
 			}
 			if id := player.GuestID("ann"); c.damaged {
 				if err := disk.Commit([]kv.Write{{Table: Table, Key: id[:], Value: []byte("junk")}}); err != nil {
@@ -234,7 +165,9 @@ func TestRecallTakesTheNewest(t *testing.T) {
 				}
 			}
 			if c.network > 0 {
-				network.mu.records[player.GuestID("ann")] = recordOf("ann", c.network, float64(c.network))
+				if err := network.PutPlayer(t.Context(), recordOf("ann", c.network, float64(c.network))); err != nil {
+					t.Fatal(err)
+				}
 			}
 			got, known, err := ps.Load(t.Context(), player.GuestID("ann"))
 			if err != nil || known != (c.want > 0) || got.Pose.X != c.want {
@@ -254,7 +187,7 @@ func TestSequencesAlwaysGrow(t *testing.T) {
 		g.leave("ann")
 		pass(time.Second)
 		g.wantPublished("after leaving", "ann", 6)
-		if got := g.network.mu.records[player.GuestID("ann")]; got.Seq <= future {
+		if got, err := g.network.Player(t.Context(), player.GuestID("ann")); err != nil || got.Seq <= future {
 			t.Errorf("published %+v, want a sequence above %d", got, future)
 		}
 		if n := len(g.store.mu.seqs); n != 0 {
@@ -269,10 +202,10 @@ func TestPlayersAreSavedWhileTheyPlay(t *testing.T) {
 		g.place("ann", .5)
 		pass(3 * saveEvery)
 		g.wantPublished("at the first save", "ann", .5)
-		before := g.disk.mu.commits
+		before := g.disk.Commits()
 		pass(10 * saveEvery)
-		if g.disk.mu.commits != before {
-			t.Errorf("%d commits for a player who stands still", g.disk.mu.commits-before)
+		if g.disk.Commits() != before {
+			t.Errorf("%d commits for a player who stands still", g.disk.Commits()-before)
 		}
 		g.place("ann", 4.5)
 		pass(saveEvery + time.Millisecond)
@@ -301,7 +234,7 @@ func TestFarMovesArePublished(t *testing.T) {
 func TestWhoLeavesIsPublishedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t)
-		g.network.gate = make(chan struct{})
+		g.network.Gate = make(chan struct{})
 		for i := range 3 * publishers {
 			g.place(fmt.Sprintf("p%d", i), 1)
 		}
@@ -312,13 +245,13 @@ func TestWhoLeavesIsPublishedFirst(t *testing.T) {
 		// Those in progress, and the first after. If the record of her arrival was among them, she is that after its end.
 		for range 2 * publishers {
 			select {
-			case g.network.gate <- struct{}{}:
+			case g.network.Gate <- struct{}{}:
 			case <-time.After(time.Millisecond): // in a crowd only some are published at once
 			}
 		}
 		synctest.Wait()
 		g.wantPublished("first", "ann", 4.5)
-		close(g.network.gate)
+		close(g.network.Gate)
 	})
 }
 
@@ -326,7 +259,7 @@ func TestWhoLeavesIsPublishedFirst(t *testing.T) {
 func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t)
-		g.network.gate = make(chan struct{})
+		g.network.Gate = make(chan struct{})
 		g.place("bob", 1)
 		for i := range 2 * publishers {
 			g.place(fmt.Sprintf("p%d", i), 1)
@@ -344,7 +277,7 @@ func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
 		g.leave("bob")
 		g.cancel()
 		pass(time.Second)
-		close(g.network.gate)
+		close(g.network.Gate)
 		<-g.ended
 		for i := range 2 * publishers {
 			g.wantPublished("in the end", fmt.Sprintf("p%d", i), 1)
@@ -357,7 +290,7 @@ func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
 func TestDeadNetworkEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t)
-		g.network.gate = make(chan struct{})
+		g.network.Gate = make(chan struct{})
 		for i := range 3 * publishers {
 			g.place(fmt.Sprintf("p%d", i), 1)
 			g.leave(fmt.Sprintf("p%d", i))
@@ -376,12 +309,12 @@ func TestDiskThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t)
 		g.place("ann", 1)
-		g.disk.fail(errors.New("disk full"))
+		g.disk.Fail(errors.New("disk full"))
 		pass(2 * saveEvery)
 		if _, _, err := g.store.Load(t.Context(), player.GuestID("bob")); err == nil {
 			t.Error("bob was loaded from a disk that fails")
 		}
-		g.disk.fail(nil)
+		g.disk.Fail(nil)
 		pass(saveEvery)
 		g.wantSaved("after the disk works again", "ann", 1)
 	})
@@ -397,7 +330,7 @@ func TestCrowdIsPublishedInTurn(t *testing.T) {
 
 func publishInTurn(t *testing.T, players, each int) {
 	synctest.Test(t, func(t *testing.T) {
-		ps := newTestStore(newMemory(), newMemory())
+		ps := newTestStore(playerstest.NewMemory(), playerstest.NewMemory())
 		var here []Presence
 		for i := range players {
 			here = append(here, Presence{Player: player.GuestID(fmt.Sprint("p", i)), Name: fmt.Sprint("p", i)})

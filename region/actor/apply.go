@@ -21,6 +21,10 @@ func (l *Land) apply(c replica.Committed) {
 		l.Logger.Error("log entry refused", "region", l.info.ID, "error", err)
 	}
 	own := l.edits.countCommitted(c.Term)
+	if outcome.Splits {
+		l.splitter.begin(c)
+		return
+	}
 	l.applied = c.Index
 	if outcome.Barrier != nil {
 		l.applyBarrier(c.Index, *outcome.Barrier)
@@ -45,6 +49,7 @@ func (l *Land) restore(index uint64) error {
 		return err
 	}
 	l.contents.land, l.inspection.current = land, nil
+	l.splitter.setSplit(land.SplitIndex())
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)
 	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())

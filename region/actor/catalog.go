@@ -159,6 +159,11 @@ func (c *Catalog) apply(d replica.Committed) {
 	}
 	if len(writes) > 0 {
 		c.Regions.Put(region)
+		for _, child := range world.ChildrenOf(region) {
+			if listed, ok := c.state.Find(child.ID); ok {
+				c.Regions.Put(listed)
+			}
+		}
 	}
 	if len(writes) > 0 && region.Epoch == FirstEpoch {
 		c.Metrics.founded.Inc()

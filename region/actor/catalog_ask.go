@@ -51,7 +51,7 @@ func (c *Catalog) Found(ctx context.Context, found nodemsg.Found) (nodemsg.Regio
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
-	return c.change(ctx, found.Cell, FirstEpoch, entry)
+	return c.change(ctx, nodemsg.Region{Cell: found.Cell, Epoch: FirstEpoch}, entry)
 }
 
 // Moved records a change of a region's members and returns the region as the catalog then has it.
@@ -60,29 +60,29 @@ func (c *Catalog) Moved(ctx context.Context, moved nodemsg.Region) (nodemsg.Regi
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
-	return c.change(ctx, moved.Cell, moved.Epoch, entry)
+	return c.change(ctx, moved, entry)
 }
 
-// change commits an entry about a cell, unless the cell's region is of that epoch already.
-func (c *Catalog) change(ctx context.Context, cell grid.Cell, epoch uint64, entry []byte) (nodemsg.Region, error) {
+// change commits an entry that makes a cell's region what it should be, unless it is that already.
+func (c *Catalog) change(ctx context.Context, to nodemsg.Region, entry []byte) (nodemsg.Region, error) {
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
 	answer := make(chan founded, 1)
-	a, err := Await(ctx, c.Actor, answer, func() { c.propose(cell, epoch, entry, answer) })
+	a, err := Await(ctx, c.Actor, answer, func() { c.propose(to, entry, answer) })
 	if err != nil {
-		return nodemsg.Region{}, fmt.Errorf("change cell %v: %w", cell, err)
+		return nodemsg.Region{}, fmt.Errorf("change cell %v: %w", to.Cell, err)
 	}
 	return a.region, a.err
 }
 
 // propose proposes the entry, unless it would change nothing or an entry about the cell is pending. The region is sent to answer.
-func (c *Catalog) propose(cell grid.Cell, epoch uint64, entry []byte, answer chan<- founded) {
+func (c *Catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded) {
 	if !c.serves() {
 		answer <- founded{err: errCatalogElsewhere}
 		return
 	}
-	area := cell.Area()
-	if region, there := c.state.Locate(grid.ChunkPos{X: area.MinX, Z: area.MinZ}); there && region.Epoch >= epoch {
+	cell := to.Cell
+	if region, there := c.state.At(cell); there && !to.Newer(region) {
 		answer <- founded{region: region}
 		return
 	}

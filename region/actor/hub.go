@@ -48,6 +48,7 @@ type hub struct {
 	number         uint64
 	tick           uint64
 	elsewhere      string // the member that leads the region, if it is another one
+	split          uint64 // log index of the entry that split the region; 0 if it is not split
 	publishedEarly bool   // everything was published since the last tick: until the next one only answers are
 }
 
@@ -97,7 +98,7 @@ func (h *hub) detach(s *subscriber) {
 
 // dismiss sends a gateway the reason why its link ends, and removes the subscriber.
 func (h *hub) dismiss(s *subscriber, why string) {
-	s.out.Put(nodemsg.FromRegion{Tick: h.tick, Closed: why, Results: s.nextResults(), Leader: h.elsewhere})
+	s.out.Put(nodemsg.FromRegion{Tick: h.tick, Closed: why, Results: s.nextResults(), Leader: h.elsewhere, Split: h.split})
 	s.out.Close()
 	h.detach(s)
 }

@@ -39,6 +39,8 @@ type LandOptions struct {
 	ReadParts func(l *Land, index uint64, parts map[world.Part][][]byte, read func([]DiskPart, error))
 	// FetchParts requests what the sources of a barrier retained.
 	FetchParts func(m RepairRequest, fetched func([]FetchedPart))
+	// Split requests that the children of a split region begin on this node, durably, with the members of the split.
+	Split func(s Split, done func(error))
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
@@ -58,6 +60,7 @@ type Land struct {
 	edits      *editQueue
 	inspection *inspection
 	budget     budget
+	splitter   splitter
 
 	idle           int       // ticks without a subscriber
 	applied        uint64    // the land contains the entries up to this index
@@ -100,6 +103,8 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 			l.Logger.Error("part not retained for other members", "region", l.info.ID, "part", p.String(), "error", err)
 		},
 	}
+	l.splitter.land = l
+	l.splitter.setSplit(land.SplitIndex())
 	if l.raft != nil {
 		l.applyMembers(l.raft.Configuration())
 	}
@@ -119,7 +124,7 @@ func (l *Land) requestHash(pos grid.ChunkPos) {
 }
 
 // unloadable reports whether the region could be closed now without losing anything or leaving a request unanswered.
-func (l *Land) unloadable() bool { return l.edits.empty() && !l.inspection.busy() }
+func (l *Land) unloadable() bool { return l.edits.empty() && !l.inspection.busy() && !l.paused }
 
 // end dismisses all gateways, including those that were just coming in.
 func (l *Land) end(why string) {

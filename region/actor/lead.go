@@ -70,8 +70,13 @@ const readOnlyTime = 10 * time.Second
 // On the leader it is accepted once a majority confirms the leadership, since the land of a deposed leader may be old. If another
 // member leads, it is dismissed. If no leader is known, it stays pending and this node stands for election. A node whose disk
 // refuses writes can neither lead nor find out who does; it accepts only gateways that have already tried all other members.
+//
+// If the region is split, every member sends it to the children. (A member that has not applied yet that they were merged again is
+// found out when the children are not found.)
 func (l *Land) subscribe(s *subscriber) {
 	switch {
+	case l.hub.split != 0:
+		l.hub.dismiss(s, splitReason)
 	case l.leading && !l.isOnlyMember() && l.raft != nil:
 		l.hub.wait(s)
 		l.confirmLeadership(s)

@@ -12,18 +12,16 @@ const (
 	NearlyAll = 64
 	// FirstEpoch is the epoch of a region that still has the members it was founded with.
 	FirstEpoch = 1
-	// recoveredEpoch is added to a region's epoch by each recovery. A log never has that many entries.
-	recoveredEpoch = 1 << 40
 )
 
 // EpochOf returns the epoch of a region whose group has this configuration.
 func EpochOf(c replica.Configured) uint64 {
-	return c.Recovered*recoveredEpoch + max(c.Index, FirstEpoch)
+	return c.Recovered*nodemsg.RecoveredEpoch + max(c.Index, FirstEpoch)
 }
 
 // ConfigurationOf returns the configuration of the group of a region with this epoch, without members.
 func ConfigurationOf(epoch uint64) replica.Configured {
-	return replica.Configured{Index: epoch % recoveredEpoch, Recovered: epoch / recoveredEpoch}
+	return replica.Configured{Index: epoch % nodemsg.RecoveredEpoch, Recovered: epoch / nodemsg.RecoveredEpoch}
 }
 
 // HasMember reports whether the node is a member of the region.

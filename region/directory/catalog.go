@@ -116,7 +116,8 @@ func (d *Directory) CacheCatalog(root nodemsg.Region) {
 // CatalogLeader returns the peer that leads the catalog, as this node last knew, or as the DHT has it if this node never knew; ""
 // if unknown. That peer may be down.
 func (d *Directory) CatalogLeader(ctx context.Context) string {
-	if c := d.Catalog(); c != nil {
+	c := d.Catalog()
+	if c != nil {
 		if root, err := c.Info(ctx); err == nil && root.Leader != "" {
 			return root.Leader
 		}
@@ -124,7 +125,8 @@ func (d *Directory) CatalogLeader(ctx context.Context) string {
 	d.mu.Lock()
 	at := d.mu.catalog
 	d.mu.Unlock()
-	if at.ID != 0 {
+	moved := c == nil && at.Leader == d.Self.Peer // this node led it, and no longer holds it
+	if at.ID != 0 && !moved {
 		return at.Leader
 	}
 	at, err := d.Records.Catalog(ctx)

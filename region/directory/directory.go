@@ -5,7 +5,6 @@
 package directory
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
@@ -109,23 +109,46 @@ func newCache[V any](size int) *lru.Cache[grid.Cell, V] {
 // ErrNotFounded is returned if a region is not founded yet.
 var ErrNotFounded = actor.ErrNotFounded
 
-// CacheRoute stores a route and returns it.
+// CacheRoute stores a route and returns it. If the region is split, its children are cached as they were then, unless they are
+// known better.
 func (d *Directory) CacheRoute(info nodemsg.Region) nodemsg.Region {
+	for cell := info.Cell; cell.Label.Len() > grid.FoundingLabel; {
+		cell = cell.Parent()
+		if above, ok := d.known.Peek(cell); !ok || above.Split == 0 {
+			d.known.Add(cell, nodemsg.Region{Cell: cell, Split: unknownSplit})
+		}
+	}
 	d.known.Add(info.Cell, info)
+	if info.Split != 0 {
+		for _, child := range world.ChildrenOf(info) {
+			if known, ok := d.known.Peek(child.Cell); !ok || known.ID != child.ID {
+				d.known.Add(child.Cell, child)
+			}
+		}
+	}
 	return info
+}
+
+// unknownSplit is the split of a cell of which only a part is known.
+const unknownSplit = 1
+
+// CacheSplit caches that a region was split by the entry at the log index.
+func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
+	info.Split = index
+	d.CacheRoute(info)
 }
 
 // AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs one attempt; then the catalog is
 // asked.
 func (d *Directory) AddHint(info nodemsg.Region) {
-	if info.Cell.Label.Len() != grid.FoundingLabel || info.Leader == "" {
+	if info.Cell.Label.Len() < grid.FoundingLabel || info.Leader == "" {
 		return
 	}
 	known, ok := d.known.Peek(info.Cell)
-	if ok && cmp.Or(cmp.Compare(info.Epoch, known.Epoch), cmp.Compare(info.Term, known.Term)) <= 0 {
+	if ok && !info.Newer(known) && (known.Newer(info) || info.Term <= known.Term) {
 		return
 	}
-	d.known.Add(info.Cell, info)
+	d.CacheRoute(info)
 }
 
 // LeaderMoved caches the leader that a member of the region has named.
@@ -135,7 +158,7 @@ func (d *Directory) LeaderMoved(info nodemsg.Region, leader string) {
 		known = info
 	}
 	known.Leader = leader
-	d.known.Add(info.Cell, known)
+	d.CacheRoute(known)
 }
 
 // Invalidate drops a route that was wrong, unless another one is cached meanwhile. The next search for the cell asks the catalog,
@@ -151,8 +174,22 @@ func (d *Directory) Invalidate(info nodemsg.Region) {
 
 func (d *Directory) count(source string) { d.located.WithLabelValues(source).Inc() }
 
-// Known returns the cached route of a cell.
-func (d *Directory) Known(cell grid.Cell) (nodemsg.Region, bool) { return d.known.Peek(cell) }
+// Known returns the cached route of the region that covers the chunk.
+func (d *Directory) Known(pos grid.ChunkPos) (nodemsg.Region, bool) {
+	_, info, ok := d.cached(pos)
+	return info, ok
+}
+
+// cached returns the cached route of the region that covers the chunk. If it is not cached, cell is the smallest cell around the chunk
+// that may be a region's, as far as is known.
+func (d *Directory) cached(pos grid.ChunkPos) (cell grid.Cell, info nodemsg.Region, ok bool) {
+	for n := grid.FoundingLabel; ; n++ {
+		cell = grid.CellAt(pos, n)
+		if info, ok = d.known.Get(cell); !ok || info.Split == 0 || n == grid.MaxLabel {
+			return cell, info, ok
+		}
+	}
+}
 
 // Key returns the cell's key in the DHT.
 func (d *Directory) Key(cell grid.Cell) string {

@@ -16,18 +16,21 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Regi
 	if !pos.Valid() {
 		return nodemsg.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
 	}
-	cell := grid.CellAt(pos, grid.FoundingLabel)
-	if info, ok := d.known.Get(cell); ok {
-		d.count("cache")
-		return info, nil
+	for source := "cache"; ; source = "" {
+		cell, info, ok := d.cached(pos)
+		if ok {
+			if source != "" {
+				d.count(source)
+			}
+			return info, nil
+		}
+		_, err := d.flights.Do(ctx, d.Tasks, cell.String(), func(ctx context.Context) (nodemsg.Region, error) {
+			return d.search(ctx, cell, pos) // for another chunk of the cell, this may find another region
+		})
+		if err != nil {
+			return nodemsg.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
+		}
 	}
-	info, err := d.flights.Do(ctx, d.Tasks, cell.String(), func(ctx context.Context) (nodemsg.Region, error) {
-		return d.search(ctx, cell, pos)
-	})
-	if err != nil {
-		return nodemsg.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
-	}
-	return info, nil
 }
 
 func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, error) {
@@ -61,7 +64,7 @@ func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.Chun
 		d.count("neighbour")
 		return info, true
 	}
-	if info, err := d.Records.Region(ctx, cell); err == nil && usable(info, cell) {
+	if info, err := d.Records.Region(ctx, cell); err == nil && covers(info, pos) {
 		d.count("dht")
 		return info, true
 	}
@@ -76,12 +79,12 @@ func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid
 	asked := map[string]bool{d.Self.Peer: true}
 	for _, next := range cell.Adjacent() {
 		info, ok := d.known.Peek(next)
-		if !ok || asked[info.Leader] || len(asked) > 2 || d.Detector.Suspected(info.Leader) { // two neighbours at most
+		if !ok || info.Leader == "" || asked[info.Leader] || len(asked) > 2 || d.Detector.Suspected(info.Leader) { // two neighbours at most
 			continue
 		}
 		asked[info.Leader] = true
 		answer, err := d.Questions.Ask(ctx, info.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
-		if err == nil && answer.Region != nil && usable(*answer.Region, cell) {
+		if err == nil && answer.Region != nil && covers(*answer.Region, pos) {
 			return *answer.Region, true
 		}
 	}
@@ -95,7 +98,10 @@ func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
-	return checkCell(info, grid.CellAt(pos, grid.FoundingLabel))
+	if !covers(info, pos) {
+		return nodemsg.Region{}, fmt.Errorf("the catalog's reply does not match the question about chunk %v", pos)
+	}
+	return info, nil
 }
 
 // ByID asks the catalog for a region by its id. It returns ErrNotFounded if there is none.
@@ -169,6 +175,11 @@ func checkCell(info nodemsg.Region, cell grid.Cell) (nodemsg.Region, error) {
 	return info, nil
 }
 
+// covers reports whether a hint is about a region around the chunk, split or not, and names a leader.
+func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
+	return info.Cell.Label.Len() >= grid.FoundingLabel && info.Cell.Contains(pos) && info.Leader != ""
+}
+
 // usable reports whether a hint is about the cell and names a leader.
 func usable(info nodemsg.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
 
@@ -184,7 +195,7 @@ func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
 			}
 			d.AddHint(there)
 		}
-		if there.Leader == d.Self.Peer {
+		if there.Leader == "" || there.Leader == d.Self.Peer {
 			continue
 		}
 		if _, err := d.Questions.Ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {

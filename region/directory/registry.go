@@ -3,6 +3,7 @@ package directory
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -87,6 +88,18 @@ func (r *Registry) Put(info nodemsg.Region) error {
 	}
 	r.tally.Put(info)
 	return nil
+}
+
+// Reload counts a region that other code has stored in Table, if it has.
+func (r *Registry) Reload(id uint64) error {
+	info, err := r.Region(id)
+	switch {
+	case errors.Is(err, actor.ErrNotHere):
+		return nil
+	case err == nil:
+		r.tally.Put(info)
+	}
+	return err
 }
 
 // All lists the regions that this node is a member of. Unreadable rows are left out.

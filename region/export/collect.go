@@ -2,8 +2,10 @@ package export
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -21,10 +24,12 @@ import (
 )
 
 const (
-	// batch is how many regions are asked for at a time, right before they are read.
+	// batch is how many regions are asked for at a time, right before they are read, and after how many the output is flushed.
 	batch = 128
 	// workers is how many groups are fetched at the same time. Each is held in memory until it is complete.
 	workers = 2
+	// maxRest bounds the rest of a worker after each group.
+	maxRest = time.Second
 	// attempts is how often a group is tried that cannot be read, and retryPause the pause between: longer than an election.
 	attempts   = 3
 	retryPause = 1500 * time.Millisecond
@@ -59,8 +64,9 @@ type collection struct {
 	*Exporter
 	Options
 
-	mu  sync.Mutex // guards out
-	out *backup.Writer
+	mu      sync.Mutex // guards the following
+	out     *backup.Writer
+	written int // groups
 }
 
 // write writes records that belong together.
@@ -72,53 +78,60 @@ func (c *collection) write(records []backup.Record) error {
 			return err
 		}
 	}
-	return nil
+	c.written++
+	if c.written%batch > 0 {
+		return nil
+	}
+	return c.out.Flush() // so that the operator sees progress
 }
 
 // catalog writes the catalog and returns the regions that it lists.
-func (c *collection) catalog(ctx context.Context) ([]nodemsg.Region, error) {
+func (c *collection) catalog(ctx context.Context) (regions []nodemsg.Region, err error) {
 	info, err := c.Regions.Member(world.CatalogID)
 	if err != nil {
 		if info, err = c.Directory.CatalogMembers(ctx); err != nil {
 			return nil, fmt.Errorf("find the catalog: %w", err)
 		}
 	}
-	records, err := c.fetchAgain(ctx, info)
+	err = c.readAll(ctx, []nodemsg.Region{info}, func(records []backup.Record) error {
+		if g := records[0].Group; g.Missing {
+			return fmt.Errorf("%s; see voxeld doctor", g.Problem)
+		}
+		for _, r := range records {
+			if r.Rows == nil {
+				continue
+			}
+			rows, err := world.DecodeRows(r.Rows)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				region, err := nodemsg.DecodeRegion(row.Value)
+				if err != nil {
+					return err
+				}
+				if c.wants(region.Cell) {
+					regions = append(regions, region)
+				}
+			}
+		}
+		return c.write(records)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
-	var regions []nodemsg.Region
-	for _, r := range records {
-		if r.Group != nil && r.Group.Missing {
-			return nil, fmt.Errorf("read the catalog: %s; see voxeld doctor", r.Group.Problem)
-		}
-		if r.Rows == nil {
-			continue
-		}
-		rows, err := world.DecodeRows(r.Rows)
-		if err != nil {
-			return nil, fmt.Errorf("read the catalog: %w", err)
-		}
-		for _, row := range rows {
-			region, err := nodemsg.DecodeRegion(row.Value)
-			if err != nil {
-				return nil, fmt.Errorf("read the catalog: %w", err)
-			}
-			if c.wants(region.Cell) {
-				regions = append(regions, region)
-			}
-		}
-	}
-	return regions, c.write(records)
+	return regions, nil
 }
 
 func (c *collection) wants(cell grid.Cell) bool {
-	return len(c.Header.Area) == 0 || slices.Contains(c.Header.Area, cell)
+	return len(c.Header.Area) == 0 || slices.ContainsFunc(c.Header.Area, func(wanted grid.Cell) bool {
+		return wanted.Covers(cell) || cell.Covers(wanted)
+	})
 }
 
 // groups writes all regions: first those that run, close together in time, then those that hibernate.
 func (c *collection) groups(ctx context.Context, regions []nodemsg.Region) error {
-	seen := c.poll(ctx, regions, false)
+	seen := c.poll(ctx, regions, false, make(map[string]bool))
 	awake := func(info nodemsg.Region) bool { return planGroup(c.Self.Peer, info, seen).awake }
 	running := make(map[uint64]bool)
 	for _, info := range regions {
@@ -127,51 +140,106 @@ func (c *collection) groups(ctx context.Context, regions []nodemsg.Region) error
 	slices.SortFunc(regions, func(a, b nodemsg.Region) int {
 		return cmp.Or(compareTrue(running[a.ID], running[b.ID]), cmp.Compare(a.ID, b.ID))
 	})
-	for some := range slices.Chunk(regions, batch) {
-		s := c.poll(ctx, some, true)
-		if err := c.each(ctx, some, func(info nodemsg.Region) error {
-			records, err := c.group(ctx, planGroup(c.Self.Peer, info, s))
-			if err != nil {
-				records, err = c.fetchAgain(ctx, info)
-			}
-			if err != nil {
-				return err
-			}
-			return c.write(records)
-		}); err != nil {
-			return err
-		}
-		c.mu.Lock()
-		err := c.out.Flush()
-		c.mu.Unlock()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.readAll(ctx, regions, c.write)
 }
 
-// each calls do with each region, a few at a time, until one fails.
-func (c *collection) each(ctx context.Context, regions []nodemsg.Region, do func(nodemsg.Region) error) error {
+// unread is a group that could not be read.
+type unread struct {
+	plan
+
+	why error
+}
+
+// readAll calls visit with the records of each group, a few at a time. Groups that cannot be read with certainty come last: they are all
+// tried again after a pause, several times; then they come with the best copy that there is, and the problem.
+func (c *collection) readAll(ctx context.Context, infos []nodemsg.Region, visit func([]backup.Record) error) error {
+	var left []unread
+	for try := range attempts {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(retryPause):
+			}
+		}
+		var err error
+		if left, err = c.readRound(ctx, infos, visit); err != nil || len(left) == 0 {
+			return err
+		}
+		infos = nil
+		for _, u := range left {
+			infos = append(infos, u.info) // with members that were not asked yet
+		}
+	}
+	return each(ctx, left, func(u unread) error { return visit(c.uncertain(ctx, u)) })
+}
+
+// readRound asks the members of the groups, reads the groups and returns those that could not be read. A node that does not answer is
+// asked once.
+func (c *collection) readRound(ctx context.Context, infos []nodemsg.Region, visit func([]backup.Record) error) (left []unread, err error) {
+	var mu sync.Mutex
+	silent := make(map[string]bool)
+	for some := range slices.Chunk(infos, batch) {
+		s := c.poll(ctx, some, true, silent)
+		err := each(ctx, some, func(info nodemsg.Region) error {
+			p := planGroup(c.Self.Peer, info, s)
+			records, err := c.group(ctx, p)
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				left = append(left, unread{p, err})
+				return ctx.Err()
+			}
+			return visit(records)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+// uncertain returns the best copy of a group that cannot be read with certainty.
+func (c *collection) uncertain(ctx context.Context, u unread) []backup.Record {
+	c.Logger.Warn("backup: region not read with certainty", "region", u.info.ID, "cell", integrity.Name(u.info), "error", u.why)
+	why := transport.Clip(u.why)
+	for _, peer := range u.sources {
+		if records, err := c.fetch(ctx, peer, u.info, 0); err == nil {
+			records[0].Group.Problem = why
+			return records
+		}
+	}
+	g := backup.Group{ID: u.info.ID, Cell: u.info.Cell, Epoch: u.info.Epoch, Members: peers(u.info), Problem: why, Missing: true}
+	return []backup.Record{{Group: &g}}
+}
+
+// each calls do with each item, a few at a time, until one fails. After each item a worker rests for as long as it took: the longer things
+// take, the more does the machine need its time for ticks.
+func each[T any](ctx context.Context, items []T, do func(T) error) error {
 	var crew sync.WaitGroup
 	var first error
 	var once sync.Once
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	next := make(chan nodemsg.Region)
+	next := make(chan T)
 	for range workers {
 		crew.Go(func() {
-			for info := range next {
-				if err := do(info); err != nil {
+			for item := range next {
+				begun := time.Now()
+				if err := do(item); err != nil {
 					once.Do(func() { first = err })
 					cancel()
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(min(time.Since(begun), maxRest)):
 				}
 			}
 		})
 	}
-	for _, info := range regions {
+	for _, item := range items {
 		select {
-		case next <- info:
+		case next <- item:
 		case <-ctx.Done():
 		}
 	}
@@ -180,47 +248,21 @@ func (c *collection) each(ctx context.Context, regions []nodemsg.Region, do func
 	return cmp.Or(first, ctx.Err())
 }
 
-// poll asks the members of the regions for their status.
-func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, log bool) integrity.StatusPoll {
+// poll asks the members of the regions for their status, except nodes that are silent, and adds those that do not answer to them.
+func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, log bool, silent map[string]bool) integrity.StatusPoll {
 	want := make(map[string][]uint64)
 	for _, info := range regions {
 		for _, m := range info.Members {
-			want[m.Peer] = append(want[m.Peer], info.ID)
+			if !silent[m.Peer] {
+				want[m.Peer] = append(want[m.Peer], info.ID)
+			}
 		}
 	}
-	return integrity.PollStatuses(ctx, c.AskStatuses, want, log)
-}
-
-// fetchAgain asks the members of one group again and reads it, several times. If it cannot be read with certainty, it returns the best
-// copy that there is, which names the problem.
-func (c *collection) fetchAgain(ctx context.Context, info nodemsg.Region) ([]backup.Record, error) {
-	var failed error
-	var p plan
-	for range attempts {
-		p = planGroup(c.Self.Peer, info, c.poll(ctx, []nodemsg.Region{info}, true))
-		records, err := c.group(ctx, p)
-		if err == nil || ctx.Err() != nil {
-			return records, cmp.Or(ctx.Err(), err)
-		}
-		failed = err
-		info.Members = p.info.Members // members that were not asked yet
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(retryPause):
-		}
+	s := integrity.PollStatuses(ctx, c.AskStatuses, want, log)
+	for peer := range s.Silent {
+		silent[peer] = true
 	}
-	c.Logger.Warn("backup: region not read with certainty", "region", info.ID, "cell", integrity.Name(info), "error", failed)
-	why := transport.Clip(failed)
-	for _, peer := range p.sources {
-		records, err := c.fetch(ctx, peer, nodemsg.Export{Group: info.ID, Cell: info.Cell})
-		if err == nil {
-			records[0].Group.Problem = why
-			return records, nil
-		}
-	}
-	g := backup.Group{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Members: peers(info), Problem: why, Missing: true}
-	return []backup.Record{{Group: &g}}, nil
+	return s
 }
 
 // group reads a group as planned.
@@ -236,10 +278,13 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	}
 	var failed error
 	for _, peer := range p.sources {
-		records, err := c.fetch(ctx, peer, nodemsg.Export{Group: p.info.ID, Cell: p.info.Cell, Index: p.index})
+		records, err := c.fetch(ctx, peer, p.info, p.index)
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
+			continue
+		case records[0].Group.Position.Index < p.index:
+			failed = errors.Join(failed, fmt.Errorf("%s sent an older copy than it was asked for", peer))
 			continue
 		case records[0].Group.Epoch != p.epoch:
 			failed = errors.Join(failed, errors.New("its members have just changed"))
@@ -250,24 +295,35 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	return nil, cmp.Or(failed, errors.New("no copy of it could be read"))
 }
 
-// fetch reads a group on a node, possibly this one. The first record is the group, the last one its end.
-func (c *collection) fetch(ctx context.Context, peer string, q nodemsg.Export) ([]backup.Record, error) {
-	if peer == c.Self.Peer {
-		return c.read(ctx, q)
-	}
+// fetch reads a group on a node, possibly this one, with everything up to the index. The first record is the group, the last one its end.
+func (c *collection) fetch(ctx context.Context, peer string, info nodemsg.Region, index uint64) ([]backup.Record, error) {
+	q := nodemsg.Export{Group: info.ID, Cell: info.Cell, Index: index}
 	var records []backup.Record
-	err := transport.FetchExport(ctx, c.Questions.Peers, peer, q, func(in *bufio.Reader) error {
-		return readRecords(in, maxGroupBytes, func(r backup.Record) error {
+	var err error
+	if peer == c.Self.Peer {
+		records, err = c.read(ctx, q)
+	} else {
+		records, err = c.fetchFrom(ctx, peer, q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := backup.CheckGroup(records, c.Height, info.Split); err != nil {
+		return nil, fmt.Errorf("the copy on %s: %w", peer, err)
+	}
+	return records, nil
+}
+
+func (c *collection) fetchFrom(ctx context.Context, peer string, q nodemsg.Export) (records []backup.Record, err error) {
+	err = transport.FetchExport(ctx, c.Questions.Peers, peer, q, func(in *bufio.Reader) error {
+		return readRecords(in, backup.MaxGroup+backup.MaxRecord, func(r backup.Record) error {
 			records = append(records, r)
-			if first := records[0].Group; first == nil || first.ID != q.Group || first.Cell != q.Cell || !first.HasRows() || len(records) > 1 && r.Rows == nil && r.End == nil {
+			if first := records[0].Group; first == nil || first.ID != q.Group || first.Cell != q.Cell || !first.HasRows() {
 				return errors.New("it sent something else")
 			}
 			return nil
 		})
 	})
-	if err == nil && len(records) < 2 {
-		err = errors.New("it sent no rows")
-	}
 	return records, err
 }
 
@@ -345,7 +401,7 @@ func (c *collection) table(t backup.Table, bases map[string]bool) error {
 	n := 0
 	for _, row := range rows {
 		if t.Name == backup.BasesTable {
-			if bases[string(row.Key)] {
+			if bases[string(row.Key)] || !soundBase(row) {
 				continue
 			}
 			bases[string(row.Key)] = true
@@ -357,4 +413,11 @@ func (c *collection) table(t backup.Table, bases map[string]bool) error {
 	}
 	c.out.AddRows(n)
 	return w.Flush()
+}
+
+// soundBase reports whether a row is the terrain that its key names.
+func soundBase(row kv.Write) bool {
+	data, err := wire.UnpackChunk(row.Value)
+	sum := sha256.Sum256(data)
+	return err == nil && bytes.Equal(row.Key, sum[:])
 }

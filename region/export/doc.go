@@ -41,11 +41,8 @@ type Options struct {
 // MaxNodes bounds the nodes that are asked for players.
 const MaxNodes = 1024
 
-const (
-	// maxGroupBytes bounds what one group's records may take in memory, and maxTableBytes those of a node's tables.
-	maxGroupBytes = 256 << 20
-	maxTableBytes = 256 << 20
-)
+// maxTableBytes bounds what the records of a node's tables may take in memory.
+const maxTableBytes = 256 << 20
 
 // maxReading bounds how many groups are read on a node at the same time; the others wait.
 const maxReading = 2

@@ -41,6 +41,9 @@ func (a answer) usable() bool {
 	return a.State == nodemsg.StateOpen || a.State == nodemsg.StateClosed || a.State == nodemsg.StateQuarantined
 }
 
+// neverOpened reports whether the member has had no copy. One that had a copy may have voted for what no other member that answers has.
+func (a answer) neverOpened() bool { return a.State == nodemsg.StateNone && !a.Forgotten }
+
 // planGroup decides by what the members have answered. Self is preferred among equals.
 func planGroup(self string, info nodemsg.Region, s integrity.StatusPoll) plan {
 	p := plan{info: info}
@@ -81,8 +84,8 @@ func planGroup(self string, info nodemsg.Region, s integrity.StatusPoll) plan {
 				answered++
 				p.index = max(p.index, a.Last)
 				p.sources = append(p.sources, a.peer)
-			case a.State == nodemsg.StateNone && best.Epoch == actor.FirstEpoch:
-				answered++ // it has never opened it, so it has voted for nothing
+			case a.neverOpened() && best.Epoch == actor.FirstEpoch:
+				answered++ // so it has voted for nothing
 			}
 		}
 	}
@@ -105,7 +108,7 @@ func planGroup(self string, info nodemsg.Region, s integrity.StatusPoll) plan {
 func (p plan) withoutCopy(all []answer) plan {
 	none := 0
 	for _, a := range all {
-		if a.State == nodemsg.StateNone && actor.HasMember(p.info, a.peer) {
+		if a.neverOpened() && actor.HasMember(p.info, a.peer) {
 			none++
 		}
 	}

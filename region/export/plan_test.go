@@ -35,6 +35,8 @@ func TestPlanGroup(t *testing.T) {
 	newMember := status(1, nodemsg.StateOpen, 12, 12)
 	newMember.Members = append(slices.Clone(newMember.Members), nodemsg.MemberStatus{Replica: nodemsg.Replica{ID: 4, Peer: "d"}})
 	newMember.Epoch = 11
+	forgotten := status(1, nodemsg.StateNone, 0, 0)
+	forgotten.Forgotten = true
 	const closed, failed, none = nodemsg.StateClosed, nodemsg.StateFailed, nodemsg.StateNone
 	for name, c := range map[string]struct {
 		info    nodemsg.Region
@@ -54,6 +56,8 @@ func TestPlanGroup(t *testing.T) {
 		"nobody has it, and it was had": {moved, map[string]nodemsg.RegionStatus{"a": status(1, none, 0, 0), "b": status(2, none, 0, 0), "c": status(3, none, 0, 0)}, 0, nil, true, false},
 		"one says it was never opened":  {info, map[string]nodemsg.RegionStatus{"a": status(1, none, 0, 0)}, 0, nil, true, false},
 		"recovered without the others":  {info, map[string]nodemsg.RegionStatus{"a": recovered, "b": status(2, closed, 40, 40), "c": status(3, closed, 40, 40)}, 30, []string{"a"}, false, false},
+		"one has forgotten its copy":    {info, map[string]nodemsg.RegionStatus{"a": status(1, closed, 10, 10), "b": forgotten}, 10, []string{"a"}, true, false},
+		"all have forgotten it":         {info, map[string]nodemsg.RegionStatus{"a": forgotten, "b": forgotten, "c": forgotten}, 0, nil, true, false},
 		"an earlier replica":            {info, map[string]nodemsg.RegionStatus{"a": old, "b": status(2, closed, 10, 10)}, 10, []string{"b"}, true, false},
 		"a member was added":            {info, map[string]nodemsg.RegionStatus{"a": newMember, "b": status(2, closed, 10, 10)}, 12, []string{"a", "b"}, true, false},
 		"nobody answers":                {info, nil, 0, nil, true, false},
@@ -68,6 +72,9 @@ func TestPlanGroup(t *testing.T) {
 		}
 		if name == "a member was added" && !actor.HasMember(p.info, "d") {
 			t.Error("the new member is not asked next")
+		}
+		if _, same := p.unchanged(map[uint64]Known{7: {Position: backup.Position{Index: p.index, Recovered: p.known + 1}}}); same {
+			t.Errorf("%s: unchanged since a state with another number of recoveries", name)
 		}
 		base := map[uint64]Known{7: {Position: backup.Position{Index: 10}}}
 		if _, same := p.unchanged(base); same != (c.index == 10 && !c.lost) {

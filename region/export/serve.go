@@ -97,8 +97,8 @@ func (e *Exporter) readGroup(q nodemsg.Export) (records []backup.Record, err err
 		table, prefix = world.CatalogTable, nil
 	}
 	emit := func(r backup.Record) error {
-		if size += len(r.Rows); size > maxGroupBytes {
-			return fmt.Errorf("it is larger than %d bytes", maxGroupBytes)
+		if size += len(r.Rows); size > backup.MaxGroup {
+			return fmt.Errorf("it is larger than %d bytes", backup.MaxGroup)
 		}
 		records = append(records, r)
 		return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +31,9 @@ const (
 // ErrRefused means that one of two nodes shows an earlier state than the other one remembers.
 var ErrRefused = errors.New("its data, or this node's, was put back to an earlier state")
 
+// errAbandoned means that the peer has just abandoned its replicas.
+var errAbandoned = errors.New("its data was put back to an earlier state: what it has sent until now does not count")
+
 // Answer answers another node's question of Protocol.
 func (k *Keeper) Answer(ctx context.Context, peer string, question []byte) ([]byte, error) {
 	shown, err := nodemsg.DecodeLineage(question)
@@ -46,12 +48,14 @@ func (k *Keeper) Answer(ctx context.Context, peer string, question []byte) ([]by
 }
 
 // Exchange shows this node's lineage to a peer and judges the peer's. It returns nil if each accepts the other. If this node is refused,
-// its replicas are abandoned, and it shows its lineage again. A peer of an earlier release that knows no incarnations is accepted.
+// its replicas are abandoned, and it shows its lineage again. If the peer was, Exchange returns an error: the replicas that it has
+// abandoned may have sent something before. A peer of an earlier release that knows no incarnations is accepted.
 func (k *Keeper) Exchange(ctx context.Context, peer string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
-	question := k.Show()
+	question, refused := k.Show(), false
 	for range maxRounds {
+		shown := question.Running().Incarnation
 		text, err := nodemsg.EncodeLineage(question)
 		if err != nil {
 			return err
@@ -71,21 +75,24 @@ func (k *Keeper) Exchange(ctx context.Context, peer string) error {
 			return err
 		}
 		if answer.Remembered == nil && question.Remembered == nil {
-			k.meet(peer, true)
+			k.accepted(peer, shown)
+			if refused {
+				return fmt.Errorf("%s: %w", peer, errAbandoned)
+			}
 			return nil
 		}
+		refused = refused || question.Remembered != nil
 	}
 	k.Logger.Warn("a node shows an earlier state of its data than before: an old copy was put back, or two copies of it run; "+
 		"its replicas do not count here", "peer", peer)
 	return fmt.Errorf("%s: %w", peer, ErrRefused)
 }
 
-func (k *Keeper) meet(peer string, accepted bool) {
+// accepted records that a peer remembers what this node has shown to it.
+func (k *Keeper) accepted(peer string, shown nodemsg.Incarnation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if delete(k.mu.met, peer); accepted {
-		k.mu.met[peer] = struct{}{}
-	}
+	k.mu.shown[peer] = shown
 }
 
 // Greet exchanges lineages with the nodes that this one knows, before it takes part in anything. It waits for greetTime at most.
@@ -93,16 +100,15 @@ func (k *Keeper) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetTime)
 	defer cancel()
 	k.mu.Lock()
-	peers := slices.Collect(maps.Keys(k.mu.seen))
+	known := maps.Clone(k.mu.fellows)
+	for peer := range k.mu.seen {
+		known[peer] = struct{}{}
+	}
 	k.mu.Unlock()
-	k.exchangeAll(ctx, peers)
-}
-
-func (k *Keeper) exchangeAll(ctx context.Context, peers []string) {
 	slots := make(chan struct{}, maxExchanges)
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, peer := range peers {
+	for peer := range known {
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
@@ -110,39 +116,65 @@ func (k *Keeper) exchangeAll(ctx context.Context, peers []string) {
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			if err := k.Exchange(ctx, peer); err != nil {
-				k.meet(peer, false) // it is asked again when it sends something
-				k.Logger.Debug("lineages not exchanged", "peer", peer, "error", err)
-			}
+			k.tryExchange(ctx, peer)
 		})
 	}
 }
 
-// Run counts what the node promises, and announces that to the nodes that it has met, until ctx ends.
+func (k *Keeper) tryExchange(ctx context.Context, peer string) {
+	if err := k.Exchange(ctx, peer); err != nil {
+		k.Logger.Debug("lineages not exchanged", "peer", peer, "error", err)
+	}
+}
+
+// Run counts what the node promises, and announces that to the other members of its groups, until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	every := time.NewTicker(raiseEvery)
 	defer every.Stop()
+	var all sync.WaitGroup
+	defer all.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-every.C:
 		}
-		if counted, err := k.Count(); !counted {
-			if err != nil {
-				k.Logger.Warn("promises not counted", "error", err)
-			}
-			continue
+		if _, err := k.Count(); err != nil {
+			k.Logger.Warn("promises not counted", "error", err)
 		}
-		k.mu.Lock()
-		met := slices.Collect(maps.Keys(k.mu.met))
-		k.mu.Unlock()
-		k.exchangeAll(ctx, met)
+		for _, peer := range k.uninformed() {
+			all.Go(func() {
+				k.tryExchange(ctx, peer)
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				delete(k.mu.asking, peer)
+			})
+		}
 	}
 }
 
+// uninformed returns nodes that do not remember the newest incarnation of this one, and are to be asked now: members of groups
+// together with this one, also those that have never sent it a raft message. It must not depend on who leads, or who was elected
+// last, whether a member can notice that this node was put back.
+func (k *Keeper) uninformed() (peers []string) {
+	open := k.OpenFellows()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, peer := range open {
+		k.mu.fellows[peer] = struct{}{}
+	}
+	running := k.mu.own.running()
+	for peer := range k.mu.fellows {
+		if _, asking := k.mu.asking[peer]; !asking && k.mu.shown[peer] != running && len(k.mu.asking) < maxExchanges {
+			k.mu.asking[peer] = struct{}{}
+			peers = append(peers, peer)
+		}
+	}
+	return peers
+}
+
 // Count raises the count of the incarnation that runs, durably, if the node has promised something since the last time. It reports
-// whether there is something to announce. An idle node writes nothing.
+// whether that was so. An idle node writes nothing.
 func (k *Keeper) Count() (counted bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -150,7 +182,7 @@ func (k *Keeper) Count() (counted bool, err error) {
 	if promised == k.mu.counted {
 		return false, nil
 	}
-	if err := k.store(k.mu.own.raise()); err != nil {
+	if err := k.storePromised(k.mu.own.raise()); err != nil {
 		return false, err
 	}
 	k.mu.counted = promised

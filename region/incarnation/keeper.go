@@ -11,6 +11,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,14 +21,16 @@ import (
 
 // The tables.
 const (
-	// Table stores "own" → the lineage of this node, and "seen/" and a peer id → the newest incarnation of that node.
+	// Table stores "own" → the lineage of this node, and "seen/" and a peer id → the newest incarnation of that node; "promised" → when
+	// this node last counted that it has promised something, and "reached" → the same as of the earlier state to which its data was
+	// put back last. Times are seconds since 1970, 8 bytes big-endian.
 	Table = "incarnations"
 	// outdatedTable stores the replicas that must not be used any more: group, 8 bytes big-endian → replica id, likewise. The group 0
 	// means that the replicas are not replaced yet of which nothing is stored, because they are newer than the state.
 	outdatedTable = "outdated"
 )
 
-var ownKey = []byte("own")
+var ownKey, promisedKey, reachedKey = []byte("own"), []byte("promised"), []byte("reached")
 
 const seenPrefix = "seen/"
 
@@ -51,6 +54,9 @@ type Options struct {
 	NotServed error
 	// Held lists the groups that this node stores, each with its replica id.
 	Held func() (map[uint64]uint64, error)
+	// Fellows lists the other members of the groups that this node stores, and OpenFellows those of the groups that are open now.
+	Fellows     func() ([]string, error)
+	OpenFellows func() []string
 	// Promised counts what the node has promised as a member of groups.
 	Promised   func() uint64
 	Logger     *slog.Logger
@@ -62,19 +68,23 @@ type Keeper struct {
 	Options
 	outdatedTotal prometheus.Counter
 
-	adopting sync.Mutex // held while the storage turns out to be outdated; before mu
+	adopting sync.RWMutex // locked while the storage turns out to be outdated, and for reading by Create; before mu
 
 	mu struct {
 		sync.Mutex
 		own       lineage
-		counted   uint64 // Promised when the count was raised last
-		signature []byte // of the incarnation that runs
+		promised  time.Time // when the count was raised last, according to the storage; zero if unknown
+		reached   time.Time // promised as of the state to which the storage was put back last; zero if unknown
+		counted   uint64    // Promised when the count was raised last
+		signature []byte    // of the incarnation that runs
 		seen      map[string]nodemsg.SignedIncarnation
-		met       map[string]struct{} // peers that have accepted this node's lineage since it started
-		outdated  map[uint64]uint64   // replicas that must not be used, by group
-		lost      map[uint64]uint64   // replicas of which nothing is stored; they must not be created again under their ids
-		losing    bool                // the row of group 0 is stored
-		unlisted  bool                // lost is not known yet
+		fellows   map[string]struct{}            // nodes that have been members of a group together with this one since it started
+		shown     map[string]nodemsg.Incarnation // by peer: what it has accepted of this node since it started
+		asking    map[string]struct{}            // peers that are being shown the newest
+		outdated  map[uint64]uint64              // replicas that must not be used, by group
+		lost      map[uint64]uint64              // replicas of which nothing is stored; they must not be created again under their ids
+		losing    bool                           // the row of group 0 is stored
+		unlisted  bool                           // lost is not known yet
 		abandon   func(ctx context.Context, replicas map[uint64]uint64) error
 	}
 }
@@ -86,16 +96,25 @@ func Open(o Options) (*Keeper, error) {
 		Help: "Replicas on this node that are not used any more because its data was put back to an earlier state; the other members replace them.",
 	})}
 	o.Registerer.MustRegister(k.outdatedTotal)
-	k.mu.seen, k.mu.met, k.mu.outdated = make(map[string]nodemsg.SignedIncarnation), make(map[string]struct{}), make(map[uint64]uint64)
-	k.mu.lost = make(map[uint64]uint64)
+	k.mu.seen, k.mu.outdated, k.mu.lost = make(map[string]nodemsg.SignedIncarnation), make(map[uint64]uint64), make(map[uint64]uint64)
+	k.mu.fellows, k.mu.asking = make(map[string]struct{}), make(map[string]struct{})
+	k.mu.shown = make(map[string]nodemsg.Incarnation)
 	k.mu.abandon = func(context.Context, map[uint64]uint64) error { return nil }
 	if err := k.load(); err != nil {
 		return nil, fmt.Errorf("read incarnations: %w", err)
 	}
-	if err := k.store(k.mu.own.begin(draw())); err != nil {
-		return nil, err
+	fellows, err := k.Fellows()
+	if err != nil {
+		return nil, fmt.Errorf("list the other members of groups: %w", err)
 	}
-	return k, nil
+	for _, peer := range fellows {
+		k.mu.fellows[peer] = struct{}{}
+	}
+	if len(k.mu.own) == 0 { // a new node
+		err := k.storePromised(k.mu.own.begin(draw()))
+		return k, err
+	}
+	return k, k.store(k.mu.own.begin(draw()))
 }
 
 func draw() (id [16]byte) {
@@ -114,6 +133,12 @@ func (k *Keeper) load() error {
 			return err
 		}
 		k.mu.own = own.Incarnations
+	}
+	if k.mu.promised, err = k.loadTime(promisedKey); err != nil {
+		return err
+	}
+	if k.mu.reached, err = k.loadTime(reachedKey); err != nil {
+		return err
 	}
 	err = k.Storage.Scan(Table, []byte(seenPrefix), func(key, value []byte) error {
 		seen, err := nodemsg.DecodeIncarnation(value)
@@ -136,8 +161,34 @@ func (k *Keeper) load() error {
 	})
 }
 
-// store makes a lineage durable, and then the one that is shown. The caller holds the lock, or is alone.
-func (k *Keeper) store(own lineage) error {
+func (k *Keeper) loadTime(key []byte) (time.Time, error) {
+	value, err := k.Storage.Get(Table, key)
+	if err != nil || len(value) != 8 {
+		return time.Time{}, err
+	}
+	return time.Unix(int64(binary.BigEndian.Uint64(value)), 0), nil //nolint:gosec // what timeWrite has written
+}
+
+// timeWrite returns the write that stores a time; the zero time is not stored.
+func timeWrite(key []byte, t time.Time) kv.Write {
+	if t.IsZero() {
+		return kv.Write{Table: Table, Key: key}
+	}
+	return kv.Write{Table: Table, Key: key, Value: binary.BigEndian.AppendUint64(nil, uint64(t.Unix()))} //nolint:gosec // it is after 1970
+}
+
+// storePromised is store, for a lineage that counts what the node has promised until now.
+func (k *Keeper) storePromised(own lineage) error {
+	now := time.Now()
+	if err := k.store(own, timeWrite(promisedKey, now)); err != nil {
+		return err
+	}
+	k.mu.promised = now
+	return nil
+}
+
+// store makes a lineage durable, with the other writes, and then the one that is shown. The caller holds the lock, or is alone.
+func (k *Keeper) store(own lineage, also ...kv.Write) error {
 	signature, err := k.Sign(signedText(own[len(own)-1]))
 	if err != nil {
 		return fmt.Errorf("sign incarnation: %w", err)
@@ -146,7 +197,7 @@ func (k *Keeper) store(own lineage) error {
 	if err != nil {
 		return fmt.Errorf("store incarnation: %w", err)
 	}
-	if err := k.Storage.Commit([]kv.Write{{Table: Table, Key: ownKey, Value: row}}); err != nil {
+	if err := k.Storage.Commit(append(also, kv.Write{Table: Table, Key: ownKey, Value: row})); err != nil {
 		return fmt.Errorf("store incarnation: %w", err)
 	}
 	k.mu.own, k.mu.signature = own, signature
@@ -163,12 +214,41 @@ func (k *Keeper) Outdated() map[uint64]uint64 {
 	return all
 }
 
-// Unlisted reports whether this node was put back, and it is not known yet which replicas it had that are not in its storage. Until
-// Lost is called, it must not create a replica, unless the group has invited it as a new one.
+// Reached returns about when the state ends to which this node's data was put back last: it has nothing from more than raiseEvery after
+// that. It is zero if that is unknown.
+func (k *Keeper) Reached() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mu.reached
+}
+
+// Unlisted reports whether this node was put back, and it is not known yet which replicas it had that are not in its storage: until Lost
+// is called.
 func (k *Keeper) Unlisted() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.mu.unlisted
+}
+
+// Errors of Create.
+var (
+	ErrUnlisted  = errors.New("the data of this node was put back to an earlier state, and it is not known yet which replicas it has lost")
+	ErrForgotten = errors.New("this node was that replica before its data was put back to an earlier state")
+)
+
+// Create calls create, which opens a replica of a group of which this node stores nothing, or only an outdated replica. It does not if
+// this node may have been that replica already, and has forgotten what it promised as such.
+func (k *Keeper) Create(group, id uint64, create func() error) error {
+	k.adopting.RLock() // what create stores is in Held when the storage turns out to be outdated
+	defer k.adopting.RUnlock()
+	outdated, found := k.Outdated()[group]
+	switch {
+	case found && id <= outdated:
+		return fmt.Errorf("replica %d of group %d: %w", id, group, ErrForgotten)
+	case !found && k.Unlisted():
+		return fmt.Errorf("replica %d of group %d: %w", id, group, ErrUnlisted)
+	}
+	return create()
 }
 
 // Lost reports the replicas that other nodes count this node as, and of which it stores nothing.
@@ -269,7 +349,9 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	writes := []kv.Write{{Table: Table, Key: []byte(seenPrefix + peer), Value: row}}
 	forgotten := ""
 	if !known && len(k.mu.seen) >= maxSeen {
-		forgotten = k.dispensable()
+		if forgotten = k.dispensable(); forgotten == "" {
+			return nil, errTooMany
+		}
 		writes = append(writes, kv.Write{Table: Table, Key: []byte(seenPrefix + forgotten)})
 	}
 	if err := k.Storage.Commit(writes); err != nil {
@@ -280,16 +362,18 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	return nil, nil //nolint:nilnil // it is accepted
 }
 
-// dispensable returns a node that is forgotten for a new one: any that was not met since the start, if there is one. The caller holds
-// the lock.
-func (k *Keeper) dispensable() (peer string) {
-	for peer = range k.mu.seen {
-		if _, met := k.mu.met[peer]; !met {
-			break
+// dispensable returns a node that is forgotten for a new one, if there is one: none whose promises this node relies on. The caller
+// holds the lock.
+func (k *Keeper) dispensable() string {
+	for peer := range k.mu.seen {
+		if _, fellow := k.mu.fellows[peer]; !fellow {
+			return peer
 		}
 	}
-	return peer
+	return ""
 }
+
+var errTooMany = fmt.Errorf("it is a member of groups together with %d other nodes, and remembers no more", maxSeen)
 
 var errNotSigned = errors.New("what it remembers of this node is not signed by this node")
 
@@ -345,14 +429,14 @@ func (k *Keeper) abandonAll(ctx context.Context, peer string) error {
 func (k *Keeper) mark(replicas map[uint64]uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	writes := []kv.Write{{Table: outdatedTable, Key: groupKey(0), Value: groupKey(1)}}
+	writes := []kv.Write{{Table: outdatedTable, Key: groupKey(0), Value: groupKey(1)}, timeWrite(reachedKey, k.mu.promised)}
 	for group, id := range replicas {
 		writes = append(writes, kv.Write{Table: outdatedTable, Key: groupKey(group), Value: binary.BigEndian.AppendUint64(nil, id)})
 	}
 	if err := k.Storage.Commit(writes); err != nil {
 		return fmt.Errorf("store that replicas are of an earlier state: %w", err)
 	}
-	k.mu.losing, k.mu.unlisted = true, true
+	k.mu.losing, k.mu.unlisted, k.mu.reached = true, true, k.mu.promised
 	for group, id := range replicas {
 		if k.mu.outdated[group] != id {
 			k.outdatedTotal.Inc()

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,7 +23,10 @@ type disk struct {
 	full bool
 }
 
-var errFull = errors.New("the disk is full")
+var (
+	errFull = errors.New("the disk is full")
+	errDown = errors.New("no answer")
+)
 
 func (d *disk) Get(table string, key []byte) ([]byte, error) {
 	value, found := d.rows[table+"/"+string(key)]
@@ -63,6 +69,9 @@ type node struct {
 	held     map[uint64]uint64
 	promised uint64
 	others   map[string]*node
+	fellows  []string // members of groups on its disk
+	open     []string // members of groups that are open
+	down     bool
 }
 
 func newNode(t *testing.T, name string, others map[string]*node) *node {
@@ -80,9 +89,13 @@ func (n *node) start(t *testing.T) {
 		Sign: func(text []byte) ([]byte, error) {
 			return append([]byte(n.name+" signs "), text[:min(len(text), 64)]...), nil
 		},
-		Held:     func() (map[uint64]uint64, error) { return n.held, nil },
+		Held:    func() (map[uint64]uint64, error) { return n.held, nil },
+		Fellows: func() ([]string, error) { return n.fellows, nil }, OpenFellows: func() []string { return n.open },
 		Promised: func() uint64 { return n.promised },
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
+			if n.others[peer].down {
+				return nil, errDown
+			}
 			return n.others[peer].Answer(ctx, n.name, question)
 		},
 	})
@@ -120,7 +133,7 @@ func TestOldCopyIsAbandoned(t *testing.T) {
 		if !maps.Equal(replicas, a.held) || !maps.Equal(a.Outdated(), a.held) {
 			t.Errorf("abandoned: %v, marked: %v; want %v", replicas, a.Outdated(), a.held)
 		}
-		_, accepted = b.mu.met["a"]
+		_, accepted = b.mu.shown["a"]
 		return nil
 	})
 	a.meets(t, b)
@@ -130,8 +143,20 @@ func TestOldCopyIsAbandoned(t *testing.T) {
 	if !a.Unlisted() {
 		t.Error("it does not ask which of its replicas the copy lacks")
 	}
+	created := func() error { return nil }
+	if err := a.Create(3, 13, created); !errors.Is(err, ErrUnlisted) {
+		t.Errorf("replica 13 is made while it is not known which are lost: %v", err)
+	}
 	if err := a.Lost(map[uint64]uint64{3: 13}); err != nil {
 		t.Fatal(err)
+	}
+	for _, id := range []uint64{12, 13} {
+		if err := errors.Join(a.Create(3, id, created), a.Create(2, id-1, created)); !errors.Is(err, ErrForgotten) {
+			t.Errorf("a replica is made again: %v", err)
+		}
+	}
+	if err := errors.Join(a.Create(1, 12, created), a.Create(2, 13, created), a.Create(3, 14, created), a.Create(4, 1, created)); err != nil {
+		t.Errorf("no new replicas are made: %v", err)
 	}
 	a.start(t)
 	if want := map[uint64]uint64{1: 11, 2: 12}; !maps.Equal(a.Outdated(), want) || !a.Unlisted() {
@@ -185,6 +210,53 @@ func TestPromisesAreCountedFirst(t *testing.T) {
 	}
 }
 
+// A replica that is being made while it turns out that the storage was put back is abandoned, too.
+func TestReplicaMadeMeanwhileIsAbandoned(t *testing.T) {
+	world := make(map[string]*node)
+	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	old := a.copyDisk()
+	a.start(t)
+	a.meets(t, b)
+	a.disk = old
+	a.start(t)
+	listed, met := make(chan struct{}), make(chan struct{})
+	held := a.Held
+	a.Held = func() (map[uint64]uint64, error) { close(listed); return held() }
+	err := a.Create(3, 13, func() error {
+		go func() {
+			defer close(met)
+			a.meets(t, b)
+		}()
+		select {
+		case <-listed:
+			t.Error("its replicas are listed while one is being made")
+		case <-time.After(50 * time.Millisecond): // enough to notice the bug, nearly always
+		}
+		a.held = map[uint64]uint64{3: 13}
+		return nil
+	})
+	<-met
+	if err != nil || a.Outdated()[3] != 13 {
+		t.Errorf("%v, abandoned: %v", err, a.Outdated())
+	}
+}
+
+// The node that notices that another one was put back takes nothing from the stream at which it noticed: an abandoned replica may have
+// written to it.
+func TestStreamOfAnAbandonedReplica(t *testing.T) {
+	world := make(map[string]*node)
+	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	old := a.copyDisk()
+	a.start(t)
+	a.meets(t, b)
+	a.disk = old
+	a.start(t)
+	if err := b.Exchange(t.Context(), "a"); !errors.Is(err, errAbandoned) || len(a.Outdated()) == 0 {
+		t.Errorf("%v, abandoned: %v", err, a.Outdated())
+	}
+	b.meets(t, a) // for the next stream
+}
+
 // Only a refusal with the node's own signature makes it abandon anything.
 func TestForgedRefusal(t *testing.T) {
 	world := make(map[string]*node)
@@ -214,5 +286,55 @@ func TestWorldPutBackTogether(t *testing.T) {
 	a.meets(t, b)
 	if len(a.Outdated())+len(b.Outdated()) != 0 {
 		t.Errorf("abandoned: %v, %v", a.Outdated(), b.Outdated())
+	}
+}
+
+// A member of a group that has never sent this node a raft message remembers it all the same: it may be the only one that is left when
+// the node's data is put back.
+func TestMembersRememberWithoutRaftMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := make(map[string]*node)
+		a, b, c := newNode(t, "a", world), newNode(t, "b", world), newNode(t, "c", world)
+		remember := func(what string, all ...*node) {
+			t.Helper()
+			for _, other := range all {
+				if other.mu.seen["a"].Incarnation != a.mu.own.running() {
+					t.Errorf("%s does not remember %s", other.name, what)
+				}
+			}
+		}
+		a.fellows = []string{"b"}
+		a.start(t)
+		a.Greet(t.Context())
+		remember("the start", b)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go a.Run(ctx) //nolint:errcheck // always nil
+		a.open, c.down = []string{"c"}, true
+		time.Sleep(15 * time.Second)
+		c.down = false
+		time.Sleep(10 * time.Second) // it is asked again, though nothing was promised
+		remember("the start", c)
+		a.promised++
+		a.open = nil // the group hibernates
+		time.Sleep(10 * time.Second)
+		remember("the promise", b, c)
+	})
+}
+
+// A flood of strangers does not make a node forget those whose promises it relies on.
+func TestStrangersAreForgottenFirst(t *testing.T) {
+	world := make(map[string]*node)
+	a, b := newNode(t, "a", world), newNode(t, "b", world)
+	b.fellows = []string{"a"}
+	b.start(t)
+	b.meets(t, a)
+	for i := range 2 * maxSeen {
+		if _, err := b.Receive(t.Context(), fmt.Sprint("stranger", i), a.Show()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, known := b.mu.seen["a"]; !known || len(b.mu.seen) > maxSeen {
+		t.Errorf("a is remembered: %v, among %d", known, len(b.mu.seen))
 	}
 }

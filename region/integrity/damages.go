@@ -22,14 +22,25 @@ type Damage struct {
 	Peer   string // the node that has it; "" if it is unknown which copy is wrong
 	What   string // for people
 	Since  time.Time
+	// RolledBack means that it is not damaged, but of an earlier state to which this node's data was put back.
+	RolledBack bool
 }
 
 // corruptCopy is a copy on this node that must not be used any more.
 type corruptCopy struct {
-	info  nodemsg.Region
-	why   error
-	since time.Time
+	info    nodemsg.Region
+	why     error
+	since   time.Time
+	claimed bool // somebody discards the copy, or uses it after all
 }
+
+var (
+	errRolledBack = errors.New("this node's data was put back to an earlier state")
+	// errOutdated is why a copy is not used that has forgotten what it has promised.
+	errOutdated = fmt.Errorf("%w, and has forgotten what it has promised to the other members", errRolledBack)
+	// errLost is why no copy is used under a replica id that is not in the earlier state: it does not exist.
+	errLost = fmt.Errorf("%w, from before it became a member", errRolledBack)
+)
 
 // errCorruptCopy is why such a region is not opened.
 var errCorruptCopy = errors.New("this node's copy of the region is not used; the other members replace it")
@@ -64,7 +75,7 @@ func (d *Damages) All() []Damage {
 		all = append(all, list...)
 	}
 	for _, c := range d.mu.corrupt {
-		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: d.self, What: c.why.Error(), Since: c.since})
+		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: d.self, What: c.why.Error(), Since: c.since, RolledBack: errors.Is(c.why, errRolledBack)})
 	}
 	slices.SortFunc(all, func(a, b Damage) int {
 		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.What, b.What))
@@ -129,4 +140,33 @@ func (d *Damages) CorruptErr(id uint64) error {
 		return fmt.Errorf("%w: %w", errCorruptCopy, c.why)
 	}
 	return nil
+}
+
+// Old reports whether the copy of a region here is sound, but of an earlier state to which this node's data was put back.
+func (d *Damages) Old(id uint64) bool { return d.is(id, errOutdated) }
+
+// Lost reports whether this node had a replica of a region that is not in the earlier state to which its data was put back.
+func (d *Damages) Lost(id uint64) bool { return d.is(id, errLost) }
+
+func (d *Damages) is(id uint64, why error) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return errors.Is(d.mu.corrupt[id].why, why)
+}
+
+// claim lets one caller decide about a copy that is not used: to discard it, or to use it after all. It reports false if the copy is
+// claimed already, or is not there any more.
+func (d *Damages) claim(id uint64) (release func(), claimed bool) {
+	set := func(to bool) bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		c, found := d.mu.corrupt[id]
+		if !found || c.claimed && to {
+			return false
+		}
+		c.claimed = to
+		d.mu.corrupt[id] = c
+		return true
+	}
+	return func() { set(false) }, set(true)
 }

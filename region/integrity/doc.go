@@ -78,6 +78,17 @@ func (n *Node) Deletion(id uint64) (writes []kv.Write, err error) {
 	return writes, err
 }
 
+// openActor returns the actor of a group that is open, or nil.
+func (n *Node) openActor(id uint64) *actor.Actor {
+	if l := n.Regions.Loaded(id); l != nil {
+		return l.Actor
+	}
+	if c := n.Regions.Catalog(); c != nil && id == world.CatalogID {
+		return c.Actor
+	}
+	return nil
+}
+
 // Name returns the name of a region for people: its cell, or "catalog".
 func Name(info nodemsg.Region) string {
 	if info.ID == world.CatalogID {

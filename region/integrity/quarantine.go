@@ -240,8 +240,10 @@ func (q *Quarantine) LogClosed(info nodemsg.Region, why error) {
 	}
 	do := "run voxeld doctor to see whether other members serve it; if it stays closed here, look for disk errors"
 	switch {
+	case errors.Is(why, errRolledBack):
+		do = "nothing while most other members live: they bring a new copy; start those that are down, or else see voxeld doctor"
 	case errors.Is(why, errCorruptCopy):
-		do = "nothing while other members live: they bring a new copy; else put the region back from a backup (voxeld region recover --from)"
+		do = fmt.Sprintf("nothing while other members live: they bring a new copy; else put it back from a backup: voxeld region recover %s --from FILE", Name(info))
 	case errors.Is(why, replica.ErrStorage):
 		do = "free space on the disk of the data directory, and look for I/O errors; it opens by itself then"
 	}

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
@@ -24,12 +27,16 @@ import (
 // two questions.
 const minSilence = 10 * time.Second
 
+// maxAsked bounds the nodes that are asked for a newer copy, although they are no members, before an old copy is offered.
+const maxAsked = 128
+
 // Recovery recovers regions on this node.
 type Recovery struct {
 	Node
 
 	Supersession *Supersession
 	Failures     *Failures
+	Reseeder     *Reseeder
 	AskStatuses  AskStatuses
 	LastHeard    func(peer string) time.Time // when a node was last heard from
 }
@@ -49,6 +56,16 @@ type Copy struct {
 	// Missing is why the copy cannot be used; empty if it can. LastHeard is when the node was last heard from, zero if unknown.
 	Missing   string
 	LastHeard time.Time
+	// RolledBack means that the copy is of an earlier state to which its node's data was put back: only a last resort. Until is how far
+	// it reaches, about; zero if unknown.
+	RolledBack bool
+	Until      time.Time
+}
+
+// newer reports whether the log of c goes further than that of the other copy, which may be the zero value.
+func (c Copy) newer(other Copy, self string) bool {
+	better := cmp.Or(cmp.Compare(c.Term, other.Term), cmp.Compare(c.Last, other.Last))
+	return other.Peer == "" || better > 0 || better == 0 && c.Peer == self
 }
 
 // RecoveryPlan is the plan for recovering a region.
@@ -58,6 +75,9 @@ type RecoveryPlan struct {
 	Copies []Copy // by ascending replica id
 	Voters int    // members with a vote
 	Best   string // peer with the newest log
+	// Old means that no good copy is left, and that Best has an old one. It reaches until Until, about; zero if unknown.
+	Old   bool
+	Until time.Time
 	// Alive is set if a majority of the members is alive: no recovery is necessary.
 	Alive bool
 	// Refused is why it cannot be recovered on this node, and what to do; empty if it can.
@@ -67,34 +87,103 @@ type RecoveryPlan struct {
 // Plan examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
 // changes nothing.
 func (r *Recovery) Plan(ctx context.Context, ids []uint64) ([]RecoveryPlan, error) {
-	want := make(map[string][]uint64)
+	infos := make([]nodemsg.Region, len(ids))
 	own := make([]replica.Position, len(ids))
 	unread := make([]error, len(ids))
+	want := make(map[string][]uint64)
+	ask := func(peer string, id uint64) {
+		if !slices.Contains(want[peer], id) {
+			want[peer] = append(want[peer], id)
+		}
+	}
 	for i, id := range ids {
+		var err error
+		if infos[i], err = r.Regions.Member(id); err != nil {
+			return nil, err
+		}
 		own[i], unread[i] = r.Replicas.Position(id)
+	}
+	since := r.membersSince(ctx, infos)
+	for i, id := range ids {
 		for _, m := range own[i].Members.Members {
-			want[m.Peer] = append(want[m.Peer], id)
+			ask(m.Peer, id)
+		}
+		if !r.Reseeder.Damages.Old(id) {
+			continue
+		}
+		for _, m := range since[id] {
+			ask(m.Peer, id)
+		}
+		for _, peer := range r.Reseeder.Records.NearestKnown(grid.CatalogKey, maxAsked) {
+			ask(peer, id)
 		}
 	}
 	s := PollStatuses(ctx, r.AskStatuses, want, true)
 	plans := make([]RecoveryPlan, len(ids))
-	for i, id := range ids {
-		info, err := r.Regions.Member(id)
-		if err != nil {
-			return nil, err
+	for i, info := range infos {
+		members := slices.Clone(own[i].Members.Members)
+		if r.Reseeder.Damages.Old(info.ID) {
+			members = withHolders(append(members, since[info.ID]...), info.ID, s)
 		}
-		if plans[i] = r.planOne(info, own[i], s); unread[i] != nil {
+		if plans[i] = r.planOne(info, own[i], members, s); unread[i] != nil {
 			plans[i].Refused = fmt.Sprintf("the copy here cannot be read: %v", unread[i])
 		}
 	}
 	return plans, nil
 }
 
-func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, s StatusPoll) RecoveryPlan {
+// membersSince returns the members that the other nodes know of those regions of which the copy here is old, as far as they answer:
+// the old copy has other ones if they have changed since. It takes at most PollTime.
+func (r *Recovery) membersSince(ctx context.Context, infos []nodemsg.Region) map[uint64][]replica.Member {
+	ctx, cancel := context.WithTimeout(ctx, PollTime)
+	defer cancel()
+	since := make(map[uint64][]replica.Member)
+	var mu sync.Mutex
+	var crew sync.WaitGroup
+	tokens := make(chan struct{}, failuredetector.MaxQuestions)
+	for _, info := range infos {
+		if !r.Reseeder.Damages.Old(info.ID) {
+			continue
+		}
+		crew.Go(func() {
+			tokens <- struct{}{}
+			defer func() { <-tokens }()
+			now, err := r.Reseeder.newest(ctx, info)
+			if err != nil {
+				r.Logger.Debug("newest members of a region not found", "region", info.ID, "error", err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, m := range now.Members {
+				since[info.ID] = append(since[info.ID], replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
+			}
+		})
+	}
+	crew.Wait()
+	return since
+}
+
+// withHolders returns the members of a region, each node once, and the other nodes that have a copy of it.
+func withHolders(members []replica.Member, id uint64, s StatusPoll) []replica.Member {
+	for _, peer := range slices.Sorted(maps.Keys(s.Statuses)) {
+		if status, answered := s.Of(peer, id); answered && status.State != nodemsg.StateNone {
+			members = append(members, replica.Member{ID: status.Replica, Peer: peer})
+		}
+	}
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(members, func(m replica.Member) bool {
+		again := seen[m.Peer]
+		seen[m.Peer] = true
+		return again
+	})
+}
+
+func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []replica.Member, s StatusPoll) RecoveryPlan {
 	p := RecoveryPlan{Region: info.ID, Name: Name(info)}
-	var best Copy
+	var best, old Copy
 	living, later, recent := 0, "", ""
-	for _, m := range own.Members.Members {
+	for _, m := range members {
 		c := Copy{Peer: m.Peer, Learner: m.Learner, LastHeard: r.LastHeard(m.Peer)}
 		status, answered := s.Of(m.Peer, info.ID)
 		switch {
@@ -103,8 +192,15 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, s StatusPo
 			if !c.LastHeard.IsZero() && time.Since(c.LastHeard) < r.SilentAfter() {
 				recent = m.Peer
 			}
+		case status.State == nodemsg.StateNone && status.RolledBack:
+			c.Missing = "its data was put back to an earlier state, which has no copy"
 		case status.State == nodemsg.StateNone:
 			c.Missing = "has no copy"
+		case status.RolledBack:
+			c.Last, c.Term, c.Applied, c.RolledBack = status.Last, status.LastTerm, status.Applied, true
+			if status.Until > 0 {
+				c.Until = time.Unix(status.Until, 0)
+			}
 		case status.State == nodemsg.StateFailed:
 			c.Missing = "its copy is of no use: " + status.Why
 		case status.Recovered > own.Members.Recovered:
@@ -119,28 +215,41 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, s StatusPo
 		if !m.Learner {
 			p.Voters++
 		}
-		if c.Missing != "" {
+		switch {
+		case c.Missing != "":
 			continue
-		}
-		if !m.Learner {
+		case c.RolledBack:
+			if c.newer(old, r.Self.Peer) {
+				old = c
+			}
+			continue
+		case !m.Learner:
 			living++
 		}
-		if better := cmp.Or(cmp.Compare(c.Term, best.Term), cmp.Compare(c.Last, best.Last)); best.Peer == "" || better > 0 || better == 0 && c.Peer == r.Self.Peer {
+		if c.newer(best, r.Self.Peer) {
 			best = c
 		}
 	}
-	p.Best, p.Alive = best.Peer, 2*living > p.Voters
+	p.Alive = 2*living > p.Voters
+	if p.Old = best.Peer == "" && old.Peer != ""; p.Old {
+		best, p.Until = old, old.Until
+	}
+	p.Best = best.Peer
 	switch {
 	case later != "":
 		p.Refused = fmt.Sprintf("it was recovered already, on %s; the copy here is dropped when that node reaches this one", later)
 	case p.Alive:
-		p.Refused = fmt.Sprintf("%d of its %d members are alive, so it is not lost; run voxeld doctor to see what is wrong", living, p.Voters)
+		p.Refused = fmt.Sprintf("most of its members are alive (%d of %d), so it is not lost; run voxeld doctor to see what is wrong", living, p.Voters)
 	case r.Failures.Quarantined(info.ID):
 		p.Refused = "it is quarantined here: run voxeld region release first"
 	case recent != "":
 		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, r.SilentAfter())
+	case best.Peer == "" && info.ID == world.CatalogID:
+		p.Refused = "no copy of it can be used, including the one here: found the world again from a backup with voxeld restore FILE --data-dir NEW"
 	case best.Peer == "":
 		p.Refused = fmt.Sprintf("no copy of it can be used, including the one here: put it back from a backup with voxeld region recover %s --from FILE, or found it anew with --anew", p.Name)
+	case p.Old && best.Peer != r.Self.Peer:
+		p.Refused = fmt.Sprintf("only old copies are left, and that of %s has more of the log: run this on that node", best.Peer)
 	case best.Peer != r.Self.Peer:
 		p.Refused = fmt.Sprintf("the copy of %s has more of the log: run this on that node", best.Peer)
 	}
@@ -148,15 +257,18 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, s StatusPo
 }
 
 // Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It plans the
-// recovery again, and fails unless the plan allows it. Other nodes become members afterwards, as in any region. Former members
-// drop their copies when they come back.
-func (r *Recovery) Recover(ctx context.Context, id uint64) error {
+// recovery again, and fails unless the plan allows it. An old copy is only used if old is set. Other nodes become members afterwards,
+// as in any region. Former members drop their copies when they come back.
+func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 	plans, err := r.Plan(ctx, []uint64{id})
 	if err != nil {
 		return err
 	}
 	if why := plans[0].Refused; why != "" {
 		return fmt.Errorf("recover %s: %s", plans[0].Name, why)
+	}
+	if plans[0].Old && !old {
+		return fmt.Errorf("recover %s: only an old copy of it is left, and it was not confirmed that it is to be used", plans[0].Name)
 	}
 	info, err := r.Regions.Member(id)
 	if err != nil {
@@ -165,7 +277,11 @@ func (r *Recovery) Recover(ctx context.Context, id uint64) error {
 	if err := r.Supersession.KeepEvicted(formerMembers(info, plans[0], r.Self.Peer)); err != nil {
 		return err
 	}
-	err = r.recoverRegion(ctx, info)
+	if plans[0].Old {
+		err = r.recoverOld(ctx, info)
+	} else {
+		err = r.rewrite(ctx, info, func() error { return r.Replicas.Recover(info.ID) })
+	}
 	if err != nil {
 		return fmt.Errorf("recover %s: %w", plans[0].Name, err)
 	}
@@ -189,21 +305,80 @@ func formerMembers(info nodemsg.Region, p RecoveryPlan, self string) nodemsg.Reg
 	return before
 }
 
-// recoverRegion closes the region, or the catalog, makes its group one of this member, and opens it again.
-func (r *Recovery) recoverRegion(ctx context.Context, info nodemsg.Region) error {
+// recoverOld makes the group of a region, or of the catalog, one of this member, with an old copy, and opens it. What the group has
+// done since the copy was made is unknown. So once everything in the log is applied, it continues far above it, like a group from a
+// backup: no index, replica id or recovery is used twice, and no id of a region that follows from them.
+func (r *Recovery) recoverOld(ctx context.Context, info nodemsg.Region) error {
+	known := uint64(0)
+	if now, err := r.Reseeder.newest(ctx, info); err == nil {
+		known = actor.ConfigurationOf(now.Epoch).Recovered
+	}
+	release, claimed := r.Reseeder.Damages.claim(info.ID)
+	if !claimed {
+		return errors.New("it is just being replaced: try again")
+	}
+	defer release()
+	if err := r.Replicas.Recover(info.ID); err != nil {
+		return err
+	}
+	if err := r.Reseeder.useOld(ctx, info); err != nil {
+		return err
+	}
+	for {
+		if err := r.skipAhead(ctx, info, known); !errors.Is(err, errEdited) {
+			return err
+		}
+	}
+}
+
+// skipAhead waits until a group of this member alone has applied its log, and lets it continue far above that. Recovered is how often
+// it was recovered, as far as other nodes know. The error is errEdited if its log has grown meanwhile.
+func (r *Recovery) skipAhead(ctx context.Context, info nodemsg.Region, recovered uint64) error {
+	var applied uint64
+	err := placement.AwaitGroup(ctx, func() bool {
+		a, err := r.open(ctx, info)
+		if err != nil {
+			return false
+		}
+		status := a.Raft().Status()
+		applied = status.Applied
+		return status.Self && applied == status.Last
+	})
+	if err != nil {
+		return err
+	}
+	return r.rewrite(ctx, info, func() error {
+		p, err := r.Replicas.Position(info.ID) // its Applied may be lower: entries of raft itself follow
+		switch {
+		case err != nil:
+			return err
+		case p.Last > applied:
+			return errEdited
+		}
+		return r.Replicas.Restore(info.ID, replica.Origin{
+			Index: p.Last, Term: p.Term, Next: p.Replica + 1, Recovered: max(p.Members.Recovered, recovered),
+		})
+	})
+}
+
+// errEdited means that something was proposed just before the region was closed.
+var errEdited = errors.New("it is being edited: try again")
+
+// rewrite closes the region, or the catalog, lets change rewrite what is stored of its group, and opens it again, as the leader.
+func (r *Recovery) rewrite(ctx context.Context, info nodemsg.Region, change func() error) error {
 	a, err := r.open(ctx, info)
 	if err != nil {
 		return err
 	}
-	recovered := make(chan error, 1)
-	if !a.CloseThen("the region is being recovered", func() { recovered <- r.Replicas.Recover(info.ID) }) {
+	changed := make(chan error, 1)
+	if !a.CloseThen("the region is being recovered", func() { changed <- change() }) {
 		return errors.New("it has just been closed: try again")
 	}
 	if err := waitFor(ctx, a.Done()); err != nil {
 		return err
 	}
 	select {
-	case err := <-recovered:
+	case err := <-changed:
 		if err != nil {
 			return err
 		}

@@ -20,9 +20,9 @@ import (
 )
 
 // This file replaces a copy whose log, vote or land cannot be read, or that was put back to an earlier state (docs/adr/0024). Such a
-// copy is never opened again, because its promises to the group are lost. Instead its node asks the region's leader to remove its replica from the group. Then the node deletes the
-// copy, leaves a tombstone, and joins like any other node: as a learner, under a new replica id, with a snapshot. If there are no
-// other members, the copy stays as it is, for an operator.
+// copy is never opened again under its replica id, because its promises to the group are lost. Instead its node asks the region's
+// leader to remove its replica from the group. Then the node deletes the copy, leaves a tombstone, and joins like any other node: as a
+// learner, under a new replica id, with a snapshot. If there are no other members, the copy stays as it is, for an operator.
 
 const (
 	// reseedEvery is the pause between two attempts to have a damaged copy replaced.
@@ -49,9 +49,6 @@ type Reseeder struct {
 	// ReopenCatalog opens the catalog again, whose copy is used after all.
 	ReopenCatalog func(ctx context.Context) error
 }
-
-// errOutdated is why a copy is not used that has forgotten what it has promised.
-var errOutdated = errors.New("this node's data was put back to an earlier state, and has forgotten what it has promised to the other members")
 
 var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
 	"empty data directory and --join; the others bring it what they have")
@@ -171,12 +168,10 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 	if r.replacedSince(info.ID, max(id, damaged)) {
 		return r.Replaced(info.ID) // it was invited again before this answer arrived
 	}
-	if l := r.Regions.Loaded(info.ID); l != nil {
-		l.Remove(true)
-		select {
-		case <-l.Done():
-		case <-ctx.Done():
-			return ctx.Err()
+	if open := r.openActor(info.ID); open != nil {
+		open.Remove(true)
+		if err := waitFor(ctx, open.Done()); err != nil {
+			return err
 		}
 	}
 	return r.discard(info, max(id, damaged))
@@ -207,18 +202,24 @@ func (r *Reseeder) reseedOrKeep(ctx context.Context, c corruptCopy) error {
 	case len(info.Members) != 1 || info.Members[0].Peer != r.Self.Peer:
 		return r.Reseed(ctx, c.info)
 	}
-	if err := r.Replaced(c.info.ID); err != nil {
+	if err := r.useOld(ctx, c.info); err != nil {
 		return err
 	}
-	r.Damages.Clear(c.info.ID)
-	r.Logger.Warn("the data of this node was put back to an earlier state, and it has the only copy of the region: what was built "+
-		"since then is lost", "region", c.info.ID, "cell", Name(c.info))
-	if c.info.ID == world.CatalogID { // regions are opened when they are needed
-		if err := r.ReopenCatalog(ctx); err != nil {
-			return err
-		}
-	}
 	return errOnlyCopy
+}
+
+// useOld uses an outdated copy after all, because nobody has what it has forgotten.
+func (r *Reseeder) useOld(ctx context.Context, info nodemsg.Region) error {
+	if err := r.Replaced(info.ID); err != nil {
+		return err
+	}
+	r.Damages.Clear(info.ID)
+	r.Logger.Warn("the data of this node was put back to an earlier state, and no newer copy of the region is left: what was built "+
+		"since then is lost", "region", info.ID, "cell", Name(info))
+	if info.ID == world.CatalogID { // regions are opened when they are needed
+		return r.ReopenCatalog(ctx)
+	}
+	return nil
 }
 
 // replicaOf returns the replica id of a member according to the region, or 0.
@@ -391,8 +392,34 @@ func (r *Reseeder) MarkOutdated(replicas map[uint64]uint64) error {
 	return nil
 }
 
+// closePoll is the interval at which Abandon looks for replicas that are still open.
+const closePoll = 20 * time.Millisecond
+
+// Abandon marks replicas that must not be used any more because the node was put back to an earlier state, and closes them, also those
+// that are just being opened.
+func (r *Reseeder) Abandon(ctx context.Context, replicas map[uint64]uint64) error {
+	if err := r.MarkOutdated(replicas); err != nil {
+		return err
+	}
+	closed := make(map[*actor.Actor]bool)
+	for id := range replicas {
+		for replica.IsOpen(r.Replicas, id) {
+			if a := r.openActor(id); a != nil && !closed[a] {
+				closed[a] = true
+				a.Close(errRolledBack.Error())
+			}
+			select {
+			case <-time.After(closePoll):
+			case <-ctx.Done():
+				return fmt.Errorf("close region %d: %w", id, ctx.Err())
+			}
+		}
+	}
+	return nil
+}
+
 // MarkLost has this node's replica of a region replaced of which nothing is stored here.
-func (r *Reseeder) MarkLost(info nodemsg.Region) { r.MarkCorrupt(info, errOutdated) }
+func (r *Reseeder) MarkLost(info nodemsg.Region) { r.MarkCorrupt(info, errLost) }
 
 // Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
 // the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.

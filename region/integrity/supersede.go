@@ -172,16 +172,7 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 		return fmt.Errorf("%s is not a member of region %d", peer, id)
 	}
 	u.Logger.Warn("region was recovered without this node; its copy is dropped", "region", id, "cell", Name(info))
-	var open interface {
-		Remove(discard bool) bool
-		Done() <-chan struct{}
-	}
-	if c := u.Regions.Catalog(); id == world.CatalogID && c != nil {
-		open = c
-	} else if l := u.Regions.Loaded(id); l != nil {
-		open = l
-	}
-	if open != nil {
+	if open := u.openActor(id); open != nil {
 		open.Remove(false)
 		return waitFor(ctx, open.Done())
 	}

@@ -9,34 +9,67 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// wakeMisplaced opens some of the closed regions that this node is responsible for and whose members are not the right ones. Once
-// they are open, the supervisor changes their members.
-func (sv *Supervisor) wakeMisplaced(ctx context.Context) error {
-	var wrong []nodemsg.Region
-	peers := make(failuredetector.Watched)
+// shouldCheckClosed reports whether the closed regions should be checked: what the last check found is done, and the set of nodes
+// has changed since the last check that found nothing.
+func (sv *Supervisor) shouldCheckClosed(round int) bool {
+	if len(sv.closed.misplaced) > 0 {
+		return false
+	}
+	nodes := sv.Detector.Summary()
+	if nodes == sv.closed.nodes && round%maxSkippedChecks >= rowsEvery {
+		return false
+	}
+	sv.closed.nodes = nodes
+	return true
+}
+
+// checkClosed finds the closed regions that this node is responsible for and whose members are not the right ones.
+func (sv *Supervisor) checkClosed(ctx context.Context) error {
 	infos, err := sv.Registry.All()
 	if err != nil {
 		return err
 	}
+	peers := make(failuredetector.Watched)
 	for _, info := range infos {
-		if sv.Regions.Loaded(info.ID) == nil && !sv.Failures.Quarantined(info.ID) && sv.Responsible(info) && sv.misplaced(info, peers) && len(wrong) < maxWokenPerCheck {
-			wrong = append(wrong, info)
+		if sv.Regions.Loaded(info.ID) == nil && !sv.Failures.Quarantined(info.ID) && sv.Responsible(info) && sv.misplaced(info, peers) {
+			sv.closed.misplaced = append(sv.closed.misplaced, info.ID)
 		}
 	}
 	delete(peers, sv.Self)
 	sv.Detector.Refresh(ctx, peers)
-	if len(wrong) > 0 {
-		sv.checkedNodes = "" // there may be more
+	if len(sv.closed.misplaced) > 0 {
+		sv.closed.nodes = "" // some may fail: check again
 	}
-	for _, info := range wrong {
-		l, err := sv.Regions.Open(ctx, info.ID, info.Cell)
+	return nil
+}
+
+// wakeMisplaced opens regions that checkClosed found, a few at a time. Once they are open, the supervisor changes their members.
+func (sv *Supervisor) wakeMisplaced(ctx context.Context, round int) {
+	peers := make(failuredetector.Watched)
+	for id, end := range sv.closed.moving {
+		if info, err := sv.Registry.Region(id); err != nil || round >= end || !sv.misplaced(info, peers) {
+			delete(sv.closed.moving, id)
+		}
+	}
+	for len(sv.closed.misplaced) > 0 && len(sv.closed.moving) < maxMoving && ctx.Err() == nil {
+		id := sv.closed.misplaced[0]
+		sv.closed.misplaced = sv.closed.misplaced[1:]
+		info, err := sv.Registry.Region(id)
+		if err != nil || sv.Regions.Loaded(id) != nil || !sv.Responsible(info) || !sv.misplaced(info, peers) {
+			continue // no longer
+		}
+		l, err := sv.Regions.Open(ctx, id, info.Cell)
 		if err != nil {
 			sv.Logger.Debug("region not opened", "cell", info.Cell.String(), "error", err)
 			continue
 		}
+		sv.closed.moving[id] = round + movingRounds
 		l.Raft().Campaign()
 	}
-	return nil
+	delete(peers, sv.Self)
+	if len(peers) > 0 {
+		sv.Detector.Refresh(ctx, peers)
+	}
 }
 
 // Responsible reports whether this node is responsible for the closed region: the last leader is, or else the first member that

@@ -29,11 +29,12 @@ func (sv *Supervisor) Run(ctx context.Context) {
 		sv.superviseOnce(ctx)
 		sv.NotifyEvicted(ctx)
 		if round%rowsEvery == rowsEvery-1 && sv.shouldCheckClosed(round) {
-			if err := sv.wakeMisplaced(ctx); err != nil {
+			if err := sv.checkClosed(ctx); err != nil {
 				sv.Logger.Warn("closed regions not checked", "error", err)
 			}
 			sv.Detector.Forget()
 		}
+		sv.wakeMisplaced(ctx, round)
 	}
 }
 
@@ -77,17 +78,6 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 			sv.EndChange(w.ID)
 		}
 	}
-}
-
-// shouldCheckClosed reports whether the closed regions should be checked: the set of nodes has changed since the last check that
-// found nothing wrong.
-func (sv *Supervisor) shouldCheckClosed(round int) bool {
-	nodes := sv.Detector.Summary()
-	if nodes == sv.checkedNodes && round%maxSkippedChecks >= rowsEvery {
-		return false
-	}
-	sv.checkedNodes = nodes
-	return true
 }
 
 // reconcile takes one step after the other until the group's members are right, or a step fails; a later round then tries again.

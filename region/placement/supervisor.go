@@ -39,11 +39,13 @@ const (
 	Neighbours = 16
 	// rowsEvery is the number of rounds between two checks of the closed groups.
 	rowsEvery = 5
-	// maxWokenPerCheck bounds how many closed groups are opened in one check.
-	maxWokenPerCheck = 8
 	// maxSkippedChecks is the number of rounds after which the closed groups are checked even if nothing seems to have changed
 	// among the nodes.
 	maxSkippedChecks = 150
+	// maxMoving bounds how many closed groups are open at a time because their members must be changed.
+	maxMoving = 2 * maxReconciles
+	// movingRounds is the number of rounds after which such a group counts no longer, whatever became of it.
+	movingRounds = 15
 )
 
 // Group is a group that this node leads and whose members the supervisor maintains.
@@ -97,24 +99,25 @@ type Supervisor struct {
 	// Watch adds the nodes to watch besides the members of the groups that this node leads.
 	Watch func(failuredetector.Watched)
 
-	metrics      *metrics
-	checkedNodes string        // summary of the nodes' states when the closed regions were last checked; belongs to Run
-	leave        sync.Once     // closes leaving
-	leaving      chan struct{} // closed when this node is about to stop: see Drain
+	metrics *metrics
+	closed  closedRegions
+	leave   sync.Once     // closes leaving
+	leaving chan struct{} // closed when this node is about to stop: see Drain
 
 	mu struct {
 		sync.Mutex
-		reconciling map[uint64]struct{}   // groups whose members are being changed
-		announced   map[uint64]uint64     // epochs of regions led here that the catalog has
-		ledSince    map[uint64]leadership // of the groups that this node leads or led
+		reconciling map[uint64]struct{}       // groups whose members are being changed
+		announced   map[uint64]nodemsg.Region // regions led here as the catalog has them
+		ledSince    map[uint64]leadership     // of the groups that this node leads or led
 	}
 }
 
 // New returns a supervisor.
 func New(o Options) *Supervisor {
 	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}}
+	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
-	sv.mu.announced = make(map[uint64]uint64)
+	sv.mu.announced = make(map[uint64]nodemsg.Region)
 	sv.mu.ledSince = make(map[uint64]leadership)
 	return sv
 }
@@ -181,19 +184,20 @@ func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	sv.mu.Lock()
 	announced := sv.mu.announced[info.ID]
 	sv.mu.Unlock()
-	if info.Epoch == actor.FirstEpoch || announced >= info.Epoch || info.ID == world.CatalogID {
+	founded := info.Epoch == actor.FirstEpoch && info.Split == 0
+	if founded || announced.ID != 0 && !info.Newer(announced) || info.ID == world.CatalogID {
 		return nil
 	}
 	known, err := sv.Directory.ReportMoved(ctx, info)
 	if err != nil {
 		return fmt.Errorf("report to the catalog: %w", err)
 	}
-	if known.Epoch < info.Epoch {
-		return fmt.Errorf("the catalog did not accept epoch %d of region %d", info.Epoch, info.ID)
+	if info.Newer(known) {
+		return fmt.Errorf("the catalog did not accept epoch %d and split %d of region %d", info.Epoch, info.Split, info.ID)
 	}
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
-	sv.mu.announced[info.ID] = known.Epoch
+	sv.mu.announced[info.ID] = known
 	return nil
 }
 
@@ -269,4 +273,11 @@ func (sv *Supervisor) UpToDate(ctx context.Context, w Group, status replica.Stat
 type leadership struct {
 	term  uint64
 	since time.Time
+}
+
+// closedRegions are the closed regions that this node is responsible for and whose members are not the right ones. It belongs to Run.
+type closedRegions struct {
+	nodes     string         // summary of the nodes' states at the last check
+	misplaced []uint64       // ids, found by the last check and not looked at since
+	moving    map[uint64]int // opened since, and the round from which they count no longer
 }

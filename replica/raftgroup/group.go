@@ -129,7 +129,7 @@ func (g *Group) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v := g.mu.basicStatus
-	s := Status{Term: v.term, Leader: v.leader, Self: g.mu.leading, Last: v.last, Commit: v.commit, Applied: v.applied}
+	s := Status{Term: v.term, Leader: v.leader, Self: g.mu.leading, Last: v.last, Commit: v.commit, Applied: v.applied, Lost: v.lost}
 	if g.mu.leading {
 		s.Members = slices.Clone(g.mu.progress)
 	}

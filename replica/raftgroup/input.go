@@ -69,6 +69,7 @@ func (r *Replica) processInbox(in inbox) error {
 					log, r.check.told = r.logger.Error, true
 				}
 				log("message refused", "error", err)
+				r.publishStatus()
 				continue
 			}
 			if err := r.raw.Step(m); err != nil {

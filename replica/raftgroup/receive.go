@@ -67,6 +67,8 @@ type messageCheck struct {
 	// rival is the replica id of a leader whose log conflicts with a committed entry; 0 if there is none.
 	rival uint64
 	told  bool // that is logged
+	// lost: the leader counts on entries that this member has acknowledged, and does not have.
+	lost bool
 }
 
 // errConflict is why the messages of a leader are refused whose log conflicts with an entry that is committed here. Raft rules that out. So
@@ -103,6 +105,7 @@ func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, reads *
 	case raftpb.MsgHeartbeat:
 		// A leader announces to a member only commits that the member has acknowledged, and therefore stored.
 		if m.GetTerm() >= term && m.GetCommit() > c.floor {
+			c.lost = c.lost || m.GetCommit() > c.log.Last
 			return refuse("commit is beyond the log")
 		}
 	case raftpb.MsgAppResp:

@@ -222,7 +222,7 @@ func (r *Replica) publishRoster() {
 
 // publishStatus publishes the part of Status that changes at every step.
 func (r *Replica) publishStatus() {
-	v := basicStatus{term: r.term, last: r.log.Last, commit: r.commit, applied: r.applied}
+	v := basicStatus{term: r.term, last: r.log.Last, commit: r.commit, applied: r.applied, lost: r.check.lost}
 	if r.leader != 0 {
 		v.leader = r.members.peer(r.leader)
 	}

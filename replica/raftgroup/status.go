@@ -10,6 +10,7 @@ type Status struct {
 	Last    uint64     // index of the last entry in this node's log
 	Commit  uint64     // entries up to here are known to be safe
 	Applied uint64     // the owner has applied the entries up to here
+	Lost    bool       // a leader counts on entries that this member has acknowledged, and does not have: its storage was put back
 	Members []Progress // by ascending replica id
 }
 
@@ -26,6 +27,7 @@ type Progress struct {
 type basicStatus struct {
 	term, last, commit, applied uint64
 	leader                      string
+	lost                        bool
 }
 
 // contact records when messages of each member arrived.

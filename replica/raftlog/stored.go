@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
@@ -113,6 +114,47 @@ func Found(self string, peers []string) (State, *Configuration, error) {
 	return s, conf, nil
 }
 
+// Fork is the beginning of a group whose rows come from an entry in another group's log: all members of that group at the entry, under
+// the same replica ids, continue at its index and term.
+type Fork struct {
+	Group       uint64
+	Index, Term uint64
+	Members     []Member
+	Recovered   uint64 // how often the other group was recovered
+}
+
+// ErrStored is returned by Begin if the group was begun here before.
+var ErrStored = errors.New("group is stored here")
+
+// Begin returns the writes that make self a member of a forked group. It fails with ErrStored if anything is stored of the group, and
+// with ErrTombstone if it was removed: then it began here before, and its state must not return to the beginning.
+func (f Fork) Begin(storage Reader, self string) ([]kv.Write, error) {
+	_, stored, err := LoadState(storage, f.Group)
+	switch {
+	case err != nil:
+		return nil, err
+	case stored != nil:
+		return nil, ErrStored
+	}
+	conf := &Configuration{Index: f.Index, Recovered: f.Recovered}
+	for _, m := range f.Members {
+		list := &conf.Voters
+		if m.Learner {
+			list = &conf.Learners
+		}
+		*list = append(*list, m)
+		conf.Next = max(conf.Next, m.ID+1)
+	}
+	if err := conf.Check(); err != nil {
+		return nil, err
+	}
+	if conf.ID(self) == 0 {
+		return nil, fmt.Errorf("%w: %q is not among %v", ErrNotMember, self, f.Members)
+	}
+	s := State{Term: f.Term, Commit: f.Index, Applied: f.Index, Start: f.Index, StartTerm: f.Term}
+	return []kv.Write{StateWrite(f.Group, s), ConfigurationWrite(f.Group, conf)}, nil
+}
+
 // Join returns the configuration of a replica without state that self joins as, and the writes that store it. It fails
 // with ErrTombstone if self was removed under this id or a later one.
 func Join(storage Reader, self string, group, id uint64, members []Member) (*Configuration, []kv.Write, error) {
@@ -196,6 +238,10 @@ type Origin struct {
 // that were removed since do not refuse their new replica ids.
 const restoreGap = 1 << 24
 
+// restoreSpread bounds the random part of the gap between the indexes. A group that is restored twice from the same rows goes on at
+// different indexes, so that an index still identifies the state of a group that was recovered so often: incremental backups rely on it.
+const restoreSpread = 1 << 28
+
 // Restore returns the configuration and the writes that make self the only member of a group that continues from the origin, in the place of everything that
 // is stored of it. The rows of the owner's tables are the caller's matter.
 func Restore(storage Reader, self string, group uint64, from Origin) (*Configuration, []kv.Write, error) {
@@ -203,7 +249,7 @@ func Restore(storage Reader, self string, group uint64, from Origin) (*Configura
 	if err != nil {
 		return nil, nil, err
 	}
-	index, id := max(from.Index, FoundingIndex)+restoreGap, from.Next+restoreGap
+	index, id := max(from.Index, FoundingIndex)+restoreGap+rand.Uint64N(restoreSpread), from.Next+restoreGap
 	conf := recovered(index, self, id, from.Recovered)
 	if err := conf.Check(); err != nil {
 		return nil, nil, err

@@ -23,3 +23,24 @@ func TestLogWithoutStateIsDamage(t *testing.T) {
 		t.Errorf("another group: %v %v", conf, err)
 	}
 }
+
+// A group that is restored twice from the same origin goes on at different indexes, beyond all that it may have used since.
+func TestRestoresDiffer(t *testing.T) {
+	from := Origin{Index: 100, Term: 3, Next: 4, Recovered: 1}
+	seen := make(map[uint64]bool)
+	for range 3 {
+		conf, writes, err := Restore(tables{}, "me", 7, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if conf.Recovered != 2 || conf.Own < from.Next+restoreGap || conf.Index < from.Index+restoreGap || seen[conf.Index] {
+			t.Errorf("restored as %+v, after %v", conf, seen)
+		}
+		seen[conf.Index] = true
+		m := tables{}
+		m.commit(writes)
+		if s, stored, err := LoadState(m, 7); err != nil || s.Applied != conf.Index || stored.Own != conf.Own {
+			t.Errorf("stored %+v, %+v, %v", s, stored, err)
+		}
+	}
+}

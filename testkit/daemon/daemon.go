@@ -157,6 +157,8 @@ type Status struct {
 	Peer    string // its id
 	Peers   int    // nodes that it is connected with
 	Catalog string // peer that leads the catalog; empty if unknown
+	// NodeRegions counts the regions that the node holds a replica of, and the catalog, by their state.
+	NodeRegions map[string]int `json:"node_regions"`
 }
 
 // Status asks the daemon for its status.

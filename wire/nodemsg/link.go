@@ -53,6 +53,8 @@ type FromRegion struct {
 	// Alive marks a frame without content, a heartbeat that is sent several times a second. The first frame without it
 	// confirms the gateway's subscription.
 	Alive bool `cbor:"6,keyasint,omitempty"`
+	// Split, with Closed, is the log index of the entry that split the region: its children have its land.
+	Split uint64 `cbor:"7,keyasint,omitempty"`
 }
 
 // ChunkDelta lists the changes of one watched chunk. State, if present, applies before the rest.

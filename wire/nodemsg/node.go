@@ -1,6 +1,8 @@
 package nodemsg
 
 import (
+	"cmp"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -26,6 +28,24 @@ type Region struct {
 	Term    uint64    `cbor:"4,keyasint"` // raft term in which Leader leads
 	Leader  string    `cbor:"5,keyasint"` // peer id; empty while unknown
 	Members []Member  `cbor:"6,keyasint"`
+	// Split is the log index of the entry that split the region's cell between two children; 0 if it is not split.
+	Split uint64 `cbor:"7,keyasint,omitempty"`
+}
+
+// RecoveredEpoch is added to a region's epoch by each recovery from one survivor. A log never has that many entries.
+const RecoveredEpoch = 1 << 40
+
+// SplitEpoch returns the epoch that the children of a split region begin with.
+func (r Region) SplitEpoch() uint64 { return r.Epoch/RecoveredEpoch*RecoveredEpoch + r.Split }
+
+// Newer reports whether this describes the region at a later time than the other description of it does: after a recovery, a split
+// or a change of members. It does not compare the leaders' terms.
+func (r Region) Newer(than Region) bool {
+	return cmp.Or(
+		cmp.Compare(r.Epoch/RecoveredEpoch, than.Epoch/RecoveredEpoch),
+		cmp.Compare(r.Split, than.Split),
+		cmp.Compare(r.Epoch, than.Epoch),
+	) > 0
 }
 
 // Question is one request between nodes; exactly one field is set.
@@ -61,6 +81,8 @@ type Question struct {
 	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under another
 	// replica id. The answer holds the removed replica id.
 	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
+	// Split asks a region's leader to divide the region between the halves of its cell, for an operator. The answer is empty.
+	Split *Release `cbor:"16,keyasint,omitempty"`
 }
 
 // RejoinRequest names a region whose local copy the asker cannot use.
@@ -126,7 +148,12 @@ type Answer struct {
 	Quarantined []uint64 `cbor:"8,keyasint,omitempty"`
 	// CatalogLeader, with Member, is the peer id of the catalog's leader, if the peer is a member of the catalog and has a leader.
 	CatalogLeader string `cbor:"9,keyasint,omitempty"`
+	// Version, with Member, is what the peer understands: VersionSplits or later. 0 is an earlier one.
+	Version int `cbor:"10,keyasint,omitempty"`
 }
+
+// VersionSplits is the first version of the messages between nodes, and of regions' logs, that has splits.
+const VersionSplits = 1
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.
 const MaxQuarantined = 256
@@ -170,7 +197,7 @@ type RegionFailure struct {
 	Quarantined bool `cbor:"4,keyasint,omitempty"`
 }
 
-// Release names a region that may be opened again, or (Superseded) one that was recovered.
+// Release names a region that may be opened again, one that was recovered (Superseded), or one to be split (Split).
 type Release struct {
 	Region uint64 `cbor:"1,keyasint"`
 }
@@ -213,6 +240,14 @@ type RegionStatus struct {
 	Members  []MemberStatus `cbor:"11,keyasint,omitempty"` // the group's configuration
 	// Recovered counts how often an operator created a new group from one survivor.
 	Recovered uint64 `cbor:"12,keyasint,omitempty"`
+	// Forgotten means that the node may have voted in the group and stores nothing of it: its replica was removed, or the node's data
+	// was put back to an earlier state. Only for StateNone, and only on request (Log).
+	Forgotten bool `cbor:"13,keyasint,omitempty"`
+	// RolledBack means that the node's data was put back to an earlier state (docs/adr/0024). With StateFailed the node has an old
+	// copy, which is only a last resort; with StateNone its replica is not in that state at all. Until is how far the old copy
+	// reaches, about, in seconds since 1970; 0 if unknown.
+	RolledBack bool  `cbor:"14,keyasint,omitempty"`
+	Until      int64 `cbor:"15,keyasint,omitempty"`
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.

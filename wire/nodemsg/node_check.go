@@ -52,6 +52,7 @@ func (q Question) Valid() error {
 		alternativeOf(q.Locate), alternativeOf(q.Authority), alternativeOf(q.Introduce), alternativeOf(q.Moved), alternativeOf(q.Found),
 		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
 		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
+		alternativeOf(q.Split),
 	)
 }
 
@@ -145,6 +146,9 @@ func (r Replica) Valid() error {
 func (s RegionStatus) Valid() error {
 	if s.State > StateFailed {
 		return wire.Refuse(wire.FailBadValue, "unknown state %d", s.State)
+	}
+	if s.Until < 0 {
+		return wire.Refuse(wire.FailBadValue, "the time of the copy is before 1970")
 	}
 	return firstError(
 		checkRegionID(s.Region),

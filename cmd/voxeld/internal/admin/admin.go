@@ -7,6 +7,8 @@ package admin
 import (
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/region"
 )
@@ -25,15 +27,36 @@ type Status struct {
 	Players  int           `json:"players"`
 	Database int64         `json:"database_bytes"`
 	Damaged  int           `json:"damaged_copies"` // known on this node and not repaired
-	Catalog  string        `json:"catalog"`        // peer that leads the catalog, as far as known; new land needs it
-	URL      string        `json:"url"`            // where other nodes send the browsers of their players
-	Draining bool          `json:"draining"`
-	NotReady string        `json:"not_ready,omitempty"` // why the node does not take players now
+	// RolledBack are replicas that are not used because this node's data was put back to an earlier state.
+	RolledBack int    `json:"rolled_back_copies,omitempty"`
+	Catalog    string `json:"catalog"` // peer that leads the catalog, as far as known; new land needs it
+	URL        string `json:"url"`     // where other nodes send the browsers of their players
+	Draining   bool   `json:"draining"`
+	NotReady   string `json:"not_ready,omitempty"` // why the node does not take players now
 
 	CatalogQuorum  bool           `json:"catalog_quorum"`            // the node sees a catalog with a leader
 	CatalogUnknown bool           `json:"catalog_unknown,omitempty"` // it sees none, but has just started
 	NodeRegions    map[string]int `json:"node_regions"`              // by state: regions that the node holds a replica of, and the catalog
 	WorldRegions   map[string]int `json:"world_regions,omitempty"`   // by state: all regions; none if the node does not hold the catalog
+}
+
+// Problems lists what is wrong with the node, apart from the states of regions.
+func (s Status) Problems() (all []string) {
+	if s.NotReady != "" {
+		all = append(all, s.NotReady)
+	}
+	if s.CatalogUnknown {
+		all = append(all, "the catalog's leader is not known yet")
+	} else if !s.CatalogQuorum {
+		all = append(all, "the catalog has no leader")
+	}
+	if s.Damaged > 0 {
+		all = append(all, english.Plural(s.Damaged, "damaged replica", ""))
+	}
+	if s.RolledBack > 0 {
+		all = append(all, english.Plural(s.RolledBack, "old replica", "")+", from before the node's data was put back")
+	}
+	return all
 }
 
 // Peer is a node known to this one.
@@ -110,6 +133,9 @@ type ShutdownStep struct {
 	gameserver.DrainStep
 	Error string `json:"error,omitempty"` // of StepStopped: why the node did not stop cleanly
 }
+
+// OldCopy is the parameter of a recovery that allows an old copy: everything that was acknowledged since it was made is lost.
+const OldCopy = "old-copy"
 
 // AllLost is the flag, and the name, for all regions that have lost the majority of their members.
 const AllLost = "all-lost"

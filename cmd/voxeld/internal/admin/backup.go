@@ -15,9 +15,11 @@ import (
 
 // BackupRequest asks for a backup. The answer is the backup; if it could not be completed, the trailer has the reason.
 type BackupRequest struct {
-	Area []grid.Cell                  `json:"area,omitempty"`
-	Base *backup.ID                   `json:"base,omitempty"`
-	Have map[uint64]region.KnownGroup `json:"have,omitempty"` // the groups of the base
+	Area []grid.Cell `json:"area,omitempty"`
+	Base *backup.ID  `json:"base,omitempty"`
+	// World is the id of the base's world.
+	World string                       `json:"world,omitempty"`
+	Have  map[uint64]region.KnownGroup `json:"have,omitempty"` // the groups of the base
 }
 
 // BackupPath is the path of the handler that answers a BackupRequest, and BackupError its trailer.

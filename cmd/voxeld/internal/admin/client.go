@@ -71,6 +71,9 @@ func request(ctx context.Context, socket, method, path string, body io.Reader) (
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("this user may not use the admin socket %s: use sudo, or be a member of its group", socket)
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("the node does not answer in time on its admin socket %s: it is overloaded or hangs", socket)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("query the node: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/backup"
@@ -17,7 +18,7 @@ import (
 )
 
 func newBackup() *cobra.Command {
-	var file, area string
+	var area string
 	var since []string
 	c := &cobra.Command{
 		Use: "backup FILE|-", Short: "Back up the world while it runs, through any one node",
@@ -34,28 +35,24 @@ func newBackup() *cobra.Command {
 			}
 			return cli.Usage(fmt.Errorf("%s takes the name of one file, or -; see --help", c.CommandPath()))
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
+	}
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		var q admin.BackupRequest
+		if area != "" {
+			var err error
+			if q.Area, err = parseArea(area); err != nil {
+				return cli.Usage(err)
+			}
+		}
+		if len(since) > 0 {
+			if err := addBase(&q, since); err != nil {
 				return err
 			}
-			var q admin.BackupRequest
-			if area != "" {
-				if q.Area, err = parseArea(area); err != nil {
-					return cli.Usage(err)
-				}
-			}
-			if len(since) > 0 {
-				if err := addBase(&q, since); err != nil {
-					return err
-				}
-			}
-			return makeBackup(c, cfg.AdminSocket(), args[0], q)
-		},
-	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
-	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup: regions that have not changed since are only referred to; restoring needs that backup, too")
-	c.Flags().StringVar(&area, "area", "", "X1,Z1:X2,Z2 in blocks: back up only the regions there, without players")
+		}
+		return makeBackup(c, socket, args[0], q)
+	})
+	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup, a `file`: regions that have not changed since are only referred to; restoring needs that backup, too")
+	c.Flags().StringVar(&area, "area", "", "`X1,Z1:X2,Z2` in blocks: back up only the regions there, without players")
 	return c
 }
 
@@ -108,7 +105,7 @@ func incomplete(out io.Writer, problems []string) error {
 	for _, p := range problems {
 		fmt.Fprintf(out, "problem: %s\n", p)
 	}
-	return fmt.Errorf("%w: it was written, with %d %s named above; see voxeld doctor, and make another one", ErrIncomplete, len(problems), cli.Plural(len(problems), "problem", "problems"))
+	return fmt.Errorf("%w: it was written, with %s named above; see voxeld doctor, and make another one", ErrIncomplete, english.Plural(len(problems), "problem", ""))
 }
 
 // addBase makes the request one for an incremental backup. Of several files, the last is the base.
@@ -120,7 +117,7 @@ func addBase(q *admin.BackupRequest, files []string) error {
 	if len(base.Header.Area) > 0 || len(q.Area) > 0 {
 		return cli.Usage(errors.New("a backup of an area cannot be incremental, nor the base of one"))
 	}
-	q.Base, q.Have = &base.ID, make(map[uint64]region.KnownGroup)
+	q.Base, q.World, q.Have = &base.ID, base.Genesis.ID(), make(map[uint64]region.KnownGroup)
 	for _, g := range base.Groups {
 		if sum, there := base.Sums[g.ID]; there && g.Problem == "" {
 			q.Have[g.ID] = region.KnownGroup{Position: g.Position, Sum: sum}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/voxelpopuli/voxeld/backup"
 )
 
@@ -61,9 +63,9 @@ func summary(c backup.Contents) string {
 			same++
 		}
 	}
-	text := fmt.Sprintf("%d regions", len(c.Groups)-1)
+	text := english.Plural(len(c.Groups)-1, "region", "")
 	if same > 0 {
 		text += fmt.Sprintf(" (%d unchanged)", same)
 	}
-	return text + fmt.Sprintf(", %d edited blocks, %d player records", c.Edits, c.Players)
+	return text + fmt.Sprintf(", %d edited blocks, %d players", c.Edits, c.Players)
 }

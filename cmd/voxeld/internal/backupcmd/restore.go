@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/backup"
@@ -72,7 +73,7 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 		},
 	}
 	cli.AddOptions(c, &file, "data-dir", "game", "advertise-game")
-	c.Flags().StringVar(&fork, "fork", "", "name of the new world: found a world of its own, which shares nothing with the one of the backup but the land")
+	c.Flags().StringVar(&fork, "fork", "", "`name` of the new world: found a world of its own, which shares nothing with the one of the backup but the land")
 	c.Flags().BoolVar(&incomplete, "accept-incomplete", false, "restore a backup that is not complete, or of an area: what it lacks is lost")
 	return c
 }
@@ -81,7 +82,7 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 func mayRestore(out io.Writer, r Restore, accepted bool) error {
 	problems := r.Chain.Last().Problems()
 	if n := len(r.Chain.Last().Header.Area); n > 0 {
-		problems = append(problems, fmt.Sprintf("it is a backup of %d regions only: all other land will be as it was generated", n))
+		problems = append(problems, fmt.Sprintf("it is a backup of %s only: all other land will be as it was generated", english.Plural(n, "region", "")))
 	}
 	for _, p := range problems {
 		fmt.Fprintf(out, "problem: %s\n", p)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/backup"
@@ -32,7 +33,7 @@ func newVerify() *cobra.Command {
 				kind := "full"
 				switch {
 				case len(b.Header.Area) > 0:
-					kind = fmt.Sprintf("area of %d regions", len(b.Header.Area))
+					kind = "area of " + english.Plural(len(b.Header.Area), "region", "")
 				case b.Header.Base != nil:
 					kind = "incremental"
 				}
@@ -68,7 +69,7 @@ func incompleteChain(out io.Writer, chain backup.Chain) error {
 		fmt.Fprintf(out, "problem: %s\n", p)
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("%w: when it was made, %d %s found", ErrIncomplete, len(problems), cli.Plural(len(problems), "problem was", "problems were"))
+		return fmt.Errorf("%w: when it was made, %s found", ErrIncomplete, english.Plural(len(problems), "problem was", "problems were"))
 	}
 	return nil
 }

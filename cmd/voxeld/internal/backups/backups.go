@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // Options of the backups of a node.
@@ -62,9 +63,25 @@ func (b *Backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := &counter{w: flusher{w, http.NewResponseController(w)}}
 	o := region.BackupOptions{Header: b.Header(), Base: q.Have}
 	o.Header.Base, o.Header.Area = q.Base, q.Area
-	if err := b.make(r.Context(), out, o); err != nil {
+	err := sameWorld(q, o.Header)
+	if err == nil {
+		err = b.make(r.Context(), out, o)
+	}
+	if err != nil {
 		w.Header().Set(admin.BackupError, oneLine(err))
 	}
+}
+
+// sameWorld returns an error if the base of the backup is of another world. A fork has regions with the same ids, but other edits.
+func sameWorld(q admin.BackupRequest, h backup.Header) error {
+	if q.Base == nil {
+		return nil
+	}
+	g, err := world.DecodeGenesis(h.Genesis)
+	if err == nil && g.ID() != q.World {
+		err = fmt.Errorf("the earlier backup is of another world (%.12s) than this one (%.12s): make a full backup", q.World, g.ID())
+	}
+	return err
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
@@ -144,18 +161,22 @@ func (b *Backups) Run(ctx context.Context) error {
 // firstDelay is how long a node runs before its first backup: it must have found the others.
 const firstDelay = 30 * time.Second
 
-// untilDue returns when the next backup is due, by the newest file in the directory.
+// untilDue returns when the next backup is due, by the newest complete one in the directory.
 func (b *Backups) untilDue(now time.Time) time.Duration {
-	files, err := b.files()
+	soon := min(firstDelay, b.Every)
+	files, err := b.files(suffix)
 	if err != nil || len(files) == 0 {
-		return min(firstDelay, b.Every)
+		return soon
 	}
-	info, err := os.Stat(files[len(files)-1])
+	newest := files[len(files)-1]
+	begun, err := time.Parse(timeLayout, strings.TrimSuffix(newest, suffix)[len(newest)-len(suffix)-len(timeLayout):])
 	if err != nil {
-		return min(firstDelay, b.Every)
+		return soon
 	}
-	b.metrics.found(info)
-	return max(info.ModTime().Add(b.Every).Sub(now), min(firstDelay, b.Every))
+	if info, err := os.Stat(newest); err == nil {
+		b.metrics.found(begun, info.Size())
+	}
+	return max(begun.Add(b.Every).Sub(now), soon)
 }
 
 // scheduled makes a backup in the directory, and deletes the oldest ones there.
@@ -163,24 +184,34 @@ func (b *Backups) scheduled(ctx context.Context) error {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
 		return fmt.Errorf("create directory of backups: %w", err)
 	}
-	path := filepath.Join(b.Dir, fmt.Sprintf("%s-%s%s", fileName(b.World), time.Now().UTC().Format("20060102T150405Z"), suffix))
+	if err := b.removeUnfinished(time.Now()); err != nil {
+		return err
+	}
+	name := filepath.Join(b.Dir, fmt.Sprintf("%s-%s", fileName(b.World), time.Now().UTC().Format(timeLayout)))
+	path := name + suffix
 	c, err := backup.Create(path, func(w io.Writer) error {
 		return b.make(ctx, &counter{w: w}, region.BackupOptions{Header: b.Header()})
 	}, nil)
 	if err != nil {
 		return err
 	}
+	if len(c.Problems()) > 0 {
+		path = name + incompleteSuffix
+		if err := os.Rename(name+suffix, path); err != nil {
+			return fmt.Errorf("name incomplete backup: %w", err)
+		}
+	}
 	for _, problem := range c.Problems() {
 		b.Logger.Error("scheduled backup is not complete", "file", path, "problem", problem)
 	}
 	b.Logger.Info("backup made", "file", path, "regions", len(c.Groups)-1, "edits", c.Edits)
-	return b.prune(len(c.Problems()) > 0)
+	return errors.Join(b.prune(suffix), b.prune(incompleteSuffix))
 }
 
-// prune deletes the oldest backups. One that is not complete replaces no other.
-func (b *Backups) prune(incomplete bool) error {
-	files, err := b.files()
-	if err != nil || incomplete {
+// prune deletes the oldest backups with that suffix: one that is not complete replaces none that is.
+func (b *Backups) prune(suffix string) error {
+	files, err := b.files(suffix)
+	if err != nil {
 		return err
 	}
 	for len(files) > max(b.Keep, 1) {
@@ -192,14 +223,39 @@ func (b *Backups) prune(incomplete bool) error {
 	return nil
 }
 
-// suffix ends the names of scheduled backups.
-const suffix = ".voxback"
+// The names of scheduled backups end with the time when they were begun, and one of the suffixes.
+const (
+	timeLayout       = "20060102T150405Z"
+	suffix           = ".voxback"
+	incompleteSuffix = "-incomplete" + suffix
+)
 
-// files lists the scheduled backups, oldest first.
-func (b *Backups) files() ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(escape(b.Dir), escape(fileName(b.World))+"-????????T??????Z"+suffix))
+// files lists the scheduled backups with that suffix, oldest first.
+func (b *Backups) files(suffix string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(escape(b.Dir), b.pattern()+suffix))
 	slices.Sort(files)
 	return files, err
+}
+
+// pattern matches the names of scheduled backups, without the suffix.
+func (b *Backups) pattern() string { return escape(fileName(b.World)) + "-????????T??????Z" }
+
+// unfinishedAge is how long nobody has written to a file that is taken for one that a killed node has left. Other nodes may share the directory.
+const unfinishedAge = time.Hour
+
+// removeUnfinished deletes what is left of backups that were interrupted by a kill or a power cut.
+func (b *Backups) removeUnfinished(now time.Time) error {
+	files, err := filepath.Glob(filepath.Join(escape(b.Dir), "."+b.pattern()+suffix+".*"))
+	for _, file := range files {
+		info, failed := os.Stat(file)
+		if failed == nil && now.Sub(info.ModTime()) > unfinishedAge {
+			failed = os.Remove(file)
+		}
+		if failed != nil && !errors.Is(failed, os.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("delete unfinished backup: %w", failed))
+		}
+	}
+	return err
 }
 
 func escape(text string) string {

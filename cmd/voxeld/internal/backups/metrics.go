@@ -1,7 +1,6 @@
 package backups
 
 import (
-	"io/fs"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,7 +43,7 @@ func (m *metrics) succeeded(begun time.Time, size int64) {
 }
 
 // found sets the metrics by a backup that an earlier run has made.
-func (m *metrics) found(info fs.FileInfo) {
-	m.success.Set(float64(info.ModTime().Unix()))
-	m.size.Set(float64(info.Size()))
+func (m *metrics) found(begun time.Time, size int64) {
+	m.success.Set(float64(begun.Unix()))
+	m.size.Set(float64(size))
 }

@@ -21,19 +21,22 @@ func Usage(err error) error { return UsageError{err} }
 // Unwrap returns the error.
 func (e UsageError) Unwrap() error { return e.error }
 
-// NoArgs refuses arguments. The root command suggests a command instead.
+// NoArgs refuses arguments. A command with subcommands, such as the root, suggests one instead, or a flag.
 func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if c.HasParent() {
+	if !c.HasAvailableSubCommands() {
 		return Usage(fmt.Errorf("%s takes no arguments, but got %q; see %s --help", c.CommandPath(), args[0], c.CommandPath()))
 	}
 	likely := ""
+	c.SuggestionsMinimumDistance = 2 // at most so many letters are wrong
 	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
 		likely = fmt.Sprintf(" (did you mean %s?)", all[0])
+	} else if c.Flags().Lookup(args[0]) != nil {
+		likely = fmt.Sprintf(" (did you mean --%s?)", args[0])
 	}
-	return Usage(fmt.Errorf("there is no command %q%s; see %s --help", args[0], likely, c.CommandPath()))
+	return Usage(fmt.Errorf("there is no command %q%s; see %s --help", c.CommandPath()+" "+args[0], likely, c.CommandPath()))
 }
 
 // PrintJSON prints an answer as indented JSON.
@@ -41,14 +44,6 @@ func PrintJSON(w io.Writer, answer any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(answer)
-}
-
-// Plural returns one if n is 1, else many.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // Browsable converts a listening address to one that a browser on this machine can open.

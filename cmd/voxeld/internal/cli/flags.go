@@ -57,6 +57,19 @@ func AddOptions(c *cobra.Command, file *string, names ...string) {
 	}
 }
 
+// OnNode makes c a command for a running node: it adds the flags that name the node, and runs the function with its admin socket.
+func OnNode(c *cobra.Command, run func(c *cobra.Command, args []string, socket string) error) {
+	var file string
+	AddOptions(c, &file, "data-dir", "admin")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		cfg, err := LoadConfig(c, file)
+		if err != nil {
+			return err
+		}
+		return run(c, args, cfg.AdminSocket())
+	}
+}
+
 // gist returns what an option is, without its consequences.
 func gist(usage string) string {
 	first, rest, _ := strings.Cut(usage, ";")

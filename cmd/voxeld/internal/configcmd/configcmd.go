@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
@@ -79,14 +80,14 @@ func newValidate() *cobra.Command {
 		Use: "validate [FILE]", Short: "Check a configuration file, and report all errors at once",
 		Long: "Checks the file, together with the VOXELD_… variables, as voxeld run would read it. It opens nothing else:\n" +
 			"whether ports are free and directories writable shows when the node starts. Without FILE it checks the file\n" +
-			"that VOXELD_CONFIG names. The exit code is 0 if there is no error, else 2.",
+			"that VOXELD_CONFIG names, or else " + config.SystemFile + ". The exit code is 0 if there is no error, else 2.",
 		Example: "  voxeld config validate /etc/voxeld/voxeld.toml",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				file = args[0]
 			}
-			settings, err := config.Read(config.Sources{File: file, Environ: os.Environ()})
+			settings, err := config.Read(config.Sources{File: file, Default: config.SystemFile, Environ: os.Environ()})
 			if err != nil {
 				return cli.Usage(err)
 			}
@@ -96,8 +97,12 @@ func newValidate() *cobra.Command {
 					changed++
 				}
 			}
-			fmt.Fprintf(c.OutOrStdout(), "The configuration is valid: %d %s set, %d left at the default.\n",
-				changed, cli.Plural(changed, "option is", "options are"), len(settings.All)-changed)
+			checked := settings.File
+			if checked == "" {
+				checked = "No file was read. The configuration"
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s is valid: %s set, %d left at the default.\n",
+				checked, english.Plural(changed, "option is", "options are"), len(settings.All)-changed)
 			return nil
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -16,7 +17,6 @@ import (
 const shownOfAKind = 10
 
 func newDoctor() *cobra.Command {
-	var file string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "doctor", Short: "Find problems in the world and print what to do about them",
@@ -24,27 +24,23 @@ func newDoctor() *cobra.Command {
 			"something is wrong. The exit code is 0 if no problem is found, else 1.",
 		Example: "  voxeld doctor\n  voxeld doctor --data-dir /var/lib/voxeld --json",
 		Args:    cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			var health region.Health
-			if err := admin.Get(c.Context(), cfg.AdminSocket(), "/doctor", &health); err != nil {
-				return err
-			}
-			if asJSON {
-				err = cli.PrintJSON(c.OutOrStdout(), health)
-			} else {
-				err = printHealth(c.OutOrStdout(), health)
-			}
-			if n := len(health.Findings); err == nil && n > 0 {
-				err = fmt.Errorf("%d %s found", n, cli.Plural(n, "problem", "problems"))
-			}
-			return err
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		var health region.Health
+		if err := admin.Get(c.Context(), socket, "/doctor", &health); err != nil {
+			return err
+		}
+		var err error
+		if asJSON {
+			err = cli.PrintJSON(c.OutOrStdout(), health)
+		} else {
+			err = printHealth(c.OutOrStdout(), health)
+		}
+		if n := len(health.Findings); err == nil && n > 0 {
+			err = fmt.Errorf("%s found", english.Plural(n, "problem", ""))
+		}
+		return err
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -52,7 +48,7 @@ func newDoctor() *cobra.Command {
 // printHealth prints the findings as text: what is wrong and what to do, at most shownOfAKind of each kind.
 func printHealth(out io.Writer, health region.Health) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "examined\t%d %s (%d open) and the catalog\n", health.Regions, cli.Plural(health.Regions, "region", "regions"), health.Awake)
+	fmt.Fprintf(w, "examined\t%s (%d open) and the catalog\n", english.Plural(health.Regions, "region", ""), health.Awake)
 	fmt.Fprintf(w, "nodes\t%d answered\n", health.Nodes)
 	for _, what := range health.Unknown {
 		fmt.Fprintf(w, "unknown\t%s\n", what)

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -32,7 +34,6 @@ type DrainAnswer struct {
 
 // newDrain returns the command that stops a node without disconnecting its players.
 func newDrain() *cobra.Command {
-	var file string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "drain", Short: "Move this node's players and regions to other nodes, and stop it", Args: cli.NoArgs,
@@ -40,28 +41,23 @@ func newDrain() *cobra.Command {
 			"that this node leads. Its players are saved and continue at other nodes without a reload. Meanwhile\n" +
 			"/readyz fails, and new players are sent to other nodes.",
 		Example: "  voxeld drain --data-dir /var/lib/voxeld",
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			out := c.OutOrStdout()
-			report := func(step admin.ShutdownStep) { printStep(out, step) }
-			if asJSON {
-				report = func(admin.ShutdownStep) {}
-			}
-			answer, err := drainNode(c.Context(), cfg.AdminSocket(), report)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(out, answer)
-			}
-			fmt.Fprintf(out, "stopped after %v\n", answer.Took.Round(time.Millisecond))
-			return nil
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		out := c.OutOrStdout()
+		report := func(step admin.ShutdownStep) { printStep(out, step) }
+		if asJSON {
+			report = func(admin.ShutdownStep) {}
+		}
+		answer, err := drainNode(c.Context(), socket, report)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return cli.PrintJSON(out, answer)
+		}
+		fmt.Fprintf(out, "stopped after %v\n", answer.Took.Round(time.Millisecond))
+		return nil
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, at the end")
 	return c
 }
@@ -119,21 +115,48 @@ func (a *DrainAnswer) apply(step gameserver.DrainStep) {
 func printStep(w io.Writer, step admin.ShutdownStep) {
 	switch step.Step {
 	case gameserver.StepBegun:
-		fmt.Fprintf(w, "draining a node with %d %s\n", step.Sessions, cli.Plural(step.Sessions, "player", "players"))
+		if step.Sessions == 0 {
+			fmt.Fprintln(w, "draining a node without players")
+			break
+		}
+		fmt.Fprintf(w, "draining a node with %s\n", english.Plural(step.Sessions, "player", ""))
 	case gameserver.StepTargets:
-		if len(step.Targets) == 0 {
+		if len(step.Targets) == 0 && step.Sessions > 0 {
 			fmt.Fprintln(w, "no other node accepts players: they will reconnect to this node when it is back")
 		}
 		for _, target := range step.Targets {
 			fmt.Fprintf(w, "%s accepts players; it has %d\n", target.URL, target.Sessions)
 		}
 	case gameserver.StepRegions:
-		fmt.Fprintf(w, "%d regions handed over, %d kept", step.Handed, step.Kept)
-		if step.Kept > 0 {
-			fmt.Fprint(w, ": no eligible leader")
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, sentence("it leads no regions", []part{
+			{step.Handed, "%d region is led by another node now", "%d regions are led by other nodes now"},
+			{step.Kept, "%d region has no other member that can lead it: it pauses until this node is back", "%d regions have no other members that can lead them: they pause until this node is back"},
+		}))
 	case gameserver.StepSessions:
-		fmt.Fprintf(w, "%d players moved to other nodes, %d were disconnected, %d had no node to move to\n", step.Followed, step.Cut, step.NoTarget)
+		fmt.Fprintln(w, sentence("no players had to move", []part{
+			{step.Followed, "%d player moved to another node", "%d players moved to other nodes"},
+			{step.Cut, "%d player was disconnected", "%d players were disconnected"},
+			{step.NoTarget, "%d player had no node to move to", "%d players had no node to move to"},
+		}))
 	}
+}
+
+// part is a number, and what to say about it if it is one or more.
+type part struct {
+	n         int
+	one, many string
+}
+
+// sentence joins the parts that are not zero. It returns none if all are.
+func sentence(none string, parts []part) string {
+	var all []string
+	for _, p := range parts {
+		if p.n > 0 {
+			all = append(all, fmt.Sprintf(english.PluralWord(p.n, p.one, p.many), p.n))
+		}
+	}
+	if len(all) == 0 {
+		return none
+	}
+	return strings.Join(all, "; ")
 }

@@ -21,7 +21,7 @@ import (
 func newHealthcheck() *cobra.Command {
 	var address, file string
 	c := &cobra.Command{
-		Use: "healthcheck", Short: "Check whether a node serves; exit with 0 if it does", Args: cli.NoArgs,
+		Use: "healthcheck", Short: "Check whether a node serves: the exit code is 0 if it does", Args: cli.NoArgs,
 		Example: "  voxeld healthcheck --http 127.0.0.1:8080",
 		RunE: func(c *cobra.Command, _ []string) error {
 			client := http.Client{Timeout: 5 * time.Second}
@@ -59,8 +59,8 @@ func newHealthcheck() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&address, "http", "", "host:port or URL of the node (default from VOXELD_HTTP or the configuration file, else :8080)")
-	c.Flags().StringVar(&file, "config", "", "configuration file (TOML)")
+	c.Flags().StringVar(&address, "http", "", "`host:port` or URL of the node (default from VOXELD_HTTP or the configuration file, else :8080)")
+	c.Flags().StringVar(&file, "config", "", "configuration file (TOML), as a `path`")
 	return c
 }
 

@@ -12,7 +12,6 @@ import (
 )
 
 func newReload() *cobra.Command {
-	var file string
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "reload", Short: "Make this node read its configuration file again",
@@ -21,26 +20,21 @@ func newReload() *cobra.Command {
 			"error, nothing is changed. The flags and variables with which the node was started still override the file.",
 		Example: "  voxeld reload\n  voxeld reload --data-dir /var/lib/voxeld --json",
 		Args:    cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			var answer admin.Reloaded
-			if err := admin.Post(c.Context(), cfg.AdminSocket(), "/reload", &answer); err != nil {
-				return err
-			}
-			if answer.Error != "" {
-				return cli.Usage(errors.New(answer.Error))
-			}
-			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), answer)
-			}
-			printReloaded(c.OutOrStdout(), answer)
-			return nil
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		var answer admin.Reloaded
+		if err := admin.Post(c.Context(), socket, "/reload", &answer); err != nil {
+			return err
+		}
+		if answer.Error != "" {
+			return cli.Usage(errors.New(answer.Error))
+		}
+		if asJSON {
+			return cli.PrintJSON(c.OutOrStdout(), answer)
+		}
+		printReloaded(c.OutOrStdout(), answer)
+		return nil
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }

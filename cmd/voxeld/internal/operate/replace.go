@@ -1,12 +1,14 @@
 package operate
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"net/url"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/backup"
@@ -25,7 +27,7 @@ func replaceRegion(c *cobra.Command, socket, cell string, files []string, yes bo
 	if plan.Error != "" {
 		return errors.New(plan.Error)
 	}
-	fmt.Fprintf(out, "\n%s, %d members\n", cell, len(plan.Members))
+	fmt.Fprintf(out, "\n%s, %s\n", cell, english.Plural(len(plan.Members), "member", ""))
 	for _, m := range plan.Members {
 		fmt.Fprintf(out, "  %s\n", m)
 	}
@@ -46,7 +48,7 @@ func replaceRegion(c *cobra.Command, socket, cell string, files []string, yes bo
 	}
 	fmt.Fprintln(out, "If a missing member comes back, its replica is deleted and replaced.")
 	if !yes {
-		if err := confirm(c.InOrStdin(), out); err != nil {
+		if err := confirm(c.InOrStdin(), bufio.NewReader(c.InOrStdin()), out, "Continue?", "yes", "--yes"); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,6 @@ import (
 var errDamageLeft = errors.New("some regions are damaged or were not scrubbed: see above")
 
 func newScrub() *cobra.Command {
-	var file string
 	var asJSON, all bool
 	c := &cobra.Command{
 		Use:   "scrub CELL | --all",
@@ -28,29 +27,24 @@ func newScrub() *cobra.Command {
 			"damage is left.",
 		Example: "  voxeld region scrub 0,0/0110\n  voxeld region scrub --all",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if all == (len(args) == 1) {
-				return cli.Usage(fmt.Errorf("pass one cell or --all; see %s --help", c.CommandPath()))
-			}
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			path := "/region/scrub"
-			if len(args) == 1 {
-				if _, err := grid.ParseCell(args[0]); err != nil {
-					return cli.Usage(err)
-				}
-				path += "?" + url.Values{"cell": args}.Encode()
-			}
-			var answer []admin.Scrub
-			if err := admin.GetWithin(c.Context(), 0, cfg.AdminSocket(), path, &answer); err != nil {
-				return err
-			}
-			return printScrub(c, answer, asJSON)
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		if all == (len(args) == 1) {
+			return cli.Usage(fmt.Errorf("pass one cell or --all; see %s --help", c.CommandPath()))
+		}
+		path := "/region/scrub"
+		if len(args) == 1 {
+			if _, err := grid.ParseCell(args[0]); err != nil {
+				return cli.Usage(fmt.Errorf("%w: pass one as voxeld regions prints it, such as 0,0/0110", err))
+			}
+			path += "?" + url.Values{"cell": args}.Encode()
+		}
+		var answer []admin.Scrub
+		if err := admin.GetWithin(c.Context(), 0, socket, path, &answer); err != nil {
+			return err
+		}
+		return printScrub(c, answer, asJSON)
+	})
 	c.Flags().BoolVar(&all, "all", false, "scrub all regions for which this node is responsible")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -24,7 +25,7 @@ const (
 )
 
 func newStatus() *cobra.Command {
-	var file, wait string
+	var wait string
 	var asJSON bool
 	var timeout time.Duration
 	c := &cobra.Command{
@@ -34,32 +35,28 @@ func newStatus() *cobra.Command {
 			"serves and all of these regions are healthy; the exit code is 1 if that takes longer than --timeout.",
 		Example: "  voxeld status\n  voxeld status --wait healthy --timeout 2m",
 		Args:    cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			if wait != "" && wait != healthy {
-				return cli.Usage(fmt.Errorf("--wait %s: the only state to wait for is %s", wait, healthy))
-			}
-			var answer admin.Status
-			if wait == "" {
-				err = admin.Get(c.Context(), cfg.AdminSocket(), "/status", &answer)
-			} else {
-				answer, err = awaitHealthy(c.Context(), cfg.AdminSocket(), timeout)
-			}
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.PrintJSON(c.OutOrStdout(), answer)
-			}
-			return printStatus(c.OutOrStdout(), answer)
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		if wait != "" && wait != healthy {
+			return cli.Usage(fmt.Errorf("--wait %s: the only state to wait for is %s", wait, healthy))
+		}
+		var answer admin.Status
+		var err error
+		if wait == "" {
+			err = admin.Get(c.Context(), socket, "/status", &answer)
+		} else {
+			answer, err = awaitHealthy(c.Context(), socket, timeout)
+		}
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return cli.PrintJSON(c.OutOrStdout(), answer)
+		}
+		return printStatus(c.OutOrStdout(), answer)
+	})
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&wait, "wait", "", "state to wait for: "+healthy)
+	c.Flags().StringVar(&wait, "wait", "", "`state` to wait for: "+healthy)
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "with --wait: how long to wait")
 	return c
 }
@@ -92,25 +89,14 @@ func awaitHealthy(ctx context.Context, socket string, timeout time.Duration) (ad
 
 // lacks lists what a node lacks to be healthy.
 func lacks(a admin.Status) []string {
-	var all []string
-	if a.NotReady != "" {
-		all = append(all, a.NotReady)
-	}
-	if a.CatalogUnknown {
-		all = append(all, "the catalog's leader is not known yet")
-	} else if !a.CatalogQuorum {
-		all = append(all, "the catalog has no leader")
-	}
-	if a.Damaged > 0 {
-		all = append(all, fmt.Sprintf("%d replicas are damaged", a.Damaged))
-	}
+	all := a.Problems()
 	for _, each := range []struct {
 		of      string
 		regions map[string]int
 	}{{"on this node", a.NodeRegions}, {"in the world", a.WorldRegions}} {
 		for _, state := range region.StateNames() {
 			if n := each.regions[state]; n > 0 && state != healthy {
-				all = append(all, fmt.Sprintf("%d %s %s %s", n, cli.Plural(n, "region", "regions"), each.of, state))
+				all = append(all, fmt.Sprintf("%s %s %s", english.Plural(n, "region", ""), each.of, state))
 			}
 		}
 	}
@@ -119,7 +105,7 @@ func lacks(a admin.Status) []string {
 
 func printStatus(out io.Writer, a admin.Status) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "world\t%s (%s)\n", a.World, a.WorldID[:12])
+	fmt.Fprintf(w, "world\t%s (%.12s)\n", a.World, a.WorldID)
 	fmt.Fprintf(w, "version\t%s\n", a.Version)
 	fmt.Fprintf(w, "peer id\t%s\n", a.Peer)
 	fmt.Fprintf(w, "catalog on\t%s\n", catalogText(a))
@@ -136,7 +122,10 @@ func printStatus(out io.Writer, a admin.Status) error {
 	fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
 	fmt.Fprintf(w, "players\t%d\n", a.Players)
 	if a.Damaged > 0 {
-		fmt.Fprintf(w, "damaged\t%d replicas are damaged and not repaired: see the log, and run voxeld region scrub --all\n", a.Damaged)
+		fmt.Fprintf(w, "damaged\t%s damaged and not repaired: see the log, and run voxeld region scrub --all\n", english.Plural(a.Damaged, "replica is", "replicas are"))
+	}
+	if a.RolledBack > 0 {
+		fmt.Fprintf(w, "rolled back\t%s not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", english.Plural(a.RolledBack, "replica is", "replicas are"))
 	}
 	fmt.Fprintf(w, "database\t%.1f MiB\n\n", float64(a.Database)/(1<<20))
 	printRegions(w, a)
@@ -158,8 +147,8 @@ func printRegions(w io.Writer, a admin.Status) {
 		}
 		fmt.Fprintln(w)
 	}
-	row("this node", a.NodeRegions)
-	row("world", a.WorldRegions)
+	row("held here, with the catalog", a.NodeRegions)
+	row("whole world, without it", a.WorldRegions)
 	if a.WorldRegions == nil {
 		fmt.Fprintln(w, "\nOnly nodes that hold the catalog count the regions of the world, and this one does not.")
 	} else if n := a.NodeRegions["no_quorum"] + a.WorldRegions["no_quorum"]; n > 0 {

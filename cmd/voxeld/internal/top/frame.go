@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
@@ -30,10 +31,10 @@ func frame(i interval, width, height int) []string {
 		row("ticks", count(i.durations("voxeld_region_tick_seconds").Count/i.seconds()), "duration", times(i.durations("voxeld_region_tick_seconds"))),
 		row("late ticks", count(i.rate("voxeld_region_late_ticks_total")), "fsyncs", count(i.rate("voxeld_store_fsyncs_total"))),
 		"",
-		"regions       " + fmt.Sprintf("%d loaded here, %.0f led; ", s.Regions, i.value("voxeld_regions_led")) + states("held here", s.NodeRegions),
+		"regions       " + fmt.Sprintf("%d loaded; with the catalog %.0f led, %s", s.Regions, i.value("voxeld_regions_led"), states(s.NodeRegions)),
 	}
 	if len(s.WorldRegions) > 0 {
-		lines = append(lines, "              "+states("of the world", s.WorldRegions))
+		lines = append(lines, "              whole world: "+states(s.WorldRegions))
 	}
 	lines = append(lines, "")
 	lines = append(lines, busiest(i, height-len(lines))...)
@@ -43,42 +44,33 @@ func frame(i interval, width, height int) []string {
 	return lines[:min(len(lines), height)]
 }
 
-// state returns what is wrong with the node, or that nothing is.
+// state returns whether the node serves, and what is wrong with it.
 func state(s admin.Status) string {
-	var all []string
-	if s.Draining {
-		all = append(all, "DRAINING")
+	problems := strings.Join(s.Problems(), "; ")
+	switch {
+	case s.Draining:
+		return "DRAINING"
+	case s.NotReady != "":
+		return "NOT READY: " + problems
+	case problems != "":
+		return "SERVING, WITH PROBLEMS: " + problems
 	}
-	if s.NotReady != "" {
-		all = append(all, "NOT READY: "+s.NotReady)
-	}
-	if s.CatalogUnknown {
-		all = append(all, "the catalog's leader is not known yet")
-	} else if !s.CatalogQuorum {
-		all = append(all, "THE CATALOG HAS NO LEADER")
-	}
-	if s.Damaged > 0 {
-		all = append(all, fmt.Sprintf("%d DAMAGED REPLICAS", s.Damaged))
-	}
-	if len(all) == 0 {
-		return "serving"
-	}
-	return strings.Join(all, ", ")
+	return "serving"
 }
 
 func row(name, value, second, more string) string {
 	return fmt.Sprintf("%-13s %-22s %-10s %s", name, value, second, more)
 }
 
-// states lists the numbers of regions by state, the worst last as in the metrics.
-func states(where string, by map[string]int) string {
+// states lists the numbers of regions by state.
+func states(by map[string]int) string {
 	var parts []string
-	for _, name := range []string{"healthy", "under_replicated", "no_quorum", "quarantined", "unknown"} {
-		if n := by[name]; n > 0 || name == "healthy" {
+	for k, name := range region.StateNames() {
+		if n := by[name]; n > 0 || k == 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(name, "_", " ")))
 		}
 	}
-	return where + ": " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // busiest returns a table of the regions with the most players and edits, in at most height lines.

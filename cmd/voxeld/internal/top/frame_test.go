@@ -2,11 +2,13 @@ package top
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
 // The view fits into any terminal, also without metrics and with many regions.
@@ -29,6 +31,28 @@ func TestFrameFits(t *testing.T) {
 			if n := utf8.RuneCountInString(line); n > max(size[0], 1) {
 				t.Errorf("%v: %d columns: %s", size, n, line)
 			}
+		}
+	}
+}
+
+// After a restart of the node the rates are those since its start: its counters began at 0 again.
+func TestRatesAfterARestart(t *testing.T) {
+	read := func(at, started, cpu, ticks int) sample {
+		m, err := metrics.Read(strings.NewReader(fmt.Sprintf("# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %d\n"+
+			"# TYPE c counter\nc %d\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} %d\nh_sum 1\nh_count %d\n", started, cpu, ticks, ticks)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sample{at: time.Unix(int64(at), 0), metrics: m}
+	}
+	old, restarted, later := read(100, 50, 1000, 5000), read(110, 106, 8, 20), read(111, 106, 9, 30)
+	for name, c := range map[string]struct {
+		before, after          sample
+		seconds, rate, counted float64
+	}{"restart": {old, restarted, 4, 2, 20}, "after it": {restarted, later, 1, 1, 10}} {
+		i := since(c.before, c.after)
+		if i.seconds() != c.seconds || i.rate("c") != c.rate || i.durations("h").Count != c.counted {
+			t.Errorf("%s: %v s, rate %v, counted %v; want %+v", name, i.seconds(), i.rate("c"), i.durations("h").Count, c)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package top
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"time"
 
@@ -20,8 +21,13 @@ type sample struct {
 	metrics metrics.Metrics
 }
 
+// answersWithin is how long the node may take to answer the questions of a sample.
+const answersWithin = 10 * time.Second
+
 // takeSample asks the node for its state.
 func takeSample(ctx context.Context, socket string) (sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
 	var s sample
 	if err := admin.Get(ctx, socket, "/status", &s.status); err != nil {
 		return sample{}, err
@@ -41,6 +47,17 @@ func takeSample(ctx context.Context, socket string) (sample, error) {
 
 // interval is the time between two samples, with the rates between them.
 type interval struct{ before, after sample }
+
+// since returns the interval between two samples. If the node was restarted between them, its counters began at 0 again: the interval
+// then begins with the process.
+func since(before, after sample) interval {
+	const started = "process_start_time_seconds"
+	if at := after.metrics.Value(started); at != before.metrics.Value(started) {
+		seconds, fraction := math.Modf(at)
+		before = sample{at: time.Unix(int64(seconds), int64(fraction*1e9))}
+	}
+	return interval{before, after}
+}
 
 func (i interval) seconds() float64 { return max(i.after.at.Sub(i.before.at).Seconds(), 1e-3) }
 

@@ -15,7 +15,6 @@ import (
 
 // New returns the command voxeld top.
 func New() *cobra.Command {
-	var file string
 	var once bool
 	var every time.Duration
 	c := &cobra.Command{
@@ -24,30 +23,25 @@ func New() *cobra.Command {
 			"pressed. With --once it prints one view, of the first interval, and ends.",
 		Example: "  voxeld top\n  voxeld top --every 5s\n  voxeld top --once --data-dir /var/lib/voxeld",
 		Args:    cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			if every < minEvery {
-				return cli.Usage(fmt.Errorf("--every: %v is too short: choose at least %v", every, minEvery))
-			}
-			first, err := takeSample(c.Context(), cfg.AdminSocket())
-			if err != nil {
-				return err
-			}
-			v := view{ctx: c.Context(), socket: cfg.AdminSocket(), every: every, shown: interval{first, first}, width: 80, height: 24}
-			if once {
-				return printOnce(c, v)
-			}
-			_, err = tea.NewProgram(v, tea.WithContext(c.Context()), tea.WithInput(c.InOrStdin()), tea.WithOutput(c.OutOrStdout())).Run()
-			if errors.Is(err, tea.ErrInterrupted) || c.Context().Err() != nil {
-				return nil // Ctrl-C
-			}
-			return err
-		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		if every < minEvery {
+			return cli.Usage(fmt.Errorf("--every: %v is too short: choose at least %v", every, minEvery))
+		}
+		first, err := takeSample(c.Context(), socket)
+		if err != nil {
+			return err
+		}
+		v := view{ctx: c.Context(), socket: socket, every: every, shown: interval{first, first}, width: 80, height: 24}
+		if once {
+			return printOnce(c, v)
+		}
+		_, err = tea.NewProgram(v, tea.WithContext(c.Context()), tea.WithInput(c.InOrStdin()), tea.WithOutput(c.OutOrStdout())).Run()
+		if errors.Is(err, tea.ErrInterrupted) || c.Context().Err() != nil {
+			return nil // Ctrl-C
+		}
+		return err
+	})
 	c.Flags().BoolVar(&once, "once", false, "print one view, and end")
 	c.Flags().DurationVar(&every, "every", time.Second, "interval between two views")
 	return c
@@ -68,7 +62,7 @@ func printOnce(c *cobra.Command, v view) error {
 		return err
 	}
 	const wide, long = 120, 60 // for files and pipes
-	_, err = fmt.Fprintln(c.OutOrStdout(), strings.Join(frame(interval{v.shown.before, after}, wide, long), "\n"))
+	_, err = fmt.Fprintln(c.OutOrStdout(), strings.Join(frame(since(v.shown.after, after), wide, long), "\n"))
 	return err
 }
 
@@ -111,7 +105,7 @@ func (v view) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		v.width, v.height = m.Width, m.Height
 	case sampled:
 		if v.err = m.err; m.err == nil {
-			v.shown = interval{v.shown.after, m.sample}
+			v.shown = since(v.shown.after, m.sample)
 		}
 		return v, v.next()
 	}

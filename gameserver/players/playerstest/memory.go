@@ -1,0 +1,95 @@
+// Package playerstest holds players in memory, for tests of package players and of gateways. Only tests import it.
+package playerstest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Memory is the network's store of players, or a node's own database. Any goroutine may use it.
+type Memory struct {
+	Gate chan struct{} // PutPlayer waits for it; nil: it does not wait
+
+	mu struct {
+		sync.Mutex
+		records map[player.ID]nodemsg.PlayerRecord
+		rows    map[string][]byte
+		failure error
+		commits int
+	}
+}
+
+// NewMemory returns a memory without players.
+func NewMemory() *Memory {
+	m := &Memory{}
+	m.mu.records, m.mu.rows = make(map[player.ID]nodemsg.PlayerRecord), make(map[string][]byte)
+	return m
+}
+
+// Player returns the network's record of a player.
+func (m *Memory) Player(_ context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.mu.records[id]
+	if !known {
+		return r, errors.New("not found")
+	}
+	return r, nil
+}
+
+// PutPlayer stores a record in the network if it is newer than the one there.
+func (m *Memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
+	if m.Gate != nil {
+		select {
+		case <-m.Gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.Seq > m.mu.records[r.Player].Seq {
+		m.mu.records[r.Player] = r
+	}
+	return nil
+}
+
+// Get returns a row of the database.
+func (m *Memory) Get(table string, key []byte) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.rows[table+string(key)], m.mu.failure
+}
+
+// Commit writes rows to the database.
+func (m *Memory) Commit(writes []kv.Write) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.failure != nil {
+		return m.mu.failure
+	}
+	m.mu.commits++
+	for _, w := range writes {
+		m.mu.rows[w.Table+string(w.Key)] = w.Value
+	}
+	return nil
+}
+
+// Commits returns how many commits have succeeded.
+func (m *Memory) Commits() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.commits
+}
+
+// Fail makes the database fail from now on; nil mends it.
+func (m *Memory) Fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.failure = err
+}

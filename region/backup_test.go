@@ -1,0 +1,326 @@
+package region
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/export"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+var backedUpGenesis = world.Genesis{Name: "Test", Sections: 4, Terrain: 1, Placement: grid.PlacementHash}
+
+// startFirst lets a node be started before the others that hold the catalog.
+func (n *network) startFirst(peer string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.catalog = nodemsg.Region{ID: world.CatalogID, Leader: peer, Members: []nodemsg.Member{member(peer)}}
+}
+
+func (n *node) export(t *testing.T, out *bytes.Buffer) (complete bool, err error) {
+	t.Helper()
+	o := export.Options{Header: backup.Header{Genesis: backedUpGenesis.Encode(), Begun: time.Now().UnixMilli()}}
+	return n.Exporter.Backup(t.Context(), out, o)
+}
+
+// backUp makes a backup through the node and verifies it.
+func (n *node) backUp(t *testing.T) backup.Contents {
+	t.Helper()
+	var out bytes.Buffer
+	complete, err := n.export(t, &out)
+	if err != nil {
+		t.Fatalf("backup: %v", err)
+	}
+	c, err := backup.Verify(&out, nil)
+	if err != nil {
+		t.Fatalf("verify: %v", err)
+	}
+	if complete != (len(c.Problems()) == 0) {
+		t.Fatalf("complete: %v, with the problems %q", complete, c.Problems())
+	}
+	return c
+}
+
+// problem returns the one problem of a backup.
+func problem(t *testing.T, c backup.Contents) string {
+	t.Helper()
+	if len(c.Problems()) != 1 {
+		t.Fatalf("problems: %q", c.Problems())
+	}
+	return c.Problems()[0]
+}
+
+// A backup has what a majority has acknowledged, not what the copy has that happens to be asked. Without a majority it says so.
+func TestBackupOfTheLongestLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		g := b.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second)
+		n.cut("C", true)
+		g = b.refollow()
+		g.edit(stone(2), stone(3))
+		n.kill(a)
+		n.cut("C", false) // it has the first edit only, and so has the catalog's majority
+		if made := c.backUp(t); made.Edits != 3 || len(made.Problems()) > 0 {
+			t.Errorf("%d of 3 edits, problems %q", made.Edits, made.Problems())
+		}
+	})
+}
+
+func TestBackupWithoutMajority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		g := b.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second)
+		n.kill(a)
+		n.kill(b)
+		made := c.backUp(t)
+		if all := strings.Join(made.Problems(), "\n"); made.Edits != 1 || strings.Count(all, "1 of its 3 members answered") != 2 { // the catalog and the region
+			t.Errorf("%d edits, problems %q", made.Edits, made.Problems())
+		}
+	})
+}
+
+// All nodes are killed right after an edit is acknowledged, and the one with the leader is lost. The edit is left in a log only. A backup
+// wakes the region and has it.
+func TestBackupAppliesWhatIsInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		g := b.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		n.cut("C", true)
+		g = b.refollow()
+		edits, left := uint64(1), b.disk
+		for applied, last := uint64(0), uint64(0); applied == last; { // B may have learned that it is committed
+			if edits++; edits == 50 {
+				t.Fatal("B applies every entry at once: the test shows nothing")
+			}
+			g.edit(stone(edits))
+			left = b.disk.afterCrash()
+			p, err := b.Replicas.Position(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if applied, err = replica.AppliedIn(left.Get, id); err != nil {
+				t.Fatal(err)
+			}
+			last = p.Last
+		}
+		n.kill(a)
+		n.kill(b)
+		behind := n.kill(c)
+		n.startFirst("B")
+		n.start("B", left)
+		n.cut("C", false)
+		c = n.start("C", behind)
+		if made := c.backUp(t); made.Edits != edits || len(made.Problems()) > 0 {
+			t.Errorf("%d of %d edits, problems %q", made.Edits, edits, made.Problems())
+		}
+	})
+}
+
+// A member that had a copy and has none may have voted for what the others lack. It does not count as one that has never opened it.
+func TestForgottenCopiesDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		g := b.follow(here)
+		g.edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		n.cut("C", true)
+		b.refollow().edit(stone(2))
+		n.kill(a)
+		left := n.kill(b)
+		n.startFirst("B")
+		b = n.start("B", left)
+		if err := b.Replicas.Remove(id); err != nil {
+			t.Fatal(err)
+		}
+		n.cut("C", false)
+		made := c.backUp(t)
+		if why := problem(t, made); made.Edits != 1 || !strings.Contains(why, "1 of its 3 members answered") {
+			t.Errorf("%d edits, problem %q", made.Edits, why)
+		}
+	})
+}
+
+// A quarantined region is backed up from its stored copies. If its log has something that no copy can apply, the backup has the land
+// before, and says so.
+func TestBackupOfQuarantinedRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		for _, it := range []*node{a, b, c} {
+			it.quarantine.Quarantine(info, "a test says so", "A")
+		}
+		g.ends()
+		<-time.After(time.Second)
+		if made := b.backUp(t); made.Edits != 5 || len(made.Problems()) > 0 {
+			t.Errorf("%d of 5 edits, problems %q", made.Edits, made.Problems())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, c := three(t)
+		var panics atomic.Int32
+		for _, it := range []*node{a, b, c} {
+			it.regions.probe = onApply(&panics)
+		}
+		g := c.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second)
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(2)}})
+		g.ends()
+		id := idHere(t, a)
+		for range 600 {
+			<-time.After(100 * time.Millisecond)
+			link, _, err := c.Follow(t.Context(), here)
+			if err != nil {
+				continue
+			}
+			g = gateway{link, t}
+			g.state(here)
+			if r := g.edit(stone(3))[3]; r.Refused == wire.RefusedQuarantined {
+				break
+			}
+		}
+		<-time.After(time.Minute)
+		quarantined := 0
+		for _, it := range []*node{a, b, c} {
+			if it.failures.Quarantined(id) {
+				quarantined++
+			}
+		}
+		if quarantined < 2 {
+			t.Fatalf("quarantined on %d nodes", quarantined)
+		}
+		made := b.backUp(t)
+		if why := problem(t, made); made.Edits != 1 || !strings.Contains(why, "quarantined") {
+			t.Errorf("%d edits, problem %q", made.Edits, why)
+		}
+	})
+}
+
+// A copy with rows that cannot be read does not spoil a backup: another one is read. If there is none, the region is named.
+func TestBackupPassesBadCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, _, info := built(t)
+		bad := []kv.Write{{Table: world.LandTable, Key: append(directory.Key(info.ID), "what"...), Value: []byte{1}}}
+		if err := a.disk.Commit(bad); err != nil { // it leads
+			t.Fatal(err)
+		}
+		if made := c.backUp(t); made.Edits != 5 || len(made.Problems()) > 0 {
+			t.Errorf("%d of 5 edits, problems %q", made.Edits, made.Problems())
+		}
+		for _, it := range []*node{b, c} {
+			if err := it.disk.Commit(bad); err != nil {
+				t.Fatal(err)
+			}
+		}
+		made := c.backUp(t)
+		if why := problem(t, made); !strings.Contains(why, "the copy on") || !made.Groups[1].Missing {
+			t.Errorf("problem %q of %+v", why, made.Groups[1])
+		}
+	})
+}
+
+// If no copy of the catalog is left, a backup fails, and the doctor names the way on.
+func TestNoCatalogIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		<-time.After(30 * time.Second)
+		d := n.start("D", newDisk())
+		for _, it := range []*node{a, b, c} {
+			n.kill(it)
+		}
+		_, err := d.export(t, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), "voxeld doctor") {
+			t.Errorf("backup without a catalog: %v", err)
+		}
+		for _, f := range d.Examine(t.Context()).Findings {
+			if f.Subject == "catalog" && strings.Contains(f.Do, "voxeld restore FILE --data-dir NEW") {
+				return
+			}
+		}
+		t.Errorf("findings: %+v", d.Examine(t.Context()).Findings)
+	})
+}
+
+// The node that leads a region dies after it has said how far the log is. Another one has the rest, and the backup is complete.
+func TestNodeDiesDuringBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c, g, info := built(t)
+		ask := c.Exporter.AskStatuses
+		var die sync.Once
+		c.Exporter.AskStatuses = func(ctx context.Context, peer string, q nodemsg.StatusRequest) ([]nodemsg.RegionStatus, time.Duration, error) {
+			statuses, skew, err := ask(ctx, peer, q)
+			if peer == "A" && q.Log && slices.Contains(q.Regions, info.ID) {
+				die.Do(func() { a.net.kill(a) })
+			}
+			return statuses, skew, err
+		}
+		g.edit(stone(6), stone(8))
+		if made := c.backUp(t); made.Edits != 7 || len(made.Problems()) > 0 {
+			t.Errorf("%d of 7 edits, problems %q", made.Edits, made.Problems())
+		}
+	})
+}
+
+// A copy that is older than what the members have said is not taken for complete, whatever the node says that sends it.
+func TestOlderCopyThanAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, c, _, info := built(t)
+		ask := c.Exporter.AskStatuses
+		c.Exporter.AskStatuses = func(ctx context.Context, peer string, q nodemsg.StatusRequest) ([]nodemsg.RegionStatus, time.Duration, error) {
+			statuses, skew, err := ask(ctx, peer, q)
+			for i, s := range statuses {
+				if s.Region == info.ID && peer == "B" {
+					statuses[i].Last += 10 // it has more than anybody can read
+				}
+			}
+			return statuses, skew, err
+		}
+		made := c.backUp(t)
+		if why := problem(t, made); made.Edits != 5 || !strings.Contains(why, "entry") {
+			t.Errorf("%d of 5 edits, problem %q", made.Edits, why)
+		}
+	})
+}
+
+// A backup of a world with many regions that cannot be read takes no longer than with one.
+func TestBackupWithManyLostRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a := n.start("A", newDisk())
+		b := n.start("B", newDisk())
+		n.near("B", "A")
+		const lost = 30
+		for i := range int32(lost) {
+			if _, err := a.Locate(t.Context(), grid.ChunkPos{X: 16 * i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.kill(b)
+		begun := time.Now()
+		made := a.backUp(t)
+		if took := time.Since(begun); took > 10*time.Second || len(made.Problems()) != lost {
+			t.Errorf("%v, %d problems: %q", took, len(made.Problems()), made.Problems())
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package region
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// An old copy is not offered while another node has a good one, even one that became a member after the copy was made. If all of them are
+// lost, the operator has to confirm it. The recovered region and catalog use nothing again that was used since the copy was made, and
+// nodes that come back join them.
+func TestRecoverOldCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeIncarnations(t)
+		n := a.net
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := idHere(t, a)
+		old := a.disk.afterCrash()
+
+		diskB := n.kill(b)
+		n.near("A", "C", "D")
+		d := n.start("D", newDisk())
+		<-time.After(3 * time.Minute) // D takes B's place
+		if d.replicaID(id) == 0 || d.regions.Catalog() == nil {
+			t.Fatal("D is no member")
+		}
+		g = a.refollow()
+		g.edit(stone(2))
+		since, err := a.Locate(t.Context(), there)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.announce(t, "C", "D")
+		n.kill(a)
+		a = n.start("A", old)
+		if !a.regions.reseeder.Damages.Old(id) {
+			t.Fatal("the old copy is not noticed")
+		}
+		diskC := n.kill(c)
+		<-time.After(a.recovery.SilentAfter() + time.Second)
+		plans, err := a.PlanRecovery(t.Context(), []uint64{world.CatalogID, id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range plans {
+			if p.Old || p.Best != "D" || !strings.Contains(p.Refused, "the copy of D has more") {
+				t.Errorf("with a good copy on D: %+v", p)
+			}
+		}
+		if plans, err := d.PlanRecovery(t.Context(), []uint64{id}); err != nil || plans[0].Refused != "" || plans[0].Best != "D" || plans[0].Old {
+			t.Errorf("on D: %+v, %v", plans, err)
+		}
+
+		diskD := n.kill(d)
+		n.near("A")
+		<-time.After(a.recovery.SilentAfter() + time.Second)
+		for _, lost := range []uint64{world.CatalogID, id} {
+			plans, err := a.PlanRecovery(t.Context(), []uint64{lost})
+			if err != nil || plans[0].Refused != "" || !plans[0].Old || plans[0].Best != "A" || plans[0].Until.IsZero() {
+				t.Fatalf("the plan: %+v, %v", plans, err)
+			}
+			if err := a.Recover(t.Context(), lost, false); err == nil || !strings.Contains(err.Error(), "confirmed") {
+				t.Fatalf("recovered without a confirmation: %v", err)
+			}
+			if err := a.Recover(t.Context(), lost, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g = a.refollow()
+		if r := g.edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("after the recovery: %+v", r)
+		}
+		if s := g.state(here); len(s.Edits) != 2 {
+			t.Errorf("the land has the edits %+v, want those of the copy and one more", s.Edits)
+		}
+		for i := range int32(20) { // more entries than the catalog has had since the copy was made
+			again, err := a.Locate(t.Context(), grid.ChunkPos{X: 1000 * (i + 1), Z: there.Z})
+			if err != nil || again.ID == since.ID {
+				t.Errorf("land that is founded after the recovery has the id %d, which was used before: %v", again.ID, err)
+			}
+		}
+
+		b, c, d = n.start("B", diskB), n.start("C", diskC), n.start("D", diskD)
+		n.near("A", "B", "C", "D")
+		<-time.After(3 * time.Minute)
+		members := 0
+		for _, it := range []*node{b, c, d} {
+			for _, group := range []uint64{world.CatalogID, id} {
+				if p, err := it.Replicas.Position(group); err == nil && p.Members.Index > 0 {
+					if p.Replica < 1<<24 || p.Members.Recovered != 2 {
+						t.Errorf("%s holds of group %d: %+v", it.peer, group, p)
+					}
+					members++
+				}
+			}
+		}
+		if members != 4 {
+			t.Errorf("%d replicas on nodes that came back, want 2 of each group", members)
+		}
+		n.kill(a)
+		<-time.After(10 * time.Second)
+		left := 0
+		for _, it := range []*node{b, c, d} {
+			if it.replicaID(id) == 0 {
+				continue
+			}
+			left++
+			if r := it.refollow().edit(stone(uint64(3 + left)))[uint64(3+left)]; r.Refused != "" {
+				t.Errorf("without A, over %s: %+v", it.peer, r)
+			}
+		}
+	})
+}
+
+// A replica that is not even in the earlier state is never offered: its status says that there is none, and why.
+func TestLostReplicaIsNotOffered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeIncarnations(t)
+		old := c.disk.afterCrash()
+		a.follow(here).edit(stone(1))
+		<-time.After(5 * time.Second)
+		id := idHere(t, a)
+		c.announce(t, "A", "B")
+		a.net.kill(c)
+		c = a.net.start("C", old)
+		<-time.After(4 * time.Second) // it has listed what it lacks, and nothing is replaced yet
+		if s := c.regions.status(id, true); s.State != nodemsg.StateNone || !s.RolledBack {
+			t.Errorf("the status of a replica that is lost: %+v", s)
+		}
+		plans, err := a.PlanRecovery(t.Context(), []uint64{id})
+		if err != nil || plans[0].Copies[2].Missing == "" || plans[0].Copies[2].RolledBack {
+			t.Errorf("the plan: %+v, %v", plans, err)
+		}
+	})
+}

@@ -1,0 +1,186 @@
+// Package split splits regions: the children of a region that is split begin on this node, and are elected (docs/adr/0031).
+//
+// Only package region imports it.
+package split
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/incarnation"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// electEvery is how often the node that led the parent stands for election in a child, and electTime for how long. The other
+	// members take part when they have applied the split, too.
+	electEvery = 50 * time.Millisecond
+	electTime  = 5 * time.Second
+	// storeAgain is the pause after the children could not be stored. The parent applies nothing meanwhile.
+	storeAgain = 500 * time.Millisecond
+)
+
+// Splitter splits regions on one node.
+type Splitter struct {
+	integrity.Node
+	// Follow opens a link to the region of a chunk, wherever it is led.
+	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
+	// Create creates a replica; see incarnation.Keeper.Create.
+	Create func(group, id uint64, create func() error) error
+}
+
+// Split splits the region of a cell between the halves of the cell, wherever it is led.
+func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
+	area := cell.Area()
+	link, info, err := s.Follow(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ}) // so that the leader is known
+	if err != nil {
+		return err
+	}
+	link.Close() //nolint:errcheck // it was opened only to find the leader
+	switch n := info.Cell.Label.Len(); {
+	case n > cell.Label.Len():
+		return fmt.Errorf("split %v: %w: its parts are regions of their own, such as %v", cell, actor.ErrSplit, info.Cell)
+	case n < cell.Label.Len():
+		return fmt.Errorf("split %v: it is part of the region %v: split that first", cell, info.Cell)
+	case info.Leader == s.Self.Peer:
+		return s.SplitHere(ctx, info.ID)
+	}
+	_, err = s.Questions.Ask(ctx, info.Leader, nodemsg.Question{Split: &nodemsg.Release{Region: info.ID}})
+	return err
+}
+
+// SplitHere splits a region that this node leads. All members must be up, and know splits: an older version would ignore the
+// entry, and go on with the whole land.
+func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
+	l := s.Regions.Loaded(id)
+	if l == nil || l.Raft() == nil {
+		return fmt.Errorf("split region %d: %w", id, actor.ErrNotHere)
+	}
+	for _, peer := range l.Raft().Members() {
+		if peer == s.Self.Peer {
+			continue
+		}
+		switch answer, err := s.Questions.Description(ctx, peer); {
+		case err != nil:
+			return fmt.Errorf("split %v: its member %s must be up: %w", l.Cell(), peer, err)
+		case answer.Version < nodemsg.VersionSplits:
+			return fmt.Errorf("split %v: its member %s runs an older version of voxeld: upgrade it first", l.Cell(), peer)
+		}
+	}
+	if err := actor.ProposeSplit(ctx, l); err != nil {
+		return fmt.Errorf("split %v: %w", l.Cell(), err)
+	}
+	return nil
+}
+
+// Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it stands for
+// election in both children.
+func (s *Splitter) Begin(of actor.Split, done func(error)) {
+	s.Tasks.Start(func(ctx context.Context) {
+		err := s.begin(ctx, of)
+		if ctx.Err() != nil {
+			return // the parent ends, too, and applies the entry again at the next start
+		}
+		done(err)
+		if err != nil || !of.Led {
+			return
+		}
+		for _, child := range world.ChildrenOf(of.Region) {
+			s.Tasks.Start(func(ctx context.Context) {
+				if err := s.elect(ctx, child); err != nil {
+					s.Logger.Warn("child of a split region not led here", "region", child.ID, "cell", child.Cell.String(), "error", err)
+				}
+			})
+		}
+	})
+}
+
+func (s *Splitter) begin(ctx context.Context, of actor.Split) error {
+	for i, info := range world.ChildrenOf(of.Region) {
+		row, err := nodemsg.EncodeRegion(info)
+		if err != nil {
+			return fmt.Errorf("split region %d: %w", of.Region.ID, err)
+		}
+		rows := append(of.Children[i].Rows, kv.Write{Table: directory.Table, Key: directory.Key(info.ID), Value: row})
+		for {
+			err := s.Create(info.ID, ownID(of.Forks[i], s.Self.Peer), func() error { return s.Replicas.Fork(of.Forks[i], rows...) })
+			if err == nil || errors.Is(err, incarnation.ErrForgotten) { // then the other members replace it
+				break
+			}
+			if !errors.Is(err, replica.ErrStorage) && !errors.Is(err, incarnation.ErrUnlisted) {
+				return fmt.Errorf("split region %d: %w", of.Region.ID, err)
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(storeAgain):
+			}
+		}
+		if err := s.Registry.Reload(info.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownID returns the replica id of the peer; 0 if it is not a member.
+func ownID(f replica.Fork, peer string) uint64 {
+	for _, m := range f.Members {
+		if m.Peer == peer {
+			return m.ID
+		}
+	}
+	return 0
+}
+
+// elect opens a child and stands for election until the child has a leader.
+func (s *Splitter) elect(ctx context.Context, child nodemsg.Region) error {
+	ctx, cancel := context.WithTimeout(ctx, electTime)
+	defer cancel()
+	for {
+		l, err := s.Regions.Open(ctx, child.ID, child.Cell)
+		if err == nil {
+			if l.Raft().Status().Leader != "" {
+				return nil
+			}
+			l.Raft().Campaign()
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(electEvery):
+		}
+	}
+}
+
+// Awaited returns the parent of a region that this node is to join, if this node is a member of the parent and has not applied its
+// split yet. It must do that first: a replica that joins without the land counts for the child's majority, and if all members
+// joined so, the land would be lost.
+func (s *Splitter) Awaited(cell grid.Cell) (parent nodemsg.Region, awaited bool, err error) {
+	if cell.Label.Len() <= grid.FoundingLabel {
+		return nodemsg.Region{}, false, nil
+	}
+	all, err := s.Registry.All()
+	for _, info := range all {
+		if info.Cell != cell.Parent() {
+			continue
+		}
+		has, failed := s.Replicas.Has(info.ID)
+		if failed != nil || !has {
+			return nodemsg.Region{}, false, failed
+		}
+		index, failed := world.SplitIn(s.Storage.Get, info.ID)
+		return info, index == 0, failed
+	}
+	return nodemsg.Region{}, false, err
+}

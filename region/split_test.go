@@ -1,0 +1,178 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+var (
+	hereCell = grid.CellAt(here, grid.FoundingLabel)
+	beyond   = grid.ChunkPos{X: 9, Z: 1} // in the other half of the cell
+)
+
+func stoneAt(pos grid.ChunkPos, seq uint64) nodemsg.Intent {
+	return nodemsg.Intent{Player: alice, Seq: seq, Pos: at(pos, int32(seq)), Block: chunk.Stone}
+}
+
+// has fails the test unless the chunk has exactly the edits.
+func (g gateway) has(pos grid.ChunkPos, edits ...nodemsg.Intent) {
+	g.t.Helper()
+	want := make(map[chunk.Index]chunk.Block)
+	for _, e := range edits {
+		want[chunk.At(e.Pos)] = e.Block
+	}
+	got := g.state(pos).Edits
+	if len(got) != len(want) || slices.ContainsFunc(got, func(b nodemsg.BlockAt) bool { return want[b.At] != b.Block }) {
+		g.t.Errorf("chunk %v has %v, want %v", pos, got, edits)
+	}
+}
+
+func (g gateway) accepts(edits ...nodemsg.Intent) {
+	g.t.Helper()
+	for _, r := range g.edit(edits...) {
+		if r.Refused != "" {
+			g.t.Errorf("edit refused: %+v", r)
+		}
+	}
+}
+
+func threeNodes(t *testing.T) (a, b, c *node) {
+	n := newNetwork(t)
+	n.copies = 3
+	n.near("A", "B", "C")
+	a, b, c = n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+	<-time.After(30 * time.Second) // all are members of the catalog
+	return a, b, c
+}
+
+// A region is split while it is used. Both children have their half of the edits, and all sequences; an edit that is sent again is
+// not applied again; and the gateways are sent to the children.
+func TestSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		before := a.follow(here)
+		before.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		parent := before.Link.(routedLink).info
+		if err := b.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		if why := before.closed(); why == "" {
+			t.Error("the gateway is not sent away")
+		}
+		lower, upper := hereCell.Children()
+		for _, n := range []*node{a, b, c} {
+			for pos, cell := range map[grid.ChunkPos]grid.Cell{here: lower, beyond: upper} {
+				_, info, err := n.Follow(t.Context(), pos)
+				if err != nil || info.Cell != cell || info.ID == parent.ID {
+					t.Fatalf("%v at %s: region %d of %v, %v", pos, n.peer, info.ID, info.Cell, err)
+				}
+			}
+		}
+		low, high := c.follow(here), c.follow(beyond)
+		low.accepts(stoneAt(here, 1), stoneAt(here, 3))
+		high.accepts(stoneAt(beyond, 2), stoneAt(beyond, 4))
+		low.has(here, stoneAt(here, 1), stoneAt(here, 3))
+		high.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4))
+		if err := a.Splitter.Split(t.Context(), hereCell); !errors.Is(err, actor.ErrSplit) {
+			t.Errorf("split twice: %v", err)
+		}
+		<-time.After(time.Minute)
+		for pos, cell := range map[grid.ChunkPos]grid.Cell{here: lower, beyond: upper} {
+			info, err := a.Directory.FromCatalog(t.Context(), pos)
+			if err != nil || info.Cell != cell || len(info.Members) != 3 {
+				t.Errorf("the catalog has %+v for %v, %v", info, pos, err)
+			}
+			same(t, info.ID, a, b, c)
+		}
+	})
+}
+
+// All nodes are killed at any moment after a split was acknowledged, and start again: nothing is lost.
+func TestSplitSurvivesCrash(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, c := threeNodes(t)
+				g := a.follow(here)
+				g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+				splitting := make(chan error, 1)
+				go func() { splitting <- b.Splitter.Split(context.Background(), hereCell) }()
+				<-time.After(after)
+				disks := make(map[string]*disk)
+				for _, n := range []*node{a, b, c} {
+					disks[n.peer] = n.net.kill(n)
+				}
+				<-splitting
+				catalog, err := a.net.Catalog(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				net := a.net
+				a = net.start(catalog.Leader, disks[catalog.Leader])
+				for peer, disk := range disks {
+					if peer != catalog.Leader {
+						net.start(peer, disk)
+					}
+				}
+				<-time.After(10 * time.Second)
+				low, high := a.follow(here), a.follow(beyond)
+				low.has(here, stoneAt(here, 1))
+				high.has(beyond, stoneAt(beyond, 2))
+				low.accepts(stoneAt(here, 1), stoneAt(here, 3))
+				high.accepts(stoneAt(beyond, 2), stoneAt(beyond, 4))
+			})
+		})
+	}
+}
+
+// A region is not split while a member is down: it may run an older version.
+func TestSplitNeedsAllMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1))
+		c.net.kill(c)
+		if err := a.Splitter.Split(t.Context(), hereCell); err == nil {
+			t.Error("split without C")
+		}
+		a.follow(here).accepts(stoneAt(here, 2))
+	})
+}
+
+// A member that is down during a split takes part in it when it comes back, and has the land of the children.
+func TestMemberMissesSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		g := a.follow(here)
+		g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		away := c.net.kill(c)
+		leader := b
+		if g.Link.(routedLink).info.Leader == "A" {
+			leader = a
+		}
+		// A member that goes down just after it was asked.
+		if err := actor.ProposeSplit(t.Context(), leader.regions.Loaded(g.Link.(routedLink).info.ID)); err != nil {
+			t.Fatal(err)
+		}
+		low, high := a.follow(here), a.follow(beyond)
+		low.accepts(stoneAt(here, 3))
+		high.accepts(stoneAt(beyond, 4))
+		c = a.net.start("C", away)
+		<-time.After(30 * time.Second)
+		for _, pos := range []grid.ChunkPos{here, beyond} {
+			info, err := a.Locate(t.Context(), pos)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, info.ID, a, b, c)
+		}
+	})
+}
