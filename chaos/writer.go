@@ -1,10 +1,12 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -77,6 +79,20 @@ func (w *Writers) Cells() []string {
 		all = append(all, s.cell())
 	}
 	return all
+}
+
+// Chunks returns the chunks that players edit now.
+func (w *Writers) Chunks() []grid.ChunkPos {
+	all := make(map[grid.ChunkPos]bool)
+	for _, s := range w.areas {
+		_, x, z := s.middle()
+		for _, dx := range []int32{-siteWide / 2, siteWide / 2} {
+			for _, dz := range []int32{-siteWide / 2, siteWide / 2} {
+				all[grid.Pos{X: x + dx, Z: z + dz}.Chunk()] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b grid.ChunkPos) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Z, b.Z)) })
 }
 
 // Quiet stops new edits; those under way are sent again until they are answered.
