@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,11 +57,12 @@ func BenchmarkRPC(b *testing.B) {
 	ctx := b.Context()
 	var nodes []*node
 	s := setup{options: Options{Placement: grid.PlacementWalkad, RedialEvery: time.Second}}
-	table := "\n| nodes |"
+	var table strings.Builder
+	table.WriteString("\n| nodes |")
 	for _, call := range rpcs() {
-		table += " " + call.name + " |"
+		table.WriteString(" " + call.name + " |")
 	}
-	table += "\n|---|" + "---:|---:|---:|---:|---:|---:|\n"
+	table.WriteString("\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, size := range []int{10, 20, 30, 40, 50, 60} {
 		for len(nodes) < size {
 			nodes = append(nodes, startNode(b, len(nodes)+1, s))
@@ -72,7 +74,7 @@ func BenchmarkRPC(b *testing.B) {
 			b.Fatal(err)
 		}
 		chunk, player := nodes[0].regions.Key(cellOf(0)), nodes[0].saved("ann", 1).Player.Key()
-		table += fmt.Sprintf("| %d |", size)
+		fmt.Fprintf(&table, "| %d |", size)
 		for _, call := range rpcs() {
 			key, choose := chunk, nodes[0].regions.Select
 			if call.name == "STORE_PLAYER" || call.name == "FIND_PLAYER" {
@@ -91,12 +93,12 @@ func BenchmarkRPC(b *testing.B) {
 				for _, v := range took {
 					square += (v - mean) * (v - mean)
 				}
-				table += fmt.Sprintf(" %.0f ± %.0f |", mean, math.Sqrt(square/float64(len(took))))
+				fmt.Fprintf(&table, " %.0f ± %.0f |", mean, math.Sqrt(square/float64(len(took))))
 			})
 		}
-		table += "\n"
+		table.WriteString("\n")
 	}
-	fmt.Fprintln(os.Stdout, table)
+	fmt.Fprintln(os.Stdout, table.String())
 }
 
 // holdersOf returns the nodes that hold the newest version of a record, and that version. choose selects the newest.
