@@ -66,10 +66,10 @@ func New(c Config) *Network {
 	return n
 }
 
-// Delays follow the model of Vivaldi (Dabek, Cox, Kaashoek, Morris: "Vivaldi: A Decentralized Network Coordinate System",
-// SIGCOMM 2004) with height vectors: the round trip between two peers is their distance in a plane plus the height of each, which stands
-// for its access link. The numbers are chosen for a median of about 90 ms; 95 % of all
-// pairs are under 170 ms.
+// Delays follow the model with height vectors of Vivaldi (Dabek, Cox, Kaashoek, Morris: "Vivaldi: A Decentralized Network
+// Coordinate System", SIGCOMM 2004): the round trip between two peers is their distance in a plane plus the height of
+// each, which stands for its access link. The numbers are not fitted to measurements. They are chosen for a median of
+// about 90 ms over all pairs; 95 % are under 170 ms.
 const (
 	side   = 140.0 // of the square in which peers are uniformly distributed, ms
 	access = 10.0  // mean height, exponentially distributed, ms
