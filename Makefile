@@ -129,7 +129,7 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 	go run ./bench/durable $(ARGS)
 
 backup-proof: ## back up and restore a world of 2,000 regions and a million edits while 40 players edit; count late ticks, also without a backup
-	go test ./cmd/voxeld -run '^(TestLargeBackup|TestReplicasAfterRestore)$$' -v -count 1 -timeout 50m -backup-regions 2000 -backup-edits 500 -backup-players 40 -backup-rounds 5
+	go test ./cmd/voxeld -run '^(TestLargeBackup|TestReplicasAfterRestore)$$' -v -count 1 -timeout 50m -backup-regions 2000 -backup-edits 500 -backup-players 40 -backup-rounds 10
 
 e2e: build ## a real browser against a real daemon
 	@echo '== end to end, in Chromium'

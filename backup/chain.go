@@ -20,6 +20,7 @@ type Contents struct {
 	Genesis world.Genesis
 	Groups  []Group // the catalog first
 	Sums    map[uint64]ID
+	Splits  map[uint64]uint64 // by region, of those that are split: the log index of that (nodemsg.Region.Split)
 	Summary Summary
 	Edits   uint64 // edited blocks
 	Players int
@@ -48,7 +49,7 @@ func Verify(in io.Reader, progress func(groups int, rows uint64)) (c Contents, e
 
 func verify(r *Reader, progress func(groups int, rows uint64)) (c Contents, err error) {
 	c.Header = r.Header
-	c.Sums = make(map[uint64]ID)
+	c.Sums, c.Splits = make(map[uint64]ID), make(map[uint64]uint64)
 	if c.Genesis, err = world.DecodeGenesis(r.Header.Genesis); err != nil {
 		return Contents{}, damaged("%v", err)
 	}
@@ -154,8 +155,12 @@ func (v *verifier) record(next Record) error {
 			return damaged("the catalog is not first")
 		}
 		if len(v.Groups) > 0 && v.Groups[0].HasRows() {
-			if info, listed := v.catalog.Find(g.ID); !listed || info.Cell != g.Cell {
+			info, listed := v.catalog.Find(g.ID)
+			if !listed || info.Cell != g.Cell {
 				return damaged("the catalog does not list region %s", g.Name())
+			}
+			if info.Split != 0 {
+				v.Splits[g.ID] = info.Split
 			}
 		}
 		v.Groups = append(v.Groups, g)

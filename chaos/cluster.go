@@ -172,16 +172,17 @@ func (c *Cluster) at(game string) *Node {
 // cellOf returns the name of the region's cell that contains the position.
 func cellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), cellLength).String() }
 
-// leading returns each region as its leader reports it, by cell. If two nodes claim to lead, the one with the larger
-// term counts.
-func (c *Cluster) leading(ctx context.Context) map[string]daemon.Region {
-	led, _ := c.countOpen(ctx)
-	return led
+// openRegion is a region that is open on some nodes.
+type openRegion struct {
+	daemon.Region // as its leader reports it; without a Leader if no node claims to lead it
+	area          grid.Cell
+	nodes         int // on which it is open
 }
 
-// countOpen returns leading, and the number of nodes on which each region is open. A damaged copy is not open.
-func (c *Cluster) countOpen(ctx context.Context) (led map[string]daemon.Region, open map[string]int) {
-	led, open = make(map[string]daemon.Region), make(map[string]int)
+// openRegions returns the regions that are open, by id. If two nodes claim to lead one, the node with the larger term counts. A
+// damaged copy is not open.
+func (c *Cluster) openRegions(ctx context.Context) map[string]openRegion {
+	all := make(map[string]openRegion)
 	for _, n := range c.Nodes {
 		if !n.Serves() {
 			continue
@@ -191,18 +192,41 @@ func (c *Cluster) countOpen(ctx context.Context) (led map[string]daemon.Region, 
 			continue // it is stopping or starting
 		}
 		for _, r := range regions {
-			open[r.Cell]++
-			if r.Leader == n.peer && r.Term >= led[r.Cell].Term {
-				led[r.Cell] = r
+			area, err := grid.ParseCell(r.Cell)
+			if err != nil {
+				continue // the catalog
 			}
+			known := all[r.ID]
+			if r.Leader == n.peer && r.Term >= known.Term {
+				known.Region = r
+			}
+			known.area, known.nodes = area, known.nodes+1
+			all[r.ID] = known
 		}
 	}
-	return led, open
+	return all
 }
 
-// missingMembers returns what is missing until every region of the cells has that many members, and every node is connected
-// to that many others.
-func (c *Cluster) missingMembers(ctx context.Context, cells []string, members, peers int) (missing string) {
+// regionAt returns the only region with the chunk, or what is wrong.
+func regionAt(all map[string]openRegion, chunk grid.ChunkPos) (found openRegion, wrong string) {
+	for id, r := range all {
+		if !r.area.Contains(chunk) {
+			continue
+		}
+		if found.nodes > 0 {
+			return found, fmt.Sprintf("chunk %v is in the region %v, and in %v (%s)", chunk, found.area, r.area, id)
+		}
+		found = r
+	}
+	if found.Leader == "" {
+		return found, fmt.Sprintf("no leader of the region of chunk %v", chunk)
+	}
+	return found, ""
+}
+
+// missingMembers returns what is missing until each of the chunks is in exactly one region, every such region has that many
+// members, and every node is connected to that many others.
+func (c *Cluster) missingMembers(ctx context.Context, chunks []grid.ChunkPos, members, peers int) (missing string) {
 	for _, n := range c.Nodes {
 		if !n.Serves() {
 			continue
@@ -223,14 +247,14 @@ func (c *Cluster) missingMembers(ctx context.Context, cells []string, members, p
 			}
 		}
 	}
-	led, open := c.countOpen(ctx)
-	for _, cell := range cells {
-		r, ok := led[cell]
-		if !ok {
-			return "no leader of region " + cell
+	all := c.openRegions(ctx)
+	for _, chunk := range chunks {
+		r, wrong := regionAt(all, chunk)
+		if wrong != "" {
+			return wrong
 		}
-		if open[cell] < members {
-			return fmt.Sprintf("region %s is open on %d nodes", cell, open[cell])
+		if r.nodes < members {
+			return fmt.Sprintf("region %s is open on %d nodes", r.Cell, r.nodes)
 		}
 		// Nor may there be more: a removed member that is still listed counts towards majorities.
 		alive := 0
@@ -240,7 +264,7 @@ func (c *Cluster) missingMembers(ctx context.Context, cells []string, members, p
 			}
 		}
 		if r.Voters != members || len(r.Members) != members || alive != members {
-			return fmt.Sprintf("region %s has %d members, of which %d vote and %d run", cell, len(r.Members), r.Voters, alive)
+			return fmt.Sprintf("region %s has %d members, of which %d vote and %d run", r.Cell, len(r.Members), r.Voters, alive)
 		}
 	}
 	return ""

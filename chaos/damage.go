@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/machine"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
@@ -37,7 +38,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 		kind = "disk full: all nodes"
 	}
 	d.log(kind, victims)
-	d.report.fault(kind)
+	d.report.Fault(kind)
 	said := d.writers.unavailable.Load()
 	for _, n := range victims {
 		if err := n.disk.Fill(); err != nil {
@@ -47,7 +48,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	pause(ctx, hold/2)
 	mark, full := d.ledger.Count(), d.ledger.Now()
 	if _, err := readAll(ctx, victims, d.ledger, readLimit/4); err != nil && ctx.Err() == nil {
-		d.report.problem("event %d, %s: reads stopped: %v", d.report.Events, kind, err)
+		d.report.Problem("event %d, %s: reads stopped: %v", d.report.Events, kind, err)
 	}
 	pause(ctx, hold/2)
 	acked := 0
@@ -56,8 +57,8 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 			acked++
 		}
 	}
-	d.report.count(kind+": edits accepted while it was", "", acked)
-	d.report.count(kind+": answers “unavailable, try again”", "", int(d.writers.unavailable.Load()-said))
+	d.report.Count(kind+": edits accepted while it was", "", acked)
+	d.report.Count(kind+": answers “unavailable, try again”", "", int(d.writers.unavailable.Load()-said))
 	for _, n := range victims {
 		if err := n.disk.MakeRoom(); err != nil {
 			return err
@@ -69,7 +70,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	for _, at := range d.accepted(ctx, mark, room, d.writers.Cells()) {
 		slowest = max(slowest, at-room)
 	}
-	d.report.time(kind+": all regions accept edits, since there is room", "", slowest)
+	d.report.Time(kind+": all regions accept edits, since there is room", "", slowest)
 	return ctx.Err()
 }
 
@@ -82,12 +83,12 @@ func (d *driver) flips(ctx context.Context) error {
 		n := d.drawNodes(1)[0]
 		bits := []int{1, 8, 64}[d.rng.IntN(3)]
 		d.log("bits flipped", []*Node{n}, "bits", bits)
-		d.report.fault(fmt.Sprintf("bits flipped: %d", bits))
+		d.report.Fault(fmt.Sprintf("bits flipped: %d", bits))
 		d.mayDie.Store(n)
 		if err := n.kill(); err != nil {
 			return err
 		}
-		if err := d.flip(filepath.Join(n.dir, "voxeld.db"), bits); err != nil {
+		if err := machine.FlipBits(filepath.Join(n.dir, "voxeld.db"), bits, d.rng); err != nil {
 			return err
 		}
 		if err := d.startFlipped(ctx, n); err != nil {
@@ -95,7 +96,7 @@ func (d *driver) flips(ctx context.Context) error {
 		}
 		pause(ctx, 2*time.Second)
 		if _, died := n.exitedUnexpectedly(); died || !n.Serves() {
-			d.report.count("flips: database refused while the node ran", "", 1)
+			d.report.Count("flips: database refused while the node ran", "", 1)
 			if err := d.replace(ctx, n, n.logTail()); err != nil {
 				return err
 			}
@@ -104,7 +105,7 @@ func (d *driver) flips(ctx context.Context) error {
 			return err
 		}
 		if !n.Serves() {
-			d.report.count("flips: database refused while the node ran", "", 1)
+			d.report.Count("flips: database refused while the node ran", "", 1)
 			if err := d.replace(ctx, n, n.logTail()); err != nil {
 				return err
 			}
@@ -126,13 +127,13 @@ func (d *driver) flips(ctx context.Context) error {
 func (d *driver) startFlipped(ctx context.Context, n *Node) error {
 	err := d.startAll(ctx, []*Node{n})
 	if err == nil {
-		d.report.count("flips: node started", "", 1)
+		d.report.Count("flips: node started", "", 1)
 		return nil
 	}
 	if !errors.Is(err, process.ErrEnded) {
 		return err
 	}
-	d.report.count("flips: database refused at the start", "", 1)
+	d.report.Count("flips: database refused at the start", "", 1)
 	return d.replace(ctx, n, err.Error())
 }
 
@@ -143,7 +144,7 @@ const exitData = 3
 // reason.
 func (d *driver) replace(ctx context.Context, n *Node, words string) error {
 	if code, _ := n.exitCode(); code != exitData || !strings.Contains(words, "damaged") {
-		d.report.problem("event %d: node %d did not report a damaged database: exit code %d, %s", d.report.Events, n.Number, code, words)
+		d.report.Problem("event %d: node %d did not report a damaged database: exit code %d, %s", d.report.Events, n.Number, code, words)
 	}
 	if err := errors.Join(n.kill(), n.wipe()); err != nil {
 		return err

@@ -19,7 +19,7 @@ func (d *driver) failovers(ctx context.Context) error {
 			return err
 		}
 		d.log("kill -9: leader", []*Node{n}, "leads", len(cells))
-		d.report.fault("kill -9: leader")
+		d.report.Fault("kill -9: leader")
 		mark, killed := d.ledger.Count(), d.ledger.Now()
 		if err := n.kill(); err != nil {
 			return err
@@ -27,7 +27,7 @@ func (d *driver) failovers(ctx context.Context) error {
 		dead := d.ledger.Now()
 		for cell, at := range d.accepted(ctx, mark, dead, cells) {
 			if slices.Contains(cells, cell) {
-				d.report.time("leader killed: edits accepted again", "p50 ≤ 1.5 s, p99 ≤ 3 s", at-killed)
+				d.report.Time("leader killed: edits accepted again", "p50 ≤ 1.5 s, p99 ≤ 3 s", at-killed)
 			}
 		}
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
@@ -50,7 +50,7 @@ func (d *driver) stops(ctx context.Context) error {
 			return err
 		}
 		d.log("SIGTERM: leader", []*Node{n}, "leads", len(cells))
-		d.report.fault("SIGTERM: leader")
+		d.report.Fault("SIGTERM: leader")
 		mark, lost := d.ledger.Count(), d.writers.unavailable.Load()
 		pause(ctx, around)
 		if err := d.stopNode(ctx, n); err != nil {
@@ -77,10 +77,10 @@ func (d *driver) stops(ctx context.Context) error {
 				others = max(others, e.Returned-e.Invoked)
 			}
 		}
-		d.report.time("SIGTERM: slowest edit, of players on other nodes", "≤ 300 ms", others)
-		d.report.time("SIGTERM: slowest edit, of players on the node that stops", "≤ 300 ms", moved)
-		d.report.count("SIGTERM: edits that failed", "0", failed)
-		d.report.count("SIGTERM: answers “unavailable, try again”", "0", int(d.writers.unavailable.Load()-lost))
+		d.report.Time("SIGTERM: slowest edit, of players on other nodes", "≤ 300 ms", others)
+		d.report.Time("SIGTERM: slowest edit, of players on the node that stops", "≤ 300 ms", moved)
+		d.report.Count("SIGTERM: edits that failed", "0", failed)
+		d.report.Count("SIGTERM: answers “unavailable, try again”", "0", int(d.writers.unavailable.Load()-lost))
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
 			return err
 		}

@@ -3,13 +3,9 @@ package chaos
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"time"
-
-	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // faults draws victims, and injects single faults.
@@ -27,8 +23,8 @@ func (f *faults) drawNodes(n int) []*Node {
 
 // replicas returns the nodes that keep one of the regions; all nodes, if it has no leader at the moment.
 func (f *faults) replicas(ctx context.Context) []*Node {
-	cells := f.writers.Cells()
-	r := f.leading(ctx)[cells[f.rng.IntN(len(cells))]]
+	chunks := f.writers.Chunks()
+	r, _ := regionAt(f.openRegions(ctx), chunks[f.rng.IntN(len(chunks))])
 	var all []*Node
 	for _, m := range r.Members {
 		if n := f.peer(m); n != nil {
@@ -48,24 +44,24 @@ func (f *faults) between(low, high time.Duration) time.Duration {
 
 // leader draws a region, and returns the node that leads it and all regions that this node leads.
 func (f *faults) leader(ctx context.Context) (*Node, []string, error) {
-	cells := f.writers.Cells()
 	var n *Node
-	var led map[string]daemon.Region
+	var all map[string]openRegion
 	_, err := eventually(ctx, healLimit, func() string {
-		led = f.leading(ctx)
-		cell := cells[f.rng.IntN(len(cells))]
-		if n = f.peer(led[cell].Leader); led[cell].Leader == "" || n == nil {
-			return "no leader of region " + cell
+		all = f.openRegions(ctx)
+		chunks := f.writers.Chunks()
+		r, wrong := regionAt(all, chunks[f.rng.IntN(len(chunks))])
+		if n = f.peer(r.Leader); wrong == "" && n == nil {
+			wrong = "no node with the id " + r.Leader
 		}
-		return ""
+		return wrong
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	var its []string
-	for _, cell := range cells {
-		if led[cell].Leader == n.peer {
-			its = append(its, cell)
+	for _, s := range f.writers.areas {
+		if r, wrong := regionAt(all, s.origin().Chunk()); wrong == "" && r.Leader == n.peer {
+			its = append(its, s.cell())
 		}
 	}
 	return n, its, nil
@@ -93,12 +89,12 @@ func (f *faults) kill(ctx context.Context) error {
 // takeDown takes nodes down with blow, and starts them again a moment later.
 func (f *faults) takeDown(ctx context.Context, kind string, victims []*Node, fault func([]*Node) error) error {
 	down := f.between(0, 1500*time.Millisecond)
-	f.log(kind, victims, "down", ms(down))
-	f.report.fault(kind)
+	f.log(kind, victims, "down", down.Round(time.Millisecond))
+	f.report.Fault(kind)
 	if err := fault(victims); err != nil {
 		return err
 	}
-	f.report.count("nodes struck", "", len(victims))
+	f.report.Count("nodes struck", "", len(victims))
 	pause(ctx, down)
 	for _, n := range victims {
 		if err := n.powerUp(); err != nil {
@@ -116,8 +112,8 @@ func (f *faults) cutPower(ctx context.Context) error {
 func (f *faults) pause(ctx context.Context) error {
 	kind, victims := f.victims(ctx)
 	stopped := f.between(200*time.Millisecond, 6*time.Second)
-	f.log("SIGSTOP: "+kind, victims, "for", ms(stopped))
-	f.report.fault("SIGSTOP: " + kind)
+	f.log("SIGSTOP: "+kind, victims, "for", stopped.Round(time.Millisecond))
+	f.report.Fault("SIGSTOP: " + kind)
 	for _, n := range victims {
 		if err := n.suspend(); err != nil {
 			return err
@@ -135,7 +131,7 @@ func (f *faults) pause(ctx context.Context) error {
 func (f *faults) terminate(ctx context.Context) error {
 	n := f.drawNodes(1)[0]
 	f.log("SIGTERM", []*Node{n})
-	f.report.fault("SIGTERM")
+	f.report.Fault("SIGTERM")
 	if err := f.stopNode(ctx, n); err != nil {
 		return err
 	}
@@ -150,9 +146,9 @@ func (f *faults) stopNode(ctx context.Context, n *Node) error {
 	if err != nil {
 		return err
 	}
-	f.report.time("SIGTERM to exit", "", took)
+	f.report.Time("SIGTERM to exit", "", took)
 	if code != 0 {
-		f.report.problem("node %d exited with code %d after SIGTERM: %s", n.Number, code, n.logTail())
+		f.report.Problem("node %d exited with code %d after SIGTERM: %s", n.Number, code, n.logTail())
 	}
 	return nil
 }
@@ -190,7 +186,7 @@ func (f *faults) shortCut(ctx context.Context) error {
 		return err
 	}
 	f.log("partition: "+c.kind, f.cutNodes(c))
-	f.report.fault("partition: " + c.kind)
+	f.report.Fault("partition: " + c.kind)
 	if err := f.apply(c); err != nil {
 		return err
 	}
@@ -216,34 +212,10 @@ func (f *faults) cutNodes(c cutOff) []*Node {
 func (f *faults) shortFill(ctx context.Context) error {
 	victims := f.drawNodes(1)
 	f.log("disk full", victims)
-	f.report.fault("disk full")
+	f.report.Fault("disk full")
 	if err := victims[0].disk.Fill(); err != nil {
 		return err
 	}
 	pause(ctx, f.between(time.Second, 4*time.Second))
 	return victims[0].disk.MakeRoom()
-}
-
-// flip flips that many random bits of a file.
-func (f *faults) flip(path string, bits int) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("flip bits: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // Sync has reported errors
-	info, err := file.Stat()
-	if err != nil {
-		return fmt.Errorf("flip bits: %w", err)
-	}
-	for range bits {
-		at, b := f.rng.Int64N(info.Size()), make([]byte, 1)
-		if _, err := file.ReadAt(b, at); err != nil {
-			return fmt.Errorf("flip bits: %w", err)
-		}
-		b[0] ^= 1 << f.rng.IntN(8)
-		if _, err := file.WriteAt(b, at); err != nil {
-			return fmt.Errorf("flip bits: %w", err)
-		}
-	}
-	return file.Sync()
 }

@@ -17,15 +17,15 @@ func (d *driver) grow(ctx context.Context) error {
 	}
 	newcomers := d.Nodes[1:]
 	d.log("start", newcomers)
-	d.report.fault("nodes that join")
+	d.report.Fault("nodes that join")
 	start := time.Now()
 	if err := d.startAll(ctx, newcomers); err != nil {
 		return err
 	}
 	up := time.Since(start)
 	took, _ := d.expect(ctx, healLimit, func() string { return d.missing(ctx) })
-	d.report.time("one node becomes five: all are up", "", up)
-	d.report.time("one node becomes five: every region has three members, since all are up", "≤ 30 s", took)
+	d.report.Time("one node becomes five: all are up", "", up)
+	d.report.Time("one node becomes five: every region has three members, since all are up", "≤ 30 s", took)
 	return d.waitHealthy(ctx)
 }
 
@@ -41,14 +41,14 @@ func (d *driver) gone(ctx context.Context) error {
 			return err
 		}
 		d.log("gone for good", []*Node{n}, "leads", len(cells))
-		d.report.fault("node gone for good")
+		d.report.Fault("node gone for good")
 		if err := n.kill(); err != nil {
 			return err
 		}
 		took, _ := d.expect(ctx, goneAfter+2*healLimit, func() string {
-			return d.missingMembers(ctx, d.writers.Cells(), 3, len(d.Nodes)-2)
+			return d.missingMembers(ctx, d.writers.Chunks(), 3, len(d.Nodes)-2)
 		})
-		d.report.time("node gone: every region has three members that run, since the grace period ended", "≤ 30 s", max(0, took-goneAfter))
+		d.report.Time("node gone: every region has three members that run, since the grace period ended", "≤ 30 s", max(0, took-goneAfter))
 		if err := n.wipe(); err != nil {
 			return err
 		}

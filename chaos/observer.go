@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/report"
 )
 
 // observer watches a cluster while players edit: what is missing until it is healthy, what was acknowledged, what
@@ -16,7 +17,7 @@ type observer struct {
 	*Cluster
 	ledger   *history.Ledger
 	writers  *Writers
-	report   *Report
+	report   *report.Report
 	logger   *slog.Logger
 	readings []history.Reading // during edits
 	copies   int               // members that a region should have
@@ -40,7 +41,7 @@ func (o *observer) missingEdits(mark int) string {
 
 // missing returns what is missing until the cluster is healthy: all nodes connected, all regions with all members.
 func (o *observer) missing(ctx context.Context) string {
-	return o.missingMembers(ctx, o.writers.Cells(), min(o.copies, len(o.Nodes)), len(o.Nodes)-1)
+	return o.missingMembers(ctx, o.writers.Chunks(), min(o.copies, len(o.Nodes)), len(o.Nodes)-1)
 }
 
 // log logs a fault.
@@ -59,7 +60,7 @@ const healLimit = 60 * time.Second
 // limit.
 func (o *observer) expect(ctx context.Context, limit time.Duration, missing func() string) (took time.Duration, err error) {
 	if took, err = eventually(ctx, limit, missing); err != nil && ctx.Err() == nil {
-		o.report.problem("event %d: %v", o.report.Events, err)
+		o.report.Problem("event %d: %v", o.report.Events, err)
 	}
 	return took, err
 }
@@ -74,7 +75,7 @@ func (o *observer) waitRecovered(ctx context.Context) error {
 func (o *observer) readNow(ctx context.Context) {
 	readings, err := readAll(ctx, o.Nodes, o.ledger, readLimit)
 	if err != nil && ctx.Err() == nil {
-		o.report.problem("event %d: %v", o.report.Events, err)
+		o.report.Problem("event %d: %v", o.report.Events, err)
 	}
 	o.readings = append(o.readings, readings...)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
-	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // This file measures what nodes do that are cut off from each other.
@@ -62,9 +61,9 @@ const islandsFor = 90 * time.Second
 
 // partition makes one cut, holds it, heals it, and measures what the sides do.
 func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Duration) error {
-	d.log("partition: "+c.kind, d.cutNodes(c), "for", ms(hold))
-	d.report.fault("partition: " + c.kind)
-	before := d.leading(ctx)
+	d.log("partition: "+c.kind, d.cutNodes(c), "for", hold.Round(time.Millisecond))
+	d.report.Fault("partition: " + c.kind)
+	before := d.openRegions(ctx)
 	mark, begun := d.ledger.Count(), d.ledger.Now()
 	if err := d.apply(c); err != nil {
 		return err
@@ -83,11 +82,12 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 
 // checkSides checks what was acknowledged during a full split. A side without a majority of a region's members must
 // not acknowledge any edit that was asked for after the cut; a side with one must continue.
-func (d *driver) checkSides(c cutOff, before map[string]daemon.Region, edits []history.Edit, begun, cut, healing time.Duration) {
+func (d *driver) checkSides(c cutOff, before map[string]openRegion, edits []history.Edit, begun, cut, healing time.Duration) {
 	for _, side := range c.sides {
-		for _, cell := range d.writers.Cells() {
-			r, ok := before[cell]
-			if !ok {
+		for _, area := range d.writers.areas {
+			cell := area.cell()
+			r, wrong := regionAt(before, area.origin().Chunk())
+			if wrong != "" {
 				continue
 			}
 			here := 0
@@ -108,17 +108,17 @@ func (d *driver) checkSides(c cutOff, before map[string]daemon.Region, edits []h
 				}
 			}
 			if !majority {
-				d.report.count("partition: edits acknowledged by a side without a majority", "0", acked)
+				d.report.Count("partition: edits acknowledged by a side without a majority", "0", acked)
 				if acked > 0 {
-					d.report.problem("event %d: a side with %d of %d voters of region %s acknowledged %d edits", d.report.Events, here, r.Voters, cell, acked)
+					d.report.Problem("event %d: a side with %d of %d voters of region %s acknowledged %d edits", d.report.Events, here, r.Voters, cell, acked)
 				}
 				continue
 			}
 			if acked == 0 {
-				d.report.count("partition: regions that their majority's side did not serve", "", 1)
+				d.report.Count("partition: regions that their majority's side did not serve", "", 1)
 				continue
 			}
-			d.report.time("partition: first edit accepted on the majority's side", "", first-begun)
+			d.report.Time("partition: first edit accepted on the majority's side", "", first-begun)
 		}
 	}
 }
@@ -154,8 +154,8 @@ func (d *driver) measureHealing(ctx context.Context, mark int, healed, asked tim
 	for _, t := range first {
 		slowest = max(slowest, t-healed)
 	}
-	d.report.time("partition healed: every gateway serves every region", fmt.Sprintf("≤ %v", asked), slowest)
+	d.report.Time("partition healed: every gateway serves every region", fmt.Sprintf("≤ %v", asked), slowest)
 	d.expect(ctx, healLimit, func() string { return d.missingConnections(ctx) }) //nolint:errcheck // it is reported
-	d.report.time("partition healed: every node is connected with every other", fmt.Sprintf("≤ %v", 30*time.Second), d.ledger.Now()-healed)
+	d.report.Time("partition healed: every node is connected with every other", fmt.Sprintf("≤ %v", 30*time.Second), d.ledger.Now()-healed)
 	return ctx.Err()
 }

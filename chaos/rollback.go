@@ -42,7 +42,7 @@ func (d *driver) rollback(ctx context.Context) error {
 	}
 	kind += []string{"", ", put back twice", ", then another node's"}[second]
 	d.log(kind, []*Node{victim, witness})
-	d.report.fault(kind)
+	d.report.Fault(kind)
 	if err := d.keepCopy(ctx, victim, running); err != nil {
 		return err
 	}

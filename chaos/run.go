@@ -15,18 +15,19 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/chaos/machine"
+	"github.com/voxelpopuli/voxeld/chaos/report"
 )
 
 // Run makes a run: it starts the daemons, lets players edit, injects the scenario's faults, lets the cluster recover,
 // reads the land at all gateways, and checks the history. An error means that the run failed, not that it found a
 // violation. With an error the report is valid as far as the run came.
-func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
+func Run(ctx context.Context, o Options, logger *slog.Logger) (*report.Report, error) {
 	s := find(o.Scenario)
 	if s == nil {
 		return nil, fmt.Errorf("unknown scenario %q; known are: %s", o.Scenario, strings.Join(Scenarios(), ", "))
 	}
 	o = o.withDefaults(s.events)
-	r := &Report{Scenario: o.Scenario, Seed: o.Seed, Command: o.Command, Out: o.Out, Faults: make(map[string]int)}
+	r := &report.Report{Scenario: o.Scenario, Seed: o.Seed, Command: o.Command, Out: o.Out, Faults: make(map[string]int)}
 	disks, networks, possible := s.prepare(r)
 	if !possible {
 		return r, nil
@@ -51,7 +52,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*Report, error) {
 	}
 	err = errors.Join(err, slot.Close())
 	if err != nil {
-		r.problem("the run ended early: %v", err)
+		r.Problem("the run ended early: %v", err)
 	}
 	r.Failed = r.Failed || err != nil || len(r.Problems) > 0 || r.Verdict != nil && r.Verdict.Bad()
 	return r, errors.Join(err, r.Save(o.Out))
@@ -113,7 +114,7 @@ func (d *driver) end(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		d.report.problem("cluster did not recover after the last fault: %v", err)
+		d.report.Problem("cluster did not recover after the last fault: %v", err)
 	} else {
 		d.logger.Info("all regions recovered", "after", took.Round(time.Millisecond))
 	}
@@ -126,16 +127,16 @@ func (d *driver) end(ctx context.Context) error {
 	}); ctx.Err() != nil {
 		return ctx.Err()
 	} else if err != nil {
-		d.report.problem("after recovery: %v", err)
+		d.report.Problem("after recovery: %v", err)
 	}
 	pause(ctx, time.Second) // the deltas of the last edits arrive everywhere
 	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
 	if err != nil {
-		d.report.problem("after recovery: %v", err)
+		d.report.Problem("after recovery: %v", err)
 	}
 	d.writers.Stop()
-	d.report.count("sessions begun", "", int(d.writers.rejoined.Load()))
-	d.report.count("sessions lost", "", int(d.writers.sessionsLost.Load()))
+	d.report.Count("sessions begun", "", int(d.writers.rejoined.Load()))
+	d.report.Count("sessions lost", "", int(d.writers.sessionsLost.Load()))
 	d.measureLatency()
 	d.logger.Info("checking the history", "edits", d.ledger.Count(), "sights", len(d.ledger.Sights()))
 	for i := range readings {
@@ -146,7 +147,7 @@ func (d *driver) end(ctx context.Context) error {
 }
 
 func (d *driver) measureLatency() {
-	m := d.report.measure("edit asked to acknowledged", "")
+	m := d.report.Measure("edit asked to acknowledged", "")
 	for _, e := range d.ledger.Since(0) {
 		if e.Outcome == history.Acknowledged {
 			m.Times = append(m.Times, e.Returned-e.Invoked)
@@ -166,11 +167,11 @@ func (d *driver) watch(ctx context.Context) {
 		}
 		for _, n := range d.Nodes {
 			if code, yes := n.exitedUnexpectedly(); yes && d.mayDie.Load() != n {
-				d.report.problem("node %d exited unexpectedly with code %d: %s", n.Number, code, n.logTail())
+				d.report.Problem("node %d exited unexpectedly with code %d: %s", n.Number, code, n.logTail())
 			}
 		}
 		if err := d.ledger.Sync(); err != nil {
-			d.report.problem("%v", err)
+			d.report.Problem("%v", err)
 			return
 		}
 	}
@@ -179,7 +180,7 @@ func (d *driver) watch(ctx context.Context) {
 func (d *driver) lookForPanics() error {
 	found, err := d.panics()
 	for _, line := range found {
-		d.report.problem("%s", line)
+		d.report.Problem("%s", line)
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestShort is a short run: five real daemons; kill -9 of a leader and of all nodes, SIGSTOP, SIGTERM, and where the
+// TestShort is a short run: five real daemons; a split, kill -9 of its leader and of all nodes, SIGSTOP, SIGTERM, and where the
 // machine allows it a power cut of all nodes, a full disk and a partition. `make chaos` makes long runs.
 func TestShort(t *testing.T) {
 	if testing.Short() {

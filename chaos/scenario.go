@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/chaos/machine"
+	"github.com/voxelpopuli/voxeld/chaos/report"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
 
@@ -39,8 +40,9 @@ var scenarios = []scenario{
 	{name: "flips", about: "flipped bits in a stopped node's database", events: 30, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).flips},
 	{name: "rollback", about: "old copies of nodes' data are put back while others go on", events: 200, run: (*driver).rollbacks},
 	{name: "rollback5", about: "the same with five replicas", events: 50, copies: 5, args: []string{"--replicas", "5"}, run: (*driver).rollbacks},
+	{name: "split", about: "regions are split while their members are killed, stopped or go on", events: 100, run: (*driver).splitRegions},
 	{name: "mixed", about: "all of kill, power, pause, SIGTERM, partition, full", events: 200, disks: true, networks: true, partly: true, run: (*driver).mix},
-	{name: "short", about: "one of each, half a minute: what CI runs", events: 7, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
+	{name: "short", about: "one of each, half a minute: what CI runs", events: 8, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
 }
 
 // Scenarios returns the names of the scenarios that run if none is named.
@@ -65,15 +67,15 @@ func find(name string) *scenario {
 
 // prepare determines which facilities of the scenario this machine has, and records what is missing. It returns false
 // if the scenario is impossible without that.
-func (s *scenario) prepare(r *Report) (disks, networks, possible bool) {
+func (s *scenario) prepare(r *report.Report) (disks, networks, possible bool) {
 	disks, networks = s.disks, s.networks
 	if why := machine.DisksMissing(); disks && why != "" {
 		disks = false
-		r.skip("power cuts and full disks", why)
+		r.Skip("power cuts and full disks", why)
 	}
 	if why := netns.Missing(); networks && why != "" {
 		networks = false
-		r.skip("partitions", why)
+		r.Skip("partitions", why)
 	}
 	return disks, networks, s.partly || disks == s.disks && networks == s.networks
 }

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -48,13 +49,15 @@ func (d *driver) mix(ctx context.Context) error {
 	return d.each(ctx, func(ctx context.Context) error { return kinds[d.rng.IntN(len(kinds))](ctx) })
 }
 
-// short makes one fault of each kind.
+// short splits a region, and makes one fault of each kind.
 func (d *driver) short(ctx context.Context) error {
-	leader, _, err := d.leader(ctx)
-	if err != nil {
-		return err
+	r, found := d.drawRegion(ctx)
+	leader := d.peer(r.Leader)
+	if !found || leader == nil {
+		return errors.New("no leader of any region")
 	}
 	kinds := []func(context.Context) error{
+		func(ctx context.Context) error { return d.splitInPeace(ctx, r) },
 		func(ctx context.Context) error {
 			return d.takeDown(ctx, "kill -9: leader", []*Node{leader}, killAll)
 		},

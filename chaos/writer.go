@@ -1,10 +1,12 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -26,13 +28,12 @@ import (
 // all other gateways. If the gateway fails, the player continues through another, and sends unanswered edits again
 // under the same sequence. The player returns when the home gateway is back.
 type Writers struct {
-	cluster   *Cluster
-	ledger    *history.Ledger
-	logger    *slog.Logger
-	areas     []*workArea
-	editLimit *rate.Limiter // of new edits, all players together
-	wg        sync.WaitGroup
-	cancel    context.CancelFunc
+	cluster *Cluster
+	ledger  *history.Ledger
+	logger  *slog.Logger
+	areas   []*workArea
+	wg      sync.WaitGroup
+	cancel  context.CancelFunc
 
 	quiet                                            atomic.Bool // no new edits
 	open                                             atomic.Int64
@@ -52,16 +53,18 @@ const perPlayer = float64(time.Second / tickInterval)
 func StartWriters(ctx context.Context, c *Cluster, l *history.Ledger, o WriterOptions, logger *slog.Logger) *Writers {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Writers{cluster: c, ledger: l, logger: logger, cancel: cancel}
+	var limits []*rate.Limiter // one for each work area: else players who always ask first would starve the other areas
 	for i := range workAreas {
 		w.areas = append(w.areas, newWorkArea(i, o.Seed))
+		limits = append(limits, rate.NewLimiter(rate.Limit(o.Rate/workAreas), max(1, int(o.Rate/workAreas/5))))
 	}
 	// Equally many at each gateway and work area, and twice as many as the rate needs, since some are always moving.
 	places := len(c.Nodes) * workAreas
 	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
-	w.editLimit = rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate/5)))
 	for i := range n {
+		area := i / len(c.Nodes) % workAreas
 		p := &player{
-			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], area: w.areas[i/len(c.Nodes)%workAreas],
+			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], area: w.areas[area], editLimit: limits[area],
 			hops: i/places%2 == 0, rng: rand.New(rand.NewPCG(o.Seed, 1000+uint64(i))),
 		}
 		w.wg.Go(func() { p.run(ctx) })
@@ -76,6 +79,20 @@ func (w *Writers) Cells() []string {
 		all = append(all, s.cell())
 	}
 	return all
+}
+
+// Chunks returns the chunks that players edit now.
+func (w *Writers) Chunks() []grid.ChunkPos {
+	all := make(map[grid.ChunkPos]bool)
+	for _, s := range w.areas {
+		_, x, z := s.middle()
+		for _, dx := range []int32{-siteWide / 2, siteWide / 2} {
+			for _, dz := range []int32{-siteWide / 2, siteWide / 2} {
+				all[grid.Pos{X: x + dx, Z: z + dz}.Chunk()] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b grid.ChunkPos) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Z, b.Z)) })
 }
 
 // Quiet stops new edits; those under way are sent again until they are answered.
@@ -97,6 +114,8 @@ type player struct {
 	home *Node
 	area *workArea
 	rng  *rand.Rand
+
+	editLimit *rate.Limiter // the area's
 
 	seq      uint64
 	pending  []*pendingEdit // by sequence

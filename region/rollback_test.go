@@ -147,7 +147,12 @@ func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
 		c.announce(t, "A", "B")
 		a.net.kill(c)
 		again := a.net.start("C", old)
-		<-time.After(2 * time.Minute)
+		for range 1200 {
+			<-time.After(100 * time.Millisecond)
+			if again.replicaID(id) == before {
+				t.Fatalf("C is replica %d again", before)
+			}
+		}
 		if now := again.replicaID(id); now <= before {
 			t.Errorf("C was replica %d, and is replica %d", before, now)
 		}

@@ -224,7 +224,6 @@ func (s *sim) heal() {
 	s.note(note{what: "heal"})
 	s.network.clear()
 	for _, n := range s.nodes {
-		n.wentBack = false
 		n.full, n.torn, n.crashPoint, n.clockRate, n.fsync = false, false, crashNone, 1, usualFsync
 		n.flaky = 0
 		if n.paused {

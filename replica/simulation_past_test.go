@@ -143,6 +143,11 @@ func (n *machine) listLost() {
 			n.sim.count("replicas that are not on an old disk")
 			lost[m.group] = m.newest.Members[i].ID
 		}
+		for _, k := range m.region.Members { // the catalog may still list a replica that was removed
+			if k.Peer == n.peer && i < 0 && k.Replica != 0 && n.stored(m.group) == 0 {
+				lost[m.group] = k.Replica
+			}
+		}
 	}
 	_ = n.keeper.Lost(lost) // an error: the disk is full
 }

@@ -4,6 +4,7 @@ set -euo pipefail
 dir=${1:-} cache=bin/debian.tar
 if [ ! -e $cache ]; then
 	fresh=$(mktemp -d)
+	chmod 755 "$fresh" # it becomes /
 	trap 'rm -rf "$fresh"' EXIT
 	debootstrap --variant=minbase --include=systemd-sysv,dbus bookworm "$fresh" >"$fresh.log" 2>&1 || { tail -n 3 "$fresh.log" >&2; rm -f "$fresh.log"; exit 1; }
 	rm -rf "$fresh.log" "$fresh"/var/cache/apt/archives/*.deb "$fresh"/var/lib/apt/lists/*

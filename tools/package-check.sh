@@ -118,7 +118,7 @@ inside systemctl reload voxeld
 inside journalctl -u voxeld -n 5 -o cat --no-pager | grep -q sessions_per_address || fail 'a reload does not name what it changed'
 echo 'sessions_per_address = "x"' >>"$config"
 refused 'a reload of a wrong configuration succeeds' inside systemctl reload voxeld
-serves
+[ "$(unit ActiveState)" = active ] || fail 'a reload of a wrong configuration stops the node'
 refused 'a start with a wrong configuration succeeds' inside systemctl restart voxeld
 [ "$(unit NRestarts) $(unit ActiveState) $(unit ExecMainStatus)" = '0 failed 2' ] || fail 'systemd starts a node with a wrong configuration again and again'
 cp "$work/config" "$config"

@@ -144,7 +144,10 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	name := r.URL.Query().Get("region")
 	all, err := n.findRegions(name)
-	if errors.Is(err, errNoReplica) {
+	switch {
+	case errors.Is(err, errNoReplica) && name == "catalog":
+		err = fmt.Errorf("%w; if no replica is left anywhere, found the world again from a backup: voxeld restore FILE --data-dir NEW", err)
+	case errors.Is(err, errNoReplica):
 		err = fmt.Errorf("%w; if no replica is left anywhere, add --from FILE (a backup) or --anew", err)
 	}
 	if err != nil {

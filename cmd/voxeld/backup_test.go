@@ -157,6 +157,34 @@ func TestFirstRunBesideLivingWorld(t *testing.T) {
 	carol.sees(pos, chunk.Brick)
 }
 
+// A region that is split is restored with both its parts, and can be backed up again at once.
+func TestSplitRegionIsRestored(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	ann := join(t, d.Game, "ann", 1)
+	pos := under(ann, 1, 0, 2)
+	ann.until("the ground", func() bool { _, ok := ann.at(pos); return ok })
+	ann.put(pos, chunk.Brick)
+	cell := grid.CellAt(pos.Chunk(), grid.FoundingLabel)
+	if out, errs, code := voxeld(t, "region", "split", "--data-dir", d.dir, "--", cell.String()); code != 0 {
+		t.Fatalf("voxeld region split: exit %d: %s%s", code, out, errs)
+	}
+	ann.putPatiently(pos, chunk.Glass)
+	var file string
+	eventually(t, "a backup with the parts", patience, func() bool {
+		file = filepath.Join(t.TempDir(), "world.voxback")
+		_, errs, code := voxeld(t, "backup", file, "--data-dir", d.dir)
+		return code == 0 && !strings.Contains(errs, "backup: 1 region")
+	})
+	d.kill()
+	again := restoreDaemon(t, file)
+	again.backUp()
+	bob := join(t, again.Game, "bob", 1)
+	bob.sees(pos, chunk.Glass)
+	bob.putPatiently(pos, chunk.Sand)
+	again.backUp()
+}
+
 // A restore that is interrupted leaves nothing that runs.
 func TestInterruptedRestore(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
+	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -64,7 +64,7 @@ func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger
 		return err
 	}
 	n.printWelcome(out)
-	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil { // systemd waits for it (Type=notify)
+	if _, err := systemd.SdNotify(false, systemd.SdNotifyReady); err != nil { // systemd waits for it (Type=notify)
 		logger.Warn("systemd not notified", "error", err)
 	}
 	return parts.wait(ctx)

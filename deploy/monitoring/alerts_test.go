@@ -1,7 +1,10 @@
 package monitoring
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -64,6 +67,37 @@ func TestQuiet(t *testing.T) {
 	for _, p := range []*prometheus{alone, p} {
 		if fired := p.firedSince(p.started); len(fired) > 0 {
 			t.Errorf("within %v fired %v", time.Since(p.started), fired)
+		}
+	}
+}
+
+// The condition of every alert is made by a test of this package.
+func TestEveryAlertIsMade(t *testing.T) {
+	rules, err := os.ReadFile("../prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range regexp.MustCompile(`\.fires\(.*\)`).FindAll(text, -1) {
+			made.Write(call)
+		}
+	}
+	alerts := regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllSubmatch(rules, -1)
+	if len(alerts) == 0 {
+		t.Fatal("no alerts")
+	}
+	for _, a := range alerts {
+		if !strings.Contains(made.String(), `"`+string(a[1])+`"`) {
+			t.Errorf("no test makes the condition of %s", a[1])
 		}
 	}
 }

@@ -63,7 +63,7 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 			r.report.Older = append(r.report.Older, g.Name())
 		}
 		sources[g.ID] = g.File
-		if err := r.group(g.Group); err != nil {
+		if err := r.group(g.Group, chain.Last().Splits[g.ID]); err != nil {
 			return Report{}, err
 		}
 	}
@@ -121,14 +121,15 @@ func Origin(g backup.Group) replica.Origin {
 	}
 }
 
-// group writes what a node stores of a group that it is the only member of, and of a region also the catalog's row.
-func (r *restoration) group(g backup.Group) error {
+// group writes what a node stores of a group that it is the only member of, and of a region also the catalog's row. Split is when it
+// was split, or 0.
+func (r *restoration) group(g backup.Group, split uint64) error {
 	from := Origin(g)
 	conf, writes, err := replica.Restoration(r.db, r.Self.Peer, g.ID, from)
 	if err != nil {
 		return err
 	}
-	info := nodemsg.Region{ID: g.ID, Cell: g.Cell, Epoch: actor.EpochOf(conf), Term: from.Term + 1, Leader: r.Self.Peer}
+	info := nodemsg.Region{ID: g.ID, Cell: g.Cell, Epoch: actor.EpochOf(conf), Term: from.Term + 1, Leader: r.Self.Peer, Split: split}
 	member := r.Self
 	member.Replica = conf.Members[0].ID
 	info.Members = []nodemsg.Member{member}
@@ -186,7 +187,7 @@ func (r *restoration) player(row kv.Write) error {
 	if err != nil {
 		return nil //nolint:nilerr // the node that had it could not read it either
 	}
-	if r.players[rec.Player] >= rec.Seq {
+	if seq, seen := r.players[rec.Player]; seen && seq >= rec.Seq {
 		return nil
 	}
 	r.players[rec.Player] = rec.Seq

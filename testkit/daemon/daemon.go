@@ -14,6 +14,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -115,7 +116,11 @@ func (d *Daemon) Start(ctx context.Context, invitation string) error {
 
 // Ask makes a request to the admin socket, and decodes the JSON of the answer.
 func (d *Daemon) Ask(ctx context.Context, path string, answer any) error {
-	data, err := d.get(ctx, path)
+	return d.ask(ctx, http.MethodGet, path, answer)
+}
+
+func (d *Daemon) ask(ctx context.Context, method, path string, answer any) error {
+	data, err := d.request(ctx, method, path)
 	if err != nil {
 		return err
 	}
@@ -125,8 +130,8 @@ func (d *Daemon) Ask(ctx context.Context, path string, answer any) error {
 	return nil
 }
 
-func (d *Daemon) get(ctx context.Context, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://admin"+path, nil)
+func (d *Daemon) request(ctx context.Context, method, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://admin"+path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +173,7 @@ func (d *Daemon) Status(ctx context.Context) (s Status, err error) {
 
 // Region is a region that is open on a daemon.
 type Region struct {
+	ID      string
 	Cell    string
 	Leader  string   // peer
 	Members []string // peers
@@ -180,6 +186,18 @@ type Region struct {
 func (d *Daemon) Regions(ctx context.Context) (all []Region, err error) {
 	err = d.Ask(ctx, "/regions", &all)
 	return all, err
+}
+
+// Split splits the region of a cell between the halves of the cell.
+func (d *Daemon) Split(ctx context.Context, cell string) error {
+	var done struct{ Error string }
+	if err := d.ask(ctx, http.MethodPost, "/split?cell="+url.QueryEscape(cell), &done); err != nil {
+		return err
+	}
+	if done.Error != "" {
+		return errors.New(done.Error)
+	}
+	return nil
 }
 
 // Scrape reads the daemon's metrics.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -11,13 +12,13 @@ import (
 
 // Collect makes the daemon collect its garbage now, so that its heap holds live objects only.
 func (d *Daemon) Collect(ctx context.Context) error {
-	_, err := d.get(ctx, "/debug/pprof/heap?gc=1")
+	_, err := d.request(ctx, http.MethodGet, "/debug/pprof/heap?gc=1")
 	return err
 }
 
 // Profile writes a CPU profile of so many seconds to a file, for ReadProfile.
 func (d *Daemon) Profile(ctx context.Context, seconds int, path string) error {
-	data, err := d.get(ctx, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
+	data, err := d.request(ctx, http.MethodGet, "/debug/pprof/profile?seconds="+strconv.Itoa(seconds))
 	if err != nil {
 		return err
 	}

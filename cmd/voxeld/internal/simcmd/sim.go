@@ -1,5 +1,5 @@
-// Package simcmd holds the commands of voxeld sim, which run the simulators of the overlays (overlay/sim) and of vector
-// clocks (vclock/walk), and compare their results with the papers.
+// Package simcmd holds the commands of voxeld sim, which run the simulators of the overlays (overlay/sim), of vector
+// clocks (vclock/walk) and of Walkad (grid/walkad), and compare their results with the papers.
 //
 // Only cmd/voxeld imports it.
 package simcmd
@@ -15,12 +15,13 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay/sim"
 )
 
-// New returns the commands that run the overlays' state machines in rounds.
+// New returns the commands of the simulators.
 func New() *cobra.Command {
 	c := &cobra.Command{
-		Use: "sim", Short: "Simulate the overlays and vector clocks, and compare the results with the papers",
+		Use: "sim", Short: "Simulate the overlays, vector clocks and Walkad, and compare the results with the papers",
 		Long: "Runs the state machines that distribute players' movement (docs/overlays.md) in rounds: a message sent in\n" +
-			"one round arrives in the next. With --figure it prints a figure of the paper beside the simulated values.\n" +
+			"one round arrives in the next. Also simulates vector clocks (docs/causality.md) and Walkad (docs/scale.md).\n" +
+			"With --figure it prints a figure of the paper beside the simulated values.\n" +
 			"Without it, it simulates one game, which may be read from a file, and can log it.",
 		Example: "  voxeld sim psense --figure all --out out\n  voxeld sim vclock --players 200",
 		Args:    cli.NoArgs,
@@ -30,7 +31,7 @@ func New() *cobra.Command {
 		newSimOverlay("psense", "pSense", func(o simOptions) []sim.Figure {
 			s := sim.PSenseSetting{Cap: o.limit, Header: o.header, Rounds: o.rounds}
 			return append(sim.PSenseFigures(s), sim.PSenseAsked(s), sim.PSenseSwitches(s, o.players), sim.PSenseOpen(s))
-		}), newSimAreacast(), newSimVclock(), newSimScore())
+		}), newSimAreacast(), newSimVclock(), newSimWalkad(), newSimScore())
 	return c
 }
 

@@ -1,4 +1,5 @@
-package chaos
+// Package report is what a run of package chaos did, measured and found: a table for people, and files. Only chaos imports it.
+package report
 
 import (
 	"encoding/csv"
@@ -46,7 +47,8 @@ type Measure struct {
 	Count *int            `json:"count,omitempty"`
 }
 
-func (r *Report) measure(name, asked string) *Measure {
+// Measure returns the measure of that name. The caller adds to it after the faults.
+func (r *Report) Measure(name, asked string) *Measure {
 	i := slices.IndexFunc(r.Measures, func(m *Measure) bool { return m.Name == name })
 	if i < 0 {
 		r.Measures = append(r.Measures, &Measure{Name: name, Asked: asked})
@@ -55,41 +57,41 @@ func (r *Report) measure(name, asked string) *Measure {
 	return r.Measures[i]
 }
 
-// time adds a measured duration.
-func (r *Report) time(name, asked string, took time.Duration) {
+// Time adds a measured duration.
+func (r *Report) Time(name, asked string, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := r.measure(name, asked)
+	m := r.Measure(name, asked)
 	m.Times = append(m.Times, took)
 }
 
-// count adds to a counter.
-func (r *Report) count(name, asked string, n int) {
+// Count adds to a counter.
+func (r *Report) Count(name, asked string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := r.measure(name, asked)
+	m := r.Measure(name, asked)
 	if m.Count == nil {
 		m.Count = new(int)
 	}
 	*m.Count += n
 }
 
-// fault counts a fault of a kind.
-func (r *Report) fault(kind string) {
+// Fault counts a fault of a kind.
+func (r *Report) Fault(kind string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Faults[kind]++
 }
 
-// problem records a violation.
-func (r *Report) problem(format string, args ...any) {
+// Problem records a violation.
+func (r *Report) Problem(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
-// skip records what was not tried.
-func (r *Report) skip(what, why string) {
+// Skip records what was not tried.
+func (r *Report) Skip(what, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Skipped = append(r.Skipped, what+": "+why)
