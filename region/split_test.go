@@ -196,23 +196,17 @@ func TestMerge(t *testing.T) {
 			t.Error("the gateways are not sent away")
 		}
 		for _, n := range []*node{a, b, c} {
-			link, info, err := n.Follow(t.Context(), beyond)
-			if err != nil || info.Cell != hereCell || info.ID != before.Link.(routedLink).info.ID {
-				t.Fatalf("at %s: region %d of %v, %v", n.peer, info.ID, info.Cell, err)
+			if info := n.reach(beyond).Link.(routedLink).info; info.Cell != hereCell || info.ID != before.Link.(routedLink).info.ID {
+				t.Fatalf("at %s: region %d of %v", n.peer, info.ID, info.Cell)
 			}
-			link.Close()
 		}
-		g := b.follow(here)
+		g := b.reach(here)
 		g.accepts(stoneAt(here, 1), stoneAt(here, 3), stoneAt(beyond, 4), stoneAt(beyond, 5))
 		g.has(here, stoneAt(here, 1), stoneAt(here, 3))
 		g.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
 		<-time.After(time.Minute)
-		for _, n := range []*node{a, b, c} { // routes that are out of date cost an attempt
-			if link, _, err := n.Follow(t.Context(), here); err == nil {
-				link.Close()
-			}
-		}
-		a.follow(here).accepts(stoneAt(here, 6)) // it wakes
+		a.reach(here).accepts(stoneAt(here, 6)) // it wakes
+		<-time.After(5 * time.Second)
 		same(t, before.Link.(routedLink).info.ID, a, b, c)
 		for _, n := range []*node{a, b, c} {
 			if all, err := n.registry.All(); err != nil || len(all) != 1 {
@@ -222,6 +216,6 @@ func TestMerge(t *testing.T) {
 		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
 			t.Errorf("split again: %v", err)
 		}
-		a.follow(beyond).has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
+		a.reach(beyond).has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
 	})
 }

@@ -206,7 +206,8 @@ func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer)
 }
 
-func (n *node) answerSplit(w http.ResponseWriter, r *http.Request) {
+// answerCell does something with the region of a cell.
+func answerCell(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, cell grid.Cell) error) {
 	cell, err := grid.ParseCell(r.URL.Query().Get("cell"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -215,7 +216,7 @@ func (n *node) answerSplit(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
 	defer cancel()
 	var answer admin.Done
-	if err := n.regions.Splitter.Split(ctx, cell); err != nil {
+	if err := do(ctx, cell); err != nil {
 		answer.Error = err.Error()
 	}
 	reply(w, answer)
@@ -236,6 +237,7 @@ func (n *node) addOperations(mux *http.ServeMux) {
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })
-	mux.HandleFunc("POST /split", func(w http.ResponseWriter, r *http.Request) { n.answerSplit(w, r) })
+	mux.HandleFunc("POST /split", func(w http.ResponseWriter, r *http.Request) { answerCell(w, r, n.regions.Splitter.Split) })
+	mux.HandleFunc("POST /merge", func(w http.ResponseWriter, r *http.Request) { answerCell(w, r, n.regions.Splitter.Merge) })
 	mux.HandleFunc("POST /release", func(w http.ResponseWriter, r *http.Request) { n.answerRelease(w, r) })
 }

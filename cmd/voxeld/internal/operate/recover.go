@@ -24,12 +24,12 @@ import (
 
 func newRegion() *cobra.Command {
 	c := &cobra.Command{
-		Use: "region", Short: "Repair a region: compare its replicas, recover it after a loss, release it from quarantine; split it",
+		Use: "region", Short: "Repair a region: compare its replicas, recover it after a loss, release it from quarantine; split and merge it",
 		Example: "  voxeld region scrub --all\n  voxeld region recover 0,0/0110",
 		Args:    cli.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newScrub(), newRecover(), newRelease(), newSplit())
+	c.AddCommand(newScrub(), newRecover(), newRelease(), newSplit(), newMerge())
 	return c
 }
 

@@ -13,43 +13,51 @@ import (
 )
 
 func newSplit() *cobra.Command {
-	var file string
-	c := &cobra.Command{
+	return onCell(&cobra.Command{
 		Use: "split CELL", Short: "Split a crowded region into two",
 		Long: "Splits a region into two, one for each half of its cell, so that two nodes can share its load. Players notice nothing.\n" +
-			"CELL is a cell as voxeld regions prints it. All members of the region must be up. The smallest region is a single chunk.\n" +
-			"A split region cannot be merged again yet.",
+			"CELL is a cell as voxeld regions prints it. All members of the region must be up. The smallest region is a single chunk.",
 		Example: "  voxeld region split 0,0/0110",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(fmt.Errorf("%s takes one cell; see --help", c.CommandPath()))
-			}
-			if _, err := grid.ParseCell(args[0]); err != nil {
-				return cli.Usage(err)
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			cfg, err := cli.LoadConfig(c, file)
-			if err != nil {
-				return err
-			}
-			var done admin.Done
-			if err := admin.Post(c.Context(), cfg.AdminSocket(), "/split?cell="+url.QueryEscape(args[0]), &done); err != nil {
-				return err
-			}
-			if done.Error != "" {
-				return errors.New(done.Error)
-			}
-			cell, err := grid.ParseCell(args[0])
-			if err != nil {
-				return err
-			}
-			lower, upper := cell.Children()
-			fmt.Fprintf(c.OutOrStdout(), "%v is split into %v and %v\n", cell, lower, upper)
-			return nil
-		},
+	}, "/split", "%[1]v is split into %[2]v and %[3]v\n")
+}
+
+func newMerge() *cobra.Command {
+	return onCell(&cobra.Command{
+		Use: "merge CELL", Short: "Merge the two halves of a split region again",
+		Long: "Merges the two halves of a region that was split. CELL is the cell of the whole region: that of either half without its last digit.\n" +
+			"Neither half may be split itself. Players notice nothing, but for edits that wait for a moment.",
+		Example: "  voxeld region merge 0,0/0110",
+	}, "/merge", "%[2]v and %[3]v are merged into %[1]v\n")
+}
+
+// onCell completes a command that posts a cell to the path. Done formats the cell and its halves.
+func onCell(c *cobra.Command, path, done string) *cobra.Command {
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return cli.Usage(fmt.Errorf("%s takes one cell; see --help", c.CommandPath()))
+		}
+		if cell, err := grid.ParseCell(args[0]); err != nil {
+			return cli.Usage(err)
+		} else if cell.Label.Len() == grid.MaxLabel {
+			return cli.Usage(fmt.Errorf("%v is a single chunk", cell))
+		}
+		return nil
 	}
-	cli.AddOptions(c, &file, "data-dir", "admin")
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		cell, err := grid.ParseCell(args[0])
+		if err != nil {
+			return err
+		}
+		var answer admin.Done
+		if err := admin.Post(c.Context(), socket, path+"?cell="+url.QueryEscape(args[0]), &answer); err != nil {
+			return err
+		}
+		if answer.Error != "" {
+			return errors.New(answer.Error)
+		}
+		lower, upper := cell.Children()
+		fmt.Fprintf(c.OutOrStdout(), done, cell, lower, upper)
+		return nil
+	})
 	return c
 }
