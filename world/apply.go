@@ -1,7 +1,6 @@
 package world
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -146,20 +145,4 @@ func fingerprint(e nodemsg.Intent) uint32 {
 	binary.BigEndian.PutUint32(b[8:], uint32(e.Pos.Z))
 	binary.BigEndian.PutUint16(b[12:], uint16(e.Block))
 	return crc32.ChecksumIEEE(b[:])
-}
-
-// evictPlayers drops the sequences of players beyond the limit.
-func (l *Land) evictPlayers(index uint64) {
-	excess := len(l.recents) - rememberedPlayers
-	if excess <= 0 {
-		return
-	}
-	longestIdleFirst := slices.SortedFunc(maps.Keys(l.recents), func(a, b player.ID) int {
-		return cmp.Or(cmp.Compare(l.recents[a].last, l.recents[b].last), compareIDs(a, b))
-	})
-	for _, id := range longestIdleFirst[:excess] {
-		l.tracked.removeSequences(index, id, l.recents[id])
-		delete(l.recents, id)
-		l.dirtyRows.players[id] = struct{}{}
-	}
 }

@@ -15,9 +15,6 @@ import (
 // CatalogTable is the table of the catalog: cell as text → encoded region.
 const CatalogTable = "catalog"
 
-// CatalogID is the region id of the catalog. No other region ever has it.
-const CatalogID = 1
-
 // Catalog is the replicated state of the root region: which cells are founded, and on which members. A region exists if
 // and only if a committed entry in its parent's log founds it. The catalog's log is the parent of every cell of label
 // length grid.FoundingLabel. Longer labels belong to the children of split regions, whose parents' logs decide; the catalog lists

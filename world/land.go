@@ -91,6 +91,9 @@ func (l *Land) Pins() []Pin {
 	return pins
 }
 
+// Structure returns how the region relates to others.
+func (l *Land) Structure() Structure { return l.structure }
+
 // Edits returns the number of edited blocks in the region.
 func (l *Land) Edits() int {
 	n := 0

@@ -190,3 +190,50 @@ func (l *Land) only(p Part) error {
 func readChunkPos(b []byte) grid.ChunkPos {
 	return grid.ChunkPos{X: int32(binary.BigEndian.Uint32(b)), Z: int32(binary.BigEndian.Uint32(b[4:]))}
 }
+
+// rows returns all rows, by the order of their keys.
+func (l *Land) rows() []kv.Write {
+	var writes []kv.Write
+	put := func(key, value []byte) {
+		writes = append(writes, kv.Write{Table: LandTable, Key: append([]byte(nil), key...), Value: append([]byte(nil), value...)})
+	}
+	for _, part := range l.Parts() {
+		l.Rows(part, put)
+	}
+	return writes
+}
+
+// StructureIn reads the structure of a region from its table.
+func StructureIn(get func(table string, key []byte) ([]byte, error), id uint64) (Structure, error) {
+	row, err := get(LandTable, NewLand(id, grid.Cell{}, 0).structureKey())
+	if err != nil || row == nil {
+		return Structure{}, err
+	}
+	s, ok := decodeStructure(row)
+	if !ok {
+		return Structure{}, fmt.Errorf("%w: structure of region %d", errRow, id)
+	}
+	return s, nil
+}
+
+func (l *Land) structureKey() []byte { return append(l.Prefix(), keyStructure) }
+
+func (l *Land) structureRow() kv.Write {
+	return kv.Write{Table: LandTable, Key: l.structureKey(), Value: l.structure.encode()}
+}
+
+// evictPlayers drops the sequences of players beyond the limit.
+func (l *Land) evictPlayers(index uint64) {
+	excess := len(l.recents) - rememberedPlayers
+	if excess <= 0 {
+		return
+	}
+	longestIdleFirst := slices.SortedFunc(maps.Keys(l.recents), func(a, b player.ID) int {
+		return cmp.Or(cmp.Compare(l.recents[a].last, l.recents[b].last), compareIDs(a, b))
+	})
+	for _, id := range longestIdleFirst[:excess] {
+		l.tracked.removeSequences(index, id, l.recents[id])
+		delete(l.recents, id)
+		l.dirtyRows.players[id] = struct{}{}
+	}
+}

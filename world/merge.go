@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -16,16 +15,6 @@ import (
 // result. Then an entry in the parent's log has the land of both. Who began it may die in between: so each attempt has a number, which
 // the parent gives out. A merge takes effect only in the attempt that is under way; when the parent has abandoned that, a frozen child
 // may be thawed.
-
-// Structure is how a region relates to others. The zero value is that of a region that was founded and never split.
-type Structure struct {
-	Split   uint64 // log index of the entry that split the region; 0 if it is not split
-	Merged  uint64 // log index of the last entry that merged it again; 0 if there was none
-	Attempt uint64 // of merging its children, that is under way or comes next
-	// Parent and ParentSplit are the region whose split made this one, and the index of that; 0 if the catalog founded it.
-	Parent, ParentSplit uint64
-	Frozen              uint64 // 1 more than the attempt of its parent that has frozen it; 0 if it is not frozen
-}
 
 // Step is what an entry did to a region's structure.
 type Step int
@@ -166,47 +155,3 @@ func mergeRecent(a, b *recent, index uint64) *recent {
 
 // PackedRows returns the land for EncodeMerge.
 func (l *Land) PackedRows() ([]byte, error) { return nodemsg.PackPart(EncodeRows(l.rows())) }
-
-// Structure returns how the region relates to others.
-func (l *Land) Structure() Structure { return l.structure }
-
-// holds reports whether the region has no land, or must not change it: its edits then have no result.
-func (s Structure) holds() bool { return s.Split != 0 || s.Frozen != 0 }
-
-// encode returns the row of the structure: its fields in order, each u64 big-endian.
-func (s Structure) encode() []byte {
-	b := make([]byte, 0, 48)
-	for _, field := range [...]uint64{s.Split, s.Merged, s.Attempt, s.Parent, s.ParentSplit, s.Frozen} {
-		b = binary.BigEndian.AppendUint64(b, field)
-	}
-	return b
-}
-
-func decodeStructure(row []byte) (s Structure, ok bool) {
-	if len(row) != 48 {
-		return s, false
-	}
-	for i, field := range [...]*uint64{&s.Split, &s.Merged, &s.Attempt, &s.Parent, &s.ParentSplit, &s.Frozen} {
-		*field = binary.BigEndian.Uint64(row[8*i:])
-	}
-	return s, true
-}
-
-// StructureIn reads the structure of a region from its table.
-func StructureIn(get func(table string, key []byte) ([]byte, error), id uint64) (Structure, error) {
-	row, err := get(LandTable, NewLand(id, grid.Cell{}, 0).structureKey())
-	if err != nil || row == nil {
-		return Structure{}, err
-	}
-	s, ok := decodeStructure(row)
-	if !ok {
-		return Structure{}, fmt.Errorf("%w: structure of region %d", errRow, id)
-	}
-	return s, nil
-}
-
-func (l *Land) structureKey() []byte { return append(l.Prefix(), keyStructure) }
-
-func (l *Land) structureRow() kv.Write {
-	return kv.Write{Table: LandTable, Key: l.structureKey(), Value: l.structure.encode()}
-}

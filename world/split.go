@@ -1,12 +1,8 @@
 package world
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file splits a region between the two halves of its cell (docs/adr/0031). The split is an entry in the region's log: the
@@ -64,18 +60,6 @@ func (l *Land) Children(index uint64) [2]Child {
 	return children
 }
 
-// rows returns all rows, by the order of their keys.
-func (l *Land) rows() []kv.Write {
-	var writes []kv.Write
-	put := func(key, value []byte) {
-		writes = append(writes, kv.Write{Table: LandTable, Key: append([]byte(nil), key...), Value: append([]byte(nil), value...)})
-	}
-	for _, part := range l.Parts() {
-		l.Rows(part, put)
-	}
-	return writes
-}
-
 // Split removes everything from the land, which its children have, and records the split. Writes must have been called before, so
 // that no row is outstanding. It returns the writes that do the same to the table.
 func (l *Land) Split(index uint64) []kv.Write {
@@ -88,26 +72,4 @@ func (l *Land) Split(index uint64) []kv.Write {
 	after.structure.Split = index
 	*l = *after
 	return append(writes, l.structureRow())
-}
-
-// ChildID returns the id of a child (half 0 or 1) of the region that is split by the entry at the index. Like childID, it is unique
-// for ever, and the same on every replica.
-func ChildID(parent, index uint64, half int) uint64 {
-	b := binary.BigEndian.AppendUint64(nil, parent)
-	b = binary.BigEndian.AppendUint64(b, index)
-	sum := sha256.Sum256(append(b, byte(half)))
-	return max(binary.BigEndian.Uint64(sum[:8]), CatalogID+1)
-}
-
-// ChildrenOf describes the children of a split region at the time of its split: with the members that the region has in info.
-func ChildrenOf(info nodemsg.Region) [2]nodemsg.Region {
-	var children [2]nodemsg.Region
-	lower, upper := info.Cell.Children()
-	for half, cell := range [2]grid.Cell{lower, upper} {
-		child := info
-		child.ID, child.Cell, child.Split, child.Merged = ChildID(info.ID, info.Split, half), cell, 0, 0
-		child.Epoch = info.SplitEpoch()
-		children[half] = child
-	}
-	return children
 }

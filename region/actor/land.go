@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/budget"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -61,7 +62,7 @@ type Land struct {
 	hub        *hub
 	edits      *editQueue
 	inspection *inspection
-	budget     budget
+	budget     budget.Budget
 	splitter   splitter
 
 	idle           int       // ticks without a subscriber
@@ -80,12 +81,12 @@ type Land struct {
 // NewLand returns the land of a region whose group is open, which Run runs. Careful is set if the region has failed lately.
 func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *world.Land, careful bool) *Land {
 	if o.CPU == nil {
-		o.CPU = threadTime
+		o.CPU = budget.ThreadTime
 	}
 	c := &contents{land: land, crowd: world.NewCrowd(info.Cell)}
 	l := &Land{
 		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: newHub(c), edits: newEditQueue(c, info.Cell, g),
-		budget: budget{cpu: o.CPU}, careful: careful,
+		budget: budget.New(o.CPU), careful: careful,
 	}
 	l.machine = l
 	l.hub.detached = l.edits.forget

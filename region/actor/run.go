@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
 )
+
+// TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
+const TickEvery = motion.TickEvery
 
 // Run runs ticks until no gateway watches the region any more, the group fails, or ctx ends.
 func (l *Land) Run(ctx context.Context) Ended {
@@ -31,7 +36,7 @@ func (l *Land) loop(ctx context.Context) {
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
-			l.budget.run(l.handleCommits)
+			l.budget.Run(l.handleCommits)
 			if l.failure == nil && !l.removed {
 				continue
 			}
@@ -40,7 +45,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.step()
 				break
 			}
-			l.budget.run(l.handleInbox)
+			l.budget.Run(l.handleInbox)
 			continue
 		case <-l.edits.gatherTimer.C:
 			l.edits.gathering = false
@@ -94,11 +99,11 @@ func (l *Land) handleInputs() {
 // another member can lead it. Otherwise it continues: slow land is better than none.
 func (l *Land) runTick(now time.Time) time.Duration {
 	if !l.leading || l.tickInterval() != TickEvery {
-		l.budget.rest()
+		l.budget.Rest()
 		l.step()
 		return time.Since(now)
 	}
-	took, blown := l.budget.tick(l.step, now)
+	took, blown := l.budget.Tick(l.step, now)
 	if blown == nil {
 		return took
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/budget"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -101,10 +102,10 @@ func TestBudgetCountsCPU(t *testing.T) {
 			{"busy", 60 * time.Millisecond, 60 * time.Millisecond, true},
 			{"very busy", 2 * time.Second, 2 * time.Second, true},
 		} {
-			b := budget{cpu: func(work func()) time.Duration { work(); return c.cpu }}
+			b := budget.New(func(work func()) time.Duration { work(); return c.cpu })
 			blown := false
-			for start := time.Now(); time.Since(start) < 3*budgetWindow; {
-				_, err := b.tick(func() { <-time.After(c.wall) }, time.Now())
+			for start := time.Now(); time.Since(start) < 3*budget.Window; {
+				_, err := b.Tick(func() { <-time.After(c.wall) }, time.Now())
 				blown = blown || err != nil
 			}
 			if blown != c.blown {

@@ -1,4 +1,4 @@
-package actor
+package budget
 
 import (
 	"runtime"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// threadTime runs a piece of work and returns the CPU time that its thread used.
-func threadTime(work func()) time.Duration {
+// ThreadTime runs a piece of work and returns the CPU time that its thread used.
+func ThreadTime(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before, after syscall.Rusage

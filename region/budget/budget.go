@@ -1,0 +1,78 @@
+// Package budget detects regions that use more than their share of a core. Only package region and its subpackages import it.
+package budget
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
+)
+
+const (
+	// Window is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
+	// is over sooner.
+	Window = 10 * time.Second
+	// minTicks is the number of ticks that a window needs to be judged.
+	minTicks = 5
+)
+
+// Budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks over
+// Window. Such a region keeps a whole core busy at the expense of its neighbours. Owned by the region's goroutine.
+type Budget struct {
+	cpu   func(work func()) time.Duration // measures how long a piece of work keeps a core busy
+	spent time.Duration                   // on input and commits since the last tick
+	hot   bool                            // by wall clock, the last tick was over the budget
+	since time.Time                       // start of the window; zero if there is none
+	ticks int
+	over  int
+}
+
+// New returns a budget. CPU measures how long a piece of work keeps a core busy, such as ThreadTime.
+func New(cpu func(work func()) time.Duration) Budget { return Budget{cpu: cpu} }
+
+// Run runs and measures a piece of work between two ticks.
+func (b *Budget) Run(work func()) { b.spent += b.measure(work) }
+
+// measure runs a piece of work and returns how long it took. It uses the wall clock, which is cheap. While that shows ticks over
+// the budget, it uses the thread's CPU time instead: on an overloaded machine, every region looks slow by the wall clock.
+func (b *Budget) measure(work func()) time.Duration {
+	if b.hot {
+		return b.cpu(work)
+	}
+	start := time.Now()
+	work()
+	return time.Since(start)
+}
+
+// Tick runs one tick of a region that is in use. It returns how long the tick took by the wall clock, and an error if the region
+// was over its budget for a whole window.
+func (b *Budget) Tick(work func(), now time.Time) (took time.Duration, blown error) {
+	if b.since.IsZero() {
+		*b = Budget{cpu: b.cpu, hot: b.hot, since: now}
+	}
+	start := time.Now()
+	spent := b.spent + b.measure(work)
+	took = time.Since(start)
+	measured := b.hot
+	b.hot = took+b.spent > motion.TickEvery
+	b.spent = 0
+	b.ticks++
+	if measured && spent > motion.TickEvery {
+		b.over++
+	}
+	if now.Sub(b.since) < Window {
+		return took, nil
+	}
+	if b.ticks >= minTicks && 2*b.over > b.ticks {
+		blown = fmt.Errorf("%d of %d ticks took longer than %v each", b.over, b.ticks, motion.TickEvery)
+	}
+	b.since = time.Time{}
+	return took, blown
+}
+
+// Rest discards the window: a region that is idle, or led elsewhere, is not judged.
+func (b *Budget) Rest() {
+	if !b.since.IsZero() || b.spent > 0 {
+		*b = Budget{cpu: b.cpu}
+	}
+}
