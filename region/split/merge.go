@@ -134,12 +134,10 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 
 // freeze freezes a child, wherever it is led, and returns its land.
 func (s *Splitter) freeze(ctx context.Context, child nodemsg.Region, attempt uint64) ([]byte, error) {
-	area := child.Cell.Area()
-	link, info, err := s.Follow(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ}) // so that the leader is known
+	info, err := s.find(ctx, child.Cell)
 	if err != nil {
 		return nil, err
 	}
-	link.Close() //nolint:errcheck // it was opened only to find the leader
 	if info.ID != child.ID {
 		return nil, fmt.Errorf("%v is split itself: merge that first", child.Cell)
 	}

@@ -46,12 +46,10 @@ type Splitter struct {
 
 // Split splits the region of a cell between the halves of the cell, wherever it is led.
 func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
-	area := cell.Area()
-	link, info, err := s.Follow(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ}) // so that the leader is known
+	info, err := s.find(ctx, cell)
 	if err != nil {
 		return err
 	}
-	link.Close() //nolint:errcheck // it was opened only to find the leader
 	switch n := info.Cell.Label.Len(); {
 	case n > cell.Label.Len():
 		return fmt.Errorf("split %v: %w: its parts are regions of their own, such as %v", cell, actor.ErrSplit, info.Cell)
@@ -62,6 +60,21 @@ func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
 	}
 	_, err = s.Questions.Ask(ctx, info.Leader, nodemsg.Question{Split: &nodemsg.Release{Region: info.ID}})
 	return err
+}
+
+// find returns the region of a cell's first chunk, with its leader. A route that is out of date costs an attempt.
+func (s *Splitter) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
+	area := cell.Area()
+	var failed error
+	for range 3 {
+		link, info, err := s.Follow(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ})
+		if err == nil {
+			link.Close() //nolint:errcheck // it was opened only to find the leader
+			return info, nil
+		}
+		failed = err
+	}
+	return nodemsg.Region{}, failed
 }
 
 // SplitHere splits a region that this node leads. All members must be up, and know splits: an older version would ignore the
