@@ -37,7 +37,7 @@ func newGateways(b *bench) *cobra.Command {
 // gateways. onStreams is the transport's work of receiving: for a gateway frames, which are nearly all of its
 // incoming bytes, for the leader what gateways send. Functions as in works; none of them calls another.
 var (
-	receiveFuncs = []string{module + "gameserver/mirror.(*Subscription).receive"}
+	receiveFuncs = []string{module + "gameserver/mirror.(*feed).receive"}
 	leadFuncs    = []string{module + "region/actor.(*Land).loop", module + "region.(*Host).ServeLink", module + "region/transport.(*remoteLink).pump"}
 	streamFuncs  = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
 )

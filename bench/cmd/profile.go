@@ -47,7 +47,7 @@ var workKinds = []struct {
 		"a system call, and a wake of a goroutine, for each move: reading all sockets once a tick would save most of it",
 	},
 	{"computing motion: which updates each player receives", []string{"gameserver.(*Gateway).buildFrames"}, "the work for each avatar and cell in the gateway's tick; more gateways share it only in part"},
-	{"receiving from regions", []string{"gameserver/mirror.(*Subscription).receive"}, "the mirror of each chunk, kept move by move"},
+	{"receiving from regions", []string{"gameserver/mirror.(*feed).receive"}, "the mirror of each chunk, kept move by move"},
 	{"sending to regions", []string{"gameserver/mirror.(*sender).run"}, "the messages from the gateway to its regions"},
 	{"the regions' ticks", []string{"region/actor.(*Land).loop"}, "the region's tick, which is in one goroutine for each region"},
 	{"saving and publishing players", []string{"gameserver/players.(*Store).runSaver", "gameserver/players.(*publisher).publish"}, "the records of players and their signatures"},
