@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/bench/crossings"
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
@@ -245,4 +246,56 @@ func plainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *
 		took.Add(time.Since(began).Seconds())
 	}
 	return took, nil
+}
+
+// crossing measures players who cross borders of regions.
+type crossing struct {
+	*bench
+	nodes, side int
+	placements  []string
+}
+
+func newCrossings(b *bench) *cobra.Command {
+	l := &crossing{bench: b}
+	c := b.command("crossings", "Lookups of players who cross borders on 30 nodes, and common leaders of neighbouring regions, by placement",
+		"A fifth of the players, one on a node, found a square of cells, whose borders those on the other nodes then cross. The\n"+
+			"daemons' metrics say where they found the regions; their admin sockets, where these are led.",
+		l.run)
+	c.Flags().IntVar(&l.nodes, "nodes", 30, "daemons")
+	c.Flags().IntVar(&l.side, "side", 6, "founded cells along the square's side")
+	c.Flags().StringSliceVar(&l.placements, "placement", []string{"walkad", "hash"}, "placements to compare")
+	return c
+}
+
+func (b *crossing) run(ctx context.Context) error {
+	_, length := b.times(seconds{0, 240}, seconds{0, 120})
+	table := figure.Table{Head: []string{fmt.Sprintf("%d nodes, %d × %d cells", b.nodes, b.side, b.side)}}
+	var columns [][]string
+	rows := crossings.Result{}.Rows()
+	for _, placement := range b.placements {
+		logf("placement %s: starting %d daemons", placement, b.nodes)
+		daemons, err := b.daemonsOf(ctx, b.nodes, daemon.Options{Init: []string{"--placement", placement}})
+		if err != nil {
+			return err
+		}
+		result, err := crossings.Run(ctx, crossings.Options{Daemons: daemons, Side: b.side, Length: length, Logf: logf})
+		daemon.KillAll(daemons)
+		if err != nil {
+			return err
+		}
+		table.Head = append(table.Head, placement)
+		var column []string
+		for _, row := range result.Rows() {
+			column = append(column, row.Value)
+		}
+		columns = append(columns, column)
+	}
+	for i, row := range rows {
+		cells := []any{row.Name}
+		for _, column := range columns {
+			cells = append(cells, column[i])
+		}
+		table.Add(cells...)
+	}
+	return b.publishIn("scale.md", "crossings", table.Markdown())
 }
