@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -318,7 +319,7 @@ func landTables(id uint64) []replica.TablePrefix {
 func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
 
 // subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
-func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*actor.Subscription, error) {
+func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*hub.Subscription, error) {
 	reading := hello.Reading
 	hello.Reading = false // not part of the key: a region is loaded once for all callers
 	for {

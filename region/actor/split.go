@@ -50,7 +50,7 @@ type awaitedStep struct {
 func (s *splitter) begin(c replica.Committed) {
 	l := s.land
 	l.report() // what was applied before
-	split := Split{Region: l.info, Children: l.contents.land.Children(c.Index), Led: l.leading}
+	split := Split{Region: l.info, Children: l.contents.Land.Children(c.Index), Led: l.leading}
 	split.Region.Split = c.Index
 	for i, child := range split.Children {
 		split.Forks[i] = replica.Fork{
@@ -73,7 +73,7 @@ func (s *splitter) begin(c replica.Committed) {
 // finish gives up the land, which the children have now, and sends the gateways to them.
 func (s *splitter) finish(index uint64) {
 	l := s.land
-	l.group.ReportApplied(index, l.contents.land.Split(index))
+	l.group.ReportApplied(index, l.contents.Land.Split(index))
 	l.applied, l.reported = index, index
 	l.edits.clear() // the gateways send them to the children
 	s.changed()
@@ -89,7 +89,7 @@ func (s *splitter) applied(step world.Step) {
 	case world.Thawed:
 		l.edits.queueAgain()
 	case world.Merged:
-		l.Pinned(BasesOf(l.contents.land.Pins()))
+		l.Pinned(BasesOf(l.contents.Land.Pins()))
 		l.report()
 		l.Logger.Info("region merged", "region", l.info.ID, "cell", l.info.Cell.String())
 	case world.NoStep, world.Splits, world.Abandoned:
@@ -104,7 +104,7 @@ func (s *splitter) changed() {
 	l.inspection.current = nil
 	s.takeOver()
 	l.Changed(l.info)
-	structure := l.contents.land.Structure()
+	structure := l.contents.Land.Structure()
 	waiting := s.awaited
 	s.awaited = nil
 	for _, a := range waiting {
@@ -118,11 +118,11 @@ func (s *splitter) changed() {
 
 // takeOver takes over the structure of the land. If the region is split, the gateways are sent to the children.
 func (s *splitter) takeOver() {
-	l, structure := s.land, s.land.contents.land.Structure()
-	l.info.Split, l.info.Merged, l.hub.split = structure.Split, structure.Merged, structure.Split
+	l, structure := s.land, s.land.contents.Land.Structure()
+	l.info.Split, l.info.Merged, l.hub.Split = structure.Split, structure.Merged, structure.Split
 	l.edits.frozen = structure.Frozen != 0
 	if structure.Split != 0 {
-		l.hub.dismissAll(splitReason)
+		l.hub.DismissAll(splitReason)
 	}
 }
 
@@ -135,14 +135,14 @@ func (s *splitter) tick() {
 		return
 	}
 	if s.frozen++; s.frozen%unresolvedTicks == 0 {
-		s.land.Resolve(s.land, s.land.contents.land.Structure(), s.land.leading)
+		s.land.Resolve(s.land, s.land.contents.Land.Structure(), s.land.leading)
 	}
 }
 
 // propose proposes an entry, unless refuse returns why not, and answers when the structure is what the caller wants.
 func (s *splitter) propose(entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool, answer chan<- error) {
 	l := s.land
-	structure := l.contents.land.Structure()
+	structure := l.contents.Land.Structure()
 	err := refuse(structure)
 	switch {
 	case !l.leading:
@@ -206,11 +206,11 @@ func Freeze(ctx context.Context, l *Land, attempt uint64) ([]byte, error) {
 	answer := make(chan packed, 1)
 	got, err := Await(ctx, l.Actor, answer, func() {
 		l.deliver()
-		if l.contents.land.Structure().Frozen != attempt+1 {
+		if l.contents.Land.Structure().Frozen != attempt+1 {
 			answer <- packed{err: ErrOtherAttempt}
 			return
 		}
-		rows, err := l.contents.land.PackedRows()
+		rows, err := l.contents.Land.PackedRows()
 		answer <- packed{rows, err}
 	})
 	return got.rows, cmp.Or(err, got.err)
@@ -257,7 +257,7 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 			answer <- ErrNotHere
 			return
 		}
-		info, s = l.info, l.contents.land.Structure()
+		info, s = l.info, l.contents.Land.Structure()
 		answer <- nil
 	})
 	return info, s, cmp.Or(err, failed)
@@ -266,7 +266,7 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 // EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if that is not known.
 func EndMerged(l *Land, parent *nodemsg.Region) {
 	l.Enqueue(func() {
-		l.hub.parent = parent
+		l.hub.Parent = parent
 		l.removed = true
 	})
 }
