@@ -1,4 +1,4 @@
-package crossings
+package finding
 
 import (
 	"context"

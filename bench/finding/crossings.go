@@ -1,8 +1,8 @@
-// Package crossings measures how regions are found while players cross their borders, and where the regions of neighbouring cells are
-// led: on real daemons, from their metrics and admin sockets.
+// Package finding measures how regions are found, above all while players cross their borders, and where the regions of neighbouring
+// cells are led: on real daemons, from their metrics and admin sockets.
 //
 // Only bench/cmd may import it.
-package crossings
+package finding
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
@@ -135,7 +136,7 @@ func measure(ctx context.Context, o Options, first, last int, move func(ctx cont
 		}
 		players = append(players, probe)
 	}
-	before, err := count(ctx, o.Daemons)
+	before, err := Count(ctx, o.Daemons)
 	if err != nil {
 		return p, err
 	}
@@ -147,7 +148,7 @@ func measure(ctx context.Context, o Options, first, last int, move func(ctx cont
 	if err := all.Wait(); err != nil {
 		return p, err
 	}
-	after, err := count(ctx, o.Daemons)
+	after, err := Count(ctx, o.Daemons)
 	if err != nil {
 		return p, err
 	}
@@ -156,8 +157,8 @@ func measure(ctx context.Context, o Options, first, last int, move func(ctx cont
 	return p, nil
 }
 
-// count sums up the counters of all daemons.
-func count(ctx context.Context, daemons []*daemon.Daemon) (sum Phase, err error) {
+// Count sums up the counters of all daemons.
+func Count(ctx context.Context, daemons []*daemon.Daemon) (sum Phase, err error) {
 	sum = Phase{Sources: make(map[string]float64), Lookups: make(map[string]float64), Seconds: make(map[string]metrics.Histogram), Contacted: make(map[string]metrics.Histogram)}
 	var mu sync.Mutex
 	var all errgroup.Group
@@ -220,16 +221,30 @@ func (p Phase) Unheard() (n, without float64) {
 	return n, (n - p.Sources["dht"] - p.Sources["catalog"]) / n
 }
 
-// Row is a row of a table of results.
-type Row struct{ Name, Value string }
+// Table returns a table of results, each in a column with its name.
+func Table(names []string, results []Result) figure.Table {
+	t := figure.Table{Head: append([]string{""}, names...)}
+	for i, each := range results {
+		for j, row := range each.rows() {
+			if i == 0 {
+				t.Rows = append(t.Rows, []string{row.name})
+			}
+			t.Rows[j] = append(t.Rows[j], row.value)
+		}
+	}
+	return t
+}
 
-// Rows returns the result as a table's rows.
-func (r Result) Rows() []Row {
+// row is a row of a table of results.
+type row struct{ name, value string }
+
+// rows returns the result as a table's rows.
+func (r Result) rows() []row {
 	percent := func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 	pairs := func(n int) string { return percent(float64(n) / float64(r.Lead.Pairs)) }
 	unheard, without := r.Walkers.Unheard()
 	w := r.Walkers
-	return []Row{
+	return []row{
 		{"borders crossed into land where nobody was; cells founded", fmt.Sprintf("%d; %.0f", r.Pioneers.Crossings, r.Pioneers.Sources["founded"])},
 		{"borders crossed on founded land", fmt.Sprint(w.Crossings)},
 		{"… with a DHT lookup", percent(w.Crossed())},
