@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	pioneers := max(1, len(o.Daemons)/5)
 	half := float64(o.Side) / 2 * cellBlocks
 	o.Logf("%d players found %d × %d cells", pioneers, o.Side, o.Side)
-	r.Pioneers, err = measure(ctx, o, 0, pioneers, func(ctx context.Context, i int, w *walker) error {
+	r.Pioneers, err = observe(ctx, o, 0, pioneers, func(ctx context.Context, i int, w *walker) error {
 		for row := i; row < o.Side; row += pioneers {
 			z := -half + (float64(row)+.5)*cellBlocks
 			for _, x := range []float64{-half + 8, half - 8} {
@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	}
 	o.Logf("%d players on other nodes cross them for %v", len(o.Daemons)-pioneers, o.Length)
 	end := time.Now().Add(o.Length)
-	r.Walkers, err = measure(ctx, o, pioneers, len(o.Daemons), func(ctx context.Context, i int, w *walker) error {
+	r.Walkers, err = observe(ctx, o, pioneers, len(o.Daemons), func(ctx context.Context, i int, w *walker) error {
 		rng := rand.New(rand.NewPCG(1, uint64(i)))
 		for time.Now().Before(end) {
 			if err := w.flyTo(ctx, (2*rng.Float64()-1)*(half-8), (2*rng.Float64()-1)*(half-8)); err != nil {
@@ -121,8 +121,8 @@ func (w *walker) flyTo(ctx context.Context, x, z float64) error {
 	return nil
 }
 
-// measure lets a player move on each of the nodes from first to last (exclusive), and returns what all nodes counted meanwhile.
-func measure(ctx context.Context, o Options, first, last int, move func(ctx context.Context, i int, w *walker) error) (p Phase, err error) {
+// observe lets a player move on each of the nodes from first to last (exclusive), and returns what all nodes counted meanwhile.
+func observe(ctx context.Context, o Options, first, last int, move func(ctx context.Context, i int, w *walker) error) (p Phase, err error) {
 	players := make([]*crowd.Probe, 0, last-first)
 	defer func() {
 		for _, p := range players {

@@ -70,4 +70,3 @@ func PlainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *
 	}
 	return took, nil
 }
-
