@@ -1,0 +1,193 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// MaxCharters bounds the charters of a world. Each change of a key or issuer is one.
+const MaxCharters = 1024
+
+// Authority is what one node knows of who may belong to its world. It is not safe for concurrent use.
+type Authority struct {
+	charter Charter
+	chain   [][]byte // charters from number 1 on, sealed
+	revoked map[Subject]sealedRevocation
+}
+
+// NewAuthority returns the authority of a world with the root keys that its genesis names.
+func NewAuthority(world World, roots []Key) (*Authority, error) {
+	first := FirstCharter(world, roots)
+	if err := first.Validate(); err != nil {
+		return nil, err
+	}
+	return &Authority{charter: first, revoked: make(map[Subject]sealedRevocation)}, nil
+}
+
+// Charter returns the newest charter.
+func (a *Authority) Charter() Charter { return a.charter }
+
+// Chain returns the sealed charters whose numbers are greater than number, in order.
+func (a *Authority) Chain(number uint64) [][]byte {
+	if number >= uint64(len(a.chain)) {
+		return nil
+	}
+	return slices.Clone(a.chain[number:])
+}
+
+// Revocations returns all sealed revocations, in a fixed order.
+func (a *Authority) Revocations() [][]byte {
+	all := make([][]byte, 0, len(a.revoked))
+	for r := range maps.Values(a.revoked) {
+		all = append(all, r.raw)
+	}
+	slices.SortFunc(all, bytes.Compare)
+	return all
+}
+
+// Digest is equal on two nodes that know the same charters and revocations.
+func (a *Authority) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	for _, raw := range slices.Concat(a.chain, a.Revocations()) {
+		sum := sha256.Sum256(raw)
+		h.Write(sum[:]) // never fails
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// AddCharter adds the next charter. It reports whether it is new; an older charter is not, and no error.
+func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
+	c, _, err := ReadCharter(raw)
+	if err != nil {
+		return false, err
+	}
+	if n := c.Number; n <= a.charter.Number {
+		if n > 0 && bytes.Equal(a.chain[n-1], raw) || n == 0 {
+			return false, nil
+		}
+		return false, a.rival(c, raw)
+	}
+	if len(a.chain) >= MaxCharters {
+		return false, fmt.Errorf("charter: number %d, more than %d", c.Number, MaxCharters)
+	}
+	next, err := a.charter.Succeed(raw)
+	if err != nil {
+		return false, err
+	}
+	a.charter, a.chain = next, append(a.chain, raw)
+	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool {
+		_, _, err := a.entitled(r.raw)
+		return err != nil // its issuer is one no more
+	})
+	return true, nil
+}
+
+// rival returns an error if a charter differs from the one of the same number that is known here, and not only in its signatures.
+func (a *Authority) rival(c Charter, raw []byte) error {
+	known, _, err := ReadCharter(a.chain[c.Number-1])
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(must(encoding.Marshal(known)), must(encoding.Marshal(c))) {
+		return nil
+	}
+	return fmt.Errorf("charter: there are two with number %d: the holders of the root keys must agree on one", c.Number)
+}
+
+// AddRevocation adds a revocation that an issuer or a majority of the root keys signed. It reports whether it changes anything.
+func (a *Authority) AddRevocation(raw []byte, now time.Time) (added bool, err error) {
+	r, _, err := a.entitled(raw)
+	if err != nil {
+		return false, err
+	}
+	if r.At > now.Add(Skew).UnixMilli() {
+		return false, errors.New("revocation: it is from the future")
+	}
+	if r.obsolete(now) {
+		return false, nil
+	}
+	new := sealedRevocation{r, raw}
+	old, known := a.revoked[r.Of()]
+	switch {
+	case known && !new.after(old):
+		return false, nil
+	case !known && len(a.revoked) >= MaxRevocations:
+		return false, errManyRevocations
+	}
+	a.revoked[r.Of()] = new
+	return true, nil
+}
+
+// entitled returns a revocation whose signers may revoke.
+func (a *Authority) entitled(raw []byte) (Revocation, []Key, error) {
+	r, keys, err := readRevocation(raw)
+	switch {
+	case err != nil:
+		return Revocation{}, nil, err
+	case r.World != a.charter.World:
+		return Revocation{}, nil, errors.New("revocation: it is of another world")
+	case !a.charter.signedBy(keys) && !slices.ContainsFunc(keys, a.charter.Issues):
+		return Revocation{}, nil, errors.New("revocation: it is signed neither by an issuer nor by a majority of the root keys")
+	}
+	return r, keys, nil
+}
+
+// Forget removes revocations that have no effect any more. It reports whether there were any.
+func (a *Authority) Forget(now time.Time) bool {
+	before := len(a.revoked)
+	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool { return r.obsolete(now) })
+	return len(a.revoked) < before
+}
+
+// Revoked reports whether a subject is revoked, and why.
+func (a *Authority) Revoked(s Subject) (reason string, revoked bool) {
+	r, there := a.revoked[s]
+	if !there || r.Lifted {
+		return "", false
+	}
+	return r.Reason, true
+}
+
+// Check returns the certificate in raw if it is that of the node and admits it now.
+func (a *Authority) Check(raw []byte, node Key, now time.Time) (Certificate, error) {
+	c, issuer, err := ReadCertificate(raw)
+	switch {
+	case err != nil:
+		return Certificate{}, err
+	case c.Node != node || c.World != a.charter.World:
+		return Certificate{}, ErrNotOwn
+	case !a.charter.Issues(issuer):
+		return Certificate{}, fmt.Errorf("%w: issuer %v, charter %d, and %d is the newest here", ErrNotIssued, issuer, c.Charter, a.charter.Number)
+	}
+	if err := c.Valid(now); err != nil {
+		return Certificate{}, err
+	}
+	for _, s := range append(c.subjects(), NodeSubject(issuer)) {
+		if reason, revoked := a.Revoked(s); revoked {
+			return Certificate{}, fmt.Errorf("%w: %s", ErrRevoked, reason)
+		}
+	}
+	return c, nil
+}
+
+// Issue signs a certificate for a node, valid from now on. placement is random for a new node.
+func (a *Authority) Issue(s Signer, node Key, operator string, placement [16]byte, token TokenID, now time.Time) ([]byte, error) {
+	if !a.charter.Issues(s.Key()) {
+		return nil, errors.New("this node is no issuer")
+	}
+	c := Certificate{
+		World: a.charter.World, Node: node, Operator: operator, Placement: placement, Token: token,
+		NotBefore: now.Unix(), NotAfter: now.Add(Lifetime).Unix(), Charter: a.charter.Number,
+	}
+	for _, s := range c.subjects() {
+		if reason, revoked := a.Revoked(s); revoked {
+			return nil, fmt.Errorf("%w: %s", ErrRevoked, reason)
+		}
+	}
+	return c.issue(s)
+}
