@@ -81,7 +81,7 @@ func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
 	}
 	a.charter, a.chain = next, append(a.chain, raw)
 	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool {
-		_, _, err := a.entitled(r.raw)
+		_, err := a.entitled(r.raw)
 		return err != nil // its issuer is one no more
 	})
 	return true, nil
@@ -99,42 +99,45 @@ func (a *Authority) rival(c Charter, raw []byte) error {
 	return fmt.Errorf("charter: there are two with number %d: the holders of the root keys must agree on one", c.Number)
 }
 
-// AddRevocation adds a revocation that an issuer or a majority of the root keys signed. It reports whether it changes anything.
-func (a *Authority) AddRevocation(raw []byte, now time.Time) (added bool, err error) {
-	r, _, err := a.entitled(raw)
-	if err != nil {
-		return false, err
+// AddRevocation adds a revocation that an issuer or a majority of the root keys signed, and returns it. It reports whether it changes
+// anything.
+func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, added bool, err error) {
+	if r, err = a.entitled(raw); err != nil {
+		return r, false, err
 	}
 	if r.At > now.Add(Skew).UnixMilli() {
-		return false, errors.New("revocation: it is from the future")
+		return r, false, errors.New("revocation: it is from the future")
 	}
 	if r.obsolete(now) {
-		return false, nil
+		return r, false, nil
 	}
-	new := sealedRevocation{r, raw}
+	sealed := sealedRevocation{r, raw}
 	old, known := a.revoked[r.Of()]
 	switch {
-	case known && !new.after(old):
-		return false, nil
+	case known && !sealed.after(old):
+		return r, false, nil
 	case !known && len(a.revoked) >= MaxRevocations:
-		return false, errManyRevocations
+		return r, false, errManyRevocations
 	}
-	a.revoked[r.Of()] = new
-	return true, nil
+	a.revoked[r.Of()] = sealed
+	return r, true, nil
 }
 
+// ErrNotEntitled means that the signers of a revocation may not revoke.
+var ErrNotEntitled = errors.New("revocation: it is signed neither by an issuer nor by a majority of the root keys")
+
 // entitled returns a revocation whose signers may revoke.
-func (a *Authority) entitled(raw []byte) (Revocation, []Key, error) {
+func (a *Authority) entitled(raw []byte) (Revocation, error) {
 	r, keys, err := readRevocation(raw)
 	switch {
 	case err != nil:
-		return Revocation{}, nil, err
+		return Revocation{}, err
 	case r.World != a.charter.World:
-		return Revocation{}, nil, errors.New("revocation: it is of another world")
+		return Revocation{}, errors.New("revocation: it is of another world")
 	case !a.charter.signedBy(keys) && !slices.ContainsFunc(keys, a.charter.Issues):
-		return Revocation{}, nil, errors.New("revocation: it is signed neither by an issuer nor by a majority of the root keys")
+		return Revocation{}, ErrNotEntitled
 	}
-	return r, keys, nil
+	return r, nil
 }
 
 // Forget removes revocations that have no effect any more. It reports whether there were any.

@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// MaxRevocations bounds what an Authority keeps.
-const MaxRevocations = 4096
+const (
+	// MaxRevocations bounds what an Authority keeps.
+	MaxRevocations = 4096
+	// MaxRevocation is the largest size of a revocation with its signatures, in bytes.
+	MaxRevocation = 640
+)
 
 // Kind is what a revocation names.
 type Kind uint8
@@ -71,10 +75,17 @@ func (r Revocation) Seal(signers ...Signer) ([]byte, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	return seal(revocationPurpose, r, signers...)
+	raw, err := seal(revocationPurpose, r, signers...)
+	if err == nil && len(raw) > MaxRevocation {
+		return nil, fmt.Errorf("revocation: %d bytes, more than %d: let an issuer sign it", len(raw), MaxRevocation)
+	}
+	return raw, err
 }
 
 func readRevocation(raw []byte) (Revocation, []Key, error) {
+	if len(raw) > MaxRevocation {
+		return Revocation{}, nil, fmt.Errorf("revocation: %d bytes, more than %d", len(raw), MaxRevocation)
+	}
 	var r Revocation
 	keys, err := open(revocationPurpose, raw, &r)
 	if err != nil {

@@ -247,7 +247,7 @@ func TestRevocations(t *testing.T) {
 		return raw
 	}
 	add := func(raw []byte) bool {
-		added, err := a.AddRevocation(raw, now)
+		_, added, err := a.AddRevocation(raw, now)
 		ok(t, err)
 		return added
 	}
@@ -267,7 +267,7 @@ func TestRevocations(t *testing.T) {
 		"one of three keys": revocation(trust.NodeSubject(node), now, false, "root 1"),
 		"from the future":   revocation(trust.NodeSubject(node), now.Add(48*time.Hour), false, "issuer"),
 	} {
-		_, err := a.AddRevocation(raw, now)
+		_, _, err := a.AddRevocation(raw, now)
 		if err == nil {
 			t.Errorf("no error: %v", name)
 		}
@@ -348,7 +348,7 @@ func FuzzDocuments(f *testing.F) {
 		if _, err := a.AddCharter(raw); err == nil && string(raw) != string(charter) {
 			t.Fatal("a forged charter")
 		}
-		if _, err := a.AddRevocation(raw, now); err == nil {
+		if _, _, err := a.AddRevocation(raw, now); err == nil {
 			t.Fatal("a forged revocation")
 		}
 		if _, err := a.Check(raw, keyOf("node").Key(), now); err == nil && string(raw) != string(certificate) {

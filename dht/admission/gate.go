@@ -1,0 +1,287 @@
+package admission
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// Options configure a Gate.
+type Options struct {
+	World   trust.World
+	Roots   []trust.Key // of the world's genesis
+	Genesis []byte      // encoded; given to newcomers
+	Storage Storage
+	Key     crypto.PrivKey // of this node, Ed25519
+
+	// Ask asks a peer a question of Protocol.
+	Ask func(ctx context.Context, peer string, question []byte) ([]byte, error)
+	// Connected lists the peers to which a connection is open, and Disconnect closes the connections to a peer.
+	Connected  func() []peer.ID
+	Disconnect func(peer.ID)
+
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Gate judges the certificates of the nodes that this one is connected to.
+type Gate struct {
+	Options
+	self    self
+	metrics *metrics
+	changed chan struct{} // has room for one: charters or revocations are to be passed on
+
+	mu struct {
+		sync.Mutex
+		authority *trust.Authority
+		own       []byte                  // sealed certificate; nil until the node has one
+		admitted  map[peer.ID]admitted    // peers that are connected, and have shown a valid certificate
+		running   map[peer.ID]*exchanging // exchanges that this node began
+	}
+}
+
+// admitted is a peer with the certificate that it has shown.
+type admitted struct {
+	certificate trust.Certificate
+	raw         []byte
+}
+
+// exchanging is an exchange that others may wait for.
+type exchanging struct {
+	done chan struct{} // closed at its end
+	err  error
+}
+
+// self is this node's key as a trust.Signer.
+type self struct{ private crypto.PrivKey }
+
+func (s self) Key() trust.Key {
+	raw, err := s.private.GetPublic().Raw()
+	if err != nil {
+		panic("admission: " + err.Error()) // an Ed25519 key in memory has its bytes
+	}
+	return trust.Key(raw)
+}
+
+func (s self) Sign(text []byte) ([]byte, error) { return s.private.Sign(text) }
+
+// KeyOf returns the key in a peer id.
+func KeyOf(id peer.ID) (trust.Key, error) {
+	public, err := id.ExtractPublicKey()
+	if err != nil {
+		return trust.Key{}, fmt.Errorf("key of %s: %w", id, err)
+	}
+	raw, err := public.Raw()
+	if err != nil || public.Type() != crypto.Ed25519 || len(raw) != ed25519.PublicKeySize {
+		return trust.Key{}, fmt.Errorf("key of %s: not Ed25519", id)
+	}
+	return trust.Key(raw), nil
+}
+
+// PeerOf returns the peer id of a node's key.
+func PeerOf(k trust.Key) (peer.ID, error) {
+	public, err := crypto.UnmarshalEd25519PublicKey(k[:])
+	if err != nil {
+		return "", err
+	}
+	return peer.IDFromPublicKey(public)
+}
+
+// Open returns the gate of a node, with what is stored.
+func Open(o Options) (*Gate, error) {
+	authority, err := trust.NewAuthority(o.World, o.Roots)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{Options: o, self: self{o.Key}, changed: make(chan struct{}, 1)}
+	g.mu.authority = authority
+	g.mu.admitted, g.mu.running = make(map[peer.ID]admitted), make(map[peer.ID]*exchanging)
+	if g.mu.own, err = load(o.Storage, authority, time.Now()); err != nil {
+		return nil, fmt.Errorf("read certificates: %w", err)
+	}
+	g.metrics = newMetrics(o.Registerer, g)
+	return g, nil
+}
+
+// Found makes this node the first issuer of a new world, whose root keys sign, and certifies it. It does nothing if the world has a charter.
+func (g *Gate) Found(operator string, roots ...trust.Signer) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.authority.Charter().Number > 0 {
+		return nil
+	}
+	next := g.mu.authority.Charter()
+	next.Number++
+	next.Issuers = []trust.Issuer{{Key: g.self.Key(), Name: operator}}
+	raw, err := next.Seal(roots...)
+	if err != nil {
+		return err
+	}
+	if err := g.addCharter(raw); err != nil {
+		return err
+	}
+	return g.certifySelf(operator)
+}
+
+// certifySelf issues this node's own certificate. The lock is held.
+func (g *Gate) certifySelf(operator string) error {
+	var placement [16]byte
+	var token trust.TokenID
+	if old, _, err := trust.ReadCertificate(g.mu.own); err == nil {
+		operator, placement, token = old.Operator, old.Placement, old.Token
+	} else {
+		rand.Read(placement[:])
+	}
+	raw, err := g.mu.authority.Issue(g.self, g.self.Key(), operator, placement, token, time.Now())
+	if err != nil {
+		return err
+	}
+	return g.setOwn(raw)
+}
+
+// setOwn stores this node's certificate, and shows it from now on. The lock is held.
+func (g *Gate) setOwn(raw []byte) error {
+	if _, err := g.mu.authority.Check(raw, g.self.Key(), time.Now()); err != nil {
+		return err
+	}
+	if err := storeCertificate(g.Storage, raw); err != nil {
+		return err
+	}
+	g.mu.own = raw
+	return nil
+}
+
+// addCharter stores the next charter, and applies it. The lock is held.
+func (g *Gate) addCharter(raw []byte) error {
+	added, err := g.mu.authority.AddCharter(raw)
+	if err != nil || !added {
+		return err
+	}
+	g.notifyChanged()
+	return storeCharter(g.Storage, g.mu.authority.Charter().Number, raw)
+}
+
+// addRevocation stores a revocation, and applies it. The lock is held.
+func (g *Gate) addRevocation(raw []byte) error {
+	r, added, err := g.mu.authority.AddRevocation(raw, time.Now())
+	if err != nil || !added {
+		return err
+	}
+	g.notifyChanged()
+	return storeRevocation(g.Storage, r.Of(), raw)
+}
+
+func (g *Gate) notifyChanged() {
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Protocol returns the protocol that strangers may use.
+func (g *Gate) Protocol() string { return Protocol }
+
+// Admitted reports whether a peer has shown a valid certificate on a connection that is open.
+func (g *Gate) Admitted(id peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, there := g.mu.admitted[id]
+	return there
+}
+
+// Forget forgets a peer to which no connection is open any more.
+func (g *Gate) Forget(id peer.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.mu.admitted, id)
+}
+
+// Await returns when both nodes have shown each other valid certificates, or the reason why not.
+func (g *Gate) Await(ctx context.Context, id peer.ID) error {
+	g.mu.Lock()
+	if _, there := g.mu.admitted[id]; there {
+		g.mu.Unlock()
+		return nil
+	}
+	e, running := g.mu.running[id]
+	if !running {
+		e = &exchanging{done: make(chan struct{})}
+		g.mu.running[id] = e
+	}
+	g.mu.Unlock()
+	if !running {
+		e.err = g.exchange(ctx, id)
+		g.mu.Lock()
+		delete(g.mu.running, id)
+		g.mu.Unlock()
+		close(e.done)
+		return e.err
+	}
+	select {
+	case <-e.done:
+		return e.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// judge checks a peer's certificate, and admits the peer. The lock is held.
+func (g *Gate) judge(id peer.ID, raw []byte) error {
+	key, err := KeyOf(id)
+	if err != nil {
+		return err
+	}
+	if len(raw) == 0 {
+		return errNone
+	}
+	c, err := g.mu.authority.Check(raw, key, time.Now())
+	if err != nil {
+		return err
+	}
+	g.mu.admitted[id] = admitted{c, raw}
+	return nil
+}
+
+// judgeAgain disconnects peers whose certificates are not valid any more. The lock is held.
+func (g *Gate) judgeAgain() {
+	for id, a := range g.mu.admitted {
+		if err := g.judge(id, a.raw); err != nil {
+			delete(g.mu.admitted, id)
+			g.metrics.refused.WithLabelValues(reason(err)).Inc()
+			g.Logger.Warn("node disconnected", "peer", id.String(), "operator", a.certificate.Operator, "error", err)
+			go g.Disconnect(id) // it calls Forget
+		}
+	}
+}
+
+var (
+	errNone    = errors.New("it has shown no certificate")
+	errRefused = errors.New("it does not admit this node")
+)
+
+// reason returns the label of an error in metrics.
+func reason(err error) string {
+	for _, r := range []struct {
+		err  error
+		name string
+	}{
+		{errNone, "none"}, {trust.ErrExpired, "expired"}, {trust.ErrRevoked, "revoked"}, {trust.ErrNotIssued, "issuer"},
+		{trust.ErrNoInvitation, "token"}, {trust.ErrUsed, "token"}, {trust.ErrTooLate, "token"},
+	} {
+		if errors.Is(err, r.err) {
+			return r.name
+		}
+	}
+	return "invalid"
+}
