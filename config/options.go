@@ -94,6 +94,10 @@ var Groups = []Group{
 			Usage: "join tokens or multiaddrs of nodes of the world to join; an address without /p2p/ and a peer id trusts whoever answers there; if unset, start the existing world, or create one",
 		},
 		{
+			Name: "open", Kind: Switch, Default: "false",
+			Usage: "let anybody run nodes of a world that this run creates, for tests and public experiments; otherwise nodes are admitted with a token of voxeld invite",
+		},
+		{
 			Name: "placement", Kind: Word, Default: "walkad", Words: []string{"walkad", "hash"},
 			Usage: "placement of regions on nodes, for a world that this run creates: walkad keeps neighbouring regions together, hash scatters them",
 		},

@@ -34,6 +34,7 @@ type Invitation struct {
 	NotAfter int64   `cbor:"3,keyasint"` // Unix seconds
 	Uses     int     `cbor:"4,keyasint"` // nodes that it admits; 0: any number
 	Nodes    []Key   `cbor:"5,keyasint"` // admitted so far, if uses are counted
+	Issuer   bool    `cbor:"6,keyasint"` // they become issuers
 }
 
 // Validate returns an error that names what is wrong with the invitation.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -13,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -93,8 +96,35 @@ func (n *node) playerList() []gameserver.Player {
 	return append([]gameserver.Player{}, n.gateway.Online()...)
 }
 
-func (n *node) invite() admin.Invite {
-	return admin.Invite{Token: config.Token{World: n.world.ID(), Addrs: n.host.Addrs()}.String()}
+// invite returns a token for nodes that are admitted as the invitation says.
+func (n *node) invite(i trust.Invitation, life time.Duration) (string, error) {
+	token := config.Token{World: n.world.ID(), Addrs: n.host.Addrs()}
+	if n.gate != nil {
+		secret, err := n.gate.Invite(i, life)
+		if err != nil {
+			return "", err
+		}
+		token.Secret = &secret
+	}
+	return token.String(), nil
+}
+
+func (n *node) answerInvite(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	uses, usesErr := strconv.Atoi(cmp.Or(q.Get("uses"), "1"))
+	life, lifeErr := time.ParseDuration(cmp.Or(q.Get("expires"), "24h"))
+	issuer, issuerErr := strconv.ParseBool(cmp.Or(q.Get("issuer"), "false"))
+	if err := errors.Join(usesErr, lifeErr, issuerErr); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var answer admin.Invite
+	var err error
+	i := trust.Invitation{Operator: cmp.Or(q.Get("operator"), founder), Uses: uses, Issuer: issuer}
+	if answer.Token, err = n.invite(i, life); err != nil {
+		answer.Error = err.Error()
+	}
+	reply(w, answer)
 }
 
 func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -36,7 +37,7 @@ var (
 func largeWorld(t *testing.T, path string, regions, edits, players int) {
 	t.Helper()
 	seed := int64(33)
-	g, err := newGenesis("Large", &seed, defaultSections, grid.PlacementWalkad, time.Now())
+	g, err := newGenesis(config.World{Placement: string(grid.PlacementWalkad)}, filepath.Dir(path), "Large", &seed, defaultSections, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,9 +161,11 @@ func (d *daemon) metric(name string, labels ...string) float64 {
 // invite returns a join token.
 func (d *daemon) invite() string {
 	d.t.Helper()
-	var a admin.Invite
-	d.ask("invite", &a)
-	return a.Token
+	token, err := d.Invite(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return token
 }
 
 // kill ends the node without warning, as a power failure would.

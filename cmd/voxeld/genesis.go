@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -71,8 +73,9 @@ func storePlan(db *store.DB, g world.Genesis) error {
 	return db.Commit([]kv.Write{{Table: worldTable, Key: plannedKey, Value: g.Encode()}})
 }
 
-// newGenesis returns the genesis of a new world. If seed is nil, it is random.
-func newGenesis(name string, seed *int64, sections int, placement grid.Placement, now time.Time) (world.Genesis, error) {
+// newGenesis returns the genesis of a new world. If seed is nil, it is random. The root key is stored in the data directory, unless
+// the world is open.
+func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections int, now time.Time) (world.Genesis, error) {
 	if seed == nil {
 		var b [8]byte
 		rand.Read(b[:])
@@ -87,7 +90,7 @@ func newGenesis(name string, seed *int64, sections int, placement grid.Placement
 		return world.Genesis{}, fmt.Errorf("create world: %w", err)
 	}
 	g := world.Genesis{
-		Name: name, Seed: *seed, Sections: sections, Terrain: terrain.Version, Placement: placement,
+		Name: name, Seed: *seed, Sections: sections, Terrain: terrain.Version, Placement: grid.Placement(cfg.Placement),
 		Spawn: generator.Spawn(), Origin: now.UnixMilli(),
 	}
 	// Original clients see the slab whose middle is the ground at the spawn.
@@ -95,38 +98,65 @@ func newGenesis(name string, seed *int64, sections int, placement grid.Placement
 	if err := g.Validate(); err != nil {
 		return world.Genesis{}, fmt.Errorf("create world: %w", err)
 	}
+	if cfg.Open {
+		return g, nil
+	}
+	root, err := createRootKey(dataDir)
+	if err != nil {
+		return world.Genesis{}, err
+	}
+	g.Roots = []trust.Key{root.Key()}
 	return g, nil
 }
 
-// joining is the parsed --join: the addresses of nodes, and the world id if there was a token.
-type joining struct {
-	addrs []string
-	world string // "" if there were only addresses
+// fetchGenesis asks the nodes of an open world for its genesis until one answers.
+func fetchGenesis(ctx context.Context, host *transport.Host, j config.Bootstrap) (world.Genesis, error) {
+	var g world.Genesis
+	err := untilJoined(ctx, j.Addrs, func(ctx context.Context, addr string) (err error) {
+		g, err = askGenesis(ctx, host, addr)
+		if errors.Is(err, transport.ErrNotServed) {
+			return &joinError{fmt.Errorf("%w: %s admits nodes with a token only: voxeld invite prints one there", errNotAdmitted, addr)}
+		}
+		if err != nil {
+			return err
+		}
+		if j.World != "" && g.ID() != j.World {
+			return notTheWorld(addr, g, j.World)
+		}
+		return nil
+	})
+	return g, err
 }
 
-// fetchGenesis asks the nodes of the world for its genesis until one answers.
-func fetchGenesis(ctx context.Context, host *transport.Host, j joining) (world.Genesis, error) {
+// joinError is an answer that another attempt to join would not change.
+type joinError struct{ error }
+
+func (e *joinError) Unwrap() error { return e.error }
+
+func notTheWorld(addr string, g world.Genesis, want string) error {
+	return &joinError{fmt.Errorf("%s is a node of world %s, but the token is for world %s: get a new token", addr, g.ID()[:12], want[:min(12, len(want))])}
+}
+
+// untilJoined tries the addresses one after the other, again and again, until one succeeds, or joinTimeout is over.
+func untilJoined(ctx context.Context, addrs []string, try func(ctx context.Context, addr string) error) error {
 	trying, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	for {
 		var errs []error
-		for _, addr := range j.addrs {
-			g, err := askGenesis(trying, host, addr)
-			switch {
-			case err != nil:
-				errs = append(errs, err)
-			case j.world != "" && g.ID() != j.world:
-				return world.Genesis{}, fmt.Errorf("%s is a node of world %s, but the token is for world %s: get a new token", addr, g.ID()[:12], j.world[:min(12, len(j.world))])
-			default:
-				return g, nil
+		for _, addr := range addrs {
+			err := try(trying, addr)
+			var final *joinError
+			if err == nil || errors.As(err, &final) {
+				return err
 			}
+			errs = append(errs, err)
 		}
 		select {
 		case <-trying.Done():
 			if ctx.Err() != nil {
-				return world.Genesis{}, ctx.Err()
+				return ctx.Err()
 			}
-			return world.Genesis{}, fmt.Errorf("no node of the world to join answered within %v; check the address, and that a node runs there: %w", joinTimeout, errors.Join(errs...))
+			return fmt.Errorf("no node of the world to join answered within %v; check the address, and that a node runs there: %w", joinTimeout, errors.Join(errs...))
 		case <-time.After(time.Second):
 		}
 	}
@@ -148,11 +178,11 @@ func askGenesis(ctx context.Context, host *transport.Host, addr string) (world.G
 
 // checkJoin returns an error if the data directory belongs to another world than the one to join. It ignores nodes
 // that it cannot reach: the network may be starting.
-func checkJoin(ctx context.Context, host *transport.Host, j joining, own world.Genesis) error {
-	if j.world != "" && j.world != own.ID() {
-		return fmt.Errorf("%w: it holds %q (%s), but the token is for world %s; choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], j.world[:min(12, len(j.world))])
+func checkJoin(ctx context.Context, host *transport.Host, j config.Bootstrap, own world.Genesis) error {
+	if j.World != "" && j.World != own.ID() {
+		return fmt.Errorf("%w: it holds %q (%s), but the token is for world %s; choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], j.World[:min(12, len(j.World))])
 	}
-	for _, addr := range j.addrs {
+	for _, addr := range j.Addrs {
 		if g, err := askGenesis(ctx, host, addr); err == nil && g.ID() != own.ID() {
 			return fmt.Errorf("%w: it holds %q (%s), but %s is a node of %q (%s); choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], addr, g.Name, g.ID()[:12])
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
@@ -38,7 +39,8 @@ type node struct {
 	db       *store.DB
 	host     *transport.Host
 	world    world.Genesis
-	created  bool // this run created the world
+	gate     *admission.Gate // nil if the world is open
+	created  bool            // this run created the world
 	replicas *replica.Host
 	dht      *dht.DHT
 	regions  *region.Host

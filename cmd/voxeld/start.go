@@ -25,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
+	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
@@ -167,13 +168,12 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 
 // enterWorld starts the network, and loads, joins or creates the node's world.
 func (n *node) enterWorld(ctx context.Context, parts *stack) error {
-	var join joining
-	var err error
-	if join.addrs, join.world, err = n.cfg.Bootstrap(); err != nil {
+	join, err := n.cfg.Bootstrap()
+	if err != nil {
 		return cli.Usage(err)
 	}
 	n.host, err = transport.NewHost(transport.Options{
-		Storage: n.db, Listen: n.cfg.Listen, Announce: n.cfg.Announce, Bootstrap: join.addrs,
+		Storage: n.db, Listen: n.cfg.Listen, Announce: n.cfg.Announce, Bootstrap: join.Addrs,
 		Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
@@ -186,7 +186,9 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	if _, err := n.generator(); err != nil { // before other nodes see this one
 		return fmt.Errorf("enter world %q: %w", n.world.Name, err)
 	}
-	n.host.HandleAsk(genesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return n.world.Encode(), nil })
+	if err := n.openGate(ctx, join, parts); err != nil {
+		return err
+	}
 	n.dht, err = dht.Join(n.host, dht.Options{
 		World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -200,7 +202,7 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 
 // chooseWorld sets n.world to the world of the data directory, the world that --join names, the planned world, or a
 // new one, in this order.
-func (n *node) chooseWorld(ctx context.Context, join joining) error {
+func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 	stored, known, err := storedGenesis(n.db)
 	if err != nil {
 		return err
@@ -219,11 +221,16 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	if err != nil {
 		return err
 	}
-	if len(join.addrs) > 0 {
+	if len(join.Addrs) > 0 {
 		if begun {
 			return fmt.Errorf("%w: it holds %q (%s), which was begun here; choose another --data-dir, or run without --join", errOtherWorld, planned.Name, planned.ID()[:12])
 		}
-		if n.world, err = fetchGenesis(ctx, n.host, join); err != nil {
+		if join.Secret != nil {
+			n.world, err = n.enroll(ctx, join)
+		} else {
+			n.world, err = fetchGenesis(ctx, n.host, join)
+		}
+		if err != nil {
 			return err
 		}
 		return storeGenesis(n.db, n.world)
@@ -232,7 +239,7 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	if n.world = planned; begun {
 		return nil
 	}
-	if n.world, err = newGenesis(defaultWorldName, nil, defaultSections, grid.Placement(n.cfg.Placement), time.Now()); err != nil {
+	if n.world, err = newGenesis(n.cfg.World, n.cfg.DataDir, defaultWorldName, nil, defaultSections, time.Now()); err != nil {
 		return err
 	}
 	n.logger.Warn("the data directory is empty and --join is not set: a new world is created",
@@ -436,7 +443,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /regions", func(w http.ResponseWriter, r *http.Request) { reply(w, n.regionList(r.Context())) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
-	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
+	mux.HandleFunc("POST /invite", n.answerInvite)
 	n.addOperations(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	replaceHandlers{n.regions.Replacer, n.world}.add(mux)
@@ -489,7 +496,7 @@ func (n *node) printWelcome(out io.Writer) {
 	}
 	fmt.Fprintln(out)
 	if len(n.host.Addrs()) > 0 {
-		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
+		fmt.Fprintf(out, "  Add a machine:       %s invite --data-dir %s   prints the command to run there\n", os.Args[0], n.cfg.DataDir)
 	}
 	fmt.Fprintf(out, "  Stop:                Ctrl-C\n")
 	fmt.Fprintf(out, "  Play:                %s\n\n", n.localURL())

@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
@@ -23,13 +24,8 @@ type Options struct {
 	Roots   []trust.Key // of the world's genesis
 	Genesis []byte      // encoded; given to newcomers
 	Storage Storage
-	Key     crypto.PrivKey // of this node, Ed25519
-
-	// Ask asks a peer a question of Protocol.
-	Ask func(ctx context.Context, peer string, question []byte) ([]byte, error)
-	// Connected lists the peers to which a connection is open, and Disconnect closes the connections to a peer.
-	Connected  func() []peer.ID
-	Disconnect func(peer.ID)
+	Host    *transport.Host
+	Root    func() (trust.Signer, error) // returns a root key, if it is on this node; nil if not
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -65,6 +61,11 @@ type exchanging struct {
 
 // self is this node's key as a trust.Signer.
 type self struct{ private crypto.PrivKey }
+
+func selfOf(h *transport.Host) self {
+	lib := h.LibP2P()
+	return self{lib.Peerstore().PrivKey(lib.ID())}
+}
 
 func (s self) Key() trust.Key {
 	raw, err := s.private.GetPublic().Raw()
@@ -104,7 +105,7 @@ func Open(o Options) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{Options: o, self: self{o.Key}, changed: make(chan struct{}, 1)}
+	g := &Gate{Options: o, self: selfOf(o.Host), changed: make(chan struct{}, 1)}
 	g.mu.authority = authority
 	g.mu.admitted, g.mu.running = make(map[peer.ID]admitted), make(map[peer.ID]*exchanging)
 	if g.mu.own, err = load(o.Storage, authority, time.Now()); err != nil {
@@ -114,24 +115,52 @@ func Open(o Options) (*Gate, error) {
 	return g, nil
 }
 
-// Found makes this node the first issuer of a new world, whose root keys sign, and certifies it. It does nothing if the world has a charter.
+// Found makes this node the first issuer of a new world, whose root keys sign, and certifies it. It does what is left of that after a
+// crash.
 func (g *Gate) Found(operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.mu.authority.Charter().Number > 0 {
+	if next := g.mu.authority.Charter(); next.Number == 0 {
+		next.Number++
+		next.Issuers = []trust.Issuer{{Key: g.self.Key(), Name: operator}}
+		raw, err := next.Seal(roots...)
+		if err != nil {
+			return err
+		}
+		if err := g.addCharter(raw); err != nil {
+			return err
+		}
+	}
+	if g.mu.own != nil || !g.mu.authority.Charter().Issues(g.self.Key()) {
 		return nil
 	}
-	next := g.mu.authority.Charter()
-	next.Number++
-	next.Issuers = []trust.Issuer{{Key: g.self.Key(), Name: operator}}
-	raw, err := next.Seal(roots...)
-	if err != nil {
-		return err
-	}
-	if err := g.addCharter(raw); err != nil {
-		return err
-	}
 	return g.certifySelf(operator)
+}
+
+// Founded reports whether the world has an issuer, as far as this node knows.
+func (g *Gate) Founded() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.authority.Charter().Number > 0
+}
+
+// Reload reads this node's certificate and the charters again, after Enroll.
+func (g *Gate) Reload() (err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.own, err = load(g.Storage, g.mu.authority, time.Now())
+	return err
+}
+
+// Certified returns nil if this node has a valid certificate, or what is wrong with it.
+func (g *Gate) Certified() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.own == nil {
+		return errNone
+	}
+	_, err := g.mu.authority.Check(g.mu.own, g.self.Key(), time.Now())
+	return err
 }
 
 // certifySelf issues this node's own certificate. The lock is held.
@@ -260,8 +289,14 @@ func (g *Gate) judgeAgain() {
 			delete(g.mu.admitted, id)
 			g.metrics.refused.WithLabelValues(reason(err)).Inc()
 			g.Logger.Warn("node disconnected", "peer", id.String(), "operator", a.certificate.Operator, "error", err)
-			go g.Disconnect(id) // it calls Forget
+			go g.disconnect(id)
 		}
+	}
+}
+
+func (g *Gate) disconnect(id peer.ID) {
+	if err := g.Host.LibP2P().Network().ClosePeer(id); err != nil {
+		g.Logger.Debug("connection not closed", "peer", id.String(), "error", err)
 	}
 }
 

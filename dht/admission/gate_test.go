@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/dht/admission"
@@ -64,14 +63,8 @@ func (w *testWorld) startWith(storage *nettest.Memory) *testNode {
 		}
 	})
 	host.HandleAsk(game, func(context.Context, string, []byte) ([]byte, error) { return []byte("played"), nil })
-	lib := host.LibP2P()
 	n := &testNode{host: host, storage: storage, options: admission.Options{
-		World: w.id, Genesis: w.genesis, Storage: storage, Key: lib.Peerstore().PrivKey(lib.ID()),
-		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
-			return host.Ask(ctx, peer, admission.Protocol, question)
-		},
-		Connected: lib.Network().Peers, Disconnect: func(id peer.ID) { lib.Network().ClosePeer(id) }, //nolint:errcheck // a test
-		Logger: slog.New(slog.DiscardHandler),
+		World: w.id, Genesis: w.genesis, Storage: storage, Host: host, Root: func() (trust.Signer, error) { return w.root, nil }, Logger: slog.New(slog.DiscardHandler),
 	}}
 	return n
 }
@@ -112,7 +105,7 @@ func (w *testWorld) found() *testNode {
 // join starts a node that an issuer admits.
 func (w *testWorld) join(issuer *testNode, operator string) *testNode {
 	w.t.Helper()
-	secret, err := issuer.Invite(operator, 1, time.Hour)
+	secret, err := issuer.Invite(trust.Invitation{Operator: operator, Uses: 1}, time.Hour)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -184,7 +177,7 @@ func TestStrangersAreNotServed(t *testing.T) {
 func TestTokensAreForSomeNodes(t *testing.T) {
 	w := newWorld(t)
 	founder := w.found()
-	secret, err := founder.Invite("Ada", 1, time.Hour)
+	secret, err := founder.Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +190,7 @@ func TestTokensAreForSomeNodes(t *testing.T) {
 	if err := w.enroll(w.start(), founder, secret); err == nil || !strings.Contains(err.Error(), trust.ErrUsed.Error()) {
 		t.Errorf("a second node: %v", err)
 	}
-	if _, err := w.open(first).Invite("Ada", 1, time.Hour); err == nil {
+	if _, err := w.open(first).Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour); err == nil {
 		t.Error("a node that is no issuer gives out tokens")
 	}
 }
@@ -212,8 +205,8 @@ func TestRevocationReachesAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	founder.options.Disconnect(b.host.LibP2P().ID())
-	founder.options.Disconnect(bad.host.LibP2P().ID())
+	founder.host.LibP2P().Network().ClosePeer(b.host.LibP2P().ID())   //nolint:errcheck // a test
+	founder.host.LibP2P().Network().ClosePeer(bad.host.LibP2P().ID()) //nolint:errcheck // a test
 	if err := founder.Revoke(trust.OperatorSubject("Eve"), "forged edits", false); err != nil {
 		t.Fatal(err)
 	}
@@ -260,11 +253,36 @@ func TestGateAfterRestart(t *testing.T) {
 		t.Error(err)
 	}
 	bad := w.start()
-	secret, err := founder.Invite("Eve", 1, time.Hour)
+	secret, err := founder.Invite(trust.Invitation{Operator: "Eve", Uses: 1}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.enroll(bad, founder, secret); err == nil || !strings.Contains(err.Error(), trust.ErrRevoked.Error()) {
 		t.Errorf("a revoked operator's node: %v", err)
+	}
+}
+
+// TestSecondIssuer checks that a world goes on without the node that created it.
+func TestSecondIssuer(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	secret, err := founder.Invite(trust.Invitation{Operator: "Ada", Uses: 1, Issuer: true}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := w.start()
+	if err := w.enroll(second, founder, secret); err != nil {
+		t.Fatal(err)
+	}
+	w.open(second)
+	early := w.join(founder, "Ben")
+	if err := founder.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	late := w.join(second, "Cem")
+	for i, pair := range [][2]*testNode{{late, early}, {second, early}, {early, late}} { // early has never met second
+		if err := pair[0].play(t, pair[1]); err != nil {
+			t.Errorf("pair %d: %v", i, err)
+		}
 	}
 }

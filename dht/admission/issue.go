@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
@@ -17,8 +19,8 @@ const maxInvitations = 4096
 
 var errNoIssuer = errors.New("this node is no issuer of the world: run the command on one that voxeld peers lists as issuer")
 
-// Invite returns the secret of a new token, which admits a number of nodes of an operator, or any number if uses is 0.
-func (g *Gate) Invite(operator string, uses int, life time.Duration) (trust.Secret, error) {
+// Invite returns the secret of a new token, which admits nodes as the invitation says. It needs no Token and NotAfter.
+func (g *Gate) Invite(i trust.Invitation, life time.Duration) (trust.Secret, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.mu.authority.Charter().Issues(g.self.Key()) {
@@ -29,8 +31,8 @@ func (g *Gate) Invite(operator string, uses int, life time.Duration) (trust.Secr
 		return trust.Secret{}, err
 	}
 	now, open := time.Now(), 0
-	for _, i := range all {
-		if i.NotAfter > now.Unix() {
+	for _, other := range all {
+		if other.NotAfter > now.Unix() {
 			open++
 		}
 	}
@@ -39,7 +41,12 @@ func (g *Gate) Invite(operator string, uses int, life time.Duration) (trust.Secr
 	}
 	var secret trust.Secret
 	rand.Read(secret[:])
-	i := trust.Invitation{Token: secret.ID(), Operator: operator, NotAfter: now.Add(life).Unix(), Uses: uses}
+	i.Token, i.NotAfter = secret.ID(), now.Add(life).Unix()
+	if i.Issuer {
+		if _, err := g.Root(); err != nil {
+			return trust.Secret{}, fmt.Errorf("only the holder of the root key can name issuers: %w", err)
+		}
+	}
 	if err := i.Validate(); err != nil {
 		return trust.Secret{}, err
 	}
@@ -85,7 +92,29 @@ func (g *Gate) redeem(node trust.Key, secret trust.Secret) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return raw, storeInvitation(g.Storage, i)
+	if err := storeInvitation(g.Storage, i); err != nil || !i.Issuer {
+		return raw, err
+	}
+	return raw, g.addIssuer(node, i.Operator)
+}
+
+// addIssuer makes a node an issuer. The lock is held.
+func (g *Gate) addIssuer(node trust.Key, operator string) error {
+	next := g.mu.authority.Charter()
+	if next.Issues(node) {
+		return nil
+	}
+	root, err := g.Root()
+	if err != nil {
+		return err
+	}
+	next.Number++
+	next.Issuers = append(slices.Clone(next.Issuers), trust.Issuer{Key: node, Name: operator})
+	raw, err := next.Seal(root)
+	if err != nil {
+		return err
+	}
+	return g.addCharter(raw)
 }
 
 // renew issues a newer certificate for an admitted peer.
@@ -119,10 +148,20 @@ func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	return nil
 }
 
+// World asks the node of a world at a peer for the world's id. Strangers may ask that.
+func World(ctx context.Context, h *transport.Host, peer string) (trust.World, error) {
+	raw, err := h.Ask(ctx, peer, Protocol, encode(message{}))
+	if err != nil {
+		return trust.World{}, err
+	}
+	m, err := decode(raw)
+	return m.World, err
+}
+
 // Enroll asks a node of a world for a certificate, with the secret of a token, and stores it. The genesis that the node sends is passed
 // to roots, which returns an error unless it is that of the world, and the root keys in it.
 func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, roots func(genesis []byte) ([]trust.Key, error)) error {
-	raw, err := o.Ask(ctx, node, encode(message{World: o.World, Secret: &secret}))
+	raw, err := o.Host.Ask(ctx, node, Protocol, encode(message{World: o.World, Secret: &secret}))
 	if err != nil {
 		return err
 	}
@@ -144,7 +183,7 @@ func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, ro
 	}
 	// If there are more charters than fit into the answer, the first exchange brings the others.
 	if uint64(len(a.Chain(0))) == m.Charter {
-		if _, err := a.Check(m.Issued, self{o.Key}.Key(), time.Now()); err != nil {
+		if _, err := a.Check(m.Issued, selfOf(o.Host).Key(), time.Now()); err != nil {
 			return err
 		}
 	}

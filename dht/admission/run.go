@@ -98,7 +98,7 @@ func (g *Gate) spread(ctx context.Context) {
 	slots := make(chan struct{}, maxExchanges)
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, id := range g.Connected() {
+	for _, id := range g.Host.LibP2P().Network().Peers() {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()

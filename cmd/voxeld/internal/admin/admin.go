@@ -80,9 +80,10 @@ type Region struct {
 	Edits   int      `json:"edits"`
 }
 
-// Invite is a join token.
+// Invite is a join token, or an error.
 type Invite struct {
 	Token string `json:"token"`
+	Error string `json:"error,omitempty"`
 }
 
 // Scrub is the result of the scrub of one region.
