@@ -16,8 +16,13 @@ const MaxCharters = 1024
 // Authority is what one node knows of who may belong to its world. It is not safe for concurrent use.
 type Authority struct {
 	charter Charter
-	chain   [][]byte // charters from number 1 on, sealed
+	chain   []sealedCharter // without the first, in order
 	revoked map[Subject]sealedRevocation
+}
+
+type sealedCharter struct {
+	number uint64
+	raw    []byte
 }
 
 // NewAuthority returns the authority of a world with the root keys that its genesis names.
@@ -33,11 +38,13 @@ func NewAuthority(world World, roots []Key) (*Authority, error) {
 func (a *Authority) Charter() Charter { return a.charter }
 
 // Chain returns the sealed charters whose numbers are greater than number, in order.
-func (a *Authority) Chain(number uint64) [][]byte {
-	if number >= uint64(len(a.chain)) {
-		return nil
+func (a *Authority) Chain(number uint64) (chain [][]byte) {
+	for _, c := range a.chain {
+		if c.number > number {
+			chain = append(chain, c.raw)
+		}
 	}
-	return slices.Clone(a.chain[number:])
+	return chain
 }
 
 // Revocations returns all sealed revocations, in a fixed order.
@@ -53,7 +60,7 @@ func (a *Authority) Revocations() [][]byte {
 // Digest is equal on two nodes that know the same charters and revocations.
 func (a *Authority) Digest() [sha256.Size]byte {
 	h := sha256.New()
-	for _, raw := range slices.Concat(a.chain, a.Revocations()) {
+	for _, raw := range slices.Concat(a.Chain(0), a.Revocations()) {
 		sum := sha256.Sum256(raw)
 		h.Write(sum[:]) // never fails
 	}
@@ -66,11 +73,8 @@ func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if n := c.Number; n <= a.charter.Number {
-		if n > 0 && bytes.Equal(a.chain[n-1], raw) || n == 0 {
-			return false, nil
-		}
-		return false, a.rival(c, raw)
+	if c.Number <= a.charter.Number {
+		return false, a.rival(c)
 	}
 	if len(a.chain) >= MaxCharters {
 		return false, fmt.Errorf("charter: number %d, more than %d", c.Number, MaxCharters)
@@ -79,7 +83,7 @@ func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	a.charter, a.chain = next, append(a.chain, raw)
+	a.charter, a.chain = next, append(a.chain, sealedCharter{next.Number, raw})
 	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool {
 		_, err := a.entitled(r.raw)
 		return err != nil // its issuer is one no more
@@ -88,8 +92,12 @@ func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
 }
 
 // rival returns an error if a charter differs from the one of the same number that is known here, and not only in its signatures.
-func (a *Authority) rival(c Charter, raw []byte) error {
-	known, _, err := ReadCharter(a.chain[c.Number-1])
+func (a *Authority) rival(c Charter) error {
+	i := slices.IndexFunc(a.chain, func(known sealedCharter) bool { return known.number == c.Number })
+	if i < 0 {
+		return nil
+	}
+	known, _, err := ReadCharter(a.chain[i].raw)
 	if err != nil {
 		return err
 	}

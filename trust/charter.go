@@ -19,7 +19,8 @@ const (
 type World [32]byte
 
 // Charter names a world's root keys and issuers. Charter 0 follows from the genesis. Each later one is signed by a majority of the
-// root keys of the one before, so that keys and issuers can be replaced, and a world outlives its founder.
+// root keys of the one before, so that keys and issuers can be replaced, and a world outlives its founder. Numbers may be left out: whoever
+// restores a world from a backup does not know the newest.
 type Charter struct {
 	World   World    `cbor:"1,keyasint"`
 	Number  uint64   `cbor:"2,keyasint"`
@@ -94,8 +95,8 @@ func (c Charter) Succeed(raw []byte) (Charter, error) {
 		return Charter{}, err
 	case next.World != c.World:
 		return Charter{}, errors.New("charter: it is of another world")
-	case next.Number != c.Number+1:
-		return Charter{}, fmt.Errorf("charter: it has number %d, want %d", next.Number, c.Number+1)
+	case next.Number <= c.Number:
+		return Charter{}, fmt.Errorf("charter: it has number %d, and %d is known", next.Number, c.Number)
 	case !c.signedBy(keys):
 		return Charter{}, fmt.Errorf("charter: number %d is not signed by a majority of the root keys of number %d", next.Number, c.Number)
 	}

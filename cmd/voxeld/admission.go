@@ -148,16 +148,17 @@ func (n *node) openGate(ctx context.Context, join config.Bootstrap, parts *stack
 			return err
 		}
 	}
-	if err := n.gate.Certified(); err != nil {
-		if join.Secret == nil {
-			return fmt.Errorf("%w: %w: start it with --join and a token that voxeld invite prints on another node", errNotAdmitted, err)
-		}
+	err = n.gate.Certified()
+	switch {
+	case join.Secret != nil && (err != nil || !n.gate.HasUsed(join.Secret.ID())): // a token that is new to this node
 		if _, err := n.enroll(ctx, join); err != nil {
 			return err
 		}
 		if err := n.gate.Reload(); err != nil {
 			return err
 		}
+	case err != nil:
+		return fmt.Errorf("%w: %w: start it with --join and a token that voxeld invite prints on another node", errNotAdmitted, err)
 	}
 	n.host.HandleAsk(admission.Protocol, n.gate.Answer)
 	n.host.SetGate(n.gate)

@@ -215,7 +215,7 @@ func TestLargeBackup(t *testing.T) {
 	largeWorld(t, file, *largeRegions, *largeEdits, *largePlayers)
 	begun := time.Now()
 	first := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data"), Args: []string{"--edits-per-second", "1000"}})
-	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir); code != 0 {
+	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir, "--root-key", filepath.Join(filepath.Dir(file), rootKeyFile)); code != 0 {
 		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
 	}
 	t.Logf("restored in %v", time.Since(begun).Round(time.Millisecond))
@@ -286,7 +286,7 @@ func TestLargeBackup(t *testing.T) {
 		d.kill()
 	}
 	begun = time.Now()
-	again := restoreDaemon(t, made)
+	again := restoreDaemon(t, filepath.Join(filepath.Dir(file), rootKeyFile), made)
 	t.Logf("verified, restored and running in %v", time.Since(begun).Round(time.Millisecond))
 	edits, missing := 0, 0
 	for i, b := range builders {

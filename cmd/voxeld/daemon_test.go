@@ -158,6 +158,9 @@ func (d *daemon) metric(name string, labels ...string) float64 {
 	return m.Value(name, labels...)
 }
 
+// rootKey returns the file with the root key of the world that the node created.
+func (d *daemon) rootKey() string { return filepath.Join(d.dir, rootKeyFile) }
+
 // invite returns a join token.
 func (d *daemon) invite() string {
 	d.t.Helper()

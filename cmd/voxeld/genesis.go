@@ -143,13 +143,19 @@ func untilJoined(ctx context.Context, addrs []string, try func(ctx context.Conte
 	defer cancel()
 	for {
 		var errs []error
+		final := 0
 		for _, addr := range addrs {
 			err := try(trying, addr)
-			var final *joinError
-			if err == nil || errors.As(err, &final) {
-				return err
+			if err == nil {
+				return nil
+			}
+			if errors.As(err, new(*joinError)) {
+				final++
 			}
 			errs = append(errs, err)
+		}
+		if final == len(addrs) {
+			return errors.Join(errs...)
 		}
 		select {
 		case <-trying.Done():

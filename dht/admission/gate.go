@@ -121,7 +121,7 @@ func (g *Gate) Found(operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if next := g.mu.authority.Charter(); next.Number == 0 {
-		next.Number++
+		next.Number = uint64(time.Now().Unix()) // a world that is restored had charters before
 		next.Issuers = []trust.Issuer{{Key: g.self.Key(), Name: operator}}
 		raw, err := next.Seal(roots...)
 		if err != nil {
@@ -150,6 +150,14 @@ func (g *Gate) Reload() (err error) {
 	defer g.mu.Unlock()
 	g.mu.own, err = load(g.Storage, g.mu.authority, time.Now())
 	return err
+}
+
+// HasUsed reports whether this node's certificate was issued for a token.
+func (g *Gate) HasUsed(token trust.TokenID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, _, err := trust.ReadCertificate(g.mu.own)
+	return err == nil && c.Token == token
 }
 
 // Certified returns nil if this node has a valid certificate, or what is wrong with it.

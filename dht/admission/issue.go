@@ -182,13 +182,17 @@ func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, ro
 		}
 	}
 	// If there are more charters than fit into the answer, the first exchange brings the others.
-	if uint64(len(a.Chain(0))) == m.Charter {
+	if a.Charter().Number == m.Charter {
 		if _, err := a.Check(m.Issued, selfOf(o.Host).Key(), time.Now()); err != nil {
 			return err
 		}
 	}
-	for i, raw := range m.Charters {
-		if err := storeCharter(o.Storage, uint64(i+1), raw); err != nil {
+	for _, raw := range m.Charters {
+		c, _, err := trust.ReadCharter(raw)
+		if err != nil {
+			return err
+		}
+		if err := storeCharter(o.Storage, c.Number, raw); err != nil {
 			return err
 		}
 	}

@@ -154,7 +154,11 @@ func (d *Daemon) request(ctx context.Context, method, path string) ([]byte, erro
 // Invite returns a join token for any number of nodes, which may give out tokens, too.
 func (d *Daemon) Invite(ctx context.Context) (string, error) {
 	var invite struct{ Token, Error string }
-	if err := d.ask(ctx, http.MethodPost, "/invite?uses=0&issuer=true", &invite); err != nil {
+	err := d.ask(ctx, http.MethodPost, "/invite?uses=0&issuer=true", &invite)
+	if err != nil && strings.Contains(err.Error(), http.StatusText(http.StatusMethodNotAllowed)) {
+		err = d.Ask(ctx, "/invite", &invite) // a binary from before certificates
+	}
+	if err != nil {
 		return "", err
 	}
 	if invite.Error != "" {
