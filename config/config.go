@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -50,6 +51,8 @@ type Replication struct {
 	Replicas     int           `koanf:"replicas"`      // members of a region's raft group, 1 to 7
 	ReplaceAfter time.Duration `koanf:"replace_after"` // how long a member may be silent before it is replaced
 	ScrubEvery   time.Duration `koanf:"scrub_every"`   // how often the replicas of a region are compared; 0: never
+	Balance      bool          `koanf:"balance"`       // whether a busy node moves regions to others
+	Capacity     int           `koanf:"capacity"`      // what it gives to the world, in percent of a core; 0: see Cores
 }
 
 // Backups is when a daemon backs up the world, and where to.
@@ -88,6 +91,7 @@ const (
 	MaxMotionBudget       = 10_000_000
 	MaxReplicas           = 7
 	MaxBackups            = 10_000
+	MaxCapacity           = 1_000_000
 	MaxEditsPerSecond     = 1_000_000
 )
 
@@ -105,6 +109,14 @@ func (c Config) BackupDirectory() string {
 		return c.BackupDir
 	}
 	return filepath.Join(c.DataDir, "backups")
+}
+
+// Cores returns how many cores the node gives to the world: Capacity, or all that Go uses.
+func (c Config) Cores() float64 {
+	if c.Capacity == 0 {
+		return float64(runtime.GOMAXPROCS(0))
+	}
+	return float64(c.Capacity) / 100
 }
 
 // maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.

@@ -85,6 +85,17 @@ func (r *regions) Led() []placement.Group {
 	return led
 }
 
+// InUse lists the loaded regions that have a group.
+func (r *regions) InUse() []placement.Use {
+	var all []placement.Use
+	for _, l := range r.lands() {
+		if g := l.Raft(); g != nil {
+			all = append(all, placement.Use{ID: l.ID(), Cell: l.Cell(), Leader: g.Status().Leader, Busy: l.Busy()})
+		}
+	}
+	return all
+}
+
 // GroupOf returns the group of a land for the supervisor.
 func (r *regions) GroupOf(l *actor.Land) placement.Group {
 	return placement.Group{ID: l.ID(), Key: r.Directory.Key(l.Cell()), Copies: r.copies, Raft: l.Raft(), Actor: l.Actor}

@@ -2,6 +2,7 @@ package actor
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -65,6 +66,7 @@ type Land struct {
 	inspection *inspection
 	budget     budget.Budget
 	splitter   splitter
+	busy       atomic.Int64 // what its goroutine has done so far, in nanoseconds
 
 	idle           int       // ticks without a subscriber
 	applied        uint64    // the land contains the entries up to this index
@@ -186,6 +188,9 @@ func (l *Land) Summarize(answer chan<- Summary) {
 
 // Cell returns the region's cell. Any goroutine may call it.
 func (l *Land) Cell() grid.Cell { return l.info.Cell }
+
+// Busy returns how long the region has been at work so far, by the wall clock. Any goroutine may call it.
+func (l *Land) Busy() time.Duration { return time.Duration(l.busy.Load()) }
 
 // Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Contents() *world.Land { return l.contents.Land }

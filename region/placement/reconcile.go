@@ -64,6 +64,7 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 	sv.metrics.led.Set(float64(len(groups)))
 	delete(peers, sv.Self)
 	sv.Detector.Refresh(ctx, peers)
+	sv.balance(groups)
 	for _, w := range groups {
 		if !sv.BeginChange(w.ID) {
 			continue
@@ -154,11 +155,7 @@ func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.
 		if status := w.Raft.Status(); sv.ledFor(w.ID, status.Term) < minLeaderTime {
 			return errors.New("this node has only just become leader")
 		}
-		sv.metrics.changes.WithLabelValues("transfer").Inc()
-		if err := w.Raft.Transfer(next.Peer); err != nil {
-			return err
-		}
-		return AwaitGroup(ctx, func() bool { return !w.Raft.Status().Self })
+		return sv.Transfer(ctx, w, next.Peer)
 	case membership.Stay:
 	}
 	return nil
