@@ -22,8 +22,19 @@ const (
 	maxMerge = 1 << 20 * 9 / 10
 )
 
-// Merge merges the children of a cell's region again.
+// Merge merges the children of a cell's region again, because an operator wants it.
 func (s *Splitter) Merge(ctx context.Context, cell grid.Cell) error {
+	return s.MergeBecause(ctx, cell, "hand")
+}
+
+// MergeBecause is Merge for another reason, which the metrics show.
+func (s *Splitter) MergeBecause(ctx context.Context, cell grid.Cell, trigger string) error {
+	err := s.merge(ctx, cell)
+	s.Metrics.merges.WithLabelValues(trigger, result(err)).Inc()
+	return err
+}
+
+func (s *Splitter) merge(ctx context.Context, cell grid.Cell) error {
 	parent, err := s.Directory.Exactly(ctx, cell)
 	switch {
 	case errors.Is(err, directory.ErrNotFounded):
@@ -109,6 +120,7 @@ func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 
 // attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw.
 func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Region, attempt uint64) error {
+	defer since(s.Metrics.mergeSeconds, time.Now())
 	var rows [2][]byte
 	var err error
 	for half, child := range world.ChildrenOf(parent) {
