@@ -31,6 +31,8 @@ type Split struct {
 	Children [2]world.Child
 	Forks    [2]replica.Fork
 	Led      bool // this node leads the region
+	// Stalled is called when the children cannot be stored here for now.
+	Stalled func()
 }
 
 // splitter splits and merges a land. It belongs to the region's goroutine.
@@ -56,6 +58,12 @@ func (s *splitter) begin(c replica.Committed) {
 		split.Forks[i] = replica.Fork{
 			Group: child.ID, Index: c.Index, Term: c.Term, Members: l.members, Recovered: ConfigurationOf(l.info.Epoch).Recovered,
 		}
+	}
+	split.Stalled = func() {
+		l.Enqueue(func() { // the other members may have the children
+			l.hub.Split = c.Index
+			l.hub.DismissAll(splitReason)
+		})
 	}
 	l.paused = true
 	l.Split(split, func(err error) {
