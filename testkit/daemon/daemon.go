@@ -35,6 +35,7 @@ type Options struct {
 	Admin    string // admin socket; default admin.sock in Dir
 	LogLevel string // default warn
 	Args     []string
+	Init     []string // further flags of voxeld init, for the first daemon of a Network
 	process.Options
 }
 
