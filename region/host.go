@@ -123,7 +123,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.publisher = publish.New(publish.Options{
 		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
-		Damages: h.damages, Tasks: h.tasks, Catalog: h.regions.Catalog, Logger: o.Logger,
+		Damages: h.damages, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
 	})
 	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
 	h.wireRegions()

@@ -281,7 +281,7 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split region begins with
 // the parent's land instead, if this node has that.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
-	if parent, awaited, err := r.splitter.Awaited(info); err != nil || awaited {
+	if parent, awaited, err := r.splitter.Awaited(ctx, info); err != nil || awaited {
 		if err == nil {
 			_, err = r.Open(ctx, parent.ID, parent.Cell) // so that it catches up
 		}

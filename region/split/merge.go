@@ -286,12 +286,7 @@ func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell) (bool, e
 	case !direct:
 		return false, errBehind
 	}
-	for _, child := range world.ChildrenOf(info) {
-		if child.ID == id {
-			return true, nil
-		}
-	}
-	return false, nil
+	return isChild(info, id), nil
 }
 
 // sweepEvery is how often a node looks for copies of regions that were merged while it was away.
@@ -319,9 +314,8 @@ func (s *Splitter) Run(ctx context.Context) {
 
 // sweep deletes the copy of a region here if the region was merged.
 func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
-	structure, err := world.StructureIn(s.Storage.Get, info.ID)
-	if err != nil || structure.Parent == 0 {
-		return err
+	if info.Cell.Label.Len() <= grid.FoundingLabel {
+		return nil
 	}
 	if _, err := s.Directory.ByID(ctx, info.ID); !errors.Is(err, directory.ErrNotFounded) {
 		return err // the catalog lists it

@@ -155,6 +155,7 @@ func (s *Splitter) begin(ctx context.Context, of actor.Split) error {
 			if !errors.Is(err, replica.ErrStorage) && !errors.Is(err, incarnation.ErrUnlisted) {
 				return fmt.Errorf("split region %d: %w", of.Region.ID, err)
 			}
+			of.Stalled()
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -199,29 +200,30 @@ func (s *Splitter) elect(ctx context.Context, child nodemsg.Region) error {
 }
 
 // Awaited returns the parent of a region that this node is to join, if this node is a member of the parent and its copy of that is not
-// split into this region, or not yet. It must apply the split first: a replica that joins without the land counts for the child's
-// majority, and if all members joined so, the land would be lost.
-func (s *Splitter) Awaited(child nodemsg.Region) (parent nodemsg.Region, awaited bool, err error) {
+// split into this region yet. It must apply the split first: if all members joined without the land, it would be lost. The error is
+// actor.ErrNotHere if the region is none that the catalog lists: a copy of its parent that was merged since says nothing.
+func (s *Splitter) Awaited(ctx context.Context, child nodemsg.Region) (parent nodemsg.Region, awaited bool, err error) {
 	if child.Cell.Label.Len() <= grid.FoundingLabel {
 		return nodemsg.Region{}, false, nil
 	}
-	all, err := s.Registry.All()
-	for _, info := range all {
-		if info.Cell != child.Cell.Parent() {
-			continue
-		}
-		has, failed := s.Replicas.Has(info.ID)
-		if failed != nil || !has {
-			return nodemsg.Region{}, false, failed
-		}
-		structure, failed := world.StructureIn(s.Storage.Get, info.ID)
-		info.Split = structure.Split
-		for _, there := range world.ChildrenOf(info) {
-			if there.ID == child.ID {
-				return nodemsg.Region{}, false, failed
-			}
-		}
-		return info, true, failed
+	parent, err = s.Directory.Exactly(ctx, child.Cell.Parent())
+	if err == nil && !isChild(parent, child.ID) || errors.Is(err, directory.ErrNotFounded) {
+		err = fmt.Errorf("region %d is none of the parts of %v: %w", child.ID, child.Cell.Parent(), actor.ErrNotHere)
 	}
-	return nodemsg.Region{}, false, err
+	if err != nil {
+		return nodemsg.Region{}, false, err
+	}
+	has, err := s.Replicas.Has(parent.ID)
+	if err != nil || !has {
+		return nodemsg.Region{}, false, err
+	}
+	structure, err := world.StructureIn(s.Storage.Get, parent.ID)
+	parent.Split = structure.Split
+	return parent, err == nil && !isChild(parent, child.ID), err
+}
+
+// isChild reports whether the region with the id is a child of the region.
+func isChild(parent nodemsg.Region, id uint64) bool {
+	children := world.ChildrenOf(parent)
+	return parent.Split != 0 && (children[0].ID == id || children[1].ID == id)
 }
