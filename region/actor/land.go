@@ -35,7 +35,7 @@ type LandOptions struct {
 	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *Fault))
 	// Hibernate is called when the region can hibernate.
 	Hibernate func(*Land)
-	// StayAwake reports whether an idle region is not to be closed yet. It may be nil.
+	// StayAwake reports whether an idle region is not to be closed yet. If nil, it may be.
 	StayAwake func(id uint64) bool
 	// Reload reads the land again after a snapshot has replaced it. It is called in the land's goroutine, and blocks it.
 	Reload func(nodemsg.Region) (*world.Land, error)
@@ -86,6 +86,9 @@ type Land struct {
 func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *world.Land, careful bool) *Land {
 	if o.CPU == nil {
 		o.CPU = budget.ThreadTime
+	}
+	if o.StayAwake == nil {
+		o.StayAwake = func(uint64) bool { return false }
 	}
 	c := &hub.Contents{Land: land, Crowd: world.NewCrowd(info.Cell)}
 	l := &Land{

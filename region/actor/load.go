@@ -7,7 +7,7 @@ import (
 
 // SampleLoad sends what was counted in the region since the last call, if this node leads it, and it has its land. Answer must have room
 // for it. Any goroutine may call it.
-func (l *Land) SampleLoad(answer chan<- divide.Sample) {
+func SampleLoad(l *Land, answer chan<- divide.Sample) {
 	l.Enqueue(func() {
 		used := l.budget.Take()
 		s := divide.Sample{Busy: used.Busy, Ticks: used.Ticks, Chunks: make(map[grid.ChunkPos]divide.Chunk)}

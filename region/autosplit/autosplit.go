@@ -122,7 +122,7 @@ func (l *Loop) round(ctx context.Context) {
 	answers := make([]chan divide.Sample, len(lands))
 	for i, land := range lands {
 		answers[i] = make(chan divide.Sample, 1)
-		land.SampleLoad(answers[i])
+		actor.SampleLoad(land, answers[i])
 	}
 	led := make(map[uint64]bool, len(lands))
 	depths := [grid.MaxLabel + 1]int{}
