@@ -18,6 +18,7 @@ type Config struct {
 	HTTPS       `koanf:",squash"`
 	World       `koanf:",squash"`
 	Replication `koanf:",squash"`
+	Dividing    `koanf:",squash"`
 	Backups     `koanf:",squash"`
 	Players     `koanf:",squash"`
 	Monitoring  `koanf:",squash"`
@@ -55,6 +56,16 @@ type Replication struct {
 	Capacity     int           `koanf:"capacity"`      // what it gives to the world, in percent of a core; 0: see Cores
 }
 
+// Dividing is when regions are split and merged. A limit of 0 is none.
+type Dividing struct {
+	Split        bool          `koanf:"split"`         // whether load splits regions
+	SplitTick    int           `koanf:"split_tick"`    // percentage of the tick budget
+	SplitPlayers int           `koanf:"split_players"` // players in a region
+	SplitEdits   int           `koanf:"split_edits"`   // edits a second
+	SplitStored  int           `koanf:"split_stored"`  // edited blocks
+	MergeAfter   time.Duration `koanf:"merge_after"`   // how long both halves must be quiet; 0: they are never merged
+}
+
 // Backups is when a daemon backs up the world, and where to.
 type Backups struct {
 	BackupEvery time.Duration `koanf:"backup_every"` // interval of scheduled backups; 0: none
@@ -90,6 +101,8 @@ const (
 	MinMotionBudget       = 1_000
 	MaxMotionBudget       = 10_000_000
 	MaxReplicas           = 7
+	MaxSplitTick          = 1_000
+	MaxSplit              = 1_000_000_000
 	MaxBackups            = 10_000
 	MaxCapacity           = 1_000_000
 	MaxEditsPerSecond     = 1_000_000

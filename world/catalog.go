@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -22,6 +23,7 @@ const CatalogTable = "catalog"
 type Catalog struct {
 	regions map[grid.Cell]nodemsg.Region
 	cells   map[uint64]grid.Cell // founded cells by region id
+	gone    []uint64             // see Gone
 }
 
 // NewCatalog returns the catalog of an empty world.
@@ -81,12 +83,13 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 	if err != nil {
 		return nodemsg.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
 	}
+	c.gone = nil
 	if there, founded := c.regions[region.Cell]; founded && !region.Newer(there) {
 		return there, nil, nil
 	}
 	changed := []nodemsg.Region{region}
 	if region.Split != 0 {
-		for _, child := range ChildrenOf(region) {
+		for _, child := range c.childrenOf(region) {
 			if there, listed := c.regions[child.Cell]; !listed || there.ID != child.ID {
 				changed = append(changed, child)
 			}
@@ -96,6 +99,7 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 	for _, gone := range c.mergedBy(region) {
 		delete(c.regions, gone.Cell)
 		delete(c.cells, gone.ID)
+		c.gone = append(c.gone, gone.ID)
 		writes = append(writes, kv.Write{Table: CatalogTable, Key: []byte(gone.Cell.String())})
 	}
 	for _, r := range changed {
@@ -110,6 +114,30 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 	}
 	return region, writes, nil
 }
+
+// childrenOf describes the children of a split region. If the region's members have changed since the split, the children's are not
+// known for certain: they are among those before and after the changes, and the children's leaders report which.
+func (c *Catalog) childrenOf(region nodemsg.Region) [2]nodemsg.Region {
+	children := ChildrenOf(region)
+	if region.Epoch%nodemsg.RecoveredEpoch <= region.Split {
+		return children
+	}
+	for i := range children {
+		child := &children[i]
+		child.Epoch-- // so that the report is newer
+		child.Members = slices.Clone(child.Members)
+		for _, m := range c.regions[region.Cell].Members {
+			known := slices.ContainsFunc(child.Members, func(there nodemsg.Member) bool { return there.Peer == m.Peer })
+			if !known && len(child.Members) < wire.MaxMembers {
+				child.Members = append(child.Members, m)
+			}
+		}
+	}
+	return children
+}
+
+// Gone lists the ids of the regions that the entry applied last has removed.
+func (c *Catalog) Gone() []uint64 { return c.gone }
 
 // mergedBy lists the regions that no longer exist when the region becomes this: those in its cell if it was merged, or its former
 // children if it was merged and split again.

@@ -2,6 +2,7 @@ package world
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -158,4 +159,57 @@ func TestCatalogMovesRegions(t *testing.T) {
 	if _, ok := c.Find(region.ID + 1); ok {
 		t.Error("a region is found that does not exist")
 	}
+}
+
+// The catalog lists the children of a split region with the region's members. If those have changed since the split, the children are
+// listed with all who may be members, until their leaders report who is. When the region is merged, its children are gone.
+func TestCatalogSplits(t *testing.T) {
+	c := NewCatalog()
+	index := uint64(1)
+	apply := func(entry []byte) {
+		t.Helper()
+		index++
+		if _, _, err := c.Apply(index, entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move := func(info nodemsg.Region, epoch, split, merged uint64, members ...string) {
+		t.Helper()
+		info.Epoch, info.Split, info.Merged, info.Leader, info.Members = epoch, split, merged, members[0], nil
+		for i, name := range members {
+			m := memberNamed(name)
+			m.Replica = uint64(i) + 1
+			info.Members = append(info.Members, m)
+		}
+		entry, err := EncodeMoved(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply(entry)
+	}
+	lists := func(id uint64, names ...string) nodemsg.Region {
+		t.Helper()
+		info, _ := c.Find(id)
+		got := make([]string, len(info.Members))
+		for i, m := range info.Members {
+			got[i] = m.Peer
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, names) {
+			t.Errorf("the members of a child are %q, want %q", got, names)
+		}
+		return info
+	}
+	apply(foundEntry(t, grid.ChunkPos{}, memberNamed("A"), memberNamed("B"), memberNamed("C")))
+	region, _ := c.Locate(grid.ChunkPos{})
+	move(region, 1, 10, 0, "A", "B", "C")
+	lists(ChildID(region.ID, 10, 0), "A", "B", "C")
+	move(region, 1, 0, 20, "A", "B", "C")
+	if gone := c.Gone(); len(gone) != 2 || c.Len() != 1 {
+		t.Errorf("merged: %v are gone, %d are left", gone, c.Len())
+	}
+	move(region, 31, 30, 20, "A", "B", "D") // D has replaced C before the split was reported
+	child := lists(ChildID(region.ID, 30, 0), "A", "B", "C", "D")
+	move(child, 30, 0, 0, "A", "B", "C")
+	lists(child.ID, "A", "B", "C")
 }

@@ -109,14 +109,20 @@ func (c *Catalog) salvage() {}
 
 func (c *Catalog) restore(uint64) error {
 	state, err := c.Load()
-	if err == nil {
-		c.state = state
-		c.count()
+	if err != nil {
+		return err
 	}
-	return err
+	for _, before := range c.state.Page(0, c.state.Len()) {
+		if _, listed := state.Find(before.ID); !listed {
+			c.Regions.Forget(before.ID)
+		}
+	}
+	c.state = state
+	c.count()
+	return nil
 }
 
-// count adds all regions to Regions. Regions are never removed from the catalog.
+// count adds all regions to Regions.
 func (c *Catalog) count() {
 	for _, info := range c.state.Page(0, c.state.Len()) {
 		c.Regions.Put(info)
@@ -159,6 +165,9 @@ func (c *Catalog) apply(d replica.Committed) {
 	}
 	if len(writes) > 0 {
 		c.Regions.Put(region)
+		for _, id := range c.state.Gone() {
+			c.Regions.Forget(id)
+		}
 		for _, child := range world.ChildrenOf(region) {
 			if listed, ok := c.state.Find(child.ID); ok {
 				c.Regions.Put(listed)
