@@ -119,6 +119,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Balance: o.Balance, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	h.supervisor.Watch = h.observer.watch
+	h.supervisor.InUse = func() []placement.Use { return useOf(h.regions.lands()) }
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}

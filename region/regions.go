@@ -87,12 +87,12 @@ func (r *regions) Led() []placement.Group {
 	return led
 }
 
-// InUse lists the loaded regions that have a group.
-func (r *regions) InUse() []placement.Use {
+// useOf returns how much the lands that have a group use of this node.
+func useOf(lands []*actor.Land) []placement.Use {
 	var all []placement.Use
-	for _, l := range r.lands() {
+	for _, l := range lands {
 		if g := l.Raft(); g != nil {
-			all = append(all, placement.Use{ID: l.ID(), Cell: l.Cell(), Leader: g.Status().Leader, Busy: l.Busy()})
+			all = append(all, placement.Use{ID: l.ID(), Cell: l.Cell(), Leader: g.Status().Leader, Busy: l.Work.Total()})
 		}
 	}
 	return all

@@ -2,7 +2,6 @@ package actor
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -61,6 +60,8 @@ type LandOptions struct {
 type Land struct {
 	*Actor
 	LandOptions
+	// Work is how long the region has been at work, for any goroutine.
+	Work budget.Stopwatch
 
 	contents   *hub.Contents
 	hub        *hub.Hub
@@ -68,7 +69,6 @@ type Land struct {
 	inspection *inspection
 	budget     budget.Budget
 	splitter   splitter
-	busy       atomic.Int64          // what its goroutine has done so far, in nanoseconds
 	changed    map[grid.ChunkPos]int // edits applied since SampleLoad
 
 	idle           int       // ticks without a subscriber
@@ -194,9 +194,6 @@ func (l *Land) Summarize(answer chan<- Summary) {
 
 // Cell returns the region's cell. Any goroutine may call it.
 func (l *Land) Cell() grid.Cell { return l.info.Cell }
-
-// Busy returns how long the region has been at work so far, by the wall clock. Any goroutine may call it.
-func (l *Land) Busy() time.Duration { return time.Duration(l.busy.Load()) }
 
 // Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Contents() *world.Land { return l.contents.Land }

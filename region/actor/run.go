@@ -36,7 +36,7 @@ func (l *Land) loop(ctx context.Context) {
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
-			l.work(l.handleCommits)
+			l.Work.Time(func() { l.budget.Run(l.handleCommits) })
 			if l.failure == nil && !l.removed {
 				continue
 			}
@@ -45,7 +45,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.step()
 				break
 			}
-			l.work(l.handleInbox)
+			l.Work.Time(func() { l.budget.Run(l.handleInbox) })
 			continue
 		case <-l.edits.gatherTimer.C:
 			l.edits.gathering = false
@@ -61,9 +61,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.Metrics.lateTicks.Inc()
 				due = start
 			}
-			took := l.runTick(start)
-			l.busy.Add(int64(took))
-			l.Metrics.tickSeconds.Observe(took.Seconds())
+			l.Work.Time(func() { l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds()) })
 		}
 		if l.fault != nil {
 			return // isolated: the host does the rest
@@ -73,13 +71,6 @@ func (l *Land) loop(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// work runs and measures a piece of work between two ticks.
-func (l *Land) work(do func()) {
-	start := time.Now()
-	l.budget.Run(do)
-	l.busy.Add(int64(time.Since(start)))
 }
 
 // handleCommits applies what the group has committed between two ticks, and publishes it.

@@ -24,7 +24,7 @@ func (sv *Supervisor) Load() *nodemsg.Load { return sv.meter.Load() }
 // balance measures the load, and begins a move if this node is too busy and another is not.
 func (sv *Supervisor) balance(groups []Group) {
 	now := time.Now()
-	open := sv.Regions.InUse()
+	open := sv.InUse()
 	sv.meter.sample(open, len(groups), now)
 	self, known := sv.meter.node(sv.Self, now)
 	if !known {
@@ -115,8 +115,8 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 
 // replace replaces a busy member of a group by the nearest node that has room.
 func (sv *Supervisor) replace(ctx context.Context, w Group, out string) error {
-	sv.setShift(w.ID, out)
-	defer sv.setShift(w.ID, "")
+	sv.meter.shift(w.ID, out)
+	defer sv.meter.shift(w.ID, "")
 	for slices.ContainsFunc(w.Raft.Status().Members, func(m replica.Progress) bool { return m.Peer == out }) {
 		sv.reconcile(ctx, w)
 		select {
@@ -128,27 +128,4 @@ func (sv *Supervisor) replace(ctx context.Context, w Group, out string) error {
 		}
 	}
 	return nil
-}
-
-// setShift records which member of the group is being replaced; "": none.
-func (sv *Supervisor) setShift(id uint64, out string) {
-	sv.mu.Lock()
-	defer sv.mu.Unlock()
-	if delete(sv.mu.shifts, id); out != "" {
-		sv.mu.shifts[id] = out
-	}
-}
-
-// preferred puts the nodes first that should be the members of a group whose load is known: members, and others that have room, nearest
-// first (docs/adr/0035).
-func (sv *Supervisor) preferred(id uint64, nearest []string, copies int, load float64, isMember func(peer string) bool) []string {
-	if id == world.CatalogID {
-		return nearest
-	}
-	sv.mu.Lock()
-	out := sv.mu.shifts[id]
-	sv.mu.Unlock()
-	return membership.Preferred(nearest, copies, balance.Spare, func(peer string) bool {
-		return peer != out && (isMember(peer) || sv.meter.hasRoom(peer, load))
-	})
 }

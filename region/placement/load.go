@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/balance"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -47,6 +48,7 @@ type meter struct {
 		regions  map[uint64]*used // open here
 		all      float64          // sum of their shares
 		recent   balance.Recent
+		shifts   map[uint64]string // members that are being replaced because they are busy, by group
 		load     *nodemsg.Load
 	}
 }
@@ -61,6 +63,7 @@ type used struct {
 func newMeter(b Balance, self string, told func(string) (*nodemsg.Load, time.Time)) *meter {
 	m := &meter{Balance: b, self: self, told: told}
 	m.mu.regions = make(map[uint64]*used)
+	m.mu.shifts = make(map[uint64]string)
 	return m
 }
 
@@ -165,6 +168,29 @@ func (m *meter) remember(from, to string, load float64, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.recent.Add(from, to, load, now)
+}
+
+// shift records which member of the group is being replaced; "": none.
+func (m *meter) shift(id uint64, out string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if delete(m.mu.shifts, id); out != "" {
+		m.mu.shifts[id] = out
+	}
+}
+
+// preferred puts the nodes first that should be the members of a group with this load: members, and others that have room, nearest
+// first (docs/adr/0035).
+func (m *meter) preferred(id uint64, nearest []string, copies int, load float64, isMember func(peer string) bool) []string {
+	if id == world.CatalogID {
+		return nearest
+	}
+	m.mu.Lock()
+	out := m.mu.shifts[id]
+	m.mu.Unlock()
+	return membership.Preferred(nearest, copies, balance.Spare, func(peer string) bool {
+		return peer != out && (isMember(peer) || m.hasRoom(peer, load))
+	})
 }
 
 // beside returns how many of the open regions of the same size around a cell each node leads; "" is this node.

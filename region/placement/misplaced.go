@@ -108,6 +108,6 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 		return peer != sv.Self && !lives && (!actor.HasMember(info, peer) || sv.Detector.Gone(peer))
 	})
 	isMember := func(peer string) bool { return actor.HasMember(info, peer) }
-	nearest = sv.preferred(info.ID, nearest, sv.Copies, 0, isMember)
+	nearest = sv.meter.preferred(info.ID, nearest, sv.Copies, 0, isMember)
 	return slices.ContainsFunc(nearest[:min(sv.Copies, len(nearest))], func(peer string) bool { return !isMember(peer) })
 }

@@ -62,8 +62,6 @@ type Group struct {
 type Regions interface {
 	// Led lists the groups that this node leads.
 	Led() []Group
-	// InUse lists the open regions.
-	InUse() []Use
 	// Loaded returns a loaded region, or nil.
 	Loaded(id uint64) *actor.Land
 	// Open returns a region's land and loads it first if necessary.
@@ -102,6 +100,8 @@ type Supervisor struct {
 	NotifyEvicted func(context.Context)
 	// Watch adds the nodes to watch besides the members of the groups that this node leads.
 	Watch func(failuredetector.Watched)
+	// InUse lists how much the open regions use.
+	InUse func() []Use
 
 	metrics *metrics
 	meter   *meter
@@ -115,15 +115,14 @@ type Supervisor struct {
 		reconciling map[uint64]struct{}       // groups whose members are being changed
 		announced   map[uint64]nodemsg.Region // regions led here as the catalog has them
 		ledSince    map[uint64]leadership     // of the groups that this node leads or led
-		shifts      map[uint64]string         // members that are being replaced because they are busy, by group
 	}
 }
 
 // New returns a supervisor.
 func New(o Options) *Supervisor {
-	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer, o.Balance.Capacity), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}}
+	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer, o.Balance.Capacity), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {},
+		InUse: func() []Use { return nil }}
 	sv.meter = newMeter(o.Balance, o.Self, o.Detector.Load)
-	sv.mu.shifts = make(map[uint64]string)
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
 	sv.mu.announced = make(map[uint64]nodemsg.Region)
@@ -189,7 +188,7 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
 		return !lives
 	})
 	isMember := func(peer string) bool { return slices.Contains(members, peer) }
-	return sv.preferred(w.ID, nearest, w.Copies, sv.meter.region(w.ID), isMember)
+	return sv.meter.preferred(w.ID, nearest, w.Copies, sv.meter.region(w.ID), isMember)
 }
 
 // Announce reports the region's members to the catalog, unless it has them.
