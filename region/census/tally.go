@@ -81,6 +81,13 @@ func (t *Tally) forget(id uint64) {
 	}
 }
 
+// Len returns the number of regions.
+func (t *Tally) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.regions)
+}
+
 // AddPeers adds all members to the set.
 func (t *Tally) AddPeers(peers map[string]bool) {
 	t.mu.Lock()
