@@ -21,6 +21,10 @@ func foundEntry(t *testing.T, at grid.ChunkPos, members ...nodemsg.Member) []byt
 	return entry
 }
 
+func equalCatalogs(a, b *Catalog) bool {
+	return reflect.DeepEqual(a.Page(0, a.Len()+1), b.Page(0, b.Len()+1))
+}
+
 func TestFirstFoundingWins(t *testing.T) {
 	c := NewCatalog()
 	here, there := grid.ChunkPos{X: 1, Z: 1}, grid.ChunkPos{X: -1, Z: 1}
@@ -59,7 +63,7 @@ func TestCatalogReload(t *testing.T) {
 			}
 		}
 	}
-	if !reflect.DeepEqual(loaded, c) {
+	if !equalCatalogs(loaded, c) {
 		t.Errorf("%d cells were loaded of %d, or they differ", loaded.Len(), c.Len())
 	}
 	_, writes, err := c.Apply(99, foundEntry(t, grid.ChunkPos{X: 500, Z: 500}, memberNamed("A")))
@@ -105,7 +109,7 @@ func FuzzCatalogApply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(writes) != 1 || loaded.Load(writes[0].Key, writes[0].Value) != nil || !reflect.DeepEqual(loaded, c) {
+		if len(writes) != 1 || loaded.Load(writes[0].Key, writes[0].Value) != nil || !equalCatalogs(loaded, c) {
 			t.Fatalf("%+v does not come back from its row", region)
 		}
 	})

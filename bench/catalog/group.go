@@ -12,11 +12,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // network connects members in this process.
@@ -109,7 +109,7 @@ func (m *member) run(g *replica.Group) (err error) {
 		},
 		Describe: func(_ context.Context, peer string) (nodemsg.Member, error) { return nodeNamed(peer), nil },
 		Changed:  func(nodemsg.Region) {},
-	}, m.options(), g)
+	}, region.CatalogRows(m.db, nil), g)
 	if err != nil {
 		return err
 	}
@@ -118,14 +118,6 @@ func (m *member) run(g *replica.Group) (err error) {
 		m.catalog.Finish()
 	})
 	return nil
-}
-
-// options are those of a daemon's catalog.
-func (m *member) options() actor.CatalogOptions {
-	return actor.CatalogOptions{Load: func() (*world.Catalog, error) {
-		state := world.NewCatalog()
-		return state, m.db.Scan(world.CatalogTable, nil, state.Load)
-	}}
 }
 
 func (m *member) send(peer string, group uint64, data []byte) {

@@ -83,7 +83,7 @@ func measure(ctx context.Context, dir string, rows int, o options) (r result, er
 		if err := m.run(g); err != nil {
 			return r, err
 		}
-		if _, err := m.catalog.Page(ctx, 0); err != nil {
+		if _, err := m.catalog.Info(ctx); err != nil {
 			return r, err
 		}
 		r.opened = max(r.opened, time.Since(began))
