@@ -138,10 +138,10 @@ func (m *member) sendSnapshot(peer string, group uint64, write func(w io.Writer)
 		return
 	}
 	r, w := io.Pipe()
-	m.net.tasks.Go(func() { w.CloseWithError(write(w)) }) //nolint:errcheck // always nil
+	m.net.tasks.Go(func() { w.CloseWithError(write(w)) })
 	m.net.tasks.Go(func() {
 		err := to.host.ReceiveSnapshot(m.net.ctx, m.peer, group, r)
-		r.CloseWithError(err) //nolint:errcheck // always nil
+		r.CloseWithError(err)
 		done(err)
 	})
 }

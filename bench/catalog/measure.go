@@ -112,7 +112,7 @@ func measure(ctx context.Context, dir string, rows int, o options) (r result, er
 	if r.lookups, err = lookups(ctx, leader.catalog, rows, o); err != nil {
 		return r, err
 	}
-	took, foundings, err := foundings(ctx, leader.catalog, rows, o)
+	took, foundings, err := foundings(ctx, leader.catalog, o)
 	if err != nil {
 		return r, err
 	}
@@ -219,7 +219,7 @@ func lookups(ctx context.Context, c *actor.Catalog, rows int, o options) (rate f
 }
 
 // foundings founds cells beside the others.
-func foundings(ctx context.Context, c *actor.Catalog, rows int, o options) (took *histogram.Histogram, rate float64, err error) {
+func foundings(ctx context.Context, c *actor.Catalog, o options) (took *histogram.Histogram, rate float64, err error) {
 	took = new(histogram.Histogram)
 	var mu sync.Mutex
 	var next atomic.Int64
