@@ -17,6 +17,7 @@ type Config struct {
 	HTTPS       `koanf:",squash"`
 	World       `koanf:",squash"`
 	Replication `koanf:",squash"`
+	Dividing    `koanf:",squash"`
 	Backups     `koanf:",squash"`
 	Players     `koanf:",squash"`
 	Monitoring  `koanf:",squash"`
@@ -50,6 +51,16 @@ type Replication struct {
 	Replicas     int           `koanf:"replicas"`      // members of a region's raft group, 1 to 7
 	ReplaceAfter time.Duration `koanf:"replace_after"` // how long a member may be silent before it is replaced
 	ScrubEvery   time.Duration `koanf:"scrub_every"`   // how often the replicas of a region are compared; 0: never
+}
+
+// Dividing is when regions are split and merged. A limit of 0 is none.
+type Dividing struct {
+	Split        bool          `koanf:"split"`         // whether load splits regions
+	SplitTick    int           `koanf:"split_tick"`    // percentage of the tick budget
+	SplitPlayers int           `koanf:"split_players"` // players in a region
+	SplitEdits   int           `koanf:"split_edits"`   // edits a second
+	SplitStored  int           `koanf:"split_stored"`  // edited blocks
+	MergeAfter   time.Duration `koanf:"merge_after"`   // how long both halves must be quiet; 0: they are never merged
 }
 
 // Backups is when a daemon backs up the world, and where to.
@@ -87,6 +98,8 @@ const (
 	MinMotionBudget       = 1_000
 	MaxMotionBudget       = 10_000_000
 	MaxReplicas           = 7
+	MaxSplitTick          = 1_000
+	MaxSplit              = 1_000_000_000
 	MaxBackups            = 10_000
 	MaxEditsPerSecond     = 1_000_000
 )

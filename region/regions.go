@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/autosplit"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
@@ -34,6 +35,7 @@ type regions struct {
 	reseeder     *integrity.Reseeder
 	bases        *integrity.Bases
 	splitter     *split.Splitter
+	autoSplit    *autosplit.Loop
 	disk         *integrity.Disk
 	publisher    *publish.Publisher
 	unlisted     func() bool                                       // see incarnation.Keeper

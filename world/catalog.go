@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -29,7 +30,7 @@ type Catalog struct {
 	changed map[grid.Cell]row
 	order   []change // of changed, oldest first; empty if no rows are stored
 	ids     *btree.BTreeG[listed]
-	removed []uint64 // see Removed
+	gone    []uint64 // see Gone
 }
 
 // row is a row that may not be stored yet.
@@ -122,7 +123,7 @@ func (c *Catalog) put(region nodemsg.Region, index uint64) {
 func (c *Catalog) remove(region nodemsg.Region, index uint64) {
 	c.change(region.Cell, row{gone: true, index: index})
 	c.ids.Delete(listed{id: region.ID})
-	c.removed = append(c.removed, region.ID)
+	c.gone = append(c.gone, region.ID)
 }
 
 func (c *Catalog) change(cell grid.Cell, r row) {
@@ -145,9 +146,6 @@ func (c *Catalog) Stored(index uint64) {
 	}
 	c.order = slices.Delete(c.order, 0, done)
 }
-
-// Removed returns the ids of the regions that the last entry has removed.
-func (c *Catalog) Removed() []uint64 { return c.removed }
 
 // EncodeFound returns the log entry that founds a cell.
 func EncodeFound(found nodemsg.Found) ([]byte, error) {
@@ -179,7 +177,7 @@ func EncodeMoved(moved nodemsg.Region) ([]byte, error) {
 // nothing. An entry that changes a region takes effect if the region is listed and the entry is newer. If the entry reports that the
 // region was split, its children are listed, too. In all these cases Apply returns the region of the cell, as it is now.
 func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write, error) {
-	c.removed = nil
+	c.gone = nil
 	region, err := c.apply(index, entry)
 	if err != nil {
 		return nodemsg.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
@@ -189,7 +187,7 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 	}
 	changed := []nodemsg.Region{region}
 	if region.Split != 0 {
-		for _, child := range ChildrenOf(region) {
+		for _, child := range c.childrenOf(region) {
 			if there, ok := c.get(child.Cell); !ok || there.ID != child.ID {
 				changed = append(changed, child)
 			}
@@ -212,6 +210,31 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 	}
 	return region, writes, nil
 }
+
+// childrenOf describes the children of a split region. If the region's members have changed since the split, the children's are not
+// known for certain: they are among those before and after the changes, and the children's leaders report which.
+func (c *Catalog) childrenOf(region nodemsg.Region) [2]nodemsg.Region {
+	children := ChildrenOf(region)
+	if region.Epoch%nodemsg.RecoveredEpoch <= region.Split {
+		return children
+	}
+	before, _ := c.get(region.Cell)
+	for i := range children {
+		child := &children[i]
+		child.Epoch-- // so that the report is newer
+		child.Members = slices.Clone(child.Members)
+		for _, m := range before.Members {
+			known := slices.ContainsFunc(child.Members, func(there nodemsg.Member) bool { return there.Peer == m.Peer })
+			if !known && len(child.Members) < wire.MaxMembers {
+				child.Members = append(child.Members, m)
+			}
+		}
+	}
+	return children
+}
+
+// Gone lists the ids of the regions that the entry applied last has removed.
+func (c *Catalog) Gone() []uint64 { return c.gone }
 
 // mergedBy lists the regions that no longer exist when the region becomes this: those in its cell if it was merged, or its former
 // children if it was merged and split again.

@@ -285,6 +285,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Ground:         generator.Chunk,
 		ScrubEvery:     n.cfg.ScrubEvery,
+		Limits:         limits(n.cfg.Dividing),
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,

@@ -114,6 +114,7 @@ func (c *Catalog) salvage() {}
 
 func (c *Catalog) restore(uint64) error {
 	c.state = world.NewStoredCatalog(c.Row)
+	c.Regions.Clear()
 	c.startListing()
 	return nil
 }
@@ -226,7 +227,7 @@ func (c *Catalog) apply(d replica.Committed) {
 	}
 	if len(writes) > 0 {
 		c.Regions.Put(region)
-		for _, id := range c.state.Removed() {
+		for _, id := range c.state.Gone() {
 			c.Regions.Forget(id)
 		}
 		for _, child := range world.ChildrenOf(region) {

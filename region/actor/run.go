@@ -133,7 +133,7 @@ func (l *Land) endNow() string {
 	case l.hibernating && l.inbox.CloseIfEmpty():
 		l.hibernated = true
 		return "the region sleeps"
-	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.CloseIfEmpty():
+	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && !l.StayAwake(l.info.ID) && l.inbox.CloseIfEmpty():
 		return "no gateway watches it"
 	default:
 		return ""
@@ -175,7 +175,7 @@ const hibernateEvery = 20
 
 // canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
 func (l *Land) canHibernate() bool {
-	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1
+	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1 && !l.StayAwake(l.info.ID)
 }
 
 // RunReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves, the

@@ -31,6 +31,8 @@ type Split struct {
 	Children [2]world.Child
 	Forks    [2]replica.Fork
 	Led      bool // this node leads the region
+	// Stalled is called when the children cannot be stored here for now.
+	Stalled func()
 }
 
 // splitter splits and merges a land. It belongs to the region's goroutine.
@@ -56,6 +58,12 @@ func (s *splitter) begin(c replica.Committed) {
 		split.Forks[i] = replica.Fork{
 			Group: child.ID, Index: c.Index, Term: c.Term, Members: l.members, Recovered: ConfigurationOf(l.info.Epoch).Recovered,
 		}
+	}
+	split.Stalled = func() {
+		l.Enqueue(func() { // the other members may have the children
+			l.hub.Split = c.Index
+			l.hub.DismissAll(splitReason)
+		})
 	}
 	l.paused = true
 	l.Split(split, func(err error) {
@@ -102,6 +110,7 @@ func (s *splitter) changed() {
 	l := s.land
 	clear(l.edits.bases)
 	l.inspection.current = nil
+	l.contents.Land.StopDigest()
 	s.takeOver()
 	l.Changed(l.info)
 	structure := l.contents.Land.Structure()
@@ -124,6 +133,14 @@ func (s *splitter) takeOver() {
 	if structure.Split != 0 {
 		l.hub.DismissAll(splitReason)
 	}
+}
+
+// lostLeadership answers those who wait: whether their entries are committed is unknown.
+func (s *splitter) lostLeadership() {
+	for _, a := range s.awaited {
+		a.answer <- ErrNotHere
+	}
+	s.awaited = nil
 }
 
 // unresolvedTicks is after how many ticks a frozen region asks what has become of the merge, and then how often.
@@ -239,10 +256,10 @@ func ProposeMerge(ctx context.Context, l *Land, attempt uint64, rows [2][]byte) 
 	return nil
 }
 
-// ProposeAbandon ends an attempt to merge the children of a region, unless it is over.
+// ProposeAbandon ends an attempt to merge the children of a region, and all before it, unless they are over.
 func ProposeAbandon(ctx context.Context, l *Land, attempt uint64) error {
 	return propose(ctx, l, world.EncodeAbandon(attempt), func(world.Structure) error { return nil },
-		func(s world.Structure) bool { return s.Attempt != attempt })
+		func(s world.Structure) bool { return s.Split == 0 || s.Attempt > attempt })
 }
 
 // StructureOf returns the region and its structure, with everything that was committed before. This node must lead it.

@@ -22,8 +22,19 @@ const (
 	maxMerge = 1 << 20 * 9 / 10
 )
 
-// Merge merges the children of a cell's region again.
+// Merge merges the children of a cell's region again, because an operator wants it.
 func (s *Splitter) Merge(ctx context.Context, cell grid.Cell) error {
+	return s.MergeBecause(ctx, cell, "hand")
+}
+
+// MergeBecause is Merge for another reason, which the metrics show.
+func (s *Splitter) MergeBecause(ctx context.Context, cell grid.Cell, trigger string) error {
+	err := s.merge(ctx, cell)
+	s.Metrics.merges.WithLabelValues(trigger, result(err)).Inc()
+	return err
+}
+
+func (s *Splitter) merge(ctx context.Context, cell grid.Cell) error {
 	parent, err := s.Directory.Exactly(ctx, cell)
 	switch {
 	case errors.Is(err, directory.ErrNotFounded):
@@ -109,6 +120,7 @@ func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 
 // attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw.
 func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Region, attempt uint64) error {
+	defer since(s.Metrics.mergeSeconds, time.Now())
 	var rows [2][]byte
 	var err error
 	for half, child := range world.ChildrenOf(parent) {
@@ -274,12 +286,7 @@ func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell) (bool, e
 	case !direct:
 		return false, errBehind
 	}
-	for _, child := range world.ChildrenOf(info) {
-		if child.ID == id {
-			return true, nil
-		}
-	}
-	return false, nil
+	return isChild(info, id), nil
 }
 
 // sweepEvery is how often a node looks for copies of regions that were merged while it was away.
@@ -307,9 +314,8 @@ func (s *Splitter) Run(ctx context.Context) {
 
 // sweep deletes the copy of a region here if the region was merged.
 func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
-	structure, err := world.StructureIn(s.Storage.Get, info.ID)
-	if err != nil || structure.Parent == 0 {
-		return err
+	if info.Cell.Label.Len() <= grid.FoundingLabel {
+		return nil
 	}
 	if _, err := s.Directory.ByID(ctx, info.ID); !errors.Is(err, directory.ErrNotFounded) {
 		return err // the catalog lists it

@@ -265,6 +265,10 @@ type RegionStatus struct {
 	// reaches, about, in seconds since 1970; 0 if unknown.
 	RolledBack bool  `cbor:"14,keyasint,omitempty"`
 	Until      int64 `cbor:"15,keyasint,omitempty"`
+	// Load is the largest share of its limits that the region's load is, in thousandths, and Quiet for how many seconds it has been so low
+	// that the region could be merged. Only of a leader.
+	Load  uint64 `cbor:"16,keyasint,omitempty"`
+	Quiet uint64 `cbor:"17,keyasint,omitempty"`
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.
