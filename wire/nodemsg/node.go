@@ -89,6 +89,8 @@ type Question struct {
 	Merge *Release `cbor:"17,keyasint,omitempty"`
 	// Structure asks a region's leader what has become of its split. The answer is Region and Attempt.
 	Structure *StructureRequest `cbor:"18,keyasint,omitempty"`
+	// Resolve has a member of a region that is frozen for a merge find out at once what has become of that. The answer is empty.
+	Resolve *Release `cbor:"19,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
