@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"time"
 )
 
@@ -51,6 +52,8 @@ type Replication struct {
 	Replicas     int           `koanf:"replicas"`      // members of a region's raft group, 1 to 7
 	ReplaceAfter time.Duration `koanf:"replace_after"` // how long a member may be silent before it is replaced
 	ScrubEvery   time.Duration `koanf:"scrub_every"`   // how often the replicas of a region are compared; 0: never
+	Balance      bool          `koanf:"balance"`       // whether a busy node moves regions to others
+	Capacity     int           `koanf:"capacity"`      // what it gives to the world, in percent of a core; 0: see Cores
 }
 
 // Dividing is when regions are split and merged. A limit of 0 is none.
@@ -101,6 +104,7 @@ const (
 	MaxSplitTick          = 1_000
 	MaxSplit              = 1_000_000_000
 	MaxBackups            = 10_000
+	MaxCapacity           = 1_000_000
 	MaxEditsPerSecond     = 1_000_000
 )
 
@@ -118,6 +122,14 @@ func (c Config) BackupDirectory() string {
 		return c.BackupDir
 	}
 	return filepath.Join(c.DataDir, "backups")
+}
+
+// Cores returns how many cores the node gives to the world: Capacity, or all that Go uses.
+func (c Config) Cores() float64 {
+	if c.Capacity == 0 {
+		return float64(runtime.GOMAXPROCS(0))
+	}
+	return float64(c.Capacity) / 100
 }
 
 // maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.

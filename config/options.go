@@ -115,6 +115,14 @@ var Groups = []Group{
 			Name: "scrub-every", Kind: Duration, Default: "1h", check: atLeast(time.Second, true),
 			Usage: "interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
 		},
+		{
+			Name: "balance", Kind: Switch, Default: "true",
+			Usage: "move regions from this node to others that hold them, or could, while it uses more than 60 % of its capacity and they use less than half of that",
+		},
+		{
+			Name: "capacity", Kind: Number, Default: "0", check: upTo(MaxCapacity),
+			Usage: "processor time that this node gives to the world, in percent of a core (150 is one and a half cores); it is not enforced, but decides when the node is busy; 0: all cores that the daemon may use",
+		},
 	}},
 	{"Regions that divide", []Option{
 		{

@@ -62,6 +62,7 @@ type Options struct {
 	Peers          transport.Peers   // the other nodes
 	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
+	Balance    placement.Balance // of load between nodes; the zero value: none
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -115,9 +116,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
-		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Logger: o.Logger, Registerer: o.Registerer,
+		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Balance: o.Balance, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	h.supervisor.Watch = h.observer.watch
+	h.supervisor.InUse = func() []placement.Use { return useOf(h.regions.lands()) }
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}

@@ -60,6 +60,8 @@ type LandOptions struct {
 type Land struct {
 	*Actor
 	LandOptions
+	// Work is how long the region has been at work, for any goroutine.
+	Work budget.Stopwatch
 
 	contents   *hub.Contents
 	hub        *hub.Hub

@@ -36,7 +36,7 @@ func (l *Land) loop(ctx context.Context) {
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
-			l.budget.Run(l.handleCommits)
+			l.Work.Time(func() { l.budget.Run(l.handleCommits) })
 			if l.failure == nil && !l.removed {
 				continue
 			}
@@ -45,7 +45,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.step()
 				break
 			}
-			l.budget.Run(l.handleInbox)
+			l.Work.Time(func() { l.budget.Run(l.handleInbox) })
 			continue
 		case <-l.edits.gatherTimer.C:
 			l.edits.gathering = false
@@ -61,7 +61,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.Metrics.lateTicks.Inc()
 				due = start
 			}
-			l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds())
+			l.Work.Time(func() { l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds()) })
 		}
 		if l.fault != nil {
 			return // isolated: the host does the rest
