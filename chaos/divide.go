@@ -212,7 +212,7 @@ func (d *driver) divideWhile(ctx context.Context, v division, fault func() error
 	if err != nil {
 		return err
 	}
-	d.logger.Info(v.kind, "cell", v.cell, "took", took.Round(time.Millisecond), "error", refused)
+	d.logger.Info("answer", "to", v.kind, "cell", v.cell, "took", took.Round(time.Millisecond), "error", refused)
 	switch {
 	case refused == nil:
 		d.report.Time(v.kind+": command to answer, nodes go down", "", took)
@@ -244,7 +244,7 @@ func (d *driver) keepDividing(ctx context.Context) {
 			outcome := "s amid other faults"
 			if _, err := v.command(ctx, n); err != nil {
 				outcome += ", refused or without an answer"
-				d.logger.Info(v.kind+" failed", "cell", v.cell, "error", err)
+				d.logger.Info("refused or without an answer", "to", v.kind, "cell", v.cell, "error", err)
 			}
 			d.report.Count(v.kind+outcome, "", 1)
 		}
