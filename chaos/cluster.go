@@ -198,16 +198,19 @@ func (c *Cluster) openRegions(ctx context.Context) map[string]openRegion {
 	return all
 }
 
-// regionAt returns the only region with the chunk, or what is wrong.
+// regionAt returns the region with the chunk, or what is wrong. If several are open, it is the smallest: the others are split, and
+// will hibernate.
 func regionAt(all map[string]openRegion, chunk grid.ChunkPos) (found openRegion, wrong string) {
 	for id, r := range all {
 		if !r.area.Contains(chunk) {
 			continue
 		}
-		if found.nodes > 0 {
-			return found, fmt.Sprintf("chunk %v is in the region %v, and in %v (%s)", chunk, found.area, r.area, id)
+		switch {
+		case found.nodes > 0 && found.area == r.area:
+			return found, fmt.Sprintf("chunk %v is in the regions %s and %s of %v", chunk, found.ID, id, r.area)
+		case found.nodes == 0 || r.area.Label.Len() > found.area.Label.Len():
+			found = r
 		}
-		found = r
 	}
 	if found.Leader == "" {
 		return found, fmt.Sprintf("no leader of the region of chunk %v", chunk)
@@ -215,7 +218,7 @@ func regionAt(all map[string]openRegion, chunk grid.ChunkPos) (found openRegion,
 	return found, ""
 }
 
-// missingMembers returns what is missing until each of the chunks is in exactly one region, every such region has that many
+// missingMembers returns what is missing until each of the chunks is in a region, every such region has that many
 // members, and every node is connected to that many others.
 func (c *Cluster) missingMembers(ctx context.Context, chunks []grid.ChunkPos, members, peers int) (missing string) {
 	for _, n := range c.Nodes {

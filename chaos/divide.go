@@ -130,6 +130,11 @@ func (d *driver) examine(ctx context.Context) error {
 	d.readNow(ctx)                           // opens the regions
 	d.expect(ctx, healLimit, func() string { //nolint:errcheck // it is reported
 		all := d.openRegions(ctx)
+		for _, r := range all {
+			if divided(all, r.area) {
+				return fmt.Sprintf("region %v and parts of it are open", r.area)
+			}
+		}
 		for x := workarea.Low; x < workarea.High; x += grid.ChunkSize {
 			for z := workarea.Low; z < workarea.High; z += grid.ChunkSize {
 				if _, wrong := regionAt(all, grid.Pos{X: int32(x), Z: int32(z)}.Chunk()); wrong != "" {
