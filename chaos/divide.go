@@ -37,14 +37,10 @@ func (c *Cluster) drawDivision(ctx context.Context, chunks []grid.ChunkPos, rng 
 		if r.area.Label.Len() < grid.MaxLabel {
 			splits = append(splits, division{"split", r.area, []openRegion{r}})
 		}
-		parent := r.area.Parent()
-		if lower, upper := parent.Children(); r.area == lower || r.area == upper {
-			for _, other := range all {
-				if other.area != r.area && other.area == lower || other.area != r.area && other.area == upper {
-					if other.Leader != "" && !divided(all, other.area) {
-						merges = append(merges, division{"merge", parent, []openRegion{r, other}})
-					}
-				}
+		for _, other := range all {
+			siblings := other.area != r.area && other.area.Parent() == r.area.Parent() && r.area.Label.Len() > grid.FoundingLabel
+			if siblings && other.Leader != "" && !divided(all, other.area) {
+				merges = append(merges, division{"merge", r.area.Parent(), []openRegion{r, other}})
 			}
 		}
 	}
