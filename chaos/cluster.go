@@ -198,11 +198,11 @@ func (c *Cluster) openRegions(ctx context.Context) map[string]openRegion {
 	return all
 }
 
-// regionAt returns the region with the chunk, or what is wrong. If several are open, it is the smallest: the others are split, and
-// will hibernate.
+// regionAt returns the region with the chunk, or what is wrong. If several are led, it is the smallest: the others are split, and
+// will hibernate. One without a leader may be what a node that was down keeps of a merged region until it sweeps.
 func regionAt(all map[string]openRegion, chunk grid.ChunkPos) (found openRegion, wrong string) {
 	for id, r := range all {
-		if !r.area.Contains(chunk) {
+		if !r.area.Contains(chunk) || r.Leader == "" {
 			continue
 		}
 		switch {
@@ -212,7 +212,7 @@ func regionAt(all map[string]openRegion, chunk grid.ChunkPos) (found openRegion,
 			found = r
 		}
 	}
-	if found.Leader == "" {
+	if found.nodes == 0 {
 		return found, fmt.Sprintf("no leader of the region of chunk %v", chunk)
 	}
 	return found, ""

@@ -54,10 +54,10 @@ func (c *Cluster) drawDivision(ctx context.Context, chunks []grid.ChunkPos, rng 
 	return splits[rng.IntN(len(splits))], true
 }
 
-// divided reports whether a part of the cell is open as a region of its own.
+// divided reports whether a part of the cell is led as a region of its own.
 func divided(all map[string]openRegion, cell grid.Cell) bool {
 	for _, r := range all {
-		if r.area != cell && cell.Covers(r.area) {
+		if r.Leader != "" && r.area != cell && cell.Covers(r.area) {
 			return true
 		}
 	}
@@ -128,7 +128,7 @@ func (d *driver) examine(ctx context.Context) error {
 		all := d.openRegions(ctx)
 		for _, r := range all {
 			if divided(all, r.area) {
-				return fmt.Sprintf("region %v and parts of it are open", r.area)
+				return fmt.Sprintf("region %v and parts of it are led", r.area)
 			}
 		}
 		for x := workarea.Low; x < workarea.High; x += grid.ChunkSize {
