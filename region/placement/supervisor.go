@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -106,6 +107,7 @@ type Supervisor struct {
 	metrics *metrics
 	meter   *meter
 	pace    balance.Pace // of Run's goroutine
+	moving  atomic.Bool  // a region is being moved because of load
 	closed  closedRegions
 	leave   sync.Once     // closes leaving
 	leaving chan struct{} // closed when this node is about to stop: see Drain
