@@ -3,6 +3,7 @@ package region
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -80,9 +81,7 @@ func (w *town) set(each float64, base map[string]float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.each = each
-	for peer, load := range base {
-		w.mu.base[peer] = load
-	}
+	maps.Copy(w.mu.base, base)
 }
 
 // watch keeps a gateway in each region until ctx ends.

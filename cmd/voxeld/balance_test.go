@@ -1,195 +1,213 @@
 package main
 
 import (
-	"cmp"
-	"context"
+	"bytes"
+	"crypto/sha256"
 	"flag"
 	"fmt"
-	"math"
+	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bot"
+	"github.com/mr-tron/base58"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/ledger"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
 var (
-	balanceTime    = flag.Duration("balance-time", 0, "how long players build in TestBalance; 0 skips it")
-	balancePlayers = flag.Int("balance-players", 60, "players of TestBalance")
-	balanceEdits   = flag.Float64("balance-edits", 15, "edits a second of each of them")
+	balanceTime     = flag.Duration("balance-time", 0, "how long players build in TestBalance once the load is there; 0 skips it")
+	balanceBuilders = flag.Int("balance-builders", 16, "players of TestBalance, each in a region of their own")
+	balanceCapacity = flag.Int("balance-capacity", 20, "capacity of each node of TestBalance, in percent of a core")
 )
 
 const (
-	balanceNodes = 5
+	balanceNodes   = 5
+	balanceRegions = 150 // so that each node is home of enough
+	// startShare is the share of its capacity that the busy node uses before it is balanced.
+	startShare = 0.9
 	// spreadWithin is how long the load may take to spread once it is there.
 	spreadWithin = time.Minute
-	// townLevels is how often the cell of the town is split: it has 16 regions.
-	townLevels = 4
-	// warmUp is how long players build before the node that is too small for the town is chosen.
-	warmUp = 45 * time.Second
 )
 
-// town is a chunk in the middle of a founded cell.
-var town = grid.ChunkPos{X: 8, Z: 8}
-
-// A town of 16 regions, most of them led by one node of five. That node is declared to be a small machine, for which the load is too much.
-// It sheds regions until it is not too busy any more, and then nothing moves. No player loses their session, and no acknowledged edit is lost. Without
-// balancing it stays too busy.
+// Players build in regions whose keys are all nearest to one node of five. That node becomes too busy, hands regions to others within a
+// minute, and then nothing moves. No player loses their session, and no acknowledged edit is lost. First, the same without balancing shows
+// how many edits a second it takes.
 func TestBalance(t *testing.T) {
 	if *balanceTime == 0 {
 		t.Skip("takes minutes: see make balance-proof")
 	}
-	t.Run("on", func(t *testing.T) { testBalance(t, true) })
-	t.Run("off", func(t *testing.T) { testBalance(t, false) })
+	var rate float64
+	t.Run("off", func(t *testing.T) { rate = testBalance(t, 0) })
+	if rate > 0 {
+		t.Run("on", func(t *testing.T) { testBalance(t, rate) })
+	}
 }
 
-func testBalance(t *testing.T, on bool) {
-	args := []string{"--capacity=100", "--split=false", fmt.Sprintf("--balance=%t", on)}
-	all := []*daemon{newDaemon(t, kit.Options{Args: args})}
-	all[0].init()
-	all[0].start()
-	token, err := all[0].Invite(t.Context())
-	if err != nil {
-		t.Fatal(err)
+// testBalance builds at this rate, in edits a second, with balancing. If the rate is 0, it balances nothing, and returns the rate at which
+// the node is too busy.
+func testBalance(t *testing.T, rate float64) float64 {
+	on := rate > 0
+	file := filepath.Join(t.TempDir(), "large.voxback")
+	largeWorld(t, file, balanceRegions, 50, balanceRegions)
+	args := []string{fmt.Sprintf("--capacity=%d", *balanceCapacity), fmt.Sprintf("--balance=%t", on), "--split=false", "--edits-per-second=100000"}
+	first := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data"), Args: args})
+	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir); code != 0 {
+		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
 	}
-	for range balanceNodes - 1 {
-		all = append(all, startDaemon(t, append([]string{"--join", token}, args...)...))
+	first.start()
+	nodes := []*daemon{first}
+	for token := first.invite(); len(nodes) < balanceNodes; {
+		nodes = append(nodes, startDaemon(t, append([]string{"--join", token}, args...)...))
 	}
-	splitTown(t, all[0])
-	var acked ledger.Ledger
-	wait := build(t, all, &acked, warmUp)
-	time.Sleep(warmUp - 5*time.Second)
-	before := loads(t, all)
-	small := slices.Index(before, slices.MaxFunc(before, func(a, b load) int { return cmp.Or(cmp.Compare(a.led, b.led), cmp.Compare(a.busy, b.busy)) }))
-	wait()
-	capacity := int(math.Ceil(100 * before[small].busy / 0.9))
-	t.Logf("node %d leads %.0f of the regions with %.3f cores; it is a machine of %d %% of a core from now on", small, before[small].led, before[small].busy, capacity)
-	all[small].terminate()
-	args[0] = fmt.Sprintf("--capacity=%d", capacity)
-	all[small] = newDaemon(t, kit.Options{Args: args, Dir: all[small].dir, IP: all[small].ip})
-	all[small].start()
+	home, regions := home(t, nodes)
+	var builders []*builder
+	for i, region := range regions[:min(*balanceBuilders, len(regions))] {
+		builders = append(builders, newBuilder(t, nodes[i%len(nodes)].Game, region))
+	}
+	eventually(t, "the node leads the regions of all players, which have three copies", patience, func() bool {
+		led := 0
+		for _, r := range nodes[home].regions() {
+			if r.Bodies > 0 && r.Voters == 3 && r.Leader == nodes[home].Status.Peer {
+				led++
+			}
+		}
+		for _, b := range builders {
+			b.drain()
+		}
+		return led == len(builders)
+	})
+	time.Sleep(20 * time.Second) // their founding is no longer in the averages
 
-	wait = build(t, all, &acked, *balanceTime)
-	start := time.Now()
-	early, late := 0.0, 0.0 // moves until the load has spread, and later
-	var busiest, ratio, quiet []float64
-	for time.Since(start) < *balanceTime-5*time.Second {
-		time.Sleep(5 * time.Second)
-		now := loads(t, all)
-		moves, shares, highest, mean := 0.0, []string{}, 0.0, 0.0
-		for _, l := range now {
-			moves += l.moves
-			shares = append(shares, fmt.Sprintf("%3.0f %% (%2.0f led)", 100*l.share, l.led))
-			highest, mean = max(highest, l.share), mean+l.share/balanceNodes
+	end := time.Time{}
+	var all []sample
+	var early, late float64
+	start, sent, reached := time.Now(), 0.0, time.Time{}
+	raise := !on
+	if raise {
+		rate = 100
+	}
+	look := time.Now()
+	for pace := time.Tick(5 * time.Millisecond); end.IsZero() || time.Now().Before(end); <-pace {
+		for ; sent < rate*time.Since(start).Seconds(); sent++ {
+			builders[int(sent)%len(builders)].build()
 		}
-		t.Logf("%4.0f s  %s  moves %.0f  busiest/mean %.2f", time.Since(start).Seconds(), strings.Join(shares, "  "), moves, highest/mean)
-		busiest, ratio = append(busiest, now[small].share), append(ratio, highest/mean)
-		if time.Since(start) < settleWithin+spreadWithin {
-			early = moves
-		} else {
-			late = moves - early
-			quiet = append(quiet, now[small].share)
+		if time.Since(look) < 4*time.Second {
+			continue
+		}
+		look = time.Now()
+		now := sampleLoads(t, nodes)
+		all = append(all, now)
+		t.Logf("%4.0f s  %5.0f edits/s  %s", time.Since(start).Seconds(), rate, now)
+		if reached.IsZero() && (on && now.moves > 0 || now.shares[home] >= startShare) {
+			reached, end = time.Now(), time.Now().Add(*balanceTime)
+			raise = false
+		}
+		switch {
+		case raise:
+			rate *= 1.25
+			start, sent = time.Now(), 0
+		case reached.IsZero() && on && time.Since(start) > 2*time.Minute:
+			t.Fatal("nothing moved")
+		case time.Since(reached) < spreadWithin:
+			early = now.moves
+		default:
+			late = now.moves - early
 		}
 	}
-	wait()
-	lost, err := acked.Lost(t.Context(), all[0].Game, time.Minute)
-	if err != nil {
-		t.Error(err)
+	for _, b := range builders {
+		b.settle()
 	}
-	t.Logf("balance %t: %.0f moves, then %.0f; the small node used %.0f %% of its capacity at most, %.0f %% at the end; busiest/mean %.2f at most, %.2f at the end; %d acknowledged edits, %d lost",
-		on, early, late, 100*slices.Max(busiest), 100*busiest[len(busiest)-1], slices.Max(ratio), ratio[len(ratio)-1], acked.Edits(), len(lost))
-	if len(lost) > 0 {
-		t.Error(lost)
+	edits, missing := 0, 0
+	for i, b := range builders {
+		b.safe, b.kept = len(b.sent), len(b.sent)
+		edits += b.kept
+		b.leave()
+		missing += b.missing(join(t, nodes[(i+1)%len(nodes)].Game, b.Welcome.Name, 1))
 	}
-	if !on || len(quiet) == 0 {
-		return
+	peak := slices.MaxFunc(all, func(a, b sample) int { return int(1e6 * (a.shares[home] - b.shares[home])) })
+	last := all[len(all)-1]
+	t.Logf("balance %t, %.0f edits/s: busiest node %.0f %% of its capacity, %.2f of the mean, in the end %.0f %%, %.2f of the mean; %.0f moves within %v, %.0f in %v afterwards; %d edits acknowledged, %d spots wrong, no session lost",
+		on, rate, 100*peak.shares[home], peak.ratio(), 100*slices.Max(last.shares), last.ratio(), early, spreadWithin, late, *balanceTime-spreadWithin, edits, missing)
+	if missing > 0 {
+		t.Errorf("%d spots do not show the last edit that was acknowledged", missing)
 	}
-	if early == 0 {
-		t.Error("nothing moved")
-	}
-	if late > 0 {
+	if on && late > 0 {
 		t.Errorf("%.0f moves after the load had spread", late)
 	}
-	if mean := average(quiet); mean > 0.65 {
-		t.Errorf("the small node still uses %.0f %% of its capacity", 100*mean)
+	if on && last.ratio() > 0.8*peak.ratio() {
+		t.Error("the load has not spread")
 	}
+	return rate
 }
 
-// settleWithin is how long the players take to come, and the averages of their load to show it.
-const settleWithin = 45 * time.Second
-
-func average(of []float64) (mean float64) {
-	for _, v := range of {
-		mean += v / float64(len(of))
-	}
-	return mean
-}
-
-// load is what a node says of its load.
-type load struct{ busy, share, led, moves float64 }
-
-func loads(t *testing.T, all []*daemon) []load {
+// home returns the node that is nearest to the keys of most regions of largeWorld, and these regions.
+func home(t *testing.T, nodes []*daemon) (node int, regions []int) {
 	t.Helper()
-	now := make([]load, len(all))
-	for i, d := range all {
+	of := make([][]int, len(nodes))
+	for i := range balanceRegions {
+		cell := grid.CellAt(grid.ChunkPos{X: 2000 + 16*int32(i%50), Z: 2000 + 16*int32(i/50)}, grid.FoundingLabel)
+		key := sha256.Sum256([]byte(grid.PlacementWalkad.Key(grid.PlacementWalkad.Home(cell))))
+		best, nearest := 0, [32]byte{}
+		for j, d := range nodes {
+			id, err := base58.Decode(d.Status.Peer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			distance := sha256.Sum256(id)
+			for k := range distance {
+				distance[k] ^= key[k]
+			}
+			if j == 0 || bytes.Compare(distance[:], nearest[:]) < 0 {
+				best, nearest = j, distance
+			}
+		}
+		of[best] = append(of[best], i)
+	}
+	for j := range of {
+		if len(of[j]) > len(of[node]) {
+			node = j
+		}
+	}
+	return node, of[node]
+}
+
+// sample is the load of all nodes at one time.
+type sample struct {
+	shares, led []float64
+	moves       float64
+}
+
+func sampleLoads(t *testing.T, nodes []*daemon) (s sample) {
+	t.Helper()
+	for _, d := range nodes {
 		m, err := metrics.Scrape(t.Context(), d.Metrics)
 		if err != nil {
 			t.Fatal(err)
 		}
-		busy := m.Value("voxeld_node_busy_cores")
-		now[i] = load{busy, busy / m.Value("voxeld_node_capacity_cores"), m.Value("voxeld_regions_led"), m.Value("voxeld_balance_moves_total")}
+		s.shares = append(s.shares, m.Value("voxeld_node_busy_cores")/m.Value("voxeld_node_capacity_cores"))
+		s.led = append(s.led, m.Value("voxeld_regions_led"))
+		s.moves += m.Value("voxeld_balance_moves_total")
 	}
-	return now
+	return s
 }
 
-// build has players walk through the town and build, on all nodes, until the time is over. The returned function awaits their end, and
-// fails the test if one of them lost their session, or an edit.
-func build(t *testing.T, all []*daemon, acked *ledger.Ledger, length time.Duration) (wait func()) {
-	var bots sync.WaitGroup
-	ctx, stop := context.WithTimeout(t.Context(), length+time.Minute)
-	for i, d := range all {
-		bots.Go(func() {
-			r, err := bot.Run(ctx, bot.Options{
-				Target: d.Game, Mode: bot.ManyChunks, Chunk: town, Chunks: 256, Players: *balancePlayers / balanceNodes,
-				Edits: *balanceEdits, Speed: 8, Duration: length, Keep: true, Seed: uint64(i + 1), Acked: acked.Acked,
-			})
-			if err != nil || r.Failed > 0 || r.Lost > 0 || r.EditsLost > 0 {
-				t.Errorf("players of node %d: %d failed, %d lost, %d edits lost, %v, %v", i, r.Failed, r.Lost, r.EditsLost, r.Causes, err)
-			}
-		})
+// ratio returns the highest share divided by the mean.
+func (s sample) ratio() float64 {
+	sum := 0.0
+	for _, share := range s.shares {
+		sum += share
 	}
-	return func() {
-		bots.Wait()
-		stop()
-	}
+	return slices.Max(s.shares) * float64(len(s.shares)) / sum
 }
 
-// splitTown splits the founded cell of the town.
-func splitTown(t *testing.T, d *daemon) {
-	t.Helper()
-	p := join(t, d.Game, "mason", 1)
-	defer p.Leave()
-	p.until("land", func() bool { return len(p.Chunks) > 0 })
-	cells := []grid.Cell{grid.CellAt(town, grid.FoundingLabel)}
-	for range townLevels {
-		var halves []grid.Cell
-		for _, c := range cells {
-			err := d.Split(t.Context(), c.String())
-			for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); err = d.Split(t.Context(), c.String()) {
-				time.Sleep(500 * time.Millisecond) // the halves of the last split have no leader yet, or are moving
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			lower, upper := c.Children()
-			halves = append(halves, lower, upper)
-		}
-		cells = halves
+func (s sample) String() string {
+	var nodes []string
+	for i, share := range s.shares {
+		nodes = append(nodes, fmt.Sprintf("%3.0f %% (%2.0f led)", 100*share, s.led[i]))
 	}
+	return fmt.Sprintf("%s  max/mean %.2f  %.0f moves", strings.Join(nodes, "  "), s.ratio(), s.moves)
 }

@@ -122,8 +122,10 @@ type Supervisor struct {
 
 // New returns a supervisor.
 func New(o Options) *Supervisor {
-	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer, o.Balance.Capacity), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {},
-		InUse: func() []Use { return nil }}
+	sv := &Supervisor{
+		Options: o, metrics: newMetrics(o.Registerer, o.Balance.Capacity), leaving: make(chan struct{}),
+		NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}, InUse: func() []Use { return nil },
+	}
 	sv.meter = newMeter(o.Balance, o.Self, o.Detector.Load)
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
