@@ -92,7 +92,7 @@ func measure(ctx context.Context, dir string, rows int, o options) (r result, er
 		}
 		r.counted = max(r.counted, time.Since(began))
 	}
-	r.heap = float64(heap()-before) / float64(o.members) / float64(rows)
+	r.heap = max(0, float64(heap())-float64(before)) / float64(o.members) / float64(rows)
 	info, err := os.Stat(n.path(peers[0]))
 	if err != nil {
 		return r, err
