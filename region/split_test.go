@@ -13,7 +13,9 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/replace"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -139,16 +141,75 @@ func TestSplitSurvivesCrash(t *testing.T) {
 	}
 }
 
-// A region is not split while a member is down: it may run an older version.
-func TestSplitNeedsAllMembers(t *testing.T) {
+// A region is split while a member is down, if the leader has learnt that the member's version knows splits; not otherwise.
+func TestSplitWithoutMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, _, c := threeNodes(t)
-		a.follow(here).accepts(stoneAt(here, 1))
-		c.net.kill(c)
-		if err := a.Splitter.Split(t.Context(), hereCell); err == nil {
-			t.Error("split without C")
+		a, b, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		<-time.After(20 * time.Second)
+		away := c.net.kill(c)
+		a.reach(here).accepts(stoneAt(here, 3))
+		leader := a
+		if a.reach(here).Link.(routedLink).info.Leader == "B" {
+			leader = b
 		}
-		a.follow(here).accepts(stoneAt(here, 2))
+		known := leader.Splitter.Detector
+		leader.Splitter.Detector = failuredetector.New(time.Minute, leader.questions.Description, leader.Peers.Connected)
+		if err := a.Splitter.Split(t.Context(), hereCell); err == nil || !strings.Contains(err.Error(), "C is down") {
+			t.Errorf("split without C, of which nothing is known: %v", err)
+		}
+		leader.Splitter.Detector = known
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		a.reach(here).accepts(stoneAt(here, 1), stoneAt(here, 4))
+		c = a.net.start("C", away)
+		<-time.After(30 * time.Second)
+		for _, pos := range []grid.ChunkPos{here, beyond} {
+			info, err := c.Locate(t.Context(), pos)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.reach(pos)
+			<-time.After(5 * time.Second)
+			same(t, info.ID, a, b, c)
+		}
+	})
+}
+
+// The leader of a region has just moved when it is asked to split it: the next one does it. The same for a merge.
+func TestSplitFollowsLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		// outdate makes a node's next route name a member that does not lead.
+		outdate := func(n *node) {
+			follow := n.Follow
+			n.Splitter.Follow = func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error) {
+				link, info, err := follow(ctx, pos)
+				n.Splitter.Follow = follow
+				if info.Leader == "A" {
+					info.Leader = "B"
+				} else {
+					info.Leader = "A"
+				}
+				return link, info, err
+			}
+		}
+		outdate(c)
+		if err := c.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Errorf("split: %v", err)
+		}
+		<-time.After(5 * time.Second)
+		for _, n := range []*node{a, b, c} {
+			outdate(n)
+		}
+		if err := c.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Errorf("merge: %v", err)
+		}
+		g := b.reach(here)
+		g.has(here, stoneAt(here, 1))
+		g.has(beyond, stoneAt(beyond, 2))
 	})
 }
 
