@@ -39,16 +39,24 @@ type Splitter struct {
 	// Follow opens a link to the region of a chunk, wherever it is led.
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
 	// Create creates a replica; see incarnation.Keeper.Create.
-	Create func(group, id uint64, create func() error) error
-	Pieces *transport.Pieces
+	Create  func(group, id uint64, create func() error) error
+	Pieces  *transport.Pieces
+	Metrics *Metrics
 
+	proposed  sync.Map // regions whose split this node has proposed: id → time.Time
 	merging   sync.Map // regions whose children this node is merging: id → nil
 	resolving sync.Map // children whose merge is being resolved: id → nil
 }
 
-// Split splits the region of a cell between the halves of the cell, wherever it is led. If its leader stops or moves meanwhile, Split
-// asks the next one.
+// Split splits the region of a cell between the halves of the cell, wherever it is led, because an operator wants it.
 func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
+	err := s.split(ctx, cell)
+	s.Metrics.CountSplit("hand", err)
+	return err
+}
+
+// split asks the next leader if one stops or moves meanwhile.
+func (s *Splitter) split(ctx context.Context, cell grid.Cell) error {
 	return retry(ctx, func(again bool) error {
 		info, err := s.find(ctx, cell)
 		if err != nil {
@@ -152,6 +160,8 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 			return fmt.Errorf("split %v: %w", l.Cell(), err)
 		}
 	}
+	s.proposed.Store(id, time.Now())
+	defer s.proposed.Delete(id)
 	if err := actor.ProposeSplit(ctx, l); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
@@ -178,6 +188,10 @@ func (s *Splitter) knowsSplits(ctx context.Context, peer string) error {
 // Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it stands for
 // election in both children.
 func (s *Splitter) Begin(of actor.Split, done func(error)) {
+	start := time.Now()
+	if proposed, here := s.proposed.Load(of.Region.ID); here {
+		start = proposed.(time.Time) //nolint:forcetypeassert // nothing else is in it
+	}
 	s.Tasks.Start(func(ctx context.Context) {
 		err := s.begin(ctx, of)
 		if ctx.Err() != nil {
@@ -187,13 +201,16 @@ func (s *Splitter) Begin(of actor.Split, done func(error)) {
 		if err != nil || !of.Led {
 			return
 		}
+		var both sync.WaitGroup
 		for _, child := range world.ChildrenOf(of.Region) {
-			s.Tasks.Start(func(ctx context.Context) {
-				if err := s.elect(ctx, child); err != nil {
+			both.Go(func() {
+				if err := s.elect(ctx, child, of.Crowd); err != nil {
 					s.Logger.Warn("child of a split region not led here", "region", child.ID, "cell", child.Cell.String(), "error", err)
 				}
 			})
 		}
+		both.Wait()
+		since(s.Metrics.splitSeconds, start)
 	})
 }
 
@@ -236,13 +253,17 @@ func ownID(f replica.Fork, peer string) uint64 {
 	return 0
 }
 
-// elect opens a child and stands for election until the child has a leader.
-func (s *Splitter) elect(ctx context.Context, child nodemsg.Region) error {
+// elect opens a child and stands for election until the child has a leader. The child inherits its part of the crowd.
+func (s *Splitter) elect(ctx context.Context, child nodemsg.Region, crowd []nodemsg.Body) error {
 	ctx, cancel := context.WithTimeout(ctx, electTime)
 	defer cancel()
 	for {
 		l, err := s.Regions.Open(ctx, child.ID, child.Cell)
 		if err == nil {
+			if len(crowd) > 0 {
+				actor.Inherit(l, crowd)
+				crowd = nil
+			}
 			if l.Raft().Status().Leader != "" {
 				return nil
 			}
