@@ -21,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/publish"
+	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -67,9 +68,10 @@ type Options struct {
 type Host struct {
 	Options
 	Directory *directory.Directory
-	Exporter  *export.Exporter  // backs up the world
-	Replacer  *replace.Replacer // founds lost regions again
-	Splitter  *split.Splitter   // splits regions
+	Exporter  *export.Exporter   // backs up the world
+	Replacer  *replace.Replacer  // founds lost regions again
+	Splitter  *split.Splitter    // splits regions
+	Ranges    *rangequery.Ranges // asks what is in a rectangle
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -152,6 +154,7 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.regions.Node = node
 	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces}
+	h.Ranges = rangequery.New(rangequery.Options{Node: node, Lands: h.regions.lands, Ground: h.Ground})
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }

@@ -63,6 +63,13 @@ func (c *Crowd) Tick() { c.tick++ }
 // Len returns the number of avatars in the region.
 func (c *Crowd) Len() int { return len(c.bodies) }
 
+// Bodies calls visit with each body, at its last known pose, in no particular order.
+func (c *Crowd) Bodies(visit func(*nodemsg.Body)) {
+	for _, p := range c.bodies {
+		visit(&p.body)
+	}
+}
+
 // Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
 // region's limit.
 func (c *Crowd) Enter(link uint64, body nodemsg.Body) {

@@ -89,6 +89,8 @@ type Question struct {
 	Merge *Release `cbor:"17,keyasint,omitempty"`
 	// Structure asks a region's leader what has become of its split. The answer is Region and Attempt.
 	Structure *StructureRequest `cbor:"18,keyasint,omitempty"`
+	// Range asks for the regions in a rectangle.
+	Range *RangeRequest `cbor:"24,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
@@ -167,6 +169,8 @@ type Answer struct {
 	Version int `cbor:"10,keyasint,omitempty"`
 	// Attempt, with Region, answers Structure: the number of the attempt to merge that is under way or comes next.
 	Attempt uint64 `cbor:"11,keyasint,omitempty"`
+	// Range answers Range.
+	Range *RangeAnswer `cbor:"24,keyasint,omitempty"`
 }
 
 // VersionSplits is the first version of the messages between nodes, and of regions' logs, that has splits.
