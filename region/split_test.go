@@ -194,8 +194,12 @@ func TestMerge(t *testing.T) {
 		if err := c.Splitter.Merge(t.Context(), hereCell); err != nil {
 			t.Fatal(err)
 		}
+		merged := time.Now()
 		if low.closed() == "" || high.closed() == "" {
 			t.Error("the gateways are not sent away")
+		}
+		if took := time.Since(merged); took > 200*time.Millisecond {
+			t.Errorf("the gateways are sent to the parent %v after the merge: edits wait until then", took)
 		}
 		for _, n := range []*node{a, b, c} {
 			if info := n.reach(beyond).Link.(routedLink).info; info.Cell != hereCell || info.ID != before.Link.(routedLink).info.ID {

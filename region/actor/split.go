@@ -156,6 +156,15 @@ func (s *splitter) tick() {
 	}
 }
 
+// ResolveFreeze has it resolved now what has become of the merge for which a region is frozen. Any goroutine may call it.
+func ResolveFreeze(l *Land) {
+	l.Enqueue(func() {
+		if l.edits.frozen {
+			l.Resolve(l, l.contents.Land.Structure(), l.leading)
+		}
+	})
+}
+
 // propose proposes an entry, unless refuse returns why not, and answers when the structure is what the caller wants.
 func (s *splitter) propose(entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool, answer chan<- error) {
 	l := s.land

@@ -37,15 +37,23 @@ type Splitter struct {
 	// Follow opens a link to the region of a chunk, wherever it is led.
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
 	// Create creates a replica; see incarnation.Keeper.Create.
-	Create func(group, id uint64, create func() error) error
-	Pieces *transport.Pieces
+	Create  func(group, id uint64, create func() error) error
+	Pieces  *transport.Pieces
+	Metrics *Metrics
 
+	proposed  sync.Map // regions whose split this node has proposed: id → time.Time
 	merging   sync.Map // regions whose children this node is merging: id → nil
 	resolving sync.Map // children whose merge is being resolved: id → nil
 }
 
-// Split splits the region of a cell between the halves of the cell, wherever it is led.
+// Split splits the region of a cell between the halves of the cell, wherever it is led, because an operator wants it.
 func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
+	err := s.split(ctx, cell)
+	s.Metrics.CountSplit("hand", err)
+	return err
+}
+
+func (s *Splitter) split(ctx context.Context, cell grid.Cell) error {
 	info, err := s.find(ctx, cell)
 	if err != nil {
 		return err
@@ -95,6 +103,8 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 			return fmt.Errorf("split %v: its member %s runs an older version of voxeld: upgrade it first", l.Cell(), peer)
 		}
 	}
+	s.proposed.Store(id, time.Now())
+	defer s.proposed.Delete(id)
 	if err := actor.ProposeSplit(ctx, l); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
@@ -104,6 +114,10 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 // Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it stands for
 // election in both children.
 func (s *Splitter) Begin(of actor.Split, done func(error)) {
+	start := time.Now()
+	if proposed, here := s.proposed.Load(of.Region.ID); here {
+		start = proposed.(time.Time) //nolint:forcetypeassert // nothing else is in it
+	}
 	s.Tasks.Start(func(ctx context.Context) {
 		err := s.begin(ctx, of)
 		if ctx.Err() != nil {
@@ -113,13 +127,16 @@ func (s *Splitter) Begin(of actor.Split, done func(error)) {
 		if err != nil || !of.Led {
 			return
 		}
+		var both sync.WaitGroup
 		for _, child := range world.ChildrenOf(of.Region) {
-			s.Tasks.Start(func(ctx context.Context) {
+			both.Go(func() {
 				if err := s.elect(ctx, child); err != nil {
 					s.Logger.Warn("child of a split region not led here", "region", child.ID, "cell", child.Cell.String(), "error", err)
 				}
 			})
 		}
+		both.Wait()
+		since(s.Metrics.splitSeconds, start)
 	})
 }
 
