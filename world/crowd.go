@@ -70,6 +70,9 @@ func (c *Crowd) Bodies(visit func(*nodemsg.Body)) {
 	}
 }
 
+// Has reports whether a player's body is in the region.
+func (c *Crowd) Has(id player.ID) bool { return c.bodies[id] != nil }
+
 // Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
 // region's limit.
 func (c *Crowd) Enter(link uint64, body nodemsg.Body) {
