@@ -68,15 +68,20 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
-type Host struct {
-	Options
-	Directory *directory.Directory
+// Operations are the parts of a Host with which others than players use the world.
+type Operations struct {
 	Exporter  *export.Exporter   // backs up the world
 	Replacer  *replace.Replacer  // founds lost regions again
 	Splitter  *split.Splitter    // splits regions
 	AutoSplit *autosplit.Loop    // has regions split that have too much load
 	Ranges    *rangequery.Ranges // asks what is in a rectangle
+}
+
+// Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
+type Host struct {
+	Options
+	Directory *directory.Directory
+	Operations
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces

@@ -19,14 +19,18 @@ var stateNames = map[nodemsg.RegionState]string{
 	nodemsg.StateOpen: "open", nodemsg.StateClosed: "closed", nodemsg.StateQuarantined: "quarantined",
 }
 
-// answerArea answers what is in an area of the world.
-func (n *node) answerArea(w http.ResponseWriter, r *http.Request, players bool) {
+// answerArea returns a handler that answers what is in an area of the world, with or without the players.
+func answerArea(regions *region.Host, players bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { serveArea(regions, players, w, r) }
+}
+
+func serveArea(regions *region.Host, players bool, w http.ResponseWriter, r *http.Request) {
 	area, err := grid.ParseArea(r.URL.Query().Get("area"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	found, err := n.regions.Ranges.Query(r.Context(), region.RangeQuery{Area: area, Players: players, Time: areaTime})
+	found, err := regions.Ranges.Query(r.Context(), region.RangeQuery{Area: area, Players: players, Time: areaTime})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

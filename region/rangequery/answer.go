@@ -142,7 +142,7 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 			g.State = nodemsg.StateOpen
 		}
 		if g.State != nodemsg.StateNone && g.Region.Split == 0 {
-			g.Players, g.Edits = l.Crowd().Len(), l.Contents().Edits()
+			g.Players, g.Edits = actor.CrowdOf(l).Len(), l.Contents().Edits()
 			if q.Players {
 				g.Inside, g.Clipped = playersIn(l, area)
 			}
@@ -175,7 +175,7 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 
 // playersIn lists the players of a region who are in the area, at most MaxRangePlayers. It runs in the region's goroutine.
 func playersIn(l *actor.Land, area grid.Area) (inside []nodemsg.RangePlayer, clipped bool) {
-	l.Crowd().Bodies(func(b *nodemsg.Body) {
+	actor.CrowdOf(l).Bodies(func(b *nodemsg.Body) {
 		pos := grid.Pos{X: floor(b.Pose.X), Y: floor(b.Pose.Y), Z: floor(b.Pose.Z)}
 		if !area.Contains(pos.Chunk()) {
 			return

@@ -68,14 +68,6 @@ func New(o Options) *Ranges {
 	return r
 }
 
-func newCache[K comparable, V any](size int) *lru.Cache[K, V] {
-	cache, err := lru.New[K, V](size)
-	if err != nil {
-		panic(err) // cannot happen: the sizes are positive constants
-	}
-	return cache
-}
-
 // allow counts a question of another node, and reports whether it is answered.
 func (r *Ranges) allow(peer string) bool {
 	r.mu.Lock()
