@@ -3,12 +3,14 @@ package chaos
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/workarea"
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
@@ -117,6 +119,38 @@ func (d *driver) divides(ctx context.Context) error {
 			d.readNow(ctx)
 		}
 	}
+	return d.examine(ctx)
+}
+
+// examine waits until every chunk of the work areas is in exactly one region, and a node finds nothing wrong with any region.
+func (d *driver) examine(ctx context.Context) error {
+	if err := d.waitRecovered(ctx); err != nil {
+		return err
+	}
+	d.readNow(ctx)                           // opens the regions
+	d.expect(ctx, healLimit, func() string { //nolint:errcheck // it is reported
+		all := d.openRegions(ctx)
+		for x := workarea.Low; x < workarea.High; x += grid.ChunkSize {
+			for z := workarea.Low; z < workarea.High; z += grid.ChunkSize {
+				if _, wrong := regionAt(all, grid.Pos{X: int32(x), Z: int32(z)}.Chunk()); wrong != "" {
+					return wrong
+				}
+			}
+		}
+		return ""
+	})
+	d.expect(ctx, healLimit, func() string { //nolint:errcheck // it is reported
+		var health struct {
+			Findings []struct{ Kind, Subject, What string }
+		}
+		if err := d.Nodes[0].Ask(ctx, "/doctor", &health); err != nil {
+			return err.Error()
+		}
+		if len(health.Findings) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("doctor: %v", health.Findings)
+	})
 	return ctx.Err()
 }
 
@@ -212,7 +246,7 @@ func (d *driver) divideWhile(ctx context.Context, v division, fault func() error
 	if err != nil {
 		return err
 	}
-	d.logger.Info(v.kind, "cell", v.cell, "took", took.Round(time.Millisecond), "error", refused)
+	d.logger.Info("answer", "to", v.kind, "cell", v.cell, "took", took.Round(time.Millisecond), "error", refused)
 	switch {
 	case refused == nil:
 		d.report.Time(v.kind+": command to answer, nodes go down", "", took)
@@ -244,7 +278,7 @@ func (d *driver) keepDividing(ctx context.Context) {
 			outcome := "s amid other faults"
 			if _, err := v.command(ctx, n); err != nil {
 				outcome += ", refused or without an answer"
-				d.logger.Info(v.kind+" failed", "cell", v.cell, "error", err)
+				d.logger.Info("refused or without an answer", "to", v.kind, "cell", v.cell, "error", err)
 			}
 			d.report.Count(v.kind+outcome, "", 1)
 		}

@@ -112,8 +112,10 @@ func (d *driver) inject(ctx context.Context, s *scenario) error {
 		dividing, stop := context.WithCancel(ctx)
 		var divider sync.WaitGroup
 		divider.Go(func() { d.keepDividing(dividing) })
-		defer divider.Wait()
-		defer stop()
+		err := s.run(d, ctx)
+		stop()
+		divider.Wait()
+		return cmp.Or(err, d.examine(ctx))
 	}
 	return s.run(d, ctx)
 }

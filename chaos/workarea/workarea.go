@@ -11,7 +11,10 @@ import (
 )
 
 // SpawnX and SpawnZ are the column in which players begin.
-const SpawnX, SpawnZ = -16, -16
+const (
+	SpawnX = -16
+	SpawnZ = -16
+)
 
 // WorldHeight is the height of the world, in blocks.
 const WorldHeight = 32
@@ -33,7 +36,8 @@ const (
 	wide              = SiteWide * sitesPerSide
 	Count             = 4
 	hotShare          = .35
-	Low, High         = -wide, wide // of all work areas together along x and z, half open
+	Low               = -wide // of all work areas together along x and z
+	High              = wide  // exclusive
 )
 
 // Area is an area where some players work together, within one region. Each of the four quadrants around the corner
