@@ -68,7 +68,7 @@ func testBalance(t *testing.T, on bool) {
 	nodes[home] = newDaemon(t, kit.Options{Args: args, Dir: nodes[home].dir, IP: nodes[home].ip})
 	nodes[home].start()
 
-	builders := town(t, nodes, home, regions)
+	builders := town(t, nodes, regions)
 	var all []sample
 	var early float64
 	start := time.Now()
@@ -105,24 +105,25 @@ func testBalance(t *testing.T, on bool) {
 	}
 }
 
-// town returns a player in each of the regions, spread over the nodes, once they have three copies. They are led by the home unless it is too
-// busy for that.
-func town(t *testing.T, nodes []*daemon, home int, regions []int) (builders []*builder) {
+// town returns a player in each of the regions, spread over the nodes, once they have three copies.
+func town(t *testing.T, nodes []*daemon, regions []int) (builders []*builder) {
 	t.Helper()
 	for i, region := range regions {
 		builders = append(builders, newBuilder(t, nodes[i%len(nodes)].Game, region))
 	}
-	eventually(t, "the node leads most regions of the players, which have three copies", patience, func() bool {
-		led := 0
-		for _, r := range nodes[home].regions() {
-			if r.Bodies > 0 && r.Voters == 3 && r.Leader == nodes[home].Status.Peer {
-				led++
+	eventually(t, "the regions of the players have three copies", patience, func() bool {
+		copied := make(map[string]bool)
+		for _, d := range nodes {
+			for _, r := range d.regions() {
+				if r.Bodies > 0 && r.Voters == 3 {
+					copied[r.Cell] = true
+				}
 			}
 		}
 		for _, b := range builders {
 			b.drain()
 		}
-		return 3*led >= 2*len(builders)
+		return len(copied) == len(builders)
 	})
 	return builders
 }
