@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"time"
@@ -28,7 +29,11 @@ const (
 
 // measureCrowd has players walk into one spot, stay, and leave again.
 func measureCrowd(ctx context.Context, o options) error {
-	daemons, err := o.start(ctx, fmt.Sprintf("--split-players=%d", o.limit), "--split-tick=50", "--merge-after="+mergeAfter.String(), "--sessions-per-address=10000")
+	total := nodes
+	if o.kills > 0 {
+		total = 2 * nodes
+	}
+	daemons, err := o.start(ctx, total, fmt.Sprintf("--split-players=%d", o.limit), "--split-tick=50", "--merge-after="+mergeAfter.String(), "--sessions-per-address=10000")
 	if err != nil {
 		return err
 	}
@@ -42,7 +47,7 @@ func measureCrowd(ctx context.Context, o options) error {
 	area := cell.Area()
 	middle := grid.ChunkPos{X: (area.MinX + area.MaxX) / 2, Z: (area.MinZ + area.MaxZ) / 2}
 	var games []string
-	for _, d := range daemons {
+	for _, d := range daemons[:nodes] {
 		games = append(games, d.Game)
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -57,7 +62,7 @@ func measureCrowd(ctx context.Context, o options) error {
 		return err
 	}
 	c.Scatter(ring(middle, 150))
-	e := startEditors(ctx, daemons, crowdEdits, middle)
+	e := startEditors(ctx, daemons[:nodes], crowdEdits, middle)
 	defer e.stop()
 	if err := e.awaitRate(ctx, crowdEdits, cell); err != nil {
 		return err
@@ -81,6 +86,15 @@ func measureCrowd(ctx context.Context, o options) error {
 	if err := w.run(ctx, o.stay); err != nil {
 		return err
 	}
+	k := &killer{daemons: daemons, spared: nodes, cell: cell, rng: rand.New(rand.NewPCG(1, 0))}
+	for k.kills < o.kills {
+		if err := k.kill(ctx); err != nil {
+			return err
+		}
+		if _, err := w.measure(ctx); err != nil {
+			return err
+		}
+	}
 	logf("they leave")
 	c.Scatter(ring(middle, 150))
 	err = w.until(ctx, 5*time.Minute, func(s second) bool { return s.Inside <= o.limit/10 && s.Deepest == 0 })
@@ -95,14 +109,22 @@ func measureCrowd(ctx context.Context, o options) error {
 	lost := c.Counts().Lost
 	stop()
 	running.Wait()
-	err = errors.Join(err, e.verify(context.WithoutCancel(ctx), daemons[len(daemons)-1]))
-	fmt.Printf("%d players, of whom %d lost the session; %s\n", o.players, lost, w.summary())
-	fmt.Printf("%d edits at the spot: %s\n", len(edits), summary(edits))
-	if o.docs != "" {
+	gone, failed := e.verify(context.WithoutCancel(ctx), daemons[len(daemons)-1])
+	err = errors.Join(err, failed)
+	text := fmt.Sprintf("%d players, of whom %d lost the session; %s. %d edits at the spot, %d of all acknowledged ones lost: %s.",
+		o.players, lost, w.summary(), len(edits), gone, summary(edits))
+	fmt.Println(text)
+	if o.kills > 0 {
+		fmt.Printf("%d leaders were killed while their regions split; %d of these splits were acknowledged all the same\n", k.kills, k.done)
+	} else if o.docs != "" {
 		err = errors.Join(err, w.write(filepath.Join(o.docs, "images", "split-crowd.svg"), filepath.Join(o.docs, "data", "split-crowd.csv")))
+		err = errors.Join(err, o.publish("split-crowd", text+"\n\n![Players, regions, ticks and frames](images/split-crowd.svg) ([CSV](data/split-crowd.csv))"))
 	}
 	if lost > 0 {
 		err = errors.Join(err, fmt.Errorf("%d players lost the session: %v", lost, c.Counts().Failed))
+	}
+	if o.kills > 0 { // a region whose leader dies has none for about a second
+		return err
 	}
 	return errors.Join(err, w.judge())
 }

@@ -22,7 +22,8 @@ type watch struct {
 	start  time.Time
 	ticks  metrics.Histogram // so far
 	first  metrics.Histogram // at the start
-	events [2]float64        // splits and merges at the start
+	events [2]float64        // splits and merges since the start
+	last   map[*daemon.Daemon][2]float64
 	rows   []second
 }
 
@@ -85,17 +86,12 @@ func (w *watch) measure(ctx context.Context) (s second, err error) {
 			return s, failed
 		}
 		ticks = ticks.Plus(m.Histogram("voxeld_region_tick_seconds"))
-		s.Splits += m.Value("voxeld_region_splits_total", "result", "done")
-		s.Merges += m.Value("voxeld_region_merges_total", "result", "done")
-	}
-	if len(w.rows) == 0 {
-		w.events = [2]float64{s.Splits, s.Merges}
+		w.count(d, [2]float64{m.Value("voxeld_region_splits_total", "result", "done"), m.Value("voxeld_region_merges_total", "result", "done")})
 	}
 	if s.Regions, s.Deepest, err = w.divided(ctx); err != nil {
 		return s, err
 	}
-	s.Splits -= w.events[0]
-	s.Merges -= w.events[1]
+	s.Splits, s.Merges = w.events[0], w.events[1]
 	if w.ticks.Upper != nil {
 		s.Tick = time.Duration(ticks.Since(w.ticks).Quantile(.99) * float64(time.Second))
 	}
@@ -108,6 +104,20 @@ func (w *watch) measure(ctx context.Context) (s second, err error) {
 			s.At, s.Inside, s.There, s.Regions, s.Deepest, s.Tick.Round(100*time.Microsecond), s.Silence.Round(time.Millisecond), s.Splits, s.Merges)
 	}
 	return s, nil
+}
+
+// count adds what a daemon has counted since the last time. One that was killed counts from 0 again.
+func (w *watch) count(d *daemon.Daemon, now [2]float64) {
+	if w.last == nil {
+		w.last = make(map[*daemon.Daemon][2]float64)
+	}
+	for i, before := range w.last[d] {
+		if now[i] < before {
+			before = 0
+		}
+		w.events[i] += now[i] - before
+	}
+	w.last[d] = now
 }
 
 // divided returns the number of regions into which the cell is divided, as far as they run, and the depth of the smallest.
