@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
@@ -70,6 +71,7 @@ type Host struct {
 	Exporter  *export.Exporter  // backs up the world
 	Replacer  *replace.Replacer // founds lost regions again
 	Splitter  *split.Splitter   // splits regions
+	Examiner  *health.Examiner  // finds what is wrong with the world
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -178,6 +180,10 @@ func (h *Host) wireIntegrity() (err error) {
 	h.Replacer = &replace.Replacer{
 		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
 		LastHeard: h.detector.LastHeard, SilentAfter: h.recovery.SilentAfter,
+	}
+	h.Examiner = &health.Examiner{
+		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.damages,
+		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships,
 	}
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	return nil

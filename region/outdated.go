@@ -124,7 +124,7 @@ func (h *Host) listLostNow(ctx context.Context) error {
 			continue
 		}
 		others++
-		all, err := h.regionsOn(ctx, m.Peer)
+		all, err := h.Examiner.RegionsOn(ctx, m.Peer)
 		if err != nil {
 			h.Logger.Debug("regions not listed", "peer", m.Peer, "error", err)
 			continue
