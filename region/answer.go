@@ -57,6 +57,8 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		if info, answer.Attempt, err = h.Splitter.StructureHere(ctx, *q.Structure); err == nil {
 			answer.Region = &info
 		}
+	case q.Resolve != nil:
+		h.Splitter.ResolveHere(q.Resolve.Region)
 	case q.Failure != nil:
 		err = h.quarantine.ApplyRemoteFailure(peer, *q.Failure)
 	case q.Release != nil:

@@ -5,6 +5,7 @@
 //	placement        which nodes are members of a group, and who leads; what a node does that stops
 //	directory        locates and founds regions
 //	actor            the owner of one raft group: a region's land, or the catalog
+//	hub              a region's gateways: what each watches, and what it is sent
 //	transport        raft messages, snapshots, questions and links between nodes
 //	failuredetector  which nodes are alive
 //	census           in which state regions are, and how many

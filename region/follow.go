@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -159,7 +160,7 @@ type routedLink struct {
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
 func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
-	local, ok := g.Link.(*actor.Subscription)
+	local, ok := g.Link.(*hub.Subscription)
 	return ok && local.TrySend(take)
 }
 

@@ -13,8 +13,10 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/autosplit"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/divide"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/health"
@@ -51,6 +53,7 @@ type Options struct {
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
 	Ground     func(grid.ChunkPos) *chunk.Chunk
 	ScrubEvery time.Duration // how often the copies of a region are compared; 0: only on request
+	Limits     divide.Limits // the loads above which regions are split; zero: only on request
 	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
 	Incarnations   *incarnation.Keeper
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
@@ -60,6 +63,7 @@ type Options struct {
 	Peers          transport.Peers   // the other nodes
 	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
+	Balance    placement.Balance // of load between nodes; the zero value: none
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -72,6 +76,7 @@ type Host struct {
 	Replacer  *replace.Replacer // founds lost regions again
 	Splitter  *split.Splitter   // splits regions
 	Examiner  *health.Examiner  // finds what is wrong with the world
+	AutoSplit *autosplit.Loop   // has regions split that have too much load
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -113,15 +118,16 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
-		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Logger: o.Logger, Registerer: o.Registerer,
+		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Balance: o.Balance, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	h.supervisor.Watch = h.observer.watch
+	h.supervisor.InUse = func() []placement.Use { return useOf(h.regions.lands()) }
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}
 	h.publisher = publish.New(publish.Options{
 		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
-		Damages: h.damages, Tasks: h.tasks, Catalog: h.regions.Catalog, Logger: o.Logger,
+		Damages: h.damages, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
 	})
 	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
 	h.wireRegions()
@@ -153,7 +159,11 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
-	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces}
+	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Metrics: split.NewMetrics(h.Registerer)}
+	h.AutoSplit = autosplit.New(autosplit.Options{
+		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Failures: h.failures, Led: h.regions.ledLands,
+		AskStatuses: h.regions.askStatuses, Limits: h.Limits, Registerer: h.Registerer,
+	})
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
@@ -196,7 +206,7 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
-	r.splitter = h.Splitter
+	r.splitter, r.autoSplit = h.Splitter, h.AutoSplit
 	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
@@ -225,7 +235,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -129,7 +130,7 @@ func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 
 func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 	return r.options(r.publisher.Changed), actor.LandOptions{
-		Hash: r.bases.Hash, Hibernate: r.hibernate, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
+		Hash: r.bases.Hash, Hibernate: r.hibernate, StayAwake: r.autoSplit.StayAwake, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
 		Split: r.splitter.Begin, Resolve: r.splitter.Resolve, Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
 	}
 }
@@ -280,7 +281,7 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split region begins with
 // the parent's land instead, if this node has that.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
-	if parent, awaited, err := r.splitter.Awaited(info); err != nil || awaited {
+	if parent, awaited, err := r.splitter.Awaited(ctx, info); err != nil || awaited {
 		if err == nil {
 			_, err = r.Open(ctx, parent.ID, parent.Cell) // so that it catches up
 		}
@@ -318,7 +319,7 @@ func landTables(id uint64) []replica.TablePrefix {
 func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
 
 // subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
-func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*actor.Subscription, error) {
+func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*hub.Subscription, error) {
 	reading := hello.Reading
 	hello.Reading = false // not part of the key: a region is loaded once for all callers
 	for {

@@ -11,7 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 var (
@@ -192,8 +194,12 @@ func TestMerge(t *testing.T) {
 		if err := c.Splitter.Merge(t.Context(), hereCell); err != nil {
 			t.Fatal(err)
 		}
+		merged := time.Now()
 		if low.closed() == "" || high.closed() == "" {
 			t.Error("the gateways are not sent away")
+		}
+		if took := time.Since(merged); took > 200*time.Millisecond {
+			t.Errorf("the gateways are sent to the parent %v after the merge: edits wait until then", took)
 		}
 		for _, n := range []*node{a, b, c} {
 			if info := n.reach(beyond).Link.(routedLink).info; info.Cell != hereCell || info.ID != before.Link.(routedLink).info.ID {
@@ -217,5 +223,99 @@ func TestMerge(t *testing.T) {
 			t.Errorf("split again: %v", err)
 		}
 		a.reach(beyond).has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
+	})
+}
+
+// The leader's disk is full when it applies a split: the gateways are sent to the children, which the other members have.
+func TestSplitOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		g := a.follow(here)
+		g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		leader, err := a.net.node(g.Link.(routedLink).info.Leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := g.Link.(routedLink).info.ID
+		full := make(chan struct{})
+		leader.regions.probe = func(_ *actor.Land, entry []byte) {
+			if world.IsSplit(entry) {
+				leader.disk.setRefuse(errNoSpace)
+				close(full)
+			}
+		}
+		if l := leader.regions.Loaded(id); l != nil {
+			l.Enqueue(func() { l.Probe = leader.regions.probe })
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		go leader.Splitter.SplitHere(ctx, id) //nolint:errcheck // it does not return in time
+		<-full
+		if why := g.closed(); why == "" {
+			t.Error("the gateway is not sent away")
+		}
+		other := b
+		if leader == b {
+			other = c
+		}
+		<-time.After(10 * time.Second)
+		low, high := other.reach(here), other.reach(beyond)
+		low.accepts(stoneAt(here, 1), stoneAt(here, 3))
+		high.accepts(stoneAt(beyond, 4))
+		leader.disk.setRefuse(nil)
+		<-time.After(time.Minute)
+		low, high = leader.reach(here), leader.reach(beyond)
+		low.has(here, stoneAt(here, 1), stoneAt(here, 3))
+		high.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4))
+		for _, pos := range []grid.ChunkPos{here, beyond} {
+			info, err := leader.Locate(t.Context(), pos)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, info.ID, a, b, c)
+		}
+	})
+}
+
+// A copy of a region that was merged while its node was away does not keep that node from the regions that its cell has now, and is
+// deleted, even if it never had land. What is published of a region that was deleted meanwhile does not come back.
+func TestCopiesOfMergedRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		lower, _ := hereCell.Children()
+		parent := a.reach(here).Link.(routedLink).info
+		if err := a.Splitter.Split(t.Context(), lower); err != nil {
+			t.Fatal(err)
+		}
+		child := a.reach(here).Link.(routedLink).info
+		<-time.After(time.Minute)
+		old := parent
+		old.ID, old.Leader, old.Members = 2, "C", []nodemsg.Member{member("C")}
+		old.Members[0].Replica = 1
+		fork := replica.Fork{Group: old.ID, Index: 5, Term: 1, Members: []replica.Member{{ID: 1, Peer: "C"}}}
+		if err := errors.Join(c.Replicas.Fork(fork), c.registry.Put(old)); err != nil {
+			t.Fatal(err)
+		}
+		if _, awaited, err := c.Splitter.Awaited(t.Context(), child); awaited || err != nil {
+			t.Errorf("a region is not joined because of an old copy of its parent: %v", err)
+		}
+		stranger := child
+		stranger.ID = 3
+		if _, _, err := c.Splitter.Awaited(t.Context(), stranger); !errors.Is(err, actor.ErrNotHere) {
+			t.Errorf("a region that the catalog does not list is joined: %v", err)
+		}
+		<-time.After(6 * time.Minute)
+		if has, err := c.Replicas.Has(old.ID); has || err != nil {
+			t.Errorf("the old copy is still here: %v", err)
+		}
+		c.publisher.Changed(old)
+		synctest.Wait()
+		if _, err := c.registry.Region(old.ID); !errors.Is(err, actor.ErrNotHere) {
+			t.Errorf("a deleted region is stored again: %v", err)
+		}
 	})
 }

@@ -157,6 +157,13 @@ func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 	return bodies
 }
 
+// Count visits the chunks with bodies, and their number, in no particular order.
+func (c *Crowd) Count(visit func(at grid.ChunkPos, bodies int)) {
+	for at, inside := range c.inside {
+		visit(at, len(inside))
+	}
+}
+
 // Flush returns and clears the changes of all chunks since the last Flush. A mirror of the chunk's bodies as of the last
 // Flush is current after applying Leave, Enter and Moves. A player is in at most one of a chunk's three lists; each list
 // is in ascending order of ids.

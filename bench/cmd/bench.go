@@ -36,12 +36,17 @@ type bench struct {
 
 // daemons starts a world of n fresh daemons, with further flags.
 func (b *bench) daemons(ctx context.Context, n int, flags ...string) ([]*daemon.Daemon, error) {
+	return b.daemonsOf(ctx, n, daemon.Options{Args: flags})
+}
+
+// daemonsOf starts a world of n fresh daemons, with the options' flags.
+func (b *bench) daemonsOf(ctx context.Context, n int, o daemon.Options) ([]*daemon.Daemon, error) {
 	dir, err := b.freshDir()
 	if err != nil {
 		return nil, err
 	}
 	began, reported := time.Now(), time.Now()
-	o := daemon.Options{Binary: b.binary, Dir: dir, Args: flags, Options: b.conditions()}
+	o.Binary, o.Dir, o.Options = b.binary, dir, b.conditions()
 	return daemon.Network(ctx, o, n, 1, func(started int) {
 		if time.Since(reported) > progressEvery || started == n && n > manyDaemons {
 			reported = time.Now()

@@ -4,18 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/bench/finding"
 	"github.com/voxelpopuli/voxeld/bench/measure"
-	"github.com/voxelpopuli/voxeld/config"
-	"github.com/voxelpopuli/voxeld/dht"
-	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
@@ -54,7 +49,7 @@ func (b *lookup) run(ctx context.Context) error {
 		return err
 	}
 	defer daemon.KillAll(daemons)
-	kad, stop, err := b.ownNode(ctx, daemons[0])
+	kad, stop, err := finding.OwnNode(ctx, daemons[0], b.dir)
 	if err != nil {
 		return err
 	}
@@ -97,7 +92,7 @@ func (b *lookup) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	got, err := plainGets(ctx, kad, land)
+	got, err := finding.PlainGets(ctx, kad, land)
 	if err != nil {
 		return err
 	}
@@ -118,7 +113,7 @@ type lookups struct {
 
 // phase makes n lookups of one kind.
 func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*daemon.Daemon, grid.ChunkPos)) (*histogram.Histogram, error) {
-	before, err := sourcesOf(ctx, l.daemons)
+	before, err := finding.Count(ctx, l.daemons)
 	if err != nil {
 		return nil, err
 	}
@@ -134,28 +129,13 @@ func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int
 		}
 		took.Add(t.Seconds())
 	}
-	after, err := sourcesOf(ctx, l.daemons)
+	after, err := finding.Count(ctx, l.daemons)
 	row := []any{name, fmt.Sprint(n), 1000 * took.Quantile(.5), 1000 * took.Quantile(.99)}
-	for i := range sources {
-		row = append(row, fmt.Sprintf("%.0f", after[i]-before[i]))
+	for _, source := range sources {
+		row = append(row, fmt.Sprintf("%.0f", after.Sources[source]-before.Sources[source]))
 	}
 	l.table.Add(row...)
 	return &took, err
-}
-
-// sourcesOf returns how often the daemons found a region, by source.
-func sourcesOf(ctx context.Context, daemons []*daemon.Daemon) (sums []float64, err error) {
-	sums = make([]float64, len(sources))
-	for _, d := range daemons {
-		m, err := d.Scrape(ctx)
-		if err != nil {
-			return sums, err
-		}
-		for i, source := range sources {
-			sums[i] += m.Value("voxeld_region_lookups_total", "source", source)
-		}
-	}
-	return sums, nil
 }
 
 // ask asks a game server for a chunk's server, over an open connection.
@@ -192,57 +172,41 @@ func openOriginal(ctx context.Context, game string, h legacymsg.Handshake) (*leg
 	return c, c.SetDeadline(time.Now().Add(30 * time.Second))
 }
 
-// ownNode makes this program a node of the daemons' DHT. stop removes it again.
-func (b *lookup) ownNode(ctx context.Context, d *daemon.Daemon) (node *dht.DHT, stop func(), err error) {
-	invite, err := d.Invite(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	token, err := config.ParseToken(invite)
-	if err != nil {
-		return nil, nil, err
-	}
-	db, err := store.Open(store.Options{Path: filepath.Join(b.dir, "own.db")})
-	if err != nil {
-		return nil, nil, err
-	}
-	ctx, end := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() { db.Run(ctx) }) //nolint:errcheck // errors show in the measurement
-	stop = func() {
-		end()
-		wg.Wait()
-		db.Close() //nolint:errcheck // its contents are not needed
-	}
-	host, err := transport.NewHost(transport.Options{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
-	if err != nil {
-		stop()
-		return nil, nil, err
-	}
-	node, err = dht.Join(host, dht.Options{World: token.World, Placement: grid.PlacementWalkad, Storage: db})
-	if err != nil {
-		stop()
-		return nil, nil, err
-	}
-	wg.Go(func() { node.Run(ctx) }) //nolint:errcheck // errors show in the measurement
-	inner := stop
-	stop = func() {
-		node.Close() //nolint:errcheck // its contents are not needed
-		host.Close() //nolint:errcheck // its contents are not needed
-		inner()
-	}
-	return node, stop, measure.Pause(ctx, 15*time.Second) // until its routing table is full
+// crossing measures players who cross borders of regions.
+type crossing struct {
+	*bench
+	nodes, side int
+	placements  []string
 }
 
-// plainGets gets the cells' records, each a few times.
-func plainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *histogram.Histogram, err error) {
-	took = new(histogram.Histogram)
-	for i := range 5 * len(land) {
-		began := time.Now()
-		if _, err := node.Region(ctx, grid.CellAt(land[i%len(land)], grid.FoundingLabel)); err != nil {
-			return took, err
+func newCrossings(b *bench) *cobra.Command {
+	l := &crossing{bench: b}
+	c := b.command("crossings", "Lookups of players who cross borders on 30 nodes, and common leaders of neighbouring regions, by placement",
+		"A third of the players, one on a node, found a square of cells, whose borders those on the other nodes then cross. The\n"+
+			"daemons' metrics say where they found the regions; their admin sockets, where these are led.",
+		l.run)
+	c.Flags().IntVar(&l.nodes, "nodes", 30, "daemons")
+	c.Flags().IntVar(&l.side, "side", 5, "founded cells along the square's side")
+	c.Flags().StringSliceVar(&l.placements, "placement", []string{"walkad", "hash"}, "placements to compare")
+	return c
+}
+
+func (b *crossing) run(ctx context.Context) error {
+	_, length := b.times(seconds{0, 180}, seconds{0, 120})
+	var results []finding.Result
+	for _, placement := range b.placements {
+		logf("placement %s: starting %d daemons", placement, b.nodes)
+		daemons, err := b.daemonsOf(ctx, b.nodes, daemon.Options{Init: []string{"--placement", placement}})
+		if err != nil {
+			return err
 		}
-		took.Add(time.Since(began).Seconds())
+		result, err := finding.Run(ctx, finding.Options{Daemons: daemons, Side: b.side, Length: length, Logf: logf})
+		daemon.KillAll(daemons)
+		if err != nil {
+			return err
+		}
+		results = append(results, result)
+		logf("%s", finding.Table(b.placements[:len(results)], results).Markdown())
 	}
-	return took, nil
+	return b.publishIn("scale.md", "crossings", finding.Table(b.placements, results).Markdown())
 }

@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 		newOneChunk(b), newOriginal(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
 	}
 	root.AddCommand(figures...)
-	root.AddCommand(newAll(b, figures), newFloorServer(), newOverlays(b))
+	root.AddCommand(newAll(b, figures), newFloorServer(), newOverlays(b), newCrossings(b))
 	return root
 }
 

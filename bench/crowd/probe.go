@@ -75,6 +75,13 @@ func StartProbe(ctx context.Context, target, name string, view int) (*Probe, err
 	return p, nil
 }
 
+// Pose returns where the probe is.
+func (p *Probe) Pose() motion.Pose {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pose
+}
+
 // Close disconnects the probe.
 func (p *Probe) Close() {
 	p.conn.Close() //nolint:errcheck // the reader reports it

@@ -285,10 +285,12 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Ground:         generator.Chunk,
 		ScrubEvery:     n.cfg.ScrubEvery,
+		Limits:         limits(n.cfg.Dividing),
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
-		Logger: n.logger, Registerer: n.metrics,
+		Balance: n.load(),
+		Logger:  n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return err
@@ -338,6 +340,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
+	n.sessions.Store(n.gateway)
 	n.host.HandleAsk(n.prefix()+handoff.Protocol, n.gateway.AnswerHandoff)
 	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
 	return nil

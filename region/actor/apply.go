@@ -14,7 +14,7 @@ func (l *Land) apply(c replica.Committed) {
 	if l.Probe != nil {
 		l.Probe(l, c.Entry)
 	}
-	outcome, err := l.contents.land.Apply(c.Index, c.Entry)
+	outcome, err := l.contents.Land.Apply(c.Index, c.Entry)
 	l.applying = 0
 	if err != nil {
 		// Every replica refuses the same entry, so the states stay equal.
@@ -36,10 +36,11 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	l.Pinned(BasesOf(outcome.Pins))
 	for _, p := range outcome.Pins {
-		l.contents.crowd.Pinned(p)
+		l.contents.Crowd.Pinned(p)
 	}
 	for _, change := range outcome.Changes {
-		l.contents.crowd.Changed(change)
+		l.contents.Crowd.Changed(change)
+		l.changed[change.Chunk]++
 	}
 	l.edits.committed(outcome, own)
 	l.Metrics.edits.Add(float64(len(outcome.Changes)))
@@ -52,7 +53,7 @@ func (l *Land) restore(index uint64) error {
 	if err != nil {
 		return err
 	}
-	l.contents.land, l.inspection.current = land, nil
+	l.contents.Land, l.inspection.current = land, nil
 	l.splitter.takeOver()
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -16,7 +17,7 @@ import (
 func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	const gateways, players, ticks = 4, 1000, 20
 	l, g := scripted()
-	var links []*Subscription
+	var links []*hub.Subscription
 	bodies := make([][]nodemsg.Body, gateways)
 	for i := range gateways {
 		links = append(links, newLink(l))
@@ -26,11 +27,11 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 			b.Name = name
 			bodies[i] = append(bodies[i], b)
 		}
-		l.handleMessage(links[i].subscriber, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
+		send(l, links[i], nodemsg.ToRegion{Watch: []grid.ChunkPos{here}, Enter: bodies[i]})
 	}
 	steps(l)
 	for _, link := range links {
-		link.subscriber.out.Drain()
+		drain(link)
 	}
 	for tick := range ticks {
 		for i, link := range links {
@@ -42,12 +43,12 @@ func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 			edit := stone(uint64(tick + 1))
 			edit.Player = bodies[i][0].Player
 			msg.Edits = []nodemsg.Intent{edit}
-			l.handleMessage(link.subscriber, msg)
+			send(l, link, msg)
 		}
 		g.commit()
 		l.step()
 		for i, link := range links {
-			frames, _ := link.subscriber.out.Drain()
+			frames, _ := drain(link)
 			if len(frames) != 1 {
 				t.Fatalf("tick %d: gateway %d gets %d frames", tick, i, len(frames))
 			}

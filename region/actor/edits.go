@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -36,7 +37,7 @@ type edit struct {
 // pendingEdit is an edit that is not answered yet.
 type pendingEdit struct {
 	intent     nodemsg.Intent
-	subscriber *subscriber // nil if there is no one left to answer
+	subscriber *hub.Subscriber // nil if there is no one left to answer
 }
 
 // queued is an edit that waits to be proposed.
@@ -48,7 +49,7 @@ type queued struct {
 // editQueue proposes edits: it holds which edits wait, which are pending, and decides when an entry is proposed. It belongs to the
 // region's goroutine.
 type editQueue struct {
-	contents *contents
+	contents *hub.Contents
 	cell     grid.Cell
 	group    Group
 	// hash requests the hash of a chunk's terrain, which arrives as setTerrainHash. rejected is called if the group accepts no entry.
@@ -68,7 +69,7 @@ type editQueue struct {
 	gathering   bool        // it runs
 }
 
-func newEditQueue(c *contents, cell grid.Cell, g Group) *editQueue {
+func newEditQueue(c *hub.Contents, cell grid.Cell, g Group) *editQueue {
 	q := &editQueue{
 		contents: c, cell: cell, group: g, pending: make(map[edit]pendingEdit), bases: make(map[grid.ChunkPos]*[32]byte),
 		gatherTimer: time.NewTimer(time.Hour),
@@ -87,7 +88,7 @@ func (q *editQueue) clear() {
 }
 
 // forget keeps a subscriber's edits, which are still to be committed, without anyone to answer.
-func (q *editQueue) forget(s *subscriber) {
+func (q *editQueue) forget(s *hub.Subscriber) {
 	for key, a := range q.pending {
 		if a.subscriber == s {
 			a.subscriber = nil
@@ -98,11 +99,11 @@ func (q *editQueue) forget(s *subscriber) {
 
 // add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link sent it, only the subscriber that gets the answer
 // changes.
-func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
+func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string) {
 	key := edit{intent.Player, intent.Seq}
 	before, isPending := q.pending[key]
 	if isPending && before.intent != intent {
-		s.results = append(s.results, refusal(intent, wire.RefusedStale))
+		s.AddResult(refusal(intent, wire.RefusedStale))
 		return
 	}
 	q.pending[key] = pendingEdit{intent: intent, subscriber: s}
@@ -117,13 +118,13 @@ func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 		q.refuse(intent, wire.RefusedUnknownBlock)
 	case refused != "", len(q.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
-		if block, applied := q.contents.land.Confirms(intent); applied {
+		if block, applied := q.contents.Land.Confirms(intent); applied {
 			q.sendResult(key, nodemsg.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
 		} else {
 			q.refuse(intent, cmp.Or(refused, wire.RefusedUnavailable))
 		}
 	default:
-		if !q.contents.land.Pinned(pos) {
+		if !q.contents.Land.Pinned(pos) {
 			q.terrainHash(pos) // request the hash now: propose will need it
 		}
 		q.waiting = append(q.waiting, queued{Intent: intent})
@@ -192,7 +193,7 @@ func refusal(e nodemsg.Intent, why string) nodemsg.EditResult {
 // sendResult sends the result to the subscriber that waits for it.
 func (q *editQueue) sendResult(key edit, result nodemsg.EditResult) {
 	if s := q.pending[key].subscriber; s != nil {
-		s.results = append(s.results, result)
+		s.AddResult(result)
 	}
 	delete(q.pending, key)
 }
@@ -220,7 +221,7 @@ func (q *editQueue) propose() {
 	held := make(map[player.ID]bool)       // players with an earlier edit in rest
 	for _, e := range q.waiting {
 		pos := e.Pos.Chunk()
-		ready := q.contents.land.Pinned(pos) || pinned[pos]
+		ready := q.contents.Land.Pinned(pos) || pinned[pos]
 		if !ready && q.terrainHash(pos) != nil {
 			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *q.terrainHash(pos)})
 			pinned[pos], ready = true, true
@@ -261,7 +262,7 @@ func (q *editQueue) terrainHash(pos grid.ChunkPos) *[32]byte {
 
 // setTerrainHash applies the answer to hash.
 func (q *editQueue) setTerrainHash(pos grid.ChunkPos, base [32]byte) {
-	if !q.contents.land.Pinned(pos) {
+	if !q.contents.Land.Pinned(pos) {
 		q.bases[pos] = &base
 	}
 }

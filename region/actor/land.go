@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/budget"
+	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -34,6 +35,8 @@ type LandOptions struct {
 	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *Fault))
 	// Hibernate is called when the region can hibernate.
 	Hibernate func(*Land)
+	// StayAwake reports whether an idle region is not to be closed yet. If nil, it may be.
+	StayAwake func(id uint64) bool
 	// Reload reads the land again after a snapshot has replaced it. It is called in the land's goroutine, and blocks it.
 	Reload func(nodemsg.Region) (*world.Land, error)
 	// ReadParts requests what is on disk of the land's parts, at the index or later.
@@ -57,13 +60,16 @@ type LandOptions struct {
 type Land struct {
 	*Actor
 	LandOptions
+	// Work is how long the region has been at work, for any goroutine.
+	Work budget.Stopwatch
 
-	contents   *contents
-	hub        *hub
+	contents   *hub.Contents
+	hub        *hub.Hub
 	edits      *editQueue
 	inspection *inspection
 	budget     budget.Budget
 	splitter   splitter
+	changed    map[grid.ChunkPos]int // edits applied since SampleLoad
 
 	idle           int       // ticks without a subscriber
 	applied        uint64    // the land contains the entries up to this index
@@ -83,14 +89,17 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	if o.CPU == nil {
 		o.CPU = budget.ThreadTime
 	}
-	c := &contents{land: land, crowd: world.NewCrowd(info.Cell)}
+	if o.StayAwake == nil {
+		o.StayAwake = func(uint64) bool { return false }
+	}
+	c := &hub.Contents{Land: land, Crowd: world.NewCrowd(info.Cell)}
 	l := &Land{
-		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: newHub(c), edits: newEditQueue(c, info.Cell, g),
-		budget: budget.New(o.CPU), careful: careful,
+		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: hub.New(c), edits: newEditQueue(c, info.Cell, g),
+		budget: budget.New(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int),
 	}
 	l.machine = l
-	l.hub.detached = l.edits.forget
-	l.hub.slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
+	l.hub.Detached = l.edits.forget
+	l.hub.Slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
 	l.edits.rejected = func(err error) {
 		l.Logger.Debug("proposal not accepted; edits wait", "region", l.info.ID, "error", err)
@@ -109,7 +118,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.splitter.land = l
 	l.splitter.takeOver()
 	if l.raft != nil {
-		l.applyMembers(l.raft.Configuration())
+		l.applyMembers(l.raft.AppliedConfiguration()) // a split that comes first has these
 	}
 	return l
 }
@@ -134,13 +143,13 @@ func (l *Land) unloadable() bool {
 // end dismisses all gateways, including those that were just coming in.
 func (l *Land) end(why string) {
 	if l.fault != nil {
-		if l.hub.elsewhere = ""; l.ledElsewhere() {
-			l.hub.elsewhere = l.leader
+		if l.hub.Elsewhere = ""; l.ledElsewhere() {
+			l.hub.Elsewhere = l.leader
 		}
-		l.hub.abandon(why)
+		l.hub.Abandon(why)
 		return
 	}
-	l.hub.dismissAll(why)
+	l.hub.DismissAll(why)
 	l.report()
 }
 
@@ -177,8 +186,8 @@ type Summary struct {
 func (l *Land) Summarize(answer chan<- Summary) {
 	l.Enqueue(func() {
 		answer <- Summary{
-			Region: l.info, Voters: voters(l.members), Links: len(l.hub.subscribers), Bodies: l.contents.crowd.Len(),
-			Edits: l.contents.land.Edits(),
+			Region: l.info, Voters: voters(l.members), Links: l.hub.Len(), Bodies: l.contents.Crowd.Len(),
+			Edits: l.contents.Land.Edits(),
 		}
 	})
 }
@@ -187,7 +196,7 @@ func (l *Land) Summarize(answer chan<- Summary) {
 func (l *Land) Cell() grid.Cell { return l.info.Cell }
 
 // Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
-func (l *Land) Contents() *world.Land { return l.contents.land }
+func (l *Land) Contents() *world.Land { return l.contents.Land }
 
 // Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Waits(block chunk.Block) bool {
@@ -198,7 +207,7 @@ func (l *Land) Waits(block chunk.Block) bool {
 // is written once.
 func (l *Land) report() {
 	if l.applied > l.reported {
-		l.group.ReportApplied(l.applied, l.contents.land.Writes())
+		l.group.ReportApplied(l.applied, l.contents.Land.Writes())
 		l.reported = l.applied
 	}
 }

@@ -3,6 +3,7 @@ package actor
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -107,15 +109,35 @@ func scripted() (*Land, *script) {
 	return l, g
 }
 
-func newLink(l *Land) *Subscription {
-	s := newSubscriber()
-	l.attach(s)
-	return &Subscription{land: l, subscriber: s}
+func newLink(l *Land) *hub.Subscription {
+	link := l.Subscribe(false)
+	l.runInbox()
+	return link
+}
+
+// send has the land handle a message from the link.
+func send(l *Land, link *hub.Subscription, msg nodemsg.ToRegion) {
+	if link.Send(msg) == nil {
+		l.runInbox()
+	}
+}
+
+// drain returns everything that waits at the link's end, and reports whether the link is still open.
+func drain(link *hub.Subscription) (frames []nodemsg.FromRegion, open bool) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for {
+		frame, err := link.Receive(ended)
+		if err != nil {
+			return frames, !errors.Is(err, hub.ErrLinkClosed)
+		}
+		frames = append(frames, frame)
+	}
 }
 
 // received returns everything that the link has received.
-func received(link *Subscription) (results []nodemsg.EditResult, closed string) {
-	frames, _ := link.subscriber.out.Drain()
+func received(link *hub.Subscription) (results []nodemsg.EditResult, closed string) {
+	frames, _ := drain(link)
 	for _, f := range frames {
 		results = append(results, f.Results...)
 		if f.Closed != "" {
@@ -134,13 +156,13 @@ func steps(l *Land) {
 func TestNewTermProposesAgain(t *testing.T) {
 	l, g := scripted()
 	link := newLink(l)
-	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1), stone(2)}})
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1), stone(2)}})
 	steps(l)
 	if len(g.proposed) != 1 {
 		t.Fatalf("%d entries proposed", len(g.proposed))
 	}
 	g.proposed = nil // lost with the old term
-	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(3)}})
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(3)}})
 	g.full = replica.ErrNotLeader
 	l.step()
 	g.full = nil
@@ -171,20 +193,20 @@ func TestNewTermProposesAgain(t *testing.T) {
 func TestLostLeadershipDismisses(t *testing.T) {
 	l, g := scripted()
 	link := newLink(l)
-	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1)}})
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1)}})
 	steps(l)
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
 	l.step()
 	if _, closed := received(link); closed == "" {
 		t.Error("the gateway gets no reason")
 	}
-	if !l.unloadable() || len(l.hub.subscribers) != 0 {
-		t.Errorf("left: %d pending, %d waiting, %d proposed, %d subscribers", len(l.edits.pending), len(l.edits.waiting), len(l.edits.proposed), len(l.hub.subscribers))
+	if !l.unloadable() || l.hub.Len() != 0 {
+		t.Errorf("left: %d pending, %d waiting, %d proposed, %d subscribers", len(l.edits.pending), len(l.edits.waiting), len(l.edits.proposed), l.hub.Len())
 	}
 	g.commit() // it had reached the new leader
 	l.step()
-	if l.contents.land.Edits() != 1 || g.applied != g.index {
-		t.Errorf("%d edits, applied up to %d of %d", l.contents.land.Edits(), g.applied, g.index)
+	if l.contents.Land.Edits() != 1 || g.applied != g.index {
+		t.Errorf("%d edits, applied up to %d of %d", l.contents.Land.Edits(), g.applied, g.index)
 	}
 }
 
@@ -236,7 +258,7 @@ func TestOverloadedGroup(t *testing.T) {
 		e.Player = player.ID{byte(seq), byte(seq >> 8)}
 		all = append(all, e)
 	}
-	l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: all})
+	send(l, link, nodemsg.ToRegion{Edits: all})
 	steps(l)
 	g.full = nil
 	for range 2 { // the rest goes when the first entry is committed
@@ -270,18 +292,18 @@ func TestEditFlood(t *testing.T) {
 			seq++
 			edits[i] = stone(seq)
 		}
-		l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: edits})
-		l.handleMessage(link.subscriber, nodemsg.ToRegion{Edits: edits})
+		send(l, link, nodemsg.ToRegion{Edits: edits})
+		send(l, link, nodemsg.ToRegion{Edits: edits})
 		l.step()
-		frames, _ := link.subscriber.out.Drain()
+		frames, _ := drain(link)
 		for _, f := range frames {
 			if err := f.Valid(); err != nil {
 				t.Fatal(err)
 			}
 			closed = f.Closed
 		}
-		if len(l.edits.waiting) > maxWaiting || len(l.edits.pending) > maxWaiting || len(link.subscriber.results) > maxResults+4*wire.MaxBodies {
-			t.Fatalf("%d waiting, %d pending, %d results", len(l.edits.waiting), len(l.edits.pending), len(link.subscriber.results))
+		if len(l.edits.waiting) > maxWaiting || len(l.edits.pending) > maxWaiting {
+			t.Fatalf("%d waiting, %d pending", len(l.edits.waiting), len(l.edits.pending))
 		}
 		if closed != "" {
 			return
@@ -310,7 +332,7 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l, g := scripted()
 		watcher, link := newLink(l), newLink(l)
-		l.handleMessage(watcher.subscriber, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}})
+		send(l, watcher, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}})
 		asked, results := make(map[edit]bool), 0
 		for _, data := range [][]byte{first, second} {
 			msg, err := wire.ReadFrame[nodemsg.ToRegion](bufio.NewReader(bytes.NewReader(data)), wire.MaxFrame)
@@ -320,7 +342,7 @@ func FuzzReceive(f *testing.F) {
 			for _, e := range msg.Edits {
 				asked[edit{e.Player, e.Seq}] = true
 			}
-			l.handleMessage(link.subscriber, msg)
+			send(l, link, msg)
 			steps(l)
 			g.commit()
 			steps(l)
@@ -329,8 +351,8 @@ func FuzzReceive(f *testing.F) {
 			g.commit()
 			steps(l)
 		}
-		for _, end := range []*Subscription{watcher, link} {
-			frames, _ := end.subscriber.out.Drain()
+		for _, end := range []*hub.Subscription{watcher, link} {
+			frames, _ := drain(end)
 			for _, frame := range frames {
 				if err := frame.Valid(); err != nil {
 					t.Fatalf("frame %+v: %v", frame, err)
@@ -346,9 +368,10 @@ func FuzzReceive(f *testing.F) {
 		if results < len(asked) || !l.unloadable() {
 			t.Fatalf("%d results for %d edits, %d pending", results, len(asked), len(l.edits.pending))
 		}
-		l.hub.detach(link.subscriber)
-		if l.contents.crowd.Len() != 0 || len(l.hub.watched) != 1 || len(l.hub.subscribers) != 1 {
-			t.Fatalf("left behind: %d bodies, %d watched chunks", l.contents.crowd.Len(), len(l.hub.watched))
+		link.Close()
+		l.runInbox()
+		if l.contents.Crowd.Len() != 0 || l.hub.Len() != 1 {
+			t.Fatalf("left behind: %d bodies, %d subscribers", l.contents.Crowd.Len(), l.hub.Len())
 		}
 	})
 }

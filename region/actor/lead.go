@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -15,8 +16,11 @@ const (
 )
 
 func (l *Land) lead(d replica.Leadership, was bool) {
-	if l.hub.elsewhere, l.edits.leading = "", d.Self; l.ledElsewhere() {
-		l.hub.elsewhere = d.Leader
+	if l.hub.Elsewhere, l.edits.leading = "", d.Self; l.ledElsewhere() {
+		l.hub.Elsewhere = d.Leader
+	}
+	if !d.Self {
+		l.splitter.lostLeadership()
 	}
 	switch {
 	case d.Self:
@@ -31,7 +35,7 @@ func (l *Land) lead(d replica.Leadership, was bool) {
 		l.confirmAll()
 	case d.Cause != nil:
 		if !l.isOnlyMember() {
-			l.hub.showFor(PendingTime) // members with working disks will have elected a leader by then
+			l.hub.ShowFor(PendingTime) // members with working disks will have elected a leader by then
 		}
 		l.Logger.Warn("storage refuses writes, edits are refused", "region", l.info.ID, "error", d.Cause)
 		l.edits.refuseWaiting(wire.RefusedUnavailable)
@@ -44,15 +48,11 @@ func (l *Land) lead(d replica.Leadership, was bool) {
 			l.Changed(l.info)
 		}
 		// The gateways find the new leader and send their unanswered edits again.
-		l.hub.dismissAll("the region moved")
+		l.hub.DismissAll("the region moved")
 		l.edits.clear()
 	case was:
 		l.leadershipLost = time.Now()
-		for s := range l.hub.subscribers {
-			if s.pendingSince.IsZero() { // until the leader is known: then they are dismissed with its name
-				l.hub.wait(s)
-			}
-		}
+		l.hub.WaitAll() // until the leader is known: then they are dismissed with its name
 	}
 }
 
@@ -73,59 +73,53 @@ const readOnlyTime = 10 * time.Second
 //
 // If the region is split, every member sends it to the children. (A member that has not applied yet that they were merged again is
 // found out when the children are not found.)
-func (l *Land) subscribe(s *subscriber) {
+func (l *Land) subscribe(s *hub.Subscriber) {
 	switch {
-	case l.hub.split != 0:
-		l.hub.dismiss(s, splitReason)
+	case l.hub.Split != 0:
+		l.hub.Dismiss(s, splitReason)
 	case l.edits.frozen: // it may be over, and the land elsewhere; those who are subscribed already are told what comes of it
-		l.hub.dismiss(s, "the region is being merged")
+		l.hub.Dismiss(s, "the region is being merged")
 	case l.leading && !l.isOnlyMember() && l.raft != nil:
-		l.hub.wait(s)
+		l.hub.Wait(s)
 		l.confirmLeadership(s)
 	case l.leading, l.stalled != nil && l.isOnlyMember():
-		l.hub.confirm(s)
+		l.hub.Confirm(s)
 	case l.ledElsewhere():
-		l.hub.elsewhere = l.leader
-		l.hub.dismiss(s, "the region is led elsewhere")
-	case l.stalled != nil && s.reading:
-		s.readOnlyUntil = time.Now().Add(readOnlyTime)
-		l.hub.confirm(s)
+		l.hub.Elsewhere = l.leader
+		l.hub.Dismiss(s, "the region is led elsewhere")
+	case l.stalled != nil && s.Reading:
+		l.hub.ConfirmReadOnly(s, readOnlyTime)
 	case l.stalled != nil:
-		l.hub.dismiss(s, "this node's disk refuses writes, and the region has no leader")
+		l.hub.Dismiss(s, "this node's disk refuses writes, and the region has no leader")
 	default:
-		l.hub.wait(s)
+		l.hub.Wait(s)
 		l.group.Campaign()
 	}
 }
 
 // confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
 func (l *Land) confirmAll() {
-	for s := range l.hub.subscribers {
-		switch {
-		case l.hub.pending == 0:
-			return
-		case s.pendingSince.IsZero():
-		case l.leading && !l.isOnlyMember() && l.raft != nil:
+	for _, s := range l.hub.Pending() {
+		if l.leading && !l.isOnlyMember() && l.raft != nil {
 			l.confirmLeadership(s)
-		default:
-			l.hub.confirm(s)
+		} else {
+			l.hub.Confirm(s)
 		}
 	}
 }
 
 // leadershipChecked handles the result of confirmLeadership. After a failure either the new leader becomes known and pending
 // subscribers are dismissed with its name, or this node still leads and the check is repeated.
-func (l *Land) leadershipChecked(s *subscriber, err error) {
-	_, subscribed := l.hub.subscribers[s]
+func (l *Land) leadershipChecked(s *hub.Subscriber, err error) {
 	switch {
-	case !subscribed || s.pendingSince.IsZero():
+	case !l.hub.Attached(s) || !s.Pending():
 	case !l.leading:
 	case err != nil:
 		l.confirmLeadership(s)
 	default:
 		l.deliver() // what was committed before the check
 		if l.leading {
-			l.hub.confirm(s)
+			l.hub.Confirm(s)
 		}
 	}
 }
@@ -133,21 +127,17 @@ func (l *Land) leadershipChecked(s *subscriber, err error) {
 // awaitLeader keeps this node standing for election while subscribers are pending, and dismisses those that were pending for too
 // long.
 func (l *Land) awaitLeader() {
-	if l.hub.pending == 0 {
+	if len(l.hub.Pending()) == 0 {
 		return
 	}
 	if !l.leading && time.Since(l.leadershipLost) > handOverPause {
 		l.group.Campaign()
 	}
-	for s := range l.hub.subscribers {
-		if !s.pendingSince.IsZero() && time.Since(s.pendingSince) > PendingTime {
-			l.hub.dismiss(s, "nobody leads the region")
-		}
-	}
+	l.hub.EndPending(PendingTime, "nobody leads the region")
 }
 
 // confirmLeadership asks the region's group whether this node still leads it, on behalf of a pending subscriber.
-func (l *Land) confirmLeadership(s *subscriber) {
+func (l *Land) confirmLeadership(s *hub.Subscriber) {
 	l.Start(func(ctx context.Context) {
 		asking, cancel := context.WithTimeout(ctx, confirmTime)
 		defer cancel()

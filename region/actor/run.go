@@ -36,7 +36,7 @@ func (l *Land) loop(ctx context.Context) {
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
-			l.budget.Run(l.handleCommits)
+			l.Work.Time(func() { l.budget.Run(l.handleCommits) })
 			if l.failure == nil && !l.removed {
 				continue
 			}
@@ -45,7 +45,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.step()
 				break
 			}
-			l.budget.Run(l.handleInbox)
+			l.Work.Time(func() { l.budget.Run(l.handleInbox) })
 			continue
 		case <-l.edits.gatherTimer.C:
 			l.edits.gathering = false
@@ -61,7 +61,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.Metrics.lateTicks.Inc()
 				due = start
 			}
-			l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds())
+			l.Work.Time(func() { l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds()) })
 		}
 		if l.fault != nil {
 			return // isolated: the host does the rest
@@ -77,14 +77,14 @@ func (l *Land) loop(ctx context.Context) {
 func (l *Land) handleCommits() {
 	l.deliver()
 	l.edits.proposeTogether()
-	l.hub.publishEarly()
+	l.hub.PublishEarly()
 }
 
 // handleInbox applies what others send between two ticks, and answers.
 func (l *Land) handleInbox() {
 	l.handleInputs()
 	l.edits.proposeTogether()
-	l.hub.publishEarly()
+	l.hub.PublishEarly()
 }
 
 // handleInputs runs the closures that the links and the host have queued.
@@ -125,7 +125,7 @@ func (l *Land) tickInterval() time.Duration {
 
 // endNow returns why the region must end now, or "".
 func (l *Land) endNow() string {
-	l.hibernating = l.hibernating && len(l.hub.subscribers) == 0
+	l.hibernating = l.hibernating && l.hub.Len() == 0
 	why := l.endReason()
 	switch {
 	case why != "":
@@ -133,7 +133,7 @@ func (l *Land) endNow() string {
 	case l.hibernating && l.inbox.CloseIfEmpty():
 		l.hibernated = true
 		return "the region sleeps"
-	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.CloseIfEmpty():
+	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && !l.StayAwake(l.info.ID) && l.inbox.CloseIfEmpty():
 		return "no gateway watches it"
 	default:
 		return ""
@@ -143,27 +143,26 @@ func (l *Land) endNow() string {
 // step is one tick.
 func (l *Land) step() {
 	clock := l.Metrics.startTick()
-	l.hub.tick++
-	l.contents.crowd.Tick()
+	l.hub.NextTick()
+	l.contents.Crowd.Tick()
 	l.handleInputs()
 	clock.end(phaseInput)
 	l.deliver()
 	clock.end(phaseApply)
-	l.inspection.continueReport(len(l.hub.subscribers) > 0)
-	if l.applied-l.reported < busyEntries || l.hub.tick%busyTicks == 0 {
+	l.inspection.continueReport(l.hub.Len() > 0)
+	if l.applied-l.reported < busyEntries || l.hub.Tick()%busyTicks == 0 {
 		l.report()
 	}
 	clock.end(phaseStore)
 	l.edits.propose()
 	clock.end(phasePropose)
-	l.hub.publish()
+	l.hub.Publish()
 	clock.end(phasePublish)
-	l.hub.publishedEarly = false
 	l.awaitLeader()
 	l.splitter.tick()
-	l.hub.endReading(l.leading)
+	l.hub.EndReading(l.leading)
 	l.idle++
-	if len(l.hub.subscribers) > 0 {
+	if l.hub.Len() > 0 {
 		l.idle = 0
 	}
 	if l.canHibernate() {
@@ -176,7 +175,7 @@ const hibernateEvery = 20
 
 // canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
 func (l *Land) canHibernate() bool {
-	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1
+	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1 && !l.StayAwake(l.info.ID)
 }
 
 // RunReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves, the
@@ -189,10 +188,10 @@ func (l *Land) RunReadOnly(ctx context.Context, why string) *Fault {
 				return
 			case <-l.inbox.Wake():
 			}
-			l.hub.tick++
+			l.hub.NextTick()
 			l.runInbox()
-			l.hub.publish()
-			if l.closeReason != "" || len(l.hub.subscribers) == 0 && l.inbox.CloseIfEmpty() {
+			l.hub.Publish()
+			if l.closeReason != "" || l.hub.Len() == 0 && l.inbox.CloseIfEmpty() {
 				return
 			}
 		}

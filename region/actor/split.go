@@ -31,6 +31,8 @@ type Split struct {
 	Children [2]world.Child
 	Forks    [2]replica.Fork
 	Led      bool // this node leads the region
+	// Stalled is called when the children cannot be stored here for now.
+	Stalled func()
 }
 
 // splitter splits and merges a land. It belongs to the region's goroutine.
@@ -50,12 +52,18 @@ type awaitedStep struct {
 func (s *splitter) begin(c replica.Committed) {
 	l := s.land
 	l.report() // what was applied before
-	split := Split{Region: l.info, Children: l.contents.land.Children(c.Index), Led: l.leading}
+	split := Split{Region: l.info, Children: l.contents.Land.Children(c.Index), Led: l.leading}
 	split.Region.Split = c.Index
 	for i, child := range split.Children {
 		split.Forks[i] = replica.Fork{
 			Group: child.ID, Index: c.Index, Term: c.Term, Members: l.members, Recovered: ConfigurationOf(l.info.Epoch).Recovered,
 		}
+	}
+	split.Stalled = func() {
+		l.Enqueue(func() { // the other members may have the children
+			l.hub.Split = c.Index
+			l.hub.DismissAll(splitReason)
+		})
 	}
 	l.paused = true
 	l.Split(split, func(err error) {
@@ -73,7 +81,7 @@ func (s *splitter) begin(c replica.Committed) {
 // finish gives up the land, which the children have now, and sends the gateways to them.
 func (s *splitter) finish(index uint64) {
 	l := s.land
-	l.group.ReportApplied(index, l.contents.land.Split(index))
+	l.group.ReportApplied(index, l.contents.Land.Split(index))
 	l.applied, l.reported = index, index
 	l.edits.clear() // the gateways send them to the children
 	s.changed()
@@ -89,7 +97,7 @@ func (s *splitter) applied(step world.Step) {
 	case world.Thawed:
 		l.edits.queueAgain()
 	case world.Merged:
-		l.Pinned(BasesOf(l.contents.land.Pins()))
+		l.Pinned(BasesOf(l.contents.Land.Pins()))
 		l.report()
 		l.Logger.Info("region merged", "region", l.info.ID, "cell", l.info.Cell.String())
 	case world.NoStep, world.Splits, world.Abandoned:
@@ -102,9 +110,10 @@ func (s *splitter) changed() {
 	l := s.land
 	clear(l.edits.bases)
 	l.inspection.current = nil
+	l.contents.Land.StopDigest()
 	s.takeOver()
 	l.Changed(l.info)
-	structure := l.contents.land.Structure()
+	structure := l.contents.Land.Structure()
 	waiting := s.awaited
 	s.awaited = nil
 	for _, a := range waiting {
@@ -118,12 +127,20 @@ func (s *splitter) changed() {
 
 // takeOver takes over the structure of the land. If the region is split, the gateways are sent to the children.
 func (s *splitter) takeOver() {
-	l, structure := s.land, s.land.contents.land.Structure()
-	l.info.Split, l.info.Merged, l.hub.split = structure.Split, structure.Merged, structure.Split
+	l, structure := s.land, s.land.contents.Land.Structure()
+	l.info.Split, l.info.Merged, l.hub.Split = structure.Split, structure.Merged, structure.Split
 	l.edits.frozen = structure.Frozen != 0
 	if structure.Split != 0 {
-		l.hub.dismissAll(splitReason)
+		l.hub.DismissAll(splitReason)
 	}
+}
+
+// lostLeadership answers those who wait: whether their entries are committed is unknown.
+func (s *splitter) lostLeadership() {
+	for _, a := range s.awaited {
+		a.answer <- ErrNotHere
+	}
+	s.awaited = nil
 }
 
 // unresolvedTicks is after how many ticks a frozen region asks what has become of the merge, and then how often.
@@ -135,14 +152,23 @@ func (s *splitter) tick() {
 		return
 	}
 	if s.frozen++; s.frozen%unresolvedTicks == 0 {
-		s.land.Resolve(s.land, s.land.contents.land.Structure(), s.land.leading)
+		s.land.Resolve(s.land, s.land.contents.Land.Structure(), s.land.leading)
 	}
+}
+
+// ResolveFreeze has it resolved now what has become of the merge for which a region is frozen. Any goroutine may call it.
+func ResolveFreeze(l *Land) {
+	l.Enqueue(func() {
+		if l.edits.frozen {
+			l.Resolve(l, l.contents.Land.Structure(), l.leading)
+		}
+	})
 }
 
 // propose proposes an entry, unless refuse returns why not, and answers when the structure is what the caller wants.
 func (s *splitter) propose(entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool, answer chan<- error) {
 	l := s.land
-	structure := l.contents.land.Structure()
+	structure := l.contents.Land.Structure()
 	err := refuse(structure)
 	switch {
 	case !l.leading:
@@ -206,11 +232,11 @@ func Freeze(ctx context.Context, l *Land, attempt uint64) ([]byte, error) {
 	answer := make(chan packed, 1)
 	got, err := Await(ctx, l.Actor, answer, func() {
 		l.deliver()
-		if l.contents.land.Structure().Frozen != attempt+1 {
+		if l.contents.Land.Structure().Frozen != attempt+1 {
 			answer <- packed{err: ErrOtherAttempt}
 			return
 		}
-		rows, err := l.contents.land.PackedRows()
+		rows, err := l.contents.Land.PackedRows()
 		answer <- packed{rows, err}
 	})
 	return got.rows, cmp.Or(err, got.err)
@@ -239,10 +265,10 @@ func ProposeMerge(ctx context.Context, l *Land, attempt uint64, rows [2][]byte) 
 	return nil
 }
 
-// ProposeAbandon ends an attempt to merge the children of a region, unless it is over.
+// ProposeAbandon ends an attempt to merge the children of a region, and all before it, unless they are over.
 func ProposeAbandon(ctx context.Context, l *Land, attempt uint64) error {
 	return propose(ctx, l, world.EncodeAbandon(attempt), func(world.Structure) error { return nil },
-		func(s world.Structure) bool { return s.Attempt != attempt })
+		func(s world.Structure) bool { return s.Split == 0 || s.Attempt > attempt })
 }
 
 // StructureOf returns the region and its structure, with everything that was committed before. This node must lead it.
@@ -257,7 +283,7 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 			answer <- ErrNotHere
 			return
 		}
-		info, s = l.info, l.contents.land.Structure()
+		info, s = l.info, l.contents.Land.Structure()
 		answer <- nil
 	})
 	return info, s, cmp.Or(err, failed)
@@ -266,7 +292,7 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 // EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if that is not known.
 func EndMerged(l *Land, parent *nodemsg.Region) {
 	l.Enqueue(func() {
-		l.hub.parent = parent
+		l.hub.Parent = parent
 		l.removed = true
 	})
 }

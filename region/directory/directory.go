@@ -191,9 +191,9 @@ func (d *Directory) cached(pos grid.ChunkPos) (cell grid.Cell, info nodemsg.Regi
 	}
 }
 
-// Key returns the cell's key in the DHT.
+// Key returns the key whose nearest nodes should be the members of the cell's region: that of the cell's home.
 func (d *Directory) Key(cell grid.Cell) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.mu.keys.Key(cell)
+	return d.mu.keys.Key(d.Placement.Home(cell))
 }

@@ -37,15 +37,23 @@ type Splitter struct {
 	// Follow opens a link to the region of a chunk, wherever it is led.
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
 	// Create creates a replica; see incarnation.Keeper.Create.
-	Create func(group, id uint64, create func() error) error
-	Pieces *transport.Pieces
+	Create  func(group, id uint64, create func() error) error
+	Pieces  *transport.Pieces
+	Metrics *Metrics
 
+	proposed  sync.Map // regions whose split this node has proposed: id → time.Time
 	merging   sync.Map // regions whose children this node is merging: id → nil
 	resolving sync.Map // children whose merge is being resolved: id → nil
 }
 
-// Split splits the region of a cell between the halves of the cell, wherever it is led.
+// Split splits the region of a cell between the halves of the cell, wherever it is led, because an operator wants it.
 func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
+	err := s.split(ctx, cell)
+	s.Metrics.CountSplit("hand", err)
+	return err
+}
+
+func (s *Splitter) split(ctx context.Context, cell grid.Cell) error {
 	info, err := s.find(ctx, cell)
 	if err != nil {
 		return err
@@ -95,6 +103,8 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 			return fmt.Errorf("split %v: its member %s runs an older version of voxeld: upgrade it first", l.Cell(), peer)
 		}
 	}
+	s.proposed.Store(id, time.Now())
+	defer s.proposed.Delete(id)
 	if err := actor.ProposeSplit(ctx, l); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
@@ -104,6 +114,10 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 // Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it stands for
 // election in both children.
 func (s *Splitter) Begin(of actor.Split, done func(error)) {
+	start := time.Now()
+	if proposed, here := s.proposed.Load(of.Region.ID); here {
+		start = proposed.(time.Time) //nolint:forcetypeassert // nothing else is in it
+	}
 	s.Tasks.Start(func(ctx context.Context) {
 		err := s.begin(ctx, of)
 		if ctx.Err() != nil {
@@ -113,13 +127,16 @@ func (s *Splitter) Begin(of actor.Split, done func(error)) {
 		if err != nil || !of.Led {
 			return
 		}
+		var both sync.WaitGroup
 		for _, child := range world.ChildrenOf(of.Region) {
-			s.Tasks.Start(func(ctx context.Context) {
+			both.Go(func() {
 				if err := s.elect(ctx, child); err != nil {
 					s.Logger.Warn("child of a split region not led here", "region", child.ID, "cell", child.Cell.String(), "error", err)
 				}
 			})
 		}
+		both.Wait()
+		since(s.Metrics.splitSeconds, start)
 	})
 }
 
@@ -138,6 +155,7 @@ func (s *Splitter) begin(ctx context.Context, of actor.Split) error {
 			if !errors.Is(err, replica.ErrStorage) && !errors.Is(err, incarnation.ErrUnlisted) {
 				return fmt.Errorf("split region %d: %w", of.Region.ID, err)
 			}
+			of.Stalled()
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -182,29 +200,30 @@ func (s *Splitter) elect(ctx context.Context, child nodemsg.Region) error {
 }
 
 // Awaited returns the parent of a region that this node is to join, if this node is a member of the parent and its copy of that is not
-// split into this region, or not yet. It must apply the split first: a replica that joins without the land counts for the child's
-// majority, and if all members joined so, the land would be lost.
-func (s *Splitter) Awaited(child nodemsg.Region) (parent nodemsg.Region, awaited bool, err error) {
+// split into this region yet. It must apply the split first: if all members joined without the land, it would be lost. The error is
+// actor.ErrNotHere if the region is none that the catalog lists: a copy of its parent that was merged since says nothing.
+func (s *Splitter) Awaited(ctx context.Context, child nodemsg.Region) (parent nodemsg.Region, awaited bool, err error) {
 	if child.Cell.Label.Len() <= grid.FoundingLabel {
 		return nodemsg.Region{}, false, nil
 	}
-	all, err := s.Registry.All()
-	for _, info := range all {
-		if info.Cell != child.Cell.Parent() {
-			continue
-		}
-		has, failed := s.Replicas.Has(info.ID)
-		if failed != nil || !has {
-			return nodemsg.Region{}, false, failed
-		}
-		structure, failed := world.StructureIn(s.Storage.Get, info.ID)
-		info.Split = structure.Split
-		for _, there := range world.ChildrenOf(info) {
-			if there.ID == child.ID {
-				return nodemsg.Region{}, false, failed
-			}
-		}
-		return info, true, failed
+	parent, err = s.Directory.Exactly(ctx, child.Cell.Parent())
+	if err == nil && !isChild(parent, child.ID) || errors.Is(err, directory.ErrNotFounded) {
+		err = fmt.Errorf("region %d is none of the parts of %v: %w", child.ID, child.Cell.Parent(), actor.ErrNotHere)
 	}
-	return nodemsg.Region{}, false, err
+	if err != nil {
+		return nodemsg.Region{}, false, err
+	}
+	has, err := s.Replicas.Has(parent.ID)
+	if err != nil || !has {
+		return nodemsg.Region{}, false, err
+	}
+	structure, err := world.StructureIn(s.Storage.Get, parent.ID)
+	parent.Split = structure.Split
+	return parent, err == nil && !isChild(parent, child.ID), err
+}
+
+// isChild reports whether the region with the id is a child of the region.
+func isChild(parent nodemsg.Region, id uint64) bool {
+	children := world.ChildrenOf(parent)
+	return parent.Split != 0 && (children[0].ID == id || children[1].ID == id)
 }

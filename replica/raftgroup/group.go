@@ -65,7 +65,8 @@ var DefaultLimits = Limits{
 type Group struct {
 	node    *Node
 	id      uint64
-	applied uint64 // AppliedIndex
+	applied uint64     // AppliedIndex
+	opened  Configured // AppliedConfiguration
 	ready   chan struct{}
 
 	conf   atomic.Pointer[raftlog.Configuration] // the committed one
@@ -100,7 +101,7 @@ type Group struct {
 }
 
 func newGroup(node *Node, id, applied uint64, conf *raftlog.Configuration, tables []raftlog.TablePrefix) *Group {
-	g := &Group{node: node, id: id, applied: applied, tables: tables, ready: make(chan struct{}, 1)}
+	g := &Group{node: node, id: id, applied: applied, opened: NewConfigured(conf), tables: tables, ready: make(chan struct{}, 1)}
 	g.conf.Store(conf)
 	g.roster.Store(&roster{})
 	g.mu.delivered, g.mu.reported = applied, applied
@@ -113,6 +114,10 @@ func (g *Group) ID() uint64 { return g.id }
 // AppliedIndex returns the index up to which the owner's stored tables contained the entries when the group was opened: 1
 // if the group was founded just now. Committed entries are delivered from the next index on.
 func (g *Group) AppliedIndex() uint64 { return g.applied }
+
+// AppliedConfiguration returns the configuration as of AppliedIndex. Those that followed are delivered in their place among the entries;
+// Configuration may be ahead of them.
+func (g *Group) AppliedConfiguration() Configured { return g.opened }
 
 // Members returns the peers of the committed configuration, including learners, in the order of their replica ids.
 func (g *Group) Members() []string {

@@ -29,7 +29,7 @@ func Network(ctx context.Context, o Options, n int, seed int64, started func(n i
 		one.Log = one.Dir + ".log"
 		d := New(one)
 		if i == 0 {
-			if err := d.Init(ctx, "--seed", strconv.FormatInt(seed, 10)); err != nil {
+			if err := d.Init(ctx, append([]string{"--seed", strconv.FormatInt(seed, 10)}, o.Init...)...); err != nil {
 				return all, err
 			}
 		}

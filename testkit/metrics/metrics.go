@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -55,6 +56,18 @@ func (m Metrics) Value(name string, labels ...string) float64 {
 		sum += one.GetCounter().GetValue() + one.GetGauge().GetValue() + one.GetUntyped().GetValue()
 	}
 	return sum
+}
+
+// Labels lists the values of a label of a metric.
+func (m Metrics) Labels(name, label string) (values []string) {
+	for _, one := range m[name].GetMetric() {
+		for _, l := range one.GetLabel() {
+			if l.GetName() == label && !slices.Contains(values, l.GetValue()) {
+				values = append(values, l.GetValue())
+			}
+		}
+	}
+	return values
 }
 
 func matches(one *dto.Metric, labels []string) bool {

@@ -65,6 +65,7 @@ func laterMessages() []interface{ Valid() error } {
 		SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{9}, Rollbacks: 3}, Signature: []byte{5}},
 		Lineage{Incarnations: []Incarnation{{ID: [16]byte{5}, Count: 6}, {ID: [16]byte{7}}}, Signature: []byte{8}, Remembered: &seen},
 		RegionStatus{Region: 7, State: StateFailed, Why: "x", Last: 20, RolledBack: true, Until: 1700000000},
+		Answer{Member: &aMember, Load: &Load{Capacity: 4000, Busy: 1500, Led: 12, Players: 34, Stored: 56 << 20, Sent: 789}},
 	}
 }
 

@@ -89,6 +89,8 @@ type Question struct {
 	Merge *Release `cbor:"17,keyasint,omitempty"`
 	// Structure asks a region's leader what has become of its split. The answer is Region and Attempt.
 	Structure *StructureRequest `cbor:"18,keyasint,omitempty"`
+	// Resolve has a member of a region that is frozen for a merge find out at once what has become of that. The answer is empty.
+	Resolve *Release `cbor:"19,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
@@ -167,6 +169,18 @@ type Answer struct {
 	Version int `cbor:"10,keyasint,omitempty"`
 	// Attempt, with Region, answers Structure: the number of the attempt to merge that is under way or comes next.
 	Attempt uint64 `cbor:"11,keyasint,omitempty"`
+	// Load, with Member, is how busy the peer is; nil if it does not know.
+	Load *Load `cbor:"12,keyasint,omitempty"`
+}
+
+// Load is how busy a node is, smoothed over some seconds.
+type Load struct {
+	Capacity uint32 `cbor:"1,keyasint"`           // processor time that it gives to the world, in thousandths of a core; never 0
+	Busy     uint32 `cbor:"2,keyasint,omitempty"` // processor time that it uses, likewise
+	Led      uint32 `cbor:"3,keyasint,omitempty"` // open regions that it leads
+	Players  uint32 `cbor:"4,keyasint,omitempty"` // sessions of its gateway
+	Stored   uint64 `cbor:"5,keyasint,omitempty"` // size of its database, in bytes
+	Sent     uint64 `cbor:"6,keyasint,omitempty"` // bytes a second sent to other nodes
 }
 
 // VersionSplits is the first version of the messages between nodes, and of regions' logs, that has splits.
@@ -265,6 +279,10 @@ type RegionStatus struct {
 	// reaches, about, in seconds since 1970; 0 if unknown.
 	RolledBack bool  `cbor:"14,keyasint,omitempty"`
 	Until      int64 `cbor:"15,keyasint,omitempty"`
+	// Load is the largest share of its limits that the region's load is, in thousandths, and Quiet for how many seconds it has been so low
+	// that the region could be merged. Only of a leader.
+	Load  uint64 `cbor:"16,keyasint,omitempty"`
+	Quiet uint64 `cbor:"17,keyasint,omitempty"`
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.

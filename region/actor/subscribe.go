@@ -1,0 +1,61 @@
+package actor
+
+import (
+	"github.com/voxelpopuli/voxeld/region/hub"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Subscribe subscribes a gateway. Reading is set if it accepts a read-only subscription where the disk refuses writes. It returns
+// nil if the region is being unloaded. Any goroutine may call it.
+func (l *Land) Subscribe(reading bool) *hub.Subscription {
+	s := hub.NewSubscriber()
+	s.Reading = reading
+	if !l.Enqueue(func() { l.attach(s) }) {
+		return nil
+	}
+	return l.hub.Subscription(s, l, l.handleMessage)
+}
+
+func (l *Land) attach(s *hub.Subscriber) {
+	l.hub.Attach(s)
+	l.idle = 0
+	l.subscribe(s)
+}
+
+// handleMessage applies a message from a gateway, field by field in the order that nodemsg.ToRegion documents.
+func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
+	for _, pos := range msg.Unwatch {
+		l.hub.Unwatch(s, pos)
+	}
+	for _, pos := range msg.Watch {
+		if l.info.Cell.Contains(pos) {
+			l.hub.Watch(s, pos)
+		}
+	}
+	if l.readOnly {
+		msg = nodemsg.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
+	}
+	for _, body := range msg.Enter {
+		l.contents.Crowd.Enter(s.Number(), body)
+	}
+	for _, move := range msg.Moves {
+		l.contents.Crowd.Move(s.Number(), move)
+	}
+	for _, id := range msg.Leave {
+		l.contents.Crowd.Leave(s.Number(), id)
+	}
+	refused := ""
+	switch {
+	case l.readOnly:
+		refused = wire.RefusedQuarantined
+	case l.stalled != nil:
+		refused = wire.RefusedUnavailable
+	}
+	for _, intent := range msg.Edits {
+		l.edits.add(s, intent, refused)
+	}
+	for _, u := range msg.Chat {
+		l.contents.Crowd.Chat(u)
+	}
+}

@@ -1,0 +1,86 @@
+// Package hub serves the gateways of a region: which gateway watches which chunks, and what is sent to it.
+//
+// A Hub belongs to the goroutine of its region. A Subscription is the gateway's end of a link within one process; any goroutine may
+// use it. Only package region and its subpackages import it.
+package hub
+
+import (
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/mailbox"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// linkBacklog is how many frames (ticks) a gateway may fall behind before its link is cut. It then follows the region again,
+	// starting from whole chunks.
+	linkBacklog = 200
+	// linkCredit is how many messages of one gateway may wait for the region's next tick. Further sends block, so that a late
+	// region slows its gateways down instead of accumulating their messages.
+	linkCredit = 16
+)
+
+// Contents are a region's land and the players on it.
+type Contents struct {
+	Land  *world.Land
+	Crowd *world.Crowd
+}
+
+// Subscriber is a gateway that follows a region.
+type Subscriber struct {
+	Reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
+
+	number   uint64 // identifies it to the crowd
+	out      *mailbox.Mailbox[nodemsg.FromRegion]
+	buffered []nodemsg.FromRegion // belongs to the receiving goroutine
+	credit   chan struct{}        // holds a token for each message that the region has not handled yet
+
+	// The fields below belong to the region's goroutine.
+	pendingSince  time.Time // it is pending since then; zero if it is not
+	readOnlyUntil time.Time // it is subscribed read-only, and until then
+	watch         map[grid.ChunkPos]struct{}
+	unsent        []grid.ChunkPos            // watched, and still to be sent as a whole, in order
+	shown         map[grid.ChunkPos]struct{} // sent as a whole in this tick
+	results       []nodemsg.EditResult
+}
+
+// NewSubscriber returns a subscriber, to be attached to a hub.
+func NewSubscriber() *Subscriber {
+	return &Subscriber{
+		out:    mailbox.New[nodemsg.FromRegion](linkBacklog),
+		credit: make(chan struct{}, linkCredit),
+		watch:  make(map[grid.ChunkPos]struct{}),
+		shown:  make(map[grid.ChunkPos]struct{}),
+	}
+}
+
+// Number identifies the subscriber to the crowd.
+func (s *Subscriber) Number() uint64 { return s.number }
+
+// Pending reports whether the subscriber waits until the leader is known, or has confirmed that it leads.
+func (s *Subscriber) Pending() bool { return !s.pendingSince.IsZero() }
+
+// AddResult has the result of an edit sent to the subscriber.
+func (s *Subscriber) AddResult(r nodemsg.EditResult) { s.results = append(s.results, r) }
+
+// nextResults removes and returns as many results as fit into one frame.
+func (s *Subscriber) nextResults() []nodemsg.EditResult {
+	n := min(len(s.results), wire.MaxBodies)
+	taken := s.results[:n:n]
+	s.results = s.results[n:]
+	if len(s.results) == 0 {
+		s.results = nil
+	}
+	return taken
+}
+
+// skipsChanges reports whether the subscriber needs none of this tick's changes of the chunk, because the whole chunk has just
+// been sent or will be.
+func (s *Subscriber) skipsChanges(pos grid.ChunkPos) bool {
+	_, shown := s.shown[pos]
+	return shown || slices.Contains(s.unsent, pos)
+}
