@@ -96,7 +96,6 @@ type Host struct {
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
 	observer     *observer
-	metrics      *metrics
 }
 
 // NewHost returns a host. It opens the catalog if that is stored here.
@@ -107,10 +106,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
-		failures: &integrity.Failures{}, metrics: newMetrics(o.Registerer), regions: &regions{copies: o.Copies},
+		failures: &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
-	h.observer = &observer{host: h, metrics: h.metrics}
+	h.observer = &observer{host: h, metrics: h.regions.metrics}
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
@@ -129,7 +128,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
 		Damages: h.damages, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
 	})
-	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
+	h.hibernation = newHibernation(h.regions, h.supervisor, h.regions.metrics)
 	h.wireRegions()
 	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
 		return nil, err
@@ -207,7 +206,7 @@ func (h *Host) wireRegions() {
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
 	r.splitter, r.autoSplit = h.Splitter, h.AutoSplit
-	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
+	r.actors = actor.NewMetrics(h.Registerer)
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
 	r.create = h.create
