@@ -131,7 +131,7 @@ func (h *Host) listLostNow(ctx context.Context) error {
 		}
 		answered++
 		for _, info := range all {
-			if known, found := regions[info.ID]; !found || known.Epoch < info.Epoch {
+			if known, found := regions[info.ID]; !found || info.Newer(known) {
 				regions[info.ID] = info
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Locate returns the region that covers the chunk. It asks the nearest source first: the cache, the leaders of neighbouring
-// cells, the DHT, then the catalog. If the region does not exist, Locate founds it.
+// Locate returns the region that covers the chunk. It asks the nearest source first: the cache, then the leaders of land nearby, or
+// the DHT if it knows no such land, then the catalog. If the region does not exist, Locate founds it.
 func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	if !pos.Valid() {
 		return nodemsg.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
@@ -34,7 +34,8 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Regi
 }
 
 func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, error) {
-	if !d.invalidated.Contains(cell) {
+	wrong := d.invalidated.Contains(cell)
+	if !wrong {
 		if info, ok := d.fromHints(ctx, cell, pos); ok {
 			return d.CacheRoute(info), nil
 		}
@@ -46,6 +47,9 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 		return d.CacheRoute(info), nil
 	}
 	if !errors.Is(err, ErrNotFounded) {
+		if info, ok := d.fromRecord(ctx, cell, pos); ok && !wrong { // land that exists is found without the catalog
+			return d.CacheRoute(info), nil
+		}
 		return nodemsg.Region{}, err
 	}
 	if info, err = d.found(ctx, cell); err != nil {
@@ -56,39 +60,30 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 	return d.CacheRoute(info), nil
 }
 
-// fromHints asks the neighbours and the DHT, which usually have the answer and are nearer than the catalog.
+// fromHints walks the links from known land. The DHT's record is for nodes that know no land near: next to known land, what the
+// leaders there do not know has most likely not been founded yet, and the catalog decides that anyway.
 func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime)
 	defer cancel()
-	if info, ok := d.fromNeighbours(ctx, cell, pos); ok {
-		d.count("neighbour")
+	info, source, near := d.walk(ctx, pos)
+	if source != "" {
+		d.count(source)
 		return info, true
 	}
-	if info, err := d.Records.Region(ctx, cell); err == nil && covers(info, pos) {
-		d.count("dht")
-		return info, true
+	if near {
+		return nodemsg.Region{}, false
 	}
-	return nodemsg.Region{}, false
+	return d.fromRecord(ctx, cell, pos)
 }
 
-// fromNeighbours asks those leaders of adjacent cells that this node knows: the leader of a cell keeps routes to its neighbours
-// (Walkad §IV-B). They get half of hintTime.
-func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
-	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
-	defer cancel()
-	asked := map[string]bool{d.Self.Peer: true}
-	for _, next := range cell.Adjacent() {
-		info, ok := d.known.Peek(next)
-		if !ok || info.Leader == "" || asked[info.Leader] || len(asked) > 2 || d.Detector.Suspected(info.Leader) { // two neighbours at most
-			continue
-		}
-		asked[info.Leader] = true
-		answer, err := d.Questions.Ask(ctx, info.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
-		if err == nil && answer.Region != nil && covers(*answer.Region, pos) {
-			return *answer.Region, true
-		}
+// fromRecord asks the DHT.
+func (d *Directory) fromRecord(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
+	info, err := d.Records.Region(ctx, cell)
+	if err != nil || !covers(info, pos) {
+		return nodemsg.Region{}, false
 	}
-	return nodemsg.Region{}, false
+	d.count("dht")
+	return info, true
 }
 
 // FromCatalog asks the catalog. It returns ErrNotFounded if there is no such region.
@@ -193,24 +188,3 @@ func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
 
 // usable reports whether a hint is about the cell and names a leader.
 func usable(info nodemsg.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
-
-// Introduce announces the leader of this cell to the leaders of adjacent cells and caches the routes to them (Walkad §IV-B,
-// coordinator selection, steps 3 and 4).
-func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
-	for _, next := range info.Cell.Adjacent() {
-		there, ok := d.known.Peek(next)
-		if !ok {
-			var err error
-			if there, err = d.Records.Region(ctx, next); err != nil || !usable(there, next) {
-				continue
-			}
-			d.AddHint(there)
-		}
-		if there.Leader == "" || there.Leader == d.Self.Peer {
-			continue
-		}
-		if _, err := d.Questions.Ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {
-			d.Logger.Debug("region not introduced", "peer", there.Leader, "error", err)
-		}
-	}
-}
