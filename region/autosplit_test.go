@@ -94,3 +94,39 @@ func TestAutoSplitWaitsForMembers(t *testing.T) {
 		}
 	})
 }
+
+// Avatars stay in sight while their region is split and merged, and those whose gateway does not come back leave after a while.
+func TestAvatarsStayInSight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		first, second := a.follow(here), b.follow(here)
+		first.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(alice, here)}})
+		second.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(bob, here)}})
+		<-time.After(time.Second)
+		sees := func(when string, g gateway, n int) {
+			t.Helper()
+			if got := g.state(here).Bodies; len(got) != n {
+				t.Errorf("%s: a gateway sees %d avatars, want %d", when, len(got), n)
+			}
+		}
+		sees("before", first, 2)
+		if err := c.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		first.closed()
+		<-time.After(200 * time.Millisecond)
+		half := c.reach(here)
+		sees("after the split", half, 2)
+		again := a.reach(here)
+		again.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(alice, here)}})
+		<-time.After(10 * time.Second)
+		sees("later", c.reach(here), 1)
+		if err := c.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		again.closed()
+		sees("after the merge", c.reach(here), 1)
+		<-time.After(10 * time.Second)
+		sees("at last", c.reach(here), 0)
+	})
+}

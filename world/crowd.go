@@ -63,6 +63,9 @@ func (c *Crowd) Tick() { c.tick++ }
 // Len returns the number of avatars in the region.
 func (c *Crowd) Len() int { return len(c.bodies) }
 
+// Has reports whether a player's body is in the region.
+func (c *Crowd) Has(id player.ID) bool { return c.bodies[id] != nil }
+
 // Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
 // region's limit.
 func (c *Crowd) Enter(link uint64, body nodemsg.Body) {

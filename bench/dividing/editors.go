@@ -113,17 +113,17 @@ func (e *editors) awaitRate(ctx context.Context, rate float64, cell grid.Cell) e
 	return errors.New("the editors have not come to the region within two minutes")
 }
 
-// verify reads the land through a daemon, and returns an error if an acknowledged edit is lost.
-func (e *editors) verify(ctx context.Context, d *daemon.Daemon) error {
+// verify reads the land through a daemon, and returns at how many places an acknowledged edit is lost, and an error if there are any.
+func (e *editors) verify(ctx context.Context, d *daemon.Daemon) (int, error) {
 	lost, err := e.ledger.Lost(ctx, d.Game, time.Minute)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if len(lost) > 0 {
-		return fmt.Errorf("%d places do not have the block that was acknowledged last, such as: %s", len(lost), lost[0])
+		return len(lost), fmt.Errorf("%d places do not have the block that was acknowledged last, such as: %s", len(lost), lost[0])
 	}
 	logf("all %d acknowledged edits are there", e.ledger.Edits())
-	return nil
+	return 0, nil
 }
 
 // latencies returns how long edits took, in order.

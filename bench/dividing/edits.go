@@ -19,7 +19,7 @@ const settle = 500 * time.Millisecond
 
 // measureEdits has players edit while their region is split and merged.
 func measureEdits(ctx context.Context, o options) error {
-	daemons, err := o.start(ctx, "--split=false")
+	daemons, err := o.start(ctx, nodes, "--split=false")
 	if err != nil {
 		return err
 	}
@@ -66,14 +66,16 @@ func measureEdits(ctx context.Context, o options) error {
 		return err
 	}
 	during := latencies(e.between(start, end))
-	fmt.Printf("edits a second: %.0f, of %d players, through %d splits and %d merges, one every %v\n",
-		float64(len(during))/end.Sub(start).Seconds(), nodes*max(1, int(o.rate/perEditor/nodes+.5)), o.changes, o.changes, o.every)
-	fmt.Printf("edit to acknowledgement, before: %s\n", summary(latencies(e.between(calm, start))))
-	fmt.Printf("edit to acknowledgement, during: %s\n", summary(during))
-	for i, name := range []string{"split", "merge"} {
-		fmt.Printf("longest edit of each %s: %s\n", name, summary(sorted(pauses[i])))
+	gone, err := e.verify(ctx, daemons[len(daemons)-1])
+	text := fmt.Sprintf("%.0f edits a second through %d splits and %d merges, one every %v. Edit to acknowledgement before: %s; during: %s. "+
+		"Longest edit of each split: %s; of each merge: %s. %d acknowledged edits lost.",
+		float64(len(during))/end.Sub(start).Seconds(), o.changes, o.changes, o.every, summary(latencies(e.between(calm, start))), summary(during),
+		summary(sorted(pauses[0])), summary(sorted(pauses[1])), gone)
+	fmt.Println(text)
+	if o.docs != "" {
+		err = errors.Join(err, o.publish("split-edits", text))
 	}
-	if err := e.verify(ctx, daemons[len(daemons)-1]); err != nil {
+	if err != nil {
 		return err
 	}
 	if quantile(during, .99) > goal {

@@ -47,6 +47,9 @@ func (n *node) status(ctx context.Context) admin.Status {
 			answer.Damaged++
 		}
 	}
+	if l := states.Load; l != nil {
+		answer.Load = &admin.Load{Cores: float64(l.Busy) / 1000, Capacity: float64(l.Capacity) / 1000, Led: int(l.Led)}
+	}
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()
 	}

@@ -30,7 +30,8 @@ type Split struct {
 	Region   nodemsg.Region // with Split set
 	Children [2]world.Child
 	Forks    [2]replica.Fork
-	Led      bool // this node leads the region
+	Led      bool           // this node leads the region
+	Crowd    []nodemsg.Body // if it does: the avatars in the region
 	// Stalled is called when the children cannot be stored here for now.
 	Stalled func()
 }
@@ -40,6 +41,7 @@ type splitter struct {
 	land    *Land
 	awaited []awaitedStep
 	frozen  int // ticks since the region was frozen here
+	guests  int // ticks until the avatars of Inherit leave whose gateways have not come; 0: there are none
 }
 
 // awaitedStep is a caller who waits until the region's structure is what they want.
@@ -54,6 +56,9 @@ func (s *splitter) begin(c replica.Committed) {
 	l.report() // what was applied before
 	split := Split{Region: l.info, Children: l.contents.Land.Children(c.Index), Led: l.leading}
 	split.Region.Split = c.Index
+	if l.leading {
+		split.Crowd = bodies(l)
+	}
 	for i, child := range split.Children {
 		split.Forks[i] = replica.Fork{
 			Group: child.ID, Index: c.Index, Term: c.Term, Members: l.members, Recovered: ConfigurationOf(l.info.Epoch).Recovered,
@@ -146,8 +151,47 @@ func (s *splitter) lostLeadership() {
 // unresolvedTicks is after how many ticks a frozen region asks what has become of the merge, and then how often.
 const unresolvedTicks = 20
 
-// tick has it resolved what has become of the merge for which the region is frozen.
+// guestTicks is how long avatars wait for their gateways after a split or merge: longer than these need to come.
+const guestTicks = 60
+
+// guest is the link of avatars that wait for their gateways: none that a gateway has.
+const guest = 0
+
+// bodies lists the avatars in a region.
+func bodies(l *Land) (all []nodemsg.Body) {
+	l.contents.Crowd.Count(func(at grid.ChunkPos, _ int) { all = append(all, l.contents.Crowd.Inside(at)...) })
+	return all
+}
+
+// Inherit has a region show avatars of the one that it came from until their gateways enter them themselves. Otherwise everybody would
+// vanish for a moment before the eyes of those whose gateway comes first. Any goroutine may call it, as the next.
+func Inherit(l *Land, crowd []nodemsg.Body) {
+	l.Enqueue(func() {
+		for _, body := range crowd {
+			if !l.contents.Crowd.Has(body.Player) {
+				l.contents.Crowd.Enter(guest, body)
+			}
+		}
+		l.splitter.guests = guestTicks
+	})
+}
+
+// Bequeath has another region inherit the avatars of one that this node leads.
+func Bequeath(l, to *Land) {
+	l.Enqueue(func() {
+		if l.leading {
+			Inherit(to, bodies(l))
+		}
+	})
+}
+
+// tick ends the stay of guests, and has it resolved what has become of the merge for which the region is frozen.
 func (s *splitter) tick() {
+	if s.guests > 0 {
+		if s.guests--; s.guests == 0 {
+			s.land.contents.Crowd.LeaveAll(guest)
+		}
+	}
 	if !s.land.edits.frozen {
 		return
 	}

@@ -162,29 +162,46 @@ func (l *Loop) consider(land *actor.Land, s divide.Sample) {
 		l.mu.watches[land.ID()] = w
 	}
 	w.Add(now, s, actor.TickEvery, l.mu.limits)
-	if w.changing || now.Before(w.until) || l.mu.changes >= maxChanges || l.Supervisor.Leaves() {
+	if w.changing || now.Before(w.until) || l.Supervisor.Leaves() {
 		return
 	}
 	kind, splits := w.Split(l.mu.limits)
 	if !splits && !w.MayMerge(l.mu.limits) {
 		return
 	}
+	if splits && !l.begin() {
+		return
+	}
 	w.changing = true
-	l.mu.changes++
 	limits := l.mu.limits
 	started := l.Tasks.Start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, changeTime)
 		defer cancel()
 		if splits {
+			defer l.end()
 			l.done(w, l.split(ctx, land, kind))
 		} else {
 			l.done(w, l.merge(ctx, land, w, limits))
 		}
 	})
-	if !started {
+	if !started { // the node stops
 		w.changing = false
-		l.mu.changes--
 	}
+}
+
+// begin reports whether a split or merge may begin, and counts it. The lock is held.
+func (l *Loop) begin() bool {
+	if l.mu.changes >= maxChanges {
+		return false
+	}
+	l.mu.changes++
+	return true
+}
+
+func (l *Loop) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.changes--
 }
 
 // errNotYet is returned if a region is not merged now for a reason that is no failure.
@@ -195,7 +212,6 @@ func (l *Loop) done(w *watched, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.changing = false
-	l.mu.changes--
 	switch {
 	case errors.Is(err, errNotYet):
 		w.until = time.Now().Add(askEvery)
@@ -252,11 +268,12 @@ func (l *Loop) merge(ctx context.Context, land *actor.Land, w *watched, limits d
 		return errNotYet
 	}
 	l.mu.Lock()
-	merges := w.Merge(limits, sibling)
+	merges := w.Merge(limits, sibling) && l.begin()
 	l.mu.Unlock()
 	if !merges {
 		return errNotYet
 	}
+	defer l.end()
 	cell := land.Cell().Parent()
 	err = l.Splitter.MergeBecause(ctx, cell, "quiet")
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	Stored              // edited blocks
 )
 
-const kinds = Stored + 1
+const kinds = int(Stored) + 1
 
 var names = [kinds]string{"tick", "players", "edits", "stored"}
 

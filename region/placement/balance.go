@@ -31,7 +31,7 @@ func (sv *Supervisor) balance(groups []Group) {
 		return
 	}
 	sv.metrics.busy.Set(self.Busy)
-	if !sv.Balance.Shed || self.Share() <= balance.Hot || !sv.meter.ready(now) || !sv.pace.Ready(self.Busy, now) {
+	if !sv.Balance.Shed || self.Share() <= balance.Hot || sv.moving.Load() || !sv.meter.ready(now) || !sv.pace.Ready(self.Busy, now) {
 		return
 	}
 	byID := make(map[uint64]Group, len(groups))
@@ -85,7 +85,9 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 	if !sv.BeginChange(w.ID) {
 		return
 	}
+	sv.moving.Store(true)
 	started := sv.Tasks.Start(func(ctx context.Context) {
+		defer sv.moving.Store(false)
 		defer sv.EndChange(w.ID)
 		ctx, cancel := context.WithTimeout(ctx, replaceTime)
 		defer cancel()
@@ -107,6 +109,7 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 		sv.metrics.moveSeconds.Add(time.Since(now).Seconds())
 	})
 	if !started {
+		sv.moving.Store(false)
 		sv.EndChange(w.ID)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -106,6 +107,7 @@ type Supervisor struct {
 	metrics *metrics
 	meter   *meter
 	pace    balance.Pace // of Run's goroutine
+	moving  atomic.Bool  // a region is being moved because of load
 	closed  closedRegions
 	leave   sync.Once     // closes leaving
 	leaving chan struct{} // closed when this node is about to stop: see Drain
@@ -120,8 +122,10 @@ type Supervisor struct {
 
 // New returns a supervisor.
 func New(o Options) *Supervisor {
-	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer, o.Balance.Capacity), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {},
-		InUse: func() []Use { return nil }}
+	sv := &Supervisor{
+		Options: o, metrics: newMetrics(o.Registerer, o.Balance.Capacity), leaving: make(chan struct{}),
+		NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}, InUse: func() []Use { return nil },
+	}
 	sv.meter = newMeter(o.Balance, o.Self, o.Detector.Load)
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})

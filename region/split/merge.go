@@ -262,6 +262,9 @@ func (s *Splitter) resolveWith(ctx context.Context, l *actor.Land, listed nodems
 	case err != nil:
 		return err
 	case parent.Split != structure.ParentSplit:
+		if to := s.Regions.Loaded(parent.ID); to != nil {
+			actor.Bequeath(l, to)
+		}
 		actor.EndMerged(l, &parent)
 	case leads && attempt >= structure.Frozen:
 		return actor.ProposeThaw(ctx, l, structure.Frozen-1)

@@ -130,7 +130,7 @@ func (s *Splitter) Begin(of actor.Split, done func(error)) {
 		var both sync.WaitGroup
 		for _, child := range world.ChildrenOf(of.Region) {
 			both.Go(func() {
-				if err := s.elect(ctx, child); err != nil {
+				if err := s.elect(ctx, child, of.Crowd); err != nil {
 					s.Logger.Warn("child of a split region not led here", "region", child.ID, "cell", child.Cell.String(), "error", err)
 				}
 			})
@@ -179,13 +179,17 @@ func ownID(f replica.Fork, peer string) uint64 {
 	return 0
 }
 
-// elect opens a child and stands for election until the child has a leader.
-func (s *Splitter) elect(ctx context.Context, child nodemsg.Region) error {
+// elect opens a child and stands for election until the child has a leader. The child inherits its part of the crowd.
+func (s *Splitter) elect(ctx context.Context, child nodemsg.Region, crowd []nodemsg.Body) error {
 	ctx, cancel := context.WithTimeout(ctx, electTime)
 	defer cancel()
 	for {
 		l, err := s.Regions.Open(ctx, child.ID, child.Cell)
 		if err == nil {
+			if len(crowd) > 0 {
+				actor.Inherit(l, crowd)
+				crowd = nil
+			}
 			if l.Raft().Status().Leader != "" {
 				return nil
 			}

@@ -34,10 +34,19 @@ type Status struct {
 	Draining   bool   `json:"draining"`
 	NotReady   string `json:"not_ready,omitempty"` // why the node does not take players now
 
+	Load *Load `json:"load,omitempty"` // none while it is not known
+
 	CatalogQuorum  bool           `json:"catalog_quorum"`            // the node sees a catalog with a leader
 	CatalogUnknown bool           `json:"catalog_unknown,omitempty"` // it sees none, but has just started
 	NodeRegions    map[string]int `json:"node_regions"`              // by state: regions that the node holds a replica of, and the catalog
 	WorldRegions   map[string]int `json:"world_regions,omitempty"`   // by state: all regions; none if the node does not hold the catalog
+}
+
+// Load is how busy the node is, as other nodes see it.
+type Load struct {
+	Cores    float64 `json:"cores"`    // that it uses
+	Capacity float64 `json:"capacity"` // cores that it gives to the world
+	Led      int     `json:"led"`      // open regions that it leads, with the catalog
 }
 
 // Problems lists what is wrong with the node, apart from the states of regions.
