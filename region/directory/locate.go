@@ -76,8 +76,10 @@ func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.Chun
 	return d.fromRecord(ctx, cell, pos)
 }
 
-// fromRecord asks the DHT.
+// fromRecord asks the DHT. It gets half of hintTime.
 func (d *Directory) fromRecord(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
+	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
+	defer cancel()
 	info, err := d.Records.Region(ctx, cell)
 	if err != nil || !covers(info, pos) {
 		return nodemsg.Region{}, false
