@@ -65,6 +65,8 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		err = h.supersession.Check(ctx, peer, q.Superseded.Region)
 	case q.Status != nil:
 		answer.Statuses, answer.Clock = h.regions.statuses(*q.Status), time.Now().UnixMilli()
+	case q.Range != nil:
+		return h.Ranges.Answer(ctx, peer, *q.Range)
 	case q.Regions != nil:
 		return h.answerCensus(ctx, *q.Regions)
 	case q.Rejoin != nil:

@@ -24,6 +24,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/publish"
+	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -68,15 +69,21 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
+// Operations are the parts of a Host with which others than players use the world.
+type Operations struct {
+	Examiner  *health.Examiner   // finds what is wrong with the world
+	Exporter  *export.Exporter   // backs up the world
+	Replacer  *replace.Replacer  // founds lost regions again
+	Splitter  *split.Splitter    // splits regions
+	AutoSplit *autosplit.Loop    // has regions split that have too much load
+	Ranges    *rangequery.Ranges // asks what is in a rectangle
+}
+
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
 type Host struct {
 	Options
 	Directory *directory.Directory
-	Exporter  *export.Exporter  // backs up the world
-	Replacer  *replace.Replacer // founds lost regions again
-	Splitter  *split.Splitter   // splits regions
-	Examiner  *health.Examiner  // finds what is wrong with the world
-	AutoSplit *autosplit.Loop   // has regions split that have too much load
+	Operations
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -163,6 +170,7 @@ func (h *Host) wireIntegrity() (err error) {
 		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Failures: h.failures, Led: h.regions.ledLands,
 		AskStatuses: h.regions.askStatuses, Limits: h.Limits, Registerer: h.Registerer,
 	})
+	h.Ranges = rangequery.New(rangequery.Options{Node: node, Lands: h.regions.lands, Ground: h.Ground})
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
@@ -194,6 +202,7 @@ func (h *Host) wireIntegrity() (err error) {
 		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.damages,
 		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships,
 	}
+	h.recovery.Outdated = h.Replacer.Outdated
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	return nil
 }

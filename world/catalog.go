@@ -353,3 +353,31 @@ func (c *Catalog) Page(after uint64, n int) (page []nodemsg.Region) {
 	})
 	return page
 }
+
+// Within lists up to n of the regions that have land in the area, with ids above after, by ascending id. It looks at every founding
+// cell that the area touches.
+func (c *Catalog) Within(area grid.Area, after uint64, n int) []nodemsg.Region {
+	var all []nodemsg.Region
+	for cell := range area.Cells(grid.FoundingLabel) {
+		all = c.appendWithin(all, cell, area)
+	}
+	all = slices.DeleteFunc(all, func(r nodemsg.Region) bool { return r.ID <= after })
+	slices.SortFunc(all, func(a, b nodemsg.Region) int { return cmp.Compare(a.ID, b.ID) })
+	all = all[:min(n, len(all))]
+	for i := range all {
+		all[i].Members = slices.Clone(all[i].Members)
+	}
+	return all
+}
+
+func (c *Catalog) appendWithin(all []nodemsg.Region, cell grid.Cell, area grid.Area) []nodemsg.Region {
+	region, ok := c.get(cell)
+	switch {
+	case !ok || !cell.Area().Overlaps(area):
+		return all
+	case region.Split == 0:
+		return append(all, region)
+	}
+	lower, upper := cell.Children()
+	return c.appendWithin(c.appendWithin(all, lower, area), upper, area)
+}

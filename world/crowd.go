@@ -63,6 +63,13 @@ func (c *Crowd) Tick() { c.tick++ }
 // Len returns the number of avatars in the region.
 func (c *Crowd) Len() int { return len(c.bodies) }
 
+// Bodies calls visit with each body, at its last known pose, in no particular order.
+func (c *Crowd) Bodies(visit func(*nodemsg.Body)) {
+	for _, p := range c.bodies {
+		visit(&p.body)
+	}
+}
+
 // Has reports whether a player's body is in the region.
 func (c *Crowd) Has(id player.ID) bool { return c.bodies[id] != nil }
 

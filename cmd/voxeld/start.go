@@ -440,6 +440,8 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
 	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
+	mux.HandleFunc("GET /area/regions", answerArea(n.regions, false))
+	mux.HandleFunc("GET /area/players", answerArea(n.regions, true))
 	n.addOperations(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	replaceHandlers{n.regions.Replacer, n.world}.add(mux)

@@ -151,3 +151,13 @@ func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, err
 	})
 	return p.regions, errors.Join(p.err, err)
 }
+
+// Within lists a page of the regions that have land in the area, with ids above after, as this member knows them.
+func (c *Catalog) Within(ctx context.Context, area grid.Area, after uint64) ([]nodemsg.Region, error) {
+	answer := make(chan []nodemsg.Region, 1)
+	return Await(ctx, c.Actor, answer, func() {
+		if c.fault == nil {
+			answer <- c.state.Within(area, after, nodemsg.MaxRangeRoutes)
+		}
+	})
+}

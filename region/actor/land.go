@@ -198,6 +198,9 @@ func (l *Land) Cell() grid.Cell { return l.info.Cell }
 // Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Contents() *world.Land { return l.contents.Land }
 
+// CrowdOf returns the avatars in a region, on its leader. Like Contents, it belongs to the region's goroutine.
+func CrowdOf(l *Land) *world.Crowd { return l.contents.Crowd }
+
 // Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Waits(block chunk.Block) bool {
 	return slices.ContainsFunc(l.edits.waiting, func(q queued) bool { return q.Block == block })

@@ -104,6 +104,8 @@ type Question struct {
 	Structure *StructureRequest `cbor:"18,keyasint,omitempty"`
 	// Resolve has a member of a region that is frozen for a merge find out at once what has become of that. The answer is empty.
 	Resolve *Release `cbor:"19,keyasint,omitempty"`
+	// Range asks for the regions in a rectangle.
+	Range *RangeRequest `cbor:"24,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
@@ -184,6 +186,8 @@ type Answer struct {
 	Attempt uint64 `cbor:"11,keyasint,omitempty"`
 	// Load, with Member, is how busy the peer is; nil if it does not know.
 	Load *Load `cbor:"12,keyasint,omitempty"`
+	// Range answers Range.
+	Range *RangeAnswer `cbor:"24,keyasint,omitempty"`
 }
 
 // Load is how busy a node is, smoothed over some seconds.

@@ -55,7 +55,7 @@ func (q Question) Valid() error {
 		alternativeOf(q.Locate), alternativeOf(q.Authority), alternativeOf(q.Introduce), alternativeOf(q.Moved), alternativeOf(q.Found),
 		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
 		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
-		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve),
+		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve), alternativeOf(q.Range),
 	)
 }
 
@@ -114,6 +114,7 @@ func (a Answer) Valid() error {
 		checkList(a.Regions, RegionsPage, Region.Valid),
 		checkList(a.Quarantined, MaxQuarantined, checkRegionID),
 		checkKnownPeer(a.CatalogLeader),
+		alternativeOf(a.Range).err,
 		wire.CheckText(a.Error),
 	)
 }

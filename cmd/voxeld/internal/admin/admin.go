@@ -89,6 +89,45 @@ type Region struct {
 	Edits   int      `json:"edits"`
 }
 
+// Area is what is in an area of the world.
+type Area struct {
+	Regions   []AreaRegion  `json:"regions"`
+	Players   []AreaPlayer  `json:"players,omitempty"` // if they were requested
+	Unfounded []string      `json:"unfounded"`         // cells without a region: nobody has been there
+	Missing   []AreaMissing `json:"missing"`           // cells of which nothing is known now; none if the answer is complete
+	Questions int           `json:"questions"`         // to other nodes
+	Rounds    int           `json:"rounds"`            // of questions one after another
+	Took      time.Duration `json:"took_ns"`
+}
+
+// AreaRegion is a region in an area.
+type AreaRegion struct {
+	ID      string   `json:"id"`
+	Cell    string   `json:"cell"`
+	Leader  string   `json:"leader"`
+	Members []string `json:"members"` // peers, including learners
+	State   string   `json:"state"`   // open, closed or quarantined
+	Players int      `json:"players"`
+	Edits   *int     `json:"edits"` // null if the region is closed
+}
+
+// AreaPlayer is a player in an area, and the block that they are in.
+type AreaPlayer struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Guest bool   `json:"guest"`
+	X     int32  `json:"x"`
+	Y     int32  `json:"y"`
+	Z     int32  `json:"z"`
+	Cell  string `json:"cell"`
+}
+
+// AreaMissing is a cell of which nothing is known.
+type AreaMissing struct {
+	Cell string `json:"cell"`
+	Why  string `json:"why"`
+}
+
 // Invite is a join token.
 type Invite struct {
 	Token string `json:"token"`
