@@ -2,8 +2,6 @@ package directory
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -20,8 +18,6 @@ const (
 	walkStarts = 2
 	// walkReach is how far from a chunk known land counts as near, in founding cells.
 	walkReach = 3
-	// introduceTime bounds the introduction of one leader to its neighbours.
-	introduceTime = 10 * time.Second
 )
 
 // Neighbours returns the known regions that touch a cell, its corners included, at most MaxLinks. A split region is returned instead of
@@ -139,50 +135,6 @@ func (d *Directory) walk(ctx context.Context, pos grid.ChunkPos) (info nodemsg.R
 	return nodemsg.Region{}, "", near
 }
 
-// Introduce announces the leader of this cell to the leaders of the neighbouring cells, the adjacent ones and the Hamming neighbours,
-// and caches the routes that they answer with (Walkad §IV-B, coordinator selection, steps 3 and 4). The catalog is asked for
-// adjacent land that is not known.
-func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
-	ctx, cancel := context.WithTimeout(ctx, introduceTime)
-	defer cancel()
-	informed := map[string]bool{d.Self.Peer: true}
-	for _, next := range append(info.Cell.Adjacent(), info.Cell.Hamming()...) {
-		area := next.Area()
-		if pos := (grid.ChunkPos{X: area.MinX, Z: area.MinZ}); !d.knows(pos) {
-			there, err := d.FromCatalog(ctx, pos)
-			if err == nil {
-				d.AddHint(there)
-			} else if !errors.Is(err, ErrNotFounded) {
-				return // the catalog cannot be asked; the neighbours introduce themselves when they change
-			}
-		}
-		for range 2 { // those who led until recently name the new leader
-			for _, there := range d.Cover(area, MaxLinks) {
-				d.introduceTo(ctx, there.Leader, info, informed)
-			}
-		}
-	}
-}
-
-func (d *Directory) knows(pos grid.ChunkPos) bool {
-	_, known := d.Known(pos)
-	return known
-}
-
-// introduceTo informs one leader, unless it was informed, and caches the routes that it answers with.
-func (d *Directory) introduceTo(ctx context.Context, peer string, info nodemsg.Region, informed map[string]bool) {
-	if peer == "" || informed[peer] || d.Detector.Suspected(peer) {
-		return
-	}
-	informed[peer] = true
-	answer, err := d.Questions.Ask(ctx, peer, nodemsg.Question{Introduce: &info})
-	if err != nil {
-		d.Logger.Debug("region not introduced", "peer", peer, "error", err)
-		return
-	}
-	d.addLinks(answer.Regions)
-}
-
 // addLinks caches the links of another node.
 func (d *Directory) addLinks(links []nodemsg.Region) {
 	for _, link := range links[:min(len(links), MaxLinks)] {
@@ -224,4 +176,9 @@ func (d *Directory) AnswerIntroduce(peer string, info nodemsg.Region) nodemsg.An
 	}
 	d.AddHint(info)
 	return nodemsg.Answer{Regions: d.Neighbours(info.Cell)}
+}
+
+// covers reports whether a hint is about a region around the chunk, split or not, and names a leader.
+func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
+	return info.Cell.Label.Len() >= grid.FoundingLabel && info.Cell.Contains(pos) && info.Leader != ""
 }
