@@ -43,7 +43,7 @@ type result struct {
 const (
 	nodes    = 100 // that regions are spread over
 	side     = 16  // founded cells of a domain
-	deadline = 3 * time.Minute
+	deadline = time.Hour
 )
 
 func measure(ctx context.Context, dir string, rows int, o options) (r result, err error) {

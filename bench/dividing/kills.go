@@ -38,7 +38,7 @@ func (k *killer) kill(ctx context.Context) error {
 		}
 		split := make(chan error, 1)
 		go func() { split <- k.daemons[0].Split(ctx, leaf.cell.String()) }() // awaited below
-		pause(ctx, time.Duration(k.rng.IntN(100))*time.Millisecond)
+		pause(ctx, time.Duration(k.rng.IntN(25))*time.Millisecond)
 		victim := k.daemons[leaf.leader]
 		victim.Kill()
 		k.kills++

@@ -65,7 +65,7 @@ type founded struct {
 }
 
 // CatalogTables names the rows that a snapshot of the catalog carries.
-var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable}}
+var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable, Pieces: true}}
 
 // NewCatalog returns the catalog of an open group, which Run runs.
 func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -221,13 +222,21 @@ func (s *splitter) propose(entry []byte, refuse func(world.Structure) error, don
 		answer <- nil
 		return
 	case err == nil:
-		err = l.group.Propose(entry)
+		err = ledElsewhere(l.group.Propose(entry))
 	}
 	if err != nil {
 		answer <- err
 		return
 	}
 	s.awaited = append(s.awaited, awaitedStep{done, answer})
+}
+
+// ledElsewhere makes the group's error that it is led elsewhere an ErrNotHere.
+func ledElsewhere(err error) error {
+	if errors.Is(err, replica.ErrNotLeader) {
+		return fmt.Errorf("%w: %w", ErrNotHere, err)
+	}
+	return err
 }
 
 func propose(ctx context.Context, l *Land, entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool) error {
@@ -267,7 +276,7 @@ func Freeze(ctx context.Context, l *Land, attempt uint64) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := l.raft.ReadIndex(ctx); err != nil { // so that it is not the state of a deposed leader
-		return nil, err
+		return nil, ledElsewhere(err)
 	}
 	type packed struct {
 		rows []byte
@@ -318,7 +327,7 @@ func ProposeAbandon(ctx context.Context, l *Land, attempt uint64) error {
 // StructureOf returns the region and its structure, with everything that was committed before. This node must lead it.
 func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Structure, err error) {
 	if _, err := l.raft.ReadIndex(ctx); err != nil {
-		return info, s, err
+		return info, s, ledElsewhere(err)
 	}
 	answer := make(chan error, 1)
 	failed, err := Await(ctx, l.Actor, answer, func() {

@@ -36,36 +36,49 @@ func (s *Splitter) MergeBecause(ctx context.Context, cell grid.Cell, trigger str
 	return err
 }
 
+// merge begins again if a leader stops or moves meanwhile.
 func (s *Splitter) merge(ctx context.Context, cell grid.Cell) error {
-	parent, err := s.Directory.Exactly(ctx, cell)
-	switch {
-	case errors.Is(err, directory.ErrNotFounded):
-		return fmt.Errorf("merge %v: there is no such region", cell)
-	case err != nil:
-		return fmt.Errorf("merge %v: %w", cell, err)
-	case parent.Split == 0:
-		return fmt.Errorf("merge %v: it is not split", cell)
-	}
-	_, err = s.askMembers(ctx, parent, nodemsg.Question{Merge: &nodemsg.Release{Region: parent.ID}},
-		func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, parent.ID) })
-	return err
+	return retry(ctx, func(again bool) error {
+		parent, err := s.Directory.Exactly(ctx, cell)
+		switch {
+		case errors.Is(err, directory.ErrNotFounded):
+			return fmt.Errorf("merge %v: there is no such region", cell)
+		case err != nil:
+			return fmt.Errorf("merge %v: %w", cell, err)
+		case parent.Split == 0 && again:
+			return nil
+		case parent.Split == 0:
+			return fmt.Errorf("merge %v: it is not split", cell)
+		}
+		_, err = s.askMembers(ctx, parent, nodemsg.Question{Merge: &nodemsg.Release{Region: parent.ID}},
+			func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, parent.ID) })
+		return err
+	})
 }
 
-// askMembers asks the region's members, until one of them leads it and answers. Here answers for this node.
-func (s *Splitter) askMembers(ctx context.Context, info nodemsg.Region, q nodemsg.Question, here func() (nodemsg.Answer, error)) (answer nodemsg.Answer, err error) {
+// askMembers asks the region's members, until one of them leads it and answers. Here answers for this node. If a member refuses for
+// another reason than that it does not lead the region, that is the error.
+func (s *Splitter) askMembers(ctx context.Context, info nodemsg.Region, q nodemsg.Question, here func() (nodemsg.Answer, error)) (nodemsg.Answer, error) {
+	var elsewhere, refused error
 	for _, m := range info.Members {
-		var failed error
+		var answer nodemsg.Answer
+		var err error
 		if m.Peer == s.Self.Peer {
-			answer, failed = here()
+			answer, err = here()
 		} else {
-			answer, failed = s.Questions.Ask(ctx, m.Peer, q)
+			answer, err = s.Questions.Ask(ctx, m.Peer, q)
+			err = unreached(answer, err)
 		}
-		if failed == nil {
+		switch {
+		case err == nil:
 			return answer, nil
+		case ledElsewhere(err):
+			elsewhere = errors.Join(elsewhere, err)
+		default:
+			refused = errors.Join(refused, err)
 		}
-		err = errors.Join(err, failed)
 	}
-	return nodemsg.Answer{}, err
+	return nodemsg.Answer{}, cmp.Or(refused, elsewhere)
 }
 
 // lead opens a region and has it led by this node, unless another one leads it.
@@ -83,7 +96,7 @@ func (s *Splitter) lead(ctx context.Context, id uint64) (*actor.Land, error) {
 			case status.Self:
 				return l, nil
 			case status.Leader != "":
-				return nil, fmt.Errorf("lead region %d: %s leads it", id, status.Leader)
+				return nil, fmt.Errorf("lead region %d: %w: %s leads it", id, actor.ErrNotHere, status.Leader)
 			}
 			l.Raft().Campaign()
 		}
@@ -98,7 +111,7 @@ func (s *Splitter) lead(ctx context.Context, id uint64) (*actor.Land, error) {
 // MergeHere merges the children of a region of which this node is a member.
 func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 	if _, busy := s.merging.LoadOrStore(id, nil); busy {
-		return fmt.Errorf("merge region %d: it is being merged already", id)
+		return fmt.Errorf("merge region %d: %w", id, errBusy)
 	}
 	defer s.merging.Delete(id)
 	ctx, cancel := context.WithTimeout(ctx, mergeTime)
@@ -192,7 +205,7 @@ func (s *Splitter) ResolveHere(id uint64) {
 func (s *Splitter) FreezeHere(ctx context.Context, f nodemsg.Freeze) nodemsg.Fetched {
 	l := s.Regions.Loaded(f.Group)
 	if l == nil || l.Raft() == nil {
-		return nodemsg.Fetched{Error: "the region is not led here"}
+		return nodemsg.Fetched{Error: actor.ErrNotHere.Error()}
 	}
 	rows, err := actor.Freeze(ctx, l, f.Attempt)
 	if err != nil {

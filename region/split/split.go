@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,20 +55,69 @@ func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
 	return err
 }
 
+// split asks the next leader if one stops or moves meanwhile.
 func (s *Splitter) split(ctx context.Context, cell grid.Cell) error {
-	info, err := s.find(ctx, cell)
-	if err != nil {
-		return err
+	return retry(ctx, func(again bool) error {
+		info, err := s.find(ctx, cell)
+		if err != nil {
+			return err
+		}
+		switch n := info.Cell.Label.Len(); {
+		case n > cell.Label.Len() && again:
+			return nil // the leader before has done it
+		case n > cell.Label.Len():
+			return fmt.Errorf("split %v: %w: its parts are regions of their own, such as %v", cell, actor.ErrSplit, info.Cell)
+		case n < cell.Label.Len():
+			return fmt.Errorf("split %v: it is part of the region %v: split that first", cell, info.Cell)
+		case info.Leader == s.Self.Peer:
+			return s.SplitHere(ctx, info.ID)
+		}
+		answer, err := s.Questions.Ask(ctx, info.Leader, nodemsg.Question{Split: &nodemsg.Release{Region: info.ID}})
+		return unreached(answer, err)
+	})
+}
+
+const (
+	// retryTime is how long a split or a merge is begun again because the leader has stopped or moved, and retryPause the pause before.
+	retryTime  = 10 * time.Second
+	retryPause = 200 * time.Millisecond
+)
+
+// retry calls do until it succeeds, or fails for another reason than that the region is led elsewhere. Again is set from the second
+// call on.
+func retry(ctx context.Context, do func(again bool) error) error {
+	for began, again := time.Now(), false; ; again = true {
+		err := do(again)
+		if err == nil || !ledElsewhere(err) || time.Since(began) > retryTime {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryPause):
+		}
 	}
-	switch n := info.Cell.Label.Len(); {
-	case n > cell.Label.Len():
-		return fmt.Errorf("split %v: %w: its parts are regions of their own, such as %v", cell, actor.ErrSplit, info.Cell)
-	case n < cell.Label.Len():
-		return fmt.Errorf("split %v: it is part of the region %v: split that first", cell, info.Cell)
-	case info.Leader == s.Self.Peer:
-		return s.SplitHere(ctx, info.ID)
+}
+
+// errBusy is returned while a node merges the children of the region already.
+var errBusy = errors.New("it is being merged already")
+
+// ledElsewhere reports whether the error is that a region is led elsewhere, by now, or that its leader is busy. Of other nodes it is only
+// a text.
+func ledElsewhere(err error) bool {
+	for _, passing := range []error{actor.ErrNotHere, errBusy} {
+		if errors.Is(err, passing) || strings.Contains(err.Error(), passing.Error()) {
+			return true
+		}
 	}
-	_, err = s.Questions.Ask(ctx, info.Leader, nodemsg.Question{Split: &nodemsg.Release{Region: info.ID}})
+	return false
+}
+
+// unreached makes the error of a question that had no answer one that the region is led elsewhere: another member leads it soon.
+func unreached(answer nodemsg.Answer, err error) error {
+	if err != nil && answer.Error == "" {
+		return fmt.Errorf("%w: %w", actor.ErrNotHere, err)
+	}
 	return err
 }
 
@@ -85,28 +136,51 @@ func (s *Splitter) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, er
 	return nodemsg.Region{}, failed
 }
 
-// SplitHere splits a region that this node leads. All members must be up, and know splits: an older version would ignore the
-// entry, and go on with the whole land.
+// SplitHere splits a region that this node leads. All members must know splits, and those of the catalog: an older version would ignore
+// the entry, and go on with the whole land. A member that is down applies it later.
 func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	l := s.Regions.Loaded(id)
-	if l == nil || l.Raft() == nil {
+	switch {
+	case l == nil:
 		return fmt.Errorf("split region %d: %w", id, actor.ErrNotHere)
+	case l.Raft() == nil:
+		return fmt.Errorf("split %v: %w", l.Cell(), integrity.ErrQuarantined)
 	}
-	for _, peer := range l.Raft().Members() {
-		if peer == s.Self.Peer {
-			continue
-		}
-		switch answer, err := s.Questions.Description(ctx, peer); {
-		case err != nil:
-			return fmt.Errorf("split %v: its member %s must be up: %w", l.Cell(), peer, err)
-		case answer.Version < nodemsg.VersionSplits:
-			return fmt.Errorf("split %v: its member %s runs an older version of voxeld: upgrade it first", l.Cell(), peer)
+	catalog, err := s.Directory.CatalogMembers(ctx)
+	if err != nil {
+		return fmt.Errorf("split %v: find the catalog: %w", l.Cell(), err)
+	}
+	members := l.Raft().Members()
+	for _, m := range catalog.Members {
+		members = append(members, m.Peer)
+	}
+	slices.Sort(members)
+	for _, peer := range slices.Compact(members) {
+		if err := s.knowsSplits(ctx, peer); err != nil {
+			return fmt.Errorf("split %v: %w", l.Cell(), err)
 		}
 	}
 	s.proposed.Store(id, time.Now())
 	defer s.proposed.Delete(id)
 	if err := actor.ProposeSplit(ctx, l); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
+	}
+	return nil
+}
+
+// knowsSplits returns an error unless the version of a node knows splits. If the node is down, the one counts that it had last.
+func (s *Splitter) knowsSplits(ctx context.Context, peer string) error {
+	if peer == s.Self.Peer {
+		return nil
+	}
+	version, known := s.Detector.Version(peer)
+	if answer, err := s.Questions.Description(ctx, peer); err == nil {
+		version = answer.Version
+	} else if !known {
+		return fmt.Errorf("the member %s is down, and its version of voxeld is not known: start it, or wait until it is replaced: %w", peer, err)
+	}
+	if version < nodemsg.VersionSplits {
+		return fmt.Errorf("the member %s runs an older version of voxeld: upgrade it first", peer)
 	}
 	return nil
 }

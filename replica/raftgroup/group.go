@@ -42,7 +42,8 @@ type Limits struct {
 	Mailbox     int           // bytes of committed entries that wait for a group's owner; beyond it they stay in the log
 	Pending     int           // bytes of applied writes of one group; above this they are stored at once
 	Messages    int           // bytes of received messages that wait in one group
-	Snapshot    int           // bytes of the rows of one snapshot; twice as many may be received at a time
+	Snapshot    int           // bytes of the rows of one snapshot in memory; twice as many may be received at a time
+	Piece       int           // bytes of rows that are stored at a time, if a snapshot is stored in pieces
 	KeepEntries uint64        // entries kept below the stored applied index
 	FlushAfter  time.Duration // the longest time that an applied write waits for others
 	RetryAfter  time.Duration // between attempts while storage refuses writes
@@ -55,6 +56,7 @@ var DefaultLimits = Limits{
 	Pending:     4 << 20,
 	Messages:    8 << 20,
 	Snapshot:    256 << 20,
+	Piece:       8 << 20,
 	KeepEntries: 1000,
 	FlushAfter:  50 * time.Millisecond,
 	RetryAfter:  500 * time.Millisecond,
@@ -107,6 +109,9 @@ func newGroup(node *Node, id, applied uint64, conf *raftlog.Configuration, table
 	g.mu.delivered, g.mu.reported = applied, applied
 	return g
 }
+
+// Tables returns the owner's tables.
+func (g *Group) Tables() []raftlog.TablePrefix { return g.tables }
 
 // ID returns the group's number.
 func (g *Group) ID() uint64 { return g.id }

@@ -45,7 +45,7 @@ type capacity struct {
 func newSimCapacity() *cobra.Command {
 	m := capacity{
 		idleCPU: .0022, playerCPU: .00054, gateways: 1.5, leadCPU: .000042, playerOut: 4.22, moves: 1.1, moveBytes: 54,
-		nodeMemory: 33, playerMem: .15, editBytes: 40, foundings: 7000, lookups: 110_000, rowMemory: 80, rowDisk: 830, rows: 480_000, dhtShare: .01,
+		nodeMemory: 33, playerMem: .15, editBytes: 40, foundings: 7000, lookups: 110_000, rowMemory: 80, rowDisk: 830, rows: 10_000_000, dhtShare: .01,
 		chunkCrowd: 1500,
 	}
 	c := &cobra.Command{
