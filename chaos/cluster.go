@@ -198,24 +198,27 @@ func (c *Cluster) openRegions(ctx context.Context) map[string]openRegion {
 	return all
 }
 
-// regionAt returns the only region with the chunk, or what is wrong.
+// regionAt returns the region with the chunk, or what is wrong. If several are led, it is the smallest: the others are split, and
+// will hibernate. One without a leader may be what a node that was down keeps of a merged region until it sweeps.
 func regionAt(all map[string]openRegion, chunk grid.ChunkPos) (found openRegion, wrong string) {
 	for id, r := range all {
-		if !r.area.Contains(chunk) {
+		if !r.area.Contains(chunk) || r.Leader == "" {
 			continue
 		}
-		if found.nodes > 0 {
-			return found, fmt.Sprintf("chunk %v is in the region %v, and in %v (%s)", chunk, found.area, r.area, id)
+		switch {
+		case found.nodes > 0 && found.area == r.area:
+			return found, fmt.Sprintf("chunk %v is in the regions %s and %s of %v", chunk, found.ID, id, r.area)
+		case found.nodes == 0 || r.area.Label.Len() > found.area.Label.Len():
+			found = r
 		}
-		found = r
 	}
-	if found.Leader == "" {
+	if found.nodes == 0 {
 		return found, fmt.Sprintf("no leader of the region of chunk %v", chunk)
 	}
 	return found, ""
 }
 
-// missingMembers returns what is missing until each of the chunks is in exactly one region, every such region has that many
+// missingMembers returns what is missing until each of the chunks is in a region, every such region has that many
 // members, and every node is connected to that many others.
 func (c *Cluster) missingMembers(ctx context.Context, chunks []grid.ChunkPos, members, peers int) (missing string) {
 	for _, n := range c.Nodes {

@@ -37,14 +37,10 @@ func (c *Cluster) drawDivision(ctx context.Context, chunks []grid.ChunkPos, rng 
 		if r.area.Label.Len() < grid.MaxLabel {
 			splits = append(splits, division{"split", r.area, []openRegion{r}})
 		}
-		parent := r.area.Parent()
-		if lower, upper := parent.Children(); r.area == lower || r.area == upper {
-			for _, other := range all {
-				if other.area != r.area && other.area == lower || other.area != r.area && other.area == upper {
-					if other.Leader != "" && !divided(all, other.area) {
-						merges = append(merges, division{"merge", parent, []openRegion{r, other}})
-					}
-				}
+		for _, other := range all {
+			siblings := other.area != r.area && other.area.Parent() == r.area.Parent() && r.area.Label.Len() > grid.FoundingLabel
+			if siblings && other.Leader != "" && !divided(all, other.area) {
+				merges = append(merges, division{"merge", r.area.Parent(), []openRegion{r, other}})
 			}
 		}
 	}
@@ -58,10 +54,10 @@ func (c *Cluster) drawDivision(ctx context.Context, chunks []grid.ChunkPos, rng 
 	return splits[rng.IntN(len(splits))], true
 }
 
-// divided reports whether a part of the cell is open as a region of its own.
+// divided reports whether a part of the cell is led as a region of its own.
 func divided(all map[string]openRegion, cell grid.Cell) bool {
 	for _, r := range all {
-		if r.area != cell && cell.Covers(r.area) {
+		if r.Leader != "" && r.area != cell && cell.Covers(r.area) {
 			return true
 		}
 	}
@@ -130,6 +126,11 @@ func (d *driver) examine(ctx context.Context) error {
 	d.readNow(ctx)                           // opens the regions
 	d.expect(ctx, healLimit, func() string { //nolint:errcheck // it is reported
 		all := d.openRegions(ctx)
+		for _, r := range all {
+			if divided(all, r.area) {
+				return fmt.Sprintf("region %v and parts of it are led", r.area)
+			}
+		}
 		for x := workarea.Low; x < workarea.High; x += grid.ChunkSize {
 			for z := workarea.Low; z < workarea.High; z += grid.ChunkSize {
 				if _, wrong := regionAt(all, grid.Pos{X: int32(x), Z: int32(z)}.Chunk()); wrong != "" {

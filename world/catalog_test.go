@@ -222,6 +222,33 @@ func TestCatalogSplits(t *testing.T) {
 	lists(child.ID, "A", "B", "C")
 }
 
+// A region of a single chunk cannot be split, so a report that it is, of whichever node, is refused.
+func TestCatalogRefusesToSplitAChunk(t *testing.T) {
+	c := NewCatalog()
+	index := uint64(2)
+	if _, _, err := c.Apply(index, foundEntry(t, grid.ChunkPos{}, memberNamed("A"))); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		region, ok := c.Locate(grid.ChunkPos{})
+		if !ok {
+			t.Fatal("the chunk is in no region")
+		}
+		region.Split, region.Epoch = index, index
+		entry, err := EncodeMoved(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		index++
+		_, _, err = c.Apply(index, entry)
+		if single := region.Cell.Label.Len() == grid.MaxLabel; single != (err != nil) {
+			t.Fatalf("%v is reported as split: %v", region.Cell, err)
+		} else if single {
+			return
+		}
+	}
+}
+
 // A catalog whose rows are stored, late and listed late, behaves like one that has them in memory.
 func TestStoredCatalog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

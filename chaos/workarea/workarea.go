@@ -19,11 +19,8 @@ const (
 // WorldHeight is the height of the world, in blocks.
 const WorldHeight = 32
 
-// cellLength is the label length of the cells that the catalog founds.
-const cellLength = 4
-
 // CellOf returns the name of the founding cell that contains the position.
-func CellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), cellLength).String() }
+func CellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), grid.FoundingLabel).String() }
 
 // A site is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
 // below the world's top. Some of its blocks are hot: many edits go there, so that players race for them.

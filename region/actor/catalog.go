@@ -230,9 +230,11 @@ func (c *Catalog) apply(d replica.Committed) {
 		for _, id := range c.state.Gone() {
 			c.Regions.Forget(id)
 		}
-		for _, child := range world.ChildrenOf(region) {
-			if listed, ok := c.state.Find(child.ID); ok {
-				c.Regions.Put(listed)
+		if region.Split != 0 { // a single chunk has no halves
+			for _, child := range world.ChildrenOf(region) {
+				if listed, ok := c.state.Find(child.ID); ok {
+					c.Regions.Put(listed)
+				}
 			}
 		}
 	}
