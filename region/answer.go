@@ -39,9 +39,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		h.detector.NoteQuestion(peer)
 		answer = h.observer.description()
 	case q.Introduce != nil:
-		if q.Introduce.Leader == peer { // only a hint, and accepted only from the leader itself
-			h.Directory.AddHint(*q.Introduce)
-		}
+		return h.Directory.AnswerIntroduce(peer, *q.Introduce)
 	case q.Invite != nil:
 		if err = h.regions.accept(ctx, peer, *q.Invite); errors.Is(err, replica.ErrTombstone) {
 			answer.Replica = q.Invite.Replica
@@ -77,10 +75,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 			answer.Replica = removed
 		}
 	case q.Locate != nil:
-		// Answer from known routes only: the asking node wants to avoid a DHT walk, so do not start one here.
-		if info, known := h.Directory.Known(q.Locate.Chunk); known {
-			answer.Region = &info
-		}
+		return h.Directory.AnswerLocate(*q.Locate)
 	default:
 		return h.answerAsCatalog(ctx, peer, q)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/divide"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
@@ -70,6 +71,7 @@ type Options struct {
 
 // Operations are the parts of a Host with which others than players use the world.
 type Operations struct {
+	Examiner  *health.Examiner   // finds what is wrong with the world
 	Exporter  *export.Exporter   // backs up the world
 	Replacer  *replace.Replacer  // founds lost regions again
 	Splitter  *split.Splitter    // splits regions
@@ -101,7 +103,6 @@ type Host struct {
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
 	observer     *observer
-	metrics      *metrics
 }
 
 // NewHost returns a host. It opens the catalog if that is stored here.
@@ -112,10 +113,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
-		failures: &integrity.Failures{}, metrics: newMetrics(o.Registerer), regions: &regions{copies: o.Copies},
+		failures: &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
-	h.observer = &observer{host: h, metrics: h.metrics}
+	h.observer = &observer{host: h, metrics: h.regions.metrics}
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
@@ -134,7 +135,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
 		Damages: h.damages, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
 	})
-	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
+	h.hibernation = newHibernation(h.regions, h.supervisor, h.regions.metrics)
 	h.wireRegions()
 	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
 		return nil, err
@@ -197,6 +198,10 @@ func (h *Host) wireIntegrity() (err error) {
 		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
 		LastHeard: h.detector.LastHeard, SilentAfter: h.recovery.SilentAfter,
 	}
+	h.Examiner = &health.Examiner{
+		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.damages,
+		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships,
+	}
 	h.recovery.Outdated = h.Replacer.Outdated
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	return nil
@@ -210,7 +215,7 @@ func (h *Host) wireRegions() {
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
 	r.splitter, r.autoSplit = h.Splitter, h.AutoSplit
-	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
+	r.actors = actor.NewMetrics(h.Registerer)
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
 	r.create = h.create

@@ -5,6 +5,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/export"
+	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -14,6 +15,12 @@ import (
 
 // Scrubbed is the result of the scrub of one region.
 type Scrubbed = integrity.Scrubbed
+
+// Health is the result of an examination of the world, and Finding a problem of it.
+type (
+	Health  = health.Health
+	Finding = health.Finding
+)
 
 // Damage is a copy that is known to be damaged and is not repaired.
 type Damage = integrity.Damage

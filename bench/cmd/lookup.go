@@ -38,7 +38,7 @@ func newLookup(b *bench) *cobra.Command {
 
 // sources are where a node can find the region of a chunk: from its own memory, by asking another node, or by
 // founding it.
-var sources = []string{"cache", "neighbour", "dht", "catalog", "founded"}
+var sources = []string{"cache", "link", "walk", "dht", "catalog", "founded"}
 
 func (b *lookup) run(ctx context.Context) error {
 	nodes, cells := b.nodes, b.cells
@@ -96,7 +96,7 @@ func (b *lookup) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "")
+	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "", "")
 	text := l.table.Markdown() + fmt.Sprintf(
 		"\nThe first three rows are times that a client measures, over TCP. The last columns count where the daemons found the answer.\n"+
 			"Finding cached land takes **%s** (p50) and **%s** (p99) of the time of a Get.\n",

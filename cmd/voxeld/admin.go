@@ -236,7 +236,7 @@ func (n *node) addOperations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), examineTime)
 		defer cancel()
-		reply(w, n.regions.Examine(ctx))
+		reply(w, n.regions.Examiner.Examine(ctx))
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })

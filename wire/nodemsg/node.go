@@ -42,12 +42,23 @@ func (r Region) SplitEpoch() uint64 { return r.Epoch/RecoveredEpoch*RecoveredEpo
 
 // Newer reports whether this describes the region at a later time than the other description of it does: after a recovery, a split, a merge
 // or a change of members. It does not compare the leaders' terms.
-func (r Region) Newer(than Region) bool {
+func (r Region) Newer(than Region) bool { return r.compareStructure(than) > 0 }
+
+// Supersedes reports whether this route is to be used instead of the other one: it is Newer, or of a later leader. Everything that
+// keeps routes decides by it.
+func (r Region) Supersedes(than Region) bool { return r.Compare(than) > 0 }
+
+// Compare orders routes of a region by time; those of the same leader are equal.
+func (r Region) Compare(with Region) int {
+	return cmp.Or(r.compareStructure(with), cmp.Compare(r.Term, with.Term))
+}
+
+func (r Region) compareStructure(with Region) int {
 	return cmp.Or(
-		cmp.Compare(r.Epoch/RecoveredEpoch, than.Epoch/RecoveredEpoch),
-		cmp.Compare(max(r.Split, r.Merged), max(than.Split, than.Merged)),
-		cmp.Compare(r.Epoch, than.Epoch),
-	) > 0
+		cmp.Compare(r.Epoch/RecoveredEpoch, with.Epoch/RecoveredEpoch),
+		cmp.Compare(max(r.Split, r.Merged), max(with.Split, with.Merged)),
+		cmp.Compare(r.Epoch, with.Epoch),
+	)
 }
 
 // Question is one request between nodes; exactly one field is set.
@@ -57,9 +68,11 @@ type Question struct {
 	// Describe asks the peer for its Member.
 	Describe *Describe `cbor:"3,keyasint,omitempty"`
 	// Authority asks the catalog, which is authoritative, for the region that covers the chunk. Locate asks any node
-	// for a route that it happens to have cached.
+	// for a route that it happens to have cached, or else for one of land that is nearer; if ID names the region that is
+	// found, Regions in the answer are its links.
 	Authority *Locate `cbor:"4,keyasint,omitempty"`
-	// Introduce sends the leader of a cell to a member of a neighbouring cell. It is a hint; the answer is empty.
+	// Introduce sends the leader of a cell to the leader of a neighbouring cell. It is a hint; the answer has Regions: routes around
+	// the introduced cell.
 	Introduce *Region `cbor:"5,keyasint,omitempty"`
 	// Invite asks a node to hold a replica. The node answers without an error once it does.
 	Invite *Invite `cbor:"6,keyasint,omitempty"`
@@ -156,7 +169,7 @@ type Answer struct {
 	Member *Member `cbor:"3,keyasint,omitempty"`
 	// Statuses answers Status: one element for each requested region, in order.
 	Statuses []RegionStatus `cbor:"5,keyasint,omitempty"`
-	// Regions answers Regions, by ascending id. Fewer than a full page means that no more follow.
+	// Regions answers Regions, by ascending id: fewer than a full page means that no more follow. It also answers Introduce and Locate.
 	Regions []Region `cbor:"6,keyasint,omitempty"`
 	// Clock, with Statuses or Member, is the peer's wall clock in Unix milliseconds.
 	Clock int64 `cbor:"7,keyasint,omitempty"`

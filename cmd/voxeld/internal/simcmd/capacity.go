@@ -50,6 +50,7 @@ func newSimCapacity() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use: "capacity", Short: "Compute what a large world needs, from measured costs, and what breaks first",
+		Example: "  voxeld sim capacity",
 		Long: "Computes nodes, bandwidth, lookups and the catalog's load for the world of the dissertation's §4.6.1, or another one, from the\n" +
 			"costs that other commands measure (docs/scale.md). Players are spread evenly, but for one crowd.",
 		Args: cli.NoArgs,
