@@ -158,8 +158,7 @@ func TestBusyNodeShedsRegions(t *testing.T) {
 	})
 }
 
-// If all members of its regions are too busy, another node becomes a member instead of one, and leads. Drained nodes and deaths go on as
-// without load.
+// If all members of its regions are too busy, another node becomes a member instead of one, and leads.
 func TestBusyMemberIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t, true, "A", "B", "C", "D", "E")

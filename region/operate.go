@@ -16,11 +16,11 @@ import (
 // Scrubbed is the result of the scrub of one region.
 type Scrubbed = integrity.Scrubbed
 
-// Health is the result of an examination of the world, and Finding a problem of it.
-type (
-	Health  = health.Health
-	Finding = health.Finding
-)
+// Health is the result of an examination of the world.
+type Health = health.Health
+
+// Finding is a problem of the world.
+type Finding = health.Finding
 
 // Damage is a copy that is known to be damaged and is not repaired.
 type Damage = integrity.Damage
