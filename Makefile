@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable backup-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable split-edits split-crowd backup-proof balance-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -128,8 +128,17 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 	@tools/need.sh etcd etcd-server
 	go run ./bench/durable $(ARGS)
 
+split-edits: ## edits while their region is split and merged by hand, 50 times each: how long they take, into docs/scale.md (ARGS="-changes 10 …")
+	go run ./bench/dividing edits -docs docs $(ARGS)
+
+split-crowd: ## 600 players walk into one spot and leave again: the cell splits and merges; into docs/scale.md (ARGS="-kills 200": leaders are killed while their regions split)
+	go run ./bench/dividing crowd -docs docs $(ARGS)
+
 backup-proof: ## back up and restore a world of 2,000 regions and a million edits while 40 players edit; count late ticks, also without a backup
 	go test ./cmd/voxeld -run '^(TestLargeBackup|TestReplicasAfterRestore)$$' -v -count 1 -timeout 50m -backup-regions 2000 -backup-edits 500 -backup-players 40 -backup-rounds 10
+
+balance-proof: ## five daemons, and players in regions of one of them, without balancing and with it: how the load spreads, and whether it then stays quiet
+	go test ./cmd/voxeld -run '^TestBalance$$' -v -count 1 -timeout 30m -balance-time 5m
 
 e2e: build ## a real browser against a real daemon
 	@echo '== end to end, in Chromium'

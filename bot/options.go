@@ -68,7 +68,9 @@ type Options struct {
 
 	// Acked, if not nil, is called for every acknowledged edit. Session only; each player calls it from its own
 	// goroutine.
-	Acked    func(player string, seq uint64, pos grid.Pos, block chunk.Block)
+	Acked func(player string, seq uint64, pos grid.Pos, block chunk.Block)
+	// Timed, if not nil, is called likewise, with the time at which the edit was sent first, and that at which the answer arrived.
+	Timed    func(pos grid.Pos, sent, answered time.Time)
 	Logger   *slog.Logger // default: discard
 	Progress func(Second) // called once a second from one goroutine, if not nil
 }

@@ -228,7 +228,7 @@ func TestOptions(t *testing.T) {
 
 // Every option has a default, except those that have none.
 func TestEveryOptionHasADefault(t *testing.T) {
-	none := map[string]bool{"Edits": true, "Chunk": true, "Progress": true, "Keep": true, "Acked": true}
+	none := map[string]bool{"Edits": true, "Chunk": true, "Progress": true, "Keep": true, "Acked": true, "Timed": true}
 	o := reflect.ValueOf(Options{}.withDefaults())
 	for i := range o.NumField() {
 		if name := o.Type().Field(i).Name; o.Field(i).IsZero() != none[name] {

@@ -234,6 +234,9 @@ func (p *sessionPlayer) acked(m sessionmsg.Ack, at time.Time) {
 	if m.Error == "" && p.Acked != nil {
 		p.Acked(p.name, m.Seq, sent.pos, sent.block)
 	}
+	if m.Error == "" && p.Timed != nil {
+		p.Timed(sent.pos, sent.at, at)
+	}
 	p.meter.acknowledged(at.Sub(sent.at), m.Error)
 	if m.Error != "" && p.build.placed != nil && *p.build.placed == sent.pos {
 		p.build.placed = nil

@@ -23,12 +23,6 @@ import (
 // regions meet.
 const seed = "2720"
 
-// spawnX and spawnZ are the column in which they begin.
-const spawnX, spawnZ = -16, -16
-
-// cellLength is the label length of the cells that the catalog founds.
-const cellLength = 4
-
 // ClusterOptions configure the daemons.
 type ClusterOptions struct {
 	Binary   string // path of voxeld
@@ -127,7 +121,7 @@ func (c *Cluster) startAll(ctx context.Context, nodes []*Node) error {
 
 // invite returns a join token for the node; "" for the first node, and for one that has joined before.
 func (c *Cluster) invite(ctx context.Context, whom *Node) string {
-	if whom.peer != "" {
+	if whom.peer() != "" {
 		return "" // its database has the world and the other nodes
 	}
 	for _, n := range c.Nodes {
@@ -153,7 +147,7 @@ func (c *Cluster) Stop() error {
 
 // peer returns the node with that peer id; nil if there is none.
 func (c *Cluster) peer(id string) *Node {
-	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.peer == id })
+	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.peer() == id })
 	if i < 0 {
 		return nil
 	}
@@ -168,9 +162,6 @@ func (c *Cluster) at(game string) *Node {
 	}
 	return c.Nodes[i]
 }
-
-// cellOf returns the name of the region's cell that contains the position.
-func cellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), cellLength).String() }
 
 // openRegion is a region that is open on some nodes.
 type openRegion struct {
@@ -197,7 +188,7 @@ func (c *Cluster) openRegions(ctx context.Context) map[string]openRegion {
 				continue // the catalog
 			}
 			known := all[r.ID]
-			if r.Leader == n.peer && r.Term >= known.Term {
+			if r.Leader == n.peer() && r.Term >= known.Term {
 				known.Region = r
 			}
 			known.area, known.nodes = area, known.nodes+1
@@ -207,24 +198,27 @@ func (c *Cluster) openRegions(ctx context.Context) map[string]openRegion {
 	return all
 }
 
-// regionAt returns the only region with the chunk, or what is wrong.
+// regionAt returns the region with the chunk, or what is wrong. If several are led, it is the smallest: the others are split, and
+// will hibernate. One without a leader may be what a node that was down keeps of a merged region until it sweeps.
 func regionAt(all map[string]openRegion, chunk grid.ChunkPos) (found openRegion, wrong string) {
 	for id, r := range all {
-		if !r.area.Contains(chunk) {
+		if !r.area.Contains(chunk) || r.Leader == "" {
 			continue
 		}
-		if found.nodes > 0 {
-			return found, fmt.Sprintf("chunk %v is in the region %v, and in %v (%s)", chunk, found.area, r.area, id)
+		switch {
+		case found.nodes > 0 && found.area == r.area:
+			return found, fmt.Sprintf("chunk %v is in the regions %s and %s of %v", chunk, found.ID, id, r.area)
+		case found.nodes == 0 || r.area.Label.Len() > found.area.Label.Len():
+			found = r
 		}
-		found = r
 	}
-	if found.Leader == "" {
+	if found.nodes == 0 {
 		return found, fmt.Sprintf("no leader of the region of chunk %v", chunk)
 	}
 	return found, ""
 }
 
-// missingMembers returns what is missing until each of the chunks is in exactly one region, every such region has that many
+// missingMembers returns what is missing until each of the chunks is in a region, every such region has that many
 // members, and every node is connected to that many others.
 func (c *Cluster) missingMembers(ctx context.Context, chunks []grid.ChunkPos, members, peers int) (missing string) {
 	for _, n := range c.Nodes {

@@ -16,6 +16,7 @@ type Options struct {
 	Binary   string        // voxeld
 	Out      string        // directory for ledger, logs, report and histories; must not contain a run yet
 	LogLevel string        // of the daemons; default info
+	Divide   bool          // regions split and merge during the whole run
 	Limit    time.Duration // faults end after that, whatever their number; default none
 	Command  string        // for the report: the command that repeats the run
 }

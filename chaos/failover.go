@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/workarea"
 )
 
 // This file measures what happens to edits when a leader is killed or shut down.
@@ -68,7 +69,7 @@ func (d *driver) stops(ctx context.Context) error {
 			if e.Outcome != history.Acknowledged {
 				failed++
 			}
-			if !slices.Contains(cells, cellOf(e.Pos)) {
+			if !slices.Contains(cells, workarea.CellOf(e.Pos)) {
 				continue
 			}
 			if e.First == n.Number {

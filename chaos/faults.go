@@ -60,8 +60,8 @@ func (f *faults) leader(ctx context.Context) (*Node, []string, error) {
 	}
 	var its []string
 	for _, s := range f.writers.areas {
-		if r, wrong := regionAt(all, s.origin().Chunk()); wrong == "" && r.Leader == n.peer {
-			its = append(its, s.cell())
+		if r, wrong := regionAt(all, s.Origin().Chunk()); wrong == "" && r.Leader == n.peer() {
+			its = append(its, s.Cell())
 		}
 	}
 	return n, its, nil

@@ -28,7 +28,6 @@ type Node struct {
 	log        string        // of all runs of this node
 	disk       *machine.Disk // nil without disks
 	poweredOff bool          // its machine has no power
-	peer       string        // peer id; empty before the first start, and after wipe
 
 	mu struct {
 		sync.Mutex
@@ -36,7 +35,8 @@ type Node struct {
 		latest  *process.Process // also while it is stopped
 		ending  bool             // the driver has ended it, or is about to
 		paused  bool
-		code    int // exit code of the previous process
+		code    int    // exit code of the previous process
+		peer    string // peer id; empty before the first start, and after wipe
 	}
 }
 
@@ -78,7 +78,7 @@ func (n *Node) await(ctx context.Context) error {
 	if err == nil {
 		var s daemon.Status
 		s, err = n.Status(ctx)
-		n.peer = s.Peer
+		n.setPeer(s.Peer)
 	}
 	if !n.Running() {
 		n.gone(n.Process)
@@ -87,6 +87,19 @@ func (n *Node) await(ctx context.Context) error {
 		return fmt.Errorf("node %d: %w", n.Number, err)
 	}
 	return nil
+}
+
+// peer returns the node's peer id; "" before the first start. Any goroutine may call it.
+func (n *Node) peer() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.peer
+}
+
+func (n *Node) setPeer(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.peer = id
 }
 
 // running returns the node's process; nil while there is none. Any goroutine may call it.
@@ -250,7 +263,7 @@ func (n *Node) wipe() error {
 			return fmt.Errorf("wipe node %d: %w", n.Number, err)
 		}
 	}
-	n.peer = ""
+	n.setPeer("")
 	return nil
 }
 

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/chaos/report"
+	"github.com/voxelpopuli/voxeld/chaos/workarea"
 )
 
 // observer watches a cluster while players edit: what is missing until it is healthy, what was acknowledged, what
@@ -21,6 +23,7 @@ type observer struct {
 	logger   *slog.Logger
 	readings []history.Reading // during edits
 	copies   int               // members that a region should have
+	calm     sync.Mutex        // is held by whoever splits or merges, or waits until nothing changes
 }
 
 // missingEdits returns what is missing until edits were acknowledged in every region since the mark.
@@ -28,7 +31,7 @@ func (o *observer) missingEdits(mark int) string {
 	done := make(map[string]int)
 	for _, e := range o.ledger.Since(mark) {
 		if e.Outcome == history.Acknowledged {
-			done[cellOf(e.Pos)]++
+			done[workarea.CellOf(e.Pos)]++
 		}
 	}
 	for _, cell := range o.writers.Cells() {
@@ -67,6 +70,8 @@ func (o *observer) expect(ctx context.Context, limit time.Duration, missing func
 
 // waitRecovered waits until the cluster is healthy again.
 func (o *observer) waitRecovered(ctx context.Context) error {
+	o.calm.Lock()
+	defer o.calm.Unlock()
 	o.expect(ctx, healLimit, func() string { return o.missing(ctx) }) //nolint:errcheck // it is reported
 	return ctx.Err()
 }
@@ -90,7 +95,7 @@ func (o *observer) accepted(ctx context.Context, mark int, since time.Duration, 
 	o.expect(ctx, acceptedLimit, func() string { //nolint:errcheck // it is reported
 		clear(first)
 		for _, e := range o.ledger.Since(mark) {
-			cell := cellOf(e.Pos)
+			cell := workarea.CellOf(e.Pos)
 			if e.Outcome != history.Acknowledged || e.Invoked < since {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/workarea"
 )
 
 // This file measures what nodes do that are cut off from each other.
@@ -85,21 +86,21 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 func (d *driver) checkSides(c cutOff, before map[string]openRegion, edits []history.Edit, begun, cut, healing time.Duration) {
 	for _, side := range c.sides {
 		for _, area := range d.writers.areas {
-			cell := area.cell()
-			r, wrong := regionAt(before, area.origin().Chunk())
+			cell := area.Cell()
+			r, wrong := regionAt(before, area.Origin().Chunk())
 			if wrong != "" {
 				continue
 			}
 			here := 0
 			for _, m := range r.Members {
-				if slices.ContainsFunc(side, func(n *Node) bool { return n.peer == m }) {
+				if slices.ContainsFunc(side, func(n *Node) bool { return n.peer() == m }) {
 					here++
 				}
 			}
 			majority := 2*here > r.Voters
 			acked, first := 0, time.Duration(0)
 			for _, e := range edits {
-				if e.Outcome != history.Acknowledged || cellOf(e.Pos) != cell || e.Invoked < cut || e.Returned > healing || e.Moved() ||
+				if e.Outcome != history.Acknowledged || workarea.CellOf(e.Pos) != cell || e.Invoked < cut || e.Returned > healing || e.Moved() ||
 					!slices.ContainsFunc(side, func(n *Node) bool { return n.Number == e.Via }) {
 					continue
 				}
@@ -136,7 +137,7 @@ func (d *driver) measureHealing(ctx context.Context, mark int, healed, asked tim
 			if e.Outcome != history.Acknowledged || e.Returned < healed {
 				continue
 			}
-			p := place{e.Via, cellOf(e.Pos)}
+			p := place{e.Via, workarea.CellOf(e.Pos)}
 			if t, ok := first[p]; !ok || e.Returned < t {
 				first[p] = e.Returned
 			}

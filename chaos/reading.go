@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/workarea"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // readView is the view distance, in chunks, at which the whole area is visible from its middle.
-const readView = workAreaWide/grid.ChunkSize + 1
+const readView = workarea.High/grid.ChunkSize + 1
 
 // readLimit is the time limit for readers to see everything.
 const readLimit = 60 * time.Second
@@ -92,9 +93,9 @@ func readOne(ctx context.Context, n *Node, l *history.Ledger, limit time.Duratio
 
 // complete reports whether all chunks of the area have arrived.
 func (s *session) complete() bool {
-	for x := int32(areaLow); x < areaHigh+grid.ChunkSize; x += grid.ChunkSize {
-		for z := int32(areaLow); z < areaHigh+grid.ChunkSize; z += grid.ChunkSize {
-			at := grid.Pos{X: min(x, areaHigh-1), Z: min(z, areaHigh-1)}.Chunk()
+	for x := int32(workarea.Low); x < workarea.High+grid.ChunkSize; x += grid.ChunkSize {
+		for z := int32(workarea.Low); z < workarea.High+grid.ChunkSize; z += grid.ChunkSize {
+			at := grid.Pos{X: min(x, workarea.High-1), Z: min(z, workarea.High-1)}.Chunk()
 			if s.Chunks[at] == nil {
 				return false
 			}

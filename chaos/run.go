@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +44,9 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*report.Report, e
 	cluster := ClusterOptions{
 		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks, LogLevel: o.LogLevel,
 		LogDir: filepath.Join(o.Out, "logs"), Args: s.args,
+	}
+	if o.Divide {
+		cluster.Args = append(slices.Clone(s.args), divideArgs...)
 	}
 	if d.Cluster, err = NewCluster(slot, cluster, logger); err == nil {
 		err = d.run(ctx, s)
@@ -103,6 +107,15 @@ func (d *driver) inject(ctx context.Context, s *scenario) error {
 	}
 	if d.o.Limit > 0 {
 		d.until = time.Now().Add(d.o.Limit)
+	}
+	if d.o.Divide {
+		dividing, stop := context.WithCancel(ctx)
+		var divider sync.WaitGroup
+		divider.Go(func() { d.keepDividing(dividing) })
+		err := s.run(d, ctx)
+		stop()
+		divider.Wait()
+		return cmp.Or(err, d.examine(ctx))
 	}
 	return s.run(d, ctx)
 }

@@ -40,9 +40,9 @@ var scenarios = []scenario{
 	{name: "flips", about: "flipped bits in a stopped node's database", events: 30, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).flips},
 	{name: "rollback", about: "old copies of nodes' data are put back while others go on", events: 200, run: (*driver).rollbacks},
 	{name: "rollback5", about: "the same with five replicas", events: 50, copies: 5, args: []string{"--replicas", "5"}, run: (*driver).rollbacks},
-	{name: "split", about: "regions are split while their members are killed, stopped or go on", events: 100, run: (*driver).splitRegions},
+	{name: "divide", about: "regions are split and merged while their members are killed, stopped, cut off or go on", events: 340, networks: true, partly: true, run: (*driver).divides},
 	{name: "mixed", about: "all of kill, power, pause, SIGTERM, partition, full", events: 200, disks: true, networks: true, partly: true, run: (*driver).mix},
-	{name: "short", about: "one of each, half a minute: what CI runs", events: 8, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
+	{name: "short", about: "one of each, half a minute: what CI runs", events: 9, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
 }
 
 // Scenarios returns the names of the scenarios that run if none is named.

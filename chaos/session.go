@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/workarea"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -97,10 +98,9 @@ func (s *session) apply(m sessionmsg.FromServer) (changes []sessionmsg.BlockChan
 }
 
 // hover is the height at which players fly: above all blocks.
-const hover = worldHeight + .25
+const hover = workarea.WorldHeight + .25
 
 const (
-	worldHeight = 32
 	// flySpeed is in blocks per second, below the 20 that the rules allow in each direction.
 	flySpeed = 17.
 	// tickInterval is the interval of a player's moves and edits.

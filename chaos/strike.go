@@ -49,15 +49,21 @@ func (d *driver) mix(ctx context.Context) error {
 	return d.each(ctx, func(ctx context.Context) error { return kinds[d.rng.IntN(len(kinds))](ctx) })
 }
 
-// short splits a region, and makes one fault of each kind.
+// short splits a region, merges it again, and makes one fault of each kind.
 func (d *driver) short(ctx context.Context) error {
-	r, found := d.drawRegion(ctx)
-	leader := d.peer(r.Leader)
-	if !found || leader == nil {
+	v, found := d.drawDivision(ctx, d.writers.Chunks(), d.rng)
+	if !found {
+		return errors.New("no region can be split")
+	}
+	leader := d.peer(v.regions[0].Leader)
+	if leader == nil {
 		return errors.New("no leader of any region")
 	}
 	kinds := []func(context.Context) error{
-		func(ctx context.Context) error { return d.splitInPeace(ctx, r) },
+		func(ctx context.Context) error { return d.divideInPeace(ctx, v) },
+		func(ctx context.Context) error {
+			return d.divideInPeace(ctx, division{"merge", v.cell, v.regions})
+		},
 		func(ctx context.Context) error {
 			return d.takeDown(ctx, "kill -9: leader", []*Node{leader}, killAll)
 		},

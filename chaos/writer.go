@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/workarea"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
@@ -31,7 +32,7 @@ type Writers struct {
 	cluster *Cluster
 	ledger  *history.Ledger
 	logger  *slog.Logger
-	areas   []*workArea
+	areas   []*workarea.Area
 	wg      sync.WaitGroup
 	cancel  context.CancelFunc
 
@@ -54,15 +55,15 @@ func StartWriters(ctx context.Context, c *Cluster, l *history.Ledger, o WriterOp
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Writers{cluster: c, ledger: l, logger: logger, cancel: cancel}
 	var limits []*rate.Limiter // one for each work area: else players who always ask first would starve the other areas
-	for i := range workAreas {
-		w.areas = append(w.areas, newWorkArea(i, o.Seed))
-		limits = append(limits, rate.NewLimiter(rate.Limit(o.Rate/workAreas), max(1, int(o.Rate/workAreas/5))))
+	for i := range workarea.Count {
+		w.areas = append(w.areas, workarea.New(i, o.Seed))
+		limits = append(limits, rate.NewLimiter(rate.Limit(o.Rate/workarea.Count), max(1, int(o.Rate/workarea.Count/5))))
 	}
 	// Equally many at each gateway and work area, and twice as many as the rate needs, since some are always moving.
-	places := len(c.Nodes) * workAreas
+	places := len(c.Nodes) * workarea.Count
 	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
 	for i := range n {
-		area := i / len(c.Nodes) % workAreas
+		area := i / len(c.Nodes) % workarea.Count
 		p := &player{
 			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], area: w.areas[area], editLimit: limits[area],
 			hops: i/places%2 == 0, rng: rand.New(rand.NewPCG(o.Seed, 1000+uint64(i))),
@@ -76,7 +77,7 @@ func StartWriters(ctx context.Context, c *Cluster, l *history.Ledger, o WriterOp
 func (w *Writers) Cells() []string {
 	var all []string
 	for _, s := range w.areas {
-		all = append(all, s.cell())
+		all = append(all, s.Cell())
 	}
 	return all
 }
@@ -85,9 +86,9 @@ func (w *Writers) Cells() []string {
 func (w *Writers) Chunks() []grid.ChunkPos {
 	all := make(map[grid.ChunkPos]bool)
 	for _, s := range w.areas {
-		_, x, z := s.middle()
-		for _, dx := range []int32{-siteWide / 2, siteWide / 2} {
-			for _, dz := range []int32{-siteWide / 2, siteWide / 2} {
+		_, x, z := s.Middle()
+		for _, dx := range []int32{-workarea.SiteWide / 2, workarea.SiteWide / 2} {
+			for _, dz := range []int32{-workarea.SiteWide / 2, workarea.SiteWide / 2} {
 				all[grid.Pos{X: x + dx, Z: z + dz}.Chunk()] = true
 			}
 		}
@@ -112,7 +113,7 @@ type player struct {
 	*Writers
 	name string
 	home *Node
-	area *workArea
+	area *workarea.Area
 	rng  *rand.Rand
 
 	editLimit *rate.Limiter // the area's
@@ -246,7 +247,7 @@ func (p *player) step(s *session) (hop bool, err error) {
 	if p.hops && len(p.pending) > 0 && now.Sub(p.pending[0].since) > hopAfter && now.Sub(p.homing) > hopAfter-homeAfter {
 		return true, nil
 	}
-	site, x, z := p.area.middle()
+	site, x, z := p.area.Middle()
 	lost := slices.IndexFunc(p.pending, func(a *pendingEdit) bool { return a.session != s })
 	if lost >= 0 {
 		x, z = p.pending[lost].siteX, p.pending[lost].siteZ // where the player was at the time
@@ -290,7 +291,7 @@ func (p *player) askNew(s *session, site int, x, z int32) error {
 	if !s.loaded(grid.Pos{X: x, Z: z}) {
 		return nil
 	}
-	pos, block, ok := p.area.edit(site)
+	pos, block, ok := p.area.Edit(site)
 	if !ok {
 		return nil
 	}
@@ -323,7 +324,7 @@ func (p *player) handle(s *session, m sessionclient.Arrival) error {
 	}
 	for _, b := range blocks {
 		pos := grid.Pos{X: b.X, Y: b.Y, Z: b.Z}
-		if !inArea(pos) {
+		if !workarea.Contains(pos) {
 			continue
 		}
 		seen := s.streams[pos.Chunk()]

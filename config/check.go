@@ -69,6 +69,15 @@ func oneTo(most int) func(any) error {
 	})
 }
 
+func upTo(most int) func(any) error {
+	return checked(func(n int) error {
+		if n < 0 || n > most {
+			return fmt.Errorf("%d is out of range: choose 0 to %d", n, most)
+		}
+		return nil
+	})
+}
+
 func bytesBetween(least, most int64) func(any) error {
 	return checked(func(n int64) error {
 		if n < least || n > most {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/trust"
@@ -20,6 +21,7 @@ type Config struct {
 	HTTPS       `koanf:",squash"`
 	World       `koanf:",squash"`
 	Replication `koanf:",squash"`
+	Dividing    `koanf:",squash"`
 	Backups     `koanf:",squash"`
 	Players     `koanf:",squash"`
 	Monitoring  `koanf:",squash"`
@@ -54,6 +56,18 @@ type Replication struct {
 	Replicas     int           `koanf:"replicas"`      // members of a region's raft group, 1 to 7
 	ReplaceAfter time.Duration `koanf:"replace_after"` // how long a member may be silent before it is replaced
 	ScrubEvery   time.Duration `koanf:"scrub_every"`   // how often the replicas of a region are compared; 0: never
+	Balance      bool          `koanf:"balance"`       // whether a busy node moves regions to others
+	Capacity     int           `koanf:"capacity"`      // what it gives to the world, in percent of a core; 0: see Cores
+}
+
+// Dividing is when regions are split and merged. A limit of 0 is none.
+type Dividing struct {
+	Split        bool          `koanf:"split"`         // whether load splits regions
+	SplitTick    int           `koanf:"split_tick"`    // percentage of the tick budget
+	SplitPlayers int           `koanf:"split_players"` // players in a region
+	SplitEdits   int           `koanf:"split_edits"`   // edits a second
+	SplitStored  int           `koanf:"split_stored"`  // edited blocks
+	MergeAfter   time.Duration `koanf:"merge_after"`   // how long both halves must be quiet; 0: they are never merged
 }
 
 // Backups is when a daemon backs up the world, and where to.
@@ -91,7 +105,10 @@ const (
 	MinMotionBudget       = 1_000
 	MaxMotionBudget       = 10_000_000
 	MaxReplicas           = 7
+	MaxSplitTick          = 1_000
+	MaxSplit              = 1_000_000_000
 	MaxBackups            = 10_000
+	MaxCapacity           = 1_000_000
 	MaxEditsPerSecond     = 1_000_000
 )
 
@@ -109,6 +126,14 @@ func (c Config) BackupDirectory() string {
 		return c.BackupDir
 	}
 	return filepath.Join(c.DataDir, "backups")
+}
+
+// Cores returns how many cores the node gives to the world: Capacity, or all that Go uses.
+func (c Config) Cores() float64 {
+	if c.Capacity == 0 {
+		return float64(runtime.GOMAXPROCS(0))
+	}
+	return float64(c.Capacity) / 100
 }
 
 // maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.

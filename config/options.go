@@ -119,6 +119,40 @@ var Groups = []Group{
 			Name: "scrub-every", Kind: Duration, Default: "1h", check: atLeast(time.Second, true),
 			Usage: "interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
 		},
+		{
+			Name: "balance", Kind: Switch, Default: "true",
+			Usage: "move regions from this node to others that hold them, or could, while it uses more than 60 % of its capacity and they use less than half of that",
+		},
+		{
+			Name: "capacity", Kind: Number, Default: "0", check: upTo(MaxCapacity),
+			Usage: "processor time that this node gives to the world, in percent of a core (150 is one and a half cores); it is not enforced, but decides when the node is busy; 0: all cores that the daemon may use",
+		},
+	}},
+	{"Regions that divide", []Option{
+		{
+			Name: "split", Kind: Switch, Default: "true", Reload: true,
+			Usage: "split regions that this node leads when they have too much load, and merge halves that have become quiet; if false, only operators do (voxeld region split)",
+		},
+		{
+			Name: "split-tick", Kind: Number, Default: "60", Reload: true, check: upTo(MaxSplitTick),
+			Usage: "percentage of the tick budget (50 ms) above which a region is split; 0: the tick's length splits none",
+		},
+		{
+			Name: "split-players", Kind: Number, Default: "1000", Reload: true, check: upTo(MaxSplit),
+			Usage: "number of players above which a region is split; 0: players split none",
+		},
+		{
+			Name: "split-edits", Kind: Number, Default: "2000", Reload: true, check: upTo(MaxSplit),
+			Usage: "block changes per second above which a region is split; 0: they split none",
+		},
+		{
+			Name: "split-stored", Kind: Number, Default: "200000", Reload: true, check: upTo(MaxSplit),
+			Usage: "number of changed blocks above which a region is split; 0: they split none",
+		},
+		{
+			Name: "merge-after", Kind: Duration, Default: "5m", Reload: true, check: atLeast(time.Second, true),
+			Usage: "how long both halves of a region must have less than a third of the load that splits it, before they are merged; at least 1s; 0: they stay split",
+		},
 	}},
 	{"Backups", []Option{
 		{

@@ -33,6 +33,7 @@ type DHT struct {
 	kad     *kaddht.IpfsDHT
 	store   *datastore
 	holders *holders
+	places  *places
 	regions *record.Regions
 	players *record.Players
 	logger  *slog.Logger

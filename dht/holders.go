@@ -31,8 +31,9 @@ const (
 
 // holders caches which nodes hold the records that this node has put. Any goroutine may use it.
 type holders struct {
-	known *lru.Cache[string, held] // by record key
-	send  *kadpb.ProtocolMessenger
+	known  *lru.Cache[string, held] // by record key
+	send   *kadpb.ProtocolMessenger
+	places *places
 }
 
 // held lists the nodes that hold a record, as of the last walk.
@@ -41,7 +42,7 @@ type held struct {
 	until time.Time
 }
 
-func newHolders(sender kadpb.MessageSender) (*holders, error) {
+func newHolders(sender kadpb.MessageSender, p *places) (*holders, error) {
 	send, err := kadpb.NewProtocolMessenger(sender)
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func newHolders(sender kadpb.MessageSender) (*holders, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &holders{known: known, send: send}, nil
+	return &holders{known: known, send: send, places: p}, nil
 }
 
 // add caches the nodes that a walk has put a record to.
@@ -58,7 +59,7 @@ func (h *holders) add(key string, peers []peer.ID, now time.Time) {
 	if len(peers) == 0 {
 		return // alone: nodes that join later must be found
 	}
-	sortByDistance(key, peers)
+	h.places.sortByDistance(key, peers)
 	h.known.Add(key, held{peers: peers, until: now.Add(holdersFor)})
 }
 

@@ -68,7 +68,7 @@ func (n *node) putWalks(t *testing.T) float64 {
 
 func TestHoldersAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, err := newHolders(nil)
+		h, err := newHolders(nil, newPlaces())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,6 +30,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		lib:    lib,
 		opts:   opts,
 		key:    key,
+		places: newPlaces(),
 		store:  &datastore{storage: opts.Storage},
 		logger: opts.Logger,
 	}
@@ -57,7 +58,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join world: %w", err)
 	}
-	if d.holders, err = newHolders(d.kad.MessageSender()); err != nil {
+	if d.holders, err = newHolders(d.kad.MessageSender(), d.places); err != nil {
 		return nil, errors.Join(fmt.Errorf("join world: %w", err), d.kad.Close())
 	}
 	if d.metrics, err = newMetrics(opts.Registerer, d.kad.RoutingTable().Size); err != nil {

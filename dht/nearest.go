@@ -27,11 +27,11 @@ func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) 
 		return nil, fmt.Errorf("find nearest nodes to %s: %w", key, err)
 	}
 	peers = append(peers, d.lib.ID()) // kad-dht leaves out the asking node
-	sortByDistance(key, peers)
+	d.places.sortByDistance(key, peers)
 	peers = slices.Compact(peers)
 	names := make([]string, 0, n)
 	for _, id := range peers[:min(n, len(peers))] {
-		names = append(names, id.String())
+		names = append(names, d.places.name(id))
 	}
 	return names, nil
 }
@@ -42,15 +42,15 @@ func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) 
 func (d *DHT) NearestKnown(key string, n int, also ...string) []string {
 	peers := append(d.kad.RoutingTable().ListPeers(), d.lib.ID())
 	for _, name := range also {
-		if id, err := peer.Decode(name); err == nil { // other names are not nodes
+		if id, err := d.places.id(name); err == nil { // other names are not nodes
 			peers = append(peers, id)
 		}
 	}
-	sortByDistance(key, peers)
+	d.places.sortByDistance(key, peers)
 	peers = slices.Compact(peers)
 	names := make([]string, 0, n)
 	for _, id := range peers[:min(n, len(peers))] {
-		names = append(names, id.String())
+		names = append(names, d.places.name(id))
 	}
 	return names
 }

@@ -1,13 +1,17 @@
 package gameserver
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
+)
 
 // The tick of a crowd allocates nothing per player or session: its allocations are per cell, and the same however many avatars
 // are in them.
 func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 	allocations := func(players int) float64 {
 		h := newCrowdScene(players, jitter)
-		sessions, desks := make([]*session, players), make([]writeBuffers, players)
+		sessions, desks := make([]*session, players), make([]outbox.Writer, players)
 		for i := range sessions {
 			sessions[i] = h.addSession(i)
 		}
@@ -23,8 +27,8 @@ func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, s := range sessions {
-				if len(s.out.wake) > 0 {
-					if err := desks[i].clear(s.out, sink); err != nil {
+				if s.out.Woken() {
+					if err := desks[i].WriteNext(s.out, sink); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -22,13 +23,13 @@ func BenchmarkFanOut(b *testing.B) {
 			g := newIdleGateway(options(newLands(), playerstest.NewMemory(), playerstest.NewMemory()))
 			var sub *mirror.Subscription
 			var crowd []*session
-			var desks []writeBuffers
+			var desks []outbox.Writer
 			for range sessions {
-				crowd = append(crowd, &session{g: g, out: newOutbox(func() {}), codec: codec.JSON})
+				crowd = append(crowd, &session{g: g, out: outbox.New(func() {}), codec: codec.JSON})
 				sub = showChunk(g, grid.ChunkPos{}, crowd[len(crowd)-1])
 				discard(crowd[len(crowd)-1].out)
 			}
-			desks = make([]writeBuffers, sessions)
+			desks = make([]outbox.Writer, sessions)
 			frame := nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Blocks: []nodemsg.BlockAt{{At: 5, Block: 1}}}}}
 			var enter []nodemsg.Body
 			for i := range 50 {
@@ -50,7 +51,7 @@ func BenchmarkFanOut(b *testing.B) {
 					b.Fatal(err)
 				}
 				for i, s := range crowd {
-					if err := desks[i].clear(s.out, sinkFunc(write)); err != nil {
+					if err := desks[i].WriteNext(s.out, sinkFunc(write)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -66,7 +67,7 @@ func BenchmarkSessionTick(b *testing.B) {
 	for _, players := range []int{100, 500, 1500} {
 		b.Run(fmt.Sprintf("players=%d", players), func(b *testing.B) {
 			h := newCrowdScene(players, jitter)
-			sessions, desks := make([]*session, players), make([]writeBuffers, players)
+			sessions, desks := make([]*session, players), make([]outbox.Writer, players)
 			for i := range sessions {
 				sessions[i] = h.addSession(i)
 			}
@@ -89,8 +90,8 @@ func BenchmarkSessionTick(b *testing.B) {
 					b.Fatal(err)
 				}
 				for i, s := range sessions {
-					if len(s.out.wake) > 0 {
-						if err := desks[i].clear(s.out, sink); err != nil {
+					if s.out.Woken() {
+						if err := desks[i].WriteNext(s.out, sink); err != nil {
 							b.Fatal(err)
 						}
 					}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -84,11 +85,11 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 		feet = motion.Pose{X: float64(x) + .5, Y: float64(land.Surface(x, 80)), Z: 80.5}
 	}
 	s := &session{
-		g: g, out: newOutbox(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, codec: codec.CBOR,
+		g: g, out: outbox.New(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, codec: codec.CBOR,
 		subs: make(subscriptions), limits: actionLimits{move: rate.NewLimiter(rate.Inf, 1)},
 		motion: player.NewMotion(g.rules, g.now(), feet.X, feet.Y, feet.Z),
 	}
-	s.out.setCodec(codec.CBOR)
+	s.out.SetCodec(codec.CBOR)
 	s.view.Store(1)
 	for x := int32(1); x <= 3; x++ {
 		for z := int32(1); z <= 3; z++ {
@@ -102,7 +103,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 	const moves = 100_000
 	c := cheats{rng: rand.New(rand.NewPCG(3, 4)), land: land}
 	var view corrected
-	var desk writeBuffers
+	var desk outbox.Writer
 	for i := range moves {
 		before := s.place.pose()
 		move := c.next(before)
@@ -113,7 +114,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 		if s.place.pose() != before {
 			t.Fatalf("move %d from %+v to %+v was allowed", i, before, move.pose)
 		}
-		if err := desk.clear(s.out, &view); err != nil {
+		if err := desk.WriteNext(s.out, &view); err != nil {
 			t.Fatal(err)
 		}
 		if view.reason != move.reason {
@@ -140,7 +141,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 // corrected records the corrections that a session is sent.
 type corrected struct{ reason string }
 
-func (c *corrected) write(data []byte) error {
+func (c *corrected) Send(data []byte) error {
 	m, err := sessionmsg.DecodeServerCBOR(data)
 	if correction, ok := m.(sessionmsg.Correction); ok {
 		c.reason = correction.Reason
@@ -148,4 +149,4 @@ func (c *corrected) write(data []byte) error {
 	return err
 }
 
-func (c *corrected) flush() error { return nil }
+func (c *corrected) Flush() error { return nil }

@@ -16,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -30,7 +31,7 @@ const (
 
 // conn carries messages to and from one client. One goroutine reads; another writes, flushes and closes.
 type conn interface {
-	sink
+	outbox.Sink
 	// read waits for the next message, which is valid until the next read. A message that is refused is a *wire.Error; any other
 	// error means that the connection has ended.
 	read() ([]byte, error)
@@ -89,11 +90,11 @@ func (c *lineConn) socket() *park.Socket {
 	return socket
 }
 
-// tryWrite writes as much as the detached socket accepts.
-func (c *lineConn) tryWrite(data []byte) (n int, err error) { return c.socket().TryWrite(data) }
+// TryWrite writes as much as the detached socket accepts.
+func (c *lineConn) TryWrite(data []byte) (n int, err error) { return c.socket().TryWrite(data) }
 
-// writeLater buffers data for the next flush.
-func (c *lineConn) writeLater(data []byte) { c.out = append(c.out[:0], data...) }
+// WriteLater buffers data for the next flush.
+func (c *lineConn) WriteLater(data []byte) { c.out = append(c.out[:0], data...) }
 
 // setCodec does nothing: over TCP the first message, before the connection is made, sets the encoding.
 func (c *lineConn) setCodec(codec.Codec) {}
@@ -101,19 +102,19 @@ func (c *lineConn) setCodec(codec.Codec) {}
 // keepBack is the number of bytes that are buffered before they are sent without a flush.
 const keepBack = 64 << 10
 
-func (c *lineConn) write(message []byte) error {
+func (c *lineConn) Send(message []byte) error {
 	if c.framed {
 		c.out = sessionmsg.AppendMessage(c.out, message)
 	} else {
 		c.out = append(append(c.out, message...), c.ending...)
 	}
 	if len(c.out) >= keepBack {
-		return c.flush()
+		return c.Flush()
 	}
 	return nil
 }
 
-func (c *lineConn) flush() error {
+func (c *lineConn) Flush() error {
 	if len(c.out) == 0 {
 		return nil
 	}
@@ -201,7 +202,7 @@ func (c *socketConn) read() ([]byte, error) {
 
 func (c *socketConn) setCodec(new codec.Codec) { c.codec = new }
 
-func (c *socketConn) write(message []byte) error {
+func (c *socketConn) Send(message []byte) error {
 	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
 	defer cancel()
 	kind := websocket.MessageBinary
@@ -211,7 +212,7 @@ func (c *socketConn) write(message []byte) error {
 	return c.ws.Write(ctx, kind, message)
 }
 
-func (c *socketConn) flush() error { return nil }
+func (c *socketConn) Flush() error { return nil }
 
 func (c *socketConn) close() error     { return c.ws.Close(websocket.StatusNormalClosure, "") }
 func (c *socketConn) cut()             { c.cancel() }
@@ -228,7 +229,7 @@ var errDraining = errors.New("draining: this node is shutting down")
 func isClosed(err error) bool {
 	for _, end := range []error{
 		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded,
-		syscall.ECONNRESET, syscall.EPIPE, context.Canceled, errEnded,
+		syscall.ECONNRESET, syscall.EPIPE, context.Canceled, outbox.ErrEnded,
 	} {
 		if errors.Is(err, end) {
 			return true
@@ -241,9 +242,9 @@ func isClosed(err error) bool {
 }
 
 // runWriter is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
-func (o *outbox) runWriter(c conn, m *metrics, log *slog.Logger) {
-	defer o.markClosed()
-	err := o.drain(countingConn{c, m})
+func runWriter(o *outbox.Outbox, c conn, m *metrics, log *slog.Logger) {
+	defer o.MarkClosed()
+	err := o.Drain(countingConn{c, m})
 	if !isClosed(err) {
 		log.Debug("write to client failed", "remote", c.remote().String(), "error", err)
 	}
@@ -258,7 +259,7 @@ type countingConn struct {
 	metrics *metrics
 }
 
-func (c countingConn) write(message []byte) error {
+func (c countingConn) Send(message []byte) error {
 	c.metrics.sent(len(message))
-	return c.conn.write(message)
+	return c.conn.Send(message)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -116,7 +117,7 @@ func newAvatarView(t testing.TB) *avatarView {
 	return &avatarView{t: t, players: make(map[uint32]player.ID)}
 }
 
-func (e *avatarView) write(data []byte) error {
+func (e *avatarView) Send(data []byte) error {
 	if data[0] != sessionmsg.TickFrame {
 		return nil
 	}
@@ -125,7 +126,7 @@ func (e *avatarView) write(data []byte) error {
 	return e.scene.Read(data, e)
 }
 
-func (e *avatarView) flush() error { return nil }
+func (e *avatarView) Flush() error { return nil }
 
 func (e *avatarView) Tick(uint16) {}
 
@@ -233,8 +234,8 @@ func (w *recorderSub) SendResult(r nodemsg.EditResult) (waits bool) {
 
 // addSession creates a session for the i-th stroller, which has read the chunk.
 func (h *crowdScene) addSession(i int) *session {
-	s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[i], codec: codec.CBOR}
-	s.out.setCodec(codec.CBOR)
+	s := &session{g: h.g, out: outbox.New(func() {}), body: h.crowd.bodies[i], codec: codec.CBOR}
+	s.out.SetCodec(codec.CBOR)
 	s.view.Store(2)
 	s.place.moveTo(h.crowd.bodies[i].Pose)
 	showChunk(h.g, grid.ChunkPos{}, s)
@@ -243,9 +244,9 @@ func (h *crowdScene) addSession(i int) *session {
 }
 
 // discard makes a client read what waits.
-func discard(o *outbox) {
-	var desk writeBuffers
-	if err := desk.clear(o, sinkFunc(func([]byte) error { return nil })); err != nil {
+func discard(o *outbox.Outbox) {
+	var desk outbox.Writer
+	if err := desk.WriteNext(o, sinkFunc(func([]byte) error { return nil })); err != nil {
 		panic(err)
 	}
 }
@@ -294,11 +295,11 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 		t.Run(fmt.Sprint(c.players), func(t *testing.T) {
 			h := newCrowdScene(c.players, jitter)
 			var sessions []*session
-			var desks []writeBuffers
+			var desks []outbox.Writer
 			var views []*avatarView
 			for i := range 8 {
 				sessions = append(sessions, h.addSession(i))
-				desks = append(desks, writeBuffers{})
+				desks = append(desks, outbox.Writer{})
 				views = append(views, newAvatarView(t))
 			}
 			if err := h.begin(); err != nil {
@@ -319,8 +320,8 @@ func TestCrowdAsSeenBySessions(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i, s := range sessions {
-					if len(s.out.wake) > 0 {
-						if err := desks[i].clear(s.out, views[i]); err != nil {
+					if s.out.Woken() {
+						if err := desks[i].WriteNext(s.out, views[i]); err != nil {
 							t.Fatal(err)
 						}
 					}

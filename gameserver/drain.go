@@ -17,7 +17,7 @@ import (
 // each player is saved and redirected to another node. Only sessions that do not follow are cut.
 
 const (
-	// drainTime bounds a whole drain. With the player store, closeTimeout and the time that regions take, it stays below what cmd
+	// drainTime bounds a whole drain. With the player store, outbox.CloseTimeout and the time that regions take, it stays below what cmd
 	// grants all parts together.
 	drainTime = 12 * time.Second
 	// settleTime bounds the wait for the answers to a player's edits before the player is redirected; the client sends unanswered
@@ -145,7 +145,7 @@ func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome s
 	if len(homes) == 0 {
 		reason, patience, outcome = reasonAlone, noTargetTime, noTarget
 	}
-	s.out.send(sessionmsg.Reconnect{Gateways: homes, Reason: reason})
+	s.out.Send(sessionmsg.Reconnect{Gateways: homes, Reason: reason})
 	s.wait(ctx, s.done, patience)
 	if outcome == followed && !s.ended() {
 		return cutOff

@@ -15,6 +15,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -302,7 +303,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 		if reconnect := bob.sentTo(); !slices.Equal(reconnect.Gateways, []wire.Gateway{home("b")}) {
 			t.Errorf("bob is sent to %+v", reconnect)
 		}
-		pass(closeTimeout)
+		pass(outbox.CloseTimeout)
 		bob.look(func() {
 			if bob.mu.welcome.Player != "" || !bob.mu.ended || bob.mu.failure.Code != "" {
 				t.Errorf("bob: welcome %+v, ended %v, failure %+v", bob.mu.welcome, bob.mu.ended, bob.mu.failure)
@@ -356,7 +357,7 @@ func TestDrainAlone(t *testing.T) {
 		}
 		start := time.Now()
 		r.stop() // ann stays
-		if took := time.Since(start); took > noTargetTime+closeTimeout {
+		if took := time.Since(start); took > noTargetTime+outbox.CloseTimeout {
 			t.Errorf("it took %v", took)
 		}
 		synctest.Wait() // until ann's client has read what was sent last
@@ -384,7 +385,7 @@ func TestDrainCutsWhoStays(t *testing.T) {
 		ann.goTo(5.5, 25, 4.5)
 		r.stop()
 		synctest.Wait() // she reads to the end
-		if took := time.Since(start); took < leaveTime || took > leaveTime+closeTimeout+100*time.Millisecond {
+		if took := time.Since(start); took < leaveTime || took > leaveTime+outbox.CloseTimeout+100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
 		ann.look(func() {

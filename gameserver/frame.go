@@ -97,7 +97,7 @@ func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	}
 	g.metrics.skipped.Add(float64(g.buildFrames(ticks, g.frameSessions)))
 	for _, s := range g.frameSessions {
-		g.frameWriter.deliver(s.out)
+		g.frameWriter.Deliver(s.out)
 	}
 	g.metrics.posted(&g.frameWriter)
 	for _, s := range g.frameSessions {
@@ -132,7 +132,7 @@ func (g *Gateway) buildFrames(ticks uint64, sessions []*session) (skipped int) {
 			continue
 		}
 		s.alone.Store(frame.Alone)
-		if s.out.putMotion(index.ix.Tick(), frame.Append) {
+		if s.out.PutMotion(index.ix.Tick(), frame.Append) {
 			skipped++
 		}
 	}

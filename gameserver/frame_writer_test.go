@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -38,29 +39,29 @@ func socketPair(t testing.TB) (here, there *net.TCPConn) {
 }
 
 // straight returns an outbox that is written directly to a socket, and its writer.
-func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
+func straight(t testing.TB) (o *outbox.Outbox, there *net.TCPConn) {
 	t.Helper()
 	here, there := socketPair(t)
 	line := &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}
 	release := line.detach()
-	o = newOutbox(line.cut)
-	o.setCodec(codec.CBOR)
+	o = outbox.New(line.cut)
+	o.SetCodec(codec.CBOR)
 	if line.socket() == nil {
 		t.Fatal("there is no short way to a TCP socket")
 	}
-	o.direct = line
+	o.Direct = line
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		defer o.markClosed()
-		if err := o.drain(line); !errors.Is(err, errEnded) {
+		defer o.MarkClosed()
+		if err := o.Drain(line); !errors.Is(err, outbox.ErrEnded) {
 			t.Error(err)
 		}
 		release()
 	})
 	t.Cleanup(func() {
 		there.Close()
-		o.cut()
-		o.end(nil)
+		line.cut()
+		o.End(nil)
 		writer.Wait()
 	})
 	return o, there
@@ -70,7 +71,7 @@ func straight(t testing.TB) (o *outbox, there *net.TCPConn) {
 func TestFrameLoopWritesToSocket(t *testing.T) {
 	o, there := straight(t)
 	in := bufio.NewReader(there)
-	var p frameWriter
+	var p outbox.FrameWriter
 	receive := func() []byte {
 		t.Helper()
 		if err := there.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
@@ -86,11 +87,11 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 		piece, motion := []byte{0xee, byte(tick)}, bytes.Repeat([]byte{byte(tick)}, 500)
 		want := append(append(sessionmsg.AppendTick(nil, tick), piece...), motion...)
 		if tick%10 == 0 {
-			o.put([]byte("first"))
+			o.Put([]byte("first"))
 		}
-		o.piece(tick, piece)
-		o.putMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, motion...) })
-		p.deliver(o)
+		o.Piece(tick, piece)
+		o.PutMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, motion...) })
+		p.Deliver(o)
 		if tick%10 == 0 {
 			if got := receive(); string(got) != "first" {
 				t.Fatalf("tick %d: %q, want the message that came before", tick, got)
@@ -106,92 +107,27 @@ func TestFrameLoopWritesToSocket(t *testing.T) {
 			t.Fatalf("tick %d: %d bytes %x..., want %d", tick, len(got), got[:min(8, len(got))], len(want))
 		}
 	}
-	if p.messages < 10 { // the writer has those while it is awake for a message
-		t.Errorf("the frame loop wrote %d of 100 frames itself", p.messages)
+	if messages, _ := p.Counts(); messages < 10 { // the writer has those while it is awake for a message
+		t.Errorf("the frame loop wrote %d of 100 frames itself", messages)
 	}
-	if o.mu.bytes != 0 {
-		t.Errorf("%d bytes are on the account when all is written", o.mu.bytes)
-	}
-}
-
-// Results are written directly to the socket, in their place among pieces and motion, as the writer would write them.
-func TestAnswersAreWrittenAtOnce(t *testing.T) {
-	var got, want bytes.Buffer
-	short := newOutbox(func() {})
-	short.direct = &recorder{to: &got}
-	long := newOutbox(func() {})
-	var p frameWriter
-	for _, o := range []*outbox{short, long} {
-		o.setCodec(codec.CBOR)
-		o.putMotion(3, func(dst []byte, _ bool) []byte { return append(dst, "motion"...) })
-		o.putDeferred([]byte("early"))
-		o.piece(3, []byte("one"))
-		o.piece(3, []byte("two"))
-		o.putDeferred([]byte("late"))
-	}
-	select {
-	case <-short.wake:
-		t.Error("the writer was woken")
-	default:
-	}
-	p.deliver(short)
-	d, line := writeBuffers{}, &lineConn{Conn: taker{to: &want}, framed: true}
-	if err := d.clear(long, line); err != nil {
-		t.Fatal(err)
-	}
-	if got.Len() == 0 || !bytes.Equal(got.Bytes(), want.Bytes()) {
-		t.Errorf("written %q, the writer writes %q", got.Bytes(), want.Bytes())
-	}
-	if p.messages != 4 || short.mu.bytes != 0 || len(short.mu.items)+len(short.mu.motion) != 0 {
-		t.Errorf("%d messages counted, %d bytes and %d items left", p.messages, short.mu.bytes, len(short.mu.items))
-	}
-	// A full socket keeps its writer busy, and what comes then waits for the writer.
-	short.direct = &recorder{to: &got, full: true}
-	short.putDeferred([]byte("more"))
-	p.deliver(short)
-	short.putDeferred([]byte("and more"))
-	p.deliver(short)
-	if len(short.mu.items) != 1 || !short.mu.busy || len(short.wake) != 1 {
-		t.Errorf("%d items wait, busy %v", len(short.mu.items), short.mu.busy)
+	if n := o.Backlog(); n != 0 {
+		t.Errorf("%d bytes wait when all is written", n)
 	}
 }
-
-// recorder is a socket that accepts everything, or nothing.
-type recorder struct {
-	to   *bytes.Buffer
-	full bool
-}
-
-func (r *recorder) tryWrite(data []byte) (int, error) {
-	if r.full {
-		return 0, nil
-	}
-	return r.to.Write(data)
-}
-func (r *recorder) writeLater([]byte) {}
-
-// taker is a connection that only accepts writes.
-type taker struct {
-	net.Conn
-	to *bytes.Buffer
-}
-
-func (w taker) Write(data []byte) (int, error)   { return w.to.Write(data) }
-func (w taker) SetWriteDeadline(time.Time) error { return nil }
 
 // A client that reads late gets whole frames in order, and the frame loop never waits for it.
 func TestFullSocketTearsNoFrame(t *testing.T) {
 	o, there := straight(t)
-	var p frameWriter
+	var p outbox.FrameWriter
 	var longest time.Duration
 	skipped := 0
 	const ticks = 2000
 	for tick := uint64(1); tick <= ticks; tick++ {
-		if o.putMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, bytes.Repeat([]byte{byte(tick)}, 5000)...) }) {
+		if o.PutMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, bytes.Repeat([]byte{byte(tick)}, 5000)...) }) {
 			skipped++
 		}
 		began := time.Now()
-		p.deliver(o)
+		p.Deliver(o)
 		longest = max(longest, time.Since(began))
 	}
 	if skipped == 0 {
@@ -200,7 +136,7 @@ func TestFullSocketTearsNoFrame(t *testing.T) {
 	if longest > time.Second {
 		t.Errorf("the frame loop waited %v for the client", longest)
 	}
-	o.end(sessionmsg.Notice{Text: "bye"})
+	o.End(sessionmsg.Notice{Text: "bye"})
 	last, in := uint64(0), bufio.NewReader(there)
 	if err := there.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -217,7 +153,7 @@ func TestFullSocketTearsNoFrame(t *testing.T) {
 			continue
 		}
 		tick := uint64(data[1]) | uint64(data[2])<<8
-		if tick <= last || data[3] != byte(tick) || (len(data)-3)%5000 > 3*lateTicks {
+		if tick <= last || data[3] != byte(tick) || (len(data)-3)%5000 > 3*outbox.LateTicks {
 			t.Fatalf("a frame of tick %d, %d bytes, after %d", tick, len(data), last)
 		}
 		last = tick
@@ -255,12 +191,12 @@ func BenchmarkDeliver(b *testing.B) {
 		defer close(drained)
 		io.Copy(io.Discard, there) //nolint:errcheck // until the other side closes
 	}()
-	var p frameWriter
+	var p outbox.FrameWriter
 	motion := make([]byte, 900)
 	b.ReportAllocs()
 	for tick := uint64(1); b.Loop(); tick++ {
-		o.putMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, motion...) })
-		p.deliver(o)
+		o.PutMotion(tick, func(dst []byte, _ bool) []byte { return append(dst, motion...) })
+		p.Deliver(o)
 	}
 	there.Close()
 	<-drained

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -105,7 +106,7 @@ type Gateway struct {
 	frameRequested wake.Signal                         // holds a token while a frame is requested
 	frameSessions  []*session                          // the frame loop's; reused
 	frameCrowds    map[*mirror.Subscription]int        // likewise
-	frameWriter    frameWriter                         // the frame loop's
+	frameWriter    outbox.FrameWriter                  // the frame loop's
 	spawn          chan func(context.Context)
 	stop           chan struct{} // closed when Run begins to shut down
 	shutdown       shutdown

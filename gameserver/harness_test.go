@@ -221,7 +221,7 @@ func (c *client) listenCBOR() {
 		}
 		if buf[0] == sessionmsg.TickFrame {
 			c.look(func() {
-				if err := c.view.write(buf); err != nil {
+				if err := c.view.Send(buf); err != nil {
 					c.t.Error(err)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -106,7 +107,7 @@ func TestCrowdOnHills(t *testing.T) {
 func (h *crowdScene) look(t *testing.T, watchers, warm, ticks int) (bytes float64, errors []float64) {
 	var sessions []*session
 	var views []*avatarView
-	desks := make([]writeBuffers, watchers)
+	desks := make([]outbox.Writer, watchers)
 	for i := range watchers {
 		sessions, views = append(sessions, h.addSession(i)), append(views, newAvatarView(t))
 	}
@@ -124,8 +125,8 @@ func (h *crowdScene) look(t *testing.T, watchers, warm, ticks int) (bytes float6
 			if tick == warm {
 				views[i].bytes = 0
 			}
-			if len(s.out.wake) > 0 {
-				if err := desks[i].clear(s.out, views[i]); err != nil {
+			if s.out.Woken() {
+				if err := desks[i].WriteNext(s.out, views[i]); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -27,7 +27,7 @@ func (s *session) interact(to string, d nodemsg.Interaction, limit *rate.Limiter
 	}
 	if denied != "" {
 		s.g.metrics.denials.WithLabelValues(denied).Inc()
-		s.out.send(sessionmsg.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
+		s.out.Send(sessionmsg.Denied{Interaction: d.Kind.String(), Player: to, Error: denied})
 	}
 }
 

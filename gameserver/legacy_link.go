@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 )
@@ -59,16 +60,16 @@ func (g *Gateway) sessionPose(id player.ID) (pose motion.Pose, here bool) {
 // legacyLink is a legacy.Link: a connection with its writer.
 type legacyLink struct {
 	resetConn
-	out     *outbox
+	out     *outbox.Outbox
 	metrics *metrics
 	writer  sync.WaitGroup
 }
 
 func (g *Gateway) openLegacy(c net.Conn, in *bufio.Reader, owner mirror.Subscriber) legacy.Link {
 	l := &legacyLink{resetConn: resetConn{lineConn{Conn: c, in: in}}, metrics: g.metrics} // packets include their newline
-	l.out = newOutbox(l.cut)
-	l.out.owner, l.out.mute = owner, true
-	l.writer.Go(func() { l.out.runWriter(&l.resetConn, g.metrics, g.Logger) })
+	l.out = outbox.New(l.cut)
+	l.out.Owner, l.out.Mute = owner, true
+	l.writer.Go(func() { runWriter(l.out, &l.resetConn, g.metrics, g.Logger) })
 	return l
 }
 
@@ -81,11 +82,11 @@ func (l *legacyLink) Read() ([]byte, error) {
 }
 
 func (l *legacyLink) Ready() bool                 { return l.ready() }
-func (l *legacyLink) Put(packet []byte)           { l.out.put(packet) }
-func (l *legacyLink) Behind(c *mirror.Chunk) bool { return l.out.behind(c) }
+func (l *legacyLink) Put(packet []byte)           { l.out.Put(packet) }
+func (l *legacyLink) Behind(c *mirror.Chunk) bool { return l.out.Behind(c) }
 
 // End resets the connection: the protocol cannot send a reason. The client queries dht again.
-func (l *legacyLink) End() { l.out.end(nil) }
+func (l *legacyLink) End() { l.out.End(nil) }
 
 func (l *legacyLink) Wait() {
 	l.writer.Wait()

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -67,10 +68,10 @@ func (m *metrics) sent(bytes int) {
 }
 
 // posted counts what the frame loop has written, once for all sessions.
-func (m *metrics) posted(p *frameWriter) {
-	m.messagesOut.Add(float64(p.messages))
-	m.bytesOut.Add(float64(p.bytes))
-	p.messages, p.bytes = 0, 0
+func (m *metrics) posted(p *outbox.FrameWriter) {
+	messages, bytes := p.Counts()
+	m.messagesOut.Add(float64(messages))
+	m.bytesOut.Add(float64(bytes))
 }
 
 func (m *metrics) received(bytes int) {

@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -21,7 +22,7 @@ import (
 type session struct {
 	g             *Gateway
 	conn          conn
-	out           *outbox
+	out           *outbox.Outbox
 	body          nodemsg.Body // except its pose: see place; otherwise never changes
 	codec         codec.Codec  // set before its first subscription
 	version       int          // of the protocol, as sent by the client
@@ -45,7 +46,7 @@ type session struct {
 // setCodec sets the encoding of messages from now on.
 func (s *session) setCodec(c codec.Codec) {
 	s.codec = c
-	s.out.setCodec(c)
+	s.out.SetCodec(c)
 	s.conn.setCodec(c)
 }
 
@@ -56,7 +57,7 @@ func (s *session) presence() players.Presence {
 }
 
 // sendText sends the player a notice.
-func (s *session) sendText(text string) { s.out.send(sessionmsg.Notice{Text: text}) }
+func (s *session) sendText(text string) { s.out.Send(sessionmsg.Notice{Text: text}) }
 
 // land returns the land in view, as the player is to find it.
 func (s *session) land() checks.Land {

@@ -91,7 +91,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		if !s.limits.ping.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
 		}
-		s.out.send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
+		s.out.Send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
 	case sessionmsg.Join, sessionmsg.Prove:
 		return &wire.Error{Code: wire.FailUnexpected, Message: "you have joined already"}
 	}
@@ -112,7 +112,7 @@ func (s *session) move(pose motion.Pose) error {
 	}
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
-		s.out.send(sessionmsg.Correction{Pose: last, Reason: reason})
+		s.out.Send(sessionmsg.Correction{Pose: last, Reason: reason})
 		s.bodySub.EndPrediction(s.body.Player, s)
 		return nil
 	}
@@ -152,7 +152,7 @@ func (s *session) updateView() {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)
 			delete(s.subs, pos)
-			s.out.send(sessionmsg.ChunkGone{Chunk: pos})
+			s.out.Send(sessionmsg.ChunkGone{Chunk: pos})
 		}
 	}
 	var missing []grid.ChunkPos
@@ -201,7 +201,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	}
 	if refused != "" {
 		s.g.metrics.refusals.WithLabelValues(refused).Inc()
-		s.out.send(sessionmsg.Ack{Seq: e.Seq, Block: uint16(there), Error: refused})
+		s.out.Send(sessionmsg.Ack{Seq: e.Seq, Block: uint16(there), Error: refused})
 		return
 	}
 	if !s.edits.add(e.Seq) {

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -25,28 +26,28 @@ import (
 // serveSession runs a session, from its Join to its end. Join is nil if it has not been read yet.
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
 	s := &session{
-		g: g, conn: c, out: newOutbox(c.cut), codec: codec.JSON,
+		g: g, conn: c, out: outbox.New(c.cut), codec: codec.JSON,
 		subs: make(subscriptions), limits: newActionLimits(g.policy.Load().Edits()),
 		done: make(chan struct{}),
 	}
-	s.out.owner = s
+	s.out.Owner = s
 	if line, ok := c.(*lineConn); ok && line.socket() != nil {
-		s.out.direct = line
+		s.out.Direct = line
 	}
-	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.end(failureOf(errSilent)) })
+	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.End(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
 	var writer sync.WaitGroup
-	writer.Go(func() { s.out.runWriter(c, g.metrics, g.Logger) })
+	writer.Go(func() { runWriter(s.out, c, g.metrics, g.Logger) })
 	if join != nil {
 		s.setCodec(codec.Of(join.Encoding))
 	}
-	stop := context.AfterFunc(ctx, func() { s.out.end(stoppingFailure()) })
+	stop := context.AfterFunc(ctx, func() { s.out.End(stoppingFailure()) })
 	defer stop()
 	err := s.serve(ctx, join)
 	if s.motion == nil { // they have not arrived
 		g.metrics.noteRefusedJoin(err)
 	}
-	s.out.end(failureOf(err))
+	s.out.End(failureOf(err))
 	writer.Wait()
 	if !isClosed(err) {
 		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
@@ -110,12 +111,12 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
 	s.place.setEvents(s.clock.Done()) // not read before the player has a place
 	if !s.place.moveTo(pose) {
-		return errEnded // the player was redirected before they arrived
+		return outbox.ErrEnded // the player was redirected before they arrived
 	}
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
 	s.view.Store(s.g.viewOf(join.View))
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
-	s.out.send(s.welcome())
+	s.out.Send(s.welcome())
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
 	s.arrive()
 	return s.listen()
@@ -169,7 +170,7 @@ func (s *session) challenge(key ed25519.PublicKey) error {
 	rand.Read(random[:])
 	nonce := hex.EncodeToString(random[:])
 	s.silenceTimer.Reset(wire.HandshakeTimeout)
-	s.out.send(sessionmsg.Challenge{Nonce: nonce, World: s.g.World.ID()})
+	s.out.Send(sessionmsg.Challenge{Nonce: nonce, World: s.g.World.ID()})
 	prove, err := expect[sessionmsg.Prove](s, "answer the challenge with a prove message")
 	if err != nil {
 		return err
@@ -209,7 +210,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
 		}
-		older.out.end(sessionmsg.Failure{Code: wire.FailReplaced, Message: "You joined from somewhere else."})
+		older.out.End(sessionmsg.Failure{Code: wire.FailReplaced, Message: "You joined from somewhere else."})
 		select {
 		case <-older.done:
 		case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -18,19 +19,19 @@ func (s *session) WantsEveryMove() bool { return !s.codec.HasTickFrames() }
 func (s *session) Predictable() bool { return true }
 
 // HasRoom reports whether the client can take another whole chunk.
-func (s *session) HasRoom(c *mirror.Chunk) bool { return s.out.hasRoom(c) }
+func (s *session) HasRoom(c *mirror.Chunk) bool { return s.out.HasRoom(c) }
 
 // SendChunk sends a chunk with everybody who is in it.
 func (s *session) SendChunk(c *mirror.Chunk, _ bool) {
-	s.out.putChunk(c.PackedForm(s.codec, func(packed []byte) any {
+	s.out.PutChunk(c.PackedForm(s.codec, func(packed []byte) any {
 		return s.codec.Encode(sessionmsg.ChunkData{Chunk: c.At(), Data: packed})
 	}).([]byte))
 	if len(c.Occupants()) == 0 {
 		return
 	}
 	if piece := s.codec.Occupants(c, s.g.interest); piece != nil {
-		s.out.piece(c.Tick(), piece)
-		s.out.miss() // the next tick frame, if there are any, contains how they move
+		s.out.Piece(c.Tick(), piece)
+		s.out.Miss() // the next tick frame, if there are any, contains how they move
 	}
 }
 
@@ -40,17 +41,17 @@ func (s *session) SendDelta(d *mirror.Delta) {
 		s.clock.NoteSeen(d.Stamp, s.g.now())
 	}
 	if d.Interaction != nil { // a message of its own, after the pieces that came before it: older clients ignore it
-		s.out.put(d.Form(s.codec, func() any { return s.codec.Encode(d.Interaction) }).([]byte))
+		s.out.Put(d.Form(s.codec, func() any { return s.codec.Encode(d.Interaction) }).([]byte))
 		return
 	}
 	var piece []byte
-	if s.WantsEveryMove() && len(d.Moves) > 0 && s.out.behind(d.Of) {
+	if s.WantsEveryMove() && len(d.Moves) > 0 && s.out.Behind(d.Of) {
 		piece = s.codec.Calm(d) // for this session alone: few are late, and seldom
 	} else {
 		piece = s.codec.Delta(d)
 	}
 	if piece != nil {
-		s.out.piece(d.Tick, piece)
+		s.out.Piece(d.Tick, piece)
 	}
 }
 
@@ -59,21 +60,21 @@ func (s *session) SendResult(r nodemsg.EditResult) (waits bool) {
 	if r.Refused != "" {
 		s.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
 	}
-	waits = s.out.putDeferred(s.codec.Encode(sessionmsg.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
+	waits = s.out.PutDeferred(s.codec.Encode(sessionmsg.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
 	s.edits.answered(r.Seq)
 	return waits
 }
 
 // Flush writes pending results without waking the session's writer.
 func (s *session) Flush() {
-	w := frameWriters.Get().(*frameWriter)
+	w := frameWriters.Get().(*outbox.FrameWriter)
 	defer frameWriters.Put(w)
-	w.deliver(s.out)
+	w.Deliver(s.out)
 	s.g.metrics.posted(w)
 }
 
 // frameWriters are for goroutines that write now and then.
-var frameWriters = sync.Pool{New: func() any { return new(frameWriter) }}
+var frameWriters = sync.Pool{New: func() any { return new(outbox.FrameWriter) }}
 
 // SendNotice sends the player a text, unless they were sent the same just now.
 func (s *session) SendNotice(text string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -192,7 +193,7 @@ func TestSecondLoginDoesNotWaitForADeadConnection(t *testing.T) {
 		again := newClient(t, r.dial())
 		go again.listen()
 		again.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
-		pass(closeTimeout + time.Second)
+		pass(outbox.CloseTimeout + time.Second)
 		if again.mu.welcome.Player == "" {
 			t.Errorf("not welcome: %+v", again.mu.failure)
 		}
@@ -324,7 +325,7 @@ func TestGoodbye(t *testing.T) {
 		pass(100 * time.Millisecond)
 		began := time.Now()
 		r.stop()
-		if took := time.Since(began); took > 2*closeTimeout {
+		if took := time.Since(began); took > 2*outbox.CloseTimeout {
 			t.Errorf("stopping took %v", took)
 		}
 		synctest.Wait()

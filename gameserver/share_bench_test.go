@@ -3,6 +3,8 @@ package gameserver
 import (
 	"fmt"
 	"testing"
+
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 )
 
 // BenchmarkGatewayShare measures a tick of a gateway that has a share of a crowd's sessions, and encodes the motion of the whole
@@ -13,7 +15,7 @@ func BenchmarkGatewayShare(b *testing.B) {
 		b.Run(fmt.Sprintf("sessions=%d", players/share), func(b *testing.B) {
 			h := newCrowdScene(players, jitter)
 			h.crowd.hills = newHills(b)
-			sessions, desks := make([]*session, players/share), make([]writeBuffers, players/share)
+			sessions, desks := make([]*session, players/share), make([]outbox.Writer, players/share)
 			for i := range sessions {
 				sessions[i] = h.addSession(i)
 			}
@@ -34,8 +36,8 @@ func BenchmarkGatewayShare(b *testing.B) {
 				}
 				b.StopTimer()
 				for i, s := range sessions {
-					if len(s.out.wake) > 0 {
-						if err := desks[i].clear(s.out, sink); err != nil {
+					if s.out.Woken() {
+						if err := desks[i].WriteNext(s.out, sink); err != nil {
 							b.Fatal(err)
 						}
 					}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -16,9 +17,9 @@ import (
 func TestBlockChangeIsSmall(t *testing.T) {
 	for _, at := range []grid.ChunkPos{{}, {X: -60, Z: 60}, {X: 1000, Z: -1000}, {X: -1_000_000, Z: 1_000_000}} {
 		g := newIdleGateway(options(newLands(), playerstest.NewMemory(), playerstest.NewMemory()))
-		s := &session{g: g, out: newOutbox(func() {}), codec: codec.CBOR}
-		s.out.owner = s
-		s.out.setCodec(codec.CBOR)
+		s := &session{g: g, out: outbox.New(func() {}), codec: codec.CBOR}
+		s.out.Owner = s
+		s.out.SetCodec(codec.CBOR)
 		s.view.Store(1)
 		sub := showChunk(g, at, s)
 		discard(s.out)
@@ -28,7 +29,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 			bytes += len(sessionmsg.AppendMessage(nil, data))
 			return nil
 		})
-		var d writeBuffers
+		var d outbox.Writer
 		for tick := uint64(1); tick <= 3; tick++ {
 			delta := nodemsg.ChunkDelta{Chunk: at, Blocks: []nodemsg.BlockAt{{At: chunk.Index(tick), Block: chunk.Stone}}}
 			if err := sub.Apply(nodemsg.FromRegion{Tick: tick, Chunks: []nodemsg.ChunkDelta{delta}}); err != nil {
@@ -36,7 +37,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 			}
 			g.buildFrames(1, []*session{s})
 			before := bytes
-			if err := d.clear(s.out, count); err != nil {
+			if err := d.WriteNext(s.out, count); err != nil {
 				t.Fatal(err)
 			}
 			if cost := bytes - before; cost == 0 || cost > 16 {

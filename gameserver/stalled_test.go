@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
-	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/region"
@@ -23,9 +26,11 @@ import (
 // that do not read nothing is encoded or kept; and when one reads again, one frame contains the full state.
 func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	const players, stalled, ticks = 500, 100, 60
+	release := make(chan struct{})
+	var stuck sync.WaitGroup
 	frames := func(stall bool) (all [][]byte, h *crowdScene, sessions []*session) {
 		h = newCrowdScene(players, jitter)
-		desks := make([]writeBuffers, players)
+		desks := make([]outbox.Writer, players)
 		var sent [players]bytes.Buffer
 		for i := range players {
 			sessions = append(sessions, h.addSession(i))
@@ -42,13 +47,19 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 			}
 			for i, s := range sessions {
 				if stall && i < stalled && tick >= 5 {
-					if tick == 5 { // it accepts this and cannot write it
-						s.out.next(batch{})
+					if tick == 5 { // its writer takes this and cannot write it
+						writing := make(chan struct{})
+						stuck.Go(func() {
+							if err := desks[i].WriteNext(s.out, sinkFunc(func([]byte) error { close(writing); <-release; return nil })); err != nil {
+								t.Error(err)
+							}
+						})
+						<-writing
 					}
 					continue
 				}
-				if len(s.out.wake) > 0 {
-					if err := desks[i].clear(s.out, sinkFunc(func(data []byte) error { sent[i].Write(data); return nil })); err != nil {
+				if s.out.Woken() {
+					if err := desks[i].WriteNext(s.out, sinkFunc(func(data []byte) error { sent[i].Write(data); return nil })); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -67,21 +78,22 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 		}
 	}
 	for _, s := range sessions[:stalled] {
-		if n := len(s.out.mu.motion) + s.out.mu.bytes; n > 0 || !s.out.mu.missed {
+		if n := s.out.Backlog(); n > 0 {
 			t.Fatalf("%d bytes wait for a session that does not read", n)
 		}
 	}
 	s, view := sessions[0], newAvatarView(t)
 	before := h.g.interest.Entering(grid.ChunkPos{}, h.chunk.Occupants()) // as the client had it before
-	if err := view.write(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
+	if err := view.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, h.g.interest.ix.Tick()), before)); err != nil {
 		t.Fatal(err)
 	}
-	s.out.idle()
+	close(release)
+	stuck.Wait()
 	if err := h.tick(sessions); err != nil {
 		t.Fatal(err)
 	}
-	var d writeBuffers
-	if err := d.clear(s.out, view); err != nil {
+	var d outbox.Writer
+	if err := d.WriteNext(s.out, view); err != nil {
 		t.Fatal(err)
 	}
 	if view.frames != 2 || view.records != players {
@@ -98,53 +110,14 @@ func TestStalledSessionsCostTheOthersNothing(t *testing.T) {
 	}
 }
 
-// Whole chunks wait until the client has accepted the earlier ones; motion does not wait behind them.
-func TestLandDelaysNothing(t *testing.T) {
-	o := newOutbox(func() {})
-	defer o.markClosed()
-	o.setCodec(codec.CBOR)
-	chunkBytes := make([]byte, 5000)
-	sent := 0
-	for o.hasRoom(&mirror.Chunk{}) {
-		o.putChunk(chunkBytes)
-		sent++
-	}
-	if got := sent * len(chunkBytes); got < chunkWindow || got > chunkWindow+len(chunkBytes) {
-		t.Fatalf("%d bytes of land are on their way, want %d", got, chunkWindow)
-	}
-	for range 20 {
-		o.hasRoom(&mirror.Chunk{})
-	}
-	if o.refill() != nil {
-		t.Error("more land before the first is taken")
-	}
-	o.putMotion(1, func(dst []byte, _ bool) []byte { return sessionmsg.AppendMotionChunk(dst, grid.ChunkPos{}) })
-	var d writeBuffers
-	before := 0
-	if err := d.clear(o, sinkFunc(func(data []byte) error {
-		if data[0] != sessionmsg.TickFrame {
-			before += len(data)
-		}
-		return nil
-	})); err != nil {
-		t.Fatal(err)
-	}
-	if before > chunkWindow+len(chunkBytes) {
-		t.Errorf("%d bytes of land before the motion", before)
-	}
-	if got := len(o.refill()); got != refillChunks {
-		t.Errorf("%d chunks are asked for again, want %d", got, refillChunks)
-	}
-}
-
 // A JSON session that does not read gets no moves meanwhile, but everything else; when it reads again one piece contains the
 // places of everybody.
 func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const players, ticks, edits = 50, 200, 20
 		h := newCrowdScene(players, jitter)
-		s := &session{g: h.g, out: newOutbox(func() {}), body: h.crowd.bodies[0], codec: codec.JSON}
-		s.out.owner = s
+		s := &session{g: h.g, out: outbox.New(func() {}), body: h.crowd.bodies[0], codec: codec.JSON}
+		s.out.Owner = s
 		showChunk(h.g, grid.ChunkPos{}, s)
 		discard(s.out)
 		reads := make(chan struct{})
@@ -152,8 +125,8 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			defer s.out.markClosed()
-			err := s.out.drain(sinkFunc(func(data []byte) error {
+			defer s.out.MarkClosed()
+			err := s.out.Drain(sinkFunc(func(data []byte) error {
 				<-reads
 				m, err := sessionmsg.DecodeServer(data)
 				if frame, ok := m.(sessionmsg.Frame); ok {
@@ -165,7 +138,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 				}
 				return err
 			}))
-			if !errors.Is(err, errEnded) {
+			if !errors.Is(err, outbox.ErrEnded) {
 				t.Error(err)
 			}
 		}()
@@ -182,10 +155,8 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.out.mu.Lock()
-		waits := s.out.mu.bytes
-		s.out.mu.Unlock()
-		if most := (lateTicks + 2) * players * 150; waits > most+edits*200 {
+		waits := s.out.Backlog()
+		if most := (outbox.LateTicks + 2) * players * 150; waits > most+edits*200 {
 			t.Errorf("%d bytes wait for a session that does not read, want a few ticks' %d and the edits", waits, most)
 		}
 		close(reads)
@@ -200,7 +171,7 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 		if blocks != edits {
 			t.Errorf("%d blocks were sent, want %d", blocks, edits)
 		}
-		if most := (lateTicks + 3) * players; moves > most {
+		if most := (outbox.LateTicks + 3) * players; moves > most {
 			t.Errorf("%d moves were sent, want at most %d", moves, most)
 		}
 		for _, b := range h.chunk.Occupants() {
@@ -208,7 +179,80 @@ func TestLateJSONSessionGetsTheNewestMoves(t *testing.T) {
 				t.Fatalf("%s is shown at %+v, and is at %+v", b.Name, at[b.Player.String()], b.Pose)
 			}
 		}
-		s.out.end(nil)
+		s.out.End(nil)
 		<-done
+	})
+}
+
+// sinkFunc is a sink that does not buffer.
+type sinkFunc func([]byte) error
+
+func (f sinkFunc) Send(data []byte) error { return f(data) }
+func (f sinkFunc) Flush() error           { return nil }
+
+func TestLastWordsAreShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		here, there := net.Pipe() // whose other end never reads
+		defer here.Close()
+		line := &lineConn{Conn: there, ending: "\n"}
+		o := outbox.New(line.cut)
+		began := time.Now()
+		o.Put([]byte("hello"))
+		o.End(sessionmsg.Notice{Text: "bye"})
+		runWriter(o, line, r.g.metrics, r.g.Logger)
+		if took := time.Since(began); took != outbox.CloseTimeout {
+			t.Errorf("took %v, want %v", took, outbox.CloseTimeout)
+		}
+	})
+}
+
+// Clients that do not read do not affect the others: their connections end, and nobody else misses anything.
+func TestStalledClientsHurtNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		const all, stalled = 50, 10
+		var players []*client
+		for i := range all {
+			name := fmt.Sprintf("p%d", i)
+			if i%(all/stalled) == 0 { // joins, and never reads a byte
+				c := newClient(t, r.dial())
+				c.send(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: 1, Encoding: "json"})
+				continue
+			}
+			players = append(players, r.join(name, 1))
+		}
+		if got := len(r.g.Online()); got != all {
+			t.Fatalf("%d players online, want %d", got, all)
+		}
+		place := under(players[0])
+		for i := range 40 {
+			for n, c := range players {
+				c.goTo(.5+float64(n)*.1, 25, .5+float64(i)*.05)
+			}
+			before := time.Now()
+			seq := players[i%len(players)].put(place, 11+blockOf(i))
+			pass(100 * time.Millisecond)
+			if waited := time.Since(before); waited != 100*time.Millisecond {
+				t.Fatalf("the players waited %v", waited)
+			}
+			if ack := players[i%len(players)].answer(seq); ack.Error != "" {
+				t.Fatalf("edit is refused: %+v", ack)
+			}
+		}
+		pass(writeTimeout)
+		if got := len(r.g.Online()); got != all-stalled {
+			t.Errorf("%d players online, want %d", got, all-stalled)
+		}
+		for n, c := range players {
+			c.sees(r.lands, 1)
+			if len(c.mu.avatars) != all-stalled {
+				t.Errorf("player %d sees %d avatars, want %d", n, len(c.mu.avatars), all-stalled)
+			}
+			a := c.mu.avatars[players[0].mu.welcome.Player]
+			if want := .5 + 39*.05; math.Abs(a.Z-want) > halfUnit {
+				t.Errorf("player %d sees the first one at %v, want %v", n, a.Z, want)
+			}
+		}
 	})
 }

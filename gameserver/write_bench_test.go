@@ -4,6 +4,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 )
 
 // BenchmarkSessionWrite measures the last part of a frame's way: from a session's outbox through its writer into a real TCP
@@ -33,12 +35,12 @@ func BenchmarkSessionWrite(b *testing.B) {
 		l.Close()
 	}()
 	c := &lineConn{Conn: socket, ending: "\n"}
-	out, piece := newOutbox(func() {}), make([]byte, 100*120)
-	var d writeBuffers
+	out, piece := outbox.New(func() {}), make([]byte, 100*120)
+	var d outbox.Writer
 	b.ReportAllocs()
 	for tick := uint64(1); b.Loop(); tick++ {
-		out.piece(tick, piece)
-		if err := d.clear(out, c); err != nil {
+		out.Piece(tick, piece)
+		if err := d.WriteNext(out, c); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -104,3 +104,98 @@ func TestNeighboursShareNodes(t *testing.T) {
 		}
 	}
 }
+
+// In a skewed trie a cell has several neighbours behind one border, with longer labels. Their prefixes differ from its own in one of
+// its own bits: that is Walkad's property for the shorter of two labels. It holds for the keys and for the homes.
+func TestNeighboursOfUnequalLength(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		domain := Domain{X: rapid.Int32Range(-9, 9).Draw(t, "dx"), Z: rapid.Int32Range(-9, 9).Draw(t, "dz")}
+		leaves := skewedTrie(domain, rapid.Uint64().Draw(t, "seed"), 40)
+		for _, a := range leaves {
+			for _, b := range leaves {
+				if a.Label.Len() > b.Label.Len() || !shareSide(a.Area(), b.Area()) {
+					continue
+				}
+				own := a.Label.Len()
+				if d := bits.OnesCount16((a.prefix() ^ b.prefix()) >> (MaxLabel - own)); d != 1 {
+					t.Fatalf("%v and %v: distance %d", a, b, d)
+				}
+				home := PlacementWalkad.Home(a)
+				if d := bits.OnesCount16((home.prefix() ^ PlacementWalkad.Home(b).prefix()) >> (MaxLabel - home.Label.Len())); d > 1 {
+					t.Fatalf("homes of %v and %v: distance %d", a, b, d)
+				}
+			}
+		}
+	})
+}
+
+// skewedTrie returns the leaves of a domain's trie: the founded cells, of which one after the other was split, mostly around one place.
+func skewedTrie(domain Domain, seed uint64, splits int) []Cell {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	hot := ChunkPos{X: domain.X*DomainSize + rng.Int32N(DomainSize), Z: domain.Z*DomainSize + rng.Int32N(DomainSize)}
+	var leaves []Cell
+	for x := int32(0); x < DomainSize; x += DomainSize / 4 {
+		for z := int32(0); z < DomainSize; z += DomainSize / 4 {
+			leaves = append(leaves, CellAt(ChunkPos{X: domain.X*DomainSize + x, Z: domain.Z*DomainSize + z}, FoundingLabel))
+		}
+	}
+	for range splits {
+		i := rng.IntN(len(leaves))
+		if rng.IntN(3) > 0 {
+			for j, c := range leaves {
+				if c.Contains(hot) {
+					i = j
+				}
+			}
+		}
+		if leaves[i].Label.Len() < MaxLabel {
+			lower, upper := leaves[i].Children()
+			leaves[i] = lower
+			leaves = append(leaves, upper)
+		}
+	}
+	return leaves
+}
+
+func shareSide(a, b Area) bool {
+	overlapX, overlapZ := min(a.MaxX, b.MaxX)-max(a.MinX, b.MinX), min(a.MaxZ, b.MaxZ)-max(a.MinZ, b.MinZ)
+	return overlapX == 0 && overlapZ > 0 || overlapZ == 0 && overlapX > 0
+}
+
+// The leaves around a crowd are spread: of 30 nodes several lead those of one founded cell.
+func TestSkewedTriesAreSpread(t *testing.T) {
+	const nodes, tries = 30, 50
+	rng := rand.New(rand.NewPCG(3, 4))
+	ids := make([]uint16, nodes)
+	led := make(map[bool]float64) // by home or own key: different nodes, on average
+	for range tries {
+		for i := range ids {
+			ids[i] = uint16(rng.Uint32()) >> (16 - MaxLabel)
+		}
+		cell := CellAt(ChunkPos{X: rng.Int32N(10_000), Z: rng.Int32N(10_000)}, FoundingLabel)
+		for _, homes := range []bool{false, true} {
+			leaders := make(map[uint16]bool)
+			for i := range 8 { // split three times
+				leaf := cell
+				for bit := range 3 {
+					leaf = Cell{leaf.Domain, leaf.Label.Child(i >> bit & 1)}
+				}
+				if homes {
+					leaf = PlacementWalkad.Home(leaf)
+				}
+				nearest := ids[0]
+				for _, id := range ids {
+					if id^leaf.prefix() < nearest^leaf.prefix() {
+						nearest = id
+					}
+				}
+				leaders[nearest] = true
+			}
+			led[homes] += float64(len(leaders)) / tries
+		}
+	}
+	t.Logf("eight leaves are led by %.1f nodes by their homes, %.1f by their own keys", led[true], led[false])
+	if led[true] < 4 || led[true] <= led[false] {
+		t.Errorf("eight leaves are led by %.1f nodes by their homes, %.1f by their own keys", led[true], led[false])
+	}
+}

@@ -39,9 +39,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		h.detector.NoteQuestion(peer)
 		answer = h.observer.description()
 	case q.Introduce != nil:
-		if q.Introduce.Leader == peer { // only a hint, and accepted only from the leader itself
-			h.Directory.AddHint(*q.Introduce)
-		}
+		return h.Directory.AnswerIntroduce(peer, *q.Introduce)
 	case q.Invite != nil:
 		if err = h.regions.accept(ctx, peer, *q.Invite); errors.Is(err, replica.ErrTombstone) {
 			answer.Replica = q.Invite.Replica
@@ -57,6 +55,8 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		if info, answer.Attempt, err = h.Splitter.StructureHere(ctx, *q.Structure); err == nil {
 			answer.Region = &info
 		}
+	case q.Resolve != nil:
+		h.Splitter.ResolveHere(q.Resolve.Region)
 	case q.Failure != nil:
 		err = h.quarantine.ApplyRemoteFailure(peer, *q.Failure)
 	case q.Release != nil:
@@ -65,6 +65,8 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		err = h.supersession.Check(ctx, peer, q.Superseded.Region)
 	case q.Status != nil:
 		answer.Statuses, answer.Clock = h.regions.statuses(*q.Status), time.Now().UnixMilli()
+	case q.Range != nil:
+		return h.Ranges.Answer(ctx, peer, *q.Range)
 	case q.Regions != nil:
 		return h.answerCensus(ctx, *q.Regions)
 	case q.Rejoin != nil:
@@ -73,10 +75,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 			answer.Replica = removed
 		}
 	case q.Locate != nil:
-		// Answer from known routes only: the asking node wants to avoid a DHT walk, so do not start one here.
-		if info, known := h.Directory.Known(q.Locate.Chunk); known {
-			answer.Region = &info
-		}
+		return h.Directory.AnswerLocate(*q.Locate)
 	default:
 		return h.answerAsCatalog(ctx, peer, q)
 	}

@@ -253,12 +253,12 @@ func TestNoCatalogIsLeft(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "voxeld doctor") {
 			t.Errorf("backup without a catalog: %v", err)
 		}
-		for _, f := range d.Examine(t.Context()).Findings {
+		for _, f := range d.Examiner.Examine(t.Context()).Findings {
 			if f.Subject == "catalog" && strings.Contains(f.Do, "voxeld restore FILE --data-dir NEW") {
 				return
 			}
 		}
-		t.Errorf("findings: %+v", d.Examine(t.Context()).Findings)
+		t.Errorf("findings: %+v", d.Examiner.Examine(t.Context()).Findings)
 	})
 }
 

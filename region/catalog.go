@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -26,20 +27,28 @@ func (r *regions) openCatalog(ctx context.Context) (*actor.Catalog, error) {
 }
 
 func (r *regions) newCatalog(g *replica.Group) (*actor.Catalog, error) {
-	return actor.NewCatalog(r.options(r.publisher.CatalogChanged), actor.CatalogOptions{Load: r.readCatalog, Probe: r.probeCatalog}, g)
+	return actor.NewCatalog(r.options(r.publisher.CatalogChanged), CatalogRows(r.Storage, r.probeCatalog), g)
 }
 
-// readCatalog reads the catalog from storage.
-func (r *regions) readCatalog() (*world.Catalog, error) {
-	state := world.NewCatalog()
-	var err error
-	if caught := actor.CatchFault(func() { err = r.Storage.Scan(world.CatalogTable, nil, state.Load) }); caught != nil {
-		err = caught
+// CatalogRows returns how an actor reads the stored rows of the catalog.
+func CatalogRows(storage integrity.Storage, probe func(entry []byte)) actor.CatalogOptions {
+	return actor.CatalogOptions{
+		Row: func(key string) []byte {
+			value, err := storage.Get(world.CatalogTable, []byte(key))
+			if err != nil {
+				panic(&actor.Fault{Kind: actor.Broken, Cause: fmt.Errorf("read the catalog: %w", err)})
+			}
+			return value
+		},
+		Rows: func(from []byte, visit func(key, value []byte) error) (err error) {
+			if caught := actor.CatchFault(func() { err = kv.ScanFrom(storage, world.CatalogTable, nil, from, visit) }); caught != nil {
+				return caught
+			}
+			return err
+		},
+		Stored: func() (uint64, error) { return replica.AppliedIn(storage.Get, world.CatalogID) },
+		Probe:  probe,
 	}
-	if err != nil {
-		return nil, fmt.Errorf("load catalog: %w", err)
-	}
-	return state, nil
 }
 
 // runCatalog keeps the catalog running until ctx ends or this node is no longer a member: it is isolated like a region if it fails,

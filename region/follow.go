@@ -57,6 +57,7 @@ func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg
 				h.Directory.LeaderMoved(info, leader)
 				info.Leader = leader
 			}
+			h.tasks.Start(func(ctx context.Context) { h.Directory.Prefetch(ctx, info) })
 			return routedLink{Link: link, host: h, info: info}, info, nil
 		}
 		failed = err

@@ -31,14 +31,14 @@ func TestExamine(t *testing.T) {
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(20 * time.Second) // the catalog has three members
-		if health := b.Examine(t.Context()); len(health.Findings)+len(health.Unknown) > 0 || health.Regions != 1 || health.Awake != 1 || health.Nodes != 3 {
+		if health := b.Examiner.Examine(t.Context()); len(health.Findings)+len(health.Unknown) > 0 || health.Regions != 1 || health.Awake != 1 || health.Nodes != 3 {
 			t.Errorf("a healthy world: %+v", health)
 		}
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(30 * time.Second)
-		if health := c.Examine(t.Context()); len(health.Findings)+len(health.Unknown) > 0 || health.Awake != 0 {
+		if health := c.Examiner.Examine(t.Context()); len(health.Findings)+len(health.Unknown) > 0 || health.Awake != 0 {
 			t.Errorf("a sleeping world: %+v", health)
 		}
 		cell := grid.CellAt(here, grid.FoundingLabel).String()
@@ -53,7 +53,7 @@ func TestExamine(t *testing.T) {
 			g.ends()
 		}
 		<-time.After(time.Second)
-		if found := kinds(c.Examine(t.Context()), ""); !slices.Equal(found, []string{"quarantined"}) {
+		if found := kinds(c.Examiner.Examine(t.Context()), ""); !slices.Equal(found, []string{"quarantined"}) {
 			t.Errorf("with a quarantined region: %v", found)
 		}
 		if _, _, err := a.Release(t.Context(), idHere(t, a)); err != nil {
@@ -61,13 +61,13 @@ func TestExamine(t *testing.T) {
 		}
 		a.refollow()
 		<-time.After(5 * time.Second)
-		if health := c.Examine(t.Context()); len(health.Findings) > 0 {
+		if health := c.Examiner.Examine(t.Context()); len(health.Findings) > 0 {
 			t.Errorf("after the release: %+v", health)
 		}
 
 		n.kill(c)
 		<-time.After(10 * time.Second)
-		health := a.Examine(t.Context())
+		health := a.Examiner.Examine(t.Context())
 		if found := kinds(health, cell); !slices.Equal(found, []string{"under_replicated"}) {
 			t.Errorf("without one node: %v", found)
 		}
@@ -76,7 +76,7 @@ func TestExamine(t *testing.T) {
 		}
 		n.kill(b)
 		<-time.After(10 * time.Second)
-		health = a.Examine(t.Context())
+		health = a.Examiner.Examine(t.Context())
 		for _, subject := range []string{cell, "catalog"} {
 			if found := kinds(health, subject); !slices.Equal(found, []string{"no_quorum"}) {
 				t.Errorf("without two nodes, %s: %v", subject, found)
@@ -94,12 +94,12 @@ func TestExamineStall(t *testing.T) {
 		a.disk.setRefuse(errors.New("no space left"))
 		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(2)}})
 		<-time.After(2 * time.Second)
-		if found := kinds(a.Examine(t.Context()), "node"); !slices.Equal(found, []string{"storage"}) {
+		if found := kinds(a.Examiner.Examine(t.Context()), "node"); !slices.Equal(found, []string{"storage"}) {
 			t.Errorf("with a full disk: %v", found)
 		}
 		a.disk.setRefuse(nil)
 		<-time.After(5 * time.Second)
-		if health := a.Examine(t.Context()); len(health.Findings) > 0 {
+		if health := a.Examiner.Examine(t.Context()); len(health.Findings) > 0 {
 			t.Errorf("with space again: %+v", health)
 		}
 	})

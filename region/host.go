@@ -13,14 +13,18 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/autosplit"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/divide"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/publish"
+	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -50,6 +54,7 @@ type Options struct {
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
 	Ground     func(grid.ChunkPos) *chunk.Chunk
 	ScrubEvery time.Duration // how often the copies of a region are compared; 0: only on request
+	Limits     divide.Limits // the loads above which regions are split; zero: only on request
 	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
 	Incarnations   *incarnation.Keeper
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
@@ -59,17 +64,26 @@ type Options struct {
 	Peers          transport.Peers   // the other nodes
 	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
+	Balance    placement.Balance // of load between nodes; the zero value: none
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
+}
+
+// Operations are the parts of a Host with which others than players use the world.
+type Operations struct {
+	Examiner  *health.Examiner   // finds what is wrong with the world
+	Exporter  *export.Exporter   // backs up the world
+	Replacer  *replace.Replacer  // founds lost regions again
+	Splitter  *split.Splitter    // splits regions
+	AutoSplit *autosplit.Loop    // has regions split that have too much load
+	Ranges    *rangequery.Ranges // asks what is in a rectangle
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
 type Host struct {
 	Options
 	Directory *directory.Directory
-	Exporter  *export.Exporter  // backs up the world
-	Replacer  *replace.Replacer // founds lost regions again
-	Splitter  *split.Splitter   // splits regions
+	Operations
 
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
@@ -89,7 +103,6 @@ type Host struct {
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
 	observer     *observer
-	metrics      *metrics
 }
 
 // NewHost returns a host. It opens the catalog if that is stored here.
@@ -100,10 +113,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
-		failures: &integrity.Failures{}, metrics: newMetrics(o.Registerer), regions: &regions{copies: o.Copies},
+		failures: &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
-	h.observer = &observer{host: h, metrics: h.metrics}
+	h.observer = &observer{host: h, metrics: h.regions.metrics}
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
@@ -111,17 +124,18 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
-		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Logger: o.Logger, Registerer: o.Registerer,
+		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Balance: o.Balance, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	h.supervisor.Watch = h.observer.watch
+	h.supervisor.InUse = func() []placement.Use { return useOf(h.regions.lands()) }
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}
 	h.publisher = publish.New(publish.Options{
 		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
-		Damages: h.damages, Tasks: h.tasks, Catalog: h.regions.Catalog, Logger: o.Logger,
+		Damages: h.damages, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
 	})
-	h.hibernation = newHibernation(h.regions, h.supervisor, h.metrics)
+	h.hibernation = newHibernation(h.regions, h.supervisor, h.regions.metrics)
 	h.wireRegions()
 	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
 		return nil, err
@@ -151,7 +165,12 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
-	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces}
+	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Metrics: split.NewMetrics(h.Registerer)}
+	h.AutoSplit = autosplit.New(autosplit.Options{
+		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Failures: h.failures, Led: h.regions.ledLands,
+		AskStatuses: h.regions.askStatuses, Limits: h.Limits, Registerer: h.Registerer,
+	})
+	h.Ranges = rangequery.New(rangequery.Options{Node: node, Lands: h.regions.lands, Ground: h.Ground})
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
@@ -179,6 +198,11 @@ func (h *Host) wireIntegrity() (err error) {
 		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
 		LastHeard: h.detector.LastHeard, SilentAfter: h.recovery.SilentAfter,
 	}
+	h.Examiner = &health.Examiner{
+		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.damages,
+		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships,
+	}
+	h.recovery.Outdated = h.Replacer.Outdated
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	return nil
 }
@@ -190,8 +214,8 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
-	r.splitter = h.Splitter
-	r.actors, r.metrics = actor.NewMetrics(h.Registerer), h.metrics
+	r.splitter, r.autoSplit = h.Splitter, h.AutoSplit
+	r.actors = actor.NewMetrics(h.Registerer)
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
 	r.create = h.create
@@ -219,7 +243,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

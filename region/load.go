@@ -130,7 +130,7 @@ func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 
 func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 	return r.options(r.publisher.Changed), actor.LandOptions{
-		Hash: r.bases.Hash, Hibernate: r.hibernate, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
+		Hash: r.bases.Hash, Hibernate: r.hibernate, StayAwake: r.autoSplit.StayAwake, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
 		Split: r.splitter.Begin, Resolve: r.splitter.Resolve, Pinned: r.bases.Pinned, CPU: r.cpu, Probe: r.probe,
 	}
 }
@@ -281,7 +281,7 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split region begins with
 // the parent's land instead, if this node has that.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
-	if parent, awaited, err := r.splitter.Awaited(info); err != nil || awaited {
+	if parent, awaited, err := r.splitter.Awaited(ctx, info); err != nil || awaited {
 		if err == nil {
 			_, err = r.Open(ctx, parent.ID, parent.Cell) // so that it catches up
 		}

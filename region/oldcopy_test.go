@@ -89,6 +89,8 @@ func TestRecoverOldCopy(t *testing.T) {
 
 		b, c, d = n.start("B", diskB), n.start("C", diskC), n.start("D", diskD)
 		n.near("A", "B", "C", "D")
+		<-time.After(time.Second)
+		d.regions.openMember(t.Context(), id) //nolint:errcheck // a copy is checked when it is opened
 		<-time.After(3 * time.Minute)
 		members := 0
 		for _, it := range []*node{b, c, d} {

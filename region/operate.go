@@ -5,7 +5,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/export"
+	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -13,6 +15,12 @@ import (
 
 // Scrubbed is the result of the scrub of one region.
 type Scrubbed = integrity.Scrubbed
+
+// Health is the result of an examination of the world.
+type Health = health.Health
+
+// Finding is a problem of the world.
+type Finding = health.Finding
 
 // Damage is a copy that is known to be damaged and is not repaired.
 type Damage = integrity.Damage
@@ -31,6 +39,12 @@ func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
 
 // ScrubAll scrubs all regions that this node leads, and the closed ones that it is responsible for.
 func (h *Host) ScrubAll(ctx context.Context) []Scrubbed { return h.scrubber.ScrubAll(ctx) }
+
+// RangeQuery is what is asked of a rectangle of the world.
+type RangeQuery = rangequery.Query
+
+// CheckRange returns an error if a range query of the area is not allowed.
+func CheckRange(area grid.Area) error { return nodemsg.RectangleOf(area).Valid() }
 
 // BackupOptions are what a backup is to have.
 type BackupOptions = export.Options

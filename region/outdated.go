@@ -124,14 +124,14 @@ func (h *Host) listLostNow(ctx context.Context) error {
 			continue
 		}
 		others++
-		all, err := h.regionsOn(ctx, m.Peer)
+		all, err := h.Examiner.RegionsOn(ctx, m.Peer)
 		if err != nil {
 			h.Logger.Debug("regions not listed", "peer", m.Peer, "error", err)
 			continue
 		}
 		answered++
 		for _, info := range all {
-			if known, found := regions[info.ID]; !found || known.Epoch < info.Epoch {
+			if known, found := regions[info.ID]; !found || info.Newer(known) {
 				regions[info.ID] = info
 			}
 		}

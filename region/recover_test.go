@@ -155,8 +155,13 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 			}
 			<-time.After(time.Second)
 		}
-		if err := c.Recover(t.Context(), id, false); err != nil {
-			t.Errorf("%v after the cut: %v", time.Since(cut), err)
+		if err := c.Recover(t.Context(), id, false); err == nil || !strings.Contains(err.Error(), "recover the catalog first") {
+			t.Errorf("without the catalog: %v", err)
+		}
+		for _, lost := range []uint64{world.CatalogID, id} {
+			if err := c.Recover(t.Context(), lost, false); err != nil {
+				t.Errorf("%v after the cut: %v", time.Since(cut), err)
+			}
 		}
 	})
 }

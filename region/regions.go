@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/autosplit"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
@@ -34,6 +35,7 @@ type regions struct {
 	reseeder     *integrity.Reseeder
 	bases        *integrity.Bases
 	splitter     *split.Splitter
+	autoSplit    *autosplit.Loop
 	disk         *integrity.Disk
 	publisher    *publish.Publisher
 	unlisted     func() bool                                       // see incarnation.Keeper
@@ -83,6 +85,17 @@ func (r *regions) Led() []placement.Group {
 		led = append(led, r.GroupOf(l))
 	}
 	return led
+}
+
+// useOf returns how much the lands that have a group use of this node.
+func useOf(lands []*actor.Land) []placement.Use {
+	var all []placement.Use
+	for _, l := range lands {
+		if g := l.Raft(); g != nil {
+			all = append(all, placement.Use{ID: l.ID(), Cell: l.Cell(), Leader: g.Status().Leader, Busy: l.Work.Total()})
+		}
+	}
+	return all
 }
 
 // GroupOf returns the group of a land for the supervisor.

@@ -4,14 +4,21 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/replace"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 var (
@@ -134,16 +141,75 @@ func TestSplitSurvivesCrash(t *testing.T) {
 	}
 }
 
-// A region is not split while a member is down: it may run an older version.
-func TestSplitNeedsAllMembers(t *testing.T) {
+// A region is split while a member is down, if the leader has learnt that the member's version knows splits; not otherwise.
+func TestSplitWithoutMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, _, c := threeNodes(t)
-		a.follow(here).accepts(stoneAt(here, 1))
-		c.net.kill(c)
-		if err := a.Splitter.Split(t.Context(), hereCell); err == nil {
-			t.Error("split without C")
+		a, b, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		<-time.After(20 * time.Second)
+		away := c.net.kill(c)
+		a.reach(here).accepts(stoneAt(here, 3))
+		leader := a
+		if a.reach(here).Link.(routedLink).info.Leader == "B" {
+			leader = b
 		}
-		a.follow(here).accepts(stoneAt(here, 2))
+		known := leader.Splitter.Detector
+		leader.Splitter.Detector = failuredetector.New(time.Minute, leader.questions.Description, leader.Peers.Connected)
+		if err := a.Splitter.Split(t.Context(), hereCell); err == nil || !strings.Contains(err.Error(), "C is down") {
+			t.Errorf("split without C, of which nothing is known: %v", err)
+		}
+		leader.Splitter.Detector = known
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		a.reach(here).accepts(stoneAt(here, 1), stoneAt(here, 4))
+		c = a.net.start("C", away)
+		<-time.After(30 * time.Second)
+		for _, pos := range []grid.ChunkPos{here, beyond} {
+			info, err := c.Locate(t.Context(), pos)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.reach(pos)
+			<-time.After(5 * time.Second)
+			same(t, info.ID, a, b, c)
+		}
+	})
+}
+
+// The leader of a region has just moved when it is asked to split it: the next one does it. The same for a merge.
+func TestSplitFollowsLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		// outdate makes a node's next route name a member that does not lead.
+		outdate := func(n *node) {
+			follow := n.Follow
+			n.Splitter.Follow = func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error) {
+				link, info, err := follow(ctx, pos)
+				n.Splitter.Follow = follow
+				if info.Leader == "A" {
+					info.Leader = "B"
+				} else {
+					info.Leader = "A"
+				}
+				return link, info, err
+			}
+		}
+		outdate(c)
+		if err := c.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Errorf("split: %v", err)
+		}
+		<-time.After(5 * time.Second)
+		for _, n := range []*node{a, b, c} {
+			outdate(n)
+		}
+		if err := c.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Errorf("merge: %v", err)
+		}
+		g := b.reach(here)
+		g.has(here, stoneAt(here, 1))
+		g.has(beyond, stoneAt(beyond, 2))
 	})
 }
 
@@ -192,8 +258,12 @@ func TestMerge(t *testing.T) {
 		if err := c.Splitter.Merge(t.Context(), hereCell); err != nil {
 			t.Fatal(err)
 		}
+		merged := time.Now()
 		if low.closed() == "" || high.closed() == "" {
 			t.Error("the gateways are not sent away")
+		}
+		if took := time.Since(merged); took > 200*time.Millisecond {
+			t.Errorf("the gateways are sent to the parent %v after the merge: edits wait until then", took)
 		}
 		for _, n := range []*node{a, b, c} {
 			if info := n.reach(beyond).Link.(routedLink).info; info.Cell != hereCell || info.ID != before.Link.(routedLink).info.ID {
@@ -217,5 +287,244 @@ func TestMerge(t *testing.T) {
 			t.Errorf("split again: %v", err)
 		}
 		a.reach(beyond).has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
+	})
+}
+
+// The leader's disk is full when it applies a split: the gateways are sent to the children, which the other members have.
+func TestSplitOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		g := a.follow(here)
+		g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		leader, err := a.net.node(g.Link.(routedLink).info.Leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := g.Link.(routedLink).info.ID
+		full := make(chan struct{})
+		leader.regions.probe = func(_ *actor.Land, entry []byte) {
+			if world.IsSplit(entry) {
+				leader.disk.setRefuse(errNoSpace)
+				close(full)
+			}
+		}
+		if l := leader.regions.Loaded(id); l != nil {
+			l.Enqueue(func() { l.Probe = leader.regions.probe })
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		go leader.Splitter.SplitHere(ctx, id) //nolint:errcheck // it does not return in time
+		select {
+		case <-full:
+		case <-ctx.Done():
+			t.Fatal("the split is not applied")
+		}
+		if why := g.closed(); why == "" {
+			t.Error("the gateway is not sent away")
+		}
+		other := b
+		if leader == b {
+			other = c
+		}
+		<-time.After(10 * time.Second)
+		low, high := other.reach(here), other.reach(beyond)
+		low.accepts(stoneAt(here, 1), stoneAt(here, 3))
+		high.accepts(stoneAt(beyond, 4))
+		leader.disk.setRefuse(nil)
+		<-time.After(time.Minute)
+		low, high = leader.reach(here), leader.reach(beyond)
+		low.has(here, stoneAt(here, 1), stoneAt(here, 3))
+		high.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4))
+		for _, pos := range []grid.ChunkPos{here, beyond} {
+			info, err := leader.Locate(t.Context(), pos)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, info.ID, a, b, c)
+		}
+	})
+}
+
+// A copy of a region that was merged while its node was away does not keep that node from the regions that its cell has now, and is
+// deleted, even if it never had land. What is published of a region that was deleted meanwhile does not come back.
+func TestCopiesOfMergedRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		lower, _ := hereCell.Children()
+		parent := a.reach(here).Link.(routedLink).info
+		if err := a.Splitter.Split(t.Context(), lower); err != nil {
+			t.Fatal(err)
+		}
+		child := a.reach(here).Link.(routedLink).info
+		<-time.After(time.Minute)
+		old := parent
+		old.ID, old.Leader, old.Members = 2, "C", []nodemsg.Member{member("C")}
+		old.Members[0].Replica = 1
+		fork := replica.Fork{Group: old.ID, Index: 5, Term: 1, Members: []replica.Member{{ID: 1, Peer: "C"}}}
+		if err := errors.Join(c.Replicas.Fork(fork), c.registry.Put(old)); err != nil {
+			t.Fatal(err)
+		}
+		if _, awaited, err := c.Splitter.Awaited(t.Context(), child); awaited || err != nil {
+			t.Errorf("a region is not joined because of an old copy of its parent: %v", err)
+		}
+		stranger := child
+		stranger.ID = 3
+		if _, _, err := c.Splitter.Awaited(t.Context(), stranger); !errors.Is(err, actor.ErrNotHere) {
+			t.Errorf("a region that the catalog does not list is joined: %v", err)
+		}
+		<-time.After(6 * time.Minute)
+		if has, err := c.Replicas.Has(old.ID); has || err != nil {
+			t.Errorf("the old copy is still here: %v", err)
+		}
+		c.publisher.Changed(old)
+		synctest.Wait()
+		if _, err := c.registry.Region(old.ID); !errors.Is(err, actor.ErrNotHere) {
+			t.Errorf("a deleted region is stored again: %v", err)
+		}
+	})
+}
+
+// splitWithout splits the region here while a node is away, and returns the region as it was.
+func splitWithout(t *testing.T, away *node, others ...*node) (parent nodemsg.Region, left *disk) {
+	t.Helper()
+	g := others[0].follow(here)
+	g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+	<-time.After(5 * time.Second)
+	left = away.net.kill(away)
+	g = others[0].reach(here)
+	g.accepts(stoneAt(here, 3)) // another one leads it
+	parent = g.Link.(routedLink).info
+	leader, err := away.net.node(parent.Leader)
+	if err == nil {
+		err = actor.ProposeSplit(t.Context(), leader.regions.Loaded(parent.ID))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	others[0].reach(here).accepts(stoneAt(here, 4))
+	others[0].reach(beyond).accepts(stoneAt(beyond, 5))
+	<-time.After(10 * time.Second)
+	return parent, left
+}
+
+// lose deletes what a node has of a region.
+func (n *node) lose(id uint64) {
+	n.net.t.Helper()
+	info, err := n.registry.Region(id)
+	if err != nil {
+		n.net.t.Fatal(err)
+	}
+	l, err := n.regions.Open(n.net.t.Context(), id, info.Cell)
+	if err != nil {
+		n.net.t.Fatal(err)
+	}
+	l.CloseThen("it is lost", func() { err = n.regions.Delete(info) })
+	if <-l.Done(); err != nil {
+		n.net.t.Fatal(err)
+	}
+}
+
+// A region that was split is lost, except for a copy that missed the split. Its old land is not brought back beside that of the
+// children. It is recovered without land, and its children can be merged again.
+func TestRecoverAfterSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		parent, left := splitWithout(t, c, a, b)
+		a.lose(parent.ID)
+		b.lose(parent.ID)
+		c = a.net.start("C", left)
+		<-time.After(10 * time.Second)
+		err := c.Recover(t.Context(), parent.ID, false)
+		if err == nil || !strings.Contains(err.Error(), "it was split since") || !strings.Contains(err.Error(), "--anew") {
+			t.Fatalf("recovered from an old copy: %v", err)
+		}
+		rows := []kv.Write{{Key: make([]byte, 8)}}
+		if err := c.Replacer.Replace(t.Context(), hereCell, replace.Land{Rows: rows}); err == nil || !strings.Contains(err.Error(), "it is split") {
+			t.Errorf("with land from a backup: %v", err)
+		}
+		if err := c.Replacer.Replace(t.Context(), hereCell, replace.Land{}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		low, high := c.reach(here), c.reach(beyond)
+		low.has(here, stoneAt(here, 1), stoneAt(here, 3), stoneAt(here, 4))
+		high.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 5))
+		low.Close()
+		high.Close()
+		if err := a.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		g := b.reach(here)
+		if info := g.Link.(routedLink).info; info.ID != parent.ID {
+			t.Errorf("merged into region %d", info.ID)
+		}
+		g.has(here, stoneAt(here, 1), stoneAt(here, 3), stoneAt(here, 4))
+		g.has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 5))
+	})
+}
+
+// A region that was split is lost with its children, except for a copy that missed the split: its land is used.
+func TestRecoverFromBeforeSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		parent, left := splitWithout(t, c, a, b)
+		for _, child := range []grid.ChunkPos{here, beyond} {
+			info := a.reach(child).Link.(routedLink).info
+			a.lose(info.ID)
+			b.lose(info.ID)
+		}
+		a.lose(parent.ID)
+		b.lose(parent.ID)
+		c = a.net.start("C", left)
+		<-time.After(10 * time.Second)
+		if err := c.Recover(t.Context(), parent.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		g := c.reach(here)
+		if info := g.Link.(routedLink).info; info.ID != parent.ID {
+			t.Errorf("there is region %d of %v", info.ID, info.Cell)
+		}
+		g.has(beyond, stoneAt(beyond, 2))
+	})
+}
+
+// The children of a region were merged while a node was away, and the region is lost elsewhere. The copies of that node are not used:
+// those of the children do not exist any more, and that of the region has no land. Put back from a backup, the region has land again.
+func TestRecoverAfterMerge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		parent, err := a.Locate(t.Context(), here)
+		if err == nil {
+			err = a.Splitter.Split(t.Context(), hereCell)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		child := a.reach(here).Link.(routedLink).info
+		<-time.After(30 * time.Second)
+		left := a.net.kill(c)
+		a.reach(here).accepts(stoneAt(here, 3))
+		a.reach(beyond).accepts(stoneAt(beyond, 4))
+		if err := a.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		a.reach(here).accepts(stoneAt(here, 5))
+		<-time.After(20 * time.Second)
+		a.lose(parent.ID)
+		b.lose(parent.ID)
+		c = a.net.start("C", left)
+		<-time.After(10 * time.Second)
+		if err := c.Recover(t.Context(), parent.ID, false); err == nil || !strings.Contains(err.Error(), "merged since") {
+			t.Errorf("recovered from a copy without land: %v", err)
+		}
+		if err := c.Recover(t.Context(), child.ID, false); err == nil || !strings.Contains(err.Error(), "does not list it") {
+			t.Errorf("a region that was merged is recovered: %v", err)
+		}
 	})
 }

@@ -33,6 +33,7 @@ type States struct {
 	CatalogQuorum bool           // this node sees a catalog with a leader
 	Settled       bool           // this node has run for long enough to know the catalog's leader, if there is one
 	Skew          time.Duration  // the largest difference between this node's clock and that of a node that answers
+	Load          *nodemsg.Load  // how busy this node is; nil if that is not known
 }
 
 // StateNames lists the names of the states of regions, in the order in which people should see them.
@@ -123,7 +124,7 @@ func (o *observer) count() States {
 	}
 	exist := map[string]bool{h.Self.Peer: true}
 	quarantined := h.failures.AllQuarantined()
-	now := States{}
+	now := States{Load: h.supervisor.Load()}
 	leader := false
 	for peer, n := range nodes {
 		if n.Answers || n.Leaving {
@@ -185,6 +186,6 @@ func (o *observer) description() nodemsg.Answer {
 	quarantined := o.host.failures.AllQuarantined()
 	return nodemsg.Answer{
 		Member: &o.host.Self, Clock: time.Now().UnixMilli(), CatalogLeader: o.host.regions.catalogLeader(),
-		Quarantined: quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.VersionSplits,
+		Quarantined: quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.VersionSplits, Load: o.host.supervisor.Load(),
 	}
 }

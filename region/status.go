@@ -49,6 +49,7 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	case group != nil:
 		s.State = nodemsg.StateOpen
 		fillFromGroup(r.Self.Peer, group, &s)
+		r.autoSplit.Fill(&s)
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:

@@ -171,6 +171,37 @@ func TestReopenDeliversFromApplied(t *testing.T) {
 	}
 }
 
+// After a crash the members may have changed behind the entries that are delivered again. The owner is given those as of the applied
+// index, and the change in its place.
+func TestReopenHasAppliedConfiguration(t *testing.T) {
+	d := newDisk()
+	h := newTestHost(t, d)
+	g := openNow(t, h, alone(7))
+	if err := g.Propose([]byte("e")); err != nil {
+		t.Fatal(err)
+	}
+	pump(h)
+	if err := g.AddLearner("other"); err != nil {
+		t.Fatal(err)
+	}
+	pump(h)
+	if n := len(g.Configuration().Members); n != 2 {
+		t.Fatalf("%d members", n)
+	}
+
+	h = newTestHost(t, d) // the process dies
+	g = openNow(t, h, alone(7))
+	pump(h)
+	if now, applied := g.Configuration(), g.AppliedConfiguration(); len(now.Members) != 2 || len(applied.Members) != 1 {
+		t.Fatalf("members %v, as of the applied index %v", now, applied)
+	}
+	again := g.Dequeue()
+	at := slices.IndexFunc(again, func(d Delivery) bool { c, ok := d.(Configured); return ok && len(c.Members) == 2 })
+	if at < 1 || !slices.Equal(texts(again[:at]), []string{"e"}) {
+		t.Fatalf("delivered %v", again)
+	}
+}
+
 func TestOpenCloseRemove(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDisk()

@@ -3,6 +3,7 @@ package replica
 import (
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,7 @@ type Host struct {
 	metrics   *metrics
 	tickEvery time.Duration
 	receiving atomic.Int64 // bytes of snapshots that are being received
+	fills     sync.Map     // group → *filling
 	input     input
 	started   atomic.Bool
 	stopped   chan struct{} // closed when Run has ended

@@ -1,10 +1,13 @@
 package replica
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
@@ -35,7 +38,8 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 }
 
 // ReceiveSnapshot reads a snapshot that the authenticated peer sends for a group, and blocks until it is installed
-// durably: the owner's rows, raft's state, the configuration and the applied index in one commit. The owner gets
+// durably: the owner's rows, raft's state, the configuration and the applied index in one commit (rows of tables in pieces may come
+// before). The owner gets
 // Restored. ReceiveSnapshot also returns nil if the group had no use for the snapshot. A snapshot is refused without any
 // effect if it is not from a member of the group, is malformed or too large, or contains rows of other owners: with
 // ErrNotOpen, ErrNotMember, ErrImplausible, ErrReplaced, ErrSnapshotSize or ErrOverloaded. The caller bounds the time
@@ -73,6 +77,12 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 		return 0, ErrNotOpen
 	}
 	limit := h.node.Limits.Snapshot
+	f := filling{Host: h, group: g}
+	defer func() {
+		if err != nil {
+			f.end()
+		}
+	}()
 	s, err := g.ReadSnapshot(peer, r, func(n int) error {
 		taken += n
 		h.reserve(n)
@@ -83,13 +93,75 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 			return fmt.Errorf("%w: other snapshots are being received", ErrOverloaded)
 		}
 		return nil
-	})
+	}, f.store)
 	if err != nil {
 		return taken, err
 	}
-	s.Reply = reply
+	s.Reply = func(err error) {
+		f.end()
+		reply(err)
+	}
 	h.input.post(func() { h.install(g, s) })
 	return taken, nil
+}
+
+// filling stores a snapshot in pieces, for a group that has nothing yet. Nobody uses these rows before the snapshot is installed. A snapshot
+// that does not arrive whole leaves rows behind, which the next one removes first.
+type filling struct {
+	*Host
+	group *Group
+	begun bool
+}
+
+// removedAtOnce is how many rows are removed in one commit.
+const removedAtOnce = 10_000
+
+// store stores rows.
+func (f *filling) store(rows []kv.Write) error {
+	if !f.begun {
+		if _, other := f.fills.LoadOrStore(f.group.ID(), f); other {
+			return fmt.Errorf("%w: another snapshot is being stored", ErrOverloaded)
+		}
+		f.begun = true
+		if err := f.clear(); err != nil {
+			return err
+		}
+	}
+	if !f.group.HasNothing() {
+		return fmt.Errorf("%w: the group has entries meanwhile", ErrOverloaded)
+	}
+	return f.node.Storage.Commit(rows)
+}
+
+// clear removes what an earlier snapshot has left.
+func (f *filling) clear() error {
+	enough := errors.New("enough")
+	for _, t := range f.group.Tables() {
+		for more := true; more; {
+			var old []kv.Write
+			err := f.node.Storage.Scan(t.Table, t.Prefix, func(key, _ []byte) error {
+				old = append(old, kv.Write{Table: t.Table, Key: bytes.Clone(key)})
+				if len(old) == removedAtOnce {
+					return enough
+				}
+				return nil
+			})
+			if more = errors.Is(err, enough); err == nil || more {
+				err = f.node.Storage.Commit(old)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// end allows another snapshot to be stored.
+func (f *filling) end() {
+	if f.begun {
+		f.fills.Delete(f.group.ID())
+	}
 }
 
 func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }

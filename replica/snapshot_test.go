@@ -94,11 +94,16 @@ func TestSnapshotFails(t *testing.T) {
 // the leader on another host.
 func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	t.Helper()
+	return strandedWith(t, partyTables)
+}
+
+func strandedWith(t testing.TB, tables []TablePrefix) (h *Host, d *disk, g *Group, snap []byte) {
+	t.Helper()
 	ld := newDisk()
 	l := newTestHost(t, ld)
 	l.node.Send = func(string, uint64, []byte) {}
 	l.node.SendSnapshot = func(string, uint64, func(io.Writer) error, func(error)) {}
-	f := Founding{Group: testGroupID, Members: []string{"me"}, Tables: partyTables}
+	f := Founding{Group: testGroupID, Members: []string{"me"}, Tables: tables}
 	lg := openNow(t, l, f)
 	for i := range 10 {
 		if err := lg.Propose([]byte(numbered("e", i))); err != nil {
@@ -121,7 +126,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	l.committer.flushDue = true
 	pump(l)
 	var b bytes.Buffer
-	out := raftframe.OutgoingSnapshot{Group: testGroupID, From: 1, To: 2, Term: lg.Status().Term, Tables: partyTables, Limit: 1 << 20}
+	out := raftframe.OutgoingSnapshot{Group: testGroupID, From: 1, To: 2, Term: lg.Status().Term, Tables: tables, Limit: 1 << 20}
 	if err := out.Write(ld, &b); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +138,7 @@ func stranded(t testing.TB) (h *Host, d *disk, g *Group, snap []byte) {
 	}
 	h.input.post(func() {
 		h.join(JoinInfo{
-			Group: testGroupID, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: partyTables,
+			Group: testGroupID, ID: 2, Members: []Member{{ID: 1, Peer: "me"}, {ID: 2, Peer: "b", Learner: true}}, Tables: tables,
 		}, func(joined *Group, e error) { g, err = joined, e })
 	})
 	pump(h)

@@ -33,7 +33,16 @@ func (db *DB) Get(table string, key []byte) ([]byte, error) {
 // open) and must not call this DB: a Commit inside would wait for the scan's end.
 func (db *DB) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	return db.read(table, prefix, func(tx *bbolt.Tx, newer []kv.Write) error {
-		return db.tables.scan(tx, table, prefix, newer, visit)
+		return db.tables.scan(cursor{tx: tx, table: table, prefix: prefix}, newer, visit)
+	})
+}
+
+// ScanFrom is Scan without the keys below from. So a large table can be read in pieces: a commit that makes the file grow waits for
+// every open scan.
+func (db *DB) ScanFrom(table string, prefix, from []byte, visit func(key, value []byte) error) error {
+	return db.read(table, prefix, func(tx *bbolt.Tx, newer []kv.Write) error {
+		first, _ := slices.BinarySearchFunc(newer, from, func(w kv.Write, key []byte) int { return bytes.Compare(w.Key, key) })
+		return db.tables.scan(cursor{tx: tx, table: table, prefix: prefix, from: from}, newer[first:], visit)
 	})
 }
 
@@ -41,7 +50,7 @@ func (db *DB) Scan(table string, prefix []byte, visit func(key, value []byte) er
 // can delete them. Otherwise it is like Scan: keys that are only in the journal are visited, too.
 func (db *DB) Keys(table string, prefix []byte, visit func(key []byte) error) error {
 	return db.read(table, prefix, func(tx *bbolt.Tx, newer []kv.Write) error {
-		return db.tables.merge(tx, table, prefix, newer, func(r row) error { return visit(r.key) })
+		return db.tables.merge(cursor{tx: tx, table: table, prefix: prefix}, newer, func(r row) error { return visit(r.key) })
 	})
 }
 
@@ -90,7 +99,7 @@ func (db *DB) View(read func(
 		return value, nil
 	}
 	return read(get, func(table string, prefix []byte, visit func(key, value []byte) error) error {
-		return db.tables.scan(tx, table, prefix, newer.rows(table, prefix), visit)
+		return db.tables.scan(cursor{tx: tx, table: table, prefix: prefix}, newer.rows(table, prefix), visit)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -122,6 +123,7 @@ type cursor struct {
 	tx     *bbolt.Tx
 	table  string
 	prefix []byte
+	from   []byte // keys below it are skipped
 	bolt   *bbolt.Cursor
 	row
 }
@@ -136,7 +138,7 @@ func (c *cursor) step() error {
 			return nil
 		}
 		c.bolt = bucket.Cursor()
-		c.key, sealed = c.bolt.Seek(c.prefix)
+		c.key, sealed = c.bolt.Seek(slices.MaxFunc([][]byte{c.prefix, c.from}, bytes.Compare))
 	} else {
 		c.key, sealed = c.bolt.Next()
 	}

@@ -201,6 +201,13 @@ func TestScanOrderAndPrefix(t *testing.T) {
 	if want := []string{"b", "b1", "b2", "b\xff"}; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("scan: %q, %v; want %q", got, err, want)
 	}
+	for from, want := range map[string][]string{"": {"b", "b1", "b2", "b\xff"}, "b1": {"b1", "b2", "b\xff"}, "b1\x00": {"b2", "b\xff"}, "c": nil} {
+		got = nil
+		err := db.ScanFrom("t", []byte("b"), []byte(from), func(key, _ []byte) error { got = append(got, string(key)); return nil })
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("scan from %q: %q, %v; want %q", from, got, err, want)
+		}
+	}
 	stop := errors.New("enough")
 	visits := 0
 	if err := db.Scan("t", nil, func(_, _ []byte) error { visits++; return stop }); err != stop || visits != 1 {

@@ -76,8 +76,8 @@ func (t *tables) get(table string, key []byte) (value []byte, err error) {
 }
 
 // merge visits the rows of a transaction and the newer rows that replace them, in order.
-func (t *tables) merge(tx *bbolt.Tx, table string, prefix []byte, newer []kv.Write, visit func(row) error) error {
-	c := cursor{tx: tx, table: table, prefix: prefix}
+func (t *tables) merge(c cursor, newer []kv.Write, visit func(row) error) error {
+	table := c.table
 	step := func() error {
 		if err := guard(c.step); err != nil {
 			return fmt.Errorf("read %s: %w", table, t.explain(err))
@@ -114,10 +114,10 @@ func (t *tables) merge(tx *bbolt.Tx, table string, prefix []byte, newer []kv.Wri
 }
 
 // scan is merge for callers that do not want damaged rows: it fails there.
-func (t *tables) scan(tx *bbolt.Tx, table string, prefix []byte, newer []kv.Write, visit func(key, value []byte) error) error {
-	return t.merge(tx, table, prefix, newer, func(r row) error {
+func (t *tables) scan(c cursor, newer []kv.Write, visit func(key, value []byte) error) error {
+	return t.merge(c, newer, func(r row) error {
 		if r.damage != nil {
-			return fmt.Errorf("scan %s: %w", table, t.explain(r.damage))
+			return fmt.Errorf("scan %s: %w", c.table, t.explain(r.damage))
 		}
 		return visit(r.key, r.value)
 	})

@@ -63,6 +63,16 @@ func (c *Crowd) Tick() { c.tick++ }
 // Len returns the number of avatars in the region.
 func (c *Crowd) Len() int { return len(c.bodies) }
 
+// Bodies calls visit with each body, at its last known pose, in no particular order.
+func (c *Crowd) Bodies(visit func(*nodemsg.Body)) {
+	for _, p := range c.bodies {
+		visit(&p.body)
+	}
+}
+
+// Has reports whether a player's body is in the region.
+func (c *Crowd) Has(id player.ID) bool { return c.bodies[id] != nil }
+
 // Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
 // region's limit.
 func (c *Crowd) Enter(link uint64, body nodemsg.Body) {
@@ -155,6 +165,13 @@ func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 		bodies = append(bodies, body)
 	}
 	return bodies
+}
+
+// Count visits the chunks with bodies, and their number, in no particular order.
+func (c *Crowd) Count(visit func(at grid.ChunkPos, bodies int)) {
+	for at, inside := range c.inside {
+		visit(at, len(inside))
+	}
 }
 
 // Flush returns and clears the changes of all chunks since the last Flush. A mirror of the chunk's bodies as of the last

@@ -103,6 +103,15 @@ func (l *Land) Edits() int {
 	return n
 }
 
+// CountEdits visits the chunks with edited blocks, and their number, in no particular order.
+func (l *Land) CountEdits(visit func(pos grid.ChunkPos, blocks int)) {
+	for pos, g := range l.pinned {
+		if n := g.edits.Len(); n > 0 {
+			visit(pos, n)
+		}
+	}
+}
+
 func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.pinned[pos] = &pinnedChunk{base: base} }
 
 // Kinds of rows in LandTable: the byte after the region id.

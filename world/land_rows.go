@@ -218,9 +218,15 @@ func StructureIn(get func(table string, key []byte) ([]byte, error), id uint64) 
 
 func (l *Land) structureKey() []byte { return append(l.Prefix(), keyStructure) }
 
-func (l *Land) structureRow() kv.Write {
-	return kv.Write{Table: LandTable, Key: l.structureKey(), Value: l.structure.encode()}
+func (l *Land) structureRow() kv.Write { return StructureRow(l.id, l.structure) }
+
+// StructureRow returns the write that stores the structure of a region.
+func StructureRow(id uint64, s Structure) kv.Write {
+	return kv.Write{Table: LandTable, Key: NewLand(id, grid.Cell{}, 0).structureKey(), Value: s.encode()}
 }
+
+// IsStructure reports whether a row with this key in LandTable is the structure of a region.
+func IsStructure(key []byte) bool { return len(key) == 9 && key[8] == keyStructure }
 
 // evictPlayers drops the sequences of players beyond the limit.
 func (l *Land) evictPlayers(index uint64) {

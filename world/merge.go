@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -49,7 +50,8 @@ func EncodeFreeze(attempt uint64) []byte { return encodeMerging(kindFreeze, atte
 // EncodeThaw returns the log entry that ends a child's freeze by an attempt.
 func EncodeThaw(attempt uint64) []byte { return encodeMerging(kindThaw, attempt) }
 
-// EncodeAbandon returns the log entry that ends an attempt of the parent.
+// EncodeAbandon returns the log entry that ends an attempt of the parent, and all before it. (A parent from a backup may be behind its
+// children, which were frozen later.)
 func EncodeAbandon(attempt uint64) []byte { return encodeMerging(kindAbandon, attempt) }
 
 // EncodeMerge returns the log entry that merges the children into the parent: rows are those of the frozen lower and upper child, as
@@ -90,8 +92,8 @@ func (l *Land) applyMerging(index uint64, entry []byte) (Step, error) {
 		s.Frozen = 0
 		l.dirtyRows.structure = true
 		return Thawed, nil
-	case kind == kindAbandon && s.Split != 0 && attempt == s.Attempt:
-		s.Attempt++
+	case kind == kindAbandon && s.Split != 0 && attempt >= s.Attempt && attempt < math.MaxUint64:
+		s.Attempt = attempt + 1
 		l.dirtyRows.structure = true
 		return Abandoned, nil
 	case kind == kindMerge && s.Split != 0 && attempt == s.Attempt:
@@ -130,7 +132,7 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			}
 		}
 		for id, r := range child.recents {
-			merged.recents[id] = mergeRecent(merged.recents[id], r, index)
+			merged.recents[id] = mergeRecent(merged.recents[id], r)
 			merged.dirtyRows.players[id] = struct{}{}
 		}
 	}
@@ -139,18 +141,21 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 	merged.structure.Attempt++
 	merged.dirtyRows.structure = true
 	merged.evictPlayers(index)
+	for _, r := range merged.recents {
+		r.last = min(r.last, index) // the children's logs may be ahead of this one
+	}
 	*l = *merged
 	return nil
 }
 
 // mergeRecent returns what two regions have recorded of a player's edits: the newest sequences of both. A may be nil.
-func mergeRecent(a, b *recent, index uint64) *recent {
+func mergeRecent(a, b *recent) *recent {
 	if a == nil {
 		a = &recent{}
 	}
 	uses := slices.SortedFunc(slices.Values(slices.Concat(a.uses, b.uses)), func(a, b use) int { return cmp.Compare(a.seq, b.seq) })
 	uses = slices.CompactFunc(uses, func(a, b use) bool { return a.seq == b.seq }) // from before the split
-	return &recent{uses: uses[max(0, len(uses)-recentWindow):], last: min(max(a.last, b.last), index)}
+	return &recent{uses: uses[max(0, len(uses)-recentWindow):], last: max(a.last, b.last)}
 }
 
 // PackedRows returns the land for EncodeMerge.

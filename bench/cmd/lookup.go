@@ -38,7 +38,7 @@ func newLookup(b *bench) *cobra.Command {
 
 // sources are where a node can find the region of a chunk: from its own memory, by asking another node, or by
 // founding it.
-var sources = []string{"cache", "neighbour", "dht", "catalog", "founded"}
+var sources = []string{"cache", "link", "walk", "dht", "catalog", "founded"}
 
 func (b *lookup) run(ctx context.Context) error {
 	nodes, cells := b.nodes, b.cells
@@ -96,7 +96,7 @@ func (b *lookup) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "")
+	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "", "")
 	text := l.table.Markdown() + fmt.Sprintf(
 		"\nThe first three rows are times that a client measures, over TCP. The last columns count where the daemons found the answer.\n"+
 			"Finding cached land takes **%s** (p50) and **%s** (p99) of the time of a Get.\n",
@@ -182,17 +182,17 @@ type crossing struct {
 func newCrossings(b *bench) *cobra.Command {
 	l := &crossing{bench: b}
 	c := b.command("crossings", "Lookups of players who cross borders on 30 nodes, and common leaders of neighbouring regions, by placement",
-		"A fifth of the players, one on a node, found a square of cells, whose borders those on the other nodes then cross. The\n"+
+		"A third of the players, one on a node, found a square of cells, whose borders those on the other nodes then cross. The\n"+
 			"daemons' metrics say where they found the regions; their admin sockets, where these are led.",
 		l.run)
 	c.Flags().IntVar(&l.nodes, "nodes", 30, "daemons")
-	c.Flags().IntVar(&l.side, "side", 6, "founded cells along the square's side")
+	c.Flags().IntVar(&l.side, "side", 5, "founded cells along the square's side")
 	c.Flags().StringSliceVar(&l.placements, "placement", []string{"walkad", "hash"}, "placements to compare")
 	return c
 }
 
 func (b *crossing) run(ctx context.Context) error {
-	_, length := b.times(seconds{0, 240}, seconds{0, 120})
+	_, length := b.times(seconds{0, 180}, seconds{0, 120})
 	var results []finding.Result
 	for _, placement := range b.placements {
 		logf("placement %s: starting %d daemons", placement, b.nodes)
@@ -206,6 +206,7 @@ func (b *crossing) run(ctx context.Context) error {
 			return err
 		}
 		results = append(results, result)
+		logf("%s", finding.Table(b.placements[:len(results)], results).Markdown())
 	}
 	return b.publishIn("scale.md", "crossings", finding.Table(b.placements, results).Markdown())
 }

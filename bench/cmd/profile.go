@@ -38,7 +38,7 @@ var workKinds = []struct {
 }{
 	{
 		"writing frames into sockets",
-		[]string{"gameserver.(*frameWriter).deliver", "gameserver.(*outbox).runWriter"},
+		[]string{"gameserver/outbox.(*FrameWriter).Deliver", "gameserver/outbox.(*Outbox).Drain"},
 		"the system's work for one write to each player and tick, which the floor program has too: fewer bytes do not help, only fewer frames do",
 	},
 	{

@@ -24,6 +24,7 @@ type Options struct {
 	View     int             // chunks in each direction; default 1
 	Samples  int             // players who decode what they receive, at most 64; default 4
 	JoinRate float64         // players who join a second; default 100
+	Silences bool            // measure how long players at a spot get nothing; see Silences
 	Prefix   string          // of names; default "crowd"
 	Seed     uint64          // default 1
 	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in.
@@ -94,6 +95,11 @@ type Crowd struct {
 	rng     *rand.Rand
 	packet  []byte
 	buffer  []byte
+
+	// With Options.Silences:
+	poll     poll
+	numbers  map[int]*client
+	silences Silences
 }
 
 // client is one player in the world.
@@ -105,11 +111,12 @@ type client struct {
 	unsent  []byte      // the rest of a move that the socket accepted in part
 	history moveHistory // where the player really was
 	sampler *sampler    // nil unless the player is a sample
+	heard   time.Time   // when something arrived last, at the spot; zero elsewhere
 }
 
 // New returns an empty crowd.
 func New(o Options) *Crowd {
-	c := &Crowd{o: o.withDefaults(), entered: make(chan *client, 64), codec: cborCodec{}, known: make(map[string]*client), buffer: make([]byte, 1<<20)}
+	c := &Crowd{o: o.withDefaults(), entered: make(chan *client, 64), codec: cborCodec{}, numbers: make(map[int]*client), known: make(map[string]*client), buffer: make([]byte, 1<<20)}
 	c.rng = rand.New(rand.NewPCG(c.o.Seed, 0))
 	if o.FloorMove != nil {
 		c.codec = floorCodec{o.FloorMove}
@@ -138,6 +145,7 @@ func (c *Crowd) Run(ctx context.Context) {
 		for _, p := range c.all {
 			p.close()
 		}
+		c.poll.close()
 	}()
 	every := c.period / parts
 	due := time.Now()
@@ -154,6 +162,9 @@ func (c *Crowd) Run(ctx context.Context) {
 		late := time.Since(due)
 		c.mu.Lock()
 		c.admit()
+		if c.o.Silences {
+			c.listen()
+		}
 		c.play(slice, late)
 		c.mu.Unlock()
 		// Players who are more than a whole move behind skip moves rather than send them in a burst.
@@ -178,6 +189,13 @@ func (c *Crowd) admit() {
 			c.turn = (c.turn + 7) % parts // 7 and 25 are coprime: players who joined one after another do not move together
 			c.all = append(c.all, p)
 			c.known[p.id] = p
+			if c.o.Silences {
+				if err := c.poll.add(p.number, p.fd); err != nil {
+					c.remove(p, err)
+					continue
+				}
+				c.numbers[p.number] = p
+			}
 			if p.sampler != nil {
 				c.samples = append(c.samples, p)
 				c.mu.Samples++
@@ -186,6 +204,25 @@ func (c *Crowd) admit() {
 			c.mu.Joined++
 		default:
 			return
+		}
+	}
+}
+
+// listen records what has arrived since the last call. The lock is held.
+func (c *Crowd) listen() {
+	now := time.Now()
+	for _, number := range c.poll.wait() {
+		p := c.numbers[number]
+		there := p.mover.heights != nil && !p.mover.flying
+		if there && !p.heard.IsZero() {
+			silence := now.Sub(p.heard)
+			c.silences.Longest = max(c.silences.Longest, silence)
+			if silence > longSilence {
+				c.silences.Over++
+			}
+		}
+		if p.heard = (time.Time{}); there {
+			p.heard = now
 		}
 	}
 }

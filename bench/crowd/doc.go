@@ -12,5 +12,5 @@
 //
 // All players belong to the goroutine of Crowd.Run, except while they join. Counts are read under a lock.
 //
-// Only bench/cmd may import it.
+// Only programs below bench may import it.
 package crowd

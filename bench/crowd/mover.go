@@ -119,6 +119,18 @@ func (b *mover) moveTowards(step float64) bool {
 	return false
 }
 
+// goHome sends the player to a chunk.
+func (b *mover) goHome(home grid.ChunkPos, heights *chunkHeights) {
+	b.home, b.heights, b.placed, b.flying = home, heights, true, true
+	b.choose()
+}
+
+// flyTo sends the player through the air to a place.
+func (b *mover) flyTo(p Point) {
+	b.heights, b.placed, b.flying = nil, true, true
+	b.goalX, b.goalZ = p.X, p.Z
+}
+
 // walk moves towards the goal over the land: straight up in front of a higher column, and down behind it.
 func (b *mover) walk(step float64) {
 	before := b.pose

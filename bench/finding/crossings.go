@@ -35,7 +35,7 @@ type Options struct {
 
 // Result is what was measured.
 type Result struct {
-	Pioneers Phase // players on a fifth of the nodes, over land where nobody was before
+	Pioneers Phase // players on a third of the nodes, over land where nobody was before
 	Walkers  Phase // players on the other nodes, over the same land, which is new to their nodes at first
 	Lead     Leaders
 }
@@ -60,13 +60,17 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	leaders := newLeaders()
 	stop := leaders.watch(ctx, o.Daemons)
 	defer stop()
-	pioneers := max(1, len(o.Daemons)/5)
+	pioneers := max(1, min(2*o.Side, len(o.Daemons)/3))
 	half := float64(o.Side) / 2 * cellBlocks
 	o.Logf("%d players found %d × %d cells", pioneers, o.Side, o.Side)
 	r.Pioneers, err = observe(ctx, o, 0, pioneers, func(ctx context.Context, i int, w *walker) error {
-		for row := i; row < o.Side; row += pioneers {
-			z := -half + (float64(row)+.5)*cellBlocks
-			for _, x := range []float64{-half + 8, half - 8} {
+		for ; i < 2*o.Side; i += pioneers { // half a row after the other, outwards
+			z := -half + (float64(i/2)+.5)*cellBlocks
+			end := half - 8
+			if i%2 == 0 {
+				end = -end
+			}
+			for _, x := range []float64{0, end} {
 				if err := w.flyTo(ctx, x, z); err != nil {
 					return err
 				}

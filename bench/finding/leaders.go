@@ -2,6 +2,7 @@ package finding
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,12 +99,5 @@ func (l *leaders) result() Leaders {
 }
 
 func haveCommon(a, b []string) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x == y {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(peer string) bool { return slices.Contains(b, peer) })
 }

@@ -40,6 +40,7 @@ func run(args []string) int {
 	flags.StringVar(&o.Out, "out", "", "directory for ledger, logs, report and histories (default: one in the system's temporary directory)")
 	flags.StringVar(&o.LogLevel, "log-level", "info", "log level of the daemons")
 	flags.DurationVar(&o.Limit, "limit", 0, "inject no more faults after this time")
+	flags.BoolVar(&o.Divide, "divide", false, "split and merge regions during the whole run, by command and by load")
 	verbose := flags.BoolP("verbose", "v", false, "log what every player does")
 	flags.Usage = func() {
 		fmt.Fprintf(os.Stderr, "usage: chaos [scenario…] [flags]\n\nscenarios (default: all):\n%s\n%s", chaos.About(), flags.FlagUsages())
@@ -102,5 +103,8 @@ func again(name string, o chaos.Options) string {
 		words = append(words, fmt.Sprintf("--events %d", o.Events))
 	}
 	words = append(words, fmt.Sprintf("--seed %d --nodes %d --rate %g", o.Seed, o.Nodes, o.Rate))
+	if o.Divide {
+		words = append(words, "--divide")
+	}
 	return fmt.Sprintf("make chaos CHAOS=%q", strings.Join(words, " "))
 }

@@ -50,6 +50,9 @@ func (n *node) status(ctx context.Context) admin.Status {
 			answer.Damaged++
 		}
 	}
+	if l := states.Load; l != nil {
+		answer.Load = &admin.Load{Cores: float64(l.Busy) / 1000, Capacity: float64(l.Capacity) / 1000, Led: int(l.Led)}
+	}
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()
 	}
@@ -263,7 +266,7 @@ func (n *node) addOperations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), examineTime)
 		defer cancel()
-		reply(w, n.regions.Examine(ctx))
+		reply(w, n.regions.Examiner.Examine(ctx))
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })

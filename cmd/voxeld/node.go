@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/region/budget"
+	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -45,6 +48,7 @@ type node struct {
 	dht      *dht.DHT
 	regions  *region.Host
 	gateway  *gameserver.Gateway
+	sessions atomic.Pointer[gameserver.Gateway] // the gateway, once it is made: for the regions, which are made before
 	backups  *backups.Backups
 	game     net.Listener
 	http     net.Listener
@@ -103,6 +107,19 @@ func (n *node) takesPlayers() error {
 		return errors.New("this node is draining")
 	}
 	return n.ready()
+}
+
+// load returns how the node's load is measured.
+func (n *node) load() placement.Balance {
+	return placement.Balance{
+		Shed: n.cfg.Balance, Capacity: n.cfg.Cores(), CPU: budget.ProcessTime, Stored: n.db.Size, Sent: n.host.Sent,
+		Players: func() int {
+			if g := n.sessions.Load(); g != nil {
+				return len(g.Online())
+			}
+			return 0
+		},
+	}
 }
 
 func (n *node) alone() bool { return len(n.peers().Connected()) == 0 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
 	"net"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/region"
@@ -175,6 +177,42 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 			if !slices.Contains(known, found[1]+found[2]) && found[0] != "`voxeld session" { // the text of a proof
 				t.Errorf("%s: there is no command %q", file, found[0])
 			}
+		}
+	}
+}
+
+// Both nodes list the regions and the players of an area, whoever leads them and wherever they are connected; land where nobody was is
+// named as such.
+func TestAreaIsListed(t *testing.T) {
+	a := startDaemon(t)
+	b := startDaemon(t, "--join", a.invite())
+	join(t, a.Game, "ann", 1)
+	join(t, b.Game, "ben", 1)
+	for _, d := range []*daemon{a, b} {
+		var players admin.Area
+		eventually(t, "both players are listed", patience, func() bool {
+			out, errs, code := voxeld(t, "players", "--area", "-600,-600:600,600", "--data-dir", d.dir, "--json")
+			if code != 0 {
+				t.Fatal(errs)
+			}
+			players = admin.Area{}
+			if err := json.Unmarshal([]byte(out), &players); err != nil {
+				t.Fatal(err)
+			}
+			return len(players.Players) == 2
+		})
+		if len(players.Missing) != 0 || len(players.Regions) == 0 || len(players.Regions)+len(players.Unfounded) != 16 {
+			t.Errorf("%+v", players)
+		}
+		out, errs, code := voxeld(t, "regions", "--area", "-600,-600:600,600", "--data-dir", d.dir)
+		if code != 0 || !strings.Contains(out, "open") || !strings.Contains(out, "nobody has been there") || !strings.Contains(out, players.Regions[0].ID) {
+			t.Errorf("regions --area: exit %d: %s%s", code, out, errs)
+		}
+		t.Log(out)
+	}
+	for _, area := range []string{"0,0", "-9999,-9999:9999,9999"} {
+		if _, errs, code := voxeld(t, "regions", "--area="+area, "--data-dir", a.dir); code != exitUsage {
+			t.Errorf("regions --area %s: exit %d: %s", area, code, errs)
 		}
 	}
 }

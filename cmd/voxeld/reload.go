@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/region/divide"
 )
 
 // policy returns what the options grant to players.
@@ -18,10 +19,24 @@ func policy(o config.Players) admission.Policy {
 	}
 }
 
+// limits returns the loads above which regions are split.
+func limits(o config.Dividing) divide.Limits {
+	if !o.Split {
+		return divide.Limits{}
+	}
+	return divide.Limits{MergeAfter: o.MergeAfter, Load: divide.Load{
+		divide.Tick: float64(o.SplitTick) / 100, divide.Players: float64(o.SplitPlayers),
+		divide.Edits: float64(o.SplitEdits), divide.Stored: float64(o.SplitStored),
+	}}
+}
+
 // startReload subscribes the parts that can take new options, and reloads the configuration at each SIGHUP.
 func (n *node) startReload(_ context.Context, parts *stack) error {
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
 		return func() { n.gateway.SetPolicy(policy(next.Players)) }, nil
+	})
+	n.reloader.Subscribe(func(next config.Config) (func(), error) {
+		return func() { n.regions.AutoSplit.SetLimits(limits(next.Dividing)) }, nil
 	})
 	if n.certs != nil {
 		n.reloader.Subscribe(func(config.Config) (func(), error) { return n.certs.Reload() })

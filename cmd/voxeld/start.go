@@ -292,10 +292,12 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Ground:         generator.Chunk,
 		ScrubEvery:     n.cfg.ScrubEvery,
+		Limits:         limits(n.cfg.Dividing),
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
-		Logger: n.logger, Registerer: n.metrics,
+		Balance: n.load(),
+		Logger:  n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return err
@@ -345,6 +347,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
+	n.sessions.Store(n.gateway)
 	n.host.HandleAsk(n.prefix()+handoff.Protocol, n.gateway.AnswerHandoff)
 	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
 	return nil
@@ -444,6 +447,8 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
 	mux.HandleFunc("POST /invite", n.answerInvite)
+	mux.HandleFunc("GET /area/regions", answerArea(n.regions, false))
+	mux.HandleFunc("GET /area/players", answerArea(n.regions, true))
 	n.addOperations(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	replaceHandlers{n.regions.Replacer, n.world}.add(mux)

@@ -29,6 +29,21 @@ func regions() dashboard {
 				{title: "Regions isolated, by reason", description: "Regions that failed on a node. Normal: none.", unit: rate, queries: one(perSecond("voxeld_regions_isolated_total", "reason"), "{{reason}}")},
 				{title: "Members of the catalog", description: "As each member of the catalog counts them. Normal: 5, or the number of nodes if that is less.", unit: count, queries: one("voxeld_catalog_members{SEL}", "{{instance}}")},
 			}},
+			{"Balance", []panel{
+				{title: "Load by node", description: "Processor time that each node uses, as a share of its capacity. Above 0.6 it moves regions to nodes that use less than half as much.", unit: share, queries: one("voxeld_node_busy_cores{SEL} / voxeld_node_capacity_cores{SEL}", "{{instance}}")},
+				{title: "Regions moved because of load", description: "By kind and result. leader: another member leads; member: a node with more room became a member. Normal: none, and some when crowds come.", unit: rate, stacked: true, queries: one(perSecond("voxeld_balance_moves_total", "kind, result"), "{{kind}}, {{result}}")},
+				{title: "Time spent on moves", description: "Seconds of each second. A hand-over of leadership takes some hundredths of a second; a new member copies the land.", unit: share, queries: one(perSecond("voxeld_balance_seconds_total", "instance"), "{{instance}}")},
+			}},
+			{"Splits and merges", []panel{
+				{title: "Splits and merges, by trigger", description: "Regions split because of their load, quiet halves merged, and those that failed. Normal: none for days, and a few when crowds come and go.", unit: rate, stacked: true, queries: []query{
+					{perSecond("voxeld_region_splits_total", "trigger, result"), "split: {{trigger}}, {{result}}"},
+					{perSecond("voxeld_region_merges_total", "trigger, result"), "merge: {{trigger}}, {{result}}"},
+				}},
+				{title: "Edits wait for splits and merges, p99", description: "How long edits of a region waited while it was split or merged. Normal: below 0.25 s.", unit: seconds, queries: []query{
+					{quantile("0.99", "voxeld_region_split_seconds", "job"), "split"}, {quantile("0.99", "voxeld_region_merge_seconds", "job"), "merge"},
+				}},
+				{title: "Regions by depth", description: "Regions with land that run, by how often a cell of the first size (16×16 chunks) was halved to get theirs; 8 is one chunk.", unit: count, stacked: true, queries: one("sum by (depth) (voxeld_regions_by_depth{SEL})", "{{depth}}")},
+			}},
 			{"Replication", []panel{
 				{title: "Log entries", description: "Entries proposed, stored and delivered to regions.", unit: rate, queries: []query{
 					{perSecond("voxeld_replica_proposals_total", "job"), "proposed"}, {perSecond("voxeld_replica_entries_stored_total", "job"), "stored"}, {perSecond("voxeld_replica_entries_delivered_total", "job"), "delivered"},

@@ -116,11 +116,9 @@ func checkRegion(r nodemsg.Region) error {
 	return nil
 }
 
-// Select returns the index of the record with the highest (epoch, term); the first one on ties.
+// Select returns the index of the record of the newest route (nodemsg.Region.Compare); the first one on ties.
 func (v *Regions) Select(key string, values [][]byte) (int, error) {
-	return selectBest(key, values, v.Open, func(a, b nodemsg.Region) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Term, b.Term))
-	})
+	return selectBest(key, values, v.Open, nodemsg.Region.Compare)
 }
 
 // Validate returns an error unless the bytes are a valid player record for the key.

@@ -145,6 +145,9 @@ func (a *Actor) Info(ctx context.Context) (nodemsg.Region, error) {
 	return Await(ctx, a, answer, func() { a.deliver(); answer <- a.info })
 }
 
+// Region is Info for a function that is passed to Enqueue: without waiting, and without applying anything.
+func (a *Actor) Region() nodemsg.Region { return a.info }
+
 // runInbox runs the closures that others have queued.
 func (a *Actor) runInbox() {
 	inputs, _ := a.inbox.Drain()

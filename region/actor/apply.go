@@ -40,6 +40,7 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	for _, change := range outcome.Changes {
 		l.contents.Crowd.Changed(change)
+		l.changed[change.Chunk]++
 	}
 	l.edits.committed(outcome, own)
 	l.Metrics.edits.Add(float64(len(outcome.Changes)))

@@ -18,14 +18,21 @@ import (
 var (
 	// errCatalogElsewhere is returned if another node leads the catalog, or none does at the moment. It is an ErrNotHere.
 	errCatalogElsewhere = fmt.Errorf("the catalog: %w", ErrNotHere)
+	// errListing is returned while the stored rows are being listed. It is an ErrNotHere: another member may have done so.
+	errListing = fmt.Errorf("the catalog is being listed: %w", ErrNotHere)
 	// ErrNotFounded is returned if a region is not founded yet.
 	ErrNotFounded = errors.New("not founded yet")
 )
 
 // CatalogOptions are what a Catalog needs besides.
 type CatalogOptions struct {
-	Load  func() (*world.Catalog, error) // reads the state from storage
-	Probe func(entry []byte)             // if not nil, called with every entry before it is applied; tests make the catalog fail by it
+	// Row reads a stored row, nil if there is none. It panics with a *Fault if it cannot be read.
+	Row func(key string) []byte
+	// Rows visits the stored rows from a key on, until visit fails.
+	Rows func(from []byte, visit func(key, value []byte) error) error
+	// Stored returns the log index up to which the stored rows have all entries.
+	Stored func() (uint64, error)
+	Probe  func(entry []byte) // if not nil, called with every entry before it is applied; tests make the catalog fail by it
 }
 
 // Catalog runs the root region on a node that is a member of it. It has no ticks: it runs when a question arrives or an entry is
@@ -38,6 +45,7 @@ type Catalog struct {
 
 	// The fields below belong to the goroutine of Run.
 	state *world.Catalog
+	whole bool                    // all rows are listed in state
 	asked map[grid.Cell]*founding // pending
 }
 
@@ -57,7 +65,7 @@ type founded struct {
 }
 
 // CatalogTables names the rows that a snapshot of the catalog carries.
-var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable}}
+var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable, Pieces: true}}
 
 // NewCatalog returns the catalog of an open group, which Run runs.
 func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, error) {
@@ -66,11 +74,7 @@ func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, err
 		asked: make(map[grid.Cell]*founding),
 	}
 	c.machine = c
-	var err error
-	if c.state, err = o.Load(); err != nil {
-		return nil, errors.Join(err, g.Close())
-	}
-	c.count()
+	c.state = world.NewStoredCatalog(c.Row)
 	c.applyMembers(g.Configuration())
 	return c, nil
 }
@@ -79,6 +83,7 @@ func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, err
 func (c *Catalog) Run(ctx context.Context) Ended { return c.run(ctx, c.loop) }
 
 func (c *Catalog) loop(ctx context.Context) {
+	c.startListing()
 	for c.fault == nil {
 		if why := c.endReason(); why != "" {
 			c.Actor.end(why)
@@ -108,19 +113,81 @@ func (c *Catalog) end(string) {
 func (c *Catalog) salvage() {}
 
 func (c *Catalog) restore(uint64) error {
-	state, err := c.Load()
-	if err == nil {
-		c.state = state
-		c.count()
-	}
-	return err
+	c.state = world.NewStoredCatalog(c.Row)
+	c.Regions.Clear()
+	c.startListing()
+	return nil
 }
 
-// count adds all regions to Regions. Regions are never removed from the catalog.
-func (c *Catalog) count() {
-	for _, info := range c.state.Page(0, c.state.Len()) {
-		c.Regions.Put(info)
+// startListing starts a task that lists the stored rows.
+func (c *Catalog) startListing() {
+	state := c.state
+	c.whole = false
+	c.Start(func(ctx context.Context) {
+		if err := c.list(ctx, state); err != nil && ctx.Err() == nil {
+			c.Enqueue(func() { panic(&Fault{Kind: Broken, Cause: fmt.Errorf("list the catalog: %w", err)}) })
+		}
+	})
+}
+
+// listAtOnce is how many rows are listed at a time: few milliseconds for the actor, and for the snapshot of the storage.
+const listAtOnce = 1000
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")
+
+// list lists the stored rows.
+func (c *Catalog) list(ctx context.Context, state *world.Catalog) error {
+	type stored struct{ key, value []byte }
+	var from []byte
+	for {
+		var rows []stored
+		err := c.Rows(from, func(key, value []byte) error {
+			rows = append(rows, stored{bytes.Clone(key), bytes.Clone(value)})
+			if len(rows) == listAtOnce {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		more := err != nil
+		answer := make(chan error, 1)
+		failed, err := Await(ctx, c.Actor, answer, func() {
+			for _, row := range rows {
+				region, added, err := state.List(row.key, row.value)
+				if err != nil || c.state != state {
+					answer <- err
+					return
+				}
+				if added {
+					c.Regions.Put(region)
+				}
+			}
+			c.whole = !more && c.state == state
+			answer <- nil
+		})
+		if err != nil || failed != nil || !more {
+			return errors.Join(err, failed)
+		}
+		from = append(rows[len(rows)-1].key, 0)
 	}
+}
+
+// maxUnstored is how many changed rows are kept in memory before those that are stored are dropped.
+const maxUnstored = 4096
+
+// dropStored drops rows from memory that are stored.
+func (c *Catalog) dropStored() {
+	if c.state.Unstored() < maxUnstored {
+		return
+	}
+	index, err := c.Stored()
+	if err != nil {
+		panic(&Fault{Kind: Broken, Cause: err})
+	}
+	c.state.Stored(index)
 }
 
 func (c *Catalog) lead(d replica.Leadership, _ bool) {
@@ -152,6 +219,7 @@ func (c *Catalog) apply(d replica.Committed) {
 	}
 	region, writes, err := c.state.Apply(d.Index, d.Entry)
 	c.group.ReportApplied(d.Index, writes)
+	c.dropStored()
 	if err != nil {
 		c.Logger.Error("catalog entry refused", "error", err)
 		c.refuse(d.Entry, err)
@@ -159,9 +227,14 @@ func (c *Catalog) apply(d replica.Committed) {
 	}
 	if len(writes) > 0 {
 		c.Regions.Put(region)
-		for _, child := range world.ChildrenOf(region) {
-			if listed, ok := c.state.Find(child.ID); ok {
-				c.Regions.Put(listed)
+		for _, id := range c.state.Gone() {
+			c.Regions.Forget(id)
+		}
+		if region.Split != 0 { // a single chunk has no halves
+			for _, child := range world.ChildrenOf(region) {
+				if listed, ok := c.state.Find(child.ID); ok {
+					c.Regions.Put(listed)
+				}
 			}
 		}
 	}

@@ -23,9 +23,14 @@ func (c *Catalog) At(ctx context.Context, cell grid.Cell) (nodemsg.Region, error
 	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.At(cell) })
 }
 
-// Find returns the founded region with the id, or ErrNotFounded.
+// Find returns the founded region with the id, or ErrNotFounded. It fails while the stored rows are being listed.
 func (c *Catalog) Find(ctx context.Context, id uint64) (nodemsg.Region, error) {
-	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Find(id) })
+	whole := true
+	region, err := c.lookUp(ctx, func() (nodemsg.Region, bool) { whole = c.whole; return c.state.Find(id) })
+	if errors.Is(err, ErrNotFounded) && !whole {
+		err = errListing
+	}
+	return region, err
 }
 
 // lookUp runs look on the state in the catalog's goroutine, if this node may answer for the catalog.
@@ -115,7 +120,10 @@ func (c *Catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded
 
 // MovedBy is Moved on behalf of a peer, which the catalog must list as a member of the region.
 func (c *Catalog) MovedBy(ctx context.Context, peer string, moved nodemsg.Region) (nodemsg.Region, error) {
-	known, err := c.Find(ctx, moved.ID)
+	known, err := c.At(ctx, moved.Cell)
+	if err == nil && known.ID != moved.ID {
+		err = ErrNotFounded
+	}
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
@@ -125,12 +133,31 @@ func (c *Catalog) MovedBy(ctx context.Context, peer string, moved nodemsg.Region
 	return c.Moved(ctx, moved)
 }
 
-// Page lists founded regions with ids above after, as this member knows them.
+// Page lists founded regions with ids above after, as this member knows them. It fails while the stored rows are being listed.
 func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, error) {
+	type page struct {
+		regions []nodemsg.Region
+		err     error
+	}
+	answer := make(chan page, 1)
+	p, err := Await(ctx, c.Actor, answer, func() {
+		switch {
+		case c.fault != nil:
+		case !c.whole:
+			answer <- page{err: errListing}
+		default:
+			answer <- page{regions: c.state.Page(after, nodemsg.RegionsPage)}
+		}
+	})
+	return p.regions, errors.Join(p.err, err)
+}
+
+// Within lists a page of the regions that have land in the area, with ids above after, as this member knows them.
+func (c *Catalog) Within(ctx context.Context, area grid.Area, after uint64) ([]nodemsg.Region, error) {
 	answer := make(chan []nodemsg.Region, 1)
 	return Await(ctx, c.Actor, answer, func() {
 		if c.fault == nil {
-			answer <- c.state.Page(after, nodemsg.RegionsPage)
+			answer <- c.state.Within(area, after, nodemsg.MaxRangeRoutes)
 		}
 	})
 }

@@ -35,6 +35,8 @@ type LandOptions struct {
 	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *Fault))
 	// Hibernate is called when the region can hibernate.
 	Hibernate func(*Land)
+	// StayAwake reports whether an idle region is not to be closed yet. If nil, it may be.
+	StayAwake func(id uint64) bool
 	// Reload reads the land again after a snapshot has replaced it. It is called in the land's goroutine, and blocks it.
 	Reload func(nodemsg.Region) (*world.Land, error)
 	// ReadParts requests what is on disk of the land's parts, at the index or later.
@@ -58,6 +60,8 @@ type LandOptions struct {
 type Land struct {
 	*Actor
 	LandOptions
+	// Work is how long the region has been at work, for any goroutine.
+	Work budget.Stopwatch
 
 	contents   *hub.Contents
 	hub        *hub.Hub
@@ -65,6 +69,7 @@ type Land struct {
 	inspection *inspection
 	budget     budget.Budget
 	splitter   splitter
+	changed    map[grid.ChunkPos]int // edits applied since SampleLoad
 
 	idle           int       // ticks without a subscriber
 	applied        uint64    // the land contains the entries up to this index
@@ -84,10 +89,13 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	if o.CPU == nil {
 		o.CPU = budget.ThreadTime
 	}
+	if o.StayAwake == nil {
+		o.StayAwake = func(uint64) bool { return false }
+	}
 	c := &hub.Contents{Land: land, Crowd: world.NewCrowd(info.Cell)}
 	l := &Land{
 		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: hub.New(c), edits: newEditQueue(c, info.Cell, g),
-		budget: budget.New(o.CPU), careful: careful,
+		budget: budget.New(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int),
 	}
 	l.machine = l
 	l.hub.Detached = l.edits.forget
@@ -110,7 +118,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.splitter.land = l
 	l.splitter.takeOver()
 	if l.raft != nil {
-		l.applyMembers(l.raft.Configuration())
+		l.applyMembers(l.raft.AppliedConfiguration()) // a split that comes first has these
 	}
 	return l
 }
@@ -189,6 +197,9 @@ func (l *Land) Cell() grid.Cell { return l.info.Cell }
 
 // Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Contents() *world.Land { return l.contents.Land }
+
+// CrowdOf returns the avatars in a region, on its leader. Like Contents, it belongs to the region's goroutine.
+func CrowdOf(l *Land) *world.Crowd { return l.contents.Crowd }
 
 // Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Waits(block chunk.Block) bool {

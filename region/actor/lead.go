@@ -19,6 +19,9 @@ func (l *Land) lead(d replica.Leadership, was bool) {
 	if l.hub.Elsewhere, l.edits.leading = "", d.Self; l.ledElsewhere() {
 		l.hub.Elsewhere = d.Leader
 	}
+	if !d.Self {
+		l.splitter.lostLeadership()
+	}
 	switch {
 	case d.Self:
 		if d.Term != l.edits.term {

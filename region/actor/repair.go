@@ -45,6 +45,7 @@ func (l *Land) endRepair(index uint64, all []FetchedPart) {
 		delete(l.edits.bases, m.Part.Chunk)
 		l.hub.ShowAgain(m.Part.Chunk)
 	}
+	l.splitter.takeOver() // it may have been part of the damage
 	l.group.ReportApplied(index, writes)
 	l.resume()
 }

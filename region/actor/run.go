@@ -36,7 +36,7 @@ func (l *Land) loop(ctx context.Context) {
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
-			l.budget.Run(l.handleCommits)
+			l.Work.Time(func() { l.budget.Run(l.handleCommits) })
 			if l.failure == nil && !l.removed {
 				continue
 			}
@@ -45,7 +45,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.step()
 				break
 			}
-			l.budget.Run(l.handleInbox)
+			l.Work.Time(func() { l.budget.Run(l.handleInbox) })
 			continue
 		case <-l.edits.gatherTimer.C:
 			l.edits.gathering = false
@@ -61,7 +61,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.Metrics.lateTicks.Inc()
 				due = start
 			}
-			l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds())
+			l.Work.Time(func() { l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds()) })
 		}
 		if l.fault != nil {
 			return // isolated: the host does the rest
@@ -133,7 +133,7 @@ func (l *Land) endNow() string {
 	case l.hibernating && l.inbox.CloseIfEmpty():
 		l.hibernated = true
 		return "the region sleeps"
-	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && l.inbox.CloseIfEmpty():
+	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && !l.StayAwake(l.info.ID) && l.inbox.CloseIfEmpty():
 		return "no gateway watches it"
 	default:
 		return ""
@@ -175,7 +175,7 @@ const hibernateEvery = 20
 
 // canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
 func (l *Land) canHibernate() bool {
-	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1
+	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1 && !l.StayAwake(l.info.ID)
 }
 
 // RunReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves, the

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -30,7 +31,10 @@ type Split struct {
 	Region   nodemsg.Region // with Split set
 	Children [2]world.Child
 	Forks    [2]replica.Fork
-	Led      bool // this node leads the region
+	Led      bool           // this node leads the region
+	Crowd    []nodemsg.Body // if it does: the avatars in the region
+	// Stalled is called when the children cannot be stored here for now.
+	Stalled func()
 }
 
 // splitter splits and merges a land. It belongs to the region's goroutine.
@@ -38,6 +42,7 @@ type splitter struct {
 	land    *Land
 	awaited []awaitedStep
 	frozen  int // ticks since the region was frozen here
+	guests  int // ticks until the avatars of Inherit leave whose gateways have not come; 0: there are none
 }
 
 // awaitedStep is a caller who waits until the region's structure is what they want.
@@ -52,10 +57,19 @@ func (s *splitter) begin(c replica.Committed) {
 	l.report() // what was applied before
 	split := Split{Region: l.info, Children: l.contents.Land.Children(c.Index), Led: l.leading}
 	split.Region.Split = c.Index
+	if l.leading {
+		split.Crowd = bodies(l)
+	}
 	for i, child := range split.Children {
 		split.Forks[i] = replica.Fork{
 			Group: child.ID, Index: c.Index, Term: c.Term, Members: l.members, Recovered: ConfigurationOf(l.info.Epoch).Recovered,
 		}
+	}
+	split.Stalled = func() {
+		l.Enqueue(func() { // the other members may have the children
+			l.hub.Split = c.Index
+			l.hub.DismissAll(splitReason)
+		})
 	}
 	l.paused = true
 	l.Split(split, func(err error) {
@@ -102,6 +116,7 @@ func (s *splitter) changed() {
 	l := s.land
 	clear(l.edits.bases)
 	l.inspection.current = nil
+	l.contents.Land.StopDigest()
 	s.takeOver()
 	l.Changed(l.info)
 	structure := l.contents.Land.Structure()
@@ -126,17 +141,73 @@ func (s *splitter) takeOver() {
 	}
 }
 
+// lostLeadership answers those who wait: whether their entries are committed is unknown.
+func (s *splitter) lostLeadership() {
+	for _, a := range s.awaited {
+		a.answer <- ErrNotHere
+	}
+	s.awaited = nil
+}
+
 // unresolvedTicks is after how many ticks a frozen region asks what has become of the merge, and then how often.
 const unresolvedTicks = 20
 
-// tick has it resolved what has become of the merge for which the region is frozen.
+// guestTicks is how long avatars wait for their gateways after a split or merge: longer than these need to come.
+const guestTicks = 60
+
+// guest is the link of avatars that wait for their gateways: none that a gateway has.
+const guest = 0
+
+// bodies lists the avatars in a region.
+func bodies(l *Land) (all []nodemsg.Body) {
+	l.contents.Crowd.Count(func(at grid.ChunkPos, _ int) { all = append(all, l.contents.Crowd.Inside(at)...) })
+	return all
+}
+
+// Inherit has a region show avatars of the one that it came from until their gateways enter them themselves. Otherwise everybody would
+// vanish for a moment before the eyes of those whose gateway comes first. Any goroutine may call it, as the next.
+func Inherit(l *Land, crowd []nodemsg.Body) {
+	l.Enqueue(func() {
+		for _, body := range crowd {
+			if !l.contents.Crowd.Has(body.Player) {
+				l.contents.Crowd.Enter(guest, body)
+			}
+		}
+		l.splitter.guests = guestTicks
+	})
+}
+
+// Bequeath has another region inherit the avatars of one that this node leads.
+func Bequeath(l, to *Land) {
+	l.Enqueue(func() {
+		if l.leading {
+			Inherit(to, bodies(l))
+		}
+	})
+}
+
+// tick ends the stay of guests, and has it resolved what has become of the merge for which the region is frozen.
 func (s *splitter) tick() {
+	if s.guests > 0 {
+		if s.guests--; s.guests == 0 {
+			s.land.contents.Crowd.LeaveAll(guest)
+		}
+	}
 	if !s.land.edits.frozen {
 		return
 	}
 	if s.frozen++; s.frozen%unresolvedTicks == 0 {
 		s.land.Resolve(s.land, s.land.contents.Land.Structure(), s.land.leading)
 	}
+}
+
+// ResolveFreeze has it resolved now what has become of the merge for which a region is frozen. Any goroutine may call it.
+func ResolveFreeze(l *Land) {
+	l.Enqueue(func() {
+		if l.edits.frozen {
+			l.Resolve(l, l.contents.Land.Structure(), l.leading)
+		}
+	})
 }
 
 // propose proposes an entry, unless refuse returns why not, and answers when the structure is what the caller wants.
@@ -151,13 +222,21 @@ func (s *splitter) propose(entry []byte, refuse func(world.Structure) error, don
 		answer <- nil
 		return
 	case err == nil:
-		err = l.group.Propose(entry)
+		err = ledElsewhere(l.group.Propose(entry))
 	}
 	if err != nil {
 		answer <- err
 		return
 	}
 	s.awaited = append(s.awaited, awaitedStep{done, answer})
+}
+
+// ledElsewhere makes the group's error that it is led elsewhere an ErrNotHere.
+func ledElsewhere(err error) error {
+	if errors.Is(err, replica.ErrNotLeader) {
+		return fmt.Errorf("%w: %w", ErrNotHere, err)
+	}
+	return err
 }
 
 func propose(ctx context.Context, l *Land, entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool) error {
@@ -197,7 +276,7 @@ func Freeze(ctx context.Context, l *Land, attempt uint64) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := l.raft.ReadIndex(ctx); err != nil { // so that it is not the state of a deposed leader
-		return nil, err
+		return nil, ledElsewhere(err)
 	}
 	type packed struct {
 		rows []byte
@@ -239,16 +318,16 @@ func ProposeMerge(ctx context.Context, l *Land, attempt uint64, rows [2][]byte) 
 	return nil
 }
 
-// ProposeAbandon ends an attempt to merge the children of a region, unless it is over.
+// ProposeAbandon ends an attempt to merge the children of a region, and all before it, unless they are over.
 func ProposeAbandon(ctx context.Context, l *Land, attempt uint64) error {
 	return propose(ctx, l, world.EncodeAbandon(attempt), func(world.Structure) error { return nil },
-		func(s world.Structure) bool { return s.Attempt != attempt })
+		func(s world.Structure) bool { return s.Split == 0 || s.Attempt > attempt })
 }
 
 // StructureOf returns the region and its structure, with everything that was committed before. This node must lead it.
 func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Structure, err error) {
 	if _, err := l.raft.ReadIndex(ctx); err != nil {
-		return info, s, err
+		return info, s, ledElsewhere(err)
 	}
 	answer := make(chan error, 1)
 	failed, err := Await(ctx, l.Actor, answer, func() {

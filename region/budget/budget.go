@@ -3,6 +3,7 @@ package budget
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
@@ -25,6 +26,13 @@ type Budget struct {
 	since time.Time                       // start of the window; zero if there is none
 	ticks int
 	over  int
+	used  Usage // since Take
+}
+
+// Usage is how long a region kept a core busy, and in how many ticks.
+type Usage struct {
+	Busy  time.Duration
+	Ticks int
 }
 
 // New returns a budget. CPU measures how long a piece of work keeps a core busy, such as ThreadTime.
@@ -33,8 +41,15 @@ func New(cpu func(work func()) time.Duration) Budget { return Budget{cpu: cpu} }
 // Run runs and measures a piece of work between two ticks.
 func (b *Budget) Run(work func()) { b.spent += b.measure(work) }
 
-// measure runs a piece of work and returns how long it took. It uses the wall clock, which is cheap. While that shows ticks over
-// the budget, it uses the thread's CPU time instead: on an overloaded machine, every region looks slow by the wall clock.
+// Take returns what was used in ticks since the last call, with what was done between them.
+func (b *Budget) Take() Usage {
+	used := b.used
+	b.used = Usage{}
+	return used
+}
+
+// measure runs a piece of work and returns how long it took. It uses the wall clock, which is cheap. While that shows ticks
+// over a quarter of the budget, it uses the thread's CPU time instead: on an overloaded machine, every region looks slow by the wall clock.
 func (b *Budget) measure(work func()) time.Duration {
 	if b.hot {
 		return b.cpu(work)
@@ -48,14 +63,16 @@ func (b *Budget) measure(work func()) time.Duration {
 // was over its budget for a whole window.
 func (b *Budget) Tick(work func(), now time.Time) (took time.Duration, blown error) {
 	if b.since.IsZero() {
-		*b = Budget{cpu: b.cpu, hot: b.hot, since: now}
+		*b = Budget{cpu: b.cpu, hot: b.hot, since: now, spent: b.spent, used: b.used}
 	}
 	start := time.Now()
 	spent := b.spent + b.measure(work)
 	took = time.Since(start)
 	measured := b.hot
-	b.hot = took+b.spent > motion.TickEvery
+	b.hot = took+b.spent > motion.TickEvery/4
 	b.spent = 0
+	b.used.Busy += spent
+	b.used.Ticks++
 	b.ticks++
 	if measured && spent > motion.TickEvery {
 		b.over++
@@ -73,6 +90,19 @@ func (b *Budget) Tick(work func(), now time.Time) (took time.Duration, blown err
 // Rest discards the window: a region that is idle, or led elsewhere, is not judged.
 func (b *Budget) Rest() {
 	if !b.since.IsZero() || b.spent > 0 {
-		*b = Budget{cpu: b.cpu}
+		*b = Budget{cpu: b.cpu, used: b.used}
 	}
 }
+
+// Stopwatch adds up how long pieces of work take by the wall clock. Any goroutine may read it while one works.
+type Stopwatch struct{ total atomic.Int64 }
+
+// Time does a piece of work.
+func (s *Stopwatch) Time(work func()) {
+	start := time.Now()
+	work()
+	s.total.Add(int64(time.Since(start)))
+}
+
+// Total returns how long all of it took so far.
+func (s *Stopwatch) Total() time.Duration { return time.Duration(s.total.Load()) }

@@ -10,12 +10,23 @@ import (
 func ThreadTime(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var before, after syscall.Rusage
 	start := time.Now()
-	known := syscall.Getrusage(syscall.RUSAGE_THREAD, &before) == nil
+	before, known := used(syscall.RUSAGE_THREAD)
 	work()
-	if !known || syscall.Getrusage(syscall.RUSAGE_THREAD, &after) != nil {
+	after, still := used(syscall.RUSAGE_THREAD)
+	if !known || !still {
 		return time.Since(start)
 	}
-	return time.Duration(after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano())
+	return after - before
+}
+
+// ProcessTime returns the CPU time that the process has used, and whether it is known.
+func ProcessTime() (time.Duration, bool) { return used(syscall.RUSAGE_SELF) }
+
+func used(by int) (time.Duration, bool) {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(by, &r); err != nil {
+		return 0, false
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), true
 }

@@ -81,6 +81,20 @@ func (t *Tally) forget(id uint64) {
 	}
 }
 
+// Clear removes all regions.
+func (t *Tally) Clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.regions, t.mu.groups = nil, nil
+}
+
+// Len returns the number of regions.
+func (t *Tally) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.regions)
+}
+
 // AddPeers adds all members to the set.
 func (t *Tally) AddPeers(peers map[string]bool) {
 	t.mu.Lock()

@@ -81,7 +81,7 @@ type Directory struct {
 
 	known       *lru.Cache[grid.Cell, nodemsg.Region]
 	invalidated *lru.Cache[grid.Cell, struct{}]   // cells whose route was wrong: hints are ignored for them
-	located     *prometheus.CounterVec            // by source: cache, neighbour, dht, catalog, founded
+	located     *prometheus.CounterVec            // by source: cache, link, walk, dht, catalog, founded
 	flights     background.Shared[nodemsg.Region] // one search per cell at a time
 
 	mu struct {
@@ -144,8 +144,7 @@ func (d *Directory) AddHint(info nodemsg.Region) {
 	if info.Cell.Label.Len() < grid.FoundingLabel || info.Leader == "" {
 		return
 	}
-	known, ok := d.known.Peek(info.Cell)
-	if ok && !info.Newer(known) && (known.Newer(info) || info.Term <= known.Term) {
+	if known, ok := d.known.Peek(info.Cell); ok && !info.Supersedes(known) {
 		return
 	}
 	d.CacheRoute(info)

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Locate returns the region that covers the chunk. It asks the nearest source first: the cache, the leaders of neighbouring
-// cells, the DHT, then the catalog. If the region does not exist, Locate founds it.
+// Locate returns the region that covers the chunk. It asks the nearest source first: the cache, then the leaders of land nearby, or
+// the DHT if it knows no such land, then the catalog. If the region does not exist, Locate founds it.
 func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	if !pos.Valid() {
 		return nodemsg.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
@@ -34,7 +35,8 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Regi
 }
 
 func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, error) {
-	if !d.invalidated.Contains(cell) {
+	wrong := d.invalidated.Contains(cell)
+	if !wrong {
 		if info, ok := d.fromHints(ctx, cell, pos); ok {
 			return d.CacheRoute(info), nil
 		}
@@ -46,6 +48,9 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 		return d.CacheRoute(info), nil
 	}
 	if !errors.Is(err, ErrNotFounded) {
+		if info, ok := d.fromRecord(ctx, cell, pos); ok && !wrong { // land that exists is found without the catalog
+			return d.CacheRoute(info), nil
+		}
 		return nodemsg.Region{}, err
 	}
 	if info, err = d.found(ctx, cell); err != nil {
@@ -56,39 +61,32 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 	return d.CacheRoute(info), nil
 }
 
-// fromHints asks the neighbours and the DHT, which usually have the answer and are nearer than the catalog.
+// fromHints walks the links from known land. The DHT's record is for nodes that know no land near: next to known land, what the
+// leaders there do not know has most likely not been founded yet, and the catalog decides that anyway.
 func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime)
 	defer cancel()
-	if info, ok := d.fromNeighbours(ctx, cell, pos); ok {
-		d.count("neighbour")
+	info, source, near := d.walk(ctx, pos)
+	if source != "" {
+		d.count(source)
 		return info, true
 	}
-	if info, err := d.Records.Region(ctx, cell); err == nil && covers(info, pos) {
-		d.count("dht")
-		return info, true
+	if near {
+		return nodemsg.Region{}, false
 	}
-	return nodemsg.Region{}, false
+	return d.fromRecord(ctx, cell, pos)
 }
 
-// fromNeighbours asks those leaders of adjacent cells that this node knows: the leader of a cell keeps routes to its neighbours
-// (Walkad §IV-B). They get half of hintTime.
-func (d *Directory) fromNeighbours(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
+// fromRecord asks the DHT. It gets half of hintTime.
+func (d *Directory) fromRecord(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
 	defer cancel()
-	asked := map[string]bool{d.Self.Peer: true}
-	for _, next := range cell.Adjacent() {
-		info, ok := d.known.Peek(next)
-		if !ok || info.Leader == "" || asked[info.Leader] || len(asked) > 2 || d.Detector.Suspected(info.Leader) { // two neighbours at most
-			continue
-		}
-		asked[info.Leader] = true
-		answer, err := d.Questions.Ask(ctx, info.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
-		if err == nil && answer.Region != nil && covers(*answer.Region, pos) {
-			return *answer.Region, true
-		}
+	info, err := d.Records.Region(ctx, cell)
+	if err != nil || !covers(info, pos) {
+		return nodemsg.Region{}, false
 	}
-	return nodemsg.Region{}, false
+	d.count("dht")
+	return info, true
 }
 
 // FromCatalog asks the catalog. It returns ErrNotFounded if there is no such region.
@@ -186,31 +184,52 @@ func checkCell(info nodemsg.Region, cell grid.Cell) (nodemsg.Region, error) {
 	return info, nil
 }
 
-// covers reports whether a hint is about a region around the chunk, split or not, and names a leader.
-func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
-	return info.Cell.Label.Len() >= grid.FoundingLabel && info.Cell.Contains(pos) && info.Leader != ""
-}
-
 // usable reports whether a hint is about the cell and names a leader.
 func usable(info nodemsg.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
 
-// Introduce announces the leader of this cell to the leaders of adjacent cells and caches the routes to them (Walkad §IV-B,
-// coordinator selection, steps 3 and 4).
+// introduceTime bounds the introduction of one leader to its neighbours.
+const introduceTime = 10 * time.Second
+
+// Introduce announces the leader of this cell to the leaders of the neighbouring cells, the adjacent ones and the Hamming neighbours,
+// and caches the routes that they answer with (Walkad §IV-B, coordinator selection, steps 3 and 4). The catalog is asked for
+// adjacent land that is not known.
 func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
-	for _, next := range info.Cell.Adjacent() {
-		there, ok := d.known.Peek(next)
-		if !ok {
-			var err error
-			if there, err = d.Records.Region(ctx, next); err != nil || !usable(there, next) {
-				continue
+	ctx, cancel := context.WithTimeout(ctx, introduceTime)
+	defer cancel()
+	informed := map[string]bool{d.Self.Peer: true}
+	for _, next := range append(info.Cell.Adjacent(), info.Cell.Hamming()...) {
+		area := next.Area()
+		if pos := (grid.ChunkPos{X: area.MinX, Z: area.MinZ}); !d.knows(pos) {
+			there, err := d.FromCatalog(ctx, pos)
+			if err == nil {
+				d.AddHint(there)
+			} else if !errors.Is(err, ErrNotFounded) {
+				return // the catalog cannot be asked; the neighbours introduce themselves when they change
 			}
-			d.AddHint(there)
 		}
-		if there.Leader == "" || there.Leader == d.Self.Peer {
-			continue
-		}
-		if _, err := d.Questions.Ask(ctx, there.Leader, nodemsg.Question{Introduce: &info}); err != nil {
-			d.Logger.Debug("region not introduced", "peer", there.Leader, "error", err)
+		for range 2 { // those who led until recently name the new leader
+			for _, there := range d.Cover(area, MaxLinks) {
+				d.introduceTo(ctx, there.Leader, info, informed)
+			}
 		}
 	}
+}
+
+func (d *Directory) knows(pos grid.ChunkPos) bool {
+	_, known := d.Known(pos)
+	return known
+}
+
+// introduceTo informs one leader, unless it was informed, and caches the routes that it answers with.
+func (d *Directory) introduceTo(ctx context.Context, peer string, info nodemsg.Region, informed map[string]bool) {
+	if peer == "" || informed[peer] || d.Detector.Suspected(peer) {
+		return
+	}
+	informed[peer] = true
+	answer, err := d.Questions.Ask(ctx, peer, nodemsg.Question{Introduce: &info})
+	if err != nil {
+		d.Logger.Debug("region not introduced", "peer", peer, "error", err)
+		return
+	}
+	d.addLinks(answer.Regions)
 }

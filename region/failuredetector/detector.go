@@ -82,6 +82,8 @@ type About struct {
 	Quarantined   []uint64      // regions that are quarantined there
 	CatalogLeader string        // the catalog's leader as that node sees it, if it is a member of the catalog
 	Skew          time.Duration // how far its clock is ahead of this node's; 0 if that is less than can be measured
+	Load          *nodemsg.Load // how busy it is; nil if it did not say
+	Version       int           // of the messages between nodes; 0 is one before versions were numbered
 }
 
 // leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
@@ -216,7 +218,7 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 		return nodemsg.Member{}, err
 	}
 	d.note(peer, asked, *answer.Member, true)
-	d.noteAbout(peer, About{answer.Quarantined, answer.CatalogLeader, Skew(answer.Clock, asked, time.Since(asked))})
+	d.noteAbout(peer, About{answer.Quarantined, answer.CatalogLeader, Skew(answer.Clock, asked, time.Since(asked)), answer.Load, answer.Version})
 	return *answer.Member, nil
 }
 
@@ -237,6 +239,17 @@ func (d *Detector) noteAbout(peer string, about About) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.state(peer).about = about
+}
+
+// Version returns the version of the messages that a node understood when it described itself last; known is false if it never did.
+func (d *Detector) Version(peer string) (version int, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.mu.nodes[peer]
+	if p == nil || p.described.IsZero() {
+		return 0, false
+	}
+	return p.about.Version, true
 }
 
 // note records the answer to a question, or that there was none, unless newer information is known.
@@ -264,6 +277,20 @@ func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 		return nodemsg.Member{}, false
 	}
 	return p.member, true
+}
+
+// loadFor is how long a node's load stays valid.
+const loadFor = 45 * time.Second
+
+// Load returns how busy a node was, and when it said so; nil if that is not known, or too long ago.
+func (d *Detector) Load(peer string) (*nodemsg.Load, time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.mu.nodes[peer]
+	if p == nil || time.Since(p.described) > loadFor {
+		return nil, time.Time{}
+	}
+	return p.about.Load, p.described
 }
 
 // Liveness is what is known of a node.

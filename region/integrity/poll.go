@@ -2,10 +2,12 @@ package integrity
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -34,39 +36,34 @@ func (s StatusPoll) Of(peer string, id uint64) (status nodemsg.RegionStatus, ans
 func PollStatuses(ctx context.Context, ask AskStatuses, want map[string][]uint64, log bool) StatusPoll {
 	s := StatusPoll{Statuses: make(map[string]map[uint64]nodemsg.RegionStatus), Silent: make(map[string]error), Skews: make(map[string]time.Duration)}
 	var mu sync.Mutex
-	var crew sync.WaitGroup
-	defer crew.Wait()
-	tokens := make(chan struct{}, failuredetector.MaxQuestions)
-	for peer, ids := range want {
-		crew.Go(func() {
-			tokens <- struct{}{}
-			defer func() { <-tokens }()
-			said := make(map[uint64]nodemsg.RegionStatus, len(ids))
-			least := time.Duration(-1)
-			var failed error
-			for page := range slices.Chunk(ids, nodemsg.MaxStatuses) {
-				ctx, cancel := context.WithTimeout(ctx, PollTime)
-				statuses, skew, err := ask(ctx, peer, nodemsg.StatusRequest{Regions: page, Log: log})
-				cancel()
-				if failed = err; err != nil {
-					break
-				}
-				if least < 0 || skew.Abs() < least.Abs() {
-					least = skew // the quickest answer is the most precise
-				}
-				for _, status := range statuses {
-					said[status.Region] = status
-				}
+	peers := slices.Collect(maps.Keys(want))
+	background.Several(failuredetector.MaxQuestions, len(peers), func(i int) {
+		peer, ids := peers[i], want[peers[i]]
+		said := make(map[uint64]nodemsg.RegionStatus, len(ids))
+		least := time.Duration(-1)
+		var failed error
+		for page := range slices.Chunk(ids, nodemsg.MaxStatuses) {
+			ctx, cancel := context.WithTimeout(ctx, PollTime)
+			statuses, skew, err := ask(ctx, peer, nodemsg.StatusRequest{Regions: page, Log: log})
+			cancel()
+			if failed = err; err != nil {
+				break
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			if failed != nil {
-				s.Silent[peer] = failed
+			if least < 0 || skew.Abs() < least.Abs() {
+				least = skew // the quickest answer is the most precise
 			}
-			if len(said) > 0 {
-				s.Statuses[peer], s.Skews[peer] = said, least
+			for _, status := range statuses {
+				said[status.Region] = status
 			}
-		})
-	}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if failed != nil {
+			s.Silent[peer] = failed
+		}
+		if len(said) > 0 {
+			s.Statuses[peer], s.Skews[peer] = said, least
+		}
+	})
 	return s
 }

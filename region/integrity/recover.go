@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -39,6 +40,9 @@ type Recovery struct {
 	Reseeder     *Reseeder
 	AskStatuses  AskStatuses
 	LastHeard    func(peer string) time.Time // when a node was last heard from
+	// Outdated returns why a copy must not be used, because the region was split or merged since; empty if it may. The error is that the
+	// catalog does not answer, which lists that.
+	Outdated func(ctx context.Context, info nodemsg.Region, own replica.Position) (why string, err error)
 }
 
 // SilentAfter returns how long a node must not have been heard from to count as silent for minSilence.
@@ -129,6 +133,13 @@ func (r *Recovery) Plan(ctx context.Context, ids []uint64) ([]RecoveryPlan, erro
 			plans[i].Refused = fmt.Sprintf("the copy here cannot be read: %v", unread[i])
 		}
 	}
+	asking, cancel := context.WithTimeout(ctx, 2*PollTime)
+	defer cancel()
+	background.Several(failuredetector.MaxQuestions, len(plans), func(i int) {
+		if plans[i].Refused == "" {
+			plans[i].Refused, _ = r.Outdated(asking, infos[i], own[i]) // Recover asks again
+		}
+	})
 	return plans, nil
 }
 
@@ -139,28 +150,19 @@ func (r *Recovery) membersSince(ctx context.Context, infos []nodemsg.Region) map
 	defer cancel()
 	since := make(map[uint64][]replica.Member)
 	var mu sync.Mutex
-	var crew sync.WaitGroup
-	tokens := make(chan struct{}, failuredetector.MaxQuestions)
-	for _, info := range infos {
-		if !r.Reseeder.Damages.Old(info.ID) {
-			continue
+	infos = slices.DeleteFunc(slices.Clone(infos), func(info nodemsg.Region) bool { return !r.Reseeder.Damages.Old(info.ID) })
+	background.Several(failuredetector.MaxQuestions, len(infos), func(i int) {
+		now, err := r.Reseeder.newest(ctx, infos[i])
+		if err != nil {
+			r.Logger.Debug("newest members of a region not found", "region", infos[i].ID, "error", err)
+			return
 		}
-		crew.Go(func() {
-			tokens <- struct{}{}
-			defer func() { <-tokens }()
-			now, err := r.Reseeder.newest(ctx, info)
-			if err != nil {
-				r.Logger.Debug("newest members of a region not found", "region", info.ID, "error", err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, m := range now.Members {
-				since[info.ID] = append(since[info.ID], replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
-			}
-		})
-	}
-	crew.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, m := range now.Members {
+			since[infos[i].ID] = append(since[infos[i].ID], replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
+		}
+	})
 	return since
 }
 
@@ -273,6 +275,13 @@ func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 	info, err := r.Regions.Member(id)
 	if err != nil {
 		return err
+	}
+	own, err := r.Replicas.Position(id)
+	if err != nil {
+		return err
+	}
+	if why, err := r.Outdated(ctx, info, own); err != nil || why != "" {
+		return fmt.Errorf("recover %s: %w", plans[0].Name, cmp.Or(err, errors.New(why)))
 	}
 	if err := r.Supersession.KeepEvicted(formerMembers(info, plans[0], r.Self.Peer)); err != nil {
 		return err

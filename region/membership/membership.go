@@ -13,6 +13,7 @@ type Member struct {
 	Gone     bool // not heard from for longer than the grace period
 	Struck   bool // the region has failed there lately
 	Leaving  bool // has announced that it is about to stop: it stays a member, but must not lead
+	Full     bool // too busy to be given the region
 }
 
 // MayLead reports whether leadership may be transferred to the member.
@@ -35,6 +36,26 @@ const (
 type Step struct {
 	Kind Kind
 	Peer string
+}
+
+// Preferred returns nearest with the nodes first that should be the members: those that fit, nearest first, among the first want+spare
+// nodes. The others follow, nearest first, and fill up what is missing. A member should always fit, so that it does not lose its place
+// because it is busy.
+func Preferred(nearest []string, want, spare int, fits func(peer string) bool) []string {
+	window := nearest[:min(want+spare, len(nearest))]
+	preferred := make([]string, 0, len(nearest))
+	for _, peer := range window {
+		if len(preferred) < want && fits(peer) {
+			preferred = append(preferred, peer)
+		}
+	}
+	chosen := preferred
+	for _, peer := range nearest {
+		if !slices.Contains(chosen, peer) {
+			preferred = append(preferred, peer)
+		}
+	}
+	return preferred
 }
 
 // Next returns the next step that the leader self has to take so that its group converges to the first want nodes of nearest.
@@ -89,23 +110,25 @@ func surplus(self string, voters []Member, nearest []string) Step {
 		return Step{Remove, worst.Peer}
 	}
 	// The leader itself is surplus: another member must lead first.
-	for _, peer := range nearest {
-		i := slices.IndexFunc(voters, func(m Member) bool { return m.Peer == peer && m.MayLead() })
-		if i >= 0 && peer != self {
-			return Step{Transfer, peer}
+	for _, full := range []bool{false, true} {
+		for _, peer := range nearest {
+			i := slices.IndexFunc(voters, func(m Member) bool { return m.Peer == peer && m.MayLead() && m.Full == full })
+			if i >= 0 && peer != self {
+				return Step{Transfer, peer}
+			}
 		}
 	}
 	return Step{Kind: Wait}
 }
 
-// preferredLeader transfers leadership to the nearest live member that has nearly all of the log.
+// preferredLeader transfers leadership to the nearest live member that has nearly all of the log, and room for the region.
 func preferredLeader(self string, voters []Member, target []string) Step {
 	for _, peer := range target {
 		if peer == self {
 			return Step{Kind: Stay}
 		}
 		for _, m := range voters {
-			if m.Peer == peer && m.MayLead() && !m.Struck {
+			if m.Peer == peer && m.MayLead() && !m.Struck && !m.Full {
 				return Step{Transfer, peer}
 			}
 		}

@@ -128,12 +128,14 @@ func (sv *Supervisor) HandOver(ctx context.Context) (handed, kept int) {
 
 // Transfer hands the leadership of a group to another member, and waits until this node no longer leads.
 func (sv *Supervisor) Transfer(ctx context.Context, w Group, heir string) error {
+	load := sv.meter.region(w.ID)
 	if err := w.Raft.Transfer(heir); err != nil {
 		return err
 	}
 	if err := AwaitGroup(ctx, func() bool { return !w.Raft.Status().Self }); err != nil {
 		return err
 	}
+	sv.meter.remember(sv.Self, heir, load, time.Now())
 	sv.metrics.changes.WithLabelValues("transfer").Inc()
 	return nil
 }
@@ -152,8 +154,12 @@ func (sv *Supervisor) Successor(w Group) string {
 	if len(states) == 0 {
 		return ""
 	}
-	if whole := slices.DeleteFunc(slices.Clone(states), func(m membership.Member) bool { return m.Struck }); len(whole) > 0 {
-		states = whole
+	for _, avoid := range []func(membership.Member) bool{
+		func(m membership.Member) bool { return m.Struck }, func(m membership.Member) bool { return m.Full },
+	} {
+		if better := slices.DeleteFunc(slices.Clone(states), avoid); len(better) > 0 {
+			states = better
+		}
 	}
 	for _, peer := range sv.Records.NearestKnown(w.Key, directory.Candidates) {
 		if slices.ContainsFunc(states, func(m membership.Member) bool { return m.Peer == peer }) {

@@ -1,15 +1,23 @@
 package placement
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/region/balance"
+)
 
 // metrics are the metrics of the groups that this node leads; docs/metrics.md explains each.
 type metrics struct {
 	led     prometheus.Gauge
 	lag     prometheus.Gauge
 	changes *prometheus.CounterVec // by change: add, promote, remove, transfer
+	busy    prometheus.Gauge
+	// moves are those made because of load, by kind (leader, member) and result (done, failed).
+	moves       *prometheus.CounterVec
+	moveSeconds prometheus.Counter
 }
 
-func newMetrics(r prometheus.Registerer) *metrics {
+func newMetrics(r prometheus.Registerer, capacity float64) *metrics {
 	m := &metrics{
 		led: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_regions_led",
@@ -23,7 +31,27 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "voxeld_region_member_changes_total",
 			Help: "Membership changes and leadership transfers made by this node as leader, by kind: add, promote, remove, transfer.",
 		}, []string{"change"}),
+		busy: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "voxeld_node_busy_cores",
+			Help: "Cores that this node uses, smoothed over some seconds, as other nodes see it.",
+		}),
+		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "voxeld_balance_moves_total",
+			Help: "Regions moved from this node because it was busy, by kind (leader: another member leads; member: a less busy node becomes a member) and result (done, failed).",
+		}, []string{"kind", "result"}),
+		moveSeconds: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "voxeld_balance_seconds_total",
+			Help: "Time that the moves of voxeld_balance_moves_total took, in seconds.",
+		}),
 	}
-	r.MustRegister(m.led, m.lag, m.changes)
+	room := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "voxeld_node_capacity_cores",
+		Help: "Cores that this node gives to the world (capacity); above 60 % of them it moves regions to other nodes.",
+	})
+	room.Set(capacity)
+	for _, kind := range []balance.Kind{balance.Lead, balance.Replace} {
+		m.moves.WithLabelValues(kind.String(), "done")
+	}
+	r.MustRegister(m.led, m.lag, m.changes, m.busy, m.moves, m.moveSeconds, room)
 	return m
 }

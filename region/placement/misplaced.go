@@ -2,6 +2,7 @@ package placement
 
 import (
 	"context"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
@@ -100,19 +101,13 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 		peers.Add(m.Peer, sv.Detector.Every)
 		members[i] = m.Peer
 	}
-	wanted := 0
-	for _, peer := range sv.Records.NearestKnown(sv.Directory.Key(info.Cell), directory.Candidates, members...) {
+	nearest := sv.Records.NearestKnown(sv.Directory.Key(info.Cell), directory.Candidates, members...)
+	nearest = slices.DeleteFunc(nearest, func(peer string) bool {
 		peers.Add(peer, sv.Detector.StrangerEvery)
 		_, lives := sv.Detector.Alive(peer)
-		if peer != sv.Self && !lives && (!actor.HasMember(info, peer) || sv.Detector.Gone(peer)) {
-			continue
-		}
-		if !actor.HasMember(info, peer) {
-			return true
-		}
-		if wanted++; wanted == sv.Copies {
-			break
-		}
-	}
-	return false
+		return peer != sv.Self && !lives && (!actor.HasMember(info, peer) || sv.Detector.Gone(peer))
+	})
+	isMember := func(peer string) bool { return actor.HasMember(info, peer) }
+	nearest = sv.meter.preferred(info.ID, nearest, sv.Copies, 0, isMember)
+	return slices.ContainsFunc(nearest[:min(sv.Copies, len(nearest))], func(peer string) bool { return !isMember(peer) })
 }

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/balance"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
@@ -67,7 +69,7 @@ type Regions interface {
 	Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error)
 }
 
-// Options configure a Supervisor. All fields are required.
+// Options configure a Supervisor. All fields but Balance are required.
 type Options struct {
 	Self       string
 	Copies     int // number of members of a region
@@ -79,6 +81,7 @@ type Options struct {
 	Tasks      *background.Tasks
 	Regions    Regions
 	Failures   Failures
+	Balance    Balance // the zero value: load has no influence
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -98,8 +101,13 @@ type Supervisor struct {
 	NotifyEvicted func(context.Context)
 	// Watch adds the nodes to watch besides the members of the groups that this node leads.
 	Watch func(failuredetector.Watched)
+	// InUse lists how much the open regions use.
+	InUse func() []Use
 
 	metrics *metrics
+	meter   *meter
+	pace    balance.Pace // of Run's goroutine
+	moving  atomic.Bool  // a region is being moved because of load
 	closed  closedRegions
 	leave   sync.Once     // closes leaving
 	leaving chan struct{} // closed when this node is about to stop: see Drain
@@ -114,7 +122,11 @@ type Supervisor struct {
 
 // New returns a supervisor.
 func New(o Options) *Supervisor {
-	sv := &Supervisor{Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}), NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}}
+	sv := &Supervisor{
+		Options: o, metrics: newMetrics(o.Registerer, o.Balance.Capacity), leaving: make(chan struct{}),
+		NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}, InUse: func() []Use { return nil },
+	}
+	sv.meter = newMeter(o.Balance, o.Self, o.Detector.Load)
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
 	sv.mu.announced = make(map[uint64]nodemsg.Region)
@@ -145,6 +157,7 @@ func (sv *Supervisor) EndChange(id uint64) {
 func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Member {
 	states := make([]membership.Member, len(s.Members))
 	struck := sv.Failures.FailedPeers(w.ID)
+	load := sv.meter.region(w.ID)
 	for i, m := range s.Members {
 		self := m.Peer == sv.Self
 		states[i] = membership.Member{
@@ -153,20 +166,21 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 			Leaving:  sv.Detector.Leaving(m.Peer),
 			Gone:     !self && !m.Active && sv.Detector.Gone(m.Peer),
 			Struck:   struck[m.Peer],
+			Full:     !self && w.ID != world.CatalogID && !sv.meter.hasRoom(m.Peer, load),
 		}
 	}
 	return states
 }
 
 // nearestOf lists the nodes nearest to the group's key that can be members: live nodes, and members whose grace period is not
-// over.
+// over. Those that should be members are first.
 func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
 	members := make([]string, len(s.Members))
 	for i, m := range s.Members {
 		members[i] = m.Peer
 	}
 	nearest := sv.Records.NearestKnown(w.Key, directory.Candidates, members...)
-	return slices.DeleteFunc(nearest, func(peer string) bool {
+	nearest = slices.DeleteFunc(nearest, func(peer string) bool {
 		if peer == sv.Self {
 			return false
 		}
@@ -177,6 +191,8 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
 		_, lives := sv.Detector.Alive(peer)
 		return !lives
 	})
+	isMember := func(peer string) bool { return slices.Contains(members, peer) }
+	return sv.meter.preferred(w.ID, nearest, w.Copies, sv.meter.region(w.ID), isMember)
 }
 
 // Announce reports the region's members to the catalog, unless it has them.

@@ -37,7 +37,8 @@ type Options struct {
 	Supervisor *placement.Supervisor
 	Damages    *integrity.Damages
 	Tasks      *background.Tasks
-	Catalog    func() *actor.Catalog // the catalog if this node is a member of it, else nil
+	Stored     func(id uint64) (bool, error) // whether this node has a copy of the region
+	Catalog    func() *actor.Catalog         // the catalog if this node is a member of it, else nil
 	Logger     *slog.Logger
 }
 
@@ -90,6 +91,9 @@ func (p *Publisher) publishChanges(ctx context.Context, id uint64) {
 }
 
 func (p *Publisher) publishChange(ctx context.Context, info nodemsg.Region) {
+	if stored, err := p.Stored(info.ID); err == nil && !stored {
+		return // the region was deleted here meanwhile, and so was its row
+	}
 	if err := p.Registry.Put(info); err != nil {
 		p.Logger.Warn("region not stored", "cell", info.Cell.String(), "error", err)
 	}

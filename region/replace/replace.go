@@ -65,6 +65,7 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
 		want[m.Peer] = append(want[m.Peer], info.ID)
 	}
 	s := integrity.PollStatuses(ctx, r.AskStatuses, want, true)
+	copies := 0
 	for _, m := range info.Members {
 		status, answered := s.Of(m.Peer, info.ID)
 		heard := r.LastHeard(m.Peer)
@@ -81,6 +82,11 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
 			state = "does not answer"
 		case status.State == nodemsg.StateFailed:
 			state = "its copy is of no use: " + status.Why
+		case status.State != nodemsg.StateNone && info.Split != 0: // without land
+			state = "has a copy"
+			if copies++; 2*copies > len(info.Members) {
+				p.Refused = "most of its members are alive, so it is not lost"
+			}
 		case status.State != nodemsg.StateNone:
 			state = "has a copy"
 			p.Refused = fmt.Sprintf("%s has a copy: on that node, run voxeld region recover %s", m.Peer, integrity.Name(info))
@@ -97,12 +103,8 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
 
 // find returns the region as the catalog has it, if this node may enter another member there.
 func (r *Replacer) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
-	area := cell.Area()
 	if c := r.Regions.Catalog(); c != nil && c.Raft().Status().Self {
-		info, err := c.Locate(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ})
-		if err == nil && info.Cell != cell {
-			err = directory.ErrNotFounded
-		}
+		info, err := c.At(ctx, cell)
 		if err != nil {
 			return nodemsg.Region{}, fmt.Errorf("region %v: %w", cell, err)
 		}
@@ -137,7 +139,17 @@ func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Land) error
 		return fmt.Errorf("replace %v: %s", cell, p.Refused)
 	}
 	info := p.Region
-	rows, err := r.rows(info, land.Rows)
+	if info.Split != 0 && len(land.Rows) > 0 {
+		return fmt.Errorf("replace %v: it is split, and its parts have its land: use --anew, and put back its parts if they are lost", cell)
+	}
+	from := land.From
+	known := actor.ConfigurationOf(info.Epoch)
+	from.Index = max(from.Index, known.Index, info.Split, info.Merged)
+	structure, err := r.structure(ctx, info, from)
+	if err != nil {
+		return fmt.Errorf("replace %v: %w", cell, err)
+	}
+	rows, err := r.rows(info, land.Rows, structure)
 	if err != nil {
 		return err
 	}
@@ -149,9 +161,7 @@ func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Land) error
 	if err := r.close(ctx, info.ID); err != nil {
 		return err
 	}
-	from := land.From
-	known := actor.ConfigurationOf(info.Epoch)
-	from.Index, from.Term, from.Recovered = max(from.Index, known.Index), max(from.Term, info.Term), max(from.Recovered, known.Recovered)
+	from.Term, from.Recovered = max(from.Term, info.Term), max(from.Recovered, known.Recovered)
 	from.Next = max(from.Next, 1)
 	for _, m := range info.Members {
 		from.Next = max(from.Next, m.Replica+1)
@@ -176,11 +186,28 @@ func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Land) error
 	return r.open(ctx, info)
 }
 
-// rows checks the rows, and returns them as rows of the region.
-func (r *Replacer) rows(info nodemsg.Region, rows []kv.Write) ([]kv.Write, error) {
+// structure returns the structure that a region is to have that continues from the origin, as the catalog lists it.
+func (r *Replacer) structure(ctx context.Context, info nodemsg.Region, from replica.Origin) (world.Structure, error) {
+	s := world.Structure{Split: info.Split, Merged: info.Merged}
+	if s.Split != 0 || s.Merged != 0 {
+		s.Attempt = from.Index + 1<<32 // beyond all attempts until now: each was an entry
+	}
+	if info.Cell.Label.Len() <= grid.FoundingLabel {
+		return s, nil
+	}
+	parent, err := r.Directory.Exactly(ctx, info.Cell.Parent())
+	if children := world.ChildrenOf(parent); err == nil && children[0].ID != info.ID && children[1].ID != info.ID {
+		err = fmt.Errorf("it is no part of region %d any more", parent.ID)
+	}
+	s.Parent, s.ParentSplit = parent.ID, parent.Split
+	return s, err
+}
+
+// rows checks the rows, and returns them as rows of the region with the structure.
+func (r *Replacer) rows(info nodemsg.Region, rows []kv.Write, structure world.Structure) ([]kv.Write, error) {
 	land := world.NewLand(info.ID, info.Cell, r.Height)
-	own := make([]kv.Write, len(rows))
-	for i, row := range rows {
+	var own []kv.Write
+	for _, row := range rows {
 		if len(row.Key) < 8 {
 			return nil, fmt.Errorf("replace %v: a row has no region", info.Cell)
 		}
@@ -188,7 +215,15 @@ func (r *Replacer) rows(info nodemsg.Region, rows []kv.Write) ([]kv.Write, error
 		if err := land.Load(key, row.Value); err != nil {
 			return nil, fmt.Errorf("replace %v: %w", info.Cell, err)
 		}
-		own[i] = kv.Write{Table: world.LandTable, Key: key, Value: bytes.Clone(row.Value)}
+		if !world.IsStructure(key) {
+			own = append(own, kv.Write{Table: world.LandTable, Key: key, Value: bytes.Clone(row.Value)})
+		}
+	}
+	if land.Structure().Split != 0 {
+		return nil, fmt.Errorf("replace %v: the backup was made while it was split, and has its land in parts: take another one", info.Cell)
+	}
+	if structure != (world.Structure{}) {
+		own = append(own, world.StructureRow(info.ID, structure))
 	}
 	return own, nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
@@ -22,37 +24,61 @@ const (
 	maxMerge = 1 << 20 * 9 / 10
 )
 
-// Merge merges the children of a cell's region again.
+// Merge merges the children of a cell's region again, because an operator wants it.
 func (s *Splitter) Merge(ctx context.Context, cell grid.Cell) error {
-	parent, err := s.Directory.Exactly(ctx, cell)
-	switch {
-	case errors.Is(err, directory.ErrNotFounded):
-		return fmt.Errorf("merge %v: there is no such region", cell)
-	case err != nil:
-		return fmt.Errorf("merge %v: %w", cell, err)
-	case parent.Split == 0:
-		return fmt.Errorf("merge %v: it is not split", cell)
-	}
-	_, err = s.askMembers(ctx, parent, nodemsg.Question{Merge: &nodemsg.Release{Region: parent.ID}},
-		func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, parent.ID) })
+	return s.MergeBecause(ctx, cell, "hand")
+}
+
+// MergeBecause is Merge for another reason, which the metrics show.
+func (s *Splitter) MergeBecause(ctx context.Context, cell grid.Cell, trigger string) error {
+	err := s.merge(ctx, cell)
+	s.Metrics.merges.WithLabelValues(trigger, result(err)).Inc()
 	return err
 }
 
-// askMembers asks the region's members, until one of them leads it and answers. Here answers for this node.
-func (s *Splitter) askMembers(ctx context.Context, info nodemsg.Region, q nodemsg.Question, here func() (nodemsg.Answer, error)) (answer nodemsg.Answer, err error) {
+// merge begins again if a leader stops or moves meanwhile.
+func (s *Splitter) merge(ctx context.Context, cell grid.Cell) error {
+	return retry(ctx, func(again bool) error {
+		parent, err := s.Directory.Exactly(ctx, cell)
+		switch {
+		case errors.Is(err, directory.ErrNotFounded):
+			return fmt.Errorf("merge %v: there is no such region", cell)
+		case err != nil:
+			return fmt.Errorf("merge %v: %w", cell, err)
+		case parent.Split == 0 && again:
+			return nil
+		case parent.Split == 0:
+			return fmt.Errorf("merge %v: it is not split", cell)
+		}
+		_, err = s.askMembers(ctx, parent, nodemsg.Question{Merge: &nodemsg.Release{Region: parent.ID}},
+			func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, parent.ID) })
+		return err
+	})
+}
+
+// askMembers asks the region's members, until one of them leads it and answers. Here answers for this node. If a member refuses for
+// another reason than that it does not lead the region, that is the error.
+func (s *Splitter) askMembers(ctx context.Context, info nodemsg.Region, q nodemsg.Question, here func() (nodemsg.Answer, error)) (nodemsg.Answer, error) {
+	var elsewhere, refused error
 	for _, m := range info.Members {
-		var failed error
+		var answer nodemsg.Answer
+		var err error
 		if m.Peer == s.Self.Peer {
-			answer, failed = here()
+			answer, err = here()
 		} else {
-			answer, failed = s.Questions.Ask(ctx, m.Peer, q)
+			answer, err = s.Questions.Ask(ctx, m.Peer, q)
+			err = unreached(answer, err)
 		}
-		if failed == nil {
+		switch {
+		case err == nil:
 			return answer, nil
+		case ledElsewhere(err):
+			elsewhere = errors.Join(elsewhere, err)
+		default:
+			refused = errors.Join(refused, err)
 		}
-		err = errors.Join(err, failed)
 	}
-	return nodemsg.Answer{}, err
+	return nodemsg.Answer{}, cmp.Or(refused, elsewhere)
 }
 
 // lead opens a region and has it led by this node, unless another one leads it.
@@ -70,7 +96,7 @@ func (s *Splitter) lead(ctx context.Context, id uint64) (*actor.Land, error) {
 			case status.Self:
 				return l, nil
 			case status.Leader != "":
-				return nil, fmt.Errorf("lead region %d: %s leads it", id, status.Leader)
+				return nil, fmt.Errorf("lead region %d: %w: %s leads it", id, actor.ErrNotHere, status.Leader)
 			}
 			l.Raft().Campaign()
 		}
@@ -85,7 +111,7 @@ func (s *Splitter) lead(ctx context.Context, id uint64) (*actor.Land, error) {
 // MergeHere merges the children of a region of which this node is a member.
 func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 	if _, busy := s.merging.LoadOrStore(id, nil); busy {
-		return fmt.Errorf("merge region %d: it is being merged already", id)
+		return fmt.Errorf("merge region %d: %w", id, errBusy)
 	}
 	defer s.merging.Delete(id)
 	ctx, cancel := context.WithTimeout(ctx, mergeTime)
@@ -109,13 +135,34 @@ func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 
 // attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw.
 func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Region, attempt uint64) error {
-	var rows [2][]byte
-	var err error
-	for half, child := range world.ChildrenOf(parent) {
-		if rows[half], err = s.freeze(ctx, child, attempt); err != nil {
-			break
+	children := world.ChildrenOf(parent)
+	var leaders [2]string
+	for half, child := range children {
+		info, err := s.find(ctx, child.Cell)
+		if err == nil && info.ID != child.ID {
+			err = fmt.Errorf("%v is split itself: merge that first", child.Cell)
 		}
+		if err != nil {
+			return err
+		}
+		leaders[half] = info.Leader
 	}
+	defer since(s.Metrics.mergeSeconds, time.Now())
+	defer func() {
+		for half, child := range children {
+			s.inform(ctx, child, leaders[half])
+		}
+	}()
+	var rows [2][]byte
+	var freezing errgroup.Group
+	for half, child := range children {
+		freezing.Go(func() error {
+			got, err := s.Pieces.Fetch(ctx, leaders[half], nodemsg.Fetch{Freeze: &nodemsg.Freeze{Group: child.ID, Attempt: attempt}})
+			rows[half] = got.Data
+			return err
+		})
+	}
+	err := freezing.Wait()
 	if size := len(rows[0]) + len(rows[1]); err == nil && size > maxMerge {
 		err = fmt.Errorf("too much was built there: %d bytes, at most %d can be merged", size, maxMerge)
 	}
@@ -132,24 +179,33 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 	return err
 }
 
-// freeze freezes a child, wherever it is led, and returns its land.
-func (s *Splitter) freeze(ctx context.Context, child nodemsg.Region, attempt uint64) ([]byte, error) {
-	info, err := s.find(ctx, child.Cell)
-	if err != nil {
-		return nil, err
+// inform has the leader of a child find out at once that the attempt is over. Otherwise it would ask within a second, while edits wait.
+func (s *Splitter) inform(ctx context.Context, child nodemsg.Region, leader string) {
+	if leader == s.Self.Peer {
+		s.ResolveHere(child.ID)
+		return
 	}
-	if info.ID != child.ID {
-		return nil, fmt.Errorf("%v is split itself: merge that first", child.Cell)
+	s.Tasks.Start(func(context.Context) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leadTime)
+		defer cancel()
+		if _, err := s.Questions.Ask(ctx, leader, nodemsg.Question{Resolve: &nodemsg.Release{Region: child.ID}}); err != nil {
+			s.Logger.Debug("leader of a frozen region not informed", "region", child.ID, "peer", leader, "error", err)
+		}
+	})
+}
+
+// ResolveHere has a child that is frozen here find out what has become of the merge.
+func (s *Splitter) ResolveHere(id uint64) {
+	if l := s.Regions.Loaded(id); l != nil {
+		actor.ResolveFreeze(l)
 	}
-	got, err := s.Pieces.Fetch(ctx, info.Leader, nodemsg.Fetch{Freeze: &nodemsg.Freeze{Group: child.ID, Attempt: attempt}})
-	return got.Data, err
 }
 
 // FreezeHere freezes a child that this node leads.
 func (s *Splitter) FreezeHere(ctx context.Context, f nodemsg.Freeze) nodemsg.Fetched {
 	l := s.Regions.Loaded(f.Group)
 	if l == nil || l.Raft() == nil {
-		return nodemsg.Fetched{Error: "the region is not led here"}
+		return nodemsg.Fetched{Error: actor.ErrNotHere.Error()}
 	}
 	rows, err := actor.Freeze(ctx, l, f.Attempt)
 	if err != nil {
@@ -219,6 +275,9 @@ func (s *Splitter) resolveWith(ctx context.Context, l *actor.Land, listed nodems
 	case err != nil:
 		return err
 	case parent.Split != structure.ParentSplit:
+		if to := s.Regions.Loaded(parent.ID); to != nil {
+			actor.Bequeath(l, to)
+		}
 		actor.EndMerged(l, &parent)
 	case leads && attempt >= structure.Frozen:
 		return actor.ProposeThaw(ctx, l, structure.Frozen-1)
@@ -274,12 +333,7 @@ func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell) (bool, e
 	case !direct:
 		return false, errBehind
 	}
-	for _, child := range world.ChildrenOf(info) {
-		if child.ID == id {
-			return true, nil
-		}
-	}
-	return false, nil
+	return isChild(info, id), nil
 }
 
 // sweepEvery is how often a node looks for copies of regions that were merged while it was away.
@@ -307,9 +361,8 @@ func (s *Splitter) Run(ctx context.Context) {
 
 // sweep deletes the copy of a region here if the region was merged.
 func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
-	structure, err := world.StructureIn(s.Storage.Get, info.ID)
-	if err != nil || structure.Parent == 0 {
-		return err
+	if info.Cell.Label.Len() <= grid.FoundingLabel {
+		return nil
 	}
 	if _, err := s.Directory.ByID(ctx, info.ID); !errors.Is(err, directory.ErrNotFounded) {
 		return err // the catalog lists it

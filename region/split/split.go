@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,28 +39,85 @@ type Splitter struct {
 	// Follow opens a link to the region of a chunk, wherever it is led.
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
 	// Create creates a replica; see incarnation.Keeper.Create.
-	Create func(group, id uint64, create func() error) error
-	Pieces *transport.Pieces
+	Create  func(group, id uint64, create func() error) error
+	Pieces  *transport.Pieces
+	Metrics *Metrics
 
+	proposed  sync.Map // regions whose split this node has proposed: id → time.Time
 	merging   sync.Map // regions whose children this node is merging: id → nil
 	resolving sync.Map // children whose merge is being resolved: id → nil
 }
 
-// Split splits the region of a cell between the halves of the cell, wherever it is led.
+// Split splits the region of a cell between the halves of the cell, wherever it is led, because an operator wants it.
 func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
-	info, err := s.find(ctx, cell)
-	if err != nil {
-		return err
+	err := s.split(ctx, cell)
+	s.Metrics.CountSplit("hand", err)
+	return err
+}
+
+// split asks the next leader if one stops or moves meanwhile.
+func (s *Splitter) split(ctx context.Context, cell grid.Cell) error {
+	return retry(ctx, func(again bool) error {
+		info, err := s.find(ctx, cell)
+		if err != nil {
+			return err
+		}
+		switch n := info.Cell.Label.Len(); {
+		case n > cell.Label.Len() && again:
+			return nil // the leader before has done it
+		case n > cell.Label.Len():
+			return fmt.Errorf("split %v: %w: its parts are regions of their own, such as %v", cell, actor.ErrSplit, info.Cell)
+		case n < cell.Label.Len():
+			return fmt.Errorf("split %v: it is part of the region %v: split that first", cell, info.Cell)
+		case info.Leader == s.Self.Peer:
+			return s.SplitHere(ctx, info.ID)
+		}
+		answer, err := s.Questions.Ask(ctx, info.Leader, nodemsg.Question{Split: &nodemsg.Release{Region: info.ID}})
+		return unreached(answer, err)
+	})
+}
+
+const (
+	// retryTime is how long a split or a merge is begun again because the leader has stopped or moved, and retryPause the pause before.
+	retryTime  = 10 * time.Second
+	retryPause = 200 * time.Millisecond
+)
+
+// retry calls do until it succeeds, or fails for another reason than that the region is led elsewhere. Again is set from the second
+// call on.
+func retry(ctx context.Context, do func(again bool) error) error {
+	for began, again := time.Now(), false; ; again = true {
+		err := do(again)
+		if err == nil || !ledElsewhere(err) || time.Since(began) > retryTime {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryPause):
+		}
 	}
-	switch n := info.Cell.Label.Len(); {
-	case n > cell.Label.Len():
-		return fmt.Errorf("split %v: %w: its parts are regions of their own, such as %v", cell, actor.ErrSplit, info.Cell)
-	case n < cell.Label.Len():
-		return fmt.Errorf("split %v: it is part of the region %v: split that first", cell, info.Cell)
-	case info.Leader == s.Self.Peer:
-		return s.SplitHere(ctx, info.ID)
+}
+
+// errBusy is returned while a node merges the children of the region already.
+var errBusy = errors.New("it is being merged already")
+
+// ledElsewhere reports whether the error is that a region is led elsewhere, by now, or that its leader is busy. Of other nodes it is only
+// a text.
+func ledElsewhere(err error) bool {
+	for _, passing := range []error{actor.ErrNotHere, errBusy} {
+		if errors.Is(err, passing) || strings.Contains(err.Error(), passing.Error()) {
+			return true
+		}
 	}
-	_, err = s.Questions.Ask(ctx, info.Leader, nodemsg.Question{Split: &nodemsg.Release{Region: info.ID}})
+	return false
+}
+
+// unreached makes the error of a question that had no answer one that the region is led elsewhere: another member leads it soon.
+func unreached(answer nodemsg.Answer, err error) error {
+	if err != nil && answer.Error == "" {
+		return fmt.Errorf("%w: %w", actor.ErrNotHere, err)
+	}
 	return err
 }
 
@@ -77,26 +136,51 @@ func (s *Splitter) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, er
 	return nodemsg.Region{}, failed
 }
 
-// SplitHere splits a region that this node leads. All members must be up, and know splits: an older version would ignore the
-// entry, and go on with the whole land.
+// SplitHere splits a region that this node leads. All members must know splits, and those of the catalog: an older version would ignore
+// the entry, and go on with the whole land. A member that is down applies it later.
 func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	l := s.Regions.Loaded(id)
-	if l == nil || l.Raft() == nil {
+	switch {
+	case l == nil:
 		return fmt.Errorf("split region %d: %w", id, actor.ErrNotHere)
+	case l.Raft() == nil:
+		return fmt.Errorf("split %v: %w", l.Cell(), integrity.ErrQuarantined)
 	}
-	for _, peer := range l.Raft().Members() {
-		if peer == s.Self.Peer {
-			continue
-		}
-		switch answer, err := s.Questions.Description(ctx, peer); {
-		case err != nil:
-			return fmt.Errorf("split %v: its member %s must be up: %w", l.Cell(), peer, err)
-		case answer.Version < nodemsg.VersionSplits:
-			return fmt.Errorf("split %v: its member %s runs an older version of voxeld: upgrade it first", l.Cell(), peer)
+	catalog, err := s.Directory.CatalogMembers(ctx)
+	if err != nil {
+		return fmt.Errorf("split %v: find the catalog: %w", l.Cell(), err)
+	}
+	members := l.Raft().Members()
+	for _, m := range catalog.Members {
+		members = append(members, m.Peer)
+	}
+	slices.Sort(members)
+	for _, peer := range slices.Compact(members) {
+		if err := s.knowsSplits(ctx, peer); err != nil {
+			return fmt.Errorf("split %v: %w", l.Cell(), err)
 		}
 	}
+	s.proposed.Store(id, time.Now())
+	defer s.proposed.Delete(id)
 	if err := actor.ProposeSplit(ctx, l); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
+	}
+	return nil
+}
+
+// knowsSplits returns an error unless the version of a node knows splits. If the node is down, the one counts that it had last.
+func (s *Splitter) knowsSplits(ctx context.Context, peer string) error {
+	if peer == s.Self.Peer {
+		return nil
+	}
+	version, known := s.Detector.Version(peer)
+	if answer, err := s.Questions.Description(ctx, peer); err == nil {
+		version = answer.Version
+	} else if !known {
+		return fmt.Errorf("the member %s is down, and its version of voxeld is not known: start it, or wait until it is replaced: %w", peer, err)
+	}
+	if version < nodemsg.VersionSplits {
+		return fmt.Errorf("the member %s runs an older version of voxeld: upgrade it first", peer)
 	}
 	return nil
 }
@@ -104,6 +188,10 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 // Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it stands for
 // election in both children.
 func (s *Splitter) Begin(of actor.Split, done func(error)) {
+	start := time.Now()
+	if proposed, here := s.proposed.Load(of.Region.ID); here {
+		start = proposed.(time.Time) //nolint:forcetypeassert // nothing else is in it
+	}
 	s.Tasks.Start(func(ctx context.Context) {
 		err := s.begin(ctx, of)
 		if ctx.Err() != nil {
@@ -113,13 +201,16 @@ func (s *Splitter) Begin(of actor.Split, done func(error)) {
 		if err != nil || !of.Led {
 			return
 		}
+		var both sync.WaitGroup
 		for _, child := range world.ChildrenOf(of.Region) {
-			s.Tasks.Start(func(ctx context.Context) {
-				if err := s.elect(ctx, child); err != nil {
+			both.Go(func() {
+				if err := s.elect(ctx, child, of.Crowd); err != nil {
 					s.Logger.Warn("child of a split region not led here", "region", child.ID, "cell", child.Cell.String(), "error", err)
 				}
 			})
 		}
+		both.Wait()
+		since(s.Metrics.splitSeconds, start)
 	})
 }
 
@@ -138,6 +229,7 @@ func (s *Splitter) begin(ctx context.Context, of actor.Split) error {
 			if !errors.Is(err, replica.ErrStorage) && !errors.Is(err, incarnation.ErrUnlisted) {
 				return fmt.Errorf("split region %d: %w", of.Region.ID, err)
 			}
+			of.Stalled()
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -161,13 +253,17 @@ func ownID(f replica.Fork, peer string) uint64 {
 	return 0
 }
 
-// elect opens a child and stands for election until the child has a leader.
-func (s *Splitter) elect(ctx context.Context, child nodemsg.Region) error {
+// elect opens a child and stands for election until the child has a leader. The child inherits its part of the crowd.
+func (s *Splitter) elect(ctx context.Context, child nodemsg.Region, crowd []nodemsg.Body) error {
 	ctx, cancel := context.WithTimeout(ctx, electTime)
 	defer cancel()
 	for {
 		l, err := s.Regions.Open(ctx, child.ID, child.Cell)
 		if err == nil {
+			if len(crowd) > 0 {
+				actor.Inherit(l, crowd)
+				crowd = nil
+			}
 			if l.Raft().Status().Leader != "" {
 				return nil
 			}
@@ -182,29 +278,30 @@ func (s *Splitter) elect(ctx context.Context, child nodemsg.Region) error {
 }
 
 // Awaited returns the parent of a region that this node is to join, if this node is a member of the parent and its copy of that is not
-// split into this region, or not yet. It must apply the split first: a replica that joins without the land counts for the child's
-// majority, and if all members joined so, the land would be lost.
-func (s *Splitter) Awaited(child nodemsg.Region) (parent nodemsg.Region, awaited bool, err error) {
+// split into this region yet. It must apply the split first: if all members joined without the land, it would be lost. The error is
+// actor.ErrNotHere if the region is none that the catalog lists: a copy of its parent that was merged since says nothing.
+func (s *Splitter) Awaited(ctx context.Context, child nodemsg.Region) (parent nodemsg.Region, awaited bool, err error) {
 	if child.Cell.Label.Len() <= grid.FoundingLabel {
 		return nodemsg.Region{}, false, nil
 	}
-	all, err := s.Registry.All()
-	for _, info := range all {
-		if info.Cell != child.Cell.Parent() {
-			continue
-		}
-		has, failed := s.Replicas.Has(info.ID)
-		if failed != nil || !has {
-			return nodemsg.Region{}, false, failed
-		}
-		structure, failed := world.StructureIn(s.Storage.Get, info.ID)
-		info.Split = structure.Split
-		for _, there := range world.ChildrenOf(info) {
-			if there.ID == child.ID {
-				return nodemsg.Region{}, false, failed
-			}
-		}
-		return info, true, failed
+	parent, err = s.Directory.Exactly(ctx, child.Cell.Parent())
+	if err == nil && !isChild(parent, child.ID) || errors.Is(err, directory.ErrNotFounded) {
+		err = fmt.Errorf("region %d is none of the parts of %v: %w", child.ID, child.Cell.Parent(), actor.ErrNotHere)
 	}
-	return nodemsg.Region{}, false, err
+	if err != nil {
+		return nodemsg.Region{}, false, err
+	}
+	has, err := s.Replicas.Has(parent.ID)
+	if err != nil || !has {
+		return nodemsg.Region{}, false, err
+	}
+	structure, err := world.StructureIn(s.Storage.Get, parent.ID)
+	parent.Split = structure.Split
+	return parent, err == nil && !isChild(parent, child.ID), err
+}
+
+// isChild reports whether the region with the id is a child of the region.
+func isChild(parent nodemsg.Region, id uint64) bool {
+	children := world.ChildrenOf(parent)
+	return parent.Split != 0 && (children[0].ID == id || children[1].ID == id)
 }

@@ -12,22 +12,51 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// snapshotTime bounds the transfer of one snapshot.
+// snapshotTime bounds the time for which the transfer of a snapshot makes no progress.
 const snapshotTime = 2 * time.Minute
+
+// progress sets back the alarm with each byte.
+type progress struct {
+	in    io.Reader
+	out   io.Writer
+	alarm *time.Timer
+}
+
+// whileProgress returns a context that ends when the alarm is not set back for snapshotTime.
+func whileProgress(ctx context.Context) (progressing context.Context, alarm *time.Timer, cancel context.CancelFunc) {
+	progressing, end := context.WithCancel(ctx)
+	alarm = time.AfterFunc(snapshotTime, end)
+	return progressing, alarm, func() {
+		alarm.Stop()
+		end()
+	}
+}
+
+func (p progress) Read(b []byte) (int, error) {
+	n, err := p.in.Read(b)
+	p.alarm.Reset(snapshotTime)
+	return n, err
+}
+
+func (p progress) Write(b []byte) (int, error) {
+	n, err := p.out.Write(b)
+	p.alarm.Reset(snapshotTime)
+	return n, err
+}
 
 // SendSnapshot opens a stream to the peer, has write fill it, and calls done with the result.
 func (c *Carrier) SendSnapshot(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 	started := c.tasks.Start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+		ctx, alarm, cancel := whileProgress(ctx)
 		defer cancel()
-		done(c.snapshot(ctx, peer, group, write))
+		done(c.snapshot(ctx, alarm, peer, group, write))
 	})
 	if !started {
 		done(background.ErrStopping)
 	}
 }
 
-func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write func(io.Writer) error) error {
+func (c *Carrier) snapshot(ctx context.Context, alarm *time.Timer, peer string, group uint64, write func(io.Writer) error) error {
 	s, stop, err := openStream(ctx, c.peers, peer, SnapshotProtocol)
 	if err != nil {
 		return err
@@ -37,7 +66,7 @@ func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write
 	if _, err := s.Write(binary.BigEndian.AppendUint64(nil, group)); err != nil {
 		return fmt.Errorf("send snapshot: %w", err)
 	}
-	if err := write(s); err != nil {
+	if err := write(progress{out: s, alarm: alarm}); err != nil {
 		s.abort()
 		return err
 	}
@@ -53,7 +82,7 @@ func (c *Carrier) snapshot(ctx context.Context, peer string, group uint64, write
 
 // ServeSnapshot has the snapshot installed that another node sends, and replies whether it was. The error is why it was not.
 func ServeSnapshot(ctx context.Context, stream io.ReadWriteCloser, install func(ctx context.Context, group uint64, in io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	ctx, alarm, cancel := whileProgress(ctx)
 	defer cancel()
 	s := newPeerStream(stream)
 	stop := context.AfterFunc(ctx, s.abort)
@@ -61,7 +90,7 @@ func ServeSnapshot(ctx context.Context, stream io.ReadWriteCloser, install func(
 	var group [8]byte
 	_, err := io.ReadFull(s.in, group[:])
 	if err == nil {
-		err = install(ctx, binary.BigEndian.Uint64(group[:]), s.in)
+		err = install(ctx, binary.BigEndian.Uint64(group[:]), progress{in: s.in, alarm: alarm})
 	}
 	answer := []byte{0}
 	if err != nil {

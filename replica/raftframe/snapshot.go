@@ -39,15 +39,28 @@ type OutgoingSnapshot struct {
 	Limit                 int                   // bytes of the rows
 }
 
-// Write collects the snapshot in memory, so that the view is open only for a short time, and then writes it.
+// Write collects the snapshot in memory, so that the view is open only for a short time, and then writes it. If its tables may be sent
+// in pieces, it collects one piece after the other.
 func (s OutgoingSnapshot) Write(storage raftlog.Storage, w io.Writer) error {
 	var b bytes.Buffer
+	pieces := raftlog.InPieces(s.Tables)
 	err := raftlog.ReadView(storage, func(r raftlog.Reader) error {
-		return s.collect(&b, r)
+		if err := s.collectHead(&b, r); err != nil || pieces {
+			return err
+		}
+		return s.collectRows(&b, r)
 	})
 	if err != nil {
 		return fmt.Errorf("make snapshot of group %d: %w", s.Group, err)
 	}
+	if pieces {
+		return s.writePieces(storage, &b, w)
+	}
+	return s.send(&b, w)
+}
+
+// send writes what has been collected.
+func (s OutgoingSnapshot) send(b *bytes.Buffer, w io.Writer) error {
 	for b.Len() > 0 {
 		if _, err := w.Write(b.Next(256 << 10)); err != nil {
 			return fmt.Errorf("send snapshot of group %d: %w", s.Group, err)
@@ -56,7 +69,59 @@ func (s OutgoingSnapshot) Write(storage raftlog.Storage, w io.Writer) error {
 	return nil
 }
 
-func (s OutgoingSnapshot) collect(b *bytes.Buffer, r raftlog.Reader) error {
+// sentPiece is how many bytes of rows are collected at a time.
+const sentPiece = 1 << 20
+
+// writePieces writes the rows in pieces, after what has been collected.
+func (s OutgoingSnapshot) writePieces(storage raftlog.Storage, b *bytes.Buffer, w io.Writer) error {
+	rows := uint64(0)
+	full := errors.New("full")
+	for i, t := range s.Tables {
+		from := t.Prefix
+		for {
+			err := kv.ScanFrom(storage, t.Table, t.Prefix, from, func(key, value []byte) error {
+				if b.Len() >= sentPiece {
+					from = bytes.Clone(key)
+					return full
+				}
+				appendRow(b, i, key[len(t.Prefix):], value)
+				rows++
+				return nil
+			})
+			if err != nil && !errors.Is(err, full) {
+				return fmt.Errorf("make snapshot of group %d: %w", s.Group, err)
+			}
+			if failed := s.send(b, w); failed != nil {
+				return failed
+			}
+			if err == nil {
+				break
+			}
+		}
+	}
+	appendEnd(b, rows)
+	return s.send(b, w)
+}
+
+// appendRow appends a row of the table with the number i.
+func appendRow(b *bytes.Buffer, i int, key, value []byte) {
+	b.WriteByte(byte(i + 1))
+	appendStr32(b, key)
+	appendStr32(b, value)
+}
+
+func appendStr32(b *bytes.Buffer, v []byte) {
+	b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(v))))
+	b.Write(v)
+}
+
+// appendEnd appends the end of the rows.
+func appendEnd(b *bytes.Buffer, rows uint64) {
+	b.WriteByte(0)
+	b.Write(binary.BigEndian.AppendUint64(nil, rows))
+}
+
+func (s OutgoingSnapshot) collectHead(b *bytes.Buffer, r raftlog.Reader) error {
 	value, err := r.Get(raftlog.TableState, raftlog.StateKey(s.Group, raftlog.KindState))
 	if err != nil {
 		return err
@@ -83,11 +148,7 @@ func (s OutgoingSnapshot) collect(b *bytes.Buffer, r raftlog.Reader) error {
 	for _, v := range [...]uint64{s.From, s.To, s.Term, st.Applied, term} {
 		b.Write(binary.BigEndian.AppendUint64(nil, v))
 	}
-	str32 := func(v []byte) {
-		b.Write(binary.BigEndian.AppendUint32(nil, uint32(len(v))))
-		b.Write(v)
-	}
-	str32(conf)
+	appendStr32(b, conf)
 	b.WriteByte(byte(len(s.Tables)))
 	for _, t := range s.Tables {
 		b.WriteByte(byte(len(t.Table)))
@@ -95,15 +156,17 @@ func (s OutgoingSnapshot) collect(b *bytes.Buffer, r raftlog.Reader) error {
 		b.WriteByte(byte(len(t.Prefix)))
 		b.Write(t.Prefix)
 	}
+	return nil
+}
+
+func (s OutgoingSnapshot) collectRows(b *bytes.Buffer, r raftlog.Reader) error {
 	rows, size := uint64(0), 0
 	for i, t := range s.Tables {
 		err := r.Scan(t.Table, t.Prefix, func(key, value []byte) error {
 			if size += len(key) + len(value) + rowOverhead; size > s.Limit {
 				return fmt.Errorf("%w: more than %d bytes", ErrSnapshotSize, s.Limit)
 			}
-			b.WriteByte(byte(i + 1))
-			str32(key[len(t.Prefix):])
-			str32(value)
+			appendRow(b, i, key[len(t.Prefix):], value)
 			rows++
 			return nil
 		})
@@ -111,8 +174,7 @@ func (s OutgoingSnapshot) collect(b *bytes.Buffer, r raftlog.Reader) error {
 			return err
 		}
 	}
-	b.WriteByte(0)
-	b.Write(binary.BigEndian.AppendUint64(nil, rows))
+	appendEnd(b, rows)
 	return nil
 }
 
@@ -121,14 +183,23 @@ type Snapshot struct {
 	From, To, Term   uint64                 // replica ids; the sender's term
 	Index, EntryTerm uint64                 // the applied index, and the term of that entry
 	Conf             *raftlog.Configuration // as the receiver stores it
-	Rows             []kv.Write             // ascending by table and key
+	Rows             []kv.Write             // ascending by table and key; without those that Store has stored
+	// Store, if not nil, stores rows of tables in pieces, whenever Rows has so many bytes as Piece. They are deleted from Rows then.
+	Store func(rows []kv.Write) error
+	Piece int
+	// Stored reports whether all rows were stored by Store.
+	Stored bool
 }
 
 // Decode reads a snapshot of these tables. Budget is called before n bytes are allocated, and what is allocated is bounded
 // by what was read, too. The head is checked, also by admit, before the rows are read.
 func (s *Snapshot) Decode(r io.Reader, tables []raftlog.TablePrefix, admit func() error, budget func(n int) error) error {
 	malformed := func(err error) error { return fmt.Errorf("%w: %w", ErrImplausible, err) }
-	d := decoder{r: r, budget: budget}
+	held := 0 // bytes of the rows
+	d := decoder{r: r, budget: func(n int) error {
+		held += n
+		return budget(n)
+	}}
 	if version := d.u8(); d.err == nil && version != snapshotVersion {
 		return malformed(fmt.Errorf("version %d", version))
 	}
@@ -159,7 +230,14 @@ func (s *Snapshot) Decode(r io.Reader, tables []raftlog.TablePrefix, admit func(
 	if err := s.check(conf); err != nil {
 		return malformed(err)
 	}
-	last := 0
+	last, rows := 0, uint64(0)
+	var before []byte // key of the last row
+	held = 0
+	store := func() error {
+		err := s.Store(s.Rows)
+		s.Rows, s.Stored = nil, true
+		return errors.Join(err, budget(-held))
+	}
 	for {
 		table := int(d.u8())
 		if table == 0 || d.err != nil {
@@ -172,19 +250,26 @@ func (s *Snapshot) Decode(r io.Reader, tables []raftlog.TablePrefix, admit func(
 		key := d.bytes(int(d.u32()), maxKey-len(t.Prefix))
 		value := d.bytes(int(d.u32()), maxValue)
 		if d.err == nil {
-			d.err = budget(rowOverhead)
+			d.err = d.budget(rowOverhead)
 		}
 		if value == nil {
 			value = []byte{} // a nil value would delete
 		}
 		key = append(bytes.Clone(t.Prefix), key...)
-		if d.err == nil && (len(key) == 0 || table == last && bytes.Compare(key, s.Rows[len(s.Rows)-1].Key) <= 0) {
+		if d.err == nil && (len(key) == 0 || table == last && bytes.Compare(key, before) <= 0) {
 			return malformed(errors.New("row without a key, or out of order"))
 		}
-		s.Rows, last = append(s.Rows, kv.Write{Table: t.Table, Key: key, Value: value}), table
+		s.Rows, last, before = append(s.Rows, kv.Write{Table: t.Table, Key: key, Value: value}), table, key
+		if rows++; d.err == nil && s.Store != nil && held >= s.Piece {
+			d.err = store()
+			held = 0
+		}
 	}
-	if rows := d.u64(); d.err == nil && rows != uint64(len(s.Rows)) {
-		return malformed(fmt.Errorf("%d rows, announced %d", len(s.Rows), rows))
+	if announced := d.u64(); d.err == nil && announced != rows {
+		return malformed(fmt.Errorf("%d rows, announced %d", rows, announced))
+	}
+	if d.err == nil && s.Stored {
+		return store()
 	}
 	return d.failed()
 }

@@ -42,7 +42,8 @@ type Limits struct {
 	Mailbox     int           // bytes of committed entries that wait for a group's owner; beyond it they stay in the log
 	Pending     int           // bytes of applied writes of one group; above this they are stored at once
 	Messages    int           // bytes of received messages that wait in one group
-	Snapshot    int           // bytes of the rows of one snapshot; twice as many may be received at a time
+	Snapshot    int           // bytes of the rows of one snapshot in memory; twice as many may be received at a time
+	Piece       int           // bytes of rows that are stored at a time, if a snapshot is stored in pieces
 	KeepEntries uint64        // entries kept below the stored applied index
 	FlushAfter  time.Duration // the longest time that an applied write waits for others
 	RetryAfter  time.Duration // between attempts while storage refuses writes
@@ -55,6 +56,7 @@ var DefaultLimits = Limits{
 	Pending:     4 << 20,
 	Messages:    8 << 20,
 	Snapshot:    256 << 20,
+	Piece:       8 << 20,
 	KeepEntries: 1000,
 	FlushAfter:  50 * time.Millisecond,
 	RetryAfter:  500 * time.Millisecond,
@@ -65,7 +67,8 @@ var DefaultLimits = Limits{
 type Group struct {
 	node    *Node
 	id      uint64
-	applied uint64 // AppliedIndex
+	applied uint64     // AppliedIndex
+	opened  Configured // AppliedConfiguration
 	ready   chan struct{}
 
 	conf   atomic.Pointer[raftlog.Configuration] // the committed one
@@ -100,12 +103,15 @@ type Group struct {
 }
 
 func newGroup(node *Node, id, applied uint64, conf *raftlog.Configuration, tables []raftlog.TablePrefix) *Group {
-	g := &Group{node: node, id: id, applied: applied, tables: tables, ready: make(chan struct{}, 1)}
+	g := &Group{node: node, id: id, applied: applied, opened: NewConfigured(conf), tables: tables, ready: make(chan struct{}, 1)}
 	g.conf.Store(conf)
 	g.roster.Store(&roster{})
 	g.mu.delivered, g.mu.reported = applied, applied
 	return g
 }
+
+// Tables returns the owner's tables.
+func (g *Group) Tables() []raftlog.TablePrefix { return g.tables }
 
 // ID returns the group's number.
 func (g *Group) ID() uint64 { return g.id }
@@ -113,6 +119,10 @@ func (g *Group) ID() uint64 { return g.id }
 // AppliedIndex returns the index up to which the owner's stored tables contained the entries when the group was opened: 1
 // if the group was founded just now. Committed entries are delivered from the next index on.
 func (g *Group) AppliedIndex() uint64 { return g.applied }
+
+// AppliedConfiguration returns the configuration as of AppliedIndex. Those that followed are delivered in their place among the entries;
+// Configuration may be ahead of them.
+func (g *Group) AppliedConfiguration() Configured { return g.opened }
 
 // Members returns the peers of the committed configuration, including learners, in the order of their replica ids.
 func (g *Group) Members() []string {

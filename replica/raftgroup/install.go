@@ -32,6 +32,9 @@ func (s *IncomingSnapshot) message() *raftpb.Message {
 
 // prepare finds the owner's rows that are not in the snapshot.
 func (s *IncomingSnapshot) prepare(storage raftlog.Storage, tables []raftlog.TablePrefix) error {
+	if s.Stored {
+		return nil // there were none
+	}
 	kept := make(map[string]bool, len(s.Rows))
 	for _, row := range s.Rows {
 		kept[row.Table+"\x00"+string(row.Key)] = true

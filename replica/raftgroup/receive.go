@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
@@ -40,8 +41,9 @@ func (g *Group) Receive(peer string, message []byte) error {
 	return nil
 }
 
-// ReadSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are allocated.
-func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error) (*IncomingSnapshot, error) {
+// ReadSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are allocated. If the group
+// has nothing yet, and its tables allow it, store stores the rows of a large snapshot in pieces.
+func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error, store func(rows []kv.Write) error) (*IncomingSnapshot, error) {
 	self := g.node.Self
 	if peer == self || !g.roster.Load().includes(peer) {
 		return nil, raftlog.ErrNotMember
@@ -51,11 +53,33 @@ func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error)
 	}
 	s := new(IncomingSnapshot)
 	admit := func() error { return g.roster.Load().check(peer, s.From, s.To) }
+	addressed := func() error {
+		if s.Conf.Peer(s.From) != peer || s.Conf.Peer(s.To) != self {
+			return fmt.Errorf("%w: %q and %q are not replicas %d and %d of %v", raftframe.ErrImplausible, peer, self, s.From, s.To, s.Conf.All())
+		}
+		return nil
+	}
+	if raftlog.InPieces(g.tables) && g.HasNothing() {
+		s.Piece = g.node.Limits.Piece
+		s.Store = func(rows []kv.Write) error {
+			if err := addressed(); err != nil {
+				return err
+			}
+			return store(rows)
+		}
+	}
 	err := s.Decode(r, g.tables, admit, budget)
-	if err == nil && (s.Conf.Peer(s.From) != peer || s.Conf.Peer(s.To) != self) {
-		err = fmt.Errorf("%w: %q and %q are not replicas %d and %d of %v", raftframe.ErrImplausible, peer, self, s.From, s.To, s.Conf.All())
+	if err == nil {
+		err = addressed()
 	}
 	return s, err
+}
+
+// HasNothing reports whether no entry and no snapshot was ever applied by this replica.
+func (g *Group) HasNothing() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.delivered == 0
 }
 
 // messageCheck checks messages against the group's state, before they are passed to raft.

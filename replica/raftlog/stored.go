@@ -29,6 +29,15 @@ const (
 type TablePrefix struct {
 	Table  string
 	Prefix []byte
+	// Pieces says that the rows of a snapshot may be newer than its index, because the owner's entries change nothing when they are
+	// applied to a newer row. So a large snapshot is read in several transactions, and a replica that has nothing yet
+	// stores it in pieces.
+	Pieces bool
+}
+
+// InPieces reports whether snapshots of the tables are sent and stored in pieces.
+func InPieces(tables []TablePrefix) bool {
+	return len(tables) > 0 && !slices.ContainsFunc(tables, func(t TablePrefix) bool { return !t.Pieces })
 }
 
 // CheckTables returns an error if an owner cannot have these tables.

@@ -200,8 +200,17 @@ func (d *Daemon) Regions(ctx context.Context) (all []Region, err error) {
 
 // Split splits the region of a cell between the halves of the cell.
 func (d *Daemon) Split(ctx context.Context, cell string) error {
+	return d.restructure(ctx, "/split", cell)
+}
+
+// Merge merges the halves of a cell again.
+func (d *Daemon) Merge(ctx context.Context, cell string) error {
+	return d.restructure(ctx, "/merge", cell)
+}
+
+func (d *Daemon) restructure(ctx context.Context, path, cell string) error {
 	var done struct{ Error string }
-	if err := d.ask(ctx, http.MethodPost, "/split?cell="+url.QueryEscape(cell), &done); err != nil {
+	if err := d.ask(ctx, http.MethodPost, path+"?cell="+url.QueryEscape(cell), &done); err != nil {
 		return err
 	}
 	if done.Error != "" {

@@ -42,12 +42,23 @@ func (r Region) SplitEpoch() uint64 { return r.Epoch/RecoveredEpoch*RecoveredEpo
 
 // Newer reports whether this describes the region at a later time than the other description of it does: after a recovery, a split, a merge
 // or a change of members. It does not compare the leaders' terms.
-func (r Region) Newer(than Region) bool {
+func (r Region) Newer(than Region) bool { return r.compareStructure(than) > 0 }
+
+// Supersedes reports whether this route is to be used instead of the other one: it is Newer, or of a later leader. Everything that
+// keeps routes decides by it.
+func (r Region) Supersedes(than Region) bool { return r.Compare(than) > 0 }
+
+// Compare orders routes of a region by time; those of the same leader are equal.
+func (r Region) Compare(with Region) int {
+	return cmp.Or(r.compareStructure(with), cmp.Compare(r.Term, with.Term))
+}
+
+func (r Region) compareStructure(with Region) int {
 	return cmp.Or(
-		cmp.Compare(r.Epoch/RecoveredEpoch, than.Epoch/RecoveredEpoch),
-		cmp.Compare(max(r.Split, r.Merged), max(than.Split, than.Merged)),
-		cmp.Compare(r.Epoch, than.Epoch),
-	) > 0
+		cmp.Compare(r.Epoch/RecoveredEpoch, with.Epoch/RecoveredEpoch),
+		cmp.Compare(max(r.Split, r.Merged), max(with.Split, with.Merged)),
+		cmp.Compare(r.Epoch, with.Epoch),
+	)
 }
 
 // Question is one request between nodes; exactly one field is set.
@@ -57,9 +68,11 @@ type Question struct {
 	// Describe asks the peer for its Member.
 	Describe *Describe `cbor:"3,keyasint,omitempty"`
 	// Authority asks the catalog, which is authoritative, for the region that covers the chunk. Locate asks any node
-	// for a route that it happens to have cached.
+	// for a route that it happens to have cached, or else for one of land that is nearer; if ID names the region that is
+	// found, Regions in the answer are its links.
 	Authority *Locate `cbor:"4,keyasint,omitempty"`
-	// Introduce sends the leader of a cell to a member of a neighbouring cell. It is a hint; the answer is empty.
+	// Introduce sends the leader of a cell to the leader of a neighbouring cell. It is a hint; the answer has Regions: routes around
+	// the introduced cell.
 	Introduce *Region `cbor:"5,keyasint,omitempty"`
 	// Invite asks a node to hold a replica. The node answers without an error once it does.
 	Invite *Invite `cbor:"6,keyasint,omitempty"`
@@ -89,6 +102,10 @@ type Question struct {
 	Merge *Release `cbor:"17,keyasint,omitempty"`
 	// Structure asks a region's leader what has become of its split. The answer is Region and Attempt.
 	Structure *StructureRequest `cbor:"18,keyasint,omitempty"`
+	// Resolve has a member of a region that is frozen for a merge find out at once what has become of that. The answer is empty.
+	Resolve *Release `cbor:"19,keyasint,omitempty"`
+	// Range asks for the regions in a rectangle.
+	Range *RangeRequest `cbor:"24,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
@@ -152,7 +169,7 @@ type Answer struct {
 	Member *Member `cbor:"3,keyasint,omitempty"`
 	// Statuses answers Status: one element for each requested region, in order.
 	Statuses []RegionStatus `cbor:"5,keyasint,omitempty"`
-	// Regions answers Regions, by ascending id. Fewer than a full page means that no more follow.
+	// Regions answers Regions, by ascending id: fewer than a full page means that no more follow. It also answers Introduce and Locate.
 	Regions []Region `cbor:"6,keyasint,omitempty"`
 	// Clock, with Statuses or Member, is the peer's wall clock in Unix milliseconds.
 	Clock int64 `cbor:"7,keyasint,omitempty"`
@@ -167,6 +184,20 @@ type Answer struct {
 	Version int `cbor:"10,keyasint,omitempty"`
 	// Attempt, with Region, answers Structure: the number of the attempt to merge that is under way or comes next.
 	Attempt uint64 `cbor:"11,keyasint,omitempty"`
+	// Load, with Member, is how busy the peer is; nil if it does not know.
+	Load *Load `cbor:"12,keyasint,omitempty"`
+	// Range answers Range.
+	Range *RangeAnswer `cbor:"24,keyasint,omitempty"`
+}
+
+// Load is how busy a node is, smoothed over some seconds.
+type Load struct {
+	Capacity uint32 `cbor:"1,keyasint"`           // processor time that it gives to the world, in thousandths of a core; never 0
+	Busy     uint32 `cbor:"2,keyasint,omitempty"` // processor time that it uses, likewise
+	Led      uint32 `cbor:"3,keyasint,omitempty"` // open regions that it leads
+	Players  uint32 `cbor:"4,keyasint,omitempty"` // sessions of its gateway
+	Stored   uint64 `cbor:"5,keyasint,omitempty"` // size of its database, in bytes
+	Sent     uint64 `cbor:"6,keyasint,omitempty"` // bytes a second sent to other nodes
 }
 
 // VersionSplits is the first version of the messages between nodes, and of regions' logs, that has splits.
@@ -265,6 +296,10 @@ type RegionStatus struct {
 	// reaches, about, in seconds since 1970; 0 if unknown.
 	RolledBack bool  `cbor:"14,keyasint,omitempty"`
 	Until      int64 `cbor:"15,keyasint,omitempty"`
+	// Load is the largest share of its limits that the region's load is, in thousandths, and Quiet for how many seconds it has been so low
+	// that the region could be merged. Only of a leader.
+	Load  uint64 `cbor:"16,keyasint,omitempty"`
+	Quiet uint64 `cbor:"17,keyasint,omitempty"`
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.

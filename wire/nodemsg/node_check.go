@@ -55,7 +55,7 @@ func (q Question) Valid() error {
 		alternativeOf(q.Locate), alternativeOf(q.Authority), alternativeOf(q.Introduce), alternativeOf(q.Moved), alternativeOf(q.Found),
 		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
 		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
-		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure),
+		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve), alternativeOf(q.Range),
 	)
 }
 
@@ -109,12 +109,22 @@ func (a Answer) Valid() error {
 	return firstError(
 		alternativeOf(a.Region).err,
 		alternativeOf(a.Member).err,
+		alternativeOf(a.Load).err,
 		checkList(a.Statuses, MaxStatuses, RegionStatus.Valid),
 		checkList(a.Regions, RegionsPage, Region.Valid),
 		checkList(a.Quarantined, MaxQuarantined, checkRegionID),
 		checkKnownPeer(a.CatalogLeader),
+		alternativeOf(a.Range).err,
 		wire.CheckText(a.Error),
 	)
+}
+
+// Valid returns an error if the node has no capacity.
+func (l Load) Valid() error {
+	if l.Capacity == 0 {
+		return wire.Refuse(wire.FailBadValue, "the capacity must not be 0")
+	}
+	return nil
 }
 
 // Valid returns an error if the record is invalid. A guest's id must match the name.

@@ -370,3 +370,24 @@ func TestValid(t *testing.T) {
 		t.Errorf("WriteFrame of nothing: %v, %d bytes", err, sink.Len())
 	}
 }
+
+// One order decides which of two routes is used.
+func TestRoutesAreOrdered(t *testing.T) {
+	order := []Region{
+		{Epoch: 1, Term: 9},
+		{Epoch: 4, Term: 1},
+		{Epoch: 4, Term: 2},
+		{Epoch: 3, Split: 5},
+		{Epoch: 2, Merged: 8, Term: 1},
+		{Epoch: 2, Merged: 8, Term: 2},
+		{Epoch: 1, Split: 9, Merged: 8},
+		{Epoch: RecoveredEpoch + 1},
+	}
+	for i, a := range order {
+		for j, b := range order {
+			if got := a.Supersedes(b); got != (i > j) {
+				t.Errorf("%+v supersedes %+v: %v", a, b, got)
+			}
+		}
+	}
+}

@@ -34,10 +34,19 @@ type Status struct {
 	Draining   bool   `json:"draining"`
 	NotReady   string `json:"not_ready,omitempty"` // why the node does not take players now
 
+	Load *Load `json:"load,omitempty"` // none while it is not known
+
 	CatalogQuorum  bool           `json:"catalog_quorum"`            // the node sees a catalog with a leader
 	CatalogUnknown bool           `json:"catalog_unknown,omitempty"` // it sees none, but has just started
 	NodeRegions    map[string]int `json:"node_regions"`              // by state: regions that the node holds a replica of, and the catalog
 	WorldRegions   map[string]int `json:"world_regions,omitempty"`   // by state: all regions; none if the node does not hold the catalog
+}
+
+// Load is how busy the node is, as other nodes see it.
+type Load struct {
+	Cores    float64 `json:"cores"`    // that it uses
+	Capacity float64 `json:"capacity"` // cores that it gives to the world
+	Led      int     `json:"led"`      // open regions that it leads, with the catalog
 }
 
 // Problems lists what is wrong with the node, apart from the states of regions.
@@ -78,6 +87,45 @@ type Region struct {
 	Links   int      `json:"links"`
 	Bodies  int      `json:"players"`
 	Edits   int      `json:"edits"`
+}
+
+// Area is what is in an area of the world.
+type Area struct {
+	Regions   []AreaRegion  `json:"regions"`
+	Players   []AreaPlayer  `json:"players,omitempty"` // if they were requested
+	Unfounded []string      `json:"unfounded"`         // cells without a region: nobody has been there
+	Missing   []AreaMissing `json:"missing"`           // cells of which nothing is known now; none if the answer is complete
+	Questions int           `json:"questions"`         // to other nodes
+	Rounds    int           `json:"rounds"`            // of questions one after another
+	Took      time.Duration `json:"took_ns"`
+}
+
+// AreaRegion is a region in an area.
+type AreaRegion struct {
+	ID      string   `json:"id"`
+	Cell    string   `json:"cell"`
+	Leader  string   `json:"leader"`
+	Members []string `json:"members"` // peers, including learners
+	State   string   `json:"state"`   // open, closed or quarantined
+	Players int      `json:"players"`
+	Edits   *int     `json:"edits"` // null if the region is closed
+}
+
+// AreaPlayer is a player in an area, and the block that they are in.
+type AreaPlayer struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Guest bool   `json:"guest"`
+	X     int32  `json:"x"`
+	Y     int32  `json:"y"`
+	Z     int32  `json:"z"`
+	Cell  string `json:"cell"`
+}
+
+// AreaMissing is a cell of which nothing is known.
+type AreaMissing struct {
+	Cell string `json:"cell"`
+	Why  string `json:"why"`
 }
 
 // Invite is a join token, or an error.

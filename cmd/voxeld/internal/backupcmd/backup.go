@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -131,23 +130,14 @@ const maxAreaCells = 4096
 
 // parseArea returns the cells that an area in blocks touches.
 func parseArea(text string) ([]grid.Cell, error) {
-	var x1, z1, x2, z2 int32
-	if n, err := fmt.Sscanf(text, "%d,%d:%d,%d", &x1, &z1, &x2, &z2); n != 4 || err != nil || strings.ContainsAny(text, " \t") {
-		return nil, fmt.Errorf("area %q: want X1,Z1:X2,Z2 in blocks, such as -64,-64:64,64", text)
+	area, err := grid.ParseArea(text)
+	if err != nil {
+		return nil, err
 	}
-	from := grid.Pos{X: min(x1, x2), Z: min(z1, z2)}.Chunk()
-	to := grid.Pos{X: max(x1, x2), Z: max(z1, z2)}.Chunk()
 	var cells []grid.Cell
-	for p := from; p.X <= to.X; {
-		if !p.Valid() {
-			return nil, fmt.Errorf("area %q: it is out of the world", text)
-		}
-		cell := grid.CellAt(p, grid.FoundingLabel)
+	for cell := range area.Cells(grid.FoundingLabel) {
 		if cells = append(cells, cell); len(cells) > maxAreaCells {
 			return nil, fmt.Errorf("area %q: it has more than %d regions; back up the whole world", text, maxAreaCells)
-		}
-		if p.Z = cell.Area().MaxZ; p.Z > to.Z {
-			p = grid.ChunkPos{X: cell.Area().MaxX, Z: from.Z}
 		}
 	}
 	return cells, nil

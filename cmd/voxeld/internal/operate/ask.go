@@ -62,19 +62,21 @@ func newPeers() *cobra.Command {
 }
 
 func newRegions() *cobra.Command {
-	return newQuery("regions", "List the regions loaded on this node", "/regions", func(w io.Writer, all []admin.Region) {
-		fmt.Fprintln(w, "REGION\tCELL\tTERM\tGATEWAYS\tPLAYERS\tEDITS")
-		for _, r := range all {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", r.ID, r.Cell, r.Term, r.Links, r.Bodies, r.Edits)
-		}
-	})
+	return newAreaQuery("regions", "List the regions loaded on this node, or all in an area", "list all regions there, wherever they are led",
+		"/regions", "/area/regions", func(w io.Writer, all []admin.Region) {
+			fmt.Fprintln(w, "REGION\tCELL\tTERM\tGATEWAYS\tPLAYERS\tEDITS")
+			for _, r := range all {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", r.ID, r.Cell, r.Term, r.Links, r.Bodies, r.Edits)
+			}
+		}, printAreaRegions)
 }
 
 func newPlayers() *cobra.Command {
-	return newQuery("players", "List the players connected to this node", "/players", func(w io.Writer, all []gameserver.Player) {
-		fmt.Fprintln(w, "PLAYER\tGUEST\tX\tY\tZ\tID")
-		for _, p := range all {
-			fmt.Fprintf(w, "%s\t%v\t%.1f\t%.1f\t%.1f\t%s\n", p.Name, p.Guest, p.Pose.X, p.Pose.Y, p.Pose.Z, p.ID)
-		}
-	})
+	return newAreaQuery("players", "List the players connected to this node, or all in an area", "list all players there, wherever they are connected",
+		"/players", "/area/players", func(w io.Writer, all []gameserver.Player) {
+			fmt.Fprintln(w, "PLAYER\tGUEST\tX\tY\tZ\tID")
+			for _, p := range all {
+				fmt.Fprintf(w, "%s\t%v\t%.1f\t%.1f\t%.1f\t%s\n", p.Name, p.Guest, p.Pose.X, p.Pose.Y, p.Pose.Z, p.ID)
+			}
+		}, printAreaPlayers)
 }

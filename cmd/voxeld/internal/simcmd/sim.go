@@ -31,7 +31,7 @@ func New() *cobra.Command {
 		newSimOverlay("psense", "pSense", func(o simOptions) []sim.Figure {
 			s := sim.PSenseSetting{Cap: o.limit, Header: o.header, Rounds: o.rounds}
 			return append(sim.PSenseFigures(s), sim.PSenseAsked(s), sim.PSenseSwitches(s, o.players), sim.PSenseOpen(s))
-		}), newSimAreacast(), newSimVclock(), newSimWalkad(), newSimScore())
+		}), newSimAreacast(), newSimVclock(), newSimWalkad(), newSimCapacity(), newSimScore())
 	return c
 }
 

@@ -1,4 +1,6 @@
-package gameserver
+// Package outbox is the output queue of a client's connection, and writes it. A connection has a goroutine that runs Drain; a frame loop may
+// write into the socket itself ([FrameWriter]) while that goroutine is idle. An outbox's lock is a leaf: nothing else is locked under it.
+package outbox
 
 import (
 	"encoding/json"
@@ -22,28 +24,30 @@ const (
 	// chunkWindow is how many bytes of whole chunks may be in transit to a client, not counting the one that exceeds it. It is
 	// small so that nothing waits long behind them.
 	chunkWindow = 32 << 10
-	// lateTicks is how many ticks' motion may wait for a writer, which then writes them in one frame. Later motion is dropped and
+	// LateTicks is how many ticks' motion may wait for a writer, which then writes them in one frame. Later motion is dropped and
 	// marked as missed.
-	lateTicks = 4
+	LateTicks = 4
 	// frameLimit bounds the bytes of pieces in one frame, far below wire.MaxServerLine.
 	frameLimit = 1 << 20
-	// closeTimeout bounds the delivery of the last message of an ended connection. It also bounds how long a player whose network
+	// CloseTimeout bounds the delivery of the last message of an ended connection. It also bounds how long a player whose network
 	// changed waits for the place that their lost connection still holds.
-	closeTimeout = 2 * time.Second
+	CloseTimeout = 2 * time.Second
 )
 
-// outbox is the queue of messages to one client. Adding never blocks: a client that does not keep up is disconnected with a
+// Outbox is the queue of messages to one client. Adding never blocks: a client that does not keep up is disconnected with a
 // reason, and does not slow down others.
 //
 // A session with tick frames gets its pieces with them, together with the motion of the tick. Of motion only the newest
 // counts: while earlier data is still being written, motion is dropped, and a later frame contains the full state. Another
 // session that is late gets no moves either until it has caught up.
-type outbox struct {
-	wake   wake.Signal       // holds a token while there is something for the writer, or the outbox is closed
-	cut    func()            // ends the connection at once
-	owner  mirror.Subscriber // for chunks that wait; set before first use
-	direct directWriter      // lets the frame loop write without the writer; nil for none; set before first use
-	mute   bool              // the protocol has no last message; set before first use
+type Outbox struct {
+	// These are set before first use.
+	Owner  mirror.Subscriber // for chunks that wait
+	Direct DirectWriter      // lets the frame loop write without the writer; nil for none
+	Mute   bool              // the protocol has no last message
+
+	wake wake.Signal // holds a token while there is something for the writer, or the outbox is closed
+	cut  func()      // ends the connection at once
 
 	mu struct {
 		sync.Mutex
@@ -76,57 +80,57 @@ type item struct {
 	noWake bool // does not wake the writer
 }
 
-// directWriter is a connection that can be written to without blocking. It is used with the outbox's lock held, while the writer
+// DirectWriter is a connection that can be written to without blocking. It is used with the outbox's lock held, while the writer
 // is idle.
-type directWriter interface {
-	// tryWrite writes as much as the socket accepts. If that is full, it returns less than len(data) and no error.
-	tryWrite(data []byte) (n int, err error)
-	// writeLater buffers data for the next flush, before everything else.
-	writeLater(data []byte)
+type DirectWriter interface {
+	// TryWrite writes as much as the socket accepts. If that is full, it returns less than len(data) and no error.
+	TryWrite(data []byte) (n int, err error)
+	// WriteLater buffers data for the next flush, before everything else.
+	WriteLater(data []byte)
 }
 
-// newOutbox returns an outbox whose messages are in JSON until setCodec.
-func newOutbox(cut func()) *outbox {
-	o := &outbox{wake: wake.NewSignal(), cut: cut}
+// New returns an outbox whose messages are in JSON until SetCodec.
+func New(cut func()) *Outbox {
+	o := &Outbox{wake: wake.NewSignal(), cut: cut}
 	o.mu.codec = codec.JSON
 	return o
 }
 
-// setCodec sets the encoding of messages from now on.
-func (o *outbox) setCodec(c codec.Codec) {
+// SetCodec sets the encoding of messages from now on.
+func (o *Outbox) SetCodec(c codec.Codec) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.codec = c
 }
 
-// put queues an encoded message.
-func (o *outbox) put(message []byte) { o.add(item{data: message}) }
+// Put queues an encoded message.
+func (o *Outbox) Put(message []byte) { o.add(item{data: message}) }
 
-// putDeferred queues an encoded message for frameWriter.deliver, which must be called next. It reports false if the outbox cannot
+// PutDeferred queues an encoded message for FrameWriter.Deliver, which must be called next. It reports false if the outbox cannot
 // be written without the writer.
-func (o *outbox) putDeferred(message []byte) bool {
-	o.add(item{data: message, noWake: o.direct != nil})
-	return o.direct != nil
+func (o *Outbox) PutDeferred(message []byte) bool {
+	o.add(item{data: message, noWake: o.Direct != nil})
+	return o.Direct != nil
 }
 
-// send queues a message in the session's encoding.
-func (o *outbox) send(m sessionmsg.FromServer) {
+// Send queues a message in the session's encoding.
+func (o *Outbox) Send(m sessionmsg.FromServer) {
 	o.mu.Lock()
 	c := o.mu.codec
 	o.mu.Unlock()
-	o.put(c.Encode(m))
+	o.Put(c.Encode(m))
 }
 
-// miss records that the client lacks motion: the next frame contains the full state.
-func (o *outbox) miss() {
+// Miss records that the client lacks motion: the next frame contains the full state.
+func (o *Outbox) Miss() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.missed = true
 }
 
-// putMotion queues the motion that compose appends, and releases queued pieces for writing. Compose is passed whether the client
-// has missed motion. If the outbox has a prompter, frameWriter.deliver must be called next.
-func (o *outbox) putMotion(tick uint64, compose func(dst []byte, missed bool) []byte) (skipped bool) {
+// PutMotion queues the motion that compose appends, and releases queued pieces for writing. Compose is passed whether the client
+// has missed motion. If the outbox has a DirectWriter, FrameWriter.Deliver must be called next.
+func (o *Outbox) PutMotion(tick uint64, compose func(dst []byte, missed bool) []byte) (skipped bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closed {
@@ -138,7 +142,7 @@ func (o *outbox) putMotion(tick uint64, compose func(dst []byte, missed bool) []
 		return true // until the writer has written what it holds
 	case len(o.mu.motion) == 0:
 		o.mu.ticks, o.mu.first = 0, tick
-	case o.mu.ticks == lateTicks:
+	case o.mu.ticks == LateTicks:
 		o.mu.motion, o.mu.missed = o.mu.motion[:0], true
 		return true
 	default: // the writer is late: two ticks go into one frame
@@ -147,17 +151,17 @@ func (o *outbox) putMotion(tick uint64, compose func(dst []byte, missed bool) []
 	o.mu.ticks++
 	o.mu.motion = compose(o.mu.motion, o.mu.missed)
 	o.mu.missed = false
-	if o.direct == nil && len(o.mu.motion)+len(o.mu.items) > 0 {
+	if o.Direct == nil && len(o.mu.motion)+len(o.mu.items) > 0 {
 		o.wake.Set()
 	}
 	return false
 }
 
-// putChunk queues a whole chunk.
-func (o *outbox) putChunk(message []byte) { o.add(item{data: message, chunk: true}) }
+// PutChunk queues a whole chunk.
+func (o *Outbox) PutChunk(message []byte) { o.add(item{data: message, chunk: true}) }
 
-// hasRoom reports whether a whole chunk may be queued. If not, the chunk is recorded for refill.
-func (o *outbox) hasRoom(c *mirror.Chunk) bool {
+// HasRoom reports whether a whole chunk may be queued. If not, the chunk is recorded for refill.
+func (o *Outbox) HasRoom(c *mirror.Chunk) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.chunkBytes < chunkWindow || o.mu.closed {
@@ -168,7 +172,7 @@ func (o *outbox) hasRoom(c *mirror.Chunk) bool {
 }
 
 // refill returns the chunks for which there is room now.
-func (o *outbox) refill() []*mirror.Chunk {
+func (o *Outbox) refill() []*mirror.Chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.chunkBytes >= chunkWindow || len(o.mu.waiting) == 0 {
@@ -183,10 +187,10 @@ func (o *outbox) refill() []*mirror.Chunk {
 // refillChunks is how many chunks are requested at once: unmodified ones of the tallest usual worlds fill the window.
 const refillChunks = 8
 
-// piece queues a change of one chunk.
-func (o *outbox) piece(tick uint64, data []byte) { o.add(item{data: data, tick: tick, part: true}) }
+// Piece queues a change of one chunk.
+func (o *Outbox) Piece(tick uint64, data []byte) { o.add(item{data: data, tick: tick, part: true}) }
 
-func (o *outbox) add(i item) {
+func (o *Outbox) add(i item) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closed {
@@ -194,7 +198,7 @@ func (o *outbox) add(i item) {
 	}
 	if o.mu.bytes += len(i.data); o.mu.bytes > outboxLimit {
 		o.mu.items, o.mu.dropped = nil, true
-		if o.mute {
+		if o.Mute {
 			o.close(nil)
 			return
 		}
@@ -211,9 +215,9 @@ func (o *outbox) add(i item) {
 	}
 }
 
-// end lets the writer write what waits and the last message (if any), and close the connection; all within closeTimeout. Only the
+// End lets the writer write what waits and the last message (if any), and close the connection; all within CloseTimeout. Only the
 // first call counts.
-func (o *outbox) end(last sessionmsg.FromServer) {
+func (o *Outbox) End(last sessionmsg.FromServer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closed {
@@ -227,14 +231,14 @@ func (o *outbox) end(last sessionmsg.FromServer) {
 }
 
 // close is called once, with the lock held.
-func (o *outbox) close(last []byte) {
+func (o *Outbox) close(last []byte) {
 	o.mu.closed, o.mu.final = true, last
-	o.mu.cutTimer = time.AfterFunc(closeTimeout, o.cut)
+	o.mu.cutTimer = time.AfterFunc(CloseTimeout, o.cut)
 	o.wake.Set()
 }
 
-// errEnded reports that the outbox was ended in order.
-var errEnded = errors.New("connection ended")
+// ErrEnded reports that the outbox was ended in order.
+var ErrEnded = errors.New("connection ended")
 
 // batch is what the writer takes at once.
 type batch struct {
@@ -246,8 +250,8 @@ type batch struct {
 	closed bool
 }
 
-// next waits for something to write. The lists of spare are reused. The writer counts as busy until it calls rest.
-func (o *outbox) next(spare batch) batch {
+// next waits for something to write. The lists of spare are reused. The writer counts as busy until it calls idle.
+func (o *Outbox) next(spare batch) batch {
 	<-o.wake
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -260,15 +264,15 @@ func (o *outbox) next(spare batch) batch {
 	return l
 }
 
-// behind reports whether data written some ticks ago is still in transit. Then moves of a chunk are not queued for a session
+// Behind reports whether data written some ticks ago is still in transit. Then moves of a chunk are not queued for a session
 // without tick frames, but recorded as missed: each would be overtaken by the next.
-func (o *outbox) behind(c *mirror.Chunk) bool {
+func (o *Outbox) Behind(c *mirror.Chunk) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if slices.Contains(o.mu.missedMoves, c) {
 		return true
 	}
-	if !o.mu.busy || time.Since(o.mu.since) < lateTicks*region.TickEvery {
+	if !o.mu.busy || time.Since(o.mu.since) < LateTicks*region.TickEvery {
 		return false
 	}
 	o.mu.missedMoves = append(o.mu.missedMoves, c)
@@ -276,21 +280,31 @@ func (o *outbox) behind(c *mirror.Chunk) bool {
 }
 
 // missedChunks returns the chunks with missed moves.
-func (o *outbox) missedChunks() []*mirror.Chunk {
+func (o *Outbox) missedChunks() []*mirror.Chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.mu.missedMoves)
 }
 
 // caughtUp records that the moves of a chunk are queued again, or no longer needed.
-func (o *outbox) caughtUp(c *mirror.Chunk) {
+func (o *Outbox) caughtUp(c *mirror.Chunk) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.missedMoves = slices.DeleteFunc(o.mu.missedMoves, func(m *mirror.Chunk) bool { return m == c })
 }
 
+// Woken reports whether there is something for the writer.
+func (o *Outbox) Woken() bool { return len(o.wake) > 0 }
+
+// Backlog returns how many bytes have not been written yet.
+func (o *Outbox) Backlog() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.bytes + len(o.mu.motion)
+}
+
 // wrote subtracts written bytes from the counts, and reports whether to go on.
-func (o *outbox) wrote(bytes, land int) (goOn bool) {
+func (o *Outbox) wrote(bytes, land int) (goOn bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.bytes -= bytes
@@ -299,47 +313,47 @@ func (o *outbox) wrote(bytes, land int) (goOn bool) {
 }
 
 // idle records that all that was taken has been written.
-func (o *outbox) idle() {
+func (o *Outbox) idle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.busy = false
 }
 
-// sink receives messages; a conn.
-type sink interface {
-	// write sends a message, now or with the next flush. It does not retain it.
-	write(message []byte) error
-	// flush sends buffered messages.
-	flush() error
+// Sink is the connection that a Writer writes to.
+type Sink interface {
+	// Send sends a message, now or with the next flush. It does not retain it.
+	Send(message []byte) error
+	// Flush sends buffered messages.
+	Flush() error
 }
 
-// drain writes until the outbox is ended or a write fails. It is the body of the connection's writer.
-func (o *outbox) drain(to sink) error {
-	var desk writeBuffers
+// Drain writes until the outbox is ended or a write fails. It is the body of the connection's writer.
+func (o *Outbox) Drain(to Sink) error {
+	var w Writer
 	for {
-		if err := desk.clear(o, to); err != nil {
+		if err := w.WriteNext(o, to); err != nil {
 			return err
 		}
 		for _, c := range o.refill() {
-			c.Retry(o.owner)
+			c.Retry(o.Owner)
 		}
 		for _, c := range o.missedChunks() {
-			c.CatchUp(o.owner, func() { o.caughtUp(c) })
+			c.CatchUp(o.Owner, func() { o.caughtUp(c) })
 		}
 	}
 }
 
-// writeBuffers holds the reused buffers of a writer.
-type writeBuffers struct {
+// Writer holds the reused buffers of a writer.
+type Writer struct {
 	batch  batch
 	pieces []json.RawMessage
 	frame  []byte
 }
 
-// clear waits for something to write, and writes it. At the end of the outbox it writes the last message and returns errEnded.
-func (d *writeBuffers) clear(o *outbox, to sink) error {
-	l := o.next(d.batch)
-	d.batch = l
+// WriteNext waits for something to write, and writes it. At the end of the outbox it writes the last message and returns ErrEnded.
+func (w *Writer) WriteNext(o *Outbox, to Sink) error {
+	l := o.next(w.batch)
+	w.batch = l
 	defer clear(l.items) // written messages can be garbage collected
 	rest := l.items
 	for len(rest) > 0 || len(l.motion) > 0 {
@@ -353,13 +367,13 @@ func (d *writeBuffers) clear(o *outbox, to sink) error {
 				land = bytes
 			}
 		default:
-			data = d.compose(&l, rest[:n], n == len(rest))
+			data = w.compose(&l, rest[:n], n == len(rest))
 		}
-		if err := to.write(data); err != nil {
+		if err := to.Send(data); err != nil {
 			return err
 		}
 		if land > 0 { // the window counts what the connection has not accepted
-			if err := to.flush(); err != nil {
+			if err := to.Flush(); err != nil {
 				return err
 			}
 		}
@@ -369,31 +383,31 @@ func (d *writeBuffers) clear(o *outbox, to sink) error {
 		rest = rest[n:]
 	}
 	if l.closed && l.final != nil {
-		if err := to.write(l.final); err != nil {
+		if err := to.Send(l.final); err != nil {
 			return err
 		}
 	}
-	if err := to.flush(); err != nil {
+	if err := to.Flush(); err != nil {
 		return err
 	}
 	o.idle()
 	if l.closed {
-		return errEnded
+		return ErrEnded
 	}
 	return nil
 }
 
 // compose encodes pieces and, if they are the last, the motion as one frame, in a buffer that the next call overwrites.
-func (d *writeBuffers) compose(l *batch, items []item, last bool) []byte {
-	f := codec.Frame{Tick: l.tick, Pieces: d.pieces[:0]}
+func (w *Writer) compose(l *batch, items []item, last bool) []byte {
+	f := codec.Frame{Tick: l.tick, Pieces: w.pieces[:0]}
 	for _, i := range items {
 		f.PieceTick, f.Pieces = i.tick, append(f.Pieces, i.data)
 	}
 	if last {
 		f.Motion, l.motion = l.motion, nil
 	}
-	d.frame, d.pieces = l.codec.AppendFrame(d.frame[:0], f), f.Pieces
-	return d.frame
+	w.frame, w.pieces = l.codec.AppendFrame(w.frame[:0], f), f.Pieces
+	return w.frame
 }
 
 // run returns how many items at the front are pieces of one frame, and their bytes.
@@ -405,8 +419,8 @@ func run(items []item) (n, bytes int) {
 	return n, bytes
 }
 
-// markClosed is called when the connection is closed and nothing more will be written.
-func (o *outbox) markClosed() {
+// MarkClosed is called when the connection is closed and nothing more will be written.
+func (o *Outbox) MarkClosed() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.closed, o.mu.items = true, nil

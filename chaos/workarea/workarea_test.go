@@ -1,4 +1,4 @@
-package chaos
+package workarea
 
 import (
 	"math"
@@ -11,20 +11,20 @@ import (
 // is read. No site is worked on twice before all were.
 func TestWorkAreas(t *testing.T) {
 	cells := make(map[string]bool)
-	for n := range workAreas {
-		s := newWorkArea(n, 1)
-		cells[s.cell()] = true
+	for n := range Count {
+		s := New(n, 1)
+		cells[s.Cell()] = true
 		seen := make(map[grid.Pos]int)
 		for i := range sitesPerSide * sitesPerSide * editsPerSite {
-			site, x, z := s.middle()
+			site, x, z := s.Middle()
 			if site != i/editsPerSite {
 				t.Fatalf("edit %d is of plot %d", i, site)
 			}
-			pos, b, ok := s.edit(site)
-			if !ok || !inArea(pos) || cellOf(pos) != s.cell() {
-				t.Fatalf("edit %d at %v: %v, cell %s, want %s", i, pos, ok, cellOf(pos), s.cell())
+			pos, b, ok := s.Edit(site)
+			if !ok || !Contains(pos) || CellOf(pos) != s.Cell() {
+				t.Fatalf("edit %d at %v: %v, cell %s, want %s", i, pos, ok, CellOf(pos), s.Cell())
 			}
-			if pos.X >= spawnX-1 && pos.X <= spawnX+1 && pos.Z >= spawnZ-1 && pos.Z <= spawnZ+1 {
+			if pos.X >= SpawnX-1 && pos.X <= SpawnX+1 && pos.Z >= SpawnZ-1 && pos.Z <= SpawnZ+1 {
 				t.Fatalf("%v is in the way of players who climb from the spawn", pos)
 			}
 			if before, ok := seen[pos]; ok && before != site {
@@ -35,16 +35,16 @@ func TestWorkAreas(t *testing.T) {
 				t.Fatalf("%v cannot be put", b)
 			}
 			gap := func(eye float64, low int32) float64 { return max(0, float64(low)-eye, eye-float64(low+1)) }
-			reach := math.Hypot(math.Hypot(gap(float64(x)+.5, pos.X), gap(float64(z)+.5, pos.Z)), gap(hover+1.62, pos.Y))
+			reach := math.Hypot(math.Hypot(gap(float64(x)+.5, pos.X), gap(float64(z)+.5, pos.Z)), gap((WorldHeight+.25)+1.62, pos.Y))
 			if reach > 8 {
 				t.Fatalf("%v is %v from the eyes over %d, %d", pos, reach, x, z)
 			}
 		}
-		if _, _, ok := s.edit(0); ok {
+		if _, _, ok := s.Edit(0); ok {
 			t.Error("an edit in an earlier plot")
 		}
 	}
-	if len(cells) != workAreas {
+	if len(cells) != Count {
 		t.Errorf("the work areas are in the regions %v", cells)
 	}
 }

@@ -1,4 +1,4 @@
-package gameserver
+package outbox
 
 import (
 	"encoding/binary"
@@ -10,16 +10,16 @@ import (
 // as much as the write itself, and the writers of a crowd compete for the processors. So the writer writes only what did not fit
 // into the socket, and what is more than a tick's updates.
 
-// frameWriter holds the reused buffers of the frame loop for writing frames.
-type frameWriter struct {
+// FrameWriter holds the reused buffers of the frame loop for writing frames.
+type FrameWriter struct {
 	frame    []byte
 	messages int
-	bytes    int // as counted by metrics
+	bytes    int
 }
 
-// deliver writes what the frame loop or a subscription has queued for a session, or wakes the writer to do so.
-func (p *frameWriter) deliver(o *outbox) {
-	if o.direct == nil {
+// Deliver writes what the frame loop or a subscription has queued for a session, or wakes the writer to do so.
+func (p *FrameWriter) Deliver(o *Outbox) {
+	if o.Direct == nil {
 		return // the writer was woken when the message was queued
 	}
 	o.mu.Lock()
@@ -32,9 +32,9 @@ func (p *frameWriter) deliver(o *outbox) {
 		return
 	}
 	p.compose(o)
-	written, err := o.direct.tryWrite(p.frame)
+	written, err := o.Direct.TryWrite(p.frame)
 	if written < len(p.frame) || err != nil { // the writer gets the error too, and ends the connection
-		o.direct.writeLater(p.frame[written:])
+		o.Direct.WriteLater(p.frame[written:])
 		o.mu.busy = true
 		o.wake.Set()
 	}
@@ -46,8 +46,8 @@ func (p *frameWriter) deliver(o *outbox) {
 }
 
 // compose puts all that waits into the frame, each message with its length before it: consecutive pieces as one message, and the
-// motion last, as writeBuffers.clear does. The lock is held.
-func (p *frameWriter) compose(o *outbox) {
+// motion last, as Writer.WriteNext does. The lock is held.
+func (p *FrameWriter) compose(o *Outbox) {
 	tick := o.mu.tick
 	if len(o.mu.motion) > 0 {
 		tick = o.mu.first
@@ -77,7 +77,14 @@ func (p *frameWriter) compose(o *outbox) {
 	}
 }
 
-func (p *frameWriter) count(bytes int) {
+// Counts returns how many messages and bytes were written since the last call.
+func (p *FrameWriter) Counts() (messages, bytes int) {
+	messages, bytes = p.messages, p.bytes
+	p.messages, p.bytes = 0, 0
+	return messages, bytes
+}
+
+func (p *FrameWriter) count(bytes int) {
 	p.messages++
 	p.bytes += bytes
 }

@@ -1,4 +1,5 @@
-package chaos
+// Package workarea is where the players of package chaos edit, and which edits they make. Only chaos imports it.
+package workarea
 
 import (
 	"math/rand/v2"
@@ -9,24 +10,37 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
+// SpawnX and SpawnZ are the column in which players begin.
+const (
+	SpawnX = -16
+	SpawnZ = -16
+)
+
+// WorldHeight is the height of the world, in blocks.
+const WorldHeight = 32
+
+// CellOf returns the name of the founding cell that contains the position.
+func CellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), grid.FoundingLabel).String() }
+
 // A site is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
 // below the world's top. Some of its blocks are hot: many edits go there, so that players race for them.
 const (
-	siteWide          = 9
-	siteLow, siteHigh = worldHeight - 5, worldHeight - 1 // half open
+	SiteWide          = 9
+	siteLow, siteHigh = WorldHeight - 5, WorldHeight - 1 // half open
 	sitesPerSide      = 9                                // a work area is a square of that many sites
 	hotBlocks         = 6
 	editsPerSite      = 450 // then the work area moves to the next site, and this one comes to rest
-	workAreaWide      = siteWide * sitesPerSide
-	workAreas         = 4
+	wide              = SiteWide * sitesPerSide
+	Count             = 4
 	hotShare          = .35
-	areaLow, areaHigh = -workAreaWide, workAreaWide // of all work areas together along x and z, half open
+	Low               = -wide // of all work areas together along x and z
+	High              = wide  // exclusive
 )
 
-// workArea is an area where some players work together, within one region. Each of the four quadrants around the corner
+// Area is an area where some players work together, within one region. Each of the four quadrants around the corner
 // where four regions meet is one. Its sites are worked on one after another: most blocks are written a few times
 // within seconds, and then rest until the end of the run, where a lost edit shows.
-type workArea struct {
+type Area struct {
 	signX, signZ int32
 
 	mu struct {
@@ -50,22 +64,23 @@ var palette = func() []chunk.Block {
 	return append(all, chunk.Air)
 }()
 
-func newWorkArea(n int, seed uint64) *workArea {
-	s := &workArea{signX: 1 - 2*int32(n%2), signZ: 1 - 2*int32(n/2%2)}
+// New returns work area n of Count.
+func New(n int, seed uint64) *Area {
+	s := &Area{signX: 1 - 2*int32(n%2), signZ: 1 - 2*int32(n/2%2)}
 	s.mu.rng = rand.New(rand.NewPCG(seed, uint64(n)))
 	s.mu.next = make(map[grid.Pos]int)
 	s.drawHotBlocks()
 	return s
 }
 
-// cell returns the region that contains all sites of the work area.
-func (s *workArea) cell() string { return cellOf(s.origin()) }
+// Cell returns the region that contains all sites of the work area, unless it is split.
+func (s *Area) Cell() string { return CellOf(s.Origin()) }
 
-// origin returns the column of the work area that is nearest to the corner.
-func (s *workArea) origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
+// Origin returns the column of the work area that is nearest to the corner.
+func (s *Area) Origin() grid.Pos { return grid.Pos{X: min(s.signX, 0), Z: min(s.signZ, 0)} }
 
-// middle returns the current site, and the column in its middle.
-func (s *workArea) middle() (site int, x, z int32) {
+// Middle returns the current site, and the column in its middle.
+func (s *Area) Middle() (site int, x, z int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x, z = s.column(s.mu.site)
@@ -73,14 +88,14 @@ func (s *workArea) middle() (site int, x, z int32) {
 }
 
 // column returns the middle of a site. Sites follow a winding path through the work area.
-func (s *workArea) column(site int) (x, z int32) {
+func (s *Area) column(site int) (x, z int32) {
 	site %= sitesPerSide * sitesPerSide
 	row, col := site/sitesPerSide, site%sitesPerSide
 	if row%2 == 1 {
 		col = sitesPerSide - 1 - col
 	}
 	at := func(i int, sign int32) int32 {
-		v := int32(i*siteWide + siteWide/2)
+		v := int32(i*SiteWide + SiteWide/2)
 		if sign < 0 {
 			return -1 - v
 		}
@@ -89,8 +104,8 @@ func (s *workArea) column(site int) (x, z int32) {
 	return at(col, s.signX), at(row, s.signZ)
 }
 
-// edit draws the next edit for a player over the middle of a site; false if the work area has moved on.
-func (s *workArea) edit(site int) (grid.Pos, chunk.Block, bool) {
+// Edit draws the next edit for a player over the middle of a site; false if the work area has moved on.
+func (s *Area) Edit(site int) (grid.Pos, chunk.Block, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if site != s.mu.site {
@@ -111,7 +126,7 @@ func (s *workArea) edit(site int) (grid.Pos, chunk.Block, bool) {
 }
 
 // drawHotBlocks chooses the site's hot blocks.
-func (s *workArea) drawHotBlocks() {
+func (s *Area) drawHotBlocks() {
 	s.mu.hot = s.mu.hot[:0]
 	for len(s.mu.hot) < hotBlocks {
 		if pos := s.draw(); !slices.Contains(s.mu.hot, pos) {
@@ -120,13 +135,13 @@ func (s *workArea) drawHotBlocks() {
 	}
 }
 
-func (s *workArea) draw() grid.Pos {
+func (s *Area) draw() grid.Pos {
 	x, z := s.column(s.mu.site)
 	for {
 		pos := grid.Pos{
-			X: x - siteWide/2 + s.mu.rng.Int32N(siteWide),
+			X: x - SiteWide/2 + s.mu.rng.Int32N(SiteWide),
 			Y: siteLow + s.mu.rng.Int32N(siteHigh-siteLow),
-			Z: z - siteWide/2 + s.mu.rng.Int32N(siteWide),
+			Z: z - SiteWide/2 + s.mu.rng.Int32N(SiteWide),
 		}
 		if !overSpawn(pos) {
 			return pos
@@ -137,10 +152,10 @@ func (s *workArea) draw() grid.Pos {
 // overSpawn reports whether a block there would obstruct players who climb from the spawn: readers, and writers whose
 // record a cut-off gateway cannot load. They would stay below it forever.
 func overSpawn(pos grid.Pos) bool {
-	return max(pos.X-spawnX, spawnX-pos.X, pos.Z-spawnZ, spawnZ-pos.Z) <= 1
+	return max(pos.X-SpawnX, SpawnX-pos.X, pos.Z-SpawnZ, SpawnZ-pos.Z) <= 1
 }
 
-// inArea reports whether edits of any work area go there.
-func inArea(pos grid.Pos) bool {
-	return pos.Y >= siteLow && pos.Y < siteHigh && pos.X >= areaLow && pos.X < areaHigh && pos.Z >= areaLow && pos.Z < areaHigh
+// Contains reports whether edits of any work area go there.
+func Contains(pos grid.Pos) bool {
+	return pos.Y >= siteLow && pos.Y < siteHigh && pos.X >= Low && pos.X < High && pos.Z >= Low && pos.Z < High
 }

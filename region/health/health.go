@@ -1,4 +1,7 @@
-package region
+// Package health examines the world on behalf of operators: what is wrong with it, and what to do about that.
+//
+// Only package region imports it.
+package health
 
 import (
 	"cmp"
@@ -13,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -46,10 +50,20 @@ type Health struct {
 	Nodes    int       `json:"nodes"`    // that answered, this one included
 }
 
+// Examiner examines the world. All fields are required. Its methods may be called from any goroutine.
+type Examiner struct {
+	integrity.Node
+	Copies, CatalogCopies int // number of members of a region and of the catalog
+	Records               directory.Records
+	Damages               *integrity.Damages
+	AskStatuses           integrity.AskStatuses
+	Memberships           func() ([]nodemsg.Region, error) // lists the regions that this node stores a copy of
+}
+
 // Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may take
 // seconds; ctx bounds it.
-func (h *Host) Examine(ctx context.Context) Health {
-	e := examination{host: h}
+func (h *Examiner) Examine(ctx context.Context) Health {
+	e := examination{Examiner: h}
 	e.node()
 	regions := e.census(ctx)
 	for _, info := range regions {
@@ -79,7 +93,7 @@ func (h *Host) Examine(ctx context.Context) Health {
 
 type examination struct {
 	Health
-	host *Host
+	*Examiner
 }
 
 func (e *examination) found(kind, subject, what, do string) {
@@ -88,7 +102,7 @@ func (e *examination) found(kind, subject, what, do string) {
 
 // node examines this node itself.
 func (e *examination) node() {
-	if err := e.host.Replicas.Stalled(); err != nil {
+	if err := e.Replicas.Stalled(); err != nil {
 		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
 			"free space on the data directory's disk, or look for I/O errors in the kernel log; edits work again by themselves")
 	}
@@ -96,7 +110,7 @@ func (e *examination) node() {
 
 // damage adds the damage that scrubs have found and that is not repaired yet, as far as this node knows.
 func (e *examination) damage() {
-	for _, d := range e.host.Damaged() {
+	for _, d := range e.Damages.All() {
 		if d.RolledBack {
 			continue // look reports the node
 		}
@@ -111,10 +125,9 @@ func (e *examination) damage() {
 
 // census lists the founded regions: all of the catalog, or at least those of this node.
 func (e *examination) census(ctx context.Context) []nodemsg.Region {
-	h := e.host
-	catalog, err := h.regions.catalogRegion()
+	catalog, err := e.Node.Regions.Member(world.CatalogID)
 	if err != nil {
-		if catalog, err = h.Directory.CatalogMembers(ctx); err != nil {
+		if catalog, err = e.Directory.CatalogMembers(ctx); err != nil {
 			e.Unknown = append(e.Unknown, fmt.Sprintf("who holds the catalog: %v", err))
 		}
 	}
@@ -122,10 +135,10 @@ func (e *examination) census(ctx context.Context) []nodemsg.Region {
 	if len(catalog.Members) > 0 {
 		all = append(all, catalog)
 	}
-	founded, err := h.allRegions(ctx, catalog)
+	founded, err := e.allRegions(ctx, catalog)
 	if err != nil {
 		e.Unknown = append(e.Unknown, fmt.Sprintf("complete list of regions: the catalog cannot be read (%v); only those of this node were examined", err))
-		if founded, err = h.Memberships(); err != nil {
+		if founded, err = e.Memberships(); err != nil {
 			e.Unknown = append(e.Unknown, fmt.Sprintf("which regions this node holds: %v", err))
 		}
 	}
@@ -143,7 +156,7 @@ func (e *examination) census(ctx context.Context) []nodemsg.Region {
 }
 
 // allRegions lists the founded regions as a member of the catalog knows them.
-func (h *Host) allRegions(ctx context.Context, catalog nodemsg.Region) ([]nodemsg.Region, error) {
+func (h *Examiner) allRegions(ctx context.Context, catalog nodemsg.Region) ([]nodemsg.Region, error) {
 	var failed error
 	peers := []string{h.Self.Peer}
 	for _, m := range catalog.Members {
@@ -152,7 +165,7 @@ func (h *Host) allRegions(ctx context.Context, catalog nodemsg.Region) ([]nodems
 		}
 	}
 	for _, peer := range peers {
-		all, err := h.regionsOn(ctx, peer)
+		all, err := h.RegionsOn(ctx, peer)
 		if err == nil {
 			return all, nil
 		}
@@ -161,20 +174,23 @@ func (h *Host) allRegions(ctx context.Context, catalog nodemsg.Region) ([]nodems
 	return nil, failed
 }
 
-// regionsOn asks one member of the catalog, page by page.
-func (h *Host) regionsOn(ctx context.Context, peer string) ([]nodemsg.Region, error) {
+// RegionsOn lists the founded regions as a member of the catalog has them. It asks page by page.
+func (h *Examiner) RegionsOn(ctx context.Context, peer string) ([]nodemsg.Region, error) {
 	var all []nodemsg.Region
 	for after := uint64(0); ; {
 		var page []nodemsg.Region
 		if peer == h.Self.Peer {
-			answer := h.answerCensus(ctx, nodemsg.RegionsRequest{After: after})
-			if answer.Error != "" {
-				return nil, errors.New(answer.Error)
+			c := h.Regions.Catalog()
+			if c == nil {
+				return nil, errors.New("this node does not hold the catalog")
 			}
-			page = answer.Regions
+			var err error
+			if page, err = c.Page(ctx, after); err != nil {
+				return nil, err
+			}
 		} else {
 			asking, cancel := context.WithTimeout(ctx, integrity.PollTime)
-			answer, err := h.questions.Ask(asking, peer, nodemsg.Question{Regions: &nodemsg.RegionsRequest{After: after}})
+			answer, err := h.Questions.Ask(asking, peer, nodemsg.Question{Regions: &nodemsg.RegionsRequest{After: after}})
 			cancel()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", peer, err)
@@ -200,35 +216,34 @@ type overview struct {
 
 // look asks all members for the status of the regions, and assesses each region by the answers.
 func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overview {
-	h := e.host
 	want := make(map[string][]uint64)
 	for _, info := range regions {
 		for _, m := range info.Members {
 			want[m.Peer] = append(want[m.Peer], info.ID)
 		}
 	}
-	for _, peer := range h.Records.NearestKnown(grid.CatalogKey, placement.Neighbours) {
+	for _, peer := range e.Records.NearestKnown(grid.CatalogKey, placement.Neighbours) {
 		if len(want[peer]) == 0 {
 			want[peer] = []uint64{world.CatalogID} // asked only to see whether it is alive, since it could become a member
 		}
 	}
-	want[h.Self.Peer] = append(want[h.Self.Peer], world.CatalogID)
-	s := integrity.PollStatuses(ctx, h.regions.askStatuses, want, false)
+	want[e.Self.Peer] = append(want[e.Self.Peer], world.CatalogID)
+	s := integrity.PollStatuses(ctx, e.AskStatuses, want, false)
 	nodes := len(s.Statuses) // number of nodes, as far as the regions show
 	for peer := range s.Silent {
-		if h.holds(regions, peer) {
+		if holds(regions, peer) {
 			nodes++
 		}
 	}
-	leader := h.Directory.CatalogLeader(ctx)
+	leader := e.Directory.CatalogLeader(ctx)
 	seen := overview{answered: s.Statuses}
 	rolledBack := make(map[string]*rollback)
 	for _, info := range regions {
-		copies := h.Copies
+		copies := e.Copies
 		if info.ID == world.CatalogID {
-			copies = h.CatalogCopies
+			copies = e.CatalogCopies
 		}
-		c := examined{info: info, catalog: leader, statuses: s, leaving: h.detector.Leaving, limits: census.Limits{Copies: copies, Nodes: nodes}}
+		c := examined{info: info, catalog: leader, statuses: s, leaving: e.Detector.Leaving, limits: census.Limits{Copies: copies, Nodes: nodes}}
 		findings := c.assess()
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
@@ -250,7 +265,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 		seen.findings = append(seen.findings, rolledBack[peer].finding(peer))
 	}
 	for _, peer := range slices.Sorted(maps.Keys(s.Silent)) {
-		if n := len(want[peer]); h.holds(regions, peer) && !h.detector.Leaving(peer) {
+		if n := len(want[peer]); holds(regions, peer) && !e.Detector.Leaving(peer) {
 			seen.peers = append(seen.peers, Finding{
 				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, transport.Clip(s.Silent[peer])),
 				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
@@ -268,7 +283,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 	return seen
 }
 
-func (h *Host) holds(regions []nodemsg.Region, peer string) bool {
+func holds(regions []nodemsg.Region, peer string) bool {
 	return slices.ContainsFunc(regions, func(info nodemsg.Region) bool { return actor.HasMember(info, peer) })
 }
 
@@ -331,7 +346,7 @@ func (x *examined) state(members []census.Member, lives map[string]bool) census.
 // assess returns what is wrong with the region.
 func (x *examined) assess() []Finding {
 	var all []Finding
-	name := Name(x.info)
+	name := integrity.Name(x.info)
 	add := func(kind, what, do string) { all = append(all, Finding{kind, name, what, do}) }
 	var leader nodemsg.RegionStatus
 	newest, best := nodemsg.RegionStatus{}, ""

@@ -1,0 +1,229 @@
+package outbox
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// sinkFunc is a sink that does not buffer.
+type sinkFunc func([]byte) error
+
+func (f sinkFunc) Send(data []byte) error { return f(data) }
+func (f sinkFunc) Flush() error           { return nil }
+
+// written drains an ended outbox.
+func written(o *Outbox) (messages []string, err error) {
+	err = o.Drain(sinkFunc(func(data []byte) error {
+		messages = append(messages, string(data))
+		return nil
+	}))
+	return messages, err
+}
+
+func TestOutboxComposesFrames(t *testing.T) {
+	o := New(func() {})
+	defer o.MarkClosed()
+	o.Piece(3, []byte(`{"a":1}`))
+	o.Piece(4, []byte(`{"b":2}`))
+	o.Put([]byte("chunk"))
+	o.Piece(5, []byte(`{"c":3}`))
+	o.Put([]byte("ack"))
+	o.Put([]byte("pong"))
+	o.End(sessionmsg.Notice{Text: "bye"})
+	o.Put([]byte("too late"))
+	o.End(sessionmsg.Notice{Text: "bye again"})
+	got, err := written(o)
+	want := []string{
+		`{"type":"frame","tick":4,"chunks":[{"a":1},{"b":2}]}`, "chunk",
+		`{"type":"frame","tick":5,"chunks":[{"c":3}]}`, "ack", "pong", `{"type":"notice","text":"bye"}`,
+	}
+	if !slices.Equal(got, want) || !errors.Is(err, ErrEnded) {
+		t.Errorf("written %q (%v), want %q", got, err, want)
+	}
+}
+
+func TestFramesAreBounded(t *testing.T) {
+	o := New(func() {})
+	defer o.MarkClosed()
+	piece := []byte(`"` + strings.Repeat("x", frameLimit/3) + `"`)
+	for range 7 {
+		o.Piece(1, piece)
+	}
+	o.Piece(2, bytes.Repeat(piece, 5)) // a piece is never split
+	o.End(nil)
+	frames, _ := written(o)
+	if len(frames) != 5 {
+		t.Errorf("%d frames, want 5: four with two pieces or less, and the large one", len(frames))
+	}
+	for i, f := range frames[:4] {
+		if len(f) > frameLimit+100 {
+			t.Errorf("frame %d has %d bytes", i, len(f))
+		}
+	}
+}
+
+// What was written does not count against a client, however much it becomes.
+func TestReadingClientIsNeverSlow(t *testing.T) {
+	o := New(func() {})
+	defer o.MarkClosed()
+	var d Writer
+	for i := range 3 * outboxLimit >> 20 {
+		o.Put(make([]byte, 1<<20-100))
+		o.Piece(1, make([]byte, 100))
+		if err := d.WriteNext(o, sinkFunc(func([]byte) error { return nil })); err != nil {
+			t.Fatalf("ended after %d MiB: %v", i+1, err)
+		}
+	}
+}
+
+func TestSlowClientGetsAReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut := false
+		o := New(func() { cut = true })
+		block := make([]byte, 1<<20)
+		for range outboxLimit/len(block) - 1 {
+			o.Put(block)
+		}
+		// What the writer has taken counts until it is written.
+		stuck, goOn := make(chan struct{}), make(chan struct{})
+		var got []string
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			defer o.MarkClosed()
+			if err := o.Drain(sinkFunc(func(data []byte) error {
+				if len(got) == 0 {
+					close(stuck)
+					<-goOn
+				}
+				got = append(got, string(data[:min(len(data), 60)]))
+				return nil
+			})); !errors.Is(err, ErrEnded) {
+				t.Error(err)
+			}
+		}()
+		<-stuck
+		o.Put(block)
+		o.Put([]byte("one byte too many, or more"))
+		o.Put([]byte("after the end"))
+		close(goOn)
+		<-done
+		if len(got) != 2 || !strings.Contains(got[1], wire.FailSlow) {
+			t.Errorf("written %d messages, the last %q; want the one under way, and why", len(got), got[len(got)-1])
+		}
+		time.Sleep(2 * CloseTimeout)
+		synctest.Wait()
+		if cut {
+			t.Error("cut although it was closed in order")
+		}
+	})
+}
+
+// Whole chunks wait until the client has accepted the earlier ones; motion does not wait behind them.
+func TestLandDelaysNothing(t *testing.T) {
+	o := New(func() {})
+	defer o.MarkClosed()
+	o.SetCodec(codec.CBOR)
+	chunkBytes := make([]byte, 5000)
+	sent := 0
+	for o.HasRoom(&mirror.Chunk{}) {
+		o.PutChunk(chunkBytes)
+		sent++
+	}
+	if got := sent * len(chunkBytes); got < chunkWindow || got > chunkWindow+len(chunkBytes) {
+		t.Fatalf("%d bytes of land are on their way, want %d", got, chunkWindow)
+	}
+	for range 20 {
+		o.HasRoom(&mirror.Chunk{})
+	}
+	if o.refill() != nil {
+		t.Error("more land before the first is taken")
+	}
+	o.PutMotion(1, func(dst []byte, _ bool) []byte { return sessionmsg.AppendMotionChunk(dst, grid.ChunkPos{}) })
+	var d Writer
+	before := 0
+	if err := d.WriteNext(o, sinkFunc(func(data []byte) error {
+		if data[0] != sessionmsg.TickFrame {
+			before += len(data)
+		}
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	if before > chunkWindow+len(chunkBytes) {
+		t.Errorf("%d bytes of land before the motion", before)
+	}
+	if got := len(o.refill()); got != refillChunks {
+		t.Errorf("%d chunks are asked for again, want %d", got, refillChunks)
+	}
+}
+
+// Results are written directly to the socket, in their place among pieces and motion, as the writer would write them.
+func TestAnswersAreWrittenAtOnce(t *testing.T) {
+	var got, want bytes.Buffer
+	short := New(func() {})
+	short.Direct = &recorder{to: &got}
+	long := New(func() {})
+	var p FrameWriter
+	for _, o := range []*Outbox{short, long} {
+		o.SetCodec(codec.CBOR)
+		o.PutMotion(3, func(dst []byte, _ bool) []byte { return append(dst, "motion"...) })
+		o.PutDeferred([]byte("early"))
+		o.Piece(3, []byte("one"))
+		o.Piece(3, []byte("two"))
+		o.PutDeferred([]byte("late"))
+	}
+	select {
+	case <-short.wake:
+		t.Error("the writer was woken")
+	default:
+	}
+	p.Deliver(short)
+	var d Writer
+	if err := d.WriteNext(long, sinkFunc(func(data []byte) error {
+		want.Write(sessionmsg.AppendMessage(nil, data))
+		return nil
+	})); err != nil {
+		t.Fatal(err)
+	}
+	if got.Len() == 0 || !bytes.Equal(got.Bytes(), want.Bytes()) {
+		t.Errorf("written %q, the writer writes %q", got.Bytes(), want.Bytes())
+	}
+	if p.messages != 4 || short.mu.bytes != 0 || len(short.mu.items)+len(short.mu.motion) != 0 {
+		t.Errorf("%d messages counted, %d bytes and %d items left", p.messages, short.mu.bytes, len(short.mu.items))
+	}
+	// A full socket keeps its writer busy, and what comes then waits for the writer.
+	short.Direct = &recorder{to: &got, full: true}
+	short.PutDeferred([]byte("more"))
+	p.Deliver(short)
+	short.PutDeferred([]byte("and more"))
+	p.Deliver(short)
+	if len(short.mu.items) != 1 || !short.mu.busy || len(short.wake) != 1 {
+		t.Errorf("%d items wait, busy %v", len(short.mu.items), short.mu.busy)
+	}
+}
+
+// recorder is a socket that accepts everything, or nothing.
+type recorder struct {
+	to   *bytes.Buffer
+	full bool
+}
+
+func (r *recorder) TryWrite(data []byte) (int, error) {
+	if r.full {
+		return 0, nil
+	}
+	return r.to.Write(data)
+}
+func (r *recorder) WriteLater([]byte) {}

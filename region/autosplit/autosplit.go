@@ -1,0 +1,325 @@
+// Package autosplit splits regions that have too much load, and merges halves that have become quiet. It measures the regions that this
+// node leads once a second, has package divide decide, and acts by package split (docs/adr/0032).
+//
+// Only package region imports it.
+package autosplit
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/divide"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/split"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+const (
+	// sampleEvery is how often the regions that this node leads are measured.
+	sampleEvery = time.Second
+	// maxChanges bounds the splits and merges that one node has under way: each writes land, and lets edits wait.
+	maxChanges = 2
+	// changeTime bounds one of them.
+	changeTime = 15 * time.Second
+	// askEvery is how often a quiet region asks what its sibling does. After a failure the pause is firstPause, and twice as long each time, up
+	// to lastPause.
+	askEvery   = 5 * time.Second
+	firstPause = 10 * time.Second
+	lastPause  = 10 * time.Minute
+)
+
+// Options are what a Loop needs.
+type Options struct {
+	integrity.Node
+	Splitter   *split.Splitter
+	Supervisor *placement.Supervisor
+	Failures   *integrity.Failures
+	Led        func() []*actor.Land // the loaded regions that this node leads
+	// AskStatuses asks a node, possibly this one, for the status of regions.
+	AskStatuses integrity.AskStatuses
+	Limits      divide.Limits
+	Registerer  prometheus.Registerer
+}
+
+// Loop splits and merges regions while Run runs.
+type Loop struct {
+	Options
+	metrics *metrics
+
+	mu struct {
+		sync.Mutex
+		limits  divide.Limits
+		watches map[uint64]*watched // the regions that this node leads
+		changes int                 // splits and merges that are under way
+	}
+}
+
+// watched is a region that this node leads.
+type watched struct {
+	*divide.Watch
+	changing bool          // it is being split or merged, or its sibling is being asked
+	pause    time.Duration // after the last failure; 0 if there was none
+	until    time.Time     // nothing is done before
+}
+
+// New returns a loop.
+func New(o Options) *Loop {
+	l := &Loop{Options: o, metrics: newMetrics(o.Registerer)}
+	l.mu.limits = o.Limits
+	l.mu.watches = make(map[uint64]*watched)
+	return l
+}
+
+// SetLimits changes the limits. Any goroutine may call it, as all methods below.
+func (l *Loop) SetLimits(limits divide.Limits) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.limits = limits
+}
+
+// StayAwake reports whether a region that nobody uses stays awake, because it may soon be merged.
+func (l *Loop) StayAwake(id uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.mu.watches[id]
+	return w != nil && (w.changing || w.StayAwake(l.mu.limits))
+}
+
+// Fill fills in how much load a region has that this node leads.
+func (l *Loop) Fill(s *nodemsg.RegionStatus) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.mu.watches[s.Region]; w != nil {
+		s.Load = uint64(w.Pressure(l.mu.limits) * 1000)
+		s.Quiet = uint64(w.QuietFor() / time.Second)
+	}
+}
+
+// Run measures and acts until ctx ends.
+func (l *Loop) Run(ctx context.Context) {
+	every := time.NewTicker(sampleEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		l.round(ctx)
+	}
+}
+
+// round measures all regions, and starts what is to be done.
+func (l *Loop) round(ctx context.Context) {
+	lands := l.Led()
+	answers := make([]chan divide.Sample, len(lands))
+	for i, land := range lands {
+		answers[i] = make(chan divide.Sample, 1)
+		actor.SampleLoad(land, answers[i])
+	}
+	led := make(map[uint64]bool, len(lands))
+	depths := [grid.MaxLabel + 1]int{}
+	for i, land := range lands {
+		var s divide.Sample
+		select {
+		case s = <-answers[i]:
+		case <-land.Done():
+			continue
+		case <-ctx.Done():
+			return
+		}
+		if s.Usable {
+			led[land.ID()] = true
+			depths[land.Cell().Label.Len()]++
+			l.consider(land, s)
+		}
+	}
+	l.metrics.observe(depths)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, w := range l.mu.watches {
+		if !led[id] && !w.changing {
+			delete(l.mu.watches, id)
+		}
+	}
+}
+
+// consider adds a sample of a region, and starts what is to be done.
+func (l *Loop) consider(land *actor.Land, s divide.Sample) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.mu.watches[land.ID()]
+	if w == nil {
+		w = &watched{Watch: divide.NewWatch(land.Cell())}
+		l.mu.watches[land.ID()] = w
+	}
+	w.Add(now, s, actor.TickEvery, l.mu.limits)
+	if w.changing || now.Before(w.until) || l.Supervisor.Leaves() {
+		return
+	}
+	kind, splits := w.Split(l.mu.limits)
+	if !splits && !w.MayMerge(l.mu.limits) {
+		return
+	}
+	if splits && !l.begin() {
+		return
+	}
+	w.changing = true
+	limits := l.mu.limits
+	started := l.Tasks.Start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, changeTime)
+		defer cancel()
+		if splits {
+			defer l.end()
+			l.done(w, l.split(ctx, land, kind))
+		} else {
+			l.done(w, l.merge(ctx, land, w, limits))
+		}
+	})
+	if !started { // the node stops
+		w.changing = false
+	}
+}
+
+// begin reports whether a split or merge may begin, and counts it. The lock is held.
+func (l *Loop) begin() bool {
+	if l.mu.changes >= maxChanges {
+		return false
+	}
+	l.mu.changes++
+	return true
+}
+
+func (l *Loop) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.changes--
+}
+
+// errNotYet is returned if a region is not merged now for a reason that is no failure.
+var errNotYet = errors.New("not yet")
+
+// done ends a change, and decides when the next one may begin.
+func (l *Loop) done(w *watched, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.changing = false
+	switch {
+	case errors.Is(err, errNotYet):
+		w.until = time.Now().Add(askEvery)
+	case err != nil:
+		w.pause = min(max(firstPause, 2*w.pause), lastPause)
+		w.until = time.Now().Add(w.pause)
+	default:
+		w.pause = 0
+	}
+}
+
+func (l *Loop) split(ctx context.Context, land *actor.Land, kind divide.Kind) error {
+	if !l.Supervisor.BeginChange(land.ID()) { // its members are being changed, or too many others'
+		return errNotYet
+	}
+	defer l.Supervisor.EndChange(land.ID())
+	err := l.ready(land)
+	if err == nil {
+		err = l.Splitter.SplitHere(ctx, land.ID())
+		l.Splitter.Metrics.CountSplit(kind.String(), err)
+	}
+	if err != nil {
+		l.Logger.Warn("region has too much load, and was not split", "region", land.ID(), "cell", land.Cell().String(), "trigger", kind.String(), "error", err)
+		return err
+	}
+	l.Logger.Info("region split because of its load", "region", land.ID(), "cell", land.Cell().String(), "trigger", kind.String())
+	return nil
+}
+
+// ready returns an error unless all members of the region are up and have nearly all of its log, and it has not failed lately.
+func (l *Loop) ready(land *actor.Land) error {
+	if len(l.Failures.FailedPeers(land.ID())) > 0 {
+		return errors.New("it has failed lately")
+	}
+	s := land.Raft().Status()
+	for _, m := range s.Members {
+		switch {
+		case m.Learner, m.Peer != l.Self.Peer && (!m.Active || m.Snapshotting || m.Match+actor.NearlyAll < s.Last):
+			return errors.New("its member " + m.Peer + " is down, or has not caught up")
+		case l.Detector.Leaving(m.Peer):
+			return errors.New("its member " + m.Peer + " is about to stop")
+		}
+	}
+	return nil
+}
+
+func (l *Loop) merge(ctx context.Context, land *actor.Land, w *watched, limits divide.Limits) error {
+	if err := l.ready(land); err != nil {
+		return errNotYet
+	}
+	sibling, err := l.sibling(ctx, land)
+	if err != nil {
+		l.Logger.Debug("sibling of a quiet region not known", "region", land.ID(), "cell", land.Cell().String(), "error", err)
+		return errNotYet
+	}
+	l.mu.Lock()
+	merges := w.Merge(limits, sibling) && l.begin()
+	l.mu.Unlock()
+	if !merges {
+		return errNotYet
+	}
+	defer l.end()
+	cell := land.Cell().Parent()
+	err = l.Splitter.MergeBecause(ctx, cell, "quiet")
+	if err != nil {
+		l.Logger.Warn("halves are quiet, and were not merged", "cell", cell.String(), "error", err)
+		return err
+	}
+	l.Logger.Info("quiet halves merged", "cell", cell.String())
+	return nil
+}
+
+// sibling asks for the load of the other half. It returns an error if that is split, or some of its members do not answer or are not
+// ready for a merge.
+func (l *Loop) sibling(ctx context.Context, land *actor.Land) (divide.Sibling, error) {
+	other, upper := land.Cell().Parent().Children()
+	if other == land.Cell() {
+		other = upper
+	}
+	info, err := l.Directory.Exactly(ctx, other)
+	if err != nil {
+		return divide.Sibling{}, err
+	}
+	if info.Split != 0 {
+		return divide.Sibling{}, errors.New("it is split itself")
+	}
+	found := divide.Sibling{Asleep: true}
+	for _, m := range info.Members {
+		statuses, _, err := l.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}})
+		if err != nil {
+			return divide.Sibling{}, err
+		}
+		switch s := statuses[0]; s.State {
+		case nodemsg.StateQuarantined, nodemsg.StateFailed:
+			return divide.Sibling{}, errors.New("it is quarantined, or fails")
+		case nodemsg.StateOpen:
+			found.Asleep = false
+			if s.Leader != m.Peer {
+				continue
+			}
+			for _, other := range s.Members {
+				if other.Silent || other.Replica.Learner || other.Behind > actor.NearlyAll {
+					return divide.Sibling{}, errors.New("a member of it is down, or has not caught up")
+				}
+			}
+			found.Pressure, found.QuietFor = float64(s.Load)/1000, time.Duration(s.Quiet)*time.Second
+		case nodemsg.StateNone, nodemsg.StateClosed:
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,132 @@
+package region
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/divide"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// crowd enters n players into each of two chunks of the region of here, over one link each, and returns what has them leave.
+func (n *node) crowd(from, each int) (leave func()) {
+	var links []gateway
+	for i, pos := range []grid.ChunkPos{here, beyond} {
+		g := n.follow(pos)
+		var bodies []nodemsg.Body
+		for j := range each {
+			id := alice
+			id[1], id[2], id[3] = byte(from), byte(i), byte(j)
+			bodies = append(bodies, body(id, pos))
+		}
+		g.send(nodemsg.ToRegion{Enter: bodies})
+		links = append(links, g)
+	}
+	return func() {
+		for _, g := range links {
+			g.Close()
+		}
+	}
+}
+
+// A crowd that comes makes a region split, and when it has left, the halves are merged.
+func TestAutoSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		limits := divide.Limits{Load: divide.Load{divide.Players: 9}, MergeAfter: 30 * time.Second}
+		for _, n := range []*node{a, b, c} {
+			n.AutoSplit.SetLimits(limits)
+		}
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		leave := b.crowd(1, 4)
+		<-time.After(time.Minute)
+		if info, err := a.Directory.Exactly(t.Context(), hereCell); err == nil && info.Split != 0 {
+			t.Fatal("split without need")
+		}
+		leave()
+		leave = b.crowd(2, 8)
+		<-time.After(10 * time.Second)
+		info, err := a.Directory.Exactly(t.Context(), hereCell)
+		if err != nil || info.Split == 0 {
+			t.Fatalf("not split under a crowd: %v", err)
+		}
+		leave()
+		low, high := a.follow(here), c.follow(beyond)
+		low.accepts(stoneAt(here, 3))
+		high.accepts(stoneAt(beyond, 4))
+		<-time.After(2 * time.Minute)
+		if info, err = a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split != 0 {
+			t.Fatalf("not merged when the crowd has left: %v", err)
+		}
+		a.reach(here).has(here, stoneAt(here, 1), stoneAt(here, 3))
+		a.reach(beyond).has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4))
+	})
+}
+
+// Nothing is split while a member is down, and halves that nobody uses are merged before they hibernate.
+func TestAutoSplitWaitsForMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		limits := divide.Limits{Load: divide.Load{divide.Players: 9}, MergeAfter: 30 * time.Second}
+		a.AutoSplit.SetLimits(limits)
+		b.AutoSplit.SetLimits(limits)
+		a.follow(here).accepts(stoneAt(here, 1))
+		peer, disk := c.peer, c.net.kill(c)
+		leave := b.crowd(1, 8)
+		<-time.After(30 * time.Second)
+		if info, err := a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split != 0 {
+			t.Fatalf("split while a member is down: %v", err)
+		}
+		leave()
+		a.net.start(peer, disk).AutoSplit.SetLimits(limits)
+		<-time.After(time.Minute) // it catches up, and may lead the region again
+		leave = b.crowd(2, 8)
+		<-time.After(30 * time.Second)
+		if info, err := a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split == 0 {
+			t.Fatalf("not split although the member is back: %v", err)
+		}
+		leave()
+		<-time.After(2 * time.Minute)
+		if info, err := a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split != 0 {
+			t.Fatalf("not merged although nobody is there: %v", err)
+		}
+	})
+}
+
+// Avatars stay in sight while their region is split and merged, and those whose gateway does not come back leave after a while.
+func TestAvatarsStayInSight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		first, second := a.follow(here), b.follow(here)
+		first.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(alice, here)}})
+		second.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(bob, here)}})
+		<-time.After(time.Second)
+		sees := func(when string, g gateway, n int) {
+			t.Helper()
+			if got := g.state(here).Bodies; len(got) != n {
+				t.Errorf("%s: a gateway sees %d avatars, want %d", when, len(got), n)
+			}
+		}
+		sees("before", first, 2)
+		if err := c.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		first.closed()
+		<-time.After(200 * time.Millisecond)
+		half := c.reach(here)
+		sees("after the split", half, 2)
+		again := a.reach(here)
+		again.send(nodemsg.ToRegion{Enter: []nodemsg.Body{body(alice, here)}})
+		<-time.After(10 * time.Second)
+		sees("later", c.reach(here), 1)
+		if err := c.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		again.closed()
+		sees("after the merge", c.reach(here), 1)
+		<-time.After(10 * time.Second)
+		sees("at last", c.reach(here), 0)
+	})
+}

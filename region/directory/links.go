@@ -1,0 +1,184 @@
+package directory
+
+import (
+	"context"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// This file is about links (docs/adr/0033): routes of the regions next to a region, which its leader exchanges with their leaders, and
+// by which a region is found step by step (Walkad §IV).
+
+const (
+	// MaxLinks is the most links of a region that are exchanged.
+	MaxLinks = 24
+	// walkSteps bounds the steps of a walk, and walkStarts how many leaders near the chunk are tried as its first step.
+	walkSteps  = 8
+	walkStarts = 2
+	// walkReach is how far from a chunk known land counts as near, in founding cells.
+	walkReach = 3
+)
+
+// Neighbours returns the known regions that touch a cell, its corners included, at most MaxLinks. A split region is returned instead of
+// its children if these would be too many, or are not known.
+func (d *Directory) Neighbours(cell grid.Cell) []nodemsg.Region {
+	inner := cell.Area()
+	around := grid.Area{MinX: inner.MinX - 1, MinZ: inner.MinZ - 1, MaxX: inner.MaxX + 1, MaxZ: inner.MaxZ + 1}
+	touching := d.Cover(around, MaxLinks+1) // with the region of the cell itself
+	links := touching[:0]
+	for _, info := range touching {
+		if !cell.Covers(info.Cell) && !info.Cell.Covers(cell) && len(links) < MaxLinks {
+			links = append(links, info)
+		}
+	}
+	return links
+}
+
+// Cover returns known regions that overlap an area, at most the given number. Where no land is known there are gaps. A split region is
+// returned instead of its children if these would be too many, or are not known.
+func (d *Directory) Cover(area grid.Area, most int) []nodemsg.Region {
+	var found, waiting []nodemsg.Region
+	add := func(cell grid.Cell) bool {
+		info, ok := d.known.Peek(cell)
+		if ok && cell.Area().Overlaps(area) {
+			waiting = append(waiting, info)
+		}
+		return ok
+	}
+	origin := grid.CellAt(grid.ChunkPos{X: area.MinX, Z: area.MinZ}, grid.FoundingLabel).Area()
+	for z := origin.MinZ; z < area.MaxZ; z += origin.MaxZ - origin.MinZ {
+		for x := origin.MinX; x < area.MaxX && len(waiting) < most; x += origin.MaxX - origin.MinX {
+			if pos := (grid.ChunkPos{X: x, Z: z}); pos.Valid() {
+				add(grid.CellAt(pos, grid.FoundingLabel))
+			}
+		}
+	}
+	for len(waiting) > 0 { // the largest cells first
+		info := waiting[0]
+		waiting = waiting[1:]
+		if info.Split != 0 && info.Cell.Label.Len() < grid.MaxLabel && len(found)+len(waiting)+2 <= most {
+			lower, upper := info.Cell.Children()
+			knowsLower, knowsUpper := add(lower), add(upper)
+			if knowsLower && knowsUpper {
+				continue
+			}
+		}
+		if len(info.Members) > 0 {
+			found = append(found, info)
+		}
+	}
+	return found
+}
+
+// near returns the known region that is nearest to the chunk: the one that covers it, or else one whose cell is strictly nearer than
+// the given distance, in chunks. Ok is false if there is none.
+func (d *Directory) near(pos grid.ChunkPos, than int64, asked map[string]bool) (nearest nodemsg.Region, ok bool) {
+	if info, known := d.Known(pos); known {
+		return info, true
+	}
+	const reach = walkReach * 16
+	for _, info := range d.Cover(grid.Area{MinX: pos.X - reach, MinZ: pos.Z - reach, MaxX: pos.X + reach + 1, MaxZ: pos.Z + reach + 1}, 64) {
+		if at := distance(info.Cell, pos); at < than && info.Leader != "" && !asked[info.Leader] && !d.Detector.Suspected(info.Leader) {
+			nearest, than, ok = info, at, true
+		}
+	}
+	return nearest, ok
+}
+
+// distance returns how far the chunk is from the cell, in chunks along the farther axis; 0 if the cell contains it.
+func distance(cell grid.Cell, pos grid.ChunkPos) int64 {
+	a := cell.Area()
+	axis := func(at, low, high int32) int64 { return max(int64(low)-int64(at), int64(at)-int64(high)+1, 0) }
+	return max(axis(pos.X, a.MinX, a.MaxX), axis(pos.Z, a.MinZ, a.MaxZ))
+}
+
+// Nearest answers a question for a chunk's region: with the region, or else with the nearest known one.
+func (d *Directory) Nearest(pos grid.ChunkPos) (nodemsg.Region, bool) {
+	return d.near(pos, 1<<62, nil)
+}
+
+// walk looks for the chunk's region from the nearest known land: each leader answers with the region, or with one that is nearer.
+// Each step must come nearer, so that a walk ends. Near reports whether any land nearby is known.
+func (d *Directory) walk(ctx context.Context, pos grid.ChunkPos) (info nodemsg.Region, source string, near bool) {
+	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
+	defer cancel()
+	_, near = d.Nearest(pos)
+	asked := map[string]bool{d.Self.Peer: true}
+	for range walkStarts {
+		at, ok := d.near(pos, 1<<62, asked)
+		if !ok {
+			return nodemsg.Region{}, "", near
+		}
+		source = "link"
+		for range walkSteps {
+			if asked[at.Leader] || d.Detector.Suspected(at.Leader) {
+				break
+			}
+			asked[at.Leader] = true
+			answer, err := d.Questions.Ask(ctx, at.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
+			if err != nil {
+				break
+			}
+			if answer.Region == nil || answer.Region.Leader == "" {
+				break
+			}
+			if covers(*answer.Region, pos) {
+				return *answer.Region, source, true
+			}
+			if distance(answer.Region.Cell, pos) >= distance(at.Cell, pos) {
+				break
+			}
+			at, source = *answer.Region, "walk"
+		}
+	}
+	return nodemsg.Region{}, "", near
+}
+
+// addLinks caches the links of another node.
+func (d *Directory) addLinks(links []nodemsg.Region) {
+	for _, link := range links[:min(len(links), MaxLinks)] {
+		d.AddHint(link)
+	}
+}
+
+// Prefetch asks the leader of a region for its links, so that players who cross its borders, or look over them, find the land there
+// without a lookup.
+func (d *Directory) Prefetch(ctx context.Context, info nodemsg.Region) {
+	if info.Leader == "" || info.Leader == d.Self.Peer {
+		return
+	}
+	area := info.Cell.Area()
+	answer, err := d.Questions.Ask(ctx, info.Leader, nodemsg.Question{Locate: &nodemsg.Locate{
+		Chunk: grid.ChunkPos{X: area.MinX, Z: area.MinZ}, ID: info.ID,
+	}})
+	if err == nil {
+		d.addLinks(answer.Regions)
+	}
+}
+
+// AnswerLocate answers another node's question for the region of a chunk from known routes only: it starts no lookup. If the question
+// names a region, the answer is also that region's links.
+func (d *Directory) AnswerLocate(q nodemsg.Locate) (answer nodemsg.Answer) {
+	if info, ok := d.Nearest(q.Chunk); ok {
+		answer.Region = &info
+		if q.ID == info.ID {
+			answer.Regions = d.Neighbours(info.Cell)
+		}
+	}
+	return answer
+}
+
+// AnswerIntroduce takes the route that a leader has sent, and answers with what is known of the land around it.
+func (d *Directory) AnswerIntroduce(peer string, info nodemsg.Region) nodemsg.Answer {
+	if info.Leader != peer { // only a hint, and accepted only from the leader itself
+		return nodemsg.Answer{}
+	}
+	d.AddHint(info)
+	return nodemsg.Answer{Regions: d.Neighbours(info.Cell)}
+}
+
+// covers reports whether a hint is about a region around the chunk, split or not, and names a leader.
+func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
+	return info.Cell.Label.Len() >= grid.FoundingLabel && info.Cell.Contains(pos) && info.Leader != ""
+}

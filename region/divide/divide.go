@@ -1,0 +1,218 @@
+// Package divide decides when a region is to be split between the halves of its cell, and when two halves are to be merged again
+// (docs/adr/0032). It is pure: loads go in, decisions come out; the caller measures, has a clock, and acts.
+//
+// Only package region and its subpackages import it.
+package divide
+
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// Kind is a kind of load.
+type Kind int
+
+// The kinds of load.
+const (
+	Tick    Kind = iota // share of the tick budget that the region uses, 0 to 1 and above
+	Players             // avatars
+	Edits               // edits a second
+	Stored              // edited blocks
+)
+
+const kinds = int(Stored) + 1
+
+var names = [kinds]string{"tick", "players", "edits", "stored"}
+
+func (k Kind) String() string { return names[k] }
+
+// Kinds lists all kinds of load.
+func Kinds() []Kind { return []Kind{Tick, Players, Edits, Stored} }
+
+// Load is an amount of each kind of load.
+type Load [kinds]float64
+
+// Limits are the loads above which a region is split. A limit of 0 is none. The zero value neither splits nor merges.
+type Limits struct {
+	Load       Load
+	MergeAfter time.Duration // how long both halves must be quiet before they are merged; 0: they never are
+}
+
+// Enabled reports whether any load makes a region split.
+func (l Limits) Enabled() bool { return l.Load != Load{} }
+
+const (
+	// Settle is how long a region is measured before it is split: a burst of arrivals is over sooner. It is also the least time
+	// between the split of a region and that of its half.
+	Settle = 3 * time.Second
+	// smoothing is the time constant of the average of ticks and edits.
+	smoothing = 2 * time.Second
+	// leastShare is the share of the load that must end up beside the rest for a split to help.
+	leastShare = 1.0 / 8
+	// quietShare is the share of the limits below which two halves are quiet together.
+	quietShare = 1.0 / 3
+)
+
+// Chunk is what was counted in one chunk.
+type Chunk struct {
+	Players int
+	Edits   int // since the last sample
+	Stored  int // edited blocks
+}
+
+// Sample is what was counted in a region since the last sample.
+type Sample struct {
+	Usable bool          // the region has its land, and is led here; if not, nothing is decided
+	Busy   time.Duration // time that the region's ticks, and what it did between them, kept a core busy
+	Ticks  int
+	Chunks map[grid.ChunkPos]Chunk // without those in which nothing was counted
+}
+
+// Watch follows the load of one region while this node leads it.
+type Watch struct {
+	cell       grid.Cell
+	since      time.Time // of the first sample
+	last       time.Time // of the newest sample; zero if there is none
+	load       Load
+	sample     Sample // the newest
+	quietSince time.Time
+}
+
+// NewWatch returns a watch of the cell's region.
+func NewWatch(cell grid.Cell) *Watch { return &Watch{cell: cell} }
+
+// Cell returns the region's cell.
+func (w *Watch) Cell() grid.Cell { return w.cell }
+
+// Load returns the smoothed load.
+func (w *Watch) Load() Load { return w.load }
+
+// Add adds a sample. Budget is the length of a tick.
+func (w *Watch) Add(now time.Time, s Sample, budget time.Duration, limits Limits) {
+	w.sample = s
+	var sum Chunk
+	for _, c := range s.Chunks {
+		sum.Players += c.Players
+		sum.Edits += c.Edits
+		sum.Stored += c.Stored
+	}
+	w.load[Players], w.load[Stored] = float64(sum.Players), float64(sum.Stored)
+	passed := now.Sub(w.last)
+	if w.last.IsZero() {
+		w.since, w.quietSince = now, now
+	} else if passed > 0 {
+		weight := min(1, passed.Seconds()/smoothing.Seconds())
+		w.load[Edits] += weight * (float64(sum.Edits)/passed.Seconds() - w.load[Edits])
+		busy := 0.0
+		if s.Ticks > 0 {
+			busy = s.Busy.Seconds() / (float64(s.Ticks) * budget.Seconds())
+		}
+		w.load[Tick] += weight * (busy - w.load[Tick])
+	}
+	w.last = now
+	if w.Pressure(limits) > quietShare {
+		w.quietSince = now
+	}
+}
+
+// Pressure returns the largest share of a limit that the region's load is. Above 1 it is too much.
+func (w *Watch) Pressure(limits Limits) float64 {
+	pressure := 0.0
+	for kind, limit := range limits.Load {
+		if limit > 0 {
+			pressure = max(pressure, w.load[kind]/limit)
+		}
+	}
+	return pressure
+}
+
+// QuietFor returns for how long the region would have been quiet beside a sibling without load.
+func (w *Watch) QuietFor() time.Duration { return w.last.Sub(w.quietSince) }
+
+// Split reports whether the region is to be split, and by which kind of load.
+func (w *Watch) Split(limits Limits) (Kind, bool) {
+	if w.last.Sub(w.since) < Settle {
+		return 0, false
+	}
+	for _, kind := range Kinds() {
+		if limit := limits.Load[kind]; limit > 0 && w.load[kind] > limit && w.divides(kind) {
+			return kind, true
+		}
+	}
+	return 0, false
+}
+
+// divides reports whether splits divide the load: whether this one, or one of those that follow it in the half with most of the load,
+// has a fair share of it on both sides. If all of it is in one chunk, no split helps.
+func (w *Watch) divides(kind Kind) bool {
+	cell, total := w.cell, w.weight(w.cell, kind)
+	for cell.Label.Len() < grid.MaxLabel && total > 0 {
+		lower, upper := cell.Children()
+		low, high := w.weight(lower, kind), w.weight(upper, kind)
+		if min(low, high) >= leastShare*total {
+			return true
+		}
+		if cell = lower; high > low {
+			cell = upper
+		}
+	}
+	return false
+}
+
+// weight returns the load of a kind in a part of the region. What a tick costs is divided like players and edits.
+func (w *Watch) weight(part grid.Cell, kind Kind) float64 {
+	sum := 0
+	for pos, c := range w.sample.Chunks {
+		if !part.Contains(pos) {
+			continue
+		}
+		switch kind {
+		case Tick:
+			sum += c.Players + c.Edits
+		case Players:
+			sum += c.Players
+		case Edits:
+			sum += c.Edits
+		case Stored:
+			sum += c.Stored
+		}
+	}
+	return float64(sum)
+}
+
+// Sibling is what is known of the other half.
+type Sibling struct {
+	Asleep   bool          // it hibernates
+	Pressure float64       // as Watch.Pressure
+	QuietFor time.Duration // as Watch.QuietFor
+}
+
+// MayMerge reports whether the region may be merged with its sibling as far as its own load goes, so that it is worth asking for the
+// sibling's.
+func (w *Watch) MayMerge(limits Limits) bool {
+	return limits.MergeAfter > 0 && limits.Enabled() && w.cell.Label.Len() > grid.FoundingLabel &&
+		w.Pressure(limits) <= quietShare && w.QuietFor() >= limits.MergeAfter
+}
+
+// Merge reports whether the region is to be merged with its sibling. One of them decides: the lower half, or the one that is awake.
+func (w *Watch) Merge(limits Limits, sibling Sibling) bool {
+	if !w.MayMerge(limits) {
+		return false
+	}
+	if sibling.Asleep {
+		return true
+	}
+	lower, _ := w.cell.Parent().Children()
+	return w.cell == lower && sibling.QuietFor >= limits.MergeAfter && w.Pressure(limits)+sibling.Pressure <= quietShare
+}
+
+// StayAwake reports whether a region that nobody uses stays awake, because it may soon be merged. If that does not come about in
+// time, it hibernates as it is.
+func (w *Watch) StayAwake(limits Limits) bool {
+	return limits.MergeAfter > 0 && limits.Enabled() && w.cell.Label.Len() > grid.FoundingLabel &&
+		w.QuietFor() < limits.MergeAfter+mergeSlack
+}
+
+// mergeSlack is how long a quiet region waits for its sibling to become quiet, too, before it hibernates.
+const mergeSlack = time.Minute

@@ -1,0 +1,81 @@
+// Package rangequery answers what is in a rectangle of the world: the regions, who leads them, their players, and how edits have changed
+// the surface. A query walks from leader to leader (Walkad §IV-B): each answers with its regions in the rectangle, and with the routes that
+// it knows to the others there. The asking node goes on with those, some at a time. It asks the catalog only for cells to which no leader
+// knew a route. A query founds no region and wakes none. It is bounded in cells, regions, questions and time, and its result says what is
+// missing.
+//
+// Any goroutine may use a Ranges. Only package region imports this package.
+package rangequery
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+)
+
+const (
+	// askTime bounds one question.
+	askTime = 1500 * time.Millisecond
+	// askRate and askBurst are how many questions one node may ask another in a second, and at once.
+	askRate, askBurst = 40, 120
+	// maxPeers bounds the nodes of which the questions are counted.
+	maxPeers = 1024
+	// maxRegions bounds a query's result, maxQuestions what it costs.
+	maxRegions, maxQuestions = 4096, 1024
+	// maxTries is how many members of a region are asked for it.
+	maxTries = 4
+	// defaultTime bounds a query.
+	defaultTime = 4 * time.Second
+	// parallel is how many nodes are asked at once (docs/adr/0034).
+	parallel = 8
+)
+
+// Options are what a Ranges needs.
+type Options struct {
+	integrity.Node
+	// Lands lists the loaded regions.
+	Lands func() []*actor.Land
+	// Ground generates a chunk. If nil, this node answers no questions about surfaces. Any goroutine.
+	Ground func(grid.ChunkPos) *chunk.Chunk
+}
+
+// Ranges asks range queries, and answers those of other nodes.
+type Ranges struct {
+	Options
+	surfaces *surfaces
+
+	mu struct {
+		sync.Mutex
+		askers *lru.Cache[string, *rate.Limiter]
+	}
+}
+
+// New returns a Ranges.
+func New(o Options) *Ranges {
+	r := &Ranges{Options: o, surfaces: newSurfaces(o.Ground)}
+	r.mu.askers = newCache[string, *rate.Limiter](maxPeers)
+	if r.Logger == nil {
+		r.Logger = slog.New(slog.DiscardHandler)
+	}
+	return r
+}
+
+// allow counts a question of another node, and reports whether it is answered.
+func (r *Ranges) allow(peer string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	limit, ok := r.mu.askers.Get(peer)
+	if !ok {
+		limit = rate.NewLimiter(askRate, askBurst)
+		r.mu.askers.Add(peer, limit)
+	}
+	return limit.Allow()
+}

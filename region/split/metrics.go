@@ -1,0 +1,53 @@
+package split
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics are the metrics of splits and merges; docs/metrics.md explains each.
+type Metrics struct {
+	splits       *prometheus.CounterVec // by trigger and result
+	merges       *prometheus.CounterVec // likewise
+	splitSeconds prometheus.Histogram
+	mergeSeconds prometheus.Histogram
+}
+
+// NewMetrics returns metrics that are registered.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"trigger", "result"})
+	}
+	buckets := []float64{.01, .025, .05, .075, .1, .15, .25, .5, 1, 2.5, 5, 10}
+	m := &Metrics{
+		splits: counter("voxeld_region_splits_total",
+			"Splits of regions that this node wanted, by trigger (tick, players, edits, stored, or hand) and result (done, failed)."),
+		merges: counter("voxeld_region_merges_total",
+			"Merges of regions that this node wanted, by trigger (quiet, or hand) and result (done, failed)."),
+		splitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "voxeld_region_split_seconds", Buckets: buckets,
+			Help: "Time in which edits of a region that was split waited, in seconds: until both halves were led. On the node that led the region.",
+		}),
+		mergeSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "voxeld_region_merge_seconds", Buckets: buckets,
+			Help: "Time in which edits of regions that were merged waited, in seconds. On the node that merged them.",
+		}),
+	}
+	r.MustRegister(m.splits, m.merges, m.splitSeconds, m.mergeSeconds)
+	return m
+}
+
+// CountSplit counts a split that this node wanted.
+func (m *Metrics) CountSplit(trigger string, err error) {
+	m.splits.WithLabelValues(trigger, result(err)).Inc()
+}
+
+func result(err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return "done"
+}
+
+func since(h prometheus.Histogram, start time.Time) { h.Observe(time.Since(start).Seconds()) }

@@ -1,0 +1,115 @@
+package world
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// numbered returns the id of a player.
+func numbered(n int) player.ID {
+	var id player.ID
+	binary.BigEndian.PutUint64(id[:], uint64(n))
+	return id
+}
+
+// mustApply applies an entry, and returns the step.
+func mustApply(t *testing.T, l *Land, index uint64, entry []byte) Step {
+	t.Helper()
+	out, err := l.Apply(index, entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Step
+}
+
+// children splits a land by the entry at the index, and returns its children.
+func children(t *testing.T, l *Land, index uint64) (halves [2]*Land) {
+	t.Helper()
+	if mustApply(t, l, index, EncodeSplit()) != Splits {
+		t.Fatal("not split")
+	}
+	for half, c := range l.Children(index) {
+		halves[half] = NewLand(c.ID, c.Cell, testHeight)
+		for _, row := range c.Rows {
+			if err := halves[half].Load(row.Key, row.Value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	l.Writes()
+	l.Split(index)
+	return halves
+}
+
+// merge merges the frozen children.
+func merge(t *testing.T, l *Land, index, attempt uint64, halves [2]*Land) Step {
+	t.Helper()
+	var rows [2][]byte
+	for half, child := range halves {
+		var err error
+		if rows[half], err = child.PackedRows(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return mustApply(t, l, index, EncodeMerge(attempt, rows))
+}
+
+// firstOf returns an edit by the player of the first chunk of a land, with the chunk's pin.
+func firstOf(l *Land, by player.ID, seq uint64) []byte {
+	pos := grid.ChunkPos{X: l.cell.Area().MinX, Z: l.cell.Area().MinZ}
+	at := grid.Pos{X: pos.X * grid.ChunkSize, Y: 1, Z: pos.Z * grid.ChunkSize}
+	return Batch{Pins: []Pin{{Chunk: pos}}, Edits: []nodemsg.Intent{{Player: by, Seq: seq, Pos: at, Block: 1}}}.Encode()
+}
+
+// A parent that was put back to an earlier state is behind its frozen children: an attempt that they abandon is over with all before it,
+// and is not made again.
+func TestAbandonLaterAttempt(t *testing.T) {
+	parent := newTestLand()
+	halves := children(t, parent, 10)
+	for _, child := range halves {
+		if mustApply(t, child, 11, EncodeFreeze(5)) != Froze {
+			t.Fatal("not frozen")
+		}
+	}
+	if mustApply(t, parent, 11, EncodeAbandon(5)) != Abandoned || parent.Structure().Attempt != 6 {
+		t.Fatalf("after the abandonment: %+v", parent.Structure())
+	}
+	if merge(t, parent, 12, 5, halves) != NoStep || mustApply(t, parent, 13, EncodeAbandon(2)) != NoStep {
+		t.Fatalf("an abandoned attempt took effect: %+v", parent.Structure())
+	}
+	if merge(t, parent, 14, 6, halves) != Merged {
+		t.Fatal("not merged")
+	}
+}
+
+// If both children together remember more players than a region may, those are dropped who have not edited for longest: an edit of the
+// others that is sent again is still recognised. The children's logs are longer than the parent's.
+func TestMergeDropsIdlePlayers(t *testing.T) {
+	parent := newTestLand()
+	halves := children(t, parent, 10)
+	index := uint64(1000)
+	for n := range rememberedPlayers {
+		for half, child := range halves {
+			index++
+			mustApply(t, child, index, firstOf(child, numbered(2*rememberedPlayers-2*n-half), 1)) // the lowest ids last
+		}
+	}
+	for _, child := range halves {
+		mustApply(t, child, index+1, EncodeFreeze(0))
+	}
+	if merge(t, parent, 20, 0, halves) != Merged {
+		t.Fatal("not merged")
+	}
+	if len(parent.recents) != rememberedPlayers {
+		t.Fatalf("%d players", len(parent.recents))
+	}
+	for n := 1; n <= rememberedPlayers; n++ {
+		if r := parent.recents[numbered(n)]; r == nil || r.last > 20 {
+			t.Fatalf("player %d, one of the last to edit: %+v", n, r)
+		}
+	}
+}
