@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/trust"
@@ -45,7 +48,8 @@ type Network struct {
 
 // World is which world a daemon serves, and how.
 type World struct {
-	Join      []string `koanf:"join"`      // tokens and multiaddrs of bootstrap nodes; see Bootstrap
+	Join      []string `koanf:"join"`      // tokens, files with one, and multiaddrs of bootstrap nodes; see Bootstrap
+	TokenFile string   `koanf:"token_file"` // file to which the node writes a token for others; "" if it writes none
 	Open      bool     `koanf:"open"`      // anybody may run nodes of a world that is created; ignored for an existing one
 	Placement string   `koanf:"placement"` // walkad or hash; used when a world is created, ignored for an existing one
 	Overlay   string   `koanf:"overlay"`   // relay, psense or areacast
@@ -144,6 +148,7 @@ type Bootstrap struct {
 	Addrs  []string      // multiaddrs to dial, including those in tokens
 	World  string        // world id of the tokens; "" without tokens
 	Secret *trust.Secret // of the last token that has one
+	Absent []string      // files that should hold a token, but do not exist
 }
 
 // Bootstrap expands Join.
@@ -158,8 +163,10 @@ func (c Config) Bootstrap() (Bootstrap, error) {
 			b.Addrs = append(b.Addrs, entry)
 			continue
 		}
-		token, err := ParseToken(entry)
+		token, err := readToken(entry)
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			b.Absent = append(b.Absent, strings.TrimPrefix(entry, tokenFile))
 		case err != nil:
 			problems = append(problems, err)
 		case b.World != "" && token.World != b.World:
@@ -172,6 +179,22 @@ func (c Config) Bootstrap() (Bootstrap, error) {
 		}
 	}
 	return b, errors.Join(problems...)
+}
+
+// tokenFile is the prefix of an entry of Join that names a file with a token.
+const tokenFile = "@"
+
+// readToken parses a token, or the one in a file.
+func readToken(entry string) (Token, error) {
+	path, isFile := strings.CutPrefix(entry, tokenFile)
+	if !isFile {
+		return ParseToken(entry)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Token{}, fmt.Errorf("read join token: %w", err)
+	}
+	return ParseToken(string(text))
 }
 
 // Level returns LogLevel as a slog.Level.

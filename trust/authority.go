@@ -57,6 +57,16 @@ func (a *Authority) Revocations() [][]byte {
 	return all
 }
 
+// InForce returns the revocations that have not been lifted, in no order.
+func (a *Authority) InForce() (all []Revocation) {
+	for r := range maps.Values(a.revoked) {
+		if !r.Lifted {
+			all = append(all, r.Revocation)
+		}
+	}
+	return all
+}
+
 // Digest is equal on two nodes that know the same charters and revocations.
 func (a *Authority) Digest() [sha256.Size]byte {
 	h := sha256.New()

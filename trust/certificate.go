@@ -38,11 +38,6 @@ func (c Certificate) Validate() error {
 	return nil
 }
 
-// subjects returns whom a revocation may name to end the certificate.
-func (c Certificate) subjects() []Subject {
-	return []Subject{NodeSubject(c.Node), OperatorSubject(c.Operator), TokenSubject(c.Token)}
-}
-
 // Expires returns when the certificate ends.
 func (c Certificate) Expires() time.Time { return time.Unix(c.NotAfter, 0) }
 

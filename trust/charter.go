@@ -10,7 +10,7 @@ import (
 
 // Bounds of a charter.
 const (
-	MaxRoots   = 9
+	MaxRoots   = maxKeys
 	MaxIssuers = 32
 	maxText    = 64 // bytes of a name or a reason
 )

@@ -37,7 +37,11 @@ func (k PrivateKey) Sign(text []byte) ([]byte, error) {
 // MaxDocument is the largest size of a charter, certificate or revocation with its signatures, in bytes.
 const MaxDocument = 8 << 10
 
-const maxSignatures = 2 * MaxRoots // of the old roots and of the new ones
+const (
+	maxSignatures = 2 * maxKeys // of the old roots and of the new ones
+	maxKeys       = 9
+	maxElements   = 256 // of any list
+)
 
 // document is a body with its signatures, as it is stored and sent: a CBOR map in core deterministic form (RFC 8949 §4.2.1). Each
 // signature is Ed25519 over the purpose and the body.
@@ -70,7 +74,7 @@ var (
 		IndefLength:       cbor.IndefLengthForbidden,
 		TagsMd:            cbor.TagsForbidden,
 		MaxNestedLevels:   5,
-		MaxArrayElements:  MaxUses,
+		MaxArrayElements:  maxElements,
 		MaxMapPairs:       16,
 	}.DecMode())
 )

@@ -25,7 +25,7 @@ func (s Secret) ID() TokenID {
 func (t TokenID) String() string { return hex.EncodeToString(t[:]) }
 
 // MaxUses bounds the uses of an invitation that counts them.
-const MaxUses = 256
+const MaxUses = maxElements
 
 // Invitation is what an issuer keeps of a token that it gave out.
 type Invitation struct {

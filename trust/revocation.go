@@ -40,6 +40,11 @@ func OperatorSubject(name string) Subject { return Subject{RevokeOperator, name}
 // TokenSubject returns the subject of a revocation of a token, and of all nodes admitted with it.
 func TokenSubject(t TokenID) Subject { return Subject{RevokeToken, string(t[:])} }
 
+// subjects returns whom a revocation may name to end the certificate.
+func (c Certificate) subjects() []Subject {
+	return []Subject{NodeSubject(c.Node), OperatorSubject(c.Operator), TokenSubject(c.Token)}
+}
+
 // Revocation ends the certificates of a subject, or lifts an earlier revocation. Of two with one subject, the later one counts.
 type Revocation struct {
 	World   World  `cbor:"1,keyasint"`

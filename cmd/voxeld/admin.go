@@ -1,21 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -42,6 +38,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
 		Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
 		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
+		Access: n.access.Status(),
 	}
 	for _, d := range n.regions.Damaged() {
 		if d.RolledBack {
@@ -72,7 +69,9 @@ func (n *node) catalogLeader(ctx context.Context) string {
 func (n *node) peerList() []admin.Peer {
 	all := []admin.Peer{}
 	for _, p := range n.host.Peers() {
-		all = append(all, admin.Peer{Peer: p.ID, Connected: p.Connected, Latency: p.Latency.Round(10 * time.Microsecond).String(), Addrs: p.Addrs})
+		known := admin.Peer{Peer: p.ID, Connected: p.Connected, Latency: p.Latency.Round(10 * time.Microsecond).String(), Addrs: p.Addrs}
+		n.access.Describe(&known)
+		all = append(all, known)
 	}
 	return all
 }
@@ -97,37 +96,6 @@ func (n *node) regionList(ctx context.Context) []admin.Region {
 
 func (n *node) playerList() []gameserver.Player {
 	return append([]gameserver.Player{}, n.gateway.Online()...)
-}
-
-// invite returns a token for nodes that are admitted as the invitation says.
-func (n *node) invite(i trust.Invitation, life time.Duration) (string, error) {
-	token := config.Token{World: n.world.ID(), Addrs: n.host.Addrs()}
-	if n.gate != nil {
-		secret, err := n.gate.Invite(i, life)
-		if err != nil {
-			return "", err
-		}
-		token.Secret = &secret
-	}
-	return token.String(), nil
-}
-
-func (n *node) answerInvite(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	uses, usesErr := strconv.Atoi(cmp.Or(q.Get("uses"), "1"))
-	life, lifeErr := time.ParseDuration(cmp.Or(q.Get("expires"), "24h"))
-	issuer, issuerErr := strconv.ParseBool(cmp.Or(q.Get("issuer"), "false"))
-	if err := errors.Join(usesErr, lifeErr, issuerErr); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	var answer admin.Invite
-	var err error
-	i := trust.Invitation{Operator: cmp.Or(q.Get("operator"), founder), Uses: uses, Issuer: issuer}
-	if answer.Token, err = n.invite(i, life); err != nil {
-		answer.Error = err.Error()
-	}
-	reply(w, answer)
 }
 
 func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
@@ -266,7 +234,7 @@ func (n *node) addOperations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), examineTime)
 		defer cancel()
-		reply(w, n.regions.Examiner.Examine(ctx))
+		reply(w, n.access.Examine(n.regions.Examiner.Examine(ctx)))
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })

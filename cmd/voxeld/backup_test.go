@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -209,7 +210,7 @@ func TestInterruptedRestore(t *testing.T) {
 	d := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
 	var cfg config.Config
 	cfg.DataDir, cfg.Game = d.dir, d.Game
-	r := backupcmd.Restore{Chain: chain, Genesis: chain.Last().Genesis, RootKey: filepath.Join(filepath.Dir(file), rootKeyFile)}
+	r := backupcmd.Restore{Chain: chain, Genesis: chain.Last().Genesis, RootKey: filepath.Join(filepath.Dir(file), joining.RootKeyFile)}
 	if err := restoreWorld(t.Context(), cfg, r); !errors.Is(err, backup.ErrDamaged) {
 		t.Fatalf("restored half a file: %v", err)
 	}

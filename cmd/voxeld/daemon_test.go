@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -159,7 +160,7 @@ func (d *daemon) metric(name string, labels ...string) float64 {
 }
 
 // rootKey returns the file with the root key of the world that the node created.
-func (d *daemon) rootKey() string { return filepath.Join(d.dir, rootKeyFile) }
+func (d *daemon) rootKey() string { return filepath.Join(d.dir, joining.RootKeyFile) }
 
 // invite returns a join token.
 func (d *daemon) invite() string {

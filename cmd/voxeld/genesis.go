@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -10,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
-	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
@@ -20,22 +19,13 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-const (
-	// worldTable holds the world of the data directory: "genesis" → encoded genesis.
-	worldTable = "world"
-	// genesisProtocol serves the genesis to new nodes. It has no world prefix, which a new node does not have yet.
-	genesisProtocol = "/voxeld/genesis/1"
-	// joinTimeout is how long a new node tries to reach the world that it joins.
-	joinTimeout = 30 * time.Second
-)
+// worldTable holds the world of the data directory: "genesis" → encoded genesis.
+const worldTable = "world"
 
 var (
 	genesisKey = []byte("genesis") // of a complete world: its catalog is founded
 	plannedKey = []byte("planned") // of a world that init or a first run started to create; its catalog may already be founded
 )
-
-// errOtherWorld reports that the data directory belongs to another world than the one to join.
-var errOtherWorld = errors.New("the data directory belongs to another world")
 
 // storedGenesis reads the genesis of the data directory; ok is false for a new directory.
 func storedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
@@ -101,99 +91,12 @@ func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections in
 	if cfg.Open {
 		return g, nil
 	}
-	root, err := createRootKey(dataDir)
+	root, err := joining.CreateRootKey(dataDir)
 	if err != nil {
 		return world.Genesis{}, err
 	}
 	g.Roots = []trust.Key{root.Key()}
 	return g, nil
-}
-
-// fetchGenesis asks the nodes of an open world for its genesis until one answers.
-func fetchGenesis(ctx context.Context, host *transport.Host, j config.Bootstrap) (world.Genesis, error) {
-	var g world.Genesis
-	err := untilJoined(ctx, j.Addrs, func(ctx context.Context, addr string) (err error) {
-		g, err = askGenesis(ctx, host, addr)
-		if errors.Is(err, transport.ErrNotServed) {
-			return &joinError{fmt.Errorf("%w: %s admits nodes with a token only: voxeld invite prints one there", errNotAdmitted, addr)}
-		}
-		if err != nil {
-			return err
-		}
-		if j.World != "" && g.ID() != j.World {
-			return notTheWorld(addr, g, j.World)
-		}
-		return nil
-	})
-	return g, err
-}
-
-// joinError is an answer that another attempt to join would not change.
-type joinError struct{ error }
-
-func (e *joinError) Unwrap() error { return e.error }
-
-func notTheWorld(addr string, g world.Genesis, want string) error {
-	return &joinError{fmt.Errorf("%s is a node of world %s, but the token is for world %s: get a new token", addr, g.ID()[:12], want[:min(12, len(want))])}
-}
-
-// untilJoined tries the addresses one after the other, again and again, until one succeeds, or joinTimeout is over.
-func untilJoined(ctx context.Context, addrs []string, try func(ctx context.Context, addr string) error) error {
-	trying, cancel := context.WithTimeout(ctx, joinTimeout)
-	defer cancel()
-	for {
-		var errs []error
-		final := 0
-		for _, addr := range addrs {
-			err := try(trying, addr)
-			if err == nil {
-				return nil
-			}
-			if errors.As(err, new(*joinError)) {
-				final++
-			}
-			errs = append(errs, err)
-		}
-		if final == len(addrs) {
-			return errors.Join(errs...)
-		}
-		select {
-		case <-trying.Done():
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("no node of the world to join answered within %v; check the address, and that a node runs there: %w", joinTimeout, errors.Join(errs...))
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-func askGenesis(ctx context.Context, host *transport.Host, addr string) (world.Genesis, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	peer, err := host.Connect(ctx, addr)
-	if err != nil {
-		return world.Genesis{}, err
-	}
-	answer, err := host.Ask(ctx, peer, genesisProtocol, nil)
-	if err != nil {
-		return world.Genesis{}, fmt.Errorf("get the genesis from %s: %w", addr, err)
-	}
-	return world.DecodeGenesis(answer)
-}
-
-// checkJoin returns an error if the data directory belongs to another world than the one to join. It ignores nodes
-// that it cannot reach: the network may be starting.
-func checkJoin(ctx context.Context, host *transport.Host, j config.Bootstrap, own world.Genesis) error {
-	if j.World != "" && j.World != own.ID() {
-		return fmt.Errorf("%w: it holds %q (%s), but the token is for world %s; choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], j.World[:min(12, len(j.World))])
-	}
-	for _, addr := range j.Addrs {
-		if g, err := askGenesis(ctx, host, addr); err == nil && g.ID() != own.ID() {
-			return fmt.Errorf("%w: it holds %q (%s), but %s is a node of %q (%s); choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], addr, g.Name, g.ID()[:12])
-		}
-	}
-	return nil
 }
 
 // planWorld stores the genesis in an empty data directory, for the first run.
@@ -214,14 +117,14 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 		return err
 	}
 	if known {
-		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", errOtherWorld, dataDir, there.Name)
+		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name)
 	}
 	there, known, err = plannedGenesis(db)
 	if err != nil {
 		return err
 	}
 	if known {
-		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", errOtherWorld, dataDir, there.Name, there.ID()[:12])
+		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name, there.ID()[:12])
 	}
 	return storePlan(db, g)
 }

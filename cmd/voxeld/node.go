@@ -15,11 +15,11 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
-	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
@@ -42,8 +42,8 @@ type node struct {
 	db       *store.DB
 	host     *transport.Host
 	world    world.Genesis
-	gate     *admission.Gate // nil if the world is open
-	created  bool            // this run created the world
+	access   joining.Access
+	created  bool // this run created the world
 	replicas *replica.Host
 	dht      *dht.DHT
 	regions  *region.Host

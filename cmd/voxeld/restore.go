@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +17,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
-	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/restore"
@@ -103,14 +102,14 @@ func provideRootKey(dataDir string, r *backupcmd.Restore) error {
 	case r.Genesis.Open():
 		return nil
 	case r.Forked:
-		root, err := createRootKey(dataDir)
+		root, err := joining.CreateRootKey(dataDir)
 		if err == nil {
 			r.Genesis.Roots = []trust.Key{root.Key()}
 		}
 		return err
 	}
-	own := filepath.Join(dataDir, rootKeyFile)
-	root, err := readRootKey(cmp.Or(r.RootKey, own))
+	own := filepath.Join(dataDir, joining.RootKeyFile)
+	root, err := joining.ReadRootKey(cmp.Or(r.RootKey, own))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w; pass the world's root key with --root-key, or found a world of its own with --fork NAME", err)
@@ -121,7 +120,7 @@ func provideRootKey(dataDir string, r *backupcmd.Restore) error {
 	case r.RootKey == "":
 		return nil
 	}
-	return storeRootKey(dataDir, root)
+	return joining.StoreRootKey(dataDir, root)
 }
 
 // restoredGame returns the address of the game server, as far as it is known before the node runs.
@@ -167,7 +166,7 @@ func findAlive(ctx context.Context, host *transport.Host, id string, nodes []bac
 			tokens <- struct{}{}
 			crew.Go(func() {
 				defer func() { <-tokens }()
-				if !runsWorld(ctx, host, withPeer(addr, n.Peer), id) {
+				if !joining.RunsWorld(ctx, host, withPeer(addr, n.Peer), id) {
 					return
 				}
 				select {
@@ -186,19 +185,6 @@ func findAlive(ctx context.Context, host *transport.Host, id string, nodes []bac
 	default:
 		return nil
 	}
-}
-
-// runsWorld reports whether a node of the world answers at an address.
-func runsWorld(ctx context.Context, host *transport.Host, addr, id string) bool {
-	if g, err := askGenesis(ctx, host, addr); err == nil {
-		return g.ID() == id
-	}
-	peer, err := host.Connect(ctx, addr)
-	if err != nil {
-		return false
-	}
-	world, err := admission.World(ctx, host, peer)
-	return err == nil && hex.EncodeToString(world[:]) == id
 }
 
 func withPeer(addr, peer string) string {

@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"context"
-	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -10,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -51,52 +48,6 @@ type Gate struct {
 type admitted struct {
 	certificate trust.Certificate
 	raw         []byte
-}
-
-// exchanging is an exchange that others may wait for.
-type exchanging struct {
-	done chan struct{} // closed at its end
-	err  error
-}
-
-// self is this node's key as a trust.Signer.
-type self struct{ private crypto.PrivKey }
-
-func selfOf(h *transport.Host) self {
-	lib := h.LibP2P()
-	return self{lib.Peerstore().PrivKey(lib.ID())}
-}
-
-func (s self) Key() trust.Key {
-	raw, err := s.private.GetPublic().Raw()
-	if err != nil {
-		panic("admission: " + err.Error()) // an Ed25519 key in memory has its bytes
-	}
-	return trust.Key(raw)
-}
-
-func (s self) Sign(text []byte) ([]byte, error) { return s.private.Sign(text) }
-
-// KeyOf returns the key in a peer id.
-func KeyOf(id peer.ID) (trust.Key, error) {
-	public, err := id.ExtractPublicKey()
-	if err != nil {
-		return trust.Key{}, fmt.Errorf("key of %s: %w", id, err)
-	}
-	raw, err := public.Raw()
-	if err != nil || public.Type() != crypto.Ed25519 || len(raw) != ed25519.PublicKeySize {
-		return trust.Key{}, fmt.Errorf("key of %s: not Ed25519", id)
-	}
-	return trust.Key(raw), nil
-}
-
-// PeerOf returns the peer id of a node's key.
-func PeerOf(k trust.Key) (peer.ID, error) {
-	public, err := crypto.UnmarshalEd25519PublicKey(k[:])
-	if err != nil {
-		return "", err
-	}
-	return peer.IDFromPublicKey(public)
 }
 
 // Open returns the gate of a node, with what is stored.
@@ -150,14 +101,6 @@ func (g *Gate) Reload() (err error) {
 	defer g.mu.Unlock()
 	g.mu.own, err = load(g.Storage, g.mu.authority, time.Now())
 	return err
-}
-
-// HasUsed reports whether this node's certificate was issued for a token.
-func (g *Gate) HasUsed(token trust.TokenID) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c, _, err := trust.ReadCertificate(g.mu.own)
-	return err == nil && c.Token == token
 }
 
 // Certified returns nil if this node has a valid certificate, or what is wrong with it.
@@ -242,35 +185,6 @@ func (g *Gate) Forget(id peer.ID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.mu.admitted, id)
-}
-
-// Await returns when both nodes have shown each other valid certificates, or the reason why not.
-func (g *Gate) Await(ctx context.Context, id peer.ID) error {
-	g.mu.Lock()
-	if _, there := g.mu.admitted[id]; there {
-		g.mu.Unlock()
-		return nil
-	}
-	e, running := g.mu.running[id]
-	if !running {
-		e = &exchanging{done: make(chan struct{})}
-		g.mu.running[id] = e
-	}
-	g.mu.Unlock()
-	if !running {
-		e.err = g.exchange(ctx, id)
-		g.mu.Lock()
-		delete(g.mu.running, id)
-		g.mu.Unlock()
-		close(e.done)
-		return e.err
-	}
-	select {
-	case <-e.done:
-		return e.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // judge checks a peer's certificate, and admits the peer. The lock is held.

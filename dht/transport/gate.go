@@ -45,7 +45,7 @@ func (h *Host) SetGate(g Gate) {
 	lib := h.lib
 	lib.gate.Store(&g)
 	lib.Network().Notify(&network.NotifyBundle{
-		ConnectedF: func(_ network.Network, c network.Conn) { h.await(g, c) },
+		ConnectedF: func(_ network.Network, c network.Conn) { awaitAdmission(h, g, c) },
 		DisconnectedF: func(n network.Network, c network.Conn) {
 			if id := c.RemotePeer(); n.Connectedness(id) != network.Connected {
 				g.Forget(id)
@@ -53,13 +53,13 @@ func (h *Host) SetGate(g Gate) {
 		},
 	})
 	for _, c := range lib.Network().Conns() {
-		h.await(g, c)
+		awaitAdmission(h, g, c)
 	}
 }
 
-// await has the nodes at both ends of a connection show their certificates, and closes it if its peer is not admitted in time.
+// awaitAdmission has the nodes at both ends of a connection show their certificates, and closes it if its peer is not admitted in time.
 // It returns at once; Close waits for it.
-func (h *Host) await(g Gate, c network.Conn) {
+func awaitAdmission(h *Host, g Gate, c network.Conn) {
 	ctx, done := h.beginHandler(context.Background())
 	if done == nil {
 		return
