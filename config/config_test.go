@@ -29,7 +29,7 @@ func TestDefaults(t *testing.T) {
 			ACMEDomain: []string{}, ACMEDirectory: "https://acme-v02.api.letsencrypt.org/directory", TrustedProxy: []string{},
 		},
 		World:       World{Join: []string{}, Placement: "walkad", Overlay: "relay"},
-		Replication: Replication{Replicas: 3, ReplaceAfter: time.Minute, ScrubEvery: time.Hour, Balance: true},
+		Replication: Replication{Replicas: 3, ReplaceAfter: time.Minute, ScrubEvery: time.Hour},
 		Dividing:    Dividing{Split: true, SplitTick: 60, SplitPlayers: 1000, SplitEdits: 2000, SplitStored: 200_000, MergeAfter: 5 * time.Minute},
 		Backups:     Backups{BackupKeep: 7},
 		Players:     Players{ViewDistance: 12, Guests: true, SessionsPerAddress: 64, MotionBudget: 19_200, EditsPerSecond: 20},

@@ -124,8 +124,8 @@ var Groups = []Group{
 			Usage: "interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
 		},
 		{
-			Name: "balance", Kind: Switch, Default: "true",
-			Usage: "move regions from this node to others that hold them, or could, while it uses more than 60 % of its capacity and they use less than half of that",
+			Name: "balance", Kind: Switch, Default: "false",
+			Usage: "experimental: move regions from this node to others that hold them, or could, while it uses more than 60 % of its capacity and they use less than half of that",
 		},
 		{
 			Name: "capacity", Kind: Number, Default: "0", check: upTo(MaxCapacity),

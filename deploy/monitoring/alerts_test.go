@@ -25,6 +25,7 @@ func TestNodesFail(t *testing.T) {
 	for _, n := range all {
 		n.voxeld("region", "scrub", "--all")
 	}
+	a.splitAndMerge()
 	p.everyPanelHasData(false)
 
 	c.Kill()

@@ -144,6 +144,14 @@ func (n *node) edited(voters int) (cell string, id uint64) {
 	return cell, id
 }
 
+// splitAndMerge splits a region with edits, and merges it again.
+func (n *node) splitAndMerge() {
+	n.t.Helper()
+	cell, _ := n.edited(1)
+	n.voxeld("region", "split", cell)
+	n.voxeld("region", "merge", cell)
+}
+
 // drain stops the node as an operator does.
 func (n *node) drain() {
 	n.t.Helper()
