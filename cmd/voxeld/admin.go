@@ -27,7 +27,7 @@ func reply(w http.ResponseWriter, answer any) {
 func (n *node) status(ctx context.Context) admin.Status {
 	connected := 0
 	for _, p := range n.host.Peers() {
-		if p.Connected {
+		if p.Connected && n.access.Admitted(p.ID) {
 			connected++
 		}
 	}
@@ -69,7 +69,7 @@ func (n *node) catalogLeader(ctx context.Context) string {
 func (n *node) peerList() []admin.Peer {
 	all := []admin.Peer{}
 	for _, p := range n.host.Peers() {
-		known := admin.Peer{Peer: p.ID, Connected: p.Connected, Latency: p.Latency.Round(10 * time.Microsecond).String(), Addrs: p.Addrs}
+		known := admin.Peer{Peer: p.ID, Connected: p.Connected && n.access.Admitted(p.ID), Latency: p.Latency.Round(10 * time.Microsecond).String(), Addrs: p.Addrs}
 		n.access.Describe(&known)
 		all = append(all, known)
 	}

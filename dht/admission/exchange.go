@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/voxelpopuli/voxeld/trust"
@@ -69,6 +70,7 @@ func (g *Gate) exchange(ctx context.Context, id peer.ID) error {
 			g.countRefused(id, judged.err)
 			return fmt.Errorf("certificate of %s: %w", id, judged.err)
 		case answer.Refused != "":
+			g.warnRefused(id, answer.Refused)
 			return fmt.Errorf("%w: %s says: %s", errRefused, id, answer.Refused)
 		case judged.same, len(answer.Revocations) == 0 && len(question.Revocations) == 0 && question.admitted:
 			return nil
@@ -190,7 +192,26 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 	return encode(answer), nil
 }
 
+// countRefused records that a peer is not admitted. The connections to it are closed soon.
 func (g *Gate) countRefused(id peer.ID, err error) {
 	g.metrics.refused.WithLabelValues(reason(err)).Inc()
-	g.Logger.Info("node not admitted", "peer", id.String(), "error", err)
+	g.Logger.Debug("node not admitted", "peer", id.String(), "error", err)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.Host.LibP2P().Network().Connectedness(id) == network.Connected { // otherwise Forget was called already
+		g.mu.refused[id] = struct{}{}
+	}
+}
+
+// warnRefused logs that a peer does not admit this node, at most once a minute.
+func (g *Gate) warnRefused(id peer.ID, why string) {
+	g.mu.Lock()
+	due := time.Since(g.mu.warned) >= time.Minute
+	if due {
+		g.mu.warned = time.Now()
+	}
+	g.mu.Unlock()
+	if due {
+		g.Logger.Warn("another node refuses this one", "peer", id.String(), "error", why)
+	}
 }

@@ -40,7 +40,9 @@ type Gate struct {
 		authority *trust.Authority
 		own       []byte                  // sealed certificate; nil until the node has one
 		admitted  map[peer.ID]admitted    // peers that are connected, and have shown a valid certificate
+		refused   map[peer.ID]struct{}    // peers that are connected, and have shown one that is not valid
 		running   map[peer.ID]*exchanging // exchanges that this node began
+		warned    time.Time               // when the log last said that another node refuses this one
 	}
 }
 
@@ -58,7 +60,7 @@ func Open(o Options) (*Gate, error) {
 	}
 	g := &Gate{Options: o, self: selfOf(o.Host), changed: make(chan struct{}, 1)}
 	g.mu.authority = authority
-	g.mu.admitted, g.mu.running = make(map[peer.ID]admitted), make(map[peer.ID]*exchanging)
+	g.mu.admitted, g.mu.refused, g.mu.running = make(map[peer.ID]admitted), make(map[peer.ID]struct{}), make(map[peer.ID]*exchanging)
 	if g.mu.own, err = load(o.Storage, authority, time.Now()); err != nil {
 		return nil, fmt.Errorf("read certificates: %w", err)
 	}
@@ -100,17 +102,6 @@ func (g *Gate) Reload() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.own, err = load(g.Storage, g.mu.authority, time.Now())
-	return err
-}
-
-// Certified returns nil if this node has a valid certificate, or what is wrong with it.
-func (g *Gate) Certified() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.mu.own == nil {
-		return errNone
-	}
-	_, err := g.mu.authority.Check(g.mu.own, g.self.Key(), time.Now())
 	return err
 }
 
@@ -185,6 +176,15 @@ func (g *Gate) Forget(id peer.ID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.mu.admitted, id)
+	delete(g.mu.refused, id)
+}
+
+// Refused reports whether a peer has shown a certificate that is not valid, on a connection that is open.
+func (g *Gate) Refused(id peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, there := g.mu.refused[id]
+	return there
 }
 
 // judge checks a peer's certificate, and admits the peer. The lock is held.
@@ -201,6 +201,7 @@ func (g *Gate) judge(id peer.ID, raw []byte) error {
 		return err
 	}
 	g.mu.admitted[id] = admitted{c, raw}
+	delete(g.mu.refused, id)
 	return nil
 }
 
@@ -224,6 +225,7 @@ func (g *Gate) disconnect(id peer.ID) {
 
 var (
 	errNone    = errors.New("it has shown no certificate")
+	errNoOwn   = errors.New("it has no certificate")
 	errRefused = errors.New("it does not admit this node")
 )
 

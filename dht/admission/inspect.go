@@ -3,6 +3,8 @@ package admission
 import (
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
@@ -10,13 +12,12 @@ import (
 
 // Own returns this node's certificate, or what is wrong with it.
 func (g *Gate) Own() (trust.Certificate, error) {
-	if err := g.Certified(); err != nil {
-		return trust.Certificate{}, err
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c, _, err := trust.ReadCertificate(g.mu.own)
-	return c, err
+	if g.mu.own == nil {
+		return trust.Certificate{}, errNoOwn
+	}
+	return g.mu.authority.Check(g.mu.own, g.self.Key(), time.Now())
 }
 
 // Issues reports whether a node gives out tokens.
@@ -32,14 +33,14 @@ func (g *Gate) Issues(node string) bool {
 
 // Certificate returns the certificate of a node that is connected. It reports whether the node has shown a valid one.
 func (g *Gate) Certificate(node string) (c trust.Certificate, admitted bool) {
+	id, err := peer.Decode(node)
+	if err != nil {
+		return trust.Certificate{}, false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for id, a := range g.mu.admitted {
-		if id.String() == node {
-			return a.certificate, true
-		}
-	}
-	return trust.Certificate{}, false
+	a, admitted := g.mu.admitted[id]
+	return a.certificate, admitted
 }
 
 // Revoked returns the revocations in force.

@@ -17,6 +17,8 @@ const (
 	awaitTime = 5 * time.Second
 	// strangerTime is how long a connection to a peer that is not admitted stays open: long enough to obtain a certificate.
 	strangerTime = 15 * time.Second
+	// lookAtStranger is how often such a connection is looked at.
+	lookAtStranger = 500 * time.Millisecond
 	// maxStrangerStreams bounds the streams of the gate's protocol that are served to strangers at the same time.
 	maxStrangerStreams = 64
 )
@@ -27,6 +29,8 @@ type Gate interface {
 	Protocol() string
 	// Admitted reports whether a peer is admitted.
 	Admitted(id peer.ID) bool
+	// Refused reports whether a peer has shown a certificate that does not admit it.
+	Refused(id peer.ID) bool
 	// Await waits until a peer is admitted, and returns why it is not.
 	Await(ctx context.Context, id peer.ID) error
 	// Forget is called when the last connection to a peer has ended.
@@ -72,19 +76,20 @@ func awaitAdmission(h *Host, g Gate, c network.Conn) {
 		if c.Stat().Direction == network.DirOutbound { // the other end waits to be asked
 			if err := g.Await(ctx, id); err != nil {
 				h.logger.Debug("peer not admitted", "peer", id.String(), "error", err)
-			}
-		}
-		every := time.NewTicker(strangerTime / 10)
-		defer every.Stop()
-		for !g.Admitted(id) {
-			select {
-			case <-every.C:
-				if c.IsClosed() {
-					return
-				}
-			case <-ctx.Done():
 				c.Close() //nolint:errcheck // it is of no use
 				return
+			}
+		}
+		every := time.NewTicker(lookAtStranger)
+		defer every.Stop()
+		for !g.Admitted(id) && !c.IsClosed() {
+			if ctx.Err() != nil || g.Refused(id) {
+				c.Close() //nolint:errcheck // it is of no use
+				return
+			}
+			select {
+			case <-every.C:
+			case <-ctx.Done():
 			}
 		}
 	}()

@@ -106,6 +106,15 @@ func (a Access) Examine(health region.Health) admin.Doctor {
 // lateRenewal is how long a certificate is valid that should have been renewed long ago.
 const lateRenewal = 7 * 24 * time.Hour
 
+// Admitted reports whether a connected node may take part in the world.
+func (a Access) Admitted(node string) bool {
+	if a.Gate == nil {
+		return true
+	}
+	_, admitted := a.Gate.Certificate(node)
+	return admitted
+}
+
 // Describe adds to a peer what its certificate says.
 func (a Access) Describe(p *admin.Peer) {
 	if a.Gate == nil {

@@ -108,10 +108,12 @@ func newRevoke() *cobra.Command {
 }
 
 func newRevoked() *cobra.Command {
-	return newQuery("revoked", "List the revocations in force", "/peers/revoked", func(w io.Writer, all []admin.Revocation) {
+	c := newQuery("revoked", "List the revocations in force", "/peers/revoked", func(w io.Writer, all []admin.Revocation) {
 		fmt.Fprintln(w, "WHAT\tWHO\tSINCE\tREASON")
 		for _, r := range all {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Kind, r.Subject, r.At.UTC().Format(time.RFC3339), r.Reason)
 		}
 	})
+	c.Example = "  voxeld peers revoked\n  voxeld peers revoked --json"
+	return c
 }
