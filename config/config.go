@@ -48,11 +48,11 @@ type Network struct {
 
 // World is which world a daemon serves, and how.
 type World struct {
-	Join      []string `koanf:"join"`      // tokens, files with one, and multiaddrs of bootstrap nodes; see Bootstrap
+	Join      []string `koanf:"join"`       // tokens, files with one, and multiaddrs of bootstrap nodes; see Bootstrap
 	TokenFile string   `koanf:"token_file"` // file to which the node writes a token for others; "" if it writes none
-	Open      bool     `koanf:"open"`      // anybody may run nodes of a world that is created; ignored for an existing one
-	Placement string   `koanf:"placement"` // walkad or hash; used when a world is created, ignored for an existing one
-	Overlay   string   `koanf:"overlay"`   // relay, psense or areacast
+	Open      bool     `koanf:"open"`       // anybody may run nodes of a world that is created; ignored for an existing one
+	Placement string   `koanf:"placement"`  // walkad or hash; used when a world is created, ignored for an existing one
+	Overlay   string   `koanf:"overlay"`    // relay, psense or areacast
 }
 
 // Replication is how regions are replicated.

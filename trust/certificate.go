@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	// Lifetime is how long a certificate is valid. It is renewed when RenewBefore of it is left.
-	Lifetime    = 30 * 24 * time.Hour
+	// Lifetime is how long a certificate is valid.
+	Lifetime = 30 * 24 * time.Hour
+	// RenewBefore is what is left of it when it is renewed.
 	RenewBefore = 20 * 24 * time.Hour
 
 	// Skew is the difference between the clocks of an issuer and of another node that does no harm.

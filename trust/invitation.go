@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Secret is what a join token holds, and TokenID its hash, by which issuers know and revoke the token.
-type (
-	Secret  [16]byte
-	TokenID [16]byte
-)
+// Secret is what a join token holds.
+type Secret [16]byte
+
+// TokenID is the hash of a token's secret, by which issuers know and revoke the token.
+type TokenID [16]byte
 
 // ID returns the token's id.
 func (s Secret) ID() TokenID {

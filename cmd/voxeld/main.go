@@ -72,7 +72,7 @@ func newRoot() *cobra.Command {
 			"and serves players. Without a command, voxeld does what voxeld run does: it starts the world in\n" +
 			"the data directory, or creates one, and prints the URL to open.",
 		Example: "  voxeld                                  start the world in ./data, or create one\n" +
-			"  voxeld run --join vx1…                  join a world, with a token that voxeld invite prints\n" +
+			"  voxeld run --join vx2…                  join a world, with a token that voxeld invite prints\n" +
 			"  voxeld status                           show how this node is doing",
 		Version:       version(),
 		Args:          cli.NoArgs,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,14 +69,16 @@ func Open(o Options) (*Gate, error) {
 	return g, nil
 }
 
-// Found makes this node the first issuer of a new world, whose root keys sign, and certifies it. It does what is left of that after a
-// crash.
-func (g *Gate) Found(operator string, roots ...trust.Signer) error {
+// Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first node of a world
+// begins so, and any other one may take over when the issuers are lost.
+func (g *Gate) Appoint(operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if next := g.mu.authority.Charter(); next.Number == 0 {
-		next.Number = uint64(time.Now().Unix()) // a world that is restored had charters before
-		next.Issuers = []trust.Issuer{{Key: g.self.Key(), Name: operator}}
+	if next := g.mu.authority.Charter(); !next.Issues(g.self.Key()) {
+		if next.Number++; next.Number == 1 {
+			next.Number = uint64(time.Now().Unix()) // a world that is restored had charters before
+		}
+		next.Issuers = append(slices.Clone(next.Issuers), trust.Issuer{Key: g.self.Key(), Name: operator})
 		raw, err := next.Seal(roots...)
 		if err != nil {
 			return err
@@ -84,7 +87,7 @@ func (g *Gate) Found(operator string, roots ...trust.Signer) error {
 			return err
 		}
 	}
-	if g.mu.own != nil || !g.mu.authority.Charter().Issues(g.self.Key()) {
+	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), time.Now()); g.mu.own != nil && err == nil {
 		return nil
 	}
 	return g.certifySelf(operator)
@@ -235,8 +238,13 @@ func reason(err error) string {
 		err  error
 		name string
 	}{
-		{errNone, "none"}, {trust.ErrExpired, "expired"}, {trust.ErrRevoked, "revoked"}, {trust.ErrNotIssued, "issuer"},
-		{trust.ErrNoInvitation, "token"}, {trust.ErrUsed, "token"}, {trust.ErrTooLate, "token"},
+		{errNone, "none"},
+		{trust.ErrExpired, "expired"},
+		{trust.ErrRevoked, "revoked"},
+		{trust.ErrNotIssued, "issuer"},
+		{trust.ErrNoInvitation, "token"},
+		{trust.ErrUsed, "token"},
+		{trust.ErrTooLate, "token"},
 	} {
 		if errors.Is(err, r.err) {
 			return r.name

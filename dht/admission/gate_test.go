@@ -96,7 +96,7 @@ func (w *testWorld) open(n *testNode) *testNode {
 func (w *testWorld) found() *testNode {
 	w.t.Helper()
 	n := w.open(w.start())
-	if err := n.Found("Ada", w.root); err != nil {
+	if err := n.Appoint("Ada", w.root); err != nil {
 		w.t.Fatal(err)
 	}
 	return n
@@ -205,8 +205,8 @@ func TestRevocationReachesAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	founder.host.LibP2P().Network().ClosePeer(b.host.LibP2P().ID())   //nolint:errcheck // a test
-	founder.host.LibP2P().Network().ClosePeer(bad.host.LibP2P().ID()) //nolint:errcheck // a test
+	founder.host.LibP2P().Network().ClosePeer(b.host.LibP2P().ID())
+	founder.host.LibP2P().Network().ClosePeer(bad.host.LibP2P().ID())
 	if err := founder.Revoke(trust.OperatorSubject("Eve"), "forged edits", false); err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func awaitAdmission(h *Host, g Gate, c network.Conn) {
 
 // NewStream opens a stream to a peer that is admitted.
 func (l *gated) NewStream(ctx context.Context, id peer.ID, protocols ...protocol.ID) (network.Stream, error) {
-	if g := l.gate.Load(); g != nil && !(len(protocols) == 1 && string(protocols[0]) == (*g).Protocol()) && !(*g).Admitted(id) {
+	if g := l.gate.Load(); g != nil && (len(protocols) != 1 || string(protocols[0]) != (*g).Protocol()) && !(*g).Admitted(id) {
 		if l.Network().Connectedness(id) != network.Connected {
 			if err := l.Connect(ctx, peer.AddrInfo{ID: id}); err != nil {
 				return nil, err

@@ -218,6 +218,7 @@ func subjectText(r trust.Revocation) string {
 		}
 	case trust.RevokeOperator:
 		return string(r.Subject)
+	case trust.RevokeToken:
 	}
 	return hex.EncodeToString(r.Subject)
 }

@@ -2,7 +2,11 @@ package joining
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/admission"
@@ -21,14 +25,19 @@ func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap
 	if err != nil {
 		return nil, err
 	}
-	if !gate.Founded() { // a new world, or a restored one
-		root, err := n.rootKey()
-		if err != nil {
-			return nil, fmt.Errorf("%w; the first node of a world needs it: copy it from where it was put, or found another world with voxeld restore --fork", err)
+	root, err := n.rootKey()
+	switch {
+	case err == nil:
+		if !slices.Contains(g.Roots, root.Key()) {
+			return nil, fmt.Errorf("%s is not the root key of world %q: remove it", filepath.Join(n.DataDir, RootKeyFile), g.Name)
 		}
-		if err := gate.Found(founder, root); err != nil {
+		if err := gate.Appoint(founder, root); err != nil {
 			return nil, err
 		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case !gate.Founded(): // a new world, or a restored one
+		return nil, fmt.Errorf("%w; the first node of a world needs it: copy it from where it was put, or found another world with voxeld restore --fork", err)
 	}
 	if err := n.certify(ctx, gate, join); err != nil {
 		return nil, err
