@@ -30,7 +30,7 @@ func (g *Gate) Invite(i trust.Invitation, life time.Duration) (trust.Secret, err
 	if err != nil {
 		return trust.Secret{}, err
 	}
-	now, open := time.Now(), 0
+	now, open := g.now(), 0
 	for _, other := range all {
 		if other.NotAfter > now.Unix() {
 			open++
@@ -83,12 +83,12 @@ func (g *Gate) redeem(node trust.Key, secret trust.Secret) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i, err = i.Redeem(node, time.Now()); err != nil {
+	if i, err = i.Redeem(node, g.now()); err != nil {
 		return nil, err
 	}
 	var placement [16]byte
 	rand.Read(placement[:])
-	raw, err := g.mu.authority.Issue(g.self, node, i.Operator, placement, i.Token, time.Now())
+	raw, err := g.mu.authority.Issue(g.self, node, i.Operator, placement, i.Token, g.now())
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (g *Gate) renew(id peer.ID) ([]byte, error) {
 	if !g.mu.authority.Charter().Issues(g.self.Key()) {
 		return nil, errNoIssuer
 	}
-	return g.mu.authority.Issue(g.self, c.Node, c.Operator, c.Placement, c.Token, time.Now())
+	return g.mu.authority.Issue(g.self, c.Node, c.Operator, c.Placement, c.Token, g.now())
 }
 
 // Revoke ends the certificates of a subject, on all nodes that this one reaches within seconds, or lifts that.
@@ -136,7 +136,7 @@ func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 		return errNoIssuer
 	}
 	raw, err := trust.Revocation{
-		World: g.World, Kind: s.Kind, Subject: []byte(s.Name), At: time.Now().UnixMilli(), Lifted: lift, Reason: reason,
+		World: g.World, Kind: s.Kind, Subject: []byte(s.Name), At: g.now().UnixMilli(), Lifted: lift, Reason: reason,
 	}.Seal(g.self)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, ro
 	}
 	// If there are more charters than fit into the answer, the first exchange brings the others.
 	if a.Charter().Number == m.Charter {
-		if _, err := a.Check(m.Issued, selfOf(o.Host).Key(), time.Now()); err != nil {
+		if _, err := a.Check(m.Issued, selfOf(o.Host).Key(), o.now()); err != nil {
 			return err
 		}
 	}
