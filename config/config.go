@@ -1,12 +1,18 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
 // Config is the configuration of a daemon. Load fills it, from the defaults on: the zero value of a field is not its
@@ -42,9 +48,11 @@ type Network struct {
 
 // World is which world a daemon serves, and how.
 type World struct {
-	Join      []string `koanf:"join"`      // tokens and multiaddrs of bootstrap nodes; see Bootstrap
-	Placement string   `koanf:"placement"` // walkad or hash; used when a world is created, ignored for an existing one
-	Overlay   string   `koanf:"overlay"`   // relay, psense or areacast
+	Join      []string `koanf:"join"`       // tokens, files with one, and multiaddrs of bootstrap nodes; see Bootstrap
+	TokenFile string   `koanf:"token_file"` // file to which the node writes a token for others; "" if it writes none
+	Open      bool     `koanf:"open"`       // anybody may run nodes of a world that is created; ignored for an existing one
+	Placement string   `koanf:"placement"`  // walkad or hash; used when a world is created, ignored for an existing one
+	Overlay   string   `koanf:"overlay"`    // relay, psense or areacast
 }
 
 // Replication is how regions are replicated.
@@ -135,34 +143,58 @@ func (c Config) Cores() float64 {
 // maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.
 const maxSocketPath = 103
 
-// Bootstrap expands Join. It returns the multiaddrs to dial, including those in tokens, and the world id
-// of the tokens ("" without tokens).
-func (c Config) Bootstrap() (addrs []string, world string, err error) {
+// Bootstrap is how a daemon enters the world that Join names.
+type Bootstrap struct {
+	Addrs  []string      // multiaddrs to dial, including those in tokens
+	World  string        // world id of the tokens; "" without tokens
+	Secret *trust.Secret // of the last token that has one
+	Absent []string      // files that should hold a token, but do not exist
+}
+
+// Bootstrap expands Join.
+func (c Config) Bootstrap() (Bootstrap, error) {
 	var problems []error
+	var b Bootstrap
 	for _, entry := range c.Join {
 		if !IsToken(entry) {
 			if err := checkPeer(entry); err != nil {
 				problems = append(problems, err)
 			}
-			addrs = append(addrs, entry)
+			b.Addrs = append(b.Addrs, entry)
 			continue
 		}
-		token, err := ParseToken(entry)
+		token, err := readToken(entry)
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			b.Absent = append(b.Absent, strings.TrimPrefix(entry, tokenFile))
 		case err != nil:
 			problems = append(problems, err)
-		case world != "" && token.World != world:
+		case b.World != "" && token.World != b.World:
 			problems = append(problems, fmt.Errorf("the tokens are of two worlds, %s and %s: "+
-				"a daemon can join only one", world, token.World))
+				"a daemon can join only one", b.World, token.World))
 		default:
-			world = token.World
-			addrs = append(addrs, token.Addrs...)
+			b.World = token.World
+			b.Addrs = append(b.Addrs, token.Addrs...)
+			b.Secret = cmp.Or(token.Secret, b.Secret)
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, "", err
+	return b, errors.Join(problems...)
+}
+
+// tokenFile is the prefix of an entry of Join that names a file with a token.
+const tokenFile = "@"
+
+// readToken parses a token, or the one in a file.
+func readToken(entry string) (Token, error) {
+	path, isFile := strings.CutPrefix(entry, tokenFile)
+	if !isFile {
+		return ParseToken(entry)
 	}
-	return addrs, world, nil
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Token{}, fmt.Errorf("read join token: %w", err)
+	}
+	return ParseToken(string(text))
 }
 
 // Level returns LogLevel as a slog.Level.

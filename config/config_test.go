@@ -223,7 +223,7 @@ func TestClearErrors(t *testing.T) {
 		{toml: "join = ['/ip4/192.0.2.1/tcp/0" + peer + "']", want: []string{"join: ", "port 0"}},
 		{toml: "join = ['192.0.2.1']", want: []string{"join: join token: "}},
 		{
-			flags: map[string][]string{"join": {Token{"aa", sampleToken.Addrs}.String(), Token{"bb", sampleToken.Addrs}.String()}},
+			flags: map[string][]string{"join": {Token{World: "aa", Addrs: sampleToken.Addrs}.String(), Token{World: "bb", Addrs: sampleToken.Addrs}.String()}},
 			want:  []string{"--join: the tokens are of two worlds, aa and bb"},
 		},
 	} {
@@ -303,9 +303,9 @@ func TestBootstrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addrs, world, err := c.Bootstrap()
-	if want := append([]string{lone}, sampleToken.Addrs...); err != nil || world != sampleToken.World || !slices.Equal(addrs, want) {
-		t.Errorf("%v, %s, %v", addrs, world, err)
+	b, err := c.Bootstrap()
+	if want := append([]string{lone}, sampleToken.Addrs...); err != nil || b.World != sampleToken.World || !slices.Equal(b.Addrs, want) {
+		t.Errorf("%+v, %v", b, err)
 	}
 }
 

@@ -190,7 +190,7 @@ func (c Config) problems(all map[string]any) []problem {
 		found = append(found, problem{"admin", fmt.Errorf("%q is %d bytes long; the path of a socket may have at most %d: choose a shorter one",
 			path, len(path), maxSocketPath)})
 	}
-	if _, _, err := c.Bootstrap(); err != nil {
+	if _, err := c.Bootstrap(); err != nil {
 		found = append(found, problem{"join", err})
 	}
 	return append(found, c.HTTPS.problems()...)

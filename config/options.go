@@ -91,7 +91,15 @@ var Groups = []Group{
 	{"World", []Option{
 		{
 			Name: "join", Kind: List,
-			Usage: "join tokens or multiaddrs of nodes of the world to join; an address without /p2p/ and a peer id trusts whoever answers there; if unset, start the existing world, or create one",
+			Usage: "join tokens, files with one (@FILE), or multiaddrs of nodes of the world to join; an address without /p2p/ and a peer id trusts whoever answers there; if unset, start the existing world, or create one",
+		},
+		{
+			Name: "token-file", Kind: Path,
+			Usage: "write a join token to this file at each start, for nodes that are started together; it admits any number of nodes for a year; only a node that gives out tokens can do so",
+		},
+		{
+			Name: "open", Kind: Switch, Default: "false",
+			Usage: "let anybody run nodes of a world that this run creates, for tests and public experiments; otherwise nodes are admitted with a token of voxeld invite",
 		},
 		{
 			Name: "placement", Kind: Word, Default: "walkad", Words: []string{"walkad", "hash"},

@@ -8,13 +8,16 @@ import (
 	"hash/crc32"
 	"strings"
 	"unicode"
+
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
-// Token invites a daemon to a world. Its text form is "vx1" and then base32 in lower case: it fits into one
-// line of a chat and can be typed by hand. It holds no secret.
+// Token invites a daemon to a world. Its text form is "vx2", or "vx1" without a secret, and then base32 in lower case: it fits into one
+// line of a chat and can be typed by hand.
 type Token struct {
-	World string   // world id; at most MaxTokenWorld bytes
-	Addrs []string // multiaddrs of bootstrap nodes, in order; 1 to MaxTokenAddrs, each at most MaxTokenAddr bytes
+	World  string        // world id; at most MaxTokenWorld bytes
+	Secret *trust.Secret // with which the daemon is admitted; nil if anybody may run nodes of the world
+	Addrs  []string      // multiaddrs of bootstrap nodes, in order; 1 to MaxTokenAddrs, each at most MaxTokenAddr bytes
 }
 
 // Bounds of a Token.
@@ -36,7 +39,8 @@ const (
 //
 // Numbers are big-endian.
 const (
-	tokenPrefix   = "vx1"
+	openPrefix    = "vx1"
+	secretPrefix  = "vx2"
 	tokenOverhead = 2 + 4
 	hexWorld      = 128
 )
@@ -95,6 +99,10 @@ func (t Token) String() string {
 	} else {
 		body = append(append(body, byte(len(t.World))), t.World...)
 	}
+	prefix := openPrefix
+	if t.Secret != nil {
+		prefix, body = secretPrefix, append(body, t.Secret[:]...)
+	}
 	peer := ""
 	for _, addr := range t.Addrs[:min(len(t.Addrs), MaxTokenAddrs)] {
 		short := abbreviate(addr, peer)
@@ -102,8 +110,8 @@ func (t Token) String() string {
 		peer = peerPart(addr)
 	}
 	body[0], body[1] = byte((len(body)-2)>>8), byte(len(body)-2)
-	sum := crc32.Checksum(append([]byte(tokenPrefix), body...), castagnoli)
-	return tokenPrefix + tokenCode.EncodeToString(append(body, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum)))
+	sum := crc32.Checksum(append([]byte(prefix), body...), castagnoli)
+	return prefix + tokenCode.EncodeToString(append(body, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum)))
 }
 
 // ParseToken parses a token. It ignores case, spaces and line breaks.
@@ -122,16 +130,17 @@ func parseToken(text string) (Token, error) {
 		return Token{}, fmt.Errorf("%d characters are too many: copy only the token", len(text))
 	}
 	text = strings.ToLower(strings.Join(strings.Fields(text), ""))
-	if !strings.HasPrefix(text, tokenPrefix) {
+	prefix := text[:min(len(text), len(openPrefix))]
+	if prefix != openPrefix && prefix != secretPrefix {
 		if strings.HasPrefix(text, "vx") {
-			return Token{}, fmt.Errorf("it begins with %.3q, not with %s: it is mistyped, or from a newer voxeld", text, tokenPrefix)
+			return Token{}, fmt.Errorf("it begins with %.3q, not with %s: it is mistyped, or from a newer voxeld", text, secretPrefix)
 		}
-		return Token{}, fmt.Errorf("%.20q begins neither with %s (a token of voxeld invite) nor with / (a multiaddr)", text, tokenPrefix)
+		return Token{}, fmt.Errorf("%.20q begins neither with %s (a token of voxeld invite) nor with / (a multiaddr)", text, secretPrefix)
 	}
-	code := lookAlike.Replace(text[len(tokenPrefix):])
+	code := lookAlike.Replace(text[len(prefix):])
 	for i, c := range code {
 		if c > unicode.MaxASCII || !strings.ContainsRune("0123456789abcdefghjkmnpqrstvwxyz", c) {
-			return Token{}, fmt.Errorf("%q at character %d cannot be in a token", c, len(tokenPrefix)+i+1)
+			return Token{}, fmt.Errorf("%q at character %d cannot be in a token", c, len(prefix)+i+1)
 		}
 	}
 	raw, err := tokenCode.DecodeString(code)
@@ -147,17 +156,17 @@ func parseToken(text string) (Token, error) {
 	want := tokenCode.EncodedLen(tokenOverhead + int(raw[0])<<8 + int(raw[1]))
 	if len(code) < want {
 		return Token{}, fmt.Errorf("it is cut short, or mistyped at its beginning: %d of %d characters are there; copy the whole line",
-			len(tokenPrefix)+len(code), len(tokenPrefix)+want)
+			len(prefix)+len(code), len(prefix)+want)
 	}
 	n := len(raw) - 4
 	sum := uint32(raw[n])<<24 | uint32(raw[n+1])<<16 | uint32(raw[n+2])<<8 | uint32(raw[n+3])
-	if len(code) > want || sum != crc32.Checksum(append([]byte(tokenPrefix), raw[:n]...), castagnoli) {
+	if len(code) > want || sum != crc32.Checksum(append([]byte(prefix), raw[:n]...), castagnoli) {
 		return Token{}, errors.New("it has a typo (its checksum is wrong): copy it again")
 	}
-	return unpack(raw[2:n])
+	return unpack(raw[2:n], prefix == secretPrefix)
 }
 
-func unpack(body []byte) (Token, error) {
+func unpack(body []byte, secret bool) (Token, error) {
 	damaged := errors.New("its checksum is right, but its content is not: ask for another")
 	take := func(n int) (part []byte, ok bool) {
 		if n > len(body) {
@@ -177,6 +186,14 @@ func unpack(body []byte) (Token, error) {
 	t := Token{World: string(world)}
 	if head[0]&hexWorld != 0 {
 		t.World = hex.EncodeToString(world)
+	}
+	if secret {
+		raw, ok := take(len(trust.Secret{}))
+		if !ok {
+			return Token{}, damaged
+		}
+		s := trust.Secret(raw)
+		t.Secret = &s
 	}
 	peer := ""
 	for len(body) > 0 && len(t.Addrs) < MaxTokenAddrs {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
 var sampleToken = Token{
@@ -45,6 +47,9 @@ func drawToken(t *rapid.T) Token {
 	} else {
 		token.World = rapid.StringMatching(`[!-~]{1,127}`).Draw(t, "world")
 	}
+	if rapid.Bool().Draw(t, "secret") {
+		token.Secret = &trust.Secret{1, 2, 3}
+	}
 	for range rapid.IntRange(1, 5).Draw(t, "n") {
 		token.Addrs = append(token.Addrs, rapid.SampledFrom([]string{
 			"/ip4/192.0.2.7/tcp/4001", "/ip6/2001:db8::1/udp/65535/quic-v1", "/dns/a.example/tcp/1", "/dns6/b/tcp/4001/ws",
@@ -78,7 +83,7 @@ func TestTokenTyposAndCuts(t *testing.T) {
 			t.Fatalf("cut to %d characters: %v", cut, err)
 		}
 	}
-	for at := len(tokenPrefix); at < len(sampleText); at++ {
+	for at := len(openPrefix); at < len(sampleText); at++ {
 		for _, c := range "07az" {
 			typo := sampleText[:at] + string(c) + sampleText[at+1:]
 			if got, err := ParseToken(typo); err == nil && !reflect.DeepEqual(got, sampleToken) {
@@ -97,7 +102,7 @@ func TestTokenTyposAndCuts(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      "begins neither",
 		"192.0.2.1:4001":                        "begins neither",
-		"vx2" + sampleText[3:]:                  "newer voxeld",
+		"vx3" + sampleText[3:]:                  "newer voxeld",
 		sampleText + "0":                        "typo",
 		sampleText[:30] + "!" + sampleText[31:]: `'!' at character 31`,
 		"vx1":                                   "cut short",
@@ -123,6 +128,7 @@ func TestTokenWithManyAddresses(t *testing.T) {
 func FuzzParseToken(f *testing.F) {
 	f.Add(sampleText)
 	f.Add(Token{World: "w", Addrs: sampleToken.Addrs[:1]}.String())
+	f.Add(Token{World: "w", Secret: &trust.Secret{7}, Addrs: sampleToken.Addrs[:1]}.String())
 	f.Add("vx10000")
 	f.Fuzz(func(t *testing.T, text string) {
 		token, err := ParseToken(text)
@@ -138,9 +144,10 @@ func FuzzParseToken(f *testing.F) {
 
 // A token with a correct checksum can still have any content.
 func FuzzUnpack(f *testing.F) {
-	f.Add([]byte{1, 'w', 3, 0x80, 'a', 0x85})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		token, err := unpack(body)
+	f.Add([]byte{1, 'w', 3, 0x80, 'a', 0x85}, false)
+	f.Add(append([]byte{1, 'w'}, make([]byte, 16)...), true)
+	f.Fuzz(func(t *testing.T, body []byte, secret bool) {
+		token, err := unpack(body, secret)
 		if err != nil {
 			return
 		}

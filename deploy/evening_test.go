@@ -149,7 +149,7 @@ func TestEvening(t *testing.T) {
 		m.sh("voxeld config validate && systemctl enable --now voxeld")
 		m.serves()
 		if i == 0 {
-			token = m.sh("voxeld invite")
+			token = m.sh("voxeld invite --uses 2")
 		}
 	}
 	for _, m := range all {
@@ -183,15 +183,15 @@ func TestEvening(t *testing.T) {
 	players.check()
 	step("all are upgraded; each of %d acknowledged edits is there", players.book.Edits())
 
-	a.sh("voxeld backup /root/world.voxback && voxeld verify /root/world.voxback")
+	a.sh("voxeld backup /root/world.voxback && voxeld verify /root/world.voxback && install -o voxeld -m 0600 /var/lib/voxeld/root.key /var/lib/world.key")
 	for _, m := range all {
 		m.sh("systemctl stop voxeld && rm -r /var/lib/voxeld/*")
 	}
 	step("backed up; all machines lost the world")
 
-	a.sh("install -o voxeld -m 0600 /root/world.voxback /var/lib && runuser -u voxeld -- voxeld restore /var/lib/world.voxback && systemctl start voxeld")
+	a.sh("install -o voxeld -m 0600 /root/world.voxback /var/lib && runuser -u voxeld -- voxeld restore /var/lib/world.voxback --root-key /var/lib/world.key && systemctl start voxeld")
 	a.serves()
-	token = a.sh("voxeld invite")
+	token = a.sh("voxeld invite --uses 2")
 	for _, m := range all[1:] {
 		m.sh(`sed -i 's/^join = .*/join = ["` + token + `"]/' /etc/voxeld/voxeld.toml && systemctl start voxeld`)
 	}

@@ -33,7 +33,7 @@ export class Daemon {
     await access(BINARY).catch(() => {
       throw new Error(`no daemon at ${BINARY}: run \`make build\`, or set VOXELD_BIN`)
     })
-    const token = other && (await other.ask('invite')).token
+    const token = other && (await other.invite())
     const daemon = new Daemon(await mkdtemp(join(tmpdir(), 'voxeld-e2e-')), token, flags)
     if (!token) await daemon.#init()
     await daemon.run()
@@ -100,6 +100,12 @@ export class Daemon {
       env: ENVIRONMENT,
     })
     return JSON.parse(stdout)
+  }
+
+  /** Returns a token for another node. */
+  async invite() {
+    const { stdout } = await promisify(execFile)(BINARY, ['invite', '--data-dir', this.dataDir], { env: ENVIRONMENT })
+    return stdout.trim()
   }
 
   /** Drains the node, waits until it exits, and returns the report about its players. */

@@ -9,7 +9,7 @@ if [ -z "${INSIDE:-}" ]; then
 	for tool in dockerd:docker.io docker-compose:docker-compose iptables:iptables; do
 		tools/need.sh "${tool%:*}" "${tool#*:}" || skip "${tool%:*} cannot be installed"
 	done
-	mkdir -p bin/image/data
+	mkdir -p bin/image/data bin/image/token
 	cp bin/voxeld bin/image/
 	go test -c -o bin/containers.test ./deploy
 	# The engine changes iptables: here they end with the network. It also loads a module that filters the packets of all bridges.

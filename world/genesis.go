@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
 const (
@@ -27,8 +28,10 @@ const (
 	// MaxSections bounds a world's height.
 	MaxSections = 32
 
-	maxWorldName   = 64
-	genesisVersion = 1
+	maxWorldName = 64
+
+	openGenesis   = 1 // version of a genesis without root keys
+	closedGenesis = 2 // and with them
 )
 
 // Genesis holds the parameters that all nodes of a world share. It never changes; its hash is the world id.
@@ -41,7 +44,11 @@ type Genesis struct {
 	Spawn        grid.Pos       // the block at the feet of a new player
 	Origin       int64          // Unix milliseconds: the first morning, where world time starts
 	OriginalBase int32          // y of the lowest block that VoxelPopuli's own clients see
+	Roots        []trust.Key    // root keys, whose holders decide who may run nodes; none: anybody may
 }
+
+// Open reports whether anybody may run a node of the world.
+func (g Genesis) Open() bool { return len(g.Roots) == 0 }
 
 // Height returns the world's height in blocks.
 func (g Genesis) Height() int32 { return int32(g.Sections) * grid.ChunkSize }
@@ -63,7 +70,10 @@ func (g Genesis) Validate() error {
 	if _, err := grid.ParsePlacement(string(g.Placement)); err != nil {
 		return err
 	}
-	return nil
+	if g.Open() {
+		return nil
+	}
+	return trust.FirstCharter(trust.World{}, g.Roots).Validate()
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
@@ -87,9 +97,12 @@ func (g Genesis) TimeOfDay(unixMilli int64) float64 {
 }
 
 // Encode returns the canonical bytes of the genesis: the version byte, then each field in the order of the struct;
-// strings as uvarint length and bytes, numbers as varints (zigzag).
+// strings as uvarint length and bytes, numbers as varints (zigzag), root keys as they are.
 func (g Genesis) Encode() []byte {
-	b := []byte{genesisVersion}
+	b := []byte{closedGenesis}
+	if g.Open() {
+		b[0] = openGenesis
+	}
 	b = appendText(b, g.Name)
 	b = binary.AppendVarint(b, g.Seed)
 	b = binary.AppendVarint(b, int64(g.Sections))
@@ -99,14 +112,18 @@ func (g Genesis) Encode() []byte {
 	b = binary.AppendVarint(b, int64(g.Spawn.Y))
 	b = binary.AppendVarint(b, int64(g.Spawn.Z))
 	b = binary.AppendVarint(b, g.Origin)
-	return binary.AppendVarint(b, int64(g.OriginalBase))
+	b = binary.AppendVarint(b, int64(g.OriginalBase))
+	for _, k := range g.Roots {
+		b = append(b, k[:]...)
+	}
+	return b
 }
 
 var errGenesis = errors.New("malformed genesis")
 
 // DecodeGenesis decodes and validates what Encode wrote.
 func DecodeGenesis(data []byte) (Genesis, error) {
-	if len(data) == 0 || data[0] != genesisVersion {
+	if len(data) == 0 || data[0] != openGenesis && data[0] != closedGenesis {
 		return Genesis{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errGenesis)
 	}
 	r := reader{data: data[1:]}
@@ -120,7 +137,11 @@ func DecodeGenesis(data []byte) (Genesis, error) {
 		Origin:       r.varint(),
 		OriginalBase: r.int32(),
 	}
-	if r.bad || len(r.data) != 0 {
+	for !r.bad && data[0] == closedGenesis && len(r.data) >= len(trust.Key{}) && len(g.Roots) < trust.MaxRoots {
+		g.Roots = append(g.Roots, trust.Key(r.data[:len(trust.Key{})]))
+		r.data = r.data[len(trust.Key{}):]
+	}
+	if r.bad || len(r.data) != 0 || g.Open() != (data[0] == openGenesis) {
 		return Genesis{}, errGenesis
 	}
 	if err := g.Validate(); err != nil {

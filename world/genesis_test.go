@@ -2,12 +2,14 @@ package world
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
 func someGenesis() Genesis {
@@ -36,6 +38,7 @@ func TestEveryFactIsInTheID(t *testing.T) {
 		"spawn":     func(g *Genesis) { g.Spawn.Z++ },
 		"origin":    func(g *Genesis) { g.Origin++ },
 		"base":      func(g *Genesis) { g.OriginalBase++ },
+		"root key":  func(g *Genesis) { g.Roots = []trust.Key{{1}} },
 	} {
 		g := someGenesis()
 		change(&g)
@@ -67,6 +70,8 @@ func TestGenesisValidate(t *testing.T) {
 		"spawn on the top":    {func(g *Genesis) { g.Spawn.Y = 128 }, true},
 		"spawn above":         {func(g *Genesis) { g.Spawn.Y = 129 }, false},
 		"base below":          {func(g *Genesis) { g.OriginalBase = -1 }, false},
+		"a root key":          {func(g *Genesis) { g.Roots = []trust.Key{{1}} }, true},
+		"a root key twice":    {func(g *Genesis) { g.Roots = []trust.Key{{1}, {1}} }, false},
 		"base leaves no slab": {func(g *Genesis) { g.OriginalBase = 97 }, false},
 	} {
 		g := someGenesis()
@@ -114,7 +119,10 @@ func TestDecodeGenesisRefuses(t *testing.T) {
 
 func FuzzDecodeGenesis(f *testing.F) {
 	f.Add(someGenesis().Encode())
-	f.Add([]byte{genesisVersion, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	closed := someGenesis()
+	closed.Roots = []trust.Key{{1}, {2}}
+	f.Add(closed.Encode())
+	f.Add([]byte{openGenesis, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g, err := DecodeGenesis(data)
 		if err != nil {
@@ -123,7 +131,7 @@ func FuzzDecodeGenesis(f *testing.F) {
 		if err := g.Validate(); err != nil {
 			t.Fatalf("decoded %+v: %v", g, err)
 		}
-		if again, err := DecodeGenesis(g.Encode()); err != nil || again != g {
+		if again, err := DecodeGenesis(g.Encode()); err != nil || !reflect.DeepEqual(again, g) {
 			t.Fatalf("%+v came back as %+v, %v", g, again, err)
 		}
 	})

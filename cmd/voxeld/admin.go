@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
@@ -28,7 +27,7 @@ func reply(w http.ResponseWriter, answer any) {
 func (n *node) status(ctx context.Context) admin.Status {
 	connected := 0
 	for _, p := range n.host.Peers() {
-		if p.Connected {
+		if p.Connected && n.access.Admitted(p.ID) {
 			connected++
 		}
 	}
@@ -39,6 +38,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
 		Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
 		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
+		Access: n.access.Status(),
 	}
 	for _, d := range n.regions.Damaged() {
 		if d.RolledBack {
@@ -69,7 +69,9 @@ func (n *node) catalogLeader(ctx context.Context) string {
 func (n *node) peerList() []admin.Peer {
 	all := []admin.Peer{}
 	for _, p := range n.host.Peers() {
-		all = append(all, admin.Peer{Peer: p.ID, Connected: p.Connected, Latency: p.Latency.Round(10 * time.Microsecond).String(), Addrs: p.Addrs})
+		known := admin.Peer{Peer: p.ID, Connected: p.Connected && n.access.Admitted(p.ID), Latency: p.Latency.Round(10 * time.Microsecond).String(), Addrs: p.Addrs}
+		n.access.Describe(&known)
+		all = append(all, known)
 	}
 	return all
 }
@@ -94,10 +96,6 @@ func (n *node) regionList(ctx context.Context) []admin.Region {
 
 func (n *node) playerList() []gameserver.Player {
 	return append([]gameserver.Player{}, n.gateway.Online()...)
-}
-
-func (n *node) invite() admin.Invite {
-	return admin.Invite{Token: config.Token{World: n.world.ID(), Addrs: n.host.Addrs()}.String()}
 }
 
 func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
@@ -236,7 +234,7 @@ func (n *node) addOperations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), examineTime)
 		defer cancel()
-		reply(w, n.regions.Examiner.Examine(ctx))
+		reply(w, n.access.Examine(n.regions.Examiner.Examine(ctx)))
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -17,7 +18,7 @@ func TestReplicasAfterRestore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large.voxback")
 	largeWorld(t, file, *largeRegions, *largeEdits, 0)
 	first := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
-	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir); code != 0 {
+	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir, "--root-key", filepath.Join(filepath.Dir(file), joining.RootKeyFile)); code != 0 {
 		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
 	}
 	first.start()

@@ -15,6 +15,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
+	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -36,7 +38,7 @@ var (
 func largeWorld(t *testing.T, path string, regions, edits, players int) {
 	t.Helper()
 	seed := int64(33)
-	g, err := newGenesis("Large", &seed, defaultSections, grid.PlacementWalkad, time.Now())
+	g, err := newGenesis(config.World{Placement: string(grid.PlacementWalkad)}, filepath.Dir(path), "Large", &seed, defaultSections, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +216,7 @@ func TestLargeBackup(t *testing.T) {
 	largeWorld(t, file, *largeRegions, *largeEdits, *largePlayers)
 	begun := time.Now()
 	first := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data"), Args: []string{"--edits-per-second", "1000"}})
-	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir); code != 0 {
+	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir, "--root-key", filepath.Join(filepath.Dir(file), joining.RootKeyFile)); code != 0 {
 		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
 	}
 	t.Logf("restored in %v", time.Since(begun).Round(time.Millisecond))
@@ -285,7 +287,7 @@ func TestLargeBackup(t *testing.T) {
 		d.kill()
 	}
 	begun = time.Now()
-	again := restoreDaemon(t, made)
+	again := restoreDaemon(t, filepath.Join(filepath.Dir(file), joining.RootKeyFile), made)
 	t.Logf("verified, restored and running in %v", time.Since(begun).Round(time.Millisecond))
 	edits, missing := 0, 0
 	for i, b := range builders {

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -33,10 +34,13 @@ func (d *daemon) backUp(args ...string) string {
 	return file
 }
 
-// restoreDaemon restores the files into a new directory and starts a node there.
-func restoreDaemon(t *testing.T, args ...string) *daemon {
+// restoreDaemon restores the files, with the root key in a file unless the world is forked, into a new directory and starts a node there.
+func restoreDaemon(t *testing.T, rootKey string, args ...string) *daemon {
 	t.Helper()
 	d := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
+	if rootKey != "" {
+		args = append(args, "--root-key", rootKey)
+	}
 	out, errs, code := voxeld(t, append([]string{"restore", "--data-dir", d.dir}, args...)...)
 	if code != 0 {
 		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
@@ -88,7 +92,7 @@ func TestRestoreDrill(t *testing.T) {
 		d.kill()
 	}
 
-	first := restoreDaemon(t, file)
+	first := restoreDaemon(t, all[0].rootKey(), file)
 	token := first.invite()
 	nodes := []*daemon{first, startDaemon(t, "--join", token), startDaemon(t, "--join", token)}
 	for _, d := range nodes {
@@ -112,7 +116,9 @@ func TestRestoreDrill(t *testing.T) {
 
 	// Two of the old nodes come back: they give up what they have.
 	for _, d := range all[:2] {
-		d.start()
+		if err := d.Start(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
 	}
 	carol := join(t, all[0].Game, "carol", 1)
 	carol.sees(busy, chunk.Sand)
@@ -136,7 +142,7 @@ func TestFirstRunBesideLivingWorld(t *testing.T) {
 	ann.put(pos, chunk.Glass) // what the restored world would take away
 	old.kill()
 	again := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
-	if out, errs, code := voxeld(t, "restore", file, "--data-dir", again.dir); code != 0 {
+	if out, errs, code := voxeld(t, "restore", file, "--data-dir", again.dir, "--root-key", old.rootKey()); code != 0 {
 		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
 	}
 	old.start()
@@ -177,7 +183,7 @@ func TestSplitRegionIsRestored(t *testing.T) {
 		return code == 0 && !strings.Contains(errs, "backup: 1 region")
 	})
 	d.kill()
-	again := restoreDaemon(t, file)
+	again := restoreDaemon(t, d.rootKey(), file)
 	again.backUp()
 	bob := join(t, again.Game, "bob", 1)
 	bob.sees(pos, chunk.Glass)
@@ -204,7 +210,7 @@ func TestInterruptedRestore(t *testing.T) {
 	d := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
 	var cfg config.Config
 	cfg.DataDir, cfg.Game = d.dir, d.Game
-	r := backupcmd.Restore{Chain: chain, Genesis: chain.Last().Genesis}
+	r := backupcmd.Restore{Chain: chain, Genesis: chain.Last().Genesis, RootKey: filepath.Join(filepath.Dir(file), joining.RootKeyFile)}
 	if err := restoreWorld(t.Context(), cfg, r); !errors.Is(err, backup.ErrDamaged) {
 		t.Fatalf("restored half a file: %v", err)
 	}
@@ -310,7 +316,7 @@ func TestBackupKinds(t *testing.T) {
 	}
 	worlds := make(map[string]bool)
 	for _, args := range [][]string{{full, monday, tuesday, "--fork", "Fork"}, {area, "--fork", "Town", "--accept-incomplete"}} {
-		f := restoreDaemon(t, args...)
+		f := restoreDaemon(t, "", args...)
 		worlds[f.Status.WorldID] = true
 		bob := join(t, f.Game, "bob", 1)
 		bob.sees(first, chunk.Planks)

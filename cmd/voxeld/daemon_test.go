@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -158,12 +159,17 @@ func (d *daemon) metric(name string, labels ...string) float64 {
 	return m.Value(name, labels...)
 }
 
+// rootKey returns the file with the root key of the world that the node created.
+func (d *daemon) rootKey() string { return filepath.Join(d.dir, joining.RootKeyFile) }
+
 // invite returns a join token.
 func (d *daemon) invite() string {
 	d.t.Helper()
-	var a admin.Invite
-	d.ask("invite", &a)
-	return a.Token
+	token, err := d.Invite(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return token
 }
 
 // kill ends the node without warning, as a power failure would.

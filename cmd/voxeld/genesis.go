@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -10,30 +9,23 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
+	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-const (
-	// worldTable holds the world of the data directory: "genesis" → encoded genesis.
-	worldTable = "world"
-	// genesisProtocol serves the genesis to new nodes. It has no world prefix, which a new node does not have yet.
-	genesisProtocol = "/voxeld/genesis/1"
-	// joinTimeout is how long a new node tries to reach the world that it joins.
-	joinTimeout = 30 * time.Second
-)
+// worldTable holds the world of the data directory: "genesis" → encoded genesis.
+const worldTable = "world"
 
 var (
 	genesisKey = []byte("genesis") // of a complete world: its catalog is founded
 	plannedKey = []byte("planned") // of a world that init or a first run started to create; its catalog may already be founded
 )
-
-// errOtherWorld reports that the data directory belongs to another world than the one to join.
-var errOtherWorld = errors.New("the data directory belongs to another world")
 
 // storedGenesis reads the genesis of the data directory; ok is false for a new directory.
 func storedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
@@ -71,8 +63,9 @@ func storePlan(db *store.DB, g world.Genesis) error {
 	return db.Commit([]kv.Write{{Table: worldTable, Key: plannedKey, Value: g.Encode()}})
 }
 
-// newGenesis returns the genesis of a new world. If seed is nil, it is random.
-func newGenesis(name string, seed *int64, sections int, placement grid.Placement, now time.Time) (world.Genesis, error) {
+// newGenesis returns the genesis of a new world. If seed is nil, it is random. The root key is stored in the data directory, unless
+// the world is open.
+func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections int, now time.Time) (world.Genesis, error) {
 	if seed == nil {
 		var b [8]byte
 		rand.Read(b[:])
@@ -87,7 +80,7 @@ func newGenesis(name string, seed *int64, sections int, placement grid.Placement
 		return world.Genesis{}, fmt.Errorf("create world: %w", err)
 	}
 	g := world.Genesis{
-		Name: name, Seed: *seed, Sections: sections, Terrain: terrain.Version, Placement: placement,
+		Name: name, Seed: *seed, Sections: sections, Terrain: terrain.Version, Placement: grid.Placement(cfg.Placement),
 		Spawn: generator.Spawn(), Origin: now.UnixMilli(),
 	}
 	// Original clients see the slab whose middle is the ground at the spawn.
@@ -95,69 +88,15 @@ func newGenesis(name string, seed *int64, sections int, placement grid.Placement
 	if err := g.Validate(); err != nil {
 		return world.Genesis{}, fmt.Errorf("create world: %w", err)
 	}
-	return g, nil
-}
-
-// joining is the parsed --join: the addresses of nodes, and the world id if there was a token.
-type joining struct {
-	addrs []string
-	world string // "" if there were only addresses
-}
-
-// fetchGenesis asks the nodes of the world for its genesis until one answers.
-func fetchGenesis(ctx context.Context, host *transport.Host, j joining) (world.Genesis, error) {
-	trying, cancel := context.WithTimeout(ctx, joinTimeout)
-	defer cancel()
-	for {
-		var errs []error
-		for _, addr := range j.addrs {
-			g, err := askGenesis(trying, host, addr)
-			switch {
-			case err != nil:
-				errs = append(errs, err)
-			case j.world != "" && g.ID() != j.world:
-				return world.Genesis{}, fmt.Errorf("%s is a node of world %s, but the token is for world %s: get a new token", addr, g.ID()[:12], j.world[:min(12, len(j.world))])
-			default:
-				return g, nil
-			}
-		}
-		select {
-		case <-trying.Done():
-			if ctx.Err() != nil {
-				return world.Genesis{}, ctx.Err()
-			}
-			return world.Genesis{}, fmt.Errorf("no node of the world to join answered within %v; check the address, and that a node runs there: %w", joinTimeout, errors.Join(errs...))
-		case <-time.After(time.Second):
-		}
+	if cfg.Open {
+		return g, nil
 	}
-}
-
-func askGenesis(ctx context.Context, host *transport.Host, addr string) (world.Genesis, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	peer, err := host.Connect(ctx, addr)
+	root, err := joining.CreateRootKey(dataDir)
 	if err != nil {
 		return world.Genesis{}, err
 	}
-	answer, err := host.Ask(ctx, peer, genesisProtocol, nil)
-	if err != nil {
-		return world.Genesis{}, fmt.Errorf("get the genesis from %s: %w", addr, err)
-	}
-	return world.DecodeGenesis(answer)
-}
-
-// checkJoin returns an error if the data directory belongs to another world than the one to join. It ignores nodes
-// that it cannot reach: the network may be starting.
-func checkJoin(ctx context.Context, host *transport.Host, j joining, own world.Genesis) error {
-	if j.world != "" && j.world != own.ID() {
-		return fmt.Errorf("%w: it holds %q (%s), but the token is for world %s; choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], j.world[:min(12, len(j.world))])
-	}
-	for _, addr := range j.addrs {
-		if g, err := askGenesis(ctx, host, addr); err == nil && g.ID() != own.ID() {
-			return fmt.Errorf("%w: it holds %q (%s), but %s is a node of %q (%s); choose another --data-dir", errOtherWorld, own.Name, own.ID()[:12], addr, g.Name, g.ID()[:12])
-		}
-	}
-	return nil
+	g.Roots = []trust.Key{root.Key()}
+	return g, nil
 }
 
 // planWorld stores the genesis in an empty data directory, for the first run.
@@ -178,14 +117,14 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 		return err
 	}
 	if known {
-		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", errOtherWorld, dataDir, there.Name)
+		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name)
 	}
 	there, known, err = plannedGenesis(db)
 	if err != nil {
 		return err
 	}
 	if known {
-		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", errOtherWorld, dataDir, there.Name, there.ID()[:12])
+		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name, there.ID()[:12])
 	}
 	return storePlan(db, g)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // newInit returns the command that prepares a world before its first run.
@@ -31,7 +30,7 @@ func newInit() *cobra.Command {
 			if c.Flags().Changed("seed") {
 				fixed = &seed
 			}
-			g, err := newGenesis(name, fixed, sections, grid.Placement(cfg.Placement), time.Now())
+			g, err := newGenesis(cfg.World, cfg.DataDir, name, fixed, sections, time.Now())
 			if err != nil {
 				return cli.Usage(err)
 			}
@@ -43,7 +42,7 @@ func newInit() *cobra.Command {
 			return nil
 		},
 	}
-	cli.AddOptions(c, &file, "data-dir", "placement")
+	cli.AddOptions(c, &file, "data-dir", "placement", "open")
 	c.Flags().StringVar(&name, "name", defaultWorldName, "`name` of the world, shown to players")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of the terrain (default random)")
 	c.Flags().IntVar(&sections, "sections", defaultSections, "height of the world in sections of 32 blocks, 1 to 32; 1 is the height of the dissertation's world")

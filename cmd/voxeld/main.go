@@ -18,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/configcmd"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/top"
@@ -53,7 +54,7 @@ func exitCode(err error) int {
 	case errors.As(err, new(cli.UsageError)):
 		return exitUsage
 	case errors.Is(err, store.ErrInUse), errors.Is(err, kv.ErrDamaged), errors.Is(err, store.ErrFormat),
-		errors.Is(err, store.ErrFull), errors.Is(err, errOtherWorld), errors.Is(err, errDatabaseGone),
+		errors.Is(err, store.ErrFull), errors.Is(err, joining.ErrOtherWorld), errors.Is(err, errDatabaseGone),
 		errors.Is(err, errRestoring), errors.Is(err, errNotEmpty), errors.Is(err, backup.ErrDamaged), errors.Is(err, backup.ErrNoBackup):
 		return exitData
 	case errors.Is(err, backupcmd.ErrIncomplete):
@@ -71,7 +72,7 @@ func newRoot() *cobra.Command {
 			"and serves players. Without a command, voxeld does what voxeld run does: it starts the world in\n" +
 			"the data directory, or creates one, and prints the URL to open.",
 		Example: "  voxeld                                  start the world in ./data, or create one\n" +
-			"  voxeld run --join vx1…                  join a world, with a token that voxeld invite prints\n" +
+			"  voxeld run --join vx2…                  join a world, with a token that voxeld invite prints\n" +
 			"  voxeld status                           show how this node is doing",
 		Version:       version(),
 		Args:          cli.NoArgs,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/cputime"
@@ -41,6 +42,7 @@ type node struct {
 	db       *store.DB
 	host     *transport.Host
 	world    world.Genesis
+	access   joining.Access
 	created  bool // this run created the world
 	replicas *replica.Host
 	dht      *dht.DHT

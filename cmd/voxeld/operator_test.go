@@ -26,11 +26,15 @@ import (
 // The command that the first node prints starts a second node, which finds the leader of the catalog.
 func TestHintStartsASecondNode(t *testing.T) {
 	a := startDaemon(t)
-	hint := regexp.MustCompile(`On another machine: +(\S+) run --join (\S+)\n`).FindStringSubmatch(a.Output())
+	hint := regexp.MustCompile(`Add a machine: +(\S+) (invite --data-dir \S+) `).FindStringSubmatch(a.Output())
 	if path, err := daemonBinary(); err != nil || hint == nil || hint[1] != path {
 		t.Fatalf("the hint is %q, want the command %s (%v)", hint, path, err)
 	}
-	b := startDaemon(t, "--join", hint[2])
+	token, errs, code := voxeld(t, strings.Fields(hint[2])...)
+	if code != 0 {
+		t.Fatalf("voxeld invite: exit %d: %s", code, errs)
+	}
+	b := startDaemon(t, "--join", strings.TrimSpace(token))
 	if a.Status.WorldID != b.Status.WorldID {
 		t.Errorf("two worlds: %s and %s", a.Status.WorldID, b.Status.WorldID)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,18 +10,21 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/restore"
 	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -48,6 +52,9 @@ func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (
 	}
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
+	}
+	if err := provideRootKey(cfg.DataDir, &r); err != nil {
+		return err
 	}
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
@@ -85,8 +92,35 @@ func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (
 	if err := db.Commit(writes); err != nil {
 		return err
 	}
-	r.Done(report)
+	r.Done(r.Genesis, report)
 	return nil
+}
+
+// provideRootKey puts the root key of the world to be restored into the data directory. A fork has one of its own.
+func provideRootKey(dataDir string, r *backupcmd.Restore) error {
+	switch {
+	case r.Genesis.Open():
+		return nil
+	case r.Forked:
+		root, err := joining.CreateRootKey(dataDir)
+		if err == nil {
+			r.Genesis.Roots = []trust.Key{root.Key()}
+		}
+		return err
+	}
+	own := filepath.Join(dataDir, joining.RootKeyFile)
+	root, err := joining.ReadRootKey(cmp.Or(r.RootKey, own))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w; pass the world's root key with --root-key, or found a world of its own with --fork NAME", err)
+	case err != nil:
+		return err
+	case !slices.Contains(r.Genesis.Roots, root.Key()):
+		return fmt.Errorf("%s is not the root key of world %q", cmp.Or(r.RootKey, own), r.Genesis.Name)
+	case r.RootKey == "":
+		return nil
+	}
+	return joining.StoreRootKey(dataDir, root)
 }
 
 // restoredGame returns the address of the game server, as far as it is known before the node runs.
@@ -132,8 +166,7 @@ func findAlive(ctx context.Context, host *transport.Host, id string, nodes []bac
 			tokens <- struct{}{}
 			crew.Go(func() {
 				defer func() { <-tokens }()
-				g, err := askGenesis(ctx, host, withPeer(addr, n.Peer))
-				if err != nil || g.ID() != id {
+				if !joining.RunsWorld(ctx, host, withPeer(addr, n.Peer), id) {
 					return
 				}
 				select {

@@ -18,7 +18,7 @@ func newRun() *cobra.Command {
 			"with _ for -) and as an environment variable VOXELD_…. Flags override variables, and variables override\n" +
 			"the file.",
 		Example: "  voxeld run\n" +
-			"  voxeld run --data-dir /var/lib/voxeld --join vx1…\n" +
+			"  voxeld run --data-dir /var/lib/voxeld --join vx2…\n" +
 			"  voxeld run --config /etc/voxeld/voxeld.toml --log-level debug",
 		Args: cli.NoArgs,
 	}

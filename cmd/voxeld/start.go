@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,8 +24,10 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
+	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
@@ -167,13 +170,12 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 
 // enterWorld starts the network, and loads, joins or creates the node's world.
 func (n *node) enterWorld(ctx context.Context, parts *stack) error {
-	var join joining
-	var err error
-	if join.addrs, join.world, err = n.cfg.Bootstrap(); err != nil {
+	join, err := n.cfg.Bootstrap()
+	if err != nil {
 		return cli.Usage(err)
 	}
 	n.host, err = transport.NewHost(transport.Options{
-		Storage: n.db, Listen: n.cfg.Listen, Announce: n.cfg.Announce, Bootstrap: join.addrs,
+		Storage: n.db, Listen: n.cfg.Listen, Announce: n.cfg.Announce, Bootstrap: join.Addrs,
 		Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
@@ -186,7 +188,19 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	if _, err := n.generator(); err != nil { // before other nodes see this one
 		return fmt.Errorf("enter world %q: %w", n.world.Name, err)
 	}
-	n.host.HandleAsk(genesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return n.world.Encode(), nil })
+	gate, err := n.joining().Enter(ctx, n.world, join)
+	if err != nil {
+		return err
+	}
+	n.access = joining.Access{Gate: gate, World: n.world.ID(), Peer: n.host.PeerID(), Addrs: n.host.Addrs}
+	if gate != nil {
+		parts.start("admission", gate.Run)
+	}
+	if n.cfg.TokenFile != "" {
+		if err := n.access.WriteToken(n.cfg.TokenFile); err != nil {
+			return err
+		}
+	}
 	n.dht, err = dht.Join(n.host, dht.Options{
 		World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -198,9 +212,13 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	return nil
 }
 
+func (n *node) joining() *joining.Node {
+	return &joining.Node{Host: n.host, Storage: n.db, DataDir: n.cfg.DataDir, Logger: n.logger, Registerer: n.metrics}
+}
+
 // chooseWorld sets n.world to the world of the data directory, the world that --join names, the planned world, or a
 // new one, in this order.
-func (n *node) chooseWorld(ctx context.Context, join joining) error {
+func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 	stored, known, err := storedGenesis(n.db)
 	if err != nil {
 		return err
@@ -210,7 +228,7 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 		if err := n.checkRestored(ctx, stored.ID()); err != nil {
 			return err
 		}
-		return checkJoin(ctx, n.host, join, stored)
+		return joining.Check(ctx, n.host, join, stored)
 	}
 	if err := checkRestoring(n.db); err != nil {
 		return err
@@ -219,11 +237,15 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	if err != nil {
 		return err
 	}
-	if len(join.addrs) > 0 {
+	if len(join.Absent) > 0 && join.Secret == nil {
+		return fmt.Errorf("join: there is no token in %s: the node that runs with --token-file writes it when it starts", strings.Join(join.Absent, ", "))
+	}
+	if len(join.Addrs) > 0 {
 		if begun {
-			return fmt.Errorf("%w: it holds %q (%s), which was begun here; choose another --data-dir, or run without --join", errOtherWorld, planned.Name, planned.ID()[:12])
+			return fmt.Errorf("%w: it holds %q (%s), which was begun here; choose another --data-dir, or run without --join", joining.ErrOtherWorld, planned.Name, planned.ID()[:12])
 		}
-		if n.world, err = fetchGenesis(ctx, n.host, join); err != nil {
+		n.world, err = n.joining().Genesis(ctx, join)
+		if err != nil {
 			return err
 		}
 		return storeGenesis(n.db, n.world)
@@ -232,7 +254,7 @@ func (n *node) chooseWorld(ctx context.Context, join joining) error {
 	if n.world = planned; begun {
 		return nil
 	}
-	if n.world, err = newGenesis(defaultWorldName, nil, defaultSections, grid.Placement(n.cfg.Placement), time.Now()); err != nil {
+	if n.world, err = newGenesis(n.cfg.World, n.cfg.DataDir, defaultWorldName, nil, defaultSections, time.Now()); err != nil {
 		return err
 	}
 	n.logger.Warn("the data directory is empty and --join is not set: a new world is created",
@@ -439,9 +461,9 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /regions", func(w http.ResponseWriter, r *http.Request) { reply(w, n.regionList(r.Context())) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
-	mux.HandleFunc("GET /invite", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.invite()) })
 	mux.HandleFunc("GET /area/regions", answerArea(n.regions, false))
 	mux.HandleFunc("GET /area/players", answerArea(n.regions, true))
+	n.access.Add(mux)
 	n.addOperations(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	replaceHandlers{n.regions.Replacer, n.world}.add(mux)
@@ -492,9 +514,14 @@ func (n *node) printWelcome(out io.Writer) {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
 			"  empty %s, and start it with --join.\n", n.cfg.DataDir)
 	}
+	if n.world.Open() {
+		fmt.Fprintf(out, "  It is open: whoever reaches this node can run nodes of it, and change anything in it.\n")
+	} else if n.created {
+		fmt.Fprintf(out, "  Keep a copy of %s elsewhere: whoever has it decides who may run nodes of the world.\n", filepath.Join(n.cfg.DataDir, joining.RootKeyFile))
+	}
 	fmt.Fprintln(out)
 	if len(n.host.Addrs()) > 0 {
-		fmt.Fprintf(out, "  On another machine:  %s run --join %s\n", os.Args[0], n.invite().Token)
+		fmt.Fprintf(out, "  Add a machine:       %s invite --data-dir %s   prints the command to run there\n", os.Args[0], n.cfg.DataDir)
 	}
 	fmt.Fprintf(out, "  Stop:                Ctrl-C\n")
 	fmt.Fprintf(out, "  Play:                %s\n\n", n.localURL())

@@ -32,7 +32,7 @@ import (
 
 // Host is a node's end of all connections to its peers. Its methods may be called from any goroutine.
 type Host struct {
-	lib       libhost.Host
+	lib       *gated
 	logger    *slog.Logger
 	metrics   *metrics
 	bootstrap []address.Target

@@ -151,11 +151,20 @@ func (d *Daemon) request(ctx context.Context, method, path string) ([]byte, erro
 	return data, nil
 }
 
-// Invite returns a join token.
+// Invite returns a join token for any number of nodes, which may give out tokens, too.
 func (d *Daemon) Invite(ctx context.Context) (string, error) {
-	var invite struct{ Token string }
-	err := d.Ask(ctx, "/invite", &invite)
-	return invite.Token, err
+	var invite struct{ Token, Error string }
+	err := d.ask(ctx, http.MethodPost, "/invite?uses=0&issuer=true", &invite)
+	if err != nil && strings.Contains(err.Error(), http.StatusText(http.StatusMethodNotAllowed)) {
+		err = d.Ask(ctx, "/invite", &invite) // a binary from before certificates
+	}
+	if err != nil {
+		return "", err
+	}
+	if invite.Error != "" {
+		return "", errors.New(invite.Error)
+	}
+	return invite.Token, nil
 }
 
 // Status is what a daemon reports about itself.

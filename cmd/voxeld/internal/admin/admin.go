@@ -34,12 +34,29 @@ type Status struct {
 	Draining   bool   `json:"draining"`
 	NotReady   string `json:"not_ready,omitempty"` // why the node does not take players now
 
+	Access Access `json:"access"`
+
 	Load *Load `json:"load,omitempty"` // none while it is not known
 
 	CatalogQuorum  bool           `json:"catalog_quorum"`            // the node sees a catalog with a leader
 	CatalogUnknown bool           `json:"catalog_unknown,omitempty"` // it sees none, but has just started
 	NodeRegions    map[string]int `json:"node_regions"`              // by state: regions that the node holds a replica of, and the catalog
 	WorldRegions   map[string]int `json:"world_regions,omitempty"`   // by state: all regions; none if the node does not hold the catalog
+}
+
+// Access is who may run nodes of the world, and until when this node may.
+type Access struct {
+	Open    bool      `json:"open"`             // anybody may; the rest is empty then
+	Issuer  bool      `json:"issuer,omitempty"` // this node gives out tokens
+	Expires time.Time `json:"certificate_expires,omitzero"`
+	RenewAt time.Time `json:"certificate_renewal,omitzero"`
+	Error   string    `json:"error,omitempty"` // what is wrong with the certificate
+}
+
+// Doctor is the result of an examination of the world.
+type Doctor struct {
+	region.Health
+	Access Access `json:"access"`
 }
 
 // Load is how busy the node is, as other nodes see it.
@@ -74,6 +91,32 @@ type Peer struct {
 	Connected bool     `json:"connected"`
 	Latency   string   `json:"latency"`
 	Addrs     []string `json:"addrs"`
+
+	// What is known of the node's certificate, if it is connected and the world is not open.
+	Operator string    `json:"operator,omitempty"`
+	Token    string    `json:"token,omitempty"` // id of the token with which it was admitted
+	Expires  time.Time `json:"expires,omitzero"`
+	Issuer   bool      `json:"issuer,omitempty"` // it gives out tokens
+}
+
+// What a revocation names.
+const (
+	RevokeNode     = "node"
+	RevokeOperator = "operator"
+	RevokeToken    = "token"
+)
+
+// Revoke is the result of a revocation.
+type Revoke struct {
+	Error string `json:"error,omitempty"`
+}
+
+// Revocation excludes nodes from the world.
+type Revocation struct {
+	Kind    string    `json:"kind"`
+	Subject string    `json:"subject"` // peer, operator or id of a token
+	At      time.Time `json:"at"`
+	Reason  string    `json:"reason"`
 }
 
 // Region is a region loaded on this node.
@@ -128,9 +171,10 @@ type AreaMissing struct {
 	Why  string `json:"why"`
 }
 
-// Invite is a join token.
+// Invite is a join token, or an error.
 type Invite struct {
 	Token string `json:"token"`
+	Error string `json:"error,omitempty"`
 }
 
 // Scrub is the result of the scrub of one region.

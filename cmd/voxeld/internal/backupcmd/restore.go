@@ -23,12 +23,13 @@ type Restore struct {
 	Chain    backup.Chain
 	Genesis  world.Genesis // of the world to be founded: the backup's, or that of a fork
 	Forked   bool
+	RootKey  string // file with the world's root key; "" if it is in the data directory
 	Progress func(regions int, rows uint64)
-	Done     func(restore.Report)
+	Done     func(world.Genesis, restore.Report)
 }
 
 func newRestore(found func(context.Context, config.Config, Restore) error) *cobra.Command {
-	var file, fork string
+	var file, fork, rootKey string
 	var incomplete bool
 	c := &cobra.Command{
 		Use: "restore FILE...", Short: "Found the world again from a backup, on a new node",
@@ -48,7 +49,7 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 			if err != nil {
 				return err
 			}
-			r := Restore{Chain: chain, Genesis: chain.Last().Genesis}
+			r := Restore{Chain: chain, Genesis: chain.Last().Genesis, RootKey: rootKey}
 			if c.Flags().Changed("fork") {
 				r.Forked = true
 				if r.Genesis.Name == fork {
@@ -65,8 +66,9 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 			}
 			show := newProgress(out)
 			r.Progress = func(regions int, rows uint64) { show.print("%d regions, %d rows", regions, rows) }
-			r.Done = func(report restore.Report) {
+			r.Done = func(founded world.Genesis, report restore.Report) {
 				show.end()
+				r.Genesis = founded
 				printReport(c.OutOrStdout(), r, report, cfg.DataDir)
 			}
 			return found(c.Context(), cfg, r)
@@ -74,6 +76,7 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 	}
 	cli.AddOptions(c, &file, "data-dir", "game", "advertise-game")
 	c.Flags().StringVar(&fork, "fork", "", "`name` of the new world: found a world of its own, which shares nothing with the one of the backup but the land")
+	c.Flags().StringVar(&rootKey, "root-key", "", "`file` with the world's root key (default root.key in the data directory)")
 	c.Flags().BoolVar(&incomplete, "accept-incomplete", false, "restore a backup that is not complete, or of an area: what it lacks is lost")
 	return c
 }

@@ -3,7 +3,6 @@ package operate
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,24 +11,6 @@ import (
 )
 
 // This file holds the commands that query a running node over its admin socket.
-
-func newInvite() *cobra.Command {
-	return newQuery("invite", "Print a join token for another node of this world", "/invite",
-		func(w io.Writer, a admin.Invite) { fmt.Fprintln(w, a.Token) })
-}
-
-func newPeers() *cobra.Command {
-	return newQuery("peers", "List the known nodes of the world", "/peers", func(w io.Writer, all []admin.Peer) {
-		fmt.Fprintln(w, "PEER\tCONNECTED\tLATENCY\tADDRESSES")
-		for _, p := range all {
-			connected := "no"
-			if p.Connected {
-				connected = "yes"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Peer, connected, p.Latency, strings.Join(p.Addrs, " "))
-		}
-	})
-}
 
 func newRegions() *cobra.Command {
 	return newAreaQuery("regions", "List the regions loaded on this node, or all in an area", "list all regions there, wherever they are led",

@@ -10,7 +10,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
-	"github.com/voxelpopuli/voxeld/region"
 )
 
 // shownOfAKind is the maximum number of findings of one kind in the table: a node that is down can cause a thousand.
@@ -26,7 +25,7 @@ func newDoctor() *cobra.Command {
 		Args:    cli.NoArgs,
 	}
 	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
-		var health region.Health
+		var health admin.Doctor
 		if err := admin.Get(c.Context(), socket, "/doctor", &health); err != nil {
 			return err
 		}
@@ -46,10 +45,11 @@ func newDoctor() *cobra.Command {
 }
 
 // printHealth prints the findings as text: what is wrong and what to do, at most shownOfAKind of each kind.
-func printHealth(out io.Writer, health region.Health) error {
+func printHealth(out io.Writer, health admin.Doctor) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "examined\t%s (%d open) and the catalog\n", english.Plural(health.Regions, "region", ""), health.Awake)
 	fmt.Fprintf(w, "nodes\t%d answered\n", health.Nodes)
+	fmt.Fprintf(w, "access\t%s\n", accessText(health.Access))
 	for _, what := range health.Unknown {
 		fmt.Fprintf(w, "unknown\t%s\n", what)
 	}

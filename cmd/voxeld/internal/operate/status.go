@@ -108,6 +108,7 @@ func printStatus(out io.Writer, a admin.Status) error {
 	fmt.Fprintf(w, "world\t%s (%.12s)\n", a.World, a.WorldID)
 	fmt.Fprintf(w, "version\t%s\n", a.Version)
 	fmt.Fprintf(w, "peer id\t%s\n", a.Peer)
+	fmt.Fprintf(w, "access\t%s\n", accessText(a.Access))
 	fmt.Fprintf(w, "catalog on\t%s\n", catalogText(a))
 	if a.Draining {
 		fmt.Fprintf(w, "state\tdraining: moving its players to other nodes, then stopping\n")
@@ -172,4 +173,19 @@ func catalogText(a admin.Status) string {
 		return "this node"
 	}
 	return a.Catalog
+}
+
+// accessText returns who may run nodes of the world, and until when this one may.
+func accessText(a admin.Access) string {
+	switch {
+	case a.Open:
+		return "open: whoever reaches this node can run nodes of the world"
+	case a.Error != "":
+		return "this node is excluded: " + a.Error
+	}
+	text := "with a token; certificate valid until " + a.Expires.UTC().Format(time.DateOnly) + ", to be renewed on " + a.RenewAt.UTC().Format(time.DateOnly)
+	if a.Issuer {
+		text += "; gives out tokens"
+	}
+	return text
 }

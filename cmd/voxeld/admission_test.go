@@ -1,0 +1,137 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/config"
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+)
+
+// revocationTime is how long it may take until all nodes have excluded a revoked one.
+const revocationTime = 5 * time.Second
+
+// refused runs the node, which must not get into the world, and returns what it says.
+func (d *daemon) refused(join ...string) string {
+	d.t.Helper()
+	args := []string{"run", "--data-dir", d.dir, "--listen", "/ip4/" + d.ip + "/tcp/4001", "--game", d.Game, "--http", d.HTTP, "--metrics", ""}
+	for _, entry := range join {
+		args = append(args, "--join", entry)
+	}
+	_, errs, code := voxeld(d.t, args...)
+	if code != exitFailed {
+		d.t.Fatalf("it ends with exit code %d: %s", code, errs)
+	}
+	return errs
+}
+
+// operate runs a command on the node, and returns its output.
+func (d *daemon) operate(args ...string) string {
+	d.t.Helper()
+	out, errs, code := voxeld(d.t, append(args, "--data-dir", d.dir)...)
+	if code != 0 {
+		d.t.Fatalf("voxeld %s: exit %d: %s", strings.Join(args, " "), code, errs)
+	}
+	return strings.TrimSpace(out)
+}
+
+// connected returns how many nodes the node is connected to.
+func (d *daemon) connected() int {
+	d.t.Helper()
+	var s admin.Status
+	d.ask("status", &s)
+	return s.Peers
+}
+
+// A node needs a token. A token admits one node. A revoked node is excluded everywhere within seconds, and comes back when that is lifted.
+func TestAdmission(t *testing.T) {
+	t.Parallel()
+	a := startDaemon(t)
+	address := "/ip4/" + a.ip + "/tcp/4001"
+	stranger := newDaemon(t, kit.Options{})
+	if said := stranger.refused(address); !strings.Contains(said, "with a token only") {
+		t.Errorf("without a token: %s", said)
+	}
+	token := a.operate("invite", "--operator", "Ada")
+	b := startDaemon(t, "--join", token)
+	if said := stranger.refused(token); !strings.Contains(said, "was used") {
+		t.Errorf("with a used token: %s", said)
+	}
+	c := startDaemon(t, "--join", a.operate("invite"))
+	for _, d := range []*daemon{a, b, c} {
+		eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == 2 })
+	}
+	if said := a.operate("status"); !strings.Contains(said, "gives out tokens") || !strings.Contains(said, "certificate valid until") {
+		t.Errorf("status of the issuer:\n%s", said)
+	}
+	if _, errs, code := voxeld(t, "invite", "--data-dir", b.dir); code == 0 || !strings.Contains(errs, "no issuer") {
+		t.Errorf("a node that is no issuer invites: %s", errs)
+	}
+	var peers []admin.Peer
+	a.ask("peers", &peers)
+	operators := map[string]string{}
+	for _, p := range peers {
+		operators[p.Peer] = p.Operator
+	}
+	if operators[b.Status.Peer] != "Ada" || operators[c.Status.Peer] != "founder" {
+		t.Errorf("operators: %v", operators)
+	}
+
+	a.operate("peers", "revoke", b.Status.Peer, "--reason", "broken")
+	eventually(t, "the revoked node is excluded", revocationTime, func() bool { return a.connected() == 1 && c.connected() == 1 })
+	if said := a.operate("peers", "revoked"); !strings.Contains(said, b.Status.Peer) || !strings.Contains(said, "broken") {
+		t.Errorf("revocations:\n%s", said)
+	}
+	eventually(t, "the other node has the revocation", revocationTime, func() bool {
+		return strings.Contains(c.operate("peers", "revoked"), b.Status.Peer)
+	})
+	a.operate("peers", "revoke", "--lift", b.Status.Peer)
+	eventually(t, "the node is back", patience, func() bool { return a.connected() == 2 && c.connected() == 2 })
+}
+
+// Nodes that are started together share a token in a file. It outlives restarts.
+func TestTokenFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "join")
+	a := newDaemon(t, kit.Options{Args: []string{"--token-file", file}})
+	b := newDaemon(t, kit.Options{Args: []string{"--join", "@" + file}})
+	if said := b.refused("@" + file); !strings.Contains(said, "no token in") {
+		t.Errorf("without the file: %s", said)
+	}
+	a.init()
+	a.start()
+	secret := func() string {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := config.ParseToken(string(text))
+		if err != nil || token.Secret == nil {
+			t.Fatalf("token %v: %v", token, err)
+		}
+		return token.Secret.ID().String()
+	}
+	first := secret()
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the file: %v, %v", info.Mode(), err)
+	}
+	b.start()
+	if a.Status.WorldID != b.Status.WorldID {
+		t.Errorf("two worlds: %s and %s", a.Status.WorldID, b.Status.WorldID)
+	}
+	a.terminate()
+	a.start()
+	if again := secret(); again != first {
+		t.Errorf("the token changed at a restart: %s, %s", first, again)
+	}
+	b.terminate()
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	b.start() // it has its certificate
+}

@@ -1,0 +1,230 @@
+package joining
+
+import (
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht/admission"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// Access gives out tokens and revokes nodes, for operators.
+type Access struct {
+	Gate  *admission.Gate // nil if the world is open
+	World string          // its id
+	Peer  string          // this node
+	Addrs func() []string // of this node
+}
+
+// Invite returns a token for nodes that are admitted as the invitation says.
+func (a Access) Invite(i trust.Invitation, life time.Duration) (config.Token, error) {
+	token := config.Token{World: a.World, Addrs: a.Addrs()}
+	if a.Gate == nil {
+		return token, nil
+	}
+	secret, err := a.Gate.Invite(i, life)
+	token.Secret = &secret
+	return token, err
+}
+
+// fileLife is how long a token in a file can be used. It is replaced when half of that is over, at the next start.
+const fileLife = 365 * 24 * time.Hour
+
+// WriteToken writes a token for any number of nodes to a file. If the file has one that is good for some time, only its addresses change.
+func (a Access) WriteToken(path string) error {
+	token := config.Token{World: a.World, Addrs: a.Addrs()}
+	if a.Gate != nil {
+		if token.Secret = a.goodToken(path); token.Secret == nil {
+			var err error
+			if token, err = a.Invite(trust.Invitation{Operator: founder}, fileLife); err != nil {
+				return fmt.Errorf("write token file: %w", err)
+			}
+		}
+	}
+	if err := renameio.WriteFile(path, []byte(token.String()+"\n"), 0o600, renameio.IgnoreUmask()); err != nil {
+		return fmt.Errorf("write token file: %w", err)
+	}
+	return nil
+}
+
+// goodToken returns the secret of the token in a file, if this node admits others with it for some time.
+func (a Access) goodToken(path string) *trust.Secret {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	old, err := config.ParseToken(string(text))
+	if err != nil || old.World != a.World || old.Secret == nil || !a.Gate.Invites(old.Secret.ID(), time.Now().Add(fileLife/2)) {
+		return nil
+	}
+	return old.Secret
+}
+
+// Status returns the part of the node's status that concerns admission.
+func (a Access) Status() admin.Access {
+	if a.Gate == nil {
+		return admin.Access{Open: true}
+	}
+	answer := admin.Access{Issuer: a.Gate.Issues(a.Peer)}
+	if own, err := a.Gate.Own(); err != nil {
+		answer.Error = err.Error()
+	} else {
+		answer.Expires, answer.RenewAt = own.Expires(), own.RenewAt()
+	}
+	return answer
+}
+
+// Examine adds to an examination of the world what concerns this node's certificate.
+func (a Access) Examine(health region.Health) admin.Doctor {
+	d := admin.Doctor{Health: health, Access: a.Status()}
+	what := d.Access.Error
+	if left := time.Until(d.Access.Expires); what == "" && !d.Access.Open && left < lateRenewal {
+		what = fmt.Sprintf("this node's certificate ends in %v, and could not be renewed", left.Round(time.Hour))
+	}
+	if what != "" {
+		d.Findings = append(d.Findings, region.Finding{
+			Kind: "certificate", Subject: "node", What: what,
+			Do: "see that a node that voxeld peers lists as issuer runs and can be reached; or restart this one with --join and a new token",
+		})
+	}
+	return d
+}
+
+// lateRenewal is how long a certificate is valid that should have been renewed long ago.
+const lateRenewal = 7 * 24 * time.Hour
+
+// Admitted reports whether a connected node may take part in the world.
+func (a Access) Admitted(node string) bool {
+	if a.Gate == nil {
+		return true
+	}
+	_, admitted := a.Gate.Certificate(node)
+	return admitted
+}
+
+// Describe adds to a peer what its certificate says.
+func (a Access) Describe(p *admin.Peer) {
+	if a.Gate == nil {
+		return
+	}
+	p.Issuer = a.Gate.Issues(p.Peer)
+	if c, admitted := a.Gate.Certificate(p.Peer); admitted {
+		p.Operator, p.Expires, p.Token = c.Operator, c.Expires(), c.Token.String()
+	}
+}
+
+// Add adds the handlers to the admin socket.
+func (a Access) Add(mux *http.ServeMux) {
+	mux.HandleFunc("POST /invite", a.answerInvite)
+	mux.HandleFunc("POST /peers/revoke", a.answerRevoke)
+	mux.HandleFunc("GET /peers/revoked", a.answerRevoked)
+}
+
+func (a Access) answerInvite(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	uses, usesErr := strconv.Atoi(cmp.Or(q.Get("uses"), "1"))
+	life, lifeErr := time.ParseDuration(cmp.Or(q.Get("expires"), "24h"))
+	issuer, issuerErr := strconv.ParseBool(cmp.Or(q.Get("issuer"), "false"))
+	if err := errors.Join(usesErr, lifeErr, issuerErr); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	token, err := a.Invite(trust.Invitation{Operator: cmp.Or(q.Get("operator"), founder), Uses: uses, Issuer: issuer}, life)
+	if err != nil {
+		reply(w, admin.Invite{Error: err.Error()})
+		return
+	}
+	reply(w, admin.Invite{Token: token.String()})
+}
+
+var errOpen = errors.New("the world is open: anybody may run nodes of it, and none can be revoked")
+
+func (a Access) answerRevoke(w http.ResponseWriter, r *http.Request) {
+	var answer admin.Revoke
+	if err := a.revoke(r.FormValue("kind"), r.FormValue("subject"), r.FormValue("reason"), r.FormValue("lift") == "true"); err != nil {
+		answer.Error = err.Error()
+	}
+	reply(w, answer)
+}
+
+func (a Access) revoke(kind, name, reason string, lift bool) error {
+	if a.Gate == nil {
+		return errOpen
+	}
+	s, err := subject(kind, name)
+	if err != nil {
+		return err
+	}
+	return a.Gate.Revoke(s, cmp.Or(reason, "by an operator"), lift)
+}
+
+// subject returns whom an operator names.
+func subject(kind, name string) (trust.Subject, error) {
+	switch kind {
+	case admin.RevokeNode:
+		key, err := admission.KeyOfNode(name)
+		return trust.NodeSubject(key), err
+	case admin.RevokeOperator:
+		return trust.OperatorSubject(name), nil
+	case admin.RevokeToken:
+		if raw, err := hex.DecodeString(name); err == nil && len(raw) == len(trust.TokenID{}) {
+			return trust.TokenSubject(trust.TokenID(raw)), nil
+		}
+		token, err := config.ParseToken(name)
+		if err == nil && token.Secret == nil {
+			err = errors.New("the token has no secret")
+		}
+		if err != nil {
+			return trust.Subject{}, err
+		}
+		return trust.TokenSubject(token.Secret.ID()), nil
+	}
+	return trust.Subject{}, fmt.Errorf("revoke %q: want node, operator or token", kind)
+}
+
+func (a Access) answerRevoked(w http.ResponseWriter, _ *http.Request) {
+	all := []admin.Revocation{}
+	if a.Gate != nil {
+		for _, r := range a.Gate.Revoked() {
+			all = append(all, admin.Revocation{Kind: kinds[r.Kind], Subject: subjectText(r), At: time.UnixMilli(r.At), Reason: r.Reason})
+		}
+	}
+	slices.SortFunc(all, func(a, b admin.Revocation) int { return a.At.Compare(b.At) })
+	reply(w, all)
+}
+
+var kinds = map[trust.Kind]string{
+	trust.RevokeNode: admin.RevokeNode, trust.RevokeOperator: admin.RevokeOperator, trust.RevokeToken: admin.RevokeToken,
+}
+
+func subjectText(r trust.Revocation) string {
+	switch r.Kind {
+	case trust.RevokeNode:
+		if id, err := admission.PeerOf(trust.Key(r.Subject)); err == nil {
+			return id.String()
+		}
+	case trust.RevokeOperator:
+		return string(r.Subject)
+	case trust.RevokeToken:
+	}
+	return hex.EncodeToString(r.Subject)
+}
+
+// reply writes an answer as JSON.
+func reply(w http.ResponseWriter, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
+}

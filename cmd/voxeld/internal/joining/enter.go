@@ -1,0 +1,68 @@
+package joining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht/admission"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// Enter has only nodes with a certificate talk to this one from now on. It returns nil if the world is open: anybody may then.
+func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap) (*admission.Gate, error) {
+	if g.Open() {
+		n.Host.HandleAsk(GenesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return g.Encode(), nil })
+		return nil, nil
+	}
+	o := n.options(worldID(g))
+	o.Roots, o.Genesis = g.Roots, g.Encode()
+	gate, err := admission.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	root, err := n.rootKey()
+	switch {
+	case err == nil:
+		if !slices.Contains(g.Roots, root.Key()) {
+			return nil, fmt.Errorf("%s is not the root key of world %q: remove it", filepath.Join(n.DataDir, RootKeyFile), g.Name)
+		}
+		if err := gate.Appoint(founder, root); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case !gate.Founded(): // a new world, or a restored one
+		return nil, fmt.Errorf("%w; the first node of a world needs it: copy it from where it was put, or found another world with voxeld restore --fork", err)
+	}
+	if err := n.certify(ctx, gate, join); err != nil {
+		return nil, err
+	}
+	n.Host.HandleAsk(admission.Protocol, gate.Answer)
+	n.Host.SetGate(gate)
+	return gate, nil
+}
+
+// certify uses a token that is new to this node. The node needs one if it has no valid certificate.
+func (n *Node) certify(ctx context.Context, gate *admission.Gate, join config.Bootstrap) error {
+	own, without := gate.Own()
+	switch {
+	case join.Secret == nil && without != nil:
+		return fmt.Errorf("%w: %w: start it with --join and a token that voxeld invite prints on another node", ErrNotAdmitted, without)
+	case join.Secret == nil, without == nil && own.Token == join.Secret.ID():
+		return nil
+	}
+	_, err := n.enroll(ctx, join)
+	if err == nil {
+		return gate.Reload()
+	}
+	if without == nil {
+		n.Logger.Warn("token not used: this node keeps its certificate", "error", err)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+package joining
+
+import (
+	"encoding/hex"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/dht/admission"
+	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/trust"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// founder is the operator of the node that creates a world, and of those that its tokens admit unless they name another one.
+const founder = "founder"
+
+// Node is what a node has before it is in a world.
+type Node struct {
+	Host       *transport.Host
+	Storage    admission.Storage
+	DataDir    string
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+func (n *Node) options(id trust.World) admission.Options {
+	return admission.Options{
+		World: id, Storage: n.Storage, Host: n.Host, Root: func() (trust.Signer, error) { return n.rootKey() },
+		Logger: n.Logger, Registerer: n.Registerer,
+	}
+}
+
+func (n *Node) rootKey() (trust.PrivateKey, error) {
+	return ReadRootKey(filepath.Join(n.DataDir, RootKeyFile))
+}
+
+func worldID(g world.Genesis) trust.World {
+	raw, err := hex.DecodeString(g.ID())
+	if err != nil {
+		panic(err) // it is hex
+	}
+	return trust.World(raw)
+}

@@ -1,0 +1,119 @@
+package operate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+)
+
+// This file holds the commands that concern who may run nodes of the world.
+
+func newInvite() *cobra.Command {
+	var operator string
+	var uses int
+	var expires time.Duration
+	var issuer bool
+	c := &cobra.Command{
+		Use: "invite", Short: "Print a token with which another node joins this world", Args: cli.NoArgs,
+		Long: "Prints a token for voxeld run --join. The token holds a secret: whoever has it can run a node of this world until it is used\n" +
+			"up or expires. Only issuers give out tokens: the node that created the world, and nodes that it has invited with --issuer.",
+		Example: "  voxeld invite\n  voxeld invite --uses 5 --expires 168h --operator Ada",
+	}
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		var answer admin.Invite
+		query := url.Values{"uses": {strconv.Itoa(uses)}, "expires": {expires.String()}, "operator": {operator}, "issuer": {strconv.FormatBool(issuer)}}
+		if err := admin.Post(c.Context(), socket, "/invite?"+query.Encode(), &answer); err != nil {
+			return err
+		}
+		if answer.Error != "" {
+			return errors.New(answer.Error)
+		}
+		fmt.Fprintln(c.OutOrStdout(), answer.Token)
+		return nil
+	})
+	c.Flags().IntVar(&uses, "uses", 1, "number of nodes that the token admits, up to 256; 0 means any number")
+	c.Flags().DurationVar(&expires, "expires", 24*time.Hour, "how long it can be used")
+	c.Flags().BoolVar(&issuer, "issuer", false, "the nodes may give out tokens and revoke nodes, too; for machines that you trust like this one")
+	c.Flags().StringVar(&operator, "operator", "", "`name` of who runs the nodes (default the founder)")
+	return c
+}
+
+func newPeers() *cobra.Command {
+	c := newQuery("peers", "List the known nodes of the world, or revoke one", "/peers", func(w io.Writer, all []admin.Peer) {
+		fmt.Fprintln(w, "PEER\tCONNECTED\tLATENCY\tOPERATOR\tISSUER\tCERTIFICATE\tADDRESSES")
+		for _, p := range all {
+			expires := "-"
+			if !p.Expires.IsZero() {
+				expires = "until " + p.Expires.UTC().Format(time.DateOnly)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Peer, yesNo(p.Connected), p.Latency, cmp.Or(p.Operator, "-"), yesNo(p.Issuer), expires, strings.Join(p.Addrs, " "))
+		}
+	})
+	c.AddCommand(newRevoke(), newRevoked())
+	return c
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func newRevoke() *cobra.Command {
+	var operator, token, reason string
+	var lift bool
+	c := &cobra.Command{
+		Use: "revoke [NODE]", Short: "Exclude nodes from the world, everywhere and at once",
+		Long: "Excludes a node, all nodes of an operator, or a token and all nodes that it admitted. All nodes close their connections to\n" +
+			"them within seconds, and replace what they held. Only issuers may do that. A revoked issuer takes the nodes that it admitted along.",
+		Example: "  voxeld peers revoke 12D3KooW…\n  voxeld peers revoke --operator Ada --reason \"left the project\"\n  voxeld peers revoke --lift 12D3KooW…",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		named := [][2]string{{admin.RevokeOperator, operator}, {admin.RevokeToken, token}}
+		if len(args) > 0 {
+			named = append(named, [2]string{admin.RevokeNode, args[0]})
+		}
+		named = slices.DeleteFunc(named, func(n [2]string) bool { return n[1] == "" })
+		if len(named) != 1 {
+			return cli.Usage(errors.New("name one node, or use --operator or --token"))
+		}
+		query := url.Values{"kind": {named[0][0]}, "subject": {named[0][1]}, "reason": {reason}, "lift": {strconv.FormatBool(lift)}}
+		var answer admin.Revoke
+		if err := admin.Post(c.Context(), socket, "/peers/revoke?"+query.Encode(), &answer); err != nil {
+			return err
+		}
+		if answer.Error != "" {
+			return errors.New(answer.Error)
+		}
+		return nil
+	})
+	c.Flags().StringVar(&operator, "operator", "", "exclude all nodes of the operator with this `name`, also future ones")
+	c.Flags().StringVar(&token, "token", "", "exclude all nodes admitted with this `token`, or its id, and make it useless")
+	c.Flags().StringVar(&reason, "reason", "", "`text` that the excluded nodes log")
+	c.Flags().BoolVar(&lift, "lift", false, "lift an earlier revocation")
+	return c
+}
+
+func newRevoked() *cobra.Command {
+	c := newQuery("revoked", "List the revocations in force", "/peers/revoked", func(w io.Writer, all []admin.Revocation) {
+		fmt.Fprintln(w, "WHAT\tWHO\tSINCE\tREASON")
+		for _, r := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Kind, r.Subject, r.At.UTC().Format(time.RFC3339), r.Reason)
+		}
+	})
+	c.Example = "  voxeld peers revoked\n  voxeld peers revoked --json"
+	return c
+}

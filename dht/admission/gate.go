@@ -1,0 +1,263 @@
+package admission
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// Options configure a Gate.
+type Options struct {
+	World   trust.World
+	Roots   []trust.Key // of the world's genesis
+	Genesis []byte      // encoded; given to newcomers
+	Storage Storage
+	Host    *transport.Host
+	Root    func() (trust.Signer, error) // returns a root key, if it is on this node; nil if not
+
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+
+	Now func() time.Time // nil: time.Now
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// Gate judges the certificates of the nodes that this one is connected to.
+type Gate struct {
+	Options
+	self    self
+	metrics *metrics
+	changed chan struct{} // has room for one: charters or revocations are to be passed on
+
+	mu struct {
+		sync.Mutex
+		authority *trust.Authority
+		own       []byte                  // sealed certificate; nil until the node has one
+		admitted  map[peer.ID]admitted    // peers that are connected, and have shown a valid certificate
+		refused   map[peer.ID]struct{}    // peers that are connected, and have shown one that is not valid
+		running   map[peer.ID]*exchanging // exchanges that this node began
+		warned    time.Time               // when the log last said that another node refuses this one
+	}
+}
+
+// admitted is a peer with the certificate that it has shown.
+type admitted struct {
+	certificate trust.Certificate
+	raw         []byte
+}
+
+// Open returns the gate of a node, with what is stored.
+func Open(o Options) (*Gate, error) {
+	authority, err := trust.NewAuthority(o.World, o.Roots)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{Options: o, self: selfOf(o.Host), changed: make(chan struct{}, 1)}
+	g.mu.authority = authority
+	g.mu.admitted, g.mu.refused, g.mu.running = make(map[peer.ID]admitted), make(map[peer.ID]struct{}), make(map[peer.ID]*exchanging)
+	if g.mu.own, err = load(o.Storage, authority, o.now()); err != nil {
+		return nil, fmt.Errorf("read certificates: %w", err)
+	}
+	g.metrics = newMetrics(o.Registerer, g)
+	return g, nil
+}
+
+// Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first node of a world
+// begins so, and any other one may take over when the issuers are lost.
+func (g *Gate) Appoint(operator string, roots ...trust.Signer) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if next := g.mu.authority.Charter(); !next.Issues(g.self.Key()) {
+		if next.Number++; next.Number == 1 {
+			next.Number = uint64(g.now().Unix()) // a world that is restored had charters before
+		}
+		next.Issuers = append(slices.Clone(next.Issuers), trust.Issuer{Key: g.self.Key(), Name: operator})
+		raw, err := next.Seal(roots...)
+		if err != nil {
+			return err
+		}
+		if err := g.addCharter(raw); err != nil {
+			return err
+		}
+	}
+	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
+		return nil
+	}
+	return g.certifySelf(operator)
+}
+
+// Founded reports whether the world has an issuer, as far as this node knows.
+func (g *Gate) Founded() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.authority.Charter().Number > 0
+}
+
+// Reload reads this node's certificate and the charters again, after Enroll.
+func (g *Gate) Reload() (err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.own, err = load(g.Storage, g.mu.authority, g.now())
+	return err
+}
+
+// certifySelf issues this node's own certificate. The lock is held.
+func (g *Gate) certifySelf(operator string) error {
+	var placement [16]byte
+	var token trust.TokenID
+	if old, _, err := trust.ReadCertificate(g.mu.own); err == nil {
+		operator, placement, token = old.Operator, old.Placement, old.Token
+	} else {
+		rand.Read(placement[:])
+	}
+	raw, err := g.mu.authority.Issue(g.self, g.self.Key(), operator, placement, token, g.now())
+	if err != nil {
+		return err
+	}
+	return g.setOwn(raw)
+}
+
+// setOwn stores this node's certificate, and shows it from now on. The lock is held.
+func (g *Gate) setOwn(raw []byte) error {
+	if _, err := g.mu.authority.Check(raw, g.self.Key(), g.now()); err != nil {
+		return err
+	}
+	if err := storeCertificate(g.Storage, raw); err != nil {
+		return err
+	}
+	g.mu.own = raw
+	return nil
+}
+
+// addCharter stores the next charter, and applies it. The lock is held.
+func (g *Gate) addCharter(raw []byte) error {
+	added, err := g.mu.authority.AddCharter(raw)
+	if err != nil || !added {
+		return err
+	}
+	g.notifyChanged()
+	return storeCharter(g.Storage, g.mu.authority.Charter().Number, raw)
+}
+
+// addRevocation stores a revocation, and applies it. The lock is held.
+func (g *Gate) addRevocation(raw []byte) error {
+	r, added, err := g.mu.authority.AddRevocation(raw, g.now())
+	if err != nil || !added {
+		return err
+	}
+	g.notifyChanged()
+	return storeRevocation(g.Storage, r.Of(), raw)
+}
+
+func (g *Gate) notifyChanged() {
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Protocol returns the protocol that strangers may use.
+func (g *Gate) Protocol() string { return Protocol }
+
+// Admitted reports whether a peer has shown a valid certificate on a connection that is open.
+func (g *Gate) Admitted(id peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, there := g.mu.admitted[id]
+	return there
+}
+
+// Forget forgets a peer to which no connection is open any more.
+func (g *Gate) Forget(id peer.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.mu.admitted, id)
+	delete(g.mu.refused, id)
+}
+
+// Refused reports whether a peer has shown a certificate that is not valid, on a connection that is open.
+func (g *Gate) Refused(id peer.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, there := g.mu.refused[id]
+	return there
+}
+
+// judge checks a peer's certificate, and admits the peer. The lock is held.
+func (g *Gate) judge(id peer.ID, raw []byte) error {
+	key, err := KeyOf(id)
+	if err != nil {
+		return err
+	}
+	if len(raw) == 0 {
+		return errNone
+	}
+	c, err := g.mu.authority.Check(raw, key, g.now())
+	if err != nil {
+		return err
+	}
+	g.mu.admitted[id] = admitted{c, raw}
+	delete(g.mu.refused, id)
+	return nil
+}
+
+// judgeAgain disconnects peers whose certificates are not valid any more. The lock is held.
+func (g *Gate) judgeAgain() {
+	for id, a := range g.mu.admitted {
+		if err := g.judge(id, a.raw); err != nil {
+			delete(g.mu.admitted, id)
+			g.metrics.refused.WithLabelValues(reason(err)).Inc()
+			g.Logger.Warn("node disconnected", "peer", id.String(), "operator", a.certificate.Operator, "error", err)
+			go g.disconnect(id)
+		}
+	}
+}
+
+func (g *Gate) disconnect(id peer.ID) {
+	if err := g.Host.LibP2P().Network().ClosePeer(id); err != nil {
+		g.Logger.Debug("connection not closed", "peer", id.String(), "error", err)
+	}
+}
+
+var (
+	errNone    = errors.New("it has shown no certificate")
+	errNoOwn   = errors.New("it has no certificate")
+	errRefused = errors.New("it does not admit this node")
+)
+
+// reason returns the label of an error in metrics.
+func reason(err error) string {
+	for _, r := range []struct {
+		err  error
+		name string
+	}{
+		{errNone, "none"},
+		{trust.ErrExpired, "expired"},
+		{trust.ErrRevoked, "revoked"},
+		{trust.ErrNotIssued, "issuer"},
+		{trust.ErrNoInvitation, "token"},
+		{trust.ErrUsed, "token"},
+		{trust.ErrTooLate, "token"},
+	} {
+		if errors.Is(err, r.err) {
+			return r.name
+		}
+	}
+	return "invalid"
+}

@@ -1,0 +1,288 @@
+package admission_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/dht/admission"
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
+	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+const game = "/game/1" // any protocol of admitted nodes
+
+// testWorld is a world with one root key.
+type testWorld struct {
+	t       testing.TB
+	id      trust.World
+	root    trust.PrivateKey
+	genesis []byte
+	nodes   int
+}
+
+func newWorld(t testing.TB) *testWorld {
+	_, root, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testWorld{t: t, id: trust.World{1}, root: trust.PrivateKey(root), genesis: []byte("genesis")}
+}
+
+// testNode is a node with its gate.
+type testNode struct {
+	*admission.Gate
+	host    *transport.Host
+	storage *nettest.Memory
+	options admission.Options
+}
+
+func (w *testWorld) roots([]byte) ([]trust.Key, error) { return []trust.Key{w.root.Key()}, nil }
+
+// start starts a node that has no certificate yet, and no gate.
+func (w *testWorld) start() *testNode { return w.startWith(nettest.NewMemory()) }
+
+func (w *testWorld) startWith(storage *nettest.Memory) *testNode {
+	w.t.Helper()
+	w.nodes++
+	host, err := transport.NewHost(transport.Options{Storage: storage, Listen: []string{fmt.Sprintf("/ip4/127.51.0.%d/tcp/0", w.nodes)}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	host.HandleAsk(game, func(context.Context, string, []byte) ([]byte, error) { return []byte("played"), nil })
+	n := &testNode{host: host, storage: storage, options: admission.Options{
+		World: w.id, Genesis: w.genesis, Storage: storage, Host: host, Root: func() (trust.Signer, error) { return w.root, nil }, Logger: slog.New(slog.DiscardHandler),
+	}}
+	return n
+}
+
+// open opens the node's gate.
+func (w *testWorld) open(n *testNode) *testNode {
+	w.t.Helper()
+	n.options.Roots, n.options.Registerer = []trust.Key{w.root.Key()}, prometheus.NewRegistry()
+	var err error
+	if n.Gate, err = admission.Open(n.options); err != nil {
+		w.t.Fatal(err)
+	}
+	n.host.HandleAsk(admission.Protocol, n.Answer)
+	n.host.SetGate(n)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n.Run(ctx) //nolint:errcheck // it returns nil
+	}()
+	w.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return n
+}
+
+// found starts the first node.
+func (w *testWorld) found() *testNode {
+	w.t.Helper()
+	n := w.open(w.start())
+	if err := n.Appoint("Ada", w.root); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// join starts a node that an issuer admits.
+func (w *testWorld) join(issuer *testNode, operator string) *testNode {
+	w.t.Helper()
+	secret, err := issuer.Invite(trust.Invitation{Operator: operator, Uses: 1}, time.Hour)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := w.start()
+	if err := w.enroll(n, issuer, secret); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.open(n)
+}
+
+func (w *testWorld) enroll(n, issuer *testNode, secret trust.Secret) error {
+	id, err := n.host.Connect(nettest.Context(w.t), issuer.host.Addrs()[0])
+	if err != nil {
+		return err
+	}
+	return admission.Enroll(nettest.Context(w.t), n.options, id, secret, w.roots)
+}
+
+// play asks a peer a question of a protocol for admitted nodes.
+func (n *testNode) play(t *testing.T, other *testNode) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(nettest.Context(t), 10*time.Second)
+	defer cancel()
+	id, err := n.host.Connect(ctx, other.host.Addrs()[0])
+	if err != nil {
+		return err
+	}
+	_, err = n.host.Ask(ctx, id, game, nil)
+	return err
+}
+
+func TestNodesWithCertificatesAreServed(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	a, b := w.join(founder, "Ada"), w.join(founder, "Ben")
+	for i, pair := range [][2]*testNode{{a, founder}, {a, b}, {founder, b}, {b, a}} {
+		if err := pair[0].play(t, pair[1]); err != nil {
+			t.Errorf("pair %d: %v", i, err)
+		}
+	}
+}
+
+func TestStrangersAreNotServed(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	stranger := w.start() // without a gate it talks to anybody
+	if err := stranger.play(t, founder); err == nil {
+		t.Error("a stranger was served")
+	}
+	if err := founder.play(t, stranger); err == nil {
+		t.Error("a node talked to a stranger")
+	}
+	impostor := w.open(w.start())
+	if err := impostor.play(t, founder); err == nil {
+		t.Error("a node without a certificate was served")
+	}
+	other := newWorld(t)
+	other.nodes = 10
+	if err := other.found().play(t, founder); err == nil {
+		t.Error("a node that founded the same world with other keys was served")
+	}
+	for name, secret := range map[string]trust.Secret{"made up": {1, 2, 3}, "zero": {}} {
+		if err := w.enroll(w.start(), founder, secret); err == nil || !strings.Contains(err.Error(), trust.ErrNoInvitation.Error()) {
+			t.Errorf("%s secret: %v", name, err)
+		}
+	}
+}
+
+func TestTokensAreForSomeNodes(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	secret, err := founder.Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := w.start()
+	for range 2 { // the answer may be lost
+		if err := w.enroll(first, founder, secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.enroll(w.start(), founder, secret); err == nil || !strings.Contains(err.Error(), trust.ErrUsed.Error()) {
+		t.Errorf("a second node: %v", err)
+	}
+	if _, err := w.open(first).Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour); err == nil {
+		t.Error("a node that is no issuer gives out tokens")
+	}
+}
+
+// TestRevocationReachesAll revokes a node at the issuer, which is connected to one other node only.
+func TestRevocationReachesAll(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	a, b, bad := w.join(founder, "Ada"), w.join(founder, "Ben"), w.join(founder, "Eve")
+	for _, pair := range [][2]*testNode{{founder, a}, {a, b}, {bad, b}} {
+		if err := pair[0].play(t, pair[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	founder.host.LibP2P().Network().ClosePeer(b.host.LibP2P().ID())
+	founder.host.LibP2P().Network().ClosePeer(bad.host.LibP2P().ID())
+	if err := founder.Revoke(trust.OperatorSubject("Eve"), "forged edits", false); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Second); b.Admitted(bad.host.LibP2P().ID()); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not revoked after 5 s")
+		}
+	}
+	for _, n := range []*testNode{founder, a, b} {
+		if err := bad.play(t, n); err == nil {
+			t.Error("a revoked node was served")
+		}
+	}
+	if err := a.play(t, b); err != nil {
+		t.Errorf("the others: %v", err)
+	}
+	if err := founder.Revoke(trust.OperatorSubject("Eve"), "a mistake", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := bad.play(t, founder); err != nil {
+		t.Errorf("after the revocation was lifted: %v", err)
+	}
+	if err := a.Revoke(trust.OperatorSubject("Ben"), "envy", false); err == nil {
+		t.Error("a node that is no issuer revokes")
+	}
+}
+
+// TestGateAfterRestart checks that what a node knows is stored.
+func TestGateAfterRestart(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	a := w.join(founder, "Ada")
+	if err := founder.Revoke(trust.OperatorSubject("Eve"), "forged edits", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.play(t, founder); err != nil {
+		t.Fatal(err)
+	}
+	again := w.open(w.startWith(a.storage))
+	if again.host.PeerID() != a.host.PeerID() {
+		t.Fatal("another node")
+	}
+	if err := again.play(t, founder); err != nil {
+		t.Error(err)
+	}
+	bad := w.start()
+	secret, err := founder.Invite(trust.Invitation{Operator: "Eve", Uses: 1}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.enroll(bad, founder, secret); err == nil || !strings.Contains(err.Error(), trust.ErrRevoked.Error()) {
+		t.Errorf("a revoked operator's node: %v", err)
+	}
+}
+
+// TestSecondIssuer checks that a world goes on without the node that created it.
+func TestSecondIssuer(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	secret, err := founder.Invite(trust.Invitation{Operator: "Ada", Uses: 1, Issuer: true}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := w.start()
+	if err := w.enroll(second, founder, secret); err != nil {
+		t.Fatal(err)
+	}
+	w.open(second)
+	early := w.join(founder, "Ben")
+	if err := founder.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	late := w.join(second, "Cem")
+	for i, pair := range [][2]*testNode{{late, early}, {second, early}, {early, late}} { // early has never met second
+		if err := pair[0].play(t, pair[1]); err != nil {
+			t.Errorf("pair %d: %v", i, err)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package admission
+
+import (
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// This file holds what operators ask.
+
+// Own returns this node's certificate, or what is wrong with it.
+func (g *Gate) Own() (trust.Certificate, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.own == nil {
+		return trust.Certificate{}, errNoOwn
+	}
+	return g.mu.authority.Check(g.mu.own, g.self.Key(), g.now())
+}
+
+// Issues reports whether a node gives out tokens.
+func (g *Gate) Issues(node string) bool {
+	key, err := KeyOfNode(node)
+	if err != nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.authority.Charter().Issues(key)
+}
+
+// Certificate returns the certificate of a node that is connected. It reports whether the node has shown a valid one.
+func (g *Gate) Certificate(node string) (c trust.Certificate, admitted bool) {
+	id, err := peer.Decode(node)
+	if err != nil {
+		return trust.Certificate{}, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a, admitted := g.mu.admitted[id]
+	return a.certificate, admitted
+}
+
+// Revoked returns the revocations in force.
+func (g *Gate) Revoked() []trust.Revocation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.authority.InForce()
+}
+
+// Invites reports whether this node has given out a token that admits nodes until some time.
+func (g *Gate) Invites(token trust.TokenID, until time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i, err := loadInvitation(g.Storage, token)
+	_, revoked := g.mu.authority.Revoked(trust.TokenSubject(token))
+	return err == nil && !revoked && i.NotAfter > until.Unix()
+}

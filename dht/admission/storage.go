@@ -1,0 +1,101 @@
+package admission
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// table stores "certificate" → that of this node; "charter/" and its number, 8 bytes big-endian → a charter; "revocation/" and a hash of
+// who is revoked → the newest revocation; and on issuers "invitation/" and the token's id → the invitation.
+const table = "trust"
+
+var certificateKey = []byte("certificate")
+
+const (
+	charterPrefix    = "charter/"
+	revocationPrefix = "revocation/"
+	invitationPrefix = "invitation/"
+)
+
+// Storage is the node's storage.
+type Storage interface {
+	Get(table string, key []byte) ([]byte, error)
+	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
+	Commit(writes []kv.Write) error
+}
+
+// load adds the stored charters and revocations to the authority, and returns the node's own certificate.
+func load(s Storage, a *trust.Authority, now time.Time) (own []byte, err error) {
+	err = s.Scan(table, []byte(charterPrefix), func(_, raw []byte) error {
+		_, err := a.AddCharter(bytes.Clone(raw))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = s.Scan(table, []byte(revocationPrefix), func(_, raw []byte) error {
+		if _, _, err := a.AddRevocation(bytes.Clone(raw), now); err != nil && !errors.Is(err, trust.ErrNotEntitled) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Get(table, certificateKey)
+}
+
+func storeCertificate(s Storage, raw []byte) error {
+	return put(s, certificateKey, raw)
+}
+
+func storeCharter(s Storage, number uint64, raw []byte) error {
+	return put(s, binary.BigEndian.AppendUint64([]byte(charterPrefix), number), raw)
+}
+
+func storeRevocation(s Storage, of trust.Subject, raw []byte) error {
+	sum := sha256.Sum256(append([]byte{byte(of.Kind)}, of.Name...))
+	return put(s, append([]byte(revocationPrefix), sum[:16]...), raw)
+}
+
+func storeInvitation(s Storage, i trust.Invitation) error {
+	return put(s, invitationKey(i.Token), i.Encode())
+}
+
+func invitationKey(t trust.TokenID) []byte { return append([]byte(invitationPrefix), t[:]...) }
+
+func put(s Storage, key, value []byte) error {
+	return s.Commit([]kv.Write{{Table: table, Key: key, Value: value}})
+}
+
+// loadInvitation returns the invitation of a token.
+func loadInvitation(s Storage, t trust.TokenID) (trust.Invitation, error) {
+	raw, err := s.Get(table, invitationKey(t))
+	switch {
+	case err != nil:
+		return trust.Invitation{}, err
+	case raw == nil:
+		return trust.Invitation{}, trust.ErrNoInvitation
+	}
+	return trust.DecodeInvitation(raw)
+}
+
+// invitations lists the invitations that this node has given out.
+func invitations(s Storage) (all []trust.Invitation, err error) {
+	err = s.Scan(table, []byte(invitationPrefix), func(_, raw []byte) error {
+		i, err := trust.DecodeInvitation(raw)
+		if err != nil {
+			return fmt.Errorf("stored invitation: %w", err)
+		}
+		all = append(all, i)
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,214 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// MaxCharters bounds the charters of a world. Each change of a key or issuer is one.
+const MaxCharters = 1024
+
+// Authority is what one node knows of who may belong to its world. It is not safe for concurrent use.
+type Authority struct {
+	charter Charter
+	chain   []sealedCharter // without the first, in order
+	revoked map[Subject]sealedRevocation
+}
+
+type sealedCharter struct {
+	number uint64
+	raw    []byte
+}
+
+// NewAuthority returns the authority of a world with the root keys that its genesis names.
+func NewAuthority(world World, roots []Key) (*Authority, error) {
+	first := FirstCharter(world, roots)
+	if err := first.Validate(); err != nil {
+		return nil, err
+	}
+	return &Authority{charter: first, revoked: make(map[Subject]sealedRevocation)}, nil
+}
+
+// Charter returns the newest charter.
+func (a *Authority) Charter() Charter { return a.charter }
+
+// Chain returns the sealed charters whose numbers are greater than number, in order.
+func (a *Authority) Chain(number uint64) (chain [][]byte) {
+	for _, c := range a.chain {
+		if c.number > number {
+			chain = append(chain, c.raw)
+		}
+	}
+	return chain
+}
+
+// Revocations returns all sealed revocations, in a fixed order.
+func (a *Authority) Revocations() [][]byte {
+	all := make([][]byte, 0, len(a.revoked))
+	for r := range maps.Values(a.revoked) {
+		all = append(all, r.raw)
+	}
+	slices.SortFunc(all, bytes.Compare)
+	return all
+}
+
+// InForce returns the revocations that have not been lifted, in no order.
+func (a *Authority) InForce() (all []Revocation) {
+	for r := range maps.Values(a.revoked) {
+		if !r.Lifted {
+			all = append(all, r.Revocation)
+		}
+	}
+	return all
+}
+
+// Digest is equal on two nodes that know the same charters and revocations.
+func (a *Authority) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	for _, raw := range slices.Concat(a.Chain(0), a.Revocations()) {
+		sum := sha256.Sum256(raw)
+		h.Write(sum[:]) // never fails
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// AddCharter adds the next charter. It reports whether it is new; an older charter is not, and no error.
+func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
+	c, _, err := ReadCharter(raw)
+	if err != nil {
+		return false, err
+	}
+	if c.Number <= a.charter.Number {
+		return false, a.rival(c)
+	}
+	if len(a.chain) >= MaxCharters {
+		return false, fmt.Errorf("charter: number %d, more than %d", c.Number, MaxCharters)
+	}
+	next, err := a.charter.Succeed(raw)
+	if err != nil {
+		return false, err
+	}
+	a.charter, a.chain = next, append(a.chain, sealedCharter{next.Number, raw})
+	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool {
+		_, err := a.entitled(r.raw)
+		return err != nil // its issuer is one no more
+	})
+	return true, nil
+}
+
+// rival returns an error if a charter differs from the one of the same number that is known here, and not only in its signatures.
+func (a *Authority) rival(c Charter) error {
+	i := slices.IndexFunc(a.chain, func(known sealedCharter) bool { return known.number == c.Number })
+	if i < 0 {
+		return nil
+	}
+	known, _, err := ReadCharter(a.chain[i].raw)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(must(encoding.Marshal(known)), must(encoding.Marshal(c))) {
+		return nil
+	}
+	return fmt.Errorf("charter: there are two with number %d: the holders of the root keys must agree on one", c.Number)
+}
+
+// AddRevocation adds a revocation that an issuer or a majority of the root keys signed, and returns it. It reports whether it changes
+// anything.
+func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, added bool, err error) {
+	if r, err = a.entitled(raw); err != nil {
+		return r, false, err
+	}
+	if r.At > now.Add(Skew).UnixMilli() {
+		return r, false, errors.New("revocation: it is from the future: set this machine's clock")
+	}
+	if r.obsolete(now) {
+		return r, false, nil
+	}
+	sealed := sealedRevocation{r, raw}
+	old, known := a.revoked[r.Of()]
+	switch {
+	case known && !sealed.after(old):
+		return r, false, nil
+	case !known && len(a.revoked) >= MaxRevocations:
+		return r, false, errManyRevocations
+	}
+	a.revoked[r.Of()] = sealed
+	return r, true, nil
+}
+
+// ErrNotEntitled means that the signers of a revocation may not revoke.
+var ErrNotEntitled = errors.New("revocation: it is signed neither by an issuer nor by a majority of the root keys")
+
+// entitled returns a revocation whose signers may revoke.
+func (a *Authority) entitled(raw []byte) (Revocation, error) {
+	r, keys, err := readRevocation(raw)
+	switch {
+	case err != nil:
+		return Revocation{}, err
+	case r.World != a.charter.World:
+		return Revocation{}, errors.New("revocation: it is of another world")
+	case !a.charter.signedBy(keys) && !slices.ContainsFunc(keys, a.charter.Issues):
+		return Revocation{}, ErrNotEntitled
+	}
+	return r, nil
+}
+
+// Forget removes revocations that have no effect any more. It reports whether there were any.
+func (a *Authority) Forget(now time.Time) bool {
+	before := len(a.revoked)
+	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool { return r.obsolete(now) })
+	return len(a.revoked) < before
+}
+
+// Revoked reports whether a subject is revoked, and why.
+func (a *Authority) Revoked(s Subject) (reason string, revoked bool) {
+	r, there := a.revoked[s]
+	if !there || r.Lifted {
+		return "", false
+	}
+	return r.Reason, true
+}
+
+// Check returns the certificate in raw if it is that of the node and admits it now.
+func (a *Authority) Check(raw []byte, node Key, now time.Time) (Certificate, error) {
+	c, issuer, err := ReadCertificate(raw)
+	switch {
+	case err != nil:
+		return Certificate{}, err
+	case c.Node != node || c.World != a.charter.World:
+		return Certificate{}, ErrNotOwn
+	case !a.charter.Issues(issuer):
+		return Certificate{}, fmt.Errorf("%w: issuer %v, charter %d, and %d is the newest here", ErrNotIssued, issuer, c.Charter, a.charter.Number)
+	}
+	if err := c.Valid(now); err != nil {
+		return Certificate{}, err
+	}
+	for _, s := range append(c.subjects(), NodeSubject(issuer)) {
+		if reason, revoked := a.Revoked(s); revoked {
+			return Certificate{}, fmt.Errorf("%w: %s", ErrRevoked, reason)
+		}
+	}
+	return c, nil
+}
+
+// Issue signs a certificate for a node, valid from now on. placement is random for a new node.
+func (a *Authority) Issue(s Signer, node Key, operator string, placement [16]byte, token TokenID, now time.Time) ([]byte, error) {
+	if !a.charter.Issues(s.Key()) {
+		return nil, errors.New("this node is no issuer")
+	}
+	c := Certificate{
+		World: a.charter.World, Node: node, Operator: operator, Placement: placement, Token: token,
+		NotBefore: now.Unix(), NotAfter: now.Add(Lifetime).Unix(), Charter: a.charter.Number,
+	}
+	for _, s := range c.subjects() {
+		if reason, revoked := a.Revoked(s); revoked {
+			return nil, fmt.Errorf("%w: %s", ErrRevoked, reason)
+		}
+	}
+	return c.issue(s)
+}

@@ -1,0 +1,119 @@
+package trust
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// MaxRevocations bounds what an Authority keeps.
+	MaxRevocations = 4096
+	// MaxRevocation is the largest size of a revocation with its signatures, in bytes.
+	MaxRevocation = 640
+)
+
+// Kind is what a revocation names.
+type Kind uint8
+
+// The kinds of revocations.
+const (
+	RevokeNode     Kind = 1 // a node's key
+	RevokeOperator Kind = 2 // all nodes of an operator
+	RevokeToken    Kind = 3 // all nodes admitted with a token, and the token itself
+)
+
+// Subject is who is revoked.
+type Subject struct {
+	Kind Kind
+	Name string // bytes of the key or token id, or the operator's name
+}
+
+// NodeSubject returns the subject of a revocation of one node.
+func NodeSubject(k Key) Subject { return Subject{RevokeNode, string(k[:])} }
+
+// OperatorSubject returns the subject of a revocation of all nodes of an operator.
+func OperatorSubject(name string) Subject { return Subject{RevokeOperator, name} }
+
+// TokenSubject returns the subject of a revocation of a token, and of all nodes admitted with it.
+func TokenSubject(t TokenID) Subject { return Subject{RevokeToken, string(t[:])} }
+
+// subjects returns whom a revocation may name to end the certificate.
+func (c Certificate) subjects() []Subject {
+	return []Subject{NodeSubject(c.Node), OperatorSubject(c.Operator), TokenSubject(c.Token)}
+}
+
+// Revocation ends the certificates of a subject, or lifts an earlier revocation. Of two with one subject, the later one counts.
+type Revocation struct {
+	World   World  `cbor:"1,keyasint"`
+	Kind    Kind   `cbor:"2,keyasint"`
+	Subject []byte `cbor:"3,keyasint"`
+	At      int64  `cbor:"4,keyasint"` // Unix milliseconds
+	Lifted  bool   `cbor:"5,keyasint"`
+	Reason  string `cbor:"6,keyasint"` // for people
+}
+
+// Of returns who is revoked.
+func (r Revocation) Of() Subject { return Subject{r.Kind, string(r.Subject)} }
+
+// Validate returns an error that names what is wrong with the revocation.
+func (r Revocation) Validate() error {
+	switch {
+	case r.Kind == RevokeNode && len(r.Subject) == len(Key{}), r.Kind == RevokeToken && len(r.Subject) == len(TokenID{}):
+	case r.Kind == RevokeOperator:
+		if err := checkText(string(r.Subject)); err != nil {
+			return fmt.Errorf("revocation: operator: %w", err)
+		}
+	default:
+		return fmt.Errorf("revocation: kind %d with %d bytes", r.Kind, len(r.Subject))
+	}
+	if err := checkText(r.Reason); err != nil {
+		return fmt.Errorf("revocation: reason: %w", err)
+	}
+	return nil
+}
+
+// Seal signs the revocation.
+func (r Revocation) Seal(signers ...Signer) ([]byte, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	raw, err := seal(revocationPurpose, r, signers...)
+	if err == nil && len(raw) > MaxRevocation {
+		return nil, fmt.Errorf("revocation: %d bytes, more than %d: let an issuer sign it", len(raw), MaxRevocation)
+	}
+	return raw, err
+}
+
+func readRevocation(raw []byte) (Revocation, []Key, error) {
+	if len(raw) > MaxRevocation {
+		return Revocation{}, nil, fmt.Errorf("revocation: %d bytes, more than %d", len(raw), MaxRevocation)
+	}
+	var r Revocation
+	keys, err := open(revocationPurpose, raw, &r)
+	if err != nil {
+		return Revocation{}, nil, fmt.Errorf("revocation: %w", err)
+	}
+	return r, keys, r.Validate()
+}
+
+// sealedRevocation is a revocation with its signed form.
+type sealedRevocation struct {
+	Revocation
+	raw []byte
+}
+
+// after reports whether this revocation counts and not the other one.
+func (r sealedRevocation) after(other sealedRevocation) bool {
+	return cmp.Or(cmp.Compare(r.At, other.At), bytes.Compare(r.raw, other.raw)) > 0
+}
+
+// obsolete reports whether a revocation has no effect any more: all certificates that it ended have expired, and renewals were refused.
+// An operator's revocation also concerns later certificates.
+func (r Revocation) obsolete(now time.Time) bool {
+	return r.Kind != RevokeOperator && time.UnixMilli(r.At).Add(Lifetime+3*Skew).Before(now)
+}
+
+var errManyRevocations = errors.New("too many revocations: replace the root keys' charter, or lift old ones")

@@ -1,0 +1,358 @@
+package trust_test
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+var (
+	worldID = trust.World{1, 2, 3}
+	now     = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+)
+
+// keyOf returns a private key that depends on its name only.
+func keyOf(name string) trust.PrivateKey {
+	seed := sha256.Sum256([]byte(name))
+	return trust.PrivateKey(ed25519.NewKeyFromSeed(seed[:]))
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func want(t *testing.T, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("-want +got:\n%s", diff)
+	}
+}
+
+// wantError fails the test if the error is another one than want, which may be nil.
+func wantError(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%v, want %v", err, want)
+	}
+}
+
+func wantText(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Fatalf("%v, want %q in it", err, text)
+	}
+}
+
+// newAuthority returns the authority of a world with three root keys, and one issuer.
+func newAuthority(t *testing.T) *trust.Authority {
+	t.Helper()
+	a, err := trust.NewAuthority(worldID, []trust.Key{keyOf("root 1").Key(), keyOf("root 2").Key(), keyOf("root 3").Key()})
+	ok(t, err)
+	c := a.Charter()
+	c.Number, c.Issuers = 1, []trust.Issuer{{Key: keyOf("issuer").Key(), Name: "founder"}}
+	raw, err := c.Seal(keyOf("root 1"), keyOf("root 3"))
+	ok(t, err)
+	added, err := a.AddCharter(raw)
+	ok(t, err)
+	want(t, added, true)
+	return a
+}
+
+func issued(t *testing.T, a *trust.Authority, node, operator string, at time.Time) []byte {
+	t.Helper()
+	raw, err := a.Issue(keyOf("issuer"), keyOf(node).Key(), operator, [16]byte{7}, trust.TokenID{9}, at)
+	ok(t, err)
+	return raw
+}
+
+func TestCertificates(t *testing.T) {
+	a := newAuthority(t)
+	node := keyOf("node").Key()
+	raw := issued(t, a, "node", "Ada", now)
+
+	c, err := a.Check(raw, node, now)
+	ok(t, err)
+	want(t, "Ada", c.Operator)
+	want(t, now.Add(trust.Lifetime-trust.RenewBefore), c.RenewAt().UTC())
+
+	for name, test := range map[string]struct {
+		check func() (trust.Certificate, error)
+		want  error
+	}{
+		"a day early, by the clock": {func() (trust.Certificate, error) { return a.Check(raw, node, now.Add(-24*time.Hour)) }, nil},
+		"a day late, by the clock":  {func() (trust.Certificate, error) { return a.Check(raw, node, now.Add(trust.Lifetime+24*time.Hour)) }, nil},
+		"two days early":            {func() (trust.Certificate, error) { return a.Check(raw, node, now.Add(-48*time.Hour)) }, trust.ErrExpired},
+		"two days late":             {func() (trust.Certificate, error) { return a.Check(raw, node, now.Add(trust.Lifetime+48*time.Hour)) }, trust.ErrExpired},
+		"shown by another node":     {func() (trust.Certificate, error) { return a.Check(raw, keyOf("thief").Key(), now) }, trust.ErrNotOwn},
+		"signed by the node itself": {func() (trust.Certificate, error) { return a.Check(selfSigned(t), node, now) }, trust.ErrNotIssued},
+		"the same in another world": {func() (trust.Certificate, error) { return elsewhere(t).Check(raw, node, now) }, trust.ErrNotOwn},
+		"an issuer may be a node, too": {func() (trust.Certificate, error) {
+			return a.Check(issued(t, a, "issuer", "Ada", now), keyOf("issuer").Key(), now)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := test.check()
+			wantError(t, err, test.want)
+		})
+	}
+	for i := range raw {
+		bad := append([]byte(nil), raw...)
+		bad[i] ^= 1
+		_, err := a.Check(bad, node, now)
+		if err == nil {
+			t.Errorf("no error: %v", i)
+		}
+	}
+}
+
+// elsewhere returns the authority of another world with the same keys.
+func elsewhere(t *testing.T) *trust.Authority {
+	t.Helper()
+	a, err := trust.NewAuthority(trust.World{2}, []trust.Key{keyOf("root 1").Key()})
+	ok(t, err)
+	return a
+}
+
+// selfSigned returns a certificate which a node signed as if it were an issuer.
+func selfSigned(t *testing.T) []byte {
+	t.Helper()
+	a, err := trust.NewAuthority(worldID, []trust.Key{keyOf("node").Key()})
+	ok(t, err)
+	c := a.Charter()
+	c.Number, c.Issuers = 1, []trust.Issuer{{Key: keyOf("node").Key(), Name: "me"}}
+	raw, err := c.Seal(keyOf("node"))
+	ok(t, err)
+	_, err = a.AddCharter(raw)
+	ok(t, err)
+	forged, err := a.Issue(keyOf("node"), keyOf("node").Key(), "Ada", [16]byte{}, trust.TokenID{}, now)
+	ok(t, err)
+	return forged
+}
+
+func TestCharters(t *testing.T) {
+	a := newAuthority(t)
+	old := issued(t, a, "node", "Ada", now)
+	next := a.Charter()
+	next.Number = 12 // of a restored world
+	next.Roots = []trust.Key{keyOf("root 2").Key(), keyOf("heir").Key()}
+	next.Issuers = []trust.Issuer{{Key: keyOf("second").Key(), Name: "second"}}
+
+	sealed := func(c trust.Charter, signers ...string) []byte {
+		var keys []trust.Signer
+		for _, s := range signers {
+			keys = append(keys, keyOf(s))
+		}
+		raw, err := c.Seal(keys...)
+		ok(t, err)
+		return raw
+	}
+	foreign := next
+	foreign.World = trust.World{2}
+	for name, raw := range map[string][]byte{
+		"one of three root keys":      sealed(next, "root 1"),
+		"one root key and a stranger": sealed(next, "root 1", "stranger"),
+		"the issuer":                  sealed(next, "issuer"),
+		"keys that it would bring":    sealed(next, "root 2", "heir"),
+		"another world":               sealed(foreign, "root 1", "root 2"),
+		"nothing":                     nil,
+		"a certificate is no charter": old,
+		"cut short":                   sealed(next, "root 1", "root 2")[:100],
+		"more bytes than it needs":    append(sealed(next, "root 1", "root 2"), 0),
+	} {
+		added, err := a.AddCharter(raw)
+		if err == nil {
+			t.Errorf("no error: %v", name)
+		}
+		want(t, added, false)
+	}
+	raw, err := trust.SignCharter(sealed(next, "root 1"), keyOf("root 2")) // the holders of the keys sign one after the other
+	ok(t, err)
+	added, err := a.AddCharter(raw)
+	ok(t, err)
+	want(t, added, true)
+	added, err = a.AddCharter(raw)
+	ok(t, err)
+	want(t, added, false) // it is known
+	_, err = a.AddCharter(sealed(next, "root 1", "root 3"))
+	ok(t, err) // the same with other signatures
+
+	_, err = a.Check(old, keyOf("node").Key(), now)
+	wantError(t, err, trust.ErrNotIssued) // its issuer is one no more
+	_, err = a.Issue(keyOf("issuer"), keyOf("node").Key(), "Ada", [16]byte{}, trust.TokenID{}, now)
+	if err == nil {
+		t.Error("no error")
+	}
+
+	rival := next
+	rival.Issuers = nil
+	_, err = a.AddCharter(sealed(rival, "root 1", "root 3"))
+	wantText(t, err, "there are two with number 12")
+
+	newcomer, err := trust.NewAuthority(worldID, []trust.Key{keyOf("root 1").Key(), keyOf("root 2").Key(), keyOf("root 3").Key()})
+	ok(t, err)
+	for _, raw := range a.Chain(0) {
+		_, err := newcomer.AddCharter(raw)
+		ok(t, err)
+	}
+	want(t, a.Charter(), newcomer.Charter())
+	want(t, a.Digest(), newcomer.Digest())
+	want(t, len(a.Chain(12)), 0)
+	want(t, len(a.Chain(1<<63)), 0)
+}
+
+func TestCharterBounds(t *testing.T) {
+	for name, change := range map[string]func(*trust.Charter){
+		"no root key":        func(c *trust.Charter) { c.Roots = nil },
+		"a root key twice":   func(c *trust.Charter) { c.Roots = append(c.Roots, c.Roots[0]) },
+		"many root keys":     func(c *trust.Charter) { c.Roots = make([]trust.Key, trust.MaxRoots+1) },
+		"an issuer twice":    func(c *trust.Charter) { c.Issuers = append(c.Issuers, c.Issuers[0]) },
+		"many issuers":       func(c *trust.Charter) { c.Issuers = make([]trust.Issuer, trust.MaxIssuers+1) },
+		"no name":            func(c *trust.Charter) { c.Issuers[0].Name = "" },
+		"a long name":        func(c *trust.Charter) { c.Issuers[0].Name = strings.Repeat("x", 65) },
+		"an unprintable one": func(c *trust.Charter) { c.Issuers[0].Name = "a\x1b[31m" },
+	} {
+		c := newAuthority(t).Charter()
+		change(&c)
+		if c.Validate() == nil {
+			t.Errorf("no error: %v", name)
+		}
+	}
+}
+
+func TestRevocations(t *testing.T) {
+	a := newAuthority(t)
+	node := keyOf("node").Key()
+	raw := issued(t, a, "node", "Ada", now)
+	revocation := func(s trust.Subject, at time.Time, lifted bool, signers ...string) []byte {
+		r := trust.Revocation{World: worldID, Kind: s.Kind, Subject: []byte(s.Name), At: at.UnixMilli(), Lifted: lifted, Reason: "lies"}
+		var keys []trust.Signer
+		for _, s := range signers {
+			keys = append(keys, keyOf(s))
+		}
+		raw, err := r.Seal(keys...)
+		ok(t, err)
+		return raw
+	}
+	add := func(raw []byte) bool {
+		_, added, err := a.AddRevocation(raw, now)
+		ok(t, err)
+		return added
+	}
+	for _, subject := range []trust.Subject{trust.NodeSubject(node), trust.OperatorSubject("Ada"), trust.TokenSubject(trust.TokenID{9}), trust.NodeSubject(keyOf("issuer").Key())} {
+		want(t, add(revocation(subject, now, false, "issuer")), true)
+		want(t, add(revocation(subject, now, false, "issuer")), false) // it is known
+		_, err := a.Check(raw, node, now)
+		wantError(t, err, trust.ErrRevoked)
+		wantText(t, err, "lies")
+		want(t, add(revocation(subject, now.Add(-time.Minute), true, "issuer")), false) // an earlier one
+		want(t, add(revocation(subject, now.Add(time.Minute), true, "root 1", "root 2")), true)
+		_, err = a.Check(raw, node, now)
+		ok(t, err)
+	}
+	for name, raw := range map[string][]byte{
+		"a node":            revocation(trust.NodeSubject(node), now, false, "node"),
+		"one of three keys": revocation(trust.NodeSubject(node), now, false, "root 1"),
+		"from the future":   revocation(trust.NodeSubject(node), now.Add(48*time.Hour), false, "issuer"),
+	} {
+		_, _, err := a.AddRevocation(raw, now)
+		if err == nil {
+			t.Errorf("no error: %v", name)
+		}
+	}
+
+	_, err := a.Issue(keyOf("issuer"), node, "Eve", [16]byte{}, trust.TokenID{9}, now)
+	ok(t, err)
+	want(t, add(revocation(trust.OperatorSubject("Eve"), now, false, "issuer")), true)
+	_, err = a.Issue(keyOf("issuer"), node, "Eve", [16]byte{}, trust.TokenID{9}, now)
+	wantError(t, err, trust.ErrRevoked) // a revoked operator gets no new certificate
+
+	before := len(a.Revocations())
+	want(t, a.Forget(now), false)
+	want(t, a.Forget(now.Add(60*24*time.Hour)), true)
+	want(t, len(a.Revocations()) < before, true)
+	_, revoked := a.Revoked(trust.OperatorSubject("Eve"))
+	want(t, revoked, true) // operators stay revoked
+
+	next := a.Charter()
+	next.Number, next.Issuers = next.Number+1, nil
+	sealed, err := next.Seal(keyOf("root 1"), keyOf("root 2"))
+	ok(t, err)
+	_, err = a.AddCharter(sealed)
+	ok(t, err)
+	_, revoked = a.Revoked(trust.OperatorSubject("Eve"))
+	want(t, revoked, false) // what an issuer revoked ends with the issuer
+}
+
+func TestInvitations(t *testing.T) {
+	secret := trust.Secret{1}
+	i := trust.Invitation{Token: secret.ID(), Operator: "Ada", NotAfter: now.Add(time.Hour).Unix(), Uses: 2}
+	redeem := func(node string, at time.Time) error {
+		next, err := i.Redeem(keyOf(node).Key(), at)
+		if err == nil {
+			i, err = trust.DecodeInvitation(next.Encode())
+		}
+		return err
+	}
+	ok(t, redeem("a", now))
+	ok(t, redeem("a", now)) // the answer was lost
+	ok(t, redeem("b", now))
+	wantError(t, redeem("c", now), trust.ErrUsed)
+	wantError(t, redeem("a", now.Add(2*time.Hour)), trust.ErrTooLate)
+	i.Uses, i.Nodes = 0, nil
+	for _, node := range []string{"a", "b", "c", "d"} {
+		ok(t, redeem(node, now))
+	}
+	want(t, len(i.Nodes), 0)
+	want(t, trust.Secret{2}.ID() == secret.ID(), false)
+	i.Uses = trust.MaxUses + 1
+	if i.Validate() == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzDocuments(f *testing.F) {
+	a, err := trust.NewAuthority(worldID, []trust.Key{keyOf("root 1").Key()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	c := a.Charter()
+	c.Number, c.Issuers = 1, []trust.Issuer{{Key: keyOf("issuer").Key(), Name: "founder"}}
+	charter, err := c.Seal(keyOf("root 1"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if _, err := a.AddCharter(charter); err != nil {
+		f.Fatal(err)
+	}
+	certificate, err := a.Issue(keyOf("issuer"), keyOf("node").Key(), "Ada", [16]byte{}, trust.TokenID{}, now)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(charter)
+	f.Add(certificate)
+	f.Add(trust.Invitation{Operator: "Ada"}.Encode())
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if _, err := a.AddCharter(raw); err == nil && string(raw) != string(charter) {
+			t.Fatal("a forged charter")
+		}
+		if _, _, err := a.AddRevocation(raw, now); err == nil {
+			t.Fatal("a forged revocation")
+		}
+		if _, err := a.Check(raw, keyOf("node").Key(), now); err == nil && string(raw) != string(certificate) {
+			t.Fatal("a forged certificate")
+		}
+		if i, err := trust.DecodeInvitation(raw); err == nil && errors.Is(i.Validate(), nil) && len(i.Nodes) > trust.MaxUses {
+			t.Fatal("an invitation without a bound")
+		}
+	})
+}
