@@ -128,6 +128,7 @@ func TestTokenWithManyAddresses(t *testing.T) {
 func FuzzParseToken(f *testing.F) {
 	f.Add(sampleText)
 	f.Add(Token{World: "w", Addrs: sampleToken.Addrs[:1]}.String())
+	f.Add(Token{World: "w", Secret: &trust.Secret{7}, Addrs: sampleToken.Addrs[:1]}.String())
 	f.Add("vx10000")
 	f.Fuzz(func(t *testing.T, text string) {
 		token, err := ParseToken(text)
@@ -143,9 +144,10 @@ func FuzzParseToken(f *testing.F) {
 
 // A token with a correct checksum can still have any content.
 func FuzzUnpack(f *testing.F) {
-	f.Add([]byte{1, 'w', 3, 0x80, 'a', 0x85})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		token, err := unpack(body, false)
+	f.Add([]byte{1, 'w', 3, 0x80, 'a', 0x85}, false)
+	f.Add(append([]byte{1, 'w'}, make([]byte, 16)...), true)
+	f.Fuzz(func(t *testing.T, body []byte, secret bool) {
+		token, err := unpack(body, secret)
 		if err != nil {
 			return
 		}

@@ -1,12 +1,14 @@
 package region
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/divide"
+	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -128,5 +130,96 @@ func TestAvatarsStayInSight(t *testing.T) {
 		sees("after the merge", c.reach(here), 1)
 		<-time.After(10 * time.Second)
 		sees("at last", c.reach(here), 0)
+	})
+}
+
+// What a half stores counts while it hibernates: two halves that store too much together are not merged.
+func TestStoredLoadOfSleepingHalf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		limit := func(stored float64) {
+			for _, n := range []*node{a, b, c} {
+				n.AutoSplit.SetLimits(divide.Limits{Load: divide.Load{divide.Stored: stored}, MergeAfter: 30 * time.Second})
+			}
+		}
+		limit(9)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(here, 2), stoneAt(beyond, 3), stoneAt(beyond, 4))
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []gateway{a.reach(here), a.reach(beyond)} {
+			g.Close()
+		}
+		<-time.After(3 * time.Minute)
+		lower, _ := a.Directory.Known(here)
+		for _, n := range []*node{a, b, c} {
+			if n.regions.Loaded(lower.ID) != nil {
+				t.Fatal("a half that nobody uses does not hibernate")
+			}
+		}
+		a.reach(beyond)
+		<-time.After(2 * time.Minute)
+		if info, err := a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split == 0 {
+			t.Fatalf("merged, although both store too much together: %v", err)
+		}
+		limit(30)
+		<-time.After(2 * time.Minute)
+		if info, err := a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split != 0 {
+			t.Fatalf("not merged when the limit is higher: %v", err)
+		}
+	})
+}
+
+// A region that does not answer does not keep others from being split.
+func TestAutoSplitBesideStuckRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		a.AutoSplit.SetLimits(divide.Limits{Load: divide.Load{divide.Players: 9}})
+		stuck := a.follow(grid.ChunkPos{X: here.X + 64, Z: here.Z})
+		release := make(chan struct{})
+		defer close(release)
+		stuck.loop().Enqueue(func() { <-release })
+		a.crowd(1, 8)
+		<-time.After(10 * time.Second)
+		if info, err := a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split == 0 {
+			t.Fatalf("not split: %v", err)
+		}
+	})
+}
+
+// Splits of a region that keep failing are reported, with the reason, until there is no need for them any more.
+func TestFailingSplitIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		limit := func(stored float64) {
+			for _, n := range []*node{a, b} {
+				n.AutoSplit.SetLimits(divide.Limits{Load: divide.Load{divide.Stored: stored}})
+			}
+		}
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		c.net.kill(c)
+		a.reach(here)
+		limit(1)
+		reported := func() (all []health.Finding) {
+			for _, f := range a.Examiner.Examine(t.Context()).Findings {
+				if f.Kind == "undivided" {
+					all = append(all, f)
+				}
+			}
+			return all
+		}
+		<-time.After(8 * time.Second)
+		if found := reported(); len(found) > 0 {
+			t.Errorf("after one failure: %v", found)
+		}
+		<-time.After(time.Minute)
+		if found := reported(); len(found) != 1 || found[0].Subject != hereCell.String() || !strings.Contains(found[0].What, "C is down") {
+			t.Errorf("after some failures: %v", found)
+		}
+		limit(2)
+		<-time.After(2 * time.Second)
+		if found := reported(); len(found) > 0 {
+			t.Errorf("when the limit is higher: %v", found)
+		}
 	})
 }

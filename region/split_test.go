@@ -388,6 +388,32 @@ func TestCopiesOfMergedRegions(t *testing.T) {
 	})
 }
 
+// A member that is cut off while halves are merged keeps its open copies of them, without a leader. They go soon after it is back.
+func TestOpenCopyOfMergedRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		a.reach(here)
+		half := a.reach(beyond).Link.(routedLink).info
+		<-time.After(5 * time.Second)
+		a.net.cut("C", true)
+		<-time.After(5 * time.Second)
+		if err := a.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Second)
+		a.net.cut("C", false)
+		<-time.After(20 * time.Second)
+		if has, err := c.Replicas.Has(half.ID); c.regions.Loaded(half.ID) != nil || has || err != nil {
+			t.Errorf("the copy of the half is still open, or stored: %v", err)
+		}
+		a.reach(beyond).has(beyond, stoneAt(beyond, 2))
+	})
+}
+
 // splitWithout splits the region here while a node is away, and returns the region as it was.
 func splitWithout(t *testing.T, away *node, others ...*node) (parent nodemsg.Region, left *disk) {
 	t.Helper()

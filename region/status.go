@@ -25,6 +25,11 @@ func (r *regions) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
 	all := make([]nodemsg.RegionStatus, len(q.Regions))
 	for i, id := range q.Regions {
 		all[i] = r.status(id, q.Log)
+		if q.Stored {
+			if err := r.autoSplit.FillStored(&all[i]); err != nil {
+				all[i].State, all[i].Why = nodemsg.StateFailed, err.Error()
+			}
+		}
 	}
 	return all
 }
@@ -67,7 +72,9 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	if log || s.State == nodemsg.StateQuarantined {
 		fillFromDisk(r.Replicas, &s)
 	}
-	s.Why = strings.ToValidUTF8(s.Why[:min(len(s.Why), maxReason)], "")
+	for _, text := range []*string{&s.Why, &s.Undivided} {
+		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxReason)], "")
+	}
 	return s
 }
 

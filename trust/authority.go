@@ -124,7 +124,7 @@ func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, adde
 		return r, false, err
 	}
 	if r.At > now.Add(Skew).UnixMilli() {
-		return r, false, errors.New("revocation: it is from the future")
+		return r, false, errors.New("revocation: it is from the future: set this machine's clock")
 	}
 	if r.obsolete(now) {
 		return r, false, nil

@@ -126,6 +126,9 @@ const (
 // Prefix returns the key prefix of all rows of this region's land.
 func (l *Land) Prefix() []byte { return binary.BigEndian.AppendUint64(nil, l.id) }
 
+// EditPrefix returns the key prefix of the rows of a region's edited blocks, one each.
+func EditPrefix(id uint64) []byte { return append(binary.BigEndian.AppendUint64(nil, id), keyEdit) }
+
 func (l *Land) chunkKey(kind byte, pos grid.ChunkPos) []byte {
 	key := append(l.Prefix(), kind)
 	key = binary.BigEndian.AppendUint32(key, uint32(pos.X))

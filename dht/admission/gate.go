@@ -27,6 +27,15 @@ type Options struct {
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
+
+	Now func() time.Time // nil: time.Now
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
 }
 
 // Gate judges the certificates of the nodes that this one is connected to.
@@ -62,7 +71,7 @@ func Open(o Options) (*Gate, error) {
 	g := &Gate{Options: o, self: selfOf(o.Host), changed: make(chan struct{}, 1)}
 	g.mu.authority = authority
 	g.mu.admitted, g.mu.refused, g.mu.running = make(map[peer.ID]admitted), make(map[peer.ID]struct{}), make(map[peer.ID]*exchanging)
-	if g.mu.own, err = load(o.Storage, authority, time.Now()); err != nil {
+	if g.mu.own, err = load(o.Storage, authority, o.now()); err != nil {
 		return nil, fmt.Errorf("read certificates: %w", err)
 	}
 	g.metrics = newMetrics(o.Registerer, g)
@@ -76,7 +85,7 @@ func (g *Gate) Appoint(operator string, roots ...trust.Signer) error {
 	defer g.mu.Unlock()
 	if next := g.mu.authority.Charter(); !next.Issues(g.self.Key()) {
 		if next.Number++; next.Number == 1 {
-			next.Number = uint64(time.Now().Unix()) // a world that is restored had charters before
+			next.Number = uint64(g.now().Unix()) // a world that is restored had charters before
 		}
 		next.Issuers = append(slices.Clone(next.Issuers), trust.Issuer{Key: g.self.Key(), Name: operator})
 		raw, err := next.Seal(roots...)
@@ -87,7 +96,7 @@ func (g *Gate) Appoint(operator string, roots ...trust.Signer) error {
 			return err
 		}
 	}
-	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), time.Now()); g.mu.own != nil && err == nil {
+	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
 		return nil
 	}
 	return g.certifySelf(operator)
@@ -104,7 +113,7 @@ func (g *Gate) Founded() bool {
 func (g *Gate) Reload() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.own, err = load(g.Storage, g.mu.authority, time.Now())
+	g.mu.own, err = load(g.Storage, g.mu.authority, g.now())
 	return err
 }
 
@@ -117,7 +126,7 @@ func (g *Gate) certifySelf(operator string) error {
 	} else {
 		rand.Read(placement[:])
 	}
-	raw, err := g.mu.authority.Issue(g.self, g.self.Key(), operator, placement, token, time.Now())
+	raw, err := g.mu.authority.Issue(g.self, g.self.Key(), operator, placement, token, g.now())
 	if err != nil {
 		return err
 	}
@@ -126,7 +135,7 @@ func (g *Gate) certifySelf(operator string) error {
 
 // setOwn stores this node's certificate, and shows it from now on. The lock is held.
 func (g *Gate) setOwn(raw []byte) error {
-	if _, err := g.mu.authority.Check(raw, g.self.Key(), time.Now()); err != nil {
+	if _, err := g.mu.authority.Check(raw, g.self.Key(), g.now()); err != nil {
 		return err
 	}
 	if err := storeCertificate(g.Storage, raw); err != nil {
@@ -148,7 +157,7 @@ func (g *Gate) addCharter(raw []byte) error {
 
 // addRevocation stores a revocation, and applies it. The lock is held.
 func (g *Gate) addRevocation(raw []byte) error {
-	r, added, err := g.mu.authority.AddRevocation(raw, time.Now())
+	r, added, err := g.mu.authority.AddRevocation(raw, g.now())
 	if err != nil || !added {
 		return err
 	}
@@ -199,7 +208,7 @@ func (g *Gate) judge(id peer.ID, raw []byte) error {
 	if len(raw) == 0 {
 		return errNone
 	}
-	c, err := g.mu.authority.Check(raw, key, time.Now())
+	c, err := g.mu.authority.Check(raw, key, g.now())
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,14 @@ const game = "/game/1" // any protocol of admitted nodes
 
 // testWorld is a world with one root key.
 type testWorld struct {
-	t       *testing.T
+	t       testing.TB
 	id      trust.World
 	root    trust.PrivateKey
 	genesis []byte
 	nodes   int
 }
 
-func newWorld(t *testing.T) *testWorld {
+func newWorld(t testing.TB) *testWorld {
 	_, root, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,9 @@ type testNode struct {
 	options admission.Options
 }
 
-func (w *testWorld) roots([]byte) ([]trust.Key, error) { return []trust.Key{w.root.Key()}, nil }
+func (w *testWorld) roots([]byte, []trust.Key) ([]trust.Key, error) {
+	return []trust.Key{w.root.Key()}, nil
+}
 
 // start starts a node that has no certificate yet, and no gate.
 func (w *testWorld) start() *testNode { return w.startWith(nettest.NewMemory()) }

@@ -17,7 +17,7 @@ func (g *Gate) Own() (trust.Certificate, error) {
 	if g.mu.own == nil {
 		return trust.Certificate{}, errNoOwn
 	}
-	return g.mu.authority.Check(g.mu.own, g.self.Key(), time.Now())
+	return g.mu.authority.Check(g.mu.own, g.self.Key(), g.now())
 }
 
 // Issues reports whether a node gives out tokens.

@@ -30,7 +30,7 @@ func (g *Gate) Invite(i trust.Invitation, life time.Duration) (trust.Secret, err
 	if err != nil {
 		return trust.Secret{}, err
 	}
-	now, open := time.Now(), 0
+	now, open := g.now(), 0
 	for _, other := range all {
 		if other.NotAfter > now.Unix() {
 			open++
@@ -70,7 +70,7 @@ func (g *Gate) admit(id peer.ID, secret trust.Secret) ([]byte, error) {
 	a := g.mu.authority
 	return encode(message{
 		World: g.World, Charter: a.Charter().Number, Digest: a.Digest(), Certificate: g.mu.own,
-		Charters: fitting(a.Chain(0)), Issued: issued, Genesis: g.Genesis,
+		Charters: fitting(a.Chain(0)), Issued: issued, Genesis: g.Genesis, Roots: g.Roots,
 	}), nil
 }
 
@@ -83,12 +83,12 @@ func (g *Gate) redeem(node trust.Key, secret trust.Secret) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i, err = i.Redeem(node, time.Now()); err != nil {
+	if i, err = i.Redeem(node, g.now()); err != nil {
 		return nil, err
 	}
 	var placement [16]byte
 	rand.Read(placement[:])
-	raw, err := g.mu.authority.Issue(g.self, node, i.Operator, placement, i.Token, time.Now())
+	raw, err := g.mu.authority.Issue(g.self, node, i.Operator, placement, i.Token, g.now())
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (g *Gate) renew(id peer.ID) ([]byte, error) {
 	if !g.mu.authority.Charter().Issues(g.self.Key()) {
 		return nil, errNoIssuer
 	}
-	return g.mu.authority.Issue(g.self, c.Node, c.Operator, c.Placement, c.Token, time.Now())
+	return g.mu.authority.Issue(g.self, c.Node, c.Operator, c.Placement, c.Token, g.now())
 }
 
 // Revoke ends the certificates of a subject, on all nodes that this one reaches within seconds, or lifts that.
@@ -136,7 +136,7 @@ func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 		return errNoIssuer
 	}
 	raw, err := trust.Revocation{
-		World: g.World, Kind: s.Kind, Subject: []byte(s.Name), At: time.Now().UnixMilli(), Lifted: lift, Reason: reason,
+		World: g.World, Kind: s.Kind, Subject: []byte(s.Name), At: g.now().UnixMilli(), Lifted: lift, Reason: reason,
 	}.Seal(g.self)
 	if err != nil {
 		return err
@@ -158,9 +158,9 @@ func World(ctx context.Context, h *transport.Host, peer string) (trust.World, er
 	return m.World, err
 }
 
-// Enroll asks a node of a world for a certificate, with the secret of a token, and stores it. The genesis that the node sends is passed
-// to roots, which returns an error unless it is that of the world, and the root keys in it.
-func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, roots func(genesis []byte) ([]trust.Key, error)) error {
+// Enroll asks a node of a world for a certificate, with the secret of a token, and stores it. The genesis and the root keys that the node
+// names are passed to roots, which returns an error unless the genesis is that of the world, and the root keys to be believed.
+func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, roots func(genesis []byte, named []trust.Key) ([]trust.Key, error)) error {
 	raw, err := o.Host.Ask(ctx, node, Protocol, encode(message{World: o.World, Secret: &secret}))
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, ro
 	if err != nil {
 		return err
 	}
-	if o.Roots, err = roots(m.Genesis); err != nil {
+	if o.Roots, err = roots(m.Genesis, m.Roots); err != nil {
 		return err
 	}
 	a, err := trust.NewAuthority(o.World, o.Roots)
@@ -183,7 +183,7 @@ func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, ro
 	}
 	// If there are more charters than fit into the answer, the first exchange brings the others.
 	if a.Charter().Number == m.Charter {
-		if _, err := a.Check(m.Issued, selfOf(o.Host).Key(), time.Now()); err != nil {
+		if _, err := a.Check(m.Issued, selfOf(o.Host).Key(), o.now()); err != nil {
 			return err
 		}
 	}

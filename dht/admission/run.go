@@ -39,10 +39,10 @@ func (g *Gate) Run(ctx context.Context) error {
 // keepUp renews this node's certificate if it is time, and judges all peers again.
 func (g *Gate) keepUp(ctx context.Context) {
 	g.mu.Lock()
-	g.mu.authority.Forget(time.Now())
+	g.mu.authority.Forget(g.now())
 	g.judgeAgain()
 	c, _, err := trust.ReadCertificate(g.mu.own)
-	due := err == nil && time.Now().After(c.RenewAt())
+	due := err == nil && g.now().After(c.RenewAt())
 	issues := g.mu.authority.Charter().Issues(g.self.Key())
 	if due && issues {
 		if err := g.certifySelf(c.Operator); err != nil {

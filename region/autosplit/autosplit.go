@@ -28,11 +28,12 @@ const (
 	maxChanges = 2
 	// changeTime bounds one of them.
 	changeTime = 15 * time.Second
-	// askEvery is how often a quiet region asks what its sibling does. After a failure the pause is firstPause, and twice as long each time, up
-	// to lastPause.
-	askEvery   = 5 * time.Second
+	// firstPause is the pause after a failure. It is twice as long each time, up to lastPause.
 	firstPause = 10 * time.Second
 	lastPause  = 10 * time.Minute
+	// minAsk and maxAsk bound how often a quiet region asks what its sibling does, which costs a question to the catalog and some to members:
+	// a tenth of MergeAfter.
+	minAsk, maxAsk = 5 * time.Second, 20 * time.Second
 )
 
 // Options are what a Loop needs.
@@ -52,6 +53,7 @@ type Options struct {
 type Loop struct {
 	Options
 	metrics *metrics
+	asked   map[*actor.Land]chan divide.Sample // regions that have not answered yet; owned by Run's goroutine
 
 	mu struct {
 		sync.Mutex
@@ -66,6 +68,7 @@ type watched struct {
 	*divide.Watch
 	changing bool          // it is being split or merged, or its sibling is being asked
 	pause    time.Duration // after the last failure; 0 if there was none
+	failed   error         // the last failure, as long as there is something to be done
 	until    time.Time     // nothing is done before
 }
 
@@ -92,16 +95,6 @@ func (l *Loop) StayAwake(id uint64) bool {
 	return w != nil && (w.changing || w.StayAwake(l.mu.limits))
 }
 
-// Fill fills in how much load a region has that this node leads.
-func (l *Loop) Fill(s *nodemsg.RegionStatus) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if w := l.mu.watches[s.Region]; w != nil {
-		s.Load = uint64(w.Pressure(l.mu.limits) * 1000)
-		s.Quiet = uint64(w.QuietFor() / time.Second)
-	}
-}
-
 // Run measures and acts until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	every := time.NewTicker(sampleEvery)
@@ -119,26 +112,30 @@ func (l *Loop) Run(ctx context.Context) {
 // round measures all regions, and starts what is to be done.
 func (l *Loop) round(ctx context.Context) {
 	lands := l.Led()
-	answers := make([]chan divide.Sample, len(lands))
-	for i, land := range lands {
-		answers[i] = make(chan divide.Sample, 1)
-		actor.SampleLoad(land, answers[i])
+	asked := make(map[*actor.Land]chan divide.Sample, len(lands))
+	for _, land := range lands {
+		if asked[land] = l.asked[land]; asked[land] == nil {
+			asked[land] = make(chan divide.Sample, 1)
+			actor.SampleLoad(land, asked[land])
+		}
 	}
+	l.asked = asked
+	waiting, cancel := context.WithTimeout(ctx, sampleEvery/2) // one that is busy for longer does not hold up the others
+	defer cancel()
 	led := make(map[uint64]bool, len(lands))
 	depths := [grid.MaxLabel + 1]int{}
-	for i, land := range lands {
-		var s divide.Sample
+	for _, land := range lands {
 		select {
-		case s = <-answers[i]:
+		case s := <-asked[land]:
+			delete(asked, land)
+			if s.Usable {
+				led[land.ID()] = true
+				depths[land.Cell().Label.Len()]++
+				l.consider(land, s)
+			}
 		case <-land.Done():
-			continue
-		case <-ctx.Done():
-			return
-		}
-		if s.Usable {
+		case <-waiting.Done():
 			led[land.ID()] = true
-			depths[land.Cell().Label.Len()]++
-			l.consider(land, s)
 		}
 	}
 	l.metrics.observe(depths)
@@ -162,11 +159,12 @@ func (l *Loop) consider(land *actor.Land, s divide.Sample) {
 		l.mu.watches[land.ID()] = w
 	}
 	w.Add(now, s, actor.TickEvery, l.mu.limits)
-	if w.changing || now.Before(w.until) || l.Supervisor.Leaves() {
-		return
-	}
 	kind, splits := w.Split(l.mu.limits)
 	if !splits && !w.MayMerge(l.mu.limits) {
+		w.failed = nil
+		return
+	}
+	if w.changing || now.Before(w.until) || l.Supervisor.Leaves() {
 		return
 	}
 	if splits && !l.begin() {
@@ -214,12 +212,13 @@ func (l *Loop) done(w *watched, err error) {
 	w.changing = false
 	switch {
 	case errors.Is(err, errNotYet):
-		w.until = time.Now().Add(askEvery)
+		w.until = time.Now().Add(max(minAsk, min(l.mu.limits.MergeAfter/10, maxAsk)))
 	case err != nil:
+		w.failed = err
 		w.pause = min(max(firstPause, 2*w.pause), lastPause)
 		w.until = time.Now().Add(w.pause)
 	default:
-		w.pause = 0
+		w.pause, w.failed = 0, nil
 	}
 }
 
@@ -300,7 +299,7 @@ func (l *Loop) sibling(ctx context.Context, land *actor.Land) (divide.Sibling, e
 	}
 	found := divide.Sibling{Asleep: true}
 	for _, m := range info.Members {
-		statuses, _, err := l.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}})
+		statuses, _, err := l.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}, Stored: true})
 		if err != nil {
 			return divide.Sibling{}, err
 		}
@@ -318,7 +317,11 @@ func (l *Loop) sibling(ctx context.Context, land *actor.Land) (divide.Sibling, e
 				}
 			}
 			found.Pressure, found.QuietFor = float64(s.Load)/1000, time.Duration(s.Quiet)*time.Second
-		case nodemsg.StateNone, nodemsg.StateClosed:
+		case nodemsg.StateClosed:
+			if found.Asleep {
+				found.Pressure = max(found.Pressure, float64(s.Load)/1000)
+			}
+		case nodemsg.StateNone:
 		}
 	}
 	return found, nil

@@ -118,21 +118,29 @@ func (w *Watch) Add(now time.Time, s Sample, budget time.Duration, limits Limits
 
 // Pressure returns the largest share of a limit that the region's load is. Above 1 it is too much.
 func (w *Watch) Pressure(limits Limits) float64 {
-	pressure := 0.0
-	for kind, limit := range limits.Load {
-		if limit > 0 {
-			pressure = max(pressure, w.load[kind]/limit)
+	_, pressure := w.Highest(limits)
+	return pressure
+}
+
+// Highest returns Pressure and the kind of load that it is of.
+func (w *Watch) Highest(limits Limits) (highest Kind, pressure float64) {
+	for _, kind := range Kinds() {
+		if limit := limits.Load[kind]; limit > 0 && w.load[kind]/limit > pressure {
+			highest, pressure = kind, w.load[kind]/limit
 		}
 	}
-	return pressure
+	return highest, pressure
 }
 
 // QuietFor returns for how long the region would have been quiet beside a sibling without load.
 func (w *Watch) QuietFor() time.Duration { return w.last.Sub(w.quietSince) }
 
+// Settled reports whether the region was measured for long enough to be split.
+func (w *Watch) Settled() bool { return w.last.Sub(w.since) >= Settle }
+
 // Split reports whether the region is to be split, and by which kind of load.
 func (w *Watch) Split(limits Limits) (Kind, bool) {
-	if w.last.Sub(w.since) < Settle {
+	if !w.Settled() {
 		return 0, false
 	}
 	for _, kind := range Kinds() {
@@ -184,7 +192,7 @@ func (w *Watch) weight(part grid.Cell, kind Kind) float64 {
 // Sibling is what is known of the other half.
 type Sibling struct {
 	Asleep   bool          // it hibernates
-	Pressure float64       // as Watch.Pressure
+	Pressure float64       // as Watch.Pressure; if it hibernates, that of what is stored
 	QuietFor time.Duration // as Watch.QuietFor
 }
 
@@ -197,14 +205,14 @@ func (w *Watch) MayMerge(limits Limits) bool {
 
 // Merge reports whether the region is to be merged with its sibling. One of them decides: the lower half, or the one that is awake.
 func (w *Watch) Merge(limits Limits, sibling Sibling) bool {
-	if !w.MayMerge(limits) {
+	if !w.MayMerge(limits) || w.Pressure(limits)+sibling.Pressure > quietShare {
 		return false
 	}
 	if sibling.Asleep {
 		return true
 	}
 	lower, _ := w.cell.Parent().Children()
-	return w.cell == lower && sibling.QuietFor >= limits.MergeAfter && w.Pressure(limits)+sibling.Pressure <= quietShare
+	return w.cell == lower && sibling.QuietFor >= limits.MergeAfter
 }
 
 // StayAwake reports whether a region that nobody uses stays awake, because it may soon be merged. If that does not come about in

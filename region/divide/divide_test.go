@@ -93,6 +93,7 @@ func TestMerge(t *testing.T) {
 		{"both quiet", lower, chunks(Chunk{Players: 10}, corner), 60, quiet, true},
 		{"the upper half does not decide", upper, chunks(Chunk{Players: 10}, far), 60, quiet, false},
 		{"unless the lower one is asleep", upper, chunks(Chunk{Players: 10}, far), 60, Sibling{Asleep: true}, true},
+		{"unless that has too much stored", upper, chunks(Chunk{Players: 10}, far), 60, Sibling{Asleep: true, Pressure: .3}, false},
 		{"not for long enough", lower, chunks(Chunk{Players: 10}, corner), 59, quiet, false},
 		{"the sibling not for long enough", lower, chunks(Chunk{Players: 10}, corner), 60, Sibling{QuietFor: 59 * time.Second}, false},
 		{"too much together", lower, chunks(Chunk{Players: 30}, corner), 60, quiet, false},

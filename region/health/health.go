@@ -410,6 +410,10 @@ func (x *examined) assess() []Finding {
 		add(state.String(), strings.Join(what, ", and ")+": nothing can be changed there", x.recovery(best, name))
 	case leader.Region != 0:
 		x.assessMembers(leader, add)
+		if leader.Undivided != "" {
+			add("undivided", fmt.Sprintf("its load is %.0f %% of a limit, and splits or merges of it keep failing: %s", float64(leader.Load)/10, leader.Undivided),
+				"it is tried again, at least every 10 minutes; all its members must be up, healthy, and run a version that knows splits")
+		}
 	case x.awake && len(quarantined) == 0:
 		add("leaderless", "it is open and has no leader", "if this persists, check the logs of its members: "+peerList(x.info))
 	case x.info.ID == world.CatalogID && len(quarantined) == 0 && len(failed) == 0:

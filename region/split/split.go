@@ -41,6 +41,7 @@ type Splitter struct {
 	// Create creates a replica; see incarnation.Keeper.Create.
 	Create  func(group, id uint64, create func() error) error
 	Pieces  *transport.Pieces
+	Lands   func() []*actor.Land // the loaded regions
 	Metrics *Metrics
 
 	proposed  sync.Map // regions whose split this node has proposed: id → time.Time

@@ -24,8 +24,17 @@ type Freeze struct {
 	Attempt uint64 `cbor:"2,keyasint,omitempty"`
 }
 
-// Valid returns an error if there is no region id.
-func (f Freeze) Valid() error { return checkRegionID(f.Group) }
+// maxAttempts bounds the attempts to merge the children of one region. A number near the largest integer would make a region one that no
+// later attempt can freeze.
+const maxAttempts = 1 << 40
+
+// Valid returns an error if there is no region id, or the attempt is impossible.
+func (f Freeze) Valid() error {
+	if f.Attempt >= maxAttempts {
+		return wire.Refuse(wire.FailBadValue, "there is no attempt %d to merge", f.Attempt)
+	}
+	return checkRegionID(f.Group)
+}
 
 // Export asks a node for its copy of a group, for a backup, or for its rows of the tables that are not of one group. It has a stream of
 // its own: one Export, one Fetched without data, and unless that has an error, the records of a backup up to an End.

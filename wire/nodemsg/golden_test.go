@@ -73,6 +73,13 @@ func laterMessages() []interface{ Valid() error } {
 			Inside:  []RangePlayer{{Player: player.GuestID("bob"), Name: "bob", Guest: true, At: grid.Pos{X: -1, Y: 2, Z: 3}}},
 			Surface: []ChunkSurface{{Chunk: grid.ChunkPos{X: 1, Z: -1}, Points: []SurfacePoint{{Index: 3, Height: 40, Block: 5}}}},
 		}}}},
+		Question{Split: &Release{Region: 7}},
+		Question{Merge: &Release{Region: 7}},
+		Question{Structure: &StructureRequest{Region: 7, Abandon: 3}},
+		Question{Resolve: &Release{Region: 7}},
+		Question{Status: &StatusRequest{Regions: []uint64{7}, Stored: true}},
+		Fetch{Freeze: &Freeze{Group: 7, Attempt: 2}},
+		RegionStatus{Region: 7, State: StateOpen, Load: 1300, Quiet: 60, Undivided: "x"},
 	}
 }
 

@@ -250,10 +250,12 @@ type Release struct {
 	Region uint64 `cbor:"1,keyasint"`
 }
 
-// StatusRequest names the requested regions. Log also requests the positions of closed logs, which costs one read each.
+// StatusRequest names the requested regions. Log also requests the positions of closed logs, which costs one read each. Stored, of a single
+// region, also requests the load of what a closed copy stores, whose rows must be counted.
 type StatusRequest struct {
 	Regions []uint64 `cbor:"1,keyasint"`
 	Log     bool     `cbor:"2,keyasint,omitempty"`
+	Stored  bool     `cbor:"3,keyasint,omitempty"`
 }
 
 // RegionsRequest requests the founded regions with ids above After.
@@ -297,9 +299,11 @@ type RegionStatus struct {
 	RolledBack bool  `cbor:"14,keyasint,omitempty"`
 	Until      int64 `cbor:"15,keyasint,omitempty"`
 	// Load is the largest share of its limits that the region's load is, in thousandths, and Quiet for how many seconds it has been so low
-	// that the region could be merged. Only of a leader.
+	// that the region could be merged. Only of a leader, or on request (Stored) of a closed copy: the load of what is stored.
 	Load  uint64 `cbor:"16,keyasint,omitempty"`
 	Quiet uint64 `cbor:"17,keyasint,omitempty"`
+	// Undivided is why splits or merges of the region keep failing, for people; empty if they do not. Only of a leader.
+	Undivided string `cbor:"18,keyasint,omitempty"`
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.

@@ -59,8 +59,13 @@ func (q Question) Valid() error {
 	)
 }
 
-// Valid returns an error if there is no region id.
-func (s StructureRequest) Valid() error { return checkRegionID(s.Region) }
+// Valid returns an error if there is no region id, or the attempt is impossible.
+func (s StructureRequest) Valid() error {
+	if s.Abandon > maxAttempts {
+		return wire.Refuse(wire.FailBadValue, "there are no %d attempts to merge", s.Abandon)
+	}
+	return checkRegionID(s.Region)
+}
 
 // Valid returns an error if the chunk is out of the world, or there is no such label length.
 func (l Locate) Valid() error {
@@ -100,6 +105,9 @@ func (f RegionFailure) Valid() error {
 func (s StatusRequest) Valid() error {
 	if n := len(s.Regions); n == 0 || n > MaxStatuses {
 		return wire.Refuse(wire.FailBadValue, "a status request names 1 to %d regions, not %d", MaxStatuses, n)
+	}
+	if s.Stored && len(s.Regions) != 1 {
+		return wire.Refuse(wire.FailBadValue, "what is stored is counted for one region, not for %d", len(s.Regions))
 	}
 	return checkList(s.Regions, MaxStatuses, checkRegionID)
 }
@@ -176,6 +184,7 @@ func (s RegionStatus) Valid() error {
 		checkKnownPeer(s.Leader),
 		checkList(s.Members, wire.MaxMembers, MemberStatus.Valid),
 		wire.CheckText(s.Why),
+		wire.CheckText(s.Undivided),
 	)
 }
 

@@ -1,0 +1,180 @@
+package admission_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// clock is a node's wall clock, which tests set.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time       { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) set(by time.Duration) { c.ahead.Store(int64(by)) }
+
+// startAt starts a node with a clock of its own.
+func (w *testWorld) startAt(c *clock) *testNode {
+	n := w.start()
+	n.options.Now = c.now
+	return n
+}
+
+// joinAt starts a node with a clock of its own, which an issuer admits.
+func (w *testWorld) joinAt(issuer *testNode, c *clock) (*testNode, error) {
+	w.t.Helper()
+	secret, err := issuer.Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	n := w.startAt(c)
+	if err := w.enroll(n, issuer, secret); err != nil {
+		return nil, err
+	}
+	return w.open(n), nil
+}
+
+// A clock that is a day wrong does no harm. One that is wronger is named in the error.
+func TestWrongClocks(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	right := w.join(founder, "Ada")
+	for _, wrong := range []time.Duration{-24 * time.Hour, 24 * time.Hour, -30 * time.Hour} {
+		c := new(clock)
+		c.set(wrong)
+		n, err := w.joinAt(founder, c)
+		if wrong == -30*time.Hour {
+			if !errors.Is(err, trust.ErrExpired) || !strings.Contains(err.Error(), "clock") {
+				t.Errorf("joined with a clock that is %v off: %v", wrong, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("clock %v off: %v", wrong, err)
+		}
+		for i, err := range []error{n.play(t, right), right.play(t, n), n.play(t, founder)} {
+			if err != nil {
+				t.Errorf("clock %v off, pair %d: %v", wrong, i, err)
+			}
+		}
+	}
+}
+
+// A certificate is renewed in time, by itself. One that was not is refused, and a new token helps.
+func TestRenewalAndExpiry(t *testing.T) {
+	w := newWorld(t)
+	c := new(clock)
+	founder := w.open(w.startAt(c))
+	if err := founder.Appoint("Ada", w.root); err != nil {
+		t.Fatal(err)
+	}
+	awake, err := w.joinAt(founder, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asleep, err := w.joinAt(founder, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*testNode{awake, asleep} {
+		if err := n.play(t, founder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := awake.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, days := range []time.Duration{11, 22, 33} {
+		c.set(days * 24 * time.Hour)
+		founder.KeepUp(nettest.Context(t))
+		awake.KeepUp(nettest.Context(t))
+	}
+	after, err := awake.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Placement != before.Placement || after.Token != before.Token || after.Expires().Sub(before.Expires()) < 32*24*time.Hour {
+		t.Errorf("renewed: %+v, before %+v", after, before)
+	}
+	if err := awake.play(t, founder); err != nil {
+		t.Error(err)
+	}
+	if _, err := asleep.Own(); !errors.Is(err, trust.ErrExpired) {
+		t.Errorf("own certificate: %v", err)
+	}
+	if founder.Admitted(asleep.host.LibP2P().ID()) {
+		t.Error("a node whose certificate has expired is still admitted")
+	}
+	if err := asleep.play(t, awake); err == nil {
+		t.Error("a node whose certificate has expired is served")
+	}
+	secret, err := founder.Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := w.startWith(asleep.storage)
+	again.options.Now = c.now
+	if err := w.enroll(again, founder, secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.open(again).play(t, founder); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whoever has the root key replaces issuers that are lost. The root key can be replaced, too.
+func TestRotation(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	a, b := w.join(founder, "Ada"), w.join(founder, "Ben")
+	if err := a.play(t, b); err != nil {
+		t.Fatal(err)
+	}
+	if err := founder.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Appoint("Ada", w.root); err != nil {
+		t.Fatal(err)
+	}
+	c := w.join(a, "Cem")
+	for i, pair := range [][2]*testNode{{c, b}, {b, c}, {a, c}} {
+		if err := pair[0].play(t, pair[1]); err != nil {
+			t.Errorf("pair %d: %v", i, err)
+		}
+	}
+
+	_, fresh, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := a.Charter()
+	next.Number, next.Roots = next.Number+1, []trust.Key{trust.PrivateKey(fresh).Key()}
+	raw, err := next.Seal(w.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.AddCharter(raw); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(5 * time.Second); b.Charter().Number < next.Number; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the charter has not spread within 5 s")
+		}
+	}
+	if err := b.Appoint("Ben", w.root); err == nil {
+		t.Error("the former root key still counts")
+	}
+	if err := b.Appoint("Ben", trust.PrivateKey(fresh)); err != nil {
+		t.Error(err)
+	}
+	if err := c.play(t, a); err != nil {
+		t.Error(err)
+	}
+}
