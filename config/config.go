@@ -148,6 +148,7 @@ type Bootstrap struct {
 	Addrs  []string      // multiaddrs to dial, including those in tokens
 	World  string        // world id of the tokens; "" without tokens
 	Secret *trust.Secret // of the last token that has one
+	Peers  []string      // peer ids that may see the secret: those in the tokens
 	Absent []string      // files that should hold a token, but do not exist
 }
 
@@ -175,6 +176,7 @@ func (c Config) Bootstrap() (Bootstrap, error) {
 		default:
 			b.World = token.World
 			b.Addrs = append(b.Addrs, token.Addrs...)
+			b.Peers = append(b.Peers, token.peers()...)
 			b.Secret = cmp.Or(token.Secret, b.Secret)
 		}
 	}

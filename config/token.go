@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -221,6 +222,16 @@ func peerPart(addr string) string {
 		return addr[i:]
 	}
 	return ""
+}
+
+// peers returns the peer ids in the addresses.
+func (t Token) peers() (ids []string) {
+	for _, addr := range t.Addrs {
+		if id := strings.TrimPrefix(peerPart(addr), "/p2p/"); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func abbreviate(addr, peer string) []byte {

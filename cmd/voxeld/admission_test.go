@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/config"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
@@ -134,4 +135,45 @@ func TestTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.start() // it has its certificate
+}
+
+// An open world is closed, one node after the other, without losing an edit. Then a stranger is refused.
+func TestOpenWorldIsClosed(t *testing.T) {
+	t.Parallel()
+	a := newDaemon(t, kit.Options{})
+	if err := a.Init(t.Context(), "--seed", "33", "--open"); err != nil {
+		t.Fatal(err)
+	}
+	a.start()
+	if said := a.operate("status"); !strings.Contains(said, "open:") {
+		t.Errorf("status:\n%s", said)
+	}
+	address := "/ip4/" + a.ip + "/tcp/4001"
+	b, c := startDaemon(t, "--join", address), startDaemon(t, "--join", address)
+	all := []*daemon{a, b, c}
+	ann := join(t, b.Game, "ann", 1)
+	built := under(ann, 1, 0, 2)
+	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
+	ann.put(built, chunk.Brick)
+	ann.leave()
+	threefold(t, all)
+
+	a.operate("peers", "close")
+	a.terminate()
+	a.start()
+	for _, d := range all[1:] {
+		d.terminate()
+		if err := d.Start(t.Context(), a.operate("invite")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range all {
+		eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == 2 })
+	}
+	join(t, c.Game, "bob", 1).sees(built, chunk.Brick)
+	if said := newDaemon(t, kit.Options{}).refused(address); !strings.Contains(said, "with a token only") {
+		t.Errorf("without a token: %s", said)
+	}
+	c.terminate()
+	c.start() // with its old --join, and its certificate
 }

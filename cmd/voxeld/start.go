@@ -188,11 +188,12 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 	if _, err := n.generator(); err != nil { // before other nodes see this one
 		return fmt.Errorf("enter world %q: %w", n.world.Name, err)
 	}
-	gate, err := n.joining().Enter(ctx, n.world, join)
+	newcomer := n.joining()
+	gate, err := newcomer.Enter(ctx, n.world, join)
 	if err != nil {
 		return err
 	}
-	n.access = joining.Access{Gate: gate, World: n.world.ID(), Peer: n.host.PeerID(), Addrs: n.host.Addrs}
+	n.access = joining.Access{Node: newcomer, Gate: gate, World: n.world.ID()}
 	if gate != nil {
 		parts.start("admission", gate.Run)
 	}
@@ -514,7 +515,7 @@ func (n *node) printWelcome(out io.Writer) {
 		fmt.Fprintf(out, "  It is a new world, with no other nodes. To join an existing world instead, stop this node,\n"+
 			"  empty %s, and start it with --join.\n", n.cfg.DataDir)
 	}
-	if n.world.Open() {
+	if n.access.Gate == nil {
 		fmt.Fprintf(out, "  It is open: whoever reaches this node can run nodes of it, and change anything in it.\n")
 	} else if n.created {
 		fmt.Fprintf(out, "  Keep a copy of %s elsewhere: whoever has it decides who may run nodes of the world.\n", filepath.Join(n.cfg.DataDir, joining.RootKeyFile))

@@ -45,7 +45,9 @@ type testNode struct {
 	options admission.Options
 }
 
-func (w *testWorld) roots([]byte) ([]trust.Key, error) { return []trust.Key{w.root.Key()}, nil }
+func (w *testWorld) roots([]byte, []trust.Key) ([]trust.Key, error) {
+	return []trust.Key{w.root.Key()}, nil
+}
 
 // start starts a node that has no certificate yet, and no gate.
 func (w *testWorld) start() *testNode { return w.startWith(nettest.NewMemory()) }

@@ -70,7 +70,7 @@ func (g *Gate) admit(id peer.ID, secret trust.Secret) ([]byte, error) {
 	a := g.mu.authority
 	return encode(message{
 		World: g.World, Charter: a.Charter().Number, Digest: a.Digest(), Certificate: g.mu.own,
-		Charters: fitting(a.Chain(0)), Issued: issued, Genesis: g.Genesis,
+		Charters: fitting(a.Chain(0)), Issued: issued, Genesis: g.Genesis, Roots: g.Roots,
 	}), nil
 }
 
@@ -158,9 +158,9 @@ func World(ctx context.Context, h *transport.Host, peer string) (trust.World, er
 	return m.World, err
 }
 
-// Enroll asks a node of a world for a certificate, with the secret of a token, and stores it. The genesis that the node sends is passed
-// to roots, which returns an error unless it is that of the world, and the root keys in it.
-func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, roots func(genesis []byte) ([]trust.Key, error)) error {
+// Enroll asks a node of a world for a certificate, with the secret of a token, and stores it. The genesis and the root keys that the node
+// names are passed to roots, which returns an error unless the genesis is that of the world, and the root keys to be believed.
+func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, roots func(genesis []byte, named []trust.Key) ([]trust.Key, error)) error {
 	raw, err := o.Host.Ask(ctx, node, Protocol, encode(message{World: o.World, Secret: &secret}))
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, ro
 	if err != nil {
 		return err
 	}
-	if o.Roots, err = roots(m.Genesis); err != nil {
+	if o.Roots, err = roots(m.Genesis, m.Roots); err != nil {
 		return err
 	}
 	a, err := trust.NewAuthority(o.World, o.Roots)

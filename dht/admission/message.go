@@ -38,6 +38,7 @@ type message struct {
 	Issued      []byte        `cbor:"9,keyasint,omitempty"`  // answer: the certificate asked for
 	Genesis     []byte        `cbor:"10,keyasint,omitempty"`
 	Refused     string        `cbor:"11,keyasint,omitempty"` // answer: why the certificate does not admit the asker
+	Roots       []trust.Key   `cbor:"13,keyasint,omitempty"` // answer to a newcomer: the world's first root keys
 
 	admitted bool // not sent: the receiver is admitted here
 }

@@ -6,17 +6,21 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
-// table stores "certificate" → that of this node; "charter/" and its number, 8 bytes big-endian → a charter; "revocation/" and a hash of
+// table stores "certificate" → that of this node; "roots" → the root keys of a world that was open once, one after the other; "charter/" and its number, 8 bytes big-endian → a charter; "revocation/" and a hash of
 // who is revoked → the newest revocation; and on issuers "invitation/" and the token's id → the invitation.
 const table = "trust"
 
-var certificateKey = []byte("certificate")
+var (
+	certificateKey = []byte("certificate")
+	rootsKey       = []byte("roots")
+)
 
 const (
 	charterPrefix    = "charter/"
@@ -50,6 +54,30 @@ func load(s Storage, a *trust.Authority, now time.Time) (own []byte, err error) 
 		return nil, err
 	}
 	return s.Get(table, certificateKey)
+}
+
+// LoadRoots returns the root keys of a world whose genesis names none, if it was closed since.
+func LoadRoots(s Storage) (roots []trust.Key, err error) {
+	raw, err := s.Get(table, rootsKey)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw)%len(trust.Key{}) != 0 || len(raw) > trust.MaxRoots*len(trust.Key{}) {
+		return nil, fmt.Errorf("stored root keys: %d bytes", len(raw))
+	}
+	for key := range slices.Chunk(raw, len(trust.Key{})) {
+		roots = append(roots, trust.Key(key))
+	}
+	return roots, nil
+}
+
+// Close gives an open world root keys. This node admits others by them when it starts again.
+func Close(s Storage, roots []trust.Key) error {
+	var raw []byte
+	for _, key := range roots {
+		raw = append(raw, key[:]...)
+	}
+	return put(s, rootsKey, raw)
 }
 
 func storeCertificate(s Storage, raw []byte) error {

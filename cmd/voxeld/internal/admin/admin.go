@@ -106,8 +106,8 @@ const (
 	RevokeToken    = "token"
 )
 
-// Revoke is the result of a revocation.
-type Revoke struct {
+// AccessChange is the result of a change of who may run nodes.
+type AccessChange struct {
 	Error string `json:"error,omitempty"`
 }
 

@@ -23,15 +23,14 @@ import (
 
 // Access gives out tokens and revokes nodes, for operators.
 type Access struct {
+	Node  *Node
 	Gate  *admission.Gate // nil if the world is open
 	World string          // its id
-	Peer  string          // this node
-	Addrs func() []string // of this node
 }
 
 // Invite returns a token for nodes that are admitted as the invitation says.
 func (a Access) Invite(i trust.Invitation, life time.Duration) (config.Token, error) {
-	token := config.Token{World: a.World, Addrs: a.Addrs()}
+	token := config.Token{World: a.World, Addrs: a.Node.Host.Addrs()}
 	if a.Gate == nil {
 		return token, nil
 	}
@@ -45,7 +44,7 @@ const fileLife = 365 * 24 * time.Hour
 
 // WriteToken writes a token for any number of nodes to a file. If the file has one that is good for some time, only its addresses change.
 func (a Access) WriteToken(path string) error {
-	token := config.Token{World: a.World, Addrs: a.Addrs()}
+	token := config.Token{World: a.World, Addrs: a.Node.Host.Addrs()}
 	if a.Gate != nil {
 		if token.Secret = a.goodToken(path); token.Secret == nil {
 			var err error
@@ -78,7 +77,7 @@ func (a Access) Status() admin.Access {
 	if a.Gate == nil {
 		return admin.Access{Open: true}
 	}
-	answer := admin.Access{Issuer: a.Gate.Issues(a.Peer)}
+	answer := admin.Access{Issuer: a.Gate.Issues(a.Node.Host.PeerID())}
 	if own, err := a.Gate.Own(); err != nil {
 		answer.Error = err.Error()
 	} else {
@@ -130,6 +129,7 @@ func (a Access) Describe(p *admin.Peer) {
 func (a Access) Add(mux *http.ServeMux) {
 	mux.HandleFunc("POST /invite", a.answerInvite)
 	mux.HandleFunc("POST /peers/revoke", a.answerRevoke)
+	mux.HandleFunc("POST /peers/close", a.answerClose)
 	mux.HandleFunc("GET /peers/revoked", a.answerRevoked)
 }
 
@@ -153,7 +153,7 @@ func (a Access) answerInvite(w http.ResponseWriter, r *http.Request) {
 var errOpen = errors.New("the world is open: anybody may run nodes of it, and none can be revoked")
 
 func (a Access) answerRevoke(w http.ResponseWriter, r *http.Request) {
-	var answer admin.Revoke
+	var answer admin.AccessChange
 	if err := a.revoke(r.FormValue("kind"), r.FormValue("subject"), r.FormValue("reason"), r.FormValue("lift") == "true"); err != nil {
 		answer.Error = err.Error()
 	}
@@ -169,6 +169,26 @@ func (a Access) revoke(kind, name, reason string, lift bool) error {
 		return err
 	}
 	return a.Gate.Revoke(s, cmp.Or(reason, "by an operator"), lift)
+}
+
+func (a Access) answerClose(w http.ResponseWriter, _ *http.Request) {
+	var answer admin.AccessChange
+	if err := a.close(); err != nil {
+		answer.Error = err.Error()
+	}
+	reply(w, answer)
+}
+
+// close gives an open world a root key.
+func (a Access) close() error {
+	if a.Gate != nil {
+		return errors.New("the world is not open")
+	}
+	root, err := CreateRootKey(a.Node.DataDir)
+	if err != nil {
+		return err
+	}
+	return admission.Close(a.Node.Storage, []trust.Key{root.Key()})
 }
 
 // subject returns whom an operator names.

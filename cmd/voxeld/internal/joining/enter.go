@@ -13,14 +13,26 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Enter has only nodes with a certificate talk to this one from now on. It returns nil if the world is open: anybody may then.
+// Enter has only nodes with a certificate talk to this one from now on. The gate is nil if the world is open: anybody may then.
 func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap) (*admission.Gate, error) {
-	if g.Open() {
+	roots, err := n.roots(g)
+	if err != nil {
+		return nil, err
+	}
+	if len(roots) == 0 && join.Secret != nil { // the world was closed since
+		if _, err := n.enroll(ctx, join); err != nil {
+			return nil, err
+		}
+		if roots, err = n.roots(g); err != nil {
+			return nil, err
+		}
+	}
+	if len(roots) == 0 {
 		n.Host.HandleAsk(GenesisProtocol, func(context.Context, string, []byte) ([]byte, error) { return g.Encode(), nil })
 		return nil, nil
 	}
 	o := n.options(worldID(g))
-	o.Roots, o.Genesis = g.Roots, g.Encode()
+	o.Roots, o.Genesis = roots, g.Encode()
 	gate, err := admission.Open(o)
 	if err != nil {
 		return nil, err
@@ -28,7 +40,7 @@ func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap
 	root, err := n.rootKey()
 	switch {
 	case err == nil:
-		if !slices.Contains(g.Roots, root.Key()) {
+		if !slices.Contains(roots, root.Key()) {
 			return nil, fmt.Errorf("%s is not the root key of world %q: remove it", filepath.Join(n.DataDir, RootKeyFile), g.Name)
 		}
 		if err := gate.Appoint(founder, root); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/config"
@@ -61,14 +62,20 @@ func (n *Node) enroll(ctx context.Context, join config.Bootstrap) (g world.Genes
 		if err != nil {
 			return err
 		}
-		err = admission.Enroll(ctx, n.options(trust.World(raw)), peer, *join.Secret, func(genesis []byte) ([]trust.Key, error) {
+		if !slices.Contains(join.Peers, peer) {
+			return &finalError{fmt.Errorf("the node at %s is not the one that made the token", addr)}
+		}
+		err = admission.Enroll(ctx, n.options(trust.World(raw)), peer, *join.Secret, func(genesis []byte, named []trust.Key) ([]trust.Key, error) {
 			if g, err = world.DecodeGenesis(genesis); err != nil {
 				return nil, err
 			}
 			if g.ID() != join.World {
 				return nil, notTheWorld(addr, g, join.World)
 			}
-			return g.Roots, nil
+			if known, err := n.roots(g); err != nil || len(known) > 0 {
+				return known, err
+			}
+			return named, admission.Close(n.Storage, named) // the world was open; the node that made the token is believed
 		})
 		var refused *transport.AnswerError
 		if errors.As(err, &refused) {

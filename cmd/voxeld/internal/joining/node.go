@@ -36,6 +36,14 @@ func (n *Node) rootKey() (trust.PrivateKey, error) {
 	return ReadRootKey(filepath.Join(n.DataDir, RootKeyFile))
 }
 
+// roots returns the root keys of a world, as far as this node knows them; none if the world is open.
+func (n *Node) roots(g world.Genesis) ([]trust.Key, error) {
+	if !g.Open() {
+		return g.Roots, nil
+	}
+	return admission.LoadRoots(n.Storage)
+}
+
 func worldID(g world.Genesis) trust.World {
 	raw, err := hex.DecodeString(g.ID())
 	if err != nil {

@@ -60,7 +60,7 @@ func newPeers() *cobra.Command {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Peer, yesNo(p.Connected), p.Latency, cmp.Or(p.Operator, "-"), yesNo(p.Issuer), expires, strings.Join(p.Addrs, " "))
 		}
 	})
-	c.AddCommand(newRevoke(), newRevoked())
+	c.AddCommand(newRevoke(), newRevoked(), newClose())
 	return c
 }
 
@@ -91,7 +91,7 @@ func newRevoke() *cobra.Command {
 			return cli.Usage(errors.New("name one node, or use --operator or --token"))
 		}
 		query := url.Values{"kind": {named[0][0]}, "subject": {named[0][1]}, "reason": {reason}, "lift": {strconv.FormatBool(lift)}}
-		var answer admin.Revoke
+		var answer admin.AccessChange
 		if err := admin.Post(c.Context(), socket, "/peers/revoke?"+query.Encode(), &answer); err != nil {
 			return err
 		}
@@ -104,6 +104,29 @@ func newRevoke() *cobra.Command {
 	c.Flags().StringVar(&token, "token", "", "exclude all nodes admitted with this `token`, or its id, and make it useless")
 	c.Flags().StringVar(&reason, "reason", "", "`text` that the excluded nodes log")
 	c.Flags().BoolVar(&lift, "lift", false, "lift an earlier revocation")
+	return c
+}
+
+func newClose() *cobra.Command {
+	c := &cobra.Command{
+		Use: "close", Short: "Close an open world, so that its nodes need certificates", Args: cli.NoArgs,
+		Long: "Gives a world that was created open a root key. Run it on one node, and restart that node: from then on it talks only to nodes that\n" +
+			"have a certificate. Then restart the other nodes, one after the other, with --join and a token that voxeld invite prints on the first.\n" +
+			"Land without a majority of its members on either side waits until they are restarted; nothing is lost.",
+		Example: "  voxeld peers close",
+	}
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		var answer admin.AccessChange
+		if err := admin.Post(c.Context(), socket, "/peers/close", &answer); err != nil {
+			return err
+		}
+		if answer.Error != "" {
+			return errors.New(answer.Error)
+		}
+		fmt.Fprintln(c.OutOrStdout(), "The root key is made: keep a copy of root.key, which is in the data directory of this node.\n"+
+			"Now restart this node. Then, for each other node: voxeld invite here, and restart that node with --join TOKEN.")
+		return nil
+	})
 	return c
 }
 
