@@ -13,13 +13,14 @@ import (
 
 // This file reports, to operators and other nodes, how much load regions have, and what is to become of them.
 
-// keepsFailing is the pause from which on splits or merges of a region count as failing again and again: the third failure's.
+// keepsFailing is the pause from which on splits of a region count as failing again and again: the third failure's. Merges do not: quiet
+// halves do no harm.
 const keepsFailing = 4 * firstPause
 
 // Division is how much load a region has, and whether it is to be split or merged because of that.
 type Division struct {
 	Load float64 // the largest share of a limit; above 1 it is too much
-	Kind string  // of load, that Load is of: "tick", "players", "edits" or "stored"; empty if there is none
+	Kind string  // of load, that Load is of: "tick", "players", "edits" or "stored"; empty if there is hardly any
 	Next string  // what is to become of the region, for people; empty if it stays as it is
 }
 
@@ -33,7 +34,7 @@ func (l *Loop) Division(id uint64) (d Division, ok bool) {
 	}
 	limits := l.mu.limits
 	kind, load := w.Highest(limits)
-	if d.Load = load; load > 0 {
+	if d.Load = load; load >= .005 {
 		d.Kind = kind.String()
 	}
 	_, splits := w.Split(limits)
@@ -44,10 +45,11 @@ func (l *Loop) Division(id uint64) (d Division, ok bool) {
 	case w.changing:
 	case splits:
 		d.Next = "is split soon"
-	case load > 1 && w.Cell().Label.Len() == grid.MaxLabel:
+	case w.Settled() && w.Cell().Label.Len() == grid.MaxLabel:
 		d.Next = "a single chunk: cannot be split"
-	case load > 1 && w.Settled():
+	case w.Settled():
 		d.Next = "not split: nearly all of it is in one chunk"
+	case load > 1: // perhaps not for long
 	case half && w.MayMerge(limits):
 		d.Next = "merges when its other half is quiet, too"
 	case half && w.QuietFor() > 0:
@@ -65,7 +67,7 @@ func (l *Loop) Fill(s *nodemsg.RegionStatus) {
 	if w := l.mu.watches[s.Region]; w != nil {
 		s.Load = uint64(w.Pressure(l.mu.limits) * 1000)
 		s.Quiet = uint64(w.QuietFor() / time.Second)
-		if w.failed != nil && w.pause >= keepsFailing {
+		if _, splits := w.Split(l.mu.limits); splits && w.failed != nil && w.pause >= keepsFailing {
 			s.Undivided = w.failed.Error()
 		}
 	}

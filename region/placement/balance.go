@@ -2,9 +2,11 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/balance"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -31,7 +33,7 @@ func (sv *Supervisor) balance(groups []Group) {
 		return
 	}
 	sv.metrics.busy.Set(self.Busy)
-	if !sv.Balance.Shed || self.Share() <= balance.Hot || sv.moving.Load() || !sv.meter.ready(now) || !sv.pace.Ready(self.Busy, now) {
+	if !sv.Balance.Shed || sv.Leaves() || self.Share() <= balance.Hot || sv.moving.Load() || !sv.meter.ready(now) || !sv.pace.Ready(self.Busy, now) {
 		return
 	}
 	byID := make(map[uint64]Group, len(groups))
@@ -46,7 +48,7 @@ func (sv *Supervisor) balance(groups []Group) {
 			continue
 		}
 		r := balance.Region{ID: u.ID, Load: sv.meter.region(u.ID), Beside: sv.meter.beside(u.Cell, leaders)}
-		if status := w.Raft.Status(); sv.ledFor(w.ID, status.Term) >= minLeaderTime {
+		if status := w.Raft.Status(); sv.ledFor(w.ID, status.Term) >= balance.Settled {
 			r.Members, r.Spares = sv.targets(w, status, r.Load, now)
 			regions = append(regions, r)
 		}
@@ -91,12 +93,7 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 		defer sv.EndChange(w.ID)
 		ctx, cancel := context.WithTimeout(ctx, replaceTime)
 		defer cancel()
-		var err error
-		if move.Kind == balance.Lead {
-			err = sv.Transfer(ctx, w, move.To)
-		} else {
-			err = sv.replace(ctx, w, move.Out)
-		}
+		err := sv.move(ctx, w, move)
 		result := "done"
 		if err != nil {
 			result = "failed"
@@ -116,8 +113,25 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 	sv.pace.Moved(move, busy, now)
 }
 
-// replace replaces a busy member of a group by the nearest node that has room.
-func (sv *Supervisor) replace(ctx context.Context, w Group, out string) error {
+// move makes a move, unless the region is being split or merged.
+func (sv *Supervisor) move(ctx context.Context, w Group, move balance.Move) error {
+	l := sv.Regions.Loaded(w.ID)
+	if l == nil {
+		return actor.ErrNotHere
+	}
+	if _, structure, err := actor.StructureOf(ctx, l); err != nil {
+		return err
+	} else if structure.Holds() {
+		return errors.New("it is being split or merged")
+	}
+	if move.Kind == balance.Lead {
+		return sv.Transfer(ctx, w, move.To)
+	}
+	return sv.replace(ctx, w, move.Out, move.To)
+}
+
+// replace replaces a busy member of a group by the node in, the nearest that has room, which then leads.
+func (sv *Supervisor) replace(ctx context.Context, w Group, out, in string) error {
 	sv.meter.shift(w.ID, out)
 	defer sv.meter.shift(w.ID, "")
 	for slices.ContainsFunc(w.Raft.Status().Members, func(m replica.Progress) bool { return m.Peer == out }) {
@@ -130,5 +144,5 @@ func (sv *Supervisor) replace(ctx context.Context, w Group, out string) error {
 		case <-time.After(replacePoll):
 		}
 	}
-	return nil
+	return sv.Transfer(ctx, w, in)
 }
