@@ -31,10 +31,10 @@ type disk struct {
 	mu     sync.Mutex
 	tables map[string]map[string][]byte
 	shared map[string]bool // tables that are copied before they are changed: other disks have them too
-	hold   chan struct{} // if not nil, Commit waits until it is closed
-	refuse error         // if not nil, Commit stores nothing and returns this
-	spoilt []byte        // if not nil, Commit refuses writes to the land with this key prefix
-	bad    badRows       // rows with wrong checksums
+	hold   chan struct{}   // if not nil, Commit waits until it is closed
+	refuse error           // if not nil, Commit stores nothing and returns this
+	spoilt []byte          // if not nil, Commit refuses writes to the land with this key prefix
+	bad    badRows         // rows with wrong checksums
 }
 
 func newDisk() *disk {
