@@ -113,3 +113,68 @@ func TestMergeDropsIdlePlayers(t *testing.T) {
 		}
 	}
 }
+
+// An edit that is sent again after a split, or a merge, changes nothing a second time, whatever was built since: a player's edits of the
+// parent count in both children, and those of both children in the parent.
+func TestEditsAreAppliedOnceAcrossSplits(t *testing.T) {
+	parent := newTestLand()
+	changes := func(l *Land, index, seq uint64) bool {
+		t.Helper()
+		out, err := l.Apply(index, firstOf(l, numbered(1), seq))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(out.Changes) == 1
+	}
+	if !changes(parent, 5, 7) {
+		t.Fatal("nothing was built")
+	}
+	halves := children(t, parent, 10)
+	for half, child := range halves {
+		if changes(child, 11, 7) {
+			t.Errorf("half %d applies an edit again that its parent has applied", half)
+		}
+		mustApply(t, child, 12, firstOf(child, numbered(2), uint64(1+half)))
+		mustApply(t, child, 13, EncodeFreeze(0))
+	}
+	if merge(t, parent, 20, 0, halves) != Merged {
+		t.Fatal("not merged")
+	}
+	if changes(parent, 21, 7) {
+		t.Error("the parent applies its own edit again after the merge")
+	}
+	for seq := range uint64(2) {
+		out, err := parent.Apply(22+seq, firstOf(parent, numbered(2), 1+seq))
+		if err != nil || len(out.Changes) != 0 {
+			t.Errorf("the parent applies the edit %d of a child again: %+v, %v", 1+seq, out, err)
+		}
+	}
+}
+
+// A child is frozen for an attempt of its parent or a later one, takes no edits then, and is thawed only by the end of that attempt.
+func TestFreeze(t *testing.T) {
+	child := children(t, newTestLand(), 10)[0]
+	for i, step := range []struct {
+		entry  []byte
+		want   Step
+		frozen uint64
+	}{
+		{EncodeThaw(0), NoStep, 0},
+		{EncodeFreeze(3), Froze, 4},
+		{EncodeFreeze(2), NoStep, 4},
+		{EncodeThaw(2), NoStep, 4},
+		{EncodeThaw(4), NoStep, 4},
+		{EncodeFreeze(5), Froze, 6},
+		{EncodeThaw(3), NoStep, 6},
+		{EncodeThaw(5), Thawed, 0},
+	} {
+		index := uint64(20 + 2*i)
+		if got := mustApply(t, child, index, step.entry); got != step.want || child.Structure().Frozen != step.frozen {
+			t.Fatalf("step %d: %v, %+v", i, got, child.Structure())
+		}
+		out, err := child.Apply(index+1, firstOf(child, numbered(1), index))
+		if err != nil || (len(out.Results) == 0) != (step.frozen != 0) {
+			t.Fatalf("step %d: an edit has the results %v, %v", i, out.Results, err)
+		}
+	}
+}
