@@ -97,7 +97,7 @@ fuzz-short:
 fuzz: ## fuzz every target for FUZZTIME (default 5m each)
 	@tools/fuzz.sh $(FUZZTIME)
 
-mutants: ## seeded bugs in replica, region/incarnation and store: a test must detect each (ARGS=-s: the simulation)
+mutants: ## seeded bugs in replica, region, world and store: a test must detect each (ARGS=-s: the simulation)
 	@tools/mutants.sh $(ARGS)
 
 SEEDS   ?= 1-100

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# mutants.sh [-s] [NAME…]: checks that the tests of packages replica, region and store detect known bugs, one for each pitfall of
+# mutants.sh [-s] [NAME…]: checks that the tests of packages replica, region, world and store detect known bugs, one for each pitfall of
 # the libraries. mutants.patch adds the bugs to copies of the source, from which the test binaries are built. A process
 # has the bug that VOXELD_MUTATION names, and the test in its row must then fail. It must pass without any bug. Without
 # names, all bugs are checked.
 # -s: the simulation must detect the bug, if the third column says "notices". It prints the virtual minutes that took.
 #
 # When a hunk no longer applies: git apply --3way --intent-to-add tools/mutants.patch, edit the source,
-# git diff -U1 HEAD -- replica store region >tools/mutants.patch, git apply --reverse tools/mutants.patch.
+# git diff -U1 HEAD -- replica store region world >tools/mutants.patch, git apply --reverse tools/mutants.patch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=${CGO_ENABLED:-0}
@@ -61,6 +61,15 @@ region  count-forgotten-copies    TestForgottenCopiesDoNotCount  cannot
 region  read-behind               TestBackupAppliesWhatIsInTheLog cannot
 region/export count-earlier-replicas TestPlanGroup              cannot
 region/export index-is-enough     TestPlanGroup                  cannot
+region  split-before-storing      TestSplit                      cannot
+region  keep-merged-copies        TestRaces                      cannot
+world   split-without-sequences   TestEditsAreAppliedOnceAcrossSplits cannot
+world   merge-without-sequences   TestEditsAreAppliedOnceAcrossSplits cannot
+world   thaw-any-attempt          TestFreeze                     cannot
+world   freeze-for-the-past       TestFreeze                     cannot
+world   edit-while-frozen         TestFreeze                     cannot
+world   merge-any-attempt         TestAbandonLaterAttempt        cannot
+world   list-merged-regions       TestCatalogSplits              cannot
 '
 
 simulation=
