@@ -131,7 +131,7 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 split-edits: ## edits while their region is split and merged by hand, 50 times each: how long they take, into docs/scale.md (ARGS="-changes 10 …")
 	go run ./bench/dividing edits -docs docs $(ARGS)
 
-split-crowd: ## 600 players walk into one spot and leave again: the cell splits and merges; into docs/scale.md (ARGS="-kills 200": leaders are killed while their regions split)
+split-crowd: ## 600 players walk into one spot and leave again: the cell splits and merges; into docs/scale.md (ARGS="-players 60 -limit 10 -stay 15s -docs ''": a small run, 5 min, which only prints; "-kills 200": leaders are killed while their regions split)
 	go run ./bench/dividing crowd -docs docs $(ARGS)
 
 backup-proof: ## back up and restore a world of 2,000 regions and a million edits while 40 players edit; count late ticks, also without a backup

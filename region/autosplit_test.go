@@ -58,6 +58,14 @@ func TestAutoSplit(t *testing.T) {
 		low, high := a.follow(here), c.follow(beyond)
 		low.accepts(stoneAt(here, 3))
 		high.accepts(stoneAt(beyond, 4))
+		half := low.Link.(routedLink).info
+		leader, err := a.net.node(half.Leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, led := leader.AutoSplit.Division(half.ID); !led || d.Next != "may merge when below 33 %" && !strings.HasPrefix(d.Next, "may merge in ") {
+			t.Errorf("to operators: %+v, %v", d, led)
+		}
 		<-time.After(2 * time.Minute)
 		if info, err = a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split != 0 {
 			t.Fatalf("not merged when the crowd has left: %v", err)
@@ -215,6 +223,14 @@ func TestFailingSplitIsReported(t *testing.T) {
 		<-time.After(time.Minute)
 		if found := reported(); len(found) != 1 || found[0].Subject != hereCell.String() || !strings.Contains(found[0].What, "C is down") {
 			t.Errorf("after some failures: %v", found)
+		}
+		info := a.reach(here).Link.(routedLink).info
+		leader, err := a.net.node(info.Leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, led := leader.AutoSplit.Division(info.ID); !led || d.Load != 2 || d.Kind != "stored" || !strings.Contains(d.Next, "C is down") {
+			t.Errorf("to operators: %+v, %v", d, led)
 		}
 		limit(2)
 		<-time.After(2 * time.Second)

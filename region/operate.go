@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/divide"
 	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/integrity"
@@ -80,4 +81,13 @@ func Name(info nodemsg.Region) string { return integrity.Name(info) }
 // the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
 func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
 	return integrity.Concerned(table, keys)
+}
+
+// SplitTriggers lists what regions are split because of, as voxeld_region_splits_total names it.
+func SplitTriggers() []string {
+	var names []string
+	for _, kind := range divide.Kinds() {
+		names = append(names, kind.String())
+	}
+	return append(names, "hand")
 }

@@ -197,8 +197,8 @@ func (w *watch) write(svg, csv string) error {
 		Title: "A crowd comes and goes: players and regions", X: axis, Y: figure.Axis{Label: "players in the cell"}, Y2: figure.Axis{Label: "regions"},
 		Lines: []figure.Line{{Name: "players", Points: lines["players"]}, {Name: "regions that run", Points: lines["regions"], Right: true}},
 	}, figure.Plot{
-		Title: "Ticks and frames meanwhile", X: axis, Y: figure.Axis{Label: "milliseconds"},
-		Lines: []figure.Line{{Name: "tick, p99", Points: lines["tick"]}, {Name: "longest time without a frame", Points: lines["silence"]}},
+		Title: "Ticks and frames meanwhile", X: axis, Y: figure.Axis{Label: "frames, ms"}, Y2: figure.Axis{Label: "ticks, ms"},
+		Lines: []figure.Line{{Name: "longest time without a frame", Points: lines["silence"]}, {Name: "tick, p99", Points: lines["tick"], Right: true}},
 	})
 	return errors.Join(err, figure.WriteCSV(csv,
 		[]string{"seconds", "players_in_cell", "players_at_spot", "regions", "depth", "tick_p99_ms", "longest_silence_ms", "splits", "merges"}, table))

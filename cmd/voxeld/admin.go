@@ -86,10 +86,14 @@ func (n *node) regionList(ctx context.Context) []admin.Region {
 		for i, m := range r.Region.Members {
 			members[i] = m.Peer
 		}
-		all = append(all, admin.Region{
+		answer := admin.Region{
 			ID: fmt.Sprintf("%016x", r.Region.ID), Cell: r.Region.Cell.String(), Leader: r.Region.Leader, Members: members, Voters: r.Voters, Term: r.Region.Term,
 			Links: r.Links, Bodies: r.Bodies, Edits: r.Edits,
-		})
+		}
+		if d, led := n.regions.AutoSplit.Division(r.Region.ID); led {
+			answer.Load, answer.LoadKind, answer.Next = &d.Load, d.Kind, d.Next
+		}
+		all = append(all, answer)
 	}
 	return all
 }

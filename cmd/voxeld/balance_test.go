@@ -13,6 +13,7 @@ import (
 
 	"github.com/mr-tron/base58"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/grid"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
@@ -50,7 +51,7 @@ func testBalance(t *testing.T, on bool) {
 	largeWorld(t, file, balanceRegions, 50, balanceRegions)
 	args := []string{"--capacity=100", fmt.Sprintf("--balance=%t", on), "--split=false", "--edits-per-second=100000"}
 	first := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data"), Args: args})
-	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir); code != 0 {
+	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir, "--root-key", filepath.Join(filepath.Dir(file), joining.RootKeyFile)); code != 0 {
 		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
 	}
 	first.start()

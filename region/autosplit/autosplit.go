@@ -125,18 +125,15 @@ func (l *Loop) round(ctx context.Context) {
 	led := make(map[uint64]bool, len(lands))
 	depths := [grid.MaxLabel + 1]int{}
 	for _, land := range lands {
-		select {
-		case s := <-asked[land]:
+		s, answered := receive(waiting, asked[land], land)
+		if answered {
 			delete(asked, land)
-			if s.Usable {
-				led[land.ID()] = true
-				depths[land.Cell().Label.Len()]++
-				l.consider(land, s)
-			}
-		case <-land.Done():
-		case <-waiting.Done():
-			led[land.ID()] = true
 		}
+		if s.Usable {
+			depths[land.Cell().Label.Len()]++
+			l.consider(land, s)
+		}
+		led[land.ID()] = s.Usable || !answered
 	}
 	l.metrics.observe(depths)
 	l.mu.Lock()
@@ -146,6 +143,22 @@ func (l *Loop) round(ctx context.Context) {
 			delete(l.mu.watches, id)
 		}
 	}
+}
+
+// receive waits for the sample of a region, unless the region ends or ctx does before.
+func receive(ctx context.Context, answer <-chan divide.Sample, land *actor.Land) (s divide.Sample, ok bool) {
+	select {
+	case s = <-answer: // also when ctx has ended: others were waited for
+		return s, true
+	default:
+	}
+	select {
+	case s = <-answer:
+		return s, true
+	case <-land.Done():
+	case <-ctx.Done():
+	}
+	return s, false
 }
 
 // consider adds a sample of a region, and starts what is to be done.

@@ -19,7 +19,7 @@ const keepsFailing = 4 * firstPause
 // Division is how much load a region has, and whether it is to be split or merged because of that.
 type Division struct {
 	Load float64 // the largest share of a limit; above 1 it is too much
-	Kind string  // of load, that Load is of: "tick", "players", "edits" or "stored"; empty if there is none
+	Kind string  // of load, that Load is of: "tick", "players", "edits" or "stored"; empty if there is hardly any
 	Next string  // what is to become of the region, for people; empty if it stays as it is
 }
 
@@ -33,7 +33,7 @@ func (l *Loop) Division(id uint64) (d Division, ok bool) {
 	}
 	limits := l.mu.limits
 	kind, load := w.Highest(limits)
-	if d.Load = load; load > 0 {
+	if d.Load = load; load >= .005 {
 		d.Kind = kind.String()
 	}
 	_, splits := w.Split(limits)
@@ -44,10 +44,11 @@ func (l *Loop) Division(id uint64) (d Division, ok bool) {
 	case w.changing:
 	case splits:
 		d.Next = "is split soon"
-	case load > 1 && w.Cell().Label.Len() == grid.MaxLabel:
+	case w.Settled() && w.Cell().Label.Len() == grid.MaxLabel:
 		d.Next = "a single chunk: cannot be split"
-	case load > 1 && w.Settled():
+	case w.Settled():
 		d.Next = "not split: nearly all of it is in one chunk"
+	case load > 1: // perhaps not for long
 	case half && w.MayMerge(limits):
 		d.Next = "merges when its other half is quiet, too"
 	case half && w.QuietFor() > 0:

@@ -52,7 +52,7 @@ type Kind int
 const (
 	None    Kind = iota
 	Lead         // To, a member, leads the region
-	Replace      // To becomes a member instead of Out, and may lead afterwards
+	Replace      // To becomes a member instead of Out, and leads
 )
 
 // String returns the kind as in metrics.
@@ -67,7 +67,8 @@ type Move struct {
 	Out    string
 }
 
-// Decide returns the move that helps a busy node most. Handing over leadership is cheap, so members are replaced only if that helps nowhere.
+// Decide returns the move that helps a busy node most. Handing over leadership to a member is cheap, so members are replaced only if that
+// helps nowhere.
 //
 // Regions beside each other should be led by the same node. So a region counts the less, the more of the regions beside it would be led by
 // another node than it afterwards: regions at the edge of what the node leads move first, and to whoever leads the land beyond.

@@ -161,7 +161,7 @@ const (
 	copies  = 3
 	round   = 2 * time.Second
 	askedIn = 4 // rounds between two reports of a node to another
-	leadFor = 10 * time.Second
+	leadFor = 10 * time.Second // before leadership returns
 )
 
 func name(i int) string { return string(rune('A' + i)) }
@@ -224,7 +224,7 @@ func (w *world) shed(i int) {
 	}
 	var led []Region
 	for id, r := range w.regions {
-		if r.leader != i || w.now.Sub(r.since) < leadFor || !n.pace.MayShed(uint64(id), w.now) {
+		if r.leader != i || w.now.Sub(r.since) < Settled || !n.pace.MayShed(uint64(id), w.now) {
 			continue
 		}
 		each := Region{ID: uint64(id), Load: r.load, Members: map[string]Node{}, Spares: map[string]Node{}}
@@ -253,11 +253,17 @@ func (w *world) shed(i int) {
 		return
 	}
 	w.members(r, i, move.Out)
+	w.lead(r, move.To, move.Load)
 }
 
 func (w *world) lead(r *land, to string, load float64) {
 	w.nodes[r.leader].recent.Add(name(r.leader), to, load, w.now)
 	r.leader, r.since = number(to), w.now
+}
+
+// measured returns the region's load as its leader knows it.
+func (w *world) measured(r *land) float64 {
+	return r.load * (1 - math.Exp(-w.now.Sub(r.since).Seconds()/Smoothing.Seconds()))
 }
 
 // members makes the members those that they should be, without one that is replaced.
@@ -272,7 +278,7 @@ func (w *world) members(r *land, by int, out string) (changed bool) {
 	}
 	var next []int
 	for _, peer := range membership.Preferred(nearest, copies, Spare, func(peer string) bool {
-		return peer != out && (is[peer] || w.seen(by, number(peer)).HasRoom(r.load))
+		return peer != out && (is[peer] || w.seen(by, number(peer)).HasRoom(w.measured(r)))
 	})[:copies] {
 		next, changed = append(next, number(peer)), changed || !is[peer]
 	}
@@ -282,14 +288,14 @@ func (w *world) members(r *land, by int, out string) (changed bool) {
 
 // settle takes the supervisor's other step: the members that should be, and the nearest leader that has room.
 func (w *world) settle(i int, r *land) {
-	if w.members(r, i, "") {
+	if w.now.Sub(r.since) >= Settled && w.members(r, i, "") {
 		w.returns++
 	}
 	for _, m := range r.members {
 		if m == i {
 			return
 		}
-		if w.now.Sub(r.since) >= leadFor && w.seen(i, m).HasRoom(r.load) {
+		if w.now.Sub(r.since) >= leadFor && w.seen(i, m).HasRoom(w.measured(r)) {
 			w.lead(r, name(m), r.load)
 			w.returns++
 			return

@@ -76,7 +76,5 @@ func (p *Pace) Moved(m Move, busy float64, now time.Time) {
 	}
 	p.moves++
 	p.last, p.next = now, now.Add(movePause)
-	if m.Kind == Lead {
-		p.moved += m.Load
-	}
+	p.moved += m.Load
 }

@@ -43,8 +43,8 @@ type Limits struct {
 func (l Limits) Enabled() bool { return l.Load != Load{} }
 
 const (
-	// Settle is how long a region is measured before it is split: a burst of arrivals is over sooner. It is also the least time
-	// between the split of a region and that of its half.
+	// Settle is how long a region must have too much load before it is split: a burst of arrivals is over sooner. It is also the least
+	// time between the split of a region and that of its half.
 	Settle = 3 * time.Second
 	// smoothing is the time constant of the average of ticks and edits.
 	smoothing = 2 * time.Second
@@ -72,7 +72,7 @@ type Sample struct {
 // Watch follows the load of one region while this node leads it.
 type Watch struct {
 	cell       grid.Cell
-	since      time.Time // of the first sample
+	within     time.Time // when the load was last within the limits; at least the time of the first sample
 	last       time.Time // of the newest sample; zero if there is none
 	load       Load
 	sample     Sample // the newest
@@ -100,7 +100,7 @@ func (w *Watch) Add(now time.Time, s Sample, budget time.Duration, limits Limits
 	w.load[Players], w.load[Stored] = float64(sum.Players), float64(sum.Stored)
 	passed := now.Sub(w.last)
 	if w.last.IsZero() {
-		w.since, w.quietSince = now, now
+		w.within, w.quietSince = now, now
 	} else if passed > 0 {
 		weight := min(1, passed.Seconds()/smoothing.Seconds())
 		w.load[Edits] += weight * (float64(sum.Edits)/passed.Seconds() - w.load[Edits])
@@ -111,8 +111,12 @@ func (w *Watch) Add(now time.Time, s Sample, budget time.Duration, limits Limits
 		w.load[Tick] += weight * (busy - w.load[Tick])
 	}
 	w.last = now
-	if w.Pressure(limits) > quietShare {
+	pressure := w.Pressure(limits)
+	if pressure > quietShare {
 		w.quietSince = now
+	}
+	if pressure <= 1 {
+		w.within = now
 	}
 }
 
@@ -135,8 +139,8 @@ func (w *Watch) Highest(limits Limits) (highest Kind, pressure float64) {
 // QuietFor returns for how long the region would have been quiet beside a sibling without load.
 func (w *Watch) QuietFor() time.Duration { return w.last.Sub(w.quietSince) }
 
-// Settled reports whether the region was measured for long enough to be split.
-func (w *Watch) Settled() bool { return w.last.Sub(w.since) >= Settle }
+// Settled reports whether the region has had too much load for long enough to be split.
+func (w *Watch) Settled() bool { return w.last.Sub(w.within) >= Settle }
 
 // Split reports whether the region is to be split, and by which kind of load.
 func (w *Watch) Split(limits Limits) (Kind, bool) {

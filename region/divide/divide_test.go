@@ -73,6 +73,13 @@ func TestSplit(t *testing.T) {
 	if _, splits := crowd.Split(Limits{}); splits {
 		t.Error("split without limits")
 	}
+	calm := watch(cell, chunks(Chunk{Players: 1}, corner, far), 60)
+	for i, want := range []bool{false, false, true} {
+		calm.Add(time.Unix(61+int64(i), 0), chunks(Chunk{Players: 51}, corner, far), budget, limits)
+		if _, splits := calm.Split(limits); splits != want {
+			t.Errorf("a calm region has too many players for the %dth second: %v, want %v", i+1, splits, want)
+		}
+	}
 	one := grid.CellAt(corner, grid.MaxLabel)
 	if _, splits := watch(one, chunks(Chunk{Players: 1000}, corner), 10).Split(limits); splits {
 		t.Error("a single chunk is split")

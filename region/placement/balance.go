@@ -46,7 +46,7 @@ func (sv *Supervisor) balance(groups []Group) {
 			continue
 		}
 		r := balance.Region{ID: u.ID, Load: sv.meter.region(u.ID), Beside: sv.meter.beside(u.Cell, leaders)}
-		if status := w.Raft.Status(); sv.ledFor(w.ID, status.Term) >= minLeaderTime {
+		if status := w.Raft.Status(); sv.ledFor(w.ID, status.Term) >= balance.Settled {
 			r.Members, r.Spares = sv.targets(w, status, r.Load, now)
 			regions = append(regions, r)
 		}
@@ -95,7 +95,7 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 		if move.Kind == balance.Lead {
 			err = sv.Transfer(ctx, w, move.To)
 		} else {
-			err = sv.replace(ctx, w, move.Out)
+			err = sv.replace(ctx, w, move.Out, move.To)
 		}
 		result := "done"
 		if err != nil {
@@ -116,8 +116,8 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 	sv.pace.Moved(move, busy, now)
 }
 
-// replace replaces a busy member of a group by the nearest node that has room.
-func (sv *Supervisor) replace(ctx context.Context, w Group, out string) error {
+// replace replaces a busy member of a group by the node in, the nearest that has room, which then leads.
+func (sv *Supervisor) replace(ctx context.Context, w Group, out, in string) error {
 	sv.meter.shift(w.ID, out)
 	defer sv.meter.shift(w.ID, "")
 	for slices.ContainsFunc(w.Raft.Status().Members, func(m replica.Progress) bool { return m.Peer == out }) {
@@ -130,5 +130,5 @@ func (sv *Supervisor) replace(ctx context.Context, w Group, out string) error {
 		case <-time.After(replacePoll):
 		}
 	}
-	return nil
+	return sv.Transfer(ctx, w, in)
 }

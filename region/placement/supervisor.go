@@ -192,6 +192,11 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
 		return !lives
 	})
 	isMember := func(peer string) bool { return slices.Contains(members, peer) }
+	if sv.Balance.Shed && w.ID != world.CatalogID && sv.ledFor(w.ID, s.Term) < balance.Settled {
+		// It is not known yet what the region costs here, nor what else its last leader gave away: whoever is a member stays one.
+		known := slices.DeleteFunc(slices.Clone(nearest), func(peer string) bool { return !isMember(peer) })
+		nearest = append(known, slices.DeleteFunc(nearest, isMember)...)
+	}
 	return sv.meter.preferred(w.ID, nearest, w.Copies, sv.meter.region(w.ID), isMember)
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -156,10 +158,12 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 		members = append(members, m.Peer)
 	}
 	slices.Sort(members)
+	var asking errgroup.Group // at once: one that is down costs a timeout
 	for _, peer := range slices.Compact(members) {
-		if err := s.knowsSplits(ctx, peer); err != nil {
-			return fmt.Errorf("split %v: %w", l.Cell(), err)
-		}
+		asking.Go(func() error { return s.knowsSplits(ctx, peer) })
+	}
+	if err := asking.Wait(); err != nil {
+		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
 	s.proposed.Store(id, time.Now())
 	defer s.proposed.Delete(id)

@@ -130,6 +130,11 @@ type Region struct {
 	Links   int      `json:"links"`
 	Bodies  int      `json:"players"`
 	Edits   int      `json:"edits"`
+	// Only of a region that this node leads: the largest share of a limit that its load is, of which kind that is, and what is to become
+	// of the region because of it.
+	Load     *float64 `json:"load,omitempty"`
+	LoadKind string   `json:"load_kind,omitempty"`
+	Next     string   `json:"next,omitempty"`
 }
 
 // Area is what is in an area of the world.

@@ -1,8 +1,10 @@
 package operate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +17,13 @@ import (
 func newRegions() *cobra.Command {
 	return newAreaQuery("regions", "List the regions loaded on this node, or all in an area", "list all regions there, wherever they are led",
 		"/regions", "/area/regions", func(w io.Writer, all []admin.Region) {
-			fmt.Fprintln(w, "REGION\tCELL\tTERM\tGATEWAYS\tPLAYERS\tEDITS")
+			fmt.Fprintln(w, "REGION\tCELL\tTERM\tGATEWAYS\tPLAYERS\tEDITS\tLOAD\tNEXT")
 			for _, r := range all {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", r.ID, r.Cell, r.Term, r.Links, r.Bodies, r.Edits)
+				load := "-" // it is led elsewhere
+				if r.Load != nil {
+					load = strings.TrimSpace(fmt.Sprintf("%.0f %% %s", 100**r.Load, r.LoadKind))
+				}
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", r.ID, r.Cell, r.Term, r.Links, r.Bodies, r.Edits, load, cmp.Or(r.Next, "-"))
 			}
 		}, printAreaRegions)
 }

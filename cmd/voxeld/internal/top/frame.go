@@ -33,6 +33,9 @@ func frame(i interval, width, height int) []string {
 		"",
 		"regions       " + fmt.Sprintf("%d loaded; with the catalog %.0f led, %.0f moved away, %s", s.Regions, i.value("voxeld_regions_led"), i.value("voxeld_balance_moves_total", "result", "done"), states(s.NodeRegions)),
 	}
+	if divided := divisions(i); divided != "" {
+		lines = append(lines, "              "+divided)
+	}
 	if len(s.WorldRegions) > 0 {
 		lines = append(lines, "              whole world: "+states(s.WorldRegions))
 	}
@@ -71,6 +74,23 @@ func states(by map[string]int) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// divisions lists how many regions this node has split and merged since it started, and why; "" if none.
+func divisions(i interval) string {
+	const splits, merges = "voxeld_region_splits_total", "voxeld_region_merges_total"
+	var why []string
+	for _, trigger := range region.SplitTriggers() {
+		if n := i.value(splits, "trigger", trigger, "result", "done"); n > 0 {
+			why = append(why, fmt.Sprintf("%s %.0f", trigger, n))
+		}
+	}
+	merged := i.value(merges, "result", "done")
+	failed := i.value(splits, "result", "failed") + i.value(merges, "result", "failed")
+	if len(why) == 0 && merged == 0 && failed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("split since the start: %s; merged: %.0f; failed: %.0f", cmp.Or(strings.Join(why, ", "), "none"), merged, failed)
 }
 
 // busiest returns a table of the regions with the most players and edits, in at most height lines.

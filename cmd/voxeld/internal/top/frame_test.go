@@ -56,3 +56,27 @@ func TestRatesAfterARestart(t *testing.T) {
 		}
 	}
 }
+
+// Splits are shown with their reasons, once there are any.
+func TestDivisions(t *testing.T) {
+	read := func(text string) interval {
+		m, err := metrics.Read(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return interval{after: sample{metrics: m}}
+	}
+	if got := divisions(read("# TYPE x counter\nx 1\n")); got != "" {
+		t.Errorf("without splits: %q", got)
+	}
+	got := divisions(read(`# TYPE voxeld_region_splits_total counter
+voxeld_region_splits_total{trigger="players",result="done"} 5
+voxeld_region_splits_total{trigger="players",result="failed"} 2
+voxeld_region_splits_total{trigger="hand",result="done"} 1
+# TYPE voxeld_region_merges_total counter
+voxeld_region_merges_total{trigger="quiet",result="done"} 3
+`))
+	if want := "split since the start: players 5, hand 1; merged: 3; failed: 2"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
