@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate released-client bench bench-micro bench-durable split-edits split-crowd backup-proof balance-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd backup-proof balance-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -105,6 +105,9 @@ MINUTES ?= 60
 
 simulate: ## clusters in virtual time: SEEDS=1-100, or 7, or 1,5,9, of MINUTES=60 virtual minutes each
 	go test ./replica -run '^TestSimulation$$' -count 1 -v -timeout 24h -simulation.seeds=$(SEEDS) -simulation.minutes=$(MINUTES)
+
+races: ## 100,000 races of splits and merges with kills, drains, cuts and changes of members, in virtual time (SEEDS=…; takes 20 min)
+	go test ./region -run '^TestRaces$$' -v -count 1 -timeout 0 -races.seeds $(or $(SEEDS),1000) -races.each 100
 
 released-client: MINUTES = 10
 released-client: ## the released client's behaviour against real daemons, for MINUTES=10

@@ -30,13 +30,28 @@ import (
 type disk struct {
 	mu     sync.Mutex
 	tables map[string]map[string][]byte
-	hold   chan struct{} // if not nil, Commit waits until it is closed
-	refuse error         // if not nil, Commit stores nothing and returns this
-	spoilt []byte        // if not nil, Commit refuses writes to the land with this key prefix
-	bad    badRows       // rows with wrong checksums
+	shared map[string]bool // tables that are copied before they are changed: other disks have them too
+	hold   chan struct{}   // if not nil, Commit waits until it is closed
+	refuse error           // if not nil, Commit stores nothing and returns this
+	spoilt []byte          // if not nil, Commit refuses writes to the land with this key prefix
+	bad    badRows         // rows with wrong checksums
 }
 
-func newDisk() *disk { return &disk{tables: make(map[string]map[string][]byte)} }
+func newDisk() *disk {
+	return &disk{tables: make(map[string]map[string][]byte), shared: make(map[string]bool)}
+}
+
+// own returns a table to change. It is called with the lock held.
+func (d *disk) own(table string) map[string][]byte {
+	if d.tables[table] == nil {
+		d.tables[table] = make(map[string][]byte)
+	}
+	if d.shared[table] {
+		d.tables[table] = maps.Clone(d.tables[table])
+		delete(d.shared, table)
+	}
+	return d.tables[table]
+}
 
 func (d *disk) Get(table string, key []byte) ([]byte, error) {
 	d.mu.Lock()
@@ -49,19 +64,28 @@ func (d *disk) Get(table string, key []byte) ([]byte, error) {
 
 func (d *disk) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	d.mu.Lock()
-	rows, bad := maps.Clone(d.tables[table]), maps.Clone(d.bad)
+	rows, bad := d.rows(table, prefix), maps.Clone(d.bad)
 	d.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		if strings.HasPrefix(key, string(prefix)) {
-			if err := bad.check(table, key); err != nil {
-				return err
-			}
-			if err := visit([]byte(key), slices.Clone(rows[key])); err != nil {
-				return err
-			}
+		if err := bad.check(table, key); err != nil {
+			return err
+		}
+		if err := visit([]byte(key), slices.Clone(rows[key])); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// rows returns the rows of a table whose keys have a prefix. It is called with the lock held.
+func (d *disk) rows(table string, prefix []byte) map[string][]byte {
+	rows := make(map[string][]byte)
+	for key, value := range d.tables[table] {
+		if strings.HasPrefix(key, string(prefix)) {
+			rows[key] = value
+		}
+	}
+	return rows
 }
 
 // View reads a snapshot: later commits are not visible.
@@ -94,13 +118,10 @@ func (d *disk) Commit(writes []kv.Write) error {
 	for _, w := range writes {
 		delete(d.bad, w.Table+"/"+string(w.Key))
 		if w.Value == nil {
-			delete(d.tables[w.Table], string(w.Key))
+			delete(d.own(w.Table), string(w.Key))
 			continue
 		}
-		if d.tables[w.Table] == nil {
-			d.tables[w.Table] = make(map[string][]byte)
-		}
-		d.tables[w.Table][string(w.Key)] = slices.Clone(w.Value)
+		d.own(w.Table)[string(w.Key)] = slices.Clone(w.Value)
 	}
 	return nil
 }
@@ -140,7 +161,8 @@ func (d *disk) afterCrash() *disk {
 	left := newDisk()
 	left.bad = maps.Clone(d.bad)
 	for name, rows := range d.tables {
-		left.tables[name] = maps.Clone(rows)
+		left.tables[name] = rows
+		left.shared[name], d.shared[name] = true, true
 	}
 	return left
 }

@@ -33,13 +33,11 @@ func (b badRows) check(table, key string) error {
 // Keys reads no values, like that of the store.
 func (d *disk) Keys(table string, prefix []byte, visit func(key []byte) error) error {
 	d.mu.Lock()
-	keys := slices.Sorted(maps.Keys(d.tables[table]))
+	rows := d.rows(table, prefix)
 	d.mu.Unlock()
-	for _, key := range keys {
-		if strings.HasPrefix(key, string(prefix)) {
-			if err := visit([]byte(key)); err != nil {
-				return err
-			}
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		if err := visit([]byte(key)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -52,7 +50,7 @@ func (d *disk) harm(table string, change func(rows map[string][]byte, bad badRow
 	if d.bad == nil {
 		d.bad = make(badRows)
 	}
-	change(d.tables[table], d.bad)
+	change(d.own(table), d.bad)
 }
 
 // editRow returns the key of an edit's row.
@@ -68,13 +66,7 @@ func editRow(id uint64, e nodemsg.Intent) string {
 func (d *disk) land(id uint64) map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	rows := make(map[string][]byte)
-	for key, value := range d.tables[world.LandTable] {
-		if strings.HasPrefix(key, string(directory.Key(id))) {
-			rows[key] = bytes.Clone(value)
-		}
-	}
-	return rows
+	return d.rows(world.LandTable, directory.Key(id))
 }
 
 // inside runs f in the goroutine of the region's loop.

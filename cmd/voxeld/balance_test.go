@@ -69,7 +69,7 @@ func testBalance(t *testing.T, on bool) {
 	nodes[home] = newDaemon(t, kit.Options{Args: args, Dir: nodes[home].dir, IP: nodes[home].ip})
 	nodes[home].start()
 
-	builders := town(t, nodes, regions)
+	builders := town(t, nodes, home, regions)
 	var all []sample
 	var early float64
 	start := time.Now()
@@ -106,25 +106,24 @@ func testBalance(t *testing.T, on bool) {
 	}
 }
 
-// town returns a player in each of the regions, spread over the nodes, once they have three copies.
-func town(t *testing.T, nodes []*daemon, regions []int) (builders []*builder) {
+// town returns a player in each of the regions, with sessions on all nodes but home, once home leads the regions and they have three copies.
+func town(t *testing.T, nodes []*daemon, home int, regions []int) (builders []*builder) {
 	t.Helper()
+	others := slices.Delete(slices.Clone(nodes), home, home+1)
 	for i, region := range regions {
-		builders = append(builders, newBuilder(t, nodes[i%len(nodes)].Game, region))
+		builders = append(builders, newBuilder(t, others[i%len(others)].Game, region))
 	}
-	eventually(t, "the regions of the players have three copies", patience, func() bool {
-		copied := make(map[string]bool)
-		for _, d := range nodes {
-			for _, r := range d.regions() {
-				if r.Bodies > 0 && r.Voters == 3 {
-					copied[r.Cell] = true
-				}
+	eventually(t, "the home of the players' regions leads them, with three copies", 2*patience, func() bool {
+		led := 0
+		for _, r := range nodes[home].regions() {
+			if r.Bodies > 0 && r.Voters == 3 && r.Leader == nodes[home].Status.Peer {
+				led++
 			}
 		}
 		for _, b := range builders {
 			b.drain()
 		}
-		return len(copied) == len(builders)
+		return led == len(builders)
 	})
 	return builders
 }

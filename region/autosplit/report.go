@@ -13,7 +13,8 @@ import (
 
 // This file reports, to operators and other nodes, how much load regions have, and what is to become of them.
 
-// keepsFailing is the pause from which on splits or merges of a region count as failing again and again: the third failure's.
+// keepsFailing is the pause from which on splits of a region count as failing again and again: the third failure's. Merges do not: quiet
+// halves do no harm.
 const keepsFailing = 4 * firstPause
 
 // Division is how much load a region has, and whether it is to be split or merged because of that.
@@ -66,7 +67,7 @@ func (l *Loop) Fill(s *nodemsg.RegionStatus) {
 	if w := l.mu.watches[s.Region]; w != nil {
 		s.Load = uint64(w.Pressure(l.mu.limits) * 1000)
 		s.Quiet = uint64(w.QuietFor() / time.Second)
-		if w.failed != nil && w.pause >= keepsFailing {
+		if _, splits := w.Split(l.mu.limits); splits && w.failed != nil && w.pause >= keepsFailing {
 			s.Undivided = w.failed.Error()
 		}
 	}

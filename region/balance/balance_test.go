@@ -160,7 +160,7 @@ type land struct {
 const (
 	copies  = 3
 	round   = 2 * time.Second
-	askedIn = 4 // rounds between two reports of a node to another
+	askedIn = 4                // rounds between two reports of a node to another
 	leadFor = 10 * time.Second // before leadership returns
 )
 

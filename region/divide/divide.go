@@ -203,8 +203,7 @@ type Sibling struct {
 // MayMerge reports whether the region may be merged with its sibling as far as its own load goes, so that it is worth asking for the
 // sibling's.
 func (w *Watch) MayMerge(limits Limits) bool {
-	return limits.MergeAfter > 0 && limits.Enabled() && w.cell.Label.Len() > grid.FoundingLabel &&
-		w.Pressure(limits) <= quietShare && w.QuietFor() >= limits.MergeAfter
+	return w.quietHalf(limits) && w.QuietFor() >= limits.MergeAfter
 }
 
 // Merge reports whether the region is to be merged with its sibling. One of them decides: the lower half, or the one that is awake.
@@ -220,10 +219,14 @@ func (w *Watch) Merge(limits Limits, sibling Sibling) bool {
 }
 
 // StayAwake reports whether a region that nobody uses stays awake, because it may soon be merged. If that does not come about in
-// time, it hibernates as it is.
+// time, or if it stores too much for that, it hibernates as it is.
 func (w *Watch) StayAwake(limits Limits) bool {
-	return limits.MergeAfter > 0 && limits.Enabled() && w.cell.Label.Len() > grid.FoundingLabel &&
-		w.QuietFor() < limits.MergeAfter+mergeSlack
+	return w.quietHalf(limits) && w.QuietFor() < limits.MergeAfter+mergeSlack
+}
+
+// quietHalf reports whether the region is a half, and has little load now.
+func (w *Watch) quietHalf(limits Limits) bool {
+	return limits.MergeAfter > 0 && limits.Enabled() && w.cell.Label.Len() > grid.FoundingLabel && w.Pressure(limits) <= quietShare
 }
 
 // mergeSlack is how long a quiet region waits for its sibling to become quiet, too, before it hibernates.

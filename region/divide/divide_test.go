@@ -115,6 +115,9 @@ func TestMerge(t *testing.T) {
 	if !w.StayAwake(limits) || w.StayAwake(Limits{}) || watch(cell, chunks(Chunk{}), 1).StayAwake(limits) || watch(lower, chunks(Chunk{}), 1000).StayAwake(limits) {
 		t.Error("a region stays awake, or does not, at the wrong time")
 	}
+	if watch(lower, chunks(Chunk{Stored: 400}, corner), 100).StayAwake(limits) {
+		t.Error("a half that stores too much to be merged stays awake for ever")
+	}
 }
 
 // Whatever the load is: a region is not split and merged by the same load, halves that were split because of it are not merged at once,

@@ -411,8 +411,8 @@ func (x *examined) assess() []Finding {
 	case leader.Region != 0:
 		x.assessMembers(leader, add)
 		if leader.Undivided != "" {
-			add("undivided", fmt.Sprintf("its load is %.0f %% of a limit, and splits or merges of it keep failing: %s", float64(leader.Load)/10, leader.Undivided),
-				"it is tried again, at least every 10 minutes; all its members must be up, healthy, and run a version that knows splits")
+			add("undivided", fmt.Sprintf("its load is %.0f %% of a limit, and splits of it keep failing: %s", float64(leader.Load)/10, leader.Undivided),
+				"see that all its members are up and healthy: nothing is split otherwise; it is tried again by itself, at least every 10 minutes")
 		}
 	case x.awake && len(quarantined) == 0:
 		add("leaderless", "it is open and has no leader", "if this persists, check the logs of its members: "+peerList(x.info))

@@ -25,7 +25,7 @@ type Kind int
 // The kinds of steps.
 const (
 	Stay     Kind = iota // the members are right
-	Wait                 // a learner is catching up
+	Wait                 // a learner is catching up, or none of the others can lead yet
 	Add                  // add Peer as a learner
 	Promote              // make the learner Peer a voter
 	Remove               // remove Peer

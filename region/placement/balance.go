@@ -2,9 +2,11 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/balance"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -31,7 +33,7 @@ func (sv *Supervisor) balance(groups []Group) {
 		return
 	}
 	sv.metrics.busy.Set(self.Busy)
-	if !sv.Balance.Shed || self.Share() <= balance.Hot || sv.moving.Load() || !sv.meter.ready(now) || !sv.pace.Ready(self.Busy, now) {
+	if !sv.Balance.Shed || sv.Leaves() || self.Share() <= balance.Hot || sv.moving.Load() || !sv.meter.ready(now) || !sv.pace.Ready(self.Busy, now) {
 		return
 	}
 	byID := make(map[uint64]Group, len(groups))
@@ -91,12 +93,7 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 		defer sv.EndChange(w.ID)
 		ctx, cancel := context.WithTimeout(ctx, replaceTime)
 		defer cancel()
-		var err error
-		if move.Kind == balance.Lead {
-			err = sv.Transfer(ctx, w, move.To)
-		} else {
-			err = sv.replace(ctx, w, move.Out, move.To)
-		}
+		err := sv.move(ctx, w, move)
 		result := "done"
 		if err != nil {
 			result = "failed"
@@ -114,6 +111,23 @@ func (sv *Supervisor) begin(w Group, move balance.Move, busy float64, now time.T
 		return
 	}
 	sv.pace.Moved(move, busy, now)
+}
+
+// move makes a move, unless the region is being split or merged.
+func (sv *Supervisor) move(ctx context.Context, w Group, move balance.Move) error {
+	l := sv.Regions.Loaded(w.ID)
+	if l == nil {
+		return actor.ErrNotHere
+	}
+	if _, structure, err := actor.StructureOf(ctx, l); err != nil {
+		return err
+	} else if structure.Holds() {
+		return errors.New("it is being split or merged")
+	}
+	if move.Kind == balance.Lead {
+		return sv.Transfer(ctx, w, move.To)
+	}
+	return sv.replace(ctx, w, move.Out, move.To)
 }
 
 // replace replaces a busy member of a group by the node in, the nearest that has room, which then leads.

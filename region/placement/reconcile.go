@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/membership"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -92,17 +93,22 @@ func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.
 }
 
 // inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner that had
-// its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id.
+// its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id. Without
+// learners the step waits for a member that can lead, which is looked for in the next round.
 func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 	info, err := w.Actor.Info(ctx)
 	if err != nil {
 		return err
 	}
+	members := w.Raft.Status().Members
+	if !slices.ContainsFunc(members, func(m replica.Progress) bool { return m.Learner }) {
+		return errors.New("no other member can lead the region yet")
+	}
 	invite := nodemsg.Invite{Region: info}
 	for _, m := range w.Raft.Configuration().Members {
 		invite.Voters = append(invite.Voters, nodemsg.Replica{ID: m.ID, Peer: m.Peer, Learner: m.Learner})
 	}
-	for _, m := range w.Raft.Status().Members {
+	for _, m := range members {
 		if !m.Learner || m.Active && m.Match > 0 {
 			continue
 		}

@@ -302,7 +302,7 @@ type RegionStatus struct {
 	// that the region could be merged. Only of a leader, or on request (Stored) of a closed copy: the load of what is stored.
 	Load  uint64 `cbor:"16,keyasint,omitempty"`
 	Quiet uint64 `cbor:"17,keyasint,omitempty"`
-	// Undivided is why splits or merges of the region keep failing, for people; empty if they do not. Only of a leader.
+	// Undivided is why splits of the region keep failing, for people; empty if they do not. Only of a leader.
 	Undivided string `cbor:"18,keyasint,omitempty"`
 }
 
