@@ -228,8 +228,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// Strangers that open streams, and send half of a frame each, for 5 s, cost a bounded amount of memory, and keep no node out. What they cost
-// is mostly garbage, and so depends on the machine.
+// Strangers that open 3,200 streams a second, and send half of a frame in each, cost a bounded amount of memory, and keep no node out.
 func TestStrangersFlood(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
@@ -249,7 +248,9 @@ func TestStrangersFlood(t *testing.T) {
 		})
 		for i := range 4 {
 			crew.Go(func() {
-				for ctx.Err() == nil {
+				again := time.NewTicker(5 * time.Millisecond)
+				defer again.Stop()
+				for ; ctx.Err() == nil; <-again.C {
 					protocol := []string{raft, admission.Protocol}[i%2]
 					s, err := host.Open(ctx, peer, protocol)
 					if err != nil {
@@ -276,7 +277,7 @@ func TestStrangersFlood(t *testing.T) {
 	slices.Sort(sizes)
 	median := sizes[len(sizes)/2]
 	t.Logf("%d streams of strangers: %.0f MiB, at most %.0f, before %.0f", opened.Load(), median/(1<<20), sizes[len(sizes)-1]/(1<<20), before/(1<<20))
-	if median-before > 256<<20 {
+	if median-before > 128<<20 {
 		t.Errorf("the node grew by %.0f MiB", (median-before)/(1<<20))
 	}
 }

@@ -132,7 +132,7 @@ func (l *gated) SetStreamHandler(p protocol.ID, serve network.StreamHandler) {
 		}
 		end := l.strangers.beginStream(s.Conn().RemotePeer())
 		if end == nil {
-			s.Reset() //nolint:errcheck // it is of no use
+			s.Conn().Close() //nolint:errcheck // a new connection costs the stranger more than a stream
 			return
 		}
 		if string(p) == (*g).Protocol() {
