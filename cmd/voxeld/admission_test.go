@@ -1,15 +1,23 @@
 package main
 
 import (
+	"context"
+	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht/admission"
+	"github.com/voxelpopuli/voxeld/dht/transport"
+	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -176,4 +184,100 @@ func TestOpenWorldIsClosed(t *testing.T) {
 	}
 	c.terminate()
 	c.start() // with its old --join, and its certificate
+}
+
+// strangerHost returns the host of a stranger that is connected to the node, and the node's peer.
+func strangerHost(t *testing.T, d *daemon) (host *transport.Host, peer string) {
+	t.Helper()
+	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/" + takeAddress(t) + "/tcp/4001"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { host.Close() })
+	if peer, err = host.Connect(t.Context(), "/ip4/"+d.ip+"/tcp/4001"); err != nil {
+		t.Fatal(err)
+	}
+	return host, peer
+}
+
+// A stranger without a token is served nothing but the admission protocol, and what every libp2p host answers.
+func TestStranger(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	host, peer := strangerHost(t, d)
+	served, err := host.LibP2P().Peerstore().GetProtocols(host.LibP2P().Network().Peers()[0])
+	if err != nil || len(served) < 8 {
+		t.Fatalf("the node has the protocols %v, %v", served, err)
+	}
+	for _, protocol := range served {
+		name := string(protocol)
+		if name == admission.Protocol || strings.HasPrefix(name, "/ipfs/") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		if answer, err := host.Ask(ctx, peer, name, []byte{0xa0}); err == nil || ctx.Err() != nil {
+			t.Errorf("%s: %x, %v", name, answer, err)
+		}
+		cancel()
+		if _, err := host.Connect(t.Context(), "/ip4/"+d.ip+"/tcp/4001"); err != nil { // strangers are disconnected after a while
+			t.Fatal(err)
+		}
+	}
+	if world, err := admission.World(t.Context(), host, peer); err != nil || hex.EncodeToString(world[:]) != d.Status.WorldID {
+		t.Errorf("the world's id: %x, %v", world, err)
+	}
+}
+
+// Strangers that open 3,200 streams a second, and send half of a frame in each, cost a bounded amount of memory, and keep no node out.
+func TestStrangersFlood(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	const memory = "go_memstats_heap_inuse_bytes"
+	before := d.metric(memory)
+	raft := "/voxeld/" + d.Status.WorldID[:16] + regiontransport.RaftProtocol
+	half := append([]byte{0, 0, 0xff, 0}, make([]byte, 60<<10)...)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	var crew sync.WaitGroup
+	var opened atomic.Int64
+	for range 4 {
+		host, peer := strangerHost(t, d)
+		host.HandleAsk(admission.Protocol, func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+			<-ctx.Done() // it does not answer the node's question for its certificate
+			return nil, ctx.Err()
+		})
+		for i := range 4 {
+			crew.Go(func() {
+				again := time.NewTicker(5 * time.Millisecond)
+				defer again.Stop()
+				for ; ctx.Err() == nil; <-again.C {
+					protocol := []string{raft, admission.Protocol}[i%2]
+					s, err := host.Open(ctx, peer, protocol)
+					if err != nil {
+						host.Connect(ctx, "/ip4/"+d.ip+"/tcp/4001") //nolint:errcheck // it is tried again
+						continue
+					}
+					s.Write(half) //nolint:errcheck // it may be refused
+					opened.Add(1)
+				}
+			})
+		}
+	}
+	b := startDaemon(t, "--join", d.operate("invite"))
+	eventually(t, "a node joins during the flood", patience, func() bool { return b.connected() == 1 })
+	var sizes []float64
+	for ctx.Err() == nil {
+		sizes = append(sizes, d.metric(memory))
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	crew.Wait()
+	slices.Sort(sizes)
+	median := sizes[len(sizes)/2]
+	t.Logf("%d streams of strangers: %.0f MiB, at most %.0f, before %.0f", opened.Load(), median/(1<<20), sizes[len(sizes)-1]/(1<<20), before/(1<<20))
+	if median-before > 128<<20 {
+		t.Errorf("the node grew by %.0f MiB", (median-before)/(1<<20))
+	}
 }

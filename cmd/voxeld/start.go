@@ -522,7 +522,7 @@ func (n *node) printWelcome(out io.Writer) {
 	}
 	fmt.Fprintln(out)
 	if len(n.host.Addrs()) > 0 {
-		fmt.Fprintf(out, "  Add a machine:       %s invite --data-dir %s   prints the command to run there\n", os.Args[0], n.cfg.DataDir)
+		fmt.Fprintf(out, "  Add a machine:       %s invite --data-dir %s   and there: voxeld run --join TOKEN\n", os.Args[0], n.cfg.DataDir)
 	}
 	fmt.Fprintf(out, "  Stop:                Ctrl-C\n")
 	fmt.Fprintf(out, "  Play:                %s\n\n", n.localURL())

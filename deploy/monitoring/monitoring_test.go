@@ -72,6 +72,11 @@ var skewedBinary = sync.OnceValues(func() (string, error) {
 	return buildChanged("voxeld-skewed", "../../region/states.go", "Clock: time.Now().UnixMilli()", "Clock: time.Now().UnixMilli() + 10_000")
 })
 
+// formerBinary returns a voxeld that issues certificates as if it were 24 days ago.
+var formerBinary = sync.OnceValues(func() (string, error) {
+	return buildChanged("voxeld-former", "../../dht/admission/gate.go", "return time.Now()", "return time.Now().Add(-24*24*time.Hour)")
+})
+
 // otherTerrainBinary returns a voxeld that places trees and ores elsewhere.
 var otherTerrainBinary = sync.OnceValues(func() (string, error) {
 	return buildChanged("voxeld-terrain", "../../terrain/terrain.go", "^ salt*golden", "^ salt*golden ^ 1")

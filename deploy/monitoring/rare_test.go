@@ -222,6 +222,26 @@ func TestExpiringCertificate(t *testing.T) {
 	p.onlyFired("VoxeldCertificateExpiring")
 }
 
+// A node's certificate has not been renewed for 24 days, and then is.
+func TestExpiringNodeCertificate(t *testing.T) {
+	rare(t)
+	t.Parallel()
+	former, err := formerBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	current, err := plainBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, kit.Options{Binary: former})
+	n.start("")
+	p := newPrometheus(t, fast, n)
+	p.fires(n, "VoxeldNodeCertificateExpiring")
+	n.restartAs(func(o *kit.Options) { o.Binary = current })
+	p.clears(n, "VoxeldNodeCertificateExpiring")
+}
+
 // The disk for the backups is missing, and comes back.
 func TestMissedBackup(t *testing.T) {
 	rare(t)

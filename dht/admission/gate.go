@@ -212,6 +212,9 @@ func (g *Gate) judge(id peer.ID, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	if _, there := g.mu.admitted[id]; !there {
+		transport.Admit(g.Host, id)
+	}
 	g.mu.admitted[id] = admitted{c, raw}
 	delete(g.mu.refused, id)
 	return nil

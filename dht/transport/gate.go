@@ -19,8 +19,6 @@ const (
 	strangerTime = 15 * time.Second
 	// lookAtStranger is how often such a connection is looked at.
 	lookAtStranger = 500 * time.Millisecond
-	// maxStrangerStreams bounds the streams of the gate's protocol that are served to strangers at the same time.
-	maxStrangerStreams = 64
 )
 
 // Gate decides which peers are served.
@@ -41,7 +39,7 @@ type Gate interface {
 type gated struct {
 	libhost.Host
 	gate      atomic.Pointer[Gate]
-	strangers chan struct{} // a slot for each stream of a stranger
+	strangers *strangers
 }
 
 // SetGate sets the gate, once, before the host is of use to others.
@@ -49,7 +47,15 @@ func (h *Host) SetGate(g Gate) {
 	lib := h.lib
 	lib.gate.Store(&g)
 	lib.Network().Notify(&network.NotifyBundle{
-		ConnectedF: func(_ network.Network, c network.Conn) { awaitAdmission(h, g, c) },
+		ConnectedF: func(n network.Network, c network.Conn) {
+			if id := c.RemotePeer(); !g.Admitted(id) {
+				limit(n, id, strangerLimit)
+				if g.Admitted(id) { // since, over another connection
+					limit(n, id, memberLimit)
+				}
+			}
+			awaitAdmission(h, g, c)
+		},
 		DisconnectedF: func(n network.Network, c network.Conn) {
 			if id := c.RemotePeer(); n.Connectedness(id) != network.Connected {
 				g.Forget(id)
@@ -70,6 +76,12 @@ func awaitAdmission(h *Host, g Gate, c network.Conn) {
 	}
 	go func() {
 		defer done()
+		end := h.lib.strangers.beginConn(c)
+		if end == nil {
+			c.Close() //nolint:errcheck // it is of no use
+			return
+		}
+		defer end()
 		ctx, cancel := context.WithTimeout(ctx, strangerTime)
 		defer cancel()
 		id := c.RemotePeer()
@@ -118,19 +130,21 @@ func (l *gated) SetStreamHandler(p protocol.ID, serve network.StreamHandler) {
 			serve(s)
 			return
 		}
+		end := l.strangers.beginStream(s.Conn().RemotePeer())
+		if end == nil {
+			s.Conn().Close() //nolint:errcheck // a new connection costs the stranger more than a stream
+			return
+		}
 		if string(p) == (*g).Protocol() {
-			select {
-			case l.strangers <- struct{}{}:
-				defer func() { <-l.strangers }()
-				serve(s)
-			default:
-				s.Reset() //nolint:errcheck // it is of no use
-			}
+			defer end()
+			serve(s)
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), awaitTime)
 		defer cancel()
-		if err := (*g).Await(ctx, s.Conn().RemotePeer()); err != nil {
+		err := (*g).Await(ctx, s.Conn().RemotePeer())
+		end()
+		if err != nil {
 			s.Reset() //nolint:errcheck // it is of no use
 			return
 		}

@@ -73,7 +73,7 @@ func NewHost(opts Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{lib: &gated{Host: lib, strangers: make(chan struct{}, maxStrangerStreams)}, logger: opts.Logger, bootstrap: bootstrap}
+	h := &Host{lib: &gated{Host: lib, strangers: newStrangers()}, logger: opts.Logger, bootstrap: bootstrap}
 	h.mu.handlers = make(map[string]serveFunc)
 	h.mu.answers = make(map[string]answerFunc)
 	h.mu.running = make(map[uint64]context.CancelFunc)
