@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -103,19 +104,28 @@ func (ld *leaders) trusts(info nodemsg.Region) bool {
 // residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the answer.
 const residentTimeout = 700 * time.Millisecond
 
-// resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play.
+// resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play. A member of the
+// region accepts it although another one leads: it may have led when dht named it, and the released client survives the reset of a
+// connection that it has, but not a `no`.
 func (ld *leaders) resident(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
 	if !ld.Guests() {
 		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
 	}
 	info, err := ld.generate(ctx, remote, pos)
-	if err == nil && info.Leader != ld.Peer { // according to the last update
-		ctx, cancel := context.WithTimeout(ctx, residentTimeout)
-		defer cancel()
-		info, err = ld.led(ctx, pos, true)
+	if err != nil || info.Leader == ld.Peer { // according to the last update
+		return err
 	}
-	if err == nil && info.Leader != ld.Peer {
-		err = fmt.Errorf("connect to chunk %v: %w", pos, region.ErrNotHere)
+	ctx, cancel := context.WithTimeout(ctx, residentTimeout)
+	defer cancel()
+	now, err := ld.led(ctx, pos, true)
+	member := func(m nodemsg.Member) bool { return m.Peer == ld.Peer }
+	switch {
+	case slices.ContainsFunc(info.Members, member) || err == nil && slices.ContainsFunc(now.Members, member):
+		return nil
+	case err != nil:
+		return err
+	case now.Leader != ld.Peer:
+		return fmt.Errorf("connect to chunk %v: %w", pos, region.ErrNotHere)
 	}
-	return err
+	return nil
 }
