@@ -316,7 +316,7 @@ func (r *races) check() {
 			}
 		}
 		g := reader.reach(pos)
-		g.Close() //nolint:errcheck // it was opened to find the region
+		g.Close()
 		info := g.Link.(routedLink).info
 		leaves[info.ID] = info
 		return info
@@ -447,7 +447,7 @@ func (b *digger) try(ctx context.Context, pos grid.ChunkPos, e nodemsg.Intent) b
 	if err != nil {
 		return false
 	}
-	defer link.Close() //nolint:errcheck // nothing is sent any more
+	defer link.Close()
 	if !info.Cell.Contains(pos) {
 		b.t.Errorf("chunk %v is not in %v", pos, info.Cell)
 	}
@@ -502,12 +502,12 @@ func (n *node) read(ctx context.Context, pos grid.Pos) (block chunk.Block, info 
 		for err = link.Send(nodemsg.ToRegion{Watch: []grid.ChunkPos{pos.Chunk()}}); err == nil && frame.Closed == ""; frame, err = link.Receive(ctx) {
 			for _, delta := range frame.Chunks {
 				if delta.State != nil {
-					link.Close() //nolint:errcheck // it was opened to read
+					link.Close()
 					return blockAt(*delta.State, pos), info, nil
 				}
 			}
 		}
-		link.Close() //nolint:errcheck // as above
+		link.Close()
 	}
 	return 0, info, cmp.Or(err, errors.New("the link is closed again and again"))
 }
