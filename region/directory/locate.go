@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -186,50 +185,3 @@ func checkCell(info nodemsg.Region, cell grid.Cell) (nodemsg.Region, error) {
 
 // usable reports whether a hint is about the cell and names a leader.
 func usable(info nodemsg.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
-
-// introduceTime bounds the introduction of one leader to its neighbours.
-const introduceTime = 10 * time.Second
-
-// Introduce announces the leader of this cell to the leaders of the neighbouring cells, the adjacent ones and the Hamming neighbours,
-// and caches the routes that they answer with (Walkad §IV-B, coordinator selection, steps 3 and 4). The catalog is asked for
-// adjacent land that is not known.
-func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
-	ctx, cancel := context.WithTimeout(ctx, introduceTime)
-	defer cancel()
-	informed := map[string]bool{d.Self.Peer: true}
-	for _, next := range append(info.Cell.Adjacent(), info.Cell.Hamming()...) {
-		area := next.Area()
-		if pos := (grid.ChunkPos{X: area.MinX, Z: area.MinZ}); !d.knows(pos) {
-			there, err := d.FromCatalog(ctx, pos)
-			if err == nil {
-				d.AddHint(there)
-			} else if !errors.Is(err, ErrNotFounded) {
-				return // the catalog cannot be asked; the neighbours introduce themselves when they change
-			}
-		}
-		for range 2 { // those who led until recently name the new leader
-			for _, there := range d.Cover(area, MaxLinks) {
-				d.introduceTo(ctx, there.Leader, info, informed)
-			}
-		}
-	}
-}
-
-func (d *Directory) knows(pos grid.ChunkPos) bool {
-	_, known := d.Known(pos)
-	return known
-}
-
-// introduceTo informs one leader, unless it was informed, and caches the routes that it answers with.
-func (d *Directory) introduceTo(ctx context.Context, peer string, info nodemsg.Region, informed map[string]bool) {
-	if peer == "" || informed[peer] || d.Detector.Suspected(peer) {
-		return
-	}
-	informed[peer] = true
-	answer, err := d.Questions.Ask(ctx, peer, nodemsg.Question{Introduce: &info})
-	if err != nil {
-		d.Logger.Debug("region not introduced", "peer", peer, "error", err)
-		return
-	}
-	d.addLinks(answer.Regions)
-}
