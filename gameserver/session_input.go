@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -92,9 +93,42 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
 		}
 		s.out.Send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
+	case sessionmsg.NearbyRequest:
+		at := s.place.pose().Chunk()
+		return s.survey(func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Nearby(ctx, at) })
+	case sessionmsg.MapRequest:
+		return s.sendMap(m)
 	case sessionmsg.Join, sessionmsg.Prove:
 		return &wire.Error{Code: wire.FailUnexpected, Message: "you have joined already"}
 	}
+	return nil
+}
+
+// sendMap sends a tile of the map.
+func (s *session) sendMap(m sessionmsg.MapRequest) error {
+	at := s.place.pose().Chunk()
+	const side, reach = sessionmsg.MapTileChunks, sessionmsg.MapTileChunks * sessionmsg.MapReach
+	if max(m.X*side-at.X, at.X-m.X*side, m.Z*side-at.Z, at.Z-m.Z*side) > reach {
+		return &wire.Error{Code: wire.FailBadValue, Message: fmt.Sprintf("request tiles of the map at most %d tiles away", sessionmsg.MapReach)}
+	}
+	return s.survey(func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Tile(ctx, m.X, m.Z) })
+}
+
+// survey answers a question about the surroundings in the background, one at a time.
+func (s *session) survey(answer func(context.Context) sessionmsg.FromServer) error {
+	if s.g.Ranges == nil {
+		return &wire.Error{Code: wire.FailUnexpected, Message: "this gateway has no map"}
+	}
+	if !s.surveying.CompareAndSwap(false, true) {
+		return &wire.Error{Code: wire.FailRate, Message: "wait for the answer to your last nearby or map message"}
+	}
+	s.g.run(func(ctx context.Context) {
+		if s.limits.survey.Wait(ctx) == nil {
+			it := answer(ctx)
+			s.surveying.Store(false)
+			s.out.Send(it)
+		}
+	})
 	return nil
 }
 
