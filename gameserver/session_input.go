@@ -97,21 +97,23 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		at := s.place.pose().Chunk()
 		return s.survey(func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Nearby(ctx, at) })
 	case sessionmsg.MapRequest:
-		return s.sendMap(m)
+		if err := checkTile(m, s.place.pose().Chunk()); err != nil {
+			return err
+		}
+		return s.survey(func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Tile(ctx, m.X, m.Z) })
 	case sessionmsg.Join, sessionmsg.Prove:
 		return &wire.Error{Code: wire.FailUnexpected, Message: "you have joined already"}
 	}
 	return nil
 }
 
-// sendMap sends a tile of the map.
-func (s *session) sendMap(m sessionmsg.MapRequest) error {
-	at := s.place.pose().Chunk()
+// checkTile returns an error if a player in the chunk may not request the tile of the map.
+func checkTile(m sessionmsg.MapRequest, at grid.ChunkPos) error {
 	const side, reach = sessionmsg.MapTileChunks, sessionmsg.MapTileChunks * sessionmsg.MapReach
 	if max(m.X*side-at.X, at.X-m.X*side, m.Z*side-at.Z, at.Z-m.Z*side) > reach {
 		return &wire.Error{Code: wire.FailBadValue, Message: fmt.Sprintf("request tiles of the map at most %d tiles away", sessionmsg.MapReach)}
 	}
-	return s.survey(func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Tile(ctx, m.X, m.Z) })
+	return nil
 }
 
 // survey answers a question about the surroundings in the background, one at a time.
