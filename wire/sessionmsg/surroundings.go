@@ -5,11 +5,12 @@ import "github.com/voxelpopuli/voxeld/grid"
 const (
 	// MaxNearby is the most players in a Nearby.
 	MaxNearby = 500
-	// MapTileChunks is the number of chunks along a side of a tile of the map. A tile has a point every 4 blocks, and MapPointSize bytes a
-	// point. MapReach is how many tiles away from their own players may request one.
+	// MapTileChunks is the number of chunks along a side of a tile of the map, which has a point every 4 blocks.
 	MapTileChunks = 8
-	MapPointSize  = 4
-	MapReach      = 8
+	// MapPointSize is the number of bytes of a point.
+	MapPointSize = 4
+	// MapReach is how many tiles away from their own players may request one.
+	MapReach = 8
 	// maxTile bounds the coordinates of tiles.
 	maxTile = grid.Limit / MapTileChunks
 )
