@@ -57,7 +57,7 @@ type Options struct {
 	HTTP    string // URL under which players open this gateway
 	Game    string // host:port of its game server, reachable by others
 	Regions Regions
-	Ranges  surroundings.Query // nil: players have no map
+	Ranges  surroundings.Query // nil: players have no map, whatever the policy
 	Nodes   handoff.Nodes
 	Players players.Network
 	Storage players.Storage
@@ -131,6 +131,9 @@ func (g *Gateway) run(task func(context.Context)) bool {
 		return false
 	}
 }
+
+// hasMap reports whether players are shown a map, and who is near.
+func (g *Gateway) hasMap() bool { return g.Ranges != nil && g.policy.Load().Map }
 
 // now returns the gateway's clock, for budgets.
 func (g *Gateway) now() time.Duration { return time.Since(g.start) }

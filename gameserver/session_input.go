@@ -95,12 +95,12 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		s.out.Send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
 	case sessionmsg.NearbyRequest:
 		at := s.place.pose().Chunk()
-		return s.survey(func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Nearby(ctx, at) })
+		return s.survey(sessionmsg.Nearby{}, func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Nearby(ctx, at) })
 	case sessionmsg.MapRequest:
 		if err := checkTile(m, s.place.pose().Chunk()); err != nil {
 			return err
 		}
-		return s.survey(func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Tile(ctx, m.X, m.Z) })
+		return s.survey(sessionmsg.MapTile{X: m.X, Z: m.Z}, func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Tile(ctx, m.X, m.Z) })
 	case sessionmsg.Join, sessionmsg.Prove:
 		return &wire.Error{Code: wire.FailUnexpected, Message: "you have joined already"}
 	}
@@ -116,10 +116,11 @@ func checkTile(m sessionmsg.MapRequest, at grid.ChunkPos) error {
 	return nil
 }
 
-// survey answers a question about the surroundings in the background, one at a time.
-func (s *session) survey(answer func(context.Context) sessionmsg.FromServer) error {
-	if s.g.Ranges == nil {
-		return &wire.Error{Code: wire.FailUnexpected, Message: "this gateway has no map"}
+// survey answers a question about the surroundings in the background, one at a time; with none if players are shown no map.
+func (s *session) survey(none sessionmsg.FromServer, answer func(context.Context) sessionmsg.FromServer) error {
+	if !s.g.hasMap() {
+		s.out.Send(none)
+		return nil
 	}
 	if !s.surveying.CompareAndSwap(false, true) {
 		return &wire.Error{Code: wire.FailRate, Message: "wait for the answer to your last nearby or map message"}
