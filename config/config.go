@@ -85,6 +85,7 @@ type Backups struct {
 type Players struct {
 	ViewDistance       int   `koanf:"view_distance"`        // maximum view distance, in chunks in each direction
 	Guests             bool  `koanf:"guests"`               // whether players without a key may join
+	Map                bool  `koanf:"map"`                  // whether players are shown a map, and who is near
 	SessionsPerAddress int   `koanf:"sessions_per_address"` // maximum of one IP address
 	MotionBudget       int64 `koanf:"motion_budget"`        // bytes/s of movement updates sent to one session
 	EditsPerSecond     int   `koanf:"edits_per_second"`     // maximum of one session

@@ -182,6 +182,10 @@ var Groups = []Group{
 			Usage: "let players without a key join, original clients among them; anybody can take a guest's name",
 		},
 		{
+			Name: "map", Kind: Switch, Default: "true", Reload: true,
+			Usage: "show players a map of the land around them, and who is near, in view or not",
+		},
+		{
 			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: oneTo(MaxSessionsPerAddress),
 			Usage: "maximum number of players of one IP address; each session counts as one player, and so do up to 100 connections of the original protocol; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
 		},

@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -41,6 +42,7 @@ type Regions interface {
 // Terrain generates land; a *terrain.Generator. Any goroutine.
 type Terrain interface {
 	mirror.Terrain
+	surroundings.Terrain
 	Surface(x, z int32) int32
 }
 
@@ -55,6 +57,7 @@ type Options struct {
 	HTTP    string // URL under which players open this gateway
 	Game    string // host:port of its game server, reachable by others
 	Regions Regions
+	Ranges  surroundings.Query // nil: players have no map, whatever the policy
 	Nodes   handoff.Nodes
 	Players players.Network
 	Storage players.Storage
@@ -107,6 +110,7 @@ type Gateway struct {
 	frameSessions  []*session                          // the frame loop's; reused
 	frameCrowds    map[*mirror.Subscription]int        // likewise
 	frameWriter    outbox.FrameWriter                  // the frame loop's
+	surroundings   *surroundings.Surroundings
 	spawn          chan func(context.Context)
 	stop           chan struct{} // closed when Run begins to shut down
 	shutdown       shutdown
@@ -127,6 +131,9 @@ func (g *Gateway) run(task func(context.Context)) bool {
 		return false
 	}
 }
+
+// hasMap reports whether players are shown a map, and who is near.
+func (g *Gateway) hasMap() bool { return g.Ranges != nil && g.policy.Load().Map }
 
 // now returns the gateway's clock, for budgets.
 func (g *Gateway) now() time.Duration { return time.Since(g.start) }

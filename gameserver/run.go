@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
+	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -38,6 +39,7 @@ func New(o Options) *Gateway {
 		interest:       newSharedIndex(o.Policy.Budget()),
 		frameRequested: wake.NewSignal(),
 		frameCrowds:    make(map[*mirror.Subscription]int),
+		surroundings:   surroundings.New(o.Ranges, o.Terrain),
 		spawn:          make(chan func(context.Context)),
 		stop:           make(chan struct{}),
 		shutdown:       newShutdown(),

@@ -39,8 +39,9 @@ type session struct {
 	edits         pendingEdits  // any goroutine's
 	done          chan struct{} // closed when the player is saved and the place is free
 	walk          walkState
-	place         place      // any goroutine's
-	notice        lastNotice // likewise
+	surveying     atomic.Bool // a survey is under way
+	place         place       // any goroutine's
+	notice        lastNotice  // likewise
 }
 
 // setCodec sets the encoding of messages from now on.

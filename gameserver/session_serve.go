@@ -229,7 +229,7 @@ func (s *session) welcome() sessionmsg.Welcome {
 		Pose:    s.place.pose(), View: int(s.view.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
 		TimeOfDay: g.timeOfDay(), DayMS: world.DayLength.Milliseconds(),
-		Gateway: g.Peer, ServerName: g.Version,
+		Gateway: g.Peer, ServerName: g.Version, Map: g.hasMap(),
 	}
 }
 

@@ -22,10 +22,11 @@ const (
 	giftsPerSecond, giftsAtOnce             = 1, 5
 	viewChangesPerSecond, viewChangesAtOnce = 1, 30 // each may cost hundreds of chunks
 	pingsPerSecond, pingsAtOnce             = 10, 50
+	surveysPerSecond, surveysAtOnce         = 10, 40 // a map has 25 tiles
 )
 
-// actionLimits limit how often a client does what. The session's reader owns them.
-type actionLimits struct{ move, edit, chat, hit, gift, view, ping *rate.Limiter }
+// actionLimits limit how often a client does what. The session's reader owns them, but survey, which its survey owns.
+type actionLimits struct{ move, edit, chat, hit, gift, view, ping, survey *rate.Limiter }
 
 func newActionLimits(edits rate.Limit) actionLimits {
 	return actionLimits{
@@ -36,6 +37,8 @@ func newActionLimits(edits rate.Limit) actionLimits {
 		gift: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
 		view: rate.NewLimiter(viewChangesPerSecond, viewChangesAtOnce),
 		ping: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
+
+		survey: rate.NewLimiter(surveysPerSecond, surveysAtOnce),
 	}
 }
 

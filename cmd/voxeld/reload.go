@@ -14,7 +14,7 @@ import (
 // policy returns what the options grant to players.
 func policy(o config.Players) admission.Policy {
 	return admission.Policy{
-		MaxView: o.ViewDistance, Guests: o.Guests, PerAddress: o.SessionsPerAddress,
+		MaxView: o.ViewDistance, Guests: o.Guests, Map: o.Map, PerAddress: o.SessionsPerAddress,
 		MotionBudget: int(o.MotionBudget), EditsPerSecond: o.EditsPerSecond,
 	}
 }

@@ -358,7 +358,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 	n.gateway = gameserver.New(gameserver.Options{
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Game: n.gameAddress(),
-		Regions: n.regions, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
+		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
 		Policy:  policy(n.cfg.Players),
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,

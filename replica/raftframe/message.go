@@ -215,8 +215,11 @@ func (r *received) set(number protowire.Number, v uint64) {
 func (e *receivedEntry) parse(b []byte) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
+		switch {
+		case n < 0:
 			return protowire.ParseError(n)
+		case number > protowire.MaxValidNumber:
+			return errors.New("invalid field number in an entry")
 		}
 		b = b[n:]
 		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {

@@ -78,9 +78,10 @@ func FuzzParseMessage(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	f.Add([]byte{0x3a, 4, 0x08, 1, 0x30, 7})    // an entry with an unknown field
-	f.Add([]byte{0x08, 3, 0x08, 4})             // a field twice
-	f.Add([]byte{0x3a, 3, 0x22, 1, 7, 0x62, 0}) // an empty context
+	f.Add([]byte{0x3a, 4, 0x08, 1, 0x30, 7})                         // an entry with an unknown field
+	f.Add([]byte{0x3a, 9, 0xa5, 0xa5, 0xa5, 0xa5, 0x30, 1, 2, 3, 4}) // an entry with a field number that is too large
+	f.Add([]byte{0x08, 3, 0x08, 4})                                  // a field twice
+	f.Add([]byte{0x3a, 3, 0x22, 1, 7, 0x62, 0})                      // an empty context
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := parseMessage(b)
 		if err != nil {

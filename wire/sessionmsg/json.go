@@ -42,7 +42,7 @@ func EncodeServer(m FromServer) ([]byte, error) {
 	return encodeNamed(m.serverType(), m)
 }
 
-// encodeNamed puts {"type":"name", before the fields of a message, which has at least one.
+// encodeNamed puts {"type":"name" before the fields of a message.
 func encodeNamed(name string, m any) ([]byte, error) {
 	fields, err := json.Marshal(m)
 	if err != nil {
@@ -51,7 +51,10 @@ func encodeNamed(name string, m any) ([]byte, error) {
 	out := make([]byte, 0, len(fields)+len(name)+len(`{"type":"",`))
 	out = append(out, `{"type":"`...)
 	out = append(out, name...)
-	out = append(out, `",`...)
+	out = append(out, '"')
+	if len(fields) > len(`{}`) {
+		out = append(out, ',')
+	}
 	return append(out, fields[1:]...), nil
 }
 

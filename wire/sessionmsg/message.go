@@ -56,6 +56,10 @@ func decodeFields(o *wire.Object, name string) FromClient {
 		return View{View: int(o.Integer("view", 1, wire.MaxView))}
 	case "ping":
 		return Ping{Nonce: o.Unsigned("nonce")}
+	case "nearby":
+		return NearbyRequest{}
+	case "map":
+		return MapRequest{X: int32(o.Integer("x", -maxTile, maxTile-1)), Z: int32(o.Integer("z", -maxTile, maxTile-1))}
 	case "join":
 		return DecodeJoin(o)
 	case "prove":
@@ -112,7 +116,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
 	Challenge{}, Welcome{}, ChunkData{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
-	Reconnect{},
+	Reconnect{}, Nearby{}, MapTile{},
 )
 
 func typesByName(messages ...FromServer) map[string]reflect.Type {

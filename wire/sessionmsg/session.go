@@ -109,6 +109,7 @@ type Welcome struct {
 	DayMS      int64       `json:"day_ms"`         // how long 1440 game minutes last
 	Gateway    string      `json:"gateway"`        // peer id of the serving node
 	ServerName string      `json:"server_version"` // version of the daemon
+	Map        bool        `json:"map,omitempty"`  // this gateway answers NearbyRequest and MapRequest
 }
 
 // ChunkData brings a chunk into view, whole. Data is the chunk codec's bytes (docs/protocol.md),

@@ -108,6 +108,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     else if (code === 'KeyT' || code === 'Enter') screens.show('chat')
     else if (code === 'KeyG') players.give(controls.holdsKey('ShiftLeft') || controls.holdsKey('ShiftRight'))
     else if (code === 'KeyF') movement.toggleFlying()
+    else if (code === 'KeyM') panels.toggleMap()
     else if (code === 'F3') hud.debug.toggle()
   }
 
@@ -155,6 +156,8 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       gifts: settings.hotbar.map((block) => hud.hotbar.giftsLeft(block)),
       aimedPlayer: interaction.target?.player ?? '',
       hitsTaken: players.hitsTaken,
+      nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
+      mapTiles: session.surroundings.tiles.size,
       others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
       fps: counter.rate,
       ping: session.connection.traffic.ping,

@@ -1,6 +1,7 @@
-// The panels that are not redrawn every frame: the list of players while Tab is held, and the F3 panel.
+// The panels that are not redrawn every frame: the list of players while Tab is held, the map, and the F3 panel.
 
 import type { Hud } from '../hud/hud'
+import { MAP_REACH } from '../hud/map'
 import type { Controls } from '../input/controls'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
@@ -29,20 +30,56 @@ export class Panels implements System {
     this.updatedAt = now
     if (this.hud.debug.open) this.hud.debug.show(this.debugRows.at(now))
     if (this.store.screen !== 'play') return
-    const listed = this.controls.holdsKey('Tab')
-    this.hud.players.toggle(listed)
-    if (listed) this.listPlayers()
+    const list = this.controls.holdsKey('Tab')
+    const map = this.hud.map.open
+    this.hud.players.toggle(list)
+    if (!list && !map) return
+    const { x, z } = this.body
+    this.session.surroundings.look({ list, map, x, z, reach: MAP_REACH }, now)
+    if (list) this.listPlayers()
+    if (map) this.drawMap()
+  }
+
+  toggleMap(): void {
+    if (!this.session.surroundings.supported) {
+      this.hud.messages.toast('This node has no map.')
+      return
+    }
+    this.hud.map.toggle(!this.hud.map.open)
+    this.updatedAt = 0
+  }
+
+  /** Returns the other players, those in view where they are now. */
+  private others(): {
+    player: string
+    name: string
+    guest: boolean
+    x: number
+    y: number
+    z: number
+    inView: boolean
+  }[] {
+    const inView = this.avatars.list().map((other) => ({ ...other, inView: true }))
+    const seen = new Set(inView.map(({ player }) => player).concat(this.session.welcome?.player ?? ''))
+    const out = (this.session.surroundings.nearby?.players ?? []).filter(({ player }) => !seen.has(player))
+    return [...inView, ...out.map((other) => ({ ...other, guest: other.guest === true, inView: false }))]
   }
 
   private listPlayers(): void {
     const { body } = this
-    const { welcome } = this.session
+    const { welcome, surroundings } = this.session
     if (!welcome) return
-    const self = { player: welcome.player, name: welcome.name, guest: welcome.guest, distance: null }
-    const others = this.avatars.list().map((other) => ({
+    const self = { player: welcome.player, name: welcome.name, guest: welcome.guest, distance: null, inView: true }
+    const others = this.others().map((other) => ({
       ...other,
       distance: Math.hypot(other.x - body.x, other.y - body.y, other.z - body.z),
     }))
-    this.hud.players.show(welcome.world_name, [self, ...others.sort((a, b) => a.distance - b.distance)])
+    const complete = surroundings.nearby?.complete ?? true
+    this.hud.players.show(welcome.world_name, [self, ...others.sort((a, b) => a.distance - b.distance)], complete)
+  }
+
+  private drawMap(): void {
+    const { tiles } = this.session.surroundings
+    this.hud.map.show(tiles, this.body, this.others(), tiles.size === 0 ? 'Loading…' : 'M closes the map')
   }
 }

@@ -36,6 +36,9 @@ export interface TestState {
   aimedPlayer: string
   /** The number of hits by other players. */
   hitsTaken: number
+  /** Names in the latest list of players nearby; number of tiles of the map. */
+  nearby: string[]
+  mapTiles: number
   others: { player: string; name: string; x: number; y: number; z: number }[]
   fps: number
   ping: number

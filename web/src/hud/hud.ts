@@ -6,6 +6,7 @@ import { Debug } from './debug'
 import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
 import { Inventory } from './inventory'
+import { WorldMap } from './map'
 import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
@@ -32,6 +33,7 @@ export class Hud {
   readonly messages = new Messages()
   readonly debug = new Debug()
   readonly players = new Players()
+  readonly map = new WorldMap()
   readonly menu: Menu
   private readonly inventory: Inventory
   private readonly inWorld: HTMLElement
@@ -51,6 +53,7 @@ export class Hud {
       this.hotbar.root,
       this.chat.root,
       this.players.root,
+      this.map.root,
     )
     root.append(this.inWorld, this.debug.root, this.title.root, this.inventory.root, this.menu.root, this.messages.root)
   }
@@ -68,5 +71,6 @@ export class Hud {
     this.inventory.toggle(screen === 'blocks')
     if (screen === 'chat') this.chat.focus()
     if (screen !== 'play') this.players.toggle(false)
+    if (screen === 'title') this.map.toggle(false)
   }
 }

@@ -1,4 +1,4 @@
-// The list of players in view, shown while Tab is held.
+// The list of players nearby, shown while Tab is held.
 
 import { appearanceOf } from '../render/figure'
 import { el, show } from './dom'
@@ -9,30 +9,34 @@ export interface Listed {
   guest: boolean
   /** In blocks; null for the player's own row. */
   distance: number | null
+  inView: boolean
 }
 
 export class Players {
   readonly root = el('div', 'panel players hidden')
   private readonly list = el('ul')
   private readonly head = el('h2')
+  private readonly missing = el('p', 'muted hidden', 'Some land did not answer: there may be others.')
 
   constructor() {
-    this.root.append(this.head, this.list)
+    this.root.append(this.head, this.list, this.missing)
   }
 
   toggle(open: boolean): void {
     show(this.root, open)
   }
 
-  show(world: string, players: Listed[]): void {
+  /** Complete is false if some land near did not say who is there. */
+  show(world: string, players: Listed[], complete: boolean): void {
+    show(this.missing, !complete)
     this.head.textContent = `${world} · ${players.length === 1 ? 'Nobody else nearby' : `${players.length} players`}`
     this.list.replaceChildren(
-      ...players.map(({ player, name, guest, distance }) => {
+      ...players.map(({ player, name, guest, distance, inView }) => {
         const swatch = el('i', 'swatch')
         swatch.style.background = appearanceOf(player).css
         return el(
           'li',
-          '',
+          inView ? '' : 'far',
           swatch,
           el('span', 'grow', name),
           guest ? el('span', 'badge', 'guest') : null,

@@ -17,6 +17,8 @@ export const KEYS: [string, string][] = [
   ['Left / right click', 'break / place'],
   ['E', 'blocks'],
   ['T', 'chat'],
+  ['M', 'map'],
+  ['Tab', 'players'],
   ['Click', 'hit a player'],
   ['G', 'give the block you’re holding'],
 ]

@@ -22,6 +22,8 @@ export type FromClient =
   | { type: 'gift'; player: string; block: number; count: number }
   | { type: 'view'; view: number }
   | { type: 'ping'; nonce: number }
+  | { type: 'nearby' }
+  | { type: 'map'; x: number; z: number }
 
 export interface Welcome {
   type: 'welcome'
@@ -43,6 +45,24 @@ export interface Welcome {
   day_ms: number
   gateway: string
   server_version: string
+  /** The gateway answers `nearby` and `map`. */
+  map?: boolean
+}
+
+/** The players in the land around this one, in view or not. */
+export interface NearbyList {
+  type: 'nearby'
+  players: { player: string; name: string; guest?: boolean; x: number; y: number; z: number }[] | null
+  complete: boolean
+}
+
+/** A tile of the map: TILE_POINTS rows of as many points, each a height and a block id of two bytes. */
+export interface MapTile {
+  type: 'map'
+  x: number
+  z: number
+  points: string | Uint8Array<ArrayBuffer>
+  complete: boolean
 }
 
 export interface Avatar extends Pose {
@@ -117,6 +137,8 @@ export type FromServer =
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
   | { type: 'notice'; text: string }
+  | NearbyList
+  | MapTile
   | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
   | { type: 'failure'; code: string; message: string }
 
@@ -173,6 +195,8 @@ const KNOWN = new Set<string>([
   'correction',
   'pong',
   'notice',
+  'nearby',
+  'map',
   'reconnect',
   'failure',
 ] satisfies FromServer['type'][])

@@ -21,6 +21,7 @@ import type {
   HitEvent,
   Welcome,
 } from './protocol'
+import { Surroundings } from './surroundings'
 import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage, refusalMessage } from './messages'
 
 const MOVE_MS = 50
@@ -57,6 +58,7 @@ export class Session {
   readonly clock = new Clock()
   readonly edits: Edits
   readonly connection: Connection
+  readonly surroundings: Surroundings
   private readonly chunks: ChunkLoader
   private lastMove = 0
   private lastPose: Pose | null = null
@@ -84,6 +86,9 @@ export class Session {
         events.toast('Part of the land could not be loaded.')
       },
     )
+    this.surroundings = new Surroundings((message) => {
+      if (this.connection.open) this.connection.send(message)
+    })
     this.connection = new Connection(url, {
       welcomed: (welcome, moved) => this.welcomed(welcome, moved),
       message: (message) => this.handle(message),
@@ -189,6 +194,7 @@ export class Session {
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
     this.edits.setNextSeq(welcome.next_seq)
     this.chunks.clear()
+    this.surroundings.begin(welcome)
     this.avatars.clear() // those still in view enter again
     this.lastPose = null
     const first = !this.inWorld
@@ -251,6 +257,10 @@ export class Session {
         break
       case 'notice':
         this.events.notice(message.text)
+        break
+      case 'nearby':
+      case 'map':
+        this.surroundings.answer(message, now)
         break
     }
   }
