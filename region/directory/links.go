@@ -232,8 +232,3 @@ func (d *Directory) AnswerIntroduce(peer string, info nodemsg.Region) nodemsg.An
 	d.AddHint(info)
 	return nodemsg.Answer{Regions: d.Neighbours(info.Cell)}
 }
-
-// covers reports whether a hint is about a region around the chunk, split or not, and names a leader.
-func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
-	return info.Cell.Label.Len() >= grid.FoundingLabel && info.Cell.Contains(pos) && info.Leader != ""
-}
