@@ -89,7 +89,9 @@ type target struct {
 }
 
 func (w *walk) run(ctx context.Context) {
-	w.ranges.known(w.area, w.learn)
+	for _, info := range w.ranges.Directory.Cover(w.area, maxRegions) {
+		w.learn(info)
+	}
 	w.ask(ctx, target{peer: w.ranges.Self.Peer})
 	for ctx.Err() == nil && len(w.found) < maxRegions && w.result.Questions < maxQuestions {
 		targets := w.next()
@@ -181,7 +183,7 @@ func (w *walk) merge(t target, answer nodemsg.RangeAnswer, err error) {
 		before, ok := w.found[g.Region.Cell]
 		switch {
 		case !g.Region.Cell.Area().Overlaps(w.area):
-		case ok && (before.State == nodemsg.StateOpen || g.State == nodemsg.StateClosed) && !g.Region.Newer(before.Region):
+		case ok && (before.State == nodemsg.StateOpen || g.State == nodemsg.StateClosed) && !g.Region.Supersedes(before.Region):
 		case g.State == nodemsg.StateClosed && g.Region.Leader != t.peer && g.Region.Leader != "" && !w.asked[g.Region.Leader]:
 			w.closed[g.Region.Cell] = g // its leader may have opened it
 			w.learn(g.Region)
@@ -219,7 +221,7 @@ func (w *walk) learn(info nodemsg.Region) {
 		}
 		return
 	}
-	if known, ok := w.routes[info.Cell]; !ok || info.Newer(known) || known.ID == info.ID && info.Term > known.Term {
+	if known, ok := w.routes[info.Cell]; !ok || info.Supersedes(known) {
 		w.routes[info.Cell] = info
 	}
 }
