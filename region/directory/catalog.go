@@ -117,24 +117,15 @@ func (d *Directory) CacheCatalog(root nodemsg.Region) {
 // CatalogLeader returns the peer that leads the catalog, as this node last knew, or as the DHT has it if this node never knew; ""
 // if unknown. That peer may be down.
 func (d *Directory) CatalogLeader(ctx context.Context) string {
-	c := d.Catalog()
-	if c != nil {
+	if c := d.Catalog(); c != nil {
 		if root, err := c.Info(ctx); err == nil && root.Leader != "" {
 			return root.Leader
 		}
 	}
-	d.mu.Lock()
-	at := d.mu.catalog
-	d.mu.Unlock()
-	moved := c == nil && at.Leader == d.Self.Peer // this node led it, and no longer holds it
-	if at.ID != 0 && !moved {
-		return at.Leader
-	}
-	at, err := d.Records.Catalog(ctx)
+	at, err := d.CatalogMembers(ctx)
 	if err != nil {
 		return ""
 	}
-	d.CacheCatalog(at)
 	return at.Leader
 }
 
@@ -143,10 +134,14 @@ func (d *Directory) CatalogMembers(ctx context.Context) (nodemsg.Region, error) 
 	d.mu.Lock()
 	at := d.mu.catalog
 	d.mu.Unlock()
-	if at.ID != 0 {
+	if moved := at.Leader == d.Self.Peer && d.Catalog() == nil; at.ID != 0 && !moved { // this node led it, and no longer holds it
 		return at, nil
 	}
-	return d.Records.Catalog(ctx)
+	at, err := d.Records.Catalog(ctx)
+	if err == nil {
+		d.CacheCatalog(at)
+	}
+	return at, err
 }
 
 // FromCatalog asks the catalog. It returns ErrNotFounded if there is no such region.

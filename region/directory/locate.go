@@ -41,21 +41,19 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 		}
 	}
 	info, err := d.FromCatalog(ctx, pos)
-	if err == nil {
-		d.count("catalog")
-		d.invalidated.Remove(cell)
-		return d.CacheRoute(info), nil
-	}
-	if !errors.Is(err, ErrNotFounded) {
-		if info, ok := d.fromRecord(ctx, cell, pos); ok && !wrong { // land that exists is found without the catalog
+	source := "catalog"
+	if errors.Is(err, ErrNotFounded) {
+		source = "founded"
+		info, err = d.found(ctx, cell)
+	} else if err != nil && !wrong { // land that exists is found without the catalog
+		if info, ok := d.fromRecord(ctx, cell, pos); ok {
 			return d.CacheRoute(info), nil
 		}
+	}
+	if err != nil {
 		return nodemsg.Region{}, err
 	}
-	if info, err = d.found(ctx, cell); err != nil {
-		return nodemsg.Region{}, err
-	}
-	d.count("founded")
+	d.count(source)
 	d.invalidated.Remove(cell)
 	return d.CacheRoute(info), nil
 }
