@@ -116,14 +116,14 @@ func (r *Ranges) regionsIn(ctx context.Context, q nodemsg.RangeRequest) (regions
 	for _, id := range q.Regions {
 		closed(id)
 	}
-	r.known(area, func(info nodemsg.Region) {
+	for _, info := range r.Directory.Cover(area, maxRegions) {
 		if info.Leader == r.Self.Peer {
 			closed(info.ID)
 		}
 		if !seen[info.ID] && info.Leader != "" {
 			routes = append(routes, info)
 		}
-	})
+	}
 	return regions, routes
 }
 
@@ -188,30 +188,6 @@ func playersIn(l *actor.Land, area grid.Area) (inside []nodemsg.RangePlayer, cli
 	})
 	slices.SortFunc(inside, func(a, b nodemsg.RangePlayer) int { return slices.Compare(a.Player[:], b.Player[:]) })
 	return inside, clipped
-}
-
-// known visits the routes in the directory's cache that lead to regions in the area.
-func (r *Ranges) known(area grid.Area, visit func(nodemsg.Region)) {
-	for cell := range area.Cells(grid.FoundingLabel) {
-		r.knownIn(cell, area, visit)
-	}
-}
-
-func (r *Ranges) knownIn(cell grid.Cell, area grid.Area, visit func(nodemsg.Region)) {
-	within := cell.Area()
-	if !within.Overlaps(area) {
-		return
-	}
-	info, ok := r.Directory.Known(grid.ChunkPos{X: max(within.MinX, area.MinX), Z: max(within.MinZ, area.MinZ)})
-	switch {
-	case !ok:
-	case info.Cell.Covers(cell):
-		visit(info)
-	default:
-		lower, upper := cell.Children()
-		r.knownIn(lower, area, visit)
-		r.knownIn(upper, area, visit)
-	}
 }
 
 // nearest returns at most that many of the routes, those that are nearest to the regions first: the asker goes on from there.

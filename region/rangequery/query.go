@@ -89,7 +89,9 @@ type target struct {
 }
 
 func (w *walk) run(ctx context.Context) {
-	w.ranges.known(w.area, w.learn)
+	for _, info := range w.ranges.Directory.Cover(w.area, maxRegions) {
+		w.learn(info)
+	}
 	w.ask(ctx, target{peer: w.ranges.Self.Peer})
 	for ctx.Err() == nil && len(w.found) < maxRegions && w.result.Questions < maxQuestions {
 		targets := w.next()
