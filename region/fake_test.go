@@ -179,10 +179,12 @@ type network struct {
 		nodes    map[string]*node
 		regions  map[grid.Cell]nodemsg.Region
 		catalog  nodemsg.Region
-		nearest  []string // to any key
-		lost     string   // a node that is in no routing table any more
-		outdated int      // records refused because a newer one is there
-		asked    int      // questions between nodes
+		nearest  []string            // to any key
+		nearTo   map[string][]string // to some keys
+		lost     string              // a node that is in no routing table any more
+		outdated int                 // records refused because a newer one is there
+		asked    int                 // questions between nodes
+		looked   int                 // lookups of regions in the DHT
 		dead     map[string]bool
 		apart    map[string]bool // cut off from all others, and alive
 		mute     bool            // cuts are silent: a question across a cut gets neither an answer nor an error
@@ -193,6 +195,7 @@ type network struct {
 func newNetwork(t testing.TB) *network {
 	n := &network{t: t}
 	n.mu.nodes = make(map[string]*node)
+	n.mu.nearTo = make(map[string][]string)
 	n.mu.dead = make(map[string]bool)
 	n.mu.apart = make(map[string]bool)
 	n.mu.regions = make(map[grid.Cell]nodemsg.Region)
@@ -209,6 +212,7 @@ var (
 func (n *network) Region(_ context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.mu.looked++
 	r, ok := n.mu.regions[cell]
 	if !ok {
 		return r, errNoRecord
@@ -243,9 +247,12 @@ func (n *network) PutCatalog(_ context.Context, r nodemsg.Region) error {
 	return nil
 }
 
-func (n *network) Nearest(context.Context, string, int) ([]string, error) {
+func (n *network) Nearest(_ context.Context, key string, _ int) ([]string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if peers, ok := n.mu.nearTo[key]; ok {
+		return slices.Clone(peers), nil
+	}
 	return slices.Clone(n.mu.nearest), nil // callers may change it
 }
 

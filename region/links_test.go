@@ -1,12 +1,18 @@
 package region
 
 import (
+	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -38,81 +44,210 @@ func TestLinksOfANeighbour(t *testing.T) {
 	})
 }
 
-// Leaders know who leads the regions next to theirs within some seconds of a split, a move, a death and a merge there, though the DHT has
-// nothing: crossing a border takes one hop.
+// mendTime is how long after the last change of leaders, splits and merges all links are right.
+const mendTime = 10 * time.Second
+
+// Leaders know who leads the regions next to theirs, and those of the Hamming neighbours, within mendTime of a split, a move, a drain, deaths
+// and a merge. Whoever then crosses a border, or asks what is there, needs one hop and no lookup.
 func TestLinksAreMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		net.copies = 3
-		var nodes []*node
-		for _, peer := range []string{"A", "B", "C", "D", "E", "F", "G"} {
-			nodes = append(nodes, net.start(peer, newDisk()))
+		nodes := make(map[string]*node)
+		for _, peer := range []string{"A", "B", "C", "D", "E", "F", "Z"} { // Z is a gateway only
+			nodes[peer] = net.start(peer, newDisk())
 		}
-		a, g := nodes[0], nodes[6]
-		next := grid.ChunkPos{X: here.X, Z: here.Z + 16}
-		nextCell := grid.CellAt(next, grid.FoundingLabel)
-		net.near("A", "B", "C", "D", "E", "F", "G")
-		west := a.follow(here)
-		net.near("D", "E", "F", "G", "A", "B", "C")
-		follow := func() { // players stay there
-			for _, pos := range []grid.ChunkPos{here, next, {X: next.X + 8, Z: next.Z}} {
-				g.reach(pos).state(pos)
-			}
+		z := nodes["Z"]
+		net.near("A", "C", "D", "E", "F") // the catalog
+		corner := func(x, z int32) grid.ChunkPos { return grid.ChunkPos{X: x * cellSize, Z: z * cellSize} }
+		place := func(pos grid.ChunkPos, nearest string) {
+			net.mu.Lock()
+			defer net.mu.Unlock()
+			net.mu.nearTo[z.Directory.Key(grid.CellAt(pos, grid.FoundingLabel))] = strings.Split(nearest, "")
 		}
-		follow()
-		<-time.After(30 * time.Second)
-
-		leader := func(info nodemsg.Region) *node {
-			for _, n := range nodes {
-				if l := n.regions.Loaded(info.ID); l != nil && l.Raft().Status().Self {
-					return n
+		middle, next := corner(1, 1), corner(0, 1)
+		middleCell := grid.CellAt(middle, grid.FoundingLabel)
+		for i := range int32(9) {
+			place(corner(i%3, i/3), "ABCDEFABCDEF"[i%6:i%6+6])
+		}
+		place(middle, "BCDEFA")
+		place(next, "BDEFAC")
+		watch := &linkWatch{net: net}
+		var crew sync.WaitGroup
+		defer crew.Wait()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		stay := func(pos grid.ChunkPos) { // a player is there
+			for ctx.Err() == nil {
+				link, _, err := z.Follow(ctx, pos)
+				for err == nil {
+					var frame nodemsg.FromRegion
+					if frame, err = link.Receive(ctx); frame.Closed != "" {
+						break
+					}
 				}
+				if link != nil {
+					link.Close() //nolint:errcheck // it has ended
+				}
+				<-time.After(250 * time.Millisecond)
 			}
-			return nil
 		}
+		for i := range int32(9) {
+			crew.Go(func() { stay(corner(i%3, i/3)) })
+		}
+		crew.Go(func() { stay(grid.ChunkPos{X: middle.X + cellSize/2, Z: middle.Z}) })
+		crew.Go(func() { stay(grid.ChunkPos{X: middle.X, Z: middle.Z + cellSize/2}) })
+		crew.Go(func() { watch.run(ctx) })
+
+		visitors := 0
 		mended := func(after string, regions int) {
 			t.Helper()
-			follow()
-			<-time.After(5 * time.Second)
+			leaders := watch.settled()
+			if len(leaders) != regions {
+				t.Errorf("after the %s: %d regions", after, len(leaders))
+			}
+			visitors++
+			visitor := net.start(fmt.Sprint("V", visitors), newDisk())
+			defer visitor.stop()
+			g := visitor.follow(middle)
+			defer g.Close()
+			<-time.After(time.Second)
 			net.mu.Lock()
-			clear(net.mu.regions) // the DHT has nothing
+			looked := net.mu.looked
 			net.mu.Unlock()
-			home := leader(west.Link.(routedLink).info)
-			if home == nil {
-				t.Fatalf("after the %s: the first region has no leader", after)
-			}
-			links := home.Directory.Neighbours(hereCell)
-			if len(links) != regions {
-				t.Errorf("after the %s: %d links: %+v", after, len(links), links)
-			}
-			for _, link := range links {
-				if there := leader(link); there == nil || there.peer != link.Leader {
-					t.Errorf("after the %s: the link to %v names %s, which does not lead it", after, link.Cell, link.Leader)
+			for at, leader := range leaders {
+				area := at.cell.Area()
+				if !area.Overlaps(around(g.Link.(routedLink).info.Cell)) {
+					continue
+				}
+				if info, ok := visitor.Directory.Known(grid.ChunkPos{X: area.MinX, Z: area.MinZ}); !ok || info.Leader != leader || info.ID != at.id {
+					t.Errorf("after the %s: a gateway's route to %v is %+v", after, at.cell, info)
 				}
 			}
+			result := visitor.query(rangequery.Query{Area: square(3)})
+			if len(result.Regions) != regions || len(result.Missing) != 0 || result.Rounds > 2 {
+				t.Errorf("after the %s: %d regions in %d rounds, missing %v", after, len(result.Regions), result.Rounds, result.Missing)
+			}
+			net.mu.Lock()
+			defer net.mu.Unlock()
+			if net.mu.looked != looked {
+				t.Errorf("after the %s: %d lookups in the DHT", after, net.mu.looked-looked)
+			}
 		}
-		mended("beginning", 1)
-		if err := g.Splitter.Split(t.Context(), nextCell); err != nil {
+		mended("beginning", 9)
+		if err := z.Splitter.Split(t.Context(), middleCell); err != nil {
 			t.Fatal(err)
 		}
-		mended("split", 2)
-		info, err := g.Locate(t.Context(), next)
-		if err != nil {
+		mended("split", 10)
+		place(corner(2, 1), "BEDACF")
+		<-time.After(2 * time.Minute)
+		mended("move", 10)
+		nodes["F"].Drain(t.Context())
+		mended("drain", 10)
+		net.mu.Lock()
+		net.mu.mute = true // questions to the dead get no answer and no error
+		net.mu.Unlock()
+		net.kill(nodes["B"]) // it leads regions next to each other
+		mended("death", 10)
+		<-time.After(3 * time.Minute) // others take B's place
+		net.kill(nodes["A"])          // it leads the catalog
+		mended("death of the catalog's leader", 10)
+		if err := z.Splitter.Merge(t.Context(), middleCell); err != nil {
 			t.Fatal(err)
 		}
-		moved := leader(info)
-		moved.Drain(t.Context())
-		mended("move", 2)
-		if info, err = g.Locate(t.Context(), next); err != nil {
-			t.Fatal(err)
+		mended("merge", 9)
+		t.Logf("links were mended within %v", watch.longest)
+		if watch.longest > mendTime {
+			t.Errorf("%v after a change, %s", watch.longest, watch.worst)
 		}
-		dead := leader(info)
-		net.kill(dead)
-		nodes = slices.DeleteFunc(nodes, func(n *node) bool { return n == dead })
-		mended("death", 2)
-		if err := g.Splitter.Merge(t.Context(), nextCell); err != nil {
-			t.Fatal(err)
-		}
-		mended("merge", 1)
 	})
+}
+
+// linkWatch looks at the links of all leaders again and again.
+type linkWatch struct {
+	net *network
+	mu  sync.Mutex
+
+	leaders map[led]string // who leads which regions
+	changed time.Time      // since when
+	longest time.Duration  // how long links were wrong after a change
+	worst   string
+}
+
+// led is a region that is led.
+type led struct {
+	cell grid.Cell
+	id   uint64
+}
+
+func (w *linkWatch) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		leaders := w.led()
+		wrong := w.wrong(leaders)
+		still := maps.Equal(leaders, w.led()) // nothing has changed meanwhile
+		w.mu.Lock()
+		switch {
+		case !still || !maps.Equal(leaders, w.leaders):
+			w.leaders, w.changed = leaders, time.Now()
+		case wrong != "" && time.Since(w.changed) > w.longest:
+			w.longest, w.worst = time.Since(w.changed), wrong
+		}
+		w.mu.Unlock()
+		<-time.After(100 * time.Millisecond)
+	}
+}
+
+// settled waits until nothing has changed for twice mendTime.
+func (w *linkWatch) settled() map[led]string {
+	for {
+		<-time.After(time.Second)
+		w.mu.Lock()
+		leaders, since := w.leaders, time.Since(w.changed)
+		w.mu.Unlock()
+		if since > 2*mendTime {
+			return leaders
+		}
+	}
+}
+
+// led returns who leads which regions now.
+func (w *linkWatch) led() map[led]string {
+	leaders := make(map[led]string)
+	w.net.mu.Lock()
+	nodes := slices.Collect(maps.Values(w.net.mu.nodes))
+	w.net.mu.Unlock()
+	for _, n := range nodes {
+		for _, l := range n.regions.lands() {
+			info, err := l.Info(w.net.t.Context())
+			if err == nil && info.Split == 0 && info.Leader == n.peer {
+				leaders[led{l.Cell(), l.ID()}] = n.peer
+			}
+		}
+	}
+	return leaders
+}
+
+// wrong describes a link that is wrong, or returns "".
+func (w *linkWatch) wrong(leaders map[led]string) string {
+	for from, leader := range leaders {
+		n, err := w.net.node(leader)
+		if err != nil {
+			continue
+		}
+		for to, there := range leaders {
+			area := to.cell.Area()
+			info, ok := n.Directory.Known(grid.ChunkPos{X: area.MinX, Z: area.MinZ})
+			neighbour := area.Overlaps(around(from.cell)) || slices.ContainsFunc(from.cell.Hamming(), to.cell.Covers)
+			if neighbour && (!ok || info.ID != to.id || info.Leader != there) {
+				return fmt.Sprintf("%s, which leads %v, has not %s but %q as the leader of %v", leader, from.cell, there, info.Leader, to.cell)
+			}
+		}
+	}
+	return ""
+}
+
+// around returns the area of a cell and of the chunks next to it.
+func around(cell grid.Cell) grid.Area {
+	a := cell.Area()
+	return grid.Area{MinX: a.MinX - 1, MinZ: a.MinZ - 1, MaxX: a.MaxX + 1, MaxZ: a.MaxZ + 1}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,14 +25,17 @@ const cellSize = 16
 // square is the area of n×n founding cells from the origin.
 func square(n int32) grid.Area { return grid.Area{MaxX: n * cellSize, MaxZ: n * cellSize} }
 
-// delayed is a network in which a range query's questions take some time.
-type delayed struct{ transport.Peers }
+// delayed is a network in which a range query's questions take some time, or all do.
+type delayed struct {
+	transport.Peers
+	all bool
+}
 
 // roundTrip is that time.
 const roundTrip = 50 * time.Millisecond
 
 func (d delayed) Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error) {
-	if q, err := nodemsg.DecodeQuestion(question); err == nil && q.Range != nil {
+	if q, err := nodemsg.DecodeQuestion(question); err == nil && (d.all || q.Range != nil) {
 		<-time.After(roundTrip)
 	}
 	return d.Peers.Ask(ctx, peer, protocol, question)
@@ -68,12 +72,30 @@ func TestRangeQueryFigures(t *testing.T) {
 	}
 }
 
+// Regions are founded, and moved to other nodes at the same time, while each question takes 50 ms.
+func TestFoundingWithSlowQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		net.adjust = func(_ string, o *Options) { o.Peers = delayed{o.Peers, true} }
+		var nodes []*node
+		for _, peer := range strings.Split("ABCDEFGH", "") {
+			nodes = append(nodes, net.start(peer, newDisk()))
+		}
+		for i := range int32(64) {
+			leader := nodes[i%7]
+			net.near(leader.peer)
+			pos := grid.ChunkPos{X: i % 8 * cellSize, Z: i / 8 * cellSize}
+			leader.follow(pos).state(pos)
+		}
+	})
+}
+
 // rangeNet starts nodes, and founds n×n cells that they lead in turn. Only A, which has the catalog, and the leaders have routes.
 func rangeNet(t *testing.T, nodes int, n int32) (all []*node) {
 	t.Helper()
 	net := newNetwork(t)
 	net.adjust = func(_ string, o *Options) {
-		o.Peers = delayed{o.Peers}
+		o.Peers = delayed{Peers: o.Peers}
 		o.Ground = func(grid.ChunkPos) *chunk.Chunk {
 			blocks := make([]chunk.Block, 2*chunk.SectionBlocks)
 			for i := range 32 * 32 * 20 {

@@ -124,7 +124,9 @@ func (r *regions) Delete(info nodemsg.Region) error {
 		return fmt.Errorf("delete region %d: %w", info.ID, err)
 	}
 	r.Registry.Forget(info.ID)
-	r.Directory.Invalidate(info)
+	if info.Leader == r.Self.Peer {
+		r.Directory.Invalidate(info)
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -146,4 +147,61 @@ func (d *Directory) CatalogMembers(ctx context.Context) (nodemsg.Region, error) 
 		return at, nil
 	}
 	return d.Records.Catalog(ctx)
+}
+
+// FromCatalog asks the catalog. It returns ErrNotFounded if there is no such region.
+func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{Chunk: pos}},
+		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Locate(ctx, pos) })
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	if !covers(info, pos) {
+		return nodemsg.Region{}, fmt.Errorf("the catalog's reply does not match the question about chunk %v", pos)
+	}
+	return info, nil
+}
+
+// Exactly asks the catalog for the region of a cell, split or not. It returns ErrNotFounded if there is none.
+func (d *Directory) Exactly(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
+	area := cell.Area()
+	at := nodemsg.Locate{Chunk: grid.ChunkPos{X: area.MinX, Z: area.MinZ}, Label: cell.Label.Len()}
+	info, err := d.consult(ctx, nodemsg.Question{Authority: &at}, func(c *actor.Catalog) (nodemsg.Region, error) { return c.At(ctx, cell) })
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	return checkCell(info, cell)
+}
+
+// ByID asks the catalog for a region by its id. It returns ErrNotFounded if there is none.
+func (d *Directory) ByID(ctx context.Context, id uint64) (nodemsg.Region, error) {
+	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{ID: id}},
+		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Find(ctx, id) })
+	if err == nil && info.ID != id {
+		err = fmt.Errorf("the catalog's reply does not match the question about region %d", id)
+	}
+	return info, err
+}
+
+// ReportMoved reports a region's members to the catalog and returns the region as the catalog then has it.
+func (d *Directory) ReportMoved(ctx context.Context, info nodemsg.Region) (nodemsg.Region, error) {
+	known, err := d.consult(ctx, nodemsg.Question{Moved: &info},
+		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Moved(ctx, info) })
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	return checkCell(known, info.Cell)
+}
+
+// checkCell returns the region of the catalog's answer after checking that it is about the cell.
+func checkCell(info nodemsg.Region, cell grid.Cell) (nodemsg.Region, error) {
+	if info.Cell != cell || info.Leader == "" {
+		return nodemsg.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
+	}
+	return info, nil
+}
+
+// covers reports whether a hint is about a region around the chunk, split or not, and names a leader.
+func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
+	return info.Cell.Label.Len() >= grid.FoundingLabel && info.Cell.Contains(pos) && info.Leader != ""
 }

@@ -2,6 +2,8 @@ package directory
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -18,6 +20,8 @@ const (
 	walkStarts = 2
 	// walkReach is how far from a chunk known land counts as near, in founding cells.
 	walkReach = 3
+	// introduceTime bounds the introduction of one leader to its neighbours.
+	introduceTime = 10 * time.Second
 )
 
 // Neighbours returns the known regions that touch a cell, its corners included, at most MaxLinks. A split region is returned instead of
@@ -135,6 +139,57 @@ func (d *Directory) walk(ctx context.Context, pos grid.ChunkPos) (info nodemsg.R
 	return nodemsg.Region{}, "", near
 }
 
+// Introduce announces the leader of this cell to the leaders of the neighbouring cells, the adjacent ones and the Hamming neighbours,
+// and caches the routes that they answer with (Walkad §IV-B, coordinator selection, steps 3 and 4). Those who are known come first; then
+// the catalog is asked for adjacent land that is not known.
+func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
+	ctx, cancel := context.WithTimeout(ctx, introduceTime)
+	defer cancel()
+	cells := append(info.Cell.Adjacent(), info.Cell.Hamming()...)
+	asked := map[string]bool{d.Self.Peer: true}
+	d.introduce(ctx, info, cells, asked)
+	for _, next := range cells {
+		area := next.Area()
+		pos := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
+		if _, known := d.Known(pos); known {
+			continue
+		}
+		there, err := d.FromCatalog(ctx, pos)
+		if err == nil {
+			d.AddHint(there)
+		} else if !errors.Is(err, ErrNotFounded) {
+			break // the catalog cannot be asked; the neighbours introduce themselves when they change
+		}
+	}
+	d.introduce(ctx, info, cells, asked)
+}
+
+// introduce announces a leader to those that are known to lead regions in the cells. An answer may name others, who are then told, too: those
+// who led until recently know the new leader, and so do the members of a region whose leader does not answer.
+func (d *Directory) introduce(ctx context.Context, info nodemsg.Region, cells []grid.Cell, asked map[string]bool) {
+	for _, cell := range cells {
+		for more := true; more; {
+			more = false
+			for _, there := range d.Cover(cell.Area(), MaxLinks) {
+				peer := there.Leader
+				if d.Detector.Suspected(peer) {
+					peer = d.Detector.First(there, asked)
+				}
+				if peer == "" || asked[peer] || d.Detector.Suspected(peer) || ctx.Err() != nil {
+					continue
+				}
+				asked[peer], more = true, true
+				answer, err := d.Questions.Ask(ctx, peer, nodemsg.Question{Introduce: &info})
+				if err == nil {
+					d.addLinks(answer.Regions)
+				} else if ctx.Err() == nil {
+					d.Detector.Suspect(peer)
+				}
+			}
+		}
+	}
+}
+
 // addLinks caches the links of another node.
 func (d *Directory) addLinks(links []nodemsg.Region) {
 	for _, link := range links[:min(len(links), MaxLinks)] {
@@ -176,9 +231,4 @@ func (d *Directory) AnswerIntroduce(peer string, info nodemsg.Region) nodemsg.An
 	}
 	d.AddHint(info)
 	return nodemsg.Answer{Regions: d.Neighbours(info.Cell)}
-}
-
-// covers reports whether a hint is about a region around the chunk, split or not, and names a leader.
-func covers(info nodemsg.Region, pos grid.ChunkPos) bool {
-	return info.Cell.Label.Len() >= grid.FoundingLabel && info.Cell.Contains(pos) && info.Leader != ""
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -89,40 +88,6 @@ func (d *Directory) fromRecord(ctx context.Context, cell grid.Cell, pos grid.Chu
 	return info, true
 }
 
-// FromCatalog asks the catalog. It returns ErrNotFounded if there is no such region.
-func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{Chunk: pos}},
-		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Locate(ctx, pos) })
-	if err != nil {
-		return nodemsg.Region{}, err
-	}
-	if !covers(info, pos) {
-		return nodemsg.Region{}, fmt.Errorf("the catalog's reply does not match the question about chunk %v", pos)
-	}
-	return info, nil
-}
-
-// Exactly asks the catalog for the region of a cell, split or not. It returns ErrNotFounded if there is none.
-func (d *Directory) Exactly(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
-	area := cell.Area()
-	at := nodemsg.Locate{Chunk: grid.ChunkPos{X: area.MinX, Z: area.MinZ}, Label: cell.Label.Len()}
-	info, err := d.consult(ctx, nodemsg.Question{Authority: &at}, func(c *actor.Catalog) (nodemsg.Region, error) { return c.At(ctx, cell) })
-	if err != nil {
-		return nodemsg.Region{}, err
-	}
-	return checkCell(info, cell)
-}
-
-// ByID asks the catalog for a region by its id. It returns ErrNotFounded if there is none.
-func (d *Directory) ByID(ctx context.Context, id uint64) (nodemsg.Region, error) {
-	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{ID: id}},
-		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Find(ctx, id) })
-	if err == nil && info.ID != id {
-		err = fmt.Errorf("the catalog's reply does not match the question about region %d", id)
-	}
-	return info, err
-}
-
 // found picks the nearest live nodes to the cell's key and asks the catalog to found the cell there.
 func (d *Directory) found(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	members, err := d.nearestAlive(ctx, cell)
@@ -136,16 +101,6 @@ func (d *Directory) found(ctx context.Context, cell grid.Cell) (nodemsg.Region, 
 		return nodemsg.Region{}, err
 	}
 	return checkCell(info, cell)
-}
-
-// ReportMoved reports a region's members to the catalog and returns the region as the catalog then has it.
-func (d *Directory) ReportMoved(ctx context.Context, info nodemsg.Region) (nodemsg.Region, error) {
-	known, err := d.consult(ctx, nodemsg.Question{Moved: &info},
-		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Moved(ctx, info) })
-	if err != nil {
-		return nodemsg.Region{}, err
-	}
-	return checkCell(known, info.Cell)
 }
 
 // nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered.
@@ -174,62 +129,4 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg
 		members = append(members, d.Self)
 	}
 	return members, nil
-}
-
-// checkCell returns the region of the catalog's answer after checking that it is about the cell.
-func checkCell(info nodemsg.Region, cell grid.Cell) (nodemsg.Region, error) {
-	if !usable(info, cell) {
-		return nodemsg.Region{}, fmt.Errorf("the catalog's reply does not match the question about cell %v", cell)
-	}
-	return info, nil
-}
-
-// usable reports whether a hint is about the cell and names a leader.
-func usable(info nodemsg.Region, cell grid.Cell) bool { return info.Cell == cell && info.Leader != "" }
-
-// introduceTime bounds the introduction of one leader to its neighbours.
-const introduceTime = 10 * time.Second
-
-// Introduce announces the leader of this cell to the leaders of the neighbouring cells, the adjacent ones and the Hamming neighbours,
-// and caches the routes that they answer with (Walkad §IV-B, coordinator selection, steps 3 and 4). The catalog is asked for
-// adjacent land that is not known.
-func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
-	ctx, cancel := context.WithTimeout(ctx, introduceTime)
-	defer cancel()
-	informed := map[string]bool{d.Self.Peer: true}
-	for _, next := range append(info.Cell.Adjacent(), info.Cell.Hamming()...) {
-		area := next.Area()
-		if pos := (grid.ChunkPos{X: area.MinX, Z: area.MinZ}); !d.knows(pos) {
-			there, err := d.FromCatalog(ctx, pos)
-			if err == nil {
-				d.AddHint(there)
-			} else if !errors.Is(err, ErrNotFounded) {
-				return // the catalog cannot be asked; the neighbours introduce themselves when they change
-			}
-		}
-		for range 2 { // those who led until recently name the new leader
-			for _, there := range d.Cover(area, MaxLinks) {
-				d.introduceTo(ctx, there.Leader, info, informed)
-			}
-		}
-	}
-}
-
-func (d *Directory) knows(pos grid.ChunkPos) bool {
-	_, known := d.Known(pos)
-	return known
-}
-
-// introduceTo informs one leader, unless it was informed, and caches the routes that it answers with.
-func (d *Directory) introduceTo(ctx context.Context, peer string, info nodemsg.Region, informed map[string]bool) {
-	if peer == "" || informed[peer] || d.Detector.Suspected(peer) {
-		return
-	}
-	informed[peer] = true
-	answer, err := d.Questions.Ask(ctx, peer, nodemsg.Question{Introduce: &info})
-	if err != nil {
-		d.Logger.Debug("region not introduced", "peer", peer, "error", err)
-		return
-	}
-	d.addLinks(answer.Regions)
 }

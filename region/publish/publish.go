@@ -102,13 +102,15 @@ func (p *Publisher) publishChange(ctx context.Context, info nodemsg.Region) {
 		return
 	}
 	p.Directory.CacheRoute(info)
+	var introduced sync.WaitGroup
+	defer introduced.Wait()
+	introduced.Go(func() { p.Directory.Introduce(ctx, info) }) // the neighbours need not wait for the catalog and the DHT
 	if err := p.Supervisor.Announce(ctx, info); err != nil {
 		p.Logger.Debug("region's members not announced", "cell", info.Cell.String(), "error", err) // tried again
 	}
 	if err := p.Records.PutRegion(ctx, info); err != nil {
 		p.Logger.Warn("region not published", "cell", info.Cell.String(), "error", err)
 	}
-	p.Directory.Introduce(ctx, info)
 }
 
 // Republish renews the records of all regions that this node leads: at the start, when the network may have lost them, and every
