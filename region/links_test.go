@@ -87,7 +87,7 @@ func TestLinksAreMended(t *testing.T) {
 					}
 				}
 				if link != nil {
-					link.Close() //nolint:errcheck // it has ended
+					link.Close()
 				}
 				<-time.After(250 * time.Millisecond)
 			}

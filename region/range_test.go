@@ -78,7 +78,7 @@ func TestFoundingWithSlowQuestions(t *testing.T) {
 		net := newNetwork(t)
 		net.adjust = func(_ string, o *Options) { o.Peers = delayed{o.Peers, true} }
 		var nodes []*node
-		for _, peer := range strings.Split("ABCDEFGH", "") {
+		for peer := range strings.SplitSeq("ABCDEFGH", "") {
 			nodes = append(nodes, net.start(peer, newDisk()))
 		}
 		for i := range int32(64) {
