@@ -30,7 +30,7 @@ const (
 
 // journal is the pair of files. Open owns it until Run does.
 type journal struct {
-	files [2]*os.File // nil until it is first written to
+	files [2]*os.File // nil if it could not be opened yet
 	paths [2]string
 	sizes [2]int64 // size in bytes, written or zero
 	at    int      // index of the current file
@@ -109,22 +109,39 @@ func (j *journal) append(encoded []byte) (err error) {
 	return nil
 }
 
+// open opens a file, unless it is open.
+func (j *journal) open(i int) error {
+	if j.files[i] != nil {
+		return nil
+	}
+	file, err := os.OpenFile(j.paths[i], os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(j.paths[i])); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	j.files[i], j.sizes[i] = file, info.Size()
+	return nil
+}
+
+// openBoth opens both files before they are needed: a process that has no descriptors left later goes on writing. A commit reports what
+// fails here, such as a full disk.
+func (j *journal) openBoth() {
+	for i := range j.files {
+		j.open(i) //nolint:errcheck // grow tries again
+	}
+}
+
 // grow extends the current file to at least the given size in bytes. It writes the new space, so that a record written
 // over it changes only data, and its sync needs no second write for the file's size.
 func (j *journal) grow(need int64) error {
-	if j.files[j.at] == nil {
-		file, err := os.OpenFile(j.paths[j.at], os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := syncDir(filepath.Dir(j.paths[j.at])); err != nil {
-			return errors.Join(err, file.Close())
-		}
-		info, err := file.Stat()
-		if err != nil {
-			return errors.Join(err, file.Close())
-		}
-		j.files[j.at], j.sizes[j.at] = file, info.Size()
+	if err := j.open(j.at); err != nil {
+		return err
 	}
 	for j.sizes[j.at] < need {
 		step := min(max(journalStep, j.sizes[j.at], need-j.sizes[j.at]), max(journalMax, need)-j.sizes[j.at])

@@ -51,7 +51,9 @@ func Open(o Options) (*DB, error) {
 		w.checkpointDone = make(chan struct{}, 1)
 		w.checkpointTimer = time.NewTimer(time.Hour)
 		w.checkpointTimer.Stop()
-		err = w.recover()
+		if err = w.recover(); err == nil {
+			w.journal.openBoth()
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), db.Close())
