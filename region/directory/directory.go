@@ -30,9 +30,9 @@ const (
 	// Candidates is the number of nearest nodes that are checked for liveness.
 	Candidates = 8
 
-	// lookTime bounds a lookup by a member of the catalog. hintTime bounds the time that neighbours and the DHT together have to
-	// locate a region. Both bound how long, after a partition has healed, a caller still waits for a question that was sent
-	// across it.
+	// lookTime bounds a lookup by a member of the catalog, and a leader's introduction to another one. hintTime bounds the time that
+	// neighbours and the DHT together have to locate a region. Both bound how long, after a partition has healed, a caller still
+	// waits for a question that was sent across it.
 	lookTime = 2 * time.Second
 	hintTime = 3 * time.Second
 )

@@ -179,7 +179,9 @@ func (d *Directory) introduce(ctx context.Context, info nodemsg.Region, cells []
 					continue
 				}
 				asked[peer], more = true, true
-				answer, err := d.Questions.Ask(ctx, peer, nodemsg.Question{Introduce: &info})
+				asking, cancel := context.WithTimeout(ctx, lookTime)
+				answer, err := d.Questions.Ask(asking, peer, nodemsg.Question{Introduce: &info})
+				cancel()
 				if err == nil {
 					d.addLinks(answer.Regions)
 				} else if ctx.Err() == nil {
