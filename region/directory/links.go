@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -75,16 +76,17 @@ func (d *Directory) Cover(area grid.Area, most int) []nodemsg.Region {
 	return found
 }
 
-// near returns the known region that is nearest to the chunk: the one that covers it, or else one whose cell is strictly nearer than
-// the given distance, in chunks. Ok is false if there is none.
-func (d *Directory) near(pos grid.ChunkPos, than int64, asked map[string]bool) (nearest nodemsg.Region, ok bool) {
+// near returns the known region that covers the chunk, or else the nearest one whose leader was not asked. Ok is false if none is
+// within walkReach.
+func (d *Directory) near(pos grid.ChunkPos, asked map[string]bool) (nearest nodemsg.Region, ok bool) {
 	if info, known := d.Known(pos); known {
 		return info, true
 	}
 	const reach = walkReach * 16
+	least := int64(math.MaxInt64)
 	for _, info := range d.Cover(grid.Area{MinX: pos.X - reach, MinZ: pos.Z - reach, MaxX: pos.X + reach + 1, MaxZ: pos.Z + reach + 1}, 64) {
-		if at := distance(info.Cell, pos); at < than && info.Leader != "" && !asked[info.Leader] && !d.Detector.Suspected(info.Leader) {
-			nearest, than, ok = info, at, true
+		if at := distance(info.Cell, pos); at < least && info.Leader != "" && !asked[info.Leader] && !d.Detector.Suspected(info.Leader) {
+			nearest, least, ok = info, at, true
 		}
 	}
 	return nearest, ok
@@ -97,20 +99,15 @@ func distance(cell grid.Cell, pos grid.ChunkPos) int64 {
 	return max(axis(pos.X, a.MinX, a.MaxX), axis(pos.Z, a.MinZ, a.MaxZ))
 }
 
-// Nearest answers a question for a chunk's region: with the region, or else with the nearest known one.
-func (d *Directory) Nearest(pos grid.ChunkPos) (nodemsg.Region, bool) {
-	return d.near(pos, 1<<62, nil)
-}
-
 // walk looks for the chunk's region from the nearest known land: each leader answers with the region, or with one that is nearer.
 // Each step must come nearer, so that a walk ends. Near reports whether any land nearby is known.
 func (d *Directory) walk(ctx context.Context, pos grid.ChunkPos) (info nodemsg.Region, source string, near bool) {
 	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
 	defer cancel()
-	_, near = d.Nearest(pos)
+	_, near = d.near(pos, nil)
 	asked := map[string]bool{d.Self.Peer: true}
 	for range walkStarts {
-		at, ok := d.near(pos, 1<<62, asked)
+		at, ok := d.near(pos, asked)
 		if !ok {
 			return nodemsg.Region{}, "", near
 		}
@@ -217,7 +214,7 @@ func (d *Directory) Prefetch(ctx context.Context, info nodemsg.Region) {
 // AnswerLocate answers another node's question for the region of a chunk from known routes only: it starts no lookup. If the question
 // names a region, the answer is also that region's links.
 func (d *Directory) AnswerLocate(q nodemsg.Locate) (answer nodemsg.Answer) {
-	if info, ok := d.Nearest(q.Chunk); ok {
+	if info, ok := d.near(q.Chunk, nil); ok {
 		answer.Region = &info
 		if q.ID == info.ID {
 			answer.Regions = d.Neighbours(info.Cell)
