@@ -168,10 +168,10 @@ export class Player {
     })
   }
 
-  /** Aims at a full block of the ground, nearby but not below the player; returns its position. */
+  /** Aims at a full block of the ground, nearby but not below the player, once there is one; returns its position. */
   async aimAtGround(not = []) {
     await this.stand()
-    return this.page.evaluate((not) => {
+    const found = await this.until((not) => {
       const { x, y, z } = window.__voxeld.state()
       const [fx, fy, fz] = [x, y, z].map(Math.floor)
       for (let far = 2; far <= 4; far++) {
@@ -189,8 +189,9 @@ export class Player {
           }
         }
       }
-      throw new Error('no ground to aim at')
+      return null
     }, not)
+    return found.jsonValue()
   }
 
   async click(button) {
