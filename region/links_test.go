@@ -163,6 +163,36 @@ func TestLinksAreMended(t *testing.T) {
 	})
 }
 
+// Two regions next to each other, without a common member but the dead leader of both, and without other neighbours who would tell: their new
+// leaders find each other through the members.
+func TestLinksOfADeadLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		net.copies = 3
+		for _, peer := range []string{"A", "B", "C", "D", "E", "F"} {
+			net.start(peer, newDisk())
+		}
+		net.near("A", "C", "D") // the catalog
+		net.mu.Lock()
+		a, b := net.mu.nodes["A"], net.mu.nodes["B"]
+		next := grid.ChunkPos{X: here.X + cellSize, Z: here.Z}
+		for pos, peers := range map[grid.ChunkPos]string{here: "BCD", next: "BEF"} {
+			net.mu.nearTo[a.Directory.Key(grid.CellAt(pos, grid.FoundingLabel))] = strings.Split(peers, "")
+		}
+		net.mu.mute = true // questions to the dead get no answer and no error
+		net.mu.Unlock()
+		a.follow(here).state(here)
+		a.follow(next).state(next)
+		<-time.After(mendTime)
+		net.kill(b)
+		<-time.After(mendTime)
+		watch := &linkWatch{net: net}
+		if leaders := watch.led(); len(leaders) != 2 || watch.wrong(leaders) != "" {
+			t.Errorf("%d regions are led: %s", len(leaders), watch.wrong(leaders))
+		}
+	})
+}
+
 // linkWatch looks at the links of all leaders again and again.
 type linkWatch struct {
 	net *network
