@@ -252,17 +252,25 @@ func (r Result) rows() []row {
 		{"borders crossed into land where nobody was; cells founded", fmt.Sprintf("%d; %.0f", r.Pioneers.Crossings, r.Pioneers.Sources["founded"])},
 		{"borders crossed on founded land", fmt.Sprint(w.Crossings)},
 		{"… with a DHT lookup", percent(w.Crossed())},
-		{"regions that a node located for the first time", fmt.Sprintf("%.0f", unheard)},
-		{"… without the DHT or the catalog", percent(without)},
-		{"… from each source", sources(w.Sources)},
-		{"DHT lookups of records, for whatever purpose: number; mean; nodes contacted", fmt.Sprintf("%.0f; %.1f ms; %.1f",
-			w.Lookups[region], 1000*w.Seconds[region].Mean(), w.Contacted[region].Mean())},
+		{"regions that a node had to locate, because no link led there", fmt.Sprintf("%.0f", unheard)},
+		{"… without the DHT or the catalog", ifAny(unheard, percent(without))},
+		{"… from each source", ifAny(unheard, sources(w.Sources))},
+		{"DHT lookups of records, for whatever purpose: number; mean; nodes contacted", ifAny(w.Lookups[region], fmt.Sprintf("%.0f; %.1f ms; %.1f",
+			w.Lookups[region], 1000*w.Seconds[region].Mean(), w.Contacted[region].Mean()))},
 		{"pairs of neighbouring regions", fmt.Sprint(r.Lead.Pairs)},
 		{"… with a common leader", pairs(r.Lead.CommonLeader)},
 		{"… with a common member", pairs(r.Lead.CommonMember)},
 		{"nodes that lead; regions led by the busiest", fmt.Sprintf("%d; %d", len(r.Lead.LedBy), most(r.Lead.LedBy))},
 		{"nodes with replicas; replicas on the fullest", fmt.Sprintf("%d; %d", len(r.Lead.MembersOn), most(r.Lead.MembersOn))},
 	}
+}
+
+// ifAny returns the text, unless there was nothing of which it tells.
+func ifAny(n float64, text string) string {
+	if n == 0 {
+		return "none"
+	}
+	return text
 }
 
 // region is the kind of a DHT lookup that finds a region's record.
