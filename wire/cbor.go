@@ -117,12 +117,17 @@ const trustedBytes = 64 << 10
 // arrive: the length prefix reserves only a small buffer. A refused value is a wrapped *Error, and the stream cannot be
 // used any more. Between frames the end of the stream is a bare io.EOF; within one it is a wrapped io.ErrUnexpectedEOF.
 func ReadFrame[T validator](r *bufio.Reader, most int) (T, error) {
+	return ReadGuardedFrame[T](r, most, nil)
+}
+
+// ReadGuardedFrame is ReadFrame with a guard.
+func ReadGuardedFrame[T validator](r *bufio.Reader, most int, guard Guard) (T, error) {
 	var none T
 	size, err := ReadFrameSize(r, most)
 	if err != nil {
 		return none, err
 	}
-	body, err := ReadBody(r, make([]byte, 0, min(size, trustedBytes)), size)
+	body, err := guard.ReadBody(r, make([]byte, 0, min(size, trustedBytes)), size)
 	if err != nil {
 		return none, fmt.Errorf("read frame: %w", err)
 	}

@@ -60,3 +60,27 @@ func ReadBody(r io.Reader, buf []byte, size int) ([]byte, error) {
 	}
 	return buf, nil
 }
+
+// Guard is told how many bytes of a frame have not arrived yet. It returns a function that is called when they have arrived, or the
+// stream has ended; or an error, which ends the reading. Nil guards nothing.
+type Guard func(missing int) (done func(), err error)
+
+// GuardOf returns the guard of a stream: its method Guard, or nil.
+func GuardOf(stream any) Guard {
+	if guarded, ok := stream.(interface{ Guard(int) (func(), error) }); ok {
+		return guarded.Guard
+	}
+	return nil
+}
+
+// ReadBody is ReadBody with the guard.
+func (g Guard) ReadBody(r *bufio.Reader, buf []byte, size int) ([]byte, error) {
+	if missing := size - r.Buffered(); missing > 0 && g != nil {
+		done, err := g(missing)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+	}
+	return ReadBody(r, buf, size)
+}

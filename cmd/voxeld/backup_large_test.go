@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/terrain"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -42,6 +43,11 @@ func largeWorld(t *testing.T, path string, regions, edits, players int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	land, err := terrain.New(terrain.Params{Seed: g.Seed, Sections: g.Sections, Version: g.Terrain})
+	if err != nil {
+		t.Fatal(err)
+	}
+	room := new(terrain.Room)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -76,7 +82,6 @@ func largeWorld(t *testing.T, path string, regions, edits, players int) {
 			group(backup.Group{ID: info.ID, Cell: info.Cell}, func(rows *backup.RowsWriter) {
 				area := info.Cell.Area()
 				id := binary.BigEndian.AppendUint64(nil, info.ID)
-				base := sha256.Sum256(id)
 				const chunks = 10
 				key := func(kind byte, i int) []byte {
 					k := append(bytes.Clone(id), kind)
@@ -84,6 +89,7 @@ func largeWorld(t *testing.T, path string, regions, edits, players int) {
 					return binary.BigEndian.AppendUint32(k, uint32(area.MinZ+int32(i)))
 				}
 				for i := range chunks {
+					base := land.ChunkIn(room, grid.ChunkPos{X: area.MinX, Z: area.MinZ + int32(i)}).Hash()
 					must(rows.Add(key('b', i), base[:]))
 				}
 				for i := range chunks {

@@ -53,6 +53,7 @@ func (h *Host) wrap(lib network.Stream) *Stream {
 		reset:           func() { lib.Reset() }, //nolint:errcheck // a stream that cannot be reset has already ended
 		release:         func() { conns.Unprotect(id, tag) },
 		checkConnection: func() { h.CheckConnections(id) },
+		memory:          lib.Scope(),
 		in:              h.metrics.streamIn,
 		out:             h.metrics.streamOut,
 	}

@@ -3,10 +3,12 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/multiformats/go-multistream"
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,8 +31,9 @@ type Stream struct {
 	}
 	reset           func()
 	release         func()
-	checkConnection func()             // called when the peer is silent, to check the connection
-	in, out         prometheus.Counter // of bytes; nil for a stream to oneself
+	checkConnection func()                // called when the peer is silent, to check the connection
+	memory          network.ResourceScope // of what the peer has sent in part; nil for a stream to oneself
+	in, out         prometheus.Counter    // of bytes; nil likewise
 }
 
 // Read reads what the peer wrote; io.EOF after the peer has closed its side.
@@ -89,6 +92,35 @@ func (s *Stream) SetReadDeadline(t time.Time) error { return s.conn.SetReadDeadl
 
 // SetWriteDeadline bounds writes.
 func (s *Stream) SetWriteDeadline(t time.Time) error { return s.conn.SetWriteDeadline(t) }
+
+// Hold counts bytes as memory that the peer uses here, until release is called or the stream ends. The error is that the peer, or all
+// of them together, would use too much.
+func (s *Stream) Hold(bytes int) (release func(), err error) {
+	if s.memory == nil {
+		return func() {}, nil
+	}
+	if err := s.memory.ReserveMemory(bytes, network.ReservationPriorityAlways); err != nil {
+		return nil, fmt.Errorf("hold %d bytes: %w", bytes, err)
+	}
+	return func() { s.memory.ReleaseMemory(bytes) }, nil
+}
+
+// frameTime bounds the arrival of a frame, once it has begun.
+const frameTime = 10 * time.Second
+
+// Guard is a wire.Guard: it counts what is missing of a frame as memory that the peer uses here, and resets the stream if it does not
+// arrive in time.
+func (s *Stream) Guard(missing int) (done func(), err error) {
+	release, err := s.Hold(missing)
+	if err != nil {
+		return nil, err
+	}
+	late := time.AfterFunc(frameTime, s.Reset)
+	return func() {
+		late.Stop()
+		release()
+	}, nil
+}
 
 // closeQuietly closes a stream and ignores the error.
 func (s *Stream) closeQuietly() {

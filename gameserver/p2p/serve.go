@@ -3,12 +3,12 @@ package p2p
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/voxelpopuli/voxeld/overlay"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file receives the packets of other gateways.
@@ -17,30 +17,22 @@ import (
 func (d *Driver) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
-	if err := d.read(ctx, peer, bufio.NewReader(stream)); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+	if err := d.read(ctx, peer, bufio.NewReader(stream), wire.GuardOf(stream)); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
 		d.Logger.Debug("movement stream from gateway ended", "peer", peer, "error", err)
 	}
 }
 
-func (d *Driver) read(ctx context.Context, peer string, in *bufio.Reader) error {
+func (d *Driver) read(ctx context.Context, peer string, in *bufio.Reader, guard wire.Guard) error {
 	if !d.Enabled() {
 		return nil
 	}
-	var head [4]byte
 	var packet []byte
 	for {
-		if _, err := io.ReadFull(in, head[:]); err != nil {
+		size, err := wire.ReadFrameSize(in, maxPacket)
+		if err != nil {
 			return err
 		}
-		size := binary.BigEndian.Uint32(head[:])
-		if size > maxPacket {
-			return fmt.Errorf("packet of %d bytes exceeds the limit", size)
-		}
-		if uint32(cap(packet)) < size {
-			packet = make([]byte, size)
-		}
-		packet = packet[:size]
-		if _, err := io.ReadFull(in, packet); err != nil {
+		if packet, err = guard.ReadBody(in, packet, size); err != nil {
 			return err
 		}
 		places, err := d.receive(peer, packet)

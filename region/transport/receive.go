@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -103,11 +105,28 @@ func ServeSnapshot(ctx context.Context, stream io.ReadWriteCloser, install func(
 }
 
 // ServeRaft passes the raft messages of another node to receive until the node ends the stream. A message is valid until receive
-// returns.
+// returns. The memory that it keeps for each stream counts as the node's.
 func ServeRaft(ctx context.Context, stream io.ReadWriteCloser, receive func(nodemsg.RaftMessage)) error {
-	stop := context.AfterFunc(ctx, newPeerStream(stream).abort)
+	s := newPeerStream(stream)
+	stop := context.AfterFunc(ctx, s.abort)
 	defer stop()
-	in := nodemsg.RaftReader{R: bufio.NewReaderSize(stream, 64<<10)}
+	err := s.readRaft(receive)
+	if !errors.Is(err, io.EOF) {
+		s.abort() // the node may be writing
+	}
+	return err
+}
+
+func (s *peerStream) readRaft(receive func(nodemsg.RaftMessage)) error {
+	const buffer = 64 << 10
+	if holder, ok := s.ReadWriteCloser.(interface {
+		Hold(bytes int) (release func(), err error)
+	}); ok {
+		if _, err := holder.Hold(buffer + nodemsg.MaxKept); err != nil {
+			return err // the stream's end releases what was held
+		}
+	}
+	in := nodemsg.RaftReader{R: bufio.NewReaderSize(s.ReadWriteCloser, buffer), Guard: wire.GuardOf(s.ReadWriteCloser)}
 	for {
 		messages, err := in.Read()
 		if err != nil {

@@ -48,7 +48,7 @@ func ServeLink(ctx context.Context, stream io.ReadWriteCloser, limit time.Durati
 	defer pump.Wait()
 	defer local.Close() //nolint:errcheck // never fails
 	for {
-		msg, err := wire.ReadFrame[nodemsg.ToRegion](remote.in, wire.MaxFrame)
+		msg, err := wire.ReadGuardedFrame[nodemsg.ToRegion](remote.in, wire.MaxFrame, wire.GuardOf(stream))
 		if err != nil {
 			remote.abort() // the pump may be writing
 			return fmt.Errorf("read from gateway: %w", err)

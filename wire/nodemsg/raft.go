@@ -53,7 +53,7 @@ func (w *RaftWriter) Write(f RaftFrame) error {
 	}
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	w.buffer = nil
-	if cap(b) <= keptBytes {
+	if cap(b) <= MaxKept {
 		w.buffer = b
 	}
 	if _, err := w.W.Write(b); err != nil {
@@ -62,8 +62,8 @@ func (w *RaftWriter) Write(f RaftFrame) error {
 	return nil
 }
 
-// keptBytes is the most memory, in bytes, that is kept for the next frame.
-const keptBytes = 1 << 18
+// MaxKept is the most memory, in bytes, that a RaftReader keeps for the next frame.
+const MaxKept = 1 << 18
 
 func appendRaftFrame(b []byte, f RaftFrame) []byte {
 	b = append(b, wire.CBORMap|1, 1)
@@ -78,6 +78,7 @@ func appendRaftFrame(b []byte, f RaftFrame) []byte {
 // RaftReader reads what RaftWriter wrote. The zero value with R set is ready to use.
 type RaftReader struct {
 	R        *bufio.Reader
+	Guard    wire.Guard
 	buffer   []byte
 	messages []RaftMessage
 }
@@ -88,10 +89,10 @@ func (r *RaftReader) Read() ([]RaftMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cap(r.buffer) > keptBytes {
+	if cap(r.buffer) > MaxKept {
 		r.buffer, r.messages = nil, nil
 	}
-	if r.buffer, err = wire.ReadBody(r.R, r.buffer, size); err != nil {
+	if r.buffer, err = r.Guard.ReadBody(r.R, r.buffer, size); err != nil {
 		return nil, fmt.Errorf("read frame: %w", err)
 	}
 	var ok bool
