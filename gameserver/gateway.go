@@ -142,10 +142,10 @@ func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().UnixMilli()) }
 
 // SetPolicy changes the policy. Nobody is sent away: players who are here keep their view distance until they change it, and
-// guests may stay. Connections of original clients keep their limit of edits.
+// guests may stay. Players of original clients keep their limit of edits.
 func (g *Gateway) SetPolicy(p admission.Policy) {
 	g.policy.Store(&p)
-	g.limits.SetPerAddress(p.PerAddress)
+	g.limits.Set(p)
 	g.interest.setBudget(p.Budget())
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -21,7 +21,7 @@ func (g *Gateway) legacyOptions() legacy.Options {
 		World: g.World, Peer: g.Peer, Guests: func() bool { return g.policy.Load().Guests }, Rules: g.rules,
 		Edits: func() rate.Limit { return g.policy.Load().Edits() }, Burst: editsAtOnce,
 		Surface: g.Terrain.Surface, Spawn: g.spawnPose(), Regions: g.Regions, Mirror: g.mirror, Players: g.players,
-		WaitFounding: g.limits.WaitFounding, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
+		Client: g.limits.Client, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
 		Open: g.openLegacy, Connected: g.wakeFrameLoop, Now: g.now, Wall: g.wall,
 		Corrections: g.metrics.corrections, Refusals: g.metrics.refusals, Logger: g.Logger, Registerer: g.Registerer,
 	}

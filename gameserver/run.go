@@ -35,7 +35,7 @@ func New(o Options) *Gateway {
 		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
-		limits:         admission.NewLimits(o.Policy.PerAddress),
+		limits:         admission.NewLimits(o.Policy),
 		interest:       newSharedIndex(o.Policy.Budget()),
 		frameRequested: wake.NewSignal(),
 		frameCrowds:    make(map[*mirror.Subscription]int),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -267,7 +268,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return there, wire.RefusedOutOfReach
 	case block.Solid() && s.subs.occupied(pos, pose, s.body.Player):
 		return there, wire.RefusedInsidePlayer
-	case !s.limits.edit.Allow():
+	case !s.limits.edit.Allow() || !s.limits.client.Allow(admission.Edit):
 		return there, wire.RefusedRate
 	}
 	return there, ""

@@ -27,7 +27,7 @@ import (
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
 	s := &session{
 		g: g, conn: c, out: outbox.New(c.cut), codec: codec.JSON,
-		subs: make(subscriptions), limits: newActionLimits(g.policy.Load().Edits()),
+		subs: make(subscriptions), limits: newActionLimits(g.policy.Load().Edits(), g.limits.Client(c.remote())),
 		done: make(chan struct{}),
 	}
 	s.out.Owner = s
@@ -87,6 +87,9 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	join := *opening
 	if s.g.shuttingDown() {
 		return s.g.refuseJoin(ctx)
+	}
+	if !s.limits.client.Allow(admission.Join) {
+		return &wire.Error{Code: wire.FailRate, Message: "Too many players are joining from your address. Try again in a few seconds."}
 	}
 	if err := s.admit(join); err != nil {
 		return err

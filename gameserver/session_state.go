@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/motion"
 )
 
@@ -26,10 +27,16 @@ const (
 )
 
 // actionLimits limit how often a client does what. The session's reader owns them, but survey, which its survey owns.
-type actionLimits struct{ move, edit, chat, hit, gift, view, ping, survey *rate.Limiter }
+type actionLimits struct {
+	move, edit, chat, hit, gift, view, ping, survey *rate.Limiter
 
-func newActionLimits(edits rate.Limit) actionLimits {
+	client admission.Client // all clients of the address
+}
+
+func newActionLimits(edits rate.Limit, client admission.Client) actionLimits {
 	return actionLimits{
+		client: client,
+
 		move: rate.NewLimiter(movesPerSecond, movesAtOnce),
 		edit: rate.NewLimiter(edits, editsAtOnce),
 		chat: rate.NewLimiter(chatPerSecond, chatAtOnce),

@@ -1,11 +1,9 @@
-// Package admission limits what the clients of one address may take: players, connections, and requests that may found a region. Only
-// package gameserver and its adapters import it.
+// Package admission limits what the clients of one address may take and do: players, connections, and actions that cost others
+// something. Only package gameserver and its adapters import it.
 package admission
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -22,32 +20,33 @@ const (
 	PlayerWeight     = 100
 )
 
-// Limits counts the connections and requests of each address. Any goroutine may use it.
+// Limits counts the connections and actions of each address. Of IPv6, a /64 is one address. Loopback is not counted: it is this
+// machine, or a proxy on it that serves many clients. Any goroutine may use it.
 type Limits struct {
 	mu struct {
 		sync.Mutex
 		perAddress int
-		weights    map[netip.Prefix]int           // of connections by remote address; no zeros
-		http       map[netip.Prefix]int           // plain HTTP connections by remote address; no zeros
-		foundings  map[netip.Prefix]*rate.Limiter // limits of requests that may found a region, by remote address
+		edits      rate.Limit                   // of one player
+		weights    map[netip.Prefix]int         // of connections by remote address; no zeros
+		http       map[netip.Prefix]int         // plain HTTP connections by remote address; no zeros
+		actions    map[netip.Prefix]*allowances // by remote address
 	}
 }
 
-// NewLimits returns limits under which an address may have that many players. Of IPv6, a /64 is one address. Loopback is not
-// counted: it is this machine, or a proxy on it that serves many clients.
-func NewLimits(perAddress int) *Limits {
+// NewLimits returns the limits of a policy.
+func NewLimits(p Policy) *Limits {
 	l := &Limits{}
-	l.mu.perAddress = perAddress
 	l.mu.weights, l.mu.http = make(map[netip.Prefix]int), make(map[netip.Prefix]int)
-	l.mu.foundings = make(map[netip.Prefix]*rate.Limiter)
+	l.Set(p)
 	return l
 }
 
-// SetPerAddress changes how many players an address may have. Those who are here may stay.
-func (l *Limits) SetPerAddress(n int) {
+// Set changes the limits to those of a policy. Players who are here may stay.
+func (l *Limits) Set(p Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.perAddress = n
+	l.mu.perAddress, l.mu.edits = p.PerAddress, p.Edits()
+	l.mu.actions = make(map[netip.Prefix]*allowances)
 }
 
 // httpPerPlayer is the number of HTTP connections that an address may have for each of its players: a browser that loads the page
@@ -97,36 +96,6 @@ func (l *Limits) Admit(remote net.Addr, weight int) (release func(), err error) 
 			delete(l.mu.weights, site)
 		}
 	}, nil
-}
-
-// Limits on requests of one address that may found a region: per second, and in a burst. Loopback, which may be a proxy, gets
-// foundingLoopback times as much.
-const (
-	foundingsPerSecond, foundingsAtOnce = 20, 100
-	foundingLoopback                    = 10
-	foundingSites                       = 1024 // addresses kept before idle ones are removed
-)
-
-// WaitFounding waits until the address may request another chunk that may have to be founded. All connections of the address share
-// the limit.
-func (l *Limits) WaitFounding(ctx context.Context, remote net.Addr) error {
-	site, counted := siteOf(remote)
-	l.mu.Lock()
-	limiter := l.mu.foundings[site]
-	if limiter == nil {
-		if len(l.mu.foundings) >= foundingSites {
-			maps.DeleteFunc(l.mu.foundings, func(_ netip.Prefix, idle *rate.Limiter) bool {
-				return idle.Tokens() >= float64(idle.Burst())
-			})
-		}
-		limiter = rate.NewLimiter(foundingsPerSecond, foundingsAtOnce)
-		if !counted {
-			limiter = rate.NewLimiter(foundingLoopback*foundingsPerSecond, foundingLoopback*foundingsAtOnce)
-		}
-		l.mu.foundings[site] = limiter
-	}
-	l.mu.Unlock()
-	return limiter.Wait(ctx)
 }
 
 // SameAddress reports whether two connections come from the same address.

@@ -17,14 +17,14 @@ const reachLeeway = 1
 // checkBuilder returns the player who places a block, of those whose connection this may be, or else why none of them may. A
 // player who has not moved yet may edit the chunk that they are registered in. After a reset the released client connects again
 // and does not register before the next border: while nobody of the party is registered here, a connection may edit its chunk.
-func (r *registration) checkBuilder(ctx context.Context, pos grid.Pos, block chunk.Block) (by player.ID, refused string) {
+func (r *registration) checkBuilder(ctx context.Context, pos grid.Pos, block chunk.Block) (by *guest, refused string) {
 	rules := r.party.of.Rules
 	rules.Reach += reachLeeway
 	refused = wire.RefusedOutOfReach
 	registered, own := r.party.registered(), r.who.Load()
 	if len(registered) == 0 {
 		if who := r.party.anybody(ctx, r.at); !block.Solid() || !r.party.of.occupied(pos, who.id) {
-			return who.id, ""
+			return who, ""
 		}
 		return by, wire.RefusedInsidePlayer
 	}
@@ -40,7 +40,7 @@ func (r *registration) checkBuilder(ctx context.Context, pos grid.Pos, block chu
 			refused = wire.RefusedInsidePlayer
 			continue
 		}
-		return who.id, ""
+		return who, ""
 	}
 	return by, refused
 }

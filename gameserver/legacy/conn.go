@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -26,8 +25,8 @@ type conn struct {
 	registration
 	*Options
 	link   Link
+	client admission.Client
 	sub    *mirror.Subscription
-	edits  *rate.Limiter
 	seqs   *sequence              // of edits
 	latest *legacymsg.PlayerMove  // read, but not yet applied; nil for none
 	shown  map[player.ID]struct{} // players that the client was sent. The subscription's lock guards it.
@@ -97,6 +96,9 @@ func (lc *conn) handle(ctx context.Context, packet legacymsg.Packet) error {
 func (lc *conn) register(ctx context.Context, name string) error {
 	if _, registered := lc.presence(); registered {
 		return nil
+	}
+	if err := lc.client.Wait(ctx, admission.Register); err != nil {
+		return err
 	}
 	who, err := lc.party.claim(ctx, &lc.registration, name)
 	if err != nil {
@@ -178,7 +180,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	block := chunk.Block(p.Block)
 	there, loaded := lc.sub.Block(pos)
 	refused := checks.BlockChange(there, block)
-	var by player.ID
+	var by *guest
 	switch {
 	case !loaded:
 		refused = wire.RefusedNotLoaded
@@ -187,14 +189,14 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	case refused == "":
 		by, refused = lc.checkBuilder(ctx, pos, block)
 	}
-	if refused == "" && !lc.edits.Allow() {
+	if refused == "" && !(by.edits.Allow() && lc.client.Allow(admission.Edit)) {
 		refused = wire.RefusedRate
 	}
 	if refused != "" {
 		lc.Refusals.WithLabelValues(refused).Inc()
 		return
 	}
-	lc.sub.Edit(nodemsg.Intent{Player: by, Seq: lc.seqs.next(), Pos: pos, Block: block}, lc)
+	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(), Pos: pos, Block: block}, lc)
 }
 
 // endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.

@@ -10,6 +10,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
@@ -46,7 +47,7 @@ func (ld *leaders) waitFounding(ctx context.Context, remote net.Addr, pos grid.C
 	if ld.founded.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
 		return nil
 	}
-	return ld.WaitFounding(ctx, remote)
+	return ld.Client(remote).Wait(ctx, admission.Found)
 }
 
 // generateTimeout bounds the search for a chunk's region, founding included.

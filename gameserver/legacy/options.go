@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -44,15 +45,14 @@ type Options struct {
 	Peer    string      // this node's peer id
 	Guests  func() bool // whether guests may play here, as which original clients do
 	Rules   player.Rules
-	Edits   func() rate.Limit      // of a new connection, a second
+	Edits   func() rate.Limit      // of a new player, a second
 	Burst   int                    // of the same
 	Surface func(x, z int32) int32 // height of the ground
 	Spawn   motion.Pose            // where an unknown player starts
 	Regions Regions
 	Mirror  *mirror.Mirror
 	Players *players.Store
-	// WaitFounding waits until a client may request a chunk that may have to be founded.
-	WaitFounding func(ctx context.Context, remote net.Addr) error
+	Client  func(remote net.Addr) admission.Client
 	// Reserve reserves a player's id here, unless it is in use; Release frees it.
 	Reserve func(player.ID) bool
 	Release func(player.ID)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -84,6 +86,7 @@ type guest struct {
 	party *party
 	id    player.ID
 	label string // the displayed name: the player's own, or one with a suffix
+	edits *rate.Limiter
 
 	// Guarded by party.mu.
 	on     *registration // where they are registered; nil for nowhere
@@ -223,7 +226,7 @@ func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name
 	for number := 0; !p.of.Reserve(player.GuestID(label)); number++ {
 		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
 	}
-	who := &guest{party: p, id: player.GuestID(label), label: label, on: r, left: last.Pose, seen: last.Seq > 0}
+	who := &guest{party: p, id: player.GuestID(label), label: label, edits: rate.NewLimiter(p.of.Edits(), p.of.Burst), on: r, left: last.Pose, seen: last.Seq > 0}
 	p.of.Players.NoteLoaded(last)
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 )
 
 // Limits on one connection's queries for players and for chunks; further ones wait. Those for land that may have to be founded wait
-// in Options.WaitFounding too.
+// for their address too.
 const (
 	playerQueriesPerSecond, playerQueriesAtOnce = 20, 100
 	chunkQueriesPerSecond, chunkQueriesAtOnce   = 100, 1000

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -70,7 +69,7 @@ func (s *Server) Resident(ctx context.Context, remote net.Addr, pos grid.ChunkPo
 // as long as it runs, so only TCP's keepalive ends a silent one.
 func (s *Server) Serve(ctx context.Context, c net.Conn, in *bufio.Reader, h legacymsg.Handshake) error {
 	endByReset(c)
-	lc := &conn{Options: s.Options, edits: rate.NewLimiter(s.Edits(), s.Burst), seqs: &s.seqs, shown: make(map[player.ID]struct{})}
+	lc := &conn{Options: s.Options, client: s.Client(c.RemoteAddr()), seqs: &s.seqs, shown: make(map[player.ID]struct{})}
 	lc.at = h.Chunk
 	lc.link = s.Open(c, in, lc)
 	defer lc.link.Wait()

@@ -1,0 +1,104 @@
+package gameserver
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// The players of one address share a limit of edits, however many names and connections they use.
+func TestEditsOfAnAddress(t *testing.T) {
+	for _, c := range []struct {
+		address     string
+		least, most int
+	}{
+		{"192.0.2.1", 400, 700},
+		{"127.0.0.1", 1200, 1200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newHarness(t)
+			const connections, each = 40, 30
+			var all []*original
+			for i := range connections {
+				all = append(all, r.connectFrom(c.address, fmt.Sprintf("builder%d", i), grid.ChunkPos{}))
+			}
+			for i, o := range all {
+				var edits strings.Builder
+				for j := range each {
+					fmt.Fprintf(&edits, `{"type":7,"args":[%d,30,%d,2],"player":""}`+"\n", j, i%32)
+				}
+				go o.send(edits.String())
+			}
+			pass(time.Second)
+			refused := valueOf(t, r.g.metrics.refusals.WithLabelValues(wire.RefusedRate))
+			if n := connections*each - int(refused); n < c.least || n > c.most {
+				t.Errorf("%d edits from %s were accepted, want %d to %d", n, c.address, c.least, c.most)
+			}
+		})
+	}
+}
+
+// Players of one address who come again and again are refused for a while.
+func TestJoinsOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t, func(o *Options) { o.Policy.PerAddress = 10 })
+		refused := 0
+		for i := range 40 {
+			c := newClient(t, r.dialFrom(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: i + 1}))
+			c.open(sessionmsg.Join{Version: 1, Name: fmt.Sprintf("guest%d", i), View: 1})
+			pass(50 * time.Millisecond)
+			if c.mu.failure.Code == wire.FailRate {
+				refused++
+			}
+			c.conn.Close()
+			pass(50 * time.Millisecond)
+		}
+		if refused < 20 || refused > 23 { // in 4 s
+			t.Errorf("%d of 40 were refused", refused)
+		}
+	})
+}
+
+// countingDisk counts the saved players.
+type countingDisk struct {
+	*playerstest.Memory
+	saved atomic.Int64
+}
+
+func (d *countingDisk) Commit(writes []kv.Write) error {
+	for _, w := range writes {
+		if w.Table == players.Table {
+			d.saved.Add(1)
+		}
+	}
+	return d.Memory.Commit(writes)
+}
+
+// An original client that registers and deregisters as fast as it can causes few writes.
+func TestRegistrationsOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &countingDisk{Memory: playerstest.NewMemory()}
+		r := newHarness(t, func(o *Options) { o.Policy.PerAddress, o.Storage = 4, disk })
+		ann := r.connectFrom("192.0.2.1", "ann", grid.ChunkPos{})
+		go func() {
+			for range 500 {
+				ann.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n" + `{"type":2,"args":[0,0],"player":"ann"}` + "\n")
+			}
+		}()
+		pass(10 * time.Second)
+		if n := disk.saved.Load(); n < 16 || n > 40 {
+			t.Errorf("the player was saved %d times in 10 s", n)
+		}
+	})
+}
