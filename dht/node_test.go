@@ -141,7 +141,7 @@ func (n *node) led(cell grid.Cell, epoch, term uint64) nodemsg.Region {
 func (n *node) saved(name string, seq uint64) nodemsg.PlayerRecord {
 	return nodemsg.PlayerRecord{
 		Player: player.GuestID(name), Name: name, Guest: true, Seq: seq,
-		Pose: motion.Pose{X: 1.5, Y: 64, Z: -3}, Gateway: n.host.PeerID(), SavedAt: 1_700_000_000_000,
+		Pose: motion.Pose{X: 1.5, Y: 64, Z: -3}, Gateway: n.host.PeerID(), SavedAt: time.Now().UnixMilli(),
 	}
 }
 

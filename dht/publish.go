@@ -138,7 +138,8 @@ func (d *DHT) expedite(peers int) {
 	}
 }
 
-// republish publishes every due record again, one after the other. Records that other nodes have replaced are retracted.
+// republish publishes every due record again, one after the other. Records that other nodes have replaced are retracted, and so are
+// those of guests who have not been here for long.
 func (d *DHT) republish(ctx context.Context) {
 	for _, key := range d.duePublications(time.Now()) {
 		if ctx.Err() != nil {
@@ -164,6 +165,9 @@ func (d *DHT) republishOne(ctx context.Context, key string, p publication) error
 	kind := kindRegion
 	if strings.HasPrefix(key, playerPrefix) {
 		kind = kindPlayer
+		if r, err := d.players.Open(key, p.value); err != nil || r.Forgotten(time.Now()) {
+			return d.retract(p.kind, key, p.value)
+		}
 	}
 	found, err := d.get(ctx, kind, key, 0)
 	switch {

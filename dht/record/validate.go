@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	librecord "github.com/libp2p/go-libp2p-record"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -14,9 +15,13 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// maxCount bounds the numbers that decide which record is the newest. They grow by one at a time and never come near the
+// maxCount bounds the numbers that decide which record of a region is the newest. They grow by one at a time and never come near the
 // bound; a record with a higher number could only be meant never to be replaced.
 const maxCount = 1 << 48
+
+// maxAhead is how far ahead of this node's clock the numbers of a player record may be, which count milliseconds since 1970. So a
+// gateway whose clock is wrong by a day can save players, and a record that is meant never to be replaced is replaced by the next one.
+const maxAhead = 48 * time.Hour
 
 // catalogID is the region id of the catalog.
 const catalogID = 1
@@ -151,9 +156,10 @@ func (v *Players) Open(key string, value []byte) (nodemsg.PlayerRecord, error) {
 
 // checkPlayer checks what nodemsg.DecodePlayerRecord does not.
 func checkPlayer(rec nodemsg.PlayerRecord) error {
+	ahead := uint64(time.Now().Add(maxAhead).UnixMilli())
 	switch {
-	case rec.Seq >= maxCount:
-		return errors.New("check player record: sequence number is implausibly large")
+	case rec.Seq > ahead, rec.Counted() > ahead:
+		return errors.New("check player record: a number is implausibly large")
 	case rec.SavedAt <= 0 || rec.SavedAt > wire.MaxDone:
 		return errors.New("check player record: time of saving is missing")
 	}

@@ -5,7 +5,9 @@
 package players
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -25,11 +27,15 @@ const (
 	Table = "players"
 	// loadTimeout bounds a lookup of a player in the network.
 	loadTimeout = 3 * time.Second
+	// forgetEvery is how often guests who left long ago are deleted, and forgetAtOnce how many in one commit.
+	forgetEvery  = time.Hour
+	forgetAtOnce = 1000
 )
 
 // Storage stores player records on this node; a *store.DB.
 type Storage interface {
 	Get(table string, key []byte) ([]byte, error)
+	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
 	Commit(writes []kv.Write) error
 }
 
@@ -74,7 +80,7 @@ func NewStore(o Options) *Store {
 }
 
 // Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
-// record counts.
+// record counts. A guest who was not here for long is not known.
 func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -91,6 +97,9 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	}
 	if remembered, err := ps.Network.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
 		newest = remembered
+	}
+	if newest.Forgotten(ps.Wall()) {
+		newest = nodemsg.PlayerRecord{}
 	}
 	return newest, newest.Seq > 0, nil
 }
@@ -166,8 +175,9 @@ func (ps *Store) Run(ctx context.Context, here func() []Presence) {
 }
 
 func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
-	save := time.NewTicker(saveEvery)
+	save, forget := time.NewTicker(saveEvery), time.NewTicker(forgetEvery)
 	defer save.Stop()
+	defer forget.Stop()
 	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
 	for {
 		select {
@@ -183,8 +193,28 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 				ps.publisher.enqueue(ps.records(due), false)
 			}
 			saved = ps.saveMoved(everybody, saved)
+		case <-forget.C:
+			if err := ps.forgetGuests(); err != nil {
+				ps.Logger.Error("guests who left long ago not deleted", "error", err)
+			}
 		}
 	}
+}
+
+// forgetGuests deletes this node's rows of guests who have not been here for long.
+func (ps *Store) forgetGuests() error {
+	var rows []kv.Write
+	now := ps.Wall()
+	err := ps.Storage.Scan(Table, nil, func(key, value []byte) error {
+		if r, err := nodemsg.DecodePlayerRecord(value); err == nil && r.Forgotten(now) {
+			rows = append(rows, kv.Write{Table: Table, Key: bytes.Clone(key)})
+		}
+		return nil
+	})
+	for some := range slices.Chunk(rows, forgetAtOnce) {
+		err = errors.Join(err, ps.Storage.Commit(some))
+	}
+	return err
 }
 
 // saveLeaving saves leaving players in one commit, and queues them for publishing.

@@ -106,7 +106,7 @@ func pass(d time.Duration) {
 }
 
 func recordOf(name string, seq uint64, x float64) nodemsg.PlayerRecord {
-	return nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: seq, Pose: motion.Pose{X: x, Y: 25}, Gateway: "peerThisNode"}
+	return nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: seq, Pose: motion.Pose{X: x, Y: 25}, Gateway: "peerThisNode", SavedAt: time.Now().UnixMilli()}
 }
 
 func write(disk *playerstest.Memory, r nodemsg.PlayerRecord) {
@@ -393,4 +393,33 @@ func enqueueDue(ps *Store, here []Presence, before map[player.ID]lastPublished) 
 	due, marks := dueOf(here, before)
 	ps.publisher.enqueue(ps.records(due), false)
 	return marks
+}
+
+// A guest who has not been here for a month is forgotten, on the disk too; a player with a key is not.
+func TestGuestsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		old, recent, keyed := recordOf("old", 3, 1), recordOf("recent", 3, 2), recordOf("keyed", 3, 3)
+		month := 31 * 24 * time.Hour.Milliseconds()
+		old.SavedAt, keyed.SavedAt, keyed.Guest = old.SavedAt-month, keyed.SavedAt-month, false
+		for _, r := range []nodemsg.PlayerRecord{old, recent, keyed} {
+			write(g.disk, r)
+		}
+		known := func(r nodemsg.PlayerRecord) bool {
+			_, known, err := g.store.Load(t.Context(), r.Player)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return known
+		}
+		if known(old) || !known(recent) || !known(keyed) {
+			t.Errorf("known are old: %t, recent: %t, keyed: %t", known(old), known(recent), known(keyed))
+		}
+		pass(2 * forgetEvery)
+		for _, r := range []nodemsg.PlayerRecord{old, recent, keyed} {
+			if row, err := g.disk.Get(Table, r.Player[:]); err != nil || (row == nil) != (r.Name == "old") {
+				t.Errorf("%s has a row: %t, %v", r.Name, row != nil, err)
+			}
+		}
+	})
 }

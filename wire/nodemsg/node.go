@@ -2,6 +2,7 @@ package nodemsg
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -224,6 +225,14 @@ type PlayerRecord struct {
 // Counted returns a number at least as high as that of any event of the player before the save. Further events must be
 // numbered above it. A player's numbers start at the milliseconds since 1970 and grow by less than one per millisecond.
 func (p PlayerRecord) Counted() uint64 { return max(uint64(max(p.SavedAt, 0)), p.Done) }
+
+// guestMemory is how long a guest who has left is remembered.
+const guestMemory = 30 * 24 * time.Hour
+
+// Forgotten reports whether the record is of a guest who has not been here for so long that they start at the spawn again.
+func (p PlayerRecord) Forgotten(now time.Time) bool {
+	return p.Guest && now.Sub(time.UnixMilli(p.SavedAt)) > guestMemory
+}
 
 // Messages by which nodes report failures to each other, and answer operators who ask for the status of regions.
 

@@ -4,6 +4,8 @@ package playerstest
 import (
 	"context"
 	"errors"
+	"maps"
+	"strings"
 	"sync"
 
 	"github.com/voxelpopuli/voxeld/kv"
@@ -64,6 +66,21 @@ func (m *Memory) Get(table string, key []byte) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.mu.rows[table+string(key)], m.mu.failure
+}
+
+// Scan visits the rows of a table.
+func (m *Memory) Scan(table string, _ []byte, visit func(key, value []byte) error) error {
+	m.mu.Lock()
+	rows := maps.Clone(m.mu.rows)
+	m.mu.Unlock()
+	for key, value := range rows {
+		if of, is := strings.CutPrefix(key, table); is && value != nil {
+			if err := visit([]byte(of), value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Commit writes rows to the database.
