@@ -100,6 +100,25 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 	})
 }
 
+// A node that sends edits with sequences far ahead does not shut the player out, as a full window of them would.
+func TestSequencesCannotRunAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newNetwork(t).start("A", newDisk()).follow(here)
+		var ahead []nodemsg.Intent
+		for i := range uint64(64) {
+			ahead = append(ahead, stone(1<<62+i))
+		}
+		for seq, r := range g.edit(ahead...) {
+			if r.Refused != wire.RefusedStale {
+				t.Errorf("edit %d: %+v", seq, r)
+			}
+		}
+		if r := g.edit(stone(4))[4]; r.Refused != "" {
+			t.Errorf("the player's own edit: %+v", r)
+		}
+	})
+}
+
 func TestRefusedEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newNetwork(t).start("A", newDisk()).follow(here)

@@ -97,6 +97,10 @@ func (q *editQueue) forget(s *hub.Subscriber) {
 	}
 }
 
+// seqAhead is how far ahead of this node's clock an edit's sequence may be, which counts microseconds since 1970 (docs/adr/0006). Later
+// ones would shut the player out, until the clock reaches them. Gateways allow less; their clocks may differ from this one by the rest.
+const seqAhead = time.Hour
+
 // add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link sent it, only the subscriber that gets the answer
 // changes.
 func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string) {
@@ -109,6 +113,9 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 	q.pending[key] = pendingEdit{intent: intent, subscriber: s}
 	if isPending {
 		return
+	}
+	if intent.Seq > uint64(time.Now().Add(seqAhead).UnixMicro()) {
+		refused = cmp.Or(refused, wire.RefusedStale)
 	}
 	pos := intent.Pos.Chunk()
 	switch {
