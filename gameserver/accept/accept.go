@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -16,7 +17,7 @@ import (
 const firstPause = 5 * time.Millisecond
 
 // Serve accepts connections, and serves each in a goroutine, until ctx ends or the listener fails. It returns when all of them
-// have ended; their context ends first.
+// have ended; their context ends first. A panic ends only its own connection, and is logged.
 func Serve(ctx context.Context, l net.Listener, log *slog.Logger, serve func(context.Context, net.Conn)) error {
 	var crew sync.WaitGroup
 	defer crew.Wait()
@@ -44,7 +45,15 @@ func Serve(ctx context.Context, l net.Listener, log *slog.Logger, serve func(con
 			return fmt.Errorf("accept game connections: %w", err)
 		}
 		pause = firstPause
-		crew.Go(func() { serve(ctx, c) })
+		crew.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					log.Error("game connection failed", "remote", c.RemoteAddr().String(), "panic", p, "stack", string(debug.Stack()))
+					c.Close() //nolint:errcheck // it is of no use
+				}
+			}()
+			serve(ctx, c)
+		})
 	}
 }
 

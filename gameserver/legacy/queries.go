@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/netip"
-	"strconv"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -92,7 +90,7 @@ func (s *Server) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, aga
 	}
 	for _, m := range info.Members {
 		if m.Peer == info.Leader {
-			address, err := resolve(ctx, m.Game)
+			address, err := s.hosts.address(ctx, m.Game)
 			if err != nil {
 				return nil, fmt.Errorf("game address of chunk %v: %w", q.Chunk, err)
 			}
@@ -100,26 +98,6 @@ func (s *Server) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, aga
 		}
 	}
 	return nil, fmt.Errorf("game address of chunk %v: its leader is not a member", q.Chunk)
-}
-
-// resolve returns the IP address that original clients need, from host:port.
-func resolve(ctx context.Context, game string) (netip.AddrPort, error) {
-	if ap, err := netip.ParseAddrPort(game); err == nil {
-		return ap, nil
-	}
-	host, port, err := net.SplitHostPort(game)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("port %q: %w", port, err)
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	return netip.AddrPortFrom(ips[0].Unmap(), uint16(number)), nil
 }
 
 // whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name. Players with a

@@ -32,6 +32,7 @@ import (
 type Server struct {
 	*Options
 	leaders *leaders
+	hosts   *hosts
 	parties *parties
 	seqs    sequence
 	count   prometheus.Gauge // of connections
@@ -45,7 +46,7 @@ type Server struct {
 
 // NewServer returns a server. Its clients get the time of day while Run runs.
 func NewServer(o Options) *Server {
-	s := &Server{Options: &o, leaders: newLeaders(&o), parties: newParties(&o), came: wake.NewSignal()}
+	s := &Server{Options: &o, leaders: newLeaders(&o), hosts: newHosts(), parties: newParties(&o), came: wake.NewSignal()}
 	s.count = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "voxeld_original_connections", Help: "Open chunk connections of original VoxelPopuli clients.",
 	})

@@ -1,0 +1,66 @@
+package legacy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/expirable"
+)
+
+const (
+	// resolveTime bounds the lookup of a name.
+	resolveTime = 5 * time.Second
+	// resolvedFor is how long its result is used again, also if there was none, and maxResolved how many results are remembered. Nodes
+	// name each other's hosts, and every query of a client may ask for one.
+	resolvedFor, maxResolved = time.Minute, 1024
+)
+
+// hosts resolves the names of hosts. Any goroutine may use it.
+type hosts struct {
+	lookup   func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	resolved *expirable.LRU[string, resolution]
+}
+
+type resolution struct {
+	addr netip.Addr
+	err  error
+}
+
+func newHosts() *hosts {
+	return &hosts{net.DefaultResolver.LookupNetIP, expirable.NewLRU[string, resolution](maxResolved, nil, resolvedFor)}
+}
+
+// address returns the IP address that original clients need, from host:port.
+func (h *hosts) address(ctx context.Context, game string) (netip.AddrPort, error) {
+	if ap, err := netip.ParseAddrPort(game); err == nil {
+		return ap, nil
+	}
+	host, port, err := net.SplitHostPort(game)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("port %q: %w", port, err)
+	}
+	r, known := h.resolved.Get(host)
+	if !known {
+		r = h.resolve(ctx, host)
+		h.resolved.Add(host, r)
+	}
+	return netip.AddrPortFrom(r.addr, uint16(number)), r.err
+}
+
+func (h *hosts) resolve(ctx context.Context, host string) resolution {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTime) // others use the result, too
+	defer cancel()
+	ips, err := h.lookup(ctx, "ip4", host)
+	if err != nil {
+		return resolution{err: err}
+	}
+	return resolution{addr: ips[0].Unmap()}
+}
