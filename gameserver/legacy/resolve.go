@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/expirable"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const (
@@ -22,16 +22,21 @@ const (
 // hosts resolves the names of hosts. Any goroutine may use it.
 type hosts struct {
 	lookup   func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	resolved *expirable.LRU[string, resolution]
+	resolved *lru.Cache[string, resolution]
 }
 
 type resolution struct {
 	addr netip.Addr
 	err  error
+	at   time.Time
 }
 
 func newHosts() *hosts {
-	return &hosts{net.DefaultResolver.LookupNetIP, expirable.NewLRU[string, resolution](maxResolved, nil, resolvedFor)}
+	resolved, err := lru.New[string, resolution](maxResolved)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	return &hosts{net.DefaultResolver.LookupNetIP, resolved}
 }
 
 // address returns the IP address that original clients need, from host:port.
@@ -48,7 +53,7 @@ func (h *hosts) address(ctx context.Context, game string) (netip.AddrPort, error
 		return netip.AddrPort{}, fmt.Errorf("port %q: %w", port, err)
 	}
 	r, known := h.resolved.Get(host)
-	if !known {
+	if !known || time.Since(r.at) > resolvedFor {
 		r = h.resolve(ctx, host)
 		h.resolved.Add(host, r)
 	}
@@ -60,7 +65,7 @@ func (h *hosts) resolve(ctx context.Context, host string) resolution {
 	defer cancel()
 	ips, err := h.lookup(ctx, "ip4", host)
 	if err != nil {
-		return resolution{err: err}
+		return resolution{err: err, at: time.Now()}
 	}
-	return resolution{addr: ips[0].Unmap()}
+	return resolution{addr: ips[0].Unmap(), at: time.Now()}
 }
