@@ -388,7 +388,8 @@ func TestCopiesOfMergedRegions(t *testing.T) {
 	})
 }
 
-// A member that is cut off while halves are merged keeps its open copies of them, without a leader. They go soon after it is back.
+// A member that is cut off while halves are merged keeps its open copies of them, without a leader. They go soon after it is back, and
+// no gateway is led to them meanwhile.
 func TestOpenCopyOfMergedRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c := threeNodes(t)
@@ -406,7 +407,13 @@ func TestOpenCopyOfMergedRegion(t *testing.T) {
 		}
 		<-time.After(5 * time.Second)
 		a.net.cut("C", false)
-		<-time.After(20 * time.Second)
+		a.reach(beyond)
+		half.Leader, half.Term = "C", half.Term+1
+		a.Directory.AddHint(half)
+		if info, err := a.Locate(t.Context(), beyond); err != nil || info.Cell != hereCell {
+			t.Errorf("a gateway is led to the old copy: %v, %v", info.Cell, err)
+		}
+		<-time.After(5 * time.Second)
 		if has, err := c.Replicas.Has(half.ID); c.regions.Loaded(half.ID) != nil || has || err != nil {
 			t.Errorf("the copy of the half is still open, or stored: %v", err)
 		}

@@ -139,10 +139,17 @@ func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
 }
 
 // AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs one attempt; then the catalog is
-// asked.
+// asked. A hint about a part of land that is known as a whole does not count: it may be of a part that was merged since, where only an old
+// copy is left, in which one would wait for a leader. If the land was split, its leader says so.
 func (d *Directory) AddHint(info nodemsg.Region) {
 	if info.Cell.Label.Len() < grid.FoundingLabel || info.Leader == "" {
 		return
+	}
+	for cell := info.Cell; cell.Label.Len() > grid.FoundingLabel; {
+		cell = cell.Parent()
+		if whole, ok := d.known.Peek(cell); ok && whole.Split == 0 {
+			return
+		}
 	}
 	if known, ok := d.known.Peek(info.Cell); ok && !info.Supersedes(known) {
 		return

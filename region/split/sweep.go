@@ -16,9 +16,10 @@ import (
 const (
 	// sweepEvery is how often a node looks for copies of merged regions among those that it stores.
 	sweepEvery = 5 * time.Minute
-	// watchEvery is how often it looks whether open regions have a leader: one that was merged has none. A region is swept when it is found
-	// without a leader for the second time, and then ever more rarely, since most such regions have only lost their majority.
-	watchEvery = 5 * time.Second
+	// watchEvery is how often it looks whether open regions have a leader: one that was merged has none, and gateways that try it wait for
+	// one. A region is swept when it is found without a leader for the second time, and then ever more rarely, since most such regions have
+	// only lost their majority.
+	watchEvery = time.Second
 	// maxSwept bounds how many of them are swept in one round: each costs questions to the catalog.
 	maxSwept = 8
 )
