@@ -88,7 +88,7 @@ type Players struct {
 	Map                bool  `koanf:"map"`                  // whether players are shown a map, and who is near
 	SessionsPerAddress int   `koanf:"sessions_per_address"` // maximum of one IP address
 	MotionBudget       int64 `koanf:"motion_budget"`        // bytes/s of movement updates sent to one session
-	EditsPerSecond     int   `koanf:"edits_per_second"`     // maximum of one session
+	EditsPerSecond     int   `koanf:"edits_per_second"`     // maximum of one player
 }
 
 // Monitoring is where operators watch and control a daemon.

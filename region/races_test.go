@@ -366,6 +366,7 @@ func (r *races) checkRegions(reader *node, leaves []nodemsg.Region) {
 			}
 		}
 	}
+	stored := make(map[uint64][]string) // where each region is
 	for _, peer := range racers {
 		it, err := r.node(peer)
 		if err != nil {
@@ -377,12 +378,50 @@ func (r *races) checkRegions(reader *node, leaves []nodemsg.Region) {
 			r.t.Error(err)
 		}
 		for _, id := range groups {
+			stored[id] = append(stored[id], peer)
 			if !exists[id] {
 				info, err := it.registry.Region(id)
-				r.t.Errorf("%s stores region %d of %v, which does not exist (%v)", peer, id, info.Cell, err)
+				listed, unlisted := reader.Directory.ByID(r.t.Context(), id)
+				r.t.Errorf("%s stores region %d of %v, which does not exist (%v); it is listed as %+v (%v)", peer, id, info.Cell, err, listed, unlisted)
 			}
 		}
 	}
+	for _, info := range r.listed() {
+		if !exists[info.ID] {
+			r.t.Errorf("the catalog lists region %d of %v, which does not exist", info.ID, info.Cell)
+		}
+		for _, m := range info.Members {
+			if !slices.Contains(stored[info.ID], m.Peer) {
+				r.t.Errorf("the catalog lists %s as a member of region %d of %v, split at %d, which is on %v", m.Peer, info.ID, info.Cell, info.Split, stored[info.ID])
+			}
+		}
+	}
+}
+
+// listed returns what the catalog lists.
+func (r *races) listed() (all []nodemsg.Region) {
+	for _, peer := range racers {
+		it, err := r.node(peer)
+		if err != nil {
+			continue
+		}
+		c := it.regions.Catalog()
+		if c == nil || !c.Raft().Status().Self {
+			continue
+		}
+		for after := uint64(0); ; after = all[len(all)-1].ID {
+			page, err := c.Page(r.t.Context(), after)
+			if err != nil {
+				r.t.Error(err)
+			}
+			if len(page) == 0 {
+				return all
+			}
+			all = append(all, page...)
+		}
+	}
+	r.t.Error("nobody leads the catalog")
+	return nil
 }
 
 // checkServices checks that no region served land between two moments at which another one did. Only a region that was merged again serves

@@ -29,7 +29,9 @@ func TestPanicsAreIsolated(t *testing.T) {
 			if string(name) == "bad" {
 				panic("a mistake of ours")
 			}
-			c.Write(name)
+			if _, err := c.Write(name); err != nil {
+				t.Error(err)
+			}
 		})
 	}()
 	for name, want := range map[string]string{"bad": "", "ann": "ann"} {
@@ -37,7 +39,9 @@ func TestPanicsAreIsolated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		io.WriteString(c, name)
+		if _, err := io.WriteString(c, name); err != nil {
+			t.Fatal(err)
+		}
 		if got, err := io.ReadAll(c); err != nil || string(got) != want {
 			t.Errorf("%s is answered %q, %v", name, got, err)
 		}

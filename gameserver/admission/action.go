@@ -1,13 +1,6 @@
 package admission
 
-import (
-	"context"
-	"maps"
-	"net"
-	"net/netip"
-
-	"golang.org/x/time/rate"
-)
+import "golang.org/x/time/rate"
 
 // Action is something that all clients of an address together may do so often.
 type Action int
@@ -20,12 +13,6 @@ const (
 	Edit                   // change a block
 	actions
 )
-
-// loopbackFoundings is how many times more foundings loopback may request. Its other actions are not limited.
-const loopbackFoundings = 10
-
-// maxIdle is how many addresses are remembered before those that have done nothing for a while are forgotten.
-const maxIdle = 1024
 
 // allowances are the limiters of an address, one for each action.
 type allowances [actions]*rate.Limiter
@@ -40,64 +27,13 @@ func (all *allowances) idle() bool {
 	return true
 }
 
-// newAllowances returns what an address may do. An address may always have as many players as are allowed, so these may come at once;
-// a player's burst of edits is left to their own limit.
-func (l *Limits) newAllowances() *allowances {
-	players := l.mu.perAddress
+// newAllowances returns what an address with so many players may do. They may all come at once; a player's burst of edits is left to
+// their own limit.
+func newAllowances(players int, edits rate.Limit) *allowances {
 	return &allowances{
 		Found:    rate.NewLimiter(20, 100),
 		Join:     rate.NewLimiter(2, players),
 		Register: rate.NewLimiter(rate.Limit(players)/2, 4*players),
-		Edit:     rate.NewLimiter(10*l.mu.edits, int(20*l.mu.edits)),
+		Edit:     rate.NewLimiter(10*edits, int(20*edits)),
 	}
-}
-
-// Client is the address of a client.
-type Client struct {
-	of      *Limits
-	site    netip.Prefix
-	counted bool
-}
-
-// Client returns the client at the other end of a connection.
-func (l *Limits) Client(remote net.Addr) Client {
-	site, counted := siteOf(remote)
-	return Client{l, site, counted}
-}
-
-// Allow reports whether the clients of the address may do that now, and counts it.
-func (c Client) Allow(a Action) bool {
-	l := c.limiter(a)
-	return l == nil || l.Allow()
-}
-
-// Wait waits until the clients of the address may do that, and counts it.
-func (c Client) Wait(ctx context.Context, a Action) error {
-	l := c.limiter(a)
-	if l == nil {
-		return nil
-	}
-	return l.Wait(ctx)
-}
-
-// limiter returns the limiter of an action; nil if it is not limited.
-func (c Client) limiter(a Action) *rate.Limiter {
-	if !c.counted && a != Found {
-		return nil
-	}
-	l := c.of
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := l.mu.actions[c.site]
-	if all == nil {
-		if len(l.mu.actions) >= maxIdle {
-			maps.DeleteFunc(l.mu.actions, func(_ netip.Prefix, all *allowances) bool { return all.idle() })
-		}
-		all = l.newAllowances()
-		if !c.counted {
-			all[Found] = rate.NewLimiter(loopbackFoundings*all[Found].Limit(), loopbackFoundings*all[Found].Burst())
-		}
-		l.mu.actions[c.site] = all
-	}
-	return all[a]
 }

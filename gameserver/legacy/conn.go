@@ -189,7 +189,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	case refused == "":
 		by, refused = lc.checkBuilder(ctx, pos, block)
 	}
-	if refused == "" && !(by.edits.Allow() && lc.client.Allow(admission.Edit)) {
+	if refused == "" && (!by.edits.Allow() || !lc.client.Allow(admission.Edit)) {
 		refused = wire.RefusedRate
 	}
 	if refused != "" {
