@@ -137,11 +137,14 @@ func (n *node) led(cell grid.Cell, epoch, term uint64) nodemsg.Region {
 	}
 }
 
+// lately is when players were saved.
+var lately = time.Now().UnixMilli()
+
 // saved returns a player record that the node has saved.
 func (n *node) saved(name string, seq uint64) nodemsg.PlayerRecord {
 	return nodemsg.PlayerRecord{
 		Player: player.GuestID(name), Name: name, Guest: true, Seq: seq,
-		Pose: motion.Pose{X: 1.5, Y: 64, Z: -3}, Gateway: n.host.PeerID(), SavedAt: time.Now().UnixMilli(),
+		Pose: motion.Pose{X: 1.5, Y: 64, Z: -3}, Gateway: n.host.PeerID(), SavedAt: lately,
 	}
 }
 
