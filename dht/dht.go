@@ -26,18 +26,19 @@ var (
 
 // DHT is a node's part in one world's Kademlia network. Its methods may be called from any goroutine.
 type DHT struct {
-	host    *transport.Host
-	lib     libhost.Host // libp2p's side of host
-	opts    Options
-	key     crypto.PrivKey
-	kad     *kaddht.IpfsDHT
-	store   *datastore
-	holders *holders
-	places  *places
-	regions *record.Regions
-	players *record.Players
-	logger  *slog.Logger
-	metrics *metrics
+	host      *transport.Host
+	lib       libhost.Host // libp2p's side of host
+	opts      Options
+	key       crypto.PrivKey
+	kad       *kaddht.IpfsDHT
+	store     *datastore
+	holders   *holders
+	places    *places
+	placement placement
+	regions   *record.Regions
+	players   *record.Players
+	logger    *slog.Logger
+	metrics   *metrics
 
 	dials     *redial.Schedule // belongs to Run
 	lastTable struct {

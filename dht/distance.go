@@ -68,8 +68,8 @@ func (p *places) id(name string) (peer.ID, error) {
 	return id, nil
 }
 
-// sortByDistance sorts peers by their distance to the key, the nearest first.
-func (p *places) sortByDistance(key string, peers []peer.ID) {
+// sortByDistance sorts peers by the distance of their places to the key, the nearest first.
+func sortByDistance(key string, peers []peer.ID, of func(peer.ID) place) {
 	type placed struct {
 		distance place
 		id       peer.ID
@@ -78,7 +78,7 @@ func (p *places) sortByDistance(key string, peers []peer.ID) {
 	all := make([]placed, len(peers))
 	for i, id := range peers {
 		all[i].id = id
-		for j, b := range p.of(id) {
+		for j, b := range of(id) {
 			all[i].distance[j] = b ^ to[j]
 		}
 	}

@@ -59,7 +59,7 @@ func (h *holders) add(key string, peers []peer.ID, now time.Time) {
 	if len(peers) == 0 {
 		return // alone: nodes that join later must be found
 	}
-	h.places.sortByDistance(key, peers)
+	sortByDistance(key, peers, h.places.of)
 	h.known.Add(key, held{peers: peers, until: now.Add(holdersFor)})
 }
 

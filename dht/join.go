@@ -34,6 +34,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		store:  &datastore{storage: opts.Storage},
 		logger: opts.Logger,
 	}
+	d.placement = placement{d.places, opts.Certificate}
 	d.regions, d.players = record.NewValidators(opts.World, opts.Placement)
 	d.mu.published = make(map[string]publication)
 	if err := d.loadPublished(); err != nil {

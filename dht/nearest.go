@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	kb "github.com/libp2p/go-libp2p-kbucket"
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Nearest returns the n nodes (fewer in a smaller network) whose ids are nearest to the key in Kademlia's metric,
-// SHA-256(key) XOR SHA-256(id), the nearest first. It includes this node if it is near enough. The nodes are not pinged,
-// so dead ones can be among them for a while. n is at most the bucket size.
+// Nearest returns the n nodes (fewer in a smaller network) whose places are nearest to the key, the nearest of each operator first:
+// see placement. It includes this node if it is near enough. The nodes are not pinged, so dead ones can be among them for a while. n is
+// at most the bucket size.
 func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) {
 	if n < 1 || n > d.opts.BucketSize {
 		return nil, fmt.Errorf("find nearest nodes: %d of them, want 1 to %d", n, d.opts.BucketSize)
@@ -26,14 +25,10 @@ func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) 
 	if err != nil && !errors.Is(err, kb.ErrLookupFailure) {
 		return nil, fmt.Errorf("find nearest nodes to %s: %w", key, err)
 	}
-	peers = append(peers, d.lib.ID()) // kad-dht leaves out the asking node
-	d.places.sortByDistance(key, peers)
-	peers = slices.Compact(peers)
-	names := make([]string, 0, n)
-	for _, id := range peers[:min(n, len(peers))] {
-		names = append(names, d.places.name(id))
+	if d.opts.Certificate != nil {
+		peers = append(peers, d.kad.RoutingTable().ListPeers()...) // places are not where Kademlia looks
 	}
-	return names, nil
+	return d.names(d.placement.nearest(key, append(peers, d.lib.ID()), n)), nil // kad-dht leaves out the asking node
 }
 
 // NearestKnown is Nearest without a question to other nodes. It considers this node's routing table, this node itself,
@@ -46,11 +41,13 @@ func (d *DHT) NearestKnown(key string, n int, also ...string) []string {
 			peers = append(peers, id)
 		}
 	}
-	d.places.sortByDistance(key, peers)
-	peers = slices.Compact(peers)
-	names := make([]string, 0, n)
-	for _, id := range peers[:min(n, len(peers))] {
-		names = append(names, d.places.name(id))
+	return d.names(d.placement.nearest(key, peers, n))
+}
+
+func (d *DHT) names(peers []peer.ID) []string {
+	names := make([]string, len(peers))
+	for i, id := range peers {
+		names[i] = d.places.name(id)
 	}
 	return names
 }

@@ -23,7 +23,7 @@ func BenchmarkPlaces(b *testing.B) {
 	}
 	p := newPlaces()
 	for i := 0; b.Loop(); i++ {
-		p.sortByDistance(fmt.Sprint(i), peers)
+		sortByDistance(fmt.Sprint(i), peers, p.of)
 		for _, each := range peers[:8] {
 			if _, err := p.id(p.name(each)); err != nil {
 				b.Fatal(err)

@@ -7,9 +7,11 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
 // Options select the world whose network a node joins. The zero value of a field means its default.
@@ -17,6 +19,10 @@ type Options struct {
 	World     string         // world id in hex, at least 16 digits (required)
 	Placement grid.Placement // of the world's cells (required)
 	Storage   Storage        // keeps the known peers and the records (required)
+
+	// Certificate returns the certificate of a node; false if it is not known. It decides the node's place among the members of groups,
+	// so that nobody can choose it. Nil: the world is open, and the node's id decides.
+	Certificate func(peer.ID) (trust.Certificate, bool)
 
 	Logger     *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil registers nowhere

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/grid"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
@@ -100,6 +101,32 @@ func TestAdmission(t *testing.T) {
 	})
 	a.operate("peers", "revoke", "--lift", b.Status.Peer)
 	eventually(t, "the node is back", patience, func() bool { return a.connected() == 2 && c.connected() == 2 })
+}
+
+// Three of four nodes are the founder's, one is Ada's: it has a copy of every region.
+func TestOperatorsShareRegions(t *testing.T) {
+	t.Parallel()
+	const replicas, cells = "--replicas=2", 8
+	a := startDaemon(t, replicas)
+	founders := a.operate("invite", "--uses", "2")
+	all := []*daemon{a, startDaemon(t, replicas, "--join", founders), startDaemon(t, replicas, "--join", founders)}
+	adas := startDaemon(t, replicas, "--join", a.operate("invite", "--operator", "Ada"))
+	all = append(all, adas)
+	for _, d := range all {
+		eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == len(all)-1 })
+	}
+	for i := range int32(cells) {
+		locate(t, all[i%4].Game, grid.ChunkPos{X: 64 * i, Z: 64 * i})
+	}
+	eventually(t, "Ada's node has a copy of every region", 2*patience, func() bool {
+		copies := 0
+		for _, r := range adas.regions() {
+			if r.Voters == 2 {
+				copies++
+			}
+		}
+		return copies >= cells
+	})
 }
 
 // Nodes that are started together share a token in a file. It outlives restarts.

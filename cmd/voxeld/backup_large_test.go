@@ -104,7 +104,7 @@ func largeWorld(t *testing.T, path string, regions, edits, players int) {
 		for i := range players {
 			area, name := all[i*regions/players].Cell.Area(), guest(i)
 			at := grid.ChunkPos{X: (area.MinX + area.MaxX) / 2, Z: (area.MinZ + area.MaxZ) / 2}
-			p := nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, Gateway: "a", SavedAt: 1}
+			p := nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, Gateway: "a", SavedAt: time.Now().UnixMilli()}
 			p.Pose = motion.Pose{X: float64(at.X)*grid.ChunkSize + 8.5, Y: 100, Z: float64(at.Z)*grid.ChunkSize + 8.5}
 			row, err := nodemsg.EncodePlayerRecord(p)
 			must(err)

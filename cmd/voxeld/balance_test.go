@@ -1,20 +1,18 @@
 package main
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"flag"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/mr-tron/base58"
-
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/balance"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
@@ -152,35 +150,26 @@ func buildFor(t *testing.T, builders []*builder, length time.Duration, look func
 	}
 }
 
-// home returns the node that is nearest to the keys of most regions of largeWorld, and these regions.
+// home returns the node that leads most regions of largeWorld once leadership has come to rest, and these regions.
 func home(t *testing.T, nodes []*daemon) (node int, regions []int) {
 	t.Helper()
-	of := make([][]int, len(nodes))
-	for i := range balanceRegions {
-		cell := grid.CellAt(grid.ChunkPos{X: 2000 + 16*int32(i%50), Z: 2000 + 16*int32(i/50)}, grid.FoundingLabel)
-		key := sha256.Sum256([]byte(grid.PlacementWalkad.Key(grid.PlacementWalkad.Home(cell))))
-		best, nearest := 0, [32]byte{}
-		for j, d := range nodes {
-			id, err := base58.Decode(d.Status.Peer)
-			if err != nil {
-				t.Fatal(err)
-			}
-			distance := sha256.Sum256(id)
-			for k := range distance {
-				distance[k] ^= key[k]
-			}
-			if j == 0 || bytes.Compare(distance[:], nearest[:]) < 0 {
-				best, nearest = j, distance
-			}
+	var of map[string][]int // by the leader's address
+	eventually(t, "every region is led by the member that should lead it", 2*patience, func() bool {
+		before := of
+		of = make(map[string][]int)
+		for i := range balanceRegions {
+			at := locate(t, nodes[0].Game, grid.ChunkPos{X: 2000 + 16*int32(i%50), Z: 2000 + 16*int32(i/50)})
+			of[at] = append(of[at], i)
 		}
-		of[best] = append(of[best], i)
-	}
-	for j := range of {
-		if len(of[j]) > len(of[node]) {
+		time.Sleep(balance.Settled + 5*time.Second) // with balancing, a new leader keeps a region for so long
+		return reflect.DeepEqual(of, before)
+	})
+	for j, d := range nodes {
+		if len(of[d.Game]) > len(of[nodes[node].Game]) {
 			node = j
 		}
 	}
-	return node, of[node]
+	return node, of[nodes[node].Game]
 }
 
 // sample is the load of all nodes at one time.

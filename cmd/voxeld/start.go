@@ -202,9 +202,11 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 			return err
 		}
 	}
-	n.dht, err = dht.Join(n.host, dht.Options{
-		World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics,
-	})
+	options := dht.Options{World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics}
+	if gate != nil {
+		options.Certificate = gate.Seen.Certificate
+	}
+	n.dht, err = dht.Join(n.host, options)
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ type Gate struct {
 	Options
 	self    self
 	metrics *metrics
+	Seen    *Seen
 	changed chan struct{} // has room for one: charters or revocations are to be passed on
 
 	mu struct {
@@ -68,11 +69,11 @@ func Open(o Options) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{Options: o, self: selfOf(o.Host), changed: make(chan struct{}, 1)}
+	g := &Gate{Options: o, self: selfOf(o.Host), Seen: newSeen(), changed: make(chan struct{}, 1)}
 	g.mu.authority = authority
 	g.mu.admitted, g.mu.refused, g.mu.running = make(map[peer.ID]admitted), make(map[peer.ID]struct{}), make(map[peer.ID]*exchanging)
-	if g.mu.own, err = load(o.Storage, authority, o.now()); err != nil {
-		return nil, fmt.Errorf("read certificates: %w", err)
+	if err := g.Reload(); err != nil {
+		return nil, err
 	}
 	g.metrics = newMetrics(o.Registerer, g)
 	return g, nil
@@ -109,12 +110,15 @@ func (g *Gate) Founded() bool {
 	return g.mu.authority.Charter().Number > 0
 }
 
-// Reload reads this node's certificate and the charters again, after Enroll.
+// Reload reads this node's certificate and the charters again, as after Enroll.
 func (g *Gate) Reload() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.own, err = load(g.Storage, g.mu.authority, g.now())
-	return err
+	if g.mu.own, err = load(g.Storage, g.mu.authority, g.now()); err != nil {
+		return fmt.Errorf("read certificates: %w", err)
+	}
+	g.Seen.addOwn(g.Host, g.mu.own)
+	return nil
 }
 
 // certifySelf issues this node's own certificate. The lock is held.
@@ -142,6 +146,7 @@ func (g *Gate) setOwn(raw []byte) error {
 		return err
 	}
 	g.mu.own = raw
+	g.Seen.addOwn(g.Host, raw)
 	return nil
 }
 
@@ -216,6 +221,7 @@ func (g *Gate) judge(id peer.ID, raw []byte) error {
 		transport.Admit(g.Host, id)
 	}
 	g.mu.admitted[id] = admitted{c, raw}
+	g.Seen.add(id, c)
 	delete(g.mu.refused, id)
 	return nil
 }

@@ -1,0 +1,60 @@
+package dht
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// placement decides which nodes should be the members of a key's group (docs/adr/0039). In a world that admits its nodes, a node's
+// place is drawn by the issuer of its certificate: nobody can choose a place near to a key by generating ids. In an open world it is
+// that of its id.
+type placement struct {
+	places      *places
+	certificate func(peer.ID) (trust.Certificate, bool) // nil in an open world
+}
+
+// of returns a node's place.
+func (p placement) of(id peer.ID) place {
+	if p.certificate != nil {
+		if c, known := p.certificate(id); known {
+			return sha256.Sum256(c.Placement[:])
+		}
+	}
+	return p.places.of(id)
+}
+
+// operator returns who runs a node; "" if unknown.
+func (p placement) operator(id peer.ID) string {
+	if p.certificate == nil {
+		return ""
+	}
+	c, _ := p.certificate(id)
+	return c.Operator
+}
+
+// nearest returns the n peers whose places are nearest to the key. First comes the nearest one of each operator, then each one's second,
+// and so on, by distance: so as many operators as possible are among the first few, and the nearest node of all remains the first.
+// It changes peers.
+func (p placement) nearest(key string, peers []peer.ID, n int) []peer.ID {
+	sortByDistance(key, peers, p.of)
+	peers = slices.Compact(peers)
+	peers = peers[:min(n, len(peers))]
+	if p.certificate == nil {
+		return peers
+	}
+	nearer := make(map[peer.ID]int, len(peers)) // how many of the operator's nodes are
+	count := make(map[string]int)
+	for _, id := range peers {
+		if operator := p.operator(id); operator != "" {
+			nearer[id] = count[operator]
+			count[operator]++
+		}
+	}
+	slices.SortStableFunc(peers, func(a, b peer.ID) int { return cmp.Compare(nearer[a], nearer[b]) })
+	return peers
+}
