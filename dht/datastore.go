@@ -20,6 +20,7 @@ import (
 // closed next.
 type datastore struct {
 	storage Storage
+	quotas  *quotas
 	gate    struct {
 		sync.RWMutex // held for reading during every access, for writing by Close
 		closed       bool
@@ -104,7 +105,13 @@ func (d *datastore) commit(writes []kv.Write) error {
 		return err
 	}
 	defer d.leave()
-	if err := d.storage.Commit(writes); err != nil {
+	undo, err := d.quotas.reserve(writes)
+	if err == nil {
+		if err = d.storage.Commit(writes); err != nil {
+			undo()
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("write record: %w", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package dht
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,15 +10,19 @@ import (
 
 	ds "github.com/ipfs/go-datastore"
 	dsq "github.com/ipfs/go-datastore/query"
+	recordpb "github.com/libp2p/go-libp2p-record/pb"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
+	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 )
 
 func TestDatastore(t *testing.T) {
 	ctx := context.Background()
 	storage := nettest.NewMemory()
-	d := &datastore{storage: storage}
+	d := newDatastore(t, storage)
 	put := func(key, value string) {
 		if err := d.Put(ctx, ds.NewKey(key), []byte(value)); err != nil {
 			t.Fatal(err)
@@ -90,7 +95,7 @@ func TestDatastore(t *testing.T) {
 func TestDatastoreReportsAndSeals(t *testing.T) {
 	ctx := context.Background()
 	storage := nettest.NewMemory()
-	d := &datastore{storage: storage}
+	d := newDatastore(t, storage)
 	key := ds.NewKey("/chunk/A")
 	full := errors.New("disk full")
 	storage.Fail(full)
@@ -109,5 +114,76 @@ func TestDatastoreReportsAndSeals(t *testing.T) {
 	}
 	if _, err := d.Get(ctx, key); !errors.Is(err, transport.ErrClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+func newDatastore(t *testing.T, storage Storage) *datastore {
+	t.Helper()
+	q, err := newQuotas(storage, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &datastore{storage: storage, quotas: q}
+}
+
+// A node that publishes records of ever more invented players is refused at some number of them. It may replace those that it has, others
+// may publish theirs, and what a later start counts is the same.
+func TestRecordsOfOneSignerAreBounded(t *testing.T) {
+	ctx := context.Background()
+	storage := nettest.NewMemory()
+	keys := make(map[string]crypto.PrivKey)
+	for _, name := range []string{"honest", "liar"} {
+		var err error
+		if keys[name], _, err = crypto.GenerateEd25519Key(rand.Reader); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(d *datastore, signer, player string) error {
+		sealed, err := record.Seal(keys[signer], testWorld, "/player/"+player, []byte(player))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := proto.Marshal(&recordpb.Record{Key: []byte("/player/" + player), Value: sealed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Put(ctx, ds.NewKey("/player/"+player), raw)
+	}
+	for _, start := range []string{"first", "later"} {
+		d := newDatastore(t, storage)
+		d.quotas.max = 3
+		for i := range 3 {
+			if err := put(d, "liar", fmt.Sprint(i)); err != nil {
+				t.Errorf("%s start, record %d: %v", start, i, err)
+			}
+		}
+		if err := put(d, "liar", "one more"); err == nil {
+			t.Errorf("%s start: a fourth record is stored", start)
+		}
+		if err := put(d, "honest", start); err != nil {
+			t.Errorf("%s start, another node's record: %v", start, err)
+		}
+	}
+	d := newDatastore(t, storage)
+	d.quotas.max = 3
+	if err := put(d, "honest", "0"); err != nil { // the player is there now
+		t.Error(err)
+	}
+	if err := put(d, "liar", "one more"); err != nil {
+		t.Errorf("after a player has left: %v", err)
+	}
+	if err := d.Delete(ctx, ds.NewKey("/player/1")); err != nil {
+		t.Error(err)
+	}
+	if err := put(d, "liar", "yet another"); err != nil {
+		t.Errorf("after a record was deleted: %v", err)
+	}
+	storage.Fail(errors.New("disk full"))
+	if err := put(d, "honest", "x"); err == nil {
+		t.Error("a failing disk stores a record")
+	}
+	storage.Fail(nil)
+	if err := put(d, "honest", "x"); err == nil {
+		t.Error("the honest node has three records, and stores a fourth")
 	}
 }

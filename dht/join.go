@@ -6,6 +6,7 @@ import (
 
 	kaddht "github.com/libp2p/go-libp2p-kad-dht"
 	librecord "github.com/libp2p/go-libp2p-record"
+	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/voxelpopuli/voxeld/dht/record"
@@ -31,7 +32,6 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		opts:   opts,
 		key:    key,
 		places: newPlaces(),
-		store:  &datastore{storage: opts.Storage},
 		logger: opts.Logger,
 	}
 	d.placement = placement{d.places, opts.Certificate}
@@ -40,7 +40,15 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 	if err := d.loadPublished(); err != nil {
 		return nil, err
 	}
-	var err error
+	self, err := crypto.MarshalPublicKey(key.GetPublic())
+	if err != nil {
+		return nil, fmt.Errorf("join world: %w", err)
+	}
+	records, err := newQuotas(opts.Storage, string(self))
+	if err != nil {
+		return nil, err
+	}
+	d.store = &datastore{storage: opts.Storage, quotas: records}
 	if d.dials, err = redial.Load(opts.RedialEvery, host.Bootstrap(), opts.Storage); err != nil {
 		return nil, err
 	}

@@ -37,24 +37,30 @@ func (p placement) operator(id peer.ID) string {
 	return c.Operator
 }
 
-// nearest returns the n peers whose places are nearest to the key. First comes the nearest one of each operator, then each one's second,
-// and so on, by distance: so as many operators as possible are among the first few, and the nearest node of all remains the first.
-// It changes peers.
+// spreadOver is how many of the nodes nearest to a key a group is spread over. With more of them, an operator with one node among many of
+// others would hold more than its share; with fewer, two hostile operators are more often most of them.
+const spreadOver = 12
+
+// nearest returns the n peers whose places are nearest to the key. Of the nearest few, the nearest one of each operator comes first, then each one's second, and so on, by distance: so as many operators as possible are among a group's members, and the nearest node of
+// all remains the first. It changes peers.
 func (p placement) nearest(key string, peers []peer.ID, n int) []peer.ID {
 	sortByDistance(key, peers, p.of)
 	peers = slices.Compact(peers)
-	peers = peers[:min(n, len(peers))]
-	if p.certificate == nil {
-		return peers
+	if p.certificate != nil {
+		p.spread(peers[:min(spreadOver, len(peers))])
 	}
-	nearer := make(map[peer.ID]int, len(peers)) // how many of the operator's nodes are
+	return peers[:min(n, len(peers))]
+}
+
+// spread sorts peers by how many of the others before them have the same operator.
+func (p placement) spread(peers []peer.ID) {
+	before := make(map[peer.ID]int, len(peers))
 	count := make(map[string]int)
 	for _, id := range peers {
 		if operator := p.operator(id); operator != "" {
-			nearer[id] = count[operator]
+			before[id] = count[operator]
 			count[operator]++
 		}
 	}
-	slices.SortStableFunc(peers, func(a, b peer.ID) int { return cmp.Compare(nearer[a], nearer[b]) })
-	return peers
+	slices.SortStableFunc(peers, func(a, b peer.ID) int { return cmp.Compare(before[a], before[b]) })
 }

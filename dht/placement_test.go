@@ -1,8 +1,9 @@
 package dht
 
 import (
-	"crypto/rand"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -16,7 +17,8 @@ import (
 // they are its members. Where nodes are admitted they have as many places as anybody else, and one of each operator at most.
 func TestSybils(t *testing.T) {
 	const keys, honest, hostile = 1000, 80, 20
-	ids := randomIDs(t, 2000)
+	random := rand.NewChaCha8([32]byte{1})
+	ids := randomIDs(t, random, 2000)
 	places := newPlaces()
 	captured := func(admitted bool, copies int) (n int) {
 		for i := range keys {
@@ -30,7 +32,7 @@ func TestSybils(t *testing.T) {
 				if j >= honest {
 					c.Operator = fmt.Sprint("hostile ", j%2)
 				}
-				rand.Read(c.Placement[:])
+				random.Read(c.Placement[:]) //nolint:errcheck // it never fails
 				certificates[id] = c
 			}
 			p := placement{places: places}
@@ -60,7 +62,7 @@ func TestSybils(t *testing.T) {
 }
 
 func TestPlacementSpreadsOperators(t *testing.T) {
-	ids := randomIDs(t, 4)
+	ids := randomIDs(t, rand.NewChaCha8([32]byte{2}), 4)
 	p := placement{places: newPlaces()}
 	p.certificate = func(id peer.ID) (trust.Certificate, bool) {
 		i := slices.Index(ids, id)
@@ -82,11 +84,11 @@ func TestPlacementSpreadsOperators(t *testing.T) {
 	}
 }
 
-func randomIDs(t *testing.T, n int) []peer.ID {
+func randomIDs(t *testing.T, random io.Reader, n int) []peer.ID {
 	t.Helper()
 	ids := make([]peer.ID, n)
 	for i := range ids {
-		_, public, err := crypto.GenerateEd25519Key(rand.Reader)
+		_, public, err := crypto.GenerateEd25519Key(random)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,7 @@ func (g *Gateway) buildFrames(ticks uint64, sessions []*session) (skipped int) {
 	defer index.mu.Unlock()
 	index.ix.BeginTick(ticks)
 	for _, s := range sessions {
-		frame, ok := index.ix.Frame(&s.interestView, s.place.pose(), int(s.view.Load()))
+		frame, ok := index.ix.Frame(&s.interestView, s.place.pose(), int(s.view.chunks.Load()))
 		if !ok {
 			continue
 		}

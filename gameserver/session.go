@@ -26,7 +26,7 @@ type session struct {
 	body          nodemsg.Body // except its pose: see place; otherwise never changes
 	codec         codec.Codec  // set before its first subscription
 	version       int          // of the protocol, as sent by the client
-	view          atomic.Int32 // chunks in each direction
+	view          viewDistance
 	motion        *player.Motion
 	subs          subscriptions
 	bodySub       *mirror.Subscription                // of the region that the body is in; nil before it entered

@@ -72,6 +72,11 @@ func (s *session) handle(data []byte) error {
 }
 
 func (s *session) dispatch(msg sessionmsg.FromClient) error {
+	defer func() {
+		if s.view.change() {
+			s.updateView()
+		}
+	}()
 	switch m := msg.(type) {
 	case sessionmsg.Move:
 		return s.move(m.Pose)
@@ -84,11 +89,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	case sessionmsg.Gift:
 		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionGift, Block: chunk.Block(m.Block), Count: m.Count}, s.limits.gift)
 	case sessionmsg.View:
-		if !s.limits.view.Allow() {
-			return &wire.Error{Code: wire.FailRate, Message: "the view distance changes too often"}
-		}
-		s.view.Store(s.g.viewOf(m.View))
-		s.updateView()
+		s.view.wanted = s.g.viewOf(m.View)
 	case sessionmsg.Ping:
 		if !s.limits.ping.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
@@ -185,7 +186,7 @@ const insideBlock = "inside_block"
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
 // distance, so that a walk to and fro costs nothing.
 func (s *session) updateView() {
-	at, view := s.place.pose().Chunk(), int(s.view.Load())
+	at, view := s.place.pose().Chunk(), int(s.view.chunks.Load())
 	for pos, sub := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)

@@ -117,7 +117,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 		return outbox.ErrEnded // the player was redirected before they arrived
 	}
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
-	s.view.Store(s.g.viewOf(join.View))
+	s.view.set(s.g.viewOf(join.View))
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.Send(s.welcome())
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
@@ -229,7 +229,7 @@ func (s *session) welcome() sessionmsg.Welcome {
 		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
 		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
 		NextSeq: firstSeq(time.Now()),
-		Pose:    s.place.pose(), View: int(s.view.Load()), Reach: g.rules.Reach,
+		Pose:    s.place.pose(), View: int(s.view.chunks.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
 		TimeOfDay: g.timeOfDay(), DayMS: world.DayLength.Milliseconds(),
 		Gateway: g.Peer, ServerName: g.Version, Map: g.hasMap(),

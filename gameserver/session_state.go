@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -21,16 +22,38 @@ const (
 	chatPerSecond, chatAtOnce               = 1, 5
 	hitsPerSecond, hitsAtOnce               = 2, 4
 	giftsPerSecond, giftsAtOnce             = 1, 5
-	viewChangesPerSecond, viewChangesAtOnce = 1, 30 // each may cost hundreds of chunks
+	viewChangesPerSecond, viewChangesAtOnce = .2, 6 // each may cost hundreds of chunks
 	pingsPerSecond, pingsAtOnce             = 10, 50
 	surveysPerSecond, surveysAtOnce         = 10, 40 // a map has 25 tiles
 )
 
 // actionLimits limit how often a client does what. The session's reader owns them, but survey, which its survey owns.
 type actionLimits struct {
-	move, edit, chat, hit, gift, view, ping, survey *rate.Limiter
+	move, edit, chat, hit, gift, ping, survey *rate.Limiter
 
 	client admission.Client // all clients of the address
+}
+
+// viewDistance is how far a client sees. The session's reader owns it, except where it says otherwise.
+type viewDistance struct {
+	chunks atomic.Int32 // in each direction; any goroutine may read it
+	wanted int32
+	limit  *rate.Limiter
+}
+
+// set sets the view distance of a client that joins.
+func (v *viewDistance) set(chunks int32) {
+	v.chunks.Store(chunks)
+	v.wanted, v.limit = chunks, rate.NewLimiter(viewChangesPerSecond, viewChangesAtOnce)
+}
+
+// change changes the view distance to the one that the client wants, and reports whether it did. If it changes too often, a later call does.
+func (v *viewDistance) change() bool {
+	if v.wanted == v.chunks.Load() || !v.limit.Allow() {
+		return false
+	}
+	v.chunks.Store(v.wanted)
+	return true
 }
 
 func newActionLimits(edits rate.Limit, client admission.Client) actionLimits {
@@ -42,7 +65,6 @@ func newActionLimits(edits rate.Limit, client admission.Client) actionLimits {
 		chat: rate.NewLimiter(chatPerSecond, chatAtOnce),
 		hit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
 		gift: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
-		view: rate.NewLimiter(viewChangesPerSecond, viewChangesAtOnce),
 		ping: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
 
 		survey: rate.NewLimiter(surveysPerSecond, surveysAtOnce),

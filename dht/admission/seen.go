@@ -25,7 +25,9 @@ func newSeen() *Seen {
 }
 
 // Certificate returns the certificate that a node showed last. It may have expired or been revoked since.
-func (s *Seen) Certificate(id peer.ID) (c trust.Certificate, known bool) { return s.certificates.Get(id) }
+func (s *Seen) Certificate(id peer.ID) (c trust.Certificate, known bool) {
+	return s.certificates.Get(id)
+}
 
 func (s *Seen) add(id peer.ID, c trust.Certificate) { s.certificates.Add(id, c) }
 

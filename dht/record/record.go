@@ -107,6 +107,15 @@ func open(world, recordKey string, raw []byte) (signed, error) {
 	return signed{payload: e.Payload, signer: signer}, nil
 }
 
+// Signer returns the public key that is in a record, which was verified before; "" if it is no record.
+func Signer(raw []byte) string {
+	e, err := decodeEnvelope(raw)
+	if err != nil {
+		return ""
+	}
+	return string(e.PublicKey)
+}
+
 // decodeEnvelope accepts exactly the bytes to which the result is encoded again.
 func decodeEnvelope(raw []byte) (envelope, error) {
 	if len(raw) > maxRecord {
