@@ -26,20 +26,6 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 	if key == nil {
 		return nil, fmt.Errorf("join world: %w", transport.ErrClosed)
 	}
-	d := &DHT{
-		host:   host,
-		lib:    lib,
-		opts:   opts,
-		key:    key,
-		places: newPlaces(),
-		logger: opts.Logger,
-	}
-	d.placement = placement{d.places, opts.Certificate}
-	d.regions, d.players = record.NewValidators(opts.World, opts.Placement)
-	d.mu.published = make(map[string]publication)
-	if err := d.loadPublished(); err != nil {
-		return nil, err
-	}
 	self, err := crypto.MarshalPublicKey(key.GetPublic())
 	if err != nil {
 		return nil, fmt.Errorf("join world: %w", err)
@@ -48,7 +34,21 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.store = &datastore{storage: opts.Storage, quotas: records}
+	d := &DHT{
+		host:   host,
+		lib:    lib,
+		opts:   opts,
+		key:    key,
+		places: newPlaces(),
+		store:  &datastore{storage: opts.Storage, quotas: records},
+		logger: opts.Logger,
+	}
+	d.placement = placement{d.places, opts.Certificate}
+	d.regions, d.players = record.NewValidators(opts.World, opts.Placement)
+	d.mu.published = make(map[string]publication)
+	if err := d.loadPublished(); err != nil {
+		return nil, err
+	}
 	if d.dials, err = redial.Load(opts.RedialEvery, host.Bootstrap(), opts.Storage); err != nil {
 		return nil, err
 	}

@@ -194,6 +194,7 @@ func TestForgottenEntriesAreNoticed(t *testing.T) {
 		for seq := range uint64(20) {
 			g.edit(stone(2 + seq))
 		}
+		synctest.Wait() // C has acknowledged them, too
 		a.net.kill(c)
 		c = a.net.start("C", old)
 		if len(c.Incarnations.Outdated()) != 0 {
@@ -214,6 +215,7 @@ func TestForgottenCatalogIsNoticed(t *testing.T) {
 		own := func() uint64 { return actor.OwnReplica(c.regions.Catalog().Raft(), "C") }
 		old, before := c.disk.afterCrash(), own()
 		a.follow(here).edit(stone(1))
+		synctest.Wait() // C has acknowledged the founding, too
 		a.net.kill(c)
 		c = a.net.start("C", old)
 		<-time.After(time.Minute)

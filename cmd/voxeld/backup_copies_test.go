@@ -16,7 +16,7 @@ func TestReplicasAfterRestore(t *testing.T) {
 		t.Skip("make backup-proof runs it")
 	}
 	file := filepath.Join(t.TempDir(), "large.voxback")
-	largeWorld(t, file, *largeRegions, *largeEdits, 0)
+	largeWorld(t, file, false, *largeRegions, *largeEdits, 0)
 	first := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
 	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir, "--root-key", filepath.Join(filepath.Dir(file), joining.RootKeyFile)); code != 0 {
 		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)

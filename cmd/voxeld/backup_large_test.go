@@ -35,11 +35,11 @@ var (
 )
 
 // largeWorld writes a backup of a world that nobody has played: so many regions with so many edits each, far from the spawn, and so many
-// guests, each in the middle of another region.
-func largeWorld(t *testing.T, path string, regions, edits, players int) {
+// guests, each in the middle of another region. In an open world nodes need no token, and their ids decide where they are members.
+func largeWorld(t *testing.T, path string, open bool, regions, edits, players int) {
 	t.Helper()
 	seed := int64(33)
-	g, err := newGenesis(config.World{Placement: string(grid.PlacementWalkad)}, filepath.Dir(path), "Large", &seed, defaultSections, time.Now())
+	g, err := newGenesis(config.World{Placement: string(grid.PlacementWalkad), Open: open}, filepath.Dir(path), "Large", &seed, defaultSections, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func (n ticks) String() string {
 // because of it. make backup-proof runs it with 2,000 regions and a million edits.
 func TestLargeBackup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large.voxback")
-	largeWorld(t, file, *largeRegions, *largeEdits, *largePlayers)
+	largeWorld(t, file, false, *largeRegions, *largeEdits, *largePlayers)
 	begun := time.Now()
 	first := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data"), Args: []string{"--edits-per-second", "1000"}})
 	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir, "--root-key", filepath.Join(filepath.Dir(file), joining.RootKeyFile)); code != 0 {

@@ -195,7 +195,7 @@ func TestSplitRegionIsRestored(t *testing.T) {
 func TestInterruptedRestore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "world.voxback")
-	largeWorld(t, file, 20, 500, 1)
+	largeWorld(t, file, false, 20, 500, 1)
 	chain, err := backup.VerifyFiles([]string{file}, nil)
 	if err != nil {
 		t.Fatal(err)

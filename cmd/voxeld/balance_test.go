@@ -1,18 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
+	"github.com/mr-tron/base58"
+
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/balance"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
@@ -46,10 +47,10 @@ func TestBalance(t *testing.T) {
 
 func testBalance(t *testing.T, on bool) {
 	file := filepath.Join(t.TempDir(), "large.voxback")
-	largeWorld(t, file, balanceRegions, 50, balanceRegions)
+	largeWorld(t, file, true, balanceRegions, 50, balanceRegions)
 	args := []string{"--capacity=100", fmt.Sprintf("--balance=%t", on), "--split=false", "--edits-per-second=100000"}
 	first := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data"), Args: args})
-	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir, "--root-key", filepath.Join(filepath.Dir(file), joining.RootKeyFile)); code != 0 {
+	if out, errs, code := voxeld(t, "restore", file, "--data-dir", first.dir); code != 0 {
 		t.Fatalf("voxeld restore: exit %d: %s%s", code, out, errs)
 	}
 	first.start()
@@ -150,26 +151,35 @@ func buildFor(t *testing.T, builders []*builder, length time.Duration, look func
 	}
 }
 
-// home returns the node that leads most regions of largeWorld once leadership has come to rest, and these regions.
+// home returns the node that is nearest to the keys of most regions of largeWorld, and these regions.
 func home(t *testing.T, nodes []*daemon) (node int, regions []int) {
 	t.Helper()
-	var of map[string][]int // by the leader's address
-	eventually(t, "every region is led by the member that should lead it", 2*patience, func() bool {
-		before := of
-		of = make(map[string][]int)
-		for i := range balanceRegions {
-			at := locate(t, nodes[0].Game, grid.ChunkPos{X: 2000 + 16*int32(i%50), Z: 2000 + 16*int32(i/50)})
-			of[at] = append(of[at], i)
+	of := make([][]int, len(nodes))
+	for i := range balanceRegions {
+		cell := grid.CellAt(grid.ChunkPos{X: 2000 + 16*int32(i%50), Z: 2000 + 16*int32(i/50)}, grid.FoundingLabel)
+		key := sha256.Sum256([]byte(grid.PlacementWalkad.Key(grid.PlacementWalkad.Home(cell))))
+		best, nearest := 0, [32]byte{}
+		for j, d := range nodes {
+			id, err := base58.Decode(d.Status.Peer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			distance := sha256.Sum256(id)
+			for k := range distance {
+				distance[k] ^= key[k]
+			}
+			if j == 0 || bytes.Compare(distance[:], nearest[:]) < 0 {
+				best, nearest = j, distance
+			}
 		}
-		time.Sleep(balance.Settled + 5*time.Second) // with balancing, a new leader keeps a region for so long
-		return reflect.DeepEqual(of, before)
-	})
-	for j, d := range nodes {
-		if len(of[d.Game]) > len(of[nodes[node].Game]) {
+		of[best] = append(of[best], i)
+	}
+	for j := range of {
+		if len(of[j]) > len(of[node]) {
 			node = j
 		}
 	}
-	return node, of[nodes[node].Game]
+	return node, of[node]
 }
 
 // sample is the load of all nodes at one time.

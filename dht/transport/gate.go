@@ -130,7 +130,7 @@ func (l *gated) SetStreamHandler(p protocol.ID, serve network.StreamHandler) {
 			serve(s)
 			return
 		}
-		end := l.strangers.beginStream(s.Conn().RemotePeer())
+		end := l.strangers.beginStream(s.Conn())
 		if end == nil {
 			s.Conn().Close() //nolint:errcheck // a new connection costs the stranger more than a stream
 			return

@@ -16,7 +16,7 @@ import (
 // dialTimeoutLocal, and so would the lookup of a player.
 const lostTimeout = 3 * time.Second
 
-// recentlyLost tracks the peers whose last connection ended recently. As libp2p's gater it keeps dials to them from
+// recentlyLost tracks the peers whose last connection ended recently. As part of libp2p's gater it keeps dials to them from
 // hanging. Any goroutine may use it.
 type recentlyLost struct {
 	addrs func(peer.ID) []ma.Multiaddr
@@ -80,14 +80,6 @@ func (l *recentlyLost) InterceptAddrDial(id peer.ID, addr ma.Multiaddr) bool {
 
 // InterceptPeerDial allows every peer.
 func (l *recentlyLost) InterceptPeerDial(peer.ID) bool { return true }
-
-// InterceptAccept allows every connection.
-func (l *recentlyLost) InterceptAccept(network.ConnMultiaddrs) bool { return true }
-
-// InterceptSecured allows every connection.
-func (l *recentlyLost) InterceptSecured(network.Direction, peer.ID, network.ConnMultiaddrs) bool {
-	return true
-}
 
 // InterceptUpgraded allows every connection.
 func (l *recentlyLost) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) {

@@ -69,11 +69,12 @@ func NewHost(opts Options) (*Host, error) {
 		return nil, err
 	}
 	gone := newRecentlyLost()
-	lib, err := startLib(key, announce, gone)
+	s := newStrangers()
+	lib, err := startLib(key, announce, connGater{gone, s})
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{lib: &gated{Host: lib, strangers: newStrangers()}, logger: opts.Logger, bootstrap: bootstrap}
+	h := &Host{lib: &gated{Host: lib, strangers: s}, logger: opts.Logger, bootstrap: bootstrap}
 	h.mu.handlers = make(map[string]serveFunc)
 	h.mu.answers = make(map[string]answerFunc)
 	h.mu.running = make(map[uint64]context.CancelFunc)
@@ -95,7 +96,7 @@ func NewHost(opts Options) (*Host, error) {
 }
 
 // startLib starts libp2p's host, which does not listen yet. Its network is a *swarm.Swarm.
-func startLib(key crypto.PrivKey, announce []address.Target, gone *recentlyLost) (libhost.Host, error) {
+func startLib(key crypto.PrivKey, announce []address.Target, gates connGater) (libhost.Host, error) {
 	resources, err := newResourceManager()
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func startLib(key crypto.PrivKey, announce []address.Target, gone *recentlyLost)
 		libp2p.DisableRelay(),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(conns),
-		libp2p.ConnectionGater(gone),
+		libp2p.ConnectionGater(gates),
 		// A walk waits for a dead peer as long as a dial to it hangs, and QUIC hangs where TCP is refused at once.
 		libp2p.SwarmOpts(swarm.WithDialTimeout(dialTimeout), swarm.WithDialTimeoutLocal(dialTimeoutLocal),
 			swarm.WithDialRanker(tcpFirst)),

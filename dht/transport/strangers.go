@@ -3,11 +3,15 @@ package transport
 import (
 	"net/netip"
 	"sync"
+	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
+	"golang.org/x/time/rate"
 )
 
 // What peers that are not admitted may use.
@@ -15,6 +19,12 @@ const (
 	maxStrangerStreams     = 32   // of one stranger at the same time, of all protocols together
 	maxAllStrangerStreams  = 1024 // of all strangers
 	maxStrangerConnsFromIP = 16   // inbound connections from one address; loopback is not limited
+
+	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime.
+	strangerStreams, strangerStreamsAtOnce = 50, 1024
+	refusedTime                            = 30 * time.Second
+	// maxSources bounds the addresses that are remembered, at about 200 bytes each.
+	maxSources = 4096
 )
 
 // strangers counts what peers that are not admitted use. Its methods may be called from any goroutine.
@@ -24,20 +34,76 @@ type strangers struct {
 		streams map[peer.ID]int
 		all     int // streams
 		conns   map[netip.Addr]int
+		sources *lru.Cache[source, *usage]
 	}
+}
+
+// source is where a stranger comes from: an address, of IPv6 a /56. On loopback, which all have in common, it is the peer.
+type source struct {
+	network netip.Prefix
+	peer    peer.ID
+}
+
+// usage is what the strangers of a source have done.
+type usage struct {
+	streams *rate.Limiter
+	refused time.Time // until when they are not let in
+}
+
+func sourceOf(remote ma.Multiaddr, id peer.ID) source {
+	addr, ok := ipOf(remote)
+	if !ok || addr.IsLoopback() {
+		return source{peer: id}
+	}
+	bits := 32
+	if addr.Is6() {
+		bits = 56
+	}
+	return source{network: netip.PrefixFrom(addr, bits).Masked()}
 }
 
 func newStrangers() *strangers {
 	s := new(strangers)
 	s.mu.streams, s.mu.conns = make(map[peer.ID]int), make(map[netip.Addr]int)
+	sources, err := lru.New[source, *usage](maxSources)
+	if err != nil {
+		panic(err) // only if the size is not positive
+	}
+	s.mu.sources = sources
 	return s
 }
 
-// beginStream counts a stream until end is called. It returns nil if the stranger, or all of them, have too many.
-func (s *strangers) beginStream(id peer.ID) (end func()) {
+// refuses reports whether strangers of the source have done so much that nobody is let in from there now.
+func (s *strangers) refuses(from source, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.streams[id] >= maxStrangerStreams || s.mu.all >= maxAllStrangerStreams {
+	u, known := s.mu.sources.Peek(from)
+	return known && now.Before(u.refused)
+}
+
+// allow counts a stream of a source, and reports whether it may have one more. The lock is held.
+func (s *strangers) allow(from source, now time.Time) bool {
+	u, known := s.mu.sources.Get(from)
+	if !known {
+		u = &usage{streams: rate.NewLimiter(strangerStreams, strangerStreamsAtOnce)}
+		s.mu.sources.Add(from, u)
+	}
+	if now.Before(u.refused) {
+		return false
+	}
+	if !u.streams.AllowN(now, 1) {
+		u.refused = now.Add(refusedTime)
+		return false
+	}
+	return true
+}
+
+// beginStream counts a stream until end is called. It returns nil if the stranger, or all of them, have too many.
+func (s *strangers) beginStream(c network.Conn) (end func()) {
+	id := c.RemotePeer()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.allow(sourceOf(c.RemoteMultiaddr(), id), time.Now()) || s.mu.streams[id] >= maxStrangerStreams || s.mu.all >= maxAllStrangerStreams {
 		return nil
 	}
 	s.mu.streams[id]++
@@ -54,7 +120,7 @@ func (s *strangers) beginStream(id peer.ID) (end func()) {
 
 // beginConn counts an inbound connection until end is called. It returns nil if there are too many from the address.
 func (s *strangers) beginConn(c network.Conn) (end func()) {
-	addr, ok := remoteIP(c)
+	addr, ok := ipOf(c.RemoteMultiaddr())
 	if !ok || addr.IsLoopback() || c.Stat().Direction != network.DirInbound {
 		return func() {}
 	}
@@ -98,8 +164,8 @@ func limit(n network.Network, id peer.ID, l rcmgr.Limit) {
 // Admit lets a peer use what members may use. A Gate calls it before Admitted reports the peer.
 func Admit(h *Host, id peer.ID) { limit(h.lib.Network(), id, memberLimit) }
 
-func remoteIP(c network.Conn) (netip.Addr, bool) {
-	ip, err := manet.ToIP(c.RemoteMultiaddr())
+func ipOf(remote ma.Multiaddr) (netip.Addr, bool) {
+	ip, err := manet.ToIP(remote)
 	if err != nil {
 		return netip.Addr{}, false
 	}

@@ -17,8 +17,9 @@ const (
 	FirstPause = time.Second
 	// MaxPause is the longest pause.
 	MaxPause = time.Minute
-	// maxLedFailures is how many failures of leaders, on any members, quarantine the region on all of them.
-	maxLedFailures = 2
+	// maxFailedLeaders is how many members must have failed as leaders for the region to be quarantined on all of them. One that says
+	// so alone may be wrong, or lie.
+	maxFailedLeaders = 2
 	// maxLocalFailures is how many failures on this node quarantine the region here. maxStorageFailures applies if storage
 	// refused the writes: a disk that is nearly full must not close land for longer than necessary.
 	maxLocalFailures   = 2
@@ -51,10 +52,11 @@ type failureRecord struct {
 func (r *failureRecord) add(s failure, self string) (here, everywhere bool) {
 	r.failures = slices.DeleteFunc(r.failures, func(old failure) bool { return s.at.Sub(old.at) > failureWindow })
 	r.failures = append(r.failures, s)
-	led, own, storage := 0, 0, 0
+	own, storage := 0, 0
+	leaders := make(map[string]bool)
 	for _, each := range r.failures {
 		if each.led && each.kind != actor.Refused {
-			led++
+			leaders[each.peer] = true
 		}
 		switch {
 		case each.peer != self:
@@ -67,7 +69,7 @@ func (r *failureRecord) add(s failure, self string) (here, everywhere bool) {
 	if s.peer == self {
 		r.until = s.at.Add(min(FirstPause<<min(own+storage-1, 10), MaxPause))
 	}
-	everywhere = led >= maxLedFailures
+	everywhere = len(leaders) >= maxFailedLeaders
 	return everywhere || s.peer == self && (own >= maxLocalFailures || storage >= maxStorageFailures), everywhere
 }
 

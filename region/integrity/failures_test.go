@@ -23,12 +23,13 @@ func TestFailureRecord(t *testing.T) {
 		strikes []failure
 		want    []said
 	}{
-		"once":                   {[]failure{own(0, actor.Panicked, true)}, []said{{}}},
-		"twice as leader":        {[]failure{own(0, actor.Panicked, true), own(time.Minute, actor.Panicked, true)}, []said{{}, {true, true}}},
-		"twice as follower":      {[]failure{own(0, actor.Panicked, false), own(time.Minute, actor.Broken, false)}, []said{{}, {true, false}}},
-		"elsewhere, then here":   {[]failure{other(0, actor.Panicked), own(time.Minute, actor.Slow, true)}, []said{{}, {true, true}}},
-		"elsewhere, then behind": {[]failure{other(0, actor.Panicked), own(time.Minute, actor.Panicked, false)}, []said{{}, {}}},
-		"long ago":               {[]failure{own(0, actor.Panicked, true), own(11*time.Minute, actor.Panicked, true)}, []said{{}, {}}},
+		"once":                             {[]failure{own(0, actor.Panicked, true)}, []said{{}}},
+		"twice as leader":                  {[]failure{own(0, actor.Panicked, true), own(time.Minute, actor.Panicked, true)}, []said{{}, {true, false}}},
+		"twice as follower":                {[]failure{own(0, actor.Panicked, false), own(time.Minute, actor.Broken, false)}, []said{{}, {true, false}}},
+		"elsewhere, then here":             {[]failure{other(0, actor.Panicked), own(time.Minute, actor.Slow, true)}, []said{{}, {true, true}}},
+		"elsewhere, then behind":           {[]failure{other(0, actor.Panicked), own(time.Minute, actor.Panicked, false)}, []said{{}, {}}},
+		"twice elsewhere, says one member": {[]failure{other(0, actor.Panicked), other(time.Minute, actor.Panicked)}, []said{{}, {}}},
+		"long ago":                         {[]failure{own(0, actor.Panicked, true), own(11*time.Minute, actor.Panicked, true)}, []said{{}, {}}},
 		"a full disk": {
 			[]failure{own(0, actor.Refused, true), own(1, actor.Refused, true), own(2, actor.Refused, true), own(3, actor.Refused, true), own(4, actor.Refused, true), own(5, actor.Refused, true)},
 			[]said{{}, {}, {}, {}, {}, {true, false}},

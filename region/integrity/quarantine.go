@@ -70,11 +70,10 @@ func (q *Quarantine) ApplyRemoteFailure(peer string, word nodemsg.RegionFailure)
 	if !actor.HasMember(info, peer) {
 		return fmt.Errorf("%s is not a member of region %d", peer, word.Region)
 	}
-	shut := word.Quarantined
+	shut := false
 	q.Failures.with(word.Region, func(r *failureRecord) {
 		// Two leaders may have failed before either was informed of the other: then this message completes the count.
-		_, everywhere := r.add(failure{at: time.Now(), peer: peer, kind: actor.FaultKind(word.Kind), led: word.Led}, q.Self.Peer)
-		shut = shut || everywhere
+		_, shut = r.add(failure{at: time.Now(), peer: peer, kind: actor.FaultKind(word.Kind), led: word.Led}, q.Self.Peer)
 		r.why = word.Why
 		if word.Shut {
 			if r.quarantinedBy == nil {

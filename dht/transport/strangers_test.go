@@ -1,0 +1,57 @@
+package transport
+
+import (
+	"testing"
+	"time"
+
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// Strangers of one address who open streams without end are not let in for a while. Others are.
+func TestStrangersAreRefusedForAWhile(t *testing.T) {
+	s := newStrangers()
+	now := time.Now()
+	from := func(addr string) source { return sourceOf(ma.StringCast(addr), "it") }
+	flood, neighbour := from("/ip4/192.0.2.1/tcp/4001"), from("/ip4/192.0.2.2/tcp/4001")
+	allow := func(of source, at time.Time) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.allow(of, at)
+	}
+	for i := range strangerStreamsAtOnce {
+		if !allow(flood, now) {
+			t.Fatalf("refused after %d streams", i)
+		}
+	}
+	if s.refuses(flood, now) || allow(flood, now) || !s.refuses(flood, now) {
+		t.Error("the stream after those does not have the address refused")
+	}
+	if s.refuses(neighbour, now) || !allow(neighbour, now) {
+		t.Error("another address is refused")
+	}
+	later := now.Add(refusedTime - time.Second)
+	if !s.refuses(flood, later) || allow(flood, later) {
+		t.Error("the address is let in again too early")
+	}
+	later = now.Add(refusedTime)
+	if s.refuses(flood, later) || !allow(flood, later) {
+		t.Error("the address is not let in again")
+	}
+}
+
+func TestSourceOf(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"/ip4/192.0.2.1/tcp/4001", "/ip4/192.0.2.1/udp/9/quic-v1", true},
+		{"/ip4/192.0.2.1/tcp/4001", "/ip4/192.0.2.2/tcp/4001", false},
+		{"/ip6/2001:db8:0:1::1/tcp/4001", "/ip6/2001:db8:0:ff::2/tcp/4001", true},
+		{"/ip6/2001:db8:0:1::1/tcp/4001", "/ip6/2001:db8:0:100::1/tcp/4001", false},
+		{"/ip4/127.0.0.1/tcp/4001", "/ip4/127.0.0.1/tcp/4001", false}, // of two peers
+	} {
+		if got := sourceOf(ma.StringCast(c.a), "one") == sourceOf(ma.StringCast(c.b), "two"); got != c.same {
+			t.Errorf("%s and %s are one source: %v", c.a, c.b, got)
+		}
+	}
+}
