@@ -37,6 +37,7 @@ type DHT struct {
 	placement placement
 	regions   *record.Regions
 	players   *record.Players
+	joined    time.Time // when Join was called
 	logger    *slog.Logger
 	metrics   *metrics
 

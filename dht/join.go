@@ -3,6 +3,7 @@ package dht
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	kaddht "github.com/libp2p/go-libp2p-kad-dht"
 	librecord "github.com/libp2p/go-libp2p-record"
@@ -41,6 +42,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		key:    key,
 		places: newPlaces(),
 		store:  &datastore{storage: opts.Storage, quotas: records},
+		joined: time.Now(),
 		logger: opts.Logger,
 	}
 	d.placement = placement{d.places, opts.Certificate}

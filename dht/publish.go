@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 )
@@ -20,6 +21,9 @@ type publication struct {
 }
 
 const playerPrefix = "/player/"
+
+// roundsToExpire is how many times records are republished before expired ones are retracted: usually for a day.
+const roundsToExpire = 24
 
 // publish puts a record that this node has just signed, and keeps it for republishing. Player records are also stored on
 // disk: nodes drop a record after 48 h, and a world may be switched off for longer than that.
@@ -100,11 +104,11 @@ func (d *DHT) publishedValue(key string) ([]byte, bool) {
 }
 
 // loadPublished reads the player records that this node republishes. They are due at once, because other nodes may have
-// dropped them. Records that fail verification (the world's rules have changed) are skipped.
+// dropped them. Records that fail verification (the world's rules have changed) are skipped, unless this node's clock may be why.
 func (d *DHT) loadPublished() error {
 	err := d.store.storage.Scan(tablePublished, []byte(playerPrefix), func(key, value []byte) error {
 		name := string(key)
-		if err := d.players.Validate(name, value); err != nil {
+		if err := d.players.Validate(name, value); err != nil && !errors.Is(err, record.ErrImplausible) {
 			d.logger.Warn("invalid saved player record skipped", "key", name, "error", err)
 			return nil
 		}
@@ -139,7 +143,7 @@ func (d *DHT) expedite(peers int) {
 }
 
 // republish publishes every due record again, one after the other. Records that other nodes have replaced are retracted, and so are
-// those of guests who have not been here for long.
+// those of expired guests, from a day after the start: a clock that was wrong then has been set.
 func (d *DHT) republish(ctx context.Context) {
 	for _, key := range d.duePublications(time.Now()) {
 		if ctx.Err() != nil {
@@ -165,7 +169,14 @@ func (d *DHT) republishOne(ctx context.Context, key string, p publication) error
 	kind := kindRegion
 	if strings.HasPrefix(key, playerPrefix) {
 		kind = kindPlayer
-		if r, err := d.players.Open(key, p.value); err != nil || r.Forgotten(time.Now()) {
+		r, err := d.players.Open(key, p.value)
+		if err != nil {
+			return err
+		}
+		if r.Expired(time.Now()) {
+			if time.Since(d.joined) < roundsToExpire*d.opts.RepublishEvery {
+				return nil
+			}
 			return d.retract(p.kind, key, p.value)
 		}
 	}

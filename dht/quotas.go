@@ -38,10 +38,13 @@ func newQuotas(storage Storage, self string) (*quotas, error) {
 	return q, nil
 }
 
-// reserve counts the writes, which the caller commits next, or undoes. The error is that a signer would have too many records.
+// reserve counts the records among the writes, which the caller commits next, or undoes. The error is that a signer would have too many records.
 func (q *quotas) reserve(writes []kv.Write) (undo func(), err error) {
 	change := make(map[string]int)
 	for _, w := range writes {
+		if w.Table != tableRecords {
+			continue
+		}
 		stored, err := q.storage.Get(w.Table, w.Key)
 		if err != nil {
 			return nil, err

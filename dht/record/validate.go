@@ -19,10 +19,6 @@ import (
 // bound; a record with a higher number could only be meant never to be replaced.
 const maxCount = 1 << 48
 
-// maxAhead is how far ahead of this node's clock the numbers of a player record may be, which count milliseconds since 1970. So a
-// gateway whose clock is wrong by a day can save players, and a record that is meant never to be replaced is replaced by the next one.
-const maxAhead = 48 * time.Hour
-
 // catalogID is the region id of the catalog.
 const catalogID = 1
 
@@ -154,12 +150,14 @@ func (v *Players) Open(key string, value []byte) (nodemsg.PlayerRecord, error) {
 	return rec, nil
 }
 
+// ErrImplausible is returned for a record whose numbers are from the future, by this node's clock.
+var ErrImplausible = errors.New("a number is implausibly large")
+
 // checkPlayer checks what nodemsg.DecodePlayerRecord does not.
 func checkPlayer(rec nodemsg.PlayerRecord) error {
-	ahead := uint64(time.Now().Add(maxAhead).UnixMilli())
 	switch {
-	case rec.Seq > ahead, rec.Counted() > ahead:
-		return errors.New("check player record: a number is implausibly large")
+	case !rec.Plausible(time.Now()):
+		return fmt.Errorf("check player record: %w", ErrImplausible)
 	case rec.SavedAt <= 0 || rec.SavedAt > wire.MaxDone:
 		return errors.New("check player record: time of saving is missing")
 	}

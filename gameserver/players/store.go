@@ -27,9 +27,10 @@ const (
 	Table = "players"
 	// loadTimeout bounds a lookup of a player in the network.
 	loadTimeout = 3 * time.Second
-	// forgetEvery is how often guests who left long ago are deleted, and forgetAtOnce how many in one commit.
-	forgetEvery  = time.Hour
-	forgetAtOnce = 1000
+	// expireEvery is how often expired guests are deleted, and expireAtOnce how many in one commit. It is long, so that a clock that is wrong
+	// after a start has been set before.
+	expireEvery  = 24 * time.Hour
+	expireAtOnce = 1000
 )
 
 // Storage stores player records on this node; a *store.DB.
@@ -80,7 +81,7 @@ func NewStore(o Options) *Store {
 }
 
 // Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
-// record counts. A guest who was not here for long is not known.
+// record counts. A guest who has been away for 30 days is not known.
 func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -88,20 +89,37 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	if err != nil {
 		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
+	var found []nodemsg.PlayerRecord
 	if row != nil {
-		if newest, err = nodemsg.DecodePlayerRecord(row); err != nil {
+		if stored, err := ps.decode(row); err != nil {
 			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
 			ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
-			newest = nodemsg.PlayerRecord{}
+		} else {
+			found = append(found, stored)
 		}
 	}
-	if remembered, err := ps.Network.Player(ctx, id); err == nil && remembered.Seq > newest.Seq {
-		newest = remembered
+	if remembered, err := ps.Network.Player(ctx, id); err == nil {
+		found = append(found, remembered)
 	}
-	if newest.Forgotten(ps.Wall()) {
-		newest = nodemsg.PlayerRecord{}
+	for _, r := range found {
+		switch {
+		case r.Expired(ps.Wall()):
+			ps.NoteLoaded(r) // it is not used, but the next one must be newer
+		case r.Seq > newest.Seq:
+			newest = r
+		}
 	}
 	return newest, newest.Seq > 0, nil
+}
+
+// decode decodes this node's record of a player. If the node's clock was far ahead when the record was saved, its numbers start again:
+// no other node would accept the next ones.
+func (ps *Store) decode(row []byte) (nodemsg.PlayerRecord, error) {
+	r, err := nodemsg.DecodePlayerRecord(row)
+	if now := ps.Wall(); err == nil && !r.Plausible(now) {
+		r.Seq, r.Done, r.SavedAt = 1, 0, now.UnixMilli()
+	}
+	return r, err
 }
 
 // NoteStored makes a player's next records newer than the one on this node's disk.
@@ -110,7 +128,7 @@ func (ps *Store) NoteStored(id player.ID) {
 	if err != nil || row == nil {
 		return
 	}
-	if record, err := nodemsg.DecodePlayerRecord(row); err == nil {
+	if record, err := ps.decode(row); err == nil {
 		ps.NoteLoaded(record)
 	}
 }
@@ -175,9 +193,9 @@ func (ps *Store) Run(ctx context.Context, here func() []Presence) {
 }
 
 func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
-	save, forget := time.NewTicker(saveEvery), time.NewTicker(forgetEvery)
+	save, expire := time.NewTicker(saveEvery), time.NewTicker(expireEvery)
 	defer save.Stop()
-	defer forget.Stop()
+	defer expire.Stop()
 	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
 	for {
 		select {
@@ -193,25 +211,25 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 				ps.publisher.enqueue(ps.records(due), false)
 			}
 			saved = ps.saveMoved(everybody, saved)
-		case <-forget.C:
-			if err := ps.forgetGuests(); err != nil {
-				ps.Logger.Error("guests who left long ago not deleted", "error", err)
+		case <-expire.C:
+			if err := ps.deleteExpired(); err != nil {
+				ps.Logger.Error("expired guests not deleted", "error", err)
 			}
 		}
 	}
 }
 
-// forgetGuests deletes this node's rows of guests who have not been here for long.
-func (ps *Store) forgetGuests() error {
+// deleteExpired deletes this node's rows of expired guests.
+func (ps *Store) deleteExpired() error {
 	var rows []kv.Write
 	now := ps.Wall()
 	err := ps.Storage.Scan(Table, nil, func(key, value []byte) error {
-		if r, err := nodemsg.DecodePlayerRecord(value); err == nil && r.Forgotten(now) {
+		if r, err := nodemsg.DecodePlayerRecord(value); err == nil && r.Expired(now) {
 			rows = append(rows, kv.Write{Table: Table, Key: bytes.Clone(key)})
 		}
 		return nil
 	})
-	for some := range slices.Chunk(rows, forgetAtOnce) {
+	for some := range slices.Chunk(rows, expireAtOnce) {
 		err = errors.Join(err, ps.Storage.Commit(some))
 	}
 	return err

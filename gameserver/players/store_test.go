@@ -395,8 +395,9 @@ func enqueueDue(ps *Store, here []Presence, before map[player.ID]lastPublished) 
 	return marks
 }
 
-// A guest who has not been here for a month is forgotten, on the disk too; a player with a key is not.
-func TestGuestsAreForgotten(t *testing.T) {
+// The record of a guest who has been away for a month expires, on the disk too; that of a player with a key does not. The guest's next
+// record is newer all the same.
+func TestGuestsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t)
 		old, recent, keyed := recordOf("old", 3, 1), recordOf("recent", 3, 2), recordOf("keyed", 3, 3)
@@ -415,11 +416,32 @@ func TestGuestsAreForgotten(t *testing.T) {
 		if known(old) || !known(recent) || !known(keyed) {
 			t.Errorf("known are old: %t, recent: %t, keyed: %t", known(old), known(recent), known(keyed))
 		}
-		pass(2 * forgetEvery)
+		if next := g.store.records([]Presence{{Player: old.Player, Name: old.Name, Guest: true}})[0]; next.Seq <= old.Seq {
+			t.Errorf("the next record has number %d, after %d", next.Seq, old.Seq)
+		}
+		pass(2 * expireEvery)
 		for _, r := range []nodemsg.PlayerRecord{old, recent, keyed} {
 			if row, err := g.disk.Get(Table, r.Player[:]); err != nil || (row == nil) != (r.Name == "old") {
 				t.Errorf("%s has a row: %t, %v", r.Name, row != nil, err)
 			}
+		}
+	})
+}
+
+// A record from when this node's clock was years ahead is used, but not its numbers: no node would accept the next ones.
+func TestRecordsFromTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		early := recordOf("early", uint64(time.Now().AddDate(5, 0, 0).UnixMilli()), 7)
+		early.SavedAt = int64(early.Seq)
+		write(g.disk, early)
+		r, known, err := g.store.Load(t.Context(), early.Player)
+		if err != nil || !known || r.Pose != early.Pose {
+			t.Fatalf("loaded %+v, %t, %v", r, known, err)
+		}
+		g.store.NoteLoaded(r)
+		if next := g.store.records([]Presence{{Player: early.Player, Name: "early"}})[0]; !next.Plausible(time.Now()) {
+			t.Errorf("the next record is %+v", next)
 		}
 	})
 }

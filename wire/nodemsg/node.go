@@ -226,12 +226,23 @@ type PlayerRecord struct {
 // numbered above it. A player's numbers start at the milliseconds since 1970 and grow by less than one per millisecond.
 func (p PlayerRecord) Counted() uint64 { return max(uint64(max(p.SavedAt, 0)), p.Done) }
 
-// guestMemory is how long a guest who has left is remembered.
-const guestMemory = 30 * 24 * time.Hour
+const (
+	// guestExpiry is how long the record of a guest who has left is kept.
+	guestExpiry = 30 * 24 * time.Hour
+	// maxRecordAhead is how far ahead of a node's clock the numbers of a record may be, which count milliseconds since 1970. So a gateway
+	// whose clock is wrong by a day can save players, and a record that is meant never to be replaced is refused.
+	maxRecordAhead = 48 * time.Hour
+)
 
-// Forgotten reports whether the record is of a guest who has not been here for so long that they start at the spawn again.
-func (p PlayerRecord) Forgotten(now time.Time) bool {
-	return p.Guest && now.Sub(time.UnixMilli(p.SavedAt)) > guestMemory
+// Expired reports whether the record is of a guest who has been away for 30 days. They start at the spawn again.
+func (p PlayerRecord) Expired(now time.Time) bool {
+	return p.Guest && now.Sub(time.UnixMilli(p.SavedAt)) > guestExpiry
+}
+
+// Plausible reports whether the record's numbers can be reached by now.
+func (p PlayerRecord) Plausible(now time.Time) bool {
+	ahead := uint64(now.Add(maxRecordAhead).UnixMilli())
+	return p.Seq <= ahead && p.Counted() <= ahead
 }
 
 // Messages by which nodes report failures to each other, and answer operators who ask for the status of regions.
