@@ -195,7 +195,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "edits-per-second", Kind: Number, Default: "20", Reload: true, check: oneTo(MaxEditsPerSecond),
-			Usage: "maximum number of block changes per second of one player; an IP address may make ten times as many; raise it for automated builders; it also raises what one abuser can do",
+			Usage: "maximum number of block changes per second of one player; those of an IP address together may make half as many as `sessions_per_address` players; raise it for automated builders; it also raises what one abuser can do",
 		},
 	}},
 	{"Monitoring and control", []Option{

@@ -27,7 +27,7 @@ func TestEditsOfAnAddress(t *testing.T) {
 		{"127.0.0.1", 1200, 1200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newHarness(t)
+			r := newHarness(t, func(o *Options) { o.Policy.PerAddress = 20 })
 			const connections, each = 40, 30
 			var all []*original
 			for i := range connections {

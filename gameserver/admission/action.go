@@ -17,23 +17,13 @@ const (
 // allowances are the limiters of an address, one for each action.
 type allowances [actions]*rate.Limiter
 
-// idle reports whether the address may do everything at once again.
-func (all *allowances) idle() bool {
-	for _, l := range all {
-		if l.Tokens() < float64(l.Burst()) {
-			return false
-		}
-	}
-	return true
-}
-
-// newAllowances returns what an address with so many players may do. They may all come at once; a player's burst of edits is left to
-// their own limit.
+// newAllowances returns what an address may do that may have so many players. They may all come at once, and half of them may edit as
+// fast as they can.
 func newAllowances(players int, edits rate.Limit) *allowances {
 	return &allowances{
 		Found:    rate.NewLimiter(20, 100),
-		Join:     rate.NewLimiter(2, players),
+		Join:     rate.NewLimiter(max(2, rate.Limit(players)/32), players),
 		Register: rate.NewLimiter(rate.Limit(players)/2, 4*players),
-		Edit:     rate.NewLimiter(10*edits, int(20*edits)),
+		Edit:     rate.NewLimiter(edits*rate.Limit(players)/2, max(1, int(edits)*players)),
 	}
 }

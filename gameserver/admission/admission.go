@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/wire"
@@ -26,10 +27,10 @@ type Limits struct {
 	mu struct {
 		sync.Mutex
 		perAddress int
-		edits      rate.Limit                   // of one player
-		weights    map[netip.Prefix]int         // of connections by remote address; no zeros
-		http       map[netip.Prefix]int         // plain HTTP connections by remote address; no zeros
-		actions    map[netip.Prefix]*allowances // by remote address
+		edits      rate.Limit                            // of one player
+		weights    map[netip.Prefix]int                  // of connections by remote address; no zeros
+		http       map[netip.Prefix]int                  // plain HTTP connections by remote address; no zeros
+		actions    *lru.Cache[netip.Prefix, *allowances] // by remote address
 	}
 }
 
@@ -37,6 +38,11 @@ type Limits struct {
 func NewLimits(p Policy) *Limits {
 	l := &Limits{}
 	l.mu.weights, l.mu.http = make(map[netip.Prefix]int), make(map[netip.Prefix]int)
+	actions, err := lru.New[netip.Prefix, *allowances](maxAddresses)
+	if err != nil {
+		panic(err) // only if the size is not positive
+	}
+	l.mu.actions = actions
 	l.Set(p)
 	return l
 }
@@ -46,7 +52,7 @@ func (l *Limits) Set(p Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.perAddress, l.mu.edits = p.PerAddress, p.Edits()
-	l.mu.actions = make(map[netip.Prefix]*allowances)
+	l.mu.actions.Purge()
 }
 
 // httpPerPlayer is the number of HTTP connections that an address may have for each of its players: a browser that loads the page

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"maps"
 	"net"
 	"net/netip"
 
@@ -12,8 +11,8 @@ import (
 // loopbackFoundings is how many times more foundings loopback may request. Its other actions are not limited.
 const loopbackFoundings = 10
 
-// maxIdle is how many addresses are remembered before those that have done nothing for a while are forgotten.
-const maxIdle = 1024
+// maxAddresses is how many addresses' actions are counted: of those that did something last.
+const maxAddresses = 8192
 
 // Client is the address of a client.
 type Client struct {
@@ -51,16 +50,13 @@ func (c Client) limiter(a Action) *rate.Limiter {
 	l := c.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := l.mu.actions[c.site]
-	if all == nil {
-		if len(l.mu.actions) >= maxIdle {
-			maps.DeleteFunc(l.mu.actions, func(_ netip.Prefix, all *allowances) bool { return all.idle() })
-		}
+	all, known := l.mu.actions.Get(c.site)
+	if !known {
 		all = newAllowances(l.mu.perAddress, l.mu.edits)
 		if !c.counted {
 			all[Found] = rate.NewLimiter(loopbackFoundings*all[Found].Limit(), loopbackFoundings*all[Found].Burst())
 		}
-		l.mu.actions[c.site] = all
+		l.mu.actions.Add(c.site, all)
 	}
 	return all[a]
 }

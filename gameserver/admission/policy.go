@@ -15,7 +15,7 @@ type Policy struct {
 	Guests         bool // whether players without a key may join
 	Map            bool // whether players are shown a map, and who is near
 	PerAddress     int  // players that one IP address (of IPv6, one /64) may have here; loopback is not counted
-	EditsPerSecond int  // of one session; see Edits
+	EditsPerSecond int  // of one player; see Edits
 }
 
 const (

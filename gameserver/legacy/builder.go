@@ -23,10 +23,14 @@ func (r *registration) checkBuilder(ctx context.Context, pos grid.Pos, block chu
 	refused = wire.RefusedOutOfReach
 	registered, own := r.party.registered(), r.who.Load()
 	if len(registered) == 0 {
-		if who := r.party.anybody(ctx, r.at); !block.Solid() || !r.party.of.occupied(pos, who.id) {
+		switch who := r.party.anybody(ctx, r); {
+		case who == nil:
+			return nil, wire.RefusedRate
+		case block.Solid() && r.party.of.occupied(pos, who.id):
+			return nil, wire.RefusedInsidePlayer
+		default:
 			return who, ""
 		}
-		return by, wire.RefusedInsidePlayer
 	}
 	for _, on := range registered {
 		who := on.who.Load()

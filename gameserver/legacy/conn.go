@@ -25,7 +25,6 @@ type conn struct {
 	registration
 	*Options
 	link   Link
-	client admission.Client
 	sub    *mirror.Subscription
 	seqs   *sequence              // of edits
 	latest *legacymsg.PlayerMove  // read, but not yet applied; nil for none
@@ -48,6 +47,9 @@ func (q *sequence) next() uint64 {
 // readPause is the minimum time between two reads of a connection. It bounds the decoding work that one client can cause; of the
 // moves that arrived meanwhile only the newest counts.
 const readPause = 25 * time.Millisecond
+
+// registerTime bounds a registration. A client whose address has registered too often is reset at once if it would have to wait longer.
+const registerTime = 5 * time.Second
 
 // read handles packets until the connection ends.
 func (lc *conn) read(ctx context.Context) error {
@@ -97,6 +99,8 @@ func (lc *conn) register(ctx context.Context, name string) error {
 	if _, registered := lc.presence(); registered {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, registerTime) // a client that has left meanwhile is not noticed
+	defer cancel()
 	if err := lc.client.Wait(ctx, admission.Register); err != nil {
 		return err
 	}

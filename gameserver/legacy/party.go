@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -97,9 +98,10 @@ type guest struct {
 
 // registration is a player's registration on a connection.
 type registration struct {
-	at    grid.ChunkPos // of the connection
-	party *party
-	who   atomic.Pointer[guest] // the player; nil until the first registration on this connection
+	at     grid.ChunkPos // of the connection
+	client admission.Client
+	party  *party
+	who    atomic.Pointer[guest] // the player; nil until the first registration on this connection
 
 	mu struct {
 		sync.Mutex
@@ -186,6 +188,9 @@ func (p *party) claim(ctx context.Context, r *registration, name string) (*guest
 	if name == "" {
 		name = p.key.name
 	}
+	if err := r.client.Wait(ctx, admission.Join); err != nil {
+		return nil, err
+	}
 	return p.add(ctx, r.at, r, player.NameFrom(name)), nil
 }
 
@@ -226,7 +231,10 @@ func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name
 	for number := 0; !p.of.Reserve(player.GuestID(label)); number++ {
 		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
 	}
-	who := &guest{party: p, id: player.GuestID(label), label: label, edits: rate.NewLimiter(p.of.Edits(), p.of.Burst), on: r, left: last.Pose, seen: last.Seq > 0}
+	who := &guest{
+		party: p, id: player.GuestID(label), label: label, edits: rate.NewLimiter(p.of.Edits(), p.of.Burst),
+		on: r, left: last.Pose, seen: last.Seq > 0,
+	}
 	p.of.Players.NoteLoaded(last)
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
@@ -240,12 +248,16 @@ func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name
 	return who
 }
 
-// anybody returns the player of the party who deregistered last; a new one if it has none. A chunk's connection is given.
-func (p *party) anybody(ctx context.Context, at grid.ChunkPos) *guest {
+// anybody returns the player of a connection's party who deregistered last; a new one if it has none, or nil if too many have come
+// from the address.
+func (p *party) anybody(ctx context.Context, r *registration) *guest {
 	if all := p.all(); len(all) > 0 {
 		return all[len(all)-1]
 	}
-	return p.add(ctx, at, nil, p.key.name)
+	if !r.client.Allow(admission.Join) {
+		return nil
+	}
+	return p.add(ctx, r.at, nil, p.key.name)
 }
 
 // labelFor returns the label of a player who is new here, unless it is taken here, and the record of the label. A player who had

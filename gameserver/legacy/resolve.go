@@ -14,9 +14,9 @@ import (
 const (
 	// resolveTime bounds the lookup of a name.
 	resolveTime = 5 * time.Second
-	// resolvedFor is how long its result is used again, also if there was none, and maxResolved how many results are remembered. Nodes
-	// name each other's hosts, and every query of a client may ask for one.
-	resolvedFor, maxResolved = time.Minute, 1024
+	// resolvedFor is how long its result is used again, failedFor how long it is if there was none, and maxResolved how many results are
+	// remembered. Nodes name each other's hosts, and every query of a client may ask for one.
+	resolvedFor, failedFor, maxResolved = time.Minute, 5 * time.Second, 1024
 )
 
 // hosts resolves the names of hosts. Any goroutine may use it.
@@ -26,9 +26,9 @@ type hosts struct {
 }
 
 type resolution struct {
-	addr netip.Addr
-	err  error
-	at   time.Time
+	addr  netip.Addr
+	err   error // nil if there was an address once
+	until time.Time
 }
 
 func newHosts() *hosts {
@@ -53,19 +53,24 @@ func (h *hosts) address(ctx context.Context, game string) (netip.AddrPort, error
 		return netip.AddrPort{}, fmt.Errorf("port %q: %w", port, err)
 	}
 	r, known := h.resolved.Get(host)
-	if !known || time.Since(r.at) > resolvedFor {
-		r = h.resolve(ctx, host)
+	if !known || time.Now().After(r.until) {
+		r = h.resolve(ctx, host, r)
 		h.resolved.Add(host, r)
 	}
 	return netip.AddrPortFrom(r.addr, uint16(number)), r.err
 }
 
-func (h *hosts) resolve(ctx context.Context, host string) resolution {
+// resolve looks a name up. If that fails, the last address counts, if there was one.
+func (h *hosts) resolve(ctx context.Context, host string, last resolution) resolution {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTime) // others use the result, too
 	defer cancel()
 	ips, err := h.lookup(ctx, "ip4", host)
-	if err != nil {
-		return resolution{err: err, at: time.Now()}
+	switch {
+	case err == nil:
+		return resolution{addr: ips[0].Unmap(), until: time.Now().Add(resolvedFor)}
+	case last.addr.IsValid():
+		return resolution{addr: last.addr, until: time.Now().Add(failedFor)}
+	default:
+		return resolution{err: err, until: time.Now().Add(failedFor)}
 	}
-	return resolution{addr: ips[0].Unmap(), at: time.Now()}
 }

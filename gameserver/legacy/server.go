@@ -70,8 +70,8 @@ func (s *Server) Resident(ctx context.Context, remote net.Addr, pos grid.ChunkPo
 // as long as it runs, so only TCP's keepalive ends a silent one.
 func (s *Server) Serve(ctx context.Context, c net.Conn, in *bufio.Reader, h legacymsg.Handshake) error {
 	endByReset(c)
-	lc := &conn{Options: s.Options, client: s.Client(c.RemoteAddr()), seqs: &s.seqs, shown: make(map[player.ID]struct{})}
-	lc.at = h.Chunk
+	lc := &conn{Options: s.Options, seqs: &s.seqs, shown: make(map[player.ID]struct{})}
+	lc.at, lc.client = h.Chunk, s.Client(c.RemoteAddr())
 	lc.link = s.Open(c, in, lc)
 	defer lc.link.Wait()
 	defer lc.end()

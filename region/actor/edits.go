@@ -98,11 +98,12 @@ func (q *editQueue) forget(s *hub.Subscriber) {
 }
 
 // seqAhead is how far ahead of this node's clock an edit's sequence may be, which counts microseconds since 1970 (docs/adr/0006). Later
-// ones would shut the player out, until the clock reaches them. Gateways allow less; their clocks may differ from this one by the rest.
-const seqAhead = time.Hour
+// ones would shut the player out until the clock reaches them. Clocks of nodes may differ by nearly as much (trust.Skew); gateways allow
+// ten minutes.
+const seqAhead = 27 * time.Hour
 
-// add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link sent it, only the subscriber that gets the answer
-// changes.
+// add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link
+// sent it, only the subscriber that gets the answer changes.
 func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string) {
 	key := edit{intent.Player, intent.Seq}
 	before, isPending := q.pending[key]
