@@ -88,6 +88,7 @@ type Host struct {
 	tasks        *background.Tasks
 	pieces       *transport.Pieces
 	questions    transport.Questions
+	raft         transport.RaftServer
 	detector     *failuredetector.Detector
 	registry     *directory.Registry
 	regions      *regions

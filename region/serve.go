@@ -57,6 +57,6 @@ func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCl
 	if !h.admit(ctx, peer, stream) {
 		return
 	}
-	err := transport.ServeRaft(ctx, stream, func(m nodemsg.RaftMessage) { h.hibernation.receive(peer, m) })
+	err := h.raft.Serve(ctx, peer, stream, func(m nodemsg.RaftMessage) { h.hibernation.receive(peer, m) })
 	h.Logger.Debug("raft stream ended", "peer", peer, "error", err)
 }

@@ -2,6 +2,8 @@ package wire_test
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -31,5 +33,35 @@ func TestReadLine(t *testing.T) {
 	}
 	if line, err := wire.ReadLine(bufio.NewReader(strings.NewReader(strings.Repeat("a", 40)+"\r\n")), 40); err != nil || len(line) != 40 {
 		t.Errorf("the longest line: %q, %v", line, err)
+	}
+}
+
+// A guard is called with what has not arrived yet, and learns when it has, or the stream has ended. Of a frame that is there it hears nothing.
+func TestGuardedBody(t *testing.T) {
+	var missing []int
+	done := 0
+	guard := wire.Guard(func(n int) (func(), error) {
+		missing = append(missing, n)
+		return func() { done++ }, nil
+	})
+	r := bufio.NewReaderSize(io.MultiReader(strings.NewReader("abcdefghijklmnop"), strings.NewReader("qrstuvwxyz")), 16)
+	if _, err := r.Peek(4); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"abcd", "efghijklmnopqrst"} {
+		if body, err := guard.ReadBody(r, nil, len(want)); err != nil || string(body) != want {
+			t.Errorf("read %q, %v, want %q", body, err, want)
+		}
+	}
+	if _, err := guard.ReadBody(r, nil, 100); err != io.ErrUnexpectedEOF {
+		t.Errorf("an incomplete body: %v", err)
+	}
+	if fmt.Sprint(missing, done) != "[4 94] 2" {
+		t.Errorf("missing were %v, and %d frames ended", missing, done)
+	}
+	full := errors.New("full")
+	guard = func(int) (func(), error) { return nil, full }
+	if _, err := guard.ReadBody(bufio.NewReader(strings.NewReader("abc")), nil, 3); err != full {
+		t.Errorf("a guard that refuses: %v", err)
 	}
 }

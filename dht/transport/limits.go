@@ -43,18 +43,21 @@ func newResourceManager() (network.ResourceManager, error) {
 			StreamsOutbound: rcmgr.LimitVal(n),
 		}
 	}
-	conns := func(l rcmgr.ResourceLimits, n int, memory int64) rcmgr.ResourceLimits {
+	memory := func(l rcmgr.ResourceLimits, bytes int64) rcmgr.ResourceLimits {
+		l.Memory = rcmgr.LimitVal64(bytes)
+		return l
+	}
+	conns := func(l rcmgr.ResourceLimits, n int, bytes int64) rcmgr.ResourceLimits {
 		l.Conns, l.ConnsInbound, l.ConnsOutbound = rcmgr.LimitVal(n), rcmgr.LimitVal(n), rcmgr.LimitVal(n)
 		l.FD = rcmgr.LimitVal(n)
-		l.Memory = rcmgr.LimitVal64(memory)
-		return l
+		return memory(l, bytes)
 	}
 	limits := rcmgr.PartialLimitConfig{
 		System:              conns(streams(maxStreams), maxConns, maxMemory),
 		Transient:           conns(streams(1024), 256, 128<<20),
 		PeerDefault:         conns(streams(maxStreamsPeer), maxConnsPerPeer, maxMemoryPerPeer),
-		ProtocolDefault:     streams(maxStreamsKind),
-		ProtocolPeerDefault: streams(maxStreamsBoth),
+		ProtocolDefault:     memory(streams(maxStreamsKind), maxMemory),
+		ProtocolPeerDefault: memory(streams(maxStreamsBoth), maxMemoryPerPeer),
 	}.Build(rcmgr.DefaultLimits.AutoScale())
 
 	free := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}

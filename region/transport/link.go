@@ -52,11 +52,12 @@ func Follow(ctx context.Context, peers Peers, peer string, hello nodemsg.Hello) 
 type remoteLink struct {
 	*peerStream
 
+	guard   wire.Guard
 	timeout linkTimeout
 }
 
 func newRemoteLink(stream io.ReadWriteCloser) *remoteLink {
-	l := &remoteLink{peerStream: newPeerStream(stream)}
+	l := &remoteLink{peerStream: newPeerStream(stream), guard: wire.GuardOf(stream)}
 	l.timeout.onExpiry = l.abort
 	return l
 }
@@ -77,7 +78,7 @@ func (l *remoteLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	l.timeout.begin(time.Now())
 	defer l.timeout.end()
 	for {
-		frame, err := wire.ReadFrame[nodemsg.FromRegion](l.in, wire.MaxFrame)
+		frame, err := wire.ReadGuardedFrame[nodemsg.FromRegion](l.in, wire.MaxFrame, l.guard)
 		if err != nil {
 			return frame, fmt.Errorf("receive from region: %w", err)
 		}

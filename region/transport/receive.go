@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/background"
@@ -104,17 +105,46 @@ func ServeSnapshot(ctx context.Context, stream io.ReadWriteCloser, install func(
 	return err
 }
 
-// ServeRaft passes the raft messages of another node to receive until the node ends the stream. A message is valid until receive
-// returns. The memory that it keeps for each stream counts as the node's.
-func ServeRaft(ctx context.Context, stream io.ReadWriteCloser, receive func(nodemsg.RaftMessage)) error {
+// RaftServer receives raft messages, over one stream from each node: a new stream ends the one before. The zero value is ready. Any
+// goroutine may use it.
+type RaftServer struct {
+	mu      sync.Mutex
+	streams map[string]*peerStream
+}
+
+// Serve passes the raft messages of another node to receive until the node ends the stream, or begins another one. A message is valid
+// until receive returns. The memory that it keeps for the stream counts as the node's.
+func (r *RaftServer) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser, receive func(nodemsg.RaftMessage)) error {
 	s := newPeerStream(stream)
 	stop := context.AfterFunc(ctx, s.abort)
 	defer stop()
+	r.begin(peer, s)
+	defer r.end(peer, s)
 	err := s.readRaft(receive)
 	if !errors.Is(err, io.EOF) {
 		s.abort() // the node may be writing
 	}
 	return err
+}
+
+func (r *RaftServer) begin(peer string, s *peerStream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.streams == nil {
+		r.streams = make(map[string]*peerStream)
+	}
+	if before := r.streams[peer]; before != nil {
+		before.abort()
+	}
+	r.streams[peer] = s
+}
+
+func (r *RaftServer) end(peer string, s *peerStream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.streams[peer] == s {
+		delete(r.streams, peer)
+	}
 }
 
 func (s *peerStream) readRaft(receive func(nodemsg.RaftMessage)) error {

@@ -1,0 +1,57 @@
+package transport
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+)
+
+// scope counts what is reserved, up to a limit.
+type scope struct {
+	network.ResourceScope
+	limit, held int
+}
+
+func (s *scope) ReserveMemory(n int, _ uint8) error {
+	if s.held+n > s.limit {
+		return errors.New("too much")
+	}
+	s.held += n
+	return nil
+}
+
+func (s *scope) ReleaseMemory(n int) { s.held -= n }
+
+// What is missing of a frame counts as the peer's memory until it is there, and the stream is reset if that takes too long.
+func TestGuard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory, resets := &scope{limit: 100}, 0
+		s := &Stream{memory: memory, reset: func() { resets++ }, release: func() {}, checkConnection: func() {}}
+		done, err := s.Guard(60)
+		if err != nil || memory.held != 60 {
+			t.Fatalf("held %d, %v", memory.held, err)
+		}
+		if _, err := s.Guard(60); err == nil || memory.held != 60 {
+			t.Errorf("more than the limit is held: %d, %v", memory.held, err)
+		}
+		time.Sleep(frameTime - time.Second)
+		done()
+		time.Sleep(time.Minute)
+		if memory.held != 0 || resets != 0 {
+			t.Errorf("after a frame in time: held %d, %d resets", memory.held, resets)
+		}
+		if done, err = s.Guard(60); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(frameTime + time.Second)
+		if resets != 1 {
+			t.Errorf("a late frame: %d resets", resets)
+		}
+		if done(); memory.held != 0 {
+			t.Errorf("after a late frame: held %d", memory.held)
+		}
+	})
+}
