@@ -430,13 +430,13 @@ func TestRepublishing(t *testing.T) {
 		t.Error("an outdated save was kept")
 	}
 
-	// A guest who left long ago is given up, too.
+	// A guest who has been away for a month is given up, too.
 	gone := b.saved("gone", 1)
 	gone.SavedAt -= 31 * 24 * time.Hour.Milliseconds()
 	if err := b.PutPlayer(ctx, gone); err != nil {
 		t.Fatal(err)
 	}
-	nettest.Eventually(t, "the guest to be forgotten", func() bool { return b.storage.Size(tablePublished) == 1 })
+	nettest.Eventually(t, "the guest's record to expire", func() bool { return b.storage.Size(tablePublished) == 1 })
 }
 
 // A record that was put while its author was alone reaches the nodes that join later, long before it is due: they may be

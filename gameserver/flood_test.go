@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,16 +71,18 @@ func TestJoinsOfAnAddress(t *testing.T) {
 	})
 }
 
-// countingDisk counts the saved players.
+// countingDisk counts how often players are saved, and how many are.
 type countingDisk struct {
 	*playerstest.Memory
-	saved atomic.Int64
+	saved   atomic.Int64
+	players sync.Map
 }
 
 func (d *countingDisk) Commit(writes []kv.Write) error {
 	for _, w := range writes {
 		if w.Table == players.Table {
 			d.saved.Add(1)
+			d.players.Store(string(w.Key), nil)
 		}
 	}
 	return d.Memory.Commit(writes)
@@ -99,6 +102,25 @@ func TestRegistrationsOfAnAddress(t *testing.T) {
 		pass(10 * time.Second)
 		if n := disk.saved.Load(); n < 16 || n > 40 {
 			t.Errorf("the player was saved %d times in 10 s", n)
+		}
+	})
+}
+
+// Original clients of one address with ever new names are let in as seldom as sessions are.
+func TestNewNamesOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &countingDisk{Memory: playerstest.NewMemory()}
+		r := newHarness(t, func(o *Options) { o.Policy.PerAddress, o.Storage = 4, disk })
+		start := time.Now()
+		for i := range 100 {
+			name := fmt.Sprintf("new%d", i)
+			c := r.connectFrom("192.0.2.1", name, grid.ChunkPos{})
+			go c.send(fmt.Sprintf(`{"type":1,"args":[0,0],"player":%q}`+"\n"+`{"type":2,"args":[0,0],"player":%[1]q}`+"\n", name))
+		}
+		n, most := 0, 4+2*int(time.Since(start).Seconds()+1)
+		disk.players.Range(func(any, any) bool { n++; return true })
+		if n < 8 || n > most {
+			t.Errorf("%d new players were saved, want at most %d", n, most)
 		}
 	})
 }

@@ -305,8 +305,14 @@ func (s *session) park() {
 	}
 }
 
-// handleParked is the park.Handler of a session: it applies a move within the chunk, and leaves everything else to listen.
+// handleParked is the park.Handler of a session: it applies a move within the chunk, and leaves everything else to listen, also what
+// makes it panic: there it ends this session only.
 func (s *session) handleParked(data []byte) (taken, stay bool) {
+	defer func() {
+		if recover() != nil {
+			taken, stay = false, false
+		}
+	}()
 	if !s.codec.IsMove(data) {
 		return false, false
 	}

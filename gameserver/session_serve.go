@@ -43,16 +43,22 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	}
 	stop := context.AfterFunc(ctx, func() { s.out.End(stoppingFailure()) })
 	defer stop()
-	err := s.serve(ctx, join)
-	if s.motion == nil { // they have not arrived
-		g.metrics.noteRefusedJoin(err)
-	}
-	s.out.End(failureOf(err))
-	writer.Wait()
-	if !isClosed(err) {
-		g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
-	}
+	err := errPanicked
+	defer func() { // even if it panics
+		if s.motion == nil { // they have not arrived
+			g.metrics.noteRefusedJoin(err)
+		}
+		s.out.End(failureOf(err))
+		writer.Wait()
+		if !isClosed(err) {
+			g.Logger.Info("session ended", "player", s.body.Name, "remote", c.remote().String(), "error", err)
+		}
+	}()
+	err = s.serve(ctx, join)
 }
+
+// errPanicked is the error of a session that did not return one.
+var errPanicked = errors.New("a panic")
 
 // errSilent ends the session of a silent client.
 var errSilent = &wire.Error{Code: wire.FailTimeout, Message: "no message arrived from you for too long"}

@@ -1,12 +1,14 @@
 package gameserver
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -503,6 +506,41 @@ func TestCheckEdit(t *testing.T) {
 		}
 		if allowed < editsAtOnce-20 || allowed > editsAtOnce {
 			t.Errorf("%d edits at once", allowed)
+		}
+	})
+}
+
+// panickyDisk panics when a certain player is loaded.
+type panickyDisk struct{ *playerstest.Memory }
+
+func (d panickyDisk) Get(table string, key []byte) ([]byte, error) {
+	if eve := guestID("eve"); bytes.Equal(key, eve[:]) {
+		panic("a mistake of ours")
+	}
+	return d.Memory.Get(table, key)
+}
+
+// A panic ends the session in which it happens, with a message, and leaves nothing behind: the writer ends, too.
+func TestPanicEndsOneSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t, func(o *Options) { o.Storage = panickyDisk{playerstest.NewMemory()} })
+		ann := r.join("ann", 1)
+		before := runtime.NumGoroutine()
+		for range 3 {
+			eve := newClient(t, r.dial())
+			eve.open(sessionmsg.Join{Version: 1, Name: "eve", View: 1})
+			pass(time.Second)
+			if eve.mu.failure.Code != wire.FailInternal || !eve.mu.ended {
+				t.Errorf("eve got %+v, ended: %t", eve.mu.failure, eve.mu.ended)
+			}
+			eve.conn.Close()
+		}
+		pass(time.Second)
+		if ann.mu.ended {
+			t.Error("ann's session ended, too")
+		}
+		if after := runtime.NumGoroutine(); after > before {
+			t.Errorf("%d goroutines, were %d", after, before)
 		}
 	})
 }

@@ -390,10 +390,9 @@ func (r *races) checkRegions(reader *node, leaves []nodemsg.Region) {
 		if !exists[info.ID] {
 			r.t.Errorf("the catalog lists region %d of %v, which does not exist", info.ID, info.Cell)
 		}
-		for _, m := range info.Members {
-			if !slices.Contains(stored[info.ID], m.Peer) {
-				r.t.Errorf("the catalog lists %s as a member of region %d of %v, split at %d, which is on %v", m.Peer, info.ID, info.Cell, info.Split, stored[info.ID])
-			}
+		// The last report of a closed region's members may be lost. It is sent again when the region is opened, by way of the others.
+		if !slices.ContainsFunc(info.Members, func(m nodemsg.Member) bool { return slices.Contains(stored[info.ID], m.Peer) }) {
+			r.t.Errorf("the catalog lists region %d of %v, split at %d, on %v, and it is on %v", info.ID, info.Cell, info.Split, info.Members, stored[info.ID])
 		}
 	}
 }

@@ -21,6 +21,9 @@ const (
 	PlayerWeight     = 100
 )
 
+// maxAddresses is how many addresses' actions are counted: of those that did something last.
+const maxAddresses = 8192
+
 // Limits counts the connections and actions of each address. Of IPv6, a /64 is one address. Loopback is not counted: it is this
 // machine, or a proxy on it that serves many clients. Any goroutine may use it.
 type Limits struct {

@@ -11,9 +11,6 @@ import (
 // loopbackFoundings is how many times more foundings loopback may request. Its other actions are not limited.
 const loopbackFoundings = 10
 
-// maxAddresses is how many addresses' actions are counted: of those that did something last.
-const maxAddresses = 8192
-
 // Client is the address of a client.
 type Client struct {
 	of      *Limits
