@@ -123,9 +123,12 @@ func TestRefusedEdits(t *testing.T) {
 		outside.Pos = at(grid.ChunkPos{X: -1}, 1)
 		high.Pos.Y = 64
 		unknown.Block = 60_000
-		got := g.edit(outside, high, unknown, stone(4))
+		bedrock, floor := stone(5), stone(6)
+		bedrock.Block, floor.Pos.Y = chunk.Bedrock, 0
+		got := g.edit(outside, high, unknown, stone(4), bedrock, floor)
 		for seq, want := range map[uint64]string{
 			1: wire.RefusedOutOfWorld, 2: wire.RefusedOutOfWorld, 3: wire.RefusedUnknownBlock, 4: "",
+			5: wire.RefusedNotPlaceable, 6: wire.RefusedUnbreakable,
 		} {
 			if got[seq].Refused != want {
 				t.Errorf("edit %d: %+v, want %q", seq, got[seq], want)

@@ -128,7 +128,7 @@ func settled(t *testing.T) (d scrubWorld) {
 				pos := grid.ChunkPos{X: int32(i % 4), Z: 1}.Origin()
 				edits = append(edits, nodemsg.Intent{
 					Player: player.ID{byte(i%5 + 1)}, Seq: seq, Block: chunk.Block(1 + j%3),
-					Pos: grid.Pos{X: pos.X + int32(j), Y: int32(i), Z: pos.Z + int32(i%7)},
+					Pos: grid.Pos{X: pos.X + int32(j), Y: 1 + int32(i), Z: pos.Z + int32(i%7)},
 				})
 			}
 			for seq, r := range g.edit(edits...) {

@@ -135,10 +135,10 @@ var (
 	bob   = player.ID{2}
 )
 
-// at returns a block of the chunk.
+// at returns a block of the chunk, so many above the bedrock.
 func at(pos grid.ChunkPos, y int32) grid.Pos {
 	p := pos.Origin()
-	return grid.Pos{X: p.X + 3, Y: y, Z: p.Z + 4}
+	return grid.Pos{X: p.X + 3, Y: 1 + y, Z: p.Z + 4}
 }
 
 func body(id player.ID, pos grid.ChunkPos) nodemsg.Body {

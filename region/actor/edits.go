@@ -124,6 +124,10 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 		q.refuse(intent, wire.RefusedOutOfWorld)
 	case !intent.Block.Known():
 		q.refuse(intent, wire.RefusedUnknownBlock)
+	case intent.Block != chunk.Air && !intent.Block.Placeable(): // gateways check it, too; they may lie
+		q.refuse(intent, wire.RefusedNotPlaceable)
+	case intent.Pos.Y == 0: // always bedrock
+		q.refuse(intent, wire.RefusedUnbreakable)
 	case refused != "", len(q.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
 		if block, applied := q.contents.Land.Confirms(intent); applied {

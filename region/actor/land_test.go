@@ -77,7 +77,7 @@ var (
 
 func at(pos grid.ChunkPos, y int32) grid.Pos {
 	p := pos.Origin()
-	return grid.Pos{X: p.X + 3, Y: y, Z: p.Z + 4}
+	return grid.Pos{X: p.X + 3, Y: 1 + y, Z: p.Z + 4}
 }
 
 func body(id player.ID, pos grid.ChunkPos) nodemsg.Body {
