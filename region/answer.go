@@ -110,7 +110,12 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 	case q.Found != nil:
 		info, err = c.Found(ctx, *q.Found)
 	case q.Moved != nil:
-		info, err = c.MovedBy(ctx, peer, *q.Moved)
+		if info, err = c.At(ctx, q.Moved.Cell); err == nil {
+			err = h.consent(ctx, peer, info, *q.Moved)
+		}
+		if err == nil {
+			info, err = c.MovedBy(ctx, peer, *q.Moved)
+		}
 	default:
 		return nodemsg.Answer{Error: "unknown question; upgrade voxeld"}
 	}

@@ -259,6 +259,14 @@ func TestStrangersAreRejected(t *testing.T) {
 		if answer := ask(a, "X", nodemsg.Question{Moved: &stolen}); answer.Error == "" {
 			t.Errorf("moved: the catalog obeyed: %+v", answer)
 		}
+		// A member that lies to the catalog is contradicted by the others.
+		for _, epochs := range []uint64{0, 1, 2, 1 << 40} {
+			captured := info
+			captured.Epoch, captured.Split, captured.Leader, captured.Members = info.Epoch+epochs, 1, "C", []nodemsg.Member{member("C")}
+			if answer := ask(a, "C", nodemsg.Question{Moved: &captured}); answer.Error == "" {
+				t.Errorf("moved by C, by %d epochs: the catalog obeyed: %+v", epochs, answer)
+			}
+		}
 		if answer := ask(c, "A", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID, Index: 1 << 40}}); answer.Error == "" {
 			t.Error("a member that lags behind went to sleep")
 		}
