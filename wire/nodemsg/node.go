@@ -261,7 +261,7 @@ type RegionFailure struct {
 	Kind   uint8  `cbor:"3,keyasint"`           // defined by package region
 	Led    bool   `cbor:"5,keyasint,omitempty"` // the sender led it
 	Shut   bool   `cbor:"6,keyasint,omitempty"` // the sender has quarantined it
-	// Quarantined means that the region failed before: all members have to quarantine it.
+	// Quarantined means that the sender knows of two members that have failed as leaders. Receivers count for themselves.
 	Quarantined bool `cbor:"4,keyasint,omitempty"`
 }
 
