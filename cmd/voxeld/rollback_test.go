@@ -33,8 +33,12 @@ func TestOldCopyDoesNotVote(t *testing.T) {
 	a.terminate()
 	old := filepath.Join(t.TempDir(), "old")
 	copyDir(t, a.dir, old)
+	known := func() int {
+		return strings.Count(b.Output(), `"newer incarnation of a node remembered" peer=`+a.Status.Peer)
+	}
+	remembered := known()
 	a.start()
-	eventually(t, "all is well with the node back", patience, healthy(c))
+	eventually(t, "all is well with the node back, and the others remember it", patience, func() bool { return known() > remembered && healthy(c)() })
 	b.kill()
 	ann.putPatiently(kept, chunk.Glass)
 	ann.leave()

@@ -26,6 +26,8 @@ const (
 	maxStreamsBoth   = 1024 // streams of one protocol with one peer: one per followed region
 	maxMemory        = 512 << 20
 	maxMemoryPerPeer = 64 << 20
+	maxMemoryKind    = 256 << 20 // of all streams of one protocol
+	maxMemoryBoth    = 16 << 20  // of those with one peer
 
 	lowConns   = 384 // above highConns connections, idle ones are closed until this many remain
 	highConns  = 512
@@ -56,8 +58,8 @@ func newResourceManager() (network.ResourceManager, error) {
 		System:              conns(streams(maxStreams), maxConns, maxMemory),
 		Transient:           conns(streams(1024), 256, 128<<20),
 		PeerDefault:         conns(streams(maxStreamsPeer), maxConnsPerPeer, maxMemoryPerPeer),
-		ProtocolDefault:     memory(streams(maxStreamsKind), maxMemory),
-		ProtocolPeerDefault: memory(streams(maxStreamsBoth), maxMemoryPerPeer),
+		ProtocolDefault:     memory(streams(maxStreamsKind), maxMemoryKind),
+		ProtocolPeerDefault: memory(streams(maxStreamsBoth), maxMemoryBoth),
 	}.Build(rcmgr.DefaultLimits.AutoScale())
 
 	free := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}

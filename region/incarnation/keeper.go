@@ -359,6 +359,7 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	}
 	delete(k.mu.seen, forgotten)
 	k.mu.seen[peer] = now
+	k.Logger.Debug("newer incarnation of a node remembered", "peer", peer)
 	return nil, nil //nolint:nilnil // it is accepted
 }
 
