@@ -85,6 +85,10 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	return answer
 }
 
+// foundRate and foundBurst are how many foundings a second a node may ask the catalog for, and how many at once. Land that is founded is
+// never given up again.
+const foundRate, foundBurst = 100, 1000
+
 // answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog returns the
 // catalog's own region instead.
 func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Question) nodemsg.Answer {
@@ -107,6 +111,8 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		if info, err = c.Locate(ctx, q.Authority.Chunk); errors.Is(err, directory.ErrNotFounded) {
 			return nodemsg.Answer{}
 		}
+	case q.Found != nil && !h.foundings.Allow(peer):
+		err = fmt.Errorf("a node may found %d regions a second, %d at once", foundRate, foundBurst)
 	case q.Found != nil:
 		info, err = c.Found(ctx, *q.Found)
 	case q.Moved != nil:

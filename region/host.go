@@ -89,6 +89,7 @@ type Host struct {
 	pieces       *transport.Pieces
 	questions    transport.Questions
 	raft         transport.RaftServer
+	foundings    *transport.PeerLimits // that other nodes ask the catalog for
 	detector     *failuredetector.Detector
 	registry     *directory.Registry
 	regions      *regions
@@ -114,7 +115,8 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
-		failures: &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
+		foundings: transport.NewPeerLimits(foundRate, foundBurst),
+		failures:  &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
 	h.observer = &observer{host: h, metrics: h.regions.metrics}

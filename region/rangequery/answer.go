@@ -21,7 +21,7 @@ var (
 
 // Answer answers a question of another node.
 func (r *Ranges) Answer(ctx context.Context, peer string, q nodemsg.RangeRequest) nodemsg.Answer {
-	if !r.allow(peer) {
+	if !r.askers.Allow(peer) {
 		return nodemsg.Answer{Error: errTooMany.Error()}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)

@@ -9,16 +9,13 @@ package rangequery
 
 import (
 	"log/slog"
-	"sync"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/transport"
 )
 
 const (
@@ -26,8 +23,6 @@ const (
 	askTime = 1500 * time.Millisecond
 	// askRate and askBurst are how many questions one node may ask another in a second, and at once.
 	askRate, askBurst = 40, 120
-	// maxPeers bounds the nodes of which the questions are counted.
-	maxPeers = 1024
 	// maxRegions bounds a query's result, maxQuestions what it costs.
 	maxRegions, maxQuestions = 4096, 1024
 	// maxTries is how many members of a region are asked for it.
@@ -51,31 +46,14 @@ type Options struct {
 type Ranges struct {
 	Options
 	surfaces *surfaces
-
-	mu struct {
-		sync.Mutex
-		askers *lru.Cache[string, *rate.Limiter]
-	}
+	askers   *transport.PeerLimits
 }
 
 // New returns a Ranges.
 func New(o Options) *Ranges {
-	r := &Ranges{Options: o, surfaces: newSurfaces(o.Ground)}
-	r.mu.askers = newCache[string, *rate.Limiter](maxPeers)
+	r := &Ranges{Options: o, surfaces: newSurfaces(o.Ground), askers: transport.NewPeerLimits(askRate, askBurst)}
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
 	}
 	return r
-}
-
-// allow counts a question of another node, and reports whether it is answered.
-func (r *Ranges) allow(peer string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	limit, ok := r.mu.askers.Get(peer)
-	if !ok {
-		limit = rate.NewLimiter(askRate, askBurst)
-		r.mu.askers.Add(peer, limit)
-	}
-	return limit.Allow()
 }

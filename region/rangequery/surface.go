@@ -57,8 +57,12 @@ type editedChunk struct {
 }
 
 func newSurfaces(ground func(grid.ChunkPos) *chunk.Chunk) *surfaces {
+	known, err := lru.New[surfaceKey, surface](maxSurfaces)
+	if err != nil {
+		panic(err) // only if the size is not positive
+	}
 	return &surfaces{
-		ground: ground, known: newCache[surfaceKey, surface](maxSurfaces), limit: rate.NewLimiter(generateRate, generateBurst),
+		ground: ground, known: known, limit: rate.NewLimiter(generateRate, generateBurst),
 		seed: maphash.MakeSeed(),
 	}
 }
