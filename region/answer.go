@@ -85,10 +85,6 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	return answer
 }
 
-// foundRate and foundBurst are how many foundings a second a node may ask the catalog for, and how many at once. Land that is founded is
-// never given up again.
-const foundRate, foundBurst = 100, 1000
-
 // answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog returns the
 // catalog's own region instead.
 func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Question) nodemsg.Answer {

@@ -69,6 +69,10 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
+// foundRate and foundBurst are how many foundings a second a node may ask the catalog for, and how many at once. Land that is founded is
+// never given up again.
+const foundRate, foundBurst = 100, 1000
+
 // Operations are the parts of a Host with which others than players use the world.
 type Operations struct {
 	Examiner  *health.Examiner   // finds what is wrong with the world
