@@ -2,18 +2,32 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
+	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/health"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/store"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // A node that sends nearly all of a large frame on each of 80 streams costs a bounded amount of memory, its streams end soon, and a
@@ -88,4 +102,161 @@ func TestHalfSentFrames(t *testing.T) {
 	if most-before > 128<<20 {
 		t.Errorf("the node grew by %.0f MiB", (most-before)/(1<<20))
 	}
+}
+
+// liar speaks with the identity and the certificate of a daemon that was stopped, and says what it wants.
+type liar struct {
+	t     *testing.T
+	host  *transport.Host
+	dht   *dht.DHT
+	world world.Genesis
+	self  nodemsg.Member
+}
+
+func newLiar(t *testing.T, stopped *daemon) *liar {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := store.Open(store.Options{Path: filepath.Join(stopped.dir, databaseName)})
+	must(err)
+	t.Cleanup(func() { db.Close() }) //nolint:errcheck // nobody reads it again
+	go db.Run(t.Context())           //nolint:errcheck // it ends with the test
+	g, _, err := storedGenesis(db)
+	must(err)
+	host, err := transport.NewHost(transport.Options{Storage: db, Listen: []string{"/ip4/" + stopped.ip + "/tcp/4001"}})
+	must(err)
+	t.Cleanup(func() { host.Close() }) //nolint:errcheck // likewise
+	node := &joining.Node{Host: host, Storage: db, DataDir: stopped.dir, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}
+	gate, err := node.Enter(t.Context(), g, config.Bootstrap{})
+	must(err)
+	go gate.Run(t.Context()) //nolint:errcheck // likewise
+	l := &liar{t: t, host: host, world: g, self: nodemsg.Member{Peer: host.PeerID(), Game: stopped.Game}}
+	l.dht, err = dht.Join(host, dht.Options{World: g.ID(), Placement: g.Placement, Storage: db})
+	must(err)
+	t.Cleanup(func() { l.dht.Close() }) //nolint:errcheck // likewise
+	return l
+}
+
+// ask asks a node, and returns its answer, and whether it is one without an error.
+func (l *liar) ask(d *daemon, q nodemsg.Question) (answer nodemsg.Answer, ok bool) {
+	l.t.Helper()
+	question, err := nodemsg.EncodeQuestion(q)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	reply, err := l.host.Ask(l.t.Context(), d.Status.Peer, "/voxeld/"+l.world.ID()[:16]+regiontransport.AskProtocol, question)
+	if err != nil {
+		return answer, false
+	}
+	answer, err = nodemsg.DecodeAnswer(reply)
+	return answer, err == nil && answer.Error == ""
+}
+
+// change asks a node to change the catalog, and reports whether that has happened. A node that does not lead the catalog answers with who does.
+func (l *liar) change(d *daemon, q nodemsg.Question) bool {
+	answer, ok := l.ask(d, q)
+	return ok && answer.Region != nil && answer.Region.ID != world.CatalogID
+}
+
+// An admitted node of four lies about regions of which it is a member, founds land without end, and forges records, while players build.
+// No region is captured or quarantined, no edit is lost, and its damage is bounded. Once it is revoked, nobody listens to it.
+func TestLiar(t *testing.T) {
+	t.Parallel()
+	all := cluster(t, 4)
+	honest, stopped := all[:3], all[3]
+	for i := range int32(6) {
+		locate(t, all[0].Game, grid.ChunkPos{X: 48 * i, Z: 48})
+	}
+	alice := join(t, honest[0].Game, "alice", 1)
+	at := under(alice, 2, 1, 1)
+	alice.until("the ground", func() bool { _, ok := alice.at(at); return ok })
+	alice.put(at, chunk.Brick)
+	eventually(t, "all regions have all their members", patience, func() bool { return complete(all) })
+	stopped.terminate()
+	l := newLiar(t, stopped)
+	for _, d := range honest {
+		if _, err := l.host.Connect(t.Context(), "/ip4/"+d.ip+"/tcp/4001"); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	regions := make(map[uint64]nodemsg.Region) // of which it is a member
+	for _, d := range honest {
+		for _, r := range d.regions() {
+			cell, err := grid.ParseCell(r.Cell)
+			if err != nil || !slices.Contains(r.Members, l.self.Peer) {
+				continue // the catalog has no cell
+			}
+			id, err := strconv.ParseUint(r.ID, 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			regions[id] = nodemsg.Region{ID: id, Cell: cell, Epoch: 100, Term: 100, Leader: l.self.Peer, Members: []nodemsg.Member{l.self}}
+		}
+	}
+	if len(regions) == 0 {
+		t.Fatal("the liar is a member of no region: the test shows nothing")
+	}
+	captured := 0
+	for id, r := range regions {
+		for _, d := range honest {
+			l.ask(d, nodemsg.Question{Failure: &nodemsg.RegionFailure{Region: id, Why: "a lie", Led: true, Shut: true, Quarantined: true}})
+			l.ask(d, nodemsg.Question{Sleep: &nodemsg.Sleep{Group: id, Index: 1}})
+			if l.change(d, nodemsg.Question{Moved: &r}) {
+				captured++
+			}
+		}
+		if err := l.dht.PutRegion(t.Context(), r); err != nil { // a hint, which misleads nobody for long
+			t.Logf("record of region %d: %v", id, err)
+		}
+	}
+	if captured > 0 {
+		t.Errorf("%d reports that the liar is the only member were accepted", captured)
+	}
+	founded := 0
+	for i := range int32(3000) {
+		cell := grid.CellAt(grid.ChunkPos{X: 10_000 + 16*i, Z: 10_000}, grid.FoundingLabel)
+		for _, d := range honest {
+			if l.change(d, nodemsg.Question{Found: &nodemsg.Found{Cell: cell, Members: []nodemsg.Member{l.self}}}) {
+				founded++
+				break
+			}
+		}
+	}
+	t.Logf("the liar is a member of %d regions, and founded %d of 3000", len(regions), founded)
+	if founded > 2500 {
+		t.Errorf("it founded %d regions", founded)
+	}
+	unbeatable := nodemsg.PlayerRecord{
+		Player: player.GuestID("alice"), Name: "alice", Guest: true, Seq: 1 << 47, SavedAt: time.Now().UnixMilli(), Gateway: l.self.Peer,
+	}
+	limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	l.dht.PutPlayer(limited, unbeatable) //nolint:errcheck // others refuse it
+
+	alice.put(at, chunk.Glass)
+	for _, d := range honest {
+		if h := d.doctor(); slices.ContainsFunc(h.Findings, func(f health.Finding) bool { return f.Kind == "quarantined" }) {
+			t.Errorf("a region is quarantined: %+v", h.Findings)
+		}
+		bob := join(t, d.Game, "bob", 1)
+		bob.sees(at, chunk.Glass)
+		bob.leave()
+	}
+	alice.leave()
+	again := join(t, honest[1].Game, "alice", 1)
+	again.sees(at, chunk.Glass)
+
+	honest[0].operate("peers", "revoke", l.self.Peer, "--reason", "it lies")
+	eventually(t, "nobody listens to the liar", revocationTime, func() bool {
+		return !slices.ContainsFunc(honest, func(d *daemon) bool {
+			_, answered := l.ask(d, nodemsg.Question{Describe: &nodemsg.Describe{}})
+			return answered
+		})
+	})
+	again.put(at, chunk.Planks)
 }
