@@ -14,6 +14,7 @@ func (l *Land) apply(c replica.Committed) {
 	if l.Probe != nil {
 		l.Probe(l, c.Entry)
 	}
+	before := l.contents.Land.Structure()
 	outcome, err := l.contents.Land.Apply(c.Index, c.Entry)
 	l.applying = 0
 	if err != nil {
@@ -27,9 +28,10 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	l.applied = c.Index
 	if outcome.Step != world.NoStep {
-		l.splitter.applied(outcome.Step)
+		l.splitter.applied(outcome.Step, before)
 		return
 	}
+	l.splitter.refuseAwaited() // it may have been meant to be a step
 	if outcome.Barrier != nil {
 		l.applyBarrier(c.Index, *outcome.Barrier)
 		return

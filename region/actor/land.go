@@ -45,6 +45,8 @@ type LandOptions struct {
 	FetchParts func(m RepairRequest, fetched func([]FetchedPart))
 	// Split requests that the children of a split region begin on this node, durably, with the members of the split.
 	Split func(s Split, done func(error))
+	// Merged is called when the split at an index has been undone: the children are no more.
+	Merged func(parent nodemsg.Region, split uint64)
 	// Resolve is called every now and then while the region is frozen for a merge.
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.

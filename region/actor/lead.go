@@ -117,8 +117,8 @@ func (l *Land) leadershipChecked(s *hub.Subscriber, err error) {
 	case err != nil:
 		l.confirmLeadership(s)
 	default:
-		l.deliver() // what was committed before the check
-		if l.leading {
+		l.deliver()                 // what was committed before the check
+		if l.leading && !l.paused { // while a split is being stored here, the children may serve elsewhere: then it is dismissed
 			l.hub.Confirm(s)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -47,6 +48,7 @@ type splitter struct {
 
 // awaitedStep is a caller who waits until the region's structure is what they want.
 type awaitedStep struct {
+	refuse func(world.Structure) error
 	done   func(world.Structure) bool
 	answer chan<- error
 }
@@ -94,8 +96,8 @@ func (s *splitter) finish(index uint64) {
 	l.Logger.Info("region split", "region", l.info.ID, "cell", l.info.Cell.String())
 }
 
-// applied handles a step of the region's structure other than a split.
-func (s *splitter) applied(step world.Step) {
+// applied handles a step of the region's structure, which was another one before, other than a split.
+func (s *splitter) applied(step world.Step, before world.Structure) {
 	l := s.land
 	switch step {
 	case world.Froze:
@@ -105,6 +107,11 @@ func (s *splitter) applied(step world.Step) {
 	case world.Merged:
 		l.Pinned(BasesOf(l.contents.Land.Pins()))
 		l.report()
+		if l.Merged != nil {
+			parent := l.info
+			parent.Split, parent.Merged = 0, l.contents.Land.Structure().Merged
+			l.Merged(parent, before.Split)
+		}
 		l.Logger.Info("region merged", "region", l.info.ID, "cell", l.info.Cell.String())
 	case world.NoStep, world.Splits, world.Abandoned:
 	}
@@ -120,15 +127,26 @@ func (s *splitter) changed() {
 	s.takeOver()
 	l.Changed(l.info)
 	structure := l.contents.Land.Structure()
-	waiting := s.awaited
-	s.awaited = nil
-	for _, a := range waiting {
-		if a.done(structure) {
+	s.awaited = slices.DeleteFunc(s.awaited, func(a awaitedStep) bool {
+		done := a.done(structure)
+		if done {
 			a.answer <- nil
-		} else {
-			s.awaited = append(s.awaited, a)
 		}
-	}
+		return done
+	})
+	s.refuseAwaited()
+}
+
+// refuseAwaited answers those whose entries can have no effect any more, as another one came before.
+func (s *splitter) refuseAwaited() {
+	structure := s.land.contents.Land.Structure()
+	s.awaited = slices.DeleteFunc(s.awaited, func(a awaitedStep) bool {
+		err := a.refuse(structure)
+		if err != nil {
+			a.answer <- err
+		}
+		return err != nil
+	})
 }
 
 // takeOver takes over the structure of the land. If the region is split, the gateways are sent to the children.
@@ -228,7 +246,7 @@ func (s *splitter) propose(entry []byte, refuse func(world.Structure) error, don
 		answer <- err
 		return
 	}
-	s.awaited = append(s.awaited, awaitedStep{done, answer})
+	s.awaited = append(s.awaited, awaitedStep{refuse, done, answer})
 }
 
 // ledElsewhere makes the group's error that it is led elsewhere an ErrNotHere.
@@ -329,17 +347,21 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 	if _, err := l.raft.ReadIndex(ctx); err != nil {
 		return info, s, ledElsewhere(err)
 	}
-	answer := make(chan error, 1)
-	failed, err := Await(ctx, l.Actor, answer, func() {
+	type known struct {
+		info      nodemsg.Region
+		structure world.Structure
+		err       error
+	}
+	answer := make(chan known, 1)
+	got, err := Await(ctx, l.Actor, answer, func() {
 		l.deliver()
 		if !l.leading || l.paused {
-			answer <- ErrNotHere
+			answer <- known{err: ErrNotHere}
 			return
 		}
-		info, s = l.info, l.contents.Land.Structure()
-		answer <- nil
+		answer <- known{info: l.info, structure: l.contents.Land.Structure()}
 	})
-	return info, s, cmp.Or(err, failed)
+	return got.info, got.structure, cmp.Or(err, got.err)
 }
 
 // EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if that is not known.

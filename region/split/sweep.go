@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file deletes copies of regions that were merged while this node was away, or behind.
@@ -97,4 +98,36 @@ func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
 		return nil
 	}
 	return s.Regions.Delete(info)
+}
+
+// DeleteMerged deletes the copies here of the halves of a region whose split at the index was undone. It returns at once; what it cannot
+// delete is swept later.
+func (s *Splitter) DeleteMerged(parent nodemsg.Region, split uint64) {
+	s.Tasks.Start(func(context.Context) {
+		lower, upper := parent.Cell.Children()
+		for half, cell := range [2]grid.Cell{lower, upper} {
+			id := world.ChildID(parent.ID, split, half)
+			if err := s.deleteMerged(parent, nodemsg.Region{ID: id, Cell: cell}); err != nil {
+				s.Logger.Debug("copy of a merged region kept", "region", id, "cell", cell.String(), "error", err)
+			}
+		}
+	})
+}
+
+func (s *Splitter) deleteMerged(parent, child nodemsg.Region) error {
+	if l := s.Regions.Loaded(child.ID); l != nil {
+		if to := s.Regions.Loaded(parent.ID); to != nil {
+			actor.Bequeath(l, to)
+		}
+		actor.EndMerged(l, &parent)
+		return nil
+	}
+	stored, err := s.Registry.Region(child.ID)
+	if errors.Is(err, actor.ErrNotHere) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.Regions.Delete(stored)
 }
