@@ -139,19 +139,19 @@ var Groups = []Group{
 		},
 		{
 			Name: "split-tick", Kind: Number, Default: "60", Reload: true, check: upTo(MaxSplitTick),
-			Usage: "percentage of the tick budget (50 ms) above which a region is split; 0: the tick's length splits none",
+			Usage: "percentage of the tick budget (50 ms) above which a region is split; 0 disables this",
 		},
 		{
 			Name: "split-players", Kind: Number, Default: "1000", Reload: true, check: upTo(MaxSplit),
-			Usage: "number of players above which a region is split; 0: players split none",
+			Usage: "number of players above which a region is split; 0 disables this",
 		},
 		{
 			Name: "split-edits", Kind: Number, Default: "2000", Reload: true, check: upTo(MaxSplit),
-			Usage: "block changes per second above which a region is split; 0: they split none",
+			Usage: "block changes per second above which a region is split; 0 disables this",
 		},
 		{
 			Name: "split-stored", Kind: Number, Default: "200000", Reload: true, check: upTo(MaxSplit),
-			Usage: "number of changed blocks above which a region is split; 0: they split none",
+			Usage: "number of changed blocks above which a region is split; 0 disables this",
 		},
 		{
 			Name: "merge-after", Kind: Duration, Default: "5m", Reload: true, check: atLeast(time.Second, true),

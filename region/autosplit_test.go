@@ -63,7 +63,7 @@ func TestAutoSplit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, led := leader.AutoSplit.Division(half.ID); !led || d.Next != "may merge when below 33 %" && !strings.HasPrefix(d.Next, "may merge in ") {
+		if d, led := leader.AutoSplit.Division(half.ID); !led || d.Next != "merge when below 33 %" && !strings.HasPrefix(d.Next, "merge in ") {
 			t.Errorf("to operators: %+v, %v", d, led)
 		}
 		<-time.After(2 * time.Minute)

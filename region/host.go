@@ -172,12 +172,17 @@ func (h *Host) wireIntegrity() (err error) {
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
-	h.Splitter = &split.Splitter{Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands, Metrics: split.NewMetrics(h.Registerer)}
+	h.Splitter = &split.Splitter{
+		Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands, Quarantined: h.failures.Quarantined,
+		Metrics: split.NewMetrics(h.Registerer),
+	}
 	h.AutoSplit = autosplit.New(autosplit.Options{
 		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Failures: h.failures, Led: h.regions.ledLands,
 		AskStatuses: h.regions.askStatuses, Limits: h.Limits, Registerer: h.Registerer,
 	})
-	h.Ranges = rangequery.New(rangequery.Options{Node: node, Lands: h.regions.lands, Ground: h.Ground})
+	h.Ranges = rangequery.New(rangequery.Options{
+		Node: node, Lands: h.regions.lands, Quarantined: h.failures.Quarantined, Ground: h.Ground,
+	})
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players = h.Players
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }

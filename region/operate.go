@@ -92,5 +92,5 @@ func SplitTriggers() []string {
 	for _, kind := range divide.Kinds() {
 		names = append(names, kind.String())
 	}
-	return append(names, "hand")
+	return append(names, "manual")
 }

@@ -98,7 +98,7 @@ var errForgetful = errors.New("the leader counts on entries that this copy has a
 // markForgetful has such copies replaced. The leader decides: it removes a replica only once others have all that it has.
 func (h *Host) markForgetful() {
 	for _, l := range h.regions.lands() {
-		if l.Raft() == nil || !l.Raft().Status().Lost {
+		if !l.Raft().Status().Lost {
 			continue
 		}
 		if info, err := h.regions.Member(l.ID()); err == nil {

@@ -124,6 +124,7 @@ func (r *regions) Delete(info nodemsg.Region) error {
 		return fmt.Errorf("delete region %d: %w", info.ID, err)
 	}
 	r.Registry.Forget(info.ID)
+	r.supervisor.Forget(info.ID)
 	if info.Leader == r.Self.Peer {
 		r.Directory.Invalidate(info)
 	}

@@ -123,13 +123,13 @@ func newLiar(t *testing.T, stopped *daemon) *liar {
 	}
 	db, err := store.Open(store.Options{Path: filepath.Join(stopped.dir, databaseName)})
 	must(err)
-	t.Cleanup(func() { db.Close() }) //nolint:errcheck // nobody reads it again
-	go db.Run(t.Context())           //nolint:errcheck // it ends with the test
+	t.Cleanup(func() { db.Close() })
+	go db.Run(t.Context()) //nolint:errcheck // it ends with the test
 	g, _, err := storedGenesis(db)
 	must(err)
 	host, err := transport.NewHost(transport.Options{Storage: db, Listen: []string{"/ip4/" + stopped.ip + "/tcp/4001"}})
 	must(err)
-	t.Cleanup(func() { host.Close() }) //nolint:errcheck // likewise
+	t.Cleanup(func() { host.Close() })
 	node := &joining.Node{Host: host, Storage: db, DataDir: stopped.dir, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}
 	gate, err := node.Enter(t.Context(), g, config.Bootstrap{})
 	must(err)
@@ -137,7 +137,7 @@ func newLiar(t *testing.T, stopped *daemon) *liar {
 	l := &liar{t: t, host: host, world: g, self: nodemsg.Member{Peer: host.PeerID(), Game: stopped.Game}}
 	l.dht, err = dht.Join(host, dht.Options{World: g.ID(), Placement: g.Placement, Storage: db})
 	must(err)
-	t.Cleanup(func() { l.dht.Close() }) //nolint:errcheck // likewise
+	t.Cleanup(func() { l.dht.Close() })
 	return l
 }
 

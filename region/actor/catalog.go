@@ -238,7 +238,7 @@ func (c *Catalog) apply(d replica.Committed) {
 			}
 		}
 	}
-	if len(writes) > 0 && region.Epoch == FirstEpoch {
+	if len(writes) > 0 && region.Epoch == FirstEpoch && region.Split == 0 && region.Merged == 0 {
 		c.Metrics.founded.Inc()
 	}
 	c.answer(region.Cell, founded{region: region})

@@ -44,18 +44,18 @@ func (l *Loop) Division(id uint64) (d Division, ok bool) {
 		d.Next = fmt.Sprintf("%s; again in %v", w.failed, max(0, time.Until(w.until)).Round(time.Second))
 	case w.changing:
 	case splits:
-		d.Next = "is split soon"
+		d.Next = "split pending"
 	case w.Settled() && w.Cell().Label.Len() == grid.MaxLabel:
-		d.Next = "a single chunk: cannot be split"
+		d.Next = "cannot be split: one chunk"
 	case w.Settled():
-		d.Next = "not split: nearly all of it is in one chunk"
+		d.Next = "not split: nearly all load is in one chunk"
 	case load > 1: // perhaps not for long
 	case half && w.MayMerge(limits):
-		d.Next = "merges when its other half is quiet, too"
+		d.Next = "merge pending: the other half is not quiet yet"
 	case half && w.QuietFor() > 0:
-		d.Next = fmt.Sprintf("may merge in %v", (limits.MergeAfter - w.QuietFor()).Round(time.Second))
+		d.Next = fmt.Sprintf("merge in %v", (limits.MergeAfter - w.QuietFor()).Round(time.Second))
 	case half:
-		d.Next = "may merge when below 33 %"
+		d.Next = "merge when below 33 %"
 	}
 	return d, true
 }

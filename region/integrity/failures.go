@@ -17,8 +17,7 @@ const (
 	FirstPause = time.Second
 	// MaxPause is the longest pause.
 	MaxPause = time.Minute
-	// maxFailedLeaders is how many members must have failed as leaders for the region to be quarantined on all of them. One that says
-	// so alone may be wrong, or lie.
+	// maxFailedLeaders is how many members, failed as leaders, quarantine the region on all of them. One alone may be wrong, or lie.
 	maxFailedLeaders = 2
 	// maxLocalFailures is how many failures on this node quarantine the region here. maxStorageFailures applies if storage
 	// refused the writes: a disk that is nearly full must not close land for longer than necessary.

@@ -22,8 +22,8 @@ import (
 // region, and joins again.
 
 // recoveredTable stores the regions that were recovered on this node, until all former members have been notified: id, 8 bytes
-// big-endian → the region before.
-const recoveredTable = "recovered"
+// big-endian → the region before. maxValidated is how many copies are not checked again.
+const recoveredTable, maxValidated = "recovered", 65536
 
 // Supersession detects copies that are superseded.
 type Supersession struct {
@@ -90,6 +90,9 @@ func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) er
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if len(u.mu.validated) >= maxValidated {
+		clear(u.mu.validated) // they are checked again
+	}
 	u.mu.validated[info.ID] = struct{}{}
 	return nil
 }

@@ -20,9 +20,6 @@ func (sv *Supervisor) reconcile(ctx context.Context, w Group) {
 			return
 		}
 		next := membership.Next(sv.Self, sv.memberStates(w, status), sv.nearestOf(w, status), w.Copies)
-		if next.Kind == membership.Stay && len(status.Members) < 2 && w.Raft.Configuration().Recovered == 0 {
-			return
-		}
 		if err := sv.ensureMembersKnown(ctx, w); err != nil {
 			sv.Logger.Debug("members not announced", "group", w.ID, "error", err)
 			return

@@ -222,6 +222,14 @@ func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	return nil
 }
 
+// Forget forgets a region that was deleted here.
+func (sv *Supervisor) Forget(id uint64) {
+	sv.mu.Lock()
+	defer sv.mu.Unlock()
+	delete(sv.mu.announced, id)
+	delete(sv.mu.ledSince, id)
+}
+
 // Change begins a change of members and waits until it is committed.
 func (sv *Supervisor) Change(ctx context.Context, w Group, kind, peer string, begin func(string) error) error {
 	before := w.Raft.Configuration().Index

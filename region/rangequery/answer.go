@@ -107,6 +107,9 @@ func (r *Ranges) regionsIn(ctx context.Context, q nodemsg.RangeRequest) (regions
 		default:
 			seen[id] = true
 			g := nodemsg.RangeRegion{Region: info, State: nodemsg.StateClosed}
+			if r.Quarantined(id) {
+				g.State = nodemsg.StateQuarantined
+			}
 			if q.Surface {
 				g.Surface, g.Clipped = r.surfaces.stored(ctx, r.Storage, info, r.Height, area)
 			}
@@ -134,11 +137,7 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 	var edited []editedChunk
 	asked := l.Enqueue(func() {
 		g := nodemsg.RangeRegion{Region: l.Region()}
-		switch {
-		case !l.Leads():
-		case l.Raft() == nil:
-			g.State = nodemsg.StateQuarantined
-		default:
+		if l.Leads() {
 			g.State = nodemsg.StateOpen
 		}
 		if g.State != nodemsg.StateNone && g.Region.Split == 0 {

@@ -38,6 +38,8 @@ type Options struct {
 	integrity.Node
 	// Lands lists the loaded regions.
 	Lands func() []*actor.Land
+	// Quarantined reports whether a region is quarantined here.
+	Quarantined func(id uint64) bool
 	// Ground generates a chunk. If nil, this node answers no questions about surfaces. Any goroutine.
 	Ground func(grid.ChunkPos) *chunk.Chunk
 }

@@ -26,7 +26,7 @@ const (
 
 // Merge merges the children of a cell's region again, because an operator wants it.
 func (s *Splitter) Merge(ctx context.Context, cell grid.Cell) error {
-	return s.MergeBecause(ctx, cell, "hand")
+	return s.MergeBecause(ctx, cell, "manual")
 }
 
 // MergeBecause is Merge for another reason, which the metrics show.
@@ -147,7 +147,7 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		}
 		leaders[half] = info.Leader
 	}
-	defer since(s.Metrics.mergeSeconds, time.Now())
+	start := time.Now()
 	defer func() {
 		for half, child := range children {
 			s.inform(ctx, child, leaders[half])
@@ -175,8 +175,10 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		if abandoned := actor.ProposeAbandon(ctx, l, attempt); abandoned != nil {
 			s.Logger.Warn("merge not abandoned; the regions thaw when another node has done so", "region", parent.ID, "error", abandoned)
 		}
+		return err
 	}
-	return err
+	since(s.Metrics.mergeSeconds, start)
+	return nil
 }
 
 // inform has the leader of a child find out at once that the attempt is over. Otherwise it would ask within a second, while edits wait.
@@ -204,7 +206,7 @@ func (s *Splitter) ResolveHere(id uint64) {
 // FreezeHere freezes a child that this node leads.
 func (s *Splitter) FreezeHere(ctx context.Context, f nodemsg.Freeze) nodemsg.Fetched {
 	l := s.Regions.Loaded(f.Group)
-	if l == nil || l.Raft() == nil {
+	if l == nil {
 		return nodemsg.Fetched{Error: actor.ErrNotHere.Error()}
 	}
 	rows, err := actor.Freeze(ctx, l, f.Attempt)

@@ -22,9 +22,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	buckets := []float64{.01, .025, .05, .075, .1, .15, .25, .5, 1, 2.5, 5, 10}
 	m := &Metrics{
 		splits: counter("voxeld_region_splits_total",
-			"Splits of regions that this node wanted, by trigger (tick, players, edits, stored, or hand) and result (done, failed)."),
+			"Splits of regions that this node wanted, by trigger (tick, players, edits, stored, or manual) and result (done, failed)."),
 		merges: counter("voxeld_region_merges_total",
-			"Merges of regions that this node wanted, by trigger (quiet, or hand) and result (done, failed)."),
+			"Merges of regions that this node wanted, by trigger (quiet, or manual) and result (done, failed)."),
 		splitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "voxeld_region_split_seconds", Buckets: buckets,
 			Help: "Time in which edits of a region that was split waited, in seconds: until both halves were led. On the node that led the region.",

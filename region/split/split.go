@@ -41,10 +41,12 @@ type Splitter struct {
 	// Follow opens a link to the region of a chunk, wherever it is led.
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
 	// Create creates a replica; see incarnation.Keeper.Create.
-	Create  func(group, id uint64, create func() error) error
-	Pieces  *transport.Pieces
-	Lands   func() []*actor.Land // the loaded regions
-	Metrics *Metrics
+	Create func(group, id uint64, create func() error) error
+	Pieces *transport.Pieces
+	Lands  func() []*actor.Land // the loaded regions
+	// Quarantined reports whether a region is quarantined here.
+	Quarantined func(id uint64) bool
+	Metrics     *Metrics
 
 	proposed  sync.Map // regions whose split this node has proposed: id → time.Time
 	merging   sync.Map // regions whose children this node is merging: id → nil
@@ -54,13 +56,21 @@ type Splitter struct {
 // Split splits the region of a cell between the halves of the cell, wherever it is led, because an operator wants it.
 func (s *Splitter) Split(ctx context.Context, cell grid.Cell) error {
 	err := s.split(ctx, cell)
-	s.Metrics.CountSplit("hand", err)
+	s.Metrics.CountSplit("manual", err)
 	return err
 }
 
 // split asks the next leader if one stops or moves meanwhile.
 func (s *Splitter) split(ctx context.Context, cell grid.Cell) error {
 	return retry(ctx, func(again bool) error {
+		area := cell.Area()
+		_, err := s.Directory.FromCatalog(ctx, grid.ChunkPos{X: area.MinX, Z: area.MinZ})
+		if errors.Is(err, directory.ErrNotFounded) { // find would found it
+			return fmt.Errorf("split %v: there is no such region", cell)
+		}
+		if err != nil {
+			return fmt.Errorf("split %v: %w", cell, err)
+		}
 		info, err := s.find(ctx, cell)
 		if err != nil {
 			return err
@@ -142,12 +152,12 @@ func (s *Splitter) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, er
 // SplitHere splits a region that this node leads. All members must know splits, and those of the catalog: an older version would ignore
 // the entry, and go on with the whole land. A member that is down applies it later.
 func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
+	if s.Quarantined(id) {
+		return fmt.Errorf("split region %d: %w", id, integrity.ErrQuarantined)
+	}
 	l := s.Regions.Loaded(id)
-	switch {
-	case l == nil:
+	if l == nil {
 		return fmt.Errorf("split region %d: %w", id, actor.ErrNotHere)
-	case l.Raft() == nil:
-		return fmt.Errorf("split %v: %w", l.Cell(), integrity.ErrQuarantined)
 	}
 	catalog, err := s.Directory.CatalogMembers(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 func newSplit() *cobra.Command {
 	return onCell(&cobra.Command{
 		Use: "split CELL", Short: "Split a crowded region into two",
-		Long: "Splits a region into two, one for each half of its cell, so that two nodes can share its load. Players notice nothing.\n" +
-			"CELL is a cell as voxeld regions prints it. All members of the region must be up. The smallest region is a single chunk.",
+		Long: "Splits a region into two, one for each half of its cell, so that two nodes can share its load. Edits wait for about a tenth of a second.\n" +
+			"CELL is a cell as voxeld regions prints it. A member that is down applies the split later. The smallest region is a single chunk.",
 		Example: "  voxeld region split 0,0/0110",
 	}, "/split", "%[1]v is split into %[2]v and %[3]v\n")
 }
@@ -25,7 +25,7 @@ func newMerge() *cobra.Command {
 	return onCell(&cobra.Command{
 		Use: "merge CELL", Short: "Merge the two halves of a split region again",
 		Long: "Merges the two halves of a region that was split. CELL is the cell of the whole region: that of either half without its last digit.\n" +
-			"Neither half may be split itself. Players notice nothing, but for edits that wait for a moment.",
+			"Neither half may be split itself. Edits wait for about a tenth of a second.",
 		Example: "  voxeld region merge 0,0/0110",
 	}, "/merge", "%[2]v and %[3]v are merged into %[1]v\n")
 }

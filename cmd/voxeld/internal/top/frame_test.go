@@ -72,11 +72,11 @@ func TestDivisions(t *testing.T) {
 	got := divisions(read(`# TYPE voxeld_region_splits_total counter
 voxeld_region_splits_total{trigger="players",result="done"} 5
 voxeld_region_splits_total{trigger="players",result="failed"} 2
-voxeld_region_splits_total{trigger="hand",result="done"} 1
+voxeld_region_splits_total{trigger="manual",result="done"} 1
 # TYPE voxeld_region_merges_total counter
 voxeld_region_merges_total{trigger="quiet",result="done"} 3
 `))
-	if want := "split since the start: players 5, hand 1; merged: 3; failed: 2"; got != want {
+	if want := "split since the start: players 5, manual 1; merged: 3; failed: 2"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
