@@ -50,7 +50,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
 	}
-	if l.structure.Holds() {
+	if l.structure.RefusesEdits() {
 		return Outcome{}, nil // the edits are not answered: their gateways send them to another region
 	}
 	out := Outcome{

@@ -28,7 +28,7 @@ func (l *Land) applySplit(entry []byte) (Step, error) {
 	if len(entry) != 1 {
 		return NoStep, errBatch
 	}
-	if l.structure.Holds() || l.cell.Label.Len() == grid.MaxLabel {
+	if l.structure.RefusesEdits() || l.cell.Label.Len() == grid.MaxLabel {
 		return NoStep, nil
 	}
 	return Splits, nil

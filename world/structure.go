@@ -21,8 +21,8 @@ type Structure struct {
 	Frozen              uint64 // 1 more than the attempt of its parent that has frozen it; 0 if it is not frozen
 }
 
-// Holds reports whether the region has no land, or must not change it: its edits then have no result.
-func (s Structure) Holds() bool { return s.Split != 0 || s.Frozen != 0 }
+// RefusesEdits reports whether the region has no land, or must not change it: its edits then have no result.
+func (s Structure) RefusesEdits() bool { return s.Split != 0 || s.Frozen != 0 }
 
 // encode returns the row of the structure: its fields in order, each u64 big-endian.
 func (s Structure) encode() []byte {

@@ -77,7 +77,7 @@ func (l *Land) subscribe(s *hub.Subscriber) {
 	switch {
 	case l.hub.Split != 0:
 		l.hub.Dismiss(s, splitReason)
-	case l.edits.frozen: // it may be over, and the land elsewhere; those who are subscribed already are told what comes of it
+	case l.edits.frozen: // it may be over, and the land elsewhere; those who are subscribed already learn what comes of it
 		l.hub.Dismiss(s, "the region is being merged")
 	case l.leading && !l.isOnlyMember() && l.raft != nil:
 		l.hub.Wait(s)

@@ -23,7 +23,7 @@ func SampleLoad(l *Land, answer chan<- divide.Sample) {
 			s.Chunks[at] = c
 		}
 		clear(l.changed)
-		s.Usable = l.leading && !l.paused && !l.contents.Land.Structure().Holds()
+		s.Usable = l.leading && !l.paused && !l.contents.Land.Structure().RefusesEdits()
 		answer <- s
 	})
 }

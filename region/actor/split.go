@@ -40,10 +40,10 @@ type Split struct {
 
 // splitter splits and merges a land. It belongs to the region's goroutine.
 type splitter struct {
-	land    *Land
-	awaited []awaitedStep
-	frozen  int // ticks since the region was frozen here
-	guests  int // ticks until the avatars of Inherit leave whose gateways have not come; 0: there are none
+	land         *Land
+	awaited      []awaitedStep
+	frozen       int // ticks since the region was frozen here
+	placeholders int // ticks until the avatars of ShowAvatars leave whose gateways have not come; 0: there are none
 }
 
 // awaitedStep is a caller who waits until the region's structure is what they want.
@@ -170,11 +170,11 @@ func (s *splitter) lostLeadership() {
 // unresolvedTicks is after how many ticks a frozen region asks what has become of the merge, and then how often.
 const unresolvedTicks = 20
 
-// guestTicks is how long avatars wait for their gateways after a split or merge: longer than these need to come.
-const guestTicks = 60
+// placeholderTicks is how long avatars wait for their gateways after a split or merge: longer than these need to come.
+const placeholderTicks = 60
 
-// guest is the link of avatars that wait for their gateways: none that a gateway has.
-const guest = 0
+// placeholder is the link of avatars that wait for their gateways: none that a gateway has.
+const placeholder = 0
 
 // bodies lists the avatars in a region.
 func bodies(l *Land) (all []nodemsg.Body) {
@@ -182,33 +182,33 @@ func bodies(l *Land) (all []nodemsg.Body) {
 	return all
 }
 
-// Inherit has a region show avatars of the one that it came from until their gateways enter them themselves. Otherwise everybody would
+// ShowAvatars has a region show avatars of the one that it came from until their gateways enter them themselves. Otherwise everybody would
 // vanish for a moment before the eyes of those whose gateway comes first. Any goroutine may call it, as the next.
-func Inherit(l *Land, crowd []nodemsg.Body) {
+func ShowAvatars(l *Land, crowd []nodemsg.Body) {
 	l.Enqueue(func() {
 		for _, body := range crowd {
 			if !l.contents.Crowd.Has(body.Player) {
-				l.contents.Crowd.Enter(guest, body)
+				l.contents.Crowd.Enter(placeholder, body)
 			}
 		}
-		l.splitter.guests = guestTicks
+		l.splitter.placeholders = placeholderTicks
 	})
 }
 
-// Bequeath has another region inherit the avatars of one that this node leads.
-func Bequeath(l, to *Land) {
+// PassAvatars has another region show the avatars of one that this node leads.
+func PassAvatars(l, to *Land) {
 	l.Enqueue(func() {
 		if l.leading {
-			Inherit(to, bodies(l))
+			ShowAvatars(to, bodies(l))
 		}
 	})
 }
 
-// tick ends the stay of guests, and has it resolved what has become of the merge for which the region is frozen.
+// tick removes placeholders whose time is over, and has the merge resolved for which the region is frozen.
 func (s *splitter) tick() {
-	if s.guests > 0 {
-		if s.guests--; s.guests == 0 {
-			s.land.contents.Crowd.LeaveAll(guest)
+	if s.placeholders > 0 {
+		if s.placeholders--; s.placeholders == 0 {
+			s.land.contents.Crowd.LeaveAll(placeholder)
 		}
 	}
 	if !s.land.edits.frozen {
@@ -219,7 +219,7 @@ func (s *splitter) tick() {
 	}
 }
 
-// ResolveFreeze has it resolved now what has become of the merge for which a region is frozen. Any goroutine may call it.
+// ResolveFreeze has the merge resolved now for which a region is frozen. Any goroutine may call it.
 func ResolveFreeze(l *Land) {
 	l.Enqueue(func() {
 		if l.edits.frozen {

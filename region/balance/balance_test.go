@@ -113,15 +113,15 @@ func TestRecent(t *testing.T) {
 	now := time.Now()
 	r.Add("a", "b", 0.2, now)
 	for _, c := range []struct {
-		peer string
-		told time.Duration
-		want float64
+		peer  string
+		after time.Duration
+		want  float64
 	}{
 		{"a", -time.Second, 0.3}, {"b", -time.Second, 0.7}, {"b", 0, 0.7}, {"b", Smoothing, 0.5 + 0.2/math.E}, {"c", 0, 0.5},
 	} {
-		got := r.Adjust(Node{1, 0.5}, c.peer, now.Add(c.told))
+		got := r.Adjust(Node{1, 0.5}, c.peer, now.Add(c.after))
 		if math.Abs(got.Busy-c.want) > 1e-9 {
-			t.Errorf("%s after %v: %.3f, want %.3f", c.peer, c.told, got.Busy, c.want)
+			t.Errorf("%s after %v: %.3f, want %.3f", c.peer, c.after, got.Busy, c.want)
 		}
 	}
 }

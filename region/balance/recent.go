@@ -8,7 +8,7 @@ import (
 // Smoothing is the time constant of the average of a load: a burst is over sooner.
 const Smoothing = 6 * time.Second
 
-// Recent are the moves that are not in the loads of nodes yet, since these are averages, and told now and then. The zero value has none.
+// Recent are the moves that are not in the loads of nodes yet, since these are averages, and reported now and then. The zero value has none.
 type Recent struct{ moved []movedLoad }
 
 // movedLoad is the load of a region that has been moved.
@@ -29,10 +29,10 @@ func (r *Recent) Add(from, to string, load float64, now time.Time) {
 	r.moved = append(kept, movedLoad{from, to, load, now})
 }
 
-// Adjust returns a node's load with the part of these moves that was not in it when it was told.
-func (r *Recent) Adjust(n Node, peer string, told time.Time) Node {
+// Adjust returns a node's load with the part of these moves that was not in it when it was reported.
+func (r *Recent) Adjust(n Node, peer string, reportedAt time.Time) Node {
 	for _, each := range r.moved {
-		missing := each.load * math.Exp(-max(0, told.Sub(each.at).Seconds())/Smoothing.Seconds())
+		missing := each.load * math.Exp(-max(0, reportedAt.Sub(each.at).Seconds())/Smoothing.Seconds())
 		switch peer {
 		case each.from:
 			n.Busy -= missing

@@ -161,7 +161,7 @@ func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
 	d.introduce(ctx, info, cells, asked)
 }
 
-// introduce announces a leader to those that are known to lead regions in the cells. An answer may name others, who are then told, too: those
+// introduce announces a leader to those that are known to lead regions in the cells. An answer may name others, who are then asked, too: those
 // who led until recently know the new leader, and so do the members of a region whose leader does not answer.
 func (d *Directory) introduce(ctx context.Context, info nodemsg.Region, cells []grid.Cell, asked map[string]bool) {
 	for _, cell := range cells {

@@ -121,7 +121,7 @@ func (sv *Supervisor) move(ctx context.Context, w Group, move balance.Move) erro
 	}
 	if _, structure, err := actor.StructureOf(ctx, l); err != nil {
 		return err
-	} else if structure.Holds() {
+	} else if structure.RefusesEdits() {
 		return errors.New("it is being split or merged")
 	}
 	if move.Kind == balance.Lead {

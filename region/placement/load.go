@@ -34,8 +34,8 @@ type Use struct {
 // meter measures the load of this node and of its open regions, and remembers the moves that are not in the loads of nodes yet.
 type meter struct {
 	Balance
-	self string
-	told func(peer string) (*nodemsg.Load, time.Time) // what another node said of itself, and when
+	self     string
+	reported func(peer string) (*nodemsg.Load, time.Time) // what another node said of itself, and when
 
 	mu struct {
 		sync.Mutex
@@ -60,8 +60,8 @@ type used struct {
 	seen  time.Time
 }
 
-func newMeter(b Balance, self string, told func(string) (*nodemsg.Load, time.Time)) *meter {
-	m := &meter{Balance: b, self: self, told: told}
+func newMeter(b Balance, self string, reported func(string) (*nodemsg.Load, time.Time)) *meter {
+	m := &meter{Balance: b, self: self, reported: reported}
 	m.mu.regions = make(map[uint64]*used)
 	m.mu.shifts = make(map[uint64]string)
 	return m
@@ -146,7 +146,7 @@ func (m *meter) region(id uint64) float64 {
 func (m *meter) node(peer string, now time.Time) (n balance.Node, known bool) {
 	load, at := m.Load(), now
 	if peer != m.self {
-		load, at = m.told(peer)
+		load, at = m.reported(peer)
 	}
 	if load == nil {
 		return n, false

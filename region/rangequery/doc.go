@@ -8,7 +8,6 @@
 package rangequery
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -53,9 +52,5 @@ type Ranges struct {
 
 // New returns a Ranges.
 func New(o Options) *Ranges {
-	r := &Ranges{Options: o, surfaces: newSurfaces(o.Ground), askers: transport.NewPeerLimits(askRate, askBurst)}
-	if r.Logger == nil {
-		r.Logger = slog.New(slog.DiscardHandler)
-	}
-	return r
+	return &Ranges{Options: o, surfaces: newSurfaces(o.Ground), askers: transport.NewPeerLimits(askRate, askBurst)}
 }

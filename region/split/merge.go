@@ -278,7 +278,7 @@ func (s *Splitter) resolveWith(ctx context.Context, l *actor.Land, listed nodems
 		return err
 	case parent.Split != structure.ParentSplit:
 		if to := s.Regions.Loaded(parent.ID); to != nil {
-			actor.Bequeath(l, to)
+			actor.PassAvatars(l, to)
 		}
 		actor.EndMerged(l, &parent)
 	case leads && attempt >= structure.Frozen:

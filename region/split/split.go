@@ -276,7 +276,7 @@ func (s *Splitter) elect(ctx context.Context, child nodemsg.Region, crowd []node
 		l, err := s.Regions.Open(ctx, child.ID, child.Cell)
 		if err == nil {
 			if len(crowd) > 0 {
-				actor.Inherit(l, crowd)
+				actor.ShowAvatars(l, crowd)
 				crowd = nil
 			}
 			if l.Raft().Status().Leader != "" {

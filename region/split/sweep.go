@@ -117,7 +117,7 @@ func (s *Splitter) DeleteMerged(parent nodemsg.Region, split uint64) {
 func (s *Splitter) deleteMerged(parent, child nodemsg.Region) error {
 	if l := s.Regions.Loaded(child.ID); l != nil {
 		if to := s.Regions.Loaded(parent.ID); to != nil {
-			actor.Bequeath(l, to)
+			actor.PassAvatars(l, to)
 		}
 		actor.EndMerged(l, &parent)
 		return nil
