@@ -67,6 +67,8 @@ vet: client
 lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.md, and the limits of packages
 	@echo '== structure of packages'
 	go run ./tools/structure
+	@echo '== seeded bugs apply (tools/mutants.sh)'
+	git apply --check tools/mutants.patch
 	@echo '== golangci-lint'
 	$(GOLANGCI_LINT) run ./...
 
