@@ -79,7 +79,8 @@ type Question struct {
 	Invite *Invite `cbor:"6,keyasint,omitempty"`
 	// Sleep asks a member to close its replica of an idle region. The member refuses while it lags behind.
 	Sleep *Sleep `cbor:"7,keyasint,omitempty"`
-	// Moved reports new members of a region to the catalog. Only a member that the catalog lists may send it.
+	// Moved reports new members of a region to the catalog. Only a member that the catalog lists may send it, and the others are asked
+	// whether it is so (docs/adr/0040).
 	Moved *Region `cbor:"8,keyasint,omitempty"`
 	// RegionFailure reports to a member that the region failed on another one. The answer is empty.
 	Failure *RegionFailure `cbor:"11,keyasint,omitempty"`
