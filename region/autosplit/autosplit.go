@@ -7,6 +7,7 @@ package autosplit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -287,12 +288,34 @@ func (l *Loop) merge(ctx context.Context, land *actor.Land, w *watched, limits d
 	}
 	defer l.end()
 	cell := land.Cell().Parent()
+	if err := l.parentReady(ctx, cell); err != nil {
+		l.Logger.Debug("quiet halves not merged yet", "cell", cell.String(), "error", err)
+		return errNotYet
+	}
 	err = l.Splitter.MergeBecause(ctx, cell, "quiet")
 	if err != nil {
 		l.Logger.Warn("halves are quiet, and were not merged", "cell", cell.String(), "error", err)
 		return err
 	}
 	l.Logger.Info("quiet halves merged", "cell", cell.String())
+	return nil
+}
+
+// parentReady returns an error unless all members of the region that is to have the land again are up.
+func (l *Loop) parentReady(ctx context.Context, cell grid.Cell) error {
+	parent, err := l.Directory.Exactly(ctx, cell)
+	if err != nil {
+		return err
+	}
+	for _, m := range parent.Members {
+		statuses, _, err := l.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{parent.ID}})
+		if err != nil {
+			return fmt.Errorf("member %s of the region before the split: %w", m.Peer, err)
+		}
+		if s := statuses[0].State; s == nodemsg.StateQuarantined || s == nodemsg.StateFailed {
+			return fmt.Errorf("the region before the split is quarantined, or fails, on %s", m.Peer)
+		}
+	}
 	return nil
 }
 
