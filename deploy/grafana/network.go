@@ -11,6 +11,7 @@ func network() dashboard {
 				}},
 				{title: "Redials", description: "Attempts to reach lost peers and bootstrap addresses. Normal: none while all nodes run.", unit: rate, queries: one(perSecond("voxeld_dht_redials_total", "result"), "{{result}}")},
 				{title: "Nodes refused", description: "Nodes that were not admitted, by the reason. Normal: none. Empty in an open world.", unit: rate, queries: one(perSecond("voxeld_nodes_refused_total", "instance, reason"), "{{instance}}: {{reason}}")},
+				{title: "Strangers refused", description: "Streams and connections of peers without a certificate, by what they had too many of. Normal: none. A steady rate is somebody who floods this node.", unit: rate, queries: one(perSecond("voxeld_strangers_refused_total", "instance, reason"), "{{instance}}: {{reason}}")},
 				{title: "Node certificates expire in", description: "Renewed when 20 days are left. Normal: 10 to 30 days. Empty in an open world.", unit: seconds, queries: one("voxeld_certificate_expiry_timestamp_seconds{SEL} - time()", "{{instance}}")},
 				{title: "Traffic between nodes", description: "Bytes on streams, without Kademlia, encryption and framing.", unit: traffic, queries: one(perSecond("voxeld_stream_bytes_total", "instance, direction"), "{{instance}}: {{direction}}")},
 			}},

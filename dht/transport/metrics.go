@@ -10,7 +10,7 @@ import (
 type metrics struct{ streamIn, streamOut prometheus.Counter }
 
 // newMetrics registers the metrics. connected returns the number of connected peers.
-func newMetrics(reg prometheus.Registerer, connected func() int) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, refused prometheus.Collector, connected func() int) (*metrics, error) {
 	streamed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_stream_bytes_total",
 		Help: "Bytes on streams with other nodes, without Kademlia, encryption and framing.",
@@ -20,7 +20,7 @@ func newMetrics(reg prometheus.Registerer, connected func() int) (*metrics, erro
 		return m, nil
 	}
 	for _, c := range []prometheus.Collector{
-		streamed,
+		streamed, refused,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "voxeld_peers_connected",
 			Help: "Peers with an open connection.",

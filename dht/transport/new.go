@@ -88,7 +88,7 @@ func NewHost(opts Options) (*Host, error) {
 	}
 	gone.watch(lib.Network())
 	h.watchStale()
-	h.metrics, err = newMetrics(opts.Registerer, func() int { return len(lib.Network().Peers()) })
+	h.metrics, err = newMetrics(opts.Registerer, s.refused, func() int { return len(lib.Network().Peers()) })
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}

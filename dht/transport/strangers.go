@@ -11,6 +11,7 @@ import (
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 )
 
@@ -29,6 +30,8 @@ const (
 
 // strangers counts what peers that are not admitted use. Its methods may be called from any goroutine.
 type strangers struct {
+	refused *prometheus.CounterVec // by what they had too many of
+
 	mu struct {
 		sync.Mutex
 		streams map[peer.ID]int
@@ -63,7 +66,10 @@ func sourceOf(remote ma.Multiaddr, id peer.ID) source {
 }
 
 func newStrangers() *strangers {
-	s := new(strangers)
+	s := &strangers{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "voxeld_strangers_refused_total",
+		Help: "Streams and connections of peers without a certificate that were refused, by reason (streams, connections: too many at once; rate: their address opened too many).",
+	}, []string{"reason"})}
 	s.mu.streams, s.mu.conns = make(map[peer.ID]int), make(map[netip.Addr]int)
 	sources, err := lru.New[source, *usage](maxSources)
 	if err != nil {
@@ -78,7 +84,11 @@ func (s *strangers) refuses(from source, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u, known := s.mu.sources.Peek(from)
-	return known && now.Before(u.refused)
+	refuses := known && now.Before(u.refused)
+	if refuses {
+		s.refused.WithLabelValues("rate").Inc()
+	}
+	return refuses
 }
 
 // allow counts a stream of a source, and reports whether it may have one more. The lock is held.
@@ -103,7 +113,12 @@ func (s *strangers) beginStream(c network.Conn) (end func()) {
 	id := c.RemotePeer()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.allow(sourceOf(c.RemoteMultiaddr(), id), time.Now()) || s.mu.streams[id] >= maxStrangerStreams || s.mu.all >= maxAllStrangerStreams {
+	switch {
+	case !s.allow(sourceOf(c.RemoteMultiaddr(), id), time.Now()):
+		s.refused.WithLabelValues("rate").Inc()
+		return nil
+	case s.mu.streams[id] >= maxStrangerStreams, s.mu.all >= maxAllStrangerStreams:
+		s.refused.WithLabelValues("streams").Inc()
 		return nil
 	}
 	s.mu.streams[id]++
@@ -127,6 +142,7 @@ func (s *strangers) beginConn(c network.Conn) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.conns[addr] >= maxStrangerConnsFromIP {
+		s.refused.WithLabelValues("connections").Inc()
 		return nil
 	}
 	s.mu.conns[addr]++
