@@ -127,7 +127,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
-		Tasks: h.tasks, Catalog: h.regions.Catalog, Logger: o.Logger, Registerer: o.Registerer,
+		Tasks: h.tasks, Catalog: h.regions.Catalog, OwnCatalog: func() nodemsg.RegionStatus { return h.regions.status(world.CatalogID, false) }, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,

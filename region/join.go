@@ -51,11 +51,11 @@ func (r *regions) joinGroup(ctx context.Context, invite nodemsg.Invite) (*actor.
 	return r.serve(info, g)
 }
 
-// acceptCatalog joins the catalog's group. The DHT must list the peer as a member of it.
+// acceptCatalog joins the catalog's group. Most of its members must say that the peer is one of them.
 func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg.Invite) error {
-	known, err := r.records.Catalog(ctx)
+	known, err := r.Directory.FindCatalog(ctx)
 	if err != nil {
-		return fmt.Errorf("find the catalog: %w", err)
+		return err
 	}
 	if !actor.HasMember(known, peer) {
 		return fmt.Errorf("%s is not a member of the catalog as far as this node knows", peer)

@@ -113,7 +113,7 @@ func (h *Host) markForgetful() {
 func (h *Host) listLostNow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	catalog, err := h.Records.Catalog(ctx)
+	catalog, err := h.Directory.NewestCatalog(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,8 +163,44 @@ func (l *liar) change(d *daemon, q nodemsg.Question) bool {
 	return ok && answer.Region != nil && answer.Region.ID != world.CatalogID
 }
 
+// claimCatalog publishes that the liar is the only member of the catalog, with an epoch that nobody can exceed, and answers as that catalog from then on: it
+// leads all land. Believed returns how many questions it was asked as the catalog.
+func (l *liar) claimCatalog() (believed func() int64) {
+	l.t.Helper()
+	claim := nodemsg.Region{ID: world.CatalogID, Epoch: 1<<48 - 1, Term: 1<<48 - 1, Leader: l.self.Peer, Members: []nodemsg.Member{l.self}}
+	if err := l.dht.PutCatalog(l.t.Context(), claim); err != nil {
+		l.t.Fatal(err)
+	}
+	var asked atomic.Int64
+	l.host.HandleAsk("/voxeld/"+l.world.ID()[:16]+regiontransport.AskProtocol, func(_ context.Context, _ string, question []byte) ([]byte, error) {
+		q, err := nodemsg.DecodeQuestion(question)
+		if err != nil {
+			return nil, err
+		}
+		var answer nodemsg.Answer
+		switch {
+		case q.Status != nil:
+			for _, id := range q.Status.Regions {
+				answer.Statuses = append(answer.Statuses, nodemsg.RegionStatus{
+					Region: id, State: nodemsg.StateOpen, Leader: l.self.Peer, Term: claim.Term, Epoch: claim.Epoch,
+					Members: []nodemsg.MemberStatus{{Replica: nodemsg.Replica{ID: 1, Peer: l.self.Peer}}},
+				})
+			}
+		case q.Authority != nil:
+			asked.Add(1)
+			region := claim
+			region.ID, region.Cell = 77, grid.CellAt(q.Authority.Chunk, grid.FoundingLabel)
+			answer.Region = &region
+		default:
+			answer.Member = &l.self
+		}
+		return nodemsg.EncodeAnswer(answer)
+	})
+	return asked.Load
+}
+
 // An admitted node of four lies about regions of which it is a member, founds land without end, and forges records, while players build.
-// No region is captured or quarantined, no edit is lost, and its damage is bounded. Once it is revoked, nobody listens to it.
+// It claims to be the catalog as well, and a fifth node joins. No region is captured or quarantined, no edit is lost, and its damage is bounded. Once it is revoked, nobody listens to it.
 func TestLiar(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 4)
@@ -238,14 +275,24 @@ func TestLiar(t *testing.T) {
 	defer cancel()
 	l.dht.PutPlayer(limited, unbeatable) //nolint:errcheck // others refuse it
 
+	believed := l.claimCatalog()
+	newcomer := startDaemon(t, "--join", honest[0].invite())
+	newcomer.terminate()
+	newcomer.start()
+	honest = append(honest, newcomer)
+
 	alice.put(at, chunk.Glass)
-	for _, d := range honest {
+	for i, d := range honest {
+		locate(t, d.Game, grid.ChunkPos{X: 5000 + 48*int32(i), Z: 5000})
 		if h := d.doctor(); slices.ContainsFunc(h.Findings, func(f health.Finding) bool { return f.Kind == "quarantined" }) {
 			t.Errorf("a region is quarantined: %+v", h.Findings)
 		}
 		bob := join(t, d.Game, "bob", 1)
 		bob.sees(at, chunk.Glass)
 		bob.leave()
+	}
+	if n := believed(); n > 0 {
+		t.Errorf("the liar was asked %d questions as the catalog", n)
 	}
 	alice.leave()
 	again := join(t, honest[1].Game, "alice", 1)

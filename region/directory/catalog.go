@@ -8,20 +8,18 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
-	// catalogRounds is how often all known members of the catalog are asked, and catalogPause the time between: together longer
-	// than an election takes.
+	// catalogRounds is how often the catalog's leader is looked for, and catalogPause the time between: together longer than an
+	// election takes.
 	catalogRounds = 8
 	catalogPause  = 300 * time.Millisecond
 )
 
-// consult asks the catalog's leader: with here, if this node is the leader. The known members are asked in turn, and again while
-// there is no leader.
+// consult asks the catalog's leader: with here, if this node is the leader. It is asked again while there is no leader.
 func (d *Directory) consult(ctx context.Context, q nodemsg.Question, here func(*actor.Catalog) (nodemsg.Region, error)) (nodemsg.Region, error) {
 	var failed error
 	for range catalogRounds {
@@ -34,7 +32,7 @@ func (d *Directory) consult(ctx context.Context, q nodemsg.Question, here func(*
 				d.CacheCatalog(root)
 			}
 		}
-		region, again, err := d.consultRound(ctx, q)
+		region, again, err := d.consultLeader(ctx, q)
 		if !again {
 			return region, err
 		}
@@ -48,53 +46,44 @@ func (d *Directory) consult(ctx context.Context, q nodemsg.Question, here func(*
 	return nodemsg.Region{}, failed
 }
 
-// consultRound asks each known member once. Again reports that none of them leads, or answers.
-func (d *Directory) consultRound(ctx context.Context, q nodemsg.Question) (region nodemsg.Region, again bool, err error) {
+// consultLeader asks the leader that this node knows, and if it does not lead any more, the one that is found. Again reports that there is none, or
+// that it does not answer.
+func (d *Directory) consultLeader(ctx context.Context, q nodemsg.Question) (region nodemsg.Region, again bool, err error) {
 	d.mu.Lock()
-	at := d.mu.catalog
+	known := d.mu.catalog.Leader
 	d.mu.Unlock()
-	tried := map[string]bool{d.Self.Peer: true}
-	for _, source := range []func() (nodemsg.Region, error){
-		func() (nodemsg.Region, error) { return at, nil },
-		func() (nodemsg.Region, error) {
-			ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
-			defer cancel()
-			return d.Records.Catalog(ctx)
-		},
-	} {
-		if at, err = source(); err != nil {
-			return nodemsg.Region{}, ctx.Err() == nil && d.Catalog() != nil, fmt.Errorf("find the catalog: %w", err)
-		}
-		for next := d.Detector.First(at, tried); next != ""; next = d.Detector.First(at, tried) {
-			tried[next] = true
-			answer, asked := d.askCatalog(ctx, next, q)
-			switch {
-			case asked == nil && answer.Region != nil && answer.Region.ID == world.CatalogID: // it is led elsewhere
-				if answer.Region.Leader != "" && !tried[answer.Region.Leader] {
-					at = *answer.Region
-				}
-				err = actor.ErrNotHere
-			case asked == nil && answer.Region == nil:
-				return nodemsg.Region{}, false, ErrNotFounded
-			case asked == nil:
-				at.Leader = next
-				d.CacheCatalog(at)
-				return *answer.Region, false, nil
-			case answer.Error != "":
-				return nodemsg.Region{}, false, asked
-			default:
-				d.Detector.Suspect(next)
-				err = fmt.Errorf("ask the catalog on %s: %w", next, asked)
-			}
-			if ctx.Err() != nil {
-				return nodemsg.Region{}, false, err
-			}
-		}
+	if asked := known != "" && known != d.Self.Peer && !d.Detector.Suspected(known); !asked {
+		known = ""
+	} else if region, again, err = d.askLeader(ctx, known, q); !again {
+		return region, false, err
 	}
-	if err == nil {
-		err = actor.ErrNotHere
+	at, finding := d.FindCatalog(ctx)
+	switch {
+	case finding != nil:
+		return nodemsg.Region{}, ctx.Err() == nil && (errors.Is(finding, errNoLeader) || d.Catalog() != nil), finding
+	case at.Leader == d.Self.Peer:
+		return nodemsg.Region{}, true, actor.ErrNotHere
+	case at.Leader == known:
+		return nodemsg.Region{}, true, err
 	}
-	return nodemsg.Region{}, true, err
+	return d.askLeader(ctx, at.Leader, q)
+}
+
+// askLeader asks the node that should lead the catalog. Again reports that it does not, or does not answer.
+func (d *Directory) askLeader(ctx context.Context, leader string, q nodemsg.Question) (region nodemsg.Region, again bool, err error) {
+	answer, err := d.askCatalog(ctx, leader, q)
+	switch {
+	case err == nil && answer.Region == nil:
+		return nodemsg.Region{}, false, ErrNotFounded
+	case err == nil && answer.Region.ID == world.CatalogID: // it is led elsewhere
+		return nodemsg.Region{}, true, actor.ErrNotHere
+	case err == nil:
+		return *answer.Region, false, nil
+	case answer.Error != "":
+		return nodemsg.Region{}, false, err
+	}
+	d.Detector.Suspect(leader)
+	return nodemsg.Region{}, ctx.Err() == nil, fmt.Errorf("ask the catalog on %s: %w", leader, err)
 }
 
 // askCatalog asks a member of the catalog. A change takes a commit; a lookup is answered at once.
@@ -107,15 +96,8 @@ func (d *Directory) askCatalog(ctx context.Context, peer string, q nodemsg.Quest
 	return d.Questions.Ask(ctx, peer, q)
 }
 
-// CacheCatalog stores where the catalog is.
-func (d *Directory) CacheCatalog(root nodemsg.Region) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.mu.catalog = root
-}
-
-// CatalogLeader returns the peer that leads the catalog, as this node last knew, or as the DHT has it if this node never knew; ""
-// if unknown. That peer may be down.
+// CatalogLeader returns the peer that leads the catalog, as this node last knew, or as it is found if this node never knew; "" if unknown. That
+// peer may be down.
 func (d *Directory) CatalogLeader(ctx context.Context) string {
 	if c := d.Catalog(); c != nil {
 		if root, err := c.Info(ctx); err == nil && root.Leader != "" {
@@ -129,17 +111,22 @@ func (d *Directory) CatalogLeader(ctx context.Context) string {
 	return at.Leader
 }
 
-// CatalogMembers returns the catalog's region as this node last knew it, or as the DHT has it.
+// CatalogMembers returns the catalog's region as this node knows it, else as NewestCatalog does.
 func (d *Directory) CatalogMembers(ctx context.Context) (nodemsg.Region, error) {
 	d.mu.Lock()
 	at := d.mu.catalog
 	d.mu.Unlock()
-	if moved := at.Leader == d.Self.Peer && d.Catalog() == nil; at.ID != 0 && !moved { // this node led it, and no longer holds it
+	if moved := at.Leader == d.Self.Peer && d.Catalog() == nil; at.Leader != "" && !moved { // this node led it, and no longer holds it
 		return at, nil
 	}
-	at, err := d.Records.Catalog(ctx)
-	if err == nil {
-		d.CacheCatalog(at)
+	return d.NewestCatalog(ctx)
+}
+
+// NewestCatalog returns the catalog's region as its members say now. If they agree on no leader, it is what the DHT has, which may be old, or a lie.
+func (d *Directory) NewestCatalog(ctx context.Context) (nodemsg.Region, error) {
+	at, err := d.FindCatalog(ctx)
+	if errors.Is(err, errNoLeader) {
+		return d.Records.Catalog(ctx)
 	}
 	return at, err
 }

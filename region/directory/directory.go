@@ -59,7 +59,8 @@ type Options struct {
 	Questions  transport.Questions
 	Detector   *failuredetector.Detector
 	Tasks      *background.Tasks
-	Catalog    func() *actor.Catalog // the catalog if this node is a member of it, else nil
+	Catalog    func() *actor.Catalog       // the catalog if this node is a member of it, else nil
+	OwnCatalog func() nodemsg.RegionStatus // of this node's copy of the catalog
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }

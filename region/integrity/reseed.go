@@ -180,7 +180,7 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 // newest returns the members of a region, or of the catalog, according to the other nodes.
 func (r *Reseeder) newest(ctx context.Context, info nodemsg.Region) (nodemsg.Region, error) {
 	if info.ID == world.CatalogID {
-		return r.Records.Catalog(ctx)
+		return r.Directory.NewestCatalog(ctx)
 	}
 	return r.Directory.ByID(ctx, info.ID)
 }

@@ -1,0 +1,161 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file finds out who leads the catalog. The catalog's record in the DHT is a hint, since every admitted node can sign one, and so is
+// what a single node says: a node leads the catalog if most of its members say so (docs/adr/0041).
+
+// statusTime bounds the time that a node takes to say who leads the catalog.
+const statusTime = time.Second
+
+// errNoLeader means that the members that answer agree on no leader.
+var errNoLeader = errors.New("most of its members are down, or it has no leader")
+
+// FindCatalog asks who leads the catalog, and with which members, and caches the answer. The members that this node knows are asked first. If most
+// of them do not agree, the nodes that should be members are asked, and last those that the DHT names. Callers that ask at the same time share the answer.
+func (d *Directory) FindCatalog(ctx context.Context) (nodemsg.Region, error) {
+	return d.flights.Do(ctx, d.Tasks, "catalog", func(ctx context.Context) (nodemsg.Region, error) {
+		p := poll{d: d}
+		known := d.knownCatalog(ctx).Members
+		if at, votes := p.ask(ctx, known, len(known)/2+1); votes > len(known)/2 {
+			return d.CacheCatalog(at), nil
+		}
+		var near []nodemsg.Member
+		for _, peer := range d.Records.NearestKnown(grid.CatalogKey, Candidates) {
+			near = append(near, nodemsg.Member{Peer: peer})
+		}
+		if at, votes := p.ask(ctx, near, len(near)); votes > 0 {
+			return d.CacheCatalog(at), nil
+		}
+		looking, cancel := context.WithTimeout(ctx, lookTime)
+		defer cancel()
+		hint, err := d.Records.Catalog(looking)
+		if err != nil {
+			return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", err)
+		}
+		if at, votes := p.ask(ctx, hint.Members, len(hint.Members)); votes > 0 {
+			return d.CacheCatalog(at), nil
+		}
+		return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", errNoLeader)
+	})
+}
+
+// knownCatalog returns the catalog's region as this node knows it: as a member, or as it was told before.
+func (d *Directory) knownCatalog(ctx context.Context) nodemsg.Region {
+	if c := d.Catalog(); c != nil {
+		if at, err := c.Info(ctx); err == nil {
+			return at
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.catalog
+}
+
+// CacheCatalog stores where the catalog is, and returns it.
+func (d *Directory) CacheCatalog(root nodemsg.Region) nodemsg.Region {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.catalog = root
+	return root
+}
+
+// A poll asks nodes who leads the catalog. Only one goroutine uses it.
+type poll struct {
+	d    *Directory
+	said []statement // in the order in which the nodes were to be asked
+}
+
+// statement is what a node says of its copy of the catalog.
+type statement struct {
+	peer   string
+	status nodemsg.RegionStatus // zero until it has answered
+}
+
+// ask asks nodes that were not asked yet, until enough members agree, and returns the catalog's region with most votes, and their number.
+func (p *poll) ask(ctx context.Context, nodes []nodemsg.Member, enough int) (at nodemsg.Region, votes int) {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	type answer struct {
+		of     int
+		status nodemsg.RegionStatus
+	}
+	first := len(p.said)
+	for _, m := range nodes {
+		if !slices.ContainsFunc(p.said, func(s statement) bool { return s.peer == m.Peer }) {
+			p.said = append(p.said, statement{peer: m.Peer})
+		}
+	}
+	answers := make(chan answer, len(p.said))
+	for i := first; i < len(p.said); i++ {
+		go func(peer string) { answers <- answer{i, p.d.catalogStatus(ctx, peer)} }(p.said[i].peer)
+	}
+	at, votes = elected(p.said)
+	for i := first; i < len(p.said) && votes < enough; i++ {
+		a := <-answers
+		p.said[a.of].status = a.status
+		at, votes = elected(p.said)
+	}
+	return at, votes
+}
+
+// catalogStatus asks a node for the status of its copy of the catalog. The result is zero if there is no answer.
+func (d *Directory) catalogStatus(ctx context.Context, peer string) nodemsg.RegionStatus {
+	if peer == d.Self.Peer {
+		return d.OwnCatalog()
+	}
+	answer, err := d.Questions.Ask(ctx, peer, nodemsg.Question{Status: &nodemsg.StatusRequest{Regions: []uint64{world.CatalogID}}})
+	if err != nil || len(answer.Statuses) != 1 || answer.Statuses[0].Region != world.CatalogID {
+		return nodemsg.RegionStatus{}
+	}
+	return answer.Statuses[0]
+}
+
+// elected returns the catalog's region on whose leader and members most of these members agree, and how many do; 0 if no majority of members does. Of
+// two such regions it is the one with more votes, else the one whose members were to be asked first.
+func elected(said []statement) (at nodemsg.Region, votes int) {
+	for _, s := range said {
+		members := votersOf(s.status)
+		if !slices.Contains(members, s.status.Leader) {
+			continue
+		}
+		agree := 0
+		for _, other := range said {
+			if slices.Contains(members, other.peer) && other.status.Leader == s.status.Leader && other.status.Epoch == s.status.Epoch && slices.Equal(votersOf(other.status), members) {
+				agree++
+			}
+		}
+		if 2*agree <= len(members) || agree <= votes {
+			continue
+		}
+		at, votes = nodemsg.Region{ID: world.CatalogID, Leader: s.status.Leader, Epoch: s.status.Epoch, Term: s.status.Term}, agree
+		for _, peer := range members {
+			at.Members = append(at.Members, nodemsg.Member{Peer: peer})
+		}
+	}
+	return at, votes
+}
+
+// votersOf returns the members that vote, according to an open copy; else none.
+func votersOf(s nodemsg.RegionStatus) []string {
+	if s.State != nodemsg.StateOpen {
+		return nil
+	}
+	var voters []string
+	for _, m := range s.Members {
+		if !m.Replica.Learner {
+			voters = append(voters, m.Replica.Peer)
+		}
+	}
+	return voters
+}
