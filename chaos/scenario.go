@@ -41,6 +41,7 @@ var scenarios = []scenario{
 	{name: "rollback", about: "old copies of nodes' data are put back while others go on", events: 200, run: (*driver).rollbacks},
 	{name: "rollback5", about: "the same with five replicas", events: 50, copies: 5, args: []string{"--replicas", "5"}, run: (*driver).rollbacks},
 	{name: "divide", about: "regions are split and merged while their members are killed, stopped, cut off or go on", events: 340, networks: true, partly: true, run: (*driver).divides},
+	{name: "hostile", about: "an admitted node lies about everything, while a stranger floods another one; then it is revoked", events: 36, networks: true, partly: true, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).attacks},
 	{name: "mixed", about: "all of kill, power, pause, SIGTERM, partition, full", events: 200, disks: true, networks: true, partly: true, run: (*driver).mix},
 	{name: "short", about: "one of each, half a minute: what CI runs", events: 9, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
 }

@@ -30,6 +30,10 @@ const (
 
 	maxWorldName = 64
 
+	// GenesisTable and GenesisKey are where nodes store the genesis of their world.
+	GenesisTable = "world"
+	GenesisKey   = "genesis"
+
 	openGenesis   = 1 // version of a genesis without root keys
 	closedGenesis = 2 // and with them
 )

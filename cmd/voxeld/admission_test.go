@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chaos/hostile"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/admission"
-	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
-	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
@@ -215,25 +214,23 @@ func TestOpenWorldIsClosed(t *testing.T) {
 	c.start() // with its old --join, and its certificate
 }
 
-// strangerHost returns the host of a stranger that is connected to the node, and the node's peer.
-func strangerHost(t *testing.T, d *daemon) (host *transport.Host, peer string) {
+// newStranger returns a stranger that is connected to the node.
+func newStranger(t *testing.T, d *daemon) *hostile.Stranger {
 	t.Helper()
-	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/" + takeAddress(t) + "/tcp/4001"}})
+	s, err := hostile.NewStranger(t.Context(), "/ip4/"+takeAddress(t)+"/tcp/4001", d.Listen)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { host.Close() })
-	if peer, err = host.Connect(t.Context(), "/ip4/"+d.ip+"/tcp/4001"); err != nil {
-		t.Fatal(err)
-	}
-	return host, peer
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // A stranger without a token is served nothing but the admission protocol, and what every libp2p host answers.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
-	host, peer := strangerHost(t, d)
+	s := newStranger(t, d)
+	host, peer := s.Host, s.Peer
 	served, err := host.LibP2P().Peerstore().GetProtocols(host.LibP2P().Network().Peers()[0])
 	if err != nil || len(served) < 8 {
 		t.Fatalf("the node has the protocols %v, %v", served, err)
@@ -248,7 +245,7 @@ func TestStranger(t *testing.T) {
 			t.Errorf("%s: %x, %v", name, answer, err)
 		}
 		cancel()
-		if _, err := host.Connect(t.Context(), "/ip4/"+d.ip+"/tcp/4001"); err != nil { // strangers are disconnected after a while
+		if _, err := host.Connect(t.Context(), d.Listen); err != nil { // strangers are disconnected after a while
 			t.Fatal(err)
 		}
 	}
@@ -298,34 +295,13 @@ func TestStrangersFlood(t *testing.T) {
 	d.start()
 	const memory, processor = "go_memstats_heap_inuse_bytes", "process_cpu_seconds_total"
 	before, worked := d.metric(memory), d.metric(processor)
-	raft := "/voxeld/" + d.Status.WorldID[:16] + regiontransport.RaftProtocol
-	half := append([]byte{0, 0, 0xff, 0}, make([]byte, 60<<10)...)
 	ctx, stop := context.WithTimeout(t.Context(), *floodTime)
 	defer stop()
 	var crew sync.WaitGroup
 	var opened atomic.Int64
 	for range 4 {
-		host, peer := strangerHost(t, d)
-		host.HandleAsk(admission.Protocol, func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
-			<-ctx.Done() // it does not answer the node's question for its certificate
-			return nil, ctx.Err()
-		})
-		for i := range 4 {
-			crew.Go(func() {
-				again := time.NewTicker(5 * time.Millisecond)
-				defer again.Stop()
-				for ; ctx.Err() == nil; <-again.C {
-					protocol := []string{raft, admission.Protocol}[i%2]
-					s, err := host.Open(ctx, peer, protocol)
-					if err != nil {
-						host.Connect(ctx, "/ip4/"+d.ip+"/tcp/4001") //nolint:errcheck // it is tried again
-						continue
-					}
-					s.Write(half) //nolint:errcheck // it may be refused
-					opened.Add(1)
-				}
-			})
-		}
+		s := newStranger(t, d)
+		crew.Go(func() { opened.Add(s.Flood(ctx, d.Status.WorldID)) })
 	}
 	if err := b.Start(t.Context(), d.operate("invite")); err != nil {
 		t.Fatal(err)

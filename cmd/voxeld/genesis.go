@@ -19,12 +19,12 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// worldTable holds the world of the data directory: "genesis" → encoded genesis.
-const worldTable = "world"
+// worldTable holds the world of the data directory: a key below → encoded genesis.
+const worldTable = world.GenesisTable
 
 var (
-	genesisKey = []byte("genesis") // of a complete world: its catalog is founded
-	plannedKey = []byte("planned") // of a world that init or a first run started to create; its catalog may already be founded
+	genesisKey = []byte(world.GenesisKey) // of a complete world: its catalog is founded
+	plannedKey = []byte("planned")        // of a world that init or a first run started to create; its catalog may already be founded
 )
 
 // storedGenesis reads the genesis of the data directory; ok is false for a new directory.

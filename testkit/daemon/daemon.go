@@ -43,6 +43,7 @@ type Options struct {
 type Daemon struct {
 	*process.Process
 	Game, HTTP, Metrics string // host:port
+	Listen              string // libp2p address for other nodes
 
 	o     Options
 	admin *http.Client
@@ -56,7 +57,7 @@ func New(o Options) *Daemon {
 	if o.LogLevel == "" {
 		o.LogLevel = "warn"
 	}
-	d := &Daemon{Game: o.IP + ":4002", HTTP: o.IP + ":8080", Metrics: o.IP + ":9102", o: o}
+	d := &Daemon{Listen: "/ip4/" + o.IP + "/tcp/4001", Game: o.IP + ":4002", HTTP: o.IP + ":8080", Metrics: o.IP + ":9102", o: o}
 	d.admin = &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -81,7 +82,7 @@ func (d *Daemon) Init(ctx context.Context, flags ...string) error {
 // Launch runs the daemon without waiting until it serves. A new one joins the world of an invitation, unless it is empty.
 func (d *Daemon) Launch(invitation string) (err error) {
 	args := append([]string{
-		"run", "--data-dir", d.o.Dir, "--admin", d.o.Admin, "--listen", "/ip4/" + d.o.IP + "/tcp/4001",
+		"run", "--data-dir", d.o.Dir, "--admin", d.o.Admin, "--listen", d.Listen,
 		"--game", d.Game, "--http", d.HTTP, "--metrics", d.Metrics, "--log-level", d.o.LogLevel,
 	}, d.o.Args...)
 	if invitation != "" {
@@ -209,14 +210,24 @@ func (d *Daemon) Merge(ctx context.Context, cell string) error {
 }
 
 func (d *Daemon) restructure(ctx context.Context, path, cell string) error {
+	return d.post(ctx, path, url.Values{"cell": {cell}})
+}
+
+// post has the daemon do something.
+func (d *Daemon) post(ctx context.Context, path string, q url.Values) error {
 	var done struct{ Error string }
-	if err := d.ask(ctx, http.MethodPost, path+"?cell="+url.QueryEscape(cell), &done); err != nil {
+	if err := d.ask(ctx, http.MethodPost, path+"?"+q.Encode(), &done); err != nil {
 		return err
 	}
 	if done.Error != "" {
 		return errors.New(done.Error)
 	}
 	return nil
+}
+
+// Revoke has the daemon revoke a node.
+func (d *Daemon) Revoke(ctx context.Context, peer, reason string) error {
+	return d.post(ctx, "/peers/revoke", url.Values{"kind": {"node"}, "subject": {peer}, "reason": {reason}})
 }
 
 // Scrape reads the daemon's metrics.

@@ -1,0 +1,307 @@
+package hostile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/admission"
+	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/grid"
+	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/trust"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// unbeatable is the highest epoch and term that a record can have.
+const unbeatable = 1<<48 - 1
+
+// A Liar is an admitted node that lies. To others it lives, and leads the catalog: it answers questions about any land with itself.
+type Liar struct {
+	Self nodemsg.Member
+
+	host    *transport.Host
+	dht     *dht.DHT
+	world   world.Genesis
+	victims []string // peer ids
+	asked   atomic.Int64
+	closers []func() error
+}
+
+// Impersonate returns a liar with the identity of a stopped daemon, from its database. It connects to its victims, which are addresses
+// as in /ip4/127.0.0.1/tcp/4001, and can be reached at another one. It says that players find it at the game address.
+func Impersonate(ctx context.Context, database, listen, game string, victims []string) (l *Liar, err error) {
+	l = &Liar{Self: nodemsg.Member{Game: game}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("impersonate a node: %w", err), l.Close())
+		}
+	}()
+	db, err := store.Open(store.Options{Path: database})
+	if err != nil {
+		return l, err
+	}
+	l.closers = append(l.closers, db.Close)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var crew sync.WaitGroup
+	l.closers = append(l.closers, func() error { stop(); crew.Wait(); return nil })
+	crew.Go(func() { db.Run(running) }) //nolint:errcheck // a liar needs no durable storage
+	row, err := db.Get(world.GenesisTable, []byte(world.GenesisKey))
+	if err != nil {
+		return l, err
+	}
+	if l.world, err = world.DecodeGenesis(row); err != nil {
+		return l, err
+	}
+	if l.host, err = transport.NewHost(transport.Options{Storage: db, Listen: []string{listen}}); err != nil {
+		return l, err
+	}
+	l.closers = append(l.closers, l.host.Close)
+	l.Self.Peer = l.host.PeerID()
+	id, err := hex.DecodeString(l.world.ID())
+	if err != nil {
+		return l, err
+	}
+	gate, err := admission.Open(admission.Options{
+		World: trust.World(id), Roots: l.world.Roots, Genesis: l.world.Encode(), Storage: db, Host: l.host,
+		Root: func() (trust.Signer, error) { return nil, errors.New("no root key") }, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		return l, err
+	}
+	crew.Go(func() { gate.Run(running) }) //nolint:errcheck // likewise
+	l.host.HandleAsk(admission.Protocol, gate.Answer)
+	l.host.SetGate(gate)
+	l.host.HandleAsk(l.protocol(regiontransport.AskProtocol), l.answer)
+	if l.dht, err = dht.Join(l.host, dht.Options{World: l.world.ID(), Placement: l.world.Placement, Storage: db}); err != nil {
+		return l, err
+	}
+	l.closers = append(l.closers, l.dht.Close)
+	for _, address := range victims {
+		peer, err := l.host.Connect(ctx, address)
+		if err != nil {
+			return l, err
+		}
+		l.victims = append(l.victims, peer)
+	}
+	return l, nil
+}
+
+// Close ends the liar's life.
+func (l *Liar) Close() error {
+	var errs []error
+	for i := len(l.closers) - 1; i >= 0; i-- {
+		errs = append(errs, l.closers[i]())
+	}
+	l.closers = nil
+	return errors.Join(errs...)
+}
+
+// Believed returns how many questions about land the liar was asked as the catalog.
+func (l *Liar) Believed() int { return int(l.asked.Load()) }
+
+// World returns the id of the world.
+func (l *Liar) World() string { return l.world.ID() }
+
+// Heard reports whether a node answers the liar.
+func (l *Liar) Heard(ctx context.Context, peer string) bool {
+	_, answered := l.ask(ctx, peer, nodemsg.Question{Describe: &nodemsg.Describe{}})
+	return answered
+}
+
+func (l *Liar) protocol(name string) string { return "/voxeld/" + l.world.ID()[:16] + name }
+
+// answer answers as the only member of the catalog, which leads all land. It agrees to become a member of groups, and does nothing for them.
+func (l *Liar) answer(_ context.Context, _ string, question []byte) ([]byte, error) {
+	q, err := nodemsg.DecodeQuestion(question)
+	if err != nil {
+		return nil, err
+	}
+	var answer nodemsg.Answer
+	switch {
+	case q.Status != nil:
+		for _, id := range q.Status.Regions {
+			answer.Statuses = append(answer.Statuses, nodemsg.RegionStatus{
+				Region: id, State: nodemsg.StateOpen, Leader: l.Self.Peer, Term: unbeatable, Epoch: unbeatable,
+				Members: []nodemsg.MemberStatus{{Replica: nodemsg.Replica{ID: 1, Peer: l.Self.Peer}}},
+			})
+		}
+	case q.Authority != nil:
+		l.asked.Add(1)
+		region := l.claim(cmp.Or(q.Authority.ID, 77))
+		region.Cell = grid.CellAt(q.Authority.Chunk, grid.FoundingLabel)
+		answer.Region = &region
+	default:
+		answer.Member = &l.Self
+	}
+	return nodemsg.EncodeAnswer(answer)
+}
+
+// claim returns a region of which the liar is the only member.
+func (l *Liar) claim(id uint64) nodemsg.Region {
+	return nodemsg.Region{ID: id, Epoch: unbeatable, Term: unbeatable, Leader: l.Self.Peer, Members: []nodemsg.Member{l.Self}}
+}
+
+// ask asks a node, and returns its answer, and whether it is one without an error.
+func (l *Liar) ask(ctx context.Context, peer string, q nodemsg.Question) (answer nodemsg.Answer, ok bool) {
+	question, err := nodemsg.EncodeQuestion(q)
+	if err != nil {
+		panic(err) // the questions of this package can be encoded
+	}
+	reply, err := l.host.Ask(ctx, peer, l.protocol(regiontransport.AskProtocol), question)
+	if err != nil {
+		return answer, false
+	}
+	answer, err = nodemsg.DecodeAnswer(reply)
+	return answer, err == nil && answer.Error == ""
+}
+
+// Regions returns the regions that the catalog lists, and of how many of them the liar is a member.
+func (l *Liar) Regions(ctx context.Context) (all []nodemsg.Region, member int) {
+	for _, peer := range l.victims {
+		answer, ok := l.ask(ctx, peer, nodemsg.Question{Regions: &nodemsg.RegionsRequest{}})
+		if !ok || len(answer.Regions) <= len(all) {
+			continue // it does not hold the catalog, or no more of it
+		}
+		all, member = answer.Regions, 0
+		for _, r := range all {
+			for _, m := range r.Members {
+				if m.Peer == l.Self.Peer {
+					member++
+				}
+			}
+		}
+	}
+	return all, member
+}
+
+// change asks all nodes to change the catalog, and returns whether that has happened. Who does not lead the catalog answers with who does.
+func (l *Liar) change(ctx context.Context, q nodemsg.Question) bool {
+	for _, peer := range l.victims {
+		if answer, ok := l.ask(ctx, peer, q); ok && answer.Region != nil && answer.Region.ID != world.CatalogID {
+			return true
+		}
+	}
+	return false
+}
+
+// A Lie is something that a liar tells all its victims.
+type Lie struct {
+	Name string
+	// Tell returns how often the lie was believed, as far as the answers show it.
+	Tell func(l *Liar, ctx context.Context) (believed int)
+}
+
+// Lies are all lies but the founding of land, of which nodes may do a little.
+var Lies = []Lie{
+	{"I am the only member of every region", (*Liar).capture},
+	{"every region has failed", (*Liar).quarantine},
+	{"every region sleeps", (*Liar).sleep},
+	{"records of every region", (*Liar).publishRegions},
+	{"I am the catalog", (*Liar).publishCatalog},
+	{"streams with half of a message", (*Liar).halfMessages},
+}
+
+func (l *Liar) capture(ctx context.Context) (believed int) {
+	all, _ := l.Regions(ctx)
+	for _, r := range all {
+		moved := l.claim(r.ID)
+		moved.Cell, moved.Epoch, moved.Term = r.Cell, r.Epoch+1000, r.Term+1000
+		for _, peer := range l.victims {
+			if answer, ok := l.ask(ctx, peer, nodemsg.Question{Moved: &moved}); ok && answer.Region != nil && answer.Region.Leader == l.Self.Peer {
+				believed++
+			}
+		}
+	}
+	return believed
+}
+
+func (l *Liar) quarantine(ctx context.Context) int {
+	all, _ := l.Regions(ctx)
+	for _, r := range all {
+		for _, peer := range l.victims {
+			l.ask(ctx, peer, nodemsg.Question{Failure: &nodemsg.RegionFailure{Region: r.ID, Why: "a lie", Led: true, Shut: true, Quarantined: true}})
+		}
+	}
+	return 0 // doctor shows it
+}
+
+func (l *Liar) sleep(ctx context.Context) int {
+	all, _ := l.Regions(ctx)
+	for _, r := range all {
+		for _, peer := range l.victims {
+			l.ask(ctx, peer, nodemsg.Question{Sleep: &nodemsg.Sleep{Group: r.ID, Index: 1}})
+		}
+	}
+	return 0
+}
+
+// publishRegions publishes records, which are hints: they mislead nobody for long.
+func (l *Liar) publishRegions(ctx context.Context) int {
+	all, _ := l.Regions(ctx)
+	for _, r := range all {
+		record := l.claim(r.ID)
+		record.Cell = r.Cell
+		l.dht.PutRegion(ctx, record) //nolint:errcheck // nodes may refuse it
+	}
+	return 0
+}
+
+func (l *Liar) publishCatalog(ctx context.Context) int {
+	before := l.Believed()
+	l.dht.PutCatalog(ctx, l.claim(world.CatalogID)) //nolint:errcheck // nodes may refuse it
+	return l.Believed() - before
+}
+
+// halfMessages opens streams to all victims, and sends most of a large message on each.
+func (l *Liar) halfMessages(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	half := bytes.Repeat([]byte{0}, 0x3ffffe)
+	copy(half, []byte{0, 0x3f, 0xff, 0xff})
+	var crew sync.WaitGroup
+	for _, peer := range l.victims {
+		for range 20 {
+			crew.Go(func() {
+				s, err := l.host.Open(ctx, peer, l.protocol(regiontransport.RaftProtocol))
+				if err != nil {
+					return
+				}
+				s.Write(half)          //nolint:errcheck // the node may end the stream
+				io.Copy(io.Discard, s) //nolint:errcheck // until the node ends it
+			})
+		}
+	}
+	crew.Wait()
+	return 0
+}
+
+// Found founds cells in a row of which it is the only member, at z, and returns how many were founded.
+func (l *Liar) Found(ctx context.Context, cells int, z int32) (founded int) {
+	for i := range int32(cells) { //nolint:gosec // few
+		cell := grid.CellAt(grid.ChunkPos{X: 10_000 + 16*i, Z: z}, grid.FoundingLabel)
+		if l.change(ctx, nodemsg.Question{Found: &nodemsg.Found{Cell: cell, Members: []nodemsg.Member{l.Self}}}) {
+			founded++
+		}
+	}
+	return founded
+}
+
+// PutPlayer publishes a player's record with the liar as the gateway.
+func (l *Liar) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
+	r.Gateway = l.Self.Peer
+	return l.dht.PutPlayer(ctx, r)
+}
