@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/machine"
+	"github.com/voxelpopuli/voxeld/chaos/players"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
@@ -77,6 +78,7 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 		d.IP, d.Prefix = c.network.Address(i), c.network.Enter(i)
 	}
 	n.Daemon = daemon.New(d)
+	n.gateway = &players.Gateway{Number: i, Game: n.Game, Serves: n.Serves}
 	if o.Disks {
 		var err error
 		n.disk, err = machine.NewDisk(path+".ext4", n.dir)
@@ -148,15 +150,6 @@ func (c *Cluster) Stop() error {
 // peer returns the node with that peer id; nil if there is none.
 func (c *Cluster) peer(id string) *Node {
 	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.peer() == id })
-	if i < 0 {
-		return nil
-	}
-	return c.Nodes[i]
-}
-
-// at returns the node with that game address; nil if there is none.
-func (c *Cluster) at(game string) *Node {
-	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Game == game })
 	if i < 0 {
 		return nil
 	}

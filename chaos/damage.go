@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/chaos/machine"
+	"github.com/voxelpopuli/voxeld/chaos/players"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
@@ -39,7 +40,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	}
 	d.log(kind, victims)
 	d.report.Fault(kind)
-	said := d.writers.unavailable.Load()
+	said := d.writers.Unavailable.Load()
 	for _, n := range victims {
 		if err := n.disk.Fill(); err != nil {
 			return err
@@ -47,7 +48,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	}
 	pause(ctx, hold/2)
 	mark, full := d.ledger.Count(), d.ledger.Now()
-	if _, err := readAll(ctx, victims, d.ledger, readLimit/4); err != nil && ctx.Err() == nil {
+	if _, err := players.ReadAll(ctx, gatewaysOf(victims), d.ledger, players.ReadLimit/4); err != nil && ctx.Err() == nil {
 		d.report.Problem("event %d, %s: reads stopped: %v", d.report.Events, kind, err)
 	}
 	pause(ctx, hold/2)
@@ -58,7 +59,7 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 		}
 	}
 	d.report.Count(kind+": edits accepted while it was", "", acked)
-	d.report.Count(kind+": answers “unavailable, try again”", "", int(d.writers.unavailable.Load()-said))
+	d.report.Count(kind+": answers “unavailable, try again”", "", int(d.writers.Unavailable.Load()-said))
 	for _, n := range victims {
 		if err := n.disk.MakeRoom(); err != nil {
 			return err

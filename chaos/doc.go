@@ -36,10 +36,10 @@
 // # Ownership
 //
 // A run is one goroutine, which injects the faults and owns the nodes. Each player is a goroutine, with one more that
-// reads its connection; Writers.Stop awaits them. They share the Ledger and whether a Node serves. A slot separates
+// reads its connection; players.Writers.Stop awaits them. They share the Ledger and whether a Node serves. A slot separates
 // concurrent runs on one machine. Its sweep removes what a killed run left: processes, mounts, loop devices,
 // namespaces, files.
 //
 // Layer 6: only cmd/chaos imports it. It imports chunk, grid, testkit and wire only, so that it has no means that another
-// client lacks.
+// client lacks. Package hostile, which attacks nodes, is made of what nodes are made of.
 package chaos

@@ -55,3 +55,11 @@ func (d *driver) more(ctx context.Context, event int) bool {
 	d.report.Events = event + 1
 	return true
 }
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -52,7 +52,7 @@ func (d *driver) stops(ctx context.Context) error {
 		}
 		d.log("SIGTERM: leader", []*Node{n}, "leads", len(cells))
 		d.report.Fault("SIGTERM: leader")
-		mark, lost := d.ledger.Count(), d.writers.unavailable.Load()
+		mark, lost := d.ledger.Count(), d.writers.Unavailable.Load()
 		pause(ctx, around)
 		if err := d.stopNode(ctx, n); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (d *driver) stops(ctx context.Context) error {
 		d.report.Time("SIGTERM: slowest edit, of players on other nodes", "≤ 300 ms", others)
 		d.report.Time("SIGTERM: slowest edit, of players on the node that stops", "≤ 300 ms", moved)
 		d.report.Count("SIGTERM: edits that failed", "0", failed)
-		d.report.Count("SIGTERM: answers “unavailable, try again”", "0", int(d.writers.unavailable.Load()-lost))
+		d.report.Count("SIGTERM: answers “unavailable, try again”", "0", int(d.writers.Unavailable.Load()-lost))
 		if err := d.startAll(ctx, []*Node{n}); err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (f *faults) leader(ctx context.Context) (*Node, []string, error) {
 		return nil, nil, err
 	}
 	var its []string
-	for _, s := range f.writers.areas {
+	for _, s := range f.writers.Areas {
 		if r, wrong := regionAt(all, s.Origin().Chunk()); wrong == "" && r.Leader == n.peer() {
 			its = append(its, s.Cell())
 		}

@@ -21,8 +21,15 @@ const (
 	revokedIn = 5 * time.Second  // how long nodes may listen to a revoked one
 )
 
-// attacks has the last node lie about everything, in turn, while a stranger floods the others with streams. Then it is revoked, and a new node takes
-// its place.
+// attack is a run of the scenario.
+type attack struct {
+	*driver
+	liar   *hostile.Liar
+	honest []*Node
+}
+
+// attacks has the last node lie about everything, in turn, while a stranger floods another one with streams. Then it is revoked, and a new node
+// takes its place.
 func (d *driver) attacks(ctx context.Context) error {
 	last := d.Nodes[len(d.Nodes)-1]
 	honest := d.Nodes[:len(d.Nodes)-1]
@@ -41,16 +48,8 @@ func (d *driver) attacks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	attacking, stop := context.WithCancel(ctx)
-	flooded := make(chan error, 1)
-	go func() { flooded <- d.flood(attacking, victims[0], liar.World()) }()
-	err = d.lie(ctx, liar, honest)
-	stop()
-	err = errors.Join(err, <-flooded)
-	if err == nil {
-		err = d.revoke(ctx, liar, honest)
-	}
-	if err = errors.Join(err, liar.Close()); err != nil {
+	a := attack{d, liar, honest}
+	if err := errors.Join(a.run(ctx, victims[0]), liar.Close()); err != nil {
 		return err
 	}
 	if err := last.wipe(); err != nil {
@@ -62,44 +61,58 @@ func (d *driver) attacks(ctx context.Context) error {
 	return d.waitHealthy(ctx)
 }
 
+// run attacks, and has the liar revoked.
+func (a *attack) run(ctx context.Context, flooded string) error {
+	flooding, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- a.flood(flooding, flooded) }()
+	err := a.lie(ctx)
+	stop()
+	if err = errors.Join(err, <-ended); err != nil {
+		return err
+	}
+	return a.revoke(ctx)
+}
+
 // lie tells one lie after the other, each for some time, and counts how often they are believed, and how long edits take meanwhile.
-func (d *driver) lie(ctx context.Context, liar *hostile.Liar, honest []*Node) error {
-	for i := 0; d.more(ctx, i); i++ {
+func (a *attack) lie(ctx context.Context) error {
+	for i := 0; a.more(ctx, i); i++ {
 		lie := hostile.Lies[i%len(hostile.Lies)]
-		_, member := liar.Regions(ctx)
-		d.log("lie: "+lie.Name, honest, "member_of", member)
-		d.report.Fault("lie: " + lie.Name)
-		mark, told, believed := d.ledger.Count(), 0, 0
+		_, member := a.liar.Regions(ctx)
+		a.log("lie: "+lie.Name, a.honest, "member_of", member)
+		a.report.Fault("lie: " + lie.Name)
+		mark, told, believed := a.ledger.Count(), 0, 0
 		for until := time.Now().Add(lieFor); time.Now().Before(until) && ctx.Err() == nil; told++ {
-			believed += lie.Tell(liar, ctx)
+			believed += lie.Tell(a.liar, ctx)
 		}
-		d.report.Count("lies told", "", told*len(honest))
+		a.report.Count("lies told", "", told*len(a.honest))
 		if believed > 0 {
-			d.report.Problem("event %d: %q was believed %d times", i, lie.Name, believed)
+			a.report.Problem("event %d: %q was believed %d times", i, lie.Name, believed)
 		}
-		d.report.Count("land founded by the liar", "", liar.Found(ctx, founding, int32(10_000+16*i))) //nolint:gosec // few events
-		if err := d.findQuarantined(ctx, honest); err != nil {
+		a.report.Count("land founded by the liar", "", a.liar.Found(ctx, founding, int32(10_000+16*i))) //nolint:gosec // few events
+		if err := a.examine(ctx); err != nil {
 			return err
 		}
-		edits, err := d.answered(ctx, mark, d.ledger.Now())
+		edits, err := a.answered(ctx, mark, a.ledger.Now())
 		if err != nil {
 			return err
 		}
 		for _, e := range edits {
 			if e.Outcome == history.Acknowledged {
-				d.report.Time("edit asked to acknowledged, during attacks", "p99 ≤ 100 ms", e.Returned-e.Invoked)
+				a.report.Time("edit asked to acknowledged, during attacks", "p99 ≤ 100 ms", e.Returned-e.Invoked)
 			}
 		}
 	}
-	if n := liar.Believed(); n > 0 {
-		d.report.Problem("the liar was asked %d questions as the catalog", n)
+	if n := a.liar.Believed(); n > 0 {
+		a.report.Problem("the liar was asked %d questions as the catalog", n)
 	}
 	return ctx.Err()
 }
 
-// findQuarantined reports regions that nodes have quarantined.
-func (d *driver) findQuarantined(ctx context.Context, honest []*Node) error {
-	for _, n := range honest {
+// examine reports regions that nodes have quarantined, and whether doctor names the liar on one of them.
+func (a *attack) examine(ctx context.Context) error {
+	named := false
+	for _, n := range a.honest {
 		var health struct {
 			Findings []struct{ Kind, Subject, What string }
 		}
@@ -107,16 +120,20 @@ func (d *driver) findQuarantined(ctx context.Context, honest []*Node) error {
 			return err
 		}
 		for _, f := range health.Findings {
+			named = named || f.Kind == "contradicted" && f.Subject == a.liar.Self.Peer
 			if f.Kind == "quarantined" {
-				d.report.Problem("node %d: region %s is quarantined: %s", n.Number, f.Subject, f.What)
+				a.report.Problem("node %d: region %s is quarantined: %s", n.Number, f.Subject, f.What)
 			}
 		}
+	}
+	if !named {
+		a.report.Problem("voxeld doctor names the liar on no node")
 	}
 	return nil
 }
 
 // flood has a stranger open streams to a node until ctx ends.
-func (d *driver) flood(ctx context.Context, victim, world string) error {
+func (a *attack) flood(ctx context.Context, victim string) error {
 	listen, err := daemon.TakeAddress()
 	if err != nil {
 		return err
@@ -125,20 +142,20 @@ func (d *driver) flood(ctx context.Context, victim, world string) error {
 	if err != nil {
 		return fmt.Errorf("connect a stranger: %w", err)
 	}
-	opened := stranger.Flood(ctx, world)
-	d.report.Count("streams opened by a stranger", "", int(opened))
+	opened := stranger.Flood(ctx, a.liar.World())
+	a.report.Count("streams opened by a stranger", "", int(opened))
 	return stranger.Close()
 }
 
 // revoke revokes the liar, and measures how long nodes still listen to it.
-func (d *driver) revoke(ctx context.Context, liar *hostile.Liar, honest []*Node) error {
-	if err := honest[0].Revoke(ctx, liar.Self.Peer, "it lies"); err != nil {
+func (a *attack) revoke(ctx context.Context) error {
+	if err := a.honest[0].Revoke(ctx, a.liar.Self.Peer, "it lies"); err != nil {
 		return err
 	}
-	took, err := d.expect(ctx, revokedIn, func() string {
+	took, err := a.expect(ctx, revokedIn, func() string {
 		var listening []string
-		for _, n := range honest {
-			if liar.Heard(ctx, n.peer()) {
+		for _, n := range a.honest {
+			if a.liar.Heard(ctx, n.peer()) {
 				listening = append(listening, fmt.Sprint(n.Number))
 			}
 		}
@@ -150,6 +167,6 @@ func (d *driver) revoke(ctx context.Context, liar *hostile.Liar, honest []*Node)
 	if err != nil {
 		return ctx.Err() // it is reported
 	}
-	d.report.Time("revoked: nobody listens", "≤ 5 s", took)
+	a.report.Time("revoked: nobody listens", "≤ 5 s", took)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/machine"
+	"github.com/voxelpopuli/voxeld/chaos/players"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
@@ -27,7 +28,8 @@ type Node struct {
 	pid        string        // file with the process id, for a sweep
 	log        string        // of all runs of this node
 	disk       *machine.Disk // nil without disks
-	poweredOff bool          // its machine has no power
+	gateway    *players.Gateway
+	poweredOff bool // its machine has no power
 
 	mu struct {
 		sync.Mutex
@@ -38,6 +40,15 @@ type Node struct {
 		code    int    // exit code of the previous process
 		peer    string // peer id; empty before the first start, and after wipe
 	}
+}
+
+// gatewaysOf returns nodes as players know them.
+func gatewaysOf(nodes []*Node) []*players.Gateway {
+	all := make([]*players.Gateway, len(nodes))
+	for i, n := range nodes {
+		all[i] = n.gateway
+	}
+	return all
 }
 
 // startLimit is the time limit for a node to serve.

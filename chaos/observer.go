@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/chaos/players"
 	"github.com/voxelpopuli/voxeld/chaos/report"
 	"github.com/voxelpopuli/voxeld/chaos/workarea"
 )
@@ -18,7 +19,7 @@ import (
 type observer struct {
 	*Cluster
 	ledger   *history.Ledger
-	writers  *Writers
+	writers  *players.Writers
 	report   *report.Report
 	logger   *slog.Logger
 	readings []history.Reading // during edits
@@ -78,7 +79,7 @@ func (o *observer) waitRecovered(ctx context.Context) error {
 
 // readNow reads the land during edits. The cluster must be healthy.
 func (o *observer) readNow(ctx context.Context) {
-	readings, err := readAll(ctx, o.Nodes, o.ledger, readLimit)
+	readings, err := players.ReadAll(ctx, gatewaysOf(o.Nodes), o.ledger, players.ReadLimit)
 	if err != nil && ctx.Err() == nil {
 		o.report.Problem("event %d: %v", o.report.Events, err)
 	}

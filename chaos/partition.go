@@ -85,7 +85,7 @@ func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Durat
 // not acknowledge any edit that was asked for after the cut; a side with one must continue.
 func (d *driver) checkSides(c cutOff, before map[string]openRegion, edits []history.Edit, begun, cut, healing time.Duration) {
 	for _, side := range c.sides {
-		for _, area := range d.writers.areas {
+		for _, area := range d.writers.Areas {
 			cell := area.Cell()
 			r, wrong := regionAt(before, area.Origin().Chunk())
 			if wrong != "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
 	"github.com/voxelpopuli/voxeld/chaos/machine"
+	"github.com/voxelpopuli/voxeld/chaos/players"
 	"github.com/voxelpopuli/voxeld/chaos/report"
 )
 
@@ -77,7 +78,7 @@ func (d *driver) run(ctx context.Context, s *scenario) (err error) {
 	}
 	d.logger.Info("world is up", "nodes", d.o.Nodes)
 	start := time.Now()
-	d.writers = StartWriters(ctx, d.Cluster, d.ledger, WriterOptions{Rate: d.o.Rate, Seed: d.o.Seed}, d.logger)
+	d.writers = players.StartWriters(ctx, gatewaysOf(d.Nodes), d.ledger, players.WriterOptions{Rate: d.o.Rate, Seed: d.o.Seed}, d.logger)
 	watch, stopWatch := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { d.watch(watch) })
@@ -143,13 +144,13 @@ func (d *driver) end(ctx context.Context) error {
 		d.report.Problem("after recovery: %v", err)
 	}
 	pause(ctx, time.Second) // the deltas of the last edits arrive everywhere
-	readings, err := readAll(ctx, d.Nodes, d.ledger, readLimit)
+	readings, err := players.ReadAll(ctx, gatewaysOf(d.Nodes), d.ledger, players.ReadLimit)
 	if err != nil {
 		d.report.Problem("after recovery: %v", err)
 	}
 	d.writers.Stop()
-	d.report.Count("sessions begun", "", int(d.writers.rejoined.Load()))
-	d.report.Count("sessions lost", "", int(d.writers.sessionsLost.Load()))
+	d.report.Count("sessions begun", "", int(d.writers.Begun.Load()))
+	d.report.Count("sessions lost", "", int(d.writers.Lost.Load()))
 	d.measureLatency()
 	d.logger.Info("checking the history", "edits", d.ledger.Count(), "sights", len(d.ledger.Sights()))
 	for i := range readings {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +44,7 @@ func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Re
 		}
 	}
 	h.Logger.Warn("change of members not accepted: other members know nothing of it", "region", moved.ID, "cell", moved.Cell.String(), "reported_by", peer, "epoch", moved.Epoch)
+	h.Examiner.Contradictions.Add(peer, fmt.Sprintf("the members of region %v are %s", moved.Cell, peersOf(moved)))
 	return fmt.Errorf("region %d: %d of its members know nothing of epoch %d, and %d agree", moved.ID, disagree, moved.Epoch, agree)
 }
 
@@ -104,4 +106,13 @@ func confirms(s nodemsg.RegionStatus, moved nodemsg.Region) opinion {
 // samePeers reports whether two descriptions of a region name the same nodes.
 func samePeers(a, b nodemsg.Region) bool {
 	return len(a.Members) == len(b.Members) && !slices.ContainsFunc(a.Members, func(m nodemsg.Member) bool { return !actor.HasMember(b, m.Peer) })
+}
+
+// peersOf returns the peer ids of a region's members, for people.
+func peersOf(info nodemsg.Region) string {
+	peers := make([]string, len(info.Members))
+	for i, m := range info.Members {
+		peers[i] = m.Peer
+	}
+	return strings.Join(peers, ", ")
 }

@@ -30,9 +30,10 @@ const (
 
 	maxWorldName = 64
 
-	// GenesisTable and GenesisKey are where nodes store the genesis of their world.
+	// GenesisTable is the table in which nodes store the genesis of their world, encoded.
 	GenesisTable = "world"
-	GenesisKey   = "genesis"
+	// GenesisKey is its key there.
+	GenesisKey = "genesis"
 
 	openGenesis   = 1 // version of a genesis without root keys
 	closedGenesis = 2 // and with them

@@ -218,10 +218,13 @@ var Lies = []Lie{
 func (l *Liar) capture(ctx context.Context) (believed int) {
 	all, _ := l.Regions(ctx)
 	for _, r := range all {
+		if len(r.Members) == 1 && r.Members[0].Peer == l.Self.Peer {
+			continue // it founded the region
+		}
 		moved := l.claim(r.ID)
 		moved.Cell, moved.Epoch, moved.Term = r.Cell, r.Epoch+1000, r.Term+1000
 		for _, peer := range l.victims {
-			if answer, ok := l.ask(ctx, peer, nodemsg.Question{Moved: &moved}); ok && answer.Region != nil && answer.Region.Leader == l.Self.Peer {
+			if answer, ok := l.ask(ctx, peer, nodemsg.Question{Moved: &moved}); ok && answer.Region != nil && answer.Region.ID == r.ID && answer.Region.Leader == l.Self.Peer {
 				believed++
 			}
 		}

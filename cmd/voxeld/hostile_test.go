@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region/health"
+	"github.com/voxelpopuli/voxeld/region"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -140,6 +140,10 @@ func TestLiar(t *testing.T) {
 	unbeatable := nodemsg.PlayerRecord{Player: player.GuestID("alice"), Name: "alice", Guest: true, Seq: 1 << 47, SavedAt: time.Now().UnixMilli()}
 	l.PutPlayer(limited, unbeatable) //nolint:errcheck // others refuse it
 
+	if !slices.ContainsFunc(honest, func(d *daemon) bool { return names(d.doctor(), l.Self.Peer) }) {
+		t.Error("doctor names the liar on no node")
+	}
+
 	newcomer := startDaemon(t, "--join", honest[0].invite())
 	newcomer.terminate()
 	newcomer.start()
@@ -148,7 +152,7 @@ func TestLiar(t *testing.T) {
 	alice.put(at, chunk.Glass)
 	for i, d := range honest {
 		locate(t, d.Game, grid.ChunkPos{X: 5000 + 48*int32(i), Z: 5000})
-		if h := d.doctor(); slices.ContainsFunc(h.Findings, func(f health.Finding) bool { return f.Kind == "quarantined" }) {
+		if h := d.doctor(); slices.ContainsFunc(h.Findings, func(f region.Finding) bool { return f.Kind == "quarantined" }) {
 			t.Errorf("a region is quarantined: %+v", h.Findings)
 		}
 		bob := join(t, d.Game, "bob", 1)
@@ -169,4 +173,12 @@ func TestLiar(t *testing.T) {
 		})
 	})
 	again.put(at, chunk.Planks)
+	if slices.ContainsFunc(honest, func(d *daemon) bool { return names(d.doctor(), l.Self.Peer) }) {
+		t.Error("doctor still names the liar after it was revoked")
+	}
+}
+
+// names reports whether an examination found that a node is contradicted by others.
+func names(h region.Health, peer string) bool {
+	return slices.ContainsFunc(h.Findings, func(f region.Finding) bool { return f.Kind == "contradicted" && f.Subject == peer })
 }

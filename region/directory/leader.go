@@ -15,8 +15,12 @@ import (
 // This file finds out who leads the catalog. The catalog's record in the DHT is a hint, since every admitted node can sign one, and so is
 // what a single node says: a node leads the catalog if most of its members say so (docs/adr/0041).
 
-// statusTime bounds the time that a node takes to say who leads the catalog.
-const statusTime = time.Second
+const (
+	// statusTime bounds the time that a node takes to say who leads the catalog.
+	statusTime = time.Second
+	// maxPolled bounds how many nodes are asked, so that liars cannot name any number.
+	maxPolled = 48
+)
 
 // errNoLeader means that the members that answer agree on no leader.
 var errNoLeader = errors.New("most of its members are down, or it has no leader")
@@ -26,24 +30,24 @@ var errNoLeader = errors.New("most of its members are down, or it has no leader"
 func (d *Directory) FindCatalog(ctx context.Context) (nodemsg.Region, error) {
 	return d.flights.Do(ctx, d.Tasks, "catalog", func(ctx context.Context) (nodemsg.Region, error) {
 		p := poll{d: d}
-		known := d.knownCatalog(ctx).Members
+		known := peersOf(d.knownCatalog(ctx))
 		if at, votes := p.ask(ctx, known, len(known)/2+1); votes > len(known)/2 {
 			return d.CacheCatalog(at), nil
 		}
-		var near []nodemsg.Member
-		for _, peer := range d.Records.NearestKnown(grid.CatalogKey, Candidates) {
-			near = append(near, nodemsg.Member{Peer: peer})
-		}
-		if at, votes := p.ask(ctx, near, len(near)); votes > 0 {
+		if at, votes := p.askAll(ctx, d.Records.NearestKnown(grid.CatalogKey, Candidates)); votes > 0 && len(known) > 0 {
 			return d.CacheCatalog(at), nil
 		}
 		looking, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
+		near, nearErr := d.Records.Nearest(looking, grid.CatalogKey, Candidates) // a newcomer knows few nodes, perhaps only a liar
+		if at, votes := p.askAll(ctx, near); votes > 0 {
+			return d.CacheCatalog(at), nil
+		}
 		hint, err := d.Records.Catalog(looking)
 		if err != nil {
-			return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", err)
+			return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", errors.Join(nearErr, err))
 		}
-		if at, votes := p.ask(ctx, hint.Members, len(hint.Members)); votes > 0 {
+		if at, votes := p.askAll(ctx, peersOf(hint)); votes > 0 {
 			return d.CacheCatalog(at), nil
 		}
 		return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", errNoLeader)
@@ -76,14 +80,18 @@ type poll struct {
 	said []statement // in the order in which the nodes were to be asked
 }
 
-// statement is what a node says of its copy of the catalog.
-type statement struct {
-	peer   string
-	status nodemsg.RegionStatus // zero until it has answered
+// askAll asks nodes, and then the members that they name, and returns the catalog's region with most votes, and their number.
+func (p *poll) askAll(ctx context.Context, peers []string) (at nodemsg.Region, votes int) {
+	p.ask(ctx, peers, maxPolled)
+	var named []string
+	for _, s := range p.said {
+		named = append(named, votersOf(s.status)...)
+	}
+	return p.ask(ctx, named, maxPolled)
 }
 
-// ask asks nodes that were not asked yet, until enough members agree, and returns the catalog's region with most votes, and their number.
-func (p *poll) ask(ctx context.Context, nodes []nodemsg.Member, enough int) (at nodemsg.Region, votes int) {
+// ask asks nodes that were not asked yet, until enough members agree.
+func (p *poll) ask(ctx context.Context, peers []string, enough int) (at nodemsg.Region, votes int) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	type answer struct {
@@ -91,9 +99,9 @@ func (p *poll) ask(ctx context.Context, nodes []nodemsg.Member, enough int) (at 
 		status nodemsg.RegionStatus
 	}
 	first := len(p.said)
-	for _, m := range nodes {
-		if !slices.ContainsFunc(p.said, func(s statement) bool { return s.peer == m.Peer }) {
-			p.said = append(p.said, statement{peer: m.Peer})
+	for _, peer := range peers {
+		if len(p.said) < maxPolled && !slices.ContainsFunc(p.said, func(s statement) bool { return s.peer == peer }) {
+			p.said = append(p.said, statement{peer: peer})
 		}
 	}
 	answers := make(chan answer, len(p.said))
@@ -107,6 +115,12 @@ func (p *poll) ask(ctx context.Context, nodes []nodemsg.Member, enough int) (at 
 		at, votes = elected(p.said)
 	}
 	return at, votes
+}
+
+// statement is what a node says of its copy of the catalog.
+type statement struct {
+	peer   string
+	status nodemsg.RegionStatus // zero until it has answered
 }
 
 // catalogStatus asks a node for the status of its copy of the catalog. The result is zero if there is no answer.
@@ -158,4 +172,12 @@ func votersOf(s nodemsg.RegionStatus) []string {
 		}
 	}
 	return voters
+}
+
+func peersOf(info nodemsg.Region) []string {
+	peers := make([]string, len(info.Members))
+	for i, m := range info.Members {
+		peers[i] = m.Peer
+	}
+	return peers
 }

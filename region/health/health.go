@@ -57,6 +57,7 @@ type Examiner struct {
 	Records               directory.Records
 	Damages               *integrity.Damages
 	AskStatuses           integrity.AskStatuses
+	Contradictions        *Contradictions
 	Memberships           func() ([]nodemsg.Region, error) // lists the regions that this node stores a copy of
 }
 
@@ -87,6 +88,9 @@ func (h *Examiner) Examine(ctx context.Context) Health {
 	}
 	e.Findings = append(append(e.Findings, seen.findings...), seen.peers...)
 	e.damage()
+	e.Contradictions.each(func(peer, what string) {
+		e.found("contradicted", peer, what, "ask who runs it: it lies, or its data is damaged; voxeld peers revoke "+peer+" throws it out")
+	})
 	slices.SortStableFunc(e.Findings, func(a, b Finding) int { return cmp.Compare(a.Kind, b.Kind) })
 	return e.Health
 }

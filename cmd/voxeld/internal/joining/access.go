@@ -89,6 +89,7 @@ func (a Access) Status() admin.Access {
 // Examine adds to an examination of the world what concerns this node's certificate.
 func (a Access) Examine(health region.Health) admin.Doctor {
 	d := admin.Doctor{Health: health, Access: a.Status()}
+	d.Findings = slices.DeleteFunc(d.Findings, func(f region.Finding) bool { return f.Kind == "contradicted" && !a.Admitted(f.Subject) }) // it is out
 	what := d.Access.Error
 	if left := time.Until(d.Access.Expires); what == "" && !d.Access.Open && left < lateRenewal {
 		what = fmt.Sprintf("this node's certificate ends in %v, and could not be renewed", left.Round(time.Hour))

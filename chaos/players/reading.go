@@ -1,4 +1,4 @@
-package chaos
+package players
 
 import (
 	"context"
@@ -15,16 +15,16 @@ import (
 // readView is the view distance, in chunks, at which the whole area is visible from its middle.
 const readView = workarea.High/grid.ChunkSize + 1
 
-// readLimit is the time limit for readers to see everything.
-const readLimit = 60 * time.Second
+// ReadLimit is the time limit for readers to see everything.
+const ReadLimit = 60 * time.Second
 
 // staleness is how far a gateway's mirror may lag behind what was acknowledged through others while the cluster is
 // healthy. The protocol has no reads with a stronger guarantee.
 const staleness = 2 * time.Second
 
-// readAll opens a new session at each running gateway, flies to the middle, and returns the area as each gateway
+// ReadAll opens a new session at each running gateway, flies to the middle, and returns the area as each gateway
 // shows it. The cluster must be healthy.
-func readAll(ctx context.Context, nodes []*Node, l *history.Ledger, limit time.Duration) ([]history.Reading, error) {
+func ReadAll(ctx context.Context, nodes []*Gateway, l *history.Ledger, limit time.Duration) ([]history.Reading, error) {
 	var mu sync.Mutex
 	var all []history.Reading
 	var errs []error
@@ -51,7 +51,7 @@ func readAll(ctx context.Context, nodes []*Node, l *history.Ledger, limit time.D
 	return all, nil
 }
 
-func readOne(ctx context.Context, n *Node, l *history.Ledger, limit time.Duration) (history.Reading, error) {
+func readOne(ctx context.Context, n *Gateway, l *history.Ledger, limit time.Duration) (history.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r := history.Reading{Node: n.Number, From: l.Now() - staleness}

@@ -1,4 +1,4 @@
-package chaos
+package players
 
 import (
 	"context"
@@ -13,10 +13,17 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
+// A Gateway is a node that players can use.
+type Gateway struct {
+	Number int
+	Game   string      // host:port
+	Serves func() bool // reports whether sessions may try it; any goroutine may call it
+}
+
 // session is one connection of a player to a node. It belongs to the player's goroutine.
 type session struct {
 	*sessionclient.Player
-	node    *Node
+	node    *Gateway
 	streams map[grid.ChunkPos]int // of Sights, by chunk
 }
 
@@ -26,7 +33,7 @@ const (
 )
 
 // join opens a session, and returns after the welcome.
-func join(ctx context.Context, n *Node, name string, view int) (*session, error) {
+func join(ctx context.Context, n *Gateway, name string, view int) (*session, error) {
 	dial, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
 	c, err := sessionclient.Dial(dial, n.Game, sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingJSON})

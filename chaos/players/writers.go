@@ -1,4 +1,4 @@
-package chaos
+package players
 
 import (
 	"cmp"
@@ -29,16 +29,18 @@ import (
 // all other gateways. If the gateway fails, the player continues through another, and sends unanswered edits again
 // under the same sequence. The player returns when the home gateway is back.
 type Writers struct {
-	cluster *Cluster
-	ledger  *history.Ledger
-	logger  *slog.Logger
-	areas   []*workarea.Area
-	wg      sync.WaitGroup
-	cancel  context.CancelFunc
+	gateways []*Gateway
+	ledger   *history.Ledger
+	logger   *slog.Logger
+	Areas    []*workarea.Area
+	wg       sync.WaitGroup
+	cancel   context.CancelFunc
 
-	quiet                                            atomic.Bool // no new edits
-	open                                             atomic.Int64
-	rejoined, sessionsLost, joinsFailed, unavailable atomic.Int64
+	quiet atomic.Bool // no new edits
+	open  atomic.Int64
+	// Begun and Lost count sessions, Unavailable the answers that the region is unavailable.
+	Begun, Lost, Unavailable atomic.Int64
+	joinsFailed              atomic.Int64
 }
 
 // WriterOptions configure the edits.
@@ -51,21 +53,21 @@ type WriterOptions struct {
 const perPlayer = float64(time.Second / tickInterval)
 
 // StartWriters starts players, who edit until Stop.
-func StartWriters(ctx context.Context, c *Cluster, l *history.Ledger, o WriterOptions, logger *slog.Logger) *Writers {
+func StartWriters(ctx context.Context, gateways []*Gateway, l *history.Ledger, o WriterOptions, logger *slog.Logger) *Writers {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &Writers{cluster: c, ledger: l, logger: logger, cancel: cancel}
+	w := &Writers{gateways: gateways, ledger: l, logger: logger, cancel: cancel}
 	var limits []*rate.Limiter // one for each work area: else players who always ask first would starve the other areas
 	for i := range workarea.Count {
-		w.areas = append(w.areas, workarea.New(i, o.Seed))
+		w.Areas = append(w.Areas, workarea.New(i, o.Seed))
 		limits = append(limits, rate.NewLimiter(rate.Limit(o.Rate/workarea.Count), max(1, int(o.Rate/workarea.Count/5))))
 	}
 	// Equally many at each gateway and work area, and twice as many as the rate needs, since some are always moving.
-	places := len(c.Nodes) * workarea.Count
+	places := len(gateways) * workarea.Count
 	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
 	for i := range n {
-		area := i / len(c.Nodes) % workarea.Count
+		area := i / len(gateways) % workarea.Count
 		p := &player{
-			Writers: w, name: fmt.Sprintf("w%02d", i), home: c.Nodes[i%len(c.Nodes)], area: w.areas[area], editLimit: limits[area],
+			Writers: w, name: fmt.Sprintf("w%02d", i), home: gateways[i%len(gateways)], area: w.Areas[area], editLimit: limits[area],
 			hops: i/places%2 == 0, rng: rand.New(rand.NewPCG(o.Seed, 1000+uint64(i))),
 		}
 		w.wg.Go(func() { p.run(ctx) })
@@ -76,7 +78,7 @@ func StartWriters(ctx context.Context, c *Cluster, l *history.Ledger, o WriterOp
 // Cells returns the regions that are edited.
 func (w *Writers) Cells() []string {
 	var all []string
-	for _, s := range w.areas {
+	for _, s := range w.Areas {
 		all = append(all, s.Cell())
 	}
 	return all
@@ -85,7 +87,7 @@ func (w *Writers) Cells() []string {
 // Chunks returns the chunks that players edit now.
 func (w *Writers) Chunks() []grid.ChunkPos {
 	all := make(map[grid.ChunkPos]bool)
-	for _, s := range w.areas {
+	for _, s := range w.Areas {
 		_, x, z := s.Middle()
 		for _, dx := range []int32{-workarea.SiteWide / 2, workarea.SiteWide / 2} {
 			for _, dz := range []int32{-workarea.SiteWide / 2, workarea.SiteWide / 2} {
@@ -112,7 +114,7 @@ func (w *Writers) Stop() {
 type player struct {
 	*Writers
 	name string
-	home *Node
+	home *Gateway
 	area *workarea.Area
 	rng  *rand.Rand
 
@@ -121,8 +123,8 @@ type player struct {
 	seq      uint64
 	pending  []*pendingEdit // by sequence
 	homing   time.Time
-	hops     bool  // leaves a gateway that does not answer; otherwise the player stays, and waits
-	redirect *Node // the target of the last redirect
+	hops     bool     // leaves a gateway that does not answer; otherwise the player stays, and waits
+	redirect *Gateway // the target of the last redirect
 }
 
 // pendingEdit is an unanswered edit.
@@ -143,12 +145,18 @@ const (
 )
 
 func (p *player) run(ctx context.Context) {
-	avoid := (*Node)(nil)
-	for ctx.Err() == nil {
+	avoid, wait := (*Gateway)(nil), time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		wait = 0
 		n := p.choose(avoid)
 		avoid = nil
 		if n == nil {
-			pause(ctx, 50*time.Millisecond)
+			wait = 50 * time.Millisecond
 			continue
 		}
 		s, err := join(ctx, n, p.name, 1)
@@ -158,10 +166,10 @@ func (p *player) run(ctx context.Context) {
 				p.logger.Debug("join failed", "player", p.name, "error", err)
 			}
 			avoid = n
-			pause(ctx, time.Duration(50+p.rng.IntN(150))*time.Millisecond)
+			wait = time.Duration(50+p.rng.IntN(150)) * time.Millisecond
 			continue
 		}
-		p.rejoined.Add(1)
+		p.Begun.Add(1)
 		hop, err := p.play(ctx, s)
 		for _, stream := range s.streams {
 			p.ledger.EndStream(stream, p.ledger.Now())
@@ -170,17 +178,19 @@ func (p *player) run(ctx context.Context) {
 		if hop || errors.Is(err, errRedirected) {
 			avoid = n
 		} else if err != nil && ctx.Err() == nil {
-			p.sessionsLost.Add(1)
+			p.Lost.Add(1)
 			p.logger.Debug("session lost", "player", p.name, "node", n.Number, "error", err)
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+// at returns the gateway with an address; nil if there is none.
+func (w *Writers) at(game string) *Gateway {
+	i := slices.IndexFunc(w.gateways, func(g *Gateway) bool { return g.Game == game })
+	if i < 0 {
+		return nil
 	}
+	return w.gateways[i]
 }
 
 // errRedirected is returned if the gateway redirects the player because it is shutting down.
@@ -188,7 +198,7 @@ var errRedirected = errors.New("gateway is shutting down")
 
 // choose returns the gateway to use: the target of a redirect, else home if it serves, else any other; nil if none
 // serves.
-func (p *player) choose(avoid *Node) *Node {
+func (p *player) choose(avoid *Gateway) *Gateway {
 	sent := p.redirect
 	if p.redirect = nil; sent != nil && sent != avoid && sent.Serves() {
 		return sent
@@ -196,8 +206,8 @@ func (p *player) choose(avoid *Node) *Node {
 	if p.home.Serves() && p.home != avoid {
 		return p.home
 	}
-	var serving []*Node
-	for _, n := range p.cluster.Nodes {
+	var serving []*Gateway
+	for _, n := range p.gateways {
 		if n.Serves() && n != avoid {
 			serving = append(serving, n)
 		}
@@ -339,7 +349,7 @@ func (p *player) handle(s *session, m sessionclient.Arrival) error {
 		p.acked(s, m, at)
 	case sessionmsg.Reconnect:
 		for _, home := range slices.Backward(m.Gateways) {
-			if n := p.cluster.at(home.Game); n != nil {
+			if n := p.at(home.Game); n != nil {
 				p.redirect = n
 			}
 		}
@@ -362,7 +372,7 @@ func (p *player) acked(s *session, m sessionmsg.Ack, at time.Duration) {
 	switch m.Error {
 	case "":
 	case wire.RefusedUnavailable:
-		p.unavailable.Add(1)
+		p.Unavailable.Add(1)
 		p.retry(a)
 		return
 	case wire.RefusedNotLoaded, wire.RefusedOutOfReach, wire.RefusedRate, wire.RefusedInsidePlayer:
