@@ -36,6 +36,7 @@ fuzz() {
 	done
 	execs=$(sed -nE 's/.*execs: ([0-9]+).*/\1/p' "$log" | tail -n 1)
 	printf 'ok   fuzz %-50s %s executions\n' "${package##*/}.$target" "${execs:-0}"
+	echo "${execs:-0}" >>"$FUZZ_WORK/executions"
 }
 export -f fuzz
 
@@ -48,6 +49,6 @@ while read -r package dir; do
 	go test -c -fuzz . -o "$FUZZ_WORK/$number.test" "$package"
 	for target in $targets; do echo "$number $package $dir $target"; done >>"$FUZZ_WORK/targets"
 done <"$FUZZ_WORK/packages"
-touch "$FUZZ_WORK/targets"
+touch "$FUZZ_WORK/targets" "$FUZZ_WORK/executions"
 xargs -r -P "$(nproc)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz <"$FUZZ_WORK/targets"
-echo "fuzz: $(wc -l <"$FUZZ_WORK/targets") targets passed, $FUZZ_TIME each"
+echo "fuzz: $(wc -l <"$FUZZ_WORK/targets") targets passed, $FUZZ_TIME each, $(awk '{ n += $1 } END { print n + 0 }' "$FUZZ_WORK/executions") executions"
