@@ -70,6 +70,9 @@ func newStrangers() *strangers {
 		Name: "voxeld_strangers_refused_total",
 		Help: "Streams and connections of peers without a certificate that were refused, by reason (streams, connections: too many at once; rate: their address opened too many).",
 	}, []string{"reason"})}
+	for _, reason := range []string{"streams", "connections", "rate"} {
+		s.refused.WithLabelValues(reason)
+	}
 	s.mu.streams, s.mu.conns = make(map[peer.ID]int), make(map[netip.Addr]int)
 	sources, err := lru.New[source, *usage](maxSources)
 	if err != nil {

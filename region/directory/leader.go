@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -16,7 +17,8 @@ import (
 // what a single node says: a node leads the catalog if most of its members say so (docs/adr/0041).
 
 const (
-	// statusTime bounds the time that a node takes to say who leads the catalog.
+	// statusTime bounds the time that a node takes to say who leads the catalog. Newcomers wait for longer, since a liar may be faster than
+	// honest nodes.
 	statusTime = time.Second
 	// maxPolled bounds how many nodes are asked, so that liars cannot name any number.
 	maxPolled = 48
@@ -29,29 +31,41 @@ var errNoLeader = errors.New("most of its members are down, or it has no leader"
 // of them do not agree, the nodes that should be members are asked, and last those that the DHT names. Callers that ask at the same time share the answer.
 func (d *Directory) FindCatalog(ctx context.Context) (nodemsg.Region, error) {
 	return d.flights.Do(ctx, d.Tasks, "catalog", func(ctx context.Context) (nodemsg.Region, error) {
-		p := poll{d: d}
+		p := poll{d: d, limit: statusTime}
 		known := peersOf(d.knownCatalog(ctx))
 		if at, votes := p.ask(ctx, known, len(known)/2+1); votes > len(known)/2 {
 			return d.CacheCatalog(at), nil
 		}
-		if at, votes := p.askAll(ctx, d.Records.NearestKnown(grid.CatalogKey, Candidates)); votes > 0 && len(known) > 0 {
+		near := d.Records.NearestKnown(grid.CatalogKey, Candidates)
+		if len(known) == 0 { // a newcomer knows few nodes, perhaps only a liar
+			p.limit = transport.AskTimeout
+			near = append(near, d.walkToCatalog(ctx)...)
+		}
+		if at, votes := p.askAll(ctx, near); votes > 0 {
 			return d.CacheCatalog(at), nil
 		}
 		looking, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
-		near, nearErr := d.Records.Nearest(looking, grid.CatalogKey, Candidates) // a newcomer knows few nodes, perhaps only a liar
-		if at, votes := p.askAll(ctx, near); votes > 0 {
-			return d.CacheCatalog(at), nil
-		}
 		hint, err := d.Records.Catalog(looking)
 		if err != nil {
-			return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", errors.Join(nearErr, err))
+			return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", err)
 		}
 		if at, votes := p.askAll(ctx, peersOf(hint)); votes > 0 {
 			return d.CacheCatalog(at), nil
 		}
 		return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", errNoLeader)
 	})
+}
+
+// walkToCatalog returns the nodes nearest to the catalog's key, as a walk through the DHT finds them.
+func (d *Directory) walkToCatalog(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	near, err := d.Records.Nearest(ctx, grid.CatalogKey, Candidates)
+	if err != nil {
+		d.Logger.Debug("nodes near the catalog's key not found", "error", err)
+	}
+	return near
 }
 
 // knownCatalog returns the catalog's region as this node knows it: as a member, or as it was told before.
@@ -76,8 +90,9 @@ func (d *Directory) CacheCatalog(root nodemsg.Region) nodemsg.Region {
 
 // A poll asks nodes who leads the catalog. Only one goroutine uses it.
 type poll struct {
-	d    *Directory
-	said []statement // in the order in which the nodes were to be asked
+	d     *Directory
+	limit time.Duration // for the answers of nodes that are asked together
+	said  []statement   // in the order in which the nodes were to be asked
 }
 
 // askAll asks nodes, and then the members that they name, and returns the catalog's region with most votes, and their number.
@@ -92,7 +107,7 @@ func (p *poll) askAll(ctx context.Context, peers []string) (at nodemsg.Region, v
 
 // ask asks nodes that were not asked yet, until enough members agree.
 func (p *poll) ask(ctx context.Context, peers []string, enough int) (at nodemsg.Region, votes int) {
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
 	type answer struct {
 		of     int
