@@ -121,7 +121,7 @@ func (p *poll) ask(ctx context.Context, peers []string, enough int) (at nodemsg.
 	}
 	answers := make(chan answer, len(p.said))
 	for i := first; i < len(p.said); i++ {
-		go func(peer string) { answers <- answer{i, p.d.catalogStatus(ctx, peer)} }(p.said[i].peer)
+		go func(peer string) { answers <- answer{i, p.statusOf(ctx, peer)} }(p.said[i].peer)
 	}
 	at, votes = elected(p.said)
 	for i := first; i < len(p.said) && votes < enough; i++ {
@@ -138,12 +138,12 @@ type statement struct {
 	status nodemsg.RegionStatus // zero until it has answered
 }
 
-// catalogStatus asks a node for the status of its copy of the catalog. The result is zero if there is no answer.
-func (d *Directory) catalogStatus(ctx context.Context, peer string) nodemsg.RegionStatus {
-	if peer == d.Self.Peer {
-		return d.OwnCatalog()
+// statusOf asks a node for the status of its copy of the catalog. The result is zero if there is no answer.
+func (p *poll) statusOf(ctx context.Context, peer string) nodemsg.RegionStatus {
+	if peer == p.d.Self.Peer {
+		return p.d.OwnCatalog()
 	}
-	answer, err := d.Questions.Ask(ctx, peer, nodemsg.Question{Status: &nodemsg.StatusRequest{Regions: []uint64{world.CatalogID}}})
+	answer, err := p.d.Questions.Ask(ctx, peer, nodemsg.Question{Status: &nodemsg.StatusRequest{Regions: []uint64{world.CatalogID}}})
 	if err != nil || len(answer.Statuses) != 1 || answer.Statuses[0].Region != world.CatalogID {
 		return nodemsg.RegionStatus{}
 	}
