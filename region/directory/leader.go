@@ -24,7 +24,7 @@ const (
 	maxPolled = 48
 )
 
-// errNoLeader means that the members that answer agree on no leader.
+// errNoLeader means that the members that answer agree on no leader, perhaps because they elect one.
 var errNoLeader = errors.New("most of its members are down, or it has no leader")
 
 // FindCatalog asks who leads the catalog, and with which members, and caches the answer. The members that this node knows are asked first. If most
@@ -32,29 +32,20 @@ var errNoLeader = errors.New("most of its members are down, or it has no leader"
 func (d *Directory) FindCatalog(ctx context.Context) (nodemsg.Region, error) {
 	return d.flights.Do(ctx, d.Tasks, "catalog", func(ctx context.Context) (nodemsg.Region, error) {
 		p := poll{d: d, limit: statusTime}
-		known := peersOf(d.knownCatalog(ctx))
-		if at, votes := p.ask(ctx, known, len(known)/2+1); votes > len(known)/2 {
-			return d.CacheCatalog(at), nil
-		}
-		near := d.Records.NearestKnown(grid.CatalogKey, Candidates)
-		if len(known) == 0 { // a newcomer knows few nodes, perhaps only a liar
-			p.limit = transport.AskTimeout
-			near = append(near, d.walkToCatalog(ctx)...)
-		}
-		if at, votes := p.askAll(ctx, near); votes > 0 {
-			return d.CacheCatalog(at), nil
-		}
-		looking, cancel := context.WithTimeout(ctx, lookTime)
-		defer cancel()
-		hint, err := d.Records.Catalog(looking)
+		at, err := p.find(ctx)
 		if err != nil {
 			return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", err)
 		}
-		if at, votes := p.askAll(ctx, peersOf(hint)); votes > 0 {
-			return d.CacheCatalog(at), nil
-		}
-		return nodemsg.Region{}, fmt.Errorf("find the catalog: %w", errNoLeader)
+		return d.CacheCatalog(at), nil
 	})
+}
+
+// led returns the catalog's region, or an error while it has no leader.
+func led(at nodemsg.Region) (nodemsg.Region, error) {
+	if at.Leader == "" {
+		return nodemsg.Region{}, errNoLeader
+	}
+	return at, nil
 }
 
 // walkToCatalog returns the nodes nearest to the catalog's key, as a walk through the DHT finds them.
@@ -95,6 +86,34 @@ type poll struct {
 	said  []statement   // in the order in which the nodes were to be asked
 }
 
+// find asks in the order of FindCatalog.
+func (p *poll) find(ctx context.Context) (nodemsg.Region, error) {
+	known := peersOf(p.d.knownCatalog(ctx))
+	at, votes := p.ask(ctx, known, len(known)/2+1)
+	if votes > len(known)/2 {
+		return led(at)
+	}
+	near := p.d.Records.NearestKnown(grid.CatalogKey, Candidates)
+	if len(known) == 0 { // a newcomer knows few nodes, perhaps only a liar
+		p.limit = transport.AskTimeout
+		near = append(near, p.d.walkToCatalog(ctx)...)
+	}
+	at, votes = p.askAll(ctx, near)
+	if votes == 0 {
+		looking, cancel := context.WithTimeout(ctx, lookTime)
+		defer cancel()
+		hint, err := p.d.Records.Catalog(looking)
+		if err != nil {
+			return nodemsg.Region{}, err
+		}
+		at, votes = p.askAll(ctx, peersOf(hint))
+	}
+	if votes == 0 || p.replaces(known, peersOf(at)) {
+		return nodemsg.Region{}, errNoLeader
+	}
+	return led(at)
+}
+
 // askAll asks nodes, and then the members that they name, and returns the catalog's region with most votes, and their number.
 func (p *poll) askAll(ctx context.Context, peers []string) (at nodemsg.Region, votes int) {
 	p.ask(ctx, peers, maxPolled)
@@ -105,7 +124,7 @@ func (p *poll) askAll(ctx context.Context, peers []string) (at nodemsg.Region, v
 	return p.ask(ctx, named, maxPolled)
 }
 
-// ask asks nodes that were not asked yet, until enough members agree.
+// ask asks nodes that were not asked yet, until enough members agree, also on a leader.
 func (p *poll) ask(ctx context.Context, peers []string, enough int) (at nodemsg.Region, votes int) {
 	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
@@ -124,7 +143,7 @@ func (p *poll) ask(ctx context.Context, peers []string, enough int) (at nodemsg.
 		go func(peer string) { answers <- answer{i, p.statusOf(ctx, peer)} }(p.said[i].peer)
 	}
 	at, votes = elected(p.said)
-	for i := first; i < len(p.said) && votes < enough; i++ {
+	for i := first; i < len(p.said) && (votes < enough || at.Leader == ""); i++ {
 		a := <-answers
 		p.said[a.of].status = a.status
 		at, votes = elected(p.said)
@@ -150,26 +169,38 @@ func (p *poll) statusOf(ctx context.Context, peer string) nodemsg.RegionStatus {
 	return answer.Statuses[0]
 }
 
-// elected returns the catalog's region on whose leader and members most of these members agree, and how many do; 0 if no majority of members does. Of
-// two such regions it is the one with more votes, else the one whose members were to be asked first.
+// replaces reports whether none of these members was a member before, while one that was still says that it is: others then claim to be
+// the catalog.
+func (p *poll) replaces(before, members []string) bool {
+	if slices.ContainsFunc(members, func(peer string) bool { return slices.Contains(before, peer) }) {
+		return false
+	}
+	return slices.ContainsFunc(p.said, func(s statement) bool {
+		return slices.Contains(before, s.peer) && slices.Contains(votersOf(s.status), s.peer)
+	})
+}
+
+// elected returns the catalog's region on whose members most of these members agree, and how many do; 0 if no majority of members does. Of two
+// such regions it is the one with more votes, else the one whose members were to be asked first. It has a leader if most members name the same one.
 func elected(said []statement) (at nodemsg.Region, votes int) {
 	for _, s := range said {
 		members := votersOf(s.status)
-		if !slices.Contains(members, s.status.Leader) {
-			continue
-		}
-		agree := 0
+		agree, leaders := 0, make(map[string]int)
 		for _, other := range said {
-			if slices.Contains(members, other.peer) && other.status.Leader == s.status.Leader && other.status.Epoch == s.status.Epoch && slices.Equal(votersOf(other.status), members) {
+			if slices.Contains(members, other.peer) && other.status.Epoch == s.status.Epoch && slices.Equal(votersOf(other.status), members) {
 				agree++
+				leaders[other.status.Leader]++
 			}
 		}
 		if 2*agree <= len(members) || agree <= votes {
 			continue
 		}
-		at, votes = nodemsg.Region{ID: world.CatalogID, Leader: s.status.Leader, Epoch: s.status.Epoch, Term: s.status.Term}, agree
+		at, votes = nodemsg.Region{ID: world.CatalogID, Epoch: s.status.Epoch, Term: s.status.Term}, agree
 		for _, peer := range members {
 			at.Members = append(at.Members, nodemsg.Member{Peer: peer})
+			if 2*leaders[peer] > len(members) {
+				at.Leader = peer
+			}
 		}
 	}
 	return at, votes
