@@ -21,6 +21,8 @@ type Contents struct {
 	Groups  []Group // the catalog first
 	Sums    map[uint64]ID
 	Splits  map[uint64]uint64 // by region, of those that are split: the log index of that (nodemsg.Region.Split)
+	// Voters are the members with a vote (peer ids) that the catalog lists, by region; for the catalog, its own members.
+	Voters  map[uint64][]string
 	Summary Summary
 	Edits   uint64 // edited blocks
 	Players int
@@ -49,7 +51,7 @@ func Verify(in io.Reader, progress func(groups int, rows uint64)) (c Contents, e
 
 func verify(r *Reader, progress func(groups int, rows uint64)) (c Contents, err error) {
 	c.Header = r.Header
-	c.Sums, c.Splits = make(map[uint64]ID), make(map[uint64]uint64)
+	c.Sums, c.Splits, c.Voters = make(map[uint64]ID), make(map[uint64]uint64), make(map[uint64][]string)
 	if c.Genesis, err = world.DecodeGenesis(r.Header.Genesis); err != nil {
 		return Contents{}, damaged("%v", err)
 	}
@@ -162,6 +164,14 @@ func (v *verifier) record(next Record) error {
 			if info.Split != 0 {
 				v.Splits[g.ID] = info.Split
 			}
+			for _, m := range info.Members {
+				if !m.Learner {
+					v.Voters[g.ID] = append(v.Voters[g.ID], m.Peer)
+				}
+			}
+		}
+		if g.ID == world.CatalogID {
+			v.Voters[g.ID] = g.Members
 		}
 		v.Groups = append(v.Groups, g)
 		if v.last = newGroupState(g, v.Genesis.Height()); v.last.catalog != nil {

@@ -1,12 +1,14 @@
 package backup
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -107,6 +109,18 @@ type Group struct {
 	Missing bool `cbor:"6,keyasint,omitempty"`
 	// Same means that the rows are those of the base, which have this checksum.
 	Same *ID `cbor:"7,keyasint,omitempty"`
+	// Attestations are what members have signed about their copies, each node once.
+	Attestations []Attestation `cbor:"9,keyasint,omitempty"`
+}
+
+// Attestation is what a member of a group has signed about its copy (trust.Attestation).
+type Attestation struct {
+	Node      trust.Key `cbor:"1,keyasint"`
+	Index     uint64    `cbor:"2,keyasint"`           // of the log, as of which the member's copy has the rows
+	Sum       *ID       `cbor:"3,keyasint,omitempty"` // of its rows, if they are not those of the group
+	Signature []byte    `cbor:"4,keyasint"`
+	// Certificate is the node's, on the way to the node that makes the backup. In a backup the Summary has it.
+	Certificate []byte `cbor:"5,keyasint,omitempty"`
 }
 
 // HasRows reports whether the group's rows follow.
@@ -138,6 +152,9 @@ type Summary struct {
 	Rows     uint64   `cbor:"2,keyasint"` // of groups and tables
 	Problems []string `cbor:"3,keyasint,omitempty"`
 	Sum      ID       `cbor:"4,keyasint"` // SHA-256 of all records before this one, as they are encoded
+	// Charters and Certificates tell whose the attestations are.
+	Charters     [][]byte `cbor:"5,keyasint,omitempty"` // in order
+	Certificates [][]byte `cbor:"6,keyasint,omitempty"`
 }
 
 // maxProblems bounds the problems in a summary, beside those of groups.
@@ -178,7 +195,12 @@ func (h *Header) valid() error {
 
 func (g *Group) valid() error {
 	p := g.Position
-	if g.ID == 0 || max(p.Index, p.Next) > maxIndex || p.Recovered > maxRecovered || max(p.Term, g.Epoch) > maxNumber || len(g.Members) > wire.MaxMembers || len(g.Problem) > maxText || g.Missing && g.Same != nil {
+	for _, a := range g.Attestations {
+		if a.Index > maxIndex || len(a.Signature) > ed25519.SignatureSize || len(a.Certificate) > trust.MaxDocument {
+			return fmt.Errorf("malformed attestation of group %d", g.ID)
+		}
+	}
+	if g.ID == 0 || len(g.Attestations) > wire.MaxMembers || max(p.Index, p.Next) > maxIndex || p.Recovered > maxRecovered || max(p.Term, g.Epoch) > maxNumber || len(g.Members) > wire.MaxMembers || len(g.Problem) > maxText || g.Missing && g.Same != nil {
 		return fmt.Errorf("malformed group %d", g.ID)
 	}
 	return nil
@@ -192,7 +214,7 @@ func (t *Table) valid() error {
 }
 
 func (s *Summary) valid() error {
-	if len(s.Problems) > maxProblems {
+	if len(s.Problems) > maxProblems || len(s.Charters) > trust.MaxCharters || len(s.Certificates) > maxNodes {
 		return errors.New("malformed summary")
 	}
 	return nil

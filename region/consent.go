@@ -44,7 +44,7 @@ func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Re
 		}
 	}
 	h.Logger.Warn("change of members not accepted: other members know nothing of it", "region", moved.ID, "cell", moved.Cell.String(), "reported_by", peer, "epoch", moved.Epoch)
-	h.Examiner.Contradictions.Add(peer, fmt.Sprintf("the members of region %v are %s", moved.Cell, peersOf(moved)))
+	h.contradictions.Add(peer, fmt.Sprintf("the members of region %v are %s", moved.Cell, peersOf(moved)))
 	return fmt.Errorf("region %d: %d of its members know nothing of epoch %d, and %d agree", moved.ID, disagree, moved.Epoch, agree)
 }
 

@@ -267,6 +267,9 @@ func TestStrangersAreRejected(t *testing.T) {
 				t.Errorf("moved by C, by %d epochs: the catalog obeyed: %+v", epochs, answer)
 			}
 		}
+		if answer := ask(c, "B", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID}}); answer.Error == "" {
+			t.Error("a member went to sleep because one asked that does not lead the region")
+		}
 		if answer := ask(c, "A", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID, Index: 1 << 40}}); answer.Error == "" {
 			t.Error("a member that lags behind went to sleep")
 		}

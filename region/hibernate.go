@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -102,14 +101,14 @@ func (b *hibernation) close(ctx context.Context, l *actor.Land, least uint64) er
 	}
 }
 
-// accept closes a group because its leader has requested it.
+// accept closes a group because its leader, as this member knows it, has requested it.
 func (b *hibernation) accept(ctx context.Context, peer string, s nodemsg.Sleep) error {
 	l := b.regions.Loaded(s.Group)
 	if l == nil {
 		return nil
 	}
-	if !slices.ContainsFunc(l.Raft().Configuration().Members, func(m replica.Member) bool { return m.Peer == peer }) {
-		return fmt.Errorf("hibernate region %d: %s is not a member", s.Group, peer)
+	if raft := l.Raft(); raft == nil || raft.Status().Leader != peer {
+		return fmt.Errorf("hibernate region %d: %s does not lead it", s.Group, peer)
 	}
 	return b.close(ctx, l, s.Index)
 }

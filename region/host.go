@@ -64,6 +64,7 @@ type Options struct {
 	Peers          transport.Peers   // the other nodes
 	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
+	Attester   export.Attester   // signs backups; nil in an open world
 	Balance    placement.Balance // of load between nodes; the zero value: none
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -109,6 +110,8 @@ type Host struct {
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
 	observer     *observer
+
+	contradictions *health.Contradictions
 }
 
 // NewHost returns a host. It opens the catalog if that is stored here.
@@ -119,8 +122,8 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
-		foundings: transport.NewPeerLimits(foundRate, foundBurst),
-		failures:  &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
+		foundings:      transport.NewPeerLimits(foundRate, foundBurst),
+		contradictions: health.NewContradictions(), failures: &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
 	h.observer = &observer{host: h, metrics: h.regions.metrics}
@@ -184,7 +187,7 @@ func (h *Host) wireIntegrity() (err error) {
 		Node: node, Lands: h.regions.lands, Quarantined: h.failures.Quarantined, Ground: h.Ground,
 	})
 	h.Exporter = export.New(node, h.regions.askStatuses)
-	h.Exporter.Players = h.Players
+	h.Exporter.Players, h.Exporter.Attester, h.Exporter.Contradicted = h.Players, h.Attester, h.contradictions.Add
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
 	h.damages = integrity.NewDamages(h.Self.Peer, m)
 	h.quarantine = &integrity.Quarantine{
@@ -212,7 +215,7 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.Examiner = &health.Examiner{
 		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.damages,
-		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships, Contradictions: health.NewContradictions(),
+		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships, Contradictions: h.contradictions,
 	}
 	h.recovery.Outdated = h.Replacer.Outdated
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})

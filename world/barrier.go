@@ -10,13 +10,15 @@ import (
 
 // Barrier is a log entry that changes nothing. Its position in the log is a moment that is the same on all members. At a
 // barrier the members take digests of their land (docs/adr/0010), and the members that it lists repair parts of their
-// copies.
+// copies; or it is the moment of a backup (docs/adr/0043).
 type Barrier struct {
 	Nonce   uint64 // identifies the barrier to the member that proposed it
 	Repairs []Repair
 	// Need is how many members must report the same digest of a part before it counts as correct. Not used without
 	// Repairs.
 	Need int
+	// Backup means that nothing is compared: the members' disks are to have the land as of the barrier for a moment. It has no Repairs.
+	Backup bool
 }
 
 // Repair states that the Damaged members (peer ids) have a wrong part, and that the Sources have the right one.
@@ -37,6 +39,9 @@ const (
 // them, which changes nothing either.
 const barrierVersion = 2
 
+// needBackup is what a barrier for a backup has in the place of Need.
+const needBackup = 1
+
 var errBarrier = errors.New("malformed barrier")
 
 // Kinds of parts in a barrier.
@@ -45,11 +50,15 @@ const (
 	partSequences = 1
 )
 
-// Encode returns the bytes of the barrier: version, nonce u64 big-endian, need uvarint, repairs (count; kind, X and Z as
+// Encode returns the bytes of the barrier: version, nonce u64 big-endian, need uvarint (1 without repairs: Backup), repairs (count; kind, X and Z as
 // varints, damaged and sources: count and texts).
 func (m Barrier) Encode() []byte {
 	b := binary.BigEndian.AppendUint64([]byte{barrierVersion}, m.Nonce)
-	b = binary.AppendUvarint(b, uint64(m.Need))
+	need := m.Need
+	if m.Backup {
+		need = needBackup
+	}
+	b = binary.AppendUvarint(b, uint64(need))
 	b = binary.AppendUvarint(b, uint64(len(m.Repairs)))
 	for _, repair := range m.Repairs {
 		kind := byte(partChunk)
@@ -109,6 +118,9 @@ func DecodeBarrier(data []byte) (Barrier, error) {
 	}
 	if r.bad || len(r.data) != 0 {
 		return Barrier{}, fmt.Errorf("%w of %d bytes", errBarrier, len(data))
+	}
+	if len(m.Repairs) == 0 && m.Need == needBackup {
+		m.Need, m.Backup = 0, true
 	}
 	return m, nil
 }

@@ -304,7 +304,7 @@ func TestLargeBackup(t *testing.T) {
 		t.Errorf("%d spots lack an edit that was acknowledged before the backup", missing)
 	}
 	t.Logf("restored with all of %d acknowledged edits", edits)
-	if out, errs, code := voxeld(t, "verify", made, incremental); code != 0 {
+	if out, errs, code := voxeld(t, "verify", "--signed", made, incremental); code != 0 {
 		t.Errorf("voxeld verify: exit %d: %s%s", code, out, errs)
 	}
 }

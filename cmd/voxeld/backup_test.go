@@ -82,7 +82,7 @@ func TestRestoreDrill(t *testing.T) {
 	file := all[1].backUp()
 	close(stop)
 	editing.Wait()
-	if out, errs, code := voxeld(t, "verify", file); code != 0 || !strings.Contains(out, "full backup") {
+	if out, errs, code := voxeld(t, "verify", "--signed", file); code != 0 || !strings.Contains(out, "full backup") {
 		t.Fatalf("voxeld verify: exit %d: %s%s", code, out, errs)
 	}
 	if out, errs, code := voxeld(t, "restore", file, "--data-dir", t.TempDir()); code != exitFailed || !strings.Contains(errs, "is running") {

@@ -130,10 +130,11 @@ func TestLiar(t *testing.T) {
 			t.Errorf("%q was believed %d times", lie.Name, n)
 		}
 	}
+	begun := time.Now()
 	founded := l.Found(t.Context(), 3000, 10_000)
 	t.Logf("the liar is a member of %d of %d regions, and founded %d of 3000", member, len(regions), founded)
-	if founded > 2500 {
-		t.Errorf("it founded %d regions", founded)
+	if most := 1000 + int(100*time.Since(begun).Seconds()); founded > most {
+		t.Errorf("it founded more than %d regions", most)
 	}
 	limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

@@ -30,6 +30,7 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
@@ -38,6 +39,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -314,8 +316,8 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
-		Balance: n.load(),
-		Logger:  n.logger, Registerer: n.metrics,
+		Balance: n.load(), Attester: attester(n.access.Gate),
+		Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return err
@@ -328,6 +330,14 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	parts.start("regions", n.regions.Run)
 	return nil
+}
+
+// attester returns what signs backups; nil in an open world.
+func attester(g *admission.Gate) export.Attester {
+	if g == nil {
+		return nil
+	}
+	return admission.Attester{Gate: g}
 }
 
 // beginIncarnation shows the nodes that this one knows that it has started, and that its data is not older than what they have seen

@@ -69,6 +69,9 @@ func (i *inspection) apply(index uint64, barrier world.Barrier) []world.Repair {
 	if waiter := i.waiters[barrier.Nonce]; waiter != nil {
 		waiter <- index
 	}
+	if barrier.Backup {
+		return nil
+	}
 	if len(barrier.Repairs) == 0 {
 		i.current = &pendingReport{index: index, digest: i.contents.Land.StartDigest(index)}
 		return nil

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// CommitBarrier commits a scrub barrier and returns its index. Any goroutine may call it.
+// CommitBarrier commits a barrier and returns its index. Any goroutine may call it.
 func (l *Land) CommitBarrier(ctx context.Context, barrier world.Barrier) (uint64, error) {
 	committed, answer := make(chan uint64, 1), make(chan error, 1)
 	if !l.Enqueue(func() {
@@ -32,11 +33,11 @@ func (l *Land) CommitBarrier(ctx context.Context, barrier world.Barrier) (uint64
 	case index := <-committed:
 		return index, nil
 	case err := <-answer:
-		return 0, fmt.Errorf("commit a scrub barrier: %w", err)
+		return 0, fmt.Errorf("commit a barrier: %w", err)
 	case <-l.done:
 		return 0, ErrNotHere
 	case <-ctx.Done():
-		return 0, fmt.Errorf("commit a scrub barrier: %w", ctx.Err())
+		return 0, fmt.Errorf("commit a barrier: %w", ctx.Err())
 	}
 }
 
@@ -73,7 +74,9 @@ func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodems
 func (l *Land) Flush() {
 	l.Enqueue(func() {
 		l.deliver()
-		l.report()
+		if time.Now().After(l.storedUntil) {
+			l.report()
+		}
 	})
 }
 

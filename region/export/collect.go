@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -31,8 +33,10 @@ const (
 	// maxRest bounds the rest of a worker after each group.
 	maxRest = time.Second
 	// attempts is how often a group is tried that cannot be read, and retryPause the pause between: longer than an election.
-	attempts   = 3
-	retryPause = 1500 * time.Millisecond
+	attempts = 3
+	// attestTries is how often the rows of a group are read and signed, if they have changed in between.
+	attestTries = 3
+	retryPause  = 1500 * time.Millisecond
 )
 
 // Backup writes a backup of the world. If it is complete, everything that was acknowledged before it begins is in it; otherwise it names
@@ -42,7 +46,7 @@ func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) (complete
 	if err != nil {
 		return false, err
 	}
-	c := collection{Exporter: e, out: out, Options: o}
+	c := collection{Exporter: e, out: out, Options: o, certificates: make(map[trust.Key][]byte)}
 	regions, err := c.catalog(ctx)
 	if err != nil {
 		return false, err
@@ -56,6 +60,9 @@ func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) (complete
 	if err != nil {
 		return false, err
 	}
+	if e.Attester != nil {
+		out.Certify(e.Attester.Charters(), slices.SortedFunc(maps.Values(c.certificates), bytes.Compare))
+	}
 	return out.Complete(), out.Close()
 }
 
@@ -64,9 +71,10 @@ type collection struct {
 	*Exporter
 	Options
 
-	mu      sync.Mutex // guards the following
-	out     *backup.Writer
-	written int // groups
+	mu           sync.Mutex // guards the following
+	out          *backup.Writer
+	written      int                  // groups
+	certificates map[trust.Key][]byte // sealed, of the nodes that have signed
 }
 
 // write writes records that belong together.
@@ -74,6 +82,9 @@ func (c *collection) write(records []backup.Record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range records {
+		if r.Group != nil {
+			c.takeCertificates(r.Group.Attestations)
+		}
 		if err := c.out.Write(r); err != nil {
 			return err
 		}
@@ -83,6 +94,14 @@ func (c *collection) write(records []backup.Record) error {
 		return nil
 	}
 	return c.out.Flush() // so that the operator sees progress
+}
+
+// takeCertificates keeps the certificates of those who have signed, for the summary.
+func (c *collection) takeCertificates(all []backup.Attestation) {
+	for i, a := range all {
+		c.certificates[a.Node] = a.Certificate
+		all[i].Certificate = nil
+	}
 }
 
 // catalog writes the catalog and returns the regions that it lists.
@@ -265,11 +284,25 @@ func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, log boo
 	return s
 }
 
+// attested reads a group on a source with the signatures of it and of the others. They are left out if they cannot be had.
+func (c *collection) attested(ctx context.Context, source string, p plan) (records []backup.Record, err error) {
+	for range attestTries {
+		if records, err = c.fetch(ctx, source, p.info, p.index); err != nil || c.Attester == nil || !c.gather(ctx, source, p.sources, records) {
+			break
+		}
+	}
+	return records, err
+}
+
 // group reads a group as planned.
 func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error) {
 	switch {
 	case p.empty:
-		return p.founded(), nil
+		records := p.founded()
+		if c.Attester != nil {
+			c.gather(ctx, "", peers(p.info), records)
+		}
+		return records, nil
 	case p.lost != "":
 		return nil, errors.New(p.lost)
 	}
@@ -278,7 +311,7 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	}
 	var failed error
 	for _, peer := range p.sources {
-		records, err := c.fetch(ctx, peer, p.info, p.index)
+		records, err := c.attested(ctx, peer, p)
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
@@ -297,14 +330,8 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 
 // fetch reads a group on a node, possibly this one, with everything up to the index. The first record is the group, the last one its end.
 func (c *collection) fetch(ctx context.Context, peer string, info nodemsg.Region, index uint64) ([]backup.Record, error) {
-	q := nodemsg.Export{Group: info.ID, Cell: info.Cell, Index: index}
-	var records []backup.Record
-	var err error
-	if peer == c.Self.Peer {
-		records, err = c.read(ctx, q)
-	} else {
-		records, err = c.fetchFrom(ctx, peer, q)
-	}
+	q := nodemsg.Export{Group: info.ID, Cell: info.Cell, Index: index, Attest: c.Attester != nil}
+	records, err := c.request(ctx, peer, q, backup.MaxGroup+backup.MaxRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -312,37 +339,6 @@ func (c *collection) fetch(ctx context.Context, peer string, info nodemsg.Region
 		return nil, fmt.Errorf("the copy on %s: %w", peer, err)
 	}
 	return records, nil
-}
-
-func (c *collection) fetchFrom(ctx context.Context, peer string, q nodemsg.Export) (records []backup.Record, err error) {
-	err = transport.FetchExport(ctx, c.Questions.Peers, peer, q, func(in *bufio.Reader) error {
-		return readRecords(in, backup.MaxGroup+backup.MaxRecord, func(r backup.Record) error {
-			records = append(records, r)
-			if first := records[0].Group; first == nil || first.ID != q.Group || first.Cell != q.Cell || !first.HasRows() {
-				return errors.New("it sent something else")
-			}
-			return nil
-		})
-	})
-	return records, err
-}
-
-// readRecords reads records up to an End.
-func readRecords(in *bufio.Reader, most int, each func(backup.Record) error) error {
-	for size := 0; size <= most; {
-		r, err := wire.ReadFrame[backup.Record](in, backup.MaxRecord)
-		if err != nil {
-			return err
-		}
-		size += len(r.Rows) + 64
-		if r.Table != nil {
-			size += len(r.Table.Rows)
-		}
-		if err := each(r); err != nil || r.End != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("it is larger than %d bytes", most)
 }
 
 // tables writes what every node knows of players, and the terrain that some keep. Nodes that do not answer are left out: the records of

@@ -10,8 +10,19 @@ import (
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
+
+// Attester signs for this node, and checks what others have signed.
+type Attester interface {
+	// Attest signs, with the world's id. It returns this node's key and certificate, too.
+	Attest(trust.Attestation) (node trust.Key, signature, certificate []byte, err error)
+	// Check returns an error unless the peer has signed, and the certificate admits it.
+	Check(peer string, t trust.Attestation, signature, certificate []byte) error
+	// Charters returns the sealed charters since the genesis, in order.
+	Charters() [][]byte
+}
 
 // Exporter serves and collects copies of groups.
 type Exporter struct {
@@ -22,6 +33,11 @@ type Exporter struct {
 	Known func() []string
 	// Players visits the records of players in this node's part of the DHT. It may be nil.
 	Players func(visit func(nodemsg.PlayerRecord) error) error
+
+	// Attester signs backups; nil in an open world, whose backups nobody signs.
+	Attester Attester
+	// Contradicted is called with a member whose copy of a group is another one than a majority has signed, and what is wrong, for people.
+	Contradicted func(peer, what string)
 
 	slots chan struct{} // holds a token for each group that is being read here
 }

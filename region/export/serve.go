@@ -43,7 +43,7 @@ func (e *Exporter) Serve(ctx context.Context, peer string, stream io.ReadWriteCl
 }
 
 // read returns what is asked for: the records of a group, or tables and an End.
-func (e *Exporter) read(ctx context.Context, q nodemsg.Export) ([]backup.Record, error) {
+func (e *Exporter) read(ctx context.Context, q nodemsg.Export) (records []backup.Record, err error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -51,10 +51,34 @@ func (e *Exporter) read(ctx context.Context, q nodemsg.Export) ([]backup.Record,
 	if q.Group == 0 {
 		return e.readTables(ctx)
 	}
-	if err := e.awaitStored(ctx, q); err != nil {
-		return nil, err
+	sign := q.Attest && e.Attester != nil
+	if sign && !q.NoRows {
+		index, end := e.atBarrier(ctx, q.Group)
+		defer end()
+		q.Index = max(q.Index, index)
 	}
-	return e.readGroup(q)
+	if sign && q.NoRows && e.neverOpened(ctx, q.Group) {
+		p := plan{info: nodemsg.Region{ID: q.Group, Cell: q.Cell}}
+		records = p.founded()
+	} else if err = e.awaitStored(ctx, q); err == nil {
+		records, err = e.readGroup(q)
+	}
+	if err == nil && sign {
+		err = e.attest(records)
+	}
+	if err != nil || !q.NoRows {
+		return records, err
+	}
+	if l := e.Regions.Loaded(q.Group); l != nil {
+		actor.EndBackup(l)
+	}
+	return []backup.Record{records[0], records[len(records)-1]}, nil
+}
+
+// neverOpened reports whether this node has had no copy of a region, so that it has no rows here.
+func (e *Exporter) neverOpened(ctx context.Context, group uint64) bool {
+	statuses, _, err := e.AskStatuses(ctx, e.Self.Peer, nodemsg.StatusRequest{Regions: []uint64{group}, Log: true})
+	return err == nil && len(statuses) == 1 && answer{e.Self.Peer, statuses[0]}.neverOpened()
 }
 
 // awaitStored waits until everything up to the index is in the tables. A region that hibernates with entries that are not applied is

@@ -43,6 +43,11 @@ type Export struct {
 	// Cell is the region's, zero for the catalog. The log up to Index must be in the rows.
 	Cell  grid.Cell `cbor:"2,keyasint"`
 	Index uint64    `cbor:"3,keyasint,omitempty"`
+	// Attest asks for the node's signature of the rows. If it leads the region, it makes the rows those of a barrier first, so that other
+	// members can sign the same.
+	Attest bool `cbor:"4,keyasint,omitempty"`
+	// NoRows asks for the signature only.
+	NoRows bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Valid returns an error if the cell is out of the world.

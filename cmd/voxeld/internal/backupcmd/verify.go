@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -11,16 +13,20 @@ import (
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/dht/admission"
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
 // ErrIncomplete is returned for a backup that lacks a region, or may lack acknowledged edits.
 var ErrIncomplete = errors.New("the backup is not complete")
 
 func newVerify() *cobra.Command {
+	var signed bool
 	c := &cobra.Command{
 		Use: "verify FILE...", Short: "Check that backups can be restored",
 		Long: "Reads the backup, checks every checksum and decodes every row. An incremental backup comes after the files that it is\n" +
-			"based on, beginning with the full one.",
+			"based on, beginning with the full one.\n\n" +
+			"It also tells which regions a majority of their members have signed, so that whoever made the backup cannot have changed them.",
 		Example: "  voxeld verify world.voxback\n  voxeld verify world.voxback monday.voxback tuesday.voxback",
 		Args:    files,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -40,9 +46,10 @@ func newVerify() *cobra.Command {
 				fmt.Fprintf(out, "%s: %s backup %v of %q (world %s), begun %s by voxeld %s: %s\n", b.File, kind, b.ID, b.Genesis.Name, b.Genesis.ID()[:12],
 					b.Header.Time().UTC().Format(time.RFC3339), b.Header.Program, summary(b))
 			}
-			return incompleteChain(out, chain)
+			return errors.Join(incompleteChain(out, chain), checkSigned(out, chain, signed))
 		},
 	}
+	c.Flags().BoolVar(&signed, "signed", false, "fail unless a majority of the members of each region have signed it")
 	return c
 }
 
@@ -60,6 +67,62 @@ func verify(c *cobra.Command, names []string) (backup.Chain, error) {
 	return backup.VerifyFiles(names, func(file string, groups int, rows uint64) {
 		show.print("%s: %d regions, %d rows", file, groups-1, rows)
 	})
+}
+
+// ErrNotSigned is returned for a backup of which something is not signed.
+var ErrNotSigned = errors.New("the backup is not signed")
+
+// checkSigned prints who has signed the regions of a chain, and what is not signed. With must, that is an error.
+func checkSigned(out io.Writer, chain backup.Chain, must bool) error {
+	groups, unsigned := 0, 0
+	nodes := make(map[trust.Key]string) // operators
+	for _, b := range chain {
+		proofs, err := b.Proofs(admission.KeyOfNode)
+		if errors.Is(err, backup.ErrOpenWorld) && !must {
+			fmt.Fprintf(out, "%s: not signed: %v\n", b.File, err)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrNotSigned, b.File, err)
+		}
+		for _, p := range proofs {
+			groups++
+			for _, c := range p.Signed {
+				nodes[c.Node] = c.Operator
+			}
+			for _, c := range p.Differ {
+				fmt.Fprintf(out, "differs: %s: node %s of operator %s has signed other rows as of log entry %d\n", p.Group.Name(), nodeName(c), c.Operator, p.Group.Position.Index)
+			}
+			if !p.Majority() {
+				unsigned++
+				fmt.Fprintf(out, "not signed by a majority: %s: %d of its %s\n", p.Group.Name(), len(p.Signed), english.Plural(p.Voters, "member", ""))
+			}
+		}
+	}
+	fmt.Fprintf(out, "signed by a majority of their members: %d of %d, by %s of %s\n", groups-unsigned, groups,
+		english.Plural(len(nodes), "node", ""), operators(nodes))
+	if must && unsigned > 0 {
+		return fmt.Errorf("%w: %s", ErrNotSigned, english.Plural(unsigned, "region is not", "regions are not"))
+	}
+	return nil
+}
+
+// nodeName returns the name of a certificate's node, as voxeld peers prints it.
+func nodeName(c trust.Certificate) string {
+	id, err := admission.PeerOf(c.Node)
+	if err != nil {
+		return c.Node.String()
+	}
+	return id.String()
+}
+
+// operators names the operators of nodes.
+func operators(nodes map[trust.Key]string) string {
+	names := slices.Compact(slices.Sorted(maps.Values(nodes)))
+	if len(names) == 0 {
+		return "no operator"
+	}
+	return english.PluralWord(len(names), "operator ", "operators ") + english.WordSeries(names, "and")
 }
 
 // incompleteChain prints the problems of a chain's end.

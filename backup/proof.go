@@ -1,0 +1,101 @@
+package backup
+
+import (
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// This file tells who has signed the rows of a backup. A member of a group signs the checksum of its copy as of the log index that the
+// backup has. Its certificate, and the charter that names whoever issued that, are in the backup, and the genesis names the root keys.
+// So nobody has to be asked, and who made the backup does not matter.
+
+// ErrOpenWorld is returned for a backup of a world whose genesis names no root keys.
+var ErrOpenWorld = errors.New("the world is open: nobody can tell whose the signatures are")
+
+// Proof tells which members of a group have signed its rows.
+type Proof struct {
+	Group  Group
+	Voters int                 // members with a vote, as the catalog of the backup lists them
+	Signed []trust.Certificate // of the voters that have signed these rows
+	Differ []trust.Certificate // of the voters that have signed other rows as of the same log index
+}
+
+// Majority reports whether a majority of the voters have signed the rows.
+func (p Proof) Majority() bool { return 2*len(p.Signed) > p.Voters }
+
+// Proofs returns the proofs of the groups whose rows the backup has, or ErrOpenWorld. KeyOf returns the key of a peer id.
+func (c Contents) Proofs(keyOf func(peer string) (trust.Key, error)) ([]Proof, error) {
+	certificates, err := c.certificates()
+	if err != nil {
+		return nil, err
+	}
+	world := worldOf(c)
+	var all []Proof
+	for _, g := range c.Groups {
+		if !g.HasRows() {
+			continue
+		}
+		p := Proof{Group: g, Voters: len(c.Voters[g.ID])}
+		voters := make(map[trust.Key]bool)
+		for _, peer := range c.Voters[g.ID] {
+			if key, err := keyOf(peer); err == nil {
+				voters[key] = true
+			}
+		}
+		for _, a := range g.Attestations {
+			certificate, certified := certificates[a.Node]
+			if !certified || !voters[a.Node] || !a.of(world, g, c.Sums[g.ID]).Verify(a.Node, a.Signature) {
+				continue
+			}
+			delete(voters, a.Node) // each counts once
+			switch {
+			case a.Sum == nil || *a.Sum == c.Sums[g.ID]:
+				p.Signed = append(p.Signed, certificate)
+			case a.Index == g.Position.Index:
+				p.Differ = append(p.Differ, certificate)
+			}
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// of returns what was signed, of a group whose rows have the sum.
+func (a Attestation) of(world trust.World, g Group, sum ID) trust.Attestation {
+	if a.Sum != nil {
+		sum = *a.Sum
+	}
+	return trust.Attestation{World: world, Group: g.ID, Recovered: g.Position.Recovered, Index: a.Index, Sum: sum}
+}
+
+// certificates returns the certificates that were valid when the backup was begun, by node.
+func (c Contents) certificates() (map[trust.Key]trust.Certificate, error) {
+	if c.Genesis.Open() {
+		return nil, ErrOpenWorld
+	}
+	authority, err := trust.NewAuthority(worldOf(c), c.Genesis.Roots)
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range c.Summary.Charters {
+		if _, err := authority.AddCharter(raw); err != nil {
+			return nil, damaged("%v", err)
+		}
+	}
+	valid := make(map[trust.Key]trust.Certificate)
+	for _, raw := range c.Summary.Certificates {
+		shown, _, err := trust.ReadCertificate(raw)
+		if err != nil {
+			continue
+		}
+		if checked, err := authority.Check(raw, shown.Node, time.UnixMilli(c.Header.Begun)); err == nil {
+			valid[shown.Node] = checked
+		}
+	}
+	return valid, nil
+}
+
+func worldOf(c Contents) trust.World { return sha256.Sum256(c.Genesis.Encode()) }
