@@ -17,7 +17,7 @@ type Barrier struct {
 	// Need is how many members must report the same digest of a part before it counts as correct. Not used without
 	// Repairs.
 	Need int
-	// Backup means that nothing is compared: the members' disks are to have the land as of the barrier for a moment. It has no Repairs.
+	// Backup means that nothing is compared: members store the land as of the barrier, so that they can sign the same. It has no Repairs.
 	Backup bool
 }
 

@@ -69,16 +69,23 @@ func TestRestoreDrill(t *testing.T) {
 	var editing sync.WaitGroup
 	stop := make(chan struct{})
 	busy := under(ann, 2, 0, 2)
-	editing.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-				ann.putPatiently(busy, []chunk.Block{chunk.Brick, chunk.Glass}[i%2])
-			}
+	for i := range int32(8) { // the region changes all the time
+		builder, pos := ann, busy
+		if i > 0 {
+			builder, pos = join(t, all[i%3].Game, fmt.Sprintf("builder%d", i), 1), under(ann, 2, 0, i-4)
+			builder.until("the ground", func() bool { _, ok := builder.at(pos); return ok })
 		}
-	})
+		editing.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					builder.putPatiently(pos, []chunk.Block{chunk.Brick, chunk.Glass}[i%2])
+				}
+			}
+		})
+	}
 	file := all[1].backUp()
 	close(stop)
 	editing.Wait()

@@ -76,7 +76,6 @@ type Land struct {
 	idle           int       // ticks without a subscriber
 	applied        uint64    // the land contains the entries up to this index
 	reported       uint64    // the entries up to this one were given to the group to be stored
-	storedUntil    time.Time // none are given to it by ticks until then: a backup reads the rows
 	reportedLeader string    // the leader last reported by Changed
 	leadershipLost time.Time // when this node lost the leadership while no other leader was known
 	hibernating    bool      // the region hibernates: the actor is to end

@@ -1,8 +1,6 @@
 package actor
 
 import (
-	"time"
-
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -13,18 +11,9 @@ import (
 // and none is undone. Memory and disk are repaired together. The disk is written by the node's one committer, in order with all
 // other writes.
 
-// backupTime bounds how long a member's disk has the land as of a barrier for a backup, while later entries are only in the log.
-const backupTime = 2 * time.Second
-
-// EndBackup lets the rows on disk change again after a barrier for a backup. Any goroutine may call it.
-func EndBackup(l *Land) { l.Enqueue(func() { l.storedUntil = time.Time{} }) }
-
-// applyBarrier starts a scrub, a repair or a backup. A repair of this member's copy pauses the region until the right parts are fetched.
+// applyBarrier starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are fetched.
 func (l *Land) applyBarrier(index uint64, barrier world.Barrier) {
 	l.report() // brings the disk up to the barrier; a part that is replaced must have no unreported rows
-	if barrier.Backup {
-		l.storedUntil = time.Now().Add(backupTime)
-	}
 	repairs := l.inspection.apply(index, barrier)
 	if len(repairs) == 0 {
 		return

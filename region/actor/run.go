@@ -150,7 +150,7 @@ func (l *Land) step() {
 	l.deliver()
 	clock.end(phaseApply)
 	l.inspection.continueReport(l.hub.Len() > 0)
-	if due := l.applied-l.reported < busyEntries || l.hub.Tick()%busyTicks == 0; due && time.Now().After(l.storedUntil) {
+	if l.applied-l.reported < busyEntries || l.hub.Tick()%busyTicks == 0 {
 		l.report()
 	}
 	clock.end(phaseStore)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -74,9 +73,7 @@ func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodems
 func (l *Land) Flush() {
 	l.Enqueue(func() {
 		l.deliver()
-		if time.Now().After(l.storedUntil) {
-			l.report()
-		}
+		l.report()
 	})
 }
 

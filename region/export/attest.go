@@ -7,33 +7,32 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/backup"
-	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file has the members of a group sign what a backup has of it (docs/adr/0043). They sign the rows on their disks, beside the ticks.
-// In a region that is in use these change all the time, so its leader puts a barrier into the log first: the members' disks have the land as
-// of the barrier for a moment. Members of the catalog, and of regions that hibernate, have the same rows without it.
+// In a region that is in use these change all the time, so its leader puts a barrier into the log first, as of which all members store
+// the land. They store the next entries a tick or more later; then the region is read again. Members of the catalog, and of regions that hibernate, have the same rows without it.
 
 // barrierTime bounds how long a barrier takes to be committed.
 const barrierTime = 5 * time.Second
 
-// atBarrier commits a barrier in a region that this node leads, and returns its index. The returned function ends the moment in which the
-// disk has the land as of it. In other regions, and if it cannot be committed, there is none, and the index is 0.
-func (e *Exporter) atBarrier(ctx context.Context, group uint64) (index uint64, end func()) {
+// commitBarrier commits a barrier in a region that this node leads, and returns its index. In other regions, and if it cannot be
+// committed, there is none, and the index is 0.
+func (e *Exporter) commitBarrier(ctx context.Context, group uint64) uint64 {
 	l := e.Regions.Loaded(group)
 	if l == nil || l.Raft() == nil || !l.Raft().Status().Self {
-		return 0, func() {}
+		return 0
 	}
 	ctx, cancel := context.WithTimeout(ctx, barrierTime)
 	defer cancel()
 	index, err := l.CommitBarrier(ctx, world.Barrier{Nonce: rand.Uint64(), Backup: true})
 	if err != nil {
 		e.Logger.Debug("no barrier for a backup", "region", group, "error", err)
-		return 0, func() {}
+		return 0
 	}
-	return index, func() { actor.EndBackup(l) }
+	return index
 }
 
 // attest signs the rows that were read.

@@ -53,9 +53,7 @@ func (e *Exporter) read(ctx context.Context, q nodemsg.Export) (records []backup
 	}
 	sign := q.Attest && e.Attester != nil
 	if sign && !q.NoRows {
-		index, end := e.atBarrier(ctx, q.Group)
-		defer end()
-		q.Index = max(q.Index, index)
+		q.Index = max(q.Index, e.commitBarrier(ctx, q.Group))
 	}
 	if sign && q.NoRows && e.neverOpened(ctx, q.Group) {
 		p := plan{info: nodemsg.Region{ID: q.Group, Cell: q.Cell}}
@@ -68,9 +66,6 @@ func (e *Exporter) read(ctx context.Context, q nodemsg.Export) (records []backup
 	}
 	if err != nil || !q.NoRows {
 		return records, err
-	}
-	if l := e.Regions.Loaded(q.Group); l != nil {
-		actor.EndBackup(l)
 	}
 	return []backup.Record{records[0], records[len(records)-1]}, nil
 }

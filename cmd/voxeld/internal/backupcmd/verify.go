@@ -99,7 +99,7 @@ func checkSigned(out io.Writer, chain backup.Chain, must bool) error {
 			}
 		}
 	}
-	fmt.Fprintf(out, "signed by a majority of their members: %d of %d, by %s of %s\n", groups-unsigned, groups,
+	fmt.Fprintf(out, "signed by a majority of their members: %d of %d regions, counting the catalog, by %s of %s\n", groups-unsigned, groups,
 		english.Plural(len(nodes), "node", ""), operators(nodes))
 	if must && unsigned > 0 {
 		return fmt.Errorf("%w: %s", ErrNotSigned, english.Plural(unsigned, "region is not", "regions are not"))
