@@ -64,8 +64,9 @@ type Options struct {
 	Peers          transport.Peers   // the other nodes
 	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
-	Attester   export.Attester   // signs backups; nil in an open world
-	Balance    placement.Balance // of load between nodes; the zero value: none
+	Excluded   func(peer string) bool // reports whether a node is excluded from the world; nil in an open world
+	Attester   export.Attester        // signs backups; nil in an open world
+	Balance    placement.Balance      // of load between nodes; the zero value: none
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -126,6 +127,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		contradictions: health.NewContradictions(), failures: &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
+	h.detector.Excluded = o.Excluded
 	h.observer = &observer{host: h, metrics: h.regions.metrics}
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{

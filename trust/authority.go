@@ -188,12 +188,24 @@ func (a *Authority) Check(raw []byte, node Key, now time.Time) (Certificate, err
 	if err := c.Valid(now); err != nil {
 		return Certificate{}, err
 	}
-	for _, s := range append(c.subjects(), NodeSubject(issuer)) {
-		if reason, revoked := a.Revoked(s); revoked {
-			return Certificate{}, fmt.Errorf("%w: %s", ErrRevoked, reason)
-		}
+	reason, revoked := a.Excluded(c)
+	if !revoked {
+		reason, revoked = a.Revoked(NodeSubject(issuer))
+	}
+	if revoked {
+		return Certificate{}, fmt.Errorf("%w: %s", ErrRevoked, reason)
 	}
 	return c, nil
+}
+
+// Excluded reports whether the node of a certificate, its operator or the token that it came with is revoked, and why.
+func (a *Authority) Excluded(c Certificate) (reason string, revoked bool) {
+	for _, s := range c.subjects() {
+		if reason, revoked = a.Revoked(s); revoked {
+			return reason, true
+		}
+	}
+	return "", false
 }
 
 // Issue signs a certificate for a node, valid from now on. placement is random for a new node.
@@ -205,10 +217,8 @@ func (a *Authority) Issue(s Signer, node Key, operator string, placement [16]byt
 		World: a.charter.World, Node: node, Operator: operator, Placement: placement, Token: token,
 		NotBefore: now.Unix(), NotAfter: now.Add(Lifetime).Unix(), Charter: a.charter.Number,
 	}
-	for _, s := range c.subjects() {
-		if reason, revoked := a.Revoked(s); revoked {
-			return nil, fmt.Errorf("%w: %s", ErrRevoked, reason)
-		}
+	if reason, revoked := a.Excluded(c); revoked {
+		return nil, fmt.Errorf("%w: %s", ErrRevoked, reason)
 	}
 	return c.issue(s)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
@@ -102,6 +103,30 @@ func TestAdmission(t *testing.T) {
 	})
 	a.operate("peers", "revoke", "--lift", b.Status.Peer)
 	eventually(t, "the node is back", patience, func() bool { return a.connected() == 2 && c.connected() == 2 })
+}
+
+// The regions of a node that is revoked get other members at once, though they would wait an hour for one that is silent.
+func TestRevokedMembersAreReplaced(t *testing.T) {
+	t.Parallel()
+	all := cluster(t, 4, "--replace-after", "1h")
+	for i := range int32(6) {
+		locate(t, all[i%4].Game, grid.ChunkPos{X: 64 * i, Z: 64 * i})
+	}
+	var revoked *daemon
+	eventually(t, "all regions have all their members, and a node that is not the founder's has some", patience, func() bool {
+		i := slices.IndexFunc(all[1:], func(d *daemon) bool { return d.metric("voxeld_node_regions") > 0 })
+		if i >= 0 {
+			revoked = all[1+i]
+		}
+		return i >= 0 && complete(slices.DeleteFunc(slices.Clone(all), func(d *daemon) bool { return d.metric("voxeld_node_regions") == 0 }))
+	})
+	all[0].operate("peers", "revoke", revoked.Status.Peer)
+	left := slices.DeleteFunc(slices.Clone(all), func(d *daemon) bool { return d == revoked })
+	eventually(t, "the other nodes have all regions, with three copies", patience, func() bool {
+		return complete(left) && !slices.ContainsFunc(left[0].doctor().Findings, func(f region.Finding) bool {
+			return f.Kind == "under_replicated" && f.Subject != "catalog" // which wants four members
+		})
+	})
 }
 
 // Three of four nodes are the founder's, one is Ada's: it has a copy of every region.

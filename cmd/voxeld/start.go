@@ -39,7 +39,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -302,7 +301,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		return err
 	}
 	parts.start("incarnations", incarnations.Run)
-	n.regions, err = region.NewHost(ctx, region.Options{
+	options := region.Options{
 		Self:           nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
 		Height:         n.world.Height(),
 		Placement:      n.world.Placement,
@@ -316,10 +315,14 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
-		Balance: n.load(), Attester: attester(n.access.Gate),
-		Logger: n.logger, Registerer: n.metrics,
-	})
-	if err != nil {
+		Balance: n.load(),
+		Logger:  n.logger, Registerer: n.metrics,
+	}
+	if gate := n.access.Gate; gate != nil {
+		options.Attester = admission.Attester{Gate: gate}
+		options.Excluded = func(peer string) bool { return admission.Excluded(gate, peer) }
+	}
+	if n.regions, err = region.NewHost(ctx, options); err != nil {
 		return err
 	}
 	n.host.Handle(prefix+regiontransport.LinkProtocol, n.regions.ServeLink)
@@ -330,14 +333,6 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	n.host.HandleAsk(prefix+regiontransport.AskProtocol, n.regions.AnswerQuestion)
 	parts.start("regions", n.regions.Run)
 	return nil
-}
-
-// attester returns what signs backups; nil in an open world.
-func attester(g *admission.Gate) export.Attester {
-	if g == nil {
-		return nil
-	}
-	return admission.Attester{Gate: g}
 }
 
 // beginIncarnation shows the nodes that this one knows that it has started, and that its data is not older than what they have seen

@@ -43,6 +43,24 @@ func (g *Gate) Certificate(node string) (c trust.Certificate, admitted bool) {
 	return a.certificate, admitted
 }
 
+// Excluded reports whether a node is revoked, or its operator, or the token that it came with, as far as they are known.
+func Excluded(g *Gate, node string) bool {
+	id, err := peer.Decode(node)
+	if err != nil {
+		return false
+	}
+	c, known := g.Seen.Certificate(id)
+	if !known {
+		if c.Node, err = KeyOf(id); err != nil {
+			return false
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, excluded := g.mu.authority.Excluded(c)
+	return excluded
+}
+
 // Revoked returns the revocations in force.
 func (g *Gate) Revoked() []trust.Revocation {
 	g.mu.Lock()

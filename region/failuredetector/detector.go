@@ -38,6 +38,8 @@ type Describe func(ctx context.Context, peer string) (nodemsg.Answer, error)
 type Detector struct {
 	Every         time.Duration // interval between two questions to a node
 	StrangerEvery time.Duration // the same for a node that shares no group led by this one
+	// Excluded reports whether a node is excluded from the world: it is not alive, and gone at once. If nil, none is.
+	Excluded func(peer string) bool
 
 	grace     time.Duration
 	describe  Describe
@@ -270,6 +272,9 @@ func (d *Detector) note(peer string, asked time.Time, member nodemsg.Member, liv
 
 // Alive returns the node's description if it has answered lately.
 func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
+	if d.excluded(peer) {
+		return nodemsg.Member{}, false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
@@ -317,8 +322,13 @@ func (d *Detector) Nodes() map[string]Liveness {
 	return all
 }
 
-// Gone reports whether nothing was heard from the node for longer than the grace period.
+func (d *Detector) excluded(peer string) bool { return d.Excluded != nil && d.Excluded(peer) }
+
+// Gone reports whether nothing was heard from the node for longer than the grace period, or it is excluded.
 func (d *Detector) Gone(peer string) bool {
+	if d.excluded(peer) {
+		return true
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
@@ -343,7 +353,7 @@ func (d *Detector) Summary() string {
 	var all strings.Builder
 	for _, peer := range slices.Sorted(maps.Keys(d.mu.nodes)) {
 		p := d.mu.nodes[peer]
-		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, time.Since(p.lastHeard) > d.grace)
+		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, d.excluded(peer) || time.Since(p.lastHeard) > d.grace)
 	}
 	return all.String()
 }
