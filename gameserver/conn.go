@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"syscall"
@@ -242,14 +241,15 @@ func isClosed(err error) bool {
 }
 
 // runWriter is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
-func runWriter(o *outbox.Outbox, c conn, m *metrics, log *slog.Logger) {
+func (g *Gateway) runWriter(o *outbox.Outbox, c conn) {
 	defer o.MarkClosed()
-	err := o.Drain(countingConn{c, m})
+	defer g.panics.Recover("writer", c.cut, "remote", c.remote().String())
+	err := o.Drain(countingConn{c, g.metrics})
 	if !isClosed(err) {
-		log.Debug("write to client failed", "remote", c.remote().String(), "error", err)
+		g.Logger.Debug("write to client failed", "remote", c.remote().String(), "error", err)
 	}
 	if err := c.close(); err != nil && !isClosed(err) {
-		log.Debug("connection not closed cleanly", "remote", c.remote().String(), "error", err)
+		g.Logger.Debug("connection not closed cleanly", "remote", c.remote().String(), "error", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (g *Gateway) openLegacy(c net.Conn, in *bufio.Reader, owner mirror.Subscrib
 	l := &legacyLink{resetConn: resetConn{lineConn{Conn: c, in: in}}, metrics: g.metrics} // packets include their newline
 	l.out = outbox.New(l.cut)
 	l.out.Owner, l.out.Mute = owner, true
-	l.writer.Go(func() { runWriter(l.out, &l.resetConn, g.metrics, g.Logger) })
+	l.writer.Go(func() { g.runWriter(l.out, &l.resetConn) })
 	return l
 }
 

@@ -37,7 +37,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.End(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
 	var writer sync.WaitGroup
-	writer.Go(func() { runWriter(s.out, c, g.metrics, g.Logger) })
+	writer.Go(func() { g.runWriter(s.out, c) })
 	if join != nil {
 		s.setCodec(codec.Of(join.Encoding))
 	}
