@@ -240,11 +240,13 @@ func isClosed(err error) bool {
 	return websocket.CloseStatus(err) != -1
 }
 
-// runWriter is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
-func (g *Gateway) runWriter(o *outbox.Outbox, c conn) {
+// runWriter is a connection's writer goroutine: it writes what the outbox has, as fast as the client's address may be sent bytes, and
+// closes the connection in order. The end of ctx ends a wait for the address.
+func (g *Gateway) runWriter(ctx context.Context, o *outbox.Outbox, c conn) {
 	defer o.MarkClosed()
 	defer g.panics.Recover("writer", c.cut, "remote", c.remote().String())
-	err := o.Drain(countingConn{c, g.metrics})
+	client := g.limits.Client(c.remote())
+	err := o.Drain(pacedConn{c, g.metrics, func(bytes int) error { return client.Send(ctx, bytes) }})
 	if !isClosed(err) {
 		g.Logger.Debug("write to client failed", "remote", c.remote().String(), "error", err)
 	}
@@ -253,13 +255,17 @@ func (g *Gateway) runWriter(o *outbox.Outbox, c conn) {
 	}
 }
 
-// countingConn counts the messages of a connection.
-type countingConn struct {
+// pacedConn counts the messages of a connection, and waits until each may be sent.
+type pacedConn struct {
 	conn
 	metrics *metrics
+	wait    func(bytes int) error
 }
 
-func (c countingConn) Send(message []byte) error {
+func (c pacedConn) Send(message []byte) error {
+	if err := c.wait(len(message)); err != nil {
+		return err
+	}
 	c.metrics.sent(len(message))
 	return c.conn.Send(message)
 }

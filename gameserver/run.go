@@ -37,7 +37,7 @@ func New(o Options) *Gateway {
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
 		panics:         isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription"),
-		limits:         admission.NewLimits(o.Policy),
+		limits:         admission.NewLimits(o.Policy, o.Registerer),
 		interest:       newSharedIndex(o.Policy.Budget()),
 		frameRequested: wake.NewSignal(),
 		frameCrowds:    make(map[*mirror.Subscription]int),

@@ -73,7 +73,7 @@ func (s *session) handle(data []byte) error {
 
 func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	defer func() {
-		if s.view.change() {
+		if s.view.change(s.g.now()) {
 			s.updateView()
 		}
 	}()

@@ -17,7 +17,7 @@ import (
 
 // What peers that are not admitted may use.
 const (
-	maxStrangerStreams     = 32   // of one stranger at the same time, of all protocols together
+	maxStrangerStreams     = 8    // of one stranger at the same time, of all protocols together
 	maxAllStrangerStreams  = 1024 // of all strangers
 	maxStrangerConnsFromIP = 16   // inbound connections from one address; loopback is not limited
 
