@@ -90,7 +90,7 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 		motion: player.NewMotion(g.rules, g.now(), feet.X, feet.Y, feet.Z),
 	}
 	s.out.SetCodec(codec.CBOR)
-	s.view.set(1)
+	s.view.set(1, 0)
 	for x := int32(1); x <= 3; x++ {
 		for z := int32(1); z <= 3; z++ {
 			at := grid.ChunkPos{X: x, Z: z}

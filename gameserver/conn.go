@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"syscall"
@@ -241,25 +240,32 @@ func isClosed(err error) bool {
 	return websocket.CloseStatus(err) != -1
 }
 
-// runWriter is a connection's writer goroutine: it writes what the outbox has, and closes the connection in order.
-func runWriter(o *outbox.Outbox, c conn, m *metrics, log *slog.Logger) {
+// runWriter is a connection's writer goroutine: it writes what the outbox has, as fast as the client's address may be sent bytes, and
+// closes the connection in order. The end of ctx ends a wait for the address.
+func (g *Gateway) runWriter(ctx context.Context, o *outbox.Outbox, c conn) {
 	defer o.MarkClosed()
-	err := o.Drain(countingConn{c, m})
+	defer g.panics.Recover("writer", c.cut, "remote", c.remote().String())
+	client := g.limits.Client(c.remote())
+	err := o.Drain(pacedConn{c, g.metrics, func(bytes int) error { return client.Send(ctx, bytes) }})
 	if !isClosed(err) {
-		log.Debug("write to client failed", "remote", c.remote().String(), "error", err)
+		g.Logger.Debug("write to client failed", "remote", c.remote().String(), "error", err)
 	}
 	if err := c.close(); err != nil && !isClosed(err) {
-		log.Debug("connection not closed cleanly", "remote", c.remote().String(), "error", err)
+		g.Logger.Debug("connection not closed cleanly", "remote", c.remote().String(), "error", err)
 	}
 }
 
-// countingConn counts the messages of a connection.
-type countingConn struct {
+// pacedConn counts the messages of a connection, and waits until each may be sent.
+type pacedConn struct {
 	conn
 	metrics *metrics
+	wait    func(bytes int) error
 }
 
-func (c countingConn) Send(message []byte) error {
+func (c pacedConn) Send(message []byte) error {
+	if err := c.wait(len(message)); err != nil {
+		return err
+	}
 	c.metrics.sent(len(message))
 	return c.conn.Send(message)
 }

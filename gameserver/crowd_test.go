@@ -236,7 +236,7 @@ func (w *recorderSub) SendResult(r nodemsg.EditResult) (waits bool) {
 func (h *crowdScene) addSession(i int) *session {
 	s := &session{g: h.g, out: outbox.New(func() {}), body: h.crowd.bodies[i], codec: codec.CBOR}
 	s.out.SetCodec(codec.CBOR)
-	s.view.set(2)
+	s.view.set(2, 0)
 	s.place.moveTo(h.crowd.bodies[i].Pose)
 	showChunk(h.g, grid.ChunkPos{}, s)
 	discard(s.out)

@@ -124,3 +124,28 @@ func TestNewNamesOfAnAddress(t *testing.T) {
 		}
 	})
 }
+
+// All clients of an address together are sent so many bytes a second, whichever protocol they speak. Others are not held up.
+func TestBytesOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bytes, atOnce = 10_000, 10 * 10_000
+		r := newHarness(t, func(o *Options) { o.Policy.BytesPerAddress = bytes })
+		start := time.Now()
+		for i := range 20 {
+			r.connectFrom("192.0.2.1", "viewer", grid.ChunkPos{X: int32(i)})
+			c := newClient(t, r.dialFrom(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: i + 1}))
+			c.open(sessionmsg.Join{Version: 1, Name: fmt.Sprintf("guest%d", i), View: 2})
+		}
+		pass(5 * time.Second)
+		sent, most := valueOf(t, r.g.metrics.bytesOut), bytes*time.Since(start).Seconds()+atOnce
+		if sent < .7*most || sent > most {
+			t.Errorf("%.0f bytes were sent, want at most %.0f, and not much less", sent, most)
+		}
+		if n := counted(t, r.g, "voxeld_address_limits_total", "bytes"); n == 0 {
+			t.Error("the metric says that no message waited")
+		}
+		if ann := r.join("ann", 1); len(ann.mu.chunks) != 9 {
+			t.Errorf("ann, from another address, sees %d chunks", len(ann.mu.chunks))
+		}
+	})
+}

@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"sync"
 
@@ -67,9 +68,13 @@ type legacyLink struct {
 
 func (g *Gateway) openLegacy(c net.Conn, in *bufio.Reader, owner mirror.Subscriber) legacy.Link {
 	l := &legacyLink{resetConn: resetConn{lineConn{Conn: c, in: in}}, metrics: g.metrics} // packets include their newline
-	l.out = outbox.New(l.cut)
+	ctx, stop := context.WithCancel(context.Background())
+	l.out = outbox.New(func() { stop(); l.cut() })
 	l.out.Owner, l.out.Mute = owner, true
-	l.writer.Go(func() { runWriter(l.out, &l.resetConn, g.metrics, g.Logger) })
+	l.writer.Go(func() {
+		defer stop()
+		g.runWriter(ctx, l.out, &l.resetConn)
+	})
 	return l
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/isolate"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -35,7 +36,8 @@ func New(o Options) *Gateway {
 		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
-		limits:         admission.NewLimits(o.Policy),
+		panics:         isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription"),
+		limits:         admission.NewLimits(o.Policy, o.Registerer),
 		interest:       newSharedIndex(o.Policy.Budget()),
 		frameRequested: wake.NewSignal(),
 		frameCrowds:    make(map[*mirror.Subscription]int),
@@ -56,7 +58,7 @@ func New(o Options) *Gateway {
 	})
 	g.mirror = mirror.New(mirror.Options{
 		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
-		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Logger: o.Logger, Registerer: o.Registerer,
+		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Panics: g.panics, Logger: o.Logger, Registerer: o.Registerer,
 		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
 		Ticked: g.requestFrame, LedByOthers: func(cell grid.Cell) { g.legacy.Reset(cell) },
 	})
@@ -103,7 +105,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	ended := make(chan error)
 	website := httpd.Options{
 		Files: g.Client, Ready: g.ready, Session: g.serveSocket, TLS: l.TLS,
-		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Logger: g.Logger,
+		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.panics, Logger: g.Logger,
 	}
 	running := 2
 	crew.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })

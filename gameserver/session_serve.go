@@ -25,8 +25,10 @@ import (
 
 // serveSession runs a session, from its Join to its end. Join is nil if it has not been read yet.
 func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Join) {
+	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWriting()
 	s := &session{
-		g: g, conn: c, out: outbox.New(c.cut), codec: codec.JSON,
+		g: g, conn: c, out: outbox.New(func() { stopWriting(); c.cut() }), codec: codec.JSON,
 		subs: make(subscriptions), limits: newActionLimits(g.policy.Load().Edits(), g.limits.Client(c.remote())),
 		done: make(chan struct{}),
 	}
@@ -37,7 +39,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.End(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
 	var writer sync.WaitGroup
-	writer.Go(func() { runWriter(s.out, c, g.metrics, g.Logger) })
+	writer.Go(func() { g.runWriter(writing, s.out, c) })
 	if join != nil {
 		s.setCodec(codec.Of(join.Encoding))
 	}
@@ -123,7 +125,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 		return outbox.ErrEnded // the player was redirected before they arrived
 	}
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
-	s.view.set(s.g.viewOf(join.View))
+	s.view.set(s.g.viewOf(join.View), s.g.now())
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.Send(s.welcome())
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())

@@ -18,13 +18,12 @@ import (
 const (
 	movesPerSecond, movesAtOnce = 100, 200
 	// The rate is admission.Policy's; the burst is below what a region remembers of a player (world, recentWindow).
-	editsAtOnce                             = 50
-	chatPerSecond, chatAtOnce               = 1, 5
-	hitsPerSecond, hitsAtOnce               = 2, 4
-	giftsPerSecond, giftsAtOnce             = 1, 5
-	viewChangesPerSecond, viewChangesAtOnce = .2, 6 // each may cost hundreds of chunks
-	pingsPerSecond, pingsAtOnce             = 10, 50
-	surveysPerSecond, surveysAtOnce         = 10, 40 // a map has 25 tiles
+	editsAtOnce                     = 50
+	chatPerSecond, chatAtOnce       = 1, 5
+	hitsPerSecond, hitsAtOnce       = 2, 4
+	giftsPerSecond, giftsAtOnce     = 1, 5
+	pingsPerSecond, pingsAtOnce     = 10, 50
+	surveysPerSecond, surveysAtOnce = 10, 40 // a map has 25 tiles
 )
 
 // actionLimits limit how often a client does what. The session's reader owns them, but survey, which its survey owns.
@@ -36,23 +35,28 @@ type actionLimits struct {
 
 // viewDistance is how far a client sees. The session's reader owns it, except where it says otherwise.
 type viewDistance struct {
-	chunks atomic.Int32 // in each direction; any goroutine may read it
-	wanted int32
-	limit  *rate.Limiter
+	chunks  atomic.Int32 // in each direction; any goroutine may read it
+	wanted  int32
+	changed time.Duration // by the gateway's clock
 }
+
+// viewKept is how long a view distance stays before it becomes smaller: each time that it grows again may cost hundreds of chunks.
+const viewKept = 5 * time.Second
 
 // set sets the view distance of a client that joins.
-func (v *viewDistance) set(chunks int32) {
+func (v *viewDistance) set(chunks int32, now time.Duration) {
 	v.chunks.Store(chunks)
-	v.wanted, v.limit = chunks, rate.NewLimiter(viewChangesPerSecond, viewChangesAtOnce)
+	v.wanted, v.changed = chunks, now
 }
 
-// change changes the view distance to the one that the client wants, and reports whether it did. If it changes too often, a later call does.
-func (v *viewDistance) change() bool {
-	if v.wanted == v.chunks.Load() || !v.limit.Allow() {
+// change changes the view distance to the one that the client wants, and reports whether it did. If it is too early to make it smaller, a
+// later call does.
+func (v *viewDistance) change(now time.Duration) bool {
+	current := v.chunks.Load()
+	if v.wanted == current || v.wanted < current && now-v.changed < viewKept {
 		return false
 	}
-	v.chunks.Store(v.wanted)
+	v.set(v.wanted, now)
 	return true
 }
 

@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +24,9 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -390,25 +394,23 @@ func TestTooMuch(t *testing.T) {
 	}
 	t.Run("views", func(t *testing.T) { // the last one that was wanted counts in the end
 		synctest.Test(t, func(t *testing.T) {
-			r := newHarness(t)
+			r := newHarness(t, func(o *Options) { o.Policy.MaxView = 3 })
 			ann := r.join("ann", 1)
 			pass(time.Second)
 			few := ann.mu.wholes
-			for range 20 {
-				ann.send(sessionmsg.View{View: 2})
+			for range 5 {
+				ann.send(sessionmsg.View{View: 3})
+				pass(300 * time.Millisecond)
 				ann.send(sessionmsg.View{View: 1})
+				pass(300 * time.Millisecond)
 			}
-			pass(time.Second)
-			if resent := ann.mu.wholes - few; resent > viewChangesAtOnce/2*(25-9) || ann.mu.ended {
+			if resent := ann.mu.wholes - few; resent != 49-9 || ann.mu.ended {
 				t.Errorf("%d chunks were sent, ann ended: %v", resent, ann.mu.ended)
 			}
-			ann.send(sessionmsg.View{View: 2})
-			for range 3 {
-				pass(5 * time.Second)
-				ann.send(sessionmsg.Ping{Nonce: 1})
-			}
+			pass(viewKept)
+			ann.send(sessionmsg.Ping{Nonce: 1})
 			pass(time.Second)
-			if len(ann.mu.chunks) != 25 {
+			if len(ann.mu.chunks) != 25 { // one chunk more than the view is kept
 				t.Errorf("ann sees %d chunks in the end, want 25", len(ann.mu.chunks))
 			}
 		})
@@ -539,8 +541,66 @@ func TestPanicEndsOneSession(t *testing.T) {
 		if ann.mu.ended {
 			t.Error("ann's session ended, too")
 		}
+		if n := counted(t, r.g, "voxeld_panics_total", "connection"); n != 3 {
+			t.Errorf("%v panics were counted", n)
+		}
 		if after := runtime.NumGoroutine(); after > before {
 			t.Errorf("%d goroutines, were %d", after, before)
+		}
+	})
+}
+
+// panickyLands are regions over one of whose links a panic occurs.
+type panickyLands struct {
+	*lands
+	armed atomic.Bool
+}
+
+func (l *panickyLands) Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error) {
+	link, info, err := l.lands.Follow(ctx, pos)
+	if err != nil {
+		return link, info, err
+	}
+	return &panickyLink{link, &l.armed}, info, nil
+}
+
+type panickyLink struct {
+	region.Link
+	armed *atomic.Bool
+}
+
+func (k *panickyLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
+	frame, err := k.Link.Receive(ctx)
+	if k.armed.CompareAndSwap(true, false) {
+		panic("a mistake of ours")
+	}
+	return frame, err
+}
+
+// A panic while a message of a region is handled ends the link with that region. The next link makes up for it, and nobody notices.
+func TestPanicEndsOneLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bad *panickyLands
+		r := newHarness(t, func(o *Options) {
+			bad = &panickyLands{lands: o.Regions.(*lands)}
+			o.Regions = bad
+		})
+		ann := r.join("ann", 1)
+		ann.goTo(.5, 25, .5)
+		pass(time.Second)
+		bad.armed.Store(true)
+		first := ann.put(grid.Pos{X: 1, Y: 25, Z: 3}, chunk.Brick)
+		pass(5 * time.Second)
+		second := ann.put(grid.Pos{X: 2, Y: 25, Z: 3}, chunk.Stone)
+		pass(time.Second)
+		for _, seq := range []uint64{first, second} {
+			if a := ann.answer(seq); a.Error != "" {
+				t.Errorf("edit %d is refused: %s", seq, a.Error)
+			}
+		}
+		ann.sees(r.lands, 1)
+		if n := counted(t, r.g, "voxeld_panics_total", "subscription"); n != 1 || bad.armed.Load() {
+			t.Errorf("%v panics were counted", n)
 		}
 	})
 }

@@ -20,7 +20,7 @@ func TestBlockChangeIsSmall(t *testing.T) {
 		s := &session{g: g, out: outbox.New(func() {}), codec: codec.CBOR}
 		s.out.Owner = s
 		s.out.SetCodec(codec.CBOR)
-		s.view.set(1)
+		s.view.set(1, 0)
 		sub := showChunk(g, at, s)
 		discard(s.out)
 		s.place.moveTo(motion.Pose{X: float64(at.Origin().X) + .5, Y: 64, Z: float64(at.Origin().Z) + .5})

@@ -200,7 +200,7 @@ func TestLastWordsAreShort(t *testing.T) {
 		began := time.Now()
 		o.Put([]byte("hello"))
 		o.End(sessionmsg.Notice{Text: "bye"})
-		runWriter(o, line, r.g.metrics, r.g.Logger)
+		r.g.runWriter(t.Context(), o, line)
 		if took := time.Since(began); took != outbox.CloseTimeout {
 			t.Errorf("took %v, want %v", took, outbox.CloseTimeout)
 		}

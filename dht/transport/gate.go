@@ -10,6 +10,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/voxelpopuli/voxeld/isolate"
 )
 
 const (
@@ -40,6 +42,7 @@ type gated struct {
 	libhost.Host
 	gate      atomic.Pointer[Gate]
 	strangers *strangers
+	panics    *isolate.Panics // of stream handlers
 }
 
 // SetGate sets the gate, once, before the host is of use to others.
@@ -76,6 +79,12 @@ func awaitAdmission(h *Host, g Gate, c network.Conn) {
 	}
 	go func() {
 		defer done()
+		id := c.RemotePeer()
+		defer func() {
+			if !g.Admitted(id) {
+				h.lib.strangers.noteUnadmitted(c)
+			}
+		}()
 		end := h.lib.strangers.beginConn(c)
 		if end == nil {
 			c.Close() //nolint:errcheck // it is of no use
@@ -84,7 +93,6 @@ func awaitAdmission(h *Host, g Gate, c network.Conn) {
 		defer end()
 		ctx, cancel := context.WithTimeout(ctx, strangerTime)
 		defer cancel()
-		id := c.RemotePeer()
 		if c.Stat().Direction == network.DirOutbound { // the other end waits to be asked
 			if err := g.Await(ctx, id); err != nil {
 				h.logger.Debug("peer not admitted", "peer", id.String(), "error", err)
@@ -125,6 +133,7 @@ func (l *gated) NewStream(ctx context.Context, id peer.ID, protocols ...protocol
 // SetStreamHandler serves a protocol to admitted peers. A peer that has not shown its certificate yet is asked for it.
 func (l *gated) SetStreamHandler(p protocol.ID, serve network.StreamHandler) {
 	l.Host.SetStreamHandler(p, func(s network.Stream) {
+		defer l.panics.Recover("stream", func() { s.Reset() }, "protocol", string(p), "peer", s.Conn().RemotePeer().String()) //nolint:errcheck // it is of no use
 		g := l.gate.Load()
 		if g == nil || (*g).Admitted(s.Conn().RemotePeer()) {
 			serve(s)

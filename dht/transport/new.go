@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/dht/address"
+	"github.com/voxelpopuli/voxeld/isolate"
 )
 
 // Options configure a Host.
@@ -74,7 +75,8 @@ func NewHost(opts Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{lib: &gated{Host: lib, strangers: s}, logger: opts.Logger, bootstrap: bootstrap}
+	panics := isolate.New(opts.Logger, opts.Registerer, "stream")
+	h := &Host{lib: &gated{Host: lib, strangers: s, panics: panics}, logger: opts.Logger, bootstrap: bootstrap}
 	h.mu.handlers = make(map[string]serveFunc)
 	h.mu.answers = make(map[string]answerFunc)
 	h.mu.running = make(map[uint64]context.CancelFunc)

@@ -112,6 +112,7 @@ func (h *Host) openToSelf(proto string) (*Stream, error) {
 	nothing := func() {}
 	go func() {
 		defer done()
+		defer h.lib.panics.Recover("stream", end(far), "protocol", proto)
 		// Closing the host must end the pipe, as it ends streams to peers.
 		stop := context.AfterFunc(ctx, end(far))
 		defer stop()

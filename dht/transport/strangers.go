@@ -17,13 +17,16 @@ import (
 
 // What peers that are not admitted may use.
 const (
-	maxStrangerStreams     = 32   // of one stranger at the same time, of all protocols together
+	maxStrangerStreams     = 8    // of one stranger at the same time, of all protocols together
 	maxAllStrangerStreams  = 1024 // of all strangers
 	maxStrangerConnsFromIP = 16   // inbound connections from one address; loopback is not limited
 
 	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime.
-	strangerStreams, strangerStreamsAtOnce = 50, 1024
-	refusedTime                            = 30 * time.Second
+	strangerStreams, strangerStreamsAtOnce = 50, 256
+	// Inbound connections a second from one address that end before their peer is admitted; likewise. Most of what a stranger costs is
+	// the handshake.
+	strangerConns, strangerConnsAtOnce = 2, 64
+	refusedTime                        = 30 * time.Second
 	// maxSources bounds the addresses that are remembered, at about 200 bytes each.
 	maxSources = 4096
 )
@@ -50,7 +53,8 @@ type source struct {
 // usage is what the strangers of a source have done.
 type usage struct {
 	streams *rate.Limiter
-	refused time.Time // until when they are not let in
+	conns   *rate.Limiter // that ended before their peer was admitted
+	refused time.Time     // until when they are not let in
 }
 
 func sourceOf(remote ma.Multiaddr, id peer.ID) source {
@@ -94,17 +98,26 @@ func (s *strangers) refuses(from source, now time.Time) bool {
 	return refuses
 }
 
-// allow counts a stream of a source, and reports whether it may have one more. The lock is held.
-func (s *strangers) allow(from source, now time.Time) bool {
+// usageOf returns the usage of a source. The lock is held.
+func (s *strangers) usageOf(from source) *usage {
 	u, known := s.mu.sources.Get(from)
 	if !known {
-		u = &usage{streams: rate.NewLimiter(strangerStreams, strangerStreamsAtOnce)}
+		u = &usage{
+			streams: rate.NewLimiter(strangerStreams, strangerStreamsAtOnce),
+			conns:   rate.NewLimiter(strangerConns, strangerConnsAtOnce),
+		}
 		s.mu.sources.Add(from, u)
 	}
+	return u
+}
+
+// allow counts a stream or a connection of a source with one of its limiters, and reports whether it may have one more. The lock of
+// strangers is held.
+func (u *usage) allow(limiter *rate.Limiter, now time.Time) bool {
 	if now.Before(u.refused) {
 		return false
 	}
-	if !u.streams.AllowN(now, 1) {
+	if !limiter.AllowN(now, 1) {
 		u.refused = now.Add(refusedTime)
 		return false
 	}
@@ -116,8 +129,9 @@ func (s *strangers) beginStream(c network.Conn) (end func()) {
 	id := c.RemotePeer()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	u := s.usageOf(sourceOf(c.RemoteMultiaddr(), id))
 	switch {
-	case !s.allow(sourceOf(c.RemoteMultiaddr(), id), time.Now()):
+	case !u.allow(u.streams, time.Now()):
 		s.refused.WithLabelValues("rate").Inc()
 		return nil
 	case s.mu.streams[id] >= maxStrangerStreams, s.mu.all >= maxAllStrangerStreams:
@@ -134,6 +148,17 @@ func (s *strangers) beginStream(c network.Conn) (end func()) {
 			delete(s.mu.streams, id)
 		}
 	}
+}
+
+// noteUnadmitted counts a connection that ended before its peer was admitted.
+func (s *strangers) noteUnadmitted(c network.Conn) {
+	if c.Stat().Direction != network.DirInbound {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.usageOf(sourceOf(c.RemoteMultiaddr(), c.RemotePeer()))
+	u.allow(u.conns, time.Now())
 }
 
 // beginConn counts an inbound connection until end is called. It returns nil if there are too many from the address.

@@ -16,7 +16,8 @@ func TestStrangersAreRefusedForAWhile(t *testing.T) {
 	allow := func(of source, at time.Time) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.allow(of, at)
+		u := s.usageOf(of)
+		return u.allow(u.streams, at)
 	}
 	for i := range strangerStreamsAtOnce {
 		if !allow(flood, now) {

@@ -1,12 +1,16 @@
 package transport
 
 import (
+	"context"
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
 )
 
 // scope counts what is reserved, up to a limit.
@@ -54,4 +58,39 @@ func TestGuard(t *testing.T) {
 			t.Errorf("after a late frame: held %d", memory.held)
 		}
 	})
+}
+
+// A panic in the handler of a stream ends that stream only, whoever opened it.
+func TestPanicEndsOneStream(t *testing.T) {
+	a, b := pair(t)
+	answer := make(chan struct{})
+	b.Handle("/test/1", func(_ context.Context, _ string, stream io.ReadWriteCloser) {
+		var bad [1]byte
+		if _, err := io.ReadFull(stream, bad[:]); err != nil || bad[0] == 'b' {
+			panic("a mistake of ours")
+		}
+		<-answer
+		stream.Write(bad[:]) //nolint:errcheck // the reader sees it
+	})
+	open := func(from *Host, first string) io.ReadWriteCloser {
+		t.Helper()
+		s, err := from.Open(nettest.Context(t), b.PeerID(), "/test/1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(s, first); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, from := range []*Host{a, b} {
+		good := open(from, "g")
+		if got, err := io.ReadAll(open(from, "b")); len(got) > 0 {
+			t.Errorf("the stream ends with %q, %v", got, err)
+		}
+		answer <- struct{}{}
+		if got, err := io.ReadAll(good); err != nil || string(got) != "g" {
+			t.Errorf("the other one is answered %q, %v", got, err)
+		}
+	}
 }

@@ -7,18 +7,19 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/isolate"
 )
 
 // firstPause is the pause after a connection could not be accepted; each further one is twice as long, up to a second.
 const firstPause = 5 * time.Millisecond
 
 // Serve accepts connections, and serves each in a goroutine, until ctx ends or the listener fails. It returns when all of them
-// have ended; their context ends first. A panic ends only its own connection, and is logged.
-func Serve(ctx context.Context, l net.Listener, log *slog.Logger, serve func(context.Context, net.Conn)) error {
+// have ended; their context ends first. A panic ends only its own connection.
+func Serve(ctx context.Context, l net.Listener, log *slog.Logger, panics *isolate.Panics, serve func(context.Context, net.Conn)) error {
 	var crew sync.WaitGroup
 	defer crew.Wait()
 	ctx, end := context.WithCancel(ctx)
@@ -46,12 +47,7 @@ func Serve(ctx context.Context, l net.Listener, log *slog.Logger, serve func(con
 		}
 		pause = firstPause
 		crew.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					log.Error("game connection failed", "remote", c.RemoteAddr().String(), "panic", p, "stack", string(debug.Stack()))
-					c.Close() //nolint:errcheck // it is of no use
-				}
-			}()
+			defer panics.Recover("connection", func() { c.Close() }, "remote", c.RemoteAddr().String()) //nolint:errcheck // it is of no use
 			serve(ctx, c)
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/voxelpopuli/voxeld/isolate"
 )
 
 // A panic ends its own connection, and no other one.
@@ -20,7 +22,8 @@ func TestPanicsAreIsolated(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, l, slog.New(slog.NewTextHandler(&log, nil)), func(_ context.Context, c net.Conn) {
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		ended <- Serve(ctx, l, logger, isolate.New(logger, nil), func(_ context.Context, c net.Conn) {
 			defer c.Close()
 			name := make([]byte, 3)
 			if _, err := io.ReadFull(c, name); err != nil {
@@ -50,7 +53,7 @@ func TestPanicsAreIsolated(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(log.String(), "a mistake of ours") {
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "a mistake of ours") || !strings.Contains(text, "accept_test.go") {
 		t.Errorf("logged: %s", log.String())
 	}
 }

@@ -11,19 +11,29 @@ const (
 	Join                   // join as a player
 	Register               // register in a chunk, as original clients do at each border
 	Edit                   // change a block
+	send                   // be sent a byte; see Client.Send
 	actions
 )
+
+// String returns the label of the action in metrics.
+func (a Action) String() string {
+	return [actions]string{"foundings", "joins", "registrations", "edits", "bytes"}[a]
+}
+
+// sentAtOnce is how many seconds' bytes may be sent at once: players who join are sent the land in view.
+const sentAtOnce = 10
 
 // allowances are the limiters of an address, one for each action.
 type allowances [actions]*rate.Limiter
 
-// newAllowances returns what an address may do that may have so many players. They may all come at once, and half of them may edit as
-// fast as they can.
-func newAllowances(players int, edits rate.Limit) *allowances {
+// newAllowances returns what an address may do. Its players may all come at once, and half of them may edit as fast as they can.
+func newAllowances(p Policy) *allowances {
+	players, edits := p.PerAddress, p.Edits()
 	return &allowances{
 		Found:    rate.NewLimiter(20, 100),
-		Join:     rate.NewLimiter(max(2, rate.Limit(players)/32), players),
+		Join:     rate.NewLimiter(p.joins(), players),
 		Register: rate.NewLimiter(rate.Limit(players)/2, 4*players),
 		Edit:     rate.NewLimiter(edits*rate.Limit(players)/2, max(1, int(edits)*players)),
+		send:     rate.NewLimiter(rate.Limit(p.bytes()), sentAtOnce*p.bytes()),
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -27,19 +28,32 @@ const maxAddresses = 8192
 // Limits counts the connections and actions of each address. Of IPv6, a /64 is one address. Loopback is not counted: it is this
 // machine, or a proxy on it that serves many clients. Any goroutine may use it.
 type Limits struct {
+	reached *prometheus.CounterVec // by limit
+
 	mu struct {
 		sync.Mutex
-		perAddress int
-		edits      rate.Limit                            // of one player
-		weights    map[netip.Prefix]int                  // of connections by remote address; no zeros
-		http       map[netip.Prefix]int                  // plain HTTP connections by remote address; no zeros
-		actions    *lru.Cache[netip.Prefix, *allowances] // by remote address
+		policy  Policy
+		weights map[netip.Prefix]int                  // of connections by remote address; no zeros
+		http    map[netip.Prefix]int                  // plain HTTP connections by remote address; no zeros
+		actions *lru.Cache[netip.Prefix, *allowances] // by remote address
 	}
 }
 
+// The labels of limits in metrics, with those of actions.
+const players, connections = "players", "connections"
+
 // NewLimits returns the limits of a policy.
-func NewLimits(p Policy) *Limits {
-	l := &Limits{}
+func NewLimits(p Policy, r prometheus.Registerer) *Limits {
+	l := &Limits{reached: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+		Name: "voxeld_address_limits_total",
+		Help: "Times that an address reached a limit, by limit: players, connections, joins and edits were refused; foundings, registrations and bytes (messages to its clients) waited.",
+	}, []string{"limit"})}
+	for _, limit := range []string{players, connections} {
+		l.reached.WithLabelValues(limit)
+	}
+	for a := range actions {
+		l.reached.WithLabelValues(a.String())
+	}
 	l.mu.weights, l.mu.http = make(map[netip.Prefix]int), make(map[netip.Prefix]int)
 	actions, err := lru.New[netip.Prefix, *allowances](maxAddresses)
 	if err != nil {
@@ -54,16 +68,12 @@ func NewLimits(p Policy) *Limits {
 func (l *Limits) Set(p Policy) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.perAddress, l.mu.edits = p.PerAddress, p.Edits()
+	l.mu.policy = p
 	l.mu.actions.Purge()
 }
 
-// httpPerPlayer is the number of HTTP connections that an address may have for each of its players: a browser that loads the page
-// opens a few at once. WebSockets are not among them: they are players.
-const httpPerPlayer = 4
-
 // AdmitHTTP counts an HTTP connection against its address. It reports false if the address has too many. The returned release must
-// be called once, when the connection ends or becomes a WebSocket.
+// be called once, when the connection ends or becomes a WebSocket: those are players.
 func (l *Limits) AdmitHTTP(remote net.Addr) (release func(), ok bool) {
 	site, counted := siteOf(remote)
 	if !counted {
@@ -71,7 +81,8 @@ func (l *Limits) AdmitHTTP(remote net.Addr) (release func(), ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.http[site] >= l.mu.perAddress*httpPerPlayer {
+	if l.mu.http[site] >= l.mu.policy.connections() {
+		l.reached.WithLabelValues(connections).Inc()
 		return nil, false
 	}
 	l.mu.http[site]++
@@ -93,9 +104,10 @@ func (l *Limits) Admit(remote net.Addr, weight int) (release func(), err error) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.weights[site]+weight > l.mu.perAddress*PlayerWeight {
+	if l.mu.weights[site]+weight > l.mu.policy.PerAddress*PlayerWeight {
+		l.reached.WithLabelValues(players).Inc()
 		return nil, &wire.Error{Code: wire.FailFull, Message: fmt.Sprintf(
-			"There are %d players from your address already.", l.mu.perAddress)}
+			"There are %d players from your address already.", l.mu.policy.PerAddress)}
 	}
 	l.mu.weights[site] += weight
 	return func() {

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // What one address does counts for it alone, and for a /64 of IPv6 together; loopback is not limited. With another policy all begin anew.
 // Addresses without number take a bounded amount of memory.
 func TestActionsOfAddresses(t *testing.T) {
-	l := NewLimits(Policy{PerAddress: 2, EditsPerSecond: 20})
+	l := NewLimits(Policy{PerAddress: 2, EditsPerSecond: 20}, prometheus.NewRegistry())
 	at := func(ip string) Client { return l.Client(&net.TCPAddr{IP: net.ParseIP(ip), Port: 9}) }
 	joins := func(ip string) (n int) {
 		for n < 100 && at(ip).Allow(Join) {

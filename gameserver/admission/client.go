@@ -27,16 +27,29 @@ func (l *Limits) Client(remote net.Addr) Client {
 // Allow reports whether the clients of the address may do that now, and counts it.
 func (c Client) Allow(a Action) bool {
 	l := c.limiter(a)
-	return l == nil || l.Allow()
+	if l == nil || l.Allow() {
+		return true
+	}
+	c.of.reached.WithLabelValues(a.String()).Inc()
+	return false
 }
 
 // Wait waits until the clients of the address may do that, and counts it.
-func (c Client) Wait(ctx context.Context, a Action) error {
+func (c Client) Wait(ctx context.Context, a Action) error { return c.wait(ctx, a, 1) }
+
+// Send waits until the clients of the address may be sent so many bytes, and counts them.
+func (c Client) Send(ctx context.Context, bytes int) error { return c.wait(ctx, send, bytes) }
+
+func (c Client) wait(ctx context.Context, a Action, n int) error {
 	l := c.limiter(a)
 	if l == nil {
 		return nil
 	}
-	return l.Wait(ctx)
+	n = min(n, l.Burst())
+	if l.Tokens() < float64(n) {
+		c.of.reached.WithLabelValues(a.String()).Inc()
+	}
+	return l.WaitN(ctx, n)
 }
 
 // limiter returns the limiter of an action; nil if it is not limited.
@@ -49,7 +62,7 @@ func (c Client) limiter(a Action) *rate.Limiter {
 	defer l.mu.Unlock()
 	all, known := l.mu.actions.Get(c.site)
 	if !known {
-		all = newAllowances(l.mu.perAddress, l.mu.edits)
+		all = newAllowances(l.mu.policy)
 		if !c.counted {
 			all[Found] = rate.NewLimiter(loopbackFoundings*all[Found].Limit(), loopbackFoundings*all[Found].Burst())
 		}

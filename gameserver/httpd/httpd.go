@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
+	"github.com/voxelpopuli/voxeld/isolate"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -36,6 +36,7 @@ type Options struct {
 	Proxies  realip.Proxies
 	Admit    func(remote net.Addr) (release func(), ok bool) // counts a connection, not a WebSocket, against its address
 	Requests *prometheus.CounterVec                          // by code
+	Panics   *isolate.Panics                                 // of requests
 	Logger   *slog.Logger
 }
 
@@ -72,7 +73,7 @@ func ServeRedirect(ctx context.Context, l net.Listener, o Options, handler http.
 
 func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler) error {
 	count := newConnections(o.Proxies, o.Admit)
-	handler = logPanics(promhttp.InstrumentHandlerCounter(o.Requests, handler), o.Logger)
+	handler = isolatePanics(promhttp.InstrumentHandlerCounter(o.Requests, handler), o.Panics)
 	server := &http.Server{
 		Handler:           o.Proxies.Handler(handler, o.Logger),
 		ReadHeaderTimeout: wire.HandshakeTimeout, // of a TLS handshake, too
@@ -81,7 +82,7 @@ func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler)
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ConnState:         count.track,
-		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // clients' errors; see logPanics
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // clients' errors; see isolatePanics
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
 	defer stop()
@@ -95,15 +96,10 @@ func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler)
 	return nil
 }
 
-// logPanics logs panics of requests, which end only their own connection. The server would log them like clients' errors.
-func logPanics(next http.Handler, log *slog.Logger) http.Handler {
+// isolatePanics handles panics of requests, which end only their own connection. The server would log them like clients' errors.
+func isolatePanics(next http.Handler, panics *isolate.Panics) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			if p := recover(); p != nil {
-				log.Error("request failed", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-				panic(http.ErrAbortHandler)
-			}
-		}()
+		defer panics.Recover("request", func() { panic(http.ErrAbortHandler) }, "path", r.URL.Path)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/voxelpopuli/voxeld/isolate"
 )
 
 // client is a small browser client. The copies are not really compressed: the server never looks inside.
@@ -119,7 +121,8 @@ func TestHeaders(t *testing.T) {
 
 func TestPanicsAreLogged(t *testing.T) {
 	var log strings.Builder
-	handler := logPanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") }), slog.New(slog.NewTextHandler(&log, nil)))
+	panics := isolate.New(slog.New(slog.NewTextHandler(&log, nil)), nil)
+	handler := isolatePanics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") }), panics)
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler || !strings.Contains(log.String(), "a bug") || !strings.Contains(log.String(), "level=ERROR") {
 			t.Errorf("panic %v, log %s", p, log.String())

@@ -193,8 +193,12 @@ func (f *feed) foldUnread() {
 	}
 }
 
+// errPanicked ends a link because of a bug.
+var errPanicked = errors.New("a panic")
+
 // receive applies what the region sends.
-func (f *feed) receive(ctx context.Context, link region.Link) error {
+func (f *feed) receive(ctx context.Context, link region.Link) (err error) {
+	defer f.sub.m.Panics.Recover("subscription", func() { err = errPanicked }, "cell", f.cell.String())
 	for {
 		frame, err := link.Receive(ctx)
 		if err != nil {
@@ -235,7 +239,8 @@ type sender struct {
 }
 
 // run sends collected messages over a link, until ctx ends.
-func (s *sender) run(ctx context.Context, link region.Link) error {
+func (s *sender) run(ctx context.Context, link region.Link) (err error) {
+	defer s.feed.sub.m.Panics.Recover("subscription", func() { err = errPanicked }, "cell", s.feed.cell.String())
 	idle := time.NewTicker(Linger / 4)
 	defer idle.Stop()
 	prompt, _ := link.(promptLink)

@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/isolate"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -65,6 +66,7 @@ type Options struct {
 	Peer       string                                // this node's peer id
 	Now        func() time.Duration                  // a monotonic clock
 	Run        func(task func(context.Context)) bool // starts a goroutine; false when the gateway is shutting down
+	Panics     *isolate.Panics                       // of links: they are closed, and opened again
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 
