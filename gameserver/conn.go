@@ -244,7 +244,7 @@ func isClosed(err error) bool {
 // closes the connection in order. The end of ctx ends a wait for the address.
 func (g *Gateway) runWriter(ctx context.Context, o *outbox.Outbox, c conn) {
 	defer o.MarkClosed()
-	defer g.panics.Recover("writer", c.cut, "remote", c.remote().String())
+	defer g.metrics.panics.Recover("writer", c.cut, "remote", c.remote().String())
 	client := g.limits.Client(c.remote())
 	err := o.Drain(pacedConn{c, g.metrics, func(bytes int) error { return client.Send(ctx, bytes) }})
 	if !isClosed(err) {

@@ -22,7 +22,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/isolate"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -98,7 +97,6 @@ type Gateway struct {
 	rules          player.Rules
 	start          time.Time // the origin of all Motions' times
 	metrics        *metrics
-	panics         *isolate.Panics
 	limits         *admission.Limits
 	mirror         *mirror.Mirror
 	chat           *chat.Sequencer

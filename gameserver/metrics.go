@@ -5,6 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
+	"github.com/voxelpopuli/voxeld/isolate"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -20,6 +21,8 @@ type metrics struct {
 
 	messagesIn, messagesOut, bytesIn, bytesOut prometheus.Counter
 	corrections, refusals, denials             *prometheus.CounterVec // of moves, edits and interactions, by reason
+
+	panics *isolate.Panics // of what is served to players
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {

@@ -36,7 +36,6 @@ func New(o Options) *Gateway {
 		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
 		start:          time.Now(),
 		metrics:        newMetrics(o.Registerer),
-		panics:         isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription"),
 		limits:         admission.NewLimits(o.Policy, o.Registerer),
 		interest:       newSharedIndex(o.Policy.Budget()),
 		frameRequested: wake.NewSignal(),
@@ -46,6 +45,7 @@ func New(o Options) *Gateway {
 		stop:           make(chan struct{}),
 		shutdown:       newShutdown(),
 	}
+	g.metrics.panics = isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription")
 	g.policy.Store(&o.Policy)
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
@@ -58,7 +58,7 @@ func New(o Options) *Gateway {
 	})
 	g.mirror = mirror.New(mirror.Options{
 		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
-		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Panics: g.panics, Logger: o.Logger, Registerer: o.Registerer,
+		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Panics: g.metrics.panics, Logger: o.Logger, Registerer: o.Registerer,
 		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
 		Ticked: g.requestFrame, LedByOthers: func(cell grid.Cell) { g.legacy.Reset(cell) },
 	})
@@ -105,7 +105,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	ended := make(chan error)
 	website := httpd.Options{
 		Files: g.Client, Ready: g.ready, Session: g.serveSocket, TLS: l.TLS,
-		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.panics, Logger: g.Logger,
+		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 	running := 2
 	crew.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })

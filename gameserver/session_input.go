@@ -128,7 +128,7 @@ func (s *session) survey(none sessionmsg.FromServer, answer func(context.Context
 		return &wire.Error{Code: wire.FailRate, Message: "wait for the answer to your last nearby or map message"}
 	}
 	s.g.run(func(ctx context.Context) {
-		defer s.g.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)
+		defer s.g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)
 		if s.limits.survey.Wait(ctx) == nil {
 			it := answer(ctx)
 			s.surveying.Store(false)
