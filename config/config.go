@@ -83,12 +83,15 @@ type Backups struct {
 
 // Players is who may play, and what one player may take.
 type Players struct {
-	ViewDistance       int   `koanf:"view_distance"`        // maximum view distance, in chunks in each direction
-	Guests             bool  `koanf:"guests"`               // whether players without a key may join
-	Map                bool  `koanf:"map"`                  // whether players are shown a map, and who is near
-	SessionsPerAddress int   `koanf:"sessions_per_address"` // maximum of one IP address
-	MotionBudget       int64 `koanf:"motion_budget"`        // bytes/s of movement updates sent to one session
-	EditsPerSecond     int   `koanf:"edits_per_second"`     // maximum of one player
+	ViewDistance          int   `koanf:"view_distance"`           // maximum view distance, in chunks in each direction
+	Guests                bool  `koanf:"guests"`                  // whether players without a key may join
+	Map                   bool  `koanf:"map"`                     // whether players are shown a map, and who is near
+	SessionsPerAddress    int   `koanf:"sessions_per_address"`    // maximum of one IP address
+	ConnectionsPerAddress int   `koanf:"connections_per_address"` // maximum of HTTP; 0, here and below: it follows from SessionsPerAddress
+	JoinsPerAddress       int   `koanf:"joins_per_address"`       // maximum of players who join, a second
+	BytesPerAddress       int64 `koanf:"bytes_per_address"`       // maximum sent to all clients, a second
+	MotionBudget          int64 `koanf:"motion_budget"`           // bytes/s of movement updates sent to one session
+	EditsPerSecond        int   `koanf:"edits_per_second"`        // maximum of one player
 }
 
 // Monitoring is where operators watch and control a daemon.
@@ -115,6 +118,8 @@ const (
 	MaxBackups            = 10_000
 	MaxCapacity           = 1_000_000
 	MaxEditsPerSecond     = 1_000_000
+	MaxPerAddress         = 1_000_000     // of connections, and of joins a second
+	MaxBytesPerAddress    = 1_000_000_000 // a second
 )
 
 // AdminSocket returns the path of the Unix socket: Admin, or admin.sock in DataDir.

@@ -190,6 +190,18 @@ var Groups = []Group{
 			Usage: "maximum number of players of one IP address; each session counts as one player, and so do up to 100 connections of the original protocol; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
 		},
 		{
+			Name: "connections-per-address", Kind: Number, Default: "0", Reload: true, check: upTo(MaxPerAddress),
+			Usage: "maximum number of HTTP connections of one IP address that are no sessions; 0: 4 for each of `sessions_per_address`",
+		},
+		{
+			Name: "joins-per-address", Kind: Number, Default: "0", Reload: true, check: upTo(MaxPerAddress),
+			Usage: "number of players of one IP address who may join per second, after the first `sessions_per_address`; 0: one for every 32 of these, at least 2",
+		},
+		{
+			Name: "bytes-per-address", Kind: Size, Default: "0", Reload: true, check: bytesBetween(0, MaxBytesPerAddress),
+			Usage: "bytes per second sent to all clients of one IP address, after as many at once as in 10 seconds; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB; in a session over TCP with CBOR, updates of movement are not counted",
+		},
+		{
 			Name: "motion-budget", Kind: Size, Default: "19200", Reload: true, check: bytesBetween(MinMotionBudget, MaxMotionBudget),
 			Usage: "bytes per second that a session may receive about the movement of others; in a crowd that needs more, movement is sent less exactly, the farthest players first",
 		},

@@ -16,6 +16,7 @@ func policy(o config.Players) admission.Policy {
 	return admission.Policy{
 		MaxView: o.ViewDistance, Guests: o.Guests, Map: o.Map, PerAddress: o.SessionsPerAddress,
 		MotionBudget: int(o.MotionBudget), EditsPerSecond: o.EditsPerSecond,
+		ConnectionsPerAddress: o.ConnectionsPerAddress, JoinsPerAddress: o.JoinsPerAddress, BytesPerAddress: int(o.BytesPerAddress),
 	}
 }
 

@@ -23,6 +23,7 @@ func players() dashboard {
 			{"Refusals", []panel{
 				{title: "Edits refused, by reason", description: "Normal: few.", unit: rate, stacked: true, queries: one(perSecond("voxeld_edit_refusals_total", "reason"), "{{reason}}")},
 				{title: "Moves corrected, by reason", description: "Normal: few. Many from one player: a client that cheats or lags.", unit: rate, stacked: true, queries: one(perSecond("voxeld_move_corrections_total", "reason"), "{{reason}}")},
+				{title: "Limits of addresses reached", description: "Players, connections, joins and edits were refused; foundings, registrations and bytes waited. Normal: none. A steady rate is an address that asks for too much, or a large school behind one.", unit: rate, stacked: true, queries: one(perSecond("voxeld_address_limits_total", "limit"), "{{limit}}")},
 				{title: "Hits and gifts refused, by reason", description: "Normal: few.", unit: rate, stacked: true, queries: one(perSecond("voxeld_interaction_refusals_total", "reason"), "{{reason}}")},
 			}},
 			{"Chat", []panel{
