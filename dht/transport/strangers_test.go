@@ -1,10 +1,14 @@
 package transport
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
 )
 
 // Strangers of one address who open streams without end are not let in for a while. Others are.
@@ -54,5 +58,39 @@ func TestSourceOf(t *testing.T) {
 		if got := sourceOf(ma.StringCast(c.a), "one") == sourceOf(ma.StringCast(c.b), "two"); got != c.same {
 			t.Errorf("%s and %s are one source: %v", c.a, c.b, got)
 		}
+	}
+}
+
+// memberGate admits one peer.
+type memberGate struct{ member peer.ID }
+
+func (g memberGate) Protocol() string                         { return "/admission" }
+func (g memberGate) Admitted(id peer.ID) bool                 { return id == g.member }
+func (memberGate) Refused(peer.ID) bool                       { return false }
+func (memberGate) Await(ctx context.Context, _ peer.ID) error { <-ctx.Done(); return ctx.Err() }
+func (memberGate) Forget(peer.ID)                             {}
+
+// A stranger who connects again and again is refused, without having opened a stream. A node that is admitted is not.
+func TestConnectionsOfStrangersAreCounted(t *testing.T) {
+	victim, stranger, member := startHost(t, 1, nettest.NewMemory()), startHost(t, 2, nettest.NewMemory()), startHost(t, 3, nettest.NewMemory())
+	victim.SetGate(memberGate{member.lib.ID()})
+	refuses := func(h *Host) bool { return victim.lib.strangers.refuses(source{peer: h.lib.ID()}, time.Now()) }
+	ctx := nettest.Context(t)
+	connect := func(h *Host) {
+		h.Connect(ctx, victim.Addrs()[0]) //nolint:errcheck // it may be refused
+		if err := h.lib.Network().ClosePeer(victim.lib.ID()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 * strangerConnsAtOnce {
+		connect(member)
+	}
+	for !refuses(stranger) {
+		if connect(stranger); ctx.Err() != nil {
+			t.Fatal("the stranger is not refused")
+		}
+	}
+	if refuses(member) {
+		t.Error("the member is refused")
 	}
 }
