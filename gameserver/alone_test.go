@@ -51,8 +51,9 @@ func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 		if at := there().Pose.X; at != x+.2 {
 			t.Errorf("the region has her at %v when she builds, she stands at %v", at, x+.2)
 		}
-		ann.send(sessionmsg.View{View: interest.AloneView - 1})
 		pass(viewKept)
+		ann.send(sessionmsg.View{View: interest.AloneView - 1})
+		pass(time.Second)
 		if updates := walk(); updates < 38 {
 			t.Errorf("with a short view: %d updates in 2 s", updates)
 		}

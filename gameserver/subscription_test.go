@@ -457,6 +457,7 @@ func play(t *testing.T, at grid.Pos, steps []step) {
 	r.lands.deaf(false)
 	r.lands.down(true)
 	r.lands.down(false)
+	pass(viewKept)
 	for _, c := range players {
 		c.send(sessionmsg.View{View: 1})
 	}

@@ -2,7 +2,7 @@
 // state others do not depend on, and for locks that are released by defer. A region's loop and raft must not use it: their state is
 // shared with other nodes.
 //
-// Floor 1: it imports nothing of this module.
+// Floor 0: it imports nothing of this module.
 package isolate
 
 import (
