@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -144,10 +145,17 @@ func TestChain(t *testing.T) {
 	if _, err := Create(filepath.Join(dir, "bad"), func(io.Writer) error { return io.ErrClosedPipe }, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("create: %v", err)
 	}
+	diary := filepath.Join(dir, "diary.txt")
+	if err := os.WriteFile(diary, []byte("Dear diary, no backup starts like this."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(diary, func(io.Writer) error { return nil }, nil); err == nil || !strings.Contains(err.Error(), "is no backup") {
+		t.Errorf("a file that is no backup would be replaced: %v", err)
+	}
 	if _, err := Create(os.DevNull, func(io.Writer) error { return nil }, nil); err == nil || errors.Is(err, ErrNoBackup) {
 		t.Errorf("in the place of a device: %v", err)
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 2 {
+	if left, _ := os.ReadDir(dir); len(left) != 3 {
 		t.Errorf("%d files are left", len(left))
 	}
 }

@@ -1,18 +1,24 @@
 package backup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // Create writes a backup that produce writes to the file, under a temporary name until it is complete and on disk. It verifies
-// everything that it writes, and returns what the backup has. Progress is called after each group, if not nil.
+// everything that it writes, and returns what the backup has. Progress is called after each group, if not nil. Of files that exist it replaces
+// only backups and empty ones.
 func Create(path string, produce func(io.Writer) error, progress func(groups int, rows uint64)) (c Contents, err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return Contents{}, fmt.Errorf("create backup: %s is no regular file (- is the standard output)", path)
+	}
+	if err := checkReplaceable(path); err != nil {
+		return Contents{}, fmt.Errorf("create backup: %w", err)
 	}
 	dir, name := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir+"."), "."+name+".*")
@@ -35,6 +41,24 @@ func Create(path string, produce func(io.Writer) error, progress func(groups int
 	}
 	c.File = path
 	return c, syncDirectory(filepath.Dir(path))
+}
+
+// checkReplaceable returns an error if there is a file that is neither empty nor a backup.
+func checkReplaceable(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	begin := make([]byte, len(magic))
+	n, err := io.ReadFull(f, begin)
+	if errors.Is(err, io.EOF) || err == nil && bytes.Equal(begin[:n-1], magic[:n-1]) { // the last byte is the version
+		return nil
+	}
+	return fmt.Errorf("%s is no backup, and would be replaced: remove it, or choose another name", path)
 }
 
 func ignoreClosed(err error) error {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -43,6 +45,9 @@ func newBackup() *cobra.Command {
 				return cli.Usage(err)
 			}
 		}
+		if slices.ContainsFunc(since, func(base string) bool { return sameFile(base, args[0]) }) {
+			return cli.Usage(fmt.Errorf("%s is the backup that this one is based on: choose another name for the new one", args[0]))
+		}
 		if len(since) > 0 {
 			if err := addBase(&q, since); err != nil {
 				return err
@@ -53,6 +58,15 @@ func newBackup() *cobra.Command {
 	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup, a `file`: regions that have not changed since are only referred to; restoring needs that backup, too")
 	c.Flags().StringVar(&area, "area", "", "`X1,Z1:X2,Z2` in blocks: back up only the regions there, without players")
 	return c
+}
+
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 // makeBackup asks the node for a backup and writes it.

@@ -60,6 +60,10 @@ func printScrub(c *cobra.Command, answer []admin.Scrub, asJSON bool) error {
 	if asJSON {
 		return errors.Join(cli.PrintJSON(c.OutOrStdout(), answer), left)
 	}
+	if len(answer) == 0 {
+		fmt.Fprintln(c.OutOrStdout(), "This node leads no region, and is responsible for no closed one: run this on another node.")
+		return nil
+	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "REGION\tCELL\tREPLICAS\tPARTS\tDAMAGED\tREPAIRED\tLEFT")
 	for _, a := range answer {
