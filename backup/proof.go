@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"time"
@@ -71,11 +72,8 @@ func (a Attestation) of(world trust.World, g Group, sum ID) trust.Attestation {
 	return trust.Attestation{World: world, Group: g.ID, Recovered: g.Position.Recovered, Index: a.Index, Sum: sum}
 }
 
-// certificates returns the certificates that were valid when the backup was begun, by node.
-func (c Contents) certificates() (map[trust.Key]trust.Certificate, error) {
-	if c.Genesis.Open() {
-		return nil, ErrOpenWorld
-	}
+// authority returns who could admit nodes when the backup was made.
+func (c Contents) authority() (*trust.Authority, error) {
 	authority, err := trust.NewAuthority(worldOf(c), c.Genesis.Roots)
 	if err != nil {
 		return nil, err
@@ -84,6 +82,31 @@ func (c Contents) certificates() (map[trust.Key]trust.Certificate, error) {
 		if _, err := authority.AddCharter(raw); err != nil {
 			return nil, damaged("%v", err)
 		}
+	}
+	return authority, nil
+}
+
+// Issued reports whether a charter of the world made the node of a key an issuer; in an open world every node was one.
+func (c Contents) Issued(charter uint64, node ed25519.PublicKey) (bool, error) {
+	if c.Genesis.Open() {
+		return charter == 0, nil
+	}
+	authority, err := c.authority()
+	if err != nil || len(node) != len(trust.Key{}) {
+		return false, err
+	}
+	issued, _ := authority.Issued(charter, trust.Key(node))
+	return issued, nil
+}
+
+// certificates returns the certificates that were valid when the backup was begun, by node.
+func (c Contents) certificates() (map[trust.Key]trust.Certificate, error) {
+	if c.Genesis.Open() {
+		return nil, ErrOpenWorld
+	}
+	authority, err := c.authority()
+	if err != nil {
+		return nil, err
 	}
 	valid := make(map[trust.Key]trust.Certificate)
 	for _, raw := range c.Summary.Certificates {

@@ -20,6 +20,7 @@ var magic = []byte("voxeld backup\x00\x00\x01")
 const (
 	PlayersTable = "players" // player id → record
 	BasesTable   = "bases"   // hash → terrain that some nodes generate differently
+	PolicyTable  = "policy"  // number → act of the world's policy
 )
 
 const (
@@ -207,7 +208,7 @@ func (g *Group) valid() error {
 }
 
 func (t *Table) valid() error {
-	if t.Name != PlayersTable && t.Name != BasesTable {
+	if t.Name != PlayersTable && t.Name != BasesTable && t.Name != PolicyTable {
 		return fmt.Errorf("unknown table %.20q: upgrade voxeld", t.Name)
 	}
 	return nil

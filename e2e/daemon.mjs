@@ -103,8 +103,13 @@ export class Daemon {
   }
 
   /** Returns a token for another node. */
-  async invite() {
-    const { stdout } = await promisify(execFile)(BINARY, ['invite', '--data-dir', this.dataDir], { env: ENVIRONMENT })
+  invite() {
+    return this.operate('invite')
+  }
+
+  /** Runs a command on the node, and returns its output. */
+  async operate(...args) {
+    const { stdout } = await promisify(execFile)(BINARY, [...args, '--data-dir', this.dataDir], { env: ENVIRONMENT })
     return stdout.trim()
   }
 

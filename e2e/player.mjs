@@ -67,7 +67,7 @@ export class Player {
     })
     page.on('request', (request) => {
       const address = request.url()
-      if (!address.startsWith(url) && !/^(data|blob):/.test(address))
+      if (!address.startsWith(new URL(url).origin) && !/^(data|blob):/.test(address))
         player.troubles.push(`foreign request: ${address}`)
     })
     page.on('requestfinished', async (request) => {
@@ -118,6 +118,21 @@ export class Player {
   /** Waits until a condition, evaluated on the page, is true. */
   until(condition, argument) {
     return this.page.waitForFunction(condition, argument, PATIENCE)
+  }
+
+  /** Waits until a line of the chat contains a text. */
+  untilChat(text) {
+    return this.until((text) => {
+      const lines = [...document.querySelectorAll('.chat-line')]
+      return lines.some((line) => line.textContent.includes(text))
+    }, text)
+  }
+
+  /** Types a line into the chat. */
+  async say(text) {
+    await this.page.keyboard.press('KeyT')
+    await this.page.keyboard.type(text)
+    await this.page.keyboard.press('Enter')
   }
 
   untilBlock(at, block) {

@@ -36,14 +36,6 @@ function aimAt(player, other) {
   }, other.name)
 }
 
-/** Waits until a line of the chat contains a text. */
-function untilChat(player, text) {
-  return player.until((text) => {
-    const lines = [...document.querySelectorAll('.chat-line')]
-    return lines.some((line) => line.textContent.includes(text))
-  }, text)
-}
-
 test('two players on different nodes meet', async () => {
   ada = await Player.open(nodes[0].url, 'ada')
   bob = await Player.open(nodes[1].url, 'bob')
@@ -80,8 +72,8 @@ test('a click on the other player hits them, and knocks them back', async () => 
   await ada.page.mouse.up()
   await bob.until(() => window.__voxeld.state().hitsTaken === 1)
   await bob.until(({ x, z }) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) > 0.3, before)
-  await untilChat(ada, 'ada hit bob')
-  await untilChat(bob, 'ada hit you')
+  await ada.untilChat('ada hit bob')
+  await bob.untilChat('ada hit you')
   assert.equal((await ada.state()).acknowledgedEdits, edits, 'the hit broke a block')
   await bob.screenshot('players-hit')
 })
@@ -90,8 +82,8 @@ test('G gives the other player the selected block', async () => {
   await ada.page.keyboard.press(LAMP_KEY)
   await aimAt(ada, bob)
   await ada.page.keyboard.press('KeyG')
-  await untilChat(bob, 'ada gave you 1 ×')
-  await untilChat(ada, 'ada gave bob 1 ×')
+  await bob.untilChat('ada gave you 1 ×')
+  await ada.untilChat('ada gave bob 1 ×')
   const { hotbar, gifts } = await bob.state()
   assert.equal(gifts[hotbar.indexOf(LAMP)], 1, `hotbar: ${hotbar}, gifts: ${gifts}`)
   await bob.screenshot('players-gift')

@@ -2,12 +2,14 @@ package gameserver
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -16,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -34,6 +37,56 @@ var ground = sync.OnceValue(func() *terrain.Generator {
 	}
 	return g
 })
+
+// people is the policy of a world that has only one gateway.
+type people struct {
+	changed  func()
+	announce func(string)
+
+	mu    sync.Mutex
+	state *policy.State
+}
+
+const peoplesWorld = "the world of tests"
+
+func newPeople() *people { return &people{state: policy.New(peoplesWorld)} }
+
+func (p *people) Notify(changed func(), announce func(string)) {
+	p.changed, p.announce = changed, announce
+}
+
+func (p *people) Read(read func(*policy.State)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	read(p.state)
+}
+
+func (p *people) Enter(_ context.Context, act nodemsg.Act) (string, error) {
+	everybody := func(uint64, ed25519.PublicKey) (bool, error) { return true, nil }
+	if err := policy.Verify(peoplesWorld, act, everybody); err != nil {
+		return "", err
+	}
+	p.mu.Lock()
+	act.At = time.Now().UnixMilli()
+	effect, err := p.state.Apply(act)
+	p.mu.Unlock()
+	p.changed()
+	if effect.Say != "" {
+		p.announce(effect.Say)
+	}
+	return effect.Text, err
+}
+
+// operate carries out a command of an operator.
+func (p *people) operate(t *testing.T, text string) {
+	t.Helper()
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	act := nodemsg.Act{Key: key.Public().(ed25519.PublicKey), Seq: uint64(time.Now().UnixMicro()) + p.state.Acts(), Operator: true, Text: text}
+	act.Signature = ed25519.Sign(key, policy.SignedText(peoplesWorld, act))
+	if _, err := p.Enter(t.Context(), act); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
 
 // lands is every region of a world, in memory: Land and Crowd driven as by a region's loop, without its ticks. Each message of a
 // gateway is answered at once, and the test breaks links.

@@ -43,7 +43,7 @@ func (g *Gateway) runFrameLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-g.frameRequested:
+		case <-g.frames.requested:
 			if wait := early - time.Since(last); wait > 0 {
 				timer.Reset(wait)
 				continue
@@ -81,13 +81,13 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 
 // runFrame runs one frame, the given number of ticks after the previous one. It reports whether any client is connected.
 func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
-	clientsHere = g.legacy.CountPlayers(g.frameCrowds)
+	clientsHere = g.legacy.CountPlayers(g.frames.crowds)
 	g.mu.Lock()
 	clientsHere = clientsHere || len(g.mu.sessions) > 0
-	g.frameSessions = g.frameSessions[:0]
+	g.frames.sessions = g.frames.sessions[:0]
 	for _, s := range g.mu.sessions {
 		if s.place.taken() && s.codec.HasTickFrames() {
-			g.frameSessions = append(g.frameSessions, s)
+			g.frames.sessions = append(g.frames.sessions, s)
 		}
 	}
 	g.mu.Unlock()
@@ -95,17 +95,17 @@ func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	if lost := g.interest.takeLost(); len(lost) > 0 {
 		g.mirror.Republish(lost)
 	}
-	g.metrics.skipped.Add(float64(g.buildFrames(ticks, g.frameSessions)))
-	for _, s := range g.frameSessions {
-		g.frameWriter.Deliver(s.out)
+	g.metrics.skipped.Add(float64(g.buildFrames(ticks, g.frames.sessions)))
+	for _, s := range g.frames.sessions {
+		g.frames.writer.Deliver(s.out)
 	}
-	g.metrics.posted(&g.frameWriter)
-	for _, s := range g.frameSessions {
-		g.frameCrowds[s.bodySubShared.Load()]++
+	g.metrics.posted(&g.frames.writer)
+	for _, s := range g.frames.sessions {
+		g.frames.crowds[s.bodySubShared.Load()]++
 	}
-	g.frameLeader.Store(largest(g.frameCrowds))
-	clear(g.frameCrowds)
-	clear(g.frameSessions)
+	g.frames.leader.Store(largest(g.frames.crowds))
+	clear(g.frames.crowds)
+	clear(g.frames.sessions)
 	return clientsHere
 }
 

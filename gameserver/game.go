@@ -66,7 +66,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		}
 		return answer(c, legacymsg.AnswerOK)
 	case legacymsg.PurposeConnect:
-		if err := g.legacy.Resident(ctx, c.RemoteAddr(), h.Chunk); err != nil {
+		if err := g.legacy.Resident(ctx, c.RemoteAddr(), h); err != nil {
 			if _, refused := errors.AsType[*wire.Error](err); refused {
 				g.metrics.noteRefusedJoin(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/moderation"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
@@ -63,6 +64,7 @@ type Options struct {
 	Storage players.Storage
 	Client  fs.FS // the browser client's files
 	Policy  admission.Policy
+	People  moderation.People
 	Ready   func() error    // why the node should not be sent players now; nil if it may
 	Drained func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
 
@@ -93,33 +95,41 @@ const defaultBuilders = 2
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
-	policy         atomic.Pointer[admission.Policy] // Options.Policy is that of the start
-	rules          player.Rules
-	start          time.Time // the origin of all Motions' times
-	metrics        *metrics
-	limits         *admission.Limits
-	mirror         *mirror.Mirror
-	chat           *chat.Sequencer
-	p2p            *p2p.Driver
-	players        *players.Store
-	poller         *park.Poller
-	legacy         *legacy.Server
-	interest       *sharedIndex
-	frameLeader    atomic.Pointer[mirror.Subscription] // of the region that the frame loop follows; nil for none
-	frameRequested wake.Signal                         // holds a token while a frame is requested
-	frameSessions  []*session                          // the frame loop's; reused
-	frameCrowds    map[*mirror.Subscription]int        // likewise
-	frameWriter    outbox.FrameWriter                  // the frame loop's
-	surroundings   *surroundings.Surroundings
-	spawn          chan func(context.Context)
-	stop           chan struct{} // closed when Run begins to shut down
-	shutdown       shutdown
+	policy       atomic.Pointer[admission.Policy] // Options.Policy is that of the start
+	rules        player.Rules
+	start        time.Time // the origin of all Motions' times
+	metrics      *metrics
+	limits       *admission.Limits
+	desk         *moderation.Desk
+	mirror       *mirror.Mirror
+	chat         *chat.Sequencer
+	p2p          *p2p.Driver
+	players      *players.Store
+	poller       *park.Poller
+	legacy       *legacy.Server
+	interest     *sharedIndex
+	frames       frames
+	surroundings *surroundings.Surroundings
+	spawn        chan func(context.Context)
+	stop         chan struct{} // closed when Run begins to shut down
+	shutdown     shutdown
 
 	mu struct {
 		sync.Mutex
 		sessions map[player.ID]*session
 		reserved map[player.ID]struct{} // players of original clients
 	}
+}
+
+// frames is the state of the frame loop.
+type frames struct {
+	leader    atomic.Pointer[mirror.Subscription] // of the region that the loop follows; nil for none
+	requested wake.Signal                         // holds a token while a frame is requested
+
+	// The frame loop's own. The first two are reused.
+	sessions []*session
+	crowds   map[*mirror.Subscription]int
+	writer   outbox.FrameWriter
 }
 
 // run starts a task in a goroutine that Run awaits. It reports false when the gateway is shutting down.
@@ -160,15 +170,15 @@ func (g *Gateway) viewOf(asked int) int32 { return int32(min(asked, g.policy.Loa
 // requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
 // this is left to p2p, which requests frames when packets arrive.
 func (g *Gateway) requestFrame(sub *mirror.Subscription) {
-	if !g.p2p.Enabled() && g.frameLeader.Load() == sub {
-		g.frameRequested.Set()
+	if !g.p2p.Enabled() && g.frames.leader.Load() == sub {
+		g.frames.requested.Set()
 	}
 }
 
 // wakeFrameLoop requests a frame because a client has connected: frames are rare while there is none.
 func (g *Gateway) wakeFrameLoop() {
 	if !g.p2p.Enabled() {
-		g.frameRequested.Set()
+		g.frames.requested.Set()
 	}
 }
 

@@ -74,6 +74,7 @@ func options(l *lands, network, disk *playerstest.Memory) Options {
 		Regions: l, Nodes: noNodes{}, Players: network, Storage: disk,
 		Client: fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
 		Policy: admission.Policy{MaxView: 2, Guests: true, PerAddress: 1000},
+		People: newPeople(),
 		Ready:  func() error { return nil },
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	}

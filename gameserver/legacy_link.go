@@ -19,7 +19,7 @@ import (
 
 func (g *Gateway) legacyOptions() legacy.Options {
 	return legacy.Options{
-		World: g.World, Peer: g.Peer, Guests: func() bool { return g.policy.Load().Guests }, Rules: g.rules,
+		World: g.World, Peer: g.Peer, Admit: g.desk.AdmitOriginal, MayBuild: g.desk.MayBuildOriginal, Rules: g.rules,
 		Edits: func() rate.Limit { return g.policy.Load().Edits() }, Burst: editsAtOnce,
 		Surface: g.Terrain.Surface, Spawn: g.spawnPose(), Regions: g.Regions, Mirror: g.mirror, Players: g.players,
 		Client: g.limits.Client, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
@@ -28,8 +28,11 @@ func (g *Gateway) legacyOptions() legacy.Options {
 	}
 }
 
-// reserve reserves the id of an original client's player, unless a player here has it.
-func (g *Gateway) reserve(id player.ID) bool {
+// reserve reserves an original client's player, unless a player here has the id, or one anywhere has registered the name.
+func (g *Gateway) reserve(id player.ID, name string) bool {
+	if g.desk.Registered(name) {
+		return false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, reserved := g.mu.reserved[id]; reserved || g.mu.sessions[id] != nil {

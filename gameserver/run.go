@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/moderation"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -32,28 +33,28 @@ import (
 // New returns a gateway that is not running yet.
 func New(o Options) *Gateway {
 	g := &Gateway{
-		Options:        o,
-		rules:          player.Rules{Height: int(o.World.Height())}.WithDefaults(),
-		start:          time.Now(),
-		metrics:        newMetrics(o.Registerer),
-		limits:         admission.NewLimits(o.Policy, o.Registerer),
-		interest:       newSharedIndex(o.Policy.Budget()),
-		frameRequested: wake.NewSignal(),
-		frameCrowds:    make(map[*mirror.Subscription]int),
-		surroundings:   surroundings.New(o.Ranges, o.Terrain),
-		spawn:          make(chan func(context.Context)),
-		stop:           make(chan struct{}),
-		shutdown:       newShutdown(),
+		Options:      o,
+		rules:        player.Rules{Height: int(o.World.Height())}.WithDefaults(),
+		start:        time.Now(),
+		metrics:      newMetrics(o.Registerer),
+		limits:       admission.NewLimits(o.Policy, o.Registerer),
+		interest:     newSharedIndex(o.Policy.Budget()),
+		frames:       frames{requested: wake.NewSignal(), crowds: make(map[*mirror.Subscription]int)},
+		surroundings: surroundings.New(o.Ranges, o.Terrain),
+		spawn:        make(chan func(context.Context)),
+		stop:         make(chan struct{}),
+		shutdown:     newShutdown(),
 	}
 	g.metrics.panics = isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription")
 	g.policy.Store(&o.Policy)
+	g.desk = moderation.NewDesk(o.People, g.wall, func() bool { return g.policy.Load().Guests }, g.announce)
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
 	})
 	g.p2p = p2p.NewDriver(p2p.Options{
 		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.Policy.MaxView, Rules: g.rules, Streams: o.Streams,
-		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frameRequested.Set,
+		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frames.requested.Set,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	g.mirror = mirror.New(mirror.Options{
@@ -101,6 +102,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.chat.Run(inner) })
 	crew.Go(func() { g.poller.Run(inner) })
 	crew.Go(func() { g.p2p.Run(inner) })
+	crew.Go(func() { g.judgePlayers(inner) })
 
 	ended := make(chan error)
 	website := httpd.Options{

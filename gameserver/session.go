@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/gameserver/moderation"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -39,9 +40,10 @@ type session struct {
 	edits         pendingEdits  // any goroutine's
 	done          chan struct{} // closed when the player is saved and the place is free
 	walk          walkState
-	surveying     atomic.Bool // a survey is under way
-	place         place       // any goroutine's
-	notice        lastNotice  // likewise
+	surveying     atomic.Bool          // a survey is under way
+	standing      *moderation.Standing // of the player, once they are admitted
+	place         place                // any goroutine's
+	notice        lastNotice           // likewise
 }
 
 // setCodec sets the encoding of messages from now on.

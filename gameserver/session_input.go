@@ -84,6 +84,8 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		s.edit(m)
 	case sessionmsg.Chat:
 		s.chat(m.Text)
+	case sessionmsg.Command:
+		return s.g.command(s, m)
 	case sessionmsg.Hit:
 		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionHit}, s.limits.hit)
 	case sessionmsg.Gift:
@@ -264,6 +266,8 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
+	case !s.standing.MayBuild():
+		return there, wire.RefusedNotAllowed
 	case checks.BlockChange(there, block) != "":
 		return there, checks.BlockChange(there, block)
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):
@@ -280,6 +284,10 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 func (s *session) chat(text string) {
 	if !s.limits.chat.Allow() {
 		s.sendText("You talk too fast; that line was not sent.")
+		return
+	}
+	if why := s.standing.Mute(); why != "" {
+		s.sendText(why)
 		return
 	}
 	if !s.sendEvent(text, nil) {

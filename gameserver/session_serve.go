@@ -107,6 +107,9 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 		return err
 	}
 	defer s.leave()
+	if err := s.standing.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
+		return err
+	}
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
@@ -128,6 +131,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.view.set(s.g.viewOf(join.View), s.g.now())
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.Send(s.welcome())
+	s.standing.Greet()
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
 	s.arrive()
 	return s.listen()
@@ -160,19 +164,23 @@ func expect[M sessionmsg.FromClient](s *session, hint string) (M, error) {
 func (s *session) admit(join sessionmsg.Join) error {
 	s.version = join.Version
 	s.body.Name = join.Name
-	if join.Key == "" {
-		if !s.g.policy.Load().Guests {
-			return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests: join with a key"}
+	s.body.Guest, s.body.Player = true, player.GuestID(join.Name)
+	var key ed25519.PublicKey
+	if join.Key != "" {
+		var err error
+		if key, err = hex.DecodeString(join.Key); err != nil || len(key) != ed25519.PublicKeySize {
+			return &wire.Error{Code: wire.FailBadKey, Message: "key: want the 64 hex digits of an Ed25519 public key"}
 		}
-		s.body.Guest = true
-		s.body.Player = player.GuestID(join.Name)
-		return nil
+		if err := s.challenge(key); err != nil {
+			return err
+		}
+		s.body.Guest, s.body.Player = false, player.IDOf(key)
 	}
-	key, err := hex.DecodeString(join.Key)
-	if err != nil || len(key) != ed25519.PublicKeySize {
-		return &wire.Error{Code: wire.FailBadKey, Message: "key: want the 64 hex digits of an Ed25519 public key"}
+	standing, err := s.g.desk.Admit(s.body.Player, join.Name, key, s.conn.remote(), func(m sessionmsg.FromServer) { s.out.Send(m) })
+	if err == nil {
+		s.standing, s.body.Name = standing, standing.Name()
 	}
-	return s.challenge(key)
+	return err
 }
 
 // challenge makes the client prove that it owns the key.
@@ -190,7 +198,6 @@ func (s *session) challenge(key ed25519.PublicKey) error {
 	if err != nil || !ed25519.Verify(key, player.ProofText(nonce, s.g.World.ID()), signature) {
 		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not match the key"}
 	}
-	s.body.Player = player.IDOf(key)
 	return nil
 }
 

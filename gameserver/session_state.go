@@ -18,17 +18,18 @@ import (
 const (
 	movesPerSecond, movesAtOnce = 100, 200
 	// The rate is admission.Policy's; the burst is below what a region remembers of a player (world, recentWindow).
-	editsAtOnce                     = 50
-	chatPerSecond, chatAtOnce       = 1, 5
-	hitsPerSecond, hitsAtOnce       = 2, 4
-	giftsPerSecond, giftsAtOnce     = 1, 5
-	pingsPerSecond, pingsAtOnce     = 10, 50
-	surveysPerSecond, surveysAtOnce = 10, 40 // a map has 25 tiles
+	editsAtOnce                       = 50
+	chatPerSecond, chatAtOnce         = 1, 5
+	commandsPerSecond, commandsAtOnce = 1, 10
+	hitsPerSecond, hitsAtOnce         = 2, 4
+	giftsPerSecond, giftsAtOnce       = 1, 5
+	pingsPerSecond, pingsAtOnce       = 10, 50
+	surveysPerSecond, surveysAtOnce   = 10, 40 // a map has 25 tiles
 )
 
 // actionLimits limit how often a client does what. The session's reader owns them, but survey, which its survey owns.
 type actionLimits struct {
-	move, edit, chat, hit, gift, ping, survey *rate.Limiter
+	move, edit, chat, command, hit, gift, ping, survey *rate.Limiter
 
 	client admission.Client // all clients of the address
 }
@@ -66,7 +67,7 @@ func newActionLimits(edits rate.Limit, client admission.Client) actionLimits {
 
 		move: rate.NewLimiter(movesPerSecond, movesAtOnce),
 		edit: rate.NewLimiter(edits, editsAtOnce),
-		chat: rate.NewLimiter(chatPerSecond, chatAtOnce),
+		chat: rate.NewLimiter(chatPerSecond, chatAtOnce), command: rate.NewLimiter(commandsPerSecond, commandsAtOnce),
 		hit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
 		gift: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
 		ping: rate.NewLimiter(pingsPerSecond, pingsAtOnce),

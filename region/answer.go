@@ -107,6 +107,20 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		if info, err = c.Locate(ctx, q.Authority.Chunk); errors.Is(err, directory.ErrNotFounded) {
 			return nodemsg.Answer{}
 		}
+	case q.Acts != nil:
+		acts, err := c.Acts(ctx, *q.Acts)
+		if errors.Is(err, actor.ErrOtherActs) {
+			return nodemsg.Answer{OtherActs: true}
+		}
+		if err != nil {
+			return nodemsg.Answer{Error: transport.Clip(err)}
+		}
+		return nodemsg.Answer{Acts: acts}
+	case q.Act != nil:
+		var number uint64
+		if number, err = h.Policy.AnswerEnter(ctx, peer, c, *q.Act); err == nil {
+			return nodemsg.Answer{Number: number}
+		}
 	case q.Found != nil && !h.foundings.Allow(peer):
 		err = fmt.Errorf("a node may found %d regions a second, %d at once", foundRate, foundBurst)
 	case q.Found != nil:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -27,11 +28,11 @@ func (r *regions) openCatalog(ctx context.Context) (*actor.Catalog, error) {
 }
 
 func (r *regions) newCatalog(g *replica.Group) (*actor.Catalog, error) {
-	return actor.NewCatalog(r.options(r.publisher.CatalogChanged), CatalogRows(r.Storage, r.probeCatalog), g)
+	return actor.NewCatalog(r.options(r.publisher.CatalogChanged), CatalogRows(r.Storage, r.world, r.probeCatalog), g)
 }
 
 // CatalogRows returns how an actor reads the stored rows of the catalog.
-func CatalogRows(storage integrity.Storage, probe func(entry []byte)) actor.CatalogOptions {
+func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []byte)) actor.CatalogOptions {
 	return actor.CatalogOptions{
 		Row: func(key string) []byte {
 			value, err := storage.Get(world.CatalogTable, []byte(key))
@@ -46,8 +47,17 @@ func CatalogRows(storage integrity.Storage, probe func(entry []byte)) actor.Cata
 			}
 			return err
 		},
-		Stored: func() (uint64, error) { return replica.AppliedIn(storage.Get, world.CatalogID) },
-		Probe:  probe,
+		ActRow: func(number uint64) []byte {
+			value, err := storage.Get(world.ActsTable, world.ActKey(number))
+			if err != nil {
+				panic(&actor.Fault{Kind: actor.Broken, Cause: fmt.Errorf("read an act: %w", err)})
+			}
+			return value
+		},
+		ActRows: func(visit func(key, value []byte) error) error { return storage.Scan(world.ActsTable, nil, visit) },
+		Stored:  func() (uint64, error) { return replica.AppliedIn(storage.Get, world.CatalogID) },
+		Signed:  func(a nodemsg.Act) bool { return policy.Signed(worldID, a) },
+		Probe:   probe,
 	}
 }
 

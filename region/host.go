@@ -3,6 +3,7 @@ package region
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/autosplit"
 	"github.com/voxelpopuli/voxeld/region/background"
@@ -23,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/policysync"
 	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/replace"
@@ -66,6 +69,9 @@ type Options struct {
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
 	Excluded   func(peer string) bool // reports whether a node is excluded from the world; nil in an open world
 	Attester   export.Attester        // signs backups; nil in an open world
+	World      string                 // its id
+	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be
+	Operator   policysync.Operator    // signs commands that are typed on this node
 	Balance    placement.Balance      // of load between nodes; the zero value: none
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -89,6 +95,7 @@ type Operations struct {
 type Host struct {
 	Options
 	Directory *directory.Directory
+	Policy    *policysync.Copy
 	Operations
 
 	tasks        *background.Tasks
@@ -134,6 +141,12 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
 		Tasks: h.tasks, Catalog: h.regions.Catalog, OwnCatalog: func() nodemsg.RegionStatus { return h.regions.status(world.CatalogID, false) }, Logger: o.Logger, Registerer: o.Registerer,
 	})
+	if h.Policy, err = policysync.Open(policysync.Options{
+		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: h.Directory, Detector: h.detector, Catalog: h.regions.Catalog,
+		Issued: issued(o.Issued), Operator: o.Operator, Logger: o.Logger, Registerer: o.Registerer,
+	}); err != nil {
+		return nil, err
+	}
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
 		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Balance: o.Balance, Logger: o.Logger, Registerer: o.Registerer,
@@ -167,6 +180,14 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		h.regions.setCatalog(c)
 	}
 	return h, nil
+}
+
+// issued returns which nodes are issuers: in an open world all.
+func issued(by policy.Issued) policy.Issued {
+	if by != nil {
+		return by
+	}
+	return func(charter uint64, _ ed25519.PublicKey) (bool, error) { return charter == 0, nil }
 }
 
 // wireIntegrity creates the parts that keep copies sound.
@@ -231,7 +252,7 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
-	r.splitter, r.autoSplit = h.Splitter, h.AutoSplit
+	r.splitter, r.autoSplit, r.policy, r.world = h.Splitter, h.AutoSplit, h.Policy, h.World
 	r.actors = actor.NewMetrics(h.Registerer)
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
@@ -260,7 +281,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run, h.Policy.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/policysync"
 	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -158,6 +159,8 @@ type catalogs struct {
 	records      directory.Records
 	probeCatalog func(entry []byte) // for tests
 	reopen       chan struct{}      // wakes runCatalog when the catalog is released
+	world        string             // its id
+	policy       *policysync.Copy   // which the catalog's acts make
 
 	catalogMu struct {
 		sync.Mutex

@@ -47,6 +47,19 @@ func (a *Authority) Chain(number uint64) (chain [][]byte) {
 	return chain
 }
 
+// Issued reports whether the charter with a number makes the node an issuer. Known is false if that charter is not known here.
+func (a *Authority) Issued(number uint64, node Key) (issued, known bool) {
+	if number == a.charter.Number {
+		return a.charter.Issues(node), true
+	}
+	i := slices.IndexFunc(a.chain, func(c sealedCharter) bool { return c.number == number })
+	if i < 0 {
+		return false, number < a.charter.Number // the first one has no issuers
+	}
+	c, _, err := ReadCharter(a.chain[i].raw)
+	return err == nil && c.Issues(node), true
+}
+
 // Revocations returns all sealed revocations, in a fixed order.
 func (a *Authority) Revocations() [][]byte {
 	all := make([][]byte, 0, len(a.revoked))

@@ -42,6 +42,10 @@ const (
 	FailNoGuests = "no_guests"
 	// FailNameTaken: a guest with this name is already playing from another address.
 	FailNameTaken = "name_taken"
+	// FailBanned: the player is banned, or was kicked.
+	FailBanned = "banned"
+	// FailNotAllowed: this world admits only players with a role.
+	FailNotAllowed = "not_allowed"
 	// FailReplaced: the same player has joined somewhere else.
 	FailReplaced = "replaced"
 	// FailShuttingDown: this node is shutting down; another one serves the world.
@@ -72,6 +76,8 @@ const (
 	RefusedNotLoaded = "not_loaded"
 	// RefusedUnavailable: the region cannot commit at the moment. The client may try the edit again with the same Seq.
 	RefusedUnavailable = "unavailable"
+	// RefusedNotAllowed: the player's role does not allow it, or they are banned.
+	RefusedNotAllowed = "not_allowed"
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
 )

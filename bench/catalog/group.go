@@ -109,7 +109,7 @@ func (m *member) run(g *replica.Group) (err error) {
 		},
 		Describe: func(_ context.Context, peer string) (nodemsg.Member, error) { return nodeNamed(peer), nil },
 		Changed:  func(nodemsg.Region) {},
-	}, region.CatalogRows(m.db, nil), g)
+	}, region.CatalogRows(m.db, "", nil), g)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,12 @@
 package hostile
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,9 +22,11 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/policy"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/trust"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -36,7 +41,8 @@ type Liar struct {
 	host    *transport.Host
 	dht     *dht.DHT
 	world   world.Genesis
-	victims []string // peer ids
+	charter func() uint64 // the number of the newest one
+	victims []string      // peer ids
 	asked   atomic.Int64
 	closers []func() error
 }
@@ -82,6 +88,7 @@ func Impersonate(ctx context.Context, database, listen, game string, victims []s
 	if err != nil {
 		return l, err
 	}
+	l.charter = func() uint64 { return admission.Charter(gate).Number }
 	crew.Go(func() { gate.Run(running) }) //nolint:errcheck // likewise
 	l.host.HandleAsk(admission.Protocol, gate.Answer)
 	l.host.SetGate(gate)
@@ -213,6 +220,7 @@ var Lies = []Lie{
 	{"records of every region", (*Liar).publishRegions},
 	{"I am the catalog", (*Liar).publishCatalog},
 	{"streams with half of a message", (*Liar).halfMessages},
+	{"commands that nobody has typed", (*Liar).forgeCommands},
 }
 
 func (l *Liar) capture(ctx context.Context) (believed int) {
@@ -307,4 +315,69 @@ func (l *Liar) Found(ctx context.Context, cells int, z int32) (founded int) {
 func (l *Liar) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
 	r.Gateway = l.Self.Peer
 	return l.dht.PutPlayer(ctx, r)
+}
+
+// forgeCommands asks nodes to enter commands that nobody has typed: one of an operator, signed by a key that is no issuer's, and one of a player,
+// with a signature of another text.
+func (l *Liar) forgeCommands(ctx context.Context) (believed int) {
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		panic(err) // the system has random numbers
+	}
+	now := uint64(time.Now().UnixMicro())
+	operated := nodemsg.Act{Key: public, Seq: now, Operator: true, Charter: l.charter(), Text: "set players none"}
+	operated.Signature = ed25519.Sign(key, policy.SignedText(l.World(), operated))
+	typed := nodemsg.Act{Key: public, Seq: now, Name: "mallory", Text: "register"}
+	typed.Signature = ed25519.Sign(key, policy.SignedText(l.World(), typed))
+	typed.Name = "ada"
+	for _, forged := range []nodemsg.Act{operated, typed} {
+		for _, peer := range l.victims {
+			if answer, ok := l.ask(ctx, peer, nodemsg.Question{Act: &forged}); ok && answer.Number > 0 {
+				believed++
+			}
+		}
+	}
+	return believed
+}
+
+// EditAs asks the node that leads a region to change a block on behalf of a player who has not asked for it, and returns why that is refused; empty
+// if it is done. An error means that no victim leads the region now.
+func (l *Liar) EditAs(ctx context.Context, r nodemsg.Region, edit nodemsg.Intent) (refused string, err error) {
+	for _, peer := range l.victims {
+		if refused, err = l.editAt(ctx, peer, r, edit); err == nil {
+			return refused, nil
+		}
+	}
+	return "", err
+}
+
+func (l *Liar) editAt(ctx context.Context, peer string, r nodemsg.Region, edit nodemsg.Intent) (refused string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	s, err := l.host.Open(ctx, peer, l.protocol(regiontransport.LinkProtocol))
+	if err != nil {
+		return "", err
+	}
+	defer s.Close() //nolint:errcheck // all has been said
+	hello, ask := nodemsg.Hello{Region: r.ID, Cell: r.Cell}, nodemsg.ToRegion{Edits: []nodemsg.Intent{edit}}
+	if err := errors.Join(wire.WriteFrame(s, hello), wire.WriteFrame(s, ask)); err != nil {
+		return "", err
+	}
+	stop := context.AfterFunc(ctx, func() { s.Close() }) //nolint:errcheck // the read below fails
+	defer stop()
+	in := bufio.NewReader(s)
+	for {
+		m, err := wire.ReadFrame[nodemsg.FromRegion](in, wire.MaxFrame)
+		if err != nil {
+			return "", err
+		}
+		if m.Closed != "" {
+			return "", errors.New(m.Closed)
+		}
+		for _, result := range m.Results {
+			if result.Player == edit.Player && result.Seq == edit.Seq {
+				return result.Refused, nil
+			}
+		}
+	}
 }

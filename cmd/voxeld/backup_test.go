@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // backUp runs voxeld backup on the node, which must succeed, and returns the file.
@@ -66,6 +68,9 @@ func TestRestoreDrill(t *testing.T) {
 			t.Fatal("no land founded")
 		}
 	}
+	all[1].operate("set", "message", "Be kind")
+	all[2].operate("ban", "mallory", "1h", "griefing")
+	agree(t, all...)
 	var editing sync.WaitGroup
 	stop := make(chan struct{})
 	busy := under(ann, 2, 0, 2)
@@ -102,7 +107,11 @@ func TestRestoreDrill(t *testing.T) {
 	first := restoreDaemon(t, all[0].rootKey(), file)
 	token := first.invite()
 	nodes := []*daemon{first, startDaemon(t, "--join", token), startDaemon(t, "--join", token)}
+	agree(t, nodes...)
 	for _, d := range nodes {
+		if code := dialSession(t, d.Game, "mallory", 1).ended(); code != wire.FailBanned {
+			t.Errorf("somebody who was banned before the backup is answered %q", code)
+		}
 		bob := join(t, d.Game, "bob", 1)
 		for i, pos := range places {
 			bob.sees(pos, []chunk.Block{chunk.Brick, chunk.Glass, chunk.Planks, chunk.Stone}[i])
@@ -134,6 +143,12 @@ func TestRestoreDrill(t *testing.T) {
 	dora := join(t, nodes[2].Game, "dora", 1)
 	dora.sees(busy, chunk.Brick)
 	dora.sees(places[0], chunk.Brick)
+	eventually(t, "the old nodes have the new commands", patience, func() bool {
+		var want, has []admin.AuditEntry
+		nodes[2].ask("audit", &want)
+		all[1].ask("audit", &has)
+		return reflect.DeepEqual(has, want)
+	})
 }
 
 // A node of the world comes back after the restore, before the restored world has run for the first time: that refuses to run, and
@@ -364,6 +379,16 @@ func TestLostRegion(t *testing.T) {
 		pos = under(ann, 1, 0, 2)
 		ann.until("the ground", func() bool { _, ok := ann.at(pos); return ok })
 		leader, others = leaderOf(t, all, pos.Chunk())
+		eventually(t, "the catalog has moved to where it stays", patience, func() bool {
+			members := 0.
+			for _, d := range all {
+				members += d.metric("voxeld_catalog_members")
+			}
+			return members == 1
+		})
+		if leader.metric("voxeld_catalog_members") > 0 {
+			leader = nil
+		}
 	}
 	ann.put(pos, chunk.Brick)
 	file := all[0].backUp()

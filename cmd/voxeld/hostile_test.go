@@ -130,6 +130,22 @@ func TestLiar(t *testing.T) {
 			t.Errorf("%q was believed %d times", lie.Name, n)
 		}
 	}
+	banned := player.GuestID("mallory")
+	honest[1].operate("ban", banned.String())
+	agree(t, honest...)
+	for _, r := range regions {
+		if !r.Cell.Contains(at.Chunk()) {
+			continue
+		}
+		edit, answer := nodemsg.Intent{Player: banned, Seq: uint64(time.Now().UnixMicro()), Pos: at, Block: chunk.Air}, ""
+		eventually(t, "an answer to an edit in the name of a banned player", patience, func() bool {
+			answer, err = l.EditAs(t.Context(), r, edit)
+			return err == nil
+		})
+		if answer != wire.RefusedNotAllowed {
+			t.Errorf("an edit in the name of a banned player is answered %q", answer)
+		}
+	}
 	begun := time.Now()
 	founded := l.Found(t.Context(), 3000, 10_000)
 	t.Logf("the liar is a member of %d of %d regions, and founded %d of 3000", member, len(regions), founded)

@@ -90,6 +90,7 @@ func newRoot() *cobra.Command {
 	for group, commands := range map[string][]*cobra.Command{
 		cli.GroupRun:     {running, newInit(), configcmd.New()},
 		cli.GroupOperate: append(append(operate.Commands(), backupcmd.Commands(restoreWorld)...), top.New()),
+		cli.GroupPlayers: operate.Moderation(),
 		cli.GroupTest:    {newBot(), simcmd.New()},
 		cli.GroupOther:   {newMan(root)},
 	} {

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"testing"
 	"time"
@@ -8,7 +11,10 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -24,6 +30,43 @@ type tester struct {
 	Acks     map[uint64]sessionmsg.Ack
 	Received []sessionmsg.ChatLine
 	names    map[string]string // by player id
+
+	key      ed25519.PrivateKey // nil for a guest
+	commands uint64             // the sequence number of the last one
+	Notices  []string
+	Standing sessionmsg.Standing // the last one
+}
+
+// joinWithKey joins as the owner of a key that follows from a text.
+func joinWithKey(t *testing.T, address, name, secret string) *tester {
+	t.Helper()
+	p := dialWithKey(t, address, name, secret)
+	p.until("a welcome", func() bool { return p.Welcome.Player != "" })
+	return p
+}
+
+func dialWithKey(t *testing.T, address, name, secret string) *tester {
+	t.Helper()
+	seed := sha256.Sum256([]byte(secret))
+	key := ed25519.NewKeyFromSeed(seed[:])
+	p := dial(t, address, sessionmsg.Join{Name: name, View: 1, Encoding: sessionmsg.EncodingJSON, Key: hex.EncodeToString(key.Public().(ed25519.PublicKey))})
+	p.key = key
+	return p
+}
+
+// command sends a command, signed if the player has a key, and returns the answer.
+func (p *tester) command(text string) string {
+	p.t.Helper()
+	m := sessionmsg.Command{Text: text}
+	if p.key != nil {
+		p.commands = max(p.commands+1, uint64(time.Now().UnixMicro()))
+		act := nodemsg.Act{Seq: p.commands, Name: p.Welcome.Name, Text: text}
+		m.Seq, m.Signature = act.Seq, hex.EncodeToString(ed25519.Sign(p.key, policy.SignedText(p.Welcome.World, act)))
+	}
+	before := len(p.Notices)
+	p.send(m)
+	p.until("an answer to /"+text, func() bool { return len(p.Notices) > before })
+	return p.Notices[before]
 }
 
 func join(t *testing.T, address, name string, view int) *tester {
@@ -35,7 +78,12 @@ func join(t *testing.T, address, name string, view int) *tester {
 
 func dialSession(t *testing.T, address, name string, view int) *tester {
 	t.Helper()
-	c, err := sessionclient.Dial(t.Context(), address, sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingJSON})
+	return dial(t, address, sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingJSON})
+}
+
+func dial(t *testing.T, address string, as sessionmsg.Join) *tester {
+	t.Helper()
+	c, err := sessionclient.Dial(t.Context(), address, as)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +158,12 @@ func (p *tester) receive(m sessionclient.Arrival) {
 		p.Received = append(p.Received, piece.Chat...)
 	}
 	switch m := m.FromServer.(type) {
+	case sessionmsg.Challenge:
+		p.send(sessionmsg.Prove{Signature: hex.EncodeToString(ed25519.Sign(p.key, player.ProofText(m.Nonce, m.World)))})
+	case sessionmsg.Notice:
+		p.Notices = append(p.Notices, m.Text)
+	case sessionmsg.Standing:
+		p.Standing = m
 	case sessionmsg.Welcome:
 		p.seq = m.NextSeq
 	case sessionmsg.Ack:

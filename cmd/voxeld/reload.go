@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/region/divide"
 )
 
-// policy returns what the options grant to players.
-func policy(o config.Players) admission.Policy {
+// admissionPolicy returns what the options grant to players.
+func admissionPolicy(o config.Players) admission.Policy {
 	return admission.Policy{
 		MaxView: o.ViewDistance, Guests: o.Guests, Map: o.Map, PerAddress: o.SessionsPerAddress,
 		MotionBudget: int(o.MotionBudget), EditsPerSecond: o.EditsPerSecond,
@@ -34,7 +34,7 @@ func limits(o config.Dividing) divide.Limits {
 // startReload subscribes the parts that can take new options, and reloads the configuration at each SIGHUP.
 func (n *node) startReload(_ context.Context, parts *stack) error {
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
-		return func() { n.gateway.SetPolicy(policy(next.Players)) }, nil
+		return func() { n.gateway.SetPolicy(admissionPolicy(next.Players)) }, nil
 	})
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
 		return func() { n.regions.AutoSplit.SetLimits(limits(next.Dividing)) }, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"embed"
 	"errors"
 	"fmt"
@@ -38,8 +39,10 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
+	"github.com/voxelpopuli/voxeld/region/policysync"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -67,7 +70,11 @@ func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger
 		}
 		return err
 	}
-	n.printWelcome(out)
+	token := ""
+	if n.created {
+		token = moderation{n.regions.Policy, n.gateway}.firstToken(ctx, logger)
+	}
+	n.printWelcome(out, token)
 	if _, err := systemd.SdNotify(false, systemd.SdNotifyReady); err != nil { // systemd waits for it (Type=notify)
 		logger.Warn("systemd not notified", "error", err)
 	}
@@ -79,7 +86,7 @@ func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger
 func (n *node) start(ctx context.Context, parts *stack) error {
 	for _, start := range []func(context.Context, *stack) error{
 		n.openSockets, n.openStore, n.enterWorld, n.startRegions, n.makeGateway, n.startMetrics, n.startReload, n.startBackups, n.startAdmin,
-		n.startGateway,
+		func(ctx context.Context, parts *stack) error { return importPolicy(ctx, n.regions.Policy, parts) }, n.startGateway,
 	} {
 		if err := start(ctx, parts); err != nil {
 			return err
@@ -301,6 +308,10 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		return err
 	}
 	parts.start("incarnations", incarnations.Run)
+	key, err := admission.KeyOfNode(n.host.PeerID())
+	if err != nil {
+		return err
+	}
 	options := region.Options{
 		Self:           nodemsg.Member{Peer: n.host.PeerID(), Game: n.gameAddress()},
 		Height:         n.world.Height(),
@@ -315,12 +326,21 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
+		World: n.world.ID(), Operator: policysync.Operator{Key: key[:], Sign: n.host.Sign, Charter: func() uint64 { return 0 }},
 		Balance: n.load(),
 		Logger:  n.logger, Registerer: n.metrics,
 	}
 	if gate := n.access.Gate; gate != nil {
 		options.Attester = admission.Attester{Gate: gate}
 		options.Excluded = func(peer string) bool { return admission.Excluded(gate, peer) }
+		options.Operator.Charter = func() uint64 { return admission.Charter(gate).Number }
+		options.Issued = func(charter uint64, node ed25519.PublicKey) (bool, error) {
+			issued, known := admission.Issued(gate, charter, node)
+			if !known {
+				return false, policy.ErrUnknownCharter
+			}
+			return issued, nil
+		}
 	}
 	if n.regions, err = region.NewHost(ctx, options); err != nil {
 		return err
@@ -366,7 +386,8 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Game: n.gameAddress(),
 		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
-		Policy:  policy(n.cfg.Players),
+		Policy:  admissionPolicy(n.cfg.Players),
+		People:  n.regions.Policy,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -411,6 +432,21 @@ func client() fs.FS {
 		panic(err) // only an invalid name fails
 	}
 	return page
+}
+
+// importPolicy enters what a restore has left: roles and bans before players join, names meanwhile.
+func importPolicy(ctx context.Context, policy *policysync.Copy, parts *stack) error {
+	if err := policy.Import(ctx, policysync.ImportUrgent); err != nil {
+		return err
+	}
+	parts.start("names of the backup", func(ctx context.Context) error {
+		if err := policy.Import(ctx, policysync.ImportNames); err != nil && ctx.Err() == nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	})
+	return nil
 }
 
 func (n *node) startMetrics(_ context.Context, parts *stack) error {
@@ -473,6 +509,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /area/players", answerArea(n.regions, true))
 	n.access.Add(mux)
 	n.addOperations(mux)
+	moderation{n.regions.Policy, n.gateway}.add(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	replaceHandlers{n.regions.Replacer, n.world}.add(mux)
 	mux.HandleFunc("POST /reload", n.answerReload)
@@ -511,8 +548,8 @@ func removeStaleSocket(path string) error {
 	return nil
 }
 
-// printWelcome prints how to add a node, how to stop and, last, where to play.
-func (n *node) printWelcome(out io.Writer) {
+// printWelcome prints how to add a node, how to become an owner, how to stop and, last, where to play.
+func (n *node) printWelcome(out io.Writer, token string) {
 	what := "is running"
 	if n.created {
 		what = "has been created"
@@ -530,6 +567,9 @@ func (n *node) printWelcome(out io.Writer) {
 	fmt.Fprintln(out)
 	if len(n.host.Addrs()) > 0 {
 		fmt.Fprintf(out, "  Add a machine:       %s invite --data-dir %s   and there: voxeld run --join TOKEN\n", os.Args[0], n.cfg.DataDir)
+	}
+	if token != "" {
+		fmt.Fprintf(out, "  Own the world:       type /owner %s into the chat of the game\n", token)
 	}
 	fmt.Fprintf(out, "  Stop:                Ctrl-C\n")
 	fmt.Fprintf(out, "  Play:                %s\n\n", n.localURL())

@@ -24,6 +24,8 @@ func players() dashboard {
 				{title: "Edits refused, by reason", description: "Normal: few.", unit: rate, stacked: true, queries: one(perSecond("voxeld_edit_refusals_total", "reason"), "{{reason}}")},
 				{title: "Moves corrected, by reason", description: "Normal: few. Many from one player: a client that cheats or lags.", unit: rate, stacked: true, queries: one(perSecond("voxeld_move_corrections_total", "reason"), "{{reason}}")},
 				{title: "Limits of addresses reached", description: "Players, connections, joins and edits were refused; foundings, registrations and bytes waited. Normal: none. A steady rate is an address that asks for too much, or a large school behind one.", unit: rate, stacked: true, queries: one(perSecond("voxeld_address_limits_total", "limit"), "{{limit}}")},
+				{title: "Commands that changed roles, bans and names", description: "Commands in the catalog's log that this node has read. Normal: one for each new player, who registers a name. Forged ones count for nothing: a member of the catalog lies.", unit: rate, stacked: true, queries: one(perSecond("voxeld_policy_acts_total", "result"), "{{result}}")},
+				{title: "Age of roles and bans", description: "Since the node's copy of them was last up to date. Normal: less than two seconds. While it grows, bans that are new elsewhere have no effect on this node: it does not reach the catalog.", unit: seconds, queries: one("time() - (voxeld_policy_updated_timestamp_seconds{SEL} > 0)", "{{instance}}")},
 				{title: "Hits and gifts refused, by reason", description: "Normal: few.", unit: rate, stacked: true, queries: one(perSecond("voxeld_interaction_refusals_total", "reason"), "{{reason}}")},
 			}},
 			{"Chat", []panel{

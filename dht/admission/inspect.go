@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"crypto/ed25519"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -29,6 +30,23 @@ func (g *Gate) Issues(node string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.authority.Charter().Issues(key)
+}
+
+// Issued reports whether the charter with a number made the node of a key an issuer. Known is false if that charter is not known here.
+func Issued(g *Gate, charter uint64, node ed25519.PublicKey) (issued, known bool) {
+	if len(node) != len(trust.Key{}) {
+		return false, true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.authority.Issued(charter, trust.Key(node))
+}
+
+// Charter returns the newest charter that is known here.
+func Charter(g *Gate) trust.Charter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.authority.Charter()
 }
 
 // Certificate returns the certificate of a node that is connected. It reports whether the node has shown a valid one.

@@ -24,6 +24,8 @@ import (
 type conn struct {
 	registration
 	*Options
+	remote net.Addr
+	name   string // in the handshake
 	link   Link
 	sub    *mirror.Subscription
 	seqs   *sequence              // of edits
@@ -99,6 +101,9 @@ func (lc *conn) register(ctx context.Context, name string) error {
 	if _, registered := lc.presence(); registered {
 		return nil
 	}
+	if err := lc.Admit(lc.remote, player.NameFrom(name)); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, registerTime) // a client that has left meanwhile is not noticed
 	defer cancel()
 	if err := lc.client.Wait(ctx, admission.Register); err != nil {
@@ -106,6 +111,10 @@ func (lc *conn) register(ctx context.Context, name string) error {
 	}
 	who, err := lc.party.claim(ctx, &lc.registration, name)
 	if err != nil {
+		return err
+	}
+	if err := lc.Admit(lc.remote, who.label); err != nil {
+		lc.party.release(who, who.left)
 		return err
 	}
 	lc.sub.Serialize(func() { lc.unshow(who.body(motion.Pose{})) }) // the client may have been shown this body as somebody else's
@@ -190,6 +199,8 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		refused = wire.RefusedNotLoaded
 	case floor:
 		refused = wire.RefusedUnbreakable
+	case !lc.MayBuild(lc.remote, lc.name):
+		refused = wire.RefusedNotAllowed
 	case refused == "":
 		by, refused = lc.checkBuilder(ctx, pos, block)
 	}

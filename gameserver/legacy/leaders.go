@@ -14,7 +14,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -105,12 +104,12 @@ func (ld *leaders) trusts(info nodemsg.Region) bool {
 // residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the answer.
 const residentTimeout = 700 * time.Millisecond
 
-// resident refuses a connection to a chunk whose region is not led here, and any connection where guests may not play. A member of the
+// resident refuses a connection to a chunk whose region is not led here, and any connection of a client that may not play. A member of the
 // region accepts it although another one leads: it may have led when dht named it, and the released client survives the reset of a
 // connection that it has, but not a `no`.
-func (ld *leaders) resident(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
-	if !ld.Guests() {
-		return &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests, and so no original clients"}
+func (ld *leaders) resident(ctx context.Context, remote net.Addr, name string, pos grid.ChunkPos) error {
+	if err := ld.Admit(remote, name); err != nil {
+		return err
 	}
 	info, err := ld.generate(ctx, remote, pos)
 	if err != nil || info.Leader == ld.Peer { // according to the last update

@@ -41,20 +41,22 @@ type Link interface {
 
 // Options are the dependencies and settings of a Server.
 type Options struct {
-	World   world.Genesis
-	Peer    string      // this node's peer id
-	Guests  func() bool // whether guests may play here, as which original clients do
-	Rules   player.Rules
-	Edits   func() rate.Limit      // of a new player, a second
-	Burst   int                    // of the same
-	Surface func(x, z int32) int32 // height of the ground
-	Spawn   motion.Pose            // where an unknown player starts
-	Regions Regions
-	Mirror  *mirror.Mirror
-	Players *players.Store
-	Client  func(remote net.Addr) admission.Client
-	// Reserve reserves a player's id here, unless it is in use; Release frees it.
-	Reserve func(player.ID) bool
+	World world.Genesis
+	Peer  string // this node's peer id
+	// Admit returns why a client with that name may not play here; nil if it may. MayBuild reports whether it may change blocks.
+	Admit    func(remote net.Addr, name string) error
+	MayBuild func(remote net.Addr, name string) bool
+	Rules    player.Rules
+	Edits    func() rate.Limit      // of a new player, a second
+	Burst    int                    // of the same
+	Surface  func(x, z int32) int32 // height of the ground
+	Spawn    motion.Pose            // where an unknown player starts
+	Regions  Regions
+	Mirror   *mirror.Mirror
+	Players  *players.Store
+	Client   func(remote net.Addr) admission.Client
+	// Reserve reserves a player's id here, unless it is in use, or the name is registered; Release frees it.
+	Reserve func(id player.ID, name string) bool
 	Release func(player.ID)
 	// SessionPose returns where a player with a session is, and reports whether there is one.
 	SessionPose func(player.ID) (pose motion.Pose, here bool)

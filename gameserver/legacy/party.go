@@ -228,7 +228,7 @@ func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
 // add creates a new player, and registers them on the connection, unless that is nil.
 func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name string) *guest {
 	label, last := p.labelFor(ctx, name, at)
-	for number := 0; !p.of.Reserve(player.GuestID(label)); number++ {
+	for number := 0; !p.of.Reserve(player.GuestID(label), label); number++ {
 		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
 	}
 	who := &guest{

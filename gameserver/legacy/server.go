@@ -62,8 +62,8 @@ func (s *Server) Generate(ctx context.Context, remote net.Addr, pos grid.ChunkPo
 }
 
 // Resident returns why a client may not connect to a chunk here; nil if it may.
-func (s *Server) Resident(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
-	return s.leaders.resident(ctx, remote, pos)
+func (s *Server) Resident(ctx context.Context, remote net.Addr, h legacymsg.Handshake) error {
+	return s.leaders.resident(ctx, remote, player.NameFrom(h.Player), h.Chunk)
 }
 
 // Serve serves a connection to a chunk after the handshake was answered with ok. Most of a client's connections stay silent for
@@ -72,6 +72,7 @@ func (s *Server) Serve(ctx context.Context, c net.Conn, in *bufio.Reader, h lega
 	endByReset(c)
 	lc := &conn{Options: s.Options, seqs: &s.seqs, shown: make(map[player.ID]struct{})}
 	lc.at, lc.client = h.Chunk, s.Client(c.RemoteAddr())
+	lc.remote, lc.name = c.RemoteAddr(), player.NameFrom(h.Player)
 	lc.link = s.Open(c, in, lc)
 	defer lc.link.Wait()
 	defer lc.end()
@@ -113,6 +114,18 @@ func (s *Server) Reset(cell grid.Cell) {
 	defer s.mu.Unlock()
 	for lc := range s.mu.conns {
 		if cell.Contains(lc.at) {
+			lc.end()
+		}
+	}
+}
+
+// EndRefused ends the connections of clients that may not play any more.
+func (s *Server) EndRefused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for lc := range s.mu.conns {
+		shown, _ := lc.presence()
+		if s.Admit(lc.remote, lc.name) != nil || shown.Name != "" && s.Admit(lc.remote, shown.Name) != nil {
 			lc.end()
 		}
 	}

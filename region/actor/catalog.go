@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -30,6 +31,11 @@ type CatalogOptions struct {
 	Row func(key string) []byte
 	// Rows visits the stored rows from a key on, until visit fails.
 	Rows func(from []byte, visit func(key, value []byte) error) error
+	// ActRow reads the stored row of an act, likewise, and ActRows visits all such rows.
+	ActRow  func(number uint64) []byte
+	ActRows func(visit func(key, value []byte) error) error
+	// Signed reports whether the author of an act has signed it. Others are not listed.
+	Signed func(nodemsg.Act) bool
 	// Stored returns the log index up to which the stored rows have all entries.
 	Stored func() (uint64, error)
 	Probe  func(entry []byte) // if not nil, called with every entry before it is applied; tests make the catalog fail by it
@@ -44,9 +50,11 @@ type Catalog struct {
 	Regions *census.Tally
 
 	// The fields below belong to the goroutine of Run.
-	state *world.Catalog
-	whole bool                    // all rows are listed in state
-	asked map[grid.Cell]*founding // pending
+	state    *world.Catalog
+	acts     *world.Acts
+	entering map[entering][]chan<- entered // pending acts
+	whole    bool                          // all rows are listed in state
+	asked    map[grid.Cell]*founding       // pending
 }
 
 // foundTime is how long the founding of a cell waits for its commit.
@@ -65,16 +73,30 @@ type founded struct {
 }
 
 // CatalogTables names the rows that a snapshot of the catalog carries.
-var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable, Pieces: true}}
+var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable, Pieces: true}, {Table: world.ActsTable, Pieces: true}}
+
+// CatalogDeletion returns the writes that delete all rows of the catalog. Keys visits the keys of a table.
+func CatalogDeletion(keys func(table string, prefix []byte, visit func(key []byte) error) error) (writes []kv.Write, err error) {
+	for _, of := range CatalogTables {
+		err = errors.Join(err, keys(of.Table, nil, func(key []byte) error {
+			writes = append(writes, kv.Write{Table: of.Table, Key: bytes.Clone(key)})
+			return nil
+		}))
+	}
+	return writes, err
+}
 
 // NewCatalog returns the catalog of an open group, which Run runs.
 func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, error) {
 	c := &Catalog{
 		Actor: newActor(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o, Regions: &census.Tally{},
-		asked: make(map[grid.Cell]*founding),
+		asked: make(map[grid.Cell]*founding), entering: make(map[entering][]chan<- entered),
 	}
 	c.machine = c
 	c.state = world.NewStoredCatalog(c.Row)
+	if err := c.loadActs(); err != nil {
+		return nil, err
+	}
 	c.applyMembers(g.Configuration())
 	return c, nil
 }
@@ -116,7 +138,7 @@ func (c *Catalog) restore(uint64) error {
 	c.state = world.NewStoredCatalog(c.Row)
 	c.Regions.Clear()
 	c.startListing()
-	return nil
+	return c.loadActs()
 }
 
 // startListing starts a task that lists the stored rows.
@@ -180,7 +202,7 @@ const maxUnstored = 4096
 
 // dropStored drops rows from memory that are stored.
 func (c *Catalog) dropStored() {
-	if c.state.Unstored() < maxUnstored {
+	if c.state.Unstored()+c.acts.Unstored() < maxUnstored {
 		return
 	}
 	index, err := c.Stored()
@@ -188,6 +210,7 @@ func (c *Catalog) dropStored() {
 		panic(&Fault{Kind: Broken, Cause: err})
 	}
 	c.state.Stored(index)
+	c.acts.Stored(index)
 }
 
 func (c *Catalog) lead(d replica.Leadership, _ bool) {
@@ -211,11 +234,18 @@ func (c *Catalog) refuseAll(why error) {
 	for cell := range c.asked {
 		c.answer(cell, founded{err: why})
 	}
+	for of := range c.entering {
+		c.answerAct(of, entered{err: why})
+	}
 }
 
 func (c *Catalog) apply(d replica.Committed) {
 	if c.Probe != nil {
 		c.Probe(d.Entry)
+	}
+	if act := world.ActIn(d.Entry); act != nil {
+		c.applyAct(d.Index, *act)
+		return
 	}
 	region, writes, err := c.state.Apply(d.Index, d.Entry)
 	c.group.ReportApplied(d.Index, writes)
@@ -268,6 +298,9 @@ func (c *Catalog) answer(cell grid.Cell, a founded) {
 // proposeAgain proposes again what was pending before this node led. Those entries may have been committed or not; founding a
 // cell twice changes nothing.
 func (c *Catalog) proposeAgain() {
+	for of := range c.entering {
+		c.answerAct(of, entered{err: errCatalogElsewhere}) // whoever asks again is answered whether it is in the log
+	}
 	for cell, f := range c.asked {
 		if err := c.group.Propose(f.entry); err != nil {
 			c.answer(cell, founded{err: fmt.Errorf("found cell %v: %w", cell, err)})

@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/budget"
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -51,6 +52,8 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
+	// MayBuild reports whether a player may change blocks. If nil, everybody may.
+	MayBuild func(player.ID) bool
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
 	CPU func(work func()) time.Duration
 	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is applied. Tests make

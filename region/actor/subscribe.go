@@ -1,6 +1,8 @@
 package actor
 
 import (
+	"cmp"
+
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -53,7 +55,11 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 		refused = wire.RefusedUnavailable
 	}
 	for _, intent := range msg.Edits {
-		l.edits.add(s, intent, refused)
+		why := refused
+		if l.MayBuild != nil && !l.MayBuild(intent.Player) { // gateways check it, too; they may lie
+			why = cmp.Or(why, wire.RefusedNotAllowed)
+		}
+		l.edits.add(s, intent, why)
 	}
 	for _, u := range msg.Chat {
 		l.contents.Crowd.Chat(u)

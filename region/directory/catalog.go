@@ -19,76 +19,87 @@ const (
 	catalogPause  = 300 * time.Millisecond
 )
 
-// consult asks the catalog's leader: with here, if this node is the leader. It is asked again while there is no leader.
-func (d *Directory) consult(ctx context.Context, q nodemsg.Question, here func(*actor.Catalog) (nodemsg.Region, error)) (nodemsg.Region, error) {
+// consult asks the catalog's leader about a region: with here, if this node is the leader. It is asked again while there is no leader.
+func consult(ctx context.Context, d *Directory, q nodemsg.Question, here func(*actor.Catalog) (nodemsg.Region, error)) (nodemsg.Region, error) {
+	answer, err := d.Consult(ctx, q, func(c *actor.Catalog) (nodemsg.Answer, error) {
+		region, err := here(c)
+		return nodemsg.Answer{Region: &region}, err
+	})
+	switch {
+	case err != nil:
+		return nodemsg.Region{}, err
+	case answer.Region == nil:
+		return nodemsg.Region{}, ErrNotFounded
+	}
+	return *answer.Region, nil
+}
+
+// Consult asks the catalog's leader: with here, if this node is the leader. It is asked again while there is no leader.
+func (d *Directory) Consult(ctx context.Context, q nodemsg.Question, here func(*actor.Catalog) (nodemsg.Answer, error)) (nodemsg.Answer, error) {
 	var failed error
 	for range catalogRounds {
 		if c := d.Catalog(); c != nil {
-			region, err := here(c)
+			answer, err := here(c)
 			if !errors.Is(err, actor.ErrNotHere) {
-				return region, err
+				return answer, err
 			}
 			if root, err := c.Info(ctx); err == nil && root.Leader != "" && len(root.Members) > 0 {
 				d.CacheCatalog(root)
 			}
 		}
-		region, again, err := d.consultLeader(ctx, q)
+		answer, again, err := d.consultLeader(ctx, q)
 		if !again {
-			return region, err
+			return answer, err
 		}
 		failed = err
 		select {
 		case <-ctx.Done():
-			return nodemsg.Region{}, ctx.Err()
+			return nodemsg.Answer{}, ctx.Err()
 		case <-time.After(catalogPause):
 		}
 	}
-	return nodemsg.Region{}, failed
+	return nodemsg.Answer{}, failed
 }
 
 // consultLeader asks the leader that this node knows, and if it does not lead any more, the one that is found. Again reports that there is none, or
 // that it does not answer.
-func (d *Directory) consultLeader(ctx context.Context, q nodemsg.Question) (region nodemsg.Region, again bool, err error) {
+func (d *Directory) consultLeader(ctx context.Context, q nodemsg.Question) (answer nodemsg.Answer, again bool, err error) {
 	d.mu.Lock()
 	known := d.mu.catalog.Leader
 	d.mu.Unlock()
 	if asked := known != "" && known != d.Self.Peer && !d.Detector.Suspected(known); !asked {
 		known = ""
-	} else if region, again, err = d.askLeader(ctx, known, q); !again {
-		return region, false, err
+	} else if answer, again, err = d.askLeader(ctx, known, q); !again {
+		return answer, false, err
 	}
 	at, finding := d.FindCatalog(ctx)
 	switch {
 	case finding != nil:
-		return nodemsg.Region{}, ctx.Err() == nil && (errors.Is(finding, errNoLeader) || d.Catalog() != nil), finding
+		return answer, ctx.Err() == nil && (errors.Is(finding, errNoLeader) || d.Catalog() != nil), finding
 	case at.Leader == d.Self.Peer:
-		return nodemsg.Region{}, true, actor.ErrNotHere
+		return answer, true, actor.ErrNotHere
 	case at.Leader == known:
-		return nodemsg.Region{}, true, err
+		return answer, true, err
 	}
 	return d.askLeader(ctx, at.Leader, q)
 }
 
 // askLeader asks the node that should lead the catalog. Again reports that it does not, or does not answer.
-func (d *Directory) askLeader(ctx context.Context, leader string, q nodemsg.Question) (region nodemsg.Region, again bool, err error) {
-	answer, err := d.askCatalog(ctx, leader, q)
+func (d *Directory) askLeader(ctx context.Context, leader string, q nodemsg.Question) (answer nodemsg.Answer, again bool, err error) {
+	answer, err = d.askCatalog(ctx, leader, q)
 	switch {
-	case err == nil && answer.Region == nil:
-		return nodemsg.Region{}, false, ErrNotFounded
-	case err == nil && answer.Region.ID == world.CatalogID: // it is led elsewhere
-		return nodemsg.Region{}, true, actor.ErrNotHere
-	case err == nil:
-		return *answer.Region, false, nil
-	case answer.Error != "":
-		return nodemsg.Region{}, false, err
+	case err == nil && answer.Region != nil && answer.Region.ID == world.CatalogID: // it is led elsewhere
+		return nodemsg.Answer{}, true, actor.ErrNotHere
+	case err == nil || answer.Error != "":
+		return answer, false, err
 	}
 	d.Detector.Suspect(leader)
-	return nodemsg.Region{}, ctx.Err() == nil, fmt.Errorf("ask the catalog on %s: %w", leader, err)
+	return nodemsg.Answer{}, ctx.Err() == nil, fmt.Errorf("ask the catalog on %s: %w", leader, err)
 }
 
 // askCatalog asks a member of the catalog. A change takes a commit; a lookup is answered at once.
 func (d *Directory) askCatalog(ctx context.Context, peer string, q nodemsg.Question) (nodemsg.Answer, error) {
-	if q.Authority != nil {
+	if q.Authority != nil || q.Acts != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lookTime)
 		defer cancel()
@@ -133,7 +144,7 @@ func (d *Directory) NewestCatalog(ctx context.Context) (nodemsg.Region, error) {
 
 // FromCatalog asks the catalog. It returns ErrNotFounded if there is no such region.
 func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{Chunk: pos}},
+	info, err := consult(ctx, d, nodemsg.Question{Authority: &nodemsg.Locate{Chunk: pos}},
 		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Locate(ctx, pos) })
 	if err != nil {
 		return nodemsg.Region{}, err
@@ -148,7 +159,7 @@ func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg
 func (d *Directory) Exactly(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	area := cell.Area()
 	at := nodemsg.Locate{Chunk: grid.ChunkPos{X: area.MinX, Z: area.MinZ}, Label: cell.Label.Len()}
-	info, err := d.consult(ctx, nodemsg.Question{Authority: &at}, func(c *actor.Catalog) (nodemsg.Region, error) { return c.At(ctx, cell) })
+	info, err := consult(ctx, d, nodemsg.Question{Authority: &at}, func(c *actor.Catalog) (nodemsg.Region, error) { return c.At(ctx, cell) })
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
@@ -157,7 +168,7 @@ func (d *Directory) Exactly(ctx context.Context, cell grid.Cell) (nodemsg.Region
 
 // ByID asks the catalog for a region by its id. It returns ErrNotFounded if there is none.
 func (d *Directory) ByID(ctx context.Context, id uint64) (nodemsg.Region, error) {
-	info, err := d.consult(ctx, nodemsg.Question{Authority: &nodemsg.Locate{ID: id}},
+	info, err := consult(ctx, d, nodemsg.Question{Authority: &nodemsg.Locate{ID: id}},
 		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Find(ctx, id) })
 	if err == nil && info.ID != id {
 		err = fmt.Errorf("the catalog's reply does not match the question about region %d", id)
@@ -167,7 +178,7 @@ func (d *Directory) ByID(ctx context.Context, id uint64) (nodemsg.Region, error)
 
 // ReportMoved reports a region's members to the catalog and returns the region as the catalog then has it.
 func (d *Directory) ReportMoved(ctx context.Context, info nodemsg.Region) (nodemsg.Region, error) {
-	known, err := d.consult(ctx, nodemsg.Question{Moved: &info},
+	known, err := consult(ctx, d, nodemsg.Question{Moved: &info},
 		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Moved(ctx, info) })
 	if err != nil {
 		return nodemsg.Region{}, err

@@ -93,7 +93,7 @@ func (d *Directory) found(ctx context.Context, cell grid.Cell) (nodemsg.Region, 
 		return nodemsg.Region{}, err
 	}
 	request := nodemsg.Found{Cell: cell, Members: members}
-	info, err := d.consult(ctx, nodemsg.Question{Found: &request},
+	info, err := consult(ctx, d, nodemsg.Question{Found: &request},
 		func(c *actor.Catalog) (nodemsg.Region, error) { return c.Found(ctx, request) })
 	if err != nil {
 		return nodemsg.Region{}, err

@@ -349,7 +349,7 @@ func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error
 		nodes = append(nodes, peers(info)...)
 	}
 	slices.Sort(nodes)
-	bases := make(map[string]bool)
+	written := make(map[string]bool) // rows that several nodes have
 	for _, peer := range slices.Compact(nodes) {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -362,7 +362,7 @@ func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error
 			if r.Table == nil {
 				return nil
 			}
-			failed = c.table(*r.Table, bases)
+			failed = c.table(*r.Table, written)
 			return failed
 		}
 		var err error
@@ -387,8 +387,8 @@ func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error
 	return nil
 }
 
-// table writes the rows of a table, terrain once.
-func (c *collection) table(t backup.Table, bases map[string]bool) error {
+// table writes the rows of a table: terrain once, and each act once.
+func (c *collection) table(t backup.Table, written map[string]bool) error {
 	rows, err := world.DecodeRows(t.Rows)
 	if err != nil {
 		return err
@@ -396,12 +396,14 @@ func (c *collection) table(t backup.Table, bases map[string]bool) error {
 	w := backup.TableWriter{Name: t.Name, Emit: c.out.Write}
 	n := 0
 	for _, row := range rows {
-		if t.Name == backup.BasesTable {
-			if bases[string(row.Key)] || !soundBase(row) {
-				continue
-			}
-			bases[string(row.Key)] = true
+		id := t.Name + string(row.Key)
+		if t.Name == backup.PolicyTable {
+			id += string(row.Value) // of two different ones a restore decides
 		}
+		if written[id] || t.Name == backup.BasesTable && !soundBase(row) {
+			continue
+		}
+		written[id] = t.Name != backup.PlayersTable // of those the newest counts
 		n++
 		if err := w.Add(row.Key, row.Value); err != nil {
 			return err

@@ -149,8 +149,8 @@ func (e *Exporter) readGroup(q nodemsg.Export) (records []backup.Record, err err
 	return records, err
 }
 
-// The tables of a node that are not of one group: gameserver/players and integrity write them.
-var tables = []string{backup.PlayersTable, backup.BasesTable}
+// The tables of a node that are not of one group: gameserver/players, integrity and policysync write them.
+var tables = []string{backup.PlayersTable, backup.BasesTable, backup.PolicyTable}
 
 // readTables reads the players that this node knows, and the terrain that it keeps.
 func (e *Exporter) readTables(ctx context.Context) (records []backup.Record, err error) {

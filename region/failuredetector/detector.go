@@ -243,6 +243,23 @@ func (d *Detector) noteAbout(peer string, about About) {
 	d.state(peer).about = about
 }
 
+// Require returns an error unless a node understands a version of the messages. If the node is down, the version counts that it had last.
+func (d *Detector) Require(ctx context.Context, peer string, needed int) error {
+	version, known := d.Version(peer)
+	if known && version >= needed {
+		return nil
+	}
+	if answer, err := d.describe(ctx, peer); err == nil {
+		version = answer.Version
+	} else if !known {
+		return fmt.Errorf("the member %s is down, and its version of voxeld is not known: start it, or wait until it is replaced: %w", peer, err)
+	}
+	if version < needed {
+		return fmt.Errorf("the member %s runs an older version of voxeld: upgrade it first", peer)
+	}
+	return nil
+}
+
 // Version returns the version of the messages that a node understood when it described itself last; known is false if it never did.
 func (d *Detector) Version(peer string) (version int, known bool) {
 	d.mu.Lock()

@@ -7,7 +7,6 @@
 package integrity
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 
@@ -67,15 +66,11 @@ type Node struct {
 }
 
 // Deletion returns the writes that delete the rows of a region, or of the catalog, besides those of its group.
-func (n *Node) Deletion(id uint64) (writes []kv.Write, err error) {
+func (n *Node) Deletion(id uint64) ([]kv.Write, error) {
 	if id != world.CatalogID {
 		return n.Registry.Deletion(id)
 	}
-	err = n.Storage.Keys(world.CatalogTable, nil, func(key []byte) error {
-		writes = append(writes, kv.Write{Table: world.CatalogTable, Key: bytes.Clone(key)})
-		return nil
-	})
-	return writes, err
+	return actor.CatalogDeletion(n.Storage.Keys)
 }
 
 // openActor returns the actor of a group that is open, or nil.

@@ -53,7 +53,7 @@ const (
 
 // World writes the world as of the end of the chain, which must have been verified.
 func World(db Storage, chain backup.Chain, o Options) (Report, error) {
-	r := restoration{db: db, Options: o, players: make(map[player.ID]uint64)}
+	r := restoration{db: db, Options: o, players: make(map[player.ID]uint64), acts: make(acts)}
 	sources := make(map[uint64]int)
 	for _, g := range chain.Latest() {
 		switch {
@@ -72,6 +72,9 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 			return Report{}, err
 		}
 	}
+	if err := r.put(r.acts.imports(chain.Last().Genesis.ID(), chain.Last().Issued)...); err != nil {
+		return Report{}, err
+	}
 	if err := r.flush(); err != nil {
 		return Report{}, err
 	}
@@ -85,6 +88,7 @@ type restoration struct {
 	db      Storage
 	writes  []kv.Write
 	players map[player.ID]uint64 // the newest record of each so far
+	acts    acts
 	bytes   int
 	report  Report
 }
@@ -166,6 +170,10 @@ func (r *restoration) rows(g *backup.Group, table string, rows []kv.Write) error
 		row.Table = world.LandTable
 		if g == nil {
 			row.Table = table
+		}
+		if table == backup.PolicyTable {
+			r.acts.add(row)
+			continue
 		}
 		if table == backup.PlayersTable {
 			if err := r.player(row); err != nil {

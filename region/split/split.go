@@ -169,8 +169,8 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	}
 	slices.Sort(members)
 	var asking errgroup.Group // at once: one that is down costs a timeout
-	for _, peer := range slices.Compact(members) {
-		asking.Go(func() error { return s.knowsSplits(ctx, peer) })
+	for _, peer := range slices.DeleteFunc(slices.Compact(members), func(peer string) bool { return peer == s.Self.Peer }) {
+		asking.Go(func() error { return s.Detector.Require(ctx, peer, nodemsg.VersionSplits) })
 	}
 	if err := asking.Wait(); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
@@ -179,23 +179,6 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	defer s.proposed.Delete(id)
 	if err := actor.ProposeSplit(ctx, l); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
-	}
-	return nil
-}
-
-// knowsSplits returns an error unless the version of a node knows splits. If the node is down, the one counts that it had last.
-func (s *Splitter) knowsSplits(ctx context.Context, peer string) error {
-	if peer == s.Self.Peer {
-		return nil
-	}
-	version, known := s.Detector.Version(peer)
-	if answer, err := s.Questions.Description(ctx, peer); err == nil {
-		version = answer.Version
-	} else if !known {
-		return fmt.Errorf("the member %s is down, and its version of voxeld is not known: start it, or wait until it is replaced: %w", peer, err)
-	}
-	if version < nodemsg.VersionSplits {
-		return fmt.Errorf("the member %s runs an older version of voxeld: upgrade it first", peer)
 	}
 	return nil
 }

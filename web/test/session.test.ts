@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { Identity } from '../src/net/identity'
 import { Session } from '../src/net/session'
 import { Body } from '../src/player/body'
 import { worldOf } from './columns'
@@ -9,7 +10,7 @@ fakeNetwork()
 const target = (host: string) => ({ url: `ws://${host}:8080/ws`, game: `${host}:4002` })
 
 describe('session', () => {
-  const setup = () => {
+  const setup = (identity: Identity | null = null) => {
     const world = worldOf(1, (_x, y) => (y < 10 ? 1 : 0))
     const body = new Body()
     const avatars = { enter: vi.fn(), move: vi.fn(), leave: vi.fn(), chunkGone: vi.fn(), clear: vi.fn() }
@@ -23,9 +24,10 @@ describe('session', () => {
       gift: vi.fn(),
       committed: vi.fn(),
       notice: vi.fn(),
+      standing: vi.fn(),
     }
     const session = new Session(ORIGIN, world, avatars, body, events)
-    session.join(AS)
+    session.join({ ...AS, identity })
     Socket.last.welcome() // the world is cleared
     for (const chunk of worldOf(1, (_x, y) => (y < 10 ? 1 : 0)).all()) world.put(chunk)
     return { session, world, body, events }
@@ -145,6 +147,42 @@ describe('session', () => {
     Socket.last.welcome()
     expect([body.x, body.z, body.yaw]).toEqual([8, 8, 2])
     expect(events.joined).toHaveBeenLastCalledWith(expect.anything(), false, false)
+  })
+
+  const standing = (name: string) => ({
+    type: 'standing',
+    role: 'builder',
+    name,
+    commands: [{ name: 'register', help: '' }],
+  })
+
+  test('a player with a key registers their name, and signs commands with growing numbers', () => {
+    const identity = new Identity(new Uint8Array(32).fill(7))
+    const { session, events } = setup(identity)
+    Socket.last.receive(standing(''))
+    session.sendCommand('kick eve')
+    const [first, second] = Socket.last.sentOf('command')
+    expect([first?.text, second?.text]).toEqual(['register', 'kick eve'])
+    expect(second?.seq).toBeGreaterThan(Number(first?.seq))
+    expect(second?.signature).toBe(identity.signCommand('w1', Number(second?.seq), 'ada', 'kick eve'))
+    Socket.last.receive(standing('ada'))
+    Socket.last.receive(standing('')) // an admin has released it
+    expect(Socket.last.sentOf('command')).toHaveLength(2)
+    expect(events.standing).toHaveBeenCalledTimes(3)
+    session.leave()
+  })
+
+  test('a name that is somebody else’s is not registered, and a guest signs nothing', () => {
+    const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
+    Socket.last.welcome({ name: 'ada-x7q' })
+    Socket.last.receive(standing(''))
+    expect(Socket.last.sentOf('command')).toEqual([])
+    session.leave()
+    const guest = setup().session
+    Socket.last.receive(standing(''))
+    guest.sendCommand('help')
+    expect(Socket.last.sentOf('command')).toEqual([{ type: 'command', text: 'help' }])
+    guest.leave()
   })
 
   test('another world, or another player, starts with nothing', () => {

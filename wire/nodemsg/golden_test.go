@@ -59,6 +59,7 @@ func nodeMessages() []interface{ Valid() error } {
 
 // laterMessages are those that were added since: their bytes are at the end of the file.
 func laterMessages() []interface{ Valid() error } {
+	act := Act{At: 1700000000000, Key: make([]byte, 32), Seq: 5, Name: "ada", Text: "ban bob", Signature: make([]byte, 64)}
 	seen := SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{1}, Count: 2}, Signature: []byte{3, 4}}
 	return []interface{ Valid() error }{
 		seen,
@@ -80,6 +81,10 @@ func laterMessages() []interface{ Valid() error } {
 		Question{Status: &StatusRequest{Regions: []uint64{7}, Stored: true}},
 		Fetch{Freeze: &Freeze{Group: 7, Attempt: 2}},
 		RegionStatus{Region: 7, State: StateOpen, Load: 1300, Quiet: 60, Undivided: "x"},
+		Question{Act: &act},
+		Question{Acts: &ActsRequest{After: 3, Digest: ActsDigest{9}}},
+		Answer{OtherActs: true},
+		Answer{Acts: []Act{act, {Key: act.Key, Operator: true, Charter: 4, Text: "say x", Signature: act.Signature}}, Number: 9},
 	}
 }
 

@@ -108,6 +108,10 @@ type Question struct {
 	Resolve *Release `cbor:"19,keyasint,omitempty"`
 	// Range asks for the regions in a rectangle.
 	Range *RangeRequest `cbor:"24,keyasint,omitempty"`
+	// Act asks the catalog to enter a command into its log. The answer is Number.
+	Act *Act `cbor:"25,keyasint,omitempty"`
+	// Acts asks a member of the catalog for the acts in its log. The answer is Acts.
+	Acts *ActsRequest `cbor:"26,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
@@ -190,6 +194,12 @@ type Answer struct {
 	Load *Load `cbor:"12,keyasint,omitempty"`
 	// Range answers Range.
 	Range *RangeAnswer `cbor:"24,keyasint,omitempty"`
+	// Acts answers Acts, in order: fewer than a full page means that no more follow.
+	Acts []Act `cbor:"25,keyasint,omitempty"`
+	// OtherActs, instead of Acts, means that the acts that the asker has are not the catalog's.
+	OtherActs bool `cbor:"27,keyasint,omitempty"`
+	// Number answers Act: how many acts there are, with this one.
+	Number uint64 `cbor:"26,keyasint,omitempty"`
 }
 
 // Load is how busy a node is, smoothed over some seconds.
@@ -202,8 +212,12 @@ type Load struct {
 	Sent     uint64 `cbor:"6,keyasint,omitempty"` // bytes a second sent to other nodes
 }
 
-// VersionSplits is the first version of the messages between nodes, and of regions' logs, that has splits.
-const VersionSplits = 1
+// Versions of the messages between nodes, and of regions' logs.
+const (
+	VersionSplits = 1 // the first that has splits
+	VersionActs   = 2 // the first that has acts
+	Version       = VersionActs
+)
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.
 const MaxQuarantined = 256

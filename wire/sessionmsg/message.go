@@ -45,6 +45,8 @@ func decodeFields(o *wire.Object, name string) FromClient {
 			o.Fail(err)
 		}
 		return Chat{Text: text}
+	case "command":
+		return decodeCommand(o)
 	case "hit":
 		return Hit{Player: decodePlayerID(o, "player")}
 	case "gift":
@@ -63,15 +65,33 @@ func decodeFields(o *wire.Object, name string) FromClient {
 	case "join":
 		return DecodeJoin(o)
 	case "prove":
-		signature := o.Text("signature", 4*ed25519.SignatureSize)
-		if b, err := hex.DecodeString(signature); o.Err == nil && (err != nil || len(b) != ed25519.SignatureSize) {
-			o.Fail(wire.Refuse(wire.FailBadSignature, "the signature must be %d bytes in hex", ed25519.SignatureSize))
-		}
-		return Prove{Signature: signature}
+		return Prove{Signature: decodeSignature(o)}
 	default:
 		o.Fail(unknownMessage(name))
 		return nil
 	}
+}
+
+func decodeCommand(o *wire.Object) Command {
+	c := Command{Text: o.Text("text", wire.MaxChat)}
+	if err := wire.CheckChat(c.Text); o.Err == nil && err != nil {
+		o.Fail(err)
+	}
+	if o.Has("signature") {
+		c.Seq, c.Signature = o.Unsigned("seq"), decodeSignature(o)
+		if o.Err == nil && c.Seq == 0 {
+			o.Fail(wire.Refuse(wire.FailBadValue, `"seq" must not be 0`))
+		}
+	}
+	return c
+}
+
+func decodeSignature(o *wire.Object) string {
+	signature := o.Text("signature", 4*ed25519.SignatureSize)
+	if b, err := hex.DecodeString(signature); o.Err == nil && (err != nil || len(b) != ed25519.SignatureSize) {
+		o.Fail(wire.Refuse(wire.FailBadSignature, "the signature must be %d bytes in hex", ed25519.SignatureSize))
+	}
+	return signature
 }
 
 // DecodeJoin decodes the fields of a join. Errors are in the object.
@@ -116,7 +136,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
 	Challenge{}, Welcome{}, ChunkData{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
-	Reconnect{}, Nearby{}, MapTile{},
+	Reconnect{}, Nearby{}, MapTile{}, Standing{},
 )
 
 func typesByName(messages ...FromServer) map[string]reflect.Type {

@@ -28,6 +28,8 @@ var clientMessages = []struct {
 	{`{"type":"join","version":1,"name":"ada","view":6,"encoding":"json"}`, Join{Version: 1, Name: "ada", View: 6, Encoding: "json"}},
 	{`{"type":"join","version":2,"name":"ada","view":6,"encoding":"cbor"}`, Join{Version: 2, Name: "ada", View: 6, Encoding: "cbor"}},
 	{`{"type":"join","version":1,"name":"ada","view":12,"encoding":"json","key":"` + aKey + `"}`, Join{Version: 1, Name: "ada", View: 12, Encoding: "json", Key: aKey}},
+	{`{"type":"command","text":"help"}`, Command{Text: "help"}},
+	{`{"type":"command","text":"ban eve","seq":5,"signature":"` + aSignature + `"}`, Command{Text: "ban eve", Seq: 5, Signature: aSignature}},
 	{`{"type":"prove","signature":"` + aSignature + `"}`, Prove{Signature: aSignature}},
 	{`{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}`, Move{motion.Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.57, Pitch: -0.2}}},
 	{`{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":0}`, Edit{Seq: 1, X: 12, Y: 63, Z: -4}},
@@ -160,6 +162,10 @@ var serverMessages = []struct {
 	m     FromServer
 }{
 	{`{"type":"challenge","nonce":"9f","world":"4b"}`, Challenge{Nonce: "9f", World: "4b"}},
+	{
+		`{"type":"standing","role":"moderator","name":"ada","commands":[{"name":"kick","usage":"NAME","help":"disconnect a player"}]}`,
+		Standing{Role: "moderator", Name: "ada", Commands: []CommandHelp{{Name: "kick", Usage: "NAME", Help: "disconnect a player"}}},
+	},
 	{
 		`{"type":"welcome","version":1,"world":"4b","world_name":"voxels","sections":4,"player":"6b","name":"ada","guest":true,"next_seq":1,"pose":{"x":0.5,"y":70,"z":0.5,"yaw":0,"pitch":0},"view":6,"reach":8,"tick_ms":50,"time_of_day":480.25,"day_ms":1200000,"gateway":"12D3","server_version":"0.1.0"}`,
 		Welcome{Version: 1, World: "4b", WorldName: "voxels", Sections: 4, Player: "6b", Name: "ada", Guest: true, NextSeq: 1, Pose: motion.Pose{X: 0.5, Y: 70, Z: 0.5}, View: 6, Reach: 8, TickMS: 50, TimeOfDay: 480.25, DayMS: 1200000, Gateway: "12D3", ServerName: "0.1.0"},

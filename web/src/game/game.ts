@@ -4,6 +4,7 @@ import { Hud } from '../hud/hud'
 import { Sound } from '../hud/sound'
 import { Controls } from '../input/controls'
 import { MeshScheduler } from '../mesh/scheduler'
+import { storeKey, storedKey } from '../net/identity'
 import { Session } from '../net/session'
 import { BlockInteraction } from '../player/block-interaction'
 import { Body, EYE, bodyTouchesBlock } from '../player/body'
@@ -45,8 +46,21 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       hotbar.setSelected(block)
       store.save()
     },
-    chat: (text) => session.sendChat(text),
+    chat: (text) => {
+      if (!text.startsWith('/')) session.sendChat(text)
+      else if (text.slice(1).trim()) session.sendCommand(text.slice(1).trim())
+    },
     settingsChanged: () => applySettings(),
+    key: () => {
+      const secret = storedKey(localStorage)
+      return secret && { secret, name: settings.name }
+    },
+    keyImported: ({ secret, name }) => {
+      storeKey(localStorage, secret)
+      settings.name = name
+      settings.guest = false
+      store.save()
+    },
   })
   const session = new Session(url, world, avatars, body, {
     joined: (welcome, first, moved) => {
@@ -61,6 +75,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     gift: (event) => players.showGift(event),
     committed: (block) => hud.hotbar.countPlaced(block),
     notice: (text) => hud.chat.addNotice(text),
+    standing: ({ commands }) => hud.chat.setCommands(commands),
   })
   const controls = new Controls(canvas, {
     keyPressed: (code) => keyPressed(code),
@@ -106,6 +121,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     if (/^Digit[1-9]$/.test(code)) hotbar.select(Number(code.at(-1)) - 1)
     else if (code === 'KeyE') screens.show('blocks')
     else if (code === 'KeyT' || code === 'Enter') screens.show('chat')
+    else if (code === '/') screens.show('chat', '/')
     else if (code === 'KeyG') players.give(controls.holdsKey('ShiftLeft') || controls.holdsKey('ShiftRight'))
     else if (code === 'KeyF') movement.toggleFlying()
     else if (code === 'KeyM') panels.toggleMap()

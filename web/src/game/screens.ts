@@ -29,10 +29,11 @@ export class Screens {
     private readonly quality: QualityControl,
   ) {}
 
-  show(screen: Screen): void {
+  /** text is what the chat begins with. */
+  show(screen: Screen, text = ''): void {
     this.store.screen = screen
     if (screen !== 'play') this.controls.release()
-    this.hud.show(screen)
+    this.hud.show(screen, text)
     this.view.showHand = screen !== 'title'
   }
 

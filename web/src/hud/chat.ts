@@ -1,16 +1,19 @@
-// The chat log and its input line.
+// The chat log and its input line, with suggestions for commands.
 
-import { clipChat } from '../net/protocol'
+import { clipChat, type CommandHelp } from '../net/protocol'
 import { appearanceOf } from '../render/figure'
 import { el, show } from './dom'
 
 const MAX_LINES = 100
 const FADE_MS = 9000
+const MAX_SUGGESTIONS = 8
 
 export class Chat {
   readonly root: HTMLElement
   private readonly log = el('div', 'chat-log')
   private readonly input = el('input', 'field chat-input hidden')
+  private readonly suggestions = el('div', 'panel chat-suggestions hidden')
+  private commands: CommandHelp[] = []
 
   constructor(
     private readonly send: (text: string) => void,
@@ -22,6 +25,10 @@ export class Chat {
     this.input.addEventListener('keydown', (event) => {
       event.stopPropagation()
       if (event.code === 'Escape') this.close()
+      if (event.code === 'Tab') {
+        event.preventDefault()
+        this.complete()
+      }
       if (event.code !== 'Enter') return
       event.preventDefault()
       const text = clipChat(this.input.value)
@@ -31,14 +38,52 @@ export class Chat {
     this.input.addEventListener('blur', () => {
       if (this.open) this.close()
     })
-    this.root = el('div', 'chat', this.log, this.input)
+    this.input.addEventListener('input', () => this.suggest())
+    this.root = el('div', 'chat', this.log, this.suggestions, this.input)
+  }
+
+  /** Sets the commands that the player may use. */
+  setCommands(commands: CommandHelp[]): void {
+    this.commands = commands
+  }
+
+  /** Returns the commands that the input line may become; once a name is complete, only that one. */
+  private matches(): CommandHelp[] {
+    const text = this.input.value
+    if (!text.startsWith('/')) return []
+    const [name = '', ...rest] = text.slice(1).split(' ')
+    return this.commands.filter((c) => (rest.length > 0 ? c.name === name : c.name.startsWith(name)))
+  }
+
+  private suggest(): void {
+    const matches = this.matches().slice(0, MAX_SUGGESTIONS)
+    show(this.suggestions, matches.length > 0)
+    this.suggestions.replaceChildren(
+      ...matches.map(({ name, usage, help }) =>
+        el('div', '', el('b', '', `/${name}`), el('i', '', usage ?? ''), el('span', '', help)),
+      ),
+    )
+  }
+
+  /** Completes the name of a command, as far as it is certain. */
+  private complete(): void {
+    const names = this.matches().map(({ name }) => name)
+    const [first] = names
+    if (first === undefined || this.input.value.includes(' ')) return
+    let common = first
+    while (!names.every((name) => name.startsWith(common))) common = common.slice(0, -1)
+    this.input.value = `/${common}${names.length === 1 ? ' ' : ''}`
+    this.suggest()
   }
 
   get open(): boolean {
     return !this.input.classList.contains('hidden')
   }
 
-  focus(): void {
+  /** Opens the input line, which begins with the text. */
+  focus(text: string): void {
+    this.input.value = text
+    this.suggest()
     show(this.input, true)
     this.root.classList.add('open')
     this.input.focus()
@@ -49,6 +94,7 @@ export class Chat {
     if (!this.open) return
     show(this.input, false) // before anything that may cause a blur event
     this.input.value = ''
+    this.suggest()
     this.root.classList.remove('open')
     this.closed()
   }

@@ -1,10 +1,12 @@
 // Composes everything drawn over the world; the game decides which parts are shown.
 
+import type { TransferredKey } from '../net/key-transfer'
 import { SLOTS, type Settings } from '../settings/settings'
 import { Chat } from './chat'
 import { Debug } from './debug'
 import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
+import type { KeyDialog } from './key-dialog'
 import { Inventory } from './inventory'
 import { WorldMap } from './map'
 import { Menu } from './menu'
@@ -24,6 +26,10 @@ export interface HudEvents {
   selectBlock: (block: number) => void
   chat: (text: string) => void
   settingsChanged: () => void
+  /** Returns the key of this browser, or null if it has none yet. */
+  key: () => TransferredKey | null
+  /** The key of another device is here. */
+  keyImported: (key: TransferredKey) => void
 }
 
 export class Hud {
@@ -36,14 +42,27 @@ export class Hud {
   readonly map = new WorldMap()
   readonly menu: Menu
   private readonly inventory: Inventory
+  private keyDialog: KeyDialog | null = null
   private readonly inWorld: HTMLElement
   private readonly hitFlash = el('div', 'hit-flash')
 
-  constructor(root: HTMLElement, settings: Settings, events: HudEvents) {
-    this.title = new Title({ name: settings.name, guest: settings.guest }, events.play)
+  constructor(
+    private readonly root: HTMLElement,
+    settings: Settings,
+    private readonly events: HudEvents,
+  ) {
+    this.title = new Title({ name: settings.name, guest: settings.guest }, events.play, () =>
+      this.openKeyDialog((dialog) => dialog.openImport('')),
+    )
     this.hotbar = new Hotbar(SLOTS, events.selectSlot)
     this.inventory = new Inventory(events.selectBlock, events.resume)
-    this.menu = new Menu(settings, events.settingsChanged, events.resume, events.leave)
+    this.menu = new Menu(
+      settings,
+      events.settingsChanged,
+      events.resume,
+      () => this.openKeyDialog((dialog) => dialog.openExport()),
+      events.leave,
+    )
     this.chat = new Chat(events.chat, events.resume)
     this.inWorld = el(
       'div',
@@ -56,6 +75,22 @@ export class Hud {
       this.map.root,
     )
     root.append(this.inWorld, this.debug.root, this.title.root, this.inventory.root, this.menu.root, this.messages.root)
+    if (location.hash) this.openKeyDialog((dialog) => dialog.openFromAddress())
+  }
+
+  /** Opens the dialog for keys, which is loaded when it is needed first. */
+  private openKeyDialog(open: (dialog: KeyDialog) => void): void {
+    void import('./key-dialog').then(({ KeyDialog }) => {
+      this.keyDialog ??= new KeyDialog(this.root, {
+        key: this.events.key,
+        imported: (key) => {
+          this.events.keyImported(key)
+          this.title.setName(key.name)
+          this.messages.toast('Your key is here. Press Play.')
+        },
+      })
+      open(this.keyDialog)
+    })
   }
 
   /** Flashes the edges of the screen: the player was hit. */
@@ -63,13 +98,14 @@ export class Hud {
     restartAnimation(this.hitFlash, 'active')
   }
 
-  show(screen: Screen): void {
+  /** text is what the chat begins with. */
+  show(screen: Screen, text = ''): void {
     show(this.inWorld, screen !== 'title')
     if (screen === 'title') this.title.open()
     else this.title.close()
     this.menu.toggle(screen === 'menu')
     this.inventory.toggle(screen === 'blocks')
-    if (screen === 'chat') this.chat.focus()
+    if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
     if (screen === 'title') this.map.toggle(false)
   }

@@ -18,7 +18,7 @@ export class Menu {
   private readonly world = el('p', 'muted')
   private readonly effectiveQuality = el('small', 'muted')
 
-  constructor(settings: Settings, changed: () => void, resume: () => void, leave: () => void) {
+  constructor(settings: Settings, changed: () => void, resume: () => void, takeKey: () => void, leave: () => void) {
     const rows = SLIDERS.map(([key, label, text]) => {
       const [min, max, step] = RANGES[key]
       const slider = el('input')
@@ -61,6 +61,7 @@ export class Menu {
         flag('sound', 'Sounds'),
       ),
       el('ul', 'keys muted', ...KEYS.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action)))),
+      button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),
     )
     this.root = el('section', 'screen shade hidden', panel)

@@ -1,7 +1,7 @@
 // The title screen: name, guest option and Play. It also shows why a join was refused.
 
 import { isName } from '../net/protocol'
-import { el, show } from './dom'
+import { button, el, show } from './dom'
 
 /** How the player wants to join. */
 export interface JoinChoice {
@@ -16,7 +16,7 @@ export const KEYS: [string, string][] = [
   ['F', 'fly'],
   ['Left / right click', 'break / place'],
   ['E', 'blocks'],
-  ['T', 'chat'],
+  ['T', 'chat, /help for commands'],
   ['M', 'map'],
   ['Tab', 'players'],
   ['Click', 'hit a player'],
@@ -30,7 +30,7 @@ export class Title {
   private readonly play: HTMLButtonElement
   private readonly error = el('p', 'error hidden')
 
-  constructor(initial: JoinChoice, play: (choice: JoinChoice) => void) {
+  constructor(initial: JoinChoice, play: (choice: JoinChoice) => void, bringKey: () => void) {
     this.name.value = initial.name
     this.name.maxLength = 20
     this.name.placeholder = 'Your name'
@@ -47,6 +47,7 @@ export class Title {
       this.play,
       el('label', 'check', this.guest, el('span', '', 'Play as a guest (your name isn’t protected)')),
       this.error,
+      button('Bring your key from another device', 'link', bringKey),
     )
     form.addEventListener('submit', (event) => {
       event.preventDefault()
@@ -78,6 +79,13 @@ export class Title {
   close(): void {
     show(this.root, false)
     this.name.blur()
+  }
+
+  /** Shows the name of a key that was brought here. */
+  setName(name: string): void {
+    this.name.value = name
+    this.guest.checked = false
+    show(this.error, false)
   }
 
   /** Disables the form while joining. */

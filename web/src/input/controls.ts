@@ -7,7 +7,7 @@ const DOUBLE_MS = 280
 const WHEEL_STEP = 40 // of deltaY, for one slot
 
 export interface ControlEvents {
-  /** A key was pressed while the controls are active; code is KeyboardEvent.code. */
+  /** A key was pressed while the controls are active; code is KeyboardEvent.code, or '/' for whatever key types that. */
   keyPressed(code: string): void
   /** Space was pressed twice in a row. */
   jumpPressedTwice(): void
@@ -134,8 +134,9 @@ export class Controls {
       this.lastForward = event.timeStamp
     }
     // a panel that opens on this key must not receive it as input
-    if (['KeyT', 'Enter', 'KeyE'].includes(event.code)) event.preventDefault()
-    this.events.keyPressed(event.code)
+    const code = event.key === '/' ? '/' : event.code // wherever the layout has it
+    if (['KeyT', 'Enter', 'KeyE', '/'].includes(code)) event.preventDefault()
+    this.events.keyPressed(code)
   }
 
   private mouseDown(event: MouseEvent): void {

@@ -4,7 +4,7 @@
 import { getPublicKey, hashes, sign, utils } from '@noble/ed25519'
 import { sha512 } from '@noble/hashes/sha2.js'
 import { fromHex, toHex } from './bytes'
-import { proofText } from './protocol'
+import { commandText, proofText } from './protocol'
 
 hashes.sha512 = sha512
 
@@ -20,15 +20,36 @@ export class Identity {
 
   /** Returns the signature that answers a challenge, in hex. */
   prove(nonce: string, world: string): string {
-    return toHex(sign(new TextEncoder().encode(proofText(nonce, world)), this.secret))
+    return this.sign(proofText(nonce, world))
+  }
+
+  /** Returns the signature of a command, in hex. */
+  signCommand(world: string, seq: number, name: string, text: string): string {
+    return this.sign(commandText(world, seq, name, text))
+  }
+
+  private sign(text: string): string {
+    return toHex(sign(new TextEncoder().encode(text), this.secret))
   }
 }
 
+type KeyStorage = Pick<Storage, 'getItem' | 'setItem'>
+
 /** Loads the key from storage, or creates and stores one. */
-export function loadIdentity(storage: Pick<Storage, 'getItem' | 'setItem'>): Identity {
-  const stored = fromHex(storage.getItem('voxeld.key') ?? '', SECRET_BYTES)
+export function loadIdentity(storage: KeyStorage): Identity {
+  const stored = storedKey(storage)
   if (stored) return new Identity(stored)
   const secret = utils.randomSecretKey()
-  storage.setItem('voxeld.key', toHex(secret))
+  storeKey(storage, secret)
   return new Identity(secret)
+}
+
+/** Returns the stored key, or null if there is none. */
+export function storedKey(storage: Pick<Storage, 'getItem'>): Uint8Array | null {
+  return fromHex(storage.getItem('voxeld.key') ?? '', SECRET_BYTES)
+}
+
+/** Stores a key, in the place of the one before. */
+export function storeKey(storage: Pick<Storage, 'setItem'>, secret: Uint8Array): void {
+  storage.setItem('voxeld.key', toHex(secret))
 }

@@ -12,6 +12,7 @@ const REFUSALS: Record<string, string> = {
   not_loaded: 'This area is still loading.',
   unavailable: 'This area cannot be reached right now.',
   quarantined: 'This area is locked for repair.',
+  not_allowed: 'You may not build here.',
 }
 
 const DENIALS: Record<string, string> = {
@@ -41,16 +42,30 @@ const FAILURES: Record<string, string> = {
   bad_signature: 'The world could not verify your key.',
   wrong_version: 'This page is older or newer than the world. Reload it.',
   no_guests: 'Only players with a key can join this world. Untick “Play as a guest”.',
-  name_taken: 'A guest with that name is already playing. Choose another name.',
   replaced: 'You joined from somewhere else, so this window was disconnected.',
   full: 'This node is full. Try again later, or use another address of this world.',
 }
 
 /** Failures that a retry cannot fix. */
-const FINAL = new Set(['bad_name', 'bad_key', 'bad_signature', 'wrong_version', 'no_guests', 'name_taken', 'replaced'])
+const FINAL = new Set([
+  'bad_name',
+  'bad_key',
+  'bad_signature',
+  'wrong_version',
+  'no_guests',
+  'name_taken',
+  'replaced',
+  'banned',
+  'not_allowed',
+])
 
 export function failureMessage(code: string, message: string): string {
-  return FAILURES[code] ?? (message || `The world closed the connection (${code}).`)
+  return FAILURES[code] ?? (sentence(message) || `The world closed the connection (${code}).`)
+}
+
+function sentence(text: string): string {
+  if (text === '') return ''
+  return text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith('.') ? '' : '.')
 }
 
 export function isFinal(code: string): boolean {

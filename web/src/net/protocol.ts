@@ -18,6 +18,7 @@ export type FromClient =
   | ({ type: 'move' } & Pose)
   | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number }
   | { type: 'chat'; text: string }
+  | { type: 'command'; text: string; seq?: number; signature?: string }
   | { type: 'hit'; player: string }
   | { type: 'gift'; player: string; block: number; count: number }
   | { type: 'view'; view: number }
@@ -47,6 +48,22 @@ export interface Welcome {
   server_version: string
   /** The gateway answers `nearby` and `map`. */
   map?: boolean
+}
+
+/** What the player may do. */
+export interface Standing {
+  type: 'standing'
+  role: string
+  /** The name that is registered to the player's key, or empty. */
+  name: string
+  commands: CommandHelp[]
+}
+
+export interface CommandHelp {
+  name: string
+  /** Its arguments. */
+  usage?: string
+  help: string
 }
 
 /** The players in the land around this one, in view or not. */
@@ -137,6 +154,7 @@ export type FromServer =
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
   | { type: 'notice'; text: string }
+  | Standing
   | NearbyList
   | MapTile
   | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
@@ -195,6 +213,7 @@ const KNOWN = new Set<string>([
   'correction',
   'pong',
   'notice',
+  'standing',
   'nearby',
   'map',
   'reconnect',
@@ -204,6 +223,11 @@ const KNOWN = new Set<string>([
 /** Returns the text that a player signs to prove their key (player.ProofText). */
 export function proofText(nonce: string, world: string): string {
   return `voxeld session 1\n${world}\n${nonce}`
+}
+
+/** Returns the text that a player signs to have a command carried out (policy.SignedText). */
+export function commandText(world: string, seq: number, name: string, text: string): string {
+  return `voxeld command 1\n${world}\n${seq}\n${name}\n${text}`
 }
 
 /** Reports whether a name is valid: 1 to 20 ASCII letters, digits, _ and -. */

@@ -9,6 +9,7 @@ import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
+import type { Identity } from './identity'
 import type {
   Avatar,
   AvatarMove,
@@ -19,6 +20,7 @@ import type {
   FromServer,
   GiftEvent,
   HitEvent,
+  Standing,
   Welcome,
 } from './protocol'
 import { Surroundings } from './surroundings'
@@ -52,6 +54,7 @@ export interface SessionEvents {
   /** An edit of the player's is committed; block is air if they broke something. */
   committed(block: number): void
   notice(text: string): void
+  standing(standing: Standing): void
 }
 
 export class Session {
@@ -64,6 +67,10 @@ export class Session {
   private lastPose: Pose | null = null
   private sentStill = false // the same pose was sent twice
   private retries = new Map<number, number>() // of edits, by seq
+  private identity: Identity | null = null // null for a guest
+  private chosenName = ''
+  private knowsStanding = false // of this session
+  private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
   /** The latest welcome; null before the first. */
   welcome: Welcome | null = null
@@ -102,6 +109,8 @@ export class Session {
 
   join(options: JoinOptions): void {
     this.inWorld = false
+    this.identity = options.identity
+    this.chosenName = options.name
     this.connection.join(options)
   }
 
@@ -148,6 +157,22 @@ export class Session {
     else this.events.toast('Not sent: you’re offline.')
   }
 
+  /** Sends a command, without its slash. */
+  sendCommand(text: string): void {
+    if (!this.connection.open || !this.welcome) {
+      this.events.toast('Not sent: you’re offline.')
+      return
+    }
+    if (!this.identity) {
+      this.connection.send({ type: 'command', text })
+      return
+    }
+    const { world, name } = this.welcome
+    const seq = Math.max(this.lastCommand + 1, Date.now() * 1000)
+    this.lastCommand = seq
+    this.connection.send({ type: 'command', text, seq, signature: this.identity.signCommand(world, seq, name, text) })
+  }
+
   sendHit(player: string): void {
     this.sendInteraction({ type: 'hit', player })
   }
@@ -190,6 +215,7 @@ export class Session {
     const before = this.welcome
     if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
     this.welcome = welcome
+    this.knowsStanding = false
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
     this.edits.setNextSeq(welcome.next_seq)
@@ -258,11 +284,23 @@ export class Session {
       case 'notice':
         this.events.notice(message.text)
         break
+      case 'standing':
+        this.applyStanding(message)
+        break
       case 'nearby':
       case 'map':
         this.surroundings.answer(message, now)
         break
     }
+  }
+
+  private applyStanding(standing: Standing): void {
+    this.events.standing(standing)
+    const first = !this.knowsStanding
+    this.knowsStanding = true
+    const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
+    const can = standing.commands.some(({ name }) => name === 'register')
+    if (first && this.identity && standing.name === '' && own && can) this.sendCommand('register')
   }
 
   private apply(delta: ChunkDelta, now: number): void {

@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region"
 )
 
@@ -206,6 +207,27 @@ type Done struct {
 	Released []string `json:"told,omitempty"`   // peers that have released it
 	Missed   []string `json:"missed,omitempty"` // peers that could not be reached
 	Error    string   `json:"error,omitempty"`
+}
+
+// Text is the answer to a command, or an error.
+type Text struct {
+	Text  string `json:"text"`
+	Error string `json:"error,omitempty"`
+}
+
+// Roles is who may do what in the world.
+type Roles struct {
+	Members  []policy.Member `json:"members"`
+	Settings policy.Settings `json:"settings"`
+}
+
+// AuditEntry is a command that was entered in the world's policy.
+type AuditEntry struct {
+	Number  uint64    `json:"number"`
+	At      time.Time `json:"at"`
+	By      string    `json:"by,omitempty"` // the player's name; empty for an operator
+	Key     string    `json:"key"`          // that has signed it: the player's, or the node's
+	Command string    `json:"command"`
 }
 
 // Reloaded is what a reload of the configuration has changed, or an error.

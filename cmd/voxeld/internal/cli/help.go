@@ -17,6 +17,7 @@ import (
 const (
 	GroupRun     = "run"
 	GroupOperate = "operate"
+	GroupPlayers = "players"
 	GroupTest    = "test"
 	GroupOther   = "other"
 )
@@ -26,6 +27,7 @@ func AddGroups(root *cobra.Command) {
 	root.AddGroup(
 		&cobra.Group{ID: GroupRun, Title: "Start a node:"},
 		&cobra.Group{ID: GroupOperate, Title: "Watch and control a running node:"},
+		&cobra.Group{ID: GroupPlayers, Title: "Players, roles and bans:"},
 		&cobra.Group{ID: GroupTest, Title: "Measure and simulate:"},
 		&cobra.Group{ID: GroupOther, Title: "Other commands:"},
 	)

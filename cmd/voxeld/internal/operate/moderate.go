@@ -1,0 +1,122 @@
+package operate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
+)
+
+// This file holds the commands that concern players: those of the chat, for operators, and lists.
+
+// Moderation returns the commands that concern players.
+func Moderation() []*cobra.Command {
+	all := []*cobra.Command{newPlayers(), newOwner(), newRoles(), newBans(), newAudit()}
+	for _, of := range policy.ForOperators() {
+		all = append(all, newPolicyCommand(of))
+	}
+	return all
+}
+
+// newPolicyCommand returns a command of the chat as one of the command line.
+func newPolicyCommand(of policy.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: of.Name + " " + of.Usage, Short: strings.ToUpper(of.Help[:1]) + of.Help[1:], Example: "  voxeld " + of.Example,
+		Long: strings.ToUpper(of.Help[:1]) + of.Help[1:] + ". It takes effect on all nodes\nwithin two seconds. Only nodes that give out tokens (voxeld peers) may do that.",
+	}
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		return printText(c, socket, "/policy?"+url.Values{"text": {strings.Join(append([]string{of.Name}, args...), " ")}}.Encode())
+	})
+	return c
+}
+
+// printText sends a request, and prints the text of the answer.
+func printText(c *cobra.Command, socket, path string) error {
+	var answer admin.Text
+	if err := admin.Post(c.Context(), socket, path, &answer); err != nil {
+		return err
+	}
+	if answer.Error != "" {
+		return errors.New(strings.Replace(answer.Error, "usage: /", "usage: voxeld ", 1))
+	}
+	if answer.Text != "" {
+		fmt.Fprintln(c.OutOrStdout(), answer.Text)
+	}
+	return nil
+}
+
+func newOwner() *cobra.Command {
+	c := &cobra.Command{
+		Use: "owner [NAME]", Short: "Print a token with which a player becomes an owner of the world, or make one an owner",
+		Long: "Without a NAME, prints a token: the first player who types /owner TOKEN into the chat of the game becomes an owner of the world, who may\n" +
+			"do everything that players may. With the registered NAME or the id of a player, makes that player an owner.",
+		Example: "  voxeld owner\n  voxeld owner ada", Args: cobra.MaximumNArgs(1),
+	}
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		if len(args) > 0 {
+			return printText(c, socket, "/policy?"+url.Values{"text": {"role " + args[0] + " owner"}}.Encode())
+		}
+		return printText(c, socket, "/policy/owner")
+	})
+	return c
+}
+
+func newRoles() *cobra.Command {
+	return newQuery("roles", "List the players who have a role", "/policy/roles", func(w io.Writer, all admin.Roles) {
+		fmt.Fprintln(w, "PLAYER\tROLE\tID")
+		for _, m := range all.Members {
+			fmt.Fprintf(w, "%s\t%v\t%v\n", cmp.Or(m.Name, "-"), m.Role, m.Player)
+		}
+		fmt.Fprintf(w, "all others\t%v\t-\nguests\t%v\t-\n", all.Settings.Players, all.Settings.Guests)
+	})
+}
+
+func newBans() *cobra.Command {
+	return newQuery("bans", "List the bans and mutes in force", "/policy/bans", func(w io.Writer, all []policy.Sanction) {
+		fmt.Fprintln(w, "WHO\tWHAT\tBY\tSINCE\tUNTIL\tREASON\tID")
+		for _, s := range all {
+			until := "lifted"
+			if s.Until != 0 {
+				until = stamp(s.Until)
+			}
+			id := "-"
+			if s.Player != (player.ID{}) {
+				id = s.Player.String()
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Target, s.Kind, s.By, stamp(s.At), until, cmp.Or(s.Reason, "-"), id)
+		}
+	})
+}
+
+func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+func newAudit() *cobra.Command {
+	var asJSON bool
+	last := 100
+	c := &cobra.Command{
+		Use: "audit", Short: "List the commands that have changed roles, bans, names and settings", Args: cli.NoArgs,
+		Example: "  voxeld audit\n  voxeld audit --last 1000 --json",
+	}
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		return printQuery(c, socket, "/policy/audit?last="+strconv.Itoa(last), asJSON, func(w io.Writer, all []admin.AuditEntry) {
+			fmt.Fprintln(w, "NUMBER\tTIME\tBY\tCOMMAND")
+			for _, e := range all {
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", e.Number, e.At.Format(time.RFC3339), cmp.Or(e.By, "an operator"), e.Command)
+			}
+		})
+	})
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().IntVar(&last, "last", last, "the `number` of commands, the newest")
+	return c
+}

@@ -1,0 +1,110 @@
+package moderation
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// commandTime bounds the time that a command waits for the catalog.
+	commandTime = 15 * time.Second
+	// maxLines is the most lines that answer a command.
+	maxLines = 40
+)
+
+// Command carries out a command of the player. What has to wait for the catalog is run in the background, one at a time; here are the
+// names of the players on this node. An error ends the session.
+func (s *Standing) Command(m sessionmsg.Command, here func() []string, background func(task func(context.Context))) error {
+	name, local := policy.Local(m.Text)
+	switch {
+	case local:
+		s.answer(name, here)
+		return nil
+	case s.key == nil:
+		s.notice("Only players with a key may use that command.")
+		return nil
+	}
+	signature, err := hex.DecodeString(m.Signature)
+	if err != nil || m.Signature == "" {
+		return &wire.Error{Code: wire.FailBadSignature, Message: "sign the command with the key of the player"}
+	}
+	if !s.busy.CompareAndSwap(false, true) {
+		s.notice("Wait until your last command is carried out.")
+		return nil
+	}
+	act := nodemsg.Act{Key: s.key, Seq: m.Seq, Name: s.who.Name, Text: m.Text, Signature: signature}
+	background(func(ctx context.Context) {
+		defer s.busy.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, commandTime)
+		defer cancel()
+		text, err := s.desk.Enter(ctx, act)
+		switch {
+		case err != nil:
+			s.notice(sentence(err.Error()))
+		case text != "":
+			s.notice(text)
+		}
+	})
+	return nil
+}
+
+// sentence returns an error as a sentence. A command at its beginning stays as it is.
+func sentence(text string) string {
+	if strings.HasPrefix(text, "/") {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
+
+// answer answers a command that changes nothing.
+func (s *Standing) answer(name string, here func() []string) {
+	role := s.verdict.Load().Role
+	if !slices.ContainsFunc(s.commands(role), func(c policy.Command) bool { return c.Name == name }) {
+		s.notice(fmt.Sprintf("/%s is not for the role %v.", name, role))
+		return
+	}
+	lines := s.lines(name, role, here)
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		s.notice(line)
+	}
+	if more := len(lines) - maxLines; more > 0 {
+		s.notice(fmt.Sprintf("… and %d more.", more))
+	}
+}
+
+func (s *Standing) lines(name string, role policy.Role, here func() []string) (lines []string) {
+	switch name {
+	case "help":
+		for _, c := range s.commands(role) {
+			lines = append(lines, strings.TrimSpace("/"+c.Name+" "+c.Usage)+" – "+c.Help)
+		}
+	case "who":
+		lines = append(lines, fmt.Sprintf("On this node: %s.", strings.Join(slices.Sorted(slices.Values(here())), ", ")))
+	case "roles":
+		s.desk.Read(func(p *policy.State) {
+			for _, m := range p.Members() {
+				lines = append(lines, fmt.Sprintf("%s: %v", m.Label(), m.Role))
+			}
+			lines = append(lines, fmt.Sprintf("All others: %v, guests: %v", p.Settings().Players, p.Settings().Guests))
+		})
+	case "bans":
+		s.desk.Read(func(p *policy.State) {
+			for _, it := range p.Sanctions(s.desk.wall()) {
+				lines = append(lines, it.Line(s.desk.wall()))
+			}
+		})
+		if len(lines) == 0 {
+			lines = append(lines, "Nobody is banned or muted.")
+		}
+	}
+	return lines
+}

@@ -1,0 +1,104 @@
+// Package moderation applies the world's policy (package policy) to the players of one gateway: who may join, chat and build, under which
+// name, and their commands.
+//
+// Only package gameserver imports it. Any goroutine may use a Desk and a Standing.
+package moderation
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// People is the world's policy; a *policysync.Copy. Any goroutine may use it.
+type People interface {
+	// Read runs read on the policy, which must keep nothing of it.
+	Read(read func(*policy.State))
+	// Enter carries out a signed command everywhere, and returns what it has done.
+	Enter(ctx context.Context, act nodemsg.Act) (string, error)
+	// Notify has functions called after each change, and with each line for all players. They do not block.
+	Notify(changed func(), announce func(text string))
+}
+
+var errNoGuests = &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests: join with a key"}
+
+// Desk judges the players of a gateway.
+type Desk struct {
+	People
+	// Changed is set after each change of the policy: all players are to be judged again.
+	Changed wake.Signal
+
+	wall   func() time.Time
+	guests func() bool
+}
+
+// NewDesk returns a desk. Guests reports whether this node takes players without a key. Announce is called with lines for all players, and
+// must not block.
+func NewDesk(p People, wall func() time.Time, guests func() bool, announce func(text string)) *Desk {
+	d := &Desk{People: p, Changed: wake.NewSignal(), wall: wall, guests: guests}
+	p.Notify(d.Changed.Set, announce)
+	return d
+}
+
+func (d *Desk) judge(who policy.Subject) (v policy.Verdict) {
+	d.Read(func(p *policy.State) { v = p.Judge(who, d.wall()) })
+	return v
+}
+
+func subject(id player.ID, name string, guest bool, remote net.Addr) policy.Subject {
+	who := policy.Subject{Player: id, Name: name, Guest: guest}
+	if at, err := netip.ParseAddrPort(remote.String()); err == nil {
+		who.Address = at.Addr().WithZone("")
+	}
+	return who
+}
+
+// refusal returns why somebody may not play; nil if they may.
+func (d *Desk) refusal(v policy.Verdict) error {
+	switch {
+	case v.Ban != nil:
+		return &wire.Error{Code: wire.FailBanned, Message: v.Ban.Describe(d.wall())}
+	case !v.MayJoin():
+		return &wire.Error{Code: wire.FailNotAllowed, Message: "Only players who were given a role may join this world."}
+	}
+	return nil
+}
+
+// Registered reports whether a name is registered to a player.
+func (d *Desk) Registered(name string) (is bool) {
+	d.Read(func(p *policy.State) { _, is = p.OwnerOf(name) })
+	return is
+}
+
+// AdmitOriginal returns why a client of the original protocol may not play; nil if it may.
+func (d *Desk) AdmitOriginal(remote net.Addr, name string) error {
+	if !d.guests() {
+		return errNoGuests
+	}
+	return d.refusal(d.judge(subject(player.GuestID(name), name, true, remote)))
+}
+
+// MayBuildOriginal reports whether a client of the original protocol may change blocks.
+func (d *Desk) MayBuildOriginal(remote net.Addr, name string) bool {
+	return d.judge(subject(player.GuestID(name), name, true, remote)).MayBuild()
+}
+
+// nameFor returns the name under which a player joins.
+func (d *Desk) nameFor(who policy.Subject) (name string, err error) {
+	if who.Guest && !d.guests() {
+		return "", errNoGuests
+	}
+	if who.Guest && d.Registered(who.Name) {
+		return "", &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("the name %s is registered to a player: choose another name", who.Name)}
+	}
+	d.Read(func(p *policy.State) { name = p.NameFor(who.Player, who.Name) })
+	return name, nil
+}

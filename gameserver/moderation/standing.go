@@ -1,0 +1,104 @@
+package moderation
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// Standing is what the player of one session may do.
+type Standing struct {
+	desk    *Desk
+	send    func(sessionmsg.FromServer) // must not block
+	key     ed25519.PublicKey           // nil for a guest
+	who     policy.Subject
+	verdict atomic.Pointer[policy.Verdict] // of the last judgement
+	busy    atomic.Bool                    // a command is under way
+
+	mu struct {
+		sync.Mutex
+		greeted bool
+		sent    string // the role and the registered name that the client was last sent
+	}
+}
+
+// Admit judges a player who joins: a guest, or the owner of a key. An error means that they may not. Messages to the player go to send.
+func (d *Desk) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Standing, error) {
+	s := &Standing{desk: d, send: send, key: key, who: subject(id, name, key == nil, remote)}
+	var err error
+	if s.who.Name, err = d.nameFor(s.who); err != nil {
+		return nil, err
+	}
+	return s, s.Judge()
+}
+
+// Name returns the name under which the player plays.
+func (s *Standing) Name() string { return s.who.Name }
+
+// Judge judges the player again, and returns why they may not play any more; nil if they may. The client is told what has changed.
+func (s *Standing) Judge() error {
+	v := s.desk.judge(s.who)
+	s.verdict.Store(&v)
+	if err := s.desk.refusal(v); err != nil {
+		return err
+	}
+	s.tell()
+	return nil
+}
+
+// MayBuild reports whether the player may change blocks.
+func (s *Standing) MayBuild() bool { return s.verdict.Load().MayBuild() }
+
+// Mute returns why others may not read what the player writes; empty if they may.
+func (s *Standing) Mute() string {
+	if mute := s.desk.judge(s.who).Mute; mute != nil {
+		return mute.Describe(s.desk.wall())
+	}
+	return ""
+}
+
+// Greet sends what follows the welcome.
+func (s *Standing) Greet() {
+	s.mu.Lock()
+	s.mu.greeted = true
+	s.mu.Unlock()
+	s.tell()
+	var message string
+	s.desk.Read(func(p *policy.State) { message = p.Settings().Message })
+	if message != "" {
+		s.notice(message)
+	}
+}
+
+func (s *Standing) notice(text string) { s.send(sessionmsg.Notice{Text: text}) }
+
+// tell sends what the player may do, once they are greeted, and unless the client knows it.
+func (s *Standing) tell() {
+	role := s.verdict.Load().Role
+	var own string
+	s.desk.Read(func(p *policy.State) { own = p.NameOf(s.who.Player) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := fmt.Sprint(role, own)
+	if !s.mu.greeted || now == s.mu.sent {
+		return
+	}
+	s.mu.sent = now
+	m := sessionmsg.Standing{Role: role.String(), Name: own, Commands: []sessionmsg.CommandHelp{}}
+	for _, c := range s.commands(role) {
+		m.Commands = append(m.Commands, sessionmsg.CommandHelp{Name: c.Name, Usage: c.Usage, Help: c.Help})
+	}
+	s.send(m)
+}
+
+// commands lists the commands that the player may use. Guests cannot sign any.
+func (s *Standing) commands(role policy.Role) []policy.Command {
+	return slices.DeleteFunc(policy.For(role), func(c policy.Command) bool { return s.key == nil && !c.Local })
+}

@@ -1,0 +1,100 @@
+package gameserver
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Clients of the original protocol are guests, under the same rules: bans by address and name, the role of guests, registered names.
+func TestOriginalsAreModerated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := newPeople()
+		r := newHarness(t, func(o *Options) { o.People = world })
+		ann := r.join("ann", 1)
+		bob, eve := r.connect("bob"), r.connectFrom("203.0.113.9", "eve", grid.ChunkPos{})
+		spot := grid.Pos{X: 3, Y: 26, Z: 3}
+		builds := func() bool {
+			at := chunk.At(spot)
+			block := 1 + r.lands.truth(grid.ChunkPos{}).Get(at)%2
+			bob.send(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`+"\n", spot.X, spot.Y, spot.Z, block))
+			pass(100 * time.Millisecond)
+			return r.lands.truth(grid.ChunkPos{}).Get(at) == block
+		}
+		if !builds() {
+			t.Error("a guest may not build")
+		}
+		world.operate(t, "set guests visitor")
+		if builds() {
+			t.Error("a visitor builds")
+		}
+		world.operate(t, "set guests builder")
+		world.operate(t, "ban 203.0.113.0/24")
+		pass(100 * time.Millisecond)
+		if !eve.mu.ended || bob.mu.ended {
+			t.Errorf("connections ended: of a banned address %t, of another %t", eve.mu.ended, bob.mu.ended)
+		}
+		for address, name := range map[string]string{"203.0.113.77": "anybody", "198.51.100.1": "mallory"} {
+			world.operate(t, "ban mallory")
+			c := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 1})
+			fmt.Fprintf(c, `{"type":"connect","chunk":[0,0],"player":%q}`, name)
+			answer := make([]byte, 2)
+			if _, err := io.ReadFull(c, answer); err != nil || string(answer) != "no" {
+				t.Errorf("%s from %s is answered %q (%v)", name, address, answer, err)
+			}
+		}
+		world.register(t, "zoe")
+		zoe := r.connect("zoe")
+		zoe.send(`{"type":1,"args":[0,0],"player":"zoe"}` + "\n")
+		pass(time.Second)
+		ann.look(func() {
+			for _, a := range ann.mu.avatars {
+				if a.Name == "zoe" || !strings.HasPrefix(a.Name, "zoe-") && a.Name != "ann" {
+					t.Errorf("a guest is called %q", a.Name)
+				}
+			}
+		})
+	})
+}
+
+// A ban ends the session of a player who is here, and a line for all reaches everybody else.
+func TestSessionsAreModerated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := newPeople()
+		r := newHarness(t, func(o *Options) { o.People = world })
+		ann, eve := r.join("ann", 1), r.join("eve", 1)
+		world.operate(t, "kick eve spamming")
+		world.operate(t, "say be kind")
+		pass(time.Second)
+		if eve.mu.failure.Code != wire.FailBanned || eve.mu.failure.Message != "You were kicked by an operator: spamming." {
+			t.Errorf("her session ended with %+v", eve.mu.failure)
+		}
+		if got := strings.Join(ann.mu.notices, "; "); got != "an operator: be kind" {
+			t.Errorf("others read %q", got)
+		}
+		pass(time.Minute)
+		r.join("eve", 1) // again
+	})
+}
+
+// register registers a name to a key of the tests.
+func (p *people) register(t *testing.T, name string) {
+	t.Helper()
+	key := ed25519.NewKeyFromSeed([]byte(fmt.Sprintf("%-32s", name)))
+	act := nodemsg.Act{Key: key.Public().(ed25519.PublicKey), Seq: 1, Name: name, Text: "register"}
+	act.Signature = ed25519.Sign(key, policy.SignedText(peoplesWorld, act))
+	if _, err := p.Enter(t.Context(), act); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,94 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// ErrRepeated is returned for an act that was applied already.
+var ErrRepeated = errors.New("that command was carried out already")
+
+// Apply applies the next act, whose signature is verified. An error is for its author; the act then has changed nothing.
+func (s *State) Apply(a nodemsg.Act) (Effect, error) {
+	s.acts++
+	return s.run(a, true)
+}
+
+// maxDrift is how far the time that the catalog's leader gives an act may be from the number that its author has signed, which counts
+// microseconds since 1970. Otherwise a leader that lies could make bans longer or shorter. If the author's clock is wrong by more, so is the time
+// until which a ban lasts.
+const maxDrift = 10 * time.Minute
+
+// timeOf returns when an act was entered, in Unix milliseconds.
+func timeOf(a nodemsg.Act) int64 {
+	signed, drift := int64(a.Seq/1000), maxDrift.Milliseconds() //nolint:gosec // a thousandth of a uint64 fits
+	return min(max(a.At, signed-drift), signed+drift)
+}
+
+// Skip counts an act that counts for nothing.
+func (s *State) Skip() { s.acts++ }
+
+// Try returns why Apply would refuse the act.
+func (s *State) Try(a nodemsg.Act) error {
+	if s.acts >= MaxActs {
+		return fmt.Errorf("this world has had %d commands that changed its policy, and takes no more", MaxActs)
+	}
+	_, err := s.run(a, false)
+	return err
+}
+
+// run carries out an act, or only checks it.
+func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
+	at := timeOf(a)
+	name, rest, _ := strings.Cut(strings.TrimSpace(a.Text), " ")
+	c, known := find(name)
+	switch {
+	case !known || c.run == nil:
+		return Effect{}, fmt.Errorf("there is no command /%s: try /help", name)
+	case s.lastSeq(a) == a.Seq:
+		return Effect{}, ErrRepeated
+	case s.lastSeq(a) > a.Seq, a.Operator && a.Charter < s.charter:
+		return Effect{}, errors.New("that command is older than one that was carried out already: if the clock of your machine was set back, wait until it catches up")
+	}
+	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.RoleOf(authorOf(a), false)}
+	if a.Operator {
+		by = author{id: authorOf(a), name: operatorName, role: operator}
+	}
+	if ban := s.Judge(Subject{Player: by.id, Name: by.name}, time.UnixMilli(at)).Ban; ban != nil && !a.Operator {
+		return Effect{}, errors.New(ban.Describe(time.UnixMilli(at)))
+	}
+	if by.role < c.Role {
+		return Effect{}, fmt.Errorf("/%s is for the role %v and above; yours is %v", c.Name, c.Role, by.role)
+	}
+	do, err := c.run(s, by, strings.Fields(rest), at)
+	if errors.Is(err, errUsage) {
+		err = fmt.Errorf("usage: /%s", strings.TrimSpace(c.Name+" "+c.Usage))
+	}
+	if err != nil || !change {
+		return Effect{}, err
+	}
+	s.noteSeq(a)
+	return do(), nil
+}
+
+func (s *State) lastSeq(a nodemsg.Act) uint64 {
+	if a.Operator {
+		return s.nodes[authorOf(a)]
+	}
+	if m := s.members[authorOf(a)]; m != nil {
+		return m.seq
+	}
+	return 0
+}
+
+func (s *State) noteSeq(a nodemsg.Act) {
+	if a.Operator {
+		s.nodes[authorOf(a)], s.charter = a.Seq, a.Charter
+		return
+	}
+	s.member(authorOf(a)).seq = a.Seq
+}

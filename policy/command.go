@@ -1,0 +1,288 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Effect is what an act has done.
+type Effect struct {
+	Text string // for its author
+	Say  string // for all players; empty if there is nothing
+}
+
+// author is who does an act.
+type author struct {
+	id   player.ID
+	name string
+	role Role
+}
+
+// operatorName is what operators are called in sanctions.
+const operatorName = "an operator"
+
+// errUsage is returned for arguments that a command does not have.
+var errUsage = errors.New("wrong arguments")
+
+// outranks returns an error unless the author's role is above the target's.
+func (s *State) outranks(by author, target Target) error {
+	if target.Player == (player.ID{}) || by.role == operator {
+		return nil
+	}
+	if role := s.RoleOf(target.Player, false); role >= by.role && role > None {
+		return fmt.Errorf("they have the role %v: only a higher one than theirs may do that", role)
+	}
+	return nil
+}
+
+// splitTime returns the duration that the arguments begin with, 0 if with none, and the rest as a text. A word that begins with a digit must be
+// a duration: otherwise a mistyped one would mean for good.
+func splitTime(args []string) (d time.Duration, rest string, err error) {
+	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	if len(args) > 0 {
+		last := len(args[0]) - 1
+		n, err := strconv.ParseUint(args[0][:last], 10, 16)
+		if unit := units[args[0][last]]; err == nil && n > 0 && unit != 0 {
+			return time.Duration(n) * unit, strings.Join(args[1:], " "), nil
+		}
+		if first := args[0][0]; first >= '0' && first <= '9' {
+			return 0, "", fmt.Errorf("%q is no time: write 30m, 2h, 7d or 4w, or begin the reason with another word", args[0])
+		}
+	}
+	return 0, strings.Join(args, " "), nil
+}
+
+func sanction(kind Kind) func(*State, author, []string, int64) (func() Effect, error) {
+	done := map[Kind]string{Ban: "is banned", Kick: "was kicked", Mute: "is muted"}[kind]
+	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
+		if len(args) == 0 {
+			return nil, errUsage
+		}
+		target, err := s.targetOf(args[0])
+		if err == nil {
+			err = s.outranks(by, target)
+		}
+		if err != nil {
+			return nil, err
+		}
+		it := Sanction{Kind: kind, Player: target.Player, By: by.name, At: at}
+		var length time.Duration
+		if kind == Kick {
+			length, it.Reason = kickTime, strings.Join(args[1:], " ")
+		} else {
+			length, it.Reason, err = splitTime(args[1:])
+		}
+		if err != nil {
+			return nil, err
+		}
+		text := s.nameOf(target) + " " + done
+		if length > 0 {
+			it.Until = at + length.Milliseconds()
+		}
+		if length > 0 && kind != Kick {
+			text += " for " + describeTime(length)
+		} else if kind != Kick {
+			text += " for good"
+		}
+		if len(s.sanctions) >= MaxSanctions && s.sanctions[target] == nil && len(s.Sanctions(time.UnixMilli(at))) >= MaxSanctions {
+			return nil, fmt.Errorf("there are %d bans and mutes: lift some first", MaxSanctions)
+		}
+		return func() Effect {
+			s.purge(at)
+			s.put(target, it)
+			return Effect{Text: text + "."}
+		}, nil
+	}
+}
+
+func lift(name string, kinds ...Kind) func(*State, author, []string, int64) (func() Effect, error) {
+	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
+		if len(args) != 1 {
+			return nil, errUsage
+		}
+		target, err := s.targetOf(args[0])
+		if err != nil {
+			return nil, err
+		}
+		targets := []Target{target, {Name: strings.ToLower(args[0])}} // the name may have been registered since
+		lifted := slices.ContainsFunc(targets, func(t Target) bool {
+			return slices.ContainsFunc(kinds, func(k Kind) bool { it := s.sanctions[t][k]; return it != nil && it.inForce(at) })
+		})
+		if !lifted {
+			return nil, fmt.Errorf("there is no %s of %s", name, args[0])
+		}
+		return func() Effect {
+			for _, t := range targets {
+				s.lift(t, at, kinds...)
+			}
+			return Effect{Text: fmt.Sprintf("The %s of %s is lifted.", name, s.nameOf(target))}
+		}, nil
+	}
+}
+
+func say(_ *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) == 0 {
+		return nil, errUsage
+	}
+	return func() Effect { return Effect{Say: by.name + ": " + strings.Join(args, " ")} }, nil
+}
+
+func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 2 {
+		return nil, errUsage
+	}
+	role, err := parseRole(args[1])
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.targetOf(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if target.Player == (player.ID{}) {
+		return nil, fmt.Errorf("the name %s is registered to nobody: roles are given to players who have registered their names, or to ids", args[0])
+	}
+	if err := s.outranks(by, target); err != nil && target.Player != by.id {
+		return nil, err
+	}
+	if role > by.role || role == by.role && by.role < Owner {
+		return nil, fmt.Errorf("only a higher role than %v may give the role %v", by.role, role)
+	}
+	return func() Effect {
+		s.member(target.Player).Role = role
+		return Effect{Text: fmt.Sprintf("%s has the role %v.", s.nameOf(target), role)}
+	}, nil
+}
+
+// set changes a setting.
+func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) == 0 {
+		return nil, errUsage
+	}
+	if args[0] == "message" {
+		text := strings.Join(args[1:], " ")
+		return func() Effect {
+			s.settings.Message = text
+			if text == "" {
+				return Effect{Text: "Players read no message when they join."}
+			}
+			return Effect{Text: "Players read when they join: " + text}
+		}, nil
+	}
+	of := map[string]*Role{"players": &s.settings.Players, "guests": &s.settings.Guests}[args[0]]
+	if of == nil || len(args) != 2 {
+		return nil, errUsage
+	}
+	role, err := parseRole(args[1])
+	if err == nil && role > Builder {
+		err = errors.New("choose none, visitor or builder")
+	}
+	return func() Effect {
+		*of = role
+		return Effect{Text: fmt.Sprintf("The role of %s is now %v.", args[0], role)}
+	}, err
+}
+
+// nameKept is how long a name stays registered before its player may register another one instead.
+const nameKept = 20 * time.Hour
+
+func registerName(s *State, by author, args []string, at int64) (func() Effect, error) {
+	owner, taken := s.OwnerOf(by.name)
+	m := s.members[by.id]
+	switch {
+	case len(args) > 0:
+		return nil, errUsage
+	case by.role == operator:
+		return nil, errors.New("only players register names")
+	case taken && owner != by.id:
+		return nil, fmt.Errorf("the name %s is registered to another player", by.name)
+	case taken:
+		return nil, fmt.Errorf("the name %s is registered to you already", by.name)
+	case m != nil && m.Name != "" && at-m.named < nameKept.Milliseconds():
+		return nil, fmt.Errorf("the name %s is registered to you: register another one tomorrow", m.Name)
+	case len(s.names) >= MaxNames || s.acts >= MaxActs/2:
+		return nil, fmt.Errorf("this world has %d registered names, and takes no more", MaxNames)
+	}
+	return func() Effect {
+		m := s.member(by.id)
+		text := fmt.Sprintf("The name %s is yours: nobody else can use it.", by.name)
+		if m.Name != "" {
+			delete(s.names, strings.ToLower(m.Name))
+			text += fmt.Sprintf(" The name %s is free now.", m.Name)
+		}
+		m.Name, m.named = by.name, at
+		s.names[strings.ToLower(by.name)] = by.id
+		return Effect{Text: text}
+	}, nil
+}
+
+// releaseName frees a name. Its player keeps their role.
+func releaseName(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 1 {
+		return nil, errUsage
+	}
+	owner, registered := s.OwnerOf(args[0])
+	if !registered {
+		return nil, fmt.Errorf("the name %s is registered to nobody", args[0])
+	}
+	if err := s.outranks(by, Target{Player: owner}); err != nil && owner != by.id {
+		return nil, err
+	}
+	return func() Effect {
+		m := s.members[owner]
+		delete(s.names, strings.ToLower(m.Name))
+		text := fmt.Sprintf("The name %s is free. It was that of %v.", m.Name, owner)
+		m.Name = ""
+		return Effect{Text: text}
+	}, nil
+}
+
+// TokenHash returns the hash of a token for /owner, as /token takes it.
+func TokenHash(token string) string {
+	sum := sha256.Sum256([]byte("voxeld owner\x00" + strings.ToUpper(strings.ReplaceAll(token, "-", ""))))
+	return hex.EncodeToString(sum[:])
+}
+
+// maxTokens is how many tokens for /owner count at a time.
+const maxTokens = 16
+
+func addToken(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 1 || len(args[0]) != hex.EncodedLen(sha256.Size) {
+		return nil, errUsage
+	}
+	return func() Effect {
+		if len(s.tokens) >= maxTokens {
+			clear(s.tokens)
+		}
+		s.tokens[args[0]] = true
+		return Effect{Text: "The token is valid for one player."}
+	}, nil
+}
+
+func takeOwnership(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 1 {
+		return nil, errUsage
+	}
+	hash := TokenHash(args[0])
+	valid := false
+	for known := range s.tokens {
+		valid = valid || subtle.ConstantTimeCompare([]byte(known), []byte(hash)) == 1
+	}
+	if !valid || by.role == operator {
+		return nil, errors.New("that token is wrong, or was used already: voxeld owner prints a new one")
+	}
+	return func() Effect {
+		delete(s.tokens, hash)
+		s.member(by.id).Role = Owner
+		return Effect{Text: "You own this world now. /help lists what you may do."}
+	}, nil
+}

@@ -1,0 +1,98 @@
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Commands returns commands of an operator that make another policy this one: for a world that is restored from a backup, in which the acts
+// of before count no more. The names are those of players without a role, who may be many. Tokens are not included.
+func (s *State) Commands(now time.Time) (urgent, names []string) {
+	urgent = []string{
+		"set players " + s.settings.Players.String(), "set guests " + s.settings.Guests.String(),
+		strings.TrimSpace("set message " + s.settings.Message),
+	}
+	for _, it := range s.Sanctions(now) {
+		by, target := it.By, it.Target
+		if player.CheckName(by) != nil {
+			by = "-"
+		}
+		if it.Player != (player.ID{}) {
+			target = it.Player.String()
+		}
+		text := strings.TrimSpace(fmt.Sprintf("sanction %s %s %d %d %s %s", it.Kind, target, it.At, it.Until, by, it.Reason))
+		urgent = append(urgent, strings.ToValidUTF8(text[:min(len(text), wire.MaxChat)], ""))
+	}
+	ids := slices.SortedFunc(maps.Keys(s.members), func(a, b player.ID) int { return cmp.Compare(a.String(), b.String()) })
+	for _, id := range ids {
+		m := s.members[id]
+		if m.Role == 0 {
+			names = append(names, strings.TrimSpace(fmt.Sprintf("member %v %d - %s", id, m.seq, m.Name)))
+			continue
+		}
+		urgent = append(urgent, strings.TrimSpace(fmt.Sprintf("member %v %d %v %s", id, m.seq, m.Role, m.Name)))
+	}
+	return urgent, names
+}
+
+// importMember takes over a player of another policy: ID SEQ ROLE [NAME].
+func importMember(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) < 3 || len(args) > 4 {
+		return nil, errUsage
+	}
+	id, idErr := player.ParseID(args[0])
+	seq, seqErr := strconv.ParseUint(args[1], 10, 64)
+	var role Role
+	var roleErr, nameErr error
+	if args[2] != "-" {
+		role, roleErr = parseRole(args[2])
+	}
+	name := ""
+	if len(args) == 4 {
+		name = args[3]
+		nameErr = player.CheckName(name)
+		if owner, taken := s.OwnerOf(name); taken && owner != id {
+			nameErr = fmt.Errorf("the name %s is registered to another player", name)
+		}
+	}
+	return func() Effect {
+		m := s.member(id)
+		delete(s.names, strings.ToLower(m.Name))
+		m.Name, m.Role, m.seq = name, role, max(m.seq, seq)
+		if name != "" {
+			s.names[strings.ToLower(name)] = id
+		}
+		return Effect{Text: m.Label() + " is taken over."}
+	}, errors.Join(idErr, seqErr, roleErr, nameErr)
+}
+
+// importSanction takes over a ban or mute of another policy: KIND TARGET AT UNTIL BY [REASON].
+func importSanction(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) < 5 {
+		return nil, errUsage
+	}
+	target, targetErr := s.targetOf(args[1])
+	at, atErr := strconv.ParseInt(args[2], 10, 64)
+	until, untilErr := strconv.ParseInt(args[3], 10, 64)
+	it := Sanction{Kind: Kind(args[0]), Player: target.Player, At: at, Until: until, By: args[4], Reason: strings.Join(args[5:], " ")}
+	if it.By == "-" {
+		it.By = operatorName
+	}
+	var kindErr error
+	if !slices.Contains([]Kind{Ban, Kick, Mute}, it.Kind) || len(s.sanctions) >= MaxSanctions {
+		kindErr = errUsage
+	}
+	return func() Effect {
+		s.put(target, it)
+		return Effect{Text: s.nameOf(target) + " is taken over."}
+	}, errors.Join(targetErr, atErr, untilErr, kindErr)
+}

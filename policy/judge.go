@@ -1,0 +1,83 @@
+package policy
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Subject is a player whom the policy judges. The address is invalid if it is not known.
+type Subject struct {
+	Player  player.ID
+	Name    string
+	Guest   bool
+	Address netip.Addr
+}
+
+// Verdict is what a player may do.
+type Verdict struct {
+	Role Role
+	Ban  *Sanction // nil if they are not banned
+	Mute *Sanction // nil if they are not muted
+}
+
+// MayJoin reports whether the player may play at all.
+func (v Verdict) MayJoin() bool { return v.Ban == nil && v.Role > None }
+
+// MayBuild reports whether the player may change blocks.
+func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role >= Builder }
+
+// Judge returns what a player may do now. Sanctions of names and addresses do not concern moderators and above, unless they are an operator's:
+// moderators could exclude those above them.
+func (s *State) Judge(who Subject, now time.Time) Verdict {
+	at := now.UnixMilli()
+	v := Verdict{Role: s.RoleOf(who.Player, who.Guest)}
+	for _, target := range s.targetsOf(who) {
+		for _, it := range s.sanctions[target] {
+			switch {
+			case !it.inForce(at), target.Player != who.Player && v.Role >= Moderator && it.By != operatorName:
+			case it.Kind == Mute:
+				v.Mute = longer(v.Mute, it)
+			default:
+				v.Ban = longer(v.Ban, it)
+			}
+		}
+	}
+	return v
+}
+
+// targetsOf lists the targets of sanctions that would concern a player.
+func (s *State) targetsOf(who Subject) []Target {
+	all := []Target{{Player: who.Player}, {Name: strings.ToLower(who.Name)}}
+	address := who.Address.Unmap()
+	for size := range s.networks {
+		if network, err := address.Prefix(max(size, -size)); err == nil && (size > 0) == address.Is4() {
+			all = append(all, Target{Network: network})
+		}
+	}
+	return all
+}
+
+// MayBuild reports whether a player may change blocks, for the leader of a region, which knows no more of them than the id.
+func (s *State) MayBuild(id player.ID, now time.Time) bool {
+	for _, it := range s.sanctions[Target{Player: id}] {
+		if it.Kind != Mute && it.inForce(now.UnixMilli()) {
+			return false
+		}
+	}
+	if m := s.members[id]; m != nil && m.Role != 0 {
+		return m.Role >= Builder
+	}
+	return max(s.settings.Players, s.settings.Guests) >= Builder
+}
+
+// NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is registered to another
+// player.
+func (s *State) NameFor(id player.ID, name string) string {
+	if owner, registered := s.OwnerOf(name); registered && owner != id {
+		return player.Namesake(name, id.String(), 0)
+	}
+	return name
+}

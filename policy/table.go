@@ -1,0 +1,136 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// Command is a command of the chat, and of operators.
+type Command struct {
+	Name  string
+	Usage string // its arguments
+	Help  string
+	Role  Role // the lowest role that may use it
+	// Example shows its use by an operator, without the name of the program.
+	Example string
+	// Local means that the player's gateway answers it: it changes no policy.
+	Local bool
+
+	// run checks the command of an author, and returns what carries it out. Nil for local ones.
+	run func(s *State, by author, args []string, at int64) (do func() Effect, err error)
+}
+
+var commands = []Command{
+	{
+		Name: "help", Role: None, Local: true,
+		Help: "list the commands that you may use",
+	},
+	{
+		Name: "who", Role: None, Local: true,
+		Help: "list the players on your node",
+	},
+	{
+		Name: "roles", Role: Visitor, Local: true,
+		Help: "list the players who have a role",
+	},
+	{
+		Name: "owner", Usage: "TOKEN", Role: None, run: takeOwnership,
+		Help: "become an owner, with the token that voxeld owner prints",
+	},
+	{
+		Name: "register", Role: Visitor, run: registerName,
+		Help: "register your name to your key, so that nobody else can use it",
+	},
+	{
+		Name: "bans", Role: Moderator, Local: true,
+		Help: "list the bans and mutes in force",
+	},
+	{
+		Name: "kick", Usage: "NAME [REASON]", Role: Moderator, run: sanction(Kick),
+		Help:    "disconnect a player",
+		Example: "kick eve spamming",
+	},
+	{
+		Name: "ban", Usage: "NAME [TIME] [REASON]", Role: Moderator, run: sanction(Ban),
+		Help:    "exclude a player, an address or a network, for a TIME as 30m, 2h or 7d or for good",
+		Example: "ban eve 7d griefing\n  voxeld ban 203.0.113.0/24",
+	},
+	{
+		Name: "pardon", Usage: "NAME", Role: Moderator, run: lift("ban", Ban, Kick),
+		Help:    "lift a ban",
+		Example: "pardon eve",
+	},
+	{
+		Name: "mute", Usage: "NAME [TIME] [REASON]", Role: Moderator, run: sanction(Mute),
+		Help:    "keep a player from chatting",
+		Example: "mute eve 30m",
+	},
+	{
+		Name: "unmute", Usage: "NAME", Role: Moderator, run: lift("mute", Mute),
+		Help:    "lift a mute",
+		Example: "unmute eve",
+	},
+	{
+		Name: "say", Usage: "TEXT", Role: Moderator, run: say,
+		Help:    "show a line to all players of the world",
+		Example: "say The server restarts in five minutes",
+	},
+	{
+		Name: "role", Usage: "NAME ROLE", Role: Admin, run: giveRole,
+		Help:    "give a player a role: visitor, builder, moderator, admin or owner; with none they may not join",
+		Example: "role ada moderator",
+	},
+	{
+		Name: "release", Usage: "NAME", Role: Admin, run: releaseName,
+		Help:    "free a registered name, such as that of a player who has lost their key",
+		Example: "release ada",
+	},
+	{
+		Name: "set", Usage: "players ROLE | guests ROLE | message [TEXT]", Role: Admin, run: set,
+		Help:    "set what players without a role of their own may do, or guests, or what players read when they join",
+		Example: "set guests visitor\n  voxeld set message Welcome! Be kind.",
+	},
+	{
+		Name: "token", Usage: "HASH", Role: operator, run: addToken,
+		Help: "accept a new token for /owner",
+	},
+	{
+		Name: "member", Usage: "ID SEQ ROLE [NAME]", Role: operator, run: importMember,
+		Help: "take over a player from a backup",
+	},
+	{
+		Name: "sanction", Usage: "KIND TARGET AT UNTIL BY [REASON]", Role: operator, run: importSanction,
+		Help: "take over a ban or mute from a backup",
+	},
+}
+
+// find returns the command with the name.
+func find(name string) (Command, bool) {
+	i := slices.IndexFunc(commands, func(c Command) bool { return c.Name == strings.ToLower(name) })
+	if i < 0 {
+		return Command{}, false
+	}
+	return commands[i], true
+}
+
+// Local returns the name of the command that a text begins with, if the player's gateway answers it.
+func Local(text string) (name string, local bool) {
+	name, _, _ = strings.Cut(strings.TrimSpace(text), " ")
+	c, known := find(name)
+	return c.Name, known && c.Local
+}
+
+// For returns the commands that a role may use.
+func For(r Role) (all []Command) {
+	for _, c := range commands {
+		if c.Role <= r {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// ForOperators returns the commands of operators that change the policy.
+func ForOperators() []Command {
+	return slices.DeleteFunc(For(operator), func(c Command) bool { return c.Local || c.Role < Moderator || c.Role == operator })
+}

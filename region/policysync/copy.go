@@ -1,0 +1,366 @@
+// Package policysync keeps a node's copy of the world's policy: it asks the catalog for new acts, verifies their signatures, and enters
+// the acts of this node's players and operator. What acts mean, package policy decides.
+//
+// A Copy keeps the acts in a table of its own: bans outlive a restart, also while the catalog cannot be reached.
+package policysync
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// Table is the table of a node's copy of the acts: as world.ActsTable.
+const Table = "policy"
+
+// ImportTable has the commands that the first node of a restored world has yet to enter: prefix, u64 big-endian → text. The urgent ones are
+// entered before players join.
+const (
+	ImportTable  = "policy_import"
+	ImportUrgent = "a"
+	ImportNames  = "b"
+)
+
+const (
+	// every is how often the catalog is asked for new acts. A change takes effect everywhere within twice that.
+	every = time.Second
+	// askTime bounds one such question, with the search for the catalog.
+	askTime = 10 * time.Second
+	// announcedFor is how old a line for all players may be that is still shown.
+	announcedFor = 30 * time.Second
+	// maxSkew is how far the number of a command, which counts microseconds since 1970, may be ahead of this node's clock. The player's
+	// later commands would be refused until the clock reaches it.
+	maxSkew = 24 * time.Hour
+	// commandRate and commandBurst are how many commands a second a node may enter, and how many at once: registered names, mostly.
+	commandRate, commandBurst = 10, 200
+	// maxOthers is how often in a row the catalog must have other acts than this node until they replace those here: the world was restored
+	// from a backup. A new leader of the catalog may lack some for a moment.
+	maxOthers = 5
+)
+
+// Storage is where a Copy keeps the acts.
+type Storage interface {
+	kv.Scanner
+	Commit(writes []kv.Write) error
+}
+
+// Operator signs for the operator of this node. Charter returns the number of the newest charter that this node knows.
+type Operator struct {
+	Key     ed25519.PublicKey
+	Sign    func(text []byte) ([]byte, error)
+	Charter func() uint64
+}
+
+// Options configure a Copy. All fields are required.
+type Options struct {
+	World     string // its id
+	Self      string // peer id
+	Storage   Storage
+	Directory *directory.Directory
+	Detector  *failuredetector.Detector
+	Catalog   func() *actor.Catalog // the catalog if this node is a member of it, else nil
+	Issued    policy.Issued
+	Operator  Operator
+
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Copy is a node's copy of the policy. Any goroutine may use it.
+type Copy struct {
+	Options
+	metrics *metrics
+	limits  *transport.PeerLimits // of commands that other nodes enter
+	// operating is held while a command of the operator is entered.
+	operating sync.Mutex
+	pull      sync.Mutex // held while acts are asked for and applied
+	others    int        // how often in a row the catalog had other acts; guarded by pull, as is unsaved
+	unsaved   []kv.Write // applied, and not stored yet
+	// announce and changed are called after a change, and must not block; set before Run.
+	announce func(text string)
+	changed  func()
+
+	mu struct {
+		sync.RWMutex
+		list   list
+		asking map[asked]chan<- effect // who waits for an act; each has room for its effect
+	}
+}
+
+// asked identifies an act.
+type asked struct {
+	by  player.ID
+	seq uint64
+}
+
+// Open returns the copy with the acts that are stored.
+func Open(o Options) (*Copy, error) {
+	c := &Copy{Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst), announce: func(string) {}, changed: func() {}}
+	c.mu.list.state, c.mu.asking = policy.New(o.World), make(map[asked]chan<- effect)
+	err := o.Storage.Scan(Table, nil, func(key, value []byte) error {
+		if string(key) != string(world.ActKey(c.mu.list.state.Acts()+1)) {
+			return fmt.Errorf("its key %x does not follow act %d", key, c.mu.list.state.Acts())
+		}
+		act, err := nodemsg.DecodeAct(value)
+		if err == nil {
+			_, err = c.apply(&c.mu.list, act)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the policy: %w", err)
+	}
+	return c, nil
+}
+
+// Notify has changed called after each change, and announce with each line for all players. Call it before Run.
+func (c *Copy) Notify(changed func(), announce func(text string)) {
+	c.changed, c.announce = changed, announce
+}
+
+// Run keeps the copy up to date until ctx ends.
+func (c *Copy) Run(ctx context.Context) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	failing := false
+	for {
+		err := c.update(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			c.metrics.updated.SetToCurrentTime()
+		} else if !failing {
+			c.Logger.Warn("the policy cannot be brought up to date: bans and roles that are new elsewhere have no effect here yet", "error", err)
+		}
+		failing = err != nil
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// update asks the catalog for the acts that are missing here, and applies them.
+func (c *Copy) update(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	c.pull.Lock()
+	defer c.pull.Unlock()
+	for {
+		page, err := c.missing(ctx, c.known())
+		if errors.Is(err, actor.ErrOtherActs) {
+			if c.others++; c.others < maxOthers {
+				return err
+			}
+			return c.replace(ctx)
+		}
+		c.others = 0
+		if err == nil {
+			err = c.add(page)
+		}
+		if err != nil || len(page) < nodemsg.ActsPage {
+			return err
+		}
+	}
+}
+
+// missing returns a page of the acts in the catalog's log after the known ones. The error is actor.ErrOtherActs if the catalog has others.
+func (c *Copy) missing(ctx context.Context, known nodemsg.ActsRequest) ([]nodemsg.Act, error) {
+	if catalog := c.Catalog(); catalog != nil { // what is committed is known to all members, to some a little later
+		acts, err := catalog.Acts(ctx, known)
+		if !errors.Is(err, actor.ErrNotHere) {
+			return acts, err
+		}
+	}
+	answer, err := c.Directory.Consult(ctx, nodemsg.Question{Acts: &known}, func(catalog *actor.Catalog) (nodemsg.Answer, error) {
+		acts, err := catalog.Acts(ctx, known)
+		return nodemsg.Answer{Acts: acts}, err
+	})
+	if err == nil && answer.OtherActs {
+		err = actor.ErrOtherActs
+	}
+	return answer.Acts, err
+}
+
+// known returns which acts are here.
+func (c *Copy) known() nodemsg.ActsRequest {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.mu.list.known()
+}
+
+// replace takes all acts from the catalog, in the place of those here, which count until then. The caller holds pull.
+func (c *Copy) replace(ctx context.Context) error {
+	c.Logger.Warn("the catalog has other commands than this node: all roles, names and bans are taken from it")
+	fresh := list{state: policy.New(c.World)}
+	var writes []kv.Write
+	err := c.Storage.Scan(Table, nil, func(key, _ []byte) error {
+		writes = append(writes, kv.Write{Table: Table, Key: bytes.Clone(key)})
+		return nil
+	})
+	for err == nil {
+		var page []nodemsg.Act
+		if page, err = c.missing(ctx, fresh.known()); err != nil {
+			break
+		}
+		for _, act := range page {
+			if _, err = c.apply(&fresh, act); err != nil {
+				break
+			}
+			writes = append(writes, fresh.row(act))
+		}
+		if len(page) < nodemsg.ActsPage {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.mu.list, c.others, c.unsaved = fresh, 0, writes
+	c.mu.Unlock()
+	c.changed()
+	return c.save()
+}
+
+// add applies and stores acts that follow those here. The caller holds pull.
+func (c *Copy) add(page []nodemsg.Act) (err error) {
+	for _, act := range page {
+		c.mu.Lock()
+		var did effect
+		if did, err = c.apply(&c.mu.list, act); err == nil {
+			c.unsaved = append(c.unsaved, c.mu.list.row(act))
+		}
+		of := asked{player.IDOf(act.Key), act.Seq}
+		waiting := c.mu.asking[of]
+		if err == nil {
+			delete(c.mu.asking, of)
+		}
+		c.mu.Unlock()
+		if err != nil {
+			break
+		}
+		if waiting != nil {
+			waiting <- did
+		}
+		if did.Say != "" && time.Since(time.UnixMilli(act.At)) < announcedFor {
+			c.announce(did.Say)
+		}
+	}
+	if len(c.unsaved) == 0 {
+		return err
+	}
+	c.changed()
+	return errors.Join(err, c.save())
+}
+
+// save stores what is not stored yet. If the disk is full, that is tried again after the next act. The caller holds pull.
+func (c *Copy) save() error {
+	err := c.Storage.Commit(c.unsaved)
+	if err == nil {
+		c.unsaved = nil
+	}
+	return err
+}
+
+// effect is what an act has done, or why it has done nothing.
+type effect struct {
+	policy.Effect
+	err error
+}
+
+// list is a policy, and the acts that have made it.
+type list struct {
+	state  *policy.State
+	digest nodemsg.ActsDigest
+}
+
+func (l *list) known() nodemsg.ActsRequest {
+	return nodemsg.ActsRequest{After: l.state.Acts(), Digest: l.digest}
+}
+
+// row returns what is stored of the act that was applied last.
+func (l *list) row(act nodemsg.Act) kv.Write {
+	value, err := nodemsg.EncodeAct(act)
+	if err != nil {
+		panic(err) // it was decoded
+	}
+	return kv.Write{Table: Table, Key: world.ActKey(l.state.Acts()), Value: value}
+}
+
+// apply applies the next act to a list. An error means that it cannot be judged yet.
+func (c *Copy) apply(l *list, act nodemsg.Act) (did effect, err error) {
+	invalid := policy.Verify(c.World, act, c.Issued)
+	if errors.Is(invalid, policy.ErrUnknownCharter) {
+		return effect{}, invalid
+	}
+	if l.digest, err = l.digest.Next(act); err != nil {
+		return effect{}, err
+	}
+	if invalid != nil {
+		l.state.Skip()
+		c.metrics.acts.WithLabelValues("forged").Inc()
+		c.Logger.Warn("a command in the catalog counts for nothing", "number", l.state.Acts(), "error", invalid)
+		return effect{err: invalid}, nil
+	}
+	if did.Effect, did.err = l.state.Apply(act); did.err != nil {
+		c.metrics.acts.WithLabelValues("refused").Inc()
+	} else {
+		c.metrics.acts.WithLabelValues("applied").Inc()
+	}
+	return did, nil
+}
+
+// Acts returns how many acts there are here.
+func (c *Copy) Acts() uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.mu.list.state.Acts()
+}
+
+// Read runs read on the policy, which must keep nothing of it, nor change it.
+func (c *Copy) Read(read func(*policy.State)) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	read(c.mu.list.state)
+}
+
+// MayBuild reports whether a player may change blocks, for the leader of a region.
+func (c *Copy) MayBuild(id player.ID) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.mu.list.state.MayBuild(id, time.Now())
+}
+
+// Audit visits the last acts that are stored here, in order, with their numbers.
+func (c *Copy) Audit(last uint64, visit func(number uint64, act nodemsg.Act) error) error {
+	number := c.Acts()
+	number -= min(last, number)
+	return kv.ScanFrom(c.Storage, Table, nil, world.ActKey(number+1), func(_, value []byte) error {
+		number++
+		act, err := nodemsg.DecodeAct(value)
+		if err != nil {
+			return err
+		}
+		return visit(number, act)
+	})
+}

@@ -1,0 +1,176 @@
+package policysync
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Operate carries out a command of this node's operator, and returns what it has done.
+func (c *Copy) Operate(ctx context.Context, text string) (string, error) {
+	c.operating.Lock() // their numbers are to be in order
+	defer c.operating.Unlock()
+	act, err := c.sign(text)
+	if err != nil {
+		return "", err
+	}
+	return c.Enter(ctx, act)
+}
+
+func (c *Copy) sign(text string) (act nodemsg.Act, err error) {
+	act = nodemsg.Act{
+		Key: c.Operator.Key, Seq: uint64(time.Now().UnixMicro()), Operator: true, Charter: c.Operator.Charter(), Text: text,
+	}
+	act.Signature, err = c.Operator.Sign(policy.SignedText(c.World, act))
+	return act, err
+}
+
+// Import enters the commands that a restore has left in ImportTable under a prefix, ImportUrgent or ImportNames. It goes on until all are
+// entered, or ctx ends. Those that have no effect are left out.
+func (c *Copy) Import(ctx context.Context, prefix string) error {
+	type command struct{ key, text []byte }
+	var all []command
+	err := c.Storage.Scan(ImportTable, []byte(prefix), func(key, value []byte) error {
+		all = append(all, command{bytes.Clone(key), bytes.Clone(value)})
+		return nil
+	})
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	c.Logger.Info("roles, names and bans of the backup are being entered", "commands", len(all))
+	for _, it := range all {
+		if err := c.enterUntilDone(ctx, string(it.text)); err != nil {
+			return err
+		}
+		if err := c.Storage.Commit([]kv.Write{{Table: ImportTable, Key: it.key}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enterUntilDone enters a command that may be entered twice, until it is entered or refused.
+func (c *Copy) enterUntilDone(ctx context.Context, text string) error {
+	for {
+		_, err := c.Operate(ctx, text)
+		if err == nil {
+			return nil
+		}
+		if act, signErr := c.sign(text); signErr != nil || c.check(act) != nil {
+			c.Logger.Warn("a part of the policy is not restored", "command", text, "error", err)
+			return signErr
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(every):
+		}
+	}
+}
+
+// Enter carries out a signed command everywhere, and returns what it has done. It has effect on this node when Enter returns, and on
+// all others within two seconds, if they reach the catalog.
+func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
+	if err := act.Valid(); err != nil {
+		return "", err
+	}
+	if err := c.check(act); err != nil {
+		return "", err
+	}
+	answer := make(chan effect, 1)
+	of := asked{player.IDOf(act.Key), act.Seq}
+	c.mu.Lock()
+	c.mu.asking[of] = answer
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.mu.asking, of)
+		c.mu.Unlock()
+	}()
+	_, err := c.Directory.Consult(ctx, nodemsg.Question{Act: &act}, func(catalog *actor.Catalog) (nodemsg.Answer, error) {
+		number, err := c.AnswerEnter(ctx, c.Self, catalog, act)
+		return nodemsg.Answer{Number: number}, err
+	})
+	if err != nil {
+		return "", err
+	}
+	for {
+		if err := c.update(ctx); err != nil {
+			return "", fmt.Errorf("the command is entered, but its effect is not known yet: %w", err)
+		}
+		select {
+		case it := <-answer:
+			return it.Text, it.err
+		case <-ctx.Done():
+			return "", errors.New("the command is entered, but its effect is not known yet")
+		case <-time.After(every / 10):
+		}
+	}
+}
+
+// check returns why the act would have no effect, as far as is known here.
+func (c *Copy) check(act nodemsg.Act) error {
+	if act.Seq > uint64(time.Now().Add(maxSkew).UnixMicro()) {
+		return errors.New("the number of the command is of the future: set the clock of your machine")
+	}
+	if err := policy.Verify(c.World, act, c.Issued); err != nil {
+		return err
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	act.At = time.Now().UnixMilli()
+	return c.mu.list.state.Try(act)
+}
+
+// requireActs returns an error unless all members of the catalog know acts: an older version would ignore the entry. This is asked before
+// the first act only, so that later no member can prevent acts by what it says.
+func (c *Copy) requireActs(ctx context.Context, root nodemsg.Region) error {
+	var asking errgroup.Group
+	for _, m := range root.Members {
+		if m.Peer != c.Self {
+			asking.Go(func() error { return c.Detector.Require(ctx, m.Peer, nodemsg.VersionActs) })
+		}
+	}
+	if err := asking.Wait(); err != nil {
+		return fmt.Errorf("enter a command in the catalog: %w", err)
+	}
+	return nil
+}
+
+// AnswerEnter enters an act into the log of the catalog for a peer, if this node leads it and the act would have an effect. It returns how
+// many acts there are then.
+func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Catalog, act nodemsg.Act) (uint64, error) {
+	if peer != c.Self && !c.limits.Allow(peer) {
+		return 0, fmt.Errorf("a node may enter %d commands a second, %d at once: try again later", commandRate, commandBurst)
+	}
+	root, err := catalog.Info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if root.Leader != c.Self {
+		return 0, actor.ErrNotHere
+	}
+	if err := c.update(ctx); err != nil {
+		return 0, err
+	}
+	if c.Acts() == 0 {
+		if err := c.requireActs(ctx, root); err != nil {
+			return 0, err
+		}
+	}
+	if err := c.check(act); err != nil && !errors.Is(err, policy.ErrRepeated) {
+		return 0, err
+	}
+	act.At = time.Now().UnixMilli()
+	return catalog.Enter(ctx, act)
+}

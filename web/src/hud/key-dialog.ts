@@ -1,0 +1,181 @@
+// The dialog by which a player's key moves to another device: a link, its QR code and a file, all encrypted with a passphrase.
+
+import { encode } from 'uqr'
+import { MIN_PASSPHRASE, codeIn, keyLink, openKey, sealKey, type TransferredKey } from '../net/key-transfer'
+import { button, el, show } from './dom'
+
+const QR_SCALE = 4 // pixels for each module
+const FILE_NAME = 'voxeld-key.txt'
+
+export interface KeyDialogEvents {
+  /** Returns the key of this browser, or null if it has none yet. */
+  key(): TransferredKey | null
+  /** The key of another device is here. */
+  imported(key: TransferredKey): void
+}
+
+export class KeyDialog {
+  private readonly root = el('section', 'screen shade hidden')
+
+  constructor(
+    parent: HTMLElement,
+    private readonly events: KeyDialogEvents,
+  ) {
+    parent.append(this.root)
+    this.root.addEventListener('keydown', (event) => {
+      event.stopPropagation()
+      if (event.code === 'Escape') this.close()
+    })
+  }
+
+  /** Opens the dialog that brings the key of this browser to another device. */
+  openExport(): void {
+    const passphrase = passphraseField('new-password')
+    const result = el('div', 'key-result hidden')
+    const error = el('p', 'error hidden')
+    this.open(
+      'Play on another device',
+      'Your name belongs to a key in this browser. Take it along as a link that only your passphrase opens. Whoever has both is you.',
+      async () => {
+        const key = this.events.key()
+        if (!key) throw new Error('You have no key yet: join the world without “Play as a guest” first.')
+        if (passphrase.value.length < MIN_PASSPHRASE) throw new Error(`Use at least ${MIN_PASSPHRASE} characters.`)
+        const link = keyLink(location.href, await sealKey(key, passphrase.value))
+        result.replaceChildren(...transferOf(link))
+        show(result, true)
+      },
+      'Make the link',
+      error,
+      [passphrase],
+      result,
+    )
+  }
+
+  /** Opens the dialog that takes over the key of another device. text is a link, or empty. */
+  openImport(text: string): void {
+    const code = el('textarea', 'field')
+    code.placeholder = 'Paste the link'
+    code.setAttribute('aria-label', 'Link')
+    code.rows = 3
+    code.value = text
+    const file = el('input', 'field')
+    file.type = 'file'
+    file.accept = '.txt,text/plain'
+    file.setAttribute('aria-label', 'Key file')
+    file.addEventListener('change', () => void file.files?.[0]?.text().then((content) => (code.value = content.trim())))
+    const passphrase = passphraseField('current-password')
+    const error = el('p', 'error hidden')
+    const replaced = this.events.key()
+    this.open(
+      'Bring your key from another device',
+      replaced
+        ? `Open the menu there, choose “Play on another device”, and paste the link here, or choose the file. It replaces the key of this browser${replaced.name ? `, which ${replaced.name} belongs to` : ''}.`
+        : 'Open the menu there, choose “Play on another device”, and paste the link here, or choose the file.',
+      async () => {
+        this.events.imported(await openKey(code.value, passphrase.value))
+        this.close()
+      },
+      'Take it over',
+      error,
+      [code, file, passphrase],
+      null,
+    )
+  }
+
+  /** Opens the import if the page was opened by a link with a key, and removes the key from the address. */
+  openFromAddress(): void {
+    if (codeIn(location.hash) === null) return
+    this.openImport(location.href)
+    history.replaceState(null, '', location.pathname + location.search)
+  }
+
+  private open(
+    title: string,
+    text: string,
+    submit: () => Promise<void>,
+    label: string,
+    error: HTMLElement,
+    fields: HTMLElement[],
+    result: HTMLElement | null,
+  ): void {
+    const go = el('button', 'primary', label)
+    const form = el(
+      'form',
+      'panel key-dialog',
+      el('h2', '', title),
+      el('p', 'muted', text),
+      ...fields,
+      error,
+      go,
+      result,
+    )
+    form.append(button('Close', 'quiet', () => this.close()))
+    form.addEventListener('submit', (event) => {
+      event.preventDefault()
+      show(error, false)
+      go.disabled = true
+      submit()
+        .catch((reason: unknown) => {
+          error.textContent = reason instanceof Error ? reason.message : String(reason)
+          show(error, true)
+        })
+        .finally(() => (go.disabled = false))
+    })
+    this.root.replaceChildren(form)
+    show(this.root, true)
+    fields[0]?.focus()
+  }
+
+  private close(): void {
+    show(this.root, false)
+    this.root.replaceChildren()
+  }
+}
+
+function passphraseField(autocomplete: 'new-password' | 'current-password'): HTMLInputElement {
+  const field = el('input', 'field')
+  field.type = 'password'
+  field.autocomplete = autocomplete
+  field.placeholder = 'Passphrase'
+  field.setAttribute('aria-label', 'Passphrase')
+  return field
+}
+
+/** Returns what shows a link: its QR code, the link itself, and buttons. */
+function transferOf(link: string): HTMLElement[] {
+  const text = el('input', 'field')
+  text.readOnly = true
+  text.value = link
+  text.setAttribute('aria-label', 'Link with your key')
+  text.addEventListener('focus', () => text.select())
+  const copy = button('Copy', 'quiet', () => {
+    void navigator.clipboard.writeText(link).then(() => (copy.textContent = 'Copied'))
+  })
+  show(copy, window.isSecureContext) // pages over plain http have no clipboard
+  const save = button('Save as a file', 'quiet', () => {
+    const anchor = el('a')
+    anchor.href = URL.createObjectURL(new Blob([link + '\n'], { type: 'text/plain' }))
+    anchor.download = FILE_NAME
+    anchor.click()
+    URL.revokeObjectURL(anchor.href)
+  })
+  return [qrCode(link), text, el('div', 'key-actions', copy, save)]
+}
+
+function qrCode(text: string): HTMLCanvasElement {
+  const { size, data } = encode(text, { border: 2 })
+  const canvas = el('canvas', 'qr')
+  canvas.width = canvas.height = size * QR_SCALE
+  canvas.setAttribute('aria-label', 'QR code of the link')
+  const context = canvas.getContext('2d')
+  if (!context) return canvas
+  context.fillStyle = '#fff'
+  context.fillRect(0, 0, canvas.width, canvas.height)
+  context.fillStyle = '#000'
+  data.forEach((row, y) => {
+    row.forEach((dark, x) => {
+      if (dark) context.fillRect(x * QR_SCALE, y * QR_SCALE, QR_SCALE, QR_SCALE)
+    })
+  })
+  return canvas
+}
