@@ -36,6 +36,13 @@ test('the first player takes the token, and owns the world', async () => {
   await ada.untilChat('You own this world now')
 })
 
+test('/spawn brings a player back', async () => {
+  const { x, z } = await ada.state()
+  await ada.walk(4)
+  await ada.say('/spawn')
+  await ada.until(([x, z]) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) < 1, [x, z])
+})
+
 test('commands are completed', async () => {
   eve = await Player.open(nodes[1].url, 'eve')
   await eve.play()

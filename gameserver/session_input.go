@@ -158,9 +158,15 @@ func (s *session) move(pose motion.Pose) error {
 		s.bodySub.EndPrediction(s.body.Player, s)
 		return nil
 	}
+	s.goTo(last, pose)
+	return nil
+}
+
+// goTo moves the player from one pose to the next.
+func (s *session) goTo(last, pose motion.Pose) {
 	was := last.Chunk()
 	if !s.place.moveTo(pose) {
-		return nil // the player goes on from here at another gateway
+		return // the player goes on from here at another gateway
 	}
 	at := pose.Chunk()
 	if !s.bodySub.Covers(at) {
@@ -179,7 +185,19 @@ func (s *session) move(pose motion.Pose) error {
 		s.updateView()
 	}
 	s.walk.predictBorder(last, pose)
-	return nil
+}
+
+// teleported is the reason of a correction by which a player is brought elsewhere.
+const teleported = "teleported"
+
+// teleport brings a session's player to a place, and leaves them their angles.
+func teleport(s *session, to motion.Pose) {
+	last := s.place.pose()
+	to.Yaw, to.Pitch = last.Yaw, last.Pitch
+	s.motion = player.NewMotion(s.g.rules, s.g.now(), to.X, to.Y, to.Z)
+	s.out.Send(sessionmsg.Correction{Pose: to, Reason: teleported})
+	s.bodySub.EndPrediction(s.body.Player, s)
+	s.goTo(last, to)
 }
 
 // insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never

@@ -130,7 +130,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
 	s.view.set(s.g.viewOf(join.View), s.g.now())
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
-	s.out.Send(s.welcome())
+	s.out.Send(welcomeTo(s))
 	s.standing.Greet()
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
 	s.arrive()
@@ -237,7 +237,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 	}
 }
 
-func (s *session) welcome() sessionmsg.Welcome {
+func welcomeTo(s *session) sessionmsg.Welcome {
 	g := s.g
 	return sessionmsg.Welcome{
 		Version: s.version,

@@ -3,6 +3,7 @@ package gameserver
 import (
 	"context"
 
+	"github.com/voxelpopuli/voxeld/gameserver/moderation"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -48,10 +49,13 @@ func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 		s.sendText("You send commands too fast; that one was not carried out.")
 		return nil
 	}
-	return s.standing.Command(m, g.names, func(task func(context.Context)) {
-		g.run(func(ctx context.Context) {
-			defer g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)
-			task(ctx)
-		})
+	return s.standing.Command(m, moderation.Gateway{
+		Names: g.names, Spawn: func() { teleport(s, g.spawnPose()) },
+		Background: func(task func(context.Context)) {
+			g.run(func(ctx context.Context) {
+				defer g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)
+				task(ctx)
+			})
+		},
 	})
 }

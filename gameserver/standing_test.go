@@ -12,9 +12,11 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Clients of the original protocol are guests, under the same rules: bans by address and name, the role of guests, registered names.
@@ -97,4 +99,35 @@ func (p *people) register(t *testing.T, name string) {
 	if _, err := p.Enter(t.Context(), act); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A player who asks for it is brought back to the spawn, also into another chunk, and goes on from there.
+func TestSpawnCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		ann, bob := r.join("ann", 2), r.join("bob", 2)
+		start := ann.mu.welcome.Pose
+		for x := start.X; x < start.X+40; x += .5 {
+			ann.send(sessionmsg.Move{Pose: motion.Pose{X: x, Y: start.Y + 1, Z: start.Z}})
+			pass(100 * time.Millisecond)
+		}
+		where := func() (x float64) {
+			bob.look(func() { x = bob.mu.avatars[ann.mu.welcome.Player].X })
+			return x
+		}
+		if x := where(); x < start.X+30 || ann.mu.corrections > 0 {
+			t.Fatalf("ann is at %v, after %d corrections (%s)", x, ann.mu.corrections, ann.mu.reason)
+		}
+		ann.send(sessionmsg.Command{Text: "spawn"})
+		pass(time.Second)
+		if x := where(); x != start.X || ann.mu.reason != teleported {
+			t.Errorf("others see ann at %v, she was corrected because of %q", x, ann.mu.reason)
+		}
+		ann.send(sessionmsg.Move{Pose: motion.Pose{X: start.X + .3, Y: start.Y, Z: start.Z}})
+		pass(time.Second)
+		if ann.mu.corrections != 1 {
+			t.Errorf("%d corrections, the last one because of %q", ann.mu.corrections, ann.mu.reason)
+		}
+		ann.sees(r.lands, 2)
+	})
 }

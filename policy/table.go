@@ -34,6 +34,10 @@ var commands = []Command{
 		Help: "list the players who have a role",
 	},
 	{
+		Name: "spawn", Role: Visitor, Local: true,
+		Help: "go back to where new players start",
+	},
+	{
 		Name: "owner", Usage: "TOKEN", Role: None, run: takeOwnership,
 		Help: "become an owner, with the token that voxeld owner prints",
 	},

@@ -21,13 +21,20 @@ const (
 	maxLines = 40
 )
 
-// Command carries out a command of the player. What has to wait for the catalog is run in the background, one at a time; here are the
-// names of the players on this node. An error ends the session.
-func (s *Standing) Command(m sessionmsg.Command, here func() []string, background func(task func(context.Context))) error {
+// Gateway is what commands need of the gateway.
+type Gateway struct {
+	Names      func() []string // of the players on this node
+	Spawn      func()          // brings the player to where new players start
+	Background func(task func(context.Context))
+}
+
+// Command carries out a command of the player, in the goroutine that handles their messages. What has to wait for the catalog is run in the
+// background, one at a time. An error ends the session.
+func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
 	name, local := policy.Local(m.Text)
 	switch {
 	case local:
-		s.answer(name, here)
+		s.answer(name, g)
 		return nil
 	case s.key == nil:
 		s.notice("Only players with a key may use that command.")
@@ -42,7 +49,7 @@ func (s *Standing) Command(m sessionmsg.Command, here func() []string, backgroun
 		return nil
 	}
 	act := nodemsg.Act{Key: s.key, Seq: m.Seq, Name: s.who.Name, Text: m.Text, Signature: signature}
-	background(func(ctx context.Context) {
+	g.Background(func(ctx context.Context) {
 		defer s.busy.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, commandTime)
 		defer cancel()
@@ -66,13 +73,17 @@ func sentence(text string) string {
 }
 
 // answer answers a command that changes nothing.
-func (s *Standing) answer(name string, here func() []string) {
+func (s *Standing) answer(name string, g Gateway) {
 	role := s.verdict.Load().Role
 	if !slices.ContainsFunc(s.commands(role), func(c policy.Command) bool { return c.Name == name }) {
 		s.notice(fmt.Sprintf("/%s is not for the role %v.", name, role))
 		return
 	}
-	lines := s.lines(name, role, here)
+	if name == "spawn" {
+		g.Spawn()
+		return
+	}
+	lines := s.lines(name, role, g)
 	for _, line := range lines[:min(len(lines), maxLines)] {
 		s.notice(line)
 	}
@@ -81,14 +92,14 @@ func (s *Standing) answer(name string, here func() []string) {
 	}
 }
 
-func (s *Standing) lines(name string, role policy.Role, here func() []string) (lines []string) {
+func (s *Standing) lines(name string, role policy.Role, g Gateway) (lines []string) {
 	switch name {
 	case "help":
 		for _, c := range s.commands(role) {
 			lines = append(lines, strings.TrimSpace("/"+c.Name+" "+c.Usage)+" – "+c.Help)
 		}
 	case "who":
-		lines = append(lines, fmt.Sprintf("On this node: %s.", strings.Join(slices.Sorted(slices.Values(here())), ", ")))
+		lines = append(lines, fmt.Sprintf("On this node: %s.", strings.Join(slices.Sorted(slices.Values(g.Names())), ", ")))
 	case "roles":
 		s.desk.Read(func(p *policy.State) {
 			for _, m := range p.Members() {
