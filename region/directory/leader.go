@@ -59,16 +59,15 @@ func (d *Directory) walkToCatalog(ctx context.Context) []string {
 	return near
 }
 
-// knownCatalog returns the catalog's region as this node knows it: as a member, or as it was told before.
-func (d *Directory) knownCatalog(ctx context.Context) nodemsg.Region {
-	if c := d.Catalog(); c != nil {
-		if at, err := c.Info(ctx); err == nil {
-			return at
-		}
+// knownMembers returns the catalog's members as this node knows them: the voters of its own copy, which may be old, or those that it was told
+// before.
+func (d *Directory) knownMembers() []string {
+	if own := votersOf(d.OwnCatalog()); len(own) > 0 {
+		return own
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.mu.catalog
+	return peersOf(d.mu.catalog)
 }
 
 // CacheCatalog stores where the catalog is, and returns it.
@@ -88,7 +87,7 @@ type poll struct {
 
 // find asks in the order of FindCatalog.
 func (p *poll) find(ctx context.Context) (nodemsg.Region, error) {
-	known := peersOf(p.d.knownCatalog(ctx))
+	known := p.d.knownMembers()
 	at, votes := p.ask(ctx, known, len(known)/2+1)
 	if votes > len(known)/2 {
 		return led(at)

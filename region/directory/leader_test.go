@@ -78,3 +78,20 @@ func TestReplaces(t *testing.T) {
 		}
 	}
 }
+
+// A node that was cut off while the catalog's members changed asks those that its own copy names, not only itself.
+func TestKnownMembers(t *testing.T) {
+	own := nodemsg.RegionStatus{State: nodemsg.StateOpen}
+	for _, peer := range []string{"A", "B", "C"} {
+		own.Members = append(own.Members, nodemsg.MemberStatus{Replica: nodemsg.Replica{Peer: peer}})
+	}
+	d := &Directory{Options: Options{OwnCatalog: func() nodemsg.RegionStatus { return own }}}
+	d.mu.catalog.Members = []nodemsg.Member{{Peer: "C"}}
+	if got := d.knownMembers(); !slices.Equal(got, []string{"A", "B", "C"}) {
+		t.Errorf("a node with a copy asks %v", got)
+	}
+	own.State = nodemsg.StateNone
+	if got := d.knownMembers(); !slices.Equal(got, []string{"C"}) {
+		t.Errorf("a node without a copy asks %v", got)
+	}
+}
