@@ -149,7 +149,7 @@ func TestChain(t *testing.T) {
 	if err := os.WriteFile(diary, []byte("Dear diary, no backup starts like this."), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(diary, func(io.Writer) error { return nil }, nil); err == nil || !strings.Contains(err.Error(), "is no backup") {
+	if _, err := Create(diary, func(io.Writer) error { return nil }, nil); err == nil || !strings.Contains(err.Error(), "is not a backup") {
 		t.Errorf("a file that is no backup would be replaced: %v", err)
 	}
 	if _, err := Create(os.DevNull, func(io.Writer) error { return nil }, nil); err == nil || errors.Is(err, ErrNoBackup) {

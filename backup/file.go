@@ -58,7 +58,7 @@ func checkReplaceable(path string) error {
 	if errors.Is(err, io.EOF) || err == nil && bytes.Equal(begin[:n-1], magic[:n-1]) { // the last byte is the version
 		return nil
 	}
-	return fmt.Errorf("%s is no backup, and would be replaced: remove it, or choose another name", path)
+	return fmt.Errorf("%s is not a backup, and would be replaced: remove it, or choose another name", path)
 }
 
 func ignoreClosed(err error) error {

@@ -49,7 +49,7 @@ type people struct {
 
 const peoplesWorld = "the world of tests"
 
-func newPeople() *people { return &people{state: policy.New(peoplesWorld)} }
+func newPeople() *people { return &people{state: policy.New()} }
 
 func (p *people) Notify(changed func(), announce func(string)) {
 	p.changed, p.announce = changed, announce

@@ -28,11 +28,9 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 
 // announce shows a line to all players here.
 func (g *Gateway) announce(text string) {
-	g.run(func(context.Context) {
-		for _, s := range g.placedSessions() {
-			s.sendText(text)
-		}
-	})
+	for _, s := range g.placedSessions() {
+		s.sendText(text)
+	}
 }
 
 // names lists the players with a session here.

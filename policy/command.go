@@ -55,7 +55,7 @@ func splitTime(args []string) (d time.Duration, rest string, err error) {
 			return time.Duration(n) * unit, strings.Join(args[1:], " "), nil
 		}
 		if first := args[0][0]; first >= '0' && first <= '9' {
-			return 0, "", fmt.Errorf("%q is no time: write 30m, 2h, 7d or 4w, or begin the reason with another word", args[0])
+			return 0, "", fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w, or begin the reason with another word", args[0])
 		}
 	}
 	return 0, strings.Join(args, " "), nil

@@ -60,17 +60,43 @@ func (s *State) targetsOf(who Subject) []Target {
 	return all
 }
 
-// MayBuild reports whether a player may change blocks, for the leader of a region, which knows no more of them than the id.
-func (s *State) MayBuild(id player.ID, now time.Time) bool {
-	for _, it := range s.sanctions[Target{Player: id}] {
-		if it.Kind != Mute && it.inForce(now.UnixMilli()) {
-			return false
+// Builders tells who may change blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
+// may use it.
+type Builders struct {
+	others     bool // those of whom nothing is known
+	exceptions map[player.ID]bool
+	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
+}
+
+// Builders returns who may change blocks now.
+func (s *State) Builders() *Builders {
+	b := &Builders{
+		others:     max(s.settings.Players, s.settings.Guests) >= Builder,
+		exceptions: make(map[player.ID]bool), banned: make(map[player.ID]int64),
+	}
+	for id, m := range s.members {
+		if may := m.Role >= Builder; m.Role != 0 && may != b.others {
+			b.exceptions[id] = may
 		}
 	}
-	if m := s.members[id]; m != nil && m.Role != 0 {
-		return m.Role >= Builder
+	for target, kinds := range s.sanctions {
+		ban := longer(kinds[Ban], kinds[Kick])
+		if target.Player != (player.ID{}) && ban != nil {
+			b.banned[target.Player] = ban.Until
+		}
 	}
-	return max(s.settings.Players, s.settings.Guests) >= Builder
+	return b
+}
+
+// Allow reports whether a player may change blocks.
+func (b *Builders) Allow(id player.ID, now time.Time) bool {
+	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
+		return false
+	}
+	if may, known := b.exceptions[id]; known {
+		return may
+	}
+	return b.others
 }
 
 // NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is registered to another

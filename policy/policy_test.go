@@ -45,7 +45,7 @@ type script struct {
 	now time.Time
 }
 
-func newScript(t *testing.T) *script { return &script{State: New(world), t: t, now: start} }
+func newScript(t *testing.T) *script { return &script{State: New(), t: t, now: start} }
 
 // say carries out a command, and returns what its author is told. A refused one begins with "!".
 func (s *script) say(by, text string) string {
@@ -84,7 +84,7 @@ func TestCommands(t *testing.T) {
 		{"bob", "ban 203.0.113.7/24 1w", "203.0.113.0/24 is banned for 7 days."},
 		{"bob", "ban 10.0.0.0/4", "! the network 10.0.0.0/4 is too large, or not written as an IPv4 or IPv6 network"},
 		{"bob", "mute Zoe", "zoe is muted for good."},
-		{"bob", "mute zoe 5", `! "5" is no time: write 30m, 2h, 7d or 4w, or begin the reason with another word`},
+		{"bob", "mute zoe 5", `! "5" is not a time: write 30m, 2h, 7d or 4w, or begin the reason with another word`},
 		{"bob", "mute zoe 90m", "zoe is muted for 1 hour 30 minutes."},
 		{"bob", "kick not!a!name", `! "not!a!name" is neither a name, a player's id, an address nor a network`},
 		{"bob", "ban", "! usage: /ban NAME [TIME] [REASON]"},
@@ -197,7 +197,7 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	for id, want := range map[player.ID]bool{idOf("eve"): false, idOf("vic"): false, idOf("ada"): true, player.GuestID("gus"): true} {
-		if s.MayBuild(id, s.now) != want {
+		if s.Builders().Allow(id, s.now) != want {
 			t.Errorf("for a leader %v may build: %t", id, !want)
 		}
 	}
@@ -254,7 +254,7 @@ func TestExport(t *testing.T) {
 
 // An act counts once, and none that is older than one that was carried out.
 func TestRepeatedActs(t *testing.T) {
-	s := New(world)
+	s := New()
 	second, first := sign("ada", 2, start, "register"), sign("ada", 1, start, "register")
 	if _, err := s.Apply(second); err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestSamePolicyEverywhere(t *testing.T) {
 		"builder", "moderator", "admin", "owner", "1s", "2h", "ada", "bob", "eve", "192.0.2.1", "192.0.2.0/24", idOf("bob").String(), "T", TokenHash("T"),
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := New(world), New(world)
+		a, b := New(), New()
 		now := start
 		for seq := range rapid.Uint64Range(1, 60).Draw(t, "acts") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)

@@ -69,7 +69,11 @@ func (s *Sanction) Line(now time.Time) string {
 	return text
 }
 
+// longer returns the one of two sanctions that lasts longer; nil for none.
 func longer(a, b *Sanction) *Sanction {
+	if b == nil {
+		return a
+	}
 	if a == nil || a.Until != 0 && (b.Until == 0 || b.Until > a.Until) {
 		return b
 	}

@@ -42,22 +42,21 @@ type Settings struct {
 
 // State is the policy after some acts. Create it with New.
 type State struct {
-	world     string
 	acts      uint64
 	members   map[player.ID]*Member
 	names     map[string]player.ID // registered, in lower case
 	nodes     map[player.ID]uint64 // the last sequence number of each operator, by the key of the node
 	charter   uint64               // the newest in an act: older ones count no more
 	sanctions map[Target]map[Kind]*Sanction
-	networks  map[int]int // how many targets are networks with a prefix of that length; IPv6 ones are counted below zero
+	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
 	tokens    map[string]bool
 	settings  Settings
 }
 
 // New returns the policy of a new world: everybody may build.
-func New(world string) *State {
+func New() *State {
 	return &State{
-		world: world, members: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
+		members: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
 		settings: Settings{Players: Builder, Guests: Builder},
 	}
@@ -210,12 +209,12 @@ func (s *State) purge(at int64) {
 
 // countNetworks notes the lengths of the prefixes that Judge has to look for.
 func (s *State) countNetworks() {
-	s.networks = make(map[int]int)
+	s.networks = make(map[int]bool)
 	for target := range s.sanctions {
 		if bits := target.Network.Bits(); bits > 0 && target.Network.Addr().Is4() {
-			s.networks[bits]++
+			s.networks[bits] = true
 		} else if bits > 0 {
-			s.networks[-bits]++
+			s.networks[-bits] = true
 		}
 	}
 }

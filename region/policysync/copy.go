@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,9 +51,9 @@ const (
 	maxSkew = 24 * time.Hour
 	// commandRate and commandBurst are how many commands a second a node may enter, and how many at once: registered names, mostly.
 	commandRate, commandBurst = 10, 200
-	// maxOthers is how often in a row the catalog must have other acts than this node until they replace those here: the world was restored
-	// from a backup. A new leader of the catalog may lack some for a moment.
-	maxOthers = 5
+	// othersFor is how long the catalog must have other acts than this node until they replace those here: the world was restored from a
+	// backup. A new leader of the catalog may lack some for a moment.
+	othersFor = 5 * time.Second
 )
 
 // Storage is where a Copy keeps the acts.
@@ -91,16 +92,16 @@ type Copy struct {
 	// operating is held while a command of the operator is entered.
 	operating sync.Mutex
 	pull      sync.Mutex // held while acts are asked for and applied
-	others    int        // how often in a row the catalog had other acts; guarded by pull, as is unsaved
+	others    time.Time  // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
 	unsaved   []kv.Write // applied, and not stored yet
-	// announce and changed are called after a change, and must not block; set before Run.
-	announce func(text string)
-	changed  func()
+	builders  atomic.Pointer[policy.Builders]
 
 	mu struct {
 		sync.RWMutex
-		list   list
-		asking map[asked]chan<- effect // who waits for an act; each has room for its effect
+		changed  func() // these two are called after a change, and do not block
+		announce func(text string)
+		list     list
+		asking   map[asked]chan<- effect // who waits for an act; each has room for its effect
 	}
 }
 
@@ -112,27 +113,31 @@ type asked struct {
 
 // Open returns the copy with the acts that are stored.
 func Open(o Options) (*Copy, error) {
-	c := &Copy{Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst), announce: func(string) {}, changed: func() {}}
-	c.mu.list.state, c.mu.asking = policy.New(o.World), make(map[asked]chan<- effect)
+	c := &Copy{Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst)}
+	c.mu.list.state, c.mu.asking = policy.New(), make(map[asked]chan<- effect)
+	c.mu.changed, c.mu.announce = func() {}, func(string) {}
 	err := o.Storage.Scan(Table, nil, func(key, value []byte) error {
 		if string(key) != string(world.ActKey(c.mu.list.state.Acts()+1)) {
 			return fmt.Errorf("its key %x does not follow act %d", key, c.mu.list.state.Acts())
 		}
 		act, err := nodemsg.DecodeAct(value)
 		if err == nil {
-			_, err = c.apply(&c.mu.list, act)
+			_, err = c.apply(&c.mu.list, act, policy.Verify(c.World, act, c.Issued))
 		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the policy: %w", err)
 	}
+	c.builders.Store(c.mu.list.state.Builders())
 	return c, nil
 }
 
-// Notify has changed called after each change, and announce with each line for all players. Call it before Run.
+// Notify has changed called after each change, and announce with each line for all players. They must not block, nor use the Copy.
 func (c *Copy) Notify(changed func(), announce func(text string)) {
-	c.changed, c.announce = changed, announce
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.changed, c.mu.announce = changed, announce
 }
 
 // Run keeps the copy up to date until ctx ends.
@@ -168,12 +173,15 @@ func (c *Copy) update(ctx context.Context) error {
 	for {
 		page, err := c.missing(ctx, c.known())
 		if errors.Is(err, actor.ErrOtherActs) {
-			if c.others++; c.others < maxOthers {
+			if c.others.IsZero() {
+				c.others = time.Now()
+			}
+			if time.Since(c.others) < othersFor {
 				return err
 			}
 			return c.replace(ctx)
 		}
-		c.others = 0
+		c.others = time.Time{}
 		if err == nil {
 			err = c.add(page)
 		}
@@ -211,7 +219,7 @@ func (c *Copy) known() nodemsg.ActsRequest {
 // replace takes all acts from the catalog, in the place of those here, which count until then. The caller holds pull.
 func (c *Copy) replace(ctx context.Context) error {
 	c.Logger.Warn("the catalog has other commands than this node: all roles, names and bans are taken from it")
-	fresh := list{state: policy.New(c.World)}
+	fresh := list{state: policy.New()}
 	var writes []kv.Write
 	err := c.Storage.Scan(Table, nil, func(key, _ []byte) error {
 		writes = append(writes, kv.Write{Table: Table, Key: bytes.Clone(key)})
@@ -223,7 +231,7 @@ func (c *Copy) replace(ctx context.Context) error {
 			break
 		}
 		for _, act := range page {
-			if _, err = c.apply(&fresh, act); err != nil {
+			if _, err = c.apply(&fresh, act, policy.Verify(c.World, act, c.Issued)); err != nil {
 				break
 			}
 			writes = append(writes, fresh.row(act))
@@ -235,23 +243,27 @@ func (c *Copy) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.others, c.unsaved = time.Time{}, writes
+	c.builders.Store(fresh.state.Builders())
 	c.mu.Lock()
-	c.mu.list, c.others, c.unsaved = fresh, 0, writes
+	c.mu.list = fresh
+	changed := c.mu.changed
 	c.mu.Unlock()
-	c.changed()
+	changed()
 	return c.save()
 }
 
 // add applies and stores acts that follow those here. The caller holds pull.
 func (c *Copy) add(page []nodemsg.Act) (err error) {
 	for _, act := range page {
+		invalid := policy.Verify(c.World, act, c.Issued)
 		c.mu.Lock()
 		var did effect
-		if did, err = c.apply(&c.mu.list, act); err == nil {
+		if did, err = c.apply(&c.mu.list, act, invalid); err == nil {
 			c.unsaved = append(c.unsaved, c.mu.list.row(act))
 		}
 		of := asked{player.IDOf(act.Key), act.Seq}
-		waiting := c.mu.asking[of]
+		waiting, announce := c.mu.asking[of], c.mu.announce
 		if err == nil {
 			delete(c.mu.asking, of)
 		}
@@ -263,17 +275,23 @@ func (c *Copy) add(page []nodemsg.Act) (err error) {
 			waiting <- did
 		}
 		if did.Say != "" && time.Since(time.UnixMilli(act.At)) < announcedFor {
-			c.announce(did.Say)
+			announce(did.Say)
 		}
+	}
+	if len(page) > 0 {
+		c.mu.RLock()
+		builders, changed := c.mu.list.state.Builders(), c.mu.changed
+		c.mu.RUnlock()
+		c.builders.Store(builders)
+		changed()
 	}
 	if len(c.unsaved) == 0 {
 		return err
 	}
-	c.changed()
 	return errors.Join(err, c.save())
 }
 
-// save stores what is not stored yet. If the disk is full, that is tried again after the next act. The caller holds pull.
+// save stores what is not stored yet. If the disk is full, that is tried again at the next update. The caller holds pull.
 func (c *Copy) save() error {
 	err := c.Storage.Commit(c.unsaved)
 	if err == nil {
@@ -307,9 +325,8 @@ func (l *list) row(act nodemsg.Act) kv.Write {
 	return kv.Write{Table: Table, Key: world.ActKey(l.state.Acts()), Value: value}
 }
 
-// apply applies the next act to a list. An error means that it cannot be judged yet.
-func (c *Copy) apply(l *list, act nodemsg.Act) (did effect, err error) {
-	invalid := policy.Verify(c.World, act, c.Issued)
+// apply applies the next act to a list. Invalid is what policy.Verify returned for it. An error means that it cannot be judged yet.
+func (c *Copy) apply(l *list, act nodemsg.Act, invalid error) (did effect, err error) {
 	if errors.Is(invalid, policy.ErrUnknownCharter) {
 		return effect{}, invalid
 	}
@@ -344,12 +361,8 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// MayBuild reports whether a player may change blocks, for the leader of a region.
-func (c *Copy) MayBuild(id player.ID) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.mu.list.state.MayBuild(id, time.Now())
-}
+// MayBuild reports whether a player may change blocks, for leaders of regions. It waits for no lock.
+func (c *Copy) MayBuild(id player.ID) bool { return c.builders.Load().Allow(id, time.Now()) }
 
 // Audit visits the last acts that are stored here, in order, with their numbers.
 func (c *Copy) Audit(last uint64, visit func(number uint64, act nodemsg.Act) error) error {

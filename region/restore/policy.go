@@ -27,7 +27,7 @@ func (a acts) add(row kv.Write) {
 // imports returns rows of what the policy was, which the node enters anew when it runs first: signatures of before do not count in a fork, nor
 // do the operators of before, whose charters are gone.
 func (a acts) imports(world string, issued policy.Issued) (rows []kv.Write) {
-	state := policy.New(world)
+	state := policy.New()
 	for number := uint64(1); len(a[number]) > 0; number++ {
 		valid := slices.IndexFunc(a[number], func(act nodemsg.Act) bool { return policy.Verify(world, act, issued) == nil })
 		if valid >= 0 {

@@ -37,7 +37,7 @@ type ActsRequest struct {
 	Digest ActsDigest `cbor:"2,keyasint"`
 }
 
-// ActsDigest tells whether two nodes have the same acts: that of none is zero, and each further act is hashed with the digest before it.
+// ActsDigest is equal on two nodes that have the same acts. It is zero if there are none; each further act is hashed with the digest before it.
 type ActsDigest [16]byte
 
 // Next returns the digest with one more act.

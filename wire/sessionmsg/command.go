@@ -10,7 +10,8 @@ type Command struct {
 	Signature string `json:"signature,omitempty"` // in hex
 }
 
-// Standing says what the player may do. It follows the Welcome, and is sent again when it changes.
+// Standing is the player's role, their registered name, and the commands that they may use. It follows the Welcome, and is sent again when it
+// changes.
 type Standing struct {
 	Role     string        `json:"role"`
 	Name     string        `json:"name"`     // that is registered to the player's key, or empty
