@@ -65,10 +65,10 @@ test('a ban keeps a player out, on every node, until it is lifted', async () => 
   await ada.untilChat('eve is banned for 2 hours.')
   while (!(await nodes[1].operate('bans')).includes('castle'));
   await eve.page.click('.title button.primary')
-  await untilTitle(eve, 'You are banned from this world for another 2 hours by ada: griefing the castle.')
+  await untilTitle(eve, 'You are banned from this world by ada (2 hours left): griefing the castle.')
   await eve.screenshot('moderation-banned')
   await ada.say('/bans')
-  await ada.untilChat('eve: banned by ada, for another 2 hours: griefing the castle')
+  await ada.untilChat('eve: banned by ada (2 hours left): griefing the castle')
   await ada.screenshot('moderation-bans')
   await ada.say('/pardon eve')
   await ada.untilChat('The ban of eve is lifted.')

@@ -100,7 +100,7 @@ type Gateway struct {
 	start        time.Time // the origin of all Motions' times
 	metrics      *metrics
 	limits       *admission.Limits
-	desk         *moderation.Desk
+	enforcer     *moderation.Enforcer
 	mirror       *mirror.Mirror
 	chat         *chat.Sequencer
 	p2p          *p2p.Driver

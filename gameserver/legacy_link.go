@@ -19,7 +19,7 @@ import (
 
 func (g *Gateway) legacyOptions() legacy.Options {
 	return legacy.Options{
-		World: g.World, Peer: g.Peer, Admit: g.desk.AdmitOriginal, MayBuild: g.desk.MayBuildOriginal, Rules: g.rules,
+		World: g.World, Peer: g.Peer, Admit: g.enforcer.AdmitOriginal, MayBuild: g.enforcer.MayBuildOriginal, Rules: g.rules,
 		Edits: func() rate.Limit { return g.policy.Load().Edits() }, Burst: editsAtOnce,
 		Surface: g.Terrain.Surface, Spawn: g.spawnPose(), Regions: g.Regions, Mirror: g.mirror, Players: g.players,
 		Client: g.limits.Client, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
@@ -30,7 +30,7 @@ func (g *Gateway) legacyOptions() legacy.Options {
 
 // reserve reserves an original client's player, unless a player here has the id, or one anywhere has registered the name.
 func (g *Gateway) reserve(id player.ID, name string) bool {
-	if g.desk.Registered(name) {
+	if g.enforcer.Registered(name) {
 		return false
 	}
 	g.mu.Lock()

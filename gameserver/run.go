@@ -47,7 +47,7 @@ func New(o Options) *Gateway {
 	}
 	g.metrics.panics = isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription")
 	g.policy.Store(&o.Policy)
-	g.desk = moderation.NewDesk(o.People, g.wall, func() bool { return g.policy.Load().Guests }, g.announce)
+	g.enforcer = moderation.NewEnforcer(o.People, g.wall, func() bool { return g.policy.Load().Guests }, g.announce)
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,

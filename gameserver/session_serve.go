@@ -176,7 +176,7 @@ func (s *session) admit(join sessionmsg.Join) error {
 		}
 		s.body.Guest, s.body.Player = false, player.IDOf(key)
 	}
-	standing, err := s.g.desk.Admit(s.body.Player, join.Name, key, s.conn.remote(), func(m sessionmsg.FromServer) { s.out.Send(m) })
+	standing, err := s.g.enforcer.Admit(s.body.Player, join.Name, key, s.conn.remote(), func(m sessionmsg.FromServer) { s.out.Send(m) })
 	if err == nil {
 		s.standing, s.body.Name = standing, standing.Name()
 	}

@@ -15,7 +15,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-g.desk.Changed:
+		case <-g.enforcer.Changed:
 		}
 		g.legacy.EndRefused()
 		for _, s := range g.placedSessions() {

@@ -80,7 +80,7 @@ func TestCommands(t *testing.T) {
 		{"bob", "role eve moderator", "! /role is for the role admin and above; yours is moderator"},
 		{"bob", "ban ada", "! they have the role owner: only a higher one than theirs may do that"},
 		{"bob", "ban eve 2h griefing the castle", "eve is banned for 2 hours."},
-		{"eve", "register", "! You are banned from this world for another 2 hours by bob: griefing the castle."},
+		{"eve", "register", "! You are banned from this world by bob (2 hours left): griefing the castle."},
 		{"bob", "ban 203.0.113.7/24 1w", "203.0.113.0/24 is banned for 7 days."},
 		{"bob", "ban 10.0.0.0/4", "! the network 10.0.0.0/4 is too large, or not written as an IPv4 or IPv6 network"},
 		{"bob", "mute Zoe", "zoe is muted for good."},

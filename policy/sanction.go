@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -47,10 +49,10 @@ func (s *Sanction) inForce(at int64) bool { return s.Until == 0 || at < s.Until 
 // Describe returns the sanction as a sentence for the player whom it concerns.
 func (s *Sanction) Describe(now time.Time) string {
 	what := map[Kind]string{Ban: "You are banned from this world", Kick: "You were kicked", Mute: "You are muted"}[s.Kind]
-	if s.Kind != Kick && s.Until != 0 {
-		what += " for another " + describeTime(time.UnixMilli(s.Until).Sub(now))
-	}
 	what += " by " + s.By
+	if s.Kind != Kick {
+		what += s.left(now)
+	}
 	if s.Reason != "" {
 		what += ": " + s.Reason
 	}
@@ -60,13 +62,19 @@ func (s *Sanction) Describe(now time.Time) string {
 // Line returns the sanction as a line of a list.
 func (s *Sanction) Line(now time.Time) string {
 	text := fmt.Sprintf("%s: %s by %s", s.Target, map[Kind]string{Ban: "banned", Kick: "kicked", Mute: "muted"}[s.Kind], s.By)
-	if s.Until != 0 {
-		text += ", for another " + describeTime(time.UnixMilli(s.Until).Sub(now))
-	}
+	text += s.left(now)
 	if s.Reason != "" {
 		text += ": " + s.Reason
 	}
 	return text
+}
+
+// left returns how long the sanction lasts from now on, in parentheses; the empty string if it does not end by itself.
+func (s *Sanction) left(now time.Time) string {
+	if s.Until == 0 {
+		return ""
+	}
+	return " (" + describeTime(time.UnixMilli(s.Until).Sub(now)) + " left)"
 }
 
 // longer returns the one of two sanctions that lasts longer; nil for none.
@@ -92,18 +100,11 @@ func describeTime(d time.Duration) string {
 		if d < large.size {
 			continue
 		}
-		text := plural(int(d/large.size), large.name)
+		text := english.Plural(int(d/large.size), large.name, "")
 		if rest := d % large.size; rest > 0 {
-			text += " " + plural(int(rest/small.size), small.name)
+			text += " " + english.Plural(int(rest/small.size), small.name, "")
 		}
 		return text
 	}
-	return plural(max(1, int((d+time.Second-1)/time.Second)), "second")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return english.Plural(max(1, int((d+time.Second-1)/time.Second)), "second", "")
 }

@@ -105,7 +105,7 @@ func TestPolicy(t *testing.T) {
 		before := len(loud.Notices)
 		loud.send(sessionmsg.Chat{Text: "HELLO"})
 		loud.until("the refusal", func() bool { return len(loud.Notices) > before })
-		if got := loud.Notices[before]; got != "You are muted for another 1 hour by ada: shouting." {
+		if got := loud.Notices[before]; got != "You are muted by ada (1 hour left): shouting." {
 			t.Error(got)
 		}
 	})

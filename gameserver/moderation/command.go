@@ -53,7 +53,7 @@ func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
 		defer s.busy.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, commandTime)
 		defer cancel()
-		text, err := s.desk.Enter(ctx, act)
+		text, err := s.enforcer.Enter(ctx, act)
 		switch {
 		case err != nil:
 			s.notice(sentence(err.Error()))
@@ -101,16 +101,16 @@ func (s *Standing) lines(name string, role policy.Role, g Gateway) (lines []stri
 	case "who":
 		lines = append(lines, fmt.Sprintf("On this node: %s.", strings.Join(slices.Sorted(slices.Values(g.Names())), ", ")))
 	case "roles":
-		s.desk.Read(func(p *policy.State) {
+		s.enforcer.Read(func(p *policy.State) {
 			for _, m := range p.Members() {
 				lines = append(lines, fmt.Sprintf("%s: %v", m.Label(), m.Role))
 			}
 			lines = append(lines, fmt.Sprintf("All others: %v, guests: %v", p.Settings().Players, p.Settings().Guests))
 		})
 	case "bans":
-		s.desk.Read(func(p *policy.State) {
-			for _, it := range p.Sanctions(s.desk.wall()) {
-				lines = append(lines, it.Line(s.desk.wall()))
+		s.enforcer.Read(func(p *policy.State) {
+			for _, it := range p.Sanctions(s.enforcer.wall()) {
+				lines = append(lines, it.Line(s.enforcer.wall()))
 			}
 		})
 		if len(lines) == 0 {

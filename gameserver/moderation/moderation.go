@@ -1,7 +1,7 @@
 // Package moderation applies the world's policy (package policy) to the players of one gateway: who may join, chat and build, under which
 // name, and their commands.
 //
-// Only package gameserver imports it. Any goroutine may use a Desk and a Standing.
+// Only package gameserver imports it. Any goroutine may use an Enforcer and a Standing.
 package moderation
 
 import (
@@ -30,8 +30,8 @@ type People interface {
 
 var errNoGuests = &wire.Error{Code: wire.FailNoGuests, Message: "this world admits no guests: join with a key"}
 
-// Desk judges the players of a gateway.
-type Desk struct {
+// Enforcer applies the policy to the players of a gateway.
+type Enforcer struct {
 	People
 	// Changed is set after each change of the policy: all players are to be judged again.
 	Changed wake.Signal
@@ -40,16 +40,16 @@ type Desk struct {
 	guests func() bool
 }
 
-// NewDesk returns a desk. Guests reports whether this node takes players without a key. Announce is called with lines for all players, and
+// NewEnforcer returns an enforcer. Guests reports whether this node takes players without a key. Announce is called with lines for all players, and
 // must not block.
-func NewDesk(p People, wall func() time.Time, guests func() bool, announce func(text string)) *Desk {
-	d := &Desk{People: p, Changed: wake.NewSignal(), wall: wall, guests: guests}
+func NewEnforcer(p People, wall func() time.Time, guests func() bool, announce func(text string)) *Enforcer {
+	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, guests: guests}
 	p.Notify(d.Changed.Set, announce)
 	return d
 }
 
-func (d *Desk) judge(who policy.Subject) (v policy.Verdict) {
-	d.Read(func(p *policy.State) { v = p.Judge(who, d.wall()) })
+func (e *Enforcer) judge(who policy.Subject) (v policy.Verdict) {
+	e.Read(func(p *policy.State) { v = p.Judge(who, e.wall()) })
 	return v
 }
 
@@ -62,10 +62,10 @@ func subject(id player.ID, name string, guest bool, remote net.Addr) policy.Subj
 }
 
 // refusal returns why somebody may not play; nil if they may.
-func (d *Desk) refusal(v policy.Verdict) error {
+func (e *Enforcer) refusal(v policy.Verdict) error {
 	switch {
 	case v.Ban != nil:
-		return &wire.Error{Code: wire.FailBanned, Message: v.Ban.Describe(d.wall())}
+		return &wire.Error{Code: wire.FailBanned, Message: v.Ban.Describe(e.wall())}
 	case !v.MayJoin():
 		return &wire.Error{Code: wire.FailNotAllowed, Message: "Only players who were given a role may join this world."}
 	}
@@ -73,32 +73,32 @@ func (d *Desk) refusal(v policy.Verdict) error {
 }
 
 // Registered reports whether a name is registered to a player.
-func (d *Desk) Registered(name string) (is bool) {
-	d.Read(func(p *policy.State) { _, is = p.OwnerOf(name) })
+func (e *Enforcer) Registered(name string) (is bool) {
+	e.Read(func(p *policy.State) { _, is = p.OwnerOf(name) })
 	return is
 }
 
 // AdmitOriginal returns why a client of the original protocol may not play; nil if it may.
-func (d *Desk) AdmitOriginal(remote net.Addr, name string) error {
-	if !d.guests() {
+func (e *Enforcer) AdmitOriginal(remote net.Addr, name string) error {
+	if !e.guests() {
 		return errNoGuests
 	}
-	return d.refusal(d.judge(subject(player.GuestID(name), name, true, remote)))
+	return e.refusal(e.judge(subject(player.GuestID(name), name, true, remote)))
 }
 
 // MayBuildOriginal reports whether a client of the original protocol may change blocks.
-func (d *Desk) MayBuildOriginal(remote net.Addr, name string) bool {
-	return d.judge(subject(player.GuestID(name), name, true, remote)).MayBuild()
+func (e *Enforcer) MayBuildOriginal(remote net.Addr, name string) bool {
+	return e.judge(subject(player.GuestID(name), name, true, remote)).MayBuild()
 }
 
 // nameFor returns the name under which a player joins.
-func (d *Desk) nameFor(who policy.Subject) (name string, err error) {
-	if who.Guest && !d.guests() {
+func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
+	if who.Guest && !e.guests() {
 		return "", errNoGuests
 	}
-	if who.Guest && d.Registered(who.Name) {
+	if who.Guest && e.Registered(who.Name) {
 		return "", &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("the name %s is registered to a player: choose another name", who.Name)}
 	}
-	d.Read(func(p *policy.State) { name = p.NameFor(who.Player, who.Name) })
+	e.Read(func(p *policy.State) { name = p.NameFor(who.Player, who.Name) })
 	return name, nil
 }

@@ -15,12 +15,12 @@ import (
 
 // Standing is what the player of one session may do.
 type Standing struct {
-	desk    *Desk
-	send    func(sessionmsg.FromServer) // must not block
-	key     ed25519.PublicKey           // nil for a guest
-	who     policy.Subject
-	verdict atomic.Pointer[policy.Verdict] // of the last judgement
-	busy    atomic.Bool                    // a command is under way
+	enforcer *Enforcer
+	send     func(sessionmsg.FromServer) // must not block
+	key      ed25519.PublicKey           // nil for a guest
+	who      policy.Subject
+	verdict  atomic.Pointer[policy.Verdict] // of the last judgement
+	busy     atomic.Bool                    // a command is under way
 
 	mu struct {
 		sync.Mutex
@@ -30,10 +30,10 @@ type Standing struct {
 }
 
 // Admit judges a player who joins: a guest, or the owner of a key. An error means that they may not. Messages to the player go to send.
-func (d *Desk) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Standing, error) {
-	s := &Standing{desk: d, send: send, key: key, who: subject(id, name, key == nil, remote)}
+func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Standing, error) {
+	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote)}
 	var err error
-	if s.who.Name, err = d.nameFor(s.who); err != nil {
+	if s.who.Name, err = e.nameFor(s.who); err != nil {
 		return nil, err
 	}
 	return s, s.Judge()
@@ -44,9 +44,9 @@ func (s *Standing) Name() string { return s.who.Name }
 
 // Judge judges the player again, and returns why they may not play any more; nil if they may. The client is told what has changed.
 func (s *Standing) Judge() error {
-	v := s.desk.judge(s.who)
+	v := s.enforcer.judge(s.who)
 	s.verdict.Store(&v)
-	if err := s.desk.refusal(v); err != nil {
+	if err := s.enforcer.refusal(v); err != nil {
 		return err
 	}
 	s.tell()
@@ -58,8 +58,8 @@ func (s *Standing) MayBuild() bool { return s.verdict.Load().MayBuild() }
 
 // Mute returns why others may not read what the player writes; empty if they may.
 func (s *Standing) Mute() string {
-	if mute := s.desk.judge(s.who).Mute; mute != nil {
-		return mute.Describe(s.desk.wall())
+	if mute := s.enforcer.judge(s.who).Mute; mute != nil {
+		return mute.Describe(s.enforcer.wall())
 	}
 	return ""
 }
@@ -71,7 +71,7 @@ func (s *Standing) Greet() {
 	s.mu.Unlock()
 	s.tell()
 	var message string
-	s.desk.Read(func(p *policy.State) { message = p.Settings().Message })
+	s.enforcer.Read(func(p *policy.State) { message = p.Settings().Message })
 	if message != "" {
 		s.notice(message)
 	}
@@ -83,7 +83,7 @@ func (s *Standing) notice(text string) { s.send(sessionmsg.Notice{Text: text}) }
 func (s *Standing) tell() {
 	role := s.verdict.Load().Role
 	var own string
-	s.desk.Read(func(p *policy.State) { own = p.NameOf(s.who.Player) })
+	s.enforcer.Read(func(p *policy.State) { own = p.NameOf(s.who.Player) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := fmt.Sprint(role, own)
