@@ -178,6 +178,9 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 			return Effect{Text: "Players read when they join: " + text}
 		}, nil
 	}
+	if args[0] == "claims" {
+		return s.setClaims(args[1:])
+	}
 	of := map[string]*Role{"players": &s.settings.Players, "guests": &s.settings.Guests}[args[0]]
 	if of == nil || len(args) != 2 {
 		return nil, errUsage

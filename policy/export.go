@@ -20,6 +20,7 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 	urgent = []string{
 		"set players " + s.settings.Players.String(), "set guests " + s.settings.Guests.String(),
 		strings.TrimSpace("set message " + s.settings.Message),
+		fmt.Sprintf("set claims %d %d", s.settings.Claims, s.settings.ClaimArea),
 	}
 	for _, it := range s.Sanctions(now) {
 		by, target := it.By, it.Target
@@ -41,7 +42,7 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 		}
 		urgent = append(urgent, strings.TrimSpace(fmt.Sprintf("member %v %d %v %s", id, m.seq, m.Role, m.Name)))
 	}
-	return urgent, names
+	return append(urgent, s.claimCommands()...), names
 }
 
 // importMember takes over a player of another policy: ID SEQ ROLE [NAME].

@@ -60,11 +60,13 @@ func (s *State) targetsOf(who Subject) []Target {
 	return all
 }
 
-// Builders tells who may change blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
+// Builders tells who may change which blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
 // may use it.
 type Builders struct {
 	others     bool // those of whom nothing is known
 	exceptions map[player.ID]bool
+	moderators map[player.ID]bool // and above
+	claims     *Claims
 	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
 }
 
@@ -72,9 +74,12 @@ type Builders struct {
 func (s *State) Builders() *Builders {
 	b := &Builders{
 		others:     max(s.settings.Players, s.settings.Guests) >= Builder,
-		exceptions: make(map[player.ID]bool), banned: make(map[player.ID]int64),
+		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
 	}
 	for id, m := range s.members {
+		if m.Role >= Moderator {
+			b.moderators[id] = true
+		}
 		if may := m.Role >= Builder; m.Role != 0 && may != b.others {
 			b.exceptions[id] = may
 		}
@@ -88,7 +93,7 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// Allow reports whether a player may change blocks.
+// Allow reports whether a player may change blocks at all.
 func (b *Builders) Allow(id player.ID, now time.Time) bool {
 	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
 		return false

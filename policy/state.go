@@ -38,6 +38,10 @@ type Settings struct {
 	Players Role   `json:"players"` // the role of players without one of their own
 	Guests  Role   `json:"guests"`
 	Message string `json:"message"` // of the day
+	// Claims and ClaimArea are how many claims a builder may have, and how many columns of blocks all of theirs together. Moderators and
+	// above may have more.
+	Claims    int   `json:"claims"`
+	ClaimArea int64 `json:"claim_area"`
 }
 
 // State is the policy after some acts. Create it with New.
@@ -51,6 +55,8 @@ type State struct {
 	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
 	tokens    map[string]bool
 	settings  Settings
+	claims    *Claims
+	claiming  claiming
 }
 
 // New returns the policy of a new world: everybody may build.
@@ -58,7 +64,7 @@ func New() *State {
 	return &State{
 		members: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
-		settings: Settings{Players: Builder, Guests: Builder},
+		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea}, claims: newClaims(),
 	}
 }
 

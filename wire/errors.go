@@ -78,6 +78,8 @@ const (
 	RefusedUnavailable = "unavailable"
 	// RefusedNotAllowed: the player's role does not allow it, or they are banned.
 	RefusedNotAllowed = "not_allowed"
+	// RefusedClaimed: the block is in a claim of another player.
+	RefusedClaimed = "claimed"
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
 )

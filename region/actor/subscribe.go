@@ -1,8 +1,6 @@
 package actor
 
 import (
-	"cmp"
-
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -56,8 +54,8 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	}
 	for _, intent := range msg.Edits {
 		why := refused
-		if l.MayBuild != nil && !l.MayBuild(intent.Player) { // gateways check it, too; they may lie
-			why = cmp.Or(why, wire.RefusedNotAllowed)
+		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
+			why = l.RefuseEdit(intent.Player, intent.Pos)
 		}
 		l.edits.add(s, intent, why)
 	}
