@@ -19,7 +19,7 @@ import (
 
 func (g *Gateway) legacyOptions() legacy.Options {
 	return legacy.Options{
-		World: g.World, Peer: g.Peer, Admit: g.enforcer.AdmitOriginal, MayBuild: g.enforcer.MayBuildOriginal, Rules: g.rules,
+		World: g.World, Peer: g.Peer, Admit: g.enforcer.AdmitOriginal, RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, Rules: g.rules,
 		Edits: func() rate.Limit { return g.policy.Load().Edits() }, Burst: editsAtOnce,
 		Surface: g.Terrain.Surface, Spawn: g.spawnPose(), Regions: g.Regions, Mirror: g.mirror, Players: g.players,
 		Client: g.limits.Client, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -17,6 +18,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 			return
 		case <-g.enforcer.Changed:
 		}
+		g.enforcer.Refresh()
 		g.legacy.EndRefused()
 		for _, s := range g.placedSessions() {
 			if refused := s.standing.Judge(); refused != nil {
@@ -49,6 +51,7 @@ func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 	}
 	return s.standing.Command(m, moderation.Gateway{
 		Names: g.names, Spawn: func() { teleport(s, g.spawnPose()) },
+		Place: func() grid.Pos { return s.place.pose().Block() },
 		Background: func(task func(context.Context)) {
 			g.run(func(ctx context.Context) {
 				defer g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)

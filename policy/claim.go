@@ -1,15 +1,14 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Limits of claims.
@@ -22,6 +21,15 @@ const (
 	MaxClaimSide = 512
 	// MaxHeight is the height of the highest worlds: the Y of claims of whole columns goes from 0 to below it.
 	MaxHeight = 1024
+)
+
+// What builders may claim in a new world. Moderators and above may claim moderatorClaims times as much.
+const (
+	defaultClaims    = 4
+	defaultClaimArea = 128 * 128
+	moderatorClaims  = 10
+	mostClaims       = 1000
+	mostClaimArea    = 1 << 24
 )
 
 // Box is a cuboid of blocks, both corners included.
@@ -50,6 +58,14 @@ func (b Box) area() int64 { x, _, z := b.sides(); return x * z }
 // columns reports whether the box has whole columns.
 func (b Box) columns() bool { return b.Min.Y == 0 && b.Max.Y == MaxHeight-1 }
 
+// corners returns a box as parseBox reads it.
+func (b Box) corners() string {
+	if b.columns() {
+		return fmt.Sprintf("%d,%d %d,%d", b.Min.X, b.Min.Z, b.Max.X, b.Max.Z)
+	}
+	return fmt.Sprintf("%v %v", b.Min, b.Max)
+}
+
 // chunks visits the chunks that have a block of the box.
 func (b Box) chunks(visit func(grid.ChunkPos)) {
 	from, to := b.Min.Chunk(), b.Max.Chunk()
@@ -71,16 +87,26 @@ type Claim struct {
 	Private bool `json:"private"`
 }
 
-// includes reports whether a player may do everything in the claim: its owner, its members, moderators and above. The zero id is a guest.
-func (c *Claim) includes(id player.ID, role Role) bool {
-	return role >= Moderator || id != player.ID{} && (id == c.Owner || slices.Contains(c.Members, id))
+// Has reports whether a player is the claim's owner, or a member. The id of a guest is zero.
+func (c *Claim) Has(id player.ID) bool {
+	return id != player.ID{} && (id == c.Owner || slices.Contains(c.Members, id))
 }
 
 // MayBuild reports whether a player who may build may do so in the claim. The id of a guest is zero.
-func (c *Claim) MayBuild(id player.ID, role Role) bool { return c.Open || c.includes(id, role) }
+func (c *Claim) MayBuild(id player.ID, role Role) bool {
+	return c.Open || role >= Moderator || c.Has(id)
+}
 
 // MayEnter reports whether a player may enter the claim. The id of a guest is zero.
-func (c *Claim) MayEnter(id player.ID, role Role) bool { return !c.Private || c.includes(id, role) }
+func (c *Claim) MayEnter(id player.ID, role Role) bool {
+	return !c.Private || role >= Moderator || c.Has(id)
+}
+
+// claiming counts the commands about claims that players have given on a day.
+type claiming struct {
+	day     int64 // since 1970
+	changes map[player.ID]int
+}
 
 // squareShift is the logarithm of the width of a square, in chunks.
 const squareShift = 4
@@ -98,25 +124,6 @@ type Claims struct {
 
 func newClaims() *Claims {
 	return &Claims{squares: make(map[grid.ChunkPos]square), owners: make(map[player.ID][]*Claim)}
-}
-
-// Claims returns the claims of now.
-func (s *State) Claims() *Claims {
-	s.claims.shared.Store(true)
-	return s.claims
-}
-
-// changeClaims replaces one claim by another. Either may be nil.
-func (s *State) changeClaims(old, fresh *Claim) {
-	if c := s.claims; c.shared.Load() {
-		s.claims = &Claims{squares: maps.Clone(c.squares), owners: maps.Clone(c.owners), count: c.count, private: c.private}
-	}
-	if old != nil {
-		s.claims.put(old, false)
-	}
-	if fresh != nil {
-		s.claims.put(fresh, true)
-	}
 }
 
 // put adds a claim, or removes it. It changes no square and no list in place: an older Claims may have the same.
@@ -252,27 +259,4 @@ func (c *Claims) named(owner player.ID, name string) *Claim {
 		}
 	}
 	return nil
-}
-
-// LabelOf returns what a claim is called: its owner and its name, as commands take them.
-func (s *State) LabelOf(c *Claim) string { return s.nameOf(Target{Player: c.Owner}) + "/" + c.Name }
-
-// Refuse returns why a player may not change a block: empty if they may, else a code of wire.
-func (b *Builders) Refuse(id player.ID, at grid.Pos, now time.Time) string {
-	if !b.Allow(id, now) {
-		return wire.RefusedNotAllowed
-	}
-	c := b.claims.At(at)
-	if c == nil || c.Open || b.moderators[id] || c.includes(id, Builder) {
-		return ""
-	}
-	return wire.RefusedClaimed
-}
-
-// ClaimID returns the id that claims know a player by: zero for a guest.
-func (who Subject) ClaimID() player.ID {
-	if who.Guest {
-		return player.ID{}
-	}
-	return who.Player
 }

@@ -13,23 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// What builders may claim in a new world. Moderators and above may claim moderatorClaims times as much.
-const (
-	defaultClaims    = 4
-	defaultClaimArea = 128 * 128
-	moderatorClaims  = 10
-	mostClaims       = 1000
-	mostClaimArea    = 1 << 24
-)
-
 // changesADay is how many commands about claims a player may give on a day: the catalog keeps all of them.
 const changesADay = 200
-
-// claiming counts the commands about claims that players have given on a day.
-type claiming struct {
-	day     int64 // since 1970
-	changes map[player.ID]int
-}
 
 type run = func(s *State, by author, args []string, at int64) (func() Effect, error)
 
@@ -103,14 +88,6 @@ func parseBox(from, to string) (Box, error) {
 		return Box{}, fmt.Errorf("a claim is at most %d blocks wide and long", MaxClaimSide)
 	}
 	return box, nil
-}
-
-// corners returns a box as parseBox reads it.
-func (b Box) corners() string {
-	if b.columns() {
-		return fmt.Sprintf("%d,%d %d,%d", b.Min.X, b.Min.Z, b.Max.X, b.Max.Z)
-	}
-	return fmt.Sprintf("%v %v", b.Min, b.Max)
 }
 
 // claimLimits returns how many claims a player may have, and their area.
@@ -359,23 +336,6 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 		s.changeClaims(c, &fresh)
 		return Effect{Text: fmt.Sprintf("The claim %s is %s's now.", c.Name, name)}
 	}, s.checkLimits(name, to, c.Box)
-}
-
-// setClaims sets what builders may claim: COUNT AREA.
-func (s *State) setClaims(args []string) (func() Effect, error) {
-	if len(args) != 2 {
-		return nil, errUsage
-	}
-	count, err := strconv.ParseUint(args[0], 10, 32)
-	area, errArea := strconv.ParseUint(args[1], 10, 32)
-	if errors.Join(err, errArea) != nil || count > mostClaims || area > mostClaimArea {
-		return nil, fmt.Errorf("write how many claims a builder may have, 0 to %d, and how many columns of blocks in all, 0 to %d", mostClaims, mostClaimArea)
-	}
-	return func() Effect {
-		s.settings.Claims, s.settings.ClaimArea = int(count), int64(area)
-		return Effect{Text: fmt.Sprintf("A builder may have %s with %s of blocks, moderators and above %d times as much.",
-			english.Plural(int(count), "claim", ""), english.Plural(int(area), "column", ""), moderatorClaims)}
-	}, nil
 }
 
 // claimCommands returns commands that make the same claims in another policy.

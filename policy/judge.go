@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Subject is a player whom the policy judges. The address is invalid if it is not known.
@@ -14,6 +16,14 @@ type Subject struct {
 	Name    string
 	Guest   bool
 	Address netip.Addr
+}
+
+// ClaimID returns the id that claims know a player by: zero for a guest.
+func (who Subject) ClaimID() player.ID {
+	if who.Guest {
+		return player.ID{}
+	}
+	return who.Player
 }
 
 // Verdict is what a player may do.
@@ -102,6 +112,18 @@ func (b *Builders) Allow(id player.ID, now time.Time) bool {
 		return may
 	}
 	return b.others
+}
+
+// Refuse returns why a player may not change a block: empty if they may, else a code of wire.
+func (b *Builders) Refuse(id player.ID, at grid.Pos, now time.Time) string {
+	if !b.Allow(id, now) {
+		return wire.RefusedNotAllowed
+	}
+	c := b.claims.At(at)
+	if c == nil || c.Open || c.Has(id) || b.moderators[id] {
+		return ""
+	}
+	return wire.RefusedClaimed
 }
 
 // NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is registered to another

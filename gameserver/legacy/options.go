@@ -43,18 +43,20 @@ type Link interface {
 type Options struct {
 	World world.Genesis
 	Peer  string // this node's peer id
-	// Admit returns why a client with that name may not play here; nil if it may. MayBuild reports whether it may change blocks.
-	Admit    func(remote net.Addr, name string) error
-	MayBuild func(remote net.Addr, name string) bool
-	Rules    player.Rules
-	Edits    func() rate.Limit      // of a new player, a second
-	Burst    int                    // of the same
-	Surface  func(x, z int32) int32 // height of the ground
-	Spawn    motion.Pose            // where an unknown player starts
-	Regions  Regions
-	Mirror   *mirror.Mirror
-	Players  *players.Store
-	Client   func(remote net.Addr) admission.Client
+	// Admit returns why a client with that name may not play here; nil if it may. RefuseEdit returns why it may not change a
+	// block, as a code of wire; empty if it may. Keeps reports whether a claim keeps it from going from one block into another.
+	Admit      func(remote net.Addr, name string) error
+	RefuseEdit func(remote net.Addr, name string, at grid.Pos) string
+	Keeps      func(from, to grid.Pos) bool
+	Rules      player.Rules
+	Edits      func() rate.Limit      // of a new player, a second
+	Burst      int                    // of the same
+	Surface    func(x, z int32) int32 // height of the ground
+	Spawn      motion.Pose            // where an unknown player starts
+	Regions    Regions
+	Mirror     *mirror.Mirror
+	Players    *players.Store
+	Client     func(remote net.Addr) admission.Client
 	// Reserve reserves a player's id here, unless it is in use, or the name is registered; Release frees it.
 	Reserve func(id player.ID, name string) bool
 	Release func(player.ID)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -25,6 +26,7 @@ const (
 type Gateway struct {
 	Names      func() []string // of the players on this node
 	Spawn      func()          // brings the player to where new players start
+	Place      func() grid.Pos // where the player is
 	Background func(task func(context.Context))
 }
 
@@ -34,7 +36,7 @@ func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
 	name, local := policy.Local(m.Text)
 	switch {
 	case local:
-		s.answer(name, g)
+		s.answer(name, m.Text, g)
 		return nil
 	case s.key == nil:
 		s.notice("Only players with a key may use that command.")
@@ -73,7 +75,7 @@ func sentence(text string) string {
 }
 
 // answer answers a command that changes nothing.
-func (s *Standing) answer(name string, g Gateway) {
+func (s *Standing) answer(name, text string, g Gateway) {
 	role := s.verdict.Load().Role
 	if !slices.ContainsFunc(s.commands(role), func(c policy.Command) bool { return c.Name == name }) {
 		s.notice(fmt.Sprintf("/%s is not for the role %v.", name, role))
@@ -83,7 +85,8 @@ func (s *Standing) answer(name string, g Gateway) {
 		g.Spawn()
 		return
 	}
-	lines := s.lines(name, role, g)
+	_, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	lines := s.lines(name, strings.TrimSpace(rest), role, g)
 	for _, line := range lines[:min(len(lines), maxLines)] {
 		s.notice(line)
 	}
@@ -92,7 +95,7 @@ func (s *Standing) answer(name string, g Gateway) {
 	}
 }
 
-func (s *Standing) lines(name string, role policy.Role, g Gateway) (lines []string) {
+func (s *Standing) lines(name, rest string, role policy.Role, g Gateway) (lines []string) {
 	switch name {
 	case "help":
 		for _, c := range s.commands(role) {
@@ -107,6 +110,8 @@ func (s *Standing) lines(name string, role policy.Role, g Gateway) (lines []stri
 			}
 			lines = append(lines, fmt.Sprintf("All others: %v, guests: %v", p.Settings().Players, p.Settings().Guests))
 		})
+	case "claims":
+		return s.claimLines(rest, g.Place())
 	case "bans":
 		s.enforcer.Read(func(p *policy.State) {
 			for _, it := range p.Sanctions(s.enforcer.wall()) {
@@ -116,6 +121,30 @@ func (s *Standing) lines(name string, role policy.Role, g Gateway) (lines []stri
 		if len(lines) == 0 {
 			lines = append(lines, "Nobody is banned or muted.")
 		}
+	}
+	return lines
+}
+
+// claimLines answers the command claims: those of the player, or of another one, and the one at a place.
+func (s *Standing) claimLines(who string, at grid.Pos) (lines []string) {
+	s.enforcer.Read(func(p *policy.State) {
+		owner := s.who.ClaimID()
+		if who != "" {
+			var known bool
+			if owner, known = p.OwnerOf(who); !known {
+				lines = append(lines, fmt.Sprintf("The name %s is registered to nobody.", who))
+				return
+			}
+		}
+		if there := p.Claims().At(at); there != nil && there.Owner != owner {
+			lines = append(lines, "Here: "+p.DescribeClaim(there))
+		}
+		for _, c := range p.Claims().Of(owner) {
+			lines = append(lines, p.DescribeClaim(c))
+		}
+	})
+	if len(lines) == 0 {
+		lines = append(lines, "There are no claims to list.")
 	}
 	return lines
 }

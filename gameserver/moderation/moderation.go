@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -38,12 +40,14 @@ type Enforcer struct {
 
 	wall   func() time.Time
 	guests func() bool
+	claims atomic.Pointer[policy.Claims] // as of the last Refresh
 }
 
 // NewEnforcer returns an enforcer. Guests reports whether this node takes players without a key. Announce is called with lines for all players, and
 // must not block.
 func NewEnforcer(p People, wall func() time.Time, guests func() bool, announce func(text string)) *Enforcer {
 	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, guests: guests}
+	d.Refresh()
 	p.Notify(d.Changed.Set, announce)
 	return d
 }
@@ -86,9 +90,30 @@ func (e *Enforcer) AdmitOriginal(remote net.Addr, name string) error {
 	return e.refusal(e.judge(subject(player.GuestID(name), name, true, remote)))
 }
 
-// MayBuildOriginal reports whether a client of the original protocol may change blocks.
-func (e *Enforcer) MayBuildOriginal(remote net.Addr, name string) bool {
-	return e.judge(subject(player.GuestID(name), name, true, remote)).MayBuild()
+// RefuseOriginal returns why a client of the original protocol may not change a block, as a code of wire; empty if it may.
+func (e *Enforcer) RefuseOriginal(remote net.Addr, name string, at grid.Pos) string {
+	who := subject(player.GuestID(name), name, true, remote)
+	return e.refuseEdit(who, e.judge(who), at)
+}
+
+// KeepsOriginal reports whether a claim keeps a client of the original protocol from going from one block into another.
+func (e *Enforcer) KeepsOriginal(from, to grid.Pos) bool {
+	return e.claims.Load().Keeps(player.ID{}, policy.Visitor, from, to) != nil
+}
+
+// Refresh takes the claims from the policy, after a change of it. What the others of the Enforcer and of Standings answer about them takes no lock.
+func (e *Enforcer) Refresh() {
+	e.Read(func(p *policy.State) { e.claims.Store(p.Claims()) })
+}
+
+func (e *Enforcer) refuseEdit(who policy.Subject, v policy.Verdict, at grid.Pos) string {
+	if !v.MayBuild() {
+		return wire.RefusedNotAllowed
+	}
+	if c := e.claims.Load().At(at); c != nil && !c.MayBuild(who.ClaimID(), v.Role) {
+		return wire.RefusedClaimed
+	}
+	return ""
 }
 
 // nameFor returns the name under which a player joins.

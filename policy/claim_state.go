@@ -1,0 +1,49 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Claims returns the claims of now.
+func (s *State) Claims() *Claims {
+	s.claims.shared.Store(true)
+	return s.claims
+}
+
+// changeClaims replaces one claim by another. Either may be nil.
+func (s *State) changeClaims(old, fresh *Claim) {
+	if c := s.claims; c.shared.Load() {
+		s.claims = &Claims{squares: maps.Clone(c.squares), owners: maps.Clone(c.owners), count: c.count, private: c.private}
+	}
+	if old != nil {
+		s.claims.put(old, false)
+	}
+	if fresh != nil {
+		s.claims.put(fresh, true)
+	}
+}
+
+// PlayerLabel returns what a player is called: their registered name, else their id.
+func (s *State) PlayerLabel(id player.ID) string { return s.nameOf(Target{Player: id}) }
+
+// LabelOf returns what a claim is called: its owner and its name, as commands take them.
+func (s *State) LabelOf(c *Claim) string { return s.PlayerLabel(c.Owner) + "/" + c.Name }
+
+// DescribeClaim returns a claim as a line of a list.
+func (s *State) DescribeClaim(c *Claim) string {
+	text := fmt.Sprintf("%s: %s", s.LabelOf(c), strings.Replace(c.corners(), " ", " to ", 1))
+	for i, id := range c.Members {
+		text += map[bool]string{true: ", with ", false: " and "}[i == 0] + s.PlayerLabel(id)
+	}
+	if c.Open {
+		text += ", all may build"
+	}
+	if c.Private {
+		text += ", only members may enter"
+	}
+	return text
+}
