@@ -81,7 +81,7 @@ type Claim struct {
 	Owner player.ID `json:"owner"`
 	Name  string    `json:"name"` // unique among those of the owner
 	Box
-	Members []player.ID `json:"members"`
+	Members []player.ID `json:"members,omitempty"`
 	// Open means that everybody may build in it, Private that only those who always may may enter it.
 	Open    bool `json:"open"`
 	Private bool `json:"private"`

@@ -100,8 +100,9 @@ func (s *State) claimLimits(role Role) (count int, area int64) {
 }
 
 // checkLimits returns why a player may not have one more claim.
-func (s *State) checkLimits(who string, owner player.ID, box Box) error {
-	most, mostArea := s.claimLimits(s.RoleOf(owner, false))
+func (s *State) checkLimits(owner player.ID, box Box) error {
+	role := s.RoleOf(owner, false)
+	most, mostArea := s.claimLimits(role)
 	own := s.claims.Of(owner)
 	area := box.area()
 	for _, it := range own {
@@ -109,9 +110,9 @@ func (s *State) checkLimits(who string, owner player.ID, box Box) error {
 	}
 	switch {
 	case len(own) >= most:
-		return fmt.Errorf("%s may have %s, and has %d", who, english.Plural(most, "claim", ""), len(own))
+		return fmt.Errorf("the role %v may have %s: there are %d already", role, english.Plural(most, "claim", ""), len(own))
 	case area > mostArea:
-		return fmt.Errorf("%s may claim %d columns of blocks in all: with this claim it would be %d", who, mostArea, area)
+		return fmt.Errorf("the role %v may claim %d columns of blocks in all: with this claim it would be %d", role, mostArea, area)
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func (s *State) addable(c *Claim) error {
 		return fmt.Errorf("%q is no name of a claim: use 1 to 20 letters, digits, '_' and '-'", c.Name)
 	}
 	if s.claims.named(c.Owner, c.Name) != nil {
-		return fmt.Errorf("%s has a claim %s already: choose another name", s.nameOf(Target{Player: c.Owner}), c.Name)
+		return fmt.Errorf("there is a claim %s/%s already: choose another name", s.PlayerLabel(c.Owner), c.Name)
 	}
 	if there := s.claims.overlapping(c.Box); there != nil {
 		return fmt.Errorf("a part of that is claimed: %s, from %v to %v", s.LabelOf(there), there.Min, there.Max)
@@ -158,7 +159,7 @@ func claimLand(s *State, by author, args []string, _ int64) (func() Effect, erro
 			c.Name = name
 		}
 	}
-	if err := s.checkLimits("your role", by.id, box); err != nil {
+	if err := s.checkLimits(by.id, box); err != nil {
 		return nil, err
 	}
 	if err := s.addable(c); err != nil {
@@ -191,7 +192,7 @@ func (s *State) claimOf(by author, text string) (*Claim, error) {
 func (s *State) ownClaim(by author, text string) (*Claim, error) {
 	c, err := s.claimOf(by, text)
 	if err == nil && c.Owner != by.id && by.role < operator {
-		err = fmt.Errorf("%s is not your claim", s.LabelOf(c))
+		err = fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
 	}
 	return c, err
 }
@@ -206,7 +207,7 @@ func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error)
 	case err != nil:
 		return nil, err
 	case c.Owner != by.id && by.role < Moderator:
-		return nil, fmt.Errorf("%s is not your claim", s.LabelOf(c))
+		return nil, fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
 	case c.Owner != by.id:
 		err = s.outranks(by, Target{Player: c.Owner})
 	}
@@ -244,7 +245,7 @@ func trust(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	case err != nil:
 		return nil, err
 	case already && by.role < operator: // a restore may enter a command twice
-		return nil, fmt.Errorf("%s may build there already", s.nameOf(Target{Player: who}))
+		return nil, fmt.Errorf("the player %s may build there already", s.PlayerLabel(who))
 	case len(c.Members) >= MaxClaimMembers && !already:
 		return nil, fmt.Errorf("a claim has at most %d members", MaxClaimMembers)
 	}
@@ -253,7 +254,7 @@ func trust(s *State, by author, args []string, _ int64) (func() Effect, error) {
 			fresh.Members = append(slices.Clone(c.Members), who)
 			s.changeClaims(c, &fresh)
 		}
-		return Effect{Text: fmt.Sprintf("%s may build in %s.", s.nameOf(Target{Player: who}), s.LabelOf(c))}
+		return Effect{Text: fmt.Sprintf("%s may build in %s.", s.PlayerLabel(who), s.LabelOf(c))}
 	}, nil
 }
 
@@ -272,7 +273,7 @@ func untrust(s *State, by author, args []string, _ int64) (func() Effect, error)
 	}
 	at := slices.Index(c.Members, target.Player)
 	if at < 0 {
-		return nil, fmt.Errorf("%s is no member of %s", args[1], s.LabelOf(c))
+		return nil, fmt.Errorf("the claim %s has no member %s", s.LabelOf(c), args[1])
 	}
 	return func() Effect {
 		fresh := *c
@@ -323,11 +324,14 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 	name := s.NameOf(to)
 	switch {
 	case to == c.Owner:
-		return nil, fmt.Errorf("%s is their claim already", s.LabelOf(c))
+		return nil, fmt.Errorf("the claim %s is theirs already", s.LabelOf(c))
 	case name == "":
 		return nil, errors.New("claims are given to players who have registered their names")
 	case s.claims.named(to, c.Name) != nil:
-		return nil, fmt.Errorf("%s has a claim %s already", name, c.Name)
+		return nil, fmt.Errorf("there is a claim %s/%s already", name, c.Name)
+	}
+	if err := s.checkLimits(to, c.Box); err != nil {
+		return nil, fmt.Errorf("the player %s may not have that claim: %w", name, err)
 	}
 	return func() Effect {
 		fresh := *c
@@ -335,7 +339,7 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 		fresh.Members = slices.DeleteFunc(slices.Clone(c.Members), func(id player.ID) bool { return id == to })
 		s.changeClaims(c, &fresh)
 		return Effect{Text: fmt.Sprintf("The claim %s is %s's now.", c.Name, name)}
-	}, s.checkLimits(name, to, c.Box)
+	}, nil
 }
 
 // claimCommands returns commands that make the same claims in another policy.

@@ -47,3 +47,23 @@ func (s *State) DescribeClaim(c *Claim) string {
 	}
 	return text
 }
+
+// ListedClaim is a claim with the names of its players; the id of one who has none.
+type ListedClaim struct {
+	*Claim
+	OwnerName   string   `json:"owner_name"`
+	MemberNames []string `json:"member_names"`
+}
+
+// ListClaims returns all claims, those of an owner together.
+func (s *State) ListClaims() []ListedClaim {
+	all := []ListedClaim{}
+	s.claims.All(func(c *Claim) {
+		it := ListedClaim{Claim: c, OwnerName: s.PlayerLabel(c.Owner), MemberNames: []string{}}
+		for _, id := range c.Members {
+			it.MemberNames = append(it.MemberNames, s.PlayerLabel(id))
+		}
+		all = append(all, it)
+	})
+	return all
+}
