@@ -13,6 +13,7 @@ const REFUSALS: Record<string, string> = {
   unavailable: 'This area cannot be reached right now.',
   quarantined: 'This area is locked for repair.',
   not_allowed: 'You may not build here.',
+  claimed: 'This land is claimed by another player.',
 }
 
 const DENIALS: Record<string, string> = {
@@ -76,6 +77,7 @@ const CORRECTIONS: Record<string, string> = {
   not_finite: 'Your position was reset.',
   out_of_world: 'The world ends here.',
   too_fast: 'You moved too fast and were put back.',
+  claimed: 'Only members may enter this claim.',
 }
 
 export function correctionMessage(reason: string): string | null {

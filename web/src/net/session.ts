@@ -3,6 +3,7 @@
 
 import type { Pose } from '../motion/pose'
 import type { Body } from '../player/body'
+import { Claims } from '../world/claims'
 import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
 import { Edits, type PendingEdit } from '../world/edits'
@@ -59,6 +60,7 @@ export interface SessionEvents {
 
 export class Session {
   readonly clock = new Clock()
+  readonly claims = new Claims()
   readonly edits: Edits
   readonly connection: Connection
   readonly surroundings: Surroundings
@@ -69,7 +71,7 @@ export class Session {
   private retries = new Map<number, number>() // of edits, by seq
   private identity: Identity | null = null // null for a guest
   private chosenName = ''
-  private knowsStanding = false // of this session
+  private standing: Standing | null = null // of this session
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
   /** The latest welcome; null before the first. */
@@ -215,7 +217,8 @@ export class Session {
     const before = this.welcome
     if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
     this.welcome = welcome
-    this.knowsStanding = false
+    this.standing = null
+    this.claims.set([])
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
     this.edits.setNextSeq(welcome.next_seq)
@@ -287,6 +290,9 @@ export class Session {
       case 'standing':
         this.applyStanding(message)
         break
+      case 'claims':
+        this.claims.set(message.claims ?? [])
+        break
       case 'nearby':
       case 'map':
         this.surroundings.answer(message, now)
@@ -296,11 +302,20 @@ export class Session {
 
   private applyStanding(standing: Standing): void {
     this.events.standing(standing)
-    const first = !this.knowsStanding
-    this.knowsStanding = true
+    const first = !this.standing
+    this.standing = standing
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
-    const can = standing.commands.some(({ name }) => name === 'register')
-    if (first && this.identity && standing.name === '' && own && can) this.sendCommand('register')
+    if (first && this.identity && standing.name === '' && own && this.mayUse('register')) this.sendCommand('register')
+  }
+
+  /** Reports whether the player may use a command. */
+  mayUse(command: string): boolean {
+    return this.standing?.commands.some(({ name }) => name === command) ?? false
+  }
+
+  /** The name that is registered to the player's key, or empty. */
+  get registeredName(): string {
+    return this.standing?.name ?? ''
   }
 
   private apply(delta: ChunkDelta, now: number): void {
