@@ -105,7 +105,7 @@ test('others are shown the claim, and refused', async () => {
 test('a line shows who is left and entered, and walls stand around the claim', async () => {
   await eve.walk(9)
   await eve.until(() => window.__voxeld.state().claim === '')
-  await untilLine(eve, 'You left ada’s claim')
+  await eve.until(() => document.querySelector('.claim-line').textContent.includes('You left ada’s claim')) // also once it has faded
   await eve.page.evaluate(
     ([x, y, z]) => window.__voxeld.lookAt(x, y + 2, z),
     [Math.floor(middle.x), Math.floor(middle.y), Math.floor(middle.z)],

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -30,14 +32,23 @@ func (s *State) changeClaims(old, fresh *Claim) {
 // PlayerLabel returns what a player is called: their registered name, else their id.
 func (s *State) PlayerLabel(id player.ID) string { return s.nameOf(Target{Player: id}) }
 
+// labels returns what players are called.
+func (s *State) labels(of []player.ID) []string {
+	all := []string{}
+	for _, id := range of {
+		all = append(all, s.PlayerLabel(id))
+	}
+	return all
+}
+
 // LabelOf returns what a claim is called: its owner and its name, as commands take them.
 func (s *State) LabelOf(c *Claim) string { return s.PlayerLabel(c.Owner) + "/" + c.Name }
 
 // DescribeClaim returns a claim as a line of a list.
 func (s *State) DescribeClaim(c *Claim) string {
 	text := fmt.Sprintf("%s: %s", s.LabelOf(c), strings.Replace(c.corners(), " ", " to ", 1))
-	for i, id := range c.Members {
-		text += map[bool]string{true: ", with ", false: " and "}[i == 0] + s.PlayerLabel(id)
+	if len(c.Members) > 0 {
+		text += ", with " + english.OxfordWordSeries(s.labels(c.Members), "and")
 	}
 	if c.Open {
 		text += ", all may build"
@@ -59,11 +70,7 @@ type ListedClaim struct {
 func (s *State) ListClaims() []ListedClaim {
 	all := []ListedClaim{}
 	s.claims.All(func(c *Claim) {
-		it := ListedClaim{Claim: c, OwnerName: s.PlayerLabel(c.Owner), MemberNames: []string{}}
-		for _, id := range c.Members {
-			it.MemberNames = append(it.MemberNames, s.PlayerLabel(id))
-		}
-		all = append(all, it)
+		all = append(all, ListedClaim{Claim: c, OwnerName: s.PlayerLabel(c.Owner), MemberNames: s.labels(c.Members)})
 	})
 	return all
 }

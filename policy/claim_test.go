@@ -123,6 +123,9 @@ func TestClaimsJudge(t *testing.T) {
 			t.Errorf("%s is caught in a claim", name)
 		}
 	}
+	if got, want := s.DescribeClaim(s.Claims().At(inside)), "ada/home: 0,0 to 9,9, with bob, only members may enter"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	s.say("mod", "ban bob")
 	if got := s.Builders().Refuse(idOf("bob"), inside, s.now); got != wire.RefusedNotAllowed {
 		t.Errorf("a member who is banned is answered %q", got)

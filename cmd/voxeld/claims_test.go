@@ -100,7 +100,7 @@ func TestClaimsHold(t *testing.T) {
 	ada.putPatiently(at, chunk.Glass)
 
 	cell := grid.CellAt(at.Chunk(), grid.FoundingLabel)
-	leader, others := leaderOf(t, honest, at.Chunk())
+	leader, _ := leaderOf(t, honest, at.Chunk())
 	if out, errs, code := voxeld(t, "region", "split", "--data-dir", leader.dir, "--", cell.String()); code != 0 {
 		t.Fatalf("voxeld region split: exit %d: %s%s", code, out, errs)
 	}
@@ -109,7 +109,7 @@ func TestClaimsHold(t *testing.T) {
 
 	ada.leave()
 	eve.leave()
-	leader, others = leaderOf(t, honest, at.Chunk())
+	leader, others := leaderOf(t, honest, at.Chunk())
 	leader.kill()
 	holds("after the leader was killed", others)
 	ada = joinWithKey(t, others[0].Game, "ada", "ada's key")

@@ -50,11 +50,11 @@ void main() {
   float limit = mix(reach, ${FAR.toFixed(1)}, shown);
   float near = 1.0 - smoothstep(limit * 0.35, limit, distance_);
   near *= 1.0 - smoothstep(fog.x, fog.y, length(relative.xz));
-  float edge = max(line(min(at.x, at.z - at.x), 0.07), line(min(at.y, at.w - at.y), 0.07));
+  float edge = max(line(min(at.x, at.z - at.x), 0.03), line(min(at.y, at.w - at.y), 0.03));
   float rows = abs(fract(at.y) - 0.5), columns = abs(fract(at.x) - 0.5);
-  float grid = max(line(0.5 - rows, 0.012), line(0.5 - columns, 0.012)) * (1.0 - smoothstep(6.0, 22.0, distance_));
-  float level = exp(-abs(relative.y + 1.0) * 0.18);
-  float alpha = max(edge * 0.9, max(grid * 0.28 * level, 0.05 + 0.17 * level));
+  float grid = max(line(0.5 - rows, 0.012), line(0.5 - columns, 0.012)) * smoothstep(0.3, 2.0, distance_) * (1.0 - smoothstep(6.0, 22.0, distance_));
+  float level = exp(-abs(relative.y + 1.2) * 0.32); // 1 at the feet
+  float alpha = max(edge * 0.85, max(grid * 0.4 * level, 0.15 * level));
   colour_ = vec4(colour * (0.55 + 0.45 * daylight), alpha * near);
 }
 `
