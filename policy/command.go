@@ -181,7 +181,7 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 		}, nil
 	}
 	if args[0] == "claims" {
-		return s.setClaims(args[1:])
+		return setClaims(s, args[1:])
 	}
 	of := map[string]*Role{"players": &s.settings.Players, "guests": &s.settings.Guests}[args[0]]
 	if of == nil || len(args) != 2 {
@@ -198,7 +198,7 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 }
 
 // setClaims sets what builders may claim: COUNT AREA.
-func (s *State) setClaims(args []string) (func() Effect, error) {
+func setClaims(s *State, args []string) (func() Effect, error) {
 	if len(args) != 2 {
 		return nil, errUsage
 	}
