@@ -18,6 +18,7 @@ import (
 type Outcome struct {
 	Results []nodemsg.EditResult // one for each edit of the batch, in order
 	Changes []Change             // what changed, in order
+	Time    int64                // Batch.Time
 	Pins    []Pin                // those that took effect, in order
 	Barrier *Barrier             // set if the entry was a barrier; the other fields are empty then
 	Step    Step                 // what the entry did to the region's structure; the other fields are empty then
@@ -54,6 +55,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		return Outcome{}, nil // the edits are not answered: their gateways send them to another region
 	}
 	out := Outcome{
+		Time:    batch.Time,
 		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),
 		Changes: make([]Change, 0, len(batch.Edits)),
 	}

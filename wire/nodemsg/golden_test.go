@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -85,7 +86,16 @@ func laterMessages() []interface{ Valid() error } {
 		Question{Acts: &ActsRequest{After: 3, Digest: ActsDigest{9}}},
 		Answer{OtherActs: true},
 		Answer{Acts: []Act{act, {Key: act.Key, Operator: true, Charter: 4, Text: "say x", Signature: act.Signature}}, Number: 9},
+		provenEdits(),
 	}
+}
+
+// provenEdits are edits with proofs.
+func provenEdits() ToRegion {
+	return ToRegion{Edits: []Intent{
+		{Player: anID, Seq: 4, Pos: grid.Pos{X: -3, Y: 60, Z: 545}, Block: chunk.Planks, Proof: Proof{Key: [32]byte{1}, Signature: [64]byte{63: 2}}},
+		{Player: player.GuestID("bob"), Seq: 5, Proof: Proof{Name: "bob"}},
+	}}
 }
 
 // The bytes between nodes must stay as they are: nodes of two versions work together during an upgrade.

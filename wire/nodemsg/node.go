@@ -216,7 +216,8 @@ type Load struct {
 const (
 	VersionSplits = 1 // the first that has splits
 	VersionActs   = 2 // the first that has acts
-	Version       = VersionActs
+	VersionSigned = 3 // the first that has signed edits
+	Version       = VersionSigned
 )
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.
