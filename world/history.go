@@ -271,12 +271,6 @@ func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 	return out, nil
 }
 
-func (l *Land) historyKey(pos grid.ChunkPos, number uint32) []byte {
-	return binary.BigEndian.AppendUint32(l.chunkKey(keyHistory, pos), number)
-}
-
-func (l *Land) rolledBackKey() []byte { return append(l.Prefix(), keyRolledBack) }
-
 // rolledBackRow returns the value of the row, nil if there is none.
 func (l *Land) rolledBackRow() []byte {
 	if l.rolledBack == 0 {
@@ -287,7 +281,7 @@ func (l *Land) rolledBackRow() []byte {
 
 // RolledBackIn reads RolledBack of a region from its table.
 func RolledBackIn(get func(table string, key []byte) ([]byte, error), id uint64) (int64, error) {
-	row, err := get(LandTable, NewLand(id, grid.Cell{}, 0).rolledBackKey())
+	row, err := get(LandTable, landKeys{id}.rolledBackKey())
 	if err != nil || row == nil {
 		return 0, err
 	}

@@ -1,7 +1,6 @@
 package world
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -23,7 +22,7 @@ const rememberedPlayers = 1024
 // each player's recent edit sequences. It does not hold the terrain itself, which is a pure function of the genesis and
 // computed where it is needed (docs/adr/0003). It also has the history of the edits (docs/adr/0050).
 type Land struct {
-	id      uint64
+	landKeys
 	cell    grid.Cell
 	height  int32 // blocks
 	pinned  map[grid.ChunkPos]*pinnedChunk
@@ -61,11 +60,11 @@ type pinnedChunk struct {
 // NewLand returns the empty state of a region in a world that is height blocks high.
 func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 	return &Land{
-		id:      id,
-		cell:    cell,
-		height:  height,
-		pinned:  make(map[grid.ChunkPos]*pinnedChunk),
-		recents: make(map[player.ID]*recent),
+		landKeys: landKeys{id},
+		cell:     cell,
+		height:   height,
+		pinned:   make(map[grid.ChunkPos]*pinnedChunk),
+		recents:  make(map[player.ID]*recent),
 		dirtyRows: dirtyRows{
 			pins: make(map[grid.ChunkPos]struct{}), edits: make(map[place]struct{}), players: make(map[player.ID]struct{}),
 			history: make(map[segmentAt]struct{}),
@@ -122,33 +121,6 @@ func (l *Land) CountEdits(visit func(pos grid.ChunkPos, blocks int)) {
 }
 
 func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.pinned[pos] = &pinnedChunk{base: base} }
-
-// Kinds of rows in LandTable: the byte after the region id.
-const (
-	keyBase       = 'b' // X, Z → base hash, 32 bytes
-	keyEdit       = 'e' // X, Z, index → block, 2 bytes big-endian
-	keyHistory    = 'h' // X, Z, number of the segment → a segment of the chunk's history
-	keyPlayer     = 'p' // player id → recent sequences
-	keyRolledBack = 'r' // no more → number of the last rollback that is complete, 8 bytes big-endian
-	// keyStructure has no more in its key: → the region's Structure. Founded regions that were never split have none.
-	keyStructure = 's'
-)
-
-// Prefix returns the key prefix of all rows of this region's land.
-func (l *Land) Prefix() []byte { return binary.BigEndian.AppendUint64(nil, l.id) }
-
-// EditPrefix returns the key prefix of the rows of a region's edited blocks, one each.
-func EditPrefix(id uint64) []byte { return append(binary.BigEndian.AppendUint64(nil, id), keyEdit) }
-
-func (l *Land) chunkKey(kind byte, pos grid.ChunkPos) []byte {
-	key := append(l.Prefix(), kind)
-	key = binary.BigEndian.AppendUint32(key, uint32(pos.X))
-	return binary.BigEndian.AppendUint32(key, uint32(pos.Z))
-}
-
-func (l *Land) baseKey(pos grid.ChunkPos) []byte { return l.chunkKey(keyBase, pos) }
-
-func (l *Land) playerKey(id player.ID) []byte { return append(append(l.Prefix(), keyPlayer), id[:]...) }
 
 func compareIDs(a, b player.ID) int { return slices.Compare(a[:], b[:]) }
 

@@ -227,7 +227,7 @@ func (l *Land) rows() []kv.Write {
 
 // StructureIn reads the structure of a region from its table.
 func StructureIn(get func(table string, key []byte) ([]byte, error), id uint64) (Structure, error) {
-	row, err := get(LandTable, NewLand(id, grid.Cell{}, 0).structureKey())
+	row, err := get(LandTable, landKeys{id}.structureKey())
 	if err != nil || row == nil {
 		return Structure{}, err
 	}
@@ -238,13 +238,11 @@ func StructureIn(get func(table string, key []byte) ([]byte, error), id uint64) 
 	return s, nil
 }
 
-func (l *Land) structureKey() []byte { return append(l.Prefix(), keyStructure) }
-
 func (l *Land) structureRow() kv.Write { return StructureRow(l.id, l.structure) }
 
 // StructureRow returns the write that stores the structure of a region.
 func StructureRow(id uint64, s Structure) kv.Write {
-	return kv.Write{Table: LandTable, Key: NewLand(id, grid.Cell{}, 0).structureKey(), Value: s.encode()}
+	return kv.Write{Table: LandTable, Key: landKeys{id}.structureKey(), Value: s.encode()}
 }
 
 // IsStructure reports whether a row with this key in LandTable is the structure of a region.
