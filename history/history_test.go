@@ -38,7 +38,7 @@ func genRecords(t *rapid.T) []Record {
 	for range rapid.IntRange(0, 400).Draw(t, "records") {
 		now += Resolution * rapid.Int64Range(0, 100_000).Draw(t, "later")
 		r := Record{
-			Time: now, Player: rapid.SampledFrom(players).Draw(t, "player"),
+			Time: now, Player: rapid.SampledFrom(players).Draw(t, "player"), Guest: rapid.SampledFrom([]string{"", "eve"}).Draw(t, "guest"),
 			At:  chunk.Index(rapid.IntRange(0, chunk.MaxSections*chunk.SectionBlocks-1).Draw(t, "at")),
 			Old: chunk.Block(rapid.Uint16Range(0, 40).Draw(t, "old")), New: chunk.Block(rapid.Uint16Range(0, 40).Draw(t, "new")),
 		}

@@ -3,6 +3,8 @@ package history
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/voxelpopuli/voxeld/player"
 )
 
 // segmentBytes is the size from which on a segment is full. The last segment of each changed chunk is written anew whenever the region is
@@ -34,6 +36,7 @@ func (l *Log) Next() (number uint32, data []byte) {
 // Add adds a record to the segment that Next returns. A time before that of the last record, or out of bounds, is corrected.
 func (l *Log) Add(r Record) {
 	r.Time = min(max(r.Time, 0), maxTime)
+	r.Guest = r.Guest[:min(len(r.Guest), player.MaxName)]
 	if n := len(l.segments); n > 0 {
 		r.Time = max(r.Time, l.segments[n-1].last)
 	}

@@ -19,6 +19,7 @@ const Resolution = 100
 type Record struct {
 	Time   int64     // Unix milliseconds, by the clock of the region's leader; a multiple of Resolution
 	Player player.ID // whose edit it was, or the Author of a rollback
+	Guest  string    // the player's name if they are a guest, else empty
 	At     chunk.Index
 	Old    chunk.Block // or Natural
 	New    chunk.Block
@@ -33,25 +34,33 @@ var errSegment = errors.New("malformed segment of a chunk's history")
 type coder struct {
 	time    int64 // of the last record, in units of Resolution
 	at      chunk.Index
-	players []player.ID // in the order of their first records
+	players []author // in the order of their first records
 }
 
-// append appends a record: the time since the last one in units of Resolution, the number of the player, who follows with 16 bytes when they are
-// first named, the distance from the last position (varint), and the old and the new block. Natural is 0, other blocks 1 more than
-// their id. All numbers but the distance are uvarints. Times must not decrease.
+// author is a player as a segment names them.
+type author struct {
+	id    player.ID
+	guest string
+}
+
+// append appends a record: the time since the last one in units of Resolution, the number of the player, the distance from the last position
+// (varint), and the old and the new block. When a player is first named, their id follows the number, 16 bytes, and their name as a guest, after its
+// length. Natural is 0, other blocks 1 more than their id. All numbers but the distance are uvarints. Times must not decrease.
 func (c *coder) append(b []byte, r Record) []byte {
 	if len(b) == 0 {
 		b = append(b, segmentVersion)
 	}
 	now := r.Time / Resolution
 	b = binary.AppendUvarint(b, uint64(now-c.time))
-	author := slices.Index(c.players, r.Player)
-	if author < 0 {
-		author = len(c.players)
-		c.players = append(c.players, r.Player)
-		b = append(binary.AppendUvarint(b, uint64(author)), r.Player[:]...)
+	by := author{r.Player, r.Guest}
+	number := slices.Index(c.players, by)
+	if number < 0 {
+		number = len(c.players)
+		c.players = append(c.players, by)
+		b = append(binary.AppendUvarint(b, uint64(number)), by.id[:]...)
+		b = append(binary.AppendUvarint(b, uint64(len(by.guest))), by.guest...)
 	} else {
-		b = binary.AppendUvarint(b, uint64(author))
+		b = binary.AppendUvarint(b, uint64(number))
 	}
 	b = binary.AppendVarint(b, int64(r.At)-int64(c.at))
 	b = binary.AppendUvarint(b, uint64(r.Old+1))
@@ -77,13 +86,19 @@ func (c *coder) decode(segment []byte, visit func(Record)) error {
 	}
 	for len(b) > 0 {
 		c.time += int64(uvarint(maxTime / Resolution))
-		author := uvarint(uint64(len(c.players)))
-		if ok && author == uint64(len(c.players)) {
+		number := uvarint(uint64(len(c.players)))
+		if ok && number == uint64(len(c.players)) {
 			if len(b) < len(player.ID{}) {
 				return errSegment
 			}
-			c.players = append(c.players, player.ID(b))
-			b = b[len(player.ID{}):]
+			by := author{id: player.ID(b)}
+			b = b[len(by.id):]
+			n := uvarint(player.MaxName)
+			if uint64(len(b)) < n {
+				return errSegment
+			}
+			by.guest, b = string(b[:n]), b[n:]
+			c.players = append(c.players, by)
 		}
 		far, n := binary.Varint(b)
 		if !ok || n <= 0 {
@@ -97,7 +112,7 @@ func (c *coder) decode(segment []byte, visit func(Record)) error {
 		}
 		c.at = chunk.Index(at)
 		visit(Record{
-			Time: c.time * Resolution, Player: c.players[author], At: c.at,
+			Time: c.time * Resolution, Player: c.players[number].id, Guest: c.players[number].guest, At: c.at,
 			Old: chunk.Block(oldBlock - 1), New: chunk.Block(newBlock - 1), // Natural is 0 - 1
 		})
 	}

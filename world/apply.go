@@ -128,7 +128,7 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 	}
 	r.add(use, index)
 	l.dirtyRows.players[e.Player] = struct{}{}
-	l.setBlock(index, g, pos, nodemsg.BlockAt{At: at, Block: e.Block}, e.Player, now, out)
+	l.setBlock(index, g, pos, nodemsg.BlockAt{At: at, Block: e.Block}, e.Player, e.Name, now, out)
 	return e.Block, ""
 }
 

@@ -32,7 +32,7 @@ func (s segmentAt) compare(t segmentAt) int {
 }
 
 // setBlock sets a block of a pinned chunk, and records who did it.
-func (l *Land) setBlock(index uint64, g *pinnedChunk, pos grid.ChunkPos, to nodemsg.BlockAt, by player.ID, now int64, out *Outcome) {
+func (l *Land) setBlock(index uint64, g *pinnedChunk, pos grid.ChunkPos, to nodemsg.BlockAt, by player.ID, guest string, now int64, out *Outcome) {
 	before, had := g.edits.Get(to.At)
 	l.tracked.edited(index, pos, to.At, to.Block)
 	g.edits.Set(to.At, to.Block)
@@ -47,7 +47,7 @@ func (l *Land) setBlock(index uint64, g *pinnedChunk, pos grid.ChunkPos, to node
 	number, data := g.history.Next()
 	key := l.historyKey(pos, number)
 	l.tracked.rowChanges(index, Part{Chunk: pos}, key, data, false)
-	g.history.Add(history.Record{Time: now, Player: by, At: to.At, Old: before, New: to.Block})
+	g.history.Add(history.Record{Time: now, Player: by, Guest: guest, At: to.At, Old: before, New: to.Block})
 	l.tracked.rowChanges(index, Part{Chunk: pos}, key, g.history.Segment(number), true)
 	l.dirtyRows.history[segmentAt{pos, number}] = struct{}{}
 	for g.history.Size() > maxChunkHistory {
@@ -265,7 +265,7 @@ func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 			c.To = natural[i].Block
 		}
 		if now, _ := g.edits.Get(c.At); now == c.From { // else it was changed by a version that records nothing
-			l.setBlock(index, g, s.Chunk, nodemsg.BlockAt{At: c.At, Block: c.To}, history.Author(s.Number), s.Time, &out)
+			l.setBlock(index, g, s.Chunk, nodemsg.BlockAt{At: c.At, Block: c.To}, history.Author(s.Number), "", s.Time, &out)
 		}
 	}
 	return out, nil
