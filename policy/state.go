@@ -51,6 +51,7 @@ type State struct {
 	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
 	tokens    map[string]bool
 	settings  Settings
+	rollbacks []Rollback // by number; never changed in place
 }
 
 // New returns the policy of a new world: everybody may build.

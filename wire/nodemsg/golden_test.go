@@ -87,6 +87,14 @@ func laterMessages() []interface{ Valid() error } {
 		Answer{OtherActs: true},
 		Answer{Acts: []Act{act, {Key: act.Key, Operator: true, Charter: 4, Text: "say x", Signature: act.Signature}}, Number: 9},
 		provenEdits(),
+		Question{History: &HistoryRequest{
+			Region: 7, Min: grid.Pos{X: -1}, Max: grid.Pos{X: 2, Y: 3, Z: 4}, Since: 5, Until: 6, Player: player.GuestID("bob"), Newest: true, Skip: 8, Most: 9,
+		}},
+		Question{History: &HistoryRequest{Region: 7, Rollback: -1}},
+		Answer{History: &HistoryAnswer{
+			Records: []HistoryRecord{{Time: 1, Player: player.GuestID("bob"), Guest: "bob", At: grid.Pos{X: -1, Y: 2, Z: 3}, Old: 0xffff, New: 5}}, More: true,
+		}},
+		Answer{History: &HistoryAnswer{Changed: 1, Left: 2, Columns: []ChunkColumns{{Chunk: grid.ChunkPos{X: -1, Z: 2}, Bits: [128]byte{1, 2}}}, Done: true}},
 	}
 }
 
