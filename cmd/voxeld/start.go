@@ -323,6 +323,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Ground:         generator.Chunk,
 		ScrubEvery:     n.cfg.ScrubEvery,
 		Limits:         limits(n.cfg.Dividing),
+		Retention:      retention(n.cfg.History),
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
