@@ -3,6 +3,7 @@ package gameserver
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -267,7 +268,9 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
-	s.subs[pos.Chunk()].Edit(nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
+	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Proof: s.proof}
+	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
+	s.subs[pos.Chunk()].Edit(intent, s)
 }
 
 // checkEdit returns the block at the position, and why the player may not place the given one there.

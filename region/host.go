@@ -30,6 +30,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/rollback"
+	"github.com/voxelpopuli/voxeld/region/signature"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -71,7 +72,7 @@ type Options struct {
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
 	Excluded   func(peer string) bool // reports whether a node is excluded from the world; nil in an open world
 	Attester   export.Attester        // signs backups; nil in an open world
-	World      string                 // its id
+	World      string                 // its id; if empty, edits are not signed
 	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be
 	Operator   policysync.Operator    // signs commands that are typed on this node
 	Balance    placement.Balance      // of load between nodes; the zero value: none
@@ -265,6 +266,9 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
+	if h.World != "" {
+		r.proofs.Signed = signature.New(h.World).Signed
+	}
 	r.splitter, r.autoSplit, r.policy, r.world = h.Splitter, h.AutoSplit, h.Policy, h.World
 	r.actors = actor.NewMetrics(h.Registerer)
 	r.probe = provocation()

@@ -78,6 +78,8 @@ const (
 	RefusedUnavailable = "unavailable"
 	// RefusedNotAllowed: the player's role does not allow it, or they are banned.
 	RefusedNotAllowed = "not_allowed"
+	// RefusedUnsigned: the edit is not signed with the player's key, or the proof of who made it is wrong.
+	RefusedUnsigned = "unsigned"
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
 )

@@ -66,6 +66,11 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),
 		Changes: make([]Change, 0, len(batch.Edits)),
 	}
+	if batch.Time != 0 && !l.structure.Signed {
+		before := l.structure
+		l.structure.Signed, l.dirtyRows.structure = true, true
+		l.tracked.restructured(index, before, l.structure)
+	}
 	for _, p := range batch.Pins {
 		l.pin(index, p, &out)
 	}
@@ -73,9 +78,12 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if l.tracked != nil {
 		touched = make(map[player.ID]*recent)
 	}
-	for _, e := range batch.Edits {
-		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq}
-		result.Block, result.Refused = l.edit(index, e, batch.Time, touched, &out)
+	refused := l.unproven(batch)
+	for i, e := range batch.Edits {
+		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Refused: refused[i]}
+		if result.Refused == "" {
+			result.Block, result.Refused = l.edit(index, e, batch.Time, touched, &out)
+		}
 		out.Results = append(out.Results, result)
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(touched), compareIDs) {
@@ -83,6 +91,25 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	}
 	l.evictPlayers(index)
 	return out, nil
+}
+
+// unproven returns of each edit of a batch why it must not be applied, "" if it may.
+func (l *Land) unproven(b Batch) []string {
+	refused := make([]string, len(b.Edits))
+	if b.Time == 0 {
+		for i := range refused {
+			if l.structure.Signed {
+				refused[i] = wire.RefusedUnavailable // whoever asks again has it signed
+			}
+		}
+		return refused
+	}
+	for i, ok := range l.Proofs.Proven(b.Edits) {
+		if !ok {
+			refused[i] = wire.RefusedUnsigned
+		}
+	}
+	return refused
 }
 
 // pin sets the base of a chunk to the first one in the log; later ones are ignored.
@@ -111,7 +138,6 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 	r := l.recents[e.Player]
 	if r == nil {
 		r = &recent{}
-		l.recents[e.Player] = r
 	}
 	at, use := chunk.At(e.Pos), use{seq: e.Seq, edit: fingerprint(e)}
 	switch r.classify(use) {
@@ -121,6 +147,10 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 	case stale:
 		return chunk.Air, wire.RefusedStale
 	case fresh:
+		if a := authorOf(&e); out.Time != 0 && a.kind() == authorKey && !timely(e.Seq, out.Time) {
+			return chunk.Air, wire.RefusedStale
+		}
+		l.recents[e.Player] = r
 	}
 	if l.tracked != nil && touched[e.Player] == nil {
 		l.tracked.removeSequences(index, e.Player, r)

@@ -32,6 +32,8 @@ type Land struct {
 	tracked    *LandDigest // current; nil if there is none
 	structure  Structure
 	dirtyRows  dirtyRows
+
+	Proofs Proofs // set before signed batches are applied
 }
 
 // dirtyRows names the rows that have changed since the last Writes.

@@ -128,6 +128,18 @@ func (s *LandDigest) removeSequences(index uint64, id player.ID, r *recent) {
 	s.update(Part{Sequences: true}, index, func(d *Digest) { d.Drop(s.land.playerKey(id), r.encode()) })
 }
 
+func (s *LandDigest) restructured(index uint64, before, after Structure) {
+	if s == nil {
+		return
+	}
+	s.update(Part{Sequences: true}, index, func(d *Digest) {
+		if before != (Structure{}) {
+			d.Drop(s.land.structureKey(), before.encode())
+		}
+		d.Add(s.land.structureKey(), after.encode())
+	})
+}
+
 func (s *LandDigest) addSequences(index uint64, id player.ID, r *recent) {
 	if s == nil {
 		return
