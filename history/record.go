@@ -12,6 +12,14 @@ import (
 // Natural is the Old of a block that no player had changed before: it was what the terrain has there.
 const Natural chunk.Block = 0xffff
 
+// BlockName returns the name of a block in a record, or "natural".
+func BlockName(b chunk.Block) string {
+	if b == Natural {
+		return "natural"
+	}
+	return b.Name()
+}
+
 // Resolution is the unit in which times are stored, in milliseconds.
 const Resolution = 100
 

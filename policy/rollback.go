@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
@@ -128,6 +129,44 @@ func ParseCorners(a, b string) (grid.Box, error) {
 		return grid.Box{}, fmt.Errorf("the area is too large: at most %d blocks to each side", maxRollbackSide)
 	}
 	return box, nil
+}
+
+// Proposal is a rollback that was not ordered yet.
+type Proposal struct {
+	history.Rollback        // without a Number
+	Command          string // orders it
+}
+
+// ProposeRollback returns the rollback of a player's changes, as PlayerOf takes the player, since a time (Unix milliseconds).
+func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p Proposal, err error) {
+	p.Box, p.Since, p.Command = box, since/1000*1000, RevertText(of, since, box)
+	p.Player, err = s.PlayerOf(of)
+	return p, err
+}
+
+// AuthorName returns what the author of a change of a block is called: a registered name, a guest's name, a rollback, or the id.
+func (s *State) AuthorName(id player.ID, guest string) string {
+	if guest != "" {
+		return guest + " (guest)"
+	}
+	if name := s.NameOf(id); name != "" {
+		return name
+	}
+	for i := range s.rollbacks {
+		if r := &s.rollbacks[i]; history.Author(r.Number) == id {
+			return fmt.Sprintf("rollback %d by %s", r.ID, r.By)
+		}
+	}
+	return id.String()
+}
+
+// ParseDuration returns a duration written as 30s, 5m, 2h, 7d or 4w.
+func ParseDuration(text string) (time.Duration, error) {
+	d, rest, err := splitTime([]string{text})
+	if err != nil || d == 0 || rest != "" {
+		return 0, fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w", text)
+	}
+	return d, nil
 }
 
 // RevertText returns the command that undoes changes of a player, as PlayerOf takes it, since a time (Unix milliseconds).

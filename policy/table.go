@@ -88,7 +88,8 @@ var commands = []Command{
 	},
 	{
 		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Moderator, run: revert,
-		Help: "undo a player's changes between two corners since a time, in seconds since 1970; /rollback proposes it",
+		Help:    "undo a player's changes between two corners since a time, in seconds since 1970; rollback proposes it",
+		Example: "revert eve 1764000000 -50,0,-50 50,127,50",
 	},
 	{
 		Name: "undo", Usage: "[NUMBER]", Role: Moderator, run: undo,
