@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -21,6 +22,8 @@ type Verdict struct {
 	Role Role
 	Ban  *Sanction // nil if they are not banned
 	Mute *Sanction // nil if they are not muted
+	// Border is the one that holds for them: not for moderators and above.
+	Border *Border
 }
 
 // MayJoin reports whether the player may play at all.
@@ -34,6 +37,9 @@ func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role >= Builder }
 func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
 	v := Verdict{Role: s.RoleOf(who.Player, who.Guest)}
+	if v.Role < Moderator {
+		v.Border = s.settings.Border
+	}
 	for _, target := range s.targetsOf(who) {
 		for _, it := range s.sanctions[target] {
 			switch {
@@ -66,6 +72,8 @@ type Builders struct {
 	others     bool // those of whom nothing is known
 	exceptions map[player.ID]bool
 	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
+	border     *Border
+	moderators map[player.ID]bool // for whom it does not hold, with those above them
 }
 
 // Builders returns who may change blocks now.
@@ -73,10 +81,14 @@ func (s *State) Builders() *Builders {
 	b := &Builders{
 		others:     max(s.settings.Players, s.settings.Guests) >= Builder,
 		exceptions: make(map[player.ID]bool), banned: make(map[player.ID]int64),
+		border: s.settings.Border, moderators: make(map[player.ID]bool),
 	}
 	for id, m := range s.members {
 		if may := m.Role >= Builder; m.Role != 0 && may != b.others {
 			b.exceptions[id] = may
+		}
+		if m.Role >= Moderator {
+			b.moderators[id] = true
 		}
 	}
 	for target, kinds := range s.sanctions {
@@ -88,8 +100,11 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// Allow reports whether a player may change blocks.
-func (b *Builders) Allow(id player.ID, now time.Time) bool {
+// Allow reports whether a player may change a block.
+func (b *Builders) Allow(id player.ID, pos grid.Pos, now time.Time) bool {
+	if !b.border.Contains(pos) && !b.moderators[id] {
+		return false
+	}
 	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
 		return false
 	}

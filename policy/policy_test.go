@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -99,7 +100,7 @@ func TestCommands(t *testing.T) {
 		{"ada", "role bob king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner`},
 		{"ada", "set guests visitor", "The role of guests is now visitor."},
 		{"ada", "set guests admin", "! choose none, visitor or builder"},
-		{"ada", "set everything on", "! usage: /set players ROLE | guests ROLE | message [TEXT]"},
+		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|floodban|original VALUE"},
 		{"ada", "set message Be  kind", "Players read when they join: Be kind"},
 		{"bob", "release zoe", "! /release is for the role admin and above; yours is moderator"},
 		{"ada", "release Eve", "The name eve is free. It was that of " + idOf("eve").String() + "."},
@@ -197,7 +198,7 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	for id, want := range map[player.ID]bool{idOf("eve"): false, idOf("vic"): false, idOf("ada"): true, player.GuestID("gus"): true} {
-		if s.Builders().Allow(id, s.now) != want {
+		if s.Builders().Allow(id, grid.Pos{}, s.now) != want {
 			t.Errorf("for a leader %v may build: %t", id, !want)
 		}
 	}
@@ -218,7 +219,10 @@ func TestExport(t *testing.T) {
 	before.say("", "role ada owner")
 	before.say("", "role "+idOf("zoe").String()+" none")
 	old := sign("ada", before.seq+1, before.now, "ban eve 2h griefing the castle "+strings.Repeat("again ", 30))
-	for _, text := range []string{"ban 203.0.113.0/24", "mute loud 5m", "set guests none", "set message Be kind", "kick bob"} {
+	for _, text := range []string{
+		"ban 203.0.113.0/24", "mute loud 5m", "set guests none", "set message Be kind", "kick bob", "setspawn 7 64 -9", "set border -90,40 100,-200",
+		"set original off", "set edits builder 40", "set edits visitor 5", "set floodban 24h", "setwarp Market 1 2 -3", "setwarp farm 4 5 6",
+	} {
 		before.say("ada", text)
 	}
 	before.seq++
@@ -237,7 +241,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	if !reflect.DeepEqual(shown(after.State), shown(before.State)) || after.Settings() != before.Settings() || !reflect.DeepEqual(after.names, before.names) {
+	if !reflect.DeepEqual(shown(after.State), shown(before.State)) || !reflect.DeepEqual(after.Settings(), before.Settings()) || !reflect.DeepEqual(after.warps, before.warps) || !reflect.DeepEqual(after.names, before.names) {
 		t.Errorf("after: %+v, %+v; before: %+v, %+v", after.Members(), after.Settings(), before.Members(), before.Settings())
 	}
 	got, want := after.Sanctions(before.now), before.Sanctions(before.now)
@@ -335,6 +339,7 @@ func TestForgedActs(t *testing.T) {
 func TestSamePolicyEverywhere(t *testing.T) {
 	words := []string{
 		"ban", "pardon", "kick", "mute", "unmute", "role", "register", "set", "say", "owner", "token", "players", "guests", "message", "none", "visitor",
+		"setwarp", "delwarp", "setspawn", "border", "edits", "original", "floodban", "off", "1", "-5,3", "default",
 		"builder", "moderator", "admin", "owner", "1s", "2h", "ada", "bob", "eve", "192.0.2.1", "192.0.2.0/24", idOf("bob").String(), "T", TokenHash("T"),
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -33,13 +34,6 @@ type Member struct {
 // Label returns what the member is called: the registered name, else the id.
 func (m Member) Label() string { return cmp.Or(m.Name, m.Player.String()) }
 
-// Settings are those of the world.
-type Settings struct {
-	Players Role   `json:"players"` // the role of players without one of their own
-	Guests  Role   `json:"guests"`
-	Message string `json:"message"` // of the day
-}
-
 // State is the policy after some acts. Create it with New.
 type State struct {
 	acts      uint64
@@ -51,6 +45,7 @@ type State struct {
 	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
 	tokens    map[string]bool
 	settings  Settings
+	warps     map[string]grid.Pos // by name, in lower case
 }
 
 // New returns the policy of a new world: everybody may build.
@@ -58,7 +53,7 @@ func New() *State {
 	return &State{
 		members: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
-		settings: Settings{Players: Builder, Guests: Builder},
+		settings: Settings{Players: Builder, Guests: Builder}, warps: make(map[string]grid.Pos),
 	}
 }
 

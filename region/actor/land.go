@@ -52,8 +52,8 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
-	// MayBuild reports whether a player may change blocks. If nil, everybody may.
-	MayBuild func(player.ID) bool
+	// MayBuild reports whether a player may change a block. If nil, everybody may.
+	MayBuild func(player.ID, grid.Pos) bool
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
 	CPU func(work func()) time.Duration
 	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is applied. Tests make

@@ -56,7 +56,7 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	}
 	for _, intent := range msg.Edits {
 		why := refused
-		if l.MayBuild != nil && !l.MayBuild(intent.Player) { // gateways check it, too; they may lie
+		if l.MayBuild != nil && !l.MayBuild(intent.Player, intent.Pos) { // gateways check it, too; they may lie
 			why = cmp.Or(why, wire.RefusedNotAllowed)
 		}
 		l.edits.add(s, intent, why)

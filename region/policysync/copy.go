@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
@@ -361,8 +362,10 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// MayBuild reports whether a player may change blocks, for leaders of regions. It waits for no lock.
-func (c *Copy) MayBuild(id player.ID) bool { return c.builders.Load().Allow(id, time.Now()) }
+// MayBuild reports whether a player may change a block, for leaders of regions. It waits for no lock.
+func (c *Copy) MayBuild(id player.ID, pos grid.Pos) bool {
+	return c.builders.Load().Allow(id, pos, time.Now())
+}
 
 // Audit visits the last acts that are stored here, in order, with their numbers.
 func (c *Copy) Audit(last uint64, visit func(number uint64, act nodemsg.Act) error) error {
