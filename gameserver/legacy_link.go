@@ -19,9 +19,10 @@ import (
 
 func (g *Gateway) legacyOptions() legacy.Options {
 	return legacy.Options{
-		World: g.World, Peer: g.Peer, Admit: g.enforcer.AdmitOriginal, MayBuild: g.enforcer.MayBuildOriginal, Rules: g.rules,
-		Edits: func() rate.Limit { return g.policy.Load().Edits() }, Burst: editsAtOnce,
-		Surface: g.Terrain.Surface, Spawn: g.spawnPose(), Regions: g.Regions, Mirror: g.mirror, Players: g.players,
+		World: g.World, Peer: g.Peer, Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal, MayBuild: g.enforcer.MayBuildOriginal,
+		MayGo: g.enforcer.MayGoOriginal, Rules: g.rules,
+		Edits: func() rate.Limit { return g.enforcer.EditsOfGuests(g.policy.Load().Edits()) }, Burst: editsAtOnce,
+		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Mirror: g.mirror, Players: g.players,
 		Client: g.limits.Client, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
 		Open: g.openLegacy, Connected: g.wakeFrameLoop, Now: g.now, Wall: g.wall,
 		Corrections: g.metrics.corrections, Refusals: g.metrics.refusals, Logger: g.Logger, Registerer: g.Registerer,

@@ -152,6 +152,14 @@ func (s *session) move(pose motion.Pose) error {
 		ok, reason = false, insideBlock
 		*s.motion = before // a refused move costs nothing
 	}
+	if ok && !s.standing.MayGo(last, pose) {
+		ok, reason = false, outsideBorder
+		*s.motion = before
+	}
+	if !ok && s.walk.teleported > 0 && s.g.now()-s.walk.teleported < teleportTime {
+		return nil // sent before the client was brought elsewhere
+	}
+	s.walk.teleported = 0
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
 		s.out.Send(sessionmsg.Correction{Pose: last, Reason: reason})
@@ -190,19 +198,27 @@ func (s *session) goTo(last, pose motion.Pose) {
 // teleported is the reason of a correction by which a player is brought elsewhere.
 const teleported = "teleported"
 
-// teleport brings a session's player to a place, and leaves them their angles.
+// teleportTime is how long after that moves which the rules do not allow are ignored: the client has sent them before.
+const teleportTime = 2 * time.Second
+
+// teleport brings a session's player to a place in the world, and leaves them their angles.
 func teleport(s *session, to motion.Pose) {
 	last := s.place.pose()
 	to.Yaw, to.Pitch = last.Yaw, last.Pitch
+	to.Y = min(max(to.Y, 0), float64(s.g.World.Height()))
+	s.walk.teleported = max(s.g.now(), 1)
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), to.X, to.Y, to.Z)
 	s.out.Send(sessionmsg.Correction{Pose: to, Reason: teleported})
 	s.bodySub.EndPrediction(s.body.Player, s)
 	s.goTo(last, to)
 }
 
-// insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never
-// change it.
-const insideBlock = "inside_block"
+// Reasons of corrections: the path leads into solid blocks, or out of the border of the world. Clients receive them
+// (docs/protocol.md): never change them.
+const (
+	insideBlock   = "inside_block"
+	outsideBorder = "outside_border"
+)
 
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
 // distance, so that a walk to and fro costs nothing.
@@ -286,6 +302,8 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return there, wire.RefusedNotLoaded
 	case !s.standing.MayBuild():
 		return there, wire.RefusedNotAllowed
+	case !s.standing.InBorder(pos):
+		return there, wire.RefusedOutsideBorder
 	case checks.BlockChange(there, block) != "":
 		return there, checks.BlockChange(there, block)
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):

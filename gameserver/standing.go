@@ -2,8 +2,14 @@ package gameserver
 
 import (
 	"context"
+	"errors"
+	"strings"
+
+	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -21,7 +27,9 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 		for _, s := range g.placedSessions() {
 			if refused := s.standing.Judge(); refused != nil {
 				s.out.End(failureOf(refused))
+				continue
 			}
+			s.limits.edit.SetLimit(g.editsOf(s))
 		}
 	}
 }
@@ -33,12 +41,54 @@ func (g *Gateway) announce(text string) {
 	}
 }
 
-// names lists the players with a session here.
-func (g *Gateway) names() (all []string) {
-	for _, p := range g.Online() {
+// editsOf returns how many blocks a second the player of a session may change.
+func (g *Gateway) editsOf(s *session) rate.Limit { return s.standing.Edits(g.policy.Load().Edits()) }
+
+// PlayerNames returns the names of the players here.
+func (g *Gateway) PlayerNames() (all []string) {
+	for _, p := range g.playersHere() {
 		all = append(all, p.Name)
 	}
 	return all
+}
+
+// FindPlayer returns the player here whom others see under the name, in any case.
+func (g *Gateway) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
+	for _, p := range g.playersHere() {
+		if strings.EqualFold(p.Name, name) {
+			return nodemsg.FoundPlayer{Player: p.Player, Name: p.Name, Pose: p.Pose}, true
+		}
+	}
+	return nodemsg.FoundPlayer{}, false
+}
+
+// ShowLine shows a private line to a player here. It reports false if they have no session, or may not be shown it.
+func (g *Gateway) ShowLine(line nodemsg.PrivateLine) bool {
+	g.mu.Lock()
+	s := g.mu.sessions[line.To]
+	g.mu.Unlock()
+	if s == nil || !s.place.joined() || !g.enforcer.MayShow(line) {
+		return false
+	}
+	s.sendText("From " + line.Name + ": " + line.Text)
+	return true
+}
+
+// AnswerPlayers answers another gateway's question (elsewhere.Protocol) about the players here.
+func (g *Gateway) AnswerPlayers(ctx context.Context, peer string, question []byte) ([]byte, error) {
+	return g.elsewhere.Answer(ctx, peer, question)
+}
+
+// errNoHomes is why a home cannot be set while a world is upgraded: older nodes refuse the records of players who have one.
+var errNoHomes = errors.New("homes can be set as soon as all nodes of the world are upgraded")
+
+// setHome changes the home of a session's player.
+func (g *Gateway) setHome(s *session, home motion.Pose) error {
+	if g.Understood != nil && !g.Understood(nodemsg.VersionHomes) {
+		return errNoHomes
+	}
+	s.place.setHome(home)
+	return nil
 }
 
 // command carries out a command of a player.
@@ -48,7 +98,8 @@ func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 		return nil
 	}
 	return s.standing.Command(m, moderation.Gateway{
-		Names: g.names, Spawn: func() { teleport(s, g.spawnPose()) },
+		Here: g, Elsewhere: g.elsewhere, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
+		SetHome: func(home motion.Pose) error { return g.setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
 		Background: func(task func(context.Context)) {
 			g.run(func(ctx context.Context) {
 				defer g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)

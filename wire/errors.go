@@ -78,6 +78,8 @@ const (
 	RefusedUnavailable = "unavailable"
 	// RefusedNotAllowed: the player's role does not allow it, or they are banned.
 	RefusedNotAllowed = "not_allowed"
+	// RefusedOutsideBorder: the block is outside the border that admins have set.
+	RefusedOutsideBorder = "outside_border"
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
 )

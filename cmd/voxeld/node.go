@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -91,6 +92,14 @@ func (p peers) Ask(ctx context.Context, peer, protocol string, question []byte) 
 
 func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
+}
+
+// understood reports whether all connected nodes, as far as they have described themselves, understand a version of the messages.
+func (n *node) understood(version int) bool {
+	return !slices.ContainsFunc(n.host.Connected(), func(peer string) bool {
+		at, known := n.regions.Policy.Detector.Version(peer)
+		return known && at < version
+	})
 }
 
 // ready returns why the node cannot take players now, or nil.

@@ -175,6 +175,10 @@ func (lc *conn) applyMove() {
 		lc.Corrections.WithLabelValues(reason).Inc()
 		return
 	}
+	if !lc.MayGo(lc.mu.pose, pose) {
+		lc.Corrections.WithLabelValues("outside_border").Inc()
+		return
+	}
 	lc.mu.pose = pose
 	if lc.sub.Move(lc.who.Load().id, pose, lc, false) {
 		lc.sub.Wake()
@@ -199,7 +203,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		refused = wire.RefusedNotLoaded
 	case floor:
 		refused = wire.RefusedUnbreakable
-	case !lc.MayBuild(lc.remote, lc.name):
+	case !lc.MayBuild(lc.remote, lc.name, pos):
 		refused = wire.RefusedNotAllowed
 	case refused == "":
 		by, refused = lc.checkBuilder(ctx, pos, block)

@@ -43,14 +43,17 @@ type Link interface {
 type Options struct {
 	World world.Genesis
 	Peer  string // this node's peer id
-	// Admit returns why a client with that name may not play here; nil if it may. MayBuild reports whether it may change blocks.
+	// Admit returns why a client with that name may not play here; nil if it may. MayBuild reports whether it may change a block.
+	// Allow returns why no client may; nil if they may. MayGo reports whether one may go from one place to another.
+	Allow    func() error
 	Admit    func(remote net.Addr, name string) error
-	MayBuild func(remote net.Addr, name string) bool
+	MayBuild func(remote net.Addr, name string, pos grid.Pos) bool
+	MayGo    func(from, to motion.Pose) bool
 	Rules    player.Rules
 	Edits    func() rate.Limit      // of a new player, a second
 	Burst    int                    // of the same
 	Surface  func(x, z int32) int32 // height of the ground
-	Spawn    motion.Pose            // where an unknown player starts
+	Spawn    func() motion.Pose     // where an unknown player starts
 	Regions  Regions
 	Mirror   *mirror.Mirror
 	Players  *players.Store

@@ -36,16 +36,27 @@ type Enforcer struct {
 	// Changed is set after each change of the policy: all players are to be judged again.
 	Changed wake.Signal
 
-	wall   func() time.Time
-	guests func() bool
+	wall func() time.Time
+	node Node
 }
 
-// NewEnforcer returns an enforcer. Guests reports whether this node takes players without a key. Announce is called with lines for all players, and
-// must not block.
-func NewEnforcer(p People, wall func() time.Time, guests func() bool, announce func(text string)) *Enforcer {
-	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, guests: guests}
+// Node is what the options of this node grant.
+type Node struct {
+	Guests   func() bool // whether players without a key may join
+	Original func() bool // whether clients of the original protocol may
+}
+
+// NewEnforcer returns an enforcer. Announce is called with lines for all players, and must not block.
+func NewEnforcer(p People, wall func() time.Time, node Node, announce func(text string)) *Enforcer {
+	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, node: node}
 	p.Notify(d.Changed.Set, announce)
 	return d
+}
+
+// Settings returns the settings of the world.
+func (e *Enforcer) Settings() (s policy.Settings) {
+	e.Read(func(p *policy.State) { s = p.Settings() })
+	return s
 }
 
 func (e *Enforcer) judge(who policy.Subject) (v policy.Verdict) {
@@ -78,22 +89,9 @@ func (e *Enforcer) Registered(name string) (is bool) {
 	return is
 }
 
-// AdmitOriginal returns why a client of the original protocol may not play; nil if it may.
-func (e *Enforcer) AdmitOriginal(remote net.Addr, name string) error {
-	if !e.guests() {
-		return errNoGuests
-	}
-	return e.refusal(e.judge(subject(player.GuestID(name), name, true, remote)))
-}
-
-// MayBuildOriginal reports whether a client of the original protocol may change blocks.
-func (e *Enforcer) MayBuildOriginal(remote net.Addr, name string) bool {
-	return e.judge(subject(player.GuestID(name), name, true, remote)).MayBuild()
-}
-
 // nameFor returns the name under which a player joins.
 func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
-	if who.Guest && !e.guests() {
+	if who.Guest && !e.node.Guests() {
 		return "", errNoGuests
 	}
 	if who.Guest && e.Registered(who.Name) {

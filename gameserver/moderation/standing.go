@@ -8,6 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -21,6 +25,7 @@ type Standing struct {
 	who      policy.Subject
 	verdict  atomic.Pointer[policy.Verdict] // of the last judgement
 	busy     atomic.Bool                    // a command is under way
+	travels  *rate.Limiter                  // of commands that bring the player elsewhere
 
 	mu struct {
 		sync.Mutex
@@ -31,7 +36,7 @@ type Standing struct {
 
 // Admit judges a player who joins: a guest, or the owner of a key. An error means that they may not. Messages to the player go to send.
 func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Standing, error) {
-	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote)}
+	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote), travels: newTravels()}
 	var err error
 	if s.who.Name, err = e.nameFor(s.who); err != nil {
 		return nil, err
@@ -56,6 +61,19 @@ func (s *Standing) Judge() error {
 // MayBuild reports whether the player may change blocks.
 func (s *Standing) MayBuild() bool { return s.verdict.Load().MayBuild() }
 
+// InBorder reports whether the border of the world lets the player change a block.
+func (s *Standing) InBorder(pos grid.Pos) bool { return s.verdict.Load().Border.Contains(pos) }
+
+// MayGo reports whether the border of the world lets the player go from one place to another.
+func (s *Standing) MayGo(from, to motion.Pose) bool {
+	return s.verdict.Load().Border.Allows(from.X, from.Z, to.X, to.Z)
+}
+
+// Edits returns how many blocks a second the player may change, if this node lets each player change so many.
+func (s *Standing) Edits(node rate.Limit) rate.Limit {
+	return editsOf(s.enforcer.Settings(), s.verdict.Load().Role, node)
+}
+
 // Mute returns why others may not read what the player writes; empty if they may.
 func (s *Standing) Mute() string {
 	if mute := s.enforcer.judge(s.who).Mute; mute != nil {
@@ -70,9 +88,7 @@ func (s *Standing) Greet() {
 	s.mu.greeted = true
 	s.mu.Unlock()
 	s.tell()
-	var message string
-	s.enforcer.Read(func(p *policy.State) { message = p.Settings().Message })
-	if message != "" {
+	if message := s.enforcer.Settings().Message; message != "" {
 		s.notice(message)
 	}
 }

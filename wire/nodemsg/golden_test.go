@@ -60,6 +60,8 @@ func nodeMessages() []interface{ Valid() error } {
 // laterMessages are those that were added since: their bytes are at the end of the file.
 func laterMessages() []interface{ Valid() error } {
 	act := Act{At: 1700000000000, Key: make([]byte, 32), Seq: 5, Name: "ada", Text: "ban bob", Signature: make([]byte, 64)}
+	home := aRecord()
+	home.Home = &aPose
 	seen := SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{1}, Count: 2}, Signature: []byte{3, 4}}
 	return []interface{ Valid() error }{
 		seen,
@@ -85,6 +87,12 @@ func laterMessages() []interface{ Valid() error } {
 		Question{Acts: &ActsRequest{After: 3, Digest: ActsDigest{9}}},
 		Answer{OtherActs: true},
 		Answer{Acts: []Act{act, {Key: act.Key, Operator: true, Charter: 4, Text: "say x", Signature: act.Signature}}, Number: 9},
+		PlayersRequest{List: &ListPlayers{}},
+		PlayersRequest{Find: &FindPlayer{Name: "bob"}},
+		PlayersRequest{Show: &PrivateLine{From: player.GuestID("ada"), Name: "ada", Guest: true, To: player.GuestID("bob"), Text: "hi"}},
+		PlayersAnswer{Names: []string{"ada", "bob"}, Players: 3},
+		PlayersAnswer{Found: &FoundPlayer{Player: player.GuestID("bob"), Name: "bob", Pose: aPose}, Shown: true},
+		home,
 	}
 }
 

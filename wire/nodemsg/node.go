@@ -216,7 +216,8 @@ type Load struct {
 const (
 	VersionSplits = 1 // the first that has splits
 	VersionActs   = 2 // the first that has acts
-	Version       = VersionActs
+	VersionHomes  = 3 // the first that has homes in players' records
+	Version       = VersionHomes
 )
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.
@@ -235,6 +236,8 @@ type PlayerRecord struct {
 	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
 	// See Counted.
 	Done uint64 `cbor:"8,keyasint,omitempty"`
+	// Home is the place that the player has chosen as their home; nil for none. Nodes before VersionHomes refuse records that have one.
+	Home *motion.Pose `cbor:"9,keyasint,omitempty"`
 }
 
 // Counted returns a number at least as high as that of any event of the player before the save. Further events must be

@@ -9,6 +9,7 @@ import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
+import { withPlace } from './command'
 import type { Identity } from './identity'
 import type {
   Avatar,
@@ -16,6 +17,7 @@ import type {
   ChatEvent,
   ChunkAddress,
   ChunkDelta,
+  CommandHelp,
   FromClient,
   FromServer,
   GiftEvent,
@@ -70,6 +72,7 @@ export class Session {
   private identity: Identity | null = null // null for a guest
   private chosenName = ''
   private knowsStanding = false // of this session
+  private commands: CommandHelp[] = [] // that the player may use
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
   /** The latest welcome; null before the first. */
@@ -157,8 +160,9 @@ export class Session {
     else this.events.toast('Not sent: you’re offline.')
   }
 
-  /** Sends a command, without its slash. */
-  sendCommand(text: string): void {
+  /** Sends a command, without its slash. The place that some need is where the player stands, unless they name another one. */
+  sendCommand(line: string): void {
+    const text = withPlace(line, this.commands, this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast('Not sent: you’re offline.')
       return
@@ -296,6 +300,7 @@ export class Session {
 
   private applyStanding(standing: Standing): void {
     this.events.standing(standing)
+    this.commands = standing.commands
     const first = !this.knowsStanding
     this.knowsStanding = true
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
