@@ -98,6 +98,8 @@ const defaultBuilders = 2
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
+	// Elsewhere asks other gateways about their players, and answers them (elsewhere.Protocol).
+	Elsewhere    *elsewhere.Players
 	policy       atomic.Pointer[admission.Policy] // Options.Policy is that of the start
 	rules        player.Rules
 	start        time.Time // the origin of all Motions' times
@@ -113,7 +115,6 @@ type Gateway struct {
 	interest     *sharedIndex
 	frames       frames
 	surroundings *surroundings.Surroundings
-	elsewhere    *elsewhere.Players
 	spawn        chan func(context.Context)
 	stop         chan struct{} // closed when Run begins to shut down
 	shutdown     shutdown

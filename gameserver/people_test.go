@@ -3,6 +3,7 @@ package gameserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -272,7 +273,7 @@ func TestPlayersElsewhere(t *testing.T) {
 			t.Error(got)
 		}
 		line := nodemsg.PrivateLine{From: guestID("ann"), Name: "ann", Guest: true, To: guestID("Bob"), Text: "hi"} // from a gateway that lies
-		if there.g.ShowLine(line) {
+		if ofGateway(there.g).ShowLine(line) {
 			t.Error("a line of a muted player was shown")
 		}
 		if len(bob.mu.notices) != 1 || len(cid.mu.notices) != 1 {
@@ -280,7 +281,7 @@ func TestPlayersElsewhere(t *testing.T) {
 		}
 		bob.send(sessionmsg.Move{Pose: motion.Pose{X: 9.5, Y: 26, Z: 3.5}})
 		pass(time.Second)
-		if it, ok := here.g.elsewhere.Find(t.Context(), "BOB"); !ok || it.Pose.X != 9.5 {
+		if it, ok := here.g.Elsewhere.Find(t.Context(), "BOB"); !ok || it.Pose.X != 9.5 {
 			t.Errorf("bob is found at %+v, %t", it, ok)
 		}
 	})
@@ -298,5 +299,98 @@ func (n otherNode) Ask(ctx context.Context, peer, protocol string, question []by
 	if peer != n.peer || protocol != elsewhere.Protocol {
 		return nil, errors.New("not served")
 	}
-	return (*n.of).g.AnswerPlayers(ctx, peer, question)
+	return (*n.of).g.Elsewhere.Answer(ctx, peer, question)
 }
+
+// Who sends lines too fast is warned, then muted for a minute on this node, also after joining again; then banned, if the policy says so.
+func TestFloods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := newPeople()
+		r := newHarness(t, func(o *Options) { o.People = world })
+		eve, ann := r.join("eve", 1), r.join("ann", 1)
+		flood := func() (told string) {
+			before := len(eve.mu.notices)
+			for i := range chatAtOnce + 5 { // five beyond those that are allowed
+				eve.send(sessionmsg.Chat{Text: fmt.Sprint("buy ", i)})
+			}
+			pass(100 * time.Millisecond)
+			eve.look(func() { told = strings.Join(eve.mu.notices[before:], "; ") })
+			return told
+		}
+		if got := flood(); got != "You write too fast; that was not sent. Go on like that, and you are muted for a minute.; You write too fast, and are muted for a minute." {
+			t.Errorf("a flood is answered: %s", got)
+		}
+		eve.conn.Close()
+		pass(2 * time.Second)
+		eve = r.join("eve", 1)
+		pass(8 * time.Second)
+		read := len(ann.mu.said)
+		eve.send(sessionmsg.Chat{Text: "hello again"})
+		pass(2 * time.Second)
+		if got := strings.Join(eve.mu.notices, "; "); !strings.HasPrefix(got, "You are muted by this node (5") || len(ann.mu.said) != read {
+			t.Errorf("after joining again a muted player is told: %s; others read %q", got, ann.mu.said[read:])
+		}
+		pass(30 * time.Second)
+		eve.goTo(1, 25, 1) // who is silent for a minute is gone
+		ann.goTo(2, 25, 1)
+		pass(30 * time.Second)
+		eve.send(sessionmsg.Chat{Text: "sorry"})
+		pass(2 * time.Second)
+		if len(ann.mu.said) != read+1 {
+			t.Errorf("after a minute others read %q", ann.mu.said[read:])
+		}
+		flood()
+		pass(20 * time.Second)
+		if flood(); eve.mu.ended {
+			t.Error("a flooder was banned, although that is off by default")
+		}
+		world.operate(t, "set floodban 1h")
+		pass(20 * time.Second)
+		if flood(); eve.mu.failure.Code != wire.FailBanned {
+			t.Errorf("a flooder who was muted is answered %+v", eve.mu.failure)
+		}
+		again := newClient(t, r.dial())
+		again.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: "eve", View: 1, Encoding: r.encoding})
+		pass(time.Second)
+		if again.mu.failure.Code != wire.FailBanned || again.mu.failure.Message != "You are banned from this world by this node (1 hour left): flooding the chat." {
+			t.Errorf("joining again is answered %+v", again.mu.failure)
+		}
+		pass(time.Hour)
+		r.join("eve", 1)
+	})
+}
+
+// The alarm on vandals knows the fastest of the new players who remove blocks, within a minute, and forgets them after two.
+func TestNewPlayersWhoRemoveBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		ann, bob, old := r.join("ann", 1), r.join("bob", 1), r.connect("old")
+		peak := func() float64 { return counted(t, r.g, "voxeld_newcomer_removals_peak") }
+		spot := func(n int) grid.Pos { return grid.Pos{X: 2, Y: 25, Z: int32(n)} }
+		for i := range 12 {
+			ann.put(spot(i%4), chunk.Brick)
+			ann.put(spot(i%4), chunk.Air)
+			pass(200 * time.Millisecond)
+		}
+		bob.put(spot(6), chunk.Brick)
+		bob.put(spot(6), chunk.Air)
+		old.send(`{"type":7,"args":[3,25,7,1]}` + "\n" + `{"type":7,"args":[3,25,7,0]}` + "\n")
+		pass(time.Second)
+		if got := peak(); got != 12 {
+			t.Errorf("the fastest has removed %v blocks", got)
+		}
+		if removed := counted(t, r.g, "voxeld_newcomer_edits_total", "removed"); removed != 14 {
+			t.Errorf("all have removed %v blocks", removed)
+		}
+		pass(time.Minute)
+		if got := peak(); got != 12 {
+			t.Errorf("of the minute before %v is left", got)
+		}
+		pass(2 * time.Minute)
+		if got := peak(); got != 0 {
+			t.Errorf("after three minutes %v is left", got)
+		}
+	})
+}
+
+func ofGateway(g *Gateway) elsewhere.Here { return here{g} }

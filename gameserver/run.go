@@ -50,8 +50,8 @@ func New(o Options) *Gateway {
 	g.policy.Store(&o.Policy)
 	g.enforcer = moderation.NewEnforcer(o.People, g.wall, moderation.Node{
 		Guests: func() bool { return g.policy.Load().Guests }, Original: func() bool { return !g.policy.Load().NoOriginal },
-	}, g.announce)
-	g.elsewhere = elsewhere.New(o.Nodes, g)
+	}, g.announce, o.Registerer)
+	g.Elsewhere = elsewhere.New(o.Nodes, here{g})
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,

@@ -83,7 +83,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	case sessionmsg.Edit:
 		s.edit(m)
 	case sessionmsg.Chat:
-		s.chat(m.Text)
+		return s.chat(m.Text)
 	case sessionmsg.Command:
 		return s.g.command(s, m)
 	case sessionmsg.Hit:
@@ -283,6 +283,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
+	s.g.enforcer.NoteEdit(s.body.Player, s.body.Guest, chunk.Block(e.Block) == chunk.Air)
 	s.subs[pos.Chunk()].Edit(nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
 }
 
@@ -317,18 +318,16 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 }
 
 // chat sends a chat message to everybody who sees the player.
-func (s *session) chat(text string) {
+func (s *session) chat(text string) error {
 	if !s.limits.chat.Allow() {
-		s.sendText("You talk too fast; that line was not sent.")
-		return
+		return s.standing.TooFast()
 	}
 	if why := s.standing.Mute(); why != "" {
 		s.sendText(why)
-		return
-	}
-	if !s.sendEvent(text, nil) {
+	} else if !s.sendEvent(text, nil) {
 		s.sendText("The land here cannot be reached at the moment; that line was not sent.")
 	}
+	return nil
 }
 
 // After anything but a move the session reads by itself for actedFor, since more of the same is likely and must not wait for the

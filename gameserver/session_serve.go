@@ -110,7 +110,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	if err := s.standing.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
 		return err
 	}
-	s.limits.edit.SetLimit(s.g.editsOf(s))
+	s.limits.edit.SetLimit(editRate(s))
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 

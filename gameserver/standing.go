@@ -29,7 +29,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 				s.out.End(failureOf(refused))
 				continue
 			}
-			s.limits.edit.SetLimit(g.editsOf(s))
+			s.limits.edit.SetLimit(editRate(s))
 		}
 	}
 }
@@ -41,20 +41,23 @@ func (g *Gateway) announce(text string) {
 	}
 }
 
-// editsOf returns how many blocks a second the player of a session may change.
-func (g *Gateway) editsOf(s *session) rate.Limit { return s.standing.Edits(g.policy.Load().Edits()) }
+// editRate returns how many blocks a second the player may change.
+func editRate(s *session) rate.Limit { return s.standing.Edits(s.g.policy.Load().Edits()) }
+
+// here is a gateway as package elsewhere knows it.
+type here struct{ g *Gateway }
 
 // PlayerNames returns the names of the players here.
-func (g *Gateway) PlayerNames() (all []string) {
-	for _, p := range g.playersHere() {
+func (h here) PlayerNames() (all []string) {
+	for _, p := range h.g.playersHere() {
 		all = append(all, p.Name)
 	}
 	return all
 }
 
 // FindPlayer returns the player here whom others see under the name, in any case.
-func (g *Gateway) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
-	for _, p := range g.playersHere() {
+func (h here) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
+	for _, p := range h.g.playersHere() {
 		if strings.EqualFold(p.Name, name) {
 			return nodemsg.FoundPlayer{Player: p.Player, Name: p.Name, Pose: p.Pose}, true
 		}
@@ -63,28 +66,23 @@ func (g *Gateway) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
 }
 
 // ShowLine shows a private line to a player here. It reports false if they have no session, or may not be shown it.
-func (g *Gateway) ShowLine(line nodemsg.PrivateLine) bool {
-	g.mu.Lock()
-	s := g.mu.sessions[line.To]
-	g.mu.Unlock()
-	if s == nil || !s.place.joined() || !g.enforcer.MayShow(line) {
+func (h here) ShowLine(line nodemsg.PrivateLine) bool {
+	h.g.mu.Lock()
+	s := h.g.mu.sessions[line.To]
+	h.g.mu.Unlock()
+	if s == nil || !s.place.joined() || !h.g.enforcer.MayShow(line) {
 		return false
 	}
 	s.sendText("From " + line.Name + ": " + line.Text)
 	return true
 }
 
-// AnswerPlayers answers another gateway's question (elsewhere.Protocol) about the players here.
-func (g *Gateway) AnswerPlayers(ctx context.Context, peer string, question []byte) ([]byte, error) {
-	return g.elsewhere.Answer(ctx, peer, question)
-}
-
 // errNoHomes is why a home cannot be set while a world is upgraded: older nodes refuse the records of players who have one.
 var errNoHomes = errors.New("homes can be set as soon as all nodes of the world are upgraded")
 
-// setHome changes the home of a session's player.
-func (g *Gateway) setHome(s *session, home motion.Pose) error {
-	if g.Understood != nil && !g.Understood(nodemsg.VersionHomes) {
+// setHome changes the player's home.
+func setHome(s *session, home motion.Pose) error {
+	if s.g.Understood != nil && !s.g.Understood(nodemsg.VersionHomes) {
 		return errNoHomes
 	}
 	s.place.setHome(home)
@@ -94,12 +92,11 @@ func (g *Gateway) setHome(s *session, home motion.Pose) error {
 // command carries out a command of a player.
 func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 	if !s.limits.command.Allow() {
-		s.sendText("You send commands too fast; that one was not carried out.")
-		return nil
+		return s.standing.TooFast()
 	}
 	return s.standing.Command(m, moderation.Gateway{
-		Here: g, Elsewhere: g.elsewhere, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
-		SetHome: func(home motion.Pose) error { return g.setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
+		Here: here{g}, Elsewhere: g.Elsewhere, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
+		SetHome: func(home motion.Pose) error { return setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
 		Background: func(task func(context.Context)) {
 			g.run(func(ctx context.Context) {
 				defer g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)

@@ -114,6 +114,15 @@ func (b *Builders) Allow(id player.ID, pos grid.Pos, now time.Time) bool {
 	return b.others
 }
 
+// newFor is how long a player counts as new after they have registered a name.
+const newFor = 24 * time.Hour
+
+// IsNew reports whether a player with a key is new: they have no role of their own, and no name that has been registered for a day.
+func (s *State) IsNew(id player.ID, now time.Time) bool {
+	m := s.members[id]
+	return m == nil || m.Role == 0 && (m.Name == "" || now.UnixMilli()-m.named < newFor.Milliseconds())
+}
+
 // NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is registered to another
 // player.
 func (s *State) NameFor(id player.ID, name string) string {

@@ -26,6 +26,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/region/budget"
+	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -94,12 +95,15 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// understood reports whether all connected nodes, as far as they have described themselves, understand a version of the messages.
-func (n *node) understood(version int) bool {
-	return !slices.ContainsFunc(n.host.Connected(), func(peer string) bool {
-		at, known := n.regions.Policy.Detector.Version(peer)
-		return known && at < version
-	})
+// understood returns a function that reports whether all connected nodes, as far as they have described themselves, understand a version of the
+// messages.
+func understood(connected func() []string, d *failuredetector.Detector) func(version int) bool {
+	return func(version int) bool {
+		return !slices.ContainsFunc(connected(), func(peer string) bool {
+			at, known := d.Version(peer)
+			return known && at < version
+		})
+	}
 }
 
 // ready returns why the node cannot take players now, or nil.

@@ -215,6 +215,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		lc.Refusals.WithLabelValues(refused).Inc()
 		return
 	}
+	lc.Edited(by.id, block)
 	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(), Pos: pos, Block: block}, lc)
 }
 

@@ -5,38 +5,15 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-const (
-	// commandTime bounds the time that a command waits for the catalog.
-	commandTime = 15 * time.Second
-	// maxLines is the most lines that answer a command.
-	maxLines = 40
-)
-
-// Gateway is what commands need of a player's session, and of its gateway. Teleport and SetHome are called in the goroutine that handles the
-// player's messages.
-type Gateway struct {
-	elsewhere.Here
-	Elsewhere *elsewhere.Players
-
-	Pose      func() motion.Pose // of the player
-	Spawn     func() motion.Pose // where new players start
-	Home      func() (home motion.Pose, set bool)
-	SetHome   func(motion.Pose) error
-	Teleport  func(motion.Pose)
-	TimeOfDay func() float64 // in minutes since midnight
-
-	Background func(task func(context.Context))
-}
+// maxLines is the most lines that answer a command.
+const maxLines = 40
 
 // Command carries out a command of the player, in the goroutine that handles their messages. What has to wait for others is run in the
 // background, one at a time. An error ends the session.
@@ -65,20 +42,6 @@ func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
 		}
 	})
 	return nil
-}
-
-// background runs what has to wait for other nodes, unless something is running already.
-func (s *Standing) background(g Gateway, task func(context.Context)) {
-	if !s.busy.CompareAndSwap(false, true) {
-		s.notice("Wait until your last command is carried out.")
-		return
-	}
-	g.Background(func(ctx context.Context) {
-		defer s.busy.Store(false)
-		ctx, cancel := context.WithTimeout(ctx, commandTime)
-		defer cancel()
-		task(ctx)
-	})
 }
 
 // sentence returns an error as a sentence. A command at its beginning stays as it is.
@@ -115,9 +78,6 @@ func (s *Standing) answer(c policy.Command, rest string, g Gateway) {
 		s.notice(sentence(why))
 	}
 }
-
-// wrongUsage is returned for arguments that a command does not have.
-const wrongUsage = "?"
 
 // list shows lines to the player.
 func (s *Standing) list(lines []string) {

@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
@@ -36,8 +38,10 @@ type Enforcer struct {
 	// Changed is set after each change of the policy: all players are to be judged again.
 	Changed wake.Signal
 
-	wall func() time.Time
-	node Node
+	wall      func() time.Time
+	node      Node
+	floods    *floods
+	newcomers *newcomers
 }
 
 // Node is what the options of this node grant.
@@ -47,8 +51,8 @@ type Node struct {
 }
 
 // NewEnforcer returns an enforcer. Announce is called with lines for all players, and must not block.
-func NewEnforcer(p People, wall func() time.Time, node Node, announce func(text string)) *Enforcer {
-	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, node: node}
+func NewEnforcer(p People, wall func() time.Time, node Node, announce func(text string), r prometheus.Registerer) *Enforcer {
+	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, node: node, floods: newFloods(r), newcomers: newNewcomers(r, wall)}
 	p.Notify(d.Changed.Set, announce)
 	return d
 }
@@ -99,4 +103,39 @@ func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
 	}
 	e.Read(func(p *policy.State) { name = p.NameFor(who.Player, who.Name) })
 	return name, nil
+}
+
+// refuseFlooder returns why a player who has flooded the chat may not play here; nil if they may.
+func (e *Enforcer) refuseFlooder(id player.ID) error {
+	if ban := e.floodSanction(policy.Ban, e.floods.of(id).banned); ban != "" {
+		return &wire.Error{Code: wire.FailBanned, Message: ban}
+	}
+	return nil
+}
+
+// floodMute returns why nobody reads what a player writes who has flooded the chat; empty if they do.
+func (e *Enforcer) floodMute(id player.ID) string {
+	return e.floodSanction(policy.Mute, e.floods.of(id).muted)
+}
+
+// floodSanction describes a sanction of this node; empty if it is over.
+func (e *Enforcer) floodSanction(kind policy.Kind, until time.Time) string {
+	now := e.wall()
+	if !now.Before(until) {
+		return ""
+	}
+	it := policy.Sanction{Kind: kind, By: "this node", Until: until.UnixMilli(), Reason: "flooding the chat"}
+	return it.Describe(now)
+}
+
+// NoteEdit counts an edit that a player has requested.
+func (e *Enforcer) NoteEdit(id player.ID, guest, removed bool) {
+	now := e.wall()
+	isNew := guest
+	if !guest {
+		e.Read(func(p *policy.State) { isNew = p.IsNew(id, now) })
+	}
+	if isNew {
+		e.newcomers.note(id, removed, now)
+	}
 }

@@ -1,12 +1,14 @@
 package moderation
 
 import (
+	"context"
 	"crypto/ed25519"
 	"fmt"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -16,6 +18,17 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
+
+// travelEvery and travelsAtOnce limit how often a player may be brought elsewhere: each time they are sent the land there.
+const (
+	travelEvery   = 2 * time.Second
+	travelsAtOnce = 5
+)
+
+func newTravels() *rate.Limiter { return rate.NewLimiter(rate.Every(travelEvery), travelsAtOnce) }
+
+// commandTime bounds the time that a command waits for other nodes.
+const commandTime = 15 * time.Second
 
 // Standing is what the player of one session may do.
 type Standing struct {
@@ -39,6 +52,9 @@ func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remot
 	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote), travels: newTravels()}
 	var err error
 	if s.who.Name, err = e.nameFor(s.who); err != nil {
+		return nil, err
+	}
+	if err := e.refuseFlooder(id); err != nil {
 		return nil, err
 	}
 	return s, s.Judge()
@@ -79,7 +95,7 @@ func (s *Standing) Mute() string {
 	if mute := s.enforcer.judge(s.who).Mute; mute != nil {
 		return mute.Describe(s.enforcer.wall())
 	}
-	return ""
+	return s.enforcer.floodMute(s.who.Player)
 }
 
 // Greet sends what follows the welcome.
@@ -117,4 +133,36 @@ func (s *Standing) tell() {
 // commands lists the commands that the player may use. Guests cannot sign any.
 func (s *Standing) commands(role policy.Role) []policy.Command {
 	return slices.DeleteFunc(policy.For(role), func(c policy.Command) bool { return s.key == nil && !c.Local })
+}
+
+// TooFast is called for a line or a command that the player has sent too fast, and which was not carried out. An error ends the session.
+func (s *Standing) TooFast() error {
+	now := s.enforcer.wall()
+	ban := time.Duration(s.enforcer.Settings().FloodBan) * time.Millisecond
+	if s.verdict.Load().Role >= policy.Moderator {
+		ban = 0
+	}
+	switch s.enforcer.floods.note(s.who.Player, now, ban) {
+	case floodWarned:
+		s.notice("You write too fast; that was not sent. Go on like that, and you are muted for a minute.")
+	case floodMuted:
+		s.notice("You write too fast, and are muted for a minute.")
+	case floodBanned:
+		return s.enforcer.refuseFlooder(s.who.Player)
+	}
+	return nil
+}
+
+// background runs what has to wait for other nodes, unless something is running already.
+func (s *Standing) background(g Gateway, task func(context.Context)) {
+	if !s.busy.CompareAndSwap(false, true) {
+		s.notice("Wait until your last command is carried out.")
+		return
+	}
+	g.Background(func(ctx context.Context) {
+		defer s.busy.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, commandTime)
+		defer cancel()
+		task(ctx)
+	})
 }

@@ -4,22 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/policy"
 )
-
-// travelEvery and travelsAtOnce limit how often a player may be brought elsewhere: each time they are sent the land there.
-const (
-	travelEvery   = 2 * time.Second
-	travelsAtOnce = 5
-)
-
-func newTravels() *rate.Limiter { return rate.NewLimiter(rate.Every(travelEvery), travelsAtOnce) }
 
 // travel brings the player to where a command leads. It returns why it does not; empty if it does.
 func (s *Standing) travel(command string, args []string, g Gateway) (why string) {
