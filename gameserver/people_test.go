@@ -360,7 +360,7 @@ func TestFloods(t *testing.T) {
 	})
 }
 
-// The alarm on vandals knows the fastest of the new players who remove blocks, within a minute, and forgets them after two.
+// The alarm on vandals knows the fastest of the new players who remove blocks, within 30 seconds, and forgets them after a minute.
 func TestNewPlayersWhoRemoveBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
@@ -382,13 +382,13 @@ func TestNewPlayersWhoRemoveBlocks(t *testing.T) {
 		if removed := counted(t, r.g, "voxeld_newcomer_edits_total", "removed"); removed != 14 {
 			t.Errorf("all have removed %v blocks", removed)
 		}
-		pass(time.Minute)
+		pass(30 * time.Second)
 		if got := peak(); got != 12 {
-			t.Errorf("of the minute before %v is left", got)
+			t.Errorf("of the half minute before %v is left", got)
 		}
-		pass(2 * time.Minute)
+		pass(time.Minute)
 		if got := peak(); got != 0 {
-			t.Errorf("after three minutes %v is left", got)
+			t.Errorf("after 90 seconds %v is left", got)
 		}
 	})
 }

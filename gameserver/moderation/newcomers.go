@@ -13,7 +13,7 @@ import (
 // This file counts what new players build and remove, for an alarm on vandals.
 
 // peakTime is how long the removals of a player are summed up.
-const peakTime = time.Minute
+const peakTime = 30 * time.Second
 
 // newcomers counts the edits of new players. Edits are limited, so that in peakTime few players are counted.
 type newcomers struct {
@@ -38,12 +38,12 @@ func newNewcomers(r prometheus.Registerer, now func() time.Time) *newcomers {
 	n.mu.removals = make(map[player.ID]int)
 	auto.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_newcomer_removals_peak",
-		Help: "Most blocks that one new player has requested to remove on this node within a minute, of this minute and the last one.",
+		Help: "Most blocks that one new player has requested to remove on this node within 30 seconds, of these 30 seconds and those before.",
 	}, func() float64 { return n.peak(now()) })
 	return n
 }
 
-// begin begins a new minute if the last one is over. The caller holds the lock.
+// begin begins new counts if peakTime has passed. The caller holds the lock.
 func (n *newcomers) begin(now time.Time) {
 	passed := now.Sub(n.mu.since)
 	if passed >= 0 && passed < peakTime {
