@@ -240,13 +240,13 @@ func TestPlayersElsewhere(t *testing.T) {
 				o.Nodes, o.People = otherNode{peer, r}, world
 			}
 		}
-		var here, there *harness
-		here = newHarness(t, elsewhereOf("there", &there))
+		var first, second *harness
+		first = newHarness(t, elsewhereOf("second", &second))
 		notify := world.changed
-		there = newHarness(t, elsewhereOf("here", &here))
+		second = newHarness(t, elsewhereOf("first", &first))
 		changed := world.changed
 		world.changed = func() { notify(); changed() }
-		ann, cid, bob := here.join("ann", 1), here.join("cid", 1), there.join("Bob", 1)
+		ann, cid, bob := first.join("ann", 1), first.join("cid", 1), second.join("Bob", 1)
 		if got := ann.command("who"); got != "On this node: ann, cid.; On other nodes: Bob." {
 			t.Error(got)
 		}
@@ -273,7 +273,7 @@ func TestPlayersElsewhere(t *testing.T) {
 			t.Error(got)
 		}
 		line := nodemsg.PrivateLine{From: guestID("ann"), Name: "ann", Guest: true, To: guestID("Bob"), Text: "hi"} // from a gateway that lies
-		if ofGateway(there.g).ShowLine(line) {
+		if (here{second.g}).ShowLine(line) {
 			t.Error("a line of a muted player was shown")
 		}
 		if len(bob.mu.notices) != 1 || len(cid.mu.notices) != 1 {
@@ -281,7 +281,7 @@ func TestPlayersElsewhere(t *testing.T) {
 		}
 		bob.send(sessionmsg.Move{Pose: motion.Pose{X: 9.5, Y: 26, Z: 3.5}})
 		pass(time.Second)
-		if it, ok := here.g.Elsewhere.Find(t.Context(), "BOB"); !ok || it.Pose.X != 9.5 {
+		if it, ok := first.g.Elsewhere.Find(t.Context(), "BOB"); !ok || it.Pose.X != 9.5 {
 			t.Errorf("bob is found at %+v, %t", it, ok)
 		}
 	})
@@ -393,4 +393,29 @@ func TestNewPlayersWhoRemoveBlocks(t *testing.T) {
 	})
 }
 
-func ofGateway(g *Gateway) elsewhere.Here { return here{g} }
+// Players of original clients go no faster than others, and not beyond the border: such a move is ignored, as the protocol has no correction.
+func TestOriginalsMoveByTheRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := newPeople()
+		r := newHarness(t, func(o *Options) { o.People = world })
+		old := r.connect("old")
+		old.send(`{"type":1,"args":[0,0]}` + "\n")
+		moves := func(x, wantX float64) {
+			t.Helper()
+			old.send(fmt.Sprintf(`{"type":3,"args":[%v,25,4.5]}`+"\n", x))
+			pass(time.Second)
+			if it, ok := (here{r.g}).FindPlayer("old"); !ok || it.Pose.X != wantX {
+				t.Errorf("after a move to x = %v the player is at %v, %t", x, it.Pose.X, ok)
+			}
+		}
+		moves(4.5, 4.5)
+		moves(4.5+300*grid.ChunkSize, 4.5)
+		moves(9.5, 9.5)
+		world.operate(t, "set border 10")
+		moves(12.5, 9.5)
+		moves(8.5, 8.5)
+		if fast, outside := counted(t, r.g, "voxeld_move_corrections_total", "too_fast"), counted(t, r.g, "voxeld_move_corrections_total", "outside_border"); fast != 1 || outside != 1 {
+			t.Errorf("%v moves were too fast, %v led outside", fast, outside)
+		}
+	})
+}
