@@ -24,9 +24,10 @@ type session struct {
 	g             *Gateway
 	conn          conn
 	out           *outbox.Outbox
-	body          nodemsg.Body // except its pose: see place; otherwise never changes
-	codec         codec.Codec  // set before its first subscription
-	version       int          // of the protocol, as sent by the client
+	body          nodemsg.Body  // except its pose: see place; otherwise never changes
+	proof         nodemsg.Proof // of the player, without a signature; never changes
+	codec         codec.Codec   // set before its first subscription
+	version       int           // of the protocol, as sent by the client
 	view          viewDistance
 	motion        *player.Motion
 	subs          subscriptions

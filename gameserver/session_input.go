@@ -3,6 +3,7 @@ package gameserver
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -284,7 +285,9 @@ func (s *session) edit(e sessionmsg.Edit) {
 		return // held since
 	}
 	s.g.enforcer.NoteEdit(s.body.Player, s.body.Guest, chunk.Block(e.Block) == chunk.Air)
-	s.subs[pos.Chunk()].Edit(nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
+	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Proof: s.proof}
+	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
+	s.subs[pos.Chunk()].Edit(intent, s)
 }
 
 // checkEdit returns the block at the position, and why the player may not place the given one there.

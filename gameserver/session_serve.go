@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -167,7 +168,7 @@ func expect[M sessionmsg.FromClient](s *session, hint string) (M, error) {
 func (s *session) admit(join sessionmsg.Join) error {
 	s.version = join.Version
 	s.body.Name = join.Name
-	s.body.Guest, s.body.Player = true, player.GuestID(join.Name)
+	s.body.Guest, s.body.Player, s.proof.Name = true, player.GuestID(join.Name), join.Name
 	var key ed25519.PublicKey
 	if join.Key != "" {
 		var err error
@@ -178,6 +179,7 @@ func (s *session) admit(join sessionmsg.Join) error {
 			return err
 		}
 		s.body.Guest, s.body.Player = false, player.IDOf(key)
+		s.proof = nodemsg.Proof{Key: [ed25519.PublicKeySize]byte(key)}
 	}
 	standing, err := s.g.enforcer.Admit(s.body.Player, join.Name, key, s.conn.remote(), func(m sessionmsg.FromServer) { s.out.Send(m) })
 	if err == nil {
@@ -250,7 +252,7 @@ func welcomeTo(s *session) sessionmsg.Welcome {
 		Pose:    s.place.pose(), View: int(s.view.chunks.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
 		TimeOfDay: g.timeOfDay(), DayMS: world.DayLength.Milliseconds(),
-		Gateway: g.Peer, ServerName: g.Version, Map: g.hasMap(),
+		Gateway: g.Peer, ServerName: g.Version, Map: g.hasMap(), Signed: !s.body.Guest,
 	}
 }
 

@@ -46,6 +46,7 @@ type State struct {
 	tokens    map[string]bool
 	settings  Settings
 	warps     map[string]grid.Pos // by name, in lower case
+	rollbacks []Rollback          // by number; never changed in place
 }
 
 // New returns the policy of a new world: everybody may build.

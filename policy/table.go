@@ -103,6 +103,43 @@ var commands = []Command{
 		Example: "unmute eve",
 	},
 	{
+		Name: "inspect", Role: Builder, Local: true,
+		Help: "show who changed the blocks that you click, or stop doing so",
+	},
+	{
+		Name: "rollback", Usage: "PLAYER TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Moderator, Local: true,
+		Help: "show what undoing a player's changes since a TIME would do, such as 2h, around you or between two corners",
+	},
+	{
+		Name: "rollbacks", Role: Moderator, Local: true,
+		Help: "list the last rollbacks",
+	},
+	{
+		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Moderator, run: revert,
+		Help:    "undo a player's changes between two corners since a time, in seconds since 1970; rollback proposes it",
+		Example: "revert eve 1764000000 -50,0,-50 50,127,50",
+	},
+	{
+		Name: "undo", Usage: "[NUMBER]", Role: Moderator, run: undo,
+		Help:    "undo a rollback, your last one if you name none",
+		Example: "undo 3",
+	},
+	{
+		Name: "pause", Usage: "[NUMBER]", Role: Moderator, run: control("is paused", func(r *Rollback) { r.Paused = true }),
+		Help:    "pause a rollback; later ones in the same land wait for it",
+		Example: "pause 3",
+	},
+	{
+		Name: "resume", Usage: "[NUMBER]", Role: Moderator, run: control("goes on", func(r *Rollback) { r.Paused = false }),
+		Help:    "let a paused rollback go on",
+		Example: "resume 3",
+	},
+	{
+		Name: "abort", Usage: "[NUMBER]", Role: Moderator, run: control("is aborted: what it has undone stays so", func(r *Rollback) { r.Ended = true }),
+		Help:    "end a rollback for good",
+		Example: "abort 3",
+	},
+	{
 		Name: "say", Usage: "TEXT", Role: Moderator, run: say,
 		Help:    "show a line to all players of the world",
 		Example: "say The server restarts in five minutes",

@@ -43,6 +43,7 @@ type regions struct {
 	create       func(group, id uint64, create func() error) error // likewise
 	rolledBackTo func() time.Time                                  // see incarnation.Keeper.Reached
 	hibernate    func(*actor.Land)
+	proofs       world.Proofs
 	actors       *actor.Metrics
 	metrics      *metrics
 	loading      background.Shared[*actor.Land]

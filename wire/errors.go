@@ -80,6 +80,8 @@ const (
 	RefusedNotAllowed = "not_allowed"
 	// RefusedOutsideBorder: the block is outside the border that admins have set.
 	RefusedOutsideBorder = "outside_border"
+	// RefusedUnsigned: the edit is not signed with the player's key, or the proof of who made it is wrong.
+	RefusedUnsigned = "unsigned"
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
 )

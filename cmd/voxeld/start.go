@@ -25,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/historycmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
@@ -324,6 +325,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Ground:         generator.Chunk,
 		ScrubEvery:     n.cfg.ScrubEvery,
 		Limits:         limits(n.cfg.Dividing),
+		Retention:      retention(n.cfg.History),
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
@@ -507,6 +509,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /regions", func(w http.ResponseWriter, r *http.Request) { reply(w, n.regionList(r.Context())) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
+	historycmd.Server{Regions: n.regions, Write: reply}.Add(mux)
 	mux.HandleFunc("GET /area/regions", answerArea(n.regions, false))
 	mux.HandleFunc("GET /area/players", answerArea(n.regions, true))
 	n.access.Add(mux)

@@ -216,7 +216,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		return
 	}
 	lc.Edited(by.id, block)
-	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(), Pos: pos, Block: block}, lc)
+	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(), Pos: pos, Block: block, Proof: nodemsg.Proof{Name: by.label}}, lc)
 }
 
 // endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.

@@ -54,8 +54,15 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	case l.stalled != nil:
 		refused = wire.RefusedUnavailable
 	}
-	for _, intent := range msg.Edits {
+	var proven []bool
+	if len(msg.Edits) > 0 && l.signs() {
+		proven = l.contents.Land.Proofs.Proven(msg.Edits) // verified when they were received, usually
+	}
+	for i, intent := range msg.Edits {
 		why := refused
+		if proven != nil && !proven[i] {
+			why = cmp.Or(why, wire.RefusedUnsigned)
+		}
 		if l.MayBuild != nil && !l.MayBuild(intent.Player, intent.Pos) { // gateways check it, too; they may lie
 			why = cmp.Or(why, wire.RefusedNotAllowed)
 		}

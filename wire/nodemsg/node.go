@@ -112,6 +112,8 @@ type Question struct {
 	Act *Act `cbor:"25,keyasint,omitempty"`
 	// Acts asks a member of the catalog for the acts in its log. The answer is Acts.
 	Acts *ActsRequest `cbor:"26,keyasint,omitempty"`
+	// History asks a region's leader who changed which blocks. The answer is History.
+	History *HistoryRequest `cbor:"27,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
@@ -198,6 +200,8 @@ type Answer struct {
 	Acts []Act `cbor:"25,keyasint,omitempty"`
 	// OtherActs, instead of Acts, means that the acts that the asker has are not the catalog's.
 	OtherActs bool `cbor:"27,keyasint,omitempty"`
+	// History answers History.
+	History *HistoryAnswer `cbor:"28,keyasint,omitempty"`
 	// Number answers Act: how many acts there are, with this one.
 	Number uint64 `cbor:"26,keyasint,omitempty"`
 }
@@ -216,8 +220,9 @@ type Load struct {
 const (
 	VersionSplits = 1 // the first that has splits
 	VersionActs   = 2 // the first that has acts
+	VersionSigned = 3 // the first that has signed edits
 	VersionHomes  = 3 // the first that has homes in players' records
-	Version       = VersionHomes
+	Version       = VersionSigned
 )
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.

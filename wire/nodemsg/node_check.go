@@ -56,7 +56,7 @@ func (q Question) Valid() error {
 		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
 		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
 		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve), alternativeOf(q.Range),
-		alternativeOf(q.Act), alternativeOf(q.Acts),
+		alternativeOf(q.Act), alternativeOf(q.Acts), alternativeOf(q.History),
 	)
 }
 
@@ -124,6 +124,7 @@ func (a Answer) Valid() error {
 		checkList(a.Quarantined, MaxQuarantined, checkRegionID),
 		checkKnownPeer(a.CatalogLeader),
 		alternativeOf(a.Range).err,
+		alternativeOf(a.History).err,
 		checkList(a.Acts, ActsPage, Act.Valid),
 		wire.CheckText(a.Error),
 	)
