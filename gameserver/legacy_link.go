@@ -23,7 +23,7 @@ func (g *Gateway) legacyOptions() legacy.Options {
 		World: g.World, Peer: g.Peer, Rules: g.rules, Burst: editsAtOnce,
 		Permissions: legacy.Permissions{
 			Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal,
-			MayBuild: g.enforcer.MayBuildOriginal, MayGo: g.enforcer.MayGoOriginal,
+			RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, MayGo: g.enforcer.MayGoOriginal,
 			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.policy.Load().Edits()) },
 			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteEdit(by, true, block == chunk.Air) },
 		},

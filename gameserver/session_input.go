@@ -149,9 +149,14 @@ func (s *session) move(pose motion.Pose) error {
 	last := s.place.pose()
 	before := *s.motion
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
-	if ok && s.land().Blocked(last, pose) {
+	switch {
+	case !ok:
+	case s.land().Blocked(last, pose):
 		ok, reason = false, insideBlock
 		*s.motion = before // a refused move costs nothing
+	case s.standing.Keeps(last.Block(), pose.Block()):
+		ok, reason = false, wire.RefusedClaimed
+		*s.motion = before
 	}
 	if ok && !s.standing.MayGo(last, pose) {
 		ok, reason = false, outsideBorder
@@ -225,6 +230,7 @@ const (
 // distance, so that a walk to and fro costs nothing.
 func (s *session) updateView() {
 	at, view := s.place.pose().Chunk(), int(s.view.chunks.Load())
+	s.standing.Surround(at, view)
 	for pos, sub := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)
@@ -300,14 +306,12 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return chunk.Air, wire.RefusedNotLoaded
 	}
 	there, loaded := sub.Block(pos)
-	pose := s.place.pose()
+	pose, forbidden := s.place.pose(), s.standing.RefuseEdit(pos)
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
-	case !s.standing.MayBuild():
-		return there, wire.RefusedNotAllowed
-	case !s.standing.InBorder(pos):
-		return there, wire.RefusedOutsideBorder
+	case forbidden != "":
+		return there, forbidden
 	case checks.BlockChange(there, block) != "":
 		return there, checks.BlockChange(there, block)
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):

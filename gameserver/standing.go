@@ -23,6 +23,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 			return
 		case <-g.enforcer.Changed:
 		}
+		g.enforcer.Refresh()
 		g.legacy.EndRefused()
 		for _, s := range g.placedSessions() {
 			if refused := s.standing.Judge(); refused != nil {

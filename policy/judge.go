@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Subject is a player whom the policy judges. The address is invalid if it is not known.
@@ -15,6 +16,14 @@ type Subject struct {
 	Name    string
 	Guest   bool
 	Address netip.Addr
+}
+
+// ClaimID returns the id that claims know a player by: zero for a guest.
+func (who Subject) ClaimID() player.ID {
+	if who.Guest {
+		return player.ID{}
+	}
+	return who.Player
 }
 
 // Verdict is what a player may do.
@@ -66,29 +75,30 @@ func (s *State) targetsOf(who Subject) []Target {
 	return all
 }
 
-// Builders tells who may change blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
+// Builders tells who may change which blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
 // may use it.
 type Builders struct {
 	others     bool // those of whom nothing is known
 	exceptions map[player.ID]bool
+	moderators map[player.ID]bool // and above
+	claims     *Claims
 	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
 	border     *Border
-	moderators map[player.ID]bool // for whom it does not hold, with those above them
 }
 
 // Builders returns who may change blocks now.
 func (s *State) Builders() *Builders {
 	b := &Builders{
 		others:     max(s.settings.Players, s.settings.Guests) >= Builder,
-		exceptions: make(map[player.ID]bool), banned: make(map[player.ID]int64),
-		border: s.settings.Border, moderators: make(map[player.ID]bool),
+		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
+		border: s.settings.Border,
 	}
 	for id, m := range s.members {
-		if may := m.Role >= Builder; m.Role != 0 && may != b.others {
-			b.exceptions[id] = may
-		}
 		if m.Role >= Moderator {
 			b.moderators[id] = true
+		}
+		if may := m.Role >= Builder; m.Role != 0 && may != b.others {
+			b.exceptions[id] = may
 		}
 	}
 	for target, kinds := range s.sanctions {
@@ -100,11 +110,8 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// Allow reports whether a player may change a block.
-func (b *Builders) Allow(id player.ID, pos grid.Pos, now time.Time) bool {
-	if !b.border.Contains(pos) && !b.moderators[id] {
-		return false
-	}
+// Allow reports whether a player may change blocks at all.
+func (b *Builders) Allow(id player.ID, now time.Time) bool {
 	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
 		return false
 	}
@@ -121,6 +128,21 @@ const newFor = 24 * time.Hour
 func (s *State) IsNew(id player.ID, now time.Time) bool {
 	m := s.members[id]
 	return m == nil || m.Role == 0 && (m.Name == "" || now.UnixMilli()-m.named < newFor.Milliseconds())
+}
+
+// Refuse returns why a player may not change a block: empty if they may, else a code of wire.
+func (b *Builders) Refuse(id player.ID, at grid.Pos, now time.Time) string {
+	if !b.Allow(id, now) {
+		return wire.RefusedNotAllowed
+	}
+	if !b.border.Contains(at) && !b.moderators[id] {
+		return wire.RefusedOutsideBorder
+	}
+	c := b.claims.At(at)
+	if c == nil || c.Open || c.Has(id) || b.moderators[id] {
+		return ""
+	}
+	return wire.RefusedClaimed
 }
 
 // NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is registered to another

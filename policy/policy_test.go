@@ -11,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -100,7 +99,7 @@ func TestCommands(t *testing.T) {
 		{"ada", "role bob king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner`},
 		{"ada", "set guests visitor", "The role of guests is now visitor."},
 		{"ada", "set guests admin", "! choose none, visitor or builder"},
-		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|floodban|original VALUE"},
+		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|floodban|original|claims VALUE"},
 		{"ada", "set message Be  kind", "Players read when they join: Be kind"},
 		{"bob", "release zoe", "! /release is for the role admin and above; yours is moderator"},
 		{"ada", "release Eve", "The name eve is free. It was that of " + idOf("eve").String() + "."},
@@ -198,7 +197,7 @@ func TestJudge(t *testing.T) {
 		}
 	}
 	for id, want := range map[player.ID]bool{idOf("eve"): false, idOf("vic"): false, idOf("ada"): true, player.GuestID("gus"): true} {
-		if s.Builders().Allow(id, grid.Pos{}, s.now) != want {
+		if s.Builders().Allow(id, s.now) != want {
 			t.Errorf("for a leader %v may build: %t", id, !want)
 		}
 	}
@@ -341,6 +340,7 @@ func TestSamePolicyEverywhere(t *testing.T) {
 		"ban", "pardon", "kick", "mute", "unmute", "role", "register", "set", "say", "owner", "token", "players", "guests", "message", "none", "visitor",
 		"setwarp", "delwarp", "setspawn", "border", "edits", "original", "floodban", "off", "1", "-5,3", "default",
 		"builder", "moderator", "admin", "owner", "1s", "2h", "ada", "bob", "eve", "192.0.2.1", "192.0.2.0/24", idOf("bob").String(), "T", TokenHash("T"),
+		"claim", "unclaim", "trust", "untrust", "flag", "transfer", "claims", "0,0", "9,9", "5,5", "ada/1", "bob/1", "1", "home", "build", "enter", "all", "members",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := New(), New()

@@ -19,6 +19,11 @@ type Settings struct {
 	Guests  Role   `json:"guests"`
 	Message string `json:"message"` // of the day
 
+	// Claims and ClaimArea are how many claims a builder may have, and how many columns of blocks all of theirs together. Moderators and
+	// above may have more.
+	Claims    int   `json:"claims"`
+	ClaimArea int64 `json:"claim_area"`
+
 	Spawn      *grid.Pos `json:"spawn,omitempty"`        // where new players start; nil: where the world was created
 	Border     *Border   `json:"border,omitempty"`       // nil: none
 	NoOriginal bool      `json:"no_original,omitempty"`  // VoxelPopuli's own clients may not play
@@ -46,6 +51,7 @@ var changes = map[string]struct {
 	"original": {"on | off", setOriginal},
 	"edits":    {"ROLE NUMBER | ROLE default", setEdits},
 	"floodban": {"TIME | off", setFloodBan},
+	"claims":   {"COUNT AREA", (*State).setClaims},
 }
 
 func setBorder(s *State, args []string) (func() Effect, error) {
@@ -185,7 +191,8 @@ func deleteWarp(s *State, _ author, args []string, _ int64) (func() Effect, erro
 func (s *State) settingsCommands() []string {
 	all := []string{
 		"set players " + s.settings.Players.String(), "set guests " + s.settings.Guests.String(),
-		strings.TrimSpace("set message " + s.settings.Message), "set border " + s.settings.Border.String(),
+		strings.TrimSpace("set message " + s.settings.Message),
+		fmt.Sprintf("set claims %d %d", s.settings.Claims, s.settings.ClaimArea), "set border " + s.settings.Border.String(),
 	}
 	if at := s.settings.Spawn; at != nil {
 		all = append(all, fmt.Sprintf("setspawn %d %d %d", at.X, at.Y, at.Z))

@@ -47,6 +47,8 @@ type State struct {
 	settings  Settings
 	warps     map[string]grid.Pos // by name, in lower case
 	rollbacks []Rollback          // by number; never changed in place
+	claims    *Claims
+	claiming  claiming
 }
 
 // New returns the policy of a new world: everybody may build.
@@ -54,7 +56,8 @@ func New() *State {
 	return &State{
 		members: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
-		settings: Settings{Players: Builder, Guests: Builder}, warps: make(map[string]grid.Pos),
+		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea},
+		claims:   newClaims(), warps: make(map[string]grid.Pos),
 	}
 }
 

@@ -74,6 +74,35 @@ var commands = []Command{
 		Help: "register your name to your key, so that nobody else can use it",
 	},
 	{
+		Name: "claims", Usage: "[PLAYER]", Role: Visitor, Local: true,
+		Help: "list your claims, or those of a player, and the one where you stand",
+	},
+	{
+		Name: "claim", Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand),
+		Help: "keep land for you and those you trust: click at two corners, or write them as X,Z or, for a box, as X,Y,Z",
+	},
+	{
+		Name: "unclaim", Usage: "CLAIM", Role: Builder, run: limited(unclaim),
+		Help:    "give up a claim; moderators name that of another player as PLAYER/NAME",
+		Example: "unclaim eve/castle",
+	},
+	{
+		Name: "trust", Usage: "CLAIM PLAYER", Role: Builder, run: limited(trust),
+		Help: "let a player build in your claim, and enter it",
+	},
+	{
+		Name: "untrust", Usage: "CLAIM PLAYER", Role: Builder, run: limited(untrust),
+		Help: "let a player build in your claim no longer",
+	},
+	{
+		Name: "flag", Usage: "CLAIM build|enter all|members", Role: Builder, run: limited(flagClaim),
+		Help: "set whether all players, or only members, may build in your claim, or enter it",
+	},
+	{
+		Name: "transfer", Usage: "CLAIM PLAYER", Role: Builder, run: limited(transfer),
+		Help: "give your claim to another player",
+	},
+	{
 		Name: "bans", Role: Moderator, Local: true,
 		Help: "list the bans and mutes in force",
 	},
@@ -156,8 +185,8 @@ var commands = []Command{
 	},
 	{
 		Name: "set", Role: Admin, run: set,
-		Usage:   "players|guests|message|border|edits|floodban|original VALUE",
-		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change; for how long who floods the chat is banned; whether VoxelPopuli's own clients may play",
+		Usage:   "players|guests|message|border|edits|floodban|original|claims VALUE",
+		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change; how much land a builder may claim; for how long who floods the chat is banned; whether VoxelPopuli's own clients may play",
 		Example: "set guests visitor\n  voxeld set message Welcome! Be kind.\n  voxeld set border 2000",
 	},
 	{
@@ -186,6 +215,10 @@ var commands = []Command{
 	{
 		Name: "sanction", Usage: "KIND TARGET AT UNTIL BY [REASON]", Role: operator, run: importSanction,
 		Help: "take over a ban or mute from a backup",
+	},
+	{
+		Name: "land", Usage: "ID NAME CORNER CORNER", Role: operator, run: importClaim,
+		Help: "take over a claim from a backup",
 	},
 }
 
@@ -217,5 +250,5 @@ func For(r Role) (all []Command) {
 
 // ForOperators returns the commands of operators that change the policy.
 func ForOperators() []Command {
-	return slices.DeleteFunc(For(operator), func(c Command) bool { return c.Local || c.Role < Moderator || c.Role == operator })
+	return slices.DeleteFunc(For(operator), func(c Command) bool { return c.Example == "" })
 }

@@ -82,6 +82,8 @@ const (
 	RefusedOutsideBorder = "outside_border"
 	// RefusedUnsigned: the edit is not signed with the player's key, or the proof of who made it is wrong.
 	RefusedUnsigned = "unsigned"
+	// RefusedClaimed: the block is in a claim of another player.
+	RefusedClaimed = "claimed"
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
 )

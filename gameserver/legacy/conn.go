@@ -179,6 +179,11 @@ func (lc *conn) applyMove() {
 		lc.Corrections.WithLabelValues("outside_border").Inc()
 		return
 	}
+	if x, y, z := lc.mu.pose.X, lc.mu.pose.Y, lc.mu.pose.Z; lc.Keeps(lc.mu.pose.Block(), pose.Block()) {
+		lc.mu.motion.Reset(x, y, z)
+		lc.Corrections.WithLabelValues(wire.RefusedClaimed).Inc()
+		return
+	}
 	lc.mu.pose = pose
 	if lc.sub.Move(lc.who.Load().id, pose, lc, false) {
 		lc.sub.Wake()
@@ -196,15 +201,15 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	pos.Y += lc.World.OriginalBase
 	block := chunk.Block(p.Block)
 	there, loaded := lc.sub.Block(pos)
-	refused := checks.BlockChange(there, block)
+	refused, forbidden := checks.BlockChange(there, block), lc.RefuseEdit(lc.remote, lc.name, pos)
 	var by *guest
 	switch {
 	case !loaded:
 		refused = wire.RefusedNotLoaded
 	case floor:
 		refused = wire.RefusedUnbreakable
-	case !lc.MayBuild(lc.remote, lc.name, pos):
-		refused = wire.RefusedNotAllowed
+	case forbidden != "":
+		refused = forbidden
 	case refused == "":
 		by, refused = lc.checkBuilder(ctx, pos, block)
 	}

@@ -45,10 +45,12 @@ type Permissions struct {
 	// Allow returns why no client of the original protocol may play here; nil if they may. Admit returns why one with that name may not.
 	Allow func() error
 	Admit func(remote net.Addr, name string) error
-	// MayBuild reports whether a client may change a block, and MayGo whether one may go from one place to another.
-	MayBuild func(remote net.Addr, name string, pos grid.Pos) bool
-	MayGo    func(from, to motion.Pose) bool
-	Edits    func() rate.Limit // of a new player, a second
+	// RefuseEdit returns why a client may not change a block, as a code of wire; empty if it may. Keeps reports whether a claim keeps it from
+	// going from one block into another, and MayGo whether the border lets it go from one place to another.
+	RefuseEdit func(remote net.Addr, name string, at grid.Pos) string
+	Keeps      func(from, to grid.Pos) bool
+	MayGo      func(from, to motion.Pose) bool
+	Edits      func() rate.Limit // of a new player, a second
 	// Edited is called for each change of a block that a client requests.
 	Edited func(by player.ID, block chunk.Block)
 }

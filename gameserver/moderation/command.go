@@ -69,7 +69,7 @@ func (s *Standing) answer(c policy.Command, rest string, g Gateway) {
 	case "who":
 		s.listPlayers(g)
 	default:
-		s.list(s.lines(c.Name, g))
+		s.list(s.lines(c.Name, rest, g))
 	}
 	if why == wrongUsage {
 		why = "usage: /" + c.Name + " " + c.Usage

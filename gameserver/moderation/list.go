@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/policy"
 )
 
@@ -15,7 +16,7 @@ import (
 const maxNamed = 100
 
 // lines returns the lines that answer a command.
-func (s *Standing) lines(name string, g Gateway) (lines []string) {
+func (s *Standing) lines(name, rest string, g Gateway) (lines []string) {
 	now := s.enforcer.wall()
 	switch name {
 	case "help":
@@ -25,6 +26,8 @@ func (s *Standing) lines(name string, g Gateway) (lines []string) {
 	case "time":
 		minutes := int(g.TimeOfDay())
 		lines = append(lines, fmt.Sprintf("It is %02d:%02d in the world.", minutes/60, minutes%60))
+	case "claims":
+		return s.claimLines(rest, g.Pose().Block())
 	case "roles":
 		s.enforcer.Read(func(p *policy.State) {
 			for _, m := range p.Members() {
@@ -73,4 +76,28 @@ func namesOf(names []string, players uint64) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// claimLines answers the command claims: those of the player, or of another one, and the one at a place.
+func (s *Standing) claimLines(who string, at grid.Pos) (lines []string) {
+	s.enforcer.Read(func(p *policy.State) {
+		owner := s.who.ClaimID()
+		if who != "" {
+			var known bool
+			if owner, known = p.OwnerOf(who); !known {
+				lines = append(lines, fmt.Sprintf("The name %s is registered to nobody.", who))
+				return
+			}
+		}
+		if there := p.Claims().At(at); there != nil && there.Owner != owner {
+			lines = append(lines, "Here: "+p.DescribeClaim(there))
+		}
+		for _, c := range p.Claims().Of(owner) {
+			lines = append(lines, p.DescribeClaim(c))
+		}
+	})
+	if len(lines) == 0 {
+		lines = append(lines, "There are no claims to list.")
+	}
+	return lines
 }

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -42,6 +44,7 @@ type Enforcer struct {
 	node      Node
 	floods    *floods
 	newcomers *newcomers
+	claims    atomic.Pointer[policy.Claims] // as of the last Refresh
 }
 
 // Node is what the options of this node grant.
@@ -53,6 +56,7 @@ type Node struct {
 // NewEnforcer returns an enforcer. Announce is called with lines for all players, and must not block.
 func NewEnforcer(p People, wall func() time.Time, node Node, announce func(text string), r prometheus.Registerer) *Enforcer {
 	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, node: node, floods: newFloods(r), newcomers: newNewcomers(r, wall)}
+	d.Refresh()
 	p.Notify(d.Changed.Set, announce)
 	return d
 }
@@ -91,6 +95,24 @@ func (e *Enforcer) refusal(v policy.Verdict) error {
 func (e *Enforcer) Registered(name string) (is bool) {
 	e.Read(func(p *policy.State) { _, is = p.OwnerOf(name) })
 	return is
+}
+
+// Refresh takes the claims from the policy, after a change of it. What the others of the Enforcer and of Standings answer about them takes no lock.
+func (e *Enforcer) Refresh() {
+	e.Read(func(p *policy.State) { e.claims.Store(p.Claims()) })
+}
+
+func (e *Enforcer) refuseEdit(who policy.Subject, v policy.Verdict, at grid.Pos) string {
+	if !v.MayBuild() {
+		return wire.RefusedNotAllowed
+	}
+	if !v.Border.Contains(at) {
+		return wire.RefusedOutsideBorder
+	}
+	if c := e.claims.Load().At(at); c != nil && !c.MayBuild(who.ClaimID(), v.Role) {
+		return wire.RefusedClaimed
+	}
+	return ""
 }
 
 // nameFor returns the name under which a player joins.

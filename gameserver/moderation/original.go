@@ -39,10 +39,15 @@ func (e *Enforcer) AdmitOriginal(remote net.Addr, name string) error {
 	return e.refusal(e.judgeOriginal(remote, name))
 }
 
-// MayBuildOriginal reports whether a client of the original protocol may change a block.
-func (e *Enforcer) MayBuildOriginal(remote net.Addr, name string, pos grid.Pos) bool {
-	v := e.judgeOriginal(remote, name)
-	return v.MayBuild() && v.Border.Contains(pos)
+// RefuseOriginal returns why a client of the original protocol may not change a block, as a code of wire; empty if it may.
+func (e *Enforcer) RefuseOriginal(remote net.Addr, name string, at grid.Pos) string {
+	who := subject(player.GuestID(name), name, true, remote)
+	return e.refuseEdit(who, e.judge(who), at)
+}
+
+// KeepsOriginal reports whether a claim keeps a client of the original protocol from going from one block into another.
+func (e *Enforcer) KeepsOriginal(from, to grid.Pos) bool {
+	return e.claims.Load().Keeps(player.ID{}, policy.Visitor, from, to) != nil
 }
 
 // MayGoOriginal reports whether the border of the world lets a client of the original protocol go from one place to another.

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,8 @@ type Standing struct {
 		sync.Mutex
 		greeted bool
 		sent    string // the role and the registered name that the client was last sent
+		around  around
+		claims  []sessionmsg.Claim // that the client was last sent
 	}
 }
 
@@ -73,12 +76,6 @@ func (s *Standing) Judge() error {
 	s.tell()
 	return nil
 }
-
-// MayBuild reports whether the player may change blocks.
-func (s *Standing) MayBuild() bool { return s.verdict.Load().MayBuild() }
-
-// InBorder reports whether the border of the world lets the player change a block.
-func (s *Standing) InBorder(pos grid.Pos) bool { return s.verdict.Load().Border.Contains(pos) }
 
 // MayGo reports whether the border of the world lets the player go from one place to another.
 func (s *Standing) MayGo(from, to motion.Pose) bool {
@@ -118,8 +115,12 @@ func (s *Standing) tell() {
 	s.enforcer.Read(func(p *policy.State) { own = p.NameOf(s.who.Player) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.mu.greeted {
+		return
+	}
+	defer s.sendClaims()
 	now := fmt.Sprint(role, own)
-	if !s.mu.greeted || now == s.mu.sent {
+	if now == s.mu.sent {
 		return
 	}
 	s.mu.sent = now
@@ -165,4 +166,53 @@ func (s *Standing) background(g Gateway, task func(context.Context)) {
 		defer cancel()
 		task(ctx)
 	})
+}
+
+// RefuseEdit returns why the player may not change a block, as a code of wire; empty if they may.
+func (s *Standing) RefuseEdit(at grid.Pos) string {
+	return s.enforcer.refuseEdit(s.who, *s.verdict.Load(), at)
+}
+
+// Keeps reports whether a claim keeps the player from going from one block into another.
+func (s *Standing) Keeps(from, to grid.Pos) bool {
+	return s.enforcer.claims.Load().Keeps(s.who.ClaimID(), s.verdict.Load().Role, from, to) != nil
+}
+
+// around is where claims are shown to a player: in the chunks around one.
+type around struct {
+	at     grid.ChunkPos
+	radius int32
+}
+
+// Surround sends the claims around the player, who is in a chunk and sees so many in each direction, unless the client knows them.
+func (s *Standing) Surround(at grid.ChunkPos, view int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.around = around{at, int32(min(view, sessionmsg.ClaimRadius))} //nolint:gosec // at most ClaimRadius
+	s.sendClaims()
+}
+
+// sendClaims sends the claims around the player, unless the client knows them. The caller holds the lock.
+func (s *Standing) sendClaims() {
+	if s.mu.around.radius == 0 { // the player has no place yet
+		return
+	}
+	near := s.enforcer.claims.Load().Near(s.mu.around.at, s.mu.around.radius, sessionmsg.MaxClaims)
+	if len(near)+len(s.mu.claims) == 0 {
+		return
+	}
+	all := make([]sessionmsg.Claim, 0, len(near))
+	id, role := s.who.ClaimID(), s.verdict.Load().Role
+	s.enforcer.Read(func(p *policy.State) {
+		for _, c := range near {
+			all = append(all, sessionmsg.Claim{
+				Owner: p.PlayerLabel(c.Owner), Name: c.Name, Min: c.Min, Max: c.Max,
+				Member: c.Has(id), Build: c.MayBuild(id, role), Enter: c.MayEnter(id, role),
+			})
+		}
+	})
+	if !reflect.DeepEqual(all, s.mu.claims) {
+		s.mu.claims = all
+		s.send(sessionmsg.Claims{Claims: all})
+	}
 }

@@ -52,8 +52,8 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
-	// MayBuild reports whether a player may change a block. If nil, everybody may.
-	MayBuild func(player.ID, grid.Pos) bool
+	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may. If nil, everybody may.
+	RefuseEdit func(player.ID, grid.Pos) string
 	// Proofs decide whose edits are accepted in signed batches. Signed may be called in any goroutine.
 	Proofs world.Proofs
 	// Signs reports whether all of the peers, and all nodes that are known to be alive, understand signed batches. If nil, none are proposed

@@ -63,8 +63,8 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 		if proven != nil && !proven[i] {
 			why = cmp.Or(why, wire.RefusedUnsigned)
 		}
-		if l.MayBuild != nil && !l.MayBuild(intent.Player, intent.Pos) { // gateways check it, too; they may lie
-			why = cmp.Or(why, wire.RefusedNotAllowed)
+		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
+			why = l.RefuseEdit(intent.Player, intent.Pos)
 		}
 		l.edits.add(s, intent, why)
 	}

@@ -19,6 +19,7 @@ export const KEYS: [string, string][] = [
   ['E', 'blocks'],
   ['T', 'chat, /help for commands'],
   ['M', 'map'],
+  ['C', 'show claims from afar'],
   ['Tab', 'players'],
   ['Click', 'hit a player'],
   ['G', 'give the block you’re holding'],

@@ -14,6 +14,7 @@ const REFUSALS: Record<string, string> = {
   quarantined: 'This area is locked for repair.',
   not_allowed: 'You may not build here.',
   outside_border: 'That is outside the border of the world.',
+  claimed: 'This land is claimed by another player.',
 }
 
 const DENIALS: Record<string, string> = {
@@ -78,6 +79,7 @@ const CORRECTIONS: Record<string, string> = {
   out_of_world: 'The world ends here.',
   outside_border: 'The world ends here.',
   too_fast: 'You moved too fast and were put back.',
+  claimed: 'Only members may enter this claim.',
 }
 
 export function correctionMessage(reason: string): string | null {
