@@ -91,7 +91,7 @@ func parseBox(from, to string) (Box, error) {
 }
 
 // claimLimits returns how many claims a player may have, and their area.
-func (s *State) claimLimits(role Role) (count int, area int64) {
+func claimLimits(s *State, role Role) (count int, area int64) {
 	count, area = s.settings.Claims, s.settings.ClaimArea
 	if role >= Moderator {
 		count, area = count*moderatorClaims, area*moderatorClaims
@@ -100,9 +100,9 @@ func (s *State) claimLimits(role Role) (count int, area int64) {
 }
 
 // checkLimits returns why a player may not have one more claim.
-func (s *State) checkLimits(owner player.ID, box Box) error {
+func checkLimits(s *State, owner player.ID, box Box) error {
 	role := s.RoleOf(owner, false)
-	most, mostArea := s.claimLimits(role)
+	most, mostArea := claimLimits(s, role)
 	own := s.claims.Of(owner)
 	area := box.area()
 	for _, it := range own {
@@ -118,7 +118,7 @@ func (s *State) checkLimits(owner player.ID, box Box) error {
 }
 
 // addable returns why a claim cannot be added: others are in its place, or have its name, or there are too many.
-func (s *State) addable(c *Claim) error {
+func addable(s *State, c *Claim) error {
 	if err := player.CheckName(c.Name); err != nil {
 		return fmt.Errorf("%q is no name of a claim: use 1 to 20 letters, digits, '_' and '-'", c.Name)
 	}
@@ -159,10 +159,10 @@ func claimLand(s *State, by author, args []string, _ int64) (func() Effect, erro
 			c.Name = name
 		}
 	}
-	if err := s.checkLimits(by.id, box); err != nil {
+	if err := checkLimits(s, by.id, box); err != nil {
 		return nil, err
 	}
-	if err := s.addable(c); err != nil {
+	if err := addable(s, c); err != nil {
 		return nil, err
 	}
 	return func() Effect {
@@ -173,7 +173,7 @@ func claimLand(s *State, by author, args []string, _ int64) (func() Effect, erro
 }
 
 // claimOf returns the claim that a command names: NAME, of the author, or PLAYER/NAME.
-func (s *State) claimOf(by author, text string) (*Claim, error) {
+func claimOf(s *State, by author, text string) (*Claim, error) {
 	owner, name := by.id, text
 	if who, of, other := strings.Cut(text, "/"); other {
 		target, err := s.targetOf(who)
@@ -189,8 +189,8 @@ func (s *State) claimOf(by author, text string) (*Claim, error) {
 }
 
 // ownClaim returns the claim that a command names, if it is the author's. Operators own all.
-func (s *State) ownClaim(by author, text string) (*Claim, error) {
-	c, err := s.claimOf(by, text)
+func ownClaim(s *State, by author, text string) (*Claim, error) {
+	c, err := claimOf(s, by, text)
 	if err == nil && c.Owner != by.id && by.role < operator {
 		err = fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
 	}
@@ -202,7 +202,7 @@ func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error)
 	if len(args) != 1 {
 		return nil, errUsage
 	}
-	c, err := s.claimOf(by, args[0])
+	c, err := claimOf(s, by, args[0])
 	switch {
 	case err != nil:
 		return nil, err
@@ -219,7 +219,7 @@ func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error)
 }
 
 // keyOwner returns the player whom a command names, of whom it is known that they have a key: guests are nobody for long.
-func (s *State) keyOwner(by author, text string) (player.ID, error) {
+func keyOwner(s *State, by author, text string) (player.ID, error) {
 	target, err := s.targetOf(text)
 	if err != nil {
 		return player.ID{}, err
@@ -235,11 +235,11 @@ func trust(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 2 {
 		return nil, errUsage
 	}
-	c, err := s.ownClaim(by, args[0])
+	c, err := ownClaim(s, by, args[0])
 	if err != nil {
 		return nil, err
 	}
-	who, err := s.keyOwner(by, args[1])
+	who, err := keyOwner(s, by, args[1])
 	already := who == c.Owner || slices.Contains(c.Members, who)
 	switch {
 	case err != nil:
@@ -263,7 +263,7 @@ func untrust(s *State, by author, args []string, _ int64) (func() Effect, error)
 	if len(args) != 2 {
 		return nil, errUsage
 	}
-	c, err := s.ownClaim(by, args[0])
+	c, err := ownClaim(s, by, args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +288,7 @@ func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, erro
 	if len(args) != 3 || args[2] != "all" && args[2] != "members" {
 		return nil, errUsage
 	}
-	c, err := s.ownClaim(by, args[0])
+	c, err := ownClaim(s, by, args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -313,11 +313,11 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 	if len(args) != 2 {
 		return nil, errUsage
 	}
-	c, err := s.ownClaim(by, args[0])
+	c, err := ownClaim(s, by, args[0])
 	if err != nil {
 		return nil, err
 	}
-	to, err := s.keyOwner(by, args[1])
+	to, err := keyOwner(s, by, args[1])
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +330,7 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 	case s.claims.named(to, c.Name) != nil:
 		return nil, fmt.Errorf("there is a claim %s/%s already", name, c.Name)
 	}
-	if err := s.checkLimits(to, c.Box); err != nil {
+	if err := checkLimits(s, to, c.Box); err != nil {
 		return nil, fmt.Errorf("the player %s may not have that claim: %w", name, err)
 	}
 	return func() Effect {
@@ -343,7 +343,7 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 }
 
 // claimCommands returns commands that make the same claims in another policy.
-func (s *State) claimCommands() (all []string) {
+func claimCommands(s *State) (all []string) {
 	s.claims.All(func(c *Claim) {
 		all = append(all, fmt.Sprintf("land %v %s %s", c.Owner, c.Name, c.corners()))
 		name := c.Owner.String() + "/" + c.Name
@@ -377,5 +377,5 @@ func importClaim(s *State, _ author, args []string, _ int64) (func() Effect, err
 	return func() Effect {
 		s.changeClaims(nil, c)
 		return Effect{Text: s.LabelOf(c) + " is taken over."}
-	}, s.addable(c)
+	}, addable(s, c)
 }

@@ -33,7 +33,7 @@ func (s *State) changeClaims(old, fresh *Claim) {
 func (s *State) PlayerLabel(id player.ID) string { return s.nameOf(Target{Player: id}) }
 
 // labels returns what players are called.
-func (s *State) labels(of []player.ID) []string {
+func labels(s *State, of []player.ID) []string {
 	all := []string{}
 	for _, id := range of {
 		all = append(all, s.PlayerLabel(id))
@@ -48,7 +48,7 @@ func (s *State) LabelOf(c *Claim) string { return s.PlayerLabel(c.Owner) + "/" +
 func (s *State) DescribeClaim(c *Claim) string {
 	text := fmt.Sprintf("%s: %s", s.LabelOf(c), strings.Replace(c.corners(), " ", " to ", 1))
 	if len(c.Members) > 0 {
-		text += ", with " + english.OxfordWordSeries(s.labels(c.Members), "and")
+		text += ", with " + english.OxfordWordSeries(labels(s, c.Members), "and")
 	}
 	if c.Open {
 		text += ", all may build"
@@ -70,7 +70,7 @@ type ListedClaim struct {
 func (s *State) ListClaims() []ListedClaim {
 	all := []ListedClaim{}
 	s.claims.All(func(c *Claim) {
-		all = append(all, ListedClaim{Claim: c, OwnerName: s.PlayerLabel(c.Owner), MemberNames: s.labels(c.Members)})
+		all = append(all, ListedClaim{Claim: c, OwnerName: s.PlayerLabel(c.Owner), MemberNames: labels(s, c.Members)})
 	})
 	return all
 }

@@ -202,7 +202,7 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 }
 
 // setClaims sets what builders may claim: COUNT AREA.
-func (s *State) setClaims(args []string) (func() Effect, error) {
+func setClaims(s *State, args []string) (func() Effect, error) {
 	if len(args) != 2 {
 		return nil, errUsage
 	}

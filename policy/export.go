@@ -38,7 +38,7 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 		}
 		urgent = append(urgent, strings.TrimSpace(fmt.Sprintf("member %v %d %v %s", id, m.seq, m.Role, m.Name)))
 	}
-	return append(urgent, s.claimCommands()...), names
+	return append(urgent, claimCommands(s)...), names
 }
 
 // importMember takes over a player of another policy: ID SEQ ROLE [NAME].

@@ -51,7 +51,7 @@ var changes = map[string]struct {
 	"original": {"on | off", setOriginal},
 	"edits":    {"ROLE NUMBER | ROLE default", setEdits},
 	"floodban": {"TIME | off", setFloodBan},
-	"claims":   {"COUNT AREA", (*State).setClaims},
+	"claims":   {"COUNT AREA", setClaims},
 }
 
 func setBorder(s *State, args []string) (func() Effect, error) {
