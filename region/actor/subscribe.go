@@ -60,11 +60,11 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	}
 	for i, intent := range msg.Edits {
 		why := refused
-		if proven != nil && !proven[i] {
-			why = cmp.Or(why, wire.RefusedUnsigned)
-		}
 		if l.MayBuild != nil && !l.MayBuild(intent.Player) { // gateways check it, too; they may lie
 			why = cmp.Or(why, wire.RefusedNotAllowed)
+		}
+		if proven != nil && !proven[i] {
+			why = cmp.Or(why, wire.RefusedUnsigned)
 		}
 		l.edits.add(s, intent, why)
 	}

@@ -13,6 +13,7 @@ const REFUSALS: Record<string, string> = {
   unavailable: 'This area cannot be reached right now.',
   quarantined: 'This area is locked for repair.',
   not_allowed: 'You may not build here.',
+  unsigned: 'The world could not verify that this edit is yours. Reload this page.',
 }
 
 const DENIALS: Record<string, string> = {
@@ -30,7 +31,7 @@ export function denialMessage(code: string): string {
 export const RETRYABLE = new Set(['not_loaded', 'unavailable', 'rate'])
 
 /** Refusals decided without reading the block: their block field is not valid. */
-export const WITHOUT_BLOCK = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world'])
+export const WITHOUT_BLOCK = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world', 'unsigned'])
 
 export function refusalMessage(code: string): string {
   return REFUSALS[code] ?? `The world refused that (${code}).`
