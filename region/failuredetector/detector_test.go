@@ -235,7 +235,11 @@ func TestUnderstand(t *testing.T) {
 		}
 		expect := func(what string, want bool, peers ...string) {
 			t.Helper()
-			if got := d.Understand("self", peers, 3); got != want {
+			var members []nodemsg.Member
+			for _, peer := range peers {
+				members = append(members, member(peer))
+			}
+			if got := d.Understand("self", members, 3); got != want {
 				t.Errorf("%s: %t", what, got)
 			}
 		}
