@@ -146,14 +146,20 @@ func setSpawn(s *State, _ author, args []string, _ int64) (func() Effect, error)
 	}, err
 }
 
-// Warp returns where the warp with the name leads.
-func (s *State) Warp(name string) (grid.Pos, bool) {
-	pos, ok := s.warps[strings.ToLower(name)]
+// Warps are the places that /warp leads to, by name, in lower case.
+type Warps map[string]grid.Pos
+
+// Warps returns the world's warps, which are only read.
+func (s *State) Warps() Warps { return s.warps }
+
+// At returns where the warp with the name leads.
+func (w Warps) At(name string) (grid.Pos, bool) {
+	pos, ok := w[strings.ToLower(name)]
 	return pos, ok
 }
 
-// Warps returns the names of all warps, in order.
-func (s *State) Warps() []string { return slices.Sorted(maps.Keys(s.warps)) }
+// Names returns the names of all warps, in order.
+func (w Warps) Names() []string { return slices.Sorted(maps.Keys(w)) }
 
 func setWarp(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 4 {
@@ -188,7 +194,7 @@ func deleteWarp(s *State, _ author, args []string, _ int64) (func() Effect, erro
 }
 
 // settingsCommands returns the operator's commands that make the settings and warps of another policy these.
-func (s *State) settingsCommands() []string {
+func settingsCommands(s *State) []string {
 	all := []string{
 		"set players " + s.settings.Players.String(), "set guests " + s.settings.Guests.String(),
 		strings.TrimSpace("set message " + s.settings.Message),
@@ -208,7 +214,7 @@ func (s *State) settingsCommands() []string {
 	for _, role := range slices.Sorted(maps.Keys(s.settings.Edits)) {
 		all = append(all, fmt.Sprintf("set edits %v %d", role, s.settings.Edits[role]))
 	}
-	for _, name := range s.Warps() {
+	for _, name := range s.warps.Names() {
 		at := s.warps[name]
 		all = append(all, fmt.Sprintf("setwarp %s %d %d %d", name, at.X, at.Y, at.Z))
 	}

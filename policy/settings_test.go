@@ -44,7 +44,7 @@ func TestSettings(t *testing.T) {
 	if *got.Border != (Border{-40, -300, 50, 200}) || *got.Spawn != (grid.Pos{X: 7, Y: 64, Z: 100}) || got.Edits[Builder] != 40 || !got.NoOriginal || got.FloodBan != 7_200_000 {
 		t.Errorf("settings %+v", got)
 	}
-	if at, ok := s.Warp("MARKET"); !ok || at != (grid.Pos{X: 1, Y: 2, Z: 3}) {
+	if at, ok := s.Warps().At("MARKET"); !ok || at != (grid.Pos{X: 1, Y: 2, Z: 3}) {
 		t.Errorf("the warp leads to %v, %t", at, ok)
 	}
 	s.say("ada", "set edits builder default")

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -45,8 +44,8 @@ type State struct {
 	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
 	tokens    map[string]bool
 	settings  Settings
-	warps     map[string]grid.Pos // by name, in lower case
-	rollbacks []Rollback          // by number; never changed in place
+	warps     Warps
+	rollbacks []Rollback // by number; never changed in place
 	claims    *Claims
 	claiming  claiming
 }
@@ -57,7 +56,7 @@ func New() *State {
 		members: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
 		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea},
-		claims:   newClaims(), warps: make(map[string]grid.Pos),
+		claims:   newClaims(), warps: make(Warps),
 	}
 }
 

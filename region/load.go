@@ -135,9 +135,9 @@ func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 	}
 }
 
-// signs reports whether the peers, and all nodes that are alive, understand signed edits.
-func (r *regions) signs(peers []string) bool {
-	return r.proofs.Signed != nil && r.Detector.Understand(r.Self.Peer, peers, nodemsg.VersionSigned)
+// signs reports whether the members, and all nodes that are alive, understand signed edits.
+func (r *regions) signs(members []nodemsg.Member) bool {
+	return r.proofs.Signed != nil && r.Detector.Understand(r.Self.Peer, members, nodemsg.VersionSigned)
 }
 
 // readOnly reads a quarantined region's land.

@@ -46,7 +46,7 @@ func (s *Standing) lines(name, rest string, g Gateway) (lines []string) {
 		}
 	case "warps":
 		var warps []string
-		s.enforcer.Read(func(p *policy.State) { warps = p.Warps() })
+		s.enforcer.Read(func(p *policy.State) { warps = p.Warps().Names() })
 		if len(warps) == 0 {
 			return []string{"There are no warps."}
 		}

@@ -41,7 +41,7 @@ func (s *Standing) destination(command string, args []string, g Gateway) (to mot
 	case command == "warp" && len(args) == 1:
 		var at grid.Pos
 		var known bool
-		s.enforcer.Read(func(p *policy.State) { at, known = p.Warp(args[0]) })
+		s.enforcer.Read(func(p *policy.State) { at, known = p.Warps().At(args[0]) })
 		if !known {
 			return to, "there is no warp " + args[0] + ": /warps lists them"
 		}

@@ -15,6 +15,7 @@ const REFUSALS: Record<string, string> = {
   not_allowed: 'You may not build here.',
   outside_border: 'That is outside the border of the world.',
   claimed: 'This land is claimed by another player.',
+  unsigned: 'The world could not verify that this edit is yours. Reload this page.',
 }
 
 const DENIALS: Record<string, string> = {
@@ -32,7 +33,7 @@ export function denialMessage(code: string): string {
 export const RETRYABLE = new Set(['not_loaded', 'unavailable', 'rate'])
 
 /** Refusals decided without reading the block: their block field is not valid. */
-export const WITHOUT_BLOCK = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world'])
+export const WITHOUT_BLOCK = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world', 'unsigned'])
 
 export function refusalMessage(code: string): string {
   return REFUSALS[code] ?? `The world refused that (${code}).`
