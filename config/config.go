@@ -92,6 +92,7 @@ type Backups struct {
 type Players struct {
 	ViewDistance          int   `koanf:"view_distance"`           // maximum view distance, in chunks in each direction
 	Guests                bool  `koanf:"guests"`                  // whether players without a key may join
+	Original              bool  `koanf:"original"`                // whether clients of the original protocol may join, where guests may
 	Map                   bool  `koanf:"map"`                     // whether players are shown a map, and who is near
 	SessionsPerAddress    int   `koanf:"sessions_per_address"`    // maximum of one IP address
 	ConnectionsPerAddress int   `koanf:"connections_per_address"` // maximum of HTTP; 0, here and below: it follows from SessionsPerAddress

@@ -192,6 +192,10 @@ var Groups = []Group{
 			Usage: "let players without a key join, original clients among them; anybody can take a guest's name",
 		},
 		{
+			Name: "original", Kind: Switch, Default: "true", Reload: true,
+			Usage: "let VoxelPopuli's own clients play, wherever guests may; false turns the original protocol off on this node",
+		},
+		{
 			Name: "map", Kind: Switch, Default: "true", Reload: true,
 			Usage: "show players a map of the land around them, and who is near, in view or not",
 		},

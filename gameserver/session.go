@@ -56,8 +56,8 @@ func (s *session) setCodec(c codec.Codec) {
 
 // presence returns what is saved of the player.
 func (s *session) presence() players.Presence {
-	pose, events := s.place.saved()
-	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: pose, Done: events}
+	pose, home, events := s.place.saved()
+	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: pose, Home: home, Done: events}
 }
 
 // sendText sends the player a notice.

@@ -111,6 +111,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	if err := s.standing.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
 		return err
 	}
+	s.limits.edit.SetLimit(editRate(s))
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
@@ -122,6 +123,8 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	pose := record.Pose
 	if !known {
 		pose = s.g.spawnPose()
+	} else if record.Home != nil {
+		s.place.setHome(*record.Home)
 	}
 	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
 	s.place.setEvents(s.clock.Done()) // not read before the player has a place

@@ -43,7 +43,6 @@ type regions struct {
 	create       func(group, id uint64, create func() error) error // likewise
 	rolledBackTo func() time.Time                                  // see incarnation.Keeper.Reached
 	hibernate    func(*actor.Land)
-	proofs       world.Proofs
 	actors       *actor.Metrics
 	metrics      *metrics
 	loading      background.Shared[*actor.Land]
@@ -161,7 +160,8 @@ type catalogs struct {
 	probeCatalog func(entry []byte) // for tests
 	reopen       chan struct{}      // wakes runCatalog when the catalog is released
 	world        string             // its id
-	policy       *policysync.Copy   // which the catalog's acts make
+	proofs       world.Proofs
+	policy       *policysync.Copy // which the catalog's acts make
 
 	catalogMu struct {
 		sync.Mutex

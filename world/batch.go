@@ -83,7 +83,7 @@ func (b Batch) Encode() []byte {
 		out = binary.AppendVarint(out, int64(p.Chunk.Z))
 		out = append(out, p.Base[:]...)
 	}
-	var numbers map[author]int
+	var numbers []uint64
 	if signed {
 		out, numbers = b.appendAuthors(out)
 	}
@@ -91,7 +91,7 @@ func (b Batch) Encode() []byte {
 	for i := range b.Edits {
 		e := &b.Edits[i]
 		if signed {
-			out = binary.AppendUvarint(out, uint64(numbers[authorOf(e)]))
+			out = binary.AppendUvarint(out, numbers[i])
 		} else {
 			out = append(out, e.Player[:]...)
 		}
@@ -107,16 +107,20 @@ func (b Batch) Encode() []byte {
 	return out
 }
 
-// appendAuthors appends the authors, in the order of their first edits, and returns their numbers.
-func (b Batch) appendAuthors(out []byte) ([]byte, map[author]int) {
-	numbers := make(map[author]int)
-	var authors []author
+// appendAuthors appends the authors, in the order of their first edits, and returns the number of each edit's author.
+func (b Batch) appendAuthors(out []byte) ([]byte, []uint64) {
+	numbers := make([]uint64, len(b.Edits))
+	authors := make([]author, 0, len(b.Edits))
+	byAuthor := make(map[author]uint64, len(b.Edits))
 	for i := range b.Edits {
 		a := authorOf(&b.Edits[i])
-		if _, found := numbers[a]; !found {
-			numbers[a] = len(authors)
+		number, found := byAuthor[a]
+		if !found {
+			number = uint64(len(authors))
+			byAuthor[a] = number
 			authors = append(authors, a)
 		}
+		numbers[i] = number
 	}
 	out = binary.AppendUvarint(out, uint64(len(authors)))
 	for _, a := range authors {

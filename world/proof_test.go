@@ -46,10 +46,7 @@ func signed(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.Inte
 }
 
 // signedLand returns a land that checks signatures, with one pinned chunk.
-func signedLand(t interface {
-	Helper()
-	Fatal(args ...any)
-}) *Land {
+func signedLand(t testing.TB) *Land {
 	t.Helper()
 	l := newTestLand()
 	l.Proofs = Proofs{Signed: signature.New(testWorld).Signed}
@@ -211,10 +208,11 @@ func drawSigned(t *rapid.T) Batch {
 
 // All members agree on which edits are proven, whether they have seen them before or not, and apply just those.
 func TestMembersAgreeOnProofs(t *testing.T) {
+	outer := t
 	rapid.Check(t, func(t *rapid.T) {
 		known := signature.New(testWorld)
 		own := func(id player.ID) bool { return id == player.ID{1} }
-		one, other := signedLand(t), signedLand(t)
+		one, other := signedLand(outer), signedLand(outer)
 		one.Proofs, other.Proofs = Proofs{Signed: known.Signed, Own: own}, Proofs{Signed: signature.New(testWorld).Signed, Own: own}
 		for index := range uint64(rapid.IntRange(1, 4).Draw(t, "batches")) {
 			b := drawSigned(t)

@@ -36,6 +36,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
+	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -387,7 +388,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 	n.gateway = gameserver.New(gameserver.Options{
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Game: n.gameAddress(),
-		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
+		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Understood: understood(n.host.Connected, n.regions.Policy.Detector), Players: n.dht, Storage: n.db, Client: client(),
 		Policy:  admissionPolicy(n.cfg.Players),
 		People:  n.regions.Policy,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
@@ -395,6 +396,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 	})
 	n.sessions.Store(n.gateway)
 	n.host.HandleAsk(n.prefix()+handoff.Protocol, n.gateway.AnswerHandoff)
+	n.host.HandleAsk(n.prefix()+elsewhere.Protocol, n.gateway.Elsewhere.Answer)
 	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
 	return nil
 }

@@ -21,6 +21,9 @@ func players() dashboard {
 				{title: "Moves, by outcome", description: "Sent to the region, or withheld because the region predicts them.", unit: rate, stacked: true, queries: one(perSecond("voxeld_moves_total", "outcome"), "{{outcome}}")},
 			}},
 			{"Refusals", []panel{
+				{title: "Removals of new players, fastest", description: "Most blocks that one new player has removed within 30 seconds. Above 100 for minutes: vandalism, or a large hole.", unit: count, queries: one("max by (instance) (voxeld_newcomer_removals_peak{SEL})", "{{instance}}")},
+				{title: "Edits of new players", description: "Blocks that guests and players without a role or an older name place and remove.", unit: rate, stacked: true, queries: one(perSecond("voxeld_newcomer_edits_total", "kind"), "{{kind}}")},
+				{title: "Chat floods", description: "Players who wrote too fast, by what followed: warned, muted, banned.", unit: rate, stacked: true, queries: one(perSecond("voxeld_chat_floods_total", "outcome"), "{{outcome}}")},
 				{title: "Edits refused, by reason", description: "Normal: few.", unit: rate, stacked: true, queries: one(perSecond("voxeld_edit_refusals_total", "reason"), "{{reason}}")},
 				{title: "Moves corrected, by reason", description: "Normal: few. Many from one player: a client that cheats or lags.", unit: rate, stacked: true, queries: one(perSecond("voxeld_move_corrections_total", "reason"), "{{reason}}")},
 				{title: "Limits of addresses reached", description: "Players, connections, joins and edits were refused; foundings, registrations and bytes waited. Normal: none. A steady rate is an address that asks for too much, or a large school behind one.", unit: rate, stacked: true, queries: one(perSecond("voxeld_address_limits_total", "limit"), "{{limit}}")},

@@ -196,7 +196,7 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 	save, expire := time.NewTicker(saveEvery), time.NewTicker(expireEvery)
 	defer save.Stop()
 	defer expire.Stop()
-	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
+	saved, published := make(map[player.ID]place), make(map[player.ID]lastPublished)
 	for {
 		select {
 		case <-ctx.Done():
@@ -264,15 +264,21 @@ func (ps *Store) saveLeaving() {
 	}
 }
 
-// saveMoved saves the players who moved since the last call, in one commit.
-func (ps *Store) saveMoved(here []Presence, before map[player.ID]motion.Pose) map[player.ID]motion.Pose {
-	poses := make(map[player.ID]motion.Pose, len(here))
+// place is where a player is, and their home.
+type place struct {
+	pose motion.Pose
+	home *motion.Pose
+}
+
+// saveMoved saves the players who moved, or changed their home, since the last call, in one commit.
+func (ps *Store) saveMoved(here []Presence, before map[player.ID]place) map[player.ID]place {
+	poses := make(map[player.ID]place, len(here))
 	for _, p := range here {
-		poses[p.Player] = p.Pose
+		poses[p.Player] = place{p.Pose, p.Home}
 	}
 	moved := slices.DeleteFunc(here, func(p Presence) bool {
-		pose, known := before[p.Player]
-		return known && pose == p.Pose
+		last, known := before[p.Player]
+		return known && last == place{p.Pose, p.Home}
 	})
 	if len(moved) == 0 {
 		return poses
@@ -295,7 +301,7 @@ func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 		ps.mu.seqs[p.Player] = seq
 		records[i] = nodemsg.PlayerRecord{
 			Player: p.Player, Name: p.Name, Guest: p.Guest,
-			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now,
+			Seq: seq, Pose: p.Pose, Home: p.Home, Gateway: ps.Peer, SavedAt: now,
 		}
 		if done := max(ps.mu.done[p.Player], p.Done); done > records[i].Counted() {
 			records[i].Done = min(done, wire.MaxDone)

@@ -55,7 +55,7 @@ type editQueue struct {
 	// hash requests the hash of a chunk's terrain, which arrives as setTerrainHash. rejected is called if the group accepts no entry.
 	hash     func(grid.ChunkPos)
 	rejected func(error)
-	signs    func() bool // reports whether signed batches are proposed
+	signs    func() bool // reports whether signed batches are proposed: once one is applied, or all members understand them
 
 	waiting     []queued                    // edits to be proposed, in order
 	proposed    []nodemsg.Intent            // edits proposed and not yet committed, in order

@@ -52,13 +52,12 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
-	// MayBuild reports whether a player may change blocks. If nil, everybody may.
-	MayBuild func(player.ID) bool
+	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may. If nil, everybody may.
+	RefuseEdit func(player.ID, grid.Pos) string
 	// Proofs decide whose edits are accepted in signed batches. Signed may be called in any goroutine.
 	Proofs world.Proofs
-	// Signs reports whether all of the peers, and all nodes that are known to be alive, understand signed batches. If nil, none are proposed
-	// before one is applied.
-	Signs func(peers []string) bool
+	// Signs reports whether all members, and all nodes that are alive, understand signed batches. If nil, none is proposed before one is applied.
+	Signs func(members []nodemsg.Member) bool
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
 	CPU func(work func()) time.Duration
 	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is applied. Tests make
@@ -111,7 +110,9 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.hub.Detached = l.edits.forget
 	l.hub.Slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
-	l.edits.signs = l.signs
+	l.edits.signs = func() bool {
+		return l.contents.Land.Structure().Signed || l.Signs != nil && len(l.info.Members) == len(l.members) && l.Signs(l.info.Members)
+	}
 	l.contents.Land.Proofs = o.Proofs
 	if o.Proofs.Signed != nil {
 		l.hub.Received = func(msg nodemsg.ToRegion) { o.Proofs.Signed(msg.Edits) } // it remembers the results
@@ -148,18 +149,6 @@ func (l *Land) requestHash(pos grid.ChunkPos) {
 			l.edits.setTerrainHash(pos, base)
 		})
 	})
-}
-
-// signs reports whether the leader proposes signed batches: once one is applied, or all members understand them.
-func (l *Land) signs() bool {
-	if l.contents.Land.Structure().Signed || l.Signs == nil {
-		return l.contents.Land.Structure().Signed
-	}
-	peers := make([]string, len(l.members))
-	for i, m := range l.members {
-		peers[i] = m.Peer
-	}
-	return l.Signs(peers)
 }
 
 // unloadable reports whether the region could be closed now without losing anything or leaving a request unanswered.

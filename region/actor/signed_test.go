@@ -20,7 +20,7 @@ const testWorld = "4f1c0f6d2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c
 func signs(l *Land, understood *bool) {
 	l.Proofs.Signed = signature.New(testWorld).Signed
 	l.contents.Land.Proofs = l.Proofs
-	l.Signs = func([]string) bool { return *understood }
+	l.Signs = func([]nodemsg.Member) bool { return *understood }
 }
 
 func signedBy(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.Intent {

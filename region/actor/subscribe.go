@@ -55,16 +55,16 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 		refused = wire.RefusedUnavailable
 	}
 	var proven []bool
-	if len(msg.Edits) > 0 && l.signs() {
+	if len(msg.Edits) > 0 && l.edits.signs() {
 		proven = l.contents.Land.Proofs.Proven(msg.Edits) // verified when they were received, usually
 	}
 	for i, intent := range msg.Edits {
 		why := refused
+		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
+			why = l.RefuseEdit(intent.Player, intent.Pos)
+		}
 		if proven != nil && !proven[i] {
 			why = cmp.Or(why, wire.RefusedUnsigned)
-		}
-		if l.MayBuild != nil && !l.MayBuild(intent.Player) { // gateways check it, too; they may lie
-			why = cmp.Or(why, wire.RefusedNotAllowed)
 		}
 		l.edits.add(s, intent, why)
 	}

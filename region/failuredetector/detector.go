@@ -260,13 +260,13 @@ func (d *Detector) Require(ctx context.Context, peer string, needed int) error {
 	return nil
 }
 
-// Understand reports whether all of the peers, as they described themselves last, and all other nodes that are alive, understand a version
+// Understand reports whether all members, as they described themselves last, and all other nodes that are alive, understand a version
 // of the messages. This node, self, does.
-func (d *Detector) Understand(self string, peers []string, needed int) bool {
+func (d *Detector) Understand(self string, members []nodemsg.Member, needed int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, peer := range peers {
-		if p := d.mu.nodes[peer]; peer != self && (p == nil || p.described.IsZero() || p.about.Version < needed) {
+	for _, m := range members {
+		if p := d.mu.nodes[m.Peer]; m.Peer != self && (p == nil || p.described.IsZero() || p.about.Version < needed) {
 			return false
 		}
 	}

@@ -221,6 +221,7 @@ const (
 	VersionSplits = 1 // the first that has splits
 	VersionActs   = 2 // the first that has acts
 	VersionSigned = 3 // the first that has signed edits
+	VersionHomes  = 3 // the first that has homes in players' records
 	Version       = VersionSigned
 )
 
@@ -240,6 +241,8 @@ type PlayerRecord struct {
 	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
 	// See Counted.
 	Done uint64 `cbor:"8,keyasint,omitempty"`
+	// Home is the place that the player has chosen as their home; nil for none. Nodes before VersionHomes refuse records that have one.
+	Home *motion.Pose `cbor:"9,keyasint,omitempty"`
 }
 
 // Counted returns a number at least as high as that of any event of the player before the save. Further events must be

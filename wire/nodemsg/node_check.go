@@ -146,6 +146,11 @@ func (p PlayerRecord) Valid() error {
 	if err := wire.CheckPose(p.Pose); err != nil {
 		return err
 	}
+	if p.Home != nil {
+		if err := wire.CheckPose(*p.Home); err != nil {
+			return err
+		}
+	}
 	if p.SavedAt < 0 {
 		return wire.Refuse(wire.FailBadValue, "the save time is before 1970")
 	}

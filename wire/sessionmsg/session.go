@@ -108,11 +108,11 @@ type Welcome struct {
 	View       int         `json:"view"` // granted, at most MaxView
 	Reach      float64     `json:"reach"`
 	TickMS     int         `json:"tick_ms"`
-	TimeOfDay  float64     `json:"time_of_day"`    // game minutes since midnight, now
-	DayMS      int64       `json:"day_ms"`         // how long 1440 game minutes last
-	Gateway    string      `json:"gateway"`        // peer id of the serving node
-	ServerName string      `json:"server_version"` // version of the daemon
-	Map        bool        `json:"map,omitempty"`  // this gateway answers NearbyRequest and MapRequest
+	TimeOfDay  float64     `json:"time_of_day"`      // game minutes since midnight, now
+	DayMS      int64       `json:"day_ms"`           // how long 1440 game minutes last
+	Gateway    string      `json:"gateway"`          // peer id of the serving node
+	ServerName string      `json:"server_version"`   // version of the daemon
+	Map        bool        `json:"map,omitempty"`    // this gateway answers NearbyRequest and MapRequest
 	Signed     bool        `json:"signed,omitempty"` // players with a key sign their edits
 }
 

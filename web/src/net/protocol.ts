@@ -2,6 +2,7 @@
 // "type" names the message. Tick frames are decoded in tick.ts.
 
 import type { Pose } from '../motion/pose'
+import type { Claim } from '../world/claims'
 import { decodeCBOR, encodeCBOR } from './cbor'
 
 export const SESSION_VERSION = 2
@@ -16,7 +17,7 @@ export type FromClient =
   | { type: 'join'; version: number; name: string; view: number; encoding: 'json' | 'cbor'; key?: string }
   | { type: 'prove'; signature: string }
   | ({ type: 'move' } & Pose)
-  | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number }
+  | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number; signature?: string }
   | { type: 'chat'; text: string }
   | { type: 'command'; text: string; seq?: number; signature?: string }
   | { type: 'hit'; player: string }
@@ -48,6 +49,8 @@ export interface Welcome {
   server_version: string
   /** The gateway answers `nearby` and `map`. */
   map?: boolean
+  /** Players with a key sign their edits. */
+  signed?: boolean
 }
 
 /** What the player may do. */
@@ -64,6 +67,12 @@ export interface CommandHelp {
   /** Its arguments. */
   usage?: string
   help: string
+}
+
+/** The claims around the player. */
+export interface ClaimList {
+  type: 'claims'
+  claims: Claim[] | null
 }
 
 /** The players in the land around this one, in view or not. */
@@ -155,6 +164,7 @@ export type FromServer =
   | { type: 'pong'; nonce: number; time_of_day: number }
   | { type: 'notice'; text: string }
   | Standing
+  | ClaimList
   | NearbyList
   | MapTile
   | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
@@ -214,6 +224,7 @@ const KNOWN = new Set<string>([
   'pong',
   'notice',
   'standing',
+  'claims',
   'nearby',
   'map',
   'reconnect',
@@ -228,6 +239,11 @@ export function proofText(nonce: string, world: string): string {
 /** Returns the text that a player signs to have a command carried out (policy.SignedText). */
 export function commandText(world: string, seq: number, name: string, text: string): string {
   return `voxeld command 1\n${world}\n${seq}\n${name}\n${text}`
+}
+
+/** Returns the text that a player signs to change a block (player.EditText). */
+export function editText(world: string, seq: number, x: number, y: number, z: number, block: number): string {
+  return ['voxeld edit 1', world, seq, x, y, z, block].join('\n')
 }
 
 /** Reports whether a name is valid: 1 to 20 ASCII letters, digits, _ and -. */

@@ -3,12 +3,14 @@
 
 import type { Pose } from '../motion/pose'
 import type { Body } from '../player/body'
+import { Claims } from '../world/claims'
 import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
 import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
+import { withPlace } from './command'
 import type { Identity } from './identity'
 import type {
   Avatar,
@@ -29,6 +31,7 @@ import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMess
 const MOVE_MS = 50
 const RETRY_MS = 700
 const MAX_RETRIES = 40
+const HOUR_MS = 3_600_000
 /** In blocks: after a handoff, a player this close to their saved position stays where they are. */
 const MAX_HANDOFF_DISTANCE = 8
 
@@ -59,17 +62,19 @@ export interface SessionEvents {
 
 export class Session {
   readonly clock = new Clock()
+  readonly claims = new Claims()
   readonly edits: Edits
   readonly connection: Connection
   readonly surroundings: Surroundings
   private readonly chunks: ChunkLoader
   private lastMove = 0
+  private welcomedAt = 0 // by performance.now
   private lastPose: Pose | null = null
   private sentStill = false // the same pose was sent twice
   private retries = new Map<number, number>() // of edits, by seq
   private identity: Identity | null = null // null for a guest
   private chosenName = ''
-  private knowsStanding = false // of this session
+  private standing: Standing | null = null // of this session
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
   /** The latest welcome; null before the first. */
@@ -147,6 +152,8 @@ export class Session {
   edit(x: number, y: number, z: number, block: number, now: number): boolean {
     this.lastMove = 0 // the server checks reach against the latest pose
     this.sendPose(now)
+    const hours = Math.floor((now - this.welcomedAt) / HOUR_MS)
+    this.edits.skipTo((this.welcome?.next_seq ?? 0) + hours * HOUR_MS * 1000) // seqs of signed edits must be near the time
     const edit = this.edits.make(x, y, z, block)
     if (edit) this.sendEdit(edit)
     return edit !== null
@@ -157,8 +164,9 @@ export class Session {
     else this.events.toast('Not sent: you’re offline.')
   }
 
-  /** Sends a command, without its slash. */
-  sendCommand(text: string): void {
+  /** Sends a command, without its slash. The place that some need is where the player stands, unless they name another one. */
+  sendCommand(line: string): void {
+    const text = withPlace(line, this.standing?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast('Not sent: you’re offline.')
       return
@@ -192,7 +200,11 @@ export class Session {
   }
 
   private sendEdit({ seq, x, y, z, block }: PendingEdit): void {
-    this.connection.send({ type: 'edit', seq, x, y, z, block })
+    const signature =
+      this.identity && this.welcome?.signed
+        ? this.identity.signEdit(this.welcome.world, seq, x, y, z, block)
+        : undefined
+    this.connection.send({ type: 'edit', seq, x, y, z, block, signature })
   }
 
   private resend(cx: number, cz: number): void {
@@ -215,7 +227,9 @@ export class Session {
     const before = this.welcome
     if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
     this.welcome = welcome
-    this.knowsStanding = false
+    this.welcomedAt = performance.now()
+    this.standing = null
+    this.claims.set([])
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
     this.edits.setNextSeq(welcome.next_seq)
@@ -287,6 +301,9 @@ export class Session {
       case 'standing':
         this.applyStanding(message)
         break
+      case 'claims':
+        this.claims.set(message.claims ?? [])
+        break
       case 'nearby':
       case 'map':
         this.surroundings.answer(message, now)
@@ -296,11 +313,20 @@ export class Session {
 
   private applyStanding(standing: Standing): void {
     this.events.standing(standing)
-    const first = !this.knowsStanding
-    this.knowsStanding = true
+    const first = !this.standing
+    this.standing = standing
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
-    const can = standing.commands.some(({ name }) => name === 'register')
-    if (first && this.identity && standing.name === '' && own && can) this.sendCommand('register')
+    if (first && this.identity && standing.name === '' && own && this.mayUse('register')) this.sendCommand('register')
+  }
+
+  /** Reports whether the player may use a command. */
+  mayUse(command: string): boolean {
+    return this.standing?.commands.some(({ name }) => name === command) ?? false
+  }
+
+  /** The name that is registered to the player's key, or empty. */
+  get registeredName(): string {
+    return this.standing?.name ?? ''
   }
 
   private apply(delta: ChunkDelta, now: number): void {
