@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/acts"
 )
 
 // openCatalog opens the catalog on a node that is a member of it.
@@ -48,13 +49,13 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 			return err
 		},
 		ActRow: func(number uint64) []byte {
-			value, err := storage.Get(world.ActsTable, world.ActKey(number))
+			value, err := storage.Get(acts.Table, acts.Key(number))
 			if err != nil {
 				panic(&actor.Fault{Kind: actor.Broken, Cause: fmt.Errorf("read an act: %w", err)})
 			}
 			return value
 		},
-		ActRows: func(visit func(key, value []byte) error) error { return storage.Scan(world.ActsTable, nil, visit) },
+		ActRows: func(visit func(key, value []byte) error) error { return storage.Scan(acts.Table, nil, visit) },
 		Stored:  func() (uint64, error) { return replica.AppliedIn(storage.Get, world.CatalogID) },
 		Signed:  func(a nodemsg.Act) bool { return policy.Signed(worldID, a) },
 		Probe:   probe,

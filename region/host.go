@@ -58,9 +58,8 @@ type Options struct {
 	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
 	Ground     func(grid.ChunkPos) *chunk.Chunk
-	ScrubEvery time.Duration      // how often the copies of a region are compared; 0: only on request
-	Retention  rollback.Retention // how much history each region keeps
-	Limits     divide.Limits      // the loads above which regions are split; zero: only on request
+	ScrubEvery time.Duration // how often the copies of a region are compared; 0: only on request
+	Limits     divide.Limits // the loads above which regions are split; zero: only on request
 	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
 	Incarnations   *incarnation.Keeper
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
@@ -248,7 +247,7 @@ func (h *Host) wireIntegrity() (err error) {
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	h.History = rollback.New(rollback.Options{
 		Node: node, Lands: h.regions.lands, Lead: h.Splitter.Lead, Ranges: h.Ranges, Ordered: h.rollbacks, Base: h.BaseOf, Ground: h.Ground,
-		Retention: h.Retention, Registerer: h.Registerer,
+		Registerer: h.Registerer,
 	})
 	return nil
 }

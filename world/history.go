@@ -110,8 +110,8 @@ func decodeTrim(entry []byte) (t Trim, err error) {
 	return Trim{Before: int64(before), Bytes: int(size)}, nil
 }
 
-// trim applies a Trim.
-func (l *Land) trim(index uint64, t Trim) {
+// trim applies a Trim to a land.
+func trim(l *Land, index uint64, t Trim) {
 	type segment struct {
 		segmentAt
 		last  int64
@@ -218,7 +218,7 @@ func (l *Land) applyToHistory(index uint64, entry []byte) (Outcome, error) {
 	if isTrim(entry) {
 		t, err := decodeTrim(entry)
 		if err == nil && !l.structure.RefusesEdits() {
-			l.trim(index, t)
+			trim(l, index, t)
 		}
 		return Outcome{}, err
 	}

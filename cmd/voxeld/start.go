@@ -325,7 +325,6 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Ground:         generator.Chunk,
 		ScrubEvery:     n.cfg.ScrubEvery,
 		Limits:         limits(n.cfg.Dividing),
-		Retention:      retention(n.cfg.History),
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
@@ -348,6 +347,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if n.regions, err = region.NewHost(ctx, options); err != nil {
 		return err
 	}
+	n.regions.History.SetRetention(retention(n.cfg.History))
 	n.host.Handle(prefix+regiontransport.LinkProtocol, n.regions.ServeLink)
 	n.host.Handle(prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
 	n.host.Handle(prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)

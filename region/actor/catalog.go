@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/acts"
 )
 
 var (
@@ -51,7 +52,7 @@ type Catalog struct {
 
 	// The fields below belong to the goroutine of Run.
 	state    *world.Catalog
-	acts     *world.Acts
+	acts     *acts.Log
 	entering map[entering][]chan<- entered // pending acts
 	whole    bool                          // all rows are listed in state
 	asked    map[grid.Cell]*founding       // pending
@@ -73,7 +74,7 @@ type founded struct {
 }
 
 // CatalogTables names the rows that a snapshot of the catalog carries.
-var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable, Pieces: true}, {Table: world.ActsTable, Pieces: true}}
+var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable, Pieces: true}, {Table: acts.Table, Pieces: true}}
 
 // CatalogDeletion returns the writes that delete all rows of the catalog. Keys visits the keys of a table.
 func CatalogDeletion(keys func(table string, prefix []byte, visit func(key []byte) error) error) (writes []kv.Write, err error) {
@@ -243,7 +244,7 @@ func (c *Catalog) apply(d replica.Committed) {
 	if c.Probe != nil {
 		c.Probe(d.Entry)
 	}
-	if act := world.ActIn(d.Entry); act != nil {
+	if act := acts.In(d.Entry); act != nil {
 		c.applyAct(d.Index, *act)
 		return
 	}

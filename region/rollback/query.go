@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	// answerTime bounds one question about a region, queryTime a whole query.
-	answerTime = 5 * time.Second
-	queryTime  = 15 * time.Second
+	// queryTime bounds a query.
+	queryTime = 15 * time.Second
 	// parallel is how many regions are asked at once.
 	parallel = 8
 )

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
@@ -56,6 +57,9 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 		answer <- s
 	})
 }
+
+// answerTime bounds one question about a region.
+const answerTime = 5 * time.Second
 
 // maxListed bounds how many records can be skipped and listed: they are in memory at the same time.
 const maxListed = 100_000

@@ -44,7 +44,6 @@ type Options struct {
 	Base func(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error)
 	// Ground generates a chunk. If nil, what was natural is not restored by this node.
 	Ground     func(grid.ChunkPos) *chunk.Chunk
-	Retention  Retention
 	Registerer prometheus.Registerer
 }
 
@@ -64,12 +63,12 @@ type Keeper struct {
 	keep    atomic.Pointer[Retention]
 }
 
-// New returns a Keeper.
+// New returns a Keeper that keeps a month and 8 MiB of history in each region.
 func New(o Options) *Keeper {
 	k := &Keeper{
 		Options: o, metrics: newMetrics(o.Registerer), askers: transport.NewPeerLimits(askRate, askBurst), reading: semaphore.NewWeighted(reading),
 	}
-	k.SetRetention(o.Retention)
+	k.SetRetention(Retention{Time: 30 * 24 * time.Hour, Bytes: 8 << 20})
 	return k
 }
 
