@@ -132,8 +132,8 @@ var commands = []Command{
 		Example: "unmute eve",
 	},
 	{
-		Name: "inspect", Role: Builder, Local: true,
-		Help: "show who changed the blocks that you click, or stop doing so",
+		Name: "inspect", Usage: "X,Y,Z", Role: Builder, Local: true,
+		Help: "show who changed a block",
 	},
 	{
 		Name: "rollback", Usage: "PLAYER TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Moderator, Local: true,

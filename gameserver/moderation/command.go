@@ -40,6 +40,10 @@ func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
 		case text != "":
 			s.notice(text)
 		}
+		if err == nil {
+			name, _, _ := strings.Cut(act.Text, " ")
+			g.Background(func(ctx context.Context) { s.follow(ctx, name, g) })
+		}
 	})
 	return nil
 }
@@ -66,6 +70,10 @@ func (s *Standing) answer(c policy.Command, rest string, g Gateway) {
 		why = s.setHome(g)
 	case "msg":
 		why = s.message(rest, g)
+	case "inspect":
+		why = s.inspect(strings.Fields(rest), g)
+	case "rollback":
+		why = s.propose(strings.Fields(rest), g)
 	case "who":
 		s.listPlayers(g)
 	default:

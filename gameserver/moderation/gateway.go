@@ -12,6 +12,7 @@ import (
 type Gateway struct {
 	elsewhere.Here
 	Elsewhere *elsewhere.Players
+	Past      Past
 
 	Pose      func() motion.Pose // of the player
 	Spawn     func() motion.Pose // where new players start

@@ -26,6 +26,8 @@ func (s *Standing) lines(name, rest string, g Gateway) (lines []string) {
 	case "time":
 		minutes := int(g.TimeOfDay())
 		lines = append(lines, fmt.Sprintf("It is %02d:%02d in the world.", minutes/60, minutes%60))
+	case "rollbacks":
+		return s.rollbackLines()
 	case "claims":
 		return s.claimLines(rest, g.Pose().Block())
 	case "roles":

@@ -35,6 +35,8 @@ var clientMessages = []struct {
 	{`{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":0}`, Edit{Seq: 1, X: 12, Y: 63, Z: -4}},
 	{`{"type":"chat","text":"hello 🌍"}`, Chat{Text: "hello 🌍"}},
 	{`{"type":"nearby"}`, NearbyRequest{}},
+	{`{"type":"rollback","command":"revert eve 5 0,1,2 3,4,5","of":"eve","blocks":7,"min":[0,1,2],"max":[3,4,5],"columns":[{"x":1,"z":-1,"bits":"AQ=="}]}`,
+		RollbackPreview{Command: "revert eve 5 0,1,2 3,4,5", Of: "eve", Blocks: 7, Min: grid.Pos{Y: 1, Z: 2}, Max: grid.Pos{X: 3, Y: 4, Z: 5}, Columns: []PreviewChunk{{X: 1, Z: -1, Bits: []byte{1}}}}},
 	{`{"type":"map","x":3,"z":-2}`, MapRequest{X: 3, Z: -2}},
 	{`{"type":"hit","player":"` + aPlayer + `"}`, Hit{Player: aPlayer}},
 	{`{"type":"gift","player":"` + aPlayer + `","block":16,"count":3}`, Gift{Player: aPlayer, Block: 16, Count: 3}},
