@@ -76,6 +76,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		return nil, errors.Join(err, d.kad.Close())
 	}
 	host.SetAddressFinder(d.findAddress)
+	d.announceLogins()
 	return d, nil
 }
 

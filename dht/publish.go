@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // publication is a record that this node signed and republishes.
@@ -167,10 +168,11 @@ func (d *DHT) republish(ctx context.Context) {
 
 func (d *DHT) republishOne(ctx context.Context, key string, p publication) error {
 	kind := kindRegion
+	var r nodemsg.PlayerRecord
 	if strings.HasPrefix(key, playerPrefix) {
 		kind = kindPlayer
-		r, err := d.players.Open(key, p.value)
-		if err != nil {
+		var err error
+		if r, err = d.players.Open(key, p.value); err != nil {
 			return err
 		}
 		if r.Expired(time.Now()) {
@@ -193,7 +195,7 @@ func (d *DHT) republishOne(ctx context.Context, key string, p publication) error
 	if errors.Is(err, ErrOutdated) {
 		return d.retract(p.kind, key, p.value)
 	}
-	return err
+	return errors.Join(err, d.putWithoutLogin(ctx, r))
 }
 
 func (d *DHT) duePublications(now time.Time) []string {

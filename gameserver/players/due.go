@@ -37,7 +37,8 @@ type Presence struct {
 	Name   string
 	Guest  bool
 	Pose   motion.Pose
-	Done   uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
+	Done   uint64        // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
+	Login  *player.Login // nil: a guest
 }
 
 // lastPublished is where and when a player who is here was published last.

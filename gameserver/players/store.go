@@ -81,7 +81,8 @@ func NewStore(o Options) *Store {
 }
 
 // Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
-// record counts. A guest who has been away for 30 days is not known.
+// record counts. A guest who has been away for 30 days is not known. The record returned has the login of the network's: the player's
+// next one must be later.
 func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -98,7 +99,8 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 			found = append(found, stored)
 		}
 	}
-	if remembered, err := ps.Network.Player(ctx, id); err == nil {
+	remembered, err := ps.Network.Player(ctx, id)
+	if err == nil {
 		found = append(found, remembered)
 	}
 	for _, r := range found {
@@ -109,6 +111,7 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 			newest = r
 		}
 	}
+	newest.Login = remembered.Login
 	return newest, newest.Seq > 0, nil
 }
 
@@ -295,7 +298,7 @@ func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 		ps.mu.seqs[p.Player] = seq
 		records[i] = nodemsg.PlayerRecord{
 			Player: p.Player, Name: p.Name, Guest: p.Guest,
-			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now,
+			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now, Login: p.Login,
 		}
 		if done := max(ps.mu.done[p.Player], p.Done); done > records[i].Counted() {
 			records[i].Done = min(done, wire.MaxDone)
@@ -307,6 +310,7 @@ func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 func (ps *Store) store(records []nodemsg.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
+		r.Login = nil // this node needs no proof, and an older version, to which it may go back, could not read it
 		row, err := nodemsg.EncodePlayerRecord(r)
 		if err != nil { // the others are saved all the same
 			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)

@@ -227,7 +227,7 @@ type PlayerRecord struct {
 	Player  player.ID   `cbor:"1,keyasint"`
 	Name    string      `cbor:"2,keyasint"`
 	Guest   bool        `cbor:"3,keyasint,omitempty"`
-	Seq     uint64      `cbor:"4,keyasint"` // increases with every save; the highest wins
+	Seq     uint64      `cbor:"4,keyasint"` // increases with every save; see Compare
 	Pose    motion.Pose `cbor:"5,keyasint"`
 	Gateway string      `cbor:"6,keyasint"` // peer id of the gateway that saved it
 	SavedAt int64       `cbor:"7,keyasint"` // Unix milliseconds
@@ -235,6 +235,23 @@ type PlayerRecord struct {
 	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
 	// See Counted.
 	Done uint64 `cbor:"8,keyasint,omitempty"`
+	// Login shows that the owner of the player's key opened a session at the gateway. Older nodes refuse the field, so they are sent
+	// the record without it; and it is left out on the gateway's own disk and in backups.
+	Login *player.Login `cbor:"9,keyasint,omitempty"`
+}
+
+// Compare returns a positive number if p replaces q, a negative one if q replaces p. A record with a login replaces one without: a
+// gateway that the player never visited cannot make one. Otherwise the latest login counts, then the sequence number.
+func (p PlayerRecord) Compare(q PlayerRecord) int {
+	switch {
+	case p.Login == nil && q.Login == nil:
+		return cmp.Compare(p.Seq, q.Seq)
+	case q.Login == nil:
+		return 1
+	case p.Login == nil:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(p.Login.At, q.Login.At), cmp.Compare(p.Seq, q.Seq))
 }
 
 // Counted returns a number at least as high as that of any event of the player before the save. Further events must be
@@ -257,7 +274,7 @@ func (p PlayerRecord) Expired(now time.Time) bool {
 // Plausible reports whether the record's numbers can be reached by now.
 func (p PlayerRecord) Plausible(now time.Time) bool {
 	ahead := uint64(now.Add(maxRecordAhead).UnixMilli())
-	return p.Seq <= ahead && p.Counted() <= ahead
+	return p.Seq <= ahead && p.Counted() <= ahead && (p.Login == nil || uint64(p.Login.At) <= ahead)
 }
 
 // Messages by which nodes report failures to each other, and answer operators who ask for the status of regions.
