@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +53,7 @@ type Gate struct {
 		refused   map[peer.ID]struct{}    // peers that are connected, and have shown one that is not valid
 		running   map[peer.ID]*exchanging // exchanges that this node began
 		warned    time.Time               // when the log last said that another node refuses this one
+		contrary  Contrary                // the last charter that was refused
 	}
 }
 
@@ -84,18 +84,8 @@ func Open(o Options) (*Gate, error) {
 func (g *Gate) Appoint(operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if next := g.mu.authority.Charter(); !next.Issues(g.self.Key()) {
-		if next.Number++; next.Number == 1 {
-			next.Number = uint64(g.now().Unix()) // a world that is restored had charters before
-		}
-		next.Issuers = append(slices.Clone(next.Issuers), trust.Issuer{Key: g.self.Key(), Name: operator})
-		raw, err := next.Seal(roots...)
-		if err != nil {
-			return err
-		}
-		if err := g.addCharter(raw); err != nil {
-			return err
-		}
+	if err := g.addIssuer(g.self.Key(), operator, roots...); err != nil {
+		return err
 	}
 	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
 		return nil
