@@ -96,7 +96,7 @@ fuzz-short:
 	@echo '== fuzz, 3 s each'
 	@tools/fuzz.sh 3s
 
-fuzz: ## fuzz every target for FUZZTIME (default 5m each)
+fuzz: ## fuzz every target for FUZZTIME (default 5m each; 60000000x: so many executions in total)
 	@tools/fuzz.sh $(FUZZTIME)
 
 mutants: ## seeded bugs in replica, region, world and store: a test must detect each (ARGS=-s: the simulation)
