@@ -632,3 +632,22 @@ func TestWalkReplacesSilentConnection(t *testing.T) {
 		t.Errorf("found after %v", took)
 	}
 }
+
+// A node republishes only so many players: those who were saved last.
+func TestPublishedPlayersAreBounded(t *testing.T) {
+	n := startNode(t, 1, setup{})
+	n.maxPublished = 3
+	for i := range 10 {
+		if err := n.PutPlayer(nettest.Context(t), n.saved(fmt.Sprint("ann", i), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := n.storage.Size(tablePublished); got != 3 {
+		t.Errorf("%d players on disk, want 3", got)
+	}
+	for i := range 10 {
+		if _, mine := n.publishedValue(player.GuestID(fmt.Sprint("ann", i)).Key()); mine != (i >= 7) {
+			t.Errorf("player %d is republished: %v", i, mine)
+		}
+	}
+}

@@ -6,6 +6,7 @@ package players
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ const (
 	// after a start has been set before.
 	expireEvery  = 24 * time.Hour
 	expireAtOnce = 1000
+	// maxRows is the number of players that are kept on this node's disk: anybody can log in with any number of keys.
+	maxRows = 250_000
 )
 
 // Storage stores player records on this node; a *store.DB.
@@ -58,6 +61,7 @@ type Store struct {
 	publisher *publisher
 	wake      wake.Signal   // a player waits to be saved
 	ended     chan struct{} // closed when no more players are saved
+	maxRows   int           // maxRows but in tests
 
 	mu struct {
 		sync.Mutex
@@ -75,7 +79,7 @@ type departure struct {
 
 // NewStore returns a store that is not running yet.
 func NewStore(o Options) *Store {
-	ps := &Store{Options: o, publisher: newPublisher(o.Network, o.Logger), wake: wake.NewSignal(), ended: make(chan struct{})}
+	ps := &Store{Options: o, publisher: newPublisher(o.Network, o.Logger), wake: wake.NewSignal(), ended: make(chan struct{}), maxRows: maxRows}
 	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
 	return ps
 }
@@ -222,18 +226,33 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 	}
 }
 
-// deleteExpired deletes this node's rows of expired guests.
+// deleteExpired deletes this node's rows of expired guests, and the oldest ones if there are more than maxRows.
 func (ps *Store) deleteExpired() error {
-	var rows []kv.Write
+	type row struct {
+		key   []byte
+		saved int64
+	}
+	var expired, others []row
 	now := ps.Wall()
 	err := ps.Storage.Scan(Table, nil, func(key, value []byte) error {
-		if r, err := nodemsg.DecodePlayerRecord(value); err == nil && r.Expired(now) {
-			rows = append(rows, kv.Write{Table: Table, Key: bytes.Clone(key)})
+		r, err := nodemsg.DecodePlayerRecord(value)
+		if err == nil && r.Expired(now) {
+			expired = append(expired, row{bytes.Clone(key), r.SavedAt})
+		} else {
+			others = append(others, row{bytes.Clone(key), r.SavedAt})
 		}
 		return nil
 	})
-	for some := range slices.Chunk(rows, expireAtOnce) {
-		err = errors.Join(err, ps.Storage.Commit(some))
+	if n := len(others) - ps.maxRows; n > 0 {
+		slices.SortFunc(others, func(a, b row) int { return cmp.Compare(a.saved, b.saved) })
+		expired = append(expired, others[:n]...)
+	}
+	for some := range slices.Chunk(expired, expireAtOnce) {
+		writes := make([]kv.Write, len(some))
+		for i, r := range some {
+			writes[i] = kv.Write{Table: Table, Key: r.key}
+		}
+		err = errors.Join(err, ps.Storage.Commit(writes))
 	}
 	return err
 }
