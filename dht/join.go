@@ -78,7 +78,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		return nil, errors.Join(err, d.kad.Close())
 	}
 	host.SetAddressFinder(d.findAddress)
-	d.announceLogins()
+	announceLogins(d)
 	return d, nil
 }
 

@@ -18,17 +18,17 @@ import (
 // that accepts logins says so by a protocol that nobody speaks: nodes tell each other their protocols when they connect.
 
 // loginsProtocol returns the protocol of nodes that accept player records with logins.
-func (d *DHT) loginsProtocol() string { return "/voxeld/" + d.opts.World[:16] + "/logins" }
+func loginsProtocol(world string) string { return "/voxeld/" + world[:16] + "/logins" }
 
 // announceLogins announces that this node accepts player records with logins.
-func (d *DHT) announceLogins() {
-	d.host.Handle(d.loginsProtocol(), func(context.Context, string, io.ReadWriteCloser) {})
+func announceLogins(d *DHT) {
+	d.host.Handle(loginsProtocol(d.opts.World), func(context.Context, string, io.ReadWriteCloser) {})
 }
 
 // withoutLogins returns the nodes nearest to a key among those that do not accept player records with logins.
 func (d *DHT) withoutLogins(key string) []peer.ID {
 	older := slices.DeleteFunc(d.kad.RoutingTable().ListPeers(), func(id peer.ID) bool {
-		spoken, err := d.lib.Peerstore().SupportsProtocols(id, protocol.ID(d.loginsProtocol()))
+		spoken, err := d.lib.Peerstore().SupportsProtocols(id, protocol.ID(loginsProtocol(d.opts.World)))
 		return err == nil && len(spoken) > 0
 	})
 	sortByDistance(key, older, d.places.of)
@@ -36,7 +36,7 @@ func (d *DHT) withoutLogins(key string) []peer.ID {
 }
 
 // putWithoutLogin sends a player's record without its login to the nodes that refuse it otherwise.
-func (d *DHT) putWithoutLogin(ctx context.Context, rec nodemsg.PlayerRecord) error {
+func putWithoutLogin(ctx context.Context, d *DHT, rec nodemsg.PlayerRecord) error {
 	if rec.Login == nil {
 		return nil
 	}

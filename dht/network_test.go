@@ -468,7 +468,7 @@ func TestOlderNodesGetRecordsWithoutLogins(t *testing.T) {
 	nodes := startNetwork(t, 3, setup{})
 	gateway, older := nodes[0], nodes[2]
 	older.kad.Validator.(librecord.NamespacedValidator)["player"] = withoutLogins{older.players}
-	older.lib.RemoveStreamHandler(protocol.ID(older.loginsProtocol()))
+	older.lib.RemoveStreamHandler(protocol.ID(loginsProtocol(testWorld)))
 	ann := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	good := gateway.keyed(ann, uint64(lately))
 	nettest.Eventually(t, "the gateway to know that the node is older", func() bool {

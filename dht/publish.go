@@ -52,7 +52,7 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 	now := time.Now()
 	d.mu.published[key] = publication{kind: kind, value: value, due: now.Add(d.opts.RepublishEvery), saved: now}
 	d.mu.Unlock()
-	if err := d.boundPublished(); err != nil {
+	if err := boundPublished(d); err != nil {
 		return err
 	}
 	if kind == kindPutPlayer && d.holders.put(ctx, key, value, time.Now()) {
@@ -69,7 +69,7 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 
 // boundPublished stops republishing the oldest player records if there are too many: anybody can log in with any number of keys, and other
 // nodes take no more of one node.
-func (d *DHT) boundPublished() error {
+func boundPublished(d *DHT) error {
 	d.mu.Lock()
 	var players []string
 	if len(d.mu.published) > d.maxPublished {
@@ -231,7 +231,7 @@ func (d *DHT) republishOne(ctx context.Context, key string, p publication) error
 	if errors.Is(err, ErrOutdated) {
 		return d.retract(p.kind, key, p.value)
 	}
-	return errors.Join(err, d.putWithoutLogin(ctx, r))
+	return errors.Join(err, putWithoutLogin(ctx, d, r))
 }
 
 func (d *DHT) duePublications(now time.Time) []string {

@@ -77,7 +77,7 @@ func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
 	if err := d.publish(ctx, kindPutPlayer, rec.Player.Key(), value); err != nil {
 		return fmt.Errorf("put player %v: %w", rec.Player, err)
 	}
-	return d.putWithoutLogin(ctx, rec)
+	return putWithoutLogin(ctx, d, rec)
 }
 
 // Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key.

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // clocks has the tests of wrong clocks run. They compile everything anew, Go's library too, which takes minutes of processor time.
@@ -123,22 +125,27 @@ func TestClocksADayOff(t *testing.T) {
 		d.expires()
 	}
 	threefold(t, all)
-	ann := dialWithKey(t, ahead.Game, "ann", "ann")
-	ann.until("a welcome", func() bool { return ann.Welcome.Player != "" })
-	ann.walkTo(ann.Welcome.Pose.X+20, ann.Welcome.Pose.Z)
-	stays := ann.Welcome.Pose
-	pos := under(ann, 1, 0, 2)
-	ann.leave()
-	for i, d := range []*daemon{behind, right, ahead, behind} {
-		again := dialWithKey(t, d.Game, "ann", "ann")
-		again.until("a welcome", func() bool { return again.Welcome.Player != "" })
-		if i > 0 && again.Welcome.Pose != stays {
-			t.Errorf("step %d: ann left at %+v, and is back at %+v", i, stays, again.Welcome.Pose)
+	puts := func(d *daemon) float64 {
+		return d.metric("voxeld_dht_direct_puts_total") + d.metric("voxeld_dht_lookups_total", "put_player")
+	}
+	var stays motion.Pose
+	for i, d := range []*daemon{ahead, behind, right, ahead, behind} {
+		before := puts(d)
+		ann := dialWithKey(t, d.Game, "ann", "ann")
+		ann.until("a welcome", func() bool { return ann.Welcome.Player != "" })
+		if i > 0 && ann.Welcome.Pose != stays {
+			t.Errorf("step %d: ann left at %+v, and is back at %+v", i, stays, ann.Welcome.Pose)
 		}
-		stays = again.Welcome.Pose
-		again.until("the ground", func() bool { _, ok := again.at(pos); return ok })
-		again.putPatiently(pos, []chunk.Block{chunk.Brick, chunk.Glass}[i%2])
-		again.leave()
+		pos := under(ann, 1, 0, 2)
+		ann.until("the ground", func() bool { _, ok := ann.at(pos); return ok })
+		ann.putPatiently(pos, []chunk.Block{chunk.Brick, chunk.Glass}[i%2])
+		eventually(t, "the arrival is published", patience, func() bool { return puts(d) > before })
+		stays = ann.Welcome.Pose
+		stays.Y++
+		ann.send(sessionmsg.Move{Pose: stays})
+		before = puts(d)
+		ann.leave()
+		eventually(t, "the departure is published", patience, func() bool { return puts(d) > before })
 	}
 	for i, d := range all {
 		d.operate("ban", player.GuestID(fmt.Sprint("eve", i)).String())

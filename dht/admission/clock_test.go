@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
 	"github.com/voxelpopuli/voxeld/trust"
 )
@@ -72,7 +73,7 @@ func TestRenewalAndExpiry(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
 	founder := w.open(w.startAt(c))
-	if err := founder.Appoint("Ada", w.root); err != nil {
+	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	awake, err := w.joinAt(founder, c)
@@ -141,7 +142,7 @@ func TestRotation(t *testing.T) {
 	if err := founder.host.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Appoint("Ada", w.root); err != nil {
+	if err := admission.Appoint(a.Gate, "Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	c := w.join(a, "Cem")
@@ -169,10 +170,10 @@ func TestRotation(t *testing.T) {
 			t.Fatal("the charter has not spread within 5 s")
 		}
 	}
-	if err := b.Appoint("Ben", w.root); err == nil {
+	if err := admission.Appoint(b.Gate, "Ben", w.root); err == nil {
 		t.Error("the former root key still counts")
 	}
-	if err := b.Appoint("Ben", trust.PrivateKey(fresh)); err != nil {
+	if err := admission.Appoint(b.Gate, "Ben", trust.PrivateKey(fresh)); err != nil {
 		t.Error(err)
 	}
 	if err := c.play(t, a); err != nil {
@@ -195,10 +196,10 @@ func TestDismissal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := founder.Dismiss(founder.key(t)); err == nil || !strings.Contains(err.Error(), "root.key") {
+	if err := admission.Dismiss(founder.Gate, founder.key(t)); err == nil || !strings.Contains(err.Error(), "root.key") {
 		t.Errorf("the holder of the root key dismisses itself: %v", err)
 	}
-	if err := founder.AppointOther(a.key(t), "Ada"); err != nil {
+	if err := admission.AppointOther(founder.Gate, a.key(t), "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	before, err := b.Own()
@@ -206,10 +207,10 @@ func TestDismissal(t *testing.T) {
 		t.Fatal(err)
 	}
 	nettest.Eventually(t, "the charter to be known", func() bool { return a.Issues(a.host.PeerID()) && b.Issues(a.host.PeerID()) })
-	if err := a.Dismiss(b.key(t)); err == nil {
+	if err := admission.Dismiss(a.Gate, b.key(t)); err == nil {
 		t.Error("a node that is no issuer is dismissed")
 	}
-	if err := a.Dismiss(founder.key(t)); err != nil {
+	if err := admission.Dismiss(a.Gate, founder.key(t)); err != nil {
 		t.Fatal(err)
 	}
 	nettest.Eventually(t, "new certificates", func() bool {
@@ -240,7 +241,7 @@ func TestRivalCharters(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
 	founder := w.open(w.startAt(c))
-	if err := founder.Appoint("Ada", w.root); err != nil {
+	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	a, err := w.joinAt(founder, c)

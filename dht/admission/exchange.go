@@ -147,7 +147,7 @@ func (g *Gate) take(id peer.ID, m message) judgement {
 	before := g.mu.authority.Charter()
 	for _, raw := range m.Charters {
 		if err := g.addCharter(raw); err != nil {
-			g.noteContrary(id, err)
+			noteContrary(g, id, err)
 			break // what follows depends on it
 		}
 	}
@@ -200,15 +200,8 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 	return encode(answer), nil
 }
 
-// Contrary is a charter of another node that this one has refused.
-type Contrary struct {
-	Peer string
-	Err  error
-	At   time.Time // zero: there was none
-}
-
 // noteContrary records that a peer has a charter that this node refuses. The lock is held.
-func (g *Gate) noteContrary(id peer.ID, err error) {
+func noteContrary(g *Gate, id peer.ID, err error) {
 	if time.Since(g.mu.contrary.At) >= time.Minute {
 		g.Logger.Warn("charter refused", "peer", id.String(), "error", err)
 	}

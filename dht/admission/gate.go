@@ -57,6 +57,13 @@ type Gate struct {
 	}
 }
 
+// Contrary is a charter of another node that this one has refused.
+type Contrary struct {
+	Peer string
+	Err  error
+	At   time.Time // zero: there was none
+}
+
 // admitted is a peer with the certificate that it has shown.
 type admitted struct {
 	certificate trust.Certificate
@@ -77,20 +84,6 @@ func Open(o Options) (*Gate, error) {
 	}
 	g.metrics = newMetrics(o.Registerer, g)
 	return g, nil
-}
-
-// Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first node of a world
-// begins so, and any other one may take over when the issuers are lost.
-func (g *Gate) Appoint(operator string, roots ...trust.Signer) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.addIssuer(g.self.Key(), operator, roots...); err != nil {
-		return err
-	}
-	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
-		return nil
-	}
-	return g.certifySelf(operator)
 }
 
 // Founded reports whether the world has an issuer, as far as this node knows.

@@ -108,7 +108,7 @@ func (w *testWorld) open(n *testNode) *testNode {
 func (w *testWorld) found() *testNode {
 	w.t.Helper()
 	n := w.open(w.start())
-	if err := n.Appoint("Ada", w.root); err != nil {
+	if err := admission.Appoint(n.Gate, "Ada", w.root); err != nil {
 		w.t.Fatal(err)
 	}
 	return n

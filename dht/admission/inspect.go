@@ -80,7 +80,7 @@ func Excluded(g *Gate, node string) bool {
 }
 
 // LastContrary returns the last charter of another node that this one has refused since its start.
-func (g *Gate) LastContrary() Contrary {
+func LastContrary(g *Gate) Contrary {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.contrary

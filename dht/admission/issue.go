@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -99,73 +98,7 @@ func (g *Gate) redeem(node trust.Key, secret trust.Secret) ([]byte, error) {
 	if err != nil {
 		return raw, err
 	}
-	return raw, g.addIssuer(node, i.Operator, root)
-}
-
-// addIssuer makes a node an issuer, as the root keys sign. The lock is held.
-func (g *Gate) addIssuer(node trust.Key, operator string, roots ...trust.Signer) error {
-	next := g.mu.authority.Charter().Next(g.now())
-	if next.Issues(node) {
-		return nil
-	}
-	next.Issuers = append(next.Issuers, trust.Issuer{Key: node, Name: operator})
-	return g.succeed(next, roots...)
-}
-
-// succeed signs the next charter, and adds it. The lock is held.
-func (g *Gate) succeed(next trust.Charter, roots ...trust.Signer) error {
-	raw, err := next.Seal(roots...)
-	if err != nil {
-		return err
-	}
-	return g.addCharter(raw)
-}
-
-// AppointOther makes another node an issuer.
-func (g *Gate) AppointOther(node trust.Key, operator string) error {
-	root, err := g.Root()
-	if err != nil {
-		return fmt.Errorf("only the holder of the root key can name issuers: %w", err)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.addIssuer(node, operator, root)
-}
-
-// Dismiss makes a node an issuer no more. The certificates that it has issued stay valid, but nodes get others at once.
-func (g *Gate) Dismiss(node trust.Key) error {
-	root, err := g.Root()
-	if err != nil {
-		return fmt.Errorf("only the holder of the root key can dismiss issuers: %w", err)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	next := g.mu.authority.Charter().Next(g.now())
-	switch {
-	case !next.Issues(node):
-		return errors.New("the node is no issuer: voxeld peers lists them")
-	case node == g.self.Key():
-		return errors.New("this node has the root key, with which it becomes an issuer at each start: dismiss it on another node to which you have moved root.key")
-	}
-	next.Issuers = slices.DeleteFunc(next.Issuers, func(i trust.Issuer) bool { return i.Key == node })
-	return g.succeed(next, root)
-}
-
-// ReplaceRoot replaces this node's root key by another one, which counts from now on instead.
-func (g *Gate) ReplaceRoot(fresh trust.Signer) error {
-	root, err := g.Root()
-	if err != nil {
-		return fmt.Errorf("only its holder can replace the root key: %w", err)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	next := g.mu.authority.Charter().Next(g.now())
-	i := slices.Index(next.Roots, root.Key())
-	if i < 0 {
-		return errors.New("the key in root.key is no root key of the world any more")
-	}
-	next.Roots[i] = fresh.Key()
-	return g.succeed(next, root, fresh)
+	return raw, addIssuer(g, node, i.Operator, root)
 }
 
 // renew issues a newer certificate for an admitted peer.

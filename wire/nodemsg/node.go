@@ -261,9 +261,9 @@ func (p PlayerRecord) Counted() uint64 { return max(uint64(max(p.SavedAt, 0)), p
 const (
 	// guestExpiry is how long the record of a guest who has left is kept.
 	guestExpiry = 30 * 24 * time.Hour
-	// maxRecordAhead is how far ahead of a node's clock the numbers of a record may be, which count milliseconds since 1970. So a gateway
-	// whose clock is wrong by a day can save players, and a record that is meant never to be replaced is refused.
-	maxRecordAhead = 48 * time.Hour
+	// maxRecordAhead is how far ahead of a node's clock the numbers of a record may be, which count milliseconds since 1970. Clocks
+	// that are off by trust.Skew in opposite directions do no harm, and a record that is meant never to be replaced is refused.
+	maxRecordAhead = 52 * time.Hour
 )
 
 // Expired reports whether the record is of a guest who has been away for 30 days. They start at the spawn again.

@@ -103,7 +103,7 @@ func (a Access) Examine(health region.Health) admin.Doctor {
 	if a.Gate == nil {
 		return d
 	}
-	if c := a.Gate.LastContrary(); !c.At.IsZero() && time.Since(c.At) < contraryFor {
+	if c := admission.LastContrary(a.Gate); !c.At.IsZero() && time.Since(c.At) < contraryFor {
 		d.Findings = append(d.Findings, region.Finding{
 			Kind: "charter", Subject: c.Peer, What: fmt.Sprintf("another node names other root keys or issuers than this one knows, signed with a root key: %v", c.Err),
 			Do: "if one of the two nodes is right, restart the other one with --join and a new token of the former; if neither holder of the root key knows of it, replace the root key (voxeld peers replace-root)",
@@ -211,7 +211,7 @@ func (a Access) appoint(node string) error {
 	if !admitted {
 		return fmt.Errorf("%s is not connected: start it, and try again", node)
 	}
-	return a.Gate.AppointOther(key, c.Operator)
+	return admission.AppointOther(a.Gate, key, c.Operator)
 }
 
 func (a Access) dismiss(node string) error {
@@ -219,7 +219,7 @@ func (a Access) dismiss(node string) error {
 	if err != nil {
 		return err
 	}
-	return a.Gate.Dismiss(key)
+	return admission.Dismiss(a.Gate, key)
 }
 
 func (a Access) answerClose(w http.ResponseWriter, _ *http.Request) {

@@ -103,7 +103,7 @@ func replaceRootKey(dataDir string, gate *admission.Gate) error {
 	if err := storeRootKey(path, fresh); err != nil {
 		return err
 	}
-	err = gate.ReplaceRoot(fresh)
+	err = admission.ReplaceRoot(gate, fresh)
 	return errors.Join(err, finishReplacement(dataDir, gate))
 }
 
