@@ -115,8 +115,8 @@ func TestClocksADayOff(t *testing.T) {
 	right := skewed(t, nil, 0)
 	right.init()
 	right.start()
-	ahead := skewed(t, nil, day, "--join", right.operate("invite", "--expires", "96h"))
-	behind := skewed(t, nil, -day, "--join", right.operate("invite", "--expires", "96h"))
+	ahead := skewed(t, nil, day, "--join", right.operate("invite", "--issuer", "--expires", "96h"))
+	behind := skewed(t, nil, -day, "--join", right.operate("invite", "--issuer", "--expires", "96h"))
 	ahead.start()
 	behind.start()
 	all := []*daemon{right, ahead, behind}
