@@ -188,7 +188,7 @@ func TestLogins(t *testing.T) {
 				}
 				go ann.listen()
 				pass(time.Second)
-				conn.Close() //nolint:errcheck // it leaves
+				conn.Close()
 				pass(time.Second)
 				got, err := r.network.Player(t.Context(), id)
 				if err != nil || got.Gateway != self || got.Login == nil || !got.Login.Proves(self, r.g.World.ID()) || got.Pose.X != before.Pose.X {

@@ -156,7 +156,11 @@ func TestLiar(t *testing.T) {
 	}
 	first := dialWithKey(t, honest[0].Game, "carol", "carol")
 	first.until("a welcome", func() bool { return first.Welcome.Player != "" })
-	stays := first.Welcome.Pose
+	stays, id := first.Welcome.Pose, player.IDOf(first.key.Public().(ed25519.PublicKey))
+	eventually(t, "carol's record is in the network", patience, func() bool {
+		r, err := l.Player(t.Context(), id)
+		return err == nil && r.Gateway == honest[0].Status.Peer
+	})
 	forge := func(r nodemsg.PlayerRecord) {
 		limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -165,7 +169,7 @@ func TestLiar(t *testing.T) {
 	}
 	forge(nodemsg.PlayerRecord{Player: player.GuestID("alice"), Name: "alice", Guest: true, Seq: 1 << 47})
 	forge(nodemsg.PlayerRecord{
-		Player: player.IDOf(first.key.Public().(ed25519.PublicKey)), Name: "carol", Pose: motion.Pose{X: 1e6, Y: 100, Z: 1e6},
+		Player: id, Name: "carol", Pose: motion.Pose{X: 1e6, Y: 100, Z: 1e6},
 		Seq: uint64(time.Now().Add(47 * time.Hour).UnixMilli()),
 	})
 	first.leave()
