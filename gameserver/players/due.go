@@ -37,8 +37,9 @@ type Presence struct {
 	Name   string
 	Guest  bool
 	Pose   motion.Pose
-	Home   *motion.Pose // never changed, only replaced; nil: none
-	Done   uint64       // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
+	Home   *motion.Pose  // never changed, only replaced; nil: none
+	Done   uint64        // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
+	Login  *player.Login // nil: a guest
 }
 
 // lastPublished is where and when a player who is here was published last.

@@ -230,6 +230,11 @@ func (c *Catalog) membersChanged() { c.Metrics.catalog.Set(float64(voters(c.memb
 // answers none: its state may have been changed in part.
 func (c *Catalog) serves() bool { return c.fault == nil && (c.leading || len(c.members) <= 1) }
 
+// maxAsked bounds the changes that wait for an entry: without a leader they wait until there is one.
+const maxAsked = 10_000
+
+var errManyAsked = fmt.Errorf("the catalog has no leader, and %d changes wait for one: try again later", maxAsked)
+
 // refuseAll answers all waiting requests with an error.
 func (c *Catalog) refuseAll(why error) {
 	for cell := range c.asked {

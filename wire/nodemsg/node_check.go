@@ -157,6 +157,9 @@ func (p PlayerRecord) Valid() error {
 	if p.Done > wire.MaxDone {
 		return wire.Refuse(wire.FailBadValue, "the player's event count %d exceeds %d", p.Done, uint64(wire.MaxDone))
 	}
+	if p.Login != nil && (p.Login.At <= 0 || p.Login.Player() != p.Player) {
+		return wire.Refuse(wire.FailBadValue, "the login is not the player's")
+	}
 	return checkPeer(p.Gateway)
 }
 
