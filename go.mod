@@ -34,6 +34,7 @@ require (
 	github.com/mr-tron/base58 v1.3.0
 	github.com/multiformats/go-multiaddr v0.16.1
 	github.com/multiformats/go-multistream v0.6.1
+	github.com/oasisprotocol/curve25519-voi v0.0.0-20230904125328-1f23a7beb09a
 	github.com/ojrac/opensimplex-go v1.0.2
 	github.com/pelletier/go-toml/v2 v2.2.2
 	github.com/pires/go-proxyproto v0.15.0

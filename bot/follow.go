@@ -3,6 +3,8 @@ package bot
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"math"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -85,7 +88,11 @@ func (p *sessionPlayer) arrived() {
 // sendEdit sends a pending edit.
 func (p *sessionPlayer) sendEdit(seq uint64) error {
 	e := p.pending[seq]
-	return p.send("edit", sessionmsg.Edit{Seq: seq, X: e.pos.X, Y: e.pos.Y, Z: e.pos.Z, Block: uint16(e.block)})
+	m := sessionmsg.Edit{Seq: seq, X: e.pos.X, Y: e.pos.Y, Z: e.pos.Z, Block: uint16(e.block)}
+	if p.signs != "" {
+		m.Signature = hex.EncodeToString(ed25519.Sign(p.key, player.EditText(p.signs, seq, e.pos, m.Block)))
+	}
+	return p.send("edit", m)
 }
 
 // resendIn sends the unanswered edits in a chunk again once that chunk has arrived from the new gateway.

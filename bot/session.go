@@ -22,6 +22,7 @@ type sessionPlayer struct {
 	*basePlayer
 	conn         *sessionclient.Conn
 	key          ed25519.PrivateKey
+	signs        string // the world's id if edits are signed; empty at gateways that do not know that
 	id           string // hex, from Welcome; empty before
 	nextSeq      uint64
 	pending      map[uint64]sentEdit
@@ -194,6 +195,9 @@ func (p *sessionPlayer) handle(a arrival) error {
 	case sessionmsg.Welcome:
 		p.id, p.nextSeq, p.reach = m.Player, max(p.nextSeq, m.NextSeq), m.Reach
 		p.welcome = true
+		if p.signs = ""; m.Signed {
+			p.signs = m.World
+		}
 		if p.redirectedAt.IsZero() || farApart(p.walk.pose, m.Pose) {
 			p.walk.pose = m.Pose
 		}

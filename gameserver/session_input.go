@@ -3,6 +3,7 @@ package gameserver
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -83,7 +84,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	case sessionmsg.Edit:
 		s.edit(m)
 	case sessionmsg.Chat:
-		s.chat(m.Text)
+		return s.chat(m.Text)
 	case sessionmsg.Command:
 		return s.g.command(s, m)
 	case sessionmsg.Hit:
@@ -157,6 +158,14 @@ func (s *session) move(pose motion.Pose) error {
 		ok, reason = false, wire.RefusedClaimed
 		*s.motion = before
 	}
+	if ok && !s.standing.MayGo(last, pose) {
+		ok, reason = false, outsideBorder
+		*s.motion = before
+	}
+	if !ok && s.walk.teleported > 0 && s.g.now()-s.walk.teleported < teleportTime {
+		return nil // sent before the client was brought elsewhere
+	}
+	s.walk.teleported = 0
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
 		s.out.Send(sessionmsg.Correction{Pose: last, Reason: reason})
@@ -195,19 +204,27 @@ func (s *session) goTo(last, pose motion.Pose) {
 // teleported is the reason of a correction by which a player is brought elsewhere.
 const teleported = "teleported"
 
-// teleport brings a session's player to a place, and leaves them their angles.
+// teleportTime is how long after that moves which the rules do not allow are ignored: the client has sent them before.
+const teleportTime = 2 * time.Second
+
+// teleport brings a session's player to a place in the world, and leaves them their angles.
 func teleport(s *session, to motion.Pose) {
 	last := s.place.pose()
 	to.Yaw, to.Pitch = last.Yaw, last.Pitch
+	to.Y = min(max(to.Y, 0), float64(s.g.World.Height()))
+	s.walk.teleported = max(s.g.now(), 1)
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), to.X, to.Y, to.Z)
 	s.out.Send(sessionmsg.Correction{Pose: to, Reason: teleported})
 	s.bodySub.EndPrediction(s.body.Player, s)
 	s.goTo(last, to)
 }
 
-// insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never
-// change it.
-const insideBlock = "inside_block"
+// Reasons of corrections: the path leads into solid blocks, or out of the border of the world. Clients receive them
+// (docs/protocol.md): never change them.
+const (
+	insideBlock   = "inside_block"
+	outsideBorder = "outside_border"
+)
 
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
 // distance, so that a walk to and fro costs nothing.
@@ -273,7 +290,10 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
-	s.subs[pos.Chunk()].Edit(nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block)}, s)
+	s.g.enforcer.NoteEdit(s.body.Player, s.body.Guest, chunk.Block(e.Block) == chunk.Air)
+	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Proof: s.proof}
+	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
+	s.subs[pos.Chunk()].Edit(intent, s)
 }
 
 // checkEdit returns the block at the position, and why the player may not place the given one there.
@@ -305,18 +325,16 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 }
 
 // chat sends a chat message to everybody who sees the player.
-func (s *session) chat(text string) {
+func (s *session) chat(text string) error {
 	if !s.limits.chat.Allow() {
-		s.sendText("You talk too fast; that line was not sent.")
-		return
+		return s.standing.TooFast()
 	}
 	if why := s.standing.Mute(); why != "" {
 		s.sendText(why)
-		return
-	}
-	if !s.sendEvent(text, nil) {
+	} else if !s.sendEvent(text, nil) {
 		s.sendText("The land here cannot be reached at the moment; that line was not sent.")
 	}
+	return nil
 }
 
 // After anything but a move the session reads by itself for actedFor, since more of the same is likely and must not wait for the

@@ -1,13 +1,17 @@
 package player
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // Ids are stored in records, on disks and in clients: they must never change.
@@ -105,5 +109,17 @@ func FuzzParseID(f *testing.F) {
 func TestProofText(t *testing.T) {
 	if got := string(ProofText("0a1b", "c0ffee")); got != "voxeld session 1\nc0ffee\n0a1b" {
 		t.Errorf("proof text is %q", got)
+	}
+}
+
+// The text is what the browser signs, too (web/test/session.test.ts has the same signature).
+func TestEditText(t *testing.T) {
+	text := EditText("w1", 100, grid.Pos{X: 12, Y: 63, Z: -4}, 16)
+	if string(text) != "voxeld edit 1\nw1\n100\n12\n63\n-4\n16" {
+		t.Errorf("the text is %q", text)
+	}
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	if got := hex.EncodeToString(ed25519.Sign(key, text)); got != "f7e66c2e9c5bed97ad12baace1e34be56099e464e0afb0508514cf5e8313e208b936e27b24896eb7e12f0b84a366300de27343b6f218444d78dee2fa3e313f01" {
+		t.Errorf("the signature is %s", got)
 	}
 }

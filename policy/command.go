@@ -180,8 +180,12 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 			return Effect{Text: "Players read when they join: " + text}
 		}, nil
 	}
-	if args[0] == "claims" {
-		return setClaims(s, args[1:])
+	if change, known := changes[args[0]]; known {
+		do, err := change.run(s, args[1:])
+		if errors.Is(err, errUsage) {
+			err = fmt.Errorf("usage: /set %s %s", args[0], change.usage)
+		}
+		return do, err
 	}
 	of := map[string]*Role{"players": &s.settings.Players, "guests": &s.settings.Guests}[args[0]]
 	if of == nil || len(args) != 2 {

@@ -17,11 +17,7 @@ import (
 // Commands returns commands of an operator that make another policy this one: for a world that is restored from a backup, in which the acts
 // of before count no more. The names are those of players without a role, who may be many. Tokens are not included.
 func (s *State) Commands(now time.Time) (urgent, names []string) {
-	urgent = []string{
-		"set players " + s.settings.Players.String(), "set guests " + s.settings.Guests.String(),
-		strings.TrimSpace("set message " + s.settings.Message),
-		fmt.Sprintf("set claims %d %d", s.settings.Claims, s.settings.ClaimArea),
-	}
+	urgent = settingsCommands(s)
 	for _, it := range s.Sanctions(now) {
 		by, target := it.By, it.Target
 		if player.CheckName(by) != nil {

@@ -31,6 +31,8 @@ type Verdict struct {
 	Role Role
 	Ban  *Sanction // nil if they are not banned
 	Mute *Sanction // nil if they are not muted
+	// Border is the one that holds for them: not for moderators and above.
+	Border *Border
 }
 
 // MayJoin reports whether the player may play at all.
@@ -44,6 +46,9 @@ func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role >= Builder }
 func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
 	v := Verdict{Role: s.RoleOf(who.Player, who.Guest)}
+	if v.Role < Moderator {
+		v.Border = s.settings.Border
+	}
 	for _, target := range s.targetsOf(who) {
 		for _, it := range s.sanctions[target] {
 			switch {
@@ -78,6 +83,7 @@ type Builders struct {
 	moderators map[player.ID]bool // and above
 	claims     *Claims
 	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
+	border     *Border
 }
 
 // Builders returns who may change blocks now.
@@ -85,6 +91,7 @@ func (s *State) Builders() *Builders {
 	b := &Builders{
 		others:     max(s.settings.Players, s.settings.Guests) >= Builder,
 		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
+		border: s.settings.Border,
 	}
 	for id, m := range s.members {
 		if m.Role >= Moderator {
@@ -114,10 +121,22 @@ func (b *Builders) Allow(id player.ID, now time.Time) bool {
 	return b.others
 }
 
+// newFor is how long a player counts as new after they have registered a name.
+const newFor = 24 * time.Hour
+
+// IsNew reports whether a player with a key is new: they have no role of their own, and no name that has been registered for a day.
+func (s *State) IsNew(id player.ID, now time.Time) bool {
+	m := s.members[id]
+	return m == nil || m.Role == 0 && (m.Name == "" || now.UnixMilli()-m.named < newFor.Milliseconds())
+}
+
 // Refuse returns why a player may not change a block: empty if they may, else a code of wire.
 func (b *Builders) Refuse(id player.ID, at grid.Pos, now time.Time) string {
 	if !b.Allow(id, now) {
 		return wire.RefusedNotAllowed
+	}
+	if !b.border.Contains(at) && !b.moderators[id] {
+		return wire.RefusedOutsideBorder
 	}
 	c := b.claims.At(at)
 	if c == nil || c.Open || c.Has(id) || b.moderators[id] {

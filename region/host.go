@@ -29,6 +29,8 @@ import (
 	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/replace"
+	"github.com/voxelpopuli/voxeld/region/rollback"
+	"github.com/voxelpopuli/voxeld/region/signature"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -69,7 +71,7 @@ type Options struct {
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
 	Excluded   func(peer string) bool // reports whether a node is excluded from the world; nil in an open world
 	Attester   export.Attester        // signs backups; nil in an open world
-	World      string                 // its id
+	World      string                 // its id; if empty, edits are not signed
 	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be
 	Operator   policysync.Operator    // signs commands that are typed on this node
 	Balance    placement.Balance      // of load between nodes; the zero value: none
@@ -89,6 +91,7 @@ type Operations struct {
 	Splitter  *split.Splitter    // splits regions
 	AutoSplit *autosplit.Loop    // has regions split that have too much load
 	Ranges    *rangequery.Ranges // asks what is in a rectangle
+	History   *rollback.Keeper   // asks who changed what, and rolls it back
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
@@ -242,7 +245,17 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.recovery.Outdated = h.Replacer.Outdated
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
+	h.History = rollback.New(rollback.Options{
+		Node: node, Lands: h.regions.lands, Lead: h.Splitter.Lead, Ranges: h.Ranges, Ordered: h.rollbacks, Base: h.BaseOf, Ground: h.Ground,
+		Registerer: h.Registerer,
+	})
 	return nil
+}
+
+// rollbacks returns the rollbacks that were ordered.
+func (h *Host) rollbacks() (all []policy.Rollback) {
+	h.Policy.Read(func(p *policy.State) { all = p.Rollbacks() })
+	return all
 }
 
 // wireRegions completes the regions, which use what uses them.
@@ -252,6 +265,9 @@ func (h *Host) wireRegions() {
 	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
 	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
 	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
+	if h.World != "" {
+		r.proofs.Signed = signature.New(h.World).Signed
+	}
 	r.splitter, r.autoSplit, r.policy, r.world = h.Splitter, h.AutoSplit, h.Policy, h.World
 	r.actors = actor.NewMetrics(h.Registerer)
 	r.probe = provocation()
@@ -281,7 +297,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run, h.Policy.Run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run, h.Policy.Run, h.History.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

@@ -160,7 +160,8 @@ type catalogs struct {
 	probeCatalog func(entry []byte) // for tests
 	reopen       chan struct{}      // wakes runCatalog when the catalog is released
 	world        string             // its id
-	policy       *policysync.Copy   // which the catalog's acts make
+	proofs       world.Proofs
+	policy       *policysync.Copy // which the catalog's acts make
 
 	catalogMu struct {
 		sync.Mutex

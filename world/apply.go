@@ -18,6 +18,7 @@ import (
 type Outcome struct {
 	Results []nodemsg.EditResult // one for each edit of the batch, in order
 	Changes []Change             // what changed, in order
+	Time    int64                // Batch.Time
 	Pins    []Pin                // those that took effect, in order
 	Barrier *Barrier             // set if the entry was a barrier; the other fields are empty then
 	Step    Step                 // what the entry did to the region's structure; the other fields are empty then
@@ -46,6 +47,13 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		}
 		return Outcome{Step: step}, err
 	}
+	if isTrim(entry) || isRollback(entry) {
+		out, err := l.applyToHistory(index, entry)
+		if err != nil {
+			err = fmt.Errorf("apply entry %d: %w", index, err)
+		}
+		return out, err
+	}
 	batch, err := DecodeBatch(entry)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
@@ -54,8 +62,14 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		return Outcome{}, nil // the edits are not answered: their gateways send them to another region
 	}
 	out := Outcome{
+		Time:    batch.Time,
 		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),
 		Changes: make([]Change, 0, len(batch.Edits)),
+	}
+	if batch.Time != 0 && !l.structure.Signed {
+		before := l.structure
+		l.structure.Signed, l.dirtyRows.structure = true, true
+		l.tracked.restructured(index, before, l.structure)
 	}
 	for _, p := range batch.Pins {
 		l.pin(index, p, &out)
@@ -64,9 +78,12 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if l.tracked != nil {
 		touched = make(map[player.ID]*recent)
 	}
-	for _, e := range batch.Edits {
-		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq}
-		result.Block, result.Refused = l.edit(index, e, touched, &out)
+	refused := l.unproven(batch)
+	for i, e := range batch.Edits {
+		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Refused: refused[i]}
+		if result.Refused == "" {
+			result.Block, result.Refused = l.edit(index, e, batch.Time, touched, &out)
+		}
 		out.Results = append(out.Results, result)
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(touched), compareIDs) {
@@ -74,6 +91,25 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	}
 	l.evictPlayers(index)
 	return out, nil
+}
+
+// unproven returns of each edit of a batch why it must not be applied, "" if it may.
+func (l *Land) unproven(b Batch) []string {
+	refused := make([]string, len(b.Edits))
+	if b.Time == 0 {
+		for i := range refused {
+			if l.structure.Signed {
+				refused[i] = wire.RefusedUnavailable // whoever asks again has it signed
+			}
+		}
+		return refused
+	}
+	for i, ok := range l.Proofs.Proven(b.Edits) {
+		if !ok {
+			refused[i] = wire.RefusedUnsigned
+		}
+	}
+	return refused
 }
 
 // pin sets the base of a chunk to the first one in the log; later ones are ignored.
@@ -90,7 +126,7 @@ func (l *Land) pin(index uint64, p Pin, out *Outcome) {
 // edit applies one edit, and returns the current block of its position or the reason for refusing it. It does not check
 // that the block's id is known; the leader does before it proposes. Otherwise a replica of an older version would
 // refuse an edit that a newer one applies.
-func (l *Land) edit(index uint64, e nodemsg.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
+func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
 	pos := e.Pos.Chunk()
 	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
 		return chunk.Air, wire.RefusedOutOfWorld
@@ -102,7 +138,6 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, touched map[player.ID]*recen
 	r := l.recents[e.Player]
 	if r == nil {
 		r = &recent{}
-		l.recents[e.Player] = r
 	}
 	at, use := chunk.At(e.Pos), use{seq: e.Seq, edit: fingerprint(e)}
 	switch r.classify(use) {
@@ -112,17 +147,18 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, touched map[player.ID]*recen
 	case stale:
 		return chunk.Air, wire.RefusedStale
 	case fresh:
+		if a := authorOf(&e); out.Time != 0 && a.kind() == authorKey && !timely(e.Seq, out.Time) {
+			return chunk.Air, wire.RefusedStale
+		}
+		l.recents[e.Player] = r
 	}
 	if l.tracked != nil && touched[e.Player] == nil {
 		l.tracked.removeSequences(index, e.Player, r)
 		touched[e.Player] = r
 	}
 	r.add(use, index)
-	l.tracked.edited(index, pos, at, e.Block)
 	l.dirtyRows.players[e.Player] = struct{}{}
-	g.edits.Set(at, e.Block)
-	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}})
-	l.dirtyRows.edits[place{pos, at}] = struct{}{}
+	l.setBlock(index, g, pos, nodemsg.BlockAt{At: at, Block: e.Block}, e.Player, e.Name, now, out)
 	return e.Block, ""
 }
 

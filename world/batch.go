@@ -1,9 +1,11 @@
 package world
 
 import (
+	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -21,65 +23,197 @@ type Pin struct {
 
 // Batch is one log entry of a region: at most one per tick. Pins take effect before edits.
 type Batch struct {
+	// Time is when the leader proposed the entry, by its clock, in milliseconds since 1970. In batches of the first version, which have no
+	// proofs, it is 0.
+	Time  int64
 	Pins  []Pin
 	Edits []nodemsg.Intent
 }
 
-const batchVersion = 1
+// Versions of batches. Other first bytes of an entry are those of barriers, splits and merges.
+const (
+	batchUnsigned = 1
+	batchSigned   = 5
+)
+
+// Kinds of authors in a signed batch, with what follows the kind.
+const (
+	authorWorld = 0 // nothing: the edit is the world's own
+	authorGuest = 1 // the length of the guest's name as uvarint, the name
+	authorKey   = 2 // the player's public key, 32 bytes
+)
 
 var errBatch = errors.New("malformed log entry")
 
-// Encode returns the bytes of the batch: version, pins (count; X, Z as varints, 32 bytes), edits (count; player 16
-// bytes, sequence uvarint, X, Y, Z as varints, block uvarint).
+// author is what the edits of one author in a batch have in common.
+type author struct {
+	player player.ID
+	name   string
+	key    [ed25519.PublicKeySize]byte
+}
+
+func authorOf(e *nodemsg.Intent) author { return author{e.Player, e.Name, e.Key} }
+
+func (a *author) kind() byte {
+	switch {
+	case a.name != "":
+		return authorGuest
+	case a.key != [len(a.key)]byte{}:
+		return authorKey
+	default:
+		return authorWorld
+	}
+}
+
+// Encode returns the bytes of the batch: version, time (uvarint), pins (count; X, Z as varints, 32 bytes), authors (count; player 16
+// bytes, kind, proof), edits (count; author's index uvarint, sequence uvarint, X, Y, Z as varints, block uvarint, and 64 bytes of signature
+// if the author has a key). A batch of the first version has no time and no authors; each edit begins with the player's 16 bytes instead.
 func (b Batch) Encode() []byte {
-	out := make([]byte, 0, 2+len(b.Pins)*40+len(b.Edits)*36)
-	out = append(out, batchVersion)
+	signed := b.Time != 0
+	out := make([]byte, 0, 16+len(b.Pins)*40+len(b.Edits)*96)
+	if signed {
+		out = append(out, batchSigned)
+		out = binary.AppendUvarint(out, uint64(b.Time))
+	} else {
+		out = append(out, batchUnsigned)
+	}
 	out = binary.AppendUvarint(out, uint64(len(b.Pins)))
 	for _, p := range b.Pins {
 		out = binary.AppendVarint(out, int64(p.Chunk.X))
 		out = binary.AppendVarint(out, int64(p.Chunk.Z))
 		out = append(out, p.Base[:]...)
 	}
+	var numbers []uint64
+	if signed {
+		out, numbers = b.appendAuthors(out)
+	}
 	out = binary.AppendUvarint(out, uint64(len(b.Edits)))
-	for _, e := range b.Edits {
-		out = append(out, e.Player[:]...)
+	for i := range b.Edits {
+		e := &b.Edits[i]
+		if signed {
+			out = binary.AppendUvarint(out, numbers[i])
+		} else {
+			out = append(out, e.Player[:]...)
+		}
 		out = binary.AppendUvarint(out, e.Seq)
 		out = binary.AppendVarint(out, int64(e.Pos.X))
 		out = binary.AppendVarint(out, int64(e.Pos.Y))
 		out = binary.AppendVarint(out, int64(e.Pos.Z))
 		out = binary.AppendUvarint(out, uint64(e.Block))
+		if a := authorOf(e); signed && a.kind() == authorKey {
+			out = append(out, e.Signature[:]...)
+		}
 	}
 	return out
 }
 
+// appendAuthors appends the authors, in the order of their first edits, and returns the number of each edit's author.
+func (b Batch) appendAuthors(out []byte) ([]byte, []uint64) {
+	numbers := make([]uint64, len(b.Edits))
+	authors := make([]author, 0, len(b.Edits))
+	byAuthor := make(map[author]uint64, len(b.Edits))
+	for i := range b.Edits {
+		a := authorOf(&b.Edits[i])
+		number, found := byAuthor[a]
+		if !found {
+			number = uint64(len(authors))
+			byAuthor[a] = number
+			authors = append(authors, a)
+		}
+		numbers[i] = number
+	}
+	out = binary.AppendUvarint(out, uint64(len(authors)))
+	for _, a := range authors {
+		out = append(out, a.player[:]...)
+		out = append(out, a.kind())
+		switch a.kind() {
+		case authorGuest:
+			out = appendText(out, a.name)
+		case authorKey:
+			out = append(out, a.key[:]...)
+		}
+	}
+	return out, numbers
+}
+
+// isBatch reports whether the entry is a batch of edits.
+func isBatch(entry []byte) bool {
+	return len(entry) > 0 && (entry[0] == batchUnsigned || entry[0] == batchSigned)
+}
+
 // DecodeBatch decodes what Encode wrote.
 func DecodeBatch(data []byte) (Batch, error) {
-	if len(data) == 0 || data[0] != batchVersion {
+	if !isBatch(data) {
 		return Batch{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errBatch)
 	}
-	r := reader{data: data[1:]}
+	r, signed := reader{data: data[1:]}, data[0] == batchSigned
 	var b Batch
+	if signed {
+		b.Time = int64(r.uvarint())
+		if b.Time <= 0 {
+			r.fail()
+		}
+	}
 	for range r.count(34) {
 		p := Pin{Chunk: grid.ChunkPos{X: r.int32(), Z: r.int32()}}
 		copy(p.Base[:], r.bytes(len(p.Base)))
 		b.Pins = append(b.Pins, p)
 	}
-	n := r.count(21)
+	var authors []author
+	if signed {
+		for range r.count(17) {
+			authors = append(authors, r.author())
+		}
+	}
+	least := 21
+	if signed {
+		least = 6
+	}
+	n := r.count(least)
 	b.Edits = slices.Grow(b.Edits, n)
 	for range n {
-		e := nodemsg.Intent{}
-		copy(e.Player[:], r.bytes(len(player.ID{})))
-		e.Seq = r.uvarint()
-		e.Pos = grid.Pos{X: r.int32(), Y: r.int32(), Z: r.int32()}
-		block := r.uvarint()
-		if block > 1<<16-1 {
-			r.fail()
-		}
-		e.Block = chunk.Block(block)
-		b.Edits = append(b.Edits, e)
+		b.Edits = append(b.Edits, r.edit(signed, authors))
 	}
 	if r.bad || len(r.data) != 0 {
 		return Batch{}, errBatch
 	}
 	return b, nil
+}
+
+func (r *reader) author() (a author) {
+	copy(a.player[:], r.bytes(len(a.player)))
+	kind := r.bytes(1)[0]
+	switch kind {
+	case authorGuest:
+		a.name = r.text(player.MaxName)
+	case authorKey:
+		copy(a.key[:], r.bytes(len(a.key)))
+	}
+	if a.kind() != kind {
+		r.fail()
+	}
+	return a
+}
+
+func (r *reader) edit(signed bool, authors []author) (e nodemsg.Intent) {
+	hasKey := false
+	if !signed {
+		copy(e.Player[:], r.bytes(len(e.Player)))
+	} else if i := r.uvarint(); i < uint64(len(authors)) {
+		a := &authors[i]
+		e.Player, e.Name, e.Key, hasKey = a.player, a.name, a.key, a.kind() == authorKey
+	} else {
+		r.fail()
+	}
+	e.Seq = r.uvarint()
+	e.Pos = grid.Pos{X: r.int32(), Y: r.int32(), Z: r.int32()}
+	block := r.uvarint()
+	if block > math.MaxUint16 {
+		r.fail()
+	}
+	e.Block = chunk.Block(block)
+	if hasKey {
+		copy(e.Signature[:], r.bytes(len(e.Signature)))
+	}
+	return e
 }

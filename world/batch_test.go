@@ -1,7 +1,10 @@
 package world
 
 import (
+	"encoding/hex"
+	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -14,18 +17,24 @@ import (
 
 func TestBatchRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var b Batch
+		b := Batch{Time: rapid.Int64Range(0, 2).Draw(t, "time") * rapid.Int64Range(1, math.MaxInt64/2).Draw(t, "unit")}
 		for range rapid.IntRange(0, 5).Draw(t, "pins") {
 			p := Pin{Chunk: grid.ChunkPos{X: rapid.Int32().Draw(t, "x"), Z: rapid.Int32().Draw(t, "z")}}
 			copy(p.Base[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "base"))
 			b.Pins = append(b.Pins, p)
 		}
 		for range rapid.IntRange(0, 5).Draw(t, "edits") {
-			b.Edits = append(b.Edits, nodemsg.Intent{
+			e := nodemsg.Intent{
 				Player: player.ID{rapid.Byte().Draw(t, "player")}, Seq: rapid.Uint64().Draw(t, "seq"),
 				Pos:   grid.Pos{X: rapid.Int32().Draw(t, "x"), Y: rapid.Int32().Draw(t, "y"), Z: rapid.Int32().Draw(t, "z")},
 				Block: chunk.Block(rapid.Uint16().Draw(t, "block")),
-			})
+			}
+			if b.Time != 0 {
+				e.Proof = rapid.SampledFrom([]nodemsg.Proof{
+					{}, {Name: "ada"}, {Name: "bob"}, {Key: [32]byte{1}, Signature: [64]byte{63: 2}}, {Key: [32]byte{1}}, {Key: [32]byte{2}},
+				}).Draw(t, "proof")
+			}
+			b.Edits = append(b.Edits, e)
 		}
 		data := b.Encode()
 		got, err := DecodeBatch(data)
@@ -42,18 +51,65 @@ func TestBatchRoundTrip(t *testing.T) {
 
 // A count cannot request more memory than its message has bytes.
 func TestDecodeBatchIsBounded(t *testing.T) {
-	huge := []byte{batchVersion, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}
-	if n := testing.AllocsPerRun(10, func() {
-		if _, err := DecodeBatch(huge); err == nil {
-			t.Error("decoded")
+	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}
+	for _, front := range [][]byte{{batchUnsigned}, {batchUnsigned, 0}, {batchSigned, 1}, {batchSigned, 1, 0}, {batchSigned, 1, 0, 0}} {
+		data := append(front, huge...)
+		if n := testing.AllocsPerRun(10, func() {
+			if _, err := DecodeBatch(data); err == nil {
+				t.Error("decoded")
+			}
+		}); n > 2 {
+			t.Errorf("%v allocations for a count without elements", n)
 		}
-	}); n > 2 {
-		t.Errorf("%v allocations for a count without elements", n)
+	}
+}
+
+// batchExample has authors of each kind, one of them with two edits.
+func batchExample() Batch {
+	at := grid.Pos{X: -1, Y: 5, Z: 64}
+	ada := nodemsg.Proof{Key: [32]byte{9, 8, 7}}
+	return Batch{
+		Time: 1700000000000,
+		Pins: []Pin{{Chunk: grid.ChunkPos{X: -1, Z: 2}, Base: [32]byte{1, 2}}},
+		Edits: []nodemsg.Intent{
+			{Player: player.ID{1}, Seq: 1 << 63, Pos: at, Block: chunk.Stone, Proof: nodemsg.Proof{Key: ada.Key, Signature: [64]byte{0: 3, 63: 4}}},
+			{Player: player.GuestID("bob"), Seq: 7, Pos: at, Block: chunk.Air, Proof: nodemsg.Proof{Name: "bob"}},
+			{Player: player.ID{1}, Seq: 1<<63 + 1, Pos: at, Block: chunk.Dirt, Proof: nodemsg.Proof{Key: ada.Key, Signature: [64]byte{63: 5}}},
+			{Player: player.ID{2}, Seq: 1, Pos: at, Block: chunk.Dirt},
+		},
+	}
+}
+
+// The bytes of batches must stay as they are: they are in the logs of regions, and members compare them.
+func TestGoldenBatches(t *testing.T) {
+	signed := batchExample()
+	plain := Batch{Pins: signed.Pins, Edits: []nodemsg.Intent{{Player: player.ID{1}, Seq: 1 << 63, Pos: signed.Edits[0].Pos, Block: chunk.Stone}}}
+	zeros := func(n int) string { return strings.Repeat("00", n) }
+	const at, pins = "010a8001", "010104" // X, Y, Z of the edits; one pin
+	base := "0102" + zeros(30)
+	bob := player.GuestID("bob")
+	for _, c := range []struct {
+		batch Batch
+		want  string
+	}{
+		{plain, "01" + pins + base + "01" + "01" + zeros(15) + "80808080808080808001" + at + "01"},
+		{signed, "05" + "80d095ffbc31" + pins + base +
+			"03" + "01" + zeros(15) + "02" + "090807" + zeros(29) + hex.EncodeToString(bob[:]) + "01" + "03" + "626f62" + "02" + zeros(15) + "00" +
+			"04" + "00" + "80808080808080808001" + at + "01" + "03" + zeros(62) + "04" +
+			"01" + "07" + at + "00" +
+			"00" + "81808080808080808001" + at + "03" + zeros(63) + "05" +
+			"02" + "01" + at + "03"},
+	} {
+		if got := hex.EncodeToString(c.batch.Encode()); got != c.want {
+			t.Errorf("%+v became\n%s, want\n%s", c.batch, got, c.want)
+		}
 	}
 }
 
 func FuzzDecodeBatch(f *testing.F) {
 	f.Add(Batch{}.Encode())
+	f.Add(Batch{Time: 1}.Encode())
+	f.Add(batchExample().Encode())
 	f.Add(Batch{
 		Pins:  []Pin{{Chunk: grid.ChunkPos{X: -1, Z: 2}}},
 		Edits: []nodemsg.Intent{{Player: player.ID{1}, Seq: 1 << 63, Pos: grid.Pos{X: -1, Y: 5, Z: 64}, Block: chunk.Stone}},
@@ -63,7 +119,11 @@ func FuzzDecodeBatch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(b.Pins)*34+len(b.Edits)*21 > len(data) {
+		least := 21 // bytes of an edit
+		if b.Time != 0 {
+			least = 6
+		}
+		if len(b.Pins)*34+len(b.Edits)*least > len(data) {
 			t.Fatalf("%d bytes made %d pins and %d edits", len(data), len(b.Pins), len(b.Edits))
 		}
 		again, err := DecodeBatch(b.Encode())

@@ -35,11 +35,15 @@ func (s *LandDigest) Step(edits int) (done bool) {
 		if edits <= 0 {
 			return false
 		}
-		edits -= s.land.pinned[pos].edits.Len() + 1
+		g := s.land.pinned[pos]
+		edits -= g.edits.Len() + g.history.Size()/historyPerEdit + 1
 		s.digestChunk(pos)
 	}
 	return true
 }
+
+// historyPerEdit is how many bytes of history are digested in the time of an edit.
+const historyPerEdit = 64
 
 func (s *LandDigest) digestChunk(pos grid.ChunkPos) {
 	if _, left := s.left[pos]; !left {
@@ -99,12 +103,41 @@ func (s *LandDigest) edited(index uint64, pos grid.ChunkPos, at chunk.Index, to 
 	})
 }
 
+// rowChanges subtracts a row of a part that is about to be changed or dropped, or adds what it has become. A row with a nil value does not exist.
+func (s *LandDigest) rowChanges(index uint64, p Part, key, value []byte, added bool) {
+	if s == nil || value == nil {
+		return
+	}
+	if !p.Sequences {
+		s.digestChunk(p.Chunk)
+	}
+	s.update(p, index, func(d *Digest) {
+		if added {
+			d.Add(key, value)
+		} else {
+			d.Drop(key, value)
+		}
+	})
+}
+
 // removeSequences subtracts a player's sequences that are about to be changed or dropped.
 func (s *LandDigest) removeSequences(index uint64, id player.ID, r *recent) {
 	if s == nil || len(r.uses) == 0 {
 		return // new in this entry
 	}
 	s.update(Part{Sequences: true}, index, func(d *Digest) { d.Drop(s.land.playerKey(id), r.encode()) })
+}
+
+func (s *LandDigest) restructured(index uint64, before, after Structure) {
+	if s == nil {
+		return
+	}
+	s.update(Part{Sequences: true}, index, func(d *Digest) {
+		if before != (Structure{}) {
+			d.Drop(s.land.structureKey(), before.encode())
+		}
+		d.Add(s.land.structureKey(), after.encode())
+	})
 }
 
 func (s *LandDigest) addSequences(index uint64, id player.ID, r *recent) {

@@ -109,6 +109,7 @@ func (l *Land) applyMerging(index uint64, entry []byte) (Step, error) {
 func (l *Land) merge(index uint64, packed [2][]byte) error {
 	lower, upper := l.cell.Children()
 	merged := NewLand(l.id, l.cell, l.height)
+	merged.structure, merged.Proofs = l.structure, l.Proofs
 	for half, cell := range [2]grid.Cell{lower, upper} {
 		child := NewLand(ChildID(l.id, l.structure.Split, half), cell, l.height)
 		data, err := nodemsg.UnpackPart(packed[half])
@@ -124,22 +125,26 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 		if err != nil {
 			return fmt.Errorf("merge %v: %w", cell, err)
 		}
+		merged.structure.Signed = merged.structure.Signed || child.structure.Signed
 		for pos, g := range child.pinned {
 			merged.pinned[pos] = g
 			merged.dirtyRows.pins[pos] = struct{}{}
 			for at := range g.edits.All() {
 				merged.dirtyRows.edits[place{pos, at}] = struct{}{}
 			}
+			g.history.All(func(number uint32, _ []byte, _ int64) { merged.dirtyRows.history[segmentAt{pos, number}] = struct{}{} })
 		}
 		for id, r := range child.recents {
 			merged.recents[id] = mergeRecent(merged.recents[id], r)
 			merged.dirtyRows.players[id] = struct{}{}
 		}
+		if half == 0 || child.rolledBack < merged.rolledBack { // what was rolled back in one half only begins again, which does no harm
+			merged.rolledBack = child.rolledBack
+		}
 	}
-	merged.structure = l.structure
 	merged.structure.Split, merged.structure.Merged = 0, index
 	merged.structure.Attempt++
-	merged.dirtyRows.structure = true
+	merged.dirtyRows.structure, merged.dirtyRows.rolledBack = true, merged.rolledBack != 0
 	merged.evictPlayers(index)
 	for _, r := range merged.recents {
 		r.last = min(r.last, index) // the children's logs may be ahead of this one

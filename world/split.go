@@ -53,8 +53,8 @@ func (l *Land) Children(index uint64) [2]Child {
 				child.pinned[pos] = g // only read
 			}
 		}
-		child.recents = l.recents
-		child.structure = Structure{Parent: l.id, ParentSplit: index}
+		child.recents, child.rolledBack = l.recents, l.rolledBack
+		child.structure = Structure{Parent: l.id, ParentSplit: index, Signed: l.structure.Signed}
 		children[half] = Child{ID: child.id, Cell: cell, Rows: child.rows()}
 	}
 	return children
@@ -68,7 +68,7 @@ func (l *Land) Split(index uint64) []kv.Write {
 		writes[i].Value = nil
 	}
 	after := NewLand(l.id, l.cell, l.height)
-	after.structure = l.structure
+	after.structure, after.Proofs = l.structure, l.Proofs
 	after.structure.Split = index
 	*l = *after
 	return append(writes, l.structureRow())

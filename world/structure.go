@@ -19,22 +19,26 @@ type Structure struct {
 	// Parent and ParentSplit are the region whose split made this one, and the index of that; 0 if the catalog founded it.
 	Parent, ParentSplit uint64
 	Frozen              uint64 // 1 more than the attempt of its parent that has frozen it; 0 if it is not frozen
+	Signed              bool   // a signed batch was applied: others are not applied any more
 }
 
 // RefusesEdits reports whether the region has no land, or must not change it: its edits then have no result.
 func (s Structure) RefusesEdits() bool { return s.Split != 0 || s.Frozen != 0 }
 
-// encode returns the row of the structure: its fields in order, each u64 big-endian.
+// encode returns the row of the structure: its fields in order, each u64 big-endian. Signed is 1, and left out if it is not set.
 func (s Structure) encode() []byte {
-	b := make([]byte, 0, 48)
+	b := make([]byte, 0, 56)
 	for _, field := range [...]uint64{s.Split, s.Merged, s.Attempt, s.Parent, s.ParentSplit, s.Frozen} {
 		b = binary.BigEndian.AppendUint64(b, field)
+	}
+	if s.Signed {
+		b = binary.BigEndian.AppendUint64(b, 1)
 	}
 	return b
 }
 
 func decodeStructure(row []byte) (s Structure, ok bool) {
-	if len(row) != 48 {
+	if s.Signed = len(row) == 56; s.Signed && binary.BigEndian.Uint64(row[48:]) != 1 || !s.Signed && len(row) != 48 {
 		return s, false
 	}
 	for i, field := range [...]*uint64{&s.Split, &s.Merged, &s.Attempt, &s.Parent, &s.ParentSplit, &s.Frozen} {

@@ -215,7 +215,7 @@ func (n *benchNode) visitOne(ctx context.Context, pos grid.ChunkPos) error {
 	defer link.Close() //nolint:errcheck // never fails
 	edit := nodemsg.Intent{
 		Player: player.GuestID("visitor"), Seq: uint64(time.Now().UnixMicro()),
-		Pos: grid.Pos{X: pos.X * grid.ChunkSize, Y: 100, Z: pos.Z * grid.ChunkSize}, Block: chunk.Brick,
+		Pos: grid.Pos{X: pos.X * grid.ChunkSize, Y: 100, Z: pos.Z * grid.ChunkSize}, Block: chunk.Brick, Proof: nodemsg.Proof{Name: "visitor"},
 	}
 	if err := link.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{edit}}); err != nil {
 		return err

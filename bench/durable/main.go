@@ -47,6 +47,7 @@ func main() {
 	flag.IntVar(&o.net, "net", 180, "processes get the addresses 127.<net>.0.1 and following")
 	flag.StringVar(&o.csv, "csv", "", "also write the rounds to this file")
 	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0: unlimited; not for etcd")
+	flag.BoolVar(&o.keys, "keys", false, "writers are players with keys, who sign their edits; not for etcd")
 	flag.Parse()
 	o.systems = strings.Split(*floors, ",")
 	for text := range strings.SplitSeq(*writers, ",") {

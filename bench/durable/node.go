@@ -43,6 +43,7 @@ var genesis = world.Genesis{
 // Writing is a measurement by writers within a node.
 type Writing struct {
 	Writers  int
+	Keys     bool    // they sign their edits
 	Rate     float64 // writes a second of all writers together; 0: unlimited
 	Warm     time.Duration
 	Duration time.Duration
@@ -148,7 +149,7 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 		Self:   nodemsg.Member{Peer: host.PeerID(), Game: ip + ":4002"},
 		Height: genesis.Height(), Placement: genesis.Placement, Copies: 3, CatalogCopies: 3, Grace: time.Minute,
 		Base:    func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
-		Storage: db, Replicas: replicas, Records: d, Peers: peers, Logger: n.logger, Registerer: n.metrics,
+		Storage: db, Replicas: replicas, Records: d, Peers: peers, World: genesis.ID(), Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return err
@@ -243,7 +244,7 @@ func (n *benchNode) Write(o Writing, all *[]time.Duration) error {
 	for w := range o.Writers {
 		c := n.adopted[w%len(n.adopted)]
 		writers.Go(func() (err error) {
-			took[w], err = c.writer(n.ctx, w, newPacer(o.Rate, w, o.Writers), begin, end)
+			took[w], err = c.writer(n.ctx, newEditor(w, o.Keys), w, newPacer(o.Rate, w, o.Writers), begin, end)
 			return err
 		})
 	}

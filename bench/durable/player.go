@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +34,7 @@ import (
 type playerSystem struct {
 	voxeld   string
 	rate     float64
+	keys     bool
 	daemons  []*daemon.Daemon
 	sessions []*session
 }
@@ -41,7 +44,7 @@ func startPlayers(ctx context.Context, o options, net int) (system, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &playerSystem{rate: o.rate}
+	f := &playerSystem{rate: o.rate, keys: o.keys}
 	if f.voxeld, err = build(ctx, o, root, "./cmd/voxeld", "voxeld"); err != nil {
 		return nil, err
 	}
@@ -96,7 +99,7 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	joining.SetLimit(64)
 	for w := range f.sessions {
 		joining.Go(func() (err error) {
-			if f.sessions[w], err = joinAs(ctx, leaders[w%len(regions)], w, regions[w%len(regions)]); err != nil {
+			if f.sessions[w], err = joinAs(ctx, leaders[w%len(regions)], newEditor(w, f.keys), w, regions[w%len(regions)]); err != nil {
 				return fmt.Errorf("join as writer %d: %w", w, err)
 			}
 			return nil
@@ -115,7 +118,7 @@ func (f *playerSystem) startDaemon(ctx context.Context, d *daemon.Daemon, dir st
 			return err
 		}
 	}
-	if err := writePlayerRecords(ctx, filepath.Join(dir, "voxeld.db"), regions, players); err != nil {
+	if err := f.writePlayerRecords(ctx, filepath.Join(dir, "voxeld.db"), regions, players); err != nil {
 		return fmt.Errorf("write players' records: %w", err)
 	}
 	if err := d.Start(ctx, token); err != nil {
@@ -126,7 +129,7 @@ func (f *playerSystem) startDaemon(ctx context.Context, d *daemon.Daemon, dir st
 }
 
 // writePlayerRecords writes records of players: walking to their regions would take half an hour.
-func writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
+func (f *playerSystem) writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
 		return err
@@ -135,9 +138,9 @@ func writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPo
 	go func() { ended <- db.Run(ctx) }()
 	var writes []kv.Write
 	for w := range players {
-		id := player.GuestID(writerName(w))
+		id := newEditor(w, f.keys).id()
 		row, err := nodemsg.EncodePlayerRecord(nodemsg.PlayerRecord{
-			Player: id, Name: writerName(w), Guest: true, Seq: 1,
+			Player: id, Name: writerName(w), Guest: !f.keys, Seq: 1,
 			Pose: startPose(w, regions[w%len(regions)]), Gateway: "bench", SavedAt: 1,
 		})
 		if err != nil {
@@ -216,6 +219,8 @@ func (f *playerSystem) stop() {
 // writes the next edit when it finds an answer.
 type session struct {
 	conn  *sessionclient.Conn
+	by    editor
+	world string // its id, if edits are signed
 	seq   uint64
 	pos   grid.Pos
 	ended chan error
@@ -227,20 +232,34 @@ type session struct {
 }
 
 // joinAs joins, and returns when the player's land has arrived.
-func joinAs(ctx context.Context, game string, w int, at grid.ChunkPos) (*session, error) {
-	c, err := sessionclient.Dial(ctx, game, sessionmsg.Join{Name: writerName(w), View: 1, Encoding: sessionmsg.EncodingCBOR})
+func joinAs(ctx context.Context, game string, by editor, w int, at grid.ChunkPos) (*session, error) {
+	join := sessionmsg.Join{Name: by.name, View: 1, Encoding: sessionmsg.EncodingCBOR}
+	if by.key != nil {
+		join.Key = hex.EncodeToString(by.public())
+	}
+	c, err := sessionclient.Dial(ctx, game, join)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{conn: c, pos: blockOf(w, at), ended: make(chan error, 1)}
+	s := &session{conn: c, by: by, pos: blockOf(w, at), ended: make(chan error, 1)}
 	if err := c.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		return s, err
 	}
-	welcome, err := c.Enter(nil)
+	welcome, err := c.Enter(func(m sessionclient.Message) error {
+		challenge, asked := m.FromServer.(sessionmsg.Challenge)
+		if !asked {
+			return nil
+		}
+		proof := ed25519.Sign(by.key, player.ProofText(challenge.Nonce, challenge.World))
+		_, err := c.Send(sessionmsg.Prove{Signature: hex.EncodeToString(proof)})
+		return err
+	})
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	s.seq = welcome.NextSeq
+	if s.seq = welcome.NextSeq; welcome.Signed {
+		s.world = welcome.World
+	}
 	go func() { s.ended <- s.read() }()
 	return s, c.SetReadDeadline(time.Time{})
 }
@@ -300,7 +319,11 @@ func (s *session) next(t *measurement) error {
 		return nil
 	}
 	s.seq++
-	_, err := s.conn.Send(sessionmsg.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])})
+	e := sessionmsg.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])}
+	if s.world != "" {
+		e.Signature = hex.EncodeToString(s.by.sign(s.world, s.seq, s.pos, chunk.Block(e.Block)))
+	}
+	_, err := s.conn.Send(e)
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 type regionSystem struct {
 	nodes []*nodeProcess
 	rate  float64
+	keys  bool
 }
 
 // nodeProcess is one of them, and the client of its pipes.
@@ -43,7 +44,7 @@ func startRegions(ctx context.Context, o options, net int) (system, error) {
 }
 
 func startNodes(o options, net, count int) (*regionSystem, error) {
-	f := &regionSystem{rate: o.rate}
+	f := &regionSystem{rate: o.rate, keys: o.keys}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (f *regionSystem) load(_ context.Context, writers int, warm, duration time.
 		if shares[i] == 0 {
 			continue
 		}
-		w := Writing{Writers: shares[i], Rate: f.rate * float64(shares[i]) / float64(writers), Warm: warm, Duration: duration}
+		w := Writing{Writers: shares[i], Keys: f.keys, Rate: f.rate * float64(shares[i]) / float64(writers), Warm: warm, Duration: duration}
 		all.Go(func() { errs[i] = n.Call("Node.Write", w, &took[i]) })
 	}
 	all.Wait()

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
+	"crypto/ed25519"
 	"fmt"
 	"sync"
 	"time"
@@ -115,11 +115,16 @@ func (c *regionClient) commit(e nodemsg.Intent, answers chan nodemsg.EditResult)
 }
 
 // writer alternates two blocks at its own position.
-func (c *regionClient) writer(ctx context.Context, w int, pacer pacer, begin, end time.Time) (took []time.Duration, err error) {
+func (c *regionClient) writer(ctx context.Context, by editor, w int, pacer pacer, begin, end time.Time) (took []time.Duration, err error) {
 	e := nodemsg.Intent{
-		Player: player.GuestID(string(binary.BigEndian.AppendUint32([]byte("writer"), uint32(w)))),
+		Player: by.id(),
 		Seq:    uint64(time.Now().UnixMicro()),
 		Pos:    grid.Pos{X: c.at.X*grid.ChunkSize + int32(w%32), Y: 100, Z: c.at.Z*grid.ChunkSize + int32(w/32%32)},
+	}
+	if by.key == nil {
+		e.Name = by.name
+	} else {
+		e.Key = [ed25519.PublicKeySize]byte(by.public())
 	}
 	answers := make(chan nodemsg.EditResult, 1)
 	c.mu.Lock()
@@ -138,6 +143,9 @@ func (c *regionClient) writer(ctx context.Context, w int, pacer pacer, begin, en
 		}
 		e.Seq++
 		e.Block = blocks[e.Seq%2]
+		if by.key != nil {
+			copy(e.Signature[:], by.sign(genesis.ID(), e.Seq, e.Pos, e.Block))
+		}
 		if err := c.commit(e, answers); err != nil {
 			return nil, err
 		}

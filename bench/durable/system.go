@@ -25,6 +25,7 @@ type options struct {
 	regions  int
 	net      int // first of the addresses 127.<net>.0.1
 	csv      string
+	keys     bool    // writers sign their edits
 	rate     float64 // writes a second of all writers together; 0: unlimited
 }
 

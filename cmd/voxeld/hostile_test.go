@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"io"
 	"path/filepath"
 	"slices"
@@ -14,12 +16,14 @@ import (
 	"github.com/voxelpopuli/voxeld/chaos/hostile"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // A node that sends nearly all of a large frame on each of 80 streams costs a bounded amount of memory, its streams end soon, and a
@@ -110,6 +114,12 @@ func TestLiar(t *testing.T) {
 	at := under(alice, 2, 1, 1)
 	alice.until("the ground", func() bool { _, ok := alice.at(at); return ok })
 	alice.put(at, chunk.Brick)
+	carol := joinWithKey(t, honest[0].Game, "carol", "carol's secret")
+	carol.sees(at, chunk.Brick)
+	eventually(t, "the land has signed edits only", patience, func() bool { return carol.unsigned(at, chunk.Planks) == wire.RefusedUnsigned })
+	carol.put(at, chunk.Stone)
+	genuine := carol.intent(at, chunk.Stone)
+	alice.put(at, chunk.Brick)
 	eventually(t, "all regions have all their members", patience, func() bool { return complete(all) })
 	stopped.terminate()
 	var addresses []string
@@ -146,16 +156,57 @@ func TestLiar(t *testing.T) {
 			t.Errorf("an edit in the name of a banned player is answered %q", answer)
 		}
 	}
+	for _, forged := range forgeries(genuine) {
+		refused := ""
+		for _, r := range regions {
+			if r.Cell.Contains(at.Chunk()) {
+				eventually(t, "an answer to a forged edit", patience, func() bool {
+					refused, err = l.EditAs(t.Context(), r, forged)
+					return err == nil
+				})
+			}
+		}
+		if refused != wire.RefusedUnsigned {
+			t.Errorf("the forged edit %+v is answered %q", forged, refused)
+		}
+	}
+	for _, r := range regions {
+		if r.Cell.Contains(at.Chunk()) {
+			l.EditAs(t.Context(), r, genuine) //nolint:errcheck // it is confirmed, and changes nothing
+		}
+	}
+	alice.sees(at, chunk.Brick)
 	begun := time.Now()
 	founded := l.Found(t.Context(), 3000, 10_000)
 	t.Logf("the liar is a member of %d of %d regions, and founded %d of 3000", member, len(regions), founded)
 	if most := 1000 + int(100*time.Since(begun).Seconds()); founded > most {
 		t.Errorf("it founded more than %d regions", most)
 	}
-	limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	unbeatable := nodemsg.PlayerRecord{Player: player.GuestID("alice"), Name: "alice", Guest: true, Seq: 1 << 47, SavedAt: time.Now().UnixMilli()}
-	l.PutPlayer(limited, unbeatable) //nolint:errcheck // others refuse it
+	first := dialWithKey(t, honest[0].Game, "carol", "carol")
+	first.until("a welcome", func() bool { return first.Welcome.Player != "" })
+	stays, id := first.Welcome.Pose, player.IDOf(first.key.Public().(ed25519.PublicKey))
+	eventually(t, "carol's record is in the network", patience, func() bool {
+		r, err := l.Player(t.Context(), id)
+		return err == nil && r.Gateway == honest[0].Status.Peer
+	})
+	forge := func(r nodemsg.PlayerRecord) {
+		limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		r.SavedAt = time.Now().UnixMilli()
+		l.PutPlayer(limited, r) //nolint:errcheck // others refuse it
+	}
+	forge(nodemsg.PlayerRecord{Player: player.GuestID("alice"), Name: "alice", Guest: true, Seq: 1 << 47})
+	forge(nodemsg.PlayerRecord{
+		Player: id, Name: "carol", Pose: motion.Pose{X: 1e6, Y: 100, Z: 1e6},
+		Seq: uint64(time.Now().Add(47 * time.Hour).UnixMilli()),
+	})
+	first.leave()
+	second := dialWithKey(t, honest[1].Game, "carol", "carol")
+	second.until("a welcome", func() bool { return second.Welcome.Player != "" })
+	if second.Welcome.Pose != stays {
+		t.Errorf("carol left at %+v, and is back at %+v", stays, second.Welcome.Pose)
+	}
+	second.leave()
 
 	if !slices.ContainsFunc(honest, func(d *daemon) bool { return names(d.doctor(), l.Self.Peer) }) {
 		t.Error("doctor names the liar on no node")
@@ -193,6 +244,43 @@ func TestLiar(t *testing.T) {
 	if slices.ContainsFunc(honest, func(d *daemon) bool { return names(d.doctor(), l.Self.Peer) }) {
 		t.Error("doctor still names the liar after it was revoked")
 	}
+}
+
+// unsigned changes a block without a signature, and returns why that is refused.
+func (p *tester) unsigned(pos grid.Pos, b chunk.Block) string {
+	p.t.Helper()
+	p.seq++
+	p.send(sessionmsg.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
+	p.until("an answer to an unsigned edit", func() bool { _, ok := p.Acks[p.seq]; return ok })
+	return p.Acks[p.seq].Error
+}
+
+// intent returns the player's last edit, as their gateway passes it on.
+func (p *tester) intent(pos grid.Pos, b chunk.Block) nodemsg.Intent {
+	e := nodemsg.Intent{Player: player.IDOf(p.key.Public().(ed25519.PublicKey)), Seq: p.seq, Pos: pos, Block: b}
+	e.Key = [32]byte(p.key.Public().(ed25519.PublicKey))
+	copy(e.Signature[:], p.sign(p.Welcome.World, pos, b))
+	return e
+}
+
+// forgeries are edits in the name of a player, made of one that they have signed.
+func forgeries(genuine nodemsg.Intent) []nodemsg.Intent {
+	seed := sha256.Sum256([]byte("the liar's secret"))
+	own := ed25519.NewKeyFromSeed(seed[:])
+	bare, guest, later, air, elsewhere, mine, world := genuine, genuine, genuine, genuine, genuine, genuine, genuine
+	bare.Proof = nodemsg.Proof{}
+	guest.Proof = nodemsg.Proof{Name: "carol"}
+	later.Seq++
+	air.Block = chunk.Air
+	elsewhere.Pos.Y++
+	mine.Key = [32]byte(own.Public().(ed25519.PublicKey))
+	world.Seq++
+	copy(world.Signature[:], ed25519.Sign(own, player.EditText("another world", world.Seq, world.Pos, uint16(world.Block))))
+	all := []nodemsg.Intent{bare, guest, later, air, elsewhere, mine, world}
+	for i := range all {
+		all[i].Seq += uint64(1 + i) // each is a new one
+	}
+	return all
 }
 
 // names reports whether an examination found that a node is contradicted by others.

@@ -179,8 +179,17 @@ func (p *tester) receive(m sessionclient.Arrival) {
 func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 	p.t.Helper()
 	p.seq++
-	p.send(sessionmsg.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
+	e := sessionmsg.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)}
+	if p.key != nil && p.Welcome.Signed {
+		e.Signature = hex.EncodeToString(p.sign(p.Welcome.World, pos, b))
+	}
+	p.send(e)
 	return p.seq
+}
+
+// sign signs the edit with the current sequence number.
+func (p *tester) sign(world string, pos grid.Pos, b chunk.Block) []byte {
+	return ed25519.Sign(p.key, player.EditText(world, p.seq, pos, uint16(b)))
 }
 
 // put changes a block, once its chunk has arrived, and waits for the acknowledgement.

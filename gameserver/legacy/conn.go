@@ -175,6 +175,10 @@ func (lc *conn) applyMove() {
 		lc.Corrections.WithLabelValues(reason).Inc()
 		return
 	}
+	if !lc.MayGo(lc.mu.pose, pose) {
+		lc.Corrections.WithLabelValues("outside_border").Inc()
+		return
+	}
 	if x, y, z := lc.mu.pose.X, lc.mu.pose.Y, lc.mu.pose.Z; lc.Keeps(lc.mu.pose.Block(), pose.Block()) {
 		lc.mu.motion.Reset(x, y, z)
 		lc.Corrections.WithLabelValues(wire.RefusedClaimed).Inc()
@@ -216,7 +220,8 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		lc.Refusals.WithLabelValues(refused).Inc()
 		return
 	}
-	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(), Pos: pos, Block: block}, lc)
+	lc.Edited(by.id, block)
+	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(), Pos: pos, Block: block, Proof: nodemsg.Proof{Name: by.label}}, lc)
 }
 
 // endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.

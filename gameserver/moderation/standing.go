@@ -1,6 +1,7 @@
 package moderation
 
 import (
+	"context"
 	"crypto/ed25519"
 	"fmt"
 	"net"
@@ -8,12 +9,27 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
+
+// travelEvery and travelsAtOnce limit how often a player may be brought elsewhere: each time they are sent the land there.
+const (
+	travelEvery   = 2 * time.Second
+	travelsAtOnce = 5
+)
+
+func newTravels() *rate.Limiter { return rate.NewLimiter(rate.Every(travelEvery), travelsAtOnce) }
+
+// commandTime bounds the time that a command waits for other nodes.
+const commandTime = 15 * time.Second
 
 // Standing is what the player of one session may do.
 type Standing struct {
@@ -23,6 +39,7 @@ type Standing struct {
 	who      policy.Subject
 	verdict  atomic.Pointer[policy.Verdict] // of the last judgement
 	busy     atomic.Bool                    // a command is under way
+	travels  *rate.Limiter                  // of commands that bring the player elsewhere
 
 	mu struct {
 		sync.Mutex
@@ -35,9 +52,12 @@ type Standing struct {
 
 // Admit judges a player who joins: a guest, or the owner of a key. An error means that they may not. Messages to the player go to send.
 func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Standing, error) {
-	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote)}
+	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote), travels: newTravels()}
 	var err error
 	if s.who.Name, err = e.nameFor(s.who); err != nil {
+		return nil, err
+	}
+	if err := e.refuseFlooder(id); err != nil {
 		return nil, err
 	}
 	return s, s.Judge()
@@ -57,12 +77,22 @@ func (s *Standing) Judge() error {
 	return nil
 }
 
+// MayGo reports whether the border of the world lets the player go from one place to another.
+func (s *Standing) MayGo(from, to motion.Pose) bool {
+	return s.verdict.Load().Border.Allows(from.X, from.Z, to.X, to.Z)
+}
+
+// Edits returns how many blocks a second the player may change, if this node lets each player change so many.
+func (s *Standing) Edits(node rate.Limit) rate.Limit {
+	return editsOf(s.enforcer.Settings(), s.verdict.Load().Role, node)
+}
+
 // Mute returns why others may not read what the player writes; empty if they may.
 func (s *Standing) Mute() string {
 	if mute := s.enforcer.judge(s.who).Mute; mute != nil {
 		return mute.Describe(s.enforcer.wall())
 	}
-	return ""
+	return s.enforcer.floodMute(s.who.Player)
 }
 
 // Greet sends what follows the welcome.
@@ -71,9 +101,7 @@ func (s *Standing) Greet() {
 	s.mu.greeted = true
 	s.mu.Unlock()
 	s.tell()
-	var message string
-	s.enforcer.Read(func(p *policy.State) { message = p.Settings().Message })
-	if message != "" {
+	if message := s.enforcer.Settings().Message; message != "" {
 		s.notice(message)
 	}
 }
@@ -106,6 +134,38 @@ func (s *Standing) tell() {
 // commands lists the commands that the player may use. Guests cannot sign any.
 func (s *Standing) commands(role policy.Role) []policy.Command {
 	return slices.DeleteFunc(policy.For(role), func(c policy.Command) bool { return s.key == nil && !c.Local })
+}
+
+// TooFast is called for a line or a command that the player has sent too fast, and which was not carried out. An error ends the session.
+func (s *Standing) TooFast() error {
+	now := s.enforcer.wall()
+	ban := time.Duration(s.enforcer.Settings().FloodBan) * time.Millisecond
+	if s.verdict.Load().Role >= policy.Moderator {
+		ban = 0
+	}
+	switch s.enforcer.floods.note(s.who.Player, now, ban) {
+	case floodWarned:
+		s.notice("You write too fast; that was not sent. Go on like that, and you are muted for a minute.")
+	case floodMuted:
+		s.notice("You write too fast, and are muted for a minute.")
+	case floodBanned:
+		return s.enforcer.refuseFlooder(s.who.Player)
+	}
+	return nil
+}
+
+// background runs what has to wait for other nodes, unless something is running already.
+func (s *Standing) background(g Gateway, task func(context.Context)) {
+	if !s.busy.CompareAndSwap(false, true) {
+		s.notice("Wait until your last command is carried out.")
+		return
+	}
+	g.Background(func(ctx context.Context) {
+		defer s.busy.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, commandTime)
+		defer cancel()
+		task(ctx)
+	})
 }
 
 // RefuseEdit returns why the player may not change a block, as a code of wire; empty if they may.

@@ -55,6 +55,7 @@ func (l *Land) restore(index uint64) error {
 	if err != nil {
 		return err
 	}
+	land.Proofs = l.Proofs
 	l.contents.Land, l.inspection.current = land, nil
 	l.splitter.takeOver()
 	l.Pinned(BasesOf(land.Pins()))

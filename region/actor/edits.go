@@ -55,6 +55,7 @@ type editQueue struct {
 	// hash requests the hash of a chunk's terrain, which arrives as setTerrainHash. rejected is called if the group accepts no entry.
 	hash     func(grid.ChunkPos)
 	rejected func(error)
+	signs    func() bool // reports whether signed batches are proposed: once one is applied, or all members understand them
 
 	waiting     []queued                    // edits to be proposed, in order
 	proposed    []nodemsg.Intent            // edits proposed and not yet committed, in order
@@ -247,6 +248,9 @@ func (q *editQueue) propose() {
 	}
 	if len(batch.Edits) == 0 {
 		return
+	}
+	if q.signs() {
+		batch.Time = time.Now().UnixMilli()
 	}
 	if err := q.group.Propose(batch.Encode()); err != nil {
 		q.rejected(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/budget"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -33,7 +34,7 @@ const (
 // from any goroutine, by the function that they are passed.
 type LandOptions struct {
 	// Hash requests the hash of a chunk's terrain.
-	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *Fault))
+	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *fault.Fault))
 	// Hibernate is called when the region can hibernate.
 	Hibernate func(*Land)
 	// StayAwake reports whether an idle region is not to be closed yet. If nil, it may be.
@@ -54,6 +55,10 @@ type LandOptions struct {
 	Pinned func([]nodemsg.BaseOf)
 	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may. If nil, everybody may.
 	RefuseEdit func(player.ID, grid.Pos) string
+	// Proofs decide whose edits are accepted in signed batches. Signed may be called in any goroutine.
+	Proofs world.Proofs
+	// Signs reports whether all members, and all nodes that are alive, understand signed batches. If nil, none is proposed before one is applied.
+	Signs func(members []nodemsg.Member) bool
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
 	CPU func(work func()) time.Duration
 	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is applied. Tests make
@@ -106,6 +111,13 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.hub.Detached = l.edits.forget
 	l.hub.Slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
+	l.edits.signs = func() bool {
+		return l.contents.Land.Structure().Signed || l.Signs != nil && len(l.info.Members) == len(l.members) && l.Signs(l.info.Members)
+	}
+	l.contents.Land.Proofs = o.Proofs
+	if o.Proofs.Signed != nil {
+		l.hub.Received = func(msg nodemsg.ToRegion) { o.Proofs.Signed(msg.Edits) } // it remembers the results
+	}
 	l.edits.rejected = func(err error) {
 		l.Logger.Debug("proposal not accepted; edits wait", "region", l.info.ID, "error", err)
 	}
@@ -130,7 +142,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 
 // requestHash requests the hash of a chunk's terrain.
 func (l *Land) requestHash(pos grid.ChunkPos) {
-	l.Hash(pos, func(base [32]byte, failed *Fault) {
+	l.Hash(pos, func(base [32]byte, failed *fault.Fault) {
 		l.Enqueue(func() {
 			if failed != nil {
 				panic(failed) // it is the region's terrain, so the region is isolated

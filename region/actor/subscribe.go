@@ -1,6 +1,8 @@
 package actor
 
 import (
+	"cmp"
+
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -52,10 +54,17 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	case l.stalled != nil:
 		refused = wire.RefusedUnavailable
 	}
-	for _, intent := range msg.Edits {
+	var proven []bool
+	if len(msg.Edits) > 0 && l.edits.signs() {
+		proven = l.contents.Land.Proofs.Proven(msg.Edits) // verified when they were received, usually
+	}
+	for i, intent := range msg.Edits {
 		why := refused
 		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
 			why = l.RefuseEdit(intent.Player, intent.Pos)
+		}
+		if proven != nil && !proven[i] {
+			why = cmp.Or(why, wire.RefusedUnsigned)
 		}
 		l.edits.add(s, intent, why)
 	}

@@ -260,6 +260,24 @@ func (d *Detector) Require(ctx context.Context, peer string, needed int) error {
 	return nil
 }
 
+// Understand reports whether all members, as they described themselves last, and all other nodes that are alive, understand a version
+// of the messages. This node, self, does.
+func (d *Detector) Understand(self string, members []nodemsg.Member, needed int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range members {
+		if p := d.mu.nodes[m.Peer]; m.Peer != self && (p == nil || p.described.IsZero() || p.about.Version < needed) {
+			return false
+		}
+	}
+	for peer, p := range d.mu.nodes {
+		if p.lives && p.about.Version < needed && time.Since(p.lastHeard) <= p.freshFor() && !d.excluded(peer) {
+			return false
+		}
+	}
+	return true
+}
+
 // Version returns the version of the messages that a node understood when it described itself last; known is false if it never did.
 func (d *Detector) Version(peer string) (version int, known bool) {
 	d.mu.Lock()

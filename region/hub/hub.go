@@ -15,6 +15,8 @@ type Hub struct {
 	// Detached is called when a subscriber is removed, Slow when a gateway is dismissed because it is too slow.
 	Detached func(*Subscriber)
 	Slow     func()
+	// Received, if not nil, is called with each message of a gateway, in the gateway's goroutine.
+	Received func(nodemsg.ToRegion)
 	// These are what a gateway learns when it is dismissed.
 	Elsewhere string          // the member that leads the region, if it is another one
 	Split     uint64          // log index of the entry that split the region; 0 if it is not split

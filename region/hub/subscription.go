@@ -34,6 +34,7 @@ func (h *Hub) Subscription(s *Subscriber, r Region, receive func(*Subscriber, no
 
 // Send sends a message to the region. It blocks while too many messages of the gateway wait.
 func (l *Subscription) Send(msg nodemsg.ToRegion) error {
+	l.received(msg)
 	if !l.await() || !l.enqueue(msg) {
 		return fmt.Errorf("send to region %d: %w", l.region.ID(), ErrLinkClosed)
 	}
@@ -60,10 +61,18 @@ func (l *Subscription) TrySend(take func() nodemsg.ToRegion) bool {
 	}
 	select {
 	case l.subscriber.credit <- struct{}{}:
-		l.enqueue(take())
+		msg := take()
+		l.received(msg)
+		l.enqueue(msg)
 		return true
 	default:
 		return false
+	}
+}
+
+func (l *Subscription) received(msg nodemsg.ToRegion) {
+	if l.hub.Received != nil {
+		l.hub.Received(msg)
 	}
 }
 

@@ -26,10 +26,10 @@ import (
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/acts"
 )
 
-// Table is the table of a node's copy of the acts: as world.ActsTable.
+// Table is the table of a node's copy of the acts: as acts.Table.
 const Table = "policy"
 
 // ImportTable has the commands that the first node of a restored world has yet to enter: prefix, u64 big-endian → text. The urgent ones are
@@ -118,7 +118,7 @@ func Open(o Options) (*Copy, error) {
 	c.mu.list.state, c.mu.asking = policy.New(), make(map[asked]chan<- effect)
 	c.mu.changed, c.mu.announce = func() {}, func(string) {}
 	err := o.Storage.Scan(Table, nil, func(key, value []byte) error {
-		if string(key) != string(world.ActKey(c.mu.list.state.Acts()+1)) {
+		if string(key) != string(acts.Key(c.mu.list.state.Acts()+1)) {
 			return fmt.Errorf("its key %x does not follow act %d", key, c.mu.list.state.Acts())
 		}
 		act, err := nodemsg.DecodeAct(value)
@@ -323,7 +323,7 @@ func (l *list) row(act nodemsg.Act) kv.Write {
 	if err != nil {
 		panic(err) // it was decoded
 	}
-	return kv.Write{Table: Table, Key: world.ActKey(l.state.Acts()), Value: value}
+	return kv.Write{Table: Table, Key: acts.Key(l.state.Acts()), Value: value}
 }
 
 // apply applies the next act to a list. Invalid is what policy.Verify returned for it. An error means that it cannot be judged yet.
@@ -381,7 +381,7 @@ func (c *Copy) setBuilders(s *policy.State) {
 func (c *Copy) Audit(last uint64, visit func(number uint64, act nodemsg.Act) error) error {
 	number := c.Acts()
 	number -= min(last, number)
-	return kv.ScanFrom(c.Storage, Table, nil, world.ActKey(number+1), func(_, value []byte) error {
+	return kv.ScanFrom(c.Storage, Table, nil, acts.Key(number+1), func(_, value []byte) error {
 		number++
 		act, err := nodemsg.DecodeAct(value)
 		if err != nil {

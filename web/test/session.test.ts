@@ -172,6 +172,38 @@ describe('session', () => {
     session.leave()
   })
 
+  test('a player with a key signs edits, where the gateway knows that', () => {
+    const identity = new Identity(new Uint8Array(32).fill(7))
+    const { session } = setup(identity)
+    session.edit(1, 9, 1, 0, 0)
+    Socket.last.welcome({ next_seq: 200, signed: true })
+    session.edit(12, 9, 3, 16, 0)
+    const [plain, signed] = Socket.last.sentOf('edit')
+    expect(plain?.signature).toBeUndefined()
+    expect(signed?.signature).toBe(identity.signEdit('w1', 200, 12, 9, 3, 16))
+    // as player.EditText
+    expect(identity.signEdit('w1', 100, 12, 63, -4, 16)).toBe(
+      'f7e66c2e9c5bed97ad12baace1e34be56099e464e0afb0508514cf5e8313e208b936e27b24896eb7e12f0b84a366300de27343b6f218444d78dee2fa3e313f01',
+    )
+    session.leave()
+    const guest = setup().session
+    Socket.last.welcome({ signed: true })
+    guest.edit(1, 9, 1, 0, 0)
+    expect(Socket.last.sentOf('edit').at(-1)?.signature).toBeUndefined()
+    guest.leave()
+  })
+
+  test('the numbers of edits keep up with the time', () => {
+    const { session } = setup()
+    const hour = 3_600_000
+    session.edit(1, 9, 1, 0, performance.now())
+    session.edit(2, 9, 1, 0, performance.now() + 2 * hour)
+    session.edit(3, 9, 1, 0, performance.now() + 2 * hour)
+    const [first, second, third] = session.edits.waiting.map(({ seq }) => seq)
+    expect([Number(second) - Number(first), Number(third) - Number(second)]).toEqual([2 * hour * 1000, 1])
+    session.leave()
+  })
+
   test('a name that is somebody else’s is not registered, and a guest signs nothing', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     Socket.last.welcome({ name: 'ada-x7q' })

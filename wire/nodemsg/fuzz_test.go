@@ -35,7 +35,7 @@ func fuzzCBOR[T interface{ Valid() error }](t *testing.T, data []byte) {
 }
 
 func FuzzLink(f *testing.F) {
-	for _, v := range []interface{ Valid() error }{Hello{Region: 7, Cell: aCell}, aToRegion(), aFromRegion(), FromRegion{}} {
+	for _, v := range []interface{ Valid() error }{Hello{Region: 7, Cell: aCell}, aToRegion(), provenEdits(), aFromRegion(), FromRegion{}} {
 		b, err := wire.EncodeCBOR(v, wire.MaxFrame)
 		if err != nil {
 			f.Fatal(err)
@@ -71,6 +71,8 @@ func FuzzNode(f *testing.F) {
 		fuzzCBOR[Fetched](t, data)
 		fuzzCBOR[SignedIncarnation](t, data)
 		fuzzCBOR[Lineage](t, data)
+		fuzzCBOR[PlayersRequest](t, data)
+		fuzzCBOR[PlayersAnswer](t, data)
 		if r, err := DecodeRegion(data); err == nil {
 			if again, err := EncodeRegion(r); err != nil || !bytes.Equal(again, data) {
 				t.Fatalf("%x became %x, %v", data, again, err)

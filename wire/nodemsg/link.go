@@ -1,6 +1,7 @@
 package nodemsg
 
 import (
+	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -115,6 +116,14 @@ type Intent struct {
 	Seq    uint64      `cbor:"2,keyasint"`
 	Pos    grid.Pos    `cbor:"3,keyasint"`
 	Block  chunk.Block `cbor:"4,keyasint"`
+	Proof
+}
+
+// Proof shows that a player made an edit. Either Name is set, of a guest, or Key and Signature. Older gateways send none.
+type Proof struct {
+	Name      string                      `cbor:"5,keyasint,omitempty"`
+	Key       [ed25519.PublicKeySize]byte `cbor:"6,keyasint,omitzero"`
+	Signature [ed25519.SignatureSize]byte `cbor:"7,keyasint,omitzero"` // of player.EditText
 }
 
 // EditResult reports the outcome of an Intent to the gateway. Refused is empty if the edit was committed.

@@ -92,6 +92,20 @@ func (i Intent) Valid() error {
 	if i.Pos.Y < 0 || i.Pos.Y >= wire.MaxSections*grid.ChunkSize {
 		return wire.Refuse(wire.FailBadValue, "an edit at height %d", i.Pos.Y)
 	}
+	return i.Proof.valid()
+}
+
+// valid returns an error unless the proof is empty, a guest's or that of a key.
+func (p *Proof) valid() error {
+	if p.Name == "" {
+		return nil
+	}
+	if p.Key != [len(p.Key)]byte{} {
+		return wire.Refuse(wire.FailBadValue, "an edit of a guest with a key")
+	}
+	if err := player.CheckName(p.Name); err != nil {
+		return wire.Refuse(wire.FailBadName, "%v", err)
+	}
 	return nil
 }
 

@@ -50,7 +50,28 @@ type Claim struct {
 	Enter  bool     `json:"enter,omitempty"`  // the receiver may enter it
 }
 
+// MaxPreviewChunks is the most chunks in a RollbackPreview.
+const MaxPreviewChunks = 1024
+
+// RollbackPreview is what a rollback would do, in answer to /rollback. A Notice has the same as a text.
+type RollbackPreview struct {
+	Command string         `json:"command"` // orders it, signed like any other
+	Of      string         `json:"of"`      // whose changes it undoes
+	Blocks  int            `json:"blocks"`  // that it would change
+	Min     grid.Pos       `json:"min"`     // where, both corners included
+	Max     grid.Pos       `json:"max"`
+	Columns []PreviewChunk `json:"columns,omitempty"` // where blocks would change; at most MaxPreviewChunks
+}
+
+// PreviewChunk says in which columns of a chunk blocks would change: bit z·32 + x, the lowest bit of a byte first.
+type PreviewChunk struct {
+	X    int32  `json:"x"` // of the chunk
+	Z    int32  `json:"z"`
+	Bits []byte `json:"bits"` // 128 bytes
+}
+
 func (Command) clientType() string { return "command" }
 
-func (Standing) serverType() string { return "standing" }
-func (Claims) serverType() string   { return "claims" }
+func (Standing) serverType() string        { return "standing" }
+func (Claims) serverType() string          { return "claims" }
+func (RollbackPreview) serverType() string { return "rollback" }

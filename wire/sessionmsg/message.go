@@ -32,13 +32,17 @@ func decodeFields(o *wire.Object, name string) FromClient {
 	case "move":
 		return Move{Pose: o.Pose()}
 	case "edit":
-		return Edit{
+		e := Edit{
 			Seq:   o.Unsigned("seq"),
 			X:     int32(o.Integer("x", math.MinInt32, math.MaxInt32)),
 			Y:     int32(o.Integer("y", math.MinInt32, math.MaxInt32)),
 			Z:     int32(o.Integer("z", math.MinInt32, math.MaxInt32)),
 			Block: uint16(o.Integer("block", 0, math.MaxUint16)),
 		}
+		if o.Has("signature") {
+			e.Signature = decodeSignature(o)
+		}
+		return e
 	case "chat":
 		text := o.Text("text", wire.MaxChat)
 		if err := wire.CheckChat(text); o.Err == nil && err != nil {
@@ -136,7 +140,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
 	Challenge{}, Welcome{}, ChunkData{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
-	Reconnect{}, Nearby{}, MapTile{}, Standing{}, Claims{},
+	Reconnect{}, Nearby{}, MapTile{}, Standing{}, Claims{}, RollbackPreview{},
 )
 
 func typesByName(messages ...FromServer) map[string]reflect.Type {

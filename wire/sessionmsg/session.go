@@ -48,13 +48,16 @@ type Move struct {
 	motion.Pose
 }
 
-// Edit requests one block change. Seq grows by one with each edit of this player, across all sessions.
+// Edit requests one block change. Seq grows with each edit of this player, across all sessions. A player with a key signs
+// player.EditText if the Welcome has Signed set.
 type Edit struct {
 	Seq   uint64 `json:"seq"`
 	X     int32  `json:"x"`
 	Y     int32  `json:"y"`
 	Z     int32  `json:"z"`
 	Block uint16 `json:"block"`
+
+	Signature string `json:"signature,omitempty"` // in hex
 }
 
 // Chat sends a chat line to everybody who sees the player: 1 to 256 bytes of printable UTF-8.
@@ -105,11 +108,12 @@ type Welcome struct {
 	View       int         `json:"view"` // granted, at most MaxView
 	Reach      float64     `json:"reach"`
 	TickMS     int         `json:"tick_ms"`
-	TimeOfDay  float64     `json:"time_of_day"`    // game minutes since midnight, now
-	DayMS      int64       `json:"day_ms"`         // how long 1440 game minutes last
-	Gateway    string      `json:"gateway"`        // peer id of the serving node
-	ServerName string      `json:"server_version"` // version of the daemon
-	Map        bool        `json:"map,omitempty"`  // this gateway answers NearbyRequest and MapRequest
+	TimeOfDay  float64     `json:"time_of_day"`      // game minutes since midnight, now
+	DayMS      int64       `json:"day_ms"`           // how long 1440 game minutes last
+	Gateway    string      `json:"gateway"`          // peer id of the serving node
+	ServerName string      `json:"server_version"`   // version of the daemon
+	Map        bool        `json:"map,omitempty"`    // this gateway answers NearbyRequest and MapRequest
+	Signed     bool        `json:"signed,omitempty"` // players with a key sign their edits
 }
 
 // ChunkData brings a chunk into view, whole. Data is the chunk codec's bytes (docs/protocol.md),

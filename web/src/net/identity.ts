@@ -4,7 +4,7 @@
 import { getPublicKey, hashes, sign, utils } from '@noble/ed25519'
 import { sha512 } from '@noble/hashes/sha2.js'
 import { fromHex, toHex } from './bytes'
-import { commandText, proofText } from './protocol'
+import { commandText, editText, proofText } from './protocol'
 
 hashes.sha512 = sha512
 
@@ -26,6 +26,11 @@ export class Identity {
   /** Returns the signature of a command, in hex. */
   signCommand(world: string, seq: number, name: string, text: string): string {
     return this.sign(commandText(world, seq, name, text))
+  }
+
+  /** Returns the signature of an edit, in hex. */
+  signEdit(world: string, seq: number, x: number, y: number, z: number, block: number): string {
+    return this.sign(editText(world, seq, x, y, z, block))
   }
 
   private sign(text: string): string {

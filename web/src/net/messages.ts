@@ -13,7 +13,9 @@ const REFUSALS: Record<string, string> = {
   unavailable: 'This area cannot be reached right now.',
   quarantined: 'This area is locked for repair.',
   not_allowed: 'You may not build here.',
+  outside_border: 'That is outside the border of the world.',
   claimed: 'This land is claimed by another player.',
+  unsigned: 'The world could not verify that this edit is yours. Reload this page.',
 }
 
 const DENIALS: Record<string, string> = {
@@ -31,7 +33,7 @@ export function denialMessage(code: string): string {
 export const RETRYABLE = new Set(['not_loaded', 'unavailable', 'rate'])
 
 /** Refusals decided without reading the block: their block field is not valid. */
-export const WITHOUT_BLOCK = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world'])
+export const WITHOUT_BLOCK = new Set(['not_loaded', 'unavailable', 'quarantined', 'out_of_world', 'unsigned'])
 
 export function refusalMessage(code: string): string {
   return REFUSALS[code] ?? `The world refused that (${code}).`
@@ -76,6 +78,7 @@ export function isFinal(code: string): boolean {
 const CORRECTIONS: Record<string, string> = {
   not_finite: 'Your position was reset.',
   out_of_world: 'The world ends here.',
+  outside_border: 'The world ends here.',
   too_fast: 'You moved too fast and were put back.',
   claimed: 'Only members may enter this claim.',
 }

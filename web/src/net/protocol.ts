@@ -17,7 +17,7 @@ export type FromClient =
   | { type: 'join'; version: number; name: string; view: number; encoding: 'json' | 'cbor'; key?: string }
   | { type: 'prove'; signature: string }
   | ({ type: 'move' } & Pose)
-  | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number }
+  | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number; signature?: string }
   | { type: 'chat'; text: string }
   | { type: 'command'; text: string; seq?: number; signature?: string }
   | { type: 'hit'; player: string }
@@ -49,6 +49,8 @@ export interface Welcome {
   server_version: string
   /** The gateway answers `nearby` and `map`. */
   map?: boolean
+  /** Players with a key sign their edits. */
+  signed?: boolean
 }
 
 /** What the player may do. */
@@ -237,6 +239,11 @@ export function proofText(nonce: string, world: string): string {
 /** Returns the text that a player signs to have a command carried out (policy.SignedText). */
 export function commandText(world: string, seq: number, name: string, text: string): string {
   return `voxeld command 1\n${world}\n${seq}\n${name}\n${text}`
+}
+
+/** Returns the text that a player signs to change a block (player.EditText). */
+export function editText(world: string, seq: number, x: number, y: number, z: number, block: number): string {
+  return ['voxeld edit 1', world, seq, x, y, z, block].join('\n')
 }
 
 /** Reports whether a name is valid: 1 to 20 ASCII letters, digits, _ and -. */

@@ -10,6 +10,7 @@ import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
+import { withPlace } from './command'
 import type { Identity } from './identity'
 import type {
   Avatar,
@@ -30,6 +31,7 @@ import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMess
 const MOVE_MS = 50
 const RETRY_MS = 700
 const MAX_RETRIES = 40
+const HOUR_MS = 3_600_000
 /** In blocks: after a handoff, a player this close to their saved position stays where they are. */
 const MAX_HANDOFF_DISTANCE = 8
 
@@ -66,6 +68,7 @@ export class Session {
   readonly surroundings: Surroundings
   private readonly chunks: ChunkLoader
   private lastMove = 0
+  private welcomedAt = 0 // by performance.now
   private lastPose: Pose | null = null
   private sentStill = false // the same pose was sent twice
   private retries = new Map<number, number>() // of edits, by seq
@@ -149,6 +152,8 @@ export class Session {
   edit(x: number, y: number, z: number, block: number, now: number): boolean {
     this.lastMove = 0 // the server checks reach against the latest pose
     this.sendPose(now)
+    const hours = Math.floor((now - this.welcomedAt) / HOUR_MS)
+    this.edits.skipTo((this.welcome?.next_seq ?? 0) + hours * HOUR_MS * 1000) // seqs of signed edits must be near the time
     const edit = this.edits.make(x, y, z, block)
     if (edit) this.sendEdit(edit)
     return edit !== null
@@ -159,8 +164,9 @@ export class Session {
     else this.events.toast('Not sent: you’re offline.')
   }
 
-  /** Sends a command, without its slash. */
-  sendCommand(text: string): void {
+  /** Sends a command, without its slash. The place that some need is where the player stands, unless they name another one. */
+  sendCommand(line: string): void {
+    const text = withPlace(line, this.standing?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast('Not sent: you’re offline.')
       return
@@ -194,7 +200,11 @@ export class Session {
   }
 
   private sendEdit({ seq, x, y, z, block }: PendingEdit): void {
-    this.connection.send({ type: 'edit', seq, x, y, z, block })
+    const signature =
+      this.identity && this.welcome?.signed
+        ? this.identity.signEdit(this.welcome.world, seq, x, y, z, block)
+        : undefined
+    this.connection.send({ type: 'edit', seq, x, y, z, block, signature })
   }
 
   private resend(cx: number, cz: number): void {
@@ -217,6 +227,7 @@ export class Session {
     const before = this.welcome
     if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
     this.welcome = welcome
+    this.welcomedAt = performance.now()
     this.standing = null
     this.claims.set([])
     this.world.height = welcome.sections * 32

@@ -35,6 +35,11 @@ export class Edits {
     this.nextSeq = Math.max(nextSeq, last + 1)
   }
 
+  /** Skips the sequence numbers below one. */
+  skipTo(seq: number): void {
+    this.nextSeq = Math.max(this.nextSeq, seq)
+  }
+
   /** Makes an edit and applies it locally. Returns null if its chunk is not loaded. */
   make(x: number, y: number, z: number, block: number): PendingEdit | null {
     const key = blockKey(x, y, z)

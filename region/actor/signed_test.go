@@ -1,0 +1,144 @@
+package actor
+
+import (
+	"crypto/ed25519"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/signature"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const testWorld = "4f1c0f6d2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5"
+
+// signs has the land check signatures, and sign its batches if all members understand that.
+func signs(l *Land, understood *bool) {
+	l.Proofs.Signed = signature.New(testWorld).Signed
+	l.contents.Land.Proofs = l.Proofs
+	l.Signs = func([]nodemsg.Member) bool { return *understood }
+}
+
+func signedBy(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.Intent {
+	e.Player = player.IDOf(key.Public().(ed25519.PublicKey))
+	e.Proof = nodemsg.Proof{Key: [32]byte(key.Public().(ed25519.PublicKey))}
+	copy(e.Signature[:], ed25519.Sign(key, player.EditText(world, e.Seq, e.Pos, uint16(e.Block))))
+	return e
+}
+
+// A leader refuses edits that gateways have invented, and proposes none of them. What players have signed, and what guests ask for, it proposes.
+func TestLeaderRefusesForgeries(t *testing.T) {
+	l, g := scripted()
+	understood := true
+	signs(l, &understood)
+	link := newLink(l)
+	victim, own := ed25519.NewKeyFromSeed(make([]byte, 32)), ed25519.NewKeyFromSeed(append(make([]byte, 31), 1))
+	seq, rng := uint64(time.Now().UnixMicro()), rand.New(rand.NewPCG(1, 2))
+	edit := func() nodemsg.Intent {
+		seq++
+		return nodemsg.Intent{Player: player.IDOf(victim.Public().(ed25519.PublicKey)), Seq: seq, Pos: at(here, rng.Int32N(60)), Block: chunk.Stone}
+	}
+	genuine := signedBy(victim, testWorld, edit())
+	forge := []func() nodemsg.Intent{
+		edit,
+		func() nodemsg.Intent { e := edit(); e.Name = "ada"; return e },
+		func() nodemsg.Intent { e := edit(); e.Proof = genuine.Proof; return e },
+		func() nodemsg.Intent { return signedBy(victim, "another world", edit()) },
+		func() nodemsg.Intent { e := genuine; e.Signature[rng.IntN(64)] ^= 1 << rng.IntN(8); return e },
+		func() nodemsg.Intent { e := genuine; e.Pos.Y++; return e },
+		func() nodemsg.Intent { e := genuine; e.Block = chunk.Air; return e },
+		func() nodemsg.Intent {
+			e, victim := signedBy(own, testWorld, edit()), genuine.Player
+			e.Player = victim
+			return e
+		},
+		func() nodemsg.Intent {
+			e, victim := signedBy(own, testWorld, edit()), genuine
+			e.Player, e.Key = victim.Player, victim.Key
+			return e
+		},
+	}
+	for made := 0; made < 100_000; {
+		var edits []nodemsg.Intent
+		for range 500 {
+			edits = append(edits, forge[made%len(forge)]())
+			made++
+		}
+		send(l, link, nodemsg.ToRegion{Edits: edits})
+		steps(l)
+		results, _ := received(link)
+		if len(results) != len(edits) || len(g.proposed) > 0 {
+			t.Fatalf("%d of %d forgeries are answered, %d entries proposed", len(results), len(edits), len(g.proposed))
+		}
+		for _, r := range results {
+			if r.Refused != wire.RefusedUnsigned {
+				t.Fatalf("a forgery is answered %+v", r)
+			}
+		}
+	}
+	guest := stone(uint64(time.Now().UnixMicro()))
+	guest.Player, guest.Name = player.GuestID("ada"), "ada"
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{genuine, guest}})
+	steps(l)
+	if len(g.proposed) != 1 {
+		t.Fatalf("%d entries proposed", len(g.proposed))
+	}
+	b, err := world.DecodeBatch(g.proposed[0])
+	if err != nil || len(b.Edits) != 2 || b.Edits[0] != genuine || b.Edits[1] != guest || time.Since(time.UnixMilli(b.Time)).Abs() > time.Minute {
+		t.Errorf("proposed is %+v, %v", b, err)
+	}
+}
+
+// While a member, or a gateway's node, does not understand signed batches, none are proposed, and edits need no proof. Once one is applied,
+// only signed ones are, whatever nodes say.
+func TestSignsOnceAllUnderstand(t *testing.T) {
+	l, g := scripted()
+	understood := false
+	signs(l, &understood)
+	link := newLink(l)
+	key := ed25519.NewKeyFromSeed(make([]byte, 32))
+	next := uint64(time.Now().UnixMicro())
+	ask := func() (proposed world.Batch, refused string) {
+		t.Helper()
+		next++
+		g.proposed = nil
+		e := signedBy(key, testWorld, nodemsg.Intent{Seq: next, Pos: at(here, 1), Block: chunk.Stone})
+		plain := e
+		plain.Proof, plain.Player = nodemsg.Proof{}, alice
+		send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{e, plain}})
+		steps(l)
+		if len(g.proposed) != 1 {
+			t.Fatalf("%d entries proposed", len(g.proposed))
+		}
+		proposed, err := world.DecodeBatch(g.proposed[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.commit()
+		l.step()
+		results, _ := received(link)
+		for _, r := range results {
+			if r.Player == alice {
+				refused = r.Refused
+			} else if r.Refused != "" {
+				t.Errorf("a signed edit is refused: %s", r.Refused)
+			}
+		}
+		return proposed, refused
+	}
+	if b, refused := ask(); b.Time != 0 || len(b.Edits) != 2 || refused != "" {
+		t.Errorf("at first: %+v, %q", b, refused)
+	}
+	understood = true
+	if b, refused := ask(); b.Time == 0 || len(b.Edits) != 1 || refused != wire.RefusedUnsigned {
+		t.Errorf("once all understand: %+v, %q", b, refused)
+	}
+	understood = false
+	if b, refused := ask(); b.Time == 0 || len(b.Edits) != 1 || refused != wire.RefusedUnsigned {
+		t.Errorf("afterwards: %+v, %q", b, refused)
+	}
+}

@@ -1,0 +1,128 @@
+package signature
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+const world = "4f1c0f6d2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5"
+
+func keyOf(n byte) ed25519.PrivateKey { return ed25519.NewKeyFromSeed(append(make([]byte, 31), n)) }
+
+func signed(key ed25519.PrivateKey, seq uint64) nodemsg.Intent {
+	e := nodemsg.Intent{Seq: seq, Pos: grid.Pos{X: -4, Y: 63, Z: int32(seq)}, Block: chunk.Brick}
+	e.Key = [32]byte(key.Public().(ed25519.PublicKey))
+	copy(e.Signature[:], ed25519.Sign(key, player.EditText(world, e.Seq, e.Pos, uint16(e.Block))))
+	return e
+}
+
+// The result of a signature is that of crypto/ed25519, alone and among others, before and after it was remembered.
+func TestSigned(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := New(world)
+		for range rapid.IntRange(1, 3).Draw(t, "calls") {
+			var edits []nodemsg.Intent
+			for range rapid.IntRange(0, 2*atOnce+3).Draw(t, "edits") {
+				e := signed(keyOf(rapid.ByteRange(0, 4).Draw(t, "key")), rapid.Uint64Range(0, 9).Draw(t, "seq"))
+				switch rapid.IntRange(0, 20).Draw(t, "damage") {
+				case 0:
+					e.Signature[rapid.IntRange(0, 63).Draw(t, "byte")] ^= 1
+				case 1:
+					e.Seq++
+				case 2:
+					e.Key = [32]byte(keyOf(9).Public().(ed25519.PublicKey))
+				case 3:
+					e.Proof = nodemsg.Proof{Name: "ada"}
+				}
+				edits = append(edits, e)
+			}
+			for i, got := range v.Signed(edits) {
+				e := &edits[i]
+				want := e.Name == "" && ed25519.Verify(e.Key[:], player.EditText(world, e.Seq, e.Pos, uint16(e.Block)), e.Signature[:])
+				if got != want {
+					t.Fatalf("edit %d of %d, %+v: %t", i, len(edits), e, got)
+				}
+			}
+		}
+	})
+}
+
+// A signature with a component of small order is valid together with others just if it is valid alone; otherwise members would differ.
+func TestTogetherAsAlone(t *testing.T) {
+	identity := nodemsg.Intent{Seq: 1, Block: chunk.Brick}
+	identity.Key[0], identity.Signature[0] = 1, 1 // the neutral element, which has "signed" everything
+	alone := New(world).Signed([]nodemsg.Intent{identity})[0]
+	edits := []nodemsg.Intent{signed(keyOf(1), 1), identity, signed(keyOf(2), 2)}
+	for range 20 {
+		if got := New(world).Signed(edits); !got[0] || got[1] != alone || !got[2] {
+			t.Fatalf("together %v, alone %t", got, alone)
+		}
+	}
+}
+
+// What is remembered is bounded, and forgotten results are found out again.
+func TestForgets(t *testing.T) {
+	v := New(world)
+	e := signed(keyOf(1), 1)
+	bad := e
+	bad.Seq = 2
+	if !v.Signed([]nodemsg.Intent{e})[0] {
+		t.Fatal("not signed")
+	}
+	for seq := range uint64(3*remembered + 5) {
+		bad.Seq = 2 + seq
+		v.remember([]nodemsg.Intent{bad}, []int{0}, []bool{false})
+	}
+	if n := len(v.mu.results) + len(v.mu.older); n > 2*remembered {
+		t.Errorf("%d results are remembered", n)
+	}
+	if !v.Signed([]nodemsg.Intent{e})[0] {
+		t.Error("not signed any more")
+	}
+}
+
+// What a signature costs a node: the first time, in groups of edits that arrive together, and again.
+func BenchmarkSigned(b *testing.B) {
+	for _, together := range []int{1, 4, 16, 64} {
+		b.Run(fmt.Sprintf("new-%d", together), func(b *testing.B) { benchmark(b, together, false) })
+	}
+	b.Run("seen", func(b *testing.B) { benchmark(b, 16, true) })
+}
+
+func benchmark(b *testing.B, together int, seen bool) {
+	var edits []nodemsg.Intent
+	for i := range 1024 {
+		edits = append(edits, signed(keyOf(byte(i%64)), uint64(i)))
+	}
+	v := New(world)
+	if seen {
+		v.Signed(edits)
+	}
+	n := 0
+	for b.Loop() {
+		if n%len(edits) == 0 && !seen {
+			v.mu.results, v.mu.older = make(map[nodemsg.Intent]bool), nil
+		}
+		at := n % len(edits)
+		if !v.Signed(edits[at : at+together])[0] {
+			b.Fatal("not signed")
+		}
+		n += together
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/float64(n), "µs/edit")
+}
+
+func BenchmarkSign(b *testing.B) {
+	key := keyOf(1)
+	for seq := uint64(0); b.Loop(); seq++ {
+		signed(key, seq)
+	}
+}
