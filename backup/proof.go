@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/trust"
@@ -84,6 +85,25 @@ func (c Contents) authority() (*trust.Authority, error) {
 		}
 	}
 	return authority, nil
+}
+
+// ChartersTo returns the charters that make a key the world's root key; none if it is the first. The last one has no issuers: what the
+// former ones had issued is worth nothing in a restored world, which does not know the revocations. An error means that it is not the root
+// key, or not any more.
+func (c Contents) ChartersTo(root trust.Signer, now time.Time) ([][]byte, error) {
+	authority, err := c.authority()
+	switch {
+	case err != nil:
+		return nil, err
+	case !slices.Contains(authority.Charter().Roots, root.Key()):
+		return nil, errors.New("the backup names another one")
+	case slices.Contains(c.Genesis.Roots, root.Key()):
+		return nil, nil
+	}
+	next := authority.Charter().Next(now)
+	next.Issuers = nil
+	last, err := next.Seal(root)
+	return append(authority.Chain(0), last), err
 }
 
 // Issued reports whether a charter of the world made the node of a key an issuer; in an open world every node was one.

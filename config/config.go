@@ -25,6 +25,7 @@ type Config struct {
 	World       `koanf:",squash"`
 	Replication `koanf:",squash"`
 	Dividing    `koanf:",squash"`
+	History     `koanf:",squash"`
 	Backups     `koanf:",squash"`
 	Players     `koanf:",squash"`
 	Monitoring  `koanf:",squash"`
@@ -74,6 +75,12 @@ type Dividing struct {
 	MergeAfter   time.Duration `koanf:"merge_after"`   // how long both halves must be quiet; 0: they are never merged
 }
 
+// History is how much of the history of blocks each region keeps.
+type History struct {
+	HistoryKeep time.Duration `koanf:"history_keep"` // for how long changes are kept
+	HistorySize int64         `koanf:"history_size"` // how many bytes a region keeps at most
+}
+
 // Backups is when a daemon backs up the world, and where to.
 type Backups struct {
 	BackupEvery time.Duration `koanf:"backup_every"` // interval of scheduled backups; 0: none
@@ -85,6 +92,7 @@ type Backups struct {
 type Players struct {
 	ViewDistance          int   `koanf:"view_distance"`           // maximum view distance, in chunks in each direction
 	Guests                bool  `koanf:"guests"`                  // whether players without a key may join
+	Original              bool  `koanf:"original"`                // whether clients of the original protocol may join, where guests may
 	Map                   bool  `koanf:"map"`                     // whether players are shown a map, and who is near
 	SessionsPerAddress    int   `koanf:"sessions_per_address"`    // maximum of one IP address
 	ConnectionsPerAddress int   `koanf:"connections_per_address"` // maximum of HTTP; 0, here and below: it follows from SessionsPerAddress
@@ -108,6 +116,9 @@ type Logging struct {
 
 // Bounds of options.
 const (
+	// MinHistorySize and MaxHistorySize bound the history of a region, in bytes. It is in memory while the region is open.
+	MinHistorySize        = 64 << 10
+	MaxHistorySize        = 256 << 20
 	MaxViewDistance       = 12 // wire.MaxView
 	MaxSessionsPerAddress = 1 << 16
 	MinMotionBudget       = 1_000

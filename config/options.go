@@ -158,6 +158,16 @@ var Groups = []Group{
 			Usage: "how long both halves of a region must have less than a third of the load that splits it, before they are merged; at least 1s; 0: they stay split",
 		},
 	}},
+	{"History", []Option{
+		{
+			Name: "history-keep", Kind: Duration, Default: "720h", Reload: true, check: atLeast(time.Minute, false),
+			Usage: "how long the regions that this node leads keep who changed which block, at least 1m; older changes cannot be rolled back; set the same on all nodes",
+		},
+		{
+			Name: "history-size", Kind: Size, Default: "8MiB", Reload: true, check: bytesBetween(MinHistorySize, MaxHistorySize),
+			Usage: "bytes of such history that a region keeps; a change takes 5 to 10; the oldest changes are dropped first; set the same on all nodes",
+		},
+	}},
 	{"Backups", []Option{
 		{
 			Name: "backup-every", Kind: Duration, Default: "0", check: atLeast(time.Minute, true),
@@ -180,6 +190,10 @@ var Groups = []Group{
 		{
 			Name: "guests", Kind: Switch, Default: "true", Reload: true,
 			Usage: "let players without a key join, original clients among them; anybody can take a guest's name",
+		},
+		{
+			Name: "original", Kind: Switch, Default: "true", Reload: true,
+			Usage: "let VoxelPopuli's own clients play, wherever guests may; false turns the original protocol off on this node",
 		},
 		{
 			Name: "map", Kind: Switch, Default: "true", Reload: true,

@@ -41,6 +41,8 @@ type DHT struct {
 	logger    *slog.Logger
 	metrics   *metrics
 
+	maxPublished int // player records; maxOfSigner but in tests
+
 	dials     *redial.Schedule // belongs to Run
 	lastTable struct {
 		peers []peer.ID // in the routing table, in order

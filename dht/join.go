@@ -44,6 +44,8 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		store:  &datastore{storage: opts.Storage, quotas: records},
 		joined: time.Now(),
 		logger: opts.Logger,
+
+		maxPublished: maxOfSigner,
 	}
 	d.placement = placement{d.places, opts.Certificate}
 	d.regions, d.players = record.NewValidators(opts.World, opts.Placement)
@@ -76,6 +78,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		return nil, errors.Join(err, d.kad.Close())
 	}
 	host.SetAddressFinder(d.findAddress)
+	announceLogins(d)
 	return d, nil
 }
 

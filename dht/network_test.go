@@ -2,6 +2,7 @@ package dht
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -400,6 +401,91 @@ func TestPlayersOutliveTheRecordsAge(t *testing.T) {
 	nettest.Eventually(t, "the record to be in the network again", func() bool { return storage.Size(tableRecords) == 1 })
 }
 
+// keyed returns the record that the node saves of a player with a key, who has logged in there.
+func (n *node) keyed(key ed25519.PrivateKey, seq uint64) nodemsg.PlayerRecord {
+	l := player.Login{Key: [32]byte(key.Public().(ed25519.PublicKey)), At: lately}
+	l.Signature = [64]byte(ed25519.Sign(key, player.ProofText(l.Nonce(n.host.PeerID()), testWorld)))
+	return nodemsg.PlayerRecord{Player: l.Player(), Name: "ann", Seq: seq, Gateway: n.host.PeerID(), SavedAt: lately, Login: &l}
+}
+
+// A node that a player never visited publishes their record with the highest number: the gateway's record wins.
+func TestPlayersAreNotDisplaced(t *testing.T) {
+	nodes := startNetwork(t, 4, setup{})
+	gateway, liar, late := nodes[0], nodes[1], nodes[2]
+	ctx := nettest.Context(t)
+	ann := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	good := gateway.keyed(ann, uint64(lately))
+	forged := liar.keyed(ann, uint64(time.Now().Add(47*time.Hour).UnixMilli()))
+	forged.Login, forged.Pose.X = nil, 1e6
+	check := func() {
+		t.Helper()
+		for _, n := range []*node{gateway, late, nodes[3]} {
+			if p, err := n.Player(ctx, good.Player); err != nil || p.Gateway != gateway.host.PeerID() {
+				t.Errorf("player: %+v, %v", p, err)
+			}
+		}
+	}
+	if err := liar.PutPlayer(ctx, forged); err != nil { // before there is another one
+		t.Fatal(err)
+	}
+	if err := gateway.PutPlayer(ctx, good); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	forged.Seq++
+	liar.PutPlayer(ctx, forged) //nolint:errcheck // the others refuse it
+	value, err := liar.sealPlayer(forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		liar.holders.putTo(ctx, []peer.ID{n.lib.ID()}, librecord.MakePutRecord(good.Player.Key(), value))
+	}
+	check()
+}
+
+// withoutLogins refuses player records with a login, as versions before ADR 47 do.
+type withoutLogins struct{ *record.Players }
+
+func (v withoutLogins) Validate(key string, value []byte) error {
+	if r, err := v.Open(key, value); err != nil || r.Login != nil {
+		return errors.Join(err, errors.New("an unknown field"))
+	}
+	return nil
+}
+
+func (v withoutLogins) Select(key string, values [][]byte) (int, error) {
+	for i, value := range values {
+		if v.Validate(key, value) == nil {
+			return i, nil
+		}
+	}
+	return 0, errors.New("none is valid")
+}
+
+// A node of an earlier version, which refuses logins, gets the records without.
+func TestOlderNodesGetRecordsWithoutLogins(t *testing.T) {
+	nodes := startNetwork(t, 3, setup{})
+	gateway, older := nodes[0], nodes[2]
+	older.kad.Validator.(librecord.NamespacedValidator)["player"] = withoutLogins{older.players}
+	older.lib.RemoveStreamHandler(protocol.ID(loginsProtocol(testWorld)))
+	ann := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	good := gateway.keyed(ann, uint64(lately))
+	nettest.Eventually(t, "the gateway to know that the node is older", func() bool {
+		return slices.Equal(gateway.withoutLogins(good.Player.Key()), []peer.ID{older.lib.ID()})
+	})
+	ctx := nettest.Context(t)
+	if err := gateway.PutPlayer(ctx, good); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		p, err := n.Player(ctx, good.Player)
+		if err != nil || p.Seq != good.Seq || (p.Login == nil) != (n == older) {
+			t.Errorf("player: %+v, %v", p, err)
+		}
+	}
+}
+
 func TestRepublishing(t *testing.T) {
 	s := setup{options: Options{RepublishEvery: 100 * time.Millisecond}}
 	a := startNode(t, 1, s)
@@ -544,5 +630,24 @@ func TestWalkReplacesSilentConnection(t *testing.T) {
 	}
 	if took := time.Since(start); took > slowAfter+silentTime+3*time.Second {
 		t.Errorf("found after %v", took)
+	}
+}
+
+// A node republishes only so many players: those who were saved last.
+func TestPublishedPlayersAreBounded(t *testing.T) {
+	n := startNode(t, 1, setup{})
+	n.maxPublished = 3
+	for i := range 10 {
+		if err := n.PutPlayer(nettest.Context(t), n.saved(fmt.Sprint("ann", i), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := n.storage.Size(tablePublished); got != 3 {
+		t.Errorf("%d players on disk, want 3", got)
+	}
+	for i := range 10 {
+		if _, mine := n.publishedValue(player.GuestID(fmt.Sprint("ann", i)).Key()); mine != (i >= 7) {
+			t.Errorf("player %d is republished: %v", i, mine)
+		}
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // publication is a record that this node signed and republishes.
@@ -18,6 +20,7 @@ type publication struct {
 	kind  string
 	value []byte
 	due   time.Time // when to republish
+	saved time.Time // of a player's record: when it was put last
 }
 
 const playerPrefix = "/player/"
@@ -46,8 +49,12 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 		}
 	}
 	d.mu.Lock()
-	d.mu.published[key] = publication{kind: kind, value: value, due: time.Now().Add(d.opts.RepublishEvery)}
+	now := time.Now()
+	d.mu.published[key] = publication{kind: kind, value: value, due: now.Add(d.opts.RepublishEvery), saved: now}
 	d.mu.Unlock()
+	if err := boundPublished(d); err != nil {
+		return err
+	}
 	if kind == kindPutPlayer && d.holders.put(ctx, key, value, time.Now()) {
 		d.metrics.straight.Inc()
 		d.dueBy(key, time.Now().Add(holdersFor)) // the remaining holders of an older version get it then, if nothing newer comes
@@ -58,6 +65,35 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 		return errors.Join(err, d.retract(kind, key, value))
 	}
 	return err
+}
+
+// boundPublished stops republishing the oldest player records if there are too many: anybody can log in with any number of keys, and other
+// nodes take no more of one node.
+func boundPublished(d *DHT) error {
+	d.mu.Lock()
+	var players []string
+	if len(d.mu.published) > d.maxPublished {
+		for key, p := range d.mu.published {
+			if p.kind == kindPutPlayer {
+				players = append(players, key)
+			}
+		}
+	}
+	if len(players) <= d.maxPublished {
+		players = nil
+	}
+	slices.SortFunc(players, func(a, b string) int { return d.mu.published[a].saved.Compare(d.mu.published[b].saved) })
+	players = players[:min(len(players), max(1, d.maxPublished/100))]
+	var writes []kv.Write
+	for _, key := range players {
+		delete(d.mu.published, key)
+		writes = append(writes, kv.Write{Table: tablePublished, Key: []byte(key)})
+	}
+	d.mu.Unlock()
+	if len(writes) == 0 {
+		return nil
+	}
+	return d.store.commit(writes)
 }
 
 // dueBy makes a published record due at the given time, or earlier.
@@ -108,11 +144,12 @@ func (d *DHT) publishedValue(key string) ([]byte, bool) {
 func (d *DHT) loadPublished() error {
 	err := d.store.storage.Scan(tablePublished, []byte(playerPrefix), func(key, value []byte) error {
 		name := string(key)
-		if err := d.players.Validate(name, value); err != nil && !errors.Is(err, record.ErrImplausible) {
+		r, err := d.players.Open(name, value)
+		if err != nil && !errors.Is(err, record.ErrImplausible) {
 			d.logger.Warn("invalid saved player record skipped", "key", name, "error", err)
 			return nil
 		}
-		d.mu.published[name] = publication{kind: kindPutPlayer, value: bytes.Clone(value)}
+		d.mu.published[name] = publication{kind: kindPutPlayer, value: bytes.Clone(value), saved: time.UnixMilli(r.SavedAt)}
 		return nil
 	})
 	if err != nil {
@@ -167,10 +204,11 @@ func (d *DHT) republish(ctx context.Context) {
 
 func (d *DHT) republishOne(ctx context.Context, key string, p publication) error {
 	kind := kindRegion
+	var r nodemsg.PlayerRecord
 	if strings.HasPrefix(key, playerPrefix) {
 		kind = kindPlayer
-		r, err := d.players.Open(key, p.value)
-		if err != nil {
+		var err error
+		if r, err = d.players.Open(key, p.value); err != nil {
 			return err
 		}
 		if r.Expired(time.Now()) {
@@ -193,7 +231,7 @@ func (d *DHT) republishOne(ctx context.Context, key string, p publication) error
 	if errors.Is(err, ErrOutdated) {
 		return d.retract(p.kind, key, p.value)
 	}
-	return err
+	return errors.Join(err, putWithoutLogin(ctx, d, r))
 }
 
 func (d *DHT) duePublications(now time.Time) []string {

@@ -65,24 +65,19 @@ func (d *DHT) region(ctx context.Context, key string) (nodemsg.Region, error) {
 	return d.regions.Open(key, value)
 }
 
-// PutPlayer publishes the player's record; this node must be the gateway named in it. The record replaces records with a
-// lower Seq; ErrOutdated means that a newer one is known. It is also stored on this node's disk and republished by Run
+// PutPlayer publishes the player's record; this node must be the gateway named in it. ErrOutdated means that one is known that this
+// one does not replace (nodemsg.PlayerRecord.Compare). It is also stored on this node's disk and republished by Run
 // until a newer one appears, also after a restart. If this node has put a record of the player recently, only some of the
 // nodes nearest to its key get it at once.
 func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
-	payload, err := nodemsg.EncodePlayerRecord(rec)
+	value, err := d.sealPlayer(rec)
 	if err != nil {
+		return err
+	}
+	if err := d.publish(ctx, kindPutPlayer, rec.Player.Key(), value); err != nil {
 		return fmt.Errorf("put player %v: %w", rec.Player, err)
 	}
-	key := rec.Player.Key()
-	value, err := record.Seal(d.key, d.opts.World, key, payload)
-	if err != nil {
-		return fmt.Errorf("put player %v: %w", rec.Player, err)
-	}
-	if err := d.publish(ctx, kindPutPlayer, key, value); err != nil {
-		return fmt.Errorf("put player %v: %w", rec.Player, err)
-	}
-	return nil
+	return putWithoutLogin(ctx, d, rec)
 }
 
 // Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key.

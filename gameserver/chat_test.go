@@ -58,7 +58,7 @@ func valueOf(t *testing.T, c prometheus.Metric) float64 {
 	return m.Counter.GetValue()
 }
 
-// counted returns the value of a gateway's counter that has the given name, or of the one with the given label's value.
+// counted returns the value of a gateway's counter or gauge that has the given name, or of the one with the given label's value.
 func counted(t *testing.T, g *Gateway, name string, label ...string) (n float64) {
 	t.Helper()
 	families, err := g.Registerer.(*prometheus.Registry).Gather()
@@ -68,7 +68,7 @@ func counted(t *testing.T, g *Gateway, name string, label ...string) (n float64)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name && (len(label) == 0 || m.GetLabel()[0].GetValue() == label[0]) {
-				n += m.GetCounter().GetValue()
+				n += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
 	}

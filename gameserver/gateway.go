@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
@@ -60,13 +61,16 @@ type Options struct {
 	Regions Regions
 	Ranges  surroundings.Query // nil: players have no map, whatever the policy
 	Nodes   handoff.Nodes
-	Players players.Network
-	Storage players.Storage
-	Client  fs.FS // the browser client's files
-	Policy  admission.Policy
-	People  moderation.People
-	Ready   func() error    // why the node should not be sent players now; nil if it may
-	Drained func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
+	// Understood reports whether all nodes that are known understand a version of the messages between nodes; nil: they do.
+	Understood func(version int) bool
+	Players    players.Network
+	Storage    players.Storage
+	Client     fs.FS // the browser client's files
+	Policy     admission.Policy
+	People     moderation.People
+	Past       moderation.Past
+	Ready      func() error    // why the node should not be sent players now; nil if it may
+	Drained    func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -95,6 +99,8 @@ const defaultBuilders = 2
 // Gateway holds the sessions of one daemon. Create it with New; it serves while Run runs.
 type Gateway struct {
 	Options
+	// Elsewhere asks other gateways about their players, and answers them (elsewhere.Protocol).
+	Elsewhere    *elsewhere.Players
 	policy       atomic.Pointer[admission.Policy] // Options.Policy is that of the start
 	rules        player.Rules
 	start        time.Time // the origin of all Motions' times
@@ -160,7 +166,7 @@ func (g *Gateway) SetPolicy(p admission.Policy) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, s := range g.mu.sessions {
-		s.limits.edit.SetLimit(p.Edits())
+		s.limits.edit.SetLimit(s.standing.Edits(p.Edits()))
 	}
 }
 
@@ -230,5 +236,8 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 // spawnPose returns where an unknown player starts.
 func (g *Gateway) spawnPose() motion.Pose {
 	p := g.World.Spawn
+	if own := g.enforcer.Settings().Spawn; own != nil {
+		p = *own
+	}
 	return motion.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
 }

@@ -158,6 +158,7 @@ type client struct {
 		said        []string
 		denied      []sessionmsg.Denied
 		notices     []string
+		claims      []sessionmsg.Claim // of the last message
 		corrections int
 		reason      string          // of the last correction
 		order       []grid.ChunkPos // of the whole chunks
@@ -314,6 +315,8 @@ func (c *client) handle(m sessionmsg.FromServer) {
 		c.mu.acks[m.Seq] = append(c.mu.acks[m.Seq], m)
 	case sessionmsg.Notice:
 		c.mu.notices = append(c.mu.notices, m.Text)
+	case sessionmsg.Claims:
+		c.mu.claims = m.Claims
 	case sessionmsg.Correction:
 		c.mu.corrections++
 		c.mu.reason = m.Reason

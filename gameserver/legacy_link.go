@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
@@ -19,9 +20,14 @@ import (
 
 func (g *Gateway) legacyOptions() legacy.Options {
 	return legacy.Options{
-		World: g.World, Peer: g.Peer, Admit: g.enforcer.AdmitOriginal, MayBuild: g.enforcer.MayBuildOriginal, Rules: g.rules,
-		Edits: func() rate.Limit { return g.policy.Load().Edits() }, Burst: editsAtOnce,
-		Surface: g.Terrain.Surface, Spawn: g.spawnPose(), Regions: g.Regions, Mirror: g.mirror, Players: g.players,
+		World: g.World, Peer: g.Peer, Rules: g.rules, Burst: editsAtOnce,
+		Permissions: legacy.Permissions{
+			Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal,
+			RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, MayGo: g.enforcer.MayGoOriginal,
+			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.policy.Load().Edits()) },
+			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteEdit(by, true, block == chunk.Air) },
+		},
+		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Mirror: g.mirror, Players: g.players,
 		Client: g.limits.Client, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
 		Open: g.openLegacy, Connected: g.wakeFrameLoop, Now: g.now, Wall: g.wall,
 		Corrections: g.metrics.corrections, Refusals: g.metrics.refusals, Logger: g.Logger, Registerer: g.Registerer,

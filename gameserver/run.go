@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
@@ -47,7 +48,10 @@ func New(o Options) *Gateway {
 	}
 	g.metrics.panics = isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription")
 	g.policy.Store(&o.Policy)
-	g.enforcer = moderation.NewEnforcer(o.People, g.wall, func() bool { return g.policy.Load().Guests }, g.announce)
+	g.enforcer = moderation.NewEnforcer(o.People, g.wall, moderation.Node{
+		Guests: func() bool { return g.policy.Load().Guests }, Original: func() bool { return !g.policy.Load().NoOriginal },
+	}, g.announce, o.Registerer)
+	g.Elsewhere = elsewhere.New(o.Nodes, here{g})
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,

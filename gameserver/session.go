@@ -42,6 +42,7 @@ type session struct {
 	done          chan struct{} // closed when the player is saved and the place is free
 	walk          walkState
 	surveying     atomic.Bool          // a survey is under way
+	login         *player.Login        // nil: a guest
 	standing      *moderation.Standing // of the player, once they are admitted
 	place         place                // any goroutine's
 	notice        lastNotice           // likewise
@@ -56,8 +57,8 @@ func (s *session) setCodec(c codec.Codec) {
 
 // presence returns what is saved of the player.
 func (s *session) presence() players.Presence {
-	pose, events := s.place.saved()
-	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: pose, Done: events}
+	pose, home, events := s.place.saved()
+	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: pose, Home: home, Done: events, Login: s.login}
 }
 
 // sendText sends the player a notice.

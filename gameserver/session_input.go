@@ -84,7 +84,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	case sessionmsg.Edit:
 		s.edit(m)
 	case sessionmsg.Chat:
-		s.chat(m.Text)
+		return s.chat(m.Text)
 	case sessionmsg.Command:
 		return s.g.command(s, m)
 	case sessionmsg.Hit:
@@ -149,10 +149,23 @@ func (s *session) move(pose motion.Pose) error {
 	last := s.place.pose()
 	before := *s.motion
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
-	if ok && s.land().Blocked(last, pose) {
+	switch {
+	case !ok:
+	case s.land().Blocked(last, pose):
 		ok, reason = false, insideBlock
 		*s.motion = before // a refused move costs nothing
+	case s.standing.Keeps(last.Block(), pose.Block()):
+		ok, reason = false, wire.RefusedClaimed
+		*s.motion = before
 	}
+	if ok && !s.standing.MayGo(last, pose) {
+		ok, reason = false, outsideBorder
+		*s.motion = before
+	}
+	if !ok && s.walk.teleported > 0 && s.g.now()-s.walk.teleported < teleportTime {
+		return nil // sent before the client was brought elsewhere
+	}
+	s.walk.teleported = 0
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
 		s.out.Send(sessionmsg.Correction{Pose: last, Reason: reason})
@@ -191,24 +204,33 @@ func (s *session) goTo(last, pose motion.Pose) {
 // teleported is the reason of a correction by which a player is brought elsewhere.
 const teleported = "teleported"
 
-// teleport brings a session's player to a place, and leaves them their angles.
+// teleportTime is how long after that moves which the rules do not allow are ignored: the client has sent them before.
+const teleportTime = 2 * time.Second
+
+// teleport brings a session's player to a place in the world, and leaves them their angles.
 func teleport(s *session, to motion.Pose) {
 	last := s.place.pose()
 	to.Yaw, to.Pitch = last.Yaw, last.Pitch
+	to.Y = min(max(to.Y, 0), float64(s.g.World.Height()))
+	s.walk.teleported = max(s.g.now(), 1)
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), to.X, to.Y, to.Z)
 	s.out.Send(sessionmsg.Correction{Pose: to, Reason: teleported})
 	s.bodySub.EndPrediction(s.body.Player, s)
 	s.goTo(last, to)
 }
 
-// insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never
-// change it.
-const insideBlock = "inside_block"
+// Reasons of corrections: the path leads into solid blocks, or out of the border of the world. Clients receive them
+// (docs/protocol.md): never change them.
+const (
+	insideBlock   = "inside_block"
+	outsideBorder = "outside_border"
+)
 
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
 // distance, so that a walk to and fro costs nothing.
 func (s *session) updateView() {
 	at, view := s.place.pose().Chunk(), int(s.view.chunks.Load())
+	s.standing.Surround(at, view)
 	for pos, sub := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)
@@ -268,6 +290,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
+	s.g.enforcer.NoteEdit(s.body.Player, s.body.Guest, chunk.Block(e.Block) == chunk.Air)
 	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Proof: s.proof}
 	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
 	s.subs[pos.Chunk()].Edit(intent, s)
@@ -283,12 +306,12 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return chunk.Air, wire.RefusedNotLoaded
 	}
 	there, loaded := sub.Block(pos)
-	pose := s.place.pose()
+	pose, forbidden := s.place.pose(), s.standing.RefuseEdit(pos)
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
-	case !s.standing.MayBuild():
-		return there, wire.RefusedNotAllowed
+	case forbidden != "":
+		return there, forbidden
 	case checks.BlockChange(there, block) != "":
 		return there, checks.BlockChange(there, block)
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):
@@ -302,18 +325,16 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 }
 
 // chat sends a chat message to everybody who sees the player.
-func (s *session) chat(text string) {
+func (s *session) chat(text string) error {
 	if !s.limits.chat.Allow() {
-		s.sendText("You talk too fast; that line was not sent.")
-		return
+		return s.standing.TooFast()
 	}
 	if why := s.standing.Mute(); why != "" {
 		s.sendText(why)
-		return
-	}
-	if !s.sendEvent(text, nil) {
+	} else if !s.sendEvent(text, nil) {
 		s.sendText("The land here cannot be reached at the moment; that line was not sent.")
 	}
+	return nil
 }
 
 // After anything but a move the session reads by itself for actedFor, since more of the same is likely and must not wait for the

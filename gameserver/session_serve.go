@@ -111,6 +111,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	if err := s.standing.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
 		return err
 	}
+	s.limits.edit.SetLimit(editRate(s))
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
@@ -118,10 +119,18 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	if err != nil {
 		return err
 	}
+	if s.login != nil && record.Login != nil && record.Login.At >= s.login.At { // the clocks of gateways differ
+		if err := s.challenge(s.login.Key[:], record.Login.At+1); err != nil {
+			return err
+		}
+		s.silenceTimer.Reset(silence)
+	}
 	s.g.players.NoteLoaded(record)
 	pose := record.Pose
 	if !known {
 		pose = s.g.spawnPose()
+	} else if record.Home != nil {
+		s.place.setHome(*record.Home)
 	}
 	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
 	s.place.setEvents(s.clock.Done()) // not read before the player has a place
@@ -172,7 +181,7 @@ func (s *session) admit(join sessionmsg.Join) error {
 		if key, err = hex.DecodeString(join.Key); err != nil || len(key) != ed25519.PublicKeySize {
 			return &wire.Error{Code: wire.FailBadKey, Message: "key: want the 64 hex digits of an Ed25519 public key"}
 		}
-		if err := s.challenge(key); err != nil {
+		if err := s.challenge(key, s.g.wall().UnixMilli()); err != nil {
 			return err
 		}
 		s.body.Guest, s.body.Player = false, player.IDOf(key)
@@ -185,21 +194,25 @@ func (s *session) admit(join sessionmsg.Join) error {
 	return err
 }
 
-// challenge makes the client prove that it owns the key.
-func (s *session) challenge(key ed25519.PublicKey) error {
-	var random [32]byte
-	rand.Read(random[:])
-	nonce := hex.EncodeToString(random[:])
+// challenge makes the client prove that it owns the key. The proof says that they log in here, at a time in Unix milliseconds.
+func (s *session) challenge(key ed25519.PublicKey, at int64) error {
+	login := player.Login{Key: [ed25519.PublicKeySize]byte(key), At: at}
+	rand.Read(login.Salt[:])
 	s.silenceTimer.Reset(wire.HandshakeTimeout)
-	s.out.Send(sessionmsg.Challenge{Nonce: nonce, World: s.g.World.ID()})
+	s.out.Send(sessionmsg.Challenge{Nonce: login.Nonce(s.g.Peer), World: s.g.World.ID()})
 	prove, err := expect[sessionmsg.Prove](s, "answer the challenge with a prove message")
 	if err != nil {
 		return err
 	}
 	signature, err := hex.DecodeString(prove.Signature)
-	if err != nil || !ed25519.Verify(key, player.ProofText(nonce, s.g.World.ID()), signature) {
+	if err != nil || len(signature) != ed25519.SignatureSize {
+		return &wire.Error{Code: wire.FailBadSignature, Message: "signature: want 128 hex digits"}
+	}
+	login.Signature = [ed25519.SignatureSize]byte(signature)
+	if !login.Proves(s.g.Peer, s.g.World.ID()) {
 		return &wire.Error{Code: wire.FailBadSignature, Message: "the signature does not match the key"}
 	}
+	s.login = &login
 	return nil
 }
 

@@ -81,11 +81,29 @@ type place struct {
 	mu struct {
 		sync.Mutex
 		pose     motion.Pose
-		joined   bool   // the player is in the world, or about to be
-		placed   bool   // the player is in the world, or about to enter it
-		detached bool   // the player has moved to another gateway, and is neither moved nor saved here
-		events   uint64 // number of the player's events, including one that is just being made
+		joined   bool         // the player is in the world, or about to be
+		placed   bool         // the player is in the world, or about to enter it
+		detached bool         // the player has moved to another gateway, and is neither moved nor saved here
+		events   uint64       // number of the player's events, including one that is just being made
+		home     *motion.Pose // never changed, only replaced; nil: none
 	}
+}
+
+// home returns the player's home, and reports whether they have one.
+func (p *place) home() (home motion.Pose, set bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.home == nil {
+		return home, false
+	}
+	return *p.mu.home, true
+}
+
+// setHome sets the player's home.
+func (p *place) setHome(home motion.Pose) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.home = &home
 }
 
 // moveTo moves the player. It reports false if they have moved to another gateway already.
@@ -139,10 +157,10 @@ func (p *place) setEvents(n uint64) bool {
 }
 
 // saved returns what is saved of the player.
-func (p *place) saved() (pose motion.Pose, events uint64) {
+func (p *place) saved() (pose motion.Pose, home *motion.Pose, events uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.pose, p.mu.events
+	return p.mu.pose, p.mu.home, p.mu.events
 }
 
 // detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their
@@ -161,6 +179,7 @@ type walkState struct {
 	lastAction time.Duration // likewise: when the client last sent anything but a move
 	nearBorder bool          // see predictBorder
 	parked     bool          // the poller reads
+	teleported time.Duration // when the player was brought elsewhere, until a move from there arrives; else 0
 }
 
 // noticePause is the time in which a repeated notice of several subscriptions is sent once.

@@ -2,8 +2,14 @@ package gameserver
 
 import (
 	"context"
+	"errors"
+	"strings"
+
+	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -17,11 +23,14 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 			return
 		case <-g.enforcer.Changed:
 		}
+		g.enforcer.Refresh()
 		g.legacy.EndRefused()
 		for _, s := range g.placedSessions() {
 			if refused := s.standing.Judge(); refused != nil {
 				s.out.End(failureOf(refused))
+				continue
 			}
+			s.limits.edit.SetLimit(editRate(s))
 		}
 	}
 }
@@ -33,22 +42,62 @@ func (g *Gateway) announce(text string) {
 	}
 }
 
-// names lists the players with a session here.
-func (g *Gateway) names() (all []string) {
-	for _, p := range g.Online() {
+// editRate returns how many blocks a second the player may change.
+func editRate(s *session) rate.Limit { return s.standing.Edits(s.g.policy.Load().Edits()) }
+
+// here is a gateway as package elsewhere knows it.
+type here struct{ g *Gateway }
+
+// PlayerNames returns the names of the players here.
+func (h here) PlayerNames() (all []string) {
+	for _, p := range h.g.playersHere() {
 		all = append(all, p.Name)
 	}
 	return all
 }
 
+// FindPlayer returns the player here whom others see under the name, in any case.
+func (h here) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
+	for _, p := range h.g.playersHere() {
+		if strings.EqualFold(p.Name, name) {
+			return nodemsg.FoundPlayer{Player: p.Player, Name: p.Name, Pose: p.Pose}, true
+		}
+	}
+	return nodemsg.FoundPlayer{}, false
+}
+
+// ShowLine shows a private line to a player here. It reports false if they have no session, or may not be shown it.
+func (h here) ShowLine(line nodemsg.PrivateLine) bool {
+	h.g.mu.Lock()
+	s := h.g.mu.sessions[line.To]
+	h.g.mu.Unlock()
+	if s == nil || !s.place.joined() || !h.g.enforcer.MayShow(line) {
+		return false
+	}
+	s.sendText("From " + line.Name + ": " + line.Text)
+	return true
+}
+
+// errNoHomes is why a home cannot be set while a world is upgraded: older nodes refuse the records of players who have one.
+var errNoHomes = errors.New("homes can be set as soon as all nodes of the world are upgraded")
+
+// setHome changes the player's home.
+func setHome(s *session, home motion.Pose) error {
+	if s.g.Understood != nil && !s.g.Understood(nodemsg.VersionHomes) {
+		return errNoHomes
+	}
+	s.place.setHome(home)
+	return nil
+}
+
 // command carries out a command of a player.
 func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 	if !s.limits.command.Allow() {
-		s.sendText("You send commands too fast; that one was not carried out.")
-		return nil
+		return s.standing.TooFast()
 	}
 	return s.standing.Command(m, moderation.Gateway{
-		Names: g.names, Spawn: func() { teleport(s, g.spawnPose()) },
+		Here: here{g}, Elsewhere: g.Elsewhere, Past: g.Past, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
+		SetHome: func(home motion.Pose) error { return setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
 		Background: func(task func(context.Context)) {
 			g.run(func(ctx context.Context) {
 				defer g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -93,12 +94,100 @@ func TestSessionsAreModerated(t *testing.T) {
 // register registers a name to a key of the tests.
 func (p *people) register(t *testing.T, name string) {
 	t.Helper()
+	p.command(t, name, "register")
+}
+
+// command carries out a command of the player with a key of the tests.
+func (p *people) command(t *testing.T, name, text string) {
+	t.Helper()
 	key := ed25519.NewKeyFromSeed([]byte(fmt.Sprintf("%-32s", name)))
-	act := nodemsg.Act{Key: key.Public().(ed25519.PublicKey), Seq: 1, Name: name, Text: "register"}
+	act := nodemsg.Act{Key: key.Public().(ed25519.PublicKey), Seq: uint64(time.Now().UnixMicro()) + p.state.Acts(), Name: name, Text: text}
 	act.Signature = ed25519.Sign(key, policy.SignedText(peoplesWorld, act))
 	if _, err := p.Enter(t.Context(), act); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", text, err)
 	}
+}
+
+// A claim is shown to those near it. Guests and clients of the original protocol may not build in it, nor enter it if it is for members only.
+func TestClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := newPeople()
+		r := newHarness(t, func(o *Options) { o.People = world })
+		ann, bob := r.join("ann", 2), r.connect("bob")
+		ann.goTo(.5, 25, .5)
+		pass(time.Second)
+		if ann.look(func() {}); ann.mu.claims != nil {
+			t.Errorf("without claims ann is sent %+v", ann.mu.claims)
+		}
+		world.register(t, "zoe")
+		world.command(t, "zoe", "claim 0,0 9,9 home")
+		pass(time.Second)
+		shown := func() (text string) {
+			ann.look(func() { text = fmt.Sprintf("%+v", ann.mu.claims) })
+			return text
+		}
+		box := "Name:home Min:0,0,0 Max:9,1023,9 Member:false "
+		if got := shown(); got != "[{Owner:zoe "+box+"Build:false Enter:true}]" {
+			t.Errorf("ann is sent %s", got)
+		}
+		spot := grid.Pos{X: 3, Y: 26, Z: 3}
+		builds := func() (session string, original bool) {
+			seq := ann.put(spot, chunk.Brick+chunk.Block(ann.seq%2))
+			pass(time.Second)
+			before := r.lands.truth(grid.ChunkPos{}).Get(chunk.At(spot))
+			bob.send(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`+"\n", spot.X, spot.Y, spot.Z, 1+before%2))
+			pass(time.Second)
+			return ann.answer(seq).Error, r.lands.truth(grid.ChunkPos{}).Get(chunk.At(spot)) != before
+		}
+		if session, original := builds(); session != wire.RefusedClaimed || original {
+			t.Errorf("a session is answered %q, an original client builds: %t", session, original)
+		}
+		world.command(t, "zoe", "flag home build all")
+		pass(time.Second)
+		if session, original := builds(); session != "" || !original {
+			t.Errorf("where all may build, a session is answered %q, an original client builds: %t", session, original)
+		}
+		world.command(t, "zoe", "flag home build members")
+		world.command(t, "zoe", "flag home enter members")
+		pass(time.Second)
+		ann.goTo(.5, 25, 5.5) // ann is in it, and may go on and leave
+		pass(time.Second)
+		ann.goTo(-2.5, 25, 5.5)
+		pass(time.Second)
+		if ann.mu.corrections > 0 {
+			t.Errorf("ann was corrected because of %q", ann.mu.reason)
+		}
+		ann.goTo(.5, 25, 5.5)
+		pass(time.Second)
+		if ann.mu.corrections != 1 || ann.mu.reason != wire.RefusedClaimed {
+			t.Errorf("%d corrections, the last because of %q", ann.mu.corrections, ann.mu.reason)
+		}
+		if got := shown(); got != "[{Owner:zoe "+box+"Build:false Enter:false}]" {
+			t.Errorf("ann is sent %s", got)
+		}
+		ann.send(sessionmsg.Command{Text: "claims zoe"})
+		pass(time.Second)
+		if got := ann.mu.notices[len(ann.mu.notices)-1]; got != "zoe/home: 0,0 to 9,9, only members may enter" {
+			t.Error(got)
+		}
+		bob.send(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
+		pass(time.Second)
+		for x := 18.; x > 2; x -= .5 {
+			bob.send(fmt.Sprintf(`{"type":3,"args":[%v,26,5.5,0]}`+"\n", x))
+			pass(200 * time.Millisecond)
+		}
+		pass(time.Second)
+		ann.look(func() {
+			if x := ann.mu.avatars[player.GuestID("bob").String()].X; x < 10 || x > 11 {
+				t.Errorf("an original client went to x=%v", x)
+			}
+		})
+		world.operate(t, "unclaim zoe/home")
+		pass(time.Second)
+		if got := shown(); got != "[]" {
+			t.Errorf("without the claim ann is sent %s", got)
+		}
+	})
 }
 
 // A player who asks for it is brought back to the spawn, also into another chunk, and goes on from there.

@@ -34,6 +34,11 @@ func (p Pose) Chunk() grid.ChunkPos {
 	return grid.ChunkPos{X: int32(math.Floor(p.X / grid.ChunkSize)), Z: int32(math.Floor(p.Z / grid.ChunkSize))}
 }
 
+// Block returns the block that the feet are in. The pose must be valid.
+func (p Pose) Block() grid.Pos {
+	return grid.Pos{X: int32(math.Floor(p.X)), Y: int32(math.Floor(p.Y)), Z: int32(math.Floor(p.Z))}
+}
+
 // Valid returns an error unless the pose is finite and inside the largest possible world.
 func (p Pose) Valid() error {
 	for _, v := range [...]float64{p.X, p.Y, p.Z, float64(p.Yaw), float64(p.Pitch)} {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -178,6 +180,13 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 			return Effect{Text: "Players read when they join: " + text}
 		}, nil
 	}
+	if change, known := changes[args[0]]; known {
+		do, err := change.run(s, args[1:])
+		if errors.Is(err, errUsage) {
+			err = fmt.Errorf("usage: /set %s %s", args[0], change.usage)
+		}
+		return do, err
+	}
 	of := map[string]*Role{"players": &s.settings.Players, "guests": &s.settings.Guests}[args[0]]
 	if of == nil || len(args) != 2 {
 		return nil, errUsage
@@ -190,6 +199,23 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 		*of = role
 		return Effect{Text: fmt.Sprintf("The role of %s is now %v.", args[0], role)}
 	}, err
+}
+
+// setClaims sets what builders may claim: COUNT AREA.
+func setClaims(s *State, args []string) (func() Effect, error) {
+	if len(args) != 2 {
+		return nil, errUsage
+	}
+	count, err := strconv.ParseUint(args[0], 10, 32)
+	area, errArea := strconv.ParseUint(args[1], 10, 32)
+	if errors.Join(err, errArea) != nil || count > mostClaims || area > mostClaimArea {
+		return nil, fmt.Errorf("write how many claims a builder may have, 0 to %d, and how many columns of blocks in all, 0 to %d", mostClaims, mostClaimArea)
+	}
+	return func() Effect {
+		s.settings.Claims, s.settings.ClaimArea = int(count), int64(area)
+		return Effect{Text: fmt.Sprintf("A builder may have %s with %s of blocks, moderators and above %d times as much.",
+			english.Plural(int(count), "claim", ""), english.Plural(int(area), "column", ""), moderatorClaims)}
+	}, nil
 }
 
 // nameKept is how long a name stays registered before its player may register another one instead.

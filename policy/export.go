@@ -17,10 +17,7 @@ import (
 // Commands returns commands of an operator that make another policy this one: for a world that is restored from a backup, in which the acts
 // of before count no more. The names are those of players without a role, who may be many. Tokens are not included.
 func (s *State) Commands(now time.Time) (urgent, names []string) {
-	urgent = []string{
-		"set players " + s.settings.Players.String(), "set guests " + s.settings.Guests.String(),
-		strings.TrimSpace("set message " + s.settings.Message),
-	}
+	urgent = settingsCommands(s)
 	for _, it := range s.Sanctions(now) {
 		by, target := it.By, it.Target
 		if player.CheckName(by) != nil {
@@ -41,7 +38,7 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 		}
 		urgent = append(urgent, strings.TrimSpace(fmt.Sprintf("member %v %d %v %s", id, m.seq, m.Role, m.Name)))
 	}
-	return urgent, names
+	return append(urgent, claimCommands(s)...), names
 }
 
 // importMember takes over a player of another policy: ID SEQ ROLE [NAME].

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Subject is a player whom the policy judges. The address is invalid if it is not known.
@@ -16,11 +18,21 @@ type Subject struct {
 	Address netip.Addr
 }
 
+// ClaimID returns the id that claims know a player by: zero for a guest.
+func (who Subject) ClaimID() player.ID {
+	if who.Guest {
+		return player.ID{}
+	}
+	return who.Player
+}
+
 // Verdict is what a player may do.
 type Verdict struct {
 	Role Role
 	Ban  *Sanction // nil if they are not banned
 	Mute *Sanction // nil if they are not muted
+	// Border is the one that holds for them: not for moderators and above.
+	Border *Border
 }
 
 // MayJoin reports whether the player may play at all.
@@ -34,6 +46,9 @@ func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role >= Builder }
 func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
 	v := Verdict{Role: s.RoleOf(who.Player, who.Guest)}
+	if v.Role < Moderator {
+		v.Border = s.settings.Border
+	}
 	for _, target := range s.targetsOf(who) {
 		for _, it := range s.sanctions[target] {
 			switch {
@@ -60,21 +75,28 @@ func (s *State) targetsOf(who Subject) []Target {
 	return all
 }
 
-// Builders tells who may change blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
+// Builders tells who may change which blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
 // may use it.
 type Builders struct {
 	others     bool // those of whom nothing is known
 	exceptions map[player.ID]bool
+	moderators map[player.ID]bool // and above
+	claims     *Claims
 	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
+	border     *Border
 }
 
 // Builders returns who may change blocks now.
 func (s *State) Builders() *Builders {
 	b := &Builders{
 		others:     max(s.settings.Players, s.settings.Guests) >= Builder,
-		exceptions: make(map[player.ID]bool), banned: make(map[player.ID]int64),
+		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
+		border: s.settings.Border,
 	}
 	for id, m := range s.members {
+		if m.Role >= Moderator {
+			b.moderators[id] = true
+		}
 		if may := m.Role >= Builder; m.Role != 0 && may != b.others {
 			b.exceptions[id] = may
 		}
@@ -88,7 +110,7 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// Allow reports whether a player may change blocks.
+// Allow reports whether a player may change blocks at all.
 func (b *Builders) Allow(id player.ID, now time.Time) bool {
 	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
 		return false
@@ -97,6 +119,30 @@ func (b *Builders) Allow(id player.ID, now time.Time) bool {
 		return may
 	}
 	return b.others
+}
+
+// newFor is how long a player counts as new after they have registered a name.
+const newFor = 24 * time.Hour
+
+// IsNew reports whether a player with a key is new: they have no role of their own, and no name that has been registered for a day.
+func (s *State) IsNew(id player.ID, now time.Time) bool {
+	m := s.members[id]
+	return m == nil || m.Role == 0 && (m.Name == "" || now.UnixMilli()-m.named < newFor.Milliseconds())
+}
+
+// Refuse returns why a player may not change a block: empty if they may, else a code of wire.
+func (b *Builders) Refuse(id player.ID, at grid.Pos, now time.Time) string {
+	if !b.Allow(id, now) {
+		return wire.RefusedNotAllowed
+	}
+	if !b.border.Contains(at) && !b.moderators[id] {
+		return wire.RefusedOutsideBorder
+	}
+	c := b.claims.At(at)
+	if c == nil || c.Open || c.Has(id) || b.moderators[id] {
+		return ""
+	}
+	return wire.RefusedClaimed
 }
 
 // NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is registered to another

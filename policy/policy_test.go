@@ -99,7 +99,7 @@ func TestCommands(t *testing.T) {
 		{"ada", "role bob king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner`},
 		{"ada", "set guests visitor", "The role of guests is now visitor."},
 		{"ada", "set guests admin", "! choose none, visitor or builder"},
-		{"ada", "set everything on", "! usage: /set players ROLE | guests ROLE | message [TEXT]"},
+		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|floodban|original|claims VALUE"},
 		{"ada", "set message Be  kind", "Players read when they join: Be kind"},
 		{"bob", "release zoe", "! /release is for the role admin and above; yours is moderator"},
 		{"ada", "release Eve", "The name eve is free. It was that of " + idOf("eve").String() + "."},
@@ -218,7 +218,10 @@ func TestExport(t *testing.T) {
 	before.say("", "role ada owner")
 	before.say("", "role "+idOf("zoe").String()+" none")
 	old := sign("ada", before.seq+1, before.now, "ban eve 2h griefing the castle "+strings.Repeat("again ", 30))
-	for _, text := range []string{"ban 203.0.113.0/24", "mute loud 5m", "set guests none", "set message Be kind", "kick bob"} {
+	for _, text := range []string{
+		"ban 203.0.113.0/24", "mute loud 5m", "set guests none", "set message Be kind", "kick bob", "setspawn 7 64 -9", "set border -90,40 100,-200",
+		"set original off", "set edits builder 40", "set edits visitor 5", "set floodban 24h", "setwarp Market 1 2 -3", "setwarp farm 4 5 6",
+	} {
 		before.say("ada", text)
 	}
 	before.seq++
@@ -237,7 +240,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	if !reflect.DeepEqual(shown(after.State), shown(before.State)) || after.Settings() != before.Settings() || !reflect.DeepEqual(after.names, before.names) {
+	if !reflect.DeepEqual(shown(after.State), shown(before.State)) || !reflect.DeepEqual(after.Settings(), before.Settings()) || !reflect.DeepEqual(after.warps, before.warps) || !reflect.DeepEqual(after.names, before.names) {
 		t.Errorf("after: %+v, %+v; before: %+v, %+v", after.Members(), after.Settings(), before.Members(), before.Settings())
 	}
 	got, want := after.Sanctions(before.now), before.Sanctions(before.now)
@@ -335,7 +338,9 @@ func TestForgedActs(t *testing.T) {
 func TestSamePolicyEverywhere(t *testing.T) {
 	words := []string{
 		"ban", "pardon", "kick", "mute", "unmute", "role", "register", "set", "say", "owner", "token", "players", "guests", "message", "none", "visitor",
+		"setwarp", "delwarp", "setspawn", "border", "edits", "original", "floodban", "off", "1", "-5,3", "default",
 		"builder", "moderator", "admin", "owner", "1s", "2h", "ada", "bob", "eve", "192.0.2.1", "192.0.2.0/24", idOf("bob").String(), "T", TokenHash("T"),
+		"claim", "unclaim", "trust", "untrust", "flag", "transfer", "claims", "0,0", "9,9", "5,5", "ada/1", "bob/1", "1", "home", "build", "enter", "all", "members",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := New(), New()

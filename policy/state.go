@@ -33,13 +33,6 @@ type Member struct {
 // Label returns what the member is called: the registered name, else the id.
 func (m Member) Label() string { return cmp.Or(m.Name, m.Player.String()) }
 
-// Settings are those of the world.
-type Settings struct {
-	Players Role   `json:"players"` // the role of players without one of their own
-	Guests  Role   `json:"guests"`
-	Message string `json:"message"` // of the day
-}
-
 // State is the policy after some acts. Create it with New.
 type State struct {
 	acts      uint64
@@ -51,6 +44,10 @@ type State struct {
 	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
 	tokens    map[string]bool
 	settings  Settings
+	warps     Warps
+	rollbacks []Rollback // by number; never changed in place
+	claims    *Claims
+	claiming  claiming
 }
 
 // New returns the policy of a new world: everybody may build.
@@ -58,7 +55,8 @@ func New() *State {
 	return &State{
 		members: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
-		settings: Settings{Players: Builder, Guests: Builder},
+		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea},
+		claims:   newClaims(), warps: make(Warps),
 	}
 }
 

@@ -27,7 +27,7 @@ var commands = []Command{
 	},
 	{
 		Name: "who", Role: None, Local: true,
-		Help: "list the players on your node",
+		Help: "list who plays, on your node and on others",
 	},
 	{
 		Name: "roles", Role: Visitor, Local: true,
@@ -38,12 +38,69 @@ var commands = []Command{
 		Help: "go back to where new players start",
 	},
 	{
+		Name: "msg", Usage: "NAME TEXT", Role: Visitor, Local: true,
+		Help: "write a line that only that player reads",
+	},
+	{
+		Name: "home", Role: Visitor, Local: true,
+		Help: "go to the place that you have set with /sethome",
+	},
+	{
+		Name: "sethome", Role: Visitor, Local: true,
+		Help: "make the place where you stand your home",
+	},
+	{
+		Name: "warp", Usage: "NAME", Role: Visitor, Local: true,
+		Help: "go to a place that /warps lists",
+	},
+	{
+		Name: "warps", Role: Visitor, Local: true,
+		Help: "list the places that /warp leads to",
+	},
+	{
+		Name: "time", Role: None, Local: true,
+		Help: "show the time of day in the world",
+	},
+	{
+		Name: "tp", Usage: "NAME | X Y Z", Role: Moderator, Local: true,
+		Help: "go to a player, or to a place",
+	},
+	{
 		Name: "owner", Usage: "TOKEN", Role: None, run: takeOwnership,
 		Help: "become an owner, with the token that voxeld owner prints",
 	},
 	{
 		Name: "register", Role: Visitor, run: registerName,
 		Help: "register your name to your key, so that nobody else can use it",
+	},
+	{
+		Name: "claims", Usage: "[PLAYER]", Role: Visitor, Local: true,
+		Help: "list your claims, or those of a player, and the one where you stand",
+	},
+	{
+		Name: "claim", Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand),
+		Help: "keep land for you and those you trust: click at two corners, or write them as X,Z or, for a box, as X,Y,Z",
+	},
+	{
+		Name: "unclaim", Usage: "CLAIM", Role: Builder, run: limited(unclaim),
+		Help:    "give up a claim; moderators name that of another player as PLAYER/NAME",
+		Example: "unclaim eve/castle",
+	},
+	{
+		Name: "trust", Usage: "CLAIM PLAYER", Role: Builder, run: limited(trust),
+		Help: "let a player build in your claim, and enter it",
+	},
+	{
+		Name: "untrust", Usage: "CLAIM PLAYER", Role: Builder, run: limited(untrust),
+		Help: "let a player build in your claim no longer",
+	},
+	{
+		Name: "flag", Usage: "CLAIM build|enter all|members", Role: Builder, run: limited(flagClaim),
+		Help: "set whether all players, or only members, may build in your claim, or enter it",
+	},
+	{
+		Name: "transfer", Usage: "CLAIM PLAYER", Role: Builder, run: limited(transfer),
+		Help: "give your claim to another player",
 	},
 	{
 		Name: "bans", Role: Moderator, Local: true,
@@ -75,6 +132,43 @@ var commands = []Command{
 		Example: "unmute eve",
 	},
 	{
+		Name: "inspect", Usage: "X,Y,Z", Role: Builder, Local: true,
+		Help: "show who changed a block",
+	},
+	{
+		Name: "rollback", Usage: "PLAYER TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Moderator, Local: true,
+		Help: "show what undoing a player's changes since a TIME would do, such as 2h, around you or between two corners",
+	},
+	{
+		Name: "rollbacks", Role: Moderator, Local: true,
+		Help: "list the last rollbacks",
+	},
+	{
+		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Moderator, run: revert,
+		Help:    "undo a player's changes between two corners since a time, in seconds since 1970; rollback proposes it",
+		Example: "revert eve 1764000000 -50,0,-50 50,127,50",
+	},
+	{
+		Name: "undo", Usage: "[NUMBER]", Role: Moderator, run: undo,
+		Help:    "undo a rollback, your last one if you name none",
+		Example: "undo 3",
+	},
+	{
+		Name: "pause", Usage: "[NUMBER]", Role: Moderator, run: control("is paused", func(r *Rollback) { r.Paused = true }),
+		Help:    "pause a rollback; later ones in the same land wait for it",
+		Example: "pause 3",
+	},
+	{
+		Name: "resume", Usage: "[NUMBER]", Role: Moderator, run: control("goes on", func(r *Rollback) { r.Paused = false }),
+		Help:    "let a paused rollback go on",
+		Example: "resume 3",
+	},
+	{
+		Name: "abort", Usage: "[NUMBER]", Role: Moderator, run: control("is aborted: what it has undone stays so", func(r *Rollback) { r.Ended = true }),
+		Help:    "end a rollback for good",
+		Example: "abort 3",
+	},
+	{
 		Name: "say", Usage: "TEXT", Role: Moderator, run: say,
 		Help:    "show a line to all players of the world",
 		Example: "say The server restarts in five minutes",
@@ -90,9 +184,25 @@ var commands = []Command{
 		Example: "release ada",
 	},
 	{
-		Name: "set", Usage: "players ROLE | guests ROLE | message [TEXT]", Role: Admin, run: set,
-		Help:    "set what players without a role of their own may do, or guests, or what players read when they join",
-		Example: "set guests visitor\n  voxeld set message Welcome! Be kind.",
+		Name: "set", Role: Admin, run: set,
+		Usage:   "players|guests|message|border|edits|floodban|original|claims VALUE",
+		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change; how much land a builder may claim; for how long who floods the chat is banned; whether VoxelPopuli's own clients may play",
+		Example: "set guests visitor\n  voxeld set message Welcome! Be kind.\n  voxeld set border 2000",
+	},
+	{
+		Name: "setspawn", Usage: "[X Y Z]", Role: Admin, run: setSpawn,
+		Help:    "make the place where you stand, or another one, the one where new players start",
+		Example: "setspawn -- 120 64 -30",
+	},
+	{
+		Name: "setwarp", Usage: "NAME [X Y Z]", Role: Admin, run: setWarp,
+		Help:    "let /warp lead to the place where you stand, or to another one",
+		Example: "setwarp market -- 120 64 -30",
+	},
+	{
+		Name: "delwarp", Usage: "NAME", Role: Admin, run: deleteWarp,
+		Help:    "delete a warp",
+		Example: "delwarp market",
 	},
 	{
 		Name: "token", Usage: "HASH", Role: operator, run: addToken,
@@ -106,6 +216,10 @@ var commands = []Command{
 		Name: "sanction", Usage: "KIND TARGET AT UNTIL BY [REASON]", Role: operator, run: importSanction,
 		Help: "take over a ban or mute from a backup",
 	},
+	{
+		Name: "land", Usage: "ID NAME CORNER CORNER", Role: operator, run: importClaim,
+		Help: "take over a claim from a backup",
+	},
 }
 
 // find returns the command with the name.
@@ -117,11 +231,11 @@ func find(name string) (Command, bool) {
 	return commands[i], true
 }
 
-// Local returns the name of the command that a text begins with, if the player's gateway answers it.
-func Local(text string) (name string, local bool) {
-	name, _, _ = strings.Cut(strings.TrimSpace(text), " ")
+// Local returns the command that a text begins with, and the rest of the text, if the player's gateway answers it.
+func Local(text string) (c Command, rest string, local bool) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	c, known := find(name)
-	return c.Name, known && c.Local
+	return c, strings.TrimSpace(rest), known && c.Local
 }
 
 // For returns the commands that a role may use.
@@ -136,5 +250,5 @@ func For(r Role) (all []Command) {
 
 // ForOperators returns the commands of operators that change the policy.
 func ForOperators() []Command {
-	return slices.DeleteFunc(For(operator), func(c Command) bool { return c.Local || c.Role < Moderator || c.Role == operator })
+	return slices.DeleteFunc(For(operator), func(c Command) bool { return c.Example == "" })
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/acts"
 )
 
 // openCatalog opens the catalog on a node that is a member of it.
@@ -37,24 +39,24 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 		Row: func(key string) []byte {
 			value, err := storage.Get(world.CatalogTable, []byte(key))
 			if err != nil {
-				panic(&actor.Fault{Kind: actor.Broken, Cause: fmt.Errorf("read the catalog: %w", err)})
+				panic(&fault.Fault{Kind: fault.Broken, Cause: fmt.Errorf("read the catalog: %w", err)})
 			}
 			return value
 		},
 		Rows: func(from []byte, visit func(key, value []byte) error) (err error) {
-			if caught := actor.CatchFault(func() { err = kv.ScanFrom(storage, world.CatalogTable, nil, from, visit) }); caught != nil {
+			if caught := fault.Catch(func() { err = kv.ScanFrom(storage, world.CatalogTable, nil, from, visit) }); caught != nil {
 				return caught
 			}
 			return err
 		},
 		ActRow: func(number uint64) []byte {
-			value, err := storage.Get(world.ActsTable, world.ActKey(number))
+			value, err := storage.Get(acts.Table, acts.Key(number))
 			if err != nil {
-				panic(&actor.Fault{Kind: actor.Broken, Cause: fmt.Errorf("read an act: %w", err)})
+				panic(&fault.Fault{Kind: fault.Broken, Cause: fmt.Errorf("read an act: %w", err)})
 			}
 			return value
 		},
-		ActRows: func(visit func(key, value []byte) error) error { return storage.Scan(world.ActsTable, nil, visit) },
+		ActRows: func(visit func(key, value []byte) error) error { return storage.Scan(acts.Table, nil, visit) },
 		Stored:  func() (uint64, error) { return replica.AppliedIn(storage.Get, world.CatalogID) },
 		Signed:  func(a nodemsg.Act) bool { return policy.Signed(worldID, a) },
 		Probe:   probe,

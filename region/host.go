@@ -29,6 +29,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/replace"
+	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/region/signature"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -90,6 +91,7 @@ type Operations struct {
 	Splitter  *split.Splitter    // splits regions
 	AutoSplit *autosplit.Loop    // has regions split that have too much load
 	Ranges    *rangequery.Ranges // asks what is in a rectangle
+	History   *rollback.Keeper   // asks who changed what, and rolls it back
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
@@ -243,7 +245,17 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.recovery.Outdated = h.Replacer.Outdated
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
+	h.History = rollback.New(rollback.Options{
+		Node: node, Lands: h.regions.lands, Lead: h.Splitter.Lead, Ranges: h.Ranges, Ordered: h.rollbacks, Base: h.BaseOf, Ground: h.Ground,
+		Registerer: h.Registerer,
+	})
 	return nil
+}
+
+// rollbacks returns the rollbacks that were ordered.
+func (h *Host) rollbacks() (all []policy.Rollback) {
+	h.Policy.Read(func(p *policy.State) { all = p.Rollbacks() })
+	return all
 }
 
 // wireRegions completes the regions, which use what uses them.
@@ -285,7 +297,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run, h.Policy.Run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run, h.Policy.Run, h.History.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

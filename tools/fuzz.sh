@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fuzz.sh TIME [PACKAGE…]: runs every fuzz target of the packages (default: all) for TIME each.
-# It prints one line per target, and the whole output of a target that fails.
+# fuzz.sh TIME|Nx [PACKAGE…]: runs every fuzz target of the packages (default: all) for TIME each, or N executions in total, the same share
+# each: fuzz.sh 60000000x. It prints one line per target with its executions, the sum at the end, and the whole output of a target that fails.
 #
 # Each package is built once, because `go test -fuzz` links again for each target. It runs as many targets at once as
 # there are cores, each with one worker.
@@ -12,6 +12,10 @@
 # tries nothing else: a target whose input has a kilobyte made three executions in 8 s.
 set -euo pipefail
 export FUZZ_TIME=$1 FUZZ_WORK
+TOTAL=
+case $1 in
+*x) TOTAL=${1%x} ;;
+esac
 shift
 [ $# -gt 0 ] || set -- ./...
 FUZZ_WORK=$(mktemp -d)
@@ -50,5 +54,9 @@ while read -r package dir; do
 	for target in $targets; do echo "$number $package $dir $target"; done >>"$FUZZ_WORK/targets"
 done <"$FUZZ_WORK/packages"
 touch "$FUZZ_WORK/targets" "$FUZZ_WORK/executions"
+targets=$(wc -l <"$FUZZ_WORK/targets")
+if [ -n "$TOTAL" ] && [ "$targets" -gt 0 ]; then
+	FUZZ_TIME=$(((TOTAL + targets - 1) / targets))x
+fi
 xargs -r -P "$(nproc)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz <"$FUZZ_WORK/targets"
-echo "fuzz: $(wc -l <"$FUZZ_WORK/targets") targets passed, $FUZZ_TIME each, $(awk '{ n += $1 } END { print n + 0 }' "$FUZZ_WORK/executions") executions"
+echo "fuzz: $targets targets passed, $FUZZ_TIME each, $(awk '{ n += $1 } END { print n + 0 }' "$FUZZ_WORK/executions") executions"

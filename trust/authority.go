@@ -15,6 +15,7 @@ const MaxCharters = 1024
 
 // Authority is what one node knows of who may belong to its world. It is not safe for concurrent use.
 type Authority struct {
+	roots   []Key // of the genesis
 	charter Charter
 	chain   []sealedCharter // without the first, in order
 	revoked map[Subject]sealedRevocation
@@ -31,7 +32,7 @@ func NewAuthority(world World, roots []Key) (*Authority, error) {
 	if err := first.Validate(); err != nil {
 		return nil, err
 	}
-	return &Authority{charter: first, revoked: make(map[Subject]sealedRevocation)}, nil
+	return &Authority{roots: roots, charter: first, revoked: make(map[Subject]sealedRevocation)}, nil
 }
 
 // Charter returns the newest charter.
@@ -91,15 +92,19 @@ func (a *Authority) Digest() [sha256.Size]byte {
 }
 
 // AddCharter adds the next charter. It reports whether it is new; an older charter is not, and no error.
+//
+// If there are two with the number of the newest, the one with the greater hash counts, on all nodes. Any other charter that does not
+// follow from those known here is refused: what this node knows remains.
 func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
 	c, _, err := ReadCharter(raw)
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, err
-	}
-	if c.Number <= a.charter.Number {
+	case c.Number < a.charter.Number || c.Number == 0:
 		return false, a.rival(c)
-	}
-	if len(a.chain) >= MaxCharters {
+	case c.Number == a.charter.Number:
+		return a.addRival(c, raw)
+	case len(a.chain) >= MaxCharters:
 		return false, fmt.Errorf("charter: number %d, more than %d", c.Number, MaxCharters)
 	}
 	next, err := a.charter.Succeed(raw)
@@ -107,11 +112,36 @@ func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
 		return false, err
 	}
 	a.charter, a.chain = next, append(a.chain, sealedCharter{next.Number, raw})
+	a.forgetNotEntitled()
+	return true, nil
+}
+
+// addRival adds a charter with the number of the newest, if it is the one that counts.
+func (a *Authority) addRival(c Charter, raw []byte) (added bool, err error) {
+	if a.rival(c) == nil || bytes.Compare(c.hash(), a.charter.hash()) < 0 {
+		return false, nil
+	}
+	last := len(a.chain) - 1
+	before := FirstCharter(a.charter.World, a.roots)
+	if last > 0 {
+		if before, _, err = ReadCharter(a.chain[last-1].raw); err != nil {
+			return false, err
+		}
+	}
+	if _, err := before.Succeed(raw); err != nil {
+		return false, err
+	}
+	a.charter, a.chain[last] = c, sealedCharter{c.Number, raw}
+	a.forgetNotEntitled()
+	return true, nil
+}
+
+// forgetNotEntitled removes the revocations of nodes that are issuers no more.
+func (a *Authority) forgetNotEntitled() {
 	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool {
 		_, err := a.entitled(r.raw)
-		return err != nil // its issuer is one no more
+		return err != nil
 	})
-	return true, nil
 }
 
 // rival returns an error if a charter differs from the one of the same number that is known here, and not only in its signatures.
@@ -124,10 +154,10 @@ func (a *Authority) rival(c Charter) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Equal(must(encoding.Marshal(known)), must(encoding.Marshal(c))) {
+	if known.Equal(c) {
 		return nil
 	}
-	return fmt.Errorf("charter: there are two with number %d: the holders of the root keys must agree on one", c.Number)
+	return fmt.Errorf("charter: there are two with number %d, and this node has the other one", c.Number)
 }
 
 // AddRevocation adds a revocation that an issuer or a majority of the root keys signed, and returns it. It reports whether it changes
@@ -195,7 +225,7 @@ func (a *Authority) Check(raw []byte, node Key, now time.Time) (Certificate, err
 		return Certificate{}, err
 	case c.Node != node || c.World != a.charter.World:
 		return Certificate{}, ErrNotOwn
-	case !a.charter.Issues(issuer):
+	case !a.charter.Issues(issuer) && !a.issuedBefore(c, issuer):
 		return Certificate{}, fmt.Errorf("%w: issuer %v, charter %d, and %d is the newest here", ErrNotIssued, issuer, c.Charter, a.charter.Number)
 	}
 	if err := c.Valid(now); err != nil {
@@ -209,6 +239,28 @@ func (a *Authority) Check(raw []byte, node Key, now time.Time) (Certificate, err
 		return Certificate{}, fmt.Errorf("%w: %s", ErrRevoked, reason)
 	}
 	return c, nil
+}
+
+// issuedBefore reports whether the issuer of a certificate was one when it was issued, and has been dismissed since. What it had issued
+// until then stays valid: charters have their times as numbers. A charter without issuers ends all that was issued before.
+func (a *Authority) issuedBefore(c Certificate, issuer Key) bool {
+	if issued, _ := a.Issued(c.Charter, issuer); !issued {
+		return false
+	}
+	dismissed := uint64(0)
+	for _, s := range a.chain {
+		if s.number <= c.Charter {
+			continue
+		}
+		later, _, err := ReadCharter(s.raw)
+		if err != nil || len(later.Issuers) == 0 {
+			return false
+		}
+		if dismissed == 0 && !later.Issues(issuer) {
+			dismissed = s.number
+		}
+	}
+	return c.NotBefore < 0 || uint64(c.NotBefore) <= dismissed+uint64(Skew/time.Second)
 }
 
 // Excluded reports whether the node of a certificate, its operator or the token that it came with is revoked, and why.

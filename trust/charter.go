@@ -1,9 +1,12 @@
 package trust
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -34,8 +37,25 @@ type Issuer struct {
 	Name string `cbor:"2,keyasint"` // for people
 }
 
+// Next returns a copy with a number for the charter that follows: the time, in Unix seconds, where clocks allow. So the holders of the root
+// keys hardly ever give one number twice, and whoever restores a world from a backup goes on above the numbers given since.
+func (c Charter) Next(now time.Time) Charter {
+	c.Number = max(c.Number+1, uint64(max(now.Unix(), 0)))
+	c.Roots, c.Issuers = slices.Clone(c.Roots), slices.Clone(c.Issuers)
+	return c
+}
+
 // FirstCharter returns charter 0 of a world with the root keys that its genesis names. It has no issuers.
 func FirstCharter(world World, roots []Key) Charter { return Charter{World: world, Roots: roots} }
+
+// Equal reports whether two charters say the same.
+func (c Charter) Equal(other Charter) bool { return bytes.Equal(c.hash(), other.hash()) }
+
+// hash identifies the charter, whoever signed it.
+func (c Charter) hash() []byte {
+	sum := sha256.Sum256(must(encoding.Marshal(c)))
+	return sum[:]
+}
 
 // Validate returns an error that names what is wrong with the charter.
 func (c Charter) Validate() error {

@@ -78,8 +78,12 @@ const (
 	RefusedUnavailable = "unavailable"
 	// RefusedNotAllowed: the player's role does not allow it, or they are banned.
 	RefusedNotAllowed = "not_allowed"
+	// RefusedOutsideBorder: the block is outside the border that admins have set.
+	RefusedOutsideBorder = "outside_border"
 	// RefusedUnsigned: the edit is not signed with the player's key, or the proof of who made it is wrong.
 	RefusedUnsigned = "unsigned"
+	// RefusedClaimed: the block is in a claim of another player.
+	RefusedClaimed = "claimed"
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
 )

@@ -47,6 +47,13 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		}
 		return Outcome{Step: step}, err
 	}
+	if isTrim(entry) || isRollback(entry) {
+		out, err := l.applyToHistory(index, entry)
+		if err != nil {
+			err = fmt.Errorf("apply entry %d: %w", index, err)
+		}
+		return out, err
+	}
 	batch, err := DecodeBatch(entry)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
@@ -75,7 +82,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	for i, e := range batch.Edits {
 		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Refused: refused[i]}
 		if result.Refused == "" {
-			result.Block, result.Refused = l.edit(index, e, touched, &out)
+			result.Block, result.Refused = l.edit(index, e, batch.Time, touched, &out)
 		}
 		out.Results = append(out.Results, result)
 	}
@@ -119,7 +126,7 @@ func (l *Land) pin(index uint64, p Pin, out *Outcome) {
 // edit applies one edit, and returns the current block of its position or the reason for refusing it. It does not check
 // that the block's id is known; the leader does before it proposes. Otherwise a replica of an older version would
 // refuse an edit that a newer one applies.
-func (l *Land) edit(index uint64, e nodemsg.Intent, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
+func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
 	pos := e.Pos.Chunk()
 	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
 		return chunk.Air, wire.RefusedOutOfWorld
@@ -150,11 +157,8 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, touched map[player.ID]*recen
 		touched[e.Player] = r
 	}
 	r.add(use, index)
-	l.tracked.edited(index, pos, at, e.Block)
 	l.dirtyRows.players[e.Player] = struct{}{}
-	g.edits.Set(at, e.Block)
-	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}})
-	l.dirtyRows.edits[place{pos, at}] = struct{}{}
+	l.setBlock(index, g, pos, nodemsg.BlockAt{At: at, Block: e.Block}, e.Player, e.Name, now, out)
 	return e.Block, ""
 }
 

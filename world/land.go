@@ -1,11 +1,11 @@
 package world
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -20,26 +20,30 @@ const rememberedPlayers = 1024
 
 // Land is the replicated state of one region: the edits over its terrain, the pinned base of every edited chunk, and
 // each player's recent edit sequences. It does not hold the terrain itself, which is a pure function of the genesis and
-// computed where it is needed (docs/adr/0003).
+// computed where it is needed (docs/adr/0003). It also has the history of the edits (docs/adr/0050).
 type Land struct {
-	id        uint64
-	cell      grid.Cell
-	height    int32 // blocks
-	pinned    map[grid.ChunkPos]*pinnedChunk
-	recents   map[player.ID]*recent // at most rememberedPlayers
-	tracked   *LandDigest           // current; nil if there is none
-	structure Structure
-	dirtyRows dirtyRows
+	landKeys
+	cell    grid.Cell
+	height  int32 // blocks
+	pinned  map[grid.ChunkPos]*pinnedChunk
+	recents map[player.ID]*recent // at most rememberedPlayers
+	// rolledBack is the number of the last rollback that is complete here; 0 if there was none.
+	rolledBack int64
+	tracked    *LandDigest // current; nil if there is none
+	structure  Structure
+	dirtyRows  dirtyRows
 
 	Proofs Proofs // set before signed batches are applied
 }
 
 // dirtyRows names the rows that have changed since the last Writes.
 type dirtyRows struct {
-	pins      map[grid.ChunkPos]struct{}
-	edits     map[place]struct{}
-	players   map[player.ID]struct{} // with new or dropped sequences
-	structure bool
+	pins       map[grid.ChunkPos]struct{}
+	edits      map[place]struct{}
+	players    map[player.ID]struct{} // with new or dropped sequences
+	history    map[segmentAt]struct{}
+	structure  bool
+	rolledBack bool
 }
 
 // place is the position of a block in the region.
@@ -50,19 +54,23 @@ type place struct {
 
 // pinnedChunk is one pinned chunk. Invariant: a chunk has edits only if it is pinned, so every pinnedChunk has a base.
 type pinnedChunk struct {
-	base  [32]byte
-	edits chunk.Edits
+	base    [32]byte
+	edits   chunk.Edits
+	history history.Log
 }
 
 // NewLand returns the empty state of a region in a world that is height blocks high.
 func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 	return &Land{
-		id:        id,
-		cell:      cell,
-		height:    height,
-		pinned:    make(map[grid.ChunkPos]*pinnedChunk),
-		recents:   make(map[player.ID]*recent),
-		dirtyRows: dirtyRows{pins: make(map[grid.ChunkPos]struct{}), edits: make(map[place]struct{}), players: make(map[player.ID]struct{})},
+		landKeys: landKeys{id},
+		cell:     cell,
+		height:   height,
+		pinned:   make(map[grid.ChunkPos]*pinnedChunk),
+		recents:  make(map[player.ID]*recent),
+		dirtyRows: dirtyRows{
+			pins: make(map[grid.ChunkPos]struct{}), edits: make(map[place]struct{}), players: make(map[player.ID]struct{}),
+			history: make(map[segmentAt]struct{}),
+		},
 	}
 }
 
@@ -115,31 +123,6 @@ func (l *Land) CountEdits(visit func(pos grid.ChunkPos, blocks int)) {
 }
 
 func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.pinned[pos] = &pinnedChunk{base: base} }
-
-// Kinds of rows in LandTable: the byte after the region id.
-const (
-	keyBase   = 'b' // X, Z → base hash, 32 bytes
-	keyEdit   = 'e' // X, Z, index → block, 2 bytes big-endian
-	keyPlayer = 'p' // player id → recent sequences
-	// keyStructure has no more in its key: → the region's Structure. Founded regions that were never split have none.
-	keyStructure = 's'
-)
-
-// Prefix returns the key prefix of all rows of this region's land.
-func (l *Land) Prefix() []byte { return binary.BigEndian.AppendUint64(nil, l.id) }
-
-// EditPrefix returns the key prefix of the rows of a region's edited blocks, one each.
-func EditPrefix(id uint64) []byte { return append(binary.BigEndian.AppendUint64(nil, id), keyEdit) }
-
-func (l *Land) chunkKey(kind byte, pos grid.ChunkPos) []byte {
-	key := append(l.Prefix(), kind)
-	key = binary.BigEndian.AppendUint32(key, uint32(pos.X))
-	return binary.BigEndian.AppendUint32(key, uint32(pos.Z))
-}
-
-func (l *Land) baseKey(pos grid.ChunkPos) []byte { return l.chunkKey(keyBase, pos) }
-
-func (l *Land) playerKey(id player.ID) []byte { return append(append(l.Prefix(), keyPlayer), id[:]...) }
 
 func compareIDs(a, b player.ID) int { return slices.Compare(a[:], b[:]) }
 

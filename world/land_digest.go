@@ -35,11 +35,15 @@ func (s *LandDigest) Step(edits int) (done bool) {
 		if edits <= 0 {
 			return false
 		}
-		edits -= s.land.pinned[pos].edits.Len() + 1
+		g := s.land.pinned[pos]
+		edits -= g.edits.Len() + g.history.Size()/historyPerEdit + 1
 		s.digestChunk(pos)
 	}
 	return true
 }
+
+// historyPerEdit is how many bytes of history are digested in the time of an edit.
+const historyPerEdit = 64
 
 func (s *LandDigest) digestChunk(pos grid.ChunkPos) {
 	if _, left := s.left[pos]; !left {
@@ -96,6 +100,23 @@ func (s *LandDigest) edited(index uint64, pos grid.ChunkPos, at chunk.Index, to 
 			d.Drop(key, binary.BigEndian.AppendUint16(nil, uint16(before)))
 		}
 		d.Add(key, binary.BigEndian.AppendUint16(nil, uint16(to)))
+	})
+}
+
+// rowChanges subtracts a row of a part that is about to be changed or dropped, or adds what it has become. A row with a nil value does not exist.
+func (s *LandDigest) rowChanges(index uint64, p Part, key, value []byte, added bool) {
+	if s == nil || value == nil {
+		return
+	}
+	if !p.Sequences {
+		s.digestChunk(p.Chunk)
+	}
+	s.update(p, index, func(d *Digest) {
+		if added {
+			d.Add(key, value)
+		} else {
+			d.Drop(key, value)
+		}
 	})
 }
 

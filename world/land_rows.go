@@ -1,6 +1,7 @@
 package world
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -37,12 +38,22 @@ func (l *Land) Load(key, value []byte) error {
 			return fmt.Errorf("%w: edit %d of chunk %v without a base, or too high", errRow, at, pos)
 		}
 		g.edits.Set(at, chunk.Block(binary.BigEndian.Uint16(value)))
+	case key[8] == keyHistory && len(rest) == 12:
+		g := l.pinned[readChunkPos(rest)]
+		if g == nil {
+			return fmt.Errorf("%w: history %x of a chunk without a base", errRow, key)
+		}
+		if err := g.history.Load(binary.BigEndian.Uint32(rest[8:]), value); err != nil {
+			return fmt.Errorf("%w: history %x: %w", errRow, key, err)
+		}
 	case key[8] == keyPlayer && len(rest) == len(player.ID{}):
 		r, ok := decodeRecent(value)
 		if !ok {
 			return fmt.Errorf("%w: recent sequences %x", errRow, key)
 		}
 		l.recents[player.ID(rest)] = r
+	case key[8] == keyRolledBack && len(rest) == 0 && len(value) == 8:
+		l.rolledBack = int64(binary.BigEndian.Uint64(value))
 	case key[8] == keyStructure && len(rest) == 0:
 		s, ok := decodeStructure(value)
 		if !ok {
@@ -71,6 +82,9 @@ func (l *Land) Writes() []kv.Write {
 		block, _ := l.pinned[p.chunk].edits.Get(p.at)
 		put(binary.BigEndian.AppendUint32(l.chunkKey(keyEdit, p.chunk), uint32(p.at)), binary.BigEndian.AppendUint16(nil, uint16(block)))
 	}
+	for _, s := range slices.SortedFunc(maps.Keys(u.history), segmentAt.compare) {
+		put(l.historyKey(s.chunk, s.number), bytes.Clone(l.pinned[s.chunk].history.Segment(s.number)))
+	}
 	for _, id := range slices.SortedFunc(maps.Keys(u.players), compareIDs) {
 		if r := l.recents[id]; r != nil {
 			put(l.playerKey(id), r.encode())
@@ -78,12 +92,16 @@ func (l *Land) Writes() []kv.Write {
 			put(l.playerKey(id), nil)
 		}
 	}
+	if u.rolledBack {
+		put(l.rolledBackKey(), l.rolledBackRow())
+	}
 	if u.structure {
 		writes = append(writes, l.structureRow())
 	}
-	u.structure = false
+	u.structure, u.rolledBack = false, false
 	clear(u.pins)
 	clear(u.edits)
+	clear(u.history)
 	clear(u.players)
 	return writes
 }
@@ -103,9 +121,9 @@ func (l *Land) Parts() []Part {
 // PartPrefixes returns the key prefixes of a part's rows.
 func (l *Land) PartPrefixes(p Part) [][]byte {
 	if p.Sequences {
-		return [][]byte{append(l.Prefix(), keyPlayer), l.structureKey()}
+		return [][]byte{append(l.Prefix(), keyPlayer), l.rolledBackKey(), l.structureKey()}
 	}
-	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk)}
+	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk), l.chunkKey(keyHistory, p.Chunk)}
 }
 
 // Rows calls visit with every row of the part in its stored form, by ascending key. Key and value are valid only during
@@ -114,6 +132,9 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	if p.Sequences {
 		for _, id := range slices.SortedFunc(maps.Keys(l.recents), compareIDs) {
 			visit(l.playerKey(id), l.recents[id].encode())
+		}
+		if row := l.rolledBackRow(); row != nil {
+			visit(l.rolledBackKey(), row)
 		}
 		if l.structure != (Structure{}) {
 			visit(l.structureKey(), l.structure.encode())
@@ -132,6 +153,7 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 		binary.BigEndian.PutUint16(value[:], uint16(block))
 		visit(key, value[:])
 	}
+	g.history.All(func(number uint32, data []byte, _ int64) { visit(l.historyKey(p.Chunk, number), data) })
 }
 
 // Replace makes rows the content of the part. The rows must be well-formed and belong to the part; otherwise it returns
@@ -164,7 +186,7 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 	}
 	switch {
 	case p.Sequences:
-		l.recents, l.structure = fresh.recents, fresh.structure
+		l.recents, l.structure, l.rolledBack = fresh.recents, fresh.structure, fresh.rolledBack
 	case fresh.pinned[p.Chunk] == nil:
 		delete(l.pinned, p.Chunk)
 	default:
@@ -181,7 +203,7 @@ func (l *Land) only(p Part) error {
 			return errRow
 		}
 	}
-	if !p.Sequences && (len(l.recents) > 0 || l.structure != (Structure{})) || len(l.recents) > rememberedPlayers {
+	if !p.Sequences && (len(l.recents) > 0 || l.structure != (Structure{}) || l.rolledBack != 0) || len(l.recents) > rememberedPlayers {
 		return errRow
 	}
 	return nil
@@ -205,7 +227,7 @@ func (l *Land) rows() []kv.Write {
 
 // StructureIn reads the structure of a region from its table.
 func StructureIn(get func(table string, key []byte) ([]byte, error), id uint64) (Structure, error) {
-	row, err := get(LandTable, NewLand(id, grid.Cell{}, 0).structureKey())
+	row, err := get(LandTable, landKeys{id}.structureKey())
 	if err != nil || row == nil {
 		return Structure{}, err
 	}
@@ -216,13 +238,11 @@ func StructureIn(get func(table string, key []byte) ([]byte, error), id uint64) 
 	return s, nil
 }
 
-func (l *Land) structureKey() []byte { return append(l.Prefix(), keyStructure) }
-
 func (l *Land) structureRow() kv.Write { return StructureRow(l.id, l.structure) }
 
 // StructureRow returns the write that stores the structure of a region.
 func StructureRow(id uint64, s Structure) kv.Write {
-	return kv.Write{Table: LandTable, Key: NewLand(id, grid.Cell{}, 0).structureKey(), Value: s.encode()}
+	return kv.Write{Table: LandTable, Key: landKeys{id}.structureKey(), Value: s.encode()}
 }
 
 // IsStructure reports whether a row with this key in LandTable is the structure of a region.

@@ -3,6 +3,7 @@ package world
 import (
 	"bytes"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -112,7 +113,7 @@ func drawBatch(t *rapid.T) Batch {
 	chunks := []grid.ChunkPos{
 		{X: origin.MinX, Z: origin.MinZ}, {X: origin.MaxX - 1, Z: origin.MaxZ - 1}, {X: origin.MaxX, Z: origin.MinZ},
 	}
-	var b Batch
+	b := Batch{Time: rapid.Int64Range(1, 3).Draw(t, "time") * 1e12}
 	for range rapid.IntRange(0, 2).Draw(t, "pins") {
 		b.Pins = append(b.Pins, Pin{
 			Chunk: rapid.SampledFrom(chunks).Draw(t, "pinned"), Base: [32]byte{rapid.ByteRange(1, 3).Draw(t, "base")},
@@ -120,14 +121,15 @@ func drawBatch(t *rapid.T) Batch {
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "edits") {
 		at := rapid.SampledFrom(chunks).Draw(t, "chunk").Origin()
+		name := rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "player")
 		b.Edits = append(b.Edits, nodemsg.Intent{
-			Player: player.ID{rapid.ByteRange(1, 2).Draw(t, "player")},
-			Seq:    rapid.Uint64Range(0, 150).Draw(t, "seq"),
+			Player: player.GuestID(name), Proof: nodemsg.Proof{Name: name},
+			Seq: rapid.Uint64Range(0, 150).Draw(t, "seq"),
 			Pos: grid.Pos{
 				X: at.X + rapid.Int32Range(0, 1).Draw(t, "x"), Z: at.Z,
 				Y: rapid.SampledFrom([]int32{-1, 0, 1, testHeight - 1, testHeight}).Draw(t, "y"),
 			},
-			Block: chunk.Block(rapid.SampledFrom([]uint16{0, 1, 60_000}).Draw(t, "block")),
+			Block: chunk.Block(rapid.SampledFrom([]uint16{0, 1, 60_000, math.MaxUint16}).Draw(t, "block")),
 		})
 	}
 	return b

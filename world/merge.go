@@ -132,15 +132,19 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			for at := range g.edits.All() {
 				merged.dirtyRows.edits[place{pos, at}] = struct{}{}
 			}
+			g.history.All(func(number uint32, _ []byte, _ int64) { merged.dirtyRows.history[segmentAt{pos, number}] = struct{}{} })
 		}
 		for id, r := range child.recents {
 			merged.recents[id] = mergeRecent(merged.recents[id], r)
 			merged.dirtyRows.players[id] = struct{}{}
 		}
+		if half == 0 || child.rolledBack < merged.rolledBack { // what was rolled back in one half only begins again, which does no harm
+			merged.rolledBack = child.rolledBack
+		}
 	}
 	merged.structure.Split, merged.structure.Merged = 0, index
 	merged.structure.Attempt++
-	merged.dirtyRows.structure = true
+	merged.dirtyRows.structure, merged.dirtyRows.rolledBack = true, merged.rolledBack != 0
 	merged.evictPlayers(index)
 	for _, r := range merged.recents {
 		r.last = min(r.last, index) // the children's logs may be ahead of this one

@@ -53,7 +53,7 @@ func (l *Land) Children(index uint64) [2]Child {
 				child.pinned[pos] = g // only read
 			}
 		}
-		child.recents = l.recents
+		child.recents, child.rolledBack = l.recents, l.rolledBack
 		child.structure = Structure{Parent: l.id, ParentSplit: index, Signed: l.structure.Signed}
 		children[half] = Child{ID: child.id, Cell: cell, Rows: child.rows()}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/store"
@@ -315,6 +316,11 @@ func (l *Liar) Found(ctx context.Context, cells int, z int32) (founded int) {
 func (l *Liar) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
 	r.Gateway = l.Self.Peer
 	return l.dht.PutPlayer(ctx, r)
+}
+
+// Player returns the network's record of a player.
+func (l *Liar) Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
+	return l.dht.Player(ctx, id)
 }
 
 // forgeCommands asks nodes to enter commands that nobody has typed: one of an operator, signed by a key that is no issuer's, and one of a player,

@@ -16,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chaos/hostile"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
@@ -181,10 +182,31 @@ func TestLiar(t *testing.T) {
 	if most := 1000 + int(100*time.Since(begun).Seconds()); founded > most {
 		t.Errorf("it founded more than %d regions", most)
 	}
-	limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	unbeatable := nodemsg.PlayerRecord{Player: player.GuestID("alice"), Name: "alice", Guest: true, Seq: 1 << 47, SavedAt: time.Now().UnixMilli()}
-	l.PutPlayer(limited, unbeatable) //nolint:errcheck // others refuse it
+	first := dialWithKey(t, honest[0].Game, "carol", "carol")
+	first.until("a welcome", func() bool { return first.Welcome.Player != "" })
+	stays, id := first.Welcome.Pose, player.IDOf(first.key.Public().(ed25519.PublicKey))
+	eventually(t, "carol's record is in the network", patience, func() bool {
+		r, err := l.Player(t.Context(), id)
+		return err == nil && r.Gateway == honest[0].Status.Peer
+	})
+	forge := func(r nodemsg.PlayerRecord) {
+		limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		r.SavedAt = time.Now().UnixMilli()
+		l.PutPlayer(limited, r) //nolint:errcheck // others refuse it
+	}
+	forge(nodemsg.PlayerRecord{Player: player.GuestID("alice"), Name: "alice", Guest: true, Seq: 1 << 47})
+	forge(nodemsg.PlayerRecord{
+		Player: id, Name: "carol", Pose: motion.Pose{X: 1e6, Y: 100, Z: 1e6},
+		Seq: uint64(time.Now().Add(47 * time.Hour).UnixMilli()),
+	})
+	first.leave()
+	second := dialWithKey(t, honest[1].Game, "carol", "carol")
+	second.until("a welcome", func() bool { return second.Welcome.Player != "" })
+	if second.Welcome.Pose != stays {
+		t.Errorf("carol left at %+v, and is back at %+v", stays, second.Welcome.Pose)
+	}
+	second.leave()
 
 	if !slices.ContainsFunc(honest, func(d *daemon) bool { return names(d.doctor(), l.Self.Peer) }) {
 		t.Error("doctor names the liar on no node")

@@ -35,6 +35,7 @@ func (m moderation) add(mux *http.ServeMux) {
 	mux.HandleFunc("POST /policy/owner", m.answerOwner)
 	mux.HandleFunc("GET /policy/bans", m.answerBans)
 	mux.HandleFunc("GET /policy/roles", m.answerRoles)
+	mux.HandleFunc("GET /policy/claims", m.answerClaims)
 	mux.HandleFunc("GET /policy/audit", m.answerAudit)
 }
 
@@ -112,6 +113,12 @@ func (m moderation) answerRoles(w http.ResponseWriter, _ *http.Request) {
 	var answer admin.Roles
 	m.people.Read(func(p *policy.State) { answer = admin.Roles{Members: p.Members(), Settings: p.Settings()} })
 	reply(w, answer)
+}
+
+func (m moderation) answerClaims(w http.ResponseWriter, _ *http.Request) {
+	var all []policy.ListedClaim
+	m.people.Read(func(p *policy.State) { all = p.ListClaims() })
+	reply(w, all)
 }
 
 func (m moderation) answerAudit(w http.ResponseWriter, r *http.Request) {

@@ -9,12 +9,13 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/region/divide"
+	"github.com/voxelpopuli/voxeld/region/rollback"
 )
 
 // admissionPolicy returns what the options grant to players.
 func admissionPolicy(o config.Players) admission.Policy {
 	return admission.Policy{
-		MaxView: o.ViewDistance, Guests: o.Guests, Map: o.Map, PerAddress: o.SessionsPerAddress,
+		MaxView: o.ViewDistance, Guests: o.Guests, NoOriginal: !o.Original, Map: o.Map, PerAddress: o.SessionsPerAddress,
 		MotionBudget: int(o.MotionBudget), EditsPerSecond: o.EditsPerSecond,
 		ConnectionsPerAddress: o.ConnectionsPerAddress, JoinsPerAddress: o.JoinsPerAddress, BytesPerAddress: int(o.BytesPerAddress),
 	}
@@ -31,6 +32,11 @@ func limits(o config.Dividing) divide.Limits {
 	}}
 }
 
+// retention returns how much history each region keeps.
+func retention(o config.History) rollback.Retention {
+	return rollback.Retention{Time: o.HistoryKeep, Bytes: int(o.HistorySize)}
+}
+
 // startReload subscribes the parts that can take new options, and reloads the configuration at each SIGHUP.
 func (n *node) startReload(_ context.Context, parts *stack) error {
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
@@ -38,6 +44,9 @@ func (n *node) startReload(_ context.Context, parts *stack) error {
 	})
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
 		return func() { n.regions.AutoSplit.SetLimits(limits(next.Dividing)) }, nil
+	})
+	n.reloader.Subscribe(func(next config.Config) (func(), error) {
+		return func() { n.regions.History.SetRetention(retention(next.History)) }, nil
 	})
 	if n.certs != nil {
 		n.reloader.Subscribe(func(config.Config) (func(), error) { return n.certs.Reload() })

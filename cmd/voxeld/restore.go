@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/restore"
@@ -53,7 +53,8 @@ func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	if err := provideRootKey(cfg.DataDir, &r); err != nil {
+	charters, err := provideRootKey(cfg.DataDir, &r)
+	if err != nil {
 		return err
 	}
 	db, err := store.Open(store.Options{Path: path})
@@ -64,7 +65,7 @@ func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (
 	defer func() { err = errors.Join(err, parts.stop()) }()
 	parts.onStop("database", db.Close)
 	parts.start("commits", db.Run)
-	if err := db.Commit([]kv.Write{{Table: worldTable, Key: restoringKey, Value: r.Genesis.Encode()}}); err != nil {
+	if err := db.Commit(append(charters, kv.Write{Table: worldTable, Key: restoringKey, Value: r.Genesis.Encode()})); err != nil {
 		return err
 	}
 	made, err := dht.NewRestorer(db, r.Genesis.ID())
@@ -96,31 +97,36 @@ func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (
 	return nil
 }
 
-// provideRootKey puts the root key of the world to be restored into the data directory. A fork has one of its own.
-func provideRootKey(dataDir string, r *backupcmd.Restore) error {
+// provideRootKey puts the root key of the world to be restored into the data directory. A fork has one of its own. It returns the rows of the
+// charters that lead to the key, if it is not the first.
+func provideRootKey(dataDir string, r *backupcmd.Restore) ([]kv.Write, error) {
 	switch {
 	case r.Genesis.Open():
-		return nil
+		return nil, nil
 	case r.Forked:
 		root, err := joining.CreateRootKey(dataDir)
 		if err == nil {
 			r.Genesis.Roots = []trust.Key{root.Key()}
 		}
-		return err
+		return nil, err
 	}
 	own := filepath.Join(dataDir, joining.RootKeyFile)
 	root, err := joining.ReadRootKey(cmp.Or(r.RootKey, own))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w; pass the world's root key with --root-key, or found a world of its own with --fork NAME", err)
+		return nil, fmt.Errorf("%w; pass the world's root key with --root-key, or found a world of its own with --fork NAME", err)
 	case err != nil:
-		return err
-	case !slices.Contains(r.Genesis.Roots, root.Key()):
-		return fmt.Errorf("%s is not the root key of world %q", cmp.Or(r.RootKey, own), r.Genesis.Name)
-	case r.RootKey == "":
-		return nil
+		return nil, err
 	}
-	return joining.StoreRootKey(dataDir, root)
+	charters, err := r.Chain.Last().ChartersTo(root, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("%s is not the root key of world %q: %w", cmp.Or(r.RootKey, own), r.Genesis.Name, err)
+	}
+	rows, err := admission.CharterRows(charters)
+	if err != nil || r.RootKey == "" {
+		return rows, err
+	}
+	return rows, joining.StoreRootKey(dataDir, root)
 }
 
 // restoredGame returns the address of the game server, as far as it is known before the node runs.

@@ -25,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/historycmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
@@ -35,6 +36,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
+	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -345,6 +347,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	if n.regions, err = region.NewHost(ctx, options); err != nil {
 		return err
 	}
+	n.regions.History.SetRetention(retention(n.cfg.History))
 	n.host.Handle(prefix+regiontransport.LinkProtocol, n.regions.ServeLink)
 	n.host.Handle(prefix+regiontransport.RaftProtocol, n.regions.ServeRaft)
 	n.host.Handle(prefix+regiontransport.SnapshotProtocol, n.regions.ServeSnapshot)
@@ -385,14 +388,15 @@ func (n *node) makeGateway(context.Context, *stack) error {
 	n.gateway = gameserver.New(gameserver.Options{
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Game: n.gameAddress(),
-		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Players: n.dht, Storage: n.db, Client: client(),
-		Policy:  admissionPolicy(n.cfg.Players),
-		People:  n.regions.Policy,
+		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Understood: understood(n.host.Connected, n.regions.Policy.Detector), Players: n.dht, Storage: n.db, Client: client(),
+		Policy: admissionPolicy(n.cfg.Players),
+		People: n.regions.Policy, Past: n.regions.History,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
 	n.sessions.Store(n.gateway)
 	n.host.HandleAsk(n.prefix()+handoff.Protocol, n.gateway.AnswerHandoff)
+	n.host.HandleAsk(n.prefix()+elsewhere.Protocol, n.gateway.Elsewhere.Answer)
 	n.host.Handle(n.prefix()+p2p.Protocol, n.gateway.ServeOverlay)
 	return nil
 }
@@ -505,6 +509,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /regions", func(w http.ResponseWriter, r *http.Request) { reply(w, n.regionList(r.Context())) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /players", func(w http.ResponseWriter, _ *http.Request) { reply(w, n.playerList()) })
+	historycmd.Server{Regions: n.regions, Write: reply}.Add(mux)
 	mux.HandleFunc("GET /area/regions", answerArea(n.regions, false))
 	mux.HandleFunc("GET /area/players", answerArea(n.regions, true))
 	n.access.Add(mux)

@@ -36,6 +36,19 @@ func TestDamagedReplica(t *testing.T) {
 	p.onlyFired("VoxeldReplicaDamaged", "VoxeldNodeDown")
 }
 
+// A new player removes blocks as fast as they can.
+func TestVandal(t *testing.T) {
+	rare(t)
+	t.Parallel()
+	n := newWorld(t, 1)[0]
+	p := newPrometheus(t, fast, n)
+	vandal := n.play("--players", "1", "--edits", "20")
+	p.fires(n, "VoxeldVandalism")
+	vandal.Stop()
+	p.clears(n, "VoxeldVandalism")
+	p.onlyFired("VoxeldVandalism")
+}
+
 // A bit of one replica of three flips, and the others replace it. Then an old copy of that node's data is put back.
 func TestRepairedReplica(t *testing.T) {
 	rare(t)

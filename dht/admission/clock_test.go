@@ -4,11 +4,13 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
 	"github.com/voxelpopuli/voxeld/trust"
 )
@@ -71,7 +73,7 @@ func TestRenewalAndExpiry(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
 	founder := w.open(w.startAt(c))
-	if err := founder.Appoint("Ada", w.root); err != nil {
+	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	awake, err := w.joinAt(founder, c)
@@ -140,7 +142,7 @@ func TestRotation(t *testing.T) {
 	if err := founder.host.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Appoint("Ada", w.root); err != nil {
+	if err := admission.Appoint(a.Gate, "Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	c := w.join(a, "Cem")
@@ -168,13 +170,102 @@ func TestRotation(t *testing.T) {
 			t.Fatal("the charter has not spread within 5 s")
 		}
 	}
-	if err := b.Appoint("Ben", w.root); err == nil {
+	if err := admission.Appoint(b.Gate, "Ben", w.root); err == nil {
 		t.Error("the former root key still counts")
 	}
-	if err := b.Appoint("Ben", trust.PrivateKey(fresh)); err != nil {
+	if err := admission.Appoint(b.Gate, "Ben", trust.PrivateKey(fresh)); err != nil {
 		t.Error(err)
 	}
 	if err := c.play(t, a); err != nil {
 		t.Error(err)
 	}
+}
+
+// An issuer is dismissed: the nodes that it admitted get certificates of another one, and none of them is cut off. The tokens of the former
+// issuer are worth nothing.
+func TestDismissal(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	a, b := w.join(founder, "Ada"), w.join(founder, "Ben")
+	for _, pair := range [][2]*testNode{{a, b}, {a, founder}, {b, founder}} {
+		if err := pair[0].play(t, pair[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret, err := founder.Invite(trust.Invitation{Operator: "Cem", Uses: 1}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admission.Dismiss(founder.Gate, founder.key(t)); err == nil || !strings.Contains(err.Error(), "root.key") {
+		t.Errorf("the holder of the root key dismisses itself: %v", err)
+	}
+	if err := admission.AppointOther(founder.Gate, a.key(t), "Ada"); err != nil {
+		t.Fatal(err)
+	}
+	before, err := b.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "the charter to be known", func() bool { return a.Issues(a.host.PeerID()) && b.Issues(a.host.PeerID()) })
+	if err := admission.Dismiss(a.Gate, b.key(t)); err == nil {
+		t.Error("a node that is no issuer is dismissed")
+	}
+	if err := admission.Dismiss(a.Gate, founder.key(t)); err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "new certificates", func() bool {
+		b.KeepUp(nettest.Context(t))
+		founder.KeepUp(nettest.Context(t))
+		after, err := b.Own()
+		own, ownErr := founder.Own()
+		return err == nil && ownErr == nil && after.Charter > before.Charter && own.Charter > before.Charter && after.Placement == before.Placement
+	})
+	for i, pair := range [][2]*testNode{{a, b}, {b, founder}, {founder, b}} {
+		if !pair[0].Admitted(pair[1].host.LibP2P().ID()) {
+			t.Errorf("pair %d was cut off", i)
+		}
+		if err := pair[0].play(t, pair[1]); err != nil {
+			t.Errorf("pair %d: %v", i, err)
+		}
+	}
+	if err := w.enroll(w.start(), founder, secret); err == nil {
+		t.Error("a token of the former issuer admits a node")
+	}
+	if err := w.join(a, "Dia").play(t, b); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two holders of the root key give one number to two charters while they do not see each other. When they do, one counts everywhere.
+func TestRivalCharters(t *testing.T) {
+	w := newWorld(t)
+	c := new(clock)
+	founder := w.open(w.startAt(c))
+	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.joinAt(founder, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := a.Charter().Number + 100
+	for i, n := range []*testNode{founder, a} {
+		next := n.Charter()
+		next.Number = number
+		next.Issuers = append(slices.Clone(next.Issuers), trust.Issuer{Key: trust.Key{byte(i + 1)}, Name: "other"})
+		raw, err := next.Seal(w.root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.AddCharter(raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if founder.Charter().Equal(a.Charter()) {
+		t.Fatal("the charters are the same: the test shows nothing")
+	}
+	if err := founder.play(t, a); err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "one charter", func() bool { return founder.Charter().Equal(a.Charter()) })
 }

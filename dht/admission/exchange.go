@@ -62,8 +62,10 @@ func (g *Gate) exchange(ctx context.Context, id peer.ID) error {
 			return fmt.Errorf("show certificates: %w", err)
 		}
 		judged := g.take(id, answer)
-		more := len(answer.Charters) > 0 || g.newest() > answer.Charter && (!s.told || answer.Charter > s.charter)
-		s = shown{told: true, charter: answer.Charter, sent: last(question.Revocations, s.sent), got: last(answer.Revocations, s.got)}
+		newest := g.newest()
+		more := judged.added || newest > answer.Charter && (!s.told || answer.Charter > s.charter) ||
+			newest == answer.Charter && !s.told && !judged.same // there may be two with that number
+		s = shown{told: true, same: judged.same, charter: answer.Charter, sent: last(question.Revocations, s.sent), got: last(answer.Revocations, s.got)}
 		switch {
 		case more: // both must know the same charters before they can judge
 		case judged.err != nil:
@@ -82,6 +84,7 @@ func (g *Gate) exchange(ctx context.Context, id peer.ID) error {
 // shown is how far two nodes have shown each other what they know.
 type shown struct {
 	told      bool   // charter is known
+	same      bool   // the peer knows the same charters and revocations
 	charter   uint64 // number of the peer's newest charter
 	sent, got []byte // the last revocations in both directions
 }
@@ -118,7 +121,10 @@ func (g *Gate) show(id peer.ID, s shown) message {
 	defer g.mu.Unlock()
 	a := g.mu.authority
 	m := message{World: g.World, Charter: a.Charter().Number, Digest: a.Digest(), Certificate: g.mu.own, After: s.got}
-	if s.told {
+	switch {
+	case s.told && !s.same && s.charter > 0 && s.charter == m.Charter: // the peer may have another one with that number
+		m.Charters = a.Chain(s.charter - 1)
+	case s.told:
 		m.Charters = fitting(a.Chain(s.charter))
 	}
 	if _, m.admitted = g.mu.admitted[id]; m.admitted {
@@ -129,21 +135,23 @@ func (g *Gate) show(id peer.ID, s shown) message {
 
 // judgement is what a message of a peer led to.
 type judgement struct {
-	err  error // why the peer is not admitted
-	same bool  // the peer knows the same charters and revocations
+	err   error // why the peer is not admitted
+	added bool  // a charter was new
+	same  bool  // the peer knows the same charters and revocations
 }
 
 // take takes over what a message tells, and judges its sender's certificate. Nothing in it is believed without the signatures.
 func (g *Gate) take(id peer.ID, m message) judgement {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	before := g.mu.authority.Charter()
 	for _, raw := range m.Charters {
 		if err := g.addCharter(raw); err != nil {
-			g.Logger.Warn("charter refused", "peer", id.String(), "error", err)
+			noteContrary(g, id, err)
 			break // what follows depends on it
 		}
 	}
-	j := judgement{err: g.judge(id, m.Certificate)}
+	j := judgement{err: g.judge(id, m.Certificate), added: !g.mu.authority.Charter().Equal(before)}
 	if j.err == nil {
 		for _, raw := range m.Revocations {
 			if err := g.addRevocation(raw); err != nil && !errors.Is(err, trust.ErrNotEntitled) {
@@ -179,7 +187,7 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 		return g.admit(id, *question.Secret)
 	}
 	judged := g.take(id, question)
-	answer := g.show(id, shown{told: judged.err == nil, charter: question.Charter, sent: question.After})
+	answer := g.show(id, shown{told: judged.err == nil, same: judged.same, charter: question.Charter, sent: question.After})
 	if judged.err != nil && question.Charter <= answer.Charter { // otherwise it is asked for its charters, and may be admitted then
 		g.countRefused(id, judged.err)
 		answer.Refused = judged.err.Error()
@@ -190,6 +198,14 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 		}
 	}
 	return encode(answer), nil
+}
+
+// noteContrary records that a peer has a charter that this node refuses. The lock is held.
+func noteContrary(g *Gate, id peer.ID, err error) {
+	if time.Since(g.mu.contrary.At) >= time.Minute {
+		g.Logger.Warn("charter refused", "peer", id.String(), "error", err)
+	}
+	g.mu.contrary = Contrary{Peer: id.String(), Err: err, At: time.Now()}
 }
 
 // countRefused records that a peer is not admitted. The connections to it are closed soon.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -54,7 +53,15 @@ type Gate struct {
 		refused   map[peer.ID]struct{}    // peers that are connected, and have shown one that is not valid
 		running   map[peer.ID]*exchanging // exchanges that this node began
 		warned    time.Time               // when the log last said that another node refuses this one
+		contrary  Contrary                // the last charter that was refused
 	}
+}
+
+// Contrary is a charter of another node that this one has refused.
+type Contrary struct {
+	Peer string
+	Err  error
+	At   time.Time // zero: there was none
 }
 
 // admitted is a peer with the certificate that it has shown.
@@ -77,30 +84,6 @@ func Open(o Options) (*Gate, error) {
 	}
 	g.metrics = newMetrics(o.Registerer, g)
 	return g, nil
-}
-
-// Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first node of a world
-// begins so, and any other one may take over when the issuers are lost.
-func (g *Gate) Appoint(operator string, roots ...trust.Signer) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if next := g.mu.authority.Charter(); !next.Issues(g.self.Key()) {
-		if next.Number++; next.Number == 1 {
-			next.Number = uint64(g.now().Unix()) // a world that is restored had charters before
-		}
-		next.Issuers = append(slices.Clone(next.Issuers), trust.Issuer{Key: g.self.Key(), Name: operator})
-		raw, err := next.Seal(roots...)
-		if err != nil {
-			return err
-		}
-		if err := g.addCharter(raw); err != nil {
-			return err
-		}
-	}
-	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
-		return nil
-	}
-	return g.certifySelf(operator)
 }
 
 // Founded reports whether the world has an issuer, as far as this node knows.

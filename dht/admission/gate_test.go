@@ -45,6 +45,16 @@ type testNode struct {
 	options admission.Options
 }
 
+// key returns the node's key.
+func (n *testNode) key(t *testing.T) trust.Key {
+	t.Helper()
+	key, err := admission.KeyOf(n.host.LibP2P().ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
 func (w *testWorld) roots([]byte, []trust.Key) ([]trust.Key, error) {
 	return []trust.Key{w.root.Key()}, nil
 }
@@ -98,7 +108,7 @@ func (w *testWorld) open(n *testNode) *testNode {
 func (w *testWorld) found() *testNode {
 	w.t.Helper()
 	n := w.open(w.start())
-	if err := n.Appoint("Ada", w.root); err != nil {
+	if err := admission.Appoint(n.Gate, "Ada", w.root); err != nil {
 		w.t.Fatal(err)
 	}
 	return n

@@ -79,6 +79,13 @@ func Excluded(g *Gate, node string) bool {
 	return excluded
 }
 
+// LastContrary returns the last charter of another node that this one has refused since its start.
+func LastContrary(g *Gate) Contrary {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.contrary
+}
+
 // Revoked returns the revocations in force.
 func (g *Gate) Revoked() []trust.Revocation {
 	g.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -95,26 +94,11 @@ func (g *Gate) redeem(node trust.Key, secret trust.Secret) ([]byte, error) {
 	if err := storeInvitation(g.Storage, i); err != nil || !i.Issuer {
 		return raw, err
 	}
-	return raw, g.addIssuer(node, i.Operator)
-}
-
-// addIssuer makes a node an issuer. The lock is held.
-func (g *Gate) addIssuer(node trust.Key, operator string) error {
-	next := g.mu.authority.Charter()
-	if next.Issues(node) {
-		return nil
-	}
 	root, err := g.Root()
 	if err != nil {
-		return err
+		return raw, err
 	}
-	next.Number++
-	next.Issuers = append(slices.Clone(next.Issuers), trust.Issuer{Key: node, Name: operator})
-	raw, err := next.Seal(root)
-	if err != nil {
-		return err
-	}
-	return g.addCharter(raw)
+	return raw, addIssuer(g, node, i.Operator, root)
 }
 
 // renew issues a newer certificate for an admitted peer.
@@ -187,14 +171,8 @@ func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, ro
 			return err
 		}
 	}
-	for _, raw := range m.Charters {
-		c, _, err := trust.ReadCharter(raw)
-		if err != nil {
-			return err
-		}
-		if err := storeCharter(o.Storage, c.Number, raw); err != nil {
-			return err
-		}
+	if err := replaceCharters(o.Storage, m.Charters); err != nil {
+		return err
 	}
 	return storeCertificate(o.Storage, m.Issued)
 }

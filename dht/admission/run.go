@@ -32,18 +32,20 @@ func (g *Gate) Run(ctx context.Context) error {
 			g.keepUp(ctx)
 		case <-g.changed:
 			g.spread(ctx)
+			g.keepUp(ctx) // the issuer of this node's certificate may have been dismissed
 		}
 	}
 }
 
-// keepUp renews this node's certificate if it is time, and judges all peers again.
+// keepUp renews this node's certificate if it is time, or whoever issued it was dismissed, and judges all peers again.
 func (g *Gate) keepUp(ctx context.Context) {
 	g.mu.Lock()
 	g.mu.authority.Forget(g.now())
 	g.judgeAgain()
-	c, _, err := trust.ReadCertificate(g.mu.own)
-	due := err == nil && g.now().After(c.RenewAt())
-	issues := g.mu.authority.Charter().Issues(g.self.Key())
+	c, issuer, err := trust.ReadCertificate(g.mu.own)
+	charter := g.mu.authority.Charter()
+	due := err == nil && (g.now().After(c.RenewAt()) || !charter.Issues(issuer))
+	issues := charter.Issues(g.self.Key())
 	if due && issues {
 		if err := g.certifySelf(c.Operator); err != nil {
 			g.Logger.Error("own certificate not renewed", "error", err)

@@ -85,7 +85,47 @@ func storeCertificate(s Storage, raw []byte) error {
 }
 
 func storeCharter(s Storage, number uint64, raw []byte) error {
-	return put(s, binary.BigEndian.AppendUint64([]byte(charterPrefix), number), raw)
+	return put(s, charterKey(number), raw)
+}
+
+// replaceCharters stores the charters instead of those that are stored: a node that was given others, signed with the same root keys, gets
+// along with the world again by a new token.
+func replaceCharters(s Storage, charters [][]byte) error {
+	rows := make(map[string]struct{})
+	err := s.Scan(table, []byte(charterPrefix), func(key, _ []byte) error {
+		rows[string(key)] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	writes, err := CharterRows(charters)
+	if err != nil {
+		return err
+	}
+	for _, w := range writes {
+		delete(rows, string(w.Key))
+	}
+	for key := range rows {
+		writes = append(writes, kv.Write{Table: table, Key: []byte(key)})
+	}
+	return s.Commit(writes)
+}
+
+// CharterRows returns the rows in which a node stores charters.
+func CharterRows(charters [][]byte) (rows []kv.Write, err error) {
+	for _, raw := range charters {
+		c, _, err := trust.ReadCharter(raw)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, kv.Write{Table: table, Key: charterKey(c.Number), Value: raw})
+	}
+	return rows, nil
+}
+
+func charterKey(number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(charterPrefix), number)
 }
 
 func storeRevocation(s Storage, of trust.Subject, raw []byte) error {

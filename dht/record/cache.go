@@ -7,7 +7,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// maxCached is the number of records cached, of some 300 bytes each.
+// maxCached is the number of records cached, of some 500 bytes each, and of logins.
 const maxCached = 4096
 
 // cache holds records whose signatures were valid. kad-dht verifies the same bytes up to four times while it stores a

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/rand"
 	"math"
 	"strings"
@@ -238,6 +239,76 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// owner is a player with a key.
+type owner struct {
+	key  ed25519.PrivateKey
+	name string
+}
+
+func newOwner(name string) owner {
+	return owner{ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize)), name}
+}
+
+func (o owner) id() player.ID { return player.IDOf(o.key.Public().(ed25519.PublicKey)) }
+
+// logsIn returns the owner's login at a gateway.
+func (o owner) logsIn(gateway string, at int64) *player.Login {
+	l := player.Login{Key: [32]byte(o.key.Public().(ed25519.PublicKey)), At: at, Salt: [16]byte{1}}
+	l.Signature = [64]byte(ed25519.Sign(o.key, player.ProofText(l.Nonce(gateway), testWorld)))
+	return &l
+}
+
+// saved returns the record that a gateway makes of the owner, with a login there.
+func (o owner) saved(s signer, at int64, seq uint64) nodemsg.PlayerRecord {
+	return nodemsg.PlayerRecord{Player: o.id(), Name: o.name, Seq: seq, Gateway: s.id, SavedAt: 1, Login: o.logsIn(s.id, at)}
+}
+
+// Only a gateway at which a player has logged in can make a record that replaces those with a login, and only until the player logs in
+// elsewhere.
+func TestLogins(t *testing.T) {
+	honest, liar, ann := newSigner(t), newSigner(t), newOwner("ann")
+	_, v := testValidators(grid.PlacementHash)
+	key := ann.id().Key()
+	highest := uint64(time.Now().Add(47 * time.Hour).UnixMilli())
+	change := func(r nodemsg.PlayerRecord, f func(*nodemsg.PlayerRecord)) nodemsg.PlayerRecord { f(&r); return r }
+	good := ann.saved(honest, 5000, 1)
+	visited := ann.saved(liar, 4000, highest) // ann was there before
+	alone := change(visited, func(r *nodemsg.PlayerRecord) { r.Login = nil })
+	for name, forged := range map[string]nodemsg.PlayerRecord{
+		"login elsewhere": change(visited, func(r *nodemsg.PlayerRecord) { r.Login = good.Login }),
+		"later login":     change(visited, func(r *nodemsg.PlayerRecord) { l := *r.Login; l.At = 6000; r.Login = &l }),
+		"other salt":      change(visited, func(r *nodemsg.PlayerRecord) { l := *r.Login; l.Salt[0]++; r.Login = &l }),
+		"in the future": change(visited, func(r *nodemsg.PlayerRecord) {
+			r.Login = ann.logsIn(liar.id, time.Now().Add(53*time.Hour).UnixMilli())
+		}),
+	} {
+		if err := v.Validate(key, liar.sealPlayer(t, key, forged)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	// Another key's login.
+	eve := owner{ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), "eve"}
+	if _, err := nodemsg.EncodePlayerRecord(change(visited, func(r *nodemsg.PlayerRecord) { r.Login = eve.logsIn(liar.id, 6000) })); err == nil {
+		t.Error("a record with the login of another player is valid")
+	}
+	for name, values := range map[string][]nodemsg.PlayerRecord{
+		"never there": {alone, good}, "there before": {visited, good},
+	} {
+		sealed := [][]byte{liar.sealPlayer(t, key, values[0]), honest.sealPlayer(t, key, values[1])}
+		if got, err := v.Select(key, sealed); err != nil || got != 1 {
+			t.Errorf("%s: the liar's record wins: %v", name, err)
+		}
+		sealed[0], sealed[1] = sealed[1], sealed[0]
+		if got, err := v.Select(key, sealed); err != nil || got != 0 {
+			t.Errorf("%s: the liar's record wins if it is the second: %v", name, err)
+		}
+	}
+	// A record of a version without logins counts while there is no other.
+	if err := v.Validate(key, liar.sealPlayer(t, key, alone)); err != nil {
+		t.Errorf("a record without a login: %v", err)
+	}
+}
+
 func FuzzEnvelope(f *testing.F) {
 	s := newSigner(f)
 	cell := cellOf(1)
@@ -277,6 +348,11 @@ func FuzzPayload(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(rec)
+	keyed, err := nodemsg.EncodePlayerRecord(newOwner("ann").saved(s, 5000, 1))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(keyed)
 	chunks, players := testValidators(grid.PlacementHash)
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		if len(payload) > maxRecord-200 {
@@ -288,7 +364,7 @@ func FuzzPayload(f *testing.F) {
 			}
 		}
 		if p, err := players.Open(pkey, s.seal(t, testWorld, pkey, payload, nil)); err == nil {
-			if p.Player.Key() != pkey || p.Gateway != s.id || !p.Plausible(time.Now()) {
+			if p.Player.Key() != pkey || p.Login != nil || p.Gateway != s.id || !p.Plausible(time.Now()) {
 				t.Fatalf("accepted %+v", p)
 			}
 		}

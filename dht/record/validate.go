@@ -1,16 +1,17 @@
 package record
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	librecord "github.com/libp2p/go-libp2p-record"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -32,7 +33,16 @@ type Regions struct {
 }
 
 // Players opens and validates the records under /player/. It is safe for concurrent use.
-type Players struct{ cache *cache }
+type Players struct {
+	cache  *cache
+	logins *lru.Cache[login, struct{}] // that were verified: a session publishes many records with the same one
+}
+
+// login is a player's login at a gateway.
+type login struct {
+	player.Login
+	gateway string
+}
 
 var (
 	_ librecord.Validator = (*Regions)(nil)
@@ -44,7 +54,7 @@ func NewValidators(world string, placement grid.Placement) (*Regions, *Players) 
 	c := newCache(world)
 	regions := &Regions{cache: c}
 	regions.mu.keys = grid.NewKeys(placement)
-	return regions, &Players{cache: c}
+	return regions, &Players{cache: c, logins: must(lru.New[login, struct{}](maxCached))}
 }
 
 // Key returns the key of a cell's record.
@@ -147,7 +157,22 @@ func (v *Players) Open(key string, value []byte) (nodemsg.PlayerRecord, error) {
 	if rec.Gateway != s.signer.String() {
 		return nodemsg.PlayerRecord{}, errors.New("check player record: not signed by the gateway named in it")
 	}
+	if rec.Login != nil && !v.proves(login{*rec.Login, rec.Gateway}) {
+		return nodemsg.PlayerRecord{}, errors.New("check player record: the login is not one at the gateway named in it")
+	}
 	return rec, nil
+}
+
+// proves reports whether the player has logged in at the gateway.
+func (v *Players) proves(l login) bool {
+	if _, known := v.logins.Get(l); known {
+		return true
+	}
+	proves := l.Proves(l.gateway, v.cache.world)
+	if proves {
+		v.logins.Add(l, struct{}{})
+	}
+	return proves
 }
 
 // ErrImplausible is returned for a record whose numbers are from the future, by this node's clock.
@@ -164,9 +189,9 @@ func checkPlayer(rec nodemsg.PlayerRecord) error {
 	return nil
 }
 
-// Select returns the index of the record with the highest sequence number; the first one on ties.
+// Select returns the index of the record that replaces the others (nodemsg.PlayerRecord.Compare); the first one on ties.
 func (v *Players) Select(key string, values [][]byte) (int, error) {
-	return selectBest(key, values, v.Open, func(a, b nodemsg.PlayerRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+	return selectBest(key, values, v.Open, nodemsg.PlayerRecord.Compare)
 }
 
 // selectBest returns the index of the best valid value. On ties it must be the first one: kad-dht puts the new record

@@ -13,6 +13,7 @@ type Policy struct {
 	// crowd, avatars farther away are sent less exactly.
 	MotionBudget   int
 	Guests         bool // whether players without a key may join
+	NoOriginal     bool // whether clients of the original protocol may not
 	Map            bool // whether players are shown a map, and who is near
 	EditsPerSecond int  // of one player; see Edits
 

@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are the sequencer's metrics; docs/metrics.md explains each.
 type metrics struct {
-	events *prometheus.CounterVec // by order: causal, late, none, repeated
+	events *prometheus.CounterVec // by order: causal, late, none, repeated, dropped
 	held   prometheus.Gauge
 	missed prometheus.Counter
 }
@@ -13,7 +13,7 @@ func newMetrics(r prometheus.Registerer) metrics {
 	m := metrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "voxeld_chat_lines_total", Help: "Chat lines, hits and gifts " +
 			"received by this gateway, by the order in which they were shown: causal (after all that they depend on), late (after " +
-			"something that may depend on them), none (without a clock, from an older gateway or region), repeated (duplicates, not shown)."}, []string{"order"}),
+			"something that may depend on them), none (without a clock, from an older gateway or region), repeated (duplicates, not shown), dropped (too many at once, not shown)."}, []string{"order"}),
 		held: prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_chat_held", Help: "Chat lines, hits and gifts held back: " +
 			"until what they depend on has arrived, or briefly, so that concurrent ones are shown by wall clock."}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "voxeld_chat_timeouts_total", Help: "Waits for a missing chat " +

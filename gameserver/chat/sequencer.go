@@ -29,10 +29,13 @@ const (
 	settle = 50 * time.Millisecond
 	// maxHeld is the maximum number of waiting events, and maxAuthors that of remembered players.
 	maxHeld, maxAuthors = 1024, 4096
+	// maxArrived is the maximum number of events that have arrived and were not looked at yet. Only a leader that lies sends more.
+	maxArrived = 16384
 )
 
 // Orders of a chat event: the label order of a metric.
 const (
+	dropped   = "dropped"  // not shown: too many had arrived
 	inOrder   = "causal"   // shown after everything that it follows
 	tooLate   = "late"     // shown after something that may follow it
 	unordered = "none"     // shown on arrival: it has no clock
@@ -63,7 +66,7 @@ type Sequencer struct {
 
 	mu struct {
 		sync.Mutex
-		arrived []Event // in order; publishers bring no more than regions send in a tick
+		arrived []Event // in order; at most maxArrived
 	}
 }
 
@@ -82,10 +85,14 @@ func NewSequencer(o Options) *Sequencer {
 // Enqueue queues events of a region. Any goroutine may call it; it takes no lock but the sequencer's own.
 func (t *Sequencer) Enqueue(to Publisher, events []nodemsg.ChatEvent) {
 	t.mu.Lock()
-	for _, e := range events {
+	taken := events[:min(len(events), maxArrived-len(t.mu.arrived))]
+	for _, e := range taken {
 		t.mu.arrived = append(t.mu.arrived, Event{e, to})
 	}
 	t.mu.Unlock()
+	if n := len(events) - len(taken); n > 0 {
+		t.metrics.events.WithLabelValues(dropped).Add(float64(n))
+	}
 	t.wake.Set()
 }
 

@@ -175,6 +175,15 @@ func (lc *conn) applyMove() {
 		lc.Corrections.WithLabelValues(reason).Inc()
 		return
 	}
+	if !lc.MayGo(lc.mu.pose, pose) {
+		lc.Corrections.WithLabelValues("outside_border").Inc()
+		return
+	}
+	if x, y, z := lc.mu.pose.X, lc.mu.pose.Y, lc.mu.pose.Z; lc.Keeps(lc.mu.pose.Block(), pose.Block()) {
+		lc.mu.motion.Reset(x, y, z)
+		lc.Corrections.WithLabelValues(wire.RefusedClaimed).Inc()
+		return
+	}
 	lc.mu.pose = pose
 	if lc.sub.Move(lc.who.Load().id, pose, lc, false) {
 		lc.sub.Wake()
@@ -192,15 +201,15 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	pos.Y += lc.World.OriginalBase
 	block := chunk.Block(p.Block)
 	there, loaded := lc.sub.Block(pos)
-	refused := checks.BlockChange(there, block)
+	refused, forbidden := checks.BlockChange(there, block), lc.RefuseEdit(lc.remote, lc.name, pos)
 	var by *guest
 	switch {
 	case !loaded:
 		refused = wire.RefusedNotLoaded
 	case floor:
 		refused = wire.RefusedUnbreakable
-	case !lc.MayBuild(lc.remote, lc.name):
-		refused = wire.RefusedNotAllowed
+	case forbidden != "":
+		refused = forbidden
 	case refused == "":
 		by, refused = lc.checkBuilder(ctx, pos, block)
 	}
@@ -211,6 +220,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		lc.Refusals.WithLabelValues(refused).Inc()
 		return
 	}
+	lc.Edited(by.id, block)
 	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(), Pos: pos, Block: block, Proof: nodemsg.Proof{Name: by.label}}, lc)
 }
 

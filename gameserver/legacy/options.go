@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -39,22 +40,34 @@ type Link interface {
 	Wait()                       // waits until the connection is closed; End was called before
 }
 
+// Permissions are what the policy lets clients do.
+type Permissions struct {
+	// Allow returns why no client of the original protocol may play here; nil if they may. Admit returns why one with that name may not.
+	Allow func() error
+	Admit func(remote net.Addr, name string) error
+	// RefuseEdit returns why a client may not change a block, as a code of wire; empty if it may. Keeps reports whether a claim keeps it from
+	// going from one block into another, and MayGo whether the border lets it go from one place to another.
+	RefuseEdit func(remote net.Addr, name string, at grid.Pos) string
+	Keeps      func(from, to grid.Pos) bool
+	MayGo      func(from, to motion.Pose) bool
+	Edits      func() rate.Limit // of a new player, a second
+	// Edited is called for each change of a block that a client requests.
+	Edited func(by player.ID, block chunk.Block)
+}
+
 // Options are the dependencies and settings of a Server.
 type Options struct {
 	World world.Genesis
 	Peer  string // this node's peer id
-	// Admit returns why a client with that name may not play here; nil if it may. MayBuild reports whether it may change blocks.
-	Admit    func(remote net.Addr, name string) error
-	MayBuild func(remote net.Addr, name string) bool
-	Rules    player.Rules
-	Edits    func() rate.Limit      // of a new player, a second
-	Burst    int                    // of the same
-	Surface  func(x, z int32) int32 // height of the ground
-	Spawn    motion.Pose            // where an unknown player starts
-	Regions  Regions
-	Mirror   *mirror.Mirror
-	Players  *players.Store
-	Client   func(remote net.Addr) admission.Client
+	Permissions
+	Rules   player.Rules
+	Burst   int                    // of the edits of a new player
+	Surface func(x, z int32) int32 // height of the ground
+	Spawn   func() motion.Pose     // where an unknown player starts
+	Regions Regions
+	Mirror  *mirror.Mirror
+	Players *players.Store
+	Client  func(remote net.Addr) admission.Client
 	// Reserve reserves a player's id here, unless it is in use, or the name is registered; Release frees it.
 	Reserve func(id player.ID, name string) bool
 	Release func(player.ID)

@@ -41,6 +41,9 @@ func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader)
 		if err != nil {
 			return err
 		}
+		if err := s.Allow(); err != nil {
+			return err
+		}
 		var reply []byte
 		switch q := query.(type) {
 		case legacymsg.WhereIsChunk:
@@ -117,7 +120,7 @@ func (s *Server) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, r
 	case plain.Seq > 0:
 		pose = plain.Pose
 	default:
-		pose = s.Spawn
+		pose = s.Spawn()
 	}
 	return s.appendPlace(pose)
 }

@@ -57,6 +57,9 @@ func NewServer(o Options) *Server {
 
 // Generate ensures that the chunk's region exists (§3.1.3).
 func (s *Server) Generate(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
+	if err := s.Allow(); err != nil {
+		return err
+	}
 	_, err := s.leaders.generate(ctx, remote, pos)
 	return err
 }

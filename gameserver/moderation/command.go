@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -14,27 +12,16 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-const (
-	// commandTime bounds the time that a command waits for the catalog.
-	commandTime = 15 * time.Second
-	// maxLines is the most lines that answer a command.
-	maxLines = 40
-)
+// maxLines is the most lines that answer a command.
+const maxLines = 40
 
-// Gateway is what commands need of the gateway.
-type Gateway struct {
-	Names      func() []string // of the players on this node
-	Spawn      func()          // brings the player to where new players start
-	Background func(task func(context.Context))
-}
-
-// Command carries out a command of the player, in the goroutine that handles their messages. What has to wait for the catalog is run in the
+// Command carries out a command of the player, in the goroutine that handles their messages. What has to wait for others is run in the
 // background, one at a time. An error ends the session.
 func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
-	name, local := policy.Local(m.Text)
+	c, rest, local := policy.Local(m.Text)
 	switch {
 	case local:
-		s.answer(name, g)
+		s.answer(c, rest, g)
 		return nil
 	case s.key == nil:
 		s.notice("Only players with a key may use that command.")
@@ -44,21 +31,18 @@ func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
 	if err != nil || m.Signature == "" {
 		return &wire.Error{Code: wire.FailBadSignature, Message: "sign the command with the key of the player"}
 	}
-	if !s.busy.CompareAndSwap(false, true) {
-		s.notice("Wait until your last command is carried out.")
-		return nil
-	}
 	act := nodemsg.Act{Key: s.key, Seq: m.Seq, Name: s.who.Name, Text: m.Text, Signature: signature}
-	g.Background(func(ctx context.Context) {
-		defer s.busy.Store(false)
-		ctx, cancel := context.WithTimeout(ctx, commandTime)
-		defer cancel()
+	s.background(g, func(ctx context.Context) {
 		text, err := s.enforcer.Enter(ctx, act)
 		switch {
 		case err != nil:
 			s.notice(sentence(err.Error()))
 		case text != "":
 			s.notice(text)
+		}
+		if err == nil {
+			name, _, _ := strings.Cut(act.Text, " ")
+			g.Background(func(ctx context.Context) { s.follow(ctx, name, g) })
 		}
 	})
 	return nil
@@ -72,50 +56,43 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
-// answer answers a command that changes nothing.
-func (s *Standing) answer(name string, g Gateway) {
-	role := s.verdict.Load().Role
-	if !slices.ContainsFunc(s.commands(role), func(c policy.Command) bool { return c.Name == name }) {
-		s.notice(fmt.Sprintf("/%s is not for the role %v.", name, role))
+// answer answers a command that changes no policy.
+func (s *Standing) answer(c policy.Command, rest string, g Gateway) {
+	if role := s.verdict.Load().Role; role < c.Role {
+		s.notice(fmt.Sprintf("/%s is not for the role %v.", c.Name, role))
 		return
 	}
-	if name == "spawn" {
-		g.Spawn()
-		return
+	var why string // the player is not obeyed
+	switch c.Name {
+	case "spawn", "home", "warp", "tp":
+		why = s.travel(c.Name, strings.Fields(rest), g)
+	case "sethome":
+		why = s.setHome(g)
+	case "msg":
+		why = s.message(rest, g)
+	case "inspect":
+		why = s.inspect(strings.Fields(rest), g)
+	case "rollback":
+		why = s.propose(strings.Fields(rest), g)
+	case "who":
+		s.listPlayers(g)
+	default:
+		s.list(s.lines(c.Name, rest, g))
 	}
-	lines := s.lines(name, role, g)
+	if why == wrongUsage {
+		why = "usage: /" + c.Name + " " + c.Usage
+	}
+	if why != "" {
+		s.notice(sentence(why))
+	}
+}
+
+// list shows lines to the player.
+func (s *Standing) list(lines []string) {
 	for _, line := range lines[:min(len(lines), maxLines)] {
 		s.notice(line)
 	}
 	if more := len(lines) - maxLines; more > 0 {
 		s.notice(fmt.Sprintf("… and %d more.", more))
 	}
-}
-
-func (s *Standing) lines(name string, role policy.Role, g Gateway) (lines []string) {
-	switch name {
-	case "help":
-		for _, c := range s.commands(role) {
-			lines = append(lines, strings.TrimSpace("/"+c.Name+" "+c.Usage)+" – "+c.Help)
-		}
-	case "who":
-		lines = append(lines, fmt.Sprintf("On this node: %s.", strings.Join(slices.Sorted(slices.Values(g.Names())), ", ")))
-	case "roles":
-		s.enforcer.Read(func(p *policy.State) {
-			for _, m := range p.Members() {
-				lines = append(lines, fmt.Sprintf("%s: %v", m.Label(), m.Role))
-			}
-			lines = append(lines, fmt.Sprintf("All others: %v, guests: %v", p.Settings().Players, p.Settings().Guests))
-		})
-	case "bans":
-		s.enforcer.Read(func(p *policy.State) {
-			for _, it := range p.Sanctions(s.enforcer.wall()) {
-				lines = append(lines, it.Line(s.enforcer.wall()))
-			}
-		})
-		if len(lines) == 0 {
-			lines = append(lines, "Nobody is banned or muted.")
-		}
-	}
-	return lines
 }

@@ -9,9 +9,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -36,16 +40,31 @@ type Enforcer struct {
 	// Changed is set after each change of the policy: all players are to be judged again.
 	Changed wake.Signal
 
-	wall   func() time.Time
-	guests func() bool
+	wall      func() time.Time
+	node      Node
+	floods    *floods
+	newcomers *newcomers
+	claims    atomic.Pointer[policy.Claims] // as of the last Refresh
 }
 
-// NewEnforcer returns an enforcer. Guests reports whether this node takes players without a key. Announce is called with lines for all players, and
-// must not block.
-func NewEnforcer(p People, wall func() time.Time, guests func() bool, announce func(text string)) *Enforcer {
-	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, guests: guests}
+// Node is what the options of this node grant.
+type Node struct {
+	Guests   func() bool // whether players without a key may join
+	Original func() bool // whether clients of the original protocol may
+}
+
+// NewEnforcer returns an enforcer. Announce is called with lines for all players, and must not block.
+func NewEnforcer(p People, wall func() time.Time, node Node, announce func(text string), r prometheus.Registerer) *Enforcer {
+	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, node: node, floods: newFloods(r), newcomers: newNewcomers(r, wall)}
+	d.Refresh()
 	p.Notify(d.Changed.Set, announce)
 	return d
+}
+
+// Settings returns the settings of the world.
+func (e *Enforcer) Settings() (s policy.Settings) {
+	e.Read(func(p *policy.State) { s = p.Settings() })
+	return s
 }
 
 func (e *Enforcer) judge(who policy.Subject) (v policy.Verdict) {
@@ -78,22 +97,27 @@ func (e *Enforcer) Registered(name string) (is bool) {
 	return is
 }
 
-// AdmitOriginal returns why a client of the original protocol may not play; nil if it may.
-func (e *Enforcer) AdmitOriginal(remote net.Addr, name string) error {
-	if !e.guests() {
-		return errNoGuests
-	}
-	return e.refusal(e.judge(subject(player.GuestID(name), name, true, remote)))
+// Refresh takes the claims from the policy, after a change of it. What the others of the Enforcer and of Standings answer about them takes no lock.
+func (e *Enforcer) Refresh() {
+	e.Read(func(p *policy.State) { e.claims.Store(p.Claims()) })
 }
 
-// MayBuildOriginal reports whether a client of the original protocol may change blocks.
-func (e *Enforcer) MayBuildOriginal(remote net.Addr, name string) bool {
-	return e.judge(subject(player.GuestID(name), name, true, remote)).MayBuild()
+func (e *Enforcer) refuseEdit(who policy.Subject, v policy.Verdict, at grid.Pos) string {
+	if !v.MayBuild() {
+		return wire.RefusedNotAllowed
+	}
+	if !v.Border.Contains(at) {
+		return wire.RefusedOutsideBorder
+	}
+	if c := e.claims.Load().At(at); c != nil && !c.MayBuild(who.ClaimID(), v.Role) {
+		return wire.RefusedClaimed
+	}
+	return ""
 }
 
 // nameFor returns the name under which a player joins.
 func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
-	if who.Guest && !e.guests() {
+	if who.Guest && !e.node.Guests() {
 		return "", errNoGuests
 	}
 	if who.Guest && e.Registered(who.Name) {
@@ -101,4 +125,39 @@ func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
 	}
 	e.Read(func(p *policy.State) { name = p.NameFor(who.Player, who.Name) })
 	return name, nil
+}
+
+// refuseFlooder returns why a player who has flooded the chat may not play here; nil if they may.
+func (e *Enforcer) refuseFlooder(id player.ID) error {
+	if ban := e.floodSanction(policy.Ban, e.floods.of(id).banned); ban != "" {
+		return &wire.Error{Code: wire.FailBanned, Message: ban}
+	}
+	return nil
+}
+
+// floodMute returns why nobody reads what a player writes who has flooded the chat; empty if they do.
+func (e *Enforcer) floodMute(id player.ID) string {
+	return e.floodSanction(policy.Mute, e.floods.of(id).muted)
+}
+
+// floodSanction describes a sanction of this node; empty if it is over.
+func (e *Enforcer) floodSanction(kind policy.Kind, until time.Time) string {
+	now := e.wall()
+	if !now.Before(until) {
+		return ""
+	}
+	it := policy.Sanction{Kind: kind, By: "this node", Until: until.UnixMilli(), Reason: "flooding the chat"}
+	return it.Describe(now)
+}
+
+// NoteEdit counts an edit that a player has requested.
+func (e *Enforcer) NoteEdit(id player.ID, guest, removed bool) {
+	now := e.wall()
+	isNew := guest
+	if !guest {
+		e.Read(func(p *policy.State) { isNew = p.IsNew(id, now) })
+	}
+	if isNew {
+		e.newcomers.note(id, removed, now)
+	}
 }

@@ -1,17 +1,35 @@
 package moderation
 
 import (
+	"context"
 	"crypto/ed25519"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
+
+// travelEvery and travelsAtOnce limit how often a player may be brought elsewhere: each time they are sent the land there.
+const (
+	travelEvery   = 2 * time.Second
+	travelsAtOnce = 5
+)
+
+func newTravels() *rate.Limiter { return rate.NewLimiter(rate.Every(travelEvery), travelsAtOnce) }
+
+// commandTime bounds the time that a command waits for other nodes.
+const commandTime = 15 * time.Second
 
 // Standing is what the player of one session may do.
 type Standing struct {
@@ -21,19 +39,25 @@ type Standing struct {
 	who      policy.Subject
 	verdict  atomic.Pointer[policy.Verdict] // of the last judgement
 	busy     atomic.Bool                    // a command is under way
+	travels  *rate.Limiter                  // of commands that bring the player elsewhere
 
 	mu struct {
 		sync.Mutex
 		greeted bool
 		sent    string // the role and the registered name that the client was last sent
+		around  around
+		claims  []sessionmsg.Claim // that the client was last sent
 	}
 }
 
 // Admit judges a player who joins: a guest, or the owner of a key. An error means that they may not. Messages to the player go to send.
 func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Standing, error) {
-	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote)}
+	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote), travels: newTravels()}
 	var err error
 	if s.who.Name, err = e.nameFor(s.who); err != nil {
+		return nil, err
+	}
+	if err := e.refuseFlooder(id); err != nil {
 		return nil, err
 	}
 	return s, s.Judge()
@@ -53,15 +77,22 @@ func (s *Standing) Judge() error {
 	return nil
 }
 
-// MayBuild reports whether the player may change blocks.
-func (s *Standing) MayBuild() bool { return s.verdict.Load().MayBuild() }
+// MayGo reports whether the border of the world lets the player go from one place to another.
+func (s *Standing) MayGo(from, to motion.Pose) bool {
+	return s.verdict.Load().Border.Allows(from.X, from.Z, to.X, to.Z)
+}
+
+// Edits returns how many blocks a second the player may change, if this node lets each player change so many.
+func (s *Standing) Edits(node rate.Limit) rate.Limit {
+	return editsOf(s.enforcer.Settings(), s.verdict.Load().Role, node)
+}
 
 // Mute returns why others may not read what the player writes; empty if they may.
 func (s *Standing) Mute() string {
 	if mute := s.enforcer.judge(s.who).Mute; mute != nil {
 		return mute.Describe(s.enforcer.wall())
 	}
-	return ""
+	return s.enforcer.floodMute(s.who.Player)
 }
 
 // Greet sends what follows the welcome.
@@ -70,9 +101,7 @@ func (s *Standing) Greet() {
 	s.mu.greeted = true
 	s.mu.Unlock()
 	s.tell()
-	var message string
-	s.enforcer.Read(func(p *policy.State) { message = p.Settings().Message })
-	if message != "" {
+	if message := s.enforcer.Settings().Message; message != "" {
 		s.notice(message)
 	}
 }
@@ -86,8 +115,12 @@ func (s *Standing) tell() {
 	s.enforcer.Read(func(p *policy.State) { own = p.NameOf(s.who.Player) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.mu.greeted {
+		return
+	}
+	defer s.sendClaims()
 	now := fmt.Sprint(role, own)
-	if !s.mu.greeted || now == s.mu.sent {
+	if now == s.mu.sent {
 		return
 	}
 	s.mu.sent = now
@@ -101,4 +134,85 @@ func (s *Standing) tell() {
 // commands lists the commands that the player may use. Guests cannot sign any.
 func (s *Standing) commands(role policy.Role) []policy.Command {
 	return slices.DeleteFunc(policy.For(role), func(c policy.Command) bool { return s.key == nil && !c.Local })
+}
+
+// TooFast is called for a line or a command that the player has sent too fast, and which was not carried out. An error ends the session.
+func (s *Standing) TooFast() error {
+	now := s.enforcer.wall()
+	ban := time.Duration(s.enforcer.Settings().FloodBan) * time.Millisecond
+	if s.verdict.Load().Role >= policy.Moderator {
+		ban = 0
+	}
+	switch s.enforcer.floods.note(s.who.Player, now, ban) {
+	case floodWarned:
+		s.notice("You write too fast; that was not sent. Go on like that, and you are muted for a minute.")
+	case floodMuted:
+		s.notice("You write too fast, and are muted for a minute.")
+	case floodBanned:
+		return s.enforcer.refuseFlooder(s.who.Player)
+	}
+	return nil
+}
+
+// background runs what has to wait for other nodes, unless something is running already.
+func (s *Standing) background(g Gateway, task func(context.Context)) {
+	if !s.busy.CompareAndSwap(false, true) {
+		s.notice("Wait until your last command is carried out.")
+		return
+	}
+	g.Background(func(ctx context.Context) {
+		defer s.busy.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, commandTime)
+		defer cancel()
+		task(ctx)
+	})
+}
+
+// RefuseEdit returns why the player may not change a block, as a code of wire; empty if they may.
+func (s *Standing) RefuseEdit(at grid.Pos) string {
+	return s.enforcer.refuseEdit(s.who, *s.verdict.Load(), at)
+}
+
+// Keeps reports whether a claim keeps the player from going from one block into another.
+func (s *Standing) Keeps(from, to grid.Pos) bool {
+	return s.enforcer.claims.Load().Keeps(s.who.ClaimID(), s.verdict.Load().Role, from, to) != nil
+}
+
+// around is where claims are shown to a player: in the chunks around one.
+type around struct {
+	at     grid.ChunkPos
+	radius int32
+}
+
+// Surround sends the claims around the player, who is in a chunk and sees so many in each direction, unless the client knows them.
+func (s *Standing) Surround(at grid.ChunkPos, view int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.around = around{at, int32(min(view, sessionmsg.ClaimRadius))} //nolint:gosec // at most ClaimRadius
+	s.sendClaims()
+}
+
+// sendClaims sends the claims around the player, unless the client knows them. The caller holds the lock.
+func (s *Standing) sendClaims() {
+	if s.mu.around.radius == 0 { // the player has no place yet
+		return
+	}
+	near := s.enforcer.claims.Load().Near(s.mu.around.at, s.mu.around.radius, sessionmsg.MaxClaims)
+	if len(near)+len(s.mu.claims) == 0 {
+		return
+	}
+	all := make([]sessionmsg.Claim, 0, len(near))
+	id, role := s.who.ClaimID(), s.verdict.Load().Role
+	s.enforcer.Read(func(p *policy.State) {
+		for _, c := range near {
+			all = append(all, sessionmsg.Claim{
+				Owner: p.PlayerLabel(c.Owner), Name: c.Name, Min: c.Min, Max: c.Max,
+				Member: c.Has(id), Build: c.MayBuild(id, role), Enter: c.MayEnter(id, role),
+			})
+		}
+	})
+	if !reflect.DeepEqual(all, s.mu.claims) {
+		s.mu.claims = all
+		s.send(sessionmsg.Claims{Claims: all})
+	}
 }

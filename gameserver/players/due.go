@@ -37,17 +37,20 @@ type Presence struct {
 	Name   string
 	Guest  bool
 	Pose   motion.Pose
-	Done   uint64 // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
+	Home   *motion.Pose  // never changed, only replaced; nil: none
+	Done   uint64        // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
+	Login  *player.Login // nil: a guest
 }
 
 // lastPublished is where and when a player who is here was published last.
 type lastPublished struct {
 	pose motion.Pose
+	home *motion.Pose
 	at   time.Time
 }
 
-// dueOf returns those of the players here who are to be published: they have arrived, have gone far since they were published, or
-// were published long ago. It also returns the marks of all published players who are here, as of now.
+// dueOf returns those of the players here who are to be published: they have arrived, have another home or have gone far
+// since they were published, or were published long ago. It also returns the marks of all published players who are here, as of now.
 func dueOf(here []Presence, before map[player.ID]lastPublished) (due []Presence, marks map[player.ID]lastPublished) {
 	now := time.Now()
 	marks = make(map[player.ID]lastPublished, len(here))
@@ -57,7 +60,7 @@ func dueOf(here []Presence, before map[player.ID]lastPublished) (due []Presence,
 			marks[p.Player] = m
 		}
 		age := now.Sub(m.at)
-		if !known || age >= PublishEvery || age >= publishPause && distance(m.pose, p.Pose) > publishDistance {
+		if !known || m.home != p.Home || age >= PublishEvery || age >= publishPause && distance(m.pose, p.Pose) > publishDistance {
 			due = append(due, p)
 		}
 	}
@@ -68,7 +71,7 @@ func dueOf(here []Presence, before map[player.ID]lastPublished) (due []Presence,
 		due = due[:most]
 	}
 	for _, p := range due {
-		marks[p.Player] = lastPublished{p.Pose, now}
+		marks[p.Player] = lastPublished{p.Pose, p.Home, now}
 	}
 	return due, marks
 }

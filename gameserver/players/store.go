@@ -6,6 +6,7 @@ package players
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ const (
 	// after a start has been set before.
 	expireEvery  = 24 * time.Hour
 	expireAtOnce = 1000
+	// maxRows is the number of players that are kept on this node's disk: anybody can log in with any number of keys.
+	maxRows = 250_000
 )
 
 // Storage stores player records on this node; a *store.DB.
@@ -58,6 +61,7 @@ type Store struct {
 	publisher *publisher
 	wake      wake.Signal   // a player waits to be saved
 	ended     chan struct{} // closed when no more players are saved
+	maxRows   int           // maxRows but in tests
 
 	mu struct {
 		sync.Mutex
@@ -75,13 +79,14 @@ type departure struct {
 
 // NewStore returns a store that is not running yet.
 func NewStore(o Options) *Store {
-	ps := &Store{Options: o, publisher: newPublisher(o.Network, o.Logger), wake: wake.NewSignal(), ended: make(chan struct{})}
+	ps := &Store{Options: o, publisher: newPublisher(o.Network, o.Logger), wake: wake.NewSignal(), ended: make(chan struct{}), maxRows: maxRows}
 	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
 	return ps
 }
 
 // Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
-// record counts. A guest who has been away for 30 days is not known.
+// record counts. A guest who has been away for 30 days is not known. The record returned has the login of the network's: the player's
+// next one must be later.
 func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -98,7 +103,8 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 			found = append(found, stored)
 		}
 	}
-	if remembered, err := ps.Network.Player(ctx, id); err == nil {
+	remembered, err := ps.Network.Player(ctx, id)
+	if err == nil {
 		found = append(found, remembered)
 	}
 	for _, r := range found {
@@ -109,6 +115,7 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 			newest = r
 		}
 	}
+	newest.Login = remembered.Login
 	return newest, newest.Seq > 0, nil
 }
 
@@ -196,7 +203,7 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 	save, expire := time.NewTicker(saveEvery), time.NewTicker(expireEvery)
 	defer save.Stop()
 	defer expire.Stop()
-	saved, published := make(map[player.ID]motion.Pose), make(map[player.ID]lastPublished)
+	saved, published := make(map[player.ID]place), make(map[player.ID]lastPublished)
 	for {
 		select {
 		case <-ctx.Done():
@@ -219,18 +226,33 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 	}
 }
 
-// deleteExpired deletes this node's rows of expired guests.
+// deleteExpired deletes this node's rows of expired guests, and the oldest ones if there are more than maxRows.
 func (ps *Store) deleteExpired() error {
-	var rows []kv.Write
+	type row struct {
+		key   []byte
+		saved int64
+	}
+	var expired, others []row
 	now := ps.Wall()
 	err := ps.Storage.Scan(Table, nil, func(key, value []byte) error {
-		if r, err := nodemsg.DecodePlayerRecord(value); err == nil && r.Expired(now) {
-			rows = append(rows, kv.Write{Table: Table, Key: bytes.Clone(key)})
+		r, err := nodemsg.DecodePlayerRecord(value)
+		if err == nil && r.Expired(now) {
+			expired = append(expired, row{bytes.Clone(key), r.SavedAt})
+		} else {
+			others = append(others, row{bytes.Clone(key), r.SavedAt})
 		}
 		return nil
 	})
-	for some := range slices.Chunk(rows, expireAtOnce) {
-		err = errors.Join(err, ps.Storage.Commit(some))
+	if n := len(others) - ps.maxRows; n > 0 {
+		slices.SortFunc(others, func(a, b row) int { return cmp.Compare(a.saved, b.saved) })
+		expired = append(expired, others[:n]...)
+	}
+	for some := range slices.Chunk(expired, expireAtOnce) {
+		writes := make([]kv.Write, len(some))
+		for i, r := range some {
+			writes[i] = kv.Write{Table: Table, Key: r.key}
+		}
+		err = errors.Join(err, ps.Storage.Commit(writes))
 	}
 	return err
 }
@@ -264,15 +286,21 @@ func (ps *Store) saveLeaving() {
 	}
 }
 
-// saveMoved saves the players who moved since the last call, in one commit.
-func (ps *Store) saveMoved(here []Presence, before map[player.ID]motion.Pose) map[player.ID]motion.Pose {
-	poses := make(map[player.ID]motion.Pose, len(here))
+// place is where a player is, and their home.
+type place struct {
+	pose motion.Pose
+	home *motion.Pose
+}
+
+// saveMoved saves the players who moved, or changed their home, since the last call, in one commit.
+func (ps *Store) saveMoved(here []Presence, before map[player.ID]place) map[player.ID]place {
+	poses := make(map[player.ID]place, len(here))
 	for _, p := range here {
-		poses[p.Player] = p.Pose
+		poses[p.Player] = place{p.Pose, p.Home}
 	}
 	moved := slices.DeleteFunc(here, func(p Presence) bool {
-		pose, known := before[p.Player]
-		return known && pose == p.Pose
+		last, known := before[p.Player]
+		return known && last == place{p.Pose, p.Home}
 	})
 	if len(moved) == 0 {
 		return poses
@@ -295,7 +323,7 @@ func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 		ps.mu.seqs[p.Player] = seq
 		records[i] = nodemsg.PlayerRecord{
 			Player: p.Player, Name: p.Name, Guest: p.Guest,
-			Seq: seq, Pose: p.Pose, Gateway: ps.Peer, SavedAt: now,
+			Seq: seq, Pose: p.Pose, Home: p.Home, Gateway: ps.Peer, SavedAt: now, Login: p.Login,
 		}
 		if done := max(ps.mu.done[p.Player], p.Done); done > records[i].Counted() {
 			records[i].Done = min(done, wire.MaxDone)
@@ -307,6 +335,7 @@ func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 func (ps *Store) store(records []nodemsg.PlayerRecord) error {
 	writes := make([]kv.Write, 0, len(records))
 	for _, r := range records {
+		r.Login = nil // this node needs no proof, and an older version, to which it may go back, could not read it
 		row, err := nodemsg.EncodePlayerRecord(r)
 		if err != nil { // the others are saved all the same
 			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)

@@ -429,6 +429,28 @@ func TestGuestsExpire(t *testing.T) {
 }
 
 // A record from when this node's clock was years ahead is used, but not its numbers: no node would accept the next ones.
+// A node keeps so many players on its disk: those who were saved last.
+func TestRowsAreBounded(t *testing.T) {
+	ps := newTestStore(playerstest.NewMemory(), playerstest.NewMemory())
+	ps.maxRows = 3
+	for i := range 10 {
+		name := fmt.Sprint("ann", i)
+		r := nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, Gateway: "a", SavedAt: time.Now().UnixMilli() + int64(i)}
+		if err := ps.store([]nodemsg.PlayerRecord{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ps.deleteExpired(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		id := player.GuestID(fmt.Sprint("ann", i))
+		if row, err := ps.Storage.Get(Table, id[:]); err != nil || (row != nil) != (i >= 7) {
+			t.Errorf("player %d is kept: %v, %v", i, row != nil, err)
+		}
+	}
+}
+
 func TestRecordsFromTheFuture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t)

@@ -11,9 +11,11 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/acts"
 )
 
 var (
@@ -27,7 +29,7 @@ var (
 
 // CatalogOptions are what a Catalog needs besides.
 type CatalogOptions struct {
-	// Row reads a stored row, nil if there is none. It panics with a *Fault if it cannot be read.
+	// Row reads a stored row, nil if there is none. It panics with a *fault.Fault if it cannot be read.
 	Row func(key string) []byte
 	// Rows visits the stored rows from a key on, until visit fails.
 	Rows func(from []byte, visit func(key, value []byte) error) error
@@ -51,7 +53,7 @@ type Catalog struct {
 
 	// The fields below belong to the goroutine of Run.
 	state    *world.Catalog
-	acts     *world.Acts
+	acts     *acts.Log
 	entering map[entering][]chan<- entered // pending acts
 	whole    bool                          // all rows are listed in state
 	asked    map[grid.Cell]*founding       // pending
@@ -73,7 +75,7 @@ type founded struct {
 }
 
 // CatalogTables names the rows that a snapshot of the catalog carries.
-var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable, Pieces: true}, {Table: world.ActsTable, Pieces: true}}
+var CatalogTables = []replica.TablePrefix{{Table: world.CatalogTable, Pieces: true}, {Table: acts.Table, Pieces: true}}
 
 // CatalogDeletion returns the writes that delete all rows of the catalog. Keys visits the keys of a table.
 func CatalogDeletion(keys func(table string, prefix []byte, visit func(key []byte) error) error) (writes []kv.Write, err error) {
@@ -147,7 +149,7 @@ func (c *Catalog) startListing() {
 	c.whole = false
 	c.Start(func(ctx context.Context) {
 		if err := c.list(ctx, state); err != nil && ctx.Err() == nil {
-			c.Enqueue(func() { panic(&Fault{Kind: Broken, Cause: fmt.Errorf("list the catalog: %w", err)}) })
+			c.Enqueue(func() { panic(&fault.Fault{Kind: fault.Broken, Cause: fmt.Errorf("list the catalog: %w", err)}) })
 		}
 	})
 }
@@ -207,7 +209,7 @@ func (c *Catalog) dropStored() {
 	}
 	index, err := c.Stored()
 	if err != nil {
-		panic(&Fault{Kind: Broken, Cause: err})
+		panic(&fault.Fault{Kind: fault.Broken, Cause: err})
 	}
 	c.state.Stored(index)
 	c.acts.Stored(index)
@@ -229,6 +231,11 @@ func (c *Catalog) membersChanged() { c.Metrics.catalog.Set(float64(voters(c.memb
 // answers none: its state may have been changed in part.
 func (c *Catalog) serves() bool { return c.fault == nil && (c.leading || len(c.members) <= 1) }
 
+// maxAsked bounds the changes that wait for an entry: without a leader they wait until there is one.
+const maxAsked = 10_000
+
+var errManyAsked = fmt.Errorf("the catalog has no leader, and %d changes wait for one: try again later", maxAsked)
+
 // refuseAll answers all waiting requests with an error.
 func (c *Catalog) refuseAll(why error) {
 	for cell := range c.asked {
@@ -243,7 +250,7 @@ func (c *Catalog) apply(d replica.Committed) {
 	if c.Probe != nil {
 		c.Probe(d.Entry)
 	}
-	if act := world.ActIn(d.Entry); act != nil {
+	if act := acts.In(d.Entry); act != nil {
 		c.applyAct(d.Index, *act)
 		return
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/acts"
 )
 
 // This file keeps the acts in the catalog: the commands that make the world's policy.
@@ -26,7 +26,7 @@ type entered struct {
 
 // loadActs reads the stored acts.
 func (c *Catalog) loadActs() error {
-	c.acts = world.NewActs(c.ActRow)
+	c.acts = acts.New(c.ActRow)
 	if err := c.ActRows(c.acts.Load); err != nil {
 		return fmt.Errorf("load the catalog's acts: %w", err)
 	}
@@ -56,7 +56,7 @@ func (c *Catalog) answerAct(of entering, a entered) {
 func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
-	entry, err := world.EncodeEntry(act)
+	entry, err := acts.EncodeEntry(act)
 	if err != nil {
 		return 0, err
 	}

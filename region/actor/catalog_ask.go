@@ -107,6 +107,10 @@ func (c *Catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded
 	}
 	f := c.asked[cell]
 	if f == nil {
+		if len(c.asked) >= maxAsked {
+			answer <- founded{err: errManyAsked}
+			return
+		}
 		// Without a leader it stays pending until proposeAgain proposes it.
 		if err := c.group.Propose(entry); err != nil && !errors.Is(err, replica.ErrNotLeader) {
 			answer <- founded{err: fmt.Errorf("change cell %v: %w", cell, err)}

@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/budget"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -33,7 +34,7 @@ const (
 // from any goroutine, by the function that they are passed.
 type LandOptions struct {
 	// Hash requests the hash of a chunk's terrain.
-	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *Fault))
+	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *fault.Fault))
 	// Hibernate is called when the region can hibernate.
 	Hibernate func(*Land)
 	// StayAwake reports whether an idle region is not to be closed yet. If nil, it may be.
@@ -52,8 +53,8 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
-	// MayBuild reports whether a player may change blocks. If nil, everybody may.
-	MayBuild func(player.ID) bool
+	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may. If nil, everybody may.
+	RefuseEdit func(player.ID, grid.Pos) string
 	// Proofs decide whose edits are accepted in signed batches. Signed may be called in any goroutine.
 	Proofs world.Proofs
 	// Signs reports whether all members, and all nodes that are alive, understand signed batches. If nil, none is proposed before one is applied.
@@ -141,7 +142,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 
 // requestHash requests the hash of a chunk's terrain.
 func (l *Land) requestHash(pos grid.ChunkPos) {
-	l.Hash(pos, func(base [32]byte, failed *Fault) {
+	l.Hash(pos, func(base [32]byte, failed *fault.Fault) {
 		l.Enqueue(func() {
 			if failed != nil {
 				panic(failed) // it is the region's terrain, so the region is isolated

@@ -60,8 +60,8 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	}
 	for i, intent := range msg.Edits {
 		why := refused
-		if l.MayBuild != nil && !l.MayBuild(intent.Player) { // gateways check it, too; they may lie
-			why = cmp.Or(why, wire.RefusedNotAllowed)
+		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
+			why = l.RefuseEdit(intent.Player, intent.Pos)
 		}
 		if proven != nil && !proven[i] {
 			why = cmp.Or(why, wire.RefusedUnsigned)

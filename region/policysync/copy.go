@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
@@ -25,10 +26,10 @@ import (
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/acts"
 )
 
-// Table is the table of a node's copy of the acts: as world.ActsTable.
+// Table is the table of a node's copy of the acts: as acts.Table.
 const Table = "policy"
 
 // ImportTable has the commands that the first node of a restored world has yet to enter: prefix, u64 big-endian → text. The urgent ones are
@@ -117,7 +118,7 @@ func Open(o Options) (*Copy, error) {
 	c.mu.list.state, c.mu.asking = policy.New(), make(map[asked]chan<- effect)
 	c.mu.changed, c.mu.announce = func() {}, func(string) {}
 	err := o.Storage.Scan(Table, nil, func(key, value []byte) error {
-		if string(key) != string(world.ActKey(c.mu.list.state.Acts()+1)) {
+		if string(key) != string(acts.Key(c.mu.list.state.Acts()+1)) {
 			return fmt.Errorf("its key %x does not follow act %d", key, c.mu.list.state.Acts())
 		}
 		act, err := nodemsg.DecodeAct(value)
@@ -129,7 +130,7 @@ func Open(o Options) (*Copy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the policy: %w", err)
 	}
-	c.builders.Store(c.mu.list.state.Builders())
+	c.setBuilders(c.mu.list.state)
 	return c, nil
 }
 
@@ -244,7 +245,7 @@ func (c *Copy) replace(ctx context.Context) error {
 		return err
 	}
 	c.others, c.unsaved = time.Time{}, writes
-	c.builders.Store(fresh.state.Builders())
+	c.setBuilders(fresh.state)
 	c.mu.Lock()
 	c.mu.list = fresh
 	changed := c.mu.changed
@@ -280,9 +281,9 @@ func (c *Copy) add(page []nodemsg.Act) (err error) {
 	}
 	if len(page) > 0 {
 		c.mu.RLock()
-		builders, changed := c.mu.list.state.Builders(), c.mu.changed
+		c.setBuilders(c.mu.list.state)
+		changed := c.mu.changed
 		c.mu.RUnlock()
-		c.builders.Store(builders)
 		changed()
 	}
 	if len(c.unsaved) == 0 {
@@ -322,7 +323,7 @@ func (l *list) row(act nodemsg.Act) kv.Write {
 	if err != nil {
 		panic(err) // it was decoded
 	}
-	return kv.Write{Table: Table, Key: world.ActKey(l.state.Acts()), Value: value}
+	return kv.Write{Table: Table, Key: acts.Key(l.state.Acts()), Value: value}
 }
 
 // apply applies the next act to a list. Invalid is what policy.Verify returned for it. An error means that it cannot be judged yet.
@@ -361,14 +362,26 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// MayBuild reports whether a player may change blocks, for leaders of regions. It waits for no lock.
-func (c *Copy) MayBuild(id player.ID) bool { return c.builders.Load().Allow(id, time.Now()) }
+// RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. It waits for no lock.
+func (c *Copy) RefuseEdit(id player.ID, at grid.Pos) string {
+	why := c.builders.Load().Refuse(id, at, time.Now())
+	if why != "" {
+		c.metrics.refused.WithLabelValues(why).Inc()
+	}
+	return why
+}
+
+// setBuilders publishes who may build where.
+func (c *Copy) setBuilders(s *policy.State) {
+	c.builders.Store(s.Builders())
+	c.metrics.claims.Set(float64(s.Claims().Count()))
+}
 
 // Audit visits the last acts that are stored here, in order, with their numbers.
 func (c *Copy) Audit(last uint64, visit func(number uint64, act nodemsg.Act) error) error {
 	number := c.Acts()
 	number -= min(last, number)
-	return kv.ScanFrom(c.Storage, Table, nil, world.ActKey(number+1), func(_, value []byte) error {
+	return kv.ScanFrom(c.Storage, Table, nil, acts.Key(number+1), func(_, value []byte) error {
 		number++
 		act, err := nodemsg.DecodeAct(value)
 		if err != nil {

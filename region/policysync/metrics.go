@@ -1,10 +1,16 @@
 package policysync
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/wire"
+)
 
 type metrics struct {
 	acts    *prometheus.CounterVec
 	updated prometheus.Gauge
+	claims  prometheus.Gauge
+	refused *prometheus.CounterVec // edits, by code
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -17,10 +23,19 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "voxeld_policy_updated_timestamp_seconds",
 			Help: "When the node's copy of the roles, bans and names was last up to date, in seconds since 1970.",
 		}),
+		claims: prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_claims", Help: "Claims in the world."}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "voxeld_policy_edits_refused_total",
+			Help: "Edits that the policy forbids and a gateway let through, refused by this node as the leader of their region, by reason: not_allowed or claimed. " +
+				"A few are of players whose gateway was late, many of a gateway that lies.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{wire.RefusedNotAllowed, wire.RefusedClaimed} {
+		m.refused.WithLabelValues(reason)
 	}
 	for _, result := range []string{"applied", "refused", "forged"} {
 		m.acts.WithLabelValues(result)
 	}
-	r.MustRegister(m.acts, m.updated)
+	r.MustRegister(m.acts, m.updated, m.claims, m.refused)
 	return m
 }

@@ -200,7 +200,7 @@ func (r *restoration) player(row kv.Write) error {
 	}
 	r.players[rec.Player] = rec.Seq
 	r.report.Players = len(r.players)
-	rec.Gateway = r.Self.Peer
+	rec.Gateway, rec.Login = r.Self.Peer, nil
 	published, err := r.Player(rec)
 	if err != nil {
 		return err

@@ -81,8 +81,8 @@ func (s *Splitter) askMembers(ctx context.Context, info nodemsg.Region, q nodems
 	return nodemsg.Answer{}, cmp.Or(refused, elsewhere)
 }
 
-// lead opens a region and has it led by this node, unless another one leads it.
-func (s *Splitter) lead(ctx context.Context, id uint64) (*actor.Land, error) {
+// Lead opens a region of which this node is a member, and has it led by this node, unless another one leads it: then the error is actor.ErrNotHere.
+func (s *Splitter) Lead(ctx context.Context, id uint64) (*actor.Land, error) {
 	ctx, cancel := context.WithTimeout(ctx, leadTime)
 	defer cancel()
 	info, err := s.Regions.Member(id)
@@ -116,7 +116,7 @@ func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 	defer s.merging.Delete(id)
 	ctx, cancel := context.WithTimeout(ctx, mergeTime)
 	defer cancel()
-	l, err := s.lead(ctx, id)
+	l, err := s.Lead(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (s *Splitter) FreezeHere(ctx context.Context, f nodemsg.Freeze) nodemsg.Fet
 func (s *Splitter) StructureHere(ctx context.Context, q nodemsg.StructureRequest) (nodemsg.Region, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, leadTime)
 	defer cancel()
-	l, err := s.lead(ctx, q.Region)
+	l, err := s.Lead(ctx, q.Region)
 	if err != nil {
 		return nodemsg.Region{}, 0, err
 	}

@@ -71,6 +71,8 @@ func FuzzNode(f *testing.F) {
 		fuzzCBOR[Fetched](t, data)
 		fuzzCBOR[SignedIncarnation](t, data)
 		fuzzCBOR[Lineage](t, data)
+		fuzzCBOR[PlayersRequest](t, data)
+		fuzzCBOR[PlayersAnswer](t, data)
 		if r, err := DecodeRegion(data); err == nil {
 			if again, err := EncodeRegion(r); err != nil || !bytes.Equal(again, data) {
 				t.Fatalf("%x became %x, %v", data, again, err)

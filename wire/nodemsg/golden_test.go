@@ -61,6 +61,8 @@ func nodeMessages() []interface{ Valid() error } {
 // laterMessages are those that were added since: their bytes are at the end of the file.
 func laterMessages() []interface{ Valid() error } {
 	act := Act{At: 1700000000000, Key: make([]byte, 32), Seq: 5, Name: "ada", Text: "ban bob", Signature: make([]byte, 64)}
+	home := aRecord()
+	home.Home = &aPose
 	seen := SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{1}, Count: 2}, Signature: []byte{3, 4}}
 	return []interface{ Valid() error }{
 		seen,
@@ -87,6 +89,20 @@ func laterMessages() []interface{ Valid() error } {
 		Answer{OtherActs: true},
 		Answer{Acts: []Act{act, {Key: act.Key, Operator: true, Charter: 4, Text: "say x", Signature: act.Signature}}, Number: 9},
 		provenEdits(),
+		Question{History: &HistoryRequest{
+			Region: 7, Min: grid.Pos{X: -1}, Max: grid.Pos{X: 2, Y: 3, Z: 4}, Since: 5, Until: 6, Player: player.GuestID("bob"), Newest: true, Skip: 8, Most: 9,
+		}},
+		Question{History: &HistoryRequest{Region: 7, Rollback: -1}},
+		Answer{History: &HistoryAnswer{
+			Records: []HistoryRecord{{Time: 1, Player: player.GuestID("bob"), Guest: "bob", At: grid.Pos{X: -1, Y: 2, Z: 3}, Old: 0xffff, New: 5}}, More: true,
+		}},
+		Answer{History: &HistoryAnswer{Changed: 1, Left: 2, Columns: []ChunkColumns{{Chunk: grid.ChunkPos{X: -1, Z: 2}, Bits: [128]byte{1, 2}}}, Done: true}},
+		PlayersRequest{List: &ListPlayers{}},
+		PlayersRequest{Find: &FindPlayer{Name: "bob"}},
+		PlayersRequest{Show: &PrivateLine{From: player.GuestID("ada"), Name: "ada", Guest: true, To: player.GuestID("bob"), Text: "hi"}},
+		PlayersAnswer{Names: []string{"ada", "bob"}, Players: 3},
+		PlayersAnswer{Found: &FoundPlayer{Player: player.GuestID("bob"), Name: "bob", Pose: aPose}, Shown: true},
+		home,
 	}
 }
 

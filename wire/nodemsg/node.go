@@ -112,6 +112,8 @@ type Question struct {
 	Act *Act `cbor:"25,keyasint,omitempty"`
 	// Acts asks a member of the catalog for the acts in its log. The answer is Acts.
 	Acts *ActsRequest `cbor:"26,keyasint,omitempty"`
+	// History asks a region's leader who changed which blocks. The answer is History.
+	History *HistoryRequest `cbor:"27,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
@@ -198,6 +200,8 @@ type Answer struct {
 	Acts []Act `cbor:"25,keyasint,omitempty"`
 	// OtherActs, instead of Acts, means that the acts that the asker has are not the catalog's.
 	OtherActs bool `cbor:"27,keyasint,omitempty"`
+	// History answers History.
+	History *HistoryAnswer `cbor:"28,keyasint,omitempty"`
 	// Number answers Act: how many acts there are, with this one.
 	Number uint64 `cbor:"26,keyasint,omitempty"`
 }
@@ -217,6 +221,7 @@ const (
 	VersionSplits = 1 // the first that has splits
 	VersionActs   = 2 // the first that has acts
 	VersionSigned = 3 // the first that has signed edits
+	VersionHomes  = 3 // the first that has homes in players' records
 	Version       = VersionSigned
 )
 
@@ -228,7 +233,7 @@ type PlayerRecord struct {
 	Player  player.ID   `cbor:"1,keyasint"`
 	Name    string      `cbor:"2,keyasint"`
 	Guest   bool        `cbor:"3,keyasint,omitempty"`
-	Seq     uint64      `cbor:"4,keyasint"` // increases with every save; the highest wins
+	Seq     uint64      `cbor:"4,keyasint"` // increases with every save; see Compare
 	Pose    motion.Pose `cbor:"5,keyasint"`
 	Gateway string      `cbor:"6,keyasint"` // peer id of the gateway that saved it
 	SavedAt int64       `cbor:"7,keyasint"` // Unix milliseconds
@@ -236,6 +241,25 @@ type PlayerRecord struct {
 	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
 	// See Counted.
 	Done uint64 `cbor:"8,keyasint,omitempty"`
+	// Home is the place that the player has chosen as their home; nil for none. Nodes before VersionHomes refuse records that have one.
+	Home *motion.Pose `cbor:"9,keyasint,omitempty"`
+	// Login shows that the owner of the player's key opened a session at the gateway. Older nodes refuse the field, so they are sent
+	// the record without it; and it is left out on the gateway's own disk and in backups.
+	Login *player.Login `cbor:"10,keyasint,omitempty"`
+}
+
+// Compare returns a positive number if p replaces q, a negative one if q replaces p. A record with a login replaces one without: a
+// gateway that the player never visited cannot make one. Otherwise the latest login counts, then the sequence number.
+func (p PlayerRecord) Compare(q PlayerRecord) int {
+	switch {
+	case p.Login == nil && q.Login == nil:
+		return cmp.Compare(p.Seq, q.Seq)
+	case q.Login == nil:
+		return 1
+	case p.Login == nil:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(p.Login.At, q.Login.At), cmp.Compare(p.Seq, q.Seq))
 }
 
 // Counted returns a number at least as high as that of any event of the player before the save. Further events must be
@@ -245,9 +269,9 @@ func (p PlayerRecord) Counted() uint64 { return max(uint64(max(p.SavedAt, 0)), p
 const (
 	// guestExpiry is how long the record of a guest who has left is kept.
 	guestExpiry = 30 * 24 * time.Hour
-	// maxRecordAhead is how far ahead of a node's clock the numbers of a record may be, which count milliseconds since 1970. So a gateway
-	// whose clock is wrong by a day can save players, and a record that is meant never to be replaced is refused.
-	maxRecordAhead = 48 * time.Hour
+	// maxRecordAhead is how far ahead of a node's clock the numbers of a record may be, which count milliseconds since 1970. Clocks
+	// that are off by trust.Skew in opposite directions do no harm, and a record that is meant never to be replaced is refused.
+	maxRecordAhead = 52 * time.Hour
 )
 
 // Expired reports whether the record is of a guest who has been away for 30 days. They start at the spawn again.
@@ -258,7 +282,7 @@ func (p PlayerRecord) Expired(now time.Time) bool {
 // Plausible reports whether the record's numbers can be reached by now.
 func (p PlayerRecord) Plausible(now time.Time) bool {
 	ahead := uint64(now.Add(maxRecordAhead).UnixMilli())
-	return p.Seq <= ahead && p.Counted() <= ahead
+	return p.Seq <= ahead && p.Counted() <= ahead && (p.Login == nil || uint64(p.Login.At) <= ahead)
 }
 
 // Messages by which nodes report failures to each other, and answer operators who ask for the status of regions.

@@ -56,7 +56,7 @@ func (q Question) Valid() error {
 		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
 		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
 		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve), alternativeOf(q.Range),
-		alternativeOf(q.Act), alternativeOf(q.Acts),
+		alternativeOf(q.Act), alternativeOf(q.Acts), alternativeOf(q.History),
 	)
 }
 
@@ -124,6 +124,7 @@ func (a Answer) Valid() error {
 		checkList(a.Quarantined, MaxQuarantined, checkRegionID),
 		checkKnownPeer(a.CatalogLeader),
 		alternativeOf(a.Range).err,
+		alternativeOf(a.History).err,
 		checkList(a.Acts, ActsPage, Act.Valid),
 		wire.CheckText(a.Error),
 	)
@@ -145,11 +146,19 @@ func (p PlayerRecord) Valid() error {
 	if err := wire.CheckPose(p.Pose); err != nil {
 		return err
 	}
+	if p.Home != nil {
+		if err := wire.CheckPose(*p.Home); err != nil {
+			return err
+		}
+	}
 	if p.SavedAt < 0 {
 		return wire.Refuse(wire.FailBadValue, "the save time is before 1970")
 	}
 	if p.Done > wire.MaxDone {
 		return wire.Refuse(wire.FailBadValue, "the player's event count %d exceeds %d", p.Done, uint64(wire.MaxDone))
+	}
+	if p.Login != nil && (p.Login.At <= 0 || p.Login.Player() != p.Player) {
+		return wire.Refuse(wire.FailBadValue, "the login is not the player's")
 	}
 	return checkPeer(p.Gateway)
 }

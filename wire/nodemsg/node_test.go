@@ -326,6 +326,7 @@ func TestValid(t *testing.T) {
 		"high":                record(func(p *PlayerRecord) { p.Pose.Y = motion.MaxY + 1 }),
 		"before 1970":         record(func(p *PlayerRecord) { p.SavedAt = -1 }),
 		"no gateway":          record(func(p *PlayerRecord) { p.Gateway = "" }),
+		"another's login":     record(func(p *PlayerRecord) { p.Login = &player.Login{At: 1} }),
 		"hello 0":             Hello{}.Valid(),
 		"long error":          Answer{Error: strings.Repeat("a", wire.MaxErrorText+1)}.Valid(),
 		"answer's region":     Answer{Region: &Region{}}.Valid(),

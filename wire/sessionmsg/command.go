@@ -1,5 +1,7 @@
 package sessionmsg
 
+import "github.com/voxelpopuli/voxeld/grid"
+
 // Messages about roles and commands (package policy).
 
 // Command is a command without its slash: 1 to 256 bytes, as a Chat. Commands that change the world's policy are signed with the player's key
@@ -25,6 +27,51 @@ type CommandHelp struct {
 	Help  string `json:"help"`
 }
 
+// MaxClaims is the most claims in a Claims, and ClaimRadius how many chunks around the player's are looked through.
+const (
+	MaxClaims   = 64
+	ClaimRadius = 8
+)
+
+// Claims lists the claims in the chunks around the player, nearest chunks first, at most MaxClaims. It follows the Standing if there are any,
+// and is sent again when it changes.
+type Claims struct {
+	Claims []Claim `json:"claims"`
+}
+
+// Claim is land that a player keeps: the blocks from Min to Max, both included.
+type Claim struct {
+	Owner  string   `json:"owner"` // the registered name, or the player's id in hex
+	Name   string   `json:"name"`
+	Min    grid.Pos `json:"min"`
+	Max    grid.Pos `json:"max"`
+	Member bool     `json:"member,omitempty"` // the receiver is its owner, or a member
+	Build  bool     `json:"build,omitempty"`  // the receiver may build in it, if their role lets them build at all
+	Enter  bool     `json:"enter,omitempty"`  // the receiver may enter it
+}
+
+// MaxPreviewChunks is the most chunks in a RollbackPreview.
+const MaxPreviewChunks = 1024
+
+// RollbackPreview is what a rollback would do, in answer to /rollback. A Notice has the same as a text.
+type RollbackPreview struct {
+	Command string         `json:"command"` // orders it, signed like any other
+	Of      string         `json:"of"`      // whose changes it undoes
+	Blocks  int            `json:"blocks"`  // that it would change
+	Min     grid.Pos       `json:"min"`     // where, both corners included
+	Max     grid.Pos       `json:"max"`
+	Columns []PreviewChunk `json:"columns,omitempty"` // where blocks would change; at most MaxPreviewChunks
+}
+
+// PreviewChunk says in which columns of a chunk blocks would change: bit z·32 + x, the lowest bit of a byte first.
+type PreviewChunk struct {
+	X    int32  `json:"x"` // of the chunk
+	Z    int32  `json:"z"`
+	Bits []byte `json:"bits"` // 128 bytes
+}
+
 func (Command) clientType() string { return "command" }
 
-func (Standing) serverType() string { return "standing" }
+func (Standing) serverType() string        { return "standing" }
+func (Claims) serverType() string          { return "claims" }
+func (RollbackPreview) serverType() string { return "rollback" }

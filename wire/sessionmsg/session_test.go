@@ -167,6 +167,10 @@ var serverMessages = []struct {
 		Standing{Role: "moderator", Name: "ada", Commands: []CommandHelp{{Name: "kick", Usage: "NAME", Help: "disconnect a player"}}},
 	},
 	{
+		`{"type":"claims","claims":[{"owner":"ada","name":"harbour","min":[10,0,-20],"max":[30,1023,40],"enter":true}]}`,
+		Claims{Claims: []Claim{{Owner: "ada", Name: "harbour", Min: grid.Pos{X: 10, Z: -20}, Max: grid.Pos{X: 30, Y: 1023, Z: 40}, Enter: true}}},
+	},
+	{
 		`{"type":"welcome","version":1,"world":"4b","world_name":"voxels","sections":4,"player":"6b","name":"ada","guest":true,"next_seq":1,"pose":{"x":0.5,"y":70,"z":0.5,"yaw":0,"pitch":0},"view":6,"reach":8,"tick_ms":50,"time_of_day":480.25,"day_ms":1200000,"gateway":"12D3","server_version":"0.1.0"}`,
 		Welcome{Version: 1, World: "4b", WorldName: "voxels", Sections: 4, Player: "6b", Name: "ada", Guest: true, NextSeq: 1, Pose: motion.Pose{X: 0.5, Y: 70, Z: 0.5}, View: 6, Reach: 8, TickMS: 50, TimeOfDay: 480.25, DayMS: 1200000, Gateway: "12D3", ServerName: "0.1.0"},
 	},
@@ -188,6 +192,8 @@ var serverMessages = []struct {
 		Nearby{Players: []NearbyPlayer{{Player: aPlayer, Name: "ada", X: 120, Y: 31, Z: -8}}, Complete: true},
 	},
 	{`{"type":"map","x":3,"z":-2,"points":"HwAFAA==","complete":false}`, MapTile{X: 3, Z: -2, Points: []byte{31, 0, 5, 0}}},
+	{`{"type":"rollback","command":"revert eve 5 0,1,2 3,4,5","of":"eve","blocks":7,"min":[0,1,2],"max":[3,4,5],"columns":[{"x":1,"z":-1,"bits":"AQ=="}]}`,
+		RollbackPreview{Command: "revert eve 5 0,1,2 3,4,5", Of: "eve", Blocks: 7, Min: grid.Pos{Y: 1, Z: 2}, Max: grid.Pos{X: 3, Y: 4, Z: 5}, Columns: []PreviewChunk{{X: 1, Z: -1, Bits: []byte{1}}}}},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},
 	{`{"type":"failure","code":"full","message":"no room"}`, Failure{Code: wire.FailFull, Message: "no room"}},
 	{`{"type":"reconnect","homes":[],"reason":"no other node"}`, Reconnect{Gateways: []wire.Gateway{}, Reason: "no other node"}},

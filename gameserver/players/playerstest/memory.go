@@ -44,7 +44,7 @@ func (m *Memory) Player(_ context.Context, id player.ID) (nodemsg.PlayerRecord, 
 	return r, nil
 }
 
-// PutPlayer stores a record in the network if it is newer than the one there.
+// PutPlayer stores a record in the network if it replaces the one there.
 func (m *Memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
 	if m.Gate != nil {
 		select {
@@ -55,7 +55,7 @@ func (m *Memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r.Seq > m.mu.records[r.Player].Seq {
+	if r.Compare(m.mu.records[r.Player]) > 0 {
 		m.mu.records[r.Player] = r
 	}
 	return nil

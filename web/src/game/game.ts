@@ -14,6 +14,7 @@ import { View } from '../render/view'
 import type { Settings } from '../settings/settings'
 import { kindOf } from '../world/blocks'
 import { World } from '../world/world'
+import { ClaimControl } from './claim-control'
 import { DebugRows } from './debug-rows'
 import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import { HotbarControl } from './hotbar-control'
@@ -48,7 +49,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     },
     chat: (text) => {
       if (!text.startsWith('/')) session.sendChat(text)
-      else if (text.slice(1).trim()) session.sendCommand(text.slice(1).trim())
+      else if (text.slice(1).trim() && !claims.begin(text.slice(1).trim())) session.sendCommand(text.slice(1).trim())
     },
     settingsChanged: () => applySettings(),
     key: () => {
@@ -80,12 +81,15 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const controls = new Controls(canvas, {
     keyPressed: (code) => keyPressed(code),
     jumpPressedTwice: () => movement.toggleFlying(),
-    clicked: (button) => interaction.press(button, performance.now()),
+    clicked: (button) => {
+      if (claims.click(button)) interaction.rest()
+      else interaction.press(button, performance.now())
+    },
     scrolled: (steps) => hotbar.select(store.slotAfter(steps)),
     pointerReleased: () => screens.show('menu'),
   })
   const interaction = new BlockInteraction(world, body, {
-    edit: (x, y, z, block) => session.edit(x, y, z, block, performance.now()),
+    edit: (x, y, z, block) => claims.mayEdit(x, y, z) && session.edit(x, y, z, block, performance.now()),
     selectedBlock: () => store.selectedBlock,
     pick: (block) => hotbar.pick(block),
     anyoneTouches: (x, y, z) => avatars.anyTouches((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
@@ -103,13 +107,16 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const quality = new QualityControl(store, session, meshes, view, hud.menu)
   const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
   const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
-  const movement = new Movement(store, world, body, controls, hud.messages, sound)
+  const claims = new ClaimControl(store, world, body, session, hud, view.claimWalls)
+  const movement = new Movement(store, world, body, controls, hud.messages, sound, (from, to) =>
+    claims.keepsOut(from, to),
+  )
   const actions: System = {
     update({ now }) {
       if (!store.inWorld) return
       session.sendPose(now)
       session.extrapolate(now)
-      interaction.update(now, (button) => store.screen === 'play' && controls.holds(button))
+      interaction.update(now, (button) => store.screen === 'play' && !claims.choosing && controls.holds(button))
     },
   }
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view)
@@ -125,6 +132,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     else if (code === 'KeyG') players.give(controls.holdsKey('ShiftLeft') || controls.holdsKey('ShiftRight'))
     else if (code === 'KeyF') movement.toggleFlying()
     else if (code === 'KeyM') panels.toggleMap()
+    else if (code === 'KeyC') claims.toggleFar()
     else if (code === 'F3') hud.debug.toggle()
   }
 
@@ -145,7 +153,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   applySettings()
   hotbar.select(0)
   screens.showTitle(null)
-  new FrameLoop([counter, movement, actions, quality, scene, panels]).start()
+  new FrameLoop([counter, movement, actions, claims, quality, scene, panels]).start()
 
   return {
     state: () => ({
@@ -172,6 +180,9 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       gifts: settings.hotbar.map((block) => hud.hotbar.giftsLeft(block)),
       aimedPlayer: interaction.target?.player ?? '',
       hitsTaken: players.hitsTaken,
+      claims: session.claims.list.map(({ owner, name }) => `${owner}/${name}`),
+      claim: claims.here ? `${claims.here.owner}/${claims.here.name}` : '',
+      choosing: claims.choosing,
       nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
       mapTiles: session.surroundings.tiles.size,
       others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),

@@ -25,6 +25,8 @@ export class Movement implements System {
     private readonly controls: Controls,
     private readonly messages: Messages,
     private readonly sound: Sound,
+    /** Reports whether the body may not go on from a position to where it is now. */
+    private readonly keptOut: (from: { x: number; y: number; z: number }, body: Body) => boolean,
   ) {}
 
   update({ dt }: Frame): void {
@@ -35,7 +37,9 @@ export class Movement implements System {
     this.look((body.yaw + turn.x * factor) % (2 * Math.PI), body.pitch - turn.y * factor)
     if (!this.world.loaded(Math.floor(body.x), Math.floor(body.z))) return
     const intent = this.store.screen === 'play' ? this.controls.intent() : STILL
+    const { x, y, z } = body
     for (let left = dt; left > 1e-6; left -= STEP) body.step(this.world, intent, Math.min(STEP, left))
+    if (this.keptOut({ x, y, z }, body)) body.place(x, y, z)
     this.playFootsteps(dt)
   }
 

@@ -36,6 +36,10 @@ export interface TestState {
   aimedPlayer: string
   /** The number of hits by other players. */
   hitsTaken: number
+  /** The claims around the player, as owner/name; the one that they are in, or ''; the corner that they choose. */
+  claims: string[]
+  claim: string
+  choosing: '' | 'first' | 'second'
   /** Names in the latest list of players nearby; number of tiles of the map. */
   nearby: string[]
   mapTiles: number

@@ -3,6 +3,7 @@
 import type { TransferredKey } from '../net/key-transfer'
 import { SLOTS, type Settings } from '../settings/settings'
 import { Chat } from './chat'
+import { ClaimLine } from './claim-line'
 import { Debug } from './debug'
 import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
@@ -37,6 +38,7 @@ export class Hud {
   readonly hotbar: Hotbar
   readonly chat: Chat
   readonly messages = new Messages()
+  readonly claimLine = new ClaimLine()
   readonly debug = new Debug()
   readonly players = new Players()
   readonly map = new WorldMap()
@@ -69,6 +71,7 @@ export class Hud {
       'hidden',
       this.hitFlash,
       el('div', 'crosshair'),
+      this.claimLine.root,
       this.hotbar.root,
       this.chat.root,
       this.players.root,

@@ -1,6 +1,7 @@
 // The title screen: name, guest option and Play. It also shows why a join was refused.
 
 import { isName } from '../net/protocol'
+import { randomName } from '../settings/random-name'
 import { button, el, show } from './dom'
 
 /** How the player wants to join. */
@@ -18,6 +19,7 @@ export const KEYS: [string, string][] = [
   ['E', 'blocks'],
   ['T', 'chat, /help for commands'],
   ['M', 'map'],
+  ['C', 'show claims from afar'],
   ['Tab', 'players'],
   ['Click', 'hit a player'],
   ['G', 'give the block you’re holding'],
@@ -29,9 +31,11 @@ export class Title {
   private readonly guest = el('input')
   private readonly play: HTMLButtonElement
   private readonly error = el('p', 'error hidden')
+  private readonly chosen: boolean // the player has chosen the name that is shown at first
 
   constructor(initial: JoinChoice, play: (choice: JoinChoice) => void, bringKey: () => void) {
-    this.name.value = initial.name
+    this.name.value = initial.name || randomName()
+    this.chosen = initial.name !== ''
     this.name.maxLength = 20
     this.name.placeholder = 'Your name'
     this.name.spellcheck = false
@@ -73,7 +77,7 @@ export class Title {
     show(this.root, true)
     this.setJoining(false)
     if (error) this.showError(error)
-    if (!this.name.value) this.name.focus()
+    if (!this.chosen) this.name.select() // typing replaces it
   }
 
   close(): void {

@@ -13,6 +13,8 @@ const REFUSALS: Record<string, string> = {
   unavailable: 'This area cannot be reached right now.',
   quarantined: 'This area is locked for repair.',
   not_allowed: 'You may not build here.',
+  outside_border: 'That is outside the border of the world.',
+  claimed: 'This land is claimed by another player.',
   unsigned: 'The world could not verify that this edit is yours. Reload this page.',
 }
 
@@ -76,7 +78,9 @@ export function isFinal(code: string): boolean {
 const CORRECTIONS: Record<string, string> = {
   not_finite: 'Your position was reset.',
   out_of_world: 'The world ends here.',
+  outside_border: 'The world ends here.',
   too_fast: 'You moved too fast and were put back.',
+  claimed: 'Only members may enter this claim.',
 }
 
 export function correctionMessage(reason: string): string | null {

@@ -2,6 +2,7 @@
 // "type" names the message. Tick frames are decoded in tick.ts.
 
 import type { Pose } from '../motion/pose'
+import type { Claim } from '../world/claims'
 import { decodeCBOR, encodeCBOR } from './cbor'
 
 export const SESSION_VERSION = 2
@@ -66,6 +67,12 @@ export interface CommandHelp {
   /** Its arguments. */
   usage?: string
   help: string
+}
+
+/** The claims around the player. */
+export interface ClaimList {
+  type: 'claims'
+  claims: Claim[] | null
 }
 
 /** The players in the land around this one, in view or not. */
@@ -157,6 +164,7 @@ export type FromServer =
   | { type: 'pong'; nonce: number; time_of_day: number }
   | { type: 'notice'; text: string }
   | Standing
+  | ClaimList
   | NearbyList
   | MapTile
   | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
@@ -216,6 +224,7 @@ const KNOWN = new Set<string>([
   'pong',
   'notice',
   'standing',
+  'claims',
   'nearby',
   'map',
   'reconnect',

@@ -3,12 +3,14 @@
 
 import type { Pose } from '../motion/pose'
 import type { Body } from '../player/body'
+import { Claims } from '../world/claims'
 import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
 import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
+import { withPlace } from './command'
 import type { Identity } from './identity'
 import type {
   Avatar,
@@ -60,6 +62,7 @@ export interface SessionEvents {
 
 export class Session {
   readonly clock = new Clock()
+  readonly claims = new Claims()
   readonly edits: Edits
   readonly connection: Connection
   readonly surroundings: Surroundings
@@ -71,7 +74,7 @@ export class Session {
   private retries = new Map<number, number>() // of edits, by seq
   private identity: Identity | null = null // null for a guest
   private chosenName = ''
-  private knowsStanding = false // of this session
+  private standing: Standing | null = null // of this session
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
   /** The latest welcome; null before the first. */
@@ -161,8 +164,9 @@ export class Session {
     else this.events.toast('Not sent: you’re offline.')
   }
 
-  /** Sends a command, without its slash. */
-  sendCommand(text: string): void {
+  /** Sends a command, without its slash. The place that some need is where the player stands, unless they name another one. */
+  sendCommand(line: string): void {
+    const text = withPlace(line, this.standing?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast('Not sent: you’re offline.')
       return
@@ -224,7 +228,8 @@ export class Session {
     if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
     this.welcome = welcome
     this.welcomedAt = performance.now()
-    this.knowsStanding = false
+    this.standing = null
+    this.claims.set([])
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
     this.edits.setNextSeq(welcome.next_seq)
@@ -296,6 +301,9 @@ export class Session {
       case 'standing':
         this.applyStanding(message)
         break
+      case 'claims':
+        this.claims.set(message.claims ?? [])
+        break
       case 'nearby':
       case 'map':
         this.surroundings.answer(message, now)
@@ -305,11 +313,20 @@ export class Session {
 
   private applyStanding(standing: Standing): void {
     this.events.standing(standing)
-    const first = !this.knowsStanding
-    this.knowsStanding = true
+    const first = !this.standing
+    this.standing = standing
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
-    const can = standing.commands.some(({ name }) => name === 'register')
-    if (first && this.identity && standing.name === '' && own && can) this.sendCommand('register')
+    if (first && this.identity && standing.name === '' && own && this.mayUse('register')) this.sendCommand('register')
+  }
+
+  /** Reports whether the player may use a command. */
+  mayUse(command: string): boolean {
+    return this.standing?.commands.some(({ name }) => name === command) ?? false
+  }
+
+  /** The name that is registered to the player's key, or empty. */
+  get registeredName(): string {
+    return this.standing?.name ?? ''
   }
 
   private apply(delta: ChunkDelta, now: number): void {

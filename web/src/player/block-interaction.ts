@@ -79,6 +79,11 @@ export class BlockInteraction {
     this.act(button)
   }
 
+  /** Ignores buttons that are held, until the next click. */
+  rest(): void {
+    this.repeatAt = Infinity
+  }
+
   private hold(button: number, now: number): void {
     if (now < this.repeatAt) return
     this.repeatAt = now + REPEAT_MS

@@ -8,11 +8,12 @@ const BLOCKS_HIGH = 0.38
 const GROWS_FROM = 6 // in blocks: beyond this distance its size on the screen is constant
 
 export function makeNameTag(name: string, guest: boolean, colour: string): Sprite {
+  const text = guest ? `${name} (guest)` : name
   const canvas = document.createElement('canvas')
   const context = context2D(canvas)
   const font = `600 38px system-ui, "Segoe UI", Roboto, sans-serif`
   context.font = font
-  const width = Math.ceil(context.measureText(name).width) + 44
+  const width = Math.ceil(context.measureText(text).width) + 44
   canvas.width = width
   canvas.height = HEIGHT
   context.fillStyle = 'rgba(12, 17, 23, 0.62)'
@@ -27,7 +28,7 @@ export function makeNameTag(name: string, guest: boolean, colour: string): Sprit
   context.textBaseline = 'middle'
   context.textAlign = 'center'
   context.fillStyle = guest ? '#c9d2da' : '#ffffff'
-  context.fillText(name, width / 2 + 4, HEIGHT / 2 + 2)
+  context.fillText(text, width / 2 + 4, HEIGHT / 2 + 2)
   const texture = new CanvasTexture(canvas)
   texture.colorSpace = SRGBColorSpace
   texture.minFilter = LinearMipmapLinearFilter

@@ -15,6 +15,7 @@ import type { Box } from '../world/blocks'
 import { SIZE } from '../world/coords'
 import { setDaytime } from './daytime'
 import type { Camera } from './camera'
+import { ClaimWalls } from './claim-walls'
 import { air } from './glsl'
 import { Hand } from './hand'
 import { Particles } from './particles'
@@ -25,6 +26,7 @@ export class View {
   readonly terrain = new Terrain()
   readonly hand = new Hand(this.terrain)
   readonly particles = new Particles()
+  readonly claimWalls = new ClaimWalls()
   private readonly renderer: WebGLRenderer
   private readonly scene = new Scene()
   private readonly camera = new PerspectiveCamera(75, 1, 0.05, 2400)
@@ -49,7 +51,14 @@ export class View {
     )
     this.outline.visible = false
     this.outline.renderOrder = 2.7
-    this.scene.add(this.terrain.group, this.sky.dome, this.sky.clouds, this.particles.points, this.outline)
+    this.scene.add(
+      this.terrain.group,
+      this.sky.dome,
+      this.sky.clouds,
+      this.particles.points,
+      this.outline,
+      this.claimWalls.mesh,
+    )
     window.addEventListener('resize', () => this.resize())
     this.resize()
   }
@@ -94,6 +103,7 @@ export class View {
     this.terrain.cull(camera.x, camera.y, camera.z)
     this.originX = originX
     this.originZ = originZ
+    this.claimWalls.setOrigin(originX, originZ)
     this.camera.position.set(camera.x - originX, camera.y, camera.z - originZ)
     this.camera.rotation.set(camera.pitch, Math.PI - camera.yaw, 0, 'YXZ')
     this.camera.updateMatrixWorld()

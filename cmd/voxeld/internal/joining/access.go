@@ -100,8 +100,20 @@ func (a Access) Examine(health region.Health) admin.Doctor {
 			Do: "see that a node that voxeld peers lists as issuer runs and can be reached; or restart this one with --join and a new token",
 		})
 	}
+	if a.Gate == nil {
+		return d
+	}
+	if c := admission.LastContrary(a.Gate); !c.At.IsZero() && time.Since(c.At) < contraryFor {
+		d.Findings = append(d.Findings, region.Finding{
+			Kind: "charter", Subject: c.Peer, What: fmt.Sprintf("another node names other root keys or issuers than this one knows, signed with a root key: %v", c.Err),
+			Do: "if one of the two nodes is right, restart the other one with --join and a new token of the former; if neither holder of the root key knows of it, replace the root key (voxeld peers replace-root)",
+		})
+	}
 	return d
 }
+
+// contraryFor is how long an examination names a charter that was refused.
+const contraryFor = 24 * time.Hour
 
 // lateRenewal is how long a certificate is valid that should have been renewed long ago.
 const lateRenewal = 7 * 24 * time.Hour
@@ -131,6 +143,9 @@ func (a Access) Add(mux *http.ServeMux) {
 	mux.HandleFunc("POST /invite", a.answerInvite)
 	mux.HandleFunc("POST /peers/revoke", a.answerRevoke)
 	mux.HandleFunc("POST /peers/close", a.answerClose)
+	mux.HandleFunc("POST /peers/appoint", a.change(a.appoint))
+	mux.HandleFunc("POST /peers/dismiss", a.change(a.dismiss))
+	mux.HandleFunc("POST /peers/replace-root", a.change(func(string) error { return replaceRootKey(a.Node.DataDir, a.Gate) }))
 	mux.HandleFunc("GET /peers/revoked", a.answerRevoked)
 }
 
@@ -170,6 +185,41 @@ func (a Access) revoke(kind, name, reason string, lift bool) error {
 		return err
 	}
 	return a.Gate.Revoke(s, cmp.Or(reason, "by an operator"), lift)
+}
+
+// change answers with the result of a change of who decides who may run nodes.
+func (a Access) change(do func(node string) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var answer admin.AccessChange
+		err := errOpen
+		if a.Gate != nil {
+			err = do(r.FormValue("node"))
+		}
+		if err != nil {
+			answer.Error = err.Error()
+		}
+		reply(w, answer)
+	}
+}
+
+func (a Access) appoint(node string) error {
+	key, err := admission.KeyOfNode(node)
+	if err != nil {
+		return err
+	}
+	c, admitted := a.Gate.Certificate(node)
+	if !admitted {
+		return fmt.Errorf("%s is not connected: start it, and try again", node)
+	}
+	return admission.AppointOther(a.Gate, key, c.Operator)
+}
+
+func (a Access) dismiss(node string) error {
+	key, err := admission.KeyOfNode(node)
+	if err != nil {
+		return err
+	}
+	return admission.Dismiss(a.Gate, key)
 }
 
 func (a Access) answerClose(w http.ResponseWriter, _ *http.Request) {

@@ -37,13 +37,16 @@ func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap
 	if err != nil {
 		return nil, err
 	}
+	if err := finishReplacement(n.DataDir, gate); err != nil {
+		return nil, err
+	}
 	root, err := n.rootKey()
 	switch {
 	case err == nil:
-		if !slices.Contains(roots, root.Key()) {
-			return nil, fmt.Errorf("%s is not the root key of world %q: remove it", filepath.Join(n.DataDir, RootKeyFile), g.Name)
+		if !slices.Contains(admission.Charter(gate).Roots, root.Key()) {
+			return nil, fmt.Errorf("%s is not the root key of world %q, or not any more: remove it", filepath.Join(n.DataDir, RootKeyFile), g.Name)
 		}
-		if err := gate.Appoint(founder, root); err != nil {
+		if err := admission.Appoint(gate, founder, root); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, fs.ErrNotExist):

@@ -60,7 +60,7 @@ func newPeers() *cobra.Command {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Peer, yesNo(p.Connected), p.Latency, cmp.Or(p.Operator, "-"), yesNo(p.Issuer), expires, strings.Join(p.Addrs, " "))
 		}
 	})
-	c.AddCommand(newRevoke(), newRevoked(), newClose())
+	c.AddCommand(newRevoke(), newRevoked(), newClose(), newAppoint(), newDismiss(), newReplaceRoot())
 	return c
 }
 
@@ -90,15 +90,9 @@ func newRevoke() *cobra.Command {
 		if len(named) != 1 {
 			return cli.Usage(errors.New("name one node, or use --operator or --token"))
 		}
-		query := url.Values{"kind": {named[0][0]}, "subject": {named[0][1]}, "reason": {reason}, "lift": {strconv.FormatBool(lift)}}
-		var answer admin.AccessChange
-		if err := admin.Post(c.Context(), socket, "/peers/revoke?"+query.Encode(), &answer); err != nil {
-			return err
-		}
-		if answer.Error != "" {
-			return errors.New(answer.Error)
-		}
-		return nil
+		return changeAccess(c, socket, "/peers/revoke", url.Values{
+			"kind": {named[0][0]}, "subject": {named[0][1]}, "reason": {reason}, "lift": {strconv.FormatBool(lift)},
+		})
 	})
 	c.Flags().StringVar(&operator, "operator", "", "exclude all nodes of the operator with this `name`, also future ones")
 	c.Flags().StringVar(&token, "token", "", "exclude all nodes admitted with this `token`, or its id, and make it useless")
@@ -116,15 +110,68 @@ func newClose() *cobra.Command {
 		Example: "  voxeld peers close",
 	}
 	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
-		var answer admin.AccessChange
-		if err := admin.Post(c.Context(), socket, "/peers/close", &answer); err != nil {
+		if err := changeAccess(c, socket, "/peers/close", nil); err != nil {
 			return err
-		}
-		if answer.Error != "" {
-			return errors.New(answer.Error)
 		}
 		fmt.Fprintln(c.OutOrStdout(), "The root key is made: keep a copy of root.key, which is in the data directory of this node.\n"+
 			"Now restart this node. Then, for each other node: voxeld invite here, and restart that node with --join TOKEN.")
+		return nil
+	})
+	return c
+}
+
+// changeAccess asks the node for a change of who decides who may run nodes.
+func changeAccess(c *cobra.Command, socket, path string, query url.Values) error {
+	var answer admin.AccessChange
+	if err := admin.Post(c.Context(), socket, path+"?"+query.Encode(), &answer); err != nil {
+		return err
+	}
+	if answer.Error != "" {
+		return errors.New(answer.Error)
+	}
+	return nil
+}
+
+func newAppoint() *cobra.Command {
+	c := &cobra.Command{
+		Use: "appoint NODE", Short: "Let a node give out tokens and revoke nodes, too", Args: cobra.ExactArgs(1),
+		Long: "Makes a node of the world an issuer: it gives out tokens, renews certificates, and revokes nodes. For machines that you trust\n" +
+			"like this one. Run it on the node that has root.key in its data directory.",
+		Example: "  voxeld peers appoint 12D3KooW…",
+	}
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		return changeAccess(c, socket, "/peers/appoint", url.Values{"node": args})
+	})
+	return c
+}
+
+func newDismiss() *cobra.Command {
+	c := &cobra.Command{
+		Use: "dismiss NODE", Short: "Let a node give out tokens no more", Args: cobra.ExactArgs(1),
+		Long: "Makes an issuer an ordinary node. It stays in the world, and so do the nodes that it admitted: they get certificates of another issuer\n" +
+			"within a minute, or within 30 days if they are down. Its tokens admit nobody any more. If the machine cannot be trusted any more,\n" +
+			"use voxeld peers revoke instead. Run it on the node that has root.key in its data directory.",
+		Example: "  voxeld peers appoint 12D3KooWNEW…\n  voxeld peers dismiss 12D3KooWOLD…",
+	}
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		return changeAccess(c, socket, "/peers/dismiss", url.Values{"node": args})
+	})
+	return c
+}
+
+func newReplaceRoot() *cobra.Command {
+	c := &cobra.Command{
+		Use: "replace-root", Short: "Replace the world's root key by a new one", Args: cli.NoArgs,
+		Long: "Makes a new root key, which counts from now on instead of the one in root.key. Run it on the node that has that file. The former key is\n" +
+			"kept as root.key.old: backups from before are restored with it.",
+		Example: "  voxeld peers replace-root",
+	}
+	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		if err := changeAccess(c, socket, "/peers/replace-root", nil); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.OutOrStdout(), "The root key is replaced: keep a copy of the new root.key, which is in the data directory of this node, and remove copies of the\n"+
+			"former one from other nodes. Make a full backup now: those from before can be restored with the former key only (root.key.old).")
 		return nil
 	})
 	return c

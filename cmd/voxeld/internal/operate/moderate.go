@@ -22,7 +22,7 @@ import (
 
 // Moderation returns the commands that concern players.
 func Moderation() []*cobra.Command {
-	all := []*cobra.Command{newPlayers(), newOwner(), newRoles(), newBans(), newAudit()}
+	all := []*cobra.Command{newPlayers(), newOwner(), newRoles(), newBans(), newClaims(), newAudit()}
 	for _, of := range policy.ForOperators() {
 		all = append(all, newPolicyCommand(of))
 	}
@@ -95,6 +95,16 @@ func newBans() *cobra.Command {
 				id = s.Player.String()
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Target, s.Kind, s.By, stamp(s.At), until, cmp.Or(s.Reason, "-"), id)
+		}
+	})
+}
+
+func newClaims() *cobra.Command {
+	return newQuery("claims", "List the claims: land that players keep for themselves", "/policy/claims", func(w io.Writer, all []policy.ListedClaim) {
+		fmt.Fprintln(w, "CLAIM\tFROM\tTO\tBUILD\tENTER\tMEMBERS")
+		may := map[bool]string{true: "all", false: "members"}
+		for _, c := range all {
+			fmt.Fprintf(w, "%s/%s\t%v\t%v\t%s\t%s\t%s\n", c.OwnerName, c.Name, c.Min, c.Max, may[c.Open], may[!c.Private], cmp.Or(strings.Join(c.MemberNames, ", "), "-"))
 		}
 	})
 }

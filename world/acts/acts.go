@@ -1,4 +1,5 @@
-package world
+// Package acts lists the commands that make a world's policy, in the catalog's log. It is a step machine, as package world is.
+package acts
 
 import (
 	"encoding/binary"
@@ -10,15 +11,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// ActsTable is the table of the catalog's acts: number as u64 big-endian, from 1 on → encoded act.
-const ActsTable = "acts"
+// Table is the table of the catalog's acts: number as u64 big-endian, from 1 on → encoded act.
+const Table = "acts"
 
-// ActKey returns the key of an act.
-func ActKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+// Key returns the key of an act.
+func Key(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-// Acts is the part of the catalog that lists the commands which make the world's policy, in order. What they mean, package policy
+// Log is the part of the catalog that lists the commands which make the world's policy, in order. What they mean, package policy
 // decides on every node. Applying an entry twice changes nothing.
-type Acts struct {
+type Log struct {
 	stored   func(number uint64) []byte // the encoded act in a stored row; nil if there is none
 	digests  []nodemsg.ActsDigest       // after the first, the first two, and so on
 	last     map[player.ID]uint64       // the last sequence number of each key
@@ -30,9 +31,9 @@ type unstoredAct struct {
 	index uint64 // of the entry
 }
 
-// NewActs returns the acts of a catalog, which reads stored ones when it needs them. Load must be called with all of them.
-func NewActs(stored func(number uint64) []byte) *Acts {
-	return &Acts{stored: stored, last: make(map[player.ID]uint64)}
+// New returns the acts of a catalog, which reads stored ones when it needs them. Load must be called with all of them.
+func New(stored func(number uint64) []byte) *Log {
+	return &Log{stored: stored, last: make(map[player.ID]uint64)}
 }
 
 // EncodeEntry returns the log entry that lists an act.
@@ -40,8 +41,8 @@ func EncodeEntry(act nodemsg.Act) ([]byte, error) {
 	return nodemsg.EncodeQuestion(nodemsg.Question{Act: &act})
 }
 
-// ActIn returns the act of a log entry, nil if the entry has none.
-func ActIn(entry []byte) *nodemsg.Act {
+// In returns the act of a log entry, nil if the entry has none.
+func In(entry []byte) *nodemsg.Act {
 	if q, err := nodemsg.DecodeQuestion(entry); err == nil {
 		return q.Act
 	}
@@ -49,7 +50,7 @@ func ActIn(entry []byte) *nodemsg.Act {
 }
 
 // Load adds a stored row. Rows come in the order of their keys.
-func (a *Acts) Load(key, value []byte) error {
+func (a *Log) Load(key, value []byte) error {
 	act, err := nodemsg.DecodeAct(value)
 	if err != nil || len(key) != 8 || binary.BigEndian.Uint64(key) != a.Count()+1 {
 		return errors.Join(fmt.Errorf("load act %x: it does not follow act %d", key, a.Count()), err)
@@ -57,7 +58,7 @@ func (a *Acts) Load(key, value []byte) error {
 	return a.note(act)
 }
 
-func (a *Acts) note(act nodemsg.Act) error {
+func (a *Log) note(act nodemsg.Act) error {
 	before, _ := a.Digest(a.Count())
 	digest, err := before.Next(act)
 	if err == nil {
@@ -68,10 +69,10 @@ func (a *Acts) note(act nodemsg.Act) error {
 }
 
 // Count returns the number of acts.
-func (a *Acts) Count() uint64 { return uint64(len(a.digests)) }
+func (a *Log) Count() uint64 { return uint64(len(a.digests)) }
 
 // Digest returns the digest of the first acts. It reports false if there are fewer.
-func (a *Acts) Digest(of uint64) (nodemsg.ActsDigest, bool) {
+func (a *Log) Digest(of uint64) (nodemsg.ActsDigest, bool) {
 	if of == 0 || of > a.Count() {
 		return nodemsg.ActsDigest{}, of == 0
 	}
@@ -79,13 +80,13 @@ func (a *Acts) Digest(of uint64) (nodemsg.ActsDigest, bool) {
 }
 
 // Has reports whether the act is the last one of its key that is listed.
-func (a *Acts) Has(act nodemsg.Act) bool { return act.Seq == a.last[player.IDOf(act.Key)] }
+func (a *Log) Has(act nodemsg.Act) bool { return act.Seq == a.last[player.IDOf(act.Key)] }
 
 // Older reports whether a later act of the same key is listed.
-func (a *Acts) Older(act nodemsg.Act) bool { return act.Seq < a.last[player.IDOf(act.Key)] }
+func (a *Log) Older(act nodemsg.Act) bool { return act.Seq < a.last[player.IDOf(act.Key)] }
 
 // Apply lists the act of a committed entry, unless it is listed or older.
-func (a *Acts) Apply(index uint64, act nodemsg.Act) ([]kv.Write, error) {
+func (a *Log) Apply(index uint64, act nodemsg.Act) ([]kv.Write, error) {
 	if a.Has(act) || a.Older(act) {
 		return nil, nil
 	}
@@ -99,21 +100,21 @@ func (a *Acts) Apply(index uint64, act nodemsg.Act) ([]kv.Write, error) {
 	if a.stored != nil {
 		a.unstored = append(a.unstored, unstoredAct{act, index})
 	}
-	return []kv.Write{{Table: ActsTable, Key: ActKey(a.Count()), Value: value}}, nil
+	return []kv.Write{{Table: Table, Key: Key(a.Count()), Value: value}}, nil
 }
 
 // Stored drops from memory what entries up to the index have added, which is stored.
-func (a *Acts) Stored(index uint64) {
+func (a *Log) Stored(index uint64) {
 	for len(a.unstored) > 0 && a.unstored[0].index <= index {
 		a.unstored = a.unstored[1:]
 	}
 }
 
 // Unstored returns how many acts are in memory that may not be stored yet.
-func (a *Acts) Unstored() int { return len(a.unstored) }
+func (a *Log) Unstored() int { return len(a.unstored) }
 
 // Page returns up to nodemsg.ActsPage of the acts after the first ones.
-func (a *Acts) Page(after uint64) (page []nodemsg.Act, err error) {
+func (a *Log) Page(after uint64) (page []nodemsg.Act, err error) {
 	inMemory := a.Count() - uint64(len(a.unstored))
 	for number := after; number < a.Count() && len(page) < nodemsg.ActsPage; number++ {
 		if number >= inMemory {

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/historycmd"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// fly moves players at the same time as fast as the rules allow: up above the land, to their places, and down to a height. Without places they
+// only go down. The idle ones stay connected.
+func fly(all, idle []*tester, x, z []float64, height func(p *tester, x, z float64) float64) {
+	const step, above = .9, 100
+	phase, down := make([]int, len(all)), make([]float64, len(all))
+	for i, p := range all {
+		if x == nil {
+			phase[i], down[i] = 3, height(p, 0, 0)
+		}
+	}
+	ticker := time.NewTicker(time.Second / 20)
+	defer ticker.Stop()
+	for moving := true; moving; <-ticker.C {
+		moving = false
+		for _, p := range idle {
+			p.send(sessionmsg.Move{Pose: p.Welcome.Pose})
+			p.drain()
+		}
+		for i, p := range all {
+			pose := &p.Welcome.Pose
+			towards := func(at *float64, to, most float64) bool {
+				*at += max(-most, min(most, to-*at))
+				return *at == to
+			}
+			switch phase[i] {
+			case 0:
+				if pose.Y >= above || towards(&pose.Y, above, step) {
+					phase[i]++
+				}
+			case 1:
+				if a, b := towards(&pose.X, x[i], step/1.5), towards(&pose.Z, z[i], step/1.5); a && b {
+					phase[i]++
+				}
+			case 2:
+				down[i] = height(p, x[i], z[i])
+				phase[i]++
+			case 3:
+				if towards(&pose.Y, down[i], step) {
+					phase[i]++
+				}
+			}
+			moving = moving || phase[i] < 4
+			p.send(sessionmsg.Move{Pose: *pose})
+			p.drain()
+		}
+	}
+}
+
+// ground returns the height of the land at a place, once its chunk has arrived.
+func ground(p *tester, x, z float64) float64 {
+	at := grid.Pos{X: int32(math.Floor(x)), Z: int32(math.Floor(z))}
+	p.until("the land", func() bool { _, ok := p.at(at); return ok })
+	for at.Y = 99; at.Y > 0; at.Y-- {
+		if b, _ := p.at(at); b.Solid() || b == chunk.Water {
+			break
+		}
+	}
+	return float64(at.Y) + 1
+}
+
+// dig removes everything within reach, and returns what was there.
+func dig(p *tester, removed map[grid.Pos]chunk.Block) {
+	p.t.Helper()
+	pose := p.Welcome.Pose
+	var last uint64
+	for x := -8; x <= 8; x++ {
+		for y := -8; y <= 8; y++ {
+			for z := -8; z <= 8; z++ {
+				pos := grid.Pos{X: int32(math.Floor(pose.X)) + int32(x), Y: int32(pose.Y) + int32(y), Z: int32(math.Floor(pose.Z)) + int32(z)}
+				b, ok := p.at(pos)
+				if !ok || !b.Solid() || !b.Breakable() || pos.Y < 1 || !(player.Rules{}).WithDefaults().InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos) {
+					continue
+				}
+				if last = p.edit(pos, chunk.Air); len(removed)%10 == 0 {
+					p.until("an answer", func() bool { _, ok := p.Acks[last]; return ok })
+				}
+				removed[pos] = b
+			}
+		}
+	}
+	p.until("all blocks are removed", func() bool { _, ok := p.Acks[last]; return ok })
+	for seq, ack := range p.Acks {
+		if ack.Error != "" {
+			p.t.Fatalf("edit %d refused: %s", seq, ack.Error)
+		}
+	}
+}
+
+// rolledBack reports whether a rollback is complete, as the node says.
+func (d *daemon) rolledBack(id int) bool {
+	var r historycmd.Rollback
+	err := d.Ask(d.t.Context(), "/rollback?id="+strconv.Itoa(id), &r) // the node may not know of it yet
+	return err == nil && r.Done == r.Regions && r.Regions == 4 && len(r.Missing) == 0
+}
+
+// compare returns how many blocks are not as expected.
+func compare(p *tester, want map[grid.Pos]chunk.Block) (wrong int) {
+	p.t.Helper()
+	for pos := range want {
+		p.until("the land", func() bool { _, ok := p.at(pos); return ok })
+	}
+	p.drain()
+	for pos, b := range want {
+		if got, _ := p.at(pos); got != b {
+			if wrong++; wrong <= 5 {
+				p.t.Errorf("the block at %v is %s, want %s", pos, got.Name(), b.Name())
+			}
+		}
+	}
+	return wrong
+}
+
+// A griefer with three names removes 20,000 blocks of four regions on three nodes, while others build among the damage. A moderator on another node
+// finds them by their blocks, bans them and rolls their changes back, while a leader is killed. What others have built stays, and undoing the
+// rollbacks restores the damage: both block for block.
+func TestGrieferIsRolledBack(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 3, "--edits-per-second", "100000")
+	token := nodes[0].operate("owner")
+	mod := joinWithKey(t, nodes[1].Game, "mod", "mod's key")
+	mod.command("register")
+	mod.command("owner " + token)
+
+	// The corner of four regions is at 0,0.
+	builder := join(t, nodes[2].Game, "ada", 3)
+	fly([]*tester{builder}, []*tester{mod}, []float64{12.5}, []float64{12.5}, ground)
+	want := make(map[grid.Pos]chunk.Block)
+	built := builder.Welcome.Pose
+	wall := func(n int32) grid.Pos { return grid.Pos{X: 9 + n%6, Y: int32(built.Y) + n/6, Z: 8} }
+	for n := range int32(24) {
+		builder.put(wall(n), chunk.Brick)
+	}
+
+	griefers := make([]*tester, 3)
+	for i := range griefers {
+		griefers[i] = join(t, nodes[i].Game, fmt.Sprintf("eve%d", i+1), 3)
+	}
+	var x, z []float64
+	for i := range 12 {
+		along := 12.5 + float64(i/4%3*18)
+		across := 12.5 + float64(i/12*18)
+		x, z = append(x, map[int]float64{0: along, 1: -along, 2: -along, 3: along}[i%4]), append(z, map[int]float64{0: across, 1: across, 2: -across, 3: -across}[i%4])
+	}
+	planks := make(map[grid.Pos]chunk.Block)
+	for round := range len(x) / len(griefers) {
+		from := round * len(griefers)
+		fly(griefers, []*tester{mod, builder}, x[from:from+3], z[from:from+3], ground)
+		for range 2 {
+			for _, eve := range griefers {
+				dig(eve, want)
+			}
+			fly(griefers, []*tester{mod, builder}, nil, nil, func(p *tester, _, _ float64) float64 { return max(2, p.Welcome.Pose.Y-7) })
+		}
+		if round == 1 { // among the damage
+			for pos, b := range want {
+				if len(planks) < 12 && b != chunk.Brick && pos.Y < int32(built.Y)-1 && (player.Rules{}).WithDefaults().InReach(built.X, built.Y+player.EyeHeight, built.Z, pos) {
+					builder.sees(pos, chunk.Air)
+					builder.put(pos, chunk.Planks)
+					planks[pos] = chunk.Planks
+				}
+			}
+		}
+	}
+	damage := make(map[grid.Pos]chunk.Block, len(want))
+	for pos := range want {
+		damage[pos] = chunk.Air
+	}
+	for pos, b := range planks {
+		want[pos], damage[pos] = b, b
+	}
+	t.Logf("%d blocks were removed", len(want)-len(planks))
+	if len(want) < 20_000 {
+		t.Errorf("the griefers removed only %d blocks: choose other places", len(want))
+	}
+
+	// The moderator finds them by one of the blocks.
+	var found historycmd.Changes
+	out, errs, _ := voxeld(t, "history", "--at", wall(3).String(), "--json", "--data-dir", nodes[1].dir)
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatal(err, errs)
+	}
+	if len(found.Changes) != 2 || !strings.HasPrefix(found.Changes[0].By, "eve") || found.Changes[0].Old != "brick" || found.Changes[1].By != "ada (guest)" ||
+		found.Changes[1].Old != "natural" {
+		t.Errorf("the history of a block is %+v", found)
+	}
+	for i := range griefers {
+		name := fmt.Sprintf("eve%d", i+1)
+		mod.command("ban " + name)
+		if got, want := mod.command(fmt.Sprintf("revert %s %d -100,0,-100 100,127,100", name, time.Now().Add(-time.Hour).Unix())), fmt.Sprintf("Rollback %d has begun.", i+1); got != want {
+			t.Fatal(got)
+		}
+	}
+	began := time.Now()
+	victim, rest := leaderOf(t, nodes, grid.ChunkPos{X: 0, Z: 0})
+	if victim == nodes[1] { // the moderator is there
+		victim, rest = leaderOf(t, nodes, grid.ChunkPos{X: -1, Z: -1})
+	}
+	victim.kill()
+	for id := 1; id <= 3; id++ {
+		eventually(t, fmt.Sprintf("rollback %d is complete", id), time.Minute, func() bool { return rest[0].rolledBack(id) })
+	}
+	t.Logf("complete after %v, with the death of a leader", time.Since(began).Round(time.Millisecond))
+
+	viewer := join(t, rest[0].Game, "viewer", 4)
+	fly([]*tester{viewer}, []*tester{mod}, []float64{0.5}, []float64{0.5}, func(*tester, float64, float64) float64 { return 100 })
+	if n := compare(viewer, want); n > 0 {
+		t.Errorf("after the rollbacks %d of %d blocks are wrong", n, len(want))
+	}
+	for id := 3; id >= 1; id-- {
+		if got, want := mod.command(fmt.Sprint("undo ", id)), fmt.Sprintf("Rollback %d has begun.", 7-id); got != want {
+			t.Fatal(got)
+		}
+	}
+	for id := 4; id <= 6; id++ {
+		eventually(t, fmt.Sprintf("rollback %d is complete", id), time.Minute, func() bool { return rest[0].rolledBack(id) })
+	}
+	if n := compare(viewer, damage); n > 0 {
+		t.Errorf("after the rollbacks were undone %d of %d blocks are wrong", n, len(damage))
+	}
+}

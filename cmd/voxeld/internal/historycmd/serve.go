@@ -1,0 +1,214 @@
+// Package historycmd has the commands that list who changed which blocks, and that roll changes back, and the handlers of the admin socket that
+// answer them.
+//
+// Only cmd/voxeld imports it.
+package historycmd
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/region/rangequery"
+	"github.com/voxelpopuli/voxeld/region/rollback"
+)
+
+// Changes are changes of blocks.
+type Changes struct {
+	Changes []Change            `json:"changes"`
+	More    bool                `json:"more,omitempty"` // there are more
+	Missing []admin.AreaMissing `json:"missing"`        // cells of which nothing is known
+}
+
+// Change is a change of a block.
+type Change struct {
+	Time time.Time `json:"time"`
+	By   string    `json:"by"`
+	ID   string    `json:"id"`
+	X    int32     `json:"x"`
+	Y    int32     `json:"y"`
+	Z    int32     `json:"z"`
+	Old  string    `json:"old"` // natural if no player had changed it before
+	New  string    `json:"new"`
+}
+
+// Rollback is how far a rollback is, or what it would do.
+type Rollback struct {
+	ID      int                 `json:"id,omitempty"` // 0: it is not ordered
+	What    string              `json:"what,omitempty"`
+	Command string              `json:"command,omitempty"` // orders it
+	Changed int                 `json:"changed"`           // blocks that it has changed
+	Left    int                 `json:"left"`              // blocks that it has yet to change
+	Regions int                 `json:"regions"`
+	Done    int                 `json:"regions_done"`
+	Missing []admin.AreaMissing `json:"missing"`
+}
+
+// Ordered is a rollback that was ordered.
+type Ordered struct {
+	ID      int       `json:"id"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+	Of      string    `json:"of,omitempty"`     // whose changes it undoes
+	Undoes  int       `json:"undoes,omitempty"` // which rollback it undoes
+	Since   time.Time `json:"since,omitzero"`
+	From    grid.Pos  `json:"from"`
+	To      grid.Pos  `json:"to"`
+	Paused  bool      `json:"paused,omitempty"`
+	Aborted bool      `json:"aborted,omitempty"`
+}
+
+// Server answers the commands. Write sends an answer as JSON.
+type Server struct {
+	Regions *region.Host
+	Write   func(w http.ResponseWriter, answer any)
+}
+
+// Add adds the handlers.
+func (s Server) Add(mux *http.ServeMux) {
+	mux.HandleFunc("GET /history", s.answerHistory)
+	mux.HandleFunc("GET /rollback", s.answerRollback)
+	mux.HandleFunc("GET /rollbacks", s.answerRollbacks)
+}
+
+func refuse(w http.ResponseWriter, err error) { http.Error(w, err.Error(), http.StatusBadRequest) }
+
+// values are the parameters of a request.
+type values struct {
+	url.Values
+	err error
+}
+
+func (v *values) number(name string) int {
+	if v.Get(name) == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(v.Get(name))
+	if err != nil || n < 0 {
+		v.err = cmp.Or(v.err, fmt.Errorf("%s: want a number, not %q", name, v.Get(name)))
+	}
+	return n
+}
+
+func (v *values) box() grid.Box {
+	box, err := grid.ParseBox(v.Get("area"))
+	v.err = cmp.Or(v.err, err)
+	return box
+}
+
+// ago returns the time before now that a parameter says, in Unix milliseconds; 0 if it is empty.
+func (v *values) ago(name string) int64 {
+	if v.Get(name) == "" {
+		return 0
+	}
+	d, err := policy.ParseDuration(v.Get(name))
+	v.err = cmp.Or(v.err, err)
+	return time.Now().Add(-d).UnixMilli()
+}
+
+func (s Server) answerHistory(w http.ResponseWriter, r *http.Request) {
+	v := values{Values: r.URL.Query()}
+	q := rollback.Query{Newest: true, Most: v.number("last")}
+	q.Box, q.Since, q.Until = v.box(), v.ago("since"), v.ago("until")
+	if of := v.Get("player"); of != "" {
+		s.Regions.Policy.Read(func(p *policy.State) {
+			var err error
+			q.Player, err = p.PlayerOf(of)
+			v.err = cmp.Or(v.err, err)
+		})
+	}
+	if v.err != nil {
+		refuse(w, v.err)
+		return
+	}
+	found, err := s.Regions.History.Query(r.Context(), q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	answer := Changes{Changes: []Change{}, More: found.More, Missing: missing(found.Missing)}
+	s.Regions.Policy.Read(func(p *policy.State) {
+		for _, c := range found.Records {
+			answer.Changes = append(answer.Changes, Change{
+				Time: time.UnixMilli(c.Time).UTC(), By: p.AuthorName(c.Player, c.Guest), ID: c.Player.String(),
+				X: c.At.X, Y: c.At.Y, Z: c.At.Z, Old: history.BlockName(c.Old), New: history.BlockName(c.New),
+			})
+		}
+	})
+	s.Write(w, answer)
+}
+
+// answerRollback answers how far the rollback with an id is, or what one would do.
+func (s Server) answerRollback(w http.ResponseWriter, r *http.Request) {
+	v := values{Values: r.URL.Query()}
+	var answer Rollback
+	var of history.Rollback
+	if answer.ID = v.number("id"); answer.ID != 0 {
+		ordered, err := s.ordered(answer.ID)
+		v.err = cmp.Or(v.err, err)
+		of, answer.What = ordered.Rollback, ordered.String()
+	} else {
+		s.Regions.Policy.Read(func(p *policy.State) {
+			proposal, err := p.ProposeRollback(v.Get("player"), v.ago("since"), v.box())
+			v.err = cmp.Or(v.err, err)
+			of, answer.Command = proposal.Rollback, proposal.Command
+		})
+	}
+	if v.err != nil {
+		refuse(w, v.err)
+		return
+	}
+	progress, err := s.Regions.History.Progress(r.Context(), of)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	answer.Changed, answer.Left, answer.Regions, answer.Done = progress.Changed, progress.Left, progress.Regions, progress.Done
+	answer.Missing = missing(progress.Missing)
+	s.Write(w, answer)
+}
+
+func (s Server) ordered(id int) (found policy.Rollback, err error) {
+	err = fmt.Errorf("there is no rollback %d: voxeld rollbacks lists them", id)
+	s.Regions.Policy.Read(func(p *policy.State) {
+		for _, r := range p.Rollbacks() {
+			if r.ID == id {
+				found, err = r, nil
+			}
+		}
+	})
+	return found, err
+}
+
+func (s Server) answerRollbacks(w http.ResponseWriter, _ *http.Request) {
+	answer := []Ordered{}
+	s.Regions.Policy.Read(func(p *policy.State) {
+		for _, r := range p.Rollbacks() {
+			one := Ordered{
+				ID: r.ID, By: r.By, At: time.UnixMilli(r.At).UTC(), Of: r.Of, Undoes: r.Undoes, From: r.Box.Min, To: r.Box.Max,
+				Paused: r.Paused, Aborted: r.Ended,
+			}
+			if r.Undoes == 0 {
+				one.Since = time.UnixMilli(r.Since).UTC()
+			}
+			answer = append(answer, one)
+		}
+	})
+	s.Write(w, answer)
+}
+
+func missing(all []rangequery.Missing) []admin.AreaMissing {
+	cells := []admin.AreaMissing{}
+	for _, m := range all {
+		cells = append(cells, admin.AreaMissing{Cell: m.Cell.String(), Why: m.Why})
+	}
+	return cells
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// Private lines reach players on other nodes, a home follows its player there, and what admins set on one node holds on the others.
+func TestPeople(t *testing.T) {
+	t.Parallel()
+	first := startDaemon(t)
+	second := startDaemon(t, "--join", first.invite())
+	ada := joinWithKey(t, first.Game, "ada", "ada's key")
+	bob := joinWithKey(t, second.Game, "bob", "bob's key")
+	at := ada.Welcome.Pose
+	if got := ada.command("sethome"); !strings.HasPrefix(got, "This is your home") {
+		t.Error(got)
+	}
+	t.Run("a line for one player", func(t *testing.T) {
+		var got string
+		eventually(t, "the nodes know each other", everywhere, func() bool {
+			got = ada.command("msg Bob hi there")
+			return got == "To bob: hi there"
+		})
+		bob.until("the line", func() bool { return len(bob.Notices) > 0 && bob.Notices[len(bob.Notices)-1] == "From ada: hi there" })
+		if got := bob.command("who"); got != "On this node: bob." {
+			t.Error(got)
+		}
+		bob.until("who is elsewhere", func() bool { return bob.Notices[len(bob.Notices)-1] == "On other nodes: ada." })
+	})
+	t.Run("a border, a spawn and a warp", func(t *testing.T) {
+		x, y, z := int32(math.Floor(at.X)), int32(at.Y), int32(math.Floor(at.Z))
+		corner := grid.Pos{X: x + 1, Y: y, Z: z + 1}
+		if got := first.place("set", "border", fmt.Sprintf("%d,%d", x-40, z-40), fmt.Sprintf("%d,%d", corner.X, corner.Z)); !strings.HasPrefix(got, "The border of the world is at") {
+			t.Error(got)
+		}
+		first.place("setspawn", fmt.Sprint(x-1), fmt.Sprint(y+2), fmt.Sprint(z))
+		first.place("setwarp", "market", fmt.Sprint(x), fmt.Sprint(y), fmt.Sprint(z))
+		agree(t, first, second)
+		seq := bob.edit(grid.Pos{X: corner.X + 1, Y: y + 3, Z: z}, chunk.Brick)
+		bob.until("an answer", func() bool { _, ok := bob.Acks[seq]; return ok })
+		if got := bob.Acks[seq].Error; got != wire.RefusedOutsideBorder {
+			t.Errorf("an edit outside the border is answered %q", got)
+		}
+		zoe := joinWithKey(t, second.Game, "zoe", "zoe's key")
+		if got := zoe.Welcome.Pose; got.X != float64(x)-.5 || int32(got.Y) != y+2 {
+			t.Errorf("a new player starts at %+v", got)
+		}
+		if got := zoe.command("warps"); got != "market" {
+			t.Errorf("warps: %s", got)
+		}
+	})
+	t.Run("a home on another node", func(t *testing.T) {
+		ada.Leave()
+		ada = joinWithKey(t, second.Game, "ada", "ada's key")
+		ada.send(sessionmsg.Command{Text: "home"}) // answered with a notice only if she has none
+		if got := ada.command("time"); !strings.HasPrefix(got, "It is ") {
+			t.Error(got)
+		}
+	})
+	t.Run("no original clients", func(t *testing.T) {
+		if got := first.operate("set", "original", "off"); got != "VoxelPopuli's own clients may not play." {
+			t.Error(got)
+		}
+		agree(t, first, second)
+		for _, handshake := range []string{`{"type":"connect","chunk":[0,0],"player":"old"}`, `{"type":"generate","chunk":[0,0]}`} {
+			old := dialOriginal(t, second.Game)
+			old.send(handshake)
+			old.expect("no")
+		}
+	})
+}
+
+// place carries out an operator's command whose arguments may begin with a minus.
+func (d *daemon) place(command string, args ...string) string {
+	d.t.Helper()
+	out, errs, code := voxeld(d.t, append([]string{command, "--data-dir", d.dir, "--"}, args...)...)
+	if code != 0 {
+		d.t.Fatalf("voxeld %s %q: exit %d: %s", command, args, code, errs)
+	}
+	return strings.TrimSpace(out)
+}

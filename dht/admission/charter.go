@@ -1,0 +1,91 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/trust"
+)
+
+// This file holds what the holder of a root key does: the charters that name issuers and root keys.
+
+// Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first node of a world
+// begins so, and any other one may take over when the issuers are lost.
+func Appoint(g *Gate, operator string, roots ...trust.Signer) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := addIssuer(g, g.self.Key(), operator, roots...); err != nil {
+		return err
+	}
+	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
+		return nil
+	}
+	return g.certifySelf(operator)
+}
+
+// addIssuer makes a node an issuer, as the root keys sign. The lock is held.
+func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) error {
+	next := g.mu.authority.Charter().Next(g.now())
+	if next.Issues(node) {
+		return nil
+	}
+	next.Issuers = append(next.Issuers, trust.Issuer{Key: node, Name: operator})
+	return succeed(g, next, roots...)
+}
+
+// succeed signs the next charter, and adds it. The lock is held.
+func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
+	raw, err := next.Seal(roots...)
+	if err != nil {
+		return err
+	}
+	return g.addCharter(raw)
+}
+
+// AppointOther makes another node an issuer.
+func AppointOther(g *Gate, node trust.Key, operator string) error {
+	root, err := g.Root()
+	if err != nil {
+		return fmt.Errorf("only the holder of the root key can name issuers: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return addIssuer(g, node, operator, root)
+}
+
+// Dismiss makes a node an issuer no more. The certificates that it has issued stay valid, but nodes get others at once.
+func Dismiss(g *Gate, node trust.Key) error {
+	root, err := g.Root()
+	if err != nil {
+		return fmt.Errorf("only the holder of the root key can dismiss issuers: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	next := g.mu.authority.Charter().Next(g.now())
+	switch {
+	case !next.Issues(node):
+		return errors.New("the node is no issuer: voxeld peers lists them")
+	case node == g.self.Key():
+		return errors.New("this node has the root key, with which it becomes an issuer at each start: dismiss it on another node to which you have moved root.key")
+	}
+	next.Issuers = slices.DeleteFunc(next.Issuers, func(i trust.Issuer) bool { return i.Key == node })
+	return succeed(g, next, root)
+}
+
+// ReplaceRoot replaces this node's root key by another one, which counts from now on instead.
+func ReplaceRoot(g *Gate, fresh trust.Signer) error {
+	root, err := g.Root()
+	if err != nil {
+		return fmt.Errorf("only its holder can replace the root key: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	next := g.mu.authority.Charter().Next(g.now())
+	i := slices.Index(next.Roots, root.Key())
+	if i < 0 {
+		return errors.New("the key in root.key is no root key of the world any more")
+	}
+	next.Roots[i] = fresh.Key()
+	return succeed(g, next, root, fresh)
+}

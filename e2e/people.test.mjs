@@ -1,0 +1,106 @@
+// A newcomer's first minute on a node of another operator, and the places that players go to. Run as browser.test.mjs.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Daemon } from './daemon.mjs'
+import { Player } from './player.mjs'
+
+const nodes = []
+let ada
+let newcomer
+
+before(async () => {
+  nodes.push(await Daemon.start())
+  nodes.push(await Daemon.start(nodes[0]))
+})
+
+after(async () => {
+  await Promise.all([ada?.close(), newcomer?.close()])
+  for (const node of nodes) await node.remove()
+})
+
+function nameOnTitle(player) {
+  return player.page.inputValue('.title input.field')
+}
+
+/** Waits until a player is within a block of a place. */
+function untilNear(player, { x, z }) {
+  return player.until(([x, z]) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) < 1, [x, z])
+}
+
+test('a newcomer plays at once, under a name that they are offered', async () => {
+  newcomer = await Player.open(nodes[1].url, '')
+  await newcomer.page.waitForFunction(() => window.__voxeld)
+  newcomer.name = await nameOnTitle(newcomer)
+  assert.match(newcomer.name, /^[A-Z][a-z]+[A-Z][a-z]+\d\d$/)
+  await newcomer.screenshot('people-title')
+  await newcomer.page.check('.title input[type=checkbox]') // as a guest
+  await newcomer.play()
+})
+
+test('a private line reaches a player on another node, and nobody else', async () => {
+  ada = await Player.open(nodes[0].url, 'ada')
+  await ada.play()
+  await ada.untilChat('The name ada is yours')
+  await ada.say(`/owner ${await nodes[0].operate('owner')}`)
+  await ada.untilChat('You own this world now')
+  await ada.say(`/msg ${newcomer.name} welcome!`)
+  await ada.untilChat(`To ${newcomer.name}: welcome!`)
+  await newcomer.untilChat('From ada: welcome!')
+  await newcomer.say('/who')
+  await newcomer.untilChat('On other nodes: ada.')
+  await newcomer.screenshot('people-message')
+})
+
+test('a warp leads to where an admin stood, a home to where its player stood', async () => {
+  const market = await ada.state()
+  await ada.say('/setwarp market')
+  await ada.untilChat('/warp market leads to')
+  await newcomer.walk(6)
+  await newcomer.stand()
+  const home = await newcomer.state()
+  await newcomer.say('/sethome')
+  await newcomer.untilChat('This is your home now')
+  await newcomer.say('/warp market')
+  await untilNear(newcomer, market)
+  await newcomer.say('/home')
+  await untilNear(newcomer, home)
+  await newcomer.stand()
+  await untilNear(newcomer, home) // and is not put back
+})
+
+test('a moderator goes to a player, and sees that they are a guest', async () => {
+  await ada.say(`/tp ${newcomer.name}`)
+  await untilNear(ada, await newcomer.state())
+  await ada.walk(4)
+  const { x, y, z } = await newcomer.state()
+  await ada.page.evaluate((at) => window.__voxeld.lookAt(...at), [x, y + 1, z])
+  await ada.stand()
+  await ada.screenshot('people-guest')
+})
+
+test('the border stops a player, and not an admin', async () => {
+  const { x, z } = await newcomer.state()
+  const [bx, bz] = [Math.floor(x), Math.floor(z)]
+  await ada.say(`/set border ${bx - 1},${bz - 1} ${bx + 1},${bz + 1}`)
+  await ada.untilChat('The border of the world is at')
+  await newcomer.page.evaluate(() => {
+    const { x, y, z } = window.__voxeld.state()
+    window.__voxeld.lookAt(x + 20, y + 1, z)
+  })
+  await newcomer.page.keyboard.down('KeyW')
+  await newcomer.page.keyboard.down('Space')
+  await newcomer.until(() => document.body.textContent.includes('The world ends here.'))
+  await newcomer.screenshot('people-border')
+  await newcomer.page.keyboard.up('Space')
+  await newcomer.page.keyboard.up('KeyW')
+  await newcomer.stand()
+  const now = await newcomer.state()
+  assert.ok(now.x < bx + 2.01, `a player is at x = ${now.x}, outside the border at ${bx + 2}`)
+  await ada.walk(4)
+  await ada.screenshot('people-outside')
+})
+
+test('the pages had no errors', () => {
+  assert.deepEqual([...ada.troubles, ...newcomer.troubles], [])
+})

@@ -1,0 +1,166 @@
+// Package elsewhere asks the other gateways of a world about the players there: their names, where one of them is, and to show one of them a
+// private line. It answers the same questions of others. Each gateway asks those that it is connected with, and believes their answers.
+//
+// Only package gameserver and its commands import it. Any goroutine may use it.
+package elsewhere
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Protocol is the protocol id of the questions between gateways.
+const Protocol = "/players/1"
+
+const (
+	// answerTime bounds the wait for the answers of other gateways.
+	answerTime = time.Second
+	// maxPeers is the number of gateways that are asked.
+	maxPeers = 64
+	// questionRate and questionBurst are how many questions a second another gateway may ask, and how many at once.
+	questionRate, questionBurst = 50, 200
+)
+
+// Nodes are the other nodes of the world.
+type Nodes interface {
+	// Connected returns the peer ids of the nodes that this node is connected with.
+	Connected() []string
+	// Ask sends a question to one of them.
+	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
+}
+
+// Here is the gateway of this node.
+type Here interface {
+	// PlayerNames returns the names of the players here, in any order.
+	PlayerNames() []string
+	// FindPlayer returns the player here whom others see under the name, in any case.
+	FindPlayer(name string) (nodemsg.FoundPlayer, bool)
+	// ShowLine shows a private line to its player, and reports whether they are here and may be shown it.
+	ShowLine(nodemsg.PrivateLine) bool
+}
+
+// Players asks about players elsewhere, and answers about those here.
+type Players struct {
+	nodes  Nodes
+	here   Here
+	limits *transport.PeerLimits
+}
+
+// New returns Players.
+func New(nodes Nodes, here Here) *Players {
+	return &Players{nodes, here, transport.NewPeerLimits(questionRate, questionBurst)}
+}
+
+// found is an answer, and who gave it.
+type found struct {
+	peer string
+	nodemsg.PlayersAnswer
+}
+
+// ask returns the answers of all connected gateways that answer in time, in the order of their ids.
+func (p *Players) ask(ctx context.Context, r nodemsg.PlayersRequest) (all []found) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	peers := p.nodes.Connected()
+	var crew sync.WaitGroup
+	var lock sync.Mutex
+	for _, peer := range peers[:min(len(peers), maxPeers)] {
+		crew.Go(func() {
+			if a, err := p.askOne(ctx, peer, r); err == nil { // older gateways do not answer
+				lock.Lock()
+				defer lock.Unlock()
+				all = append(all, found{peer, a})
+			}
+		})
+	}
+	crew.Wait()
+	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.peer, b.peer) })
+	return all
+}
+
+func (p *Players) askOne(ctx context.Context, peer string, r nodemsg.PlayersRequest) (nodemsg.PlayersAnswer, error) {
+	question, err := nodemsg.EncodePlayersRequest(r)
+	if err != nil {
+		return nodemsg.PlayersAnswer{}, err
+	}
+	reply, err := p.nodes.Ask(ctx, peer, Protocol, question)
+	if err != nil {
+		return nodemsg.PlayersAnswer{}, err
+	}
+	return nodemsg.DecodePlayersAnswer(reply)
+}
+
+// List returns the names of players on other nodes, in order, and how many there are.
+func (p *Players) List(ctx context.Context) (names []string, players uint64) {
+	for _, a := range p.ask(ctx, nodemsg.PlayersRequest{List: &nodemsg.ListPlayers{}}) {
+		names = append(names, a.Names...)
+		players += a.Players
+	}
+	slices.Sort(names)
+	return names, players
+}
+
+// Find returns the player on another node whom others see under the name, in any case.
+func (p *Players) Find(ctx context.Context, name string) (nodemsg.FoundPlayer, bool) {
+	_, it, ok := p.find(ctx, name)
+	return it, ok
+}
+
+func (p *Players) find(ctx context.Context, name string) (peer string, it nodemsg.FoundPlayer, ok bool) {
+	for _, a := range p.ask(ctx, nodemsg.PlayersRequest{Find: &nodemsg.FindPlayer{Name: name}}) {
+		if a.Found != nil && strings.EqualFold(a.Found.Name, name) {
+			return a.peer, *a.Found, true
+		}
+	}
+	return "", it, false
+}
+
+// Show shows a line to the player on another node whom others see under the name. Only that node is sent the line. It returns the name as the
+// player writes it, and reports whether they were shown the line.
+func (p *Players) Show(ctx context.Context, name string, line nodemsg.PrivateLine) (string, bool) {
+	peer, it, ok := p.find(ctx, name)
+	if !ok {
+		return "", false
+	}
+	line.To = it.Player
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	a, err := p.askOne(ctx, peer, nodemsg.PlayersRequest{Show: &line})
+	return it.Name, err == nil && a.Shown
+}
+
+// errBusy is returned to a gateway that asks too much.
+var errBusy = errors.New("too many questions")
+
+// Answer answers a question of another gateway. An error means that it gets no answer.
+func (p *Players) Answer(_ context.Context, peer string, question []byte) ([]byte, error) {
+	if !p.limits.Allow(peer) {
+		return nil, errBusy
+	}
+	r, err := nodemsg.DecodePlayersRequest(question)
+	if err != nil {
+		return nil, err
+	}
+	var a nodemsg.PlayersAnswer
+	switch {
+	case r.List != nil:
+		a.Names = p.here.PlayerNames()
+		a.Players = uint64(len(a.Names))
+		a.Names = a.Names[:min(len(a.Names), nodemsg.MaxListed)]
+	case r.Find != nil:
+		if it, ok := p.here.FindPlayer(r.Find.Name); ok {
+			a.Found = &it
+		}
+	case r.Show != nil:
+		a.Shown = p.here.ShowLine(*r.Show)
+	}
+	return nodemsg.EncodePlayersAnswer(a)
+}

@@ -1,0 +1,49 @@
+package moderation
+
+import (
+	"context"
+	"strings"
+
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// message shows a line to one player, here or on another node, or returns why it does not.
+func (s *Standing) message(rest string, g Gateway) (why string) {
+	name, text, _ := strings.Cut(rest, " ")
+	line := nodemsg.PrivateLine{From: s.who.Player, Name: s.who.Name, Guest: s.who.Guest, Text: strings.TrimSpace(text)}
+	if line.Text == "" || (nodemsg.FindPlayer{Name: name}).Valid() != nil {
+		return wrongUsage
+	}
+	if why := s.Mute(); why != "" {
+		return why
+	}
+	if it, here := g.FindPlayer(name); here {
+		line.To = it.Player
+		s.confirm(it.Name, line, g.ShowLine(line))
+		return ""
+	}
+	s.background(g, func(ctx context.Context) {
+		known, shown := g.Elsewhere.Show(ctx, name, line)
+		if known != "" {
+			name = known
+		}
+		s.confirm(name, line, shown)
+	})
+	return ""
+}
+
+// confirm tells the author of a line whether it was shown.
+func (s *Standing) confirm(to string, line nodemsg.PrivateLine, shown bool) {
+	if shown {
+		s.notice("To " + to + ": " + line.Text)
+		return
+	}
+	s.notice("Nobody called " + to + " is playing who can read messages.")
+}
+
+// MayShow reports whether players here may be shown a private line: its author is neither muted nor banned.
+func (e *Enforcer) MayShow(line nodemsg.PrivateLine) bool {
+	v := e.judge(policy.Subject{Player: line.From, Name: line.Name, Guest: line.Guest})
+	return v.Mute == nil && v.MayJoin()
+}

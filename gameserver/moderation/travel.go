@@ -1,0 +1,95 @@
+package moderation
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/policy"
+)
+
+// travel brings the player to where a command leads. It returns why it does not; empty if it does.
+func (s *Standing) travel(command string, args []string, g Gateway) (why string) {
+	to, why := s.destination(command, args, g)
+	switch {
+	case why != "":
+		return why
+	case command != "spawn" && !s.MayGo(g.Pose(), to):
+		return "that is outside the border of the world"
+	case s.Keeps(g.Pose().Block(), to.Block()):
+		return "only members may enter the claim there"
+	case !s.travels.Allow():
+		return "you travel too often: wait a moment"
+	}
+	g.Teleport(to)
+	return ""
+}
+
+// destination returns where a command leads, or why it leads nowhere.
+func (s *Standing) destination(command string, args []string, g Gateway) (to motion.Pose, why string) {
+	switch {
+	case command == "spawn":
+		return g.Spawn(), ""
+	case command == "home":
+		home, set := g.Home()
+		if !set {
+			return to, "you have no home yet: /sethome makes the place where you stand your home"
+		}
+		return home, ""
+	case command == "warp" && len(args) == 1:
+		var at grid.Pos
+		var known bool
+		s.enforcer.Read(func(p *policy.State) { at, known = p.Warps().At(args[0]) })
+		if !known {
+			return to, "there is no warp " + args[0] + ": /warps lists them"
+		}
+		return poseOn(at), ""
+	case command == "tp" && len(args) == 1:
+		return findPlayer(args[0], g)
+	case command == "tp" && len(args) == 3:
+		return parsePlace(args)
+	}
+	return to, wrongUsage
+}
+
+// findPlayer returns where a player is, here or on another node. It waits for the answers of other gateways, a second at most.
+func findPlayer(name string, g Gateway) (motion.Pose, string) {
+	it, ok := g.FindPlayer(name)
+	if !ok {
+		it, ok = g.Elsewhere.Find(context.Background(), name)
+	}
+	if !ok {
+		return motion.Pose{}, fmt.Sprintf("nobody called %s is playing", name)
+	}
+	return it.Pose, ""
+}
+
+// parsePlace returns the middle of the block that three numbers name.
+func parsePlace(args []string) (motion.Pose, string) {
+	var at [3]int32
+	for i, arg := range args {
+		v, err := strconv.ParseInt(arg, 10, 32)
+		if err != nil {
+			return motion.Pose{}, fmt.Sprintf("%q is not a whole number", arg)
+		}
+		at[i] = int32(v)
+	}
+	return poseOn(grid.Pos{X: at[0], Y: at[1], Z: at[2]}), ""
+}
+
+// poseOn returns the pose of somebody who stands in the middle of a block's floor.
+func poseOn(pos grid.Pos) motion.Pose {
+	return motion.Pose{X: float64(pos.X) + .5, Y: float64(pos.Y), Z: float64(pos.Z) + .5}
+}
+
+// setHome makes the place where the player stands their home, or returns why not.
+func (s *Standing) setHome(g Gateway) (why string) {
+	at := g.Pose()
+	if err := g.SetHome(at); err != nil {
+		return err.Error()
+	}
+	s.notice("This is your home now: /home brings you back.")
+	return ""
+}

@@ -1,0 +1,381 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// changesADay is how many commands about claims a player may give on a day: the catalog keeps all of them.
+const changesADay = 200
+
+type run = func(s *State, by author, args []string, at int64) (func() Effect, error)
+
+// limited is a command about claims, of which players may give so many.
+func limited(of run) run {
+	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
+		day := at / (24 * 60 * 60 * 1000)
+		switch {
+		case by.role == operator:
+			return of(s, by, args, at)
+		case s.acts >= MaxActs/2 && by.role < Moderator:
+			return nil, fmt.Errorf("this world has had %d commands that changed its policy: only moderators change claims now", MaxActs/2)
+		case day <= s.claiming.day && s.claiming.changes[by.id] >= changesADay:
+			return nil, fmt.Errorf("you have changed claims %d times today: go on tomorrow", changesADay)
+		}
+		do, err := of(s, by, args, at)
+		if err != nil {
+			return nil, err
+		}
+		return func() Effect {
+			if day > s.claiming.day || s.claiming.changes == nil {
+				s.claiming = claiming{day: day, changes: make(map[player.ID]int)}
+			}
+			s.claiming.changes[by.id]++
+			return do()
+		}, nil
+	}
+}
+
+// parseCorner reads X,Z or X,Y,Z.
+func parseCorner(text string) (pos grid.Pos, columns bool, err error) {
+	var at []int32
+	for word := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseInt(word, 10, 32)
+		if err != nil {
+			return pos, false, fmt.Errorf("%q is not a corner: write X,Z or X,Y,Z", text)
+		}
+		at = append(at, int32(n))
+	}
+	switch {
+	case len(at) == 2:
+		return grid.Pos{X: at[0], Z: at[1]}, true, nil
+	case len(at) == 3 && at[1] >= 0 && at[1] < MaxHeight:
+		return grid.Pos{X: at[0], Y: at[1], Z: at[2]}, false, nil
+	}
+	return pos, false, fmt.Errorf("%q is not a corner: write X,Z or X,Y,Z", text)
+}
+
+// parseBox reads two corners.
+func parseBox(from, to string) (Box, error) {
+	a, columns, err := parseCorner(from)
+	b, alsoColumns, errB := parseCorner(to)
+	if err := errors.Join(err, errB); err != nil {
+		return Box{}, err
+	}
+	if columns != alsoColumns {
+		return Box{}, errors.New("write both corners as X,Z, or both as X,Y,Z")
+	}
+	box := Box{
+		Min: grid.Pos{X: min(a.X, b.X), Y: min(a.Y, b.Y), Z: min(a.Z, b.Z)},
+		Max: grid.Pos{X: max(a.X, b.X), Y: max(a.Y, b.Y), Z: max(a.Z, b.Z)},
+	}
+	if columns {
+		box.Max.Y = MaxHeight - 1
+	}
+	x, y, z := box.sides()
+	if min(x, y, z) < MinClaimSide {
+		return Box{}, fmt.Errorf("a claim is at least %d blocks wide, long and high", MinClaimSide)
+	}
+	if max(x, z) > MaxClaimSide {
+		return Box{}, fmt.Errorf("a claim is at most %d blocks wide and long", MaxClaimSide)
+	}
+	return box, nil
+}
+
+// claimLimits returns how many claims a player may have, and their area.
+func claimLimits(s *State, role Role) (count int, area int64) {
+	count, area = s.settings.Claims, s.settings.ClaimArea
+	if role >= Moderator {
+		count, area = count*moderatorClaims, area*moderatorClaims
+	}
+	return count, area
+}
+
+// checkLimits returns why a player may not have one more claim.
+func checkLimits(s *State, owner player.ID, box Box) error {
+	role := s.RoleOf(owner, false)
+	most, mostArea := claimLimits(s, role)
+	own := s.claims.Of(owner)
+	area := box.area()
+	for _, it := range own {
+		area += it.area()
+	}
+	switch {
+	case len(own) >= most:
+		return fmt.Errorf("the role %v may have %s: there are %d already", role, english.Plural(most, "claim", ""), len(own))
+	case area > mostArea:
+		return fmt.Errorf("the role %v may claim %d columns of blocks in all: with this claim it would be %d", role, mostArea, area)
+	}
+	return nil
+}
+
+// addable returns why a claim cannot be added: others are in its place, or have its name, or there are too many.
+func addable(s *State, c *Claim) error {
+	if err := player.CheckName(c.Name); err != nil {
+		return fmt.Errorf("%q is no name of a claim: use 1 to 20 letters, digits, '_' and '-'", c.Name)
+	}
+	if s.claims.named(c.Owner, c.Name) != nil {
+		return fmt.Errorf("there is a claim %s/%s already: choose another name", s.PlayerLabel(c.Owner), c.Name)
+	}
+	if there := s.claims.overlapping(c.Box); there != nil {
+		return fmt.Errorf("a part of that is claimed: %s, from %v to %v", s.LabelOf(there), there.Min, there.Max)
+	}
+	if s.claims.Count() >= MaxClaims {
+		return fmt.Errorf("this world has %d claims, and takes no more", MaxClaims)
+	}
+	return nil
+}
+
+// claimLand adds a claim: CORNER CORNER [NAME].
+func claimLand(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	switch {
+	case by.role == operator:
+		return nil, errors.New("only players claim land")
+	case len(args) < 2:
+		return nil, errors.New("write two corners, as in /claim 10,20 30,40 harbour; in the browser, /claim harbour lets you click at them")
+	case len(args) > 3:
+		return nil, errUsage
+	case s.NameOf(by.id) == "":
+		return nil, errors.New("register your name first, by /register: others see whose claim it is")
+	}
+	box, err := parseBox(args[0], args[1])
+	if err != nil {
+		return nil, err
+	}
+	c := &Claim{Owner: by.id, Box: box}
+	if len(args) == 3 {
+		c.Name = args[2]
+	}
+	for n := 1; c.Name == ""; n++ {
+		if name := strconv.Itoa(n); s.claims.named(by.id, name) == nil {
+			c.Name = name
+		}
+	}
+	if err := checkLimits(s, by.id, box); err != nil {
+		return nil, err
+	}
+	if err := addable(s, c); err != nil {
+		return nil, err
+	}
+	return func() Effect {
+		s.changeClaims(nil, c)
+		x, _, z := box.sides()
+		return Effect{Text: fmt.Sprintf("The claim %s is yours: %d × %d blocks. /trust %s PLAYER lets others build in it.", c.Name, x, z, c.Name)}
+	}, nil
+}
+
+// claimOf returns the claim that a command names: NAME, of the author, or PLAYER/NAME.
+func claimOf(s *State, by author, text string) (*Claim, error) {
+	owner, name := by.id, text
+	if who, of, other := strings.Cut(text, "/"); other {
+		target, err := s.targetOf(who)
+		if err != nil {
+			return nil, err
+		}
+		owner, name = target.Player, of
+	}
+	if c := s.claims.named(owner, name); c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("there is no claim %s: /claims lists yours", text)
+}
+
+// ownClaim returns the claim that a command names, if it is the author's. Operators own all.
+func ownClaim(s *State, by author, text string) (*Claim, error) {
+	c, err := claimOf(s, by, text)
+	if err == nil && c.Owner != by.id && by.role < operator {
+		err = fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
+	}
+	return c, err
+}
+
+// unclaim removes a claim.
+func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 1 {
+		return nil, errUsage
+	}
+	c, err := claimOf(s, by, args[0])
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Owner != by.id && by.role < Moderator:
+		return nil, fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
+	case c.Owner != by.id:
+		err = s.outranks(by, Target{Player: c.Owner})
+	}
+	return func() Effect {
+		text := fmt.Sprintf("The land of %s is free again.", s.LabelOf(c))
+		s.changeClaims(c, nil)
+		return Effect{Text: text}
+	}, err
+}
+
+// keyOwner returns the player whom a command names, of whom it is known that they have a key: guests are nobody for long.
+func keyOwner(s *State, by author, text string) (player.ID, error) {
+	target, err := s.targetOf(text)
+	if err != nil {
+		return player.ID{}, err
+	}
+	if m := s.members[target.Player]; target.Player == (player.ID{}) || by.role < operator && (m == nil || m.seq == 0) {
+		return player.ID{}, fmt.Errorf("no player with a key has registered the name %s", text)
+	}
+	return target.Player, nil
+}
+
+// trust adds a member to a claim.
+func trust(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 2 {
+		return nil, errUsage
+	}
+	c, err := ownClaim(s, by, args[0])
+	if err != nil {
+		return nil, err
+	}
+	who, err := keyOwner(s, by, args[1])
+	already := who == c.Owner || slices.Contains(c.Members, who)
+	switch {
+	case err != nil:
+		return nil, err
+	case already && by.role < operator: // a restore may enter a command twice
+		return nil, fmt.Errorf("the player %s may build there already", s.PlayerLabel(who))
+	case len(c.Members) >= MaxClaimMembers && !already:
+		return nil, fmt.Errorf("a claim has at most %d members", MaxClaimMembers)
+	}
+	return func() Effect {
+		if fresh := *c; !already {
+			fresh.Members = append(slices.Clone(c.Members), who)
+			s.changeClaims(c, &fresh)
+		}
+		return Effect{Text: fmt.Sprintf("%s may build in %s.", s.PlayerLabel(who), s.LabelOf(c))}
+	}, nil
+}
+
+// untrust removes a member from a claim.
+func untrust(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 2 {
+		return nil, errUsage
+	}
+	c, err := ownClaim(s, by, args[0])
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.targetOf(args[1])
+	if err != nil {
+		return nil, err
+	}
+	at := slices.Index(c.Members, target.Player)
+	if at < 0 {
+		return nil, fmt.Errorf("the claim %s has no member %s", s.LabelOf(c), args[1])
+	}
+	return func() Effect {
+		fresh := *c
+		fresh.Members = slices.Delete(slices.Clone(c.Members), at, at+1)
+		s.changeClaims(c, &fresh)
+		return Effect{Text: fmt.Sprintf("%s is no member of %s any more.", s.nameOf(target), s.LabelOf(c))}
+	}, nil
+}
+
+// flagClaim changes what all players may do in a claim.
+func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 3 || args[2] != "all" && args[2] != "members" {
+		return nil, errUsage
+	}
+	c, err := ownClaim(s, by, args[0])
+	if err != nil {
+		return nil, err
+	}
+	fresh := *c
+	all := args[2] == "all"
+	switch args[1] {
+	case "build":
+		fresh.Open = all
+	case "enter":
+		fresh.Private = !all
+	default:
+		return nil, errUsage
+	}
+	return func() Effect {
+		s.changeClaims(c, &fresh)
+		return Effect{Text: fmt.Sprintf("%s may %s in %s.", map[bool]string{true: "All players", false: "Only members"}[all], args[1], s.LabelOf(c))}
+	}, nil
+}
+
+// transfer gives a claim to another player.
+func transfer(s *State, by author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 2 {
+		return nil, errUsage
+	}
+	c, err := ownClaim(s, by, args[0])
+	if err != nil {
+		return nil, err
+	}
+	to, err := keyOwner(s, by, args[1])
+	if err != nil {
+		return nil, err
+	}
+	name := s.NameOf(to)
+	switch {
+	case to == c.Owner:
+		return nil, fmt.Errorf("the claim %s is theirs already", s.LabelOf(c))
+	case name == "":
+		return nil, errors.New("claims are given to players who have registered their names")
+	case s.claims.named(to, c.Name) != nil:
+		return nil, fmt.Errorf("there is a claim %s/%s already", name, c.Name)
+	}
+	if err := checkLimits(s, to, c.Box); err != nil {
+		return nil, fmt.Errorf("the player %s may not have that claim: %w", name, err)
+	}
+	return func() Effect {
+		fresh := *c
+		fresh.Owner = to
+		fresh.Members = slices.DeleteFunc(slices.Clone(c.Members), func(id player.ID) bool { return id == to })
+		s.changeClaims(c, &fresh)
+		return Effect{Text: fmt.Sprintf("The claim %s is %s's now.", c.Name, name)}
+	}, nil
+}
+
+// claimCommands returns commands that make the same claims in another policy.
+func claimCommands(s *State) (all []string) {
+	s.claims.All(func(c *Claim) {
+		all = append(all, fmt.Sprintf("land %v %s %s", c.Owner, c.Name, c.corners()))
+		name := c.Owner.String() + "/" + c.Name
+		for _, id := range c.Members {
+			all = append(all, fmt.Sprintf("trust %s %v", name, id))
+		}
+		if c.Open {
+			all = append(all, fmt.Sprintf("flag %s build all", name))
+		}
+		if c.Private {
+			all = append(all, fmt.Sprintf("flag %s enter members", name))
+		}
+	})
+	return all
+}
+
+// importClaim takes over a claim of another policy: ID NAME CORNER CORNER.
+func importClaim(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 4 {
+		return nil, errUsage
+	}
+	owner, err := player.ParseID(args[0])
+	box, errBox := parseBox(args[2], args[3])
+	c := &Claim{Owner: owner, Name: args[1], Box: box}
+	if err := errors.Join(err, errBox); err != nil {
+		return nil, err
+	}
+	if there := s.claims.named(owner, c.Name); there != nil && there.Box == box { // a restore may enter a command twice
+		return func() Effect { return Effect{Text: s.LabelOf(there) + " is taken over already."} }, nil
+	}
+	return func() Effect {
+		s.changeClaims(nil, c)
+		return Effect{Text: s.LabelOf(c) + " is taken over."}
+	}, addable(s, c)
+}

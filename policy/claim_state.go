@@ -1,0 +1,76 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Claims returns the claims of now.
+func (s *State) Claims() *Claims {
+	s.claims.shared.Store(true)
+	return s.claims
+}
+
+// changeClaims replaces one claim by another. Either may be nil.
+func (s *State) changeClaims(old, fresh *Claim) {
+	if c := s.claims; c.shared.Load() {
+		s.claims = &Claims{squares: maps.Clone(c.squares), owners: maps.Clone(c.owners), count: c.count, private: c.private}
+	}
+	if old != nil {
+		s.claims.put(old, false)
+	}
+	if fresh != nil {
+		s.claims.put(fresh, true)
+	}
+}
+
+// PlayerLabel returns what a player is called: their registered name, else their id.
+func (s *State) PlayerLabel(id player.ID) string { return s.nameOf(Target{Player: id}) }
+
+// labels returns what players are called.
+func labels(s *State, of []player.ID) []string {
+	all := []string{}
+	for _, id := range of {
+		all = append(all, s.PlayerLabel(id))
+	}
+	return all
+}
+
+// LabelOf returns what a claim is called: its owner and its name, as commands take them.
+func (s *State) LabelOf(c *Claim) string { return s.PlayerLabel(c.Owner) + "/" + c.Name }
+
+// DescribeClaim returns a claim as a line of a list.
+func (s *State) DescribeClaim(c *Claim) string {
+	text := fmt.Sprintf("%s: %s", s.LabelOf(c), strings.Replace(c.corners(), " ", " to ", 1))
+	if len(c.Members) > 0 {
+		text += ", with " + english.OxfordWordSeries(labels(s, c.Members), "and")
+	}
+	if c.Open {
+		text += ", all may build"
+	}
+	if c.Private {
+		text += ", only members may enter"
+	}
+	return text
+}
+
+// ListedClaim is a claim with the names of its players; the id of one who has none.
+type ListedClaim struct {
+	*Claim
+	OwnerName   string   `json:"owner_name"`
+	MemberNames []string `json:"member_names"`
+}
+
+// ListClaims returns all claims, those of an owner together.
+func (s *State) ListClaims() []ListedClaim {
+	all := []ListedClaim{}
+	s.claims.All(func(c *Claim) {
+		all = append(all, ListedClaim{Claim: c, OwnerName: s.PlayerLabel(c.Owner), MemberNames: labels(s, c.Members)})
+	})
+	return all
+}

@@ -1,0 +1,238 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers (docs/adr/0050).
+
+const (
+	// MaxRollbacks is how many rollbacks are listed; the oldest is dropped first.
+	MaxRollbacks = 1000
+	// maxRollbackSide bounds the box of a rollback, in blocks along X and Z: what one range query covers.
+	maxRollbackSide = 3584
+	// everyone, in the place of a player, selects the changes of all.
+	everyone = "*"
+)
+
+// Rollback is a rollback that was ordered.
+type Rollback struct {
+	history.Rollback
+	ID     int    // what people call it: 1, 2 and so on
+	By     string // who ordered it
+	Of     string // whose changes it undoes, as the command had it; empty if Undoes is set
+	Undoes int    // ID of the rollback that it undoes; 0: none
+	At     int64  // when it was ordered, in Unix milliseconds
+	Paused bool
+	Ended  bool // it was aborted: what is undone stays so
+}
+
+// String describes what the rollback does.
+func (r *Rollback) String() string {
+	what := "changes of " + r.Of
+	switch {
+	case r.Undoes != 0:
+		what = fmt.Sprintf("rollback %d", r.Undoes)
+	case r.Of == everyone:
+		what = "all changes"
+	}
+	text := fmt.Sprintf("%d: %s undoes %s between %v and %v", r.ID, r.By, what, r.Box.Min, r.Box.Max)
+	switch {
+	case r.Ended:
+		text += " (aborted)"
+	case r.Paused:
+		text += " (paused)"
+	}
+	return text
+}
+
+// Rollbacks returns all rollbacks in the order of their numbers. The elements must not be changed.
+func (s *State) Rollbacks() []Rollback { return s.rollbacks }
+
+// rollbackOf returns the rollback with an ID, or the last one that its author ordered if there are no arguments.
+func (s *State) rollbackOf(by author, args []string) (*Rollback, error) {
+	if len(args) > 1 {
+		return nil, errUsage
+	}
+	if len(args) == 0 {
+		for i := range slices.Backward(s.rollbacks) {
+			if s.rollbacks[i].By == by.name {
+				return &s.rollbacks[i], nil
+			}
+		}
+		return nil, errors.New("you have ordered no rollback: name the number of one that /rollbacks lists")
+	}
+	id, err := strconv.Atoi(args[0])
+	i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id })
+	if err != nil || i < 0 {
+		return nil, fmt.Errorf("there is no rollback %s: /rollbacks lists them", args[0])
+	}
+	return &s.rollbacks[i], nil
+}
+
+// order adds a rollback.
+func (s *State) order(r Rollback, by author, at int64) Effect {
+	r.ID, r.Number, r.By, r.At = 1, at, by.name, at
+	if n := len(s.rollbacks); n > 0 {
+		last := &s.rollbacks[n-1]
+		r.ID, r.Number = last.ID+1, max(r.Number, last.Number+1)
+	}
+	s.rollbacks = append(slices.Clip(s.rollbacks[max(0, len(s.rollbacks)-MaxRollbacks+1):]), r)
+	return Effect{Text: fmt.Sprintf("Rollback %d has begun.", r.ID)}
+}
+
+// PlayerOf returns the id of the player whom a command about the past names: the owner of a registered name, an id, or a guest. Everybody is zero.
+func (s *State) PlayerOf(text string) (player.ID, error) {
+	if text == everyone {
+		return player.ID{}, nil
+	}
+	target, err := s.targetOf(text)
+	switch {
+	case err != nil || target.Network.IsValid():
+		return player.ID{}, fmt.Errorf("%q is neither a player's name nor an id", text)
+	case target.Name != "":
+		return player.GuestID(text), nil
+	}
+	return target.Player, nil
+}
+
+// ParseCorners returns the box between two corners, each written as X,Y,Z.
+func ParseCorners(a, b string) (grid.Box, error) {
+	var corners [2]grid.Pos
+	for i, text := range [2]string{a, b} {
+		parts := strings.Split(text, ",")
+		if len(parts) != 3 {
+			return grid.Box{}, fmt.Errorf("%q is not a position: write X,Y,Z", text)
+		}
+		for j, to := range [3]*int32{&corners[i].X, &corners[i].Y, &corners[i].Z} {
+			v, err := strconv.ParseInt(parts[j], 10, 32)
+			if err != nil {
+				return grid.Box{}, fmt.Errorf("%q is not a position: write X,Y,Z", text)
+			}
+			*to = int32(v)
+		}
+		if !corners[i].Chunk().Valid() {
+			return grid.Box{}, fmt.Errorf("%v is out of the world", corners[i])
+		}
+	}
+	box := grid.BoxOf(corners[0], corners[1])
+	if int64(box.Max.X)-int64(box.Min.X) >= maxRollbackSide || int64(box.Max.Z)-int64(box.Min.Z) >= maxRollbackSide {
+		return grid.Box{}, fmt.Errorf("the area is too large: at most %d blocks to each side", maxRollbackSide)
+	}
+	return box, nil
+}
+
+// Proposal is a rollback that was not ordered yet.
+type Proposal struct {
+	history.Rollback        // without a Number
+	Command          string // orders it
+}
+
+// ProposeRollback returns the rollback of a player's changes, as PlayerOf takes the player, since a time (Unix milliseconds).
+func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p Proposal, err error) {
+	p.Box, p.Since, p.Command = box, since/1000*1000, RevertText(of, since, box)
+	p.Player, err = s.PlayerOf(of)
+	return p, err
+}
+
+// AuthorName returns what the author of a change of a block is called: a registered name, a guest's name, a rollback, or the id.
+func (s *State) AuthorName(id player.ID, guest string) string {
+	if guest != "" {
+		return guest + " (guest)"
+	}
+	if name := s.NameOf(id); name != "" {
+		return name
+	}
+	for i := range s.rollbacks {
+		if r := &s.rollbacks[i]; history.Author(r.Number) == id {
+			return fmt.Sprintf("rollback %d by %s", r.ID, r.By)
+		}
+	}
+	return id.String()
+}
+
+// ParseDuration returns a duration written as 30s, 5m, 2h, 7d or 4w.
+func ParseDuration(text string) (time.Duration, error) {
+	d, rest, err := splitTime([]string{text})
+	if err != nil || d == 0 || rest != "" {
+		return 0, fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w", text)
+	}
+	return d, nil
+}
+
+// RevertText returns the command that undoes changes of a player, as PlayerOf takes it, since a time (Unix milliseconds).
+func RevertText(of string, since int64, box grid.Box) string {
+	return fmt.Sprintf("revert %s %d %v %v", of, since/1000, box.Min, box.Max)
+}
+
+// revert orders a rollback: PLAYER SINCE CORNER CORNER, with Unix seconds.
+func revert(s *State, by author, args []string, at int64) (func() Effect, error) {
+	if len(args) != 4 {
+		return nil, errUsage
+	}
+	r := Rollback{Of: args[0]}
+	r.Until = at
+	var err error
+	if r.Player, err = s.PlayerOf(args[0]); err != nil {
+		return nil, err
+	}
+	since, err := strconv.ParseUint(args[1], 10, 40)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a time in seconds since 1970", args[1])
+	}
+	r.Since = int64(since) * 1000
+	if r.Box, err = ParseCorners(args[2], args[3]); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Since >= at:
+		return nil, errors.New("that time has not come yet")
+	case args[0] == everyone && by.role < Admin:
+		return nil, fmt.Errorf("to undo the changes of everybody is for the role %v and above: name a player", Admin)
+	case r.Player != by.id:
+		if err := s.outranks(by, Target{Player: r.Player}); err != nil {
+			return nil, err
+		}
+	}
+	return func() Effect { return s.order(r, by, at) }, nil
+}
+
+// undo orders a rollback of a rollback. In each region it begins when that is complete there, or was aborted.
+func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
+	of, err := s.rollbackOf(by, args)
+	if err != nil {
+		return nil, err
+	}
+	r := Rollback{Undoes: of.ID}
+	r.Filter = history.Filter{Box: of.Box, Player: history.Author(of.Number)}
+	return func() Effect { return s.order(r, by, at) }, nil
+}
+
+// control returns a command that changes how a rollback goes on.
+func control(word string, change func(*Rollback)) func(*State, author, []string, int64) (func() Effect, error) {
+	return func(s *State, by author, args []string, _ int64) (func() Effect, error) {
+		r, err := s.rollbackOf(by, args)
+		if err != nil {
+			return nil, err
+		}
+		if r.Ended {
+			return nil, fmt.Errorf("rollback %d was aborted", r.ID)
+		}
+		id := r.ID
+		return func() Effect {
+			s.rollbacks = slices.Clone(s.rollbacks) // others may be reading it
+			i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id })
+			change(&s.rollbacks[i])
+			return Effect{Text: fmt.Sprintf("Rollback %d %s.", id, word)}
+		}, nil
+	}
+}

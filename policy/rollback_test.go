@@ -1,0 +1,84 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+func TestRollbackCommands(t *testing.T) {
+	s := newScript(t)
+	for _, name := range []string{"ada", "bob", "eve"} {
+		s.say(name, "register")
+	}
+	s.say("", "role ada admin")
+	s.say("", "role bob moderator")
+	box := grid.BoxOf(grid.Pos{X: 9, Y: 60, Z: -9}, grid.Pos{X: -9, Y: 20, Z: 9})
+	since := start.Add(-2*time.Hour).UnixMilli() + 999
+	of := func(who string) string { return RevertText(who, since, box) }
+	for _, step := range []struct{ by, text, want string }{
+		{"eve", of("bob"), "! /revert is for the role moderator and above; yours is builder"},
+		{"bob", of("ada"), "! they have the role admin: only a higher one than theirs may do that"},
+		{"bob", of("*"), "! to undo the changes of everybody is for the role admin and above: name a player"},
+		{"bob", of("10.0.0.1"), `! "10.0.0.1" is neither a player's name nor an id`},
+		{"bob", "undo", "! you have ordered no rollback: name the number of one that /rollbacks lists"},
+		{"bob", of("eve"), "Rollback 1 has begun."},
+		{"bob", of("bob"), "Rollback 2 has begun."},
+		{"ada", of("*"), "Rollback 3 has begun."},
+		{"bob", of("Mallory"), "Rollback 4 has begun."},
+		{"bob", "undo 9", "! there is no rollback 9: /rollbacks lists them"},
+		{"bob", "undo", "Rollback 5 has begun."},
+		{"bob", "pause 1", "Rollback 1 is paused."},
+		{"bob", "resume 1", "Rollback 1 goes on."},
+		{"ada", "abort 1", "Rollback 1 is aborted: what it has undone stays so."},
+		{"bob", "pause 1", "! rollback 1 was aborted"},
+		{"bob", "revert eve 99999999999 1,2,3 4,5,6", "! that time has not come yet"},
+		{"bob", "revert eve x 1,2,3 4,5,6", `! "x" is not a time in seconds since 1970`},
+		{"bob", "revert eve 1 1,2 4,5,6", `! "1,2" is not a position: write X,Y,Z`},
+		{"bob", "revert eve 1 0,0,0 3584,5,6", "! the area is too large: at most 3584 blocks to each side"},
+		{"bob", "revert eve", "! usage: /revert PLAYER SINCE X,Y,Z X,Y,Z"},
+		{"", of("ada"), "Rollback 6 has begun."},
+	} {
+		if got := s.say(step.by, step.text); got != step.want {
+			t.Errorf("%s: /%s: %s, want %s", step.by, step.text, got, step.want)
+		}
+	}
+	all := s.Rollbacks()
+	for i, want := range []player.ID{idOf("eve"), idOf("bob"), {}, player.GuestID("Mallory"), history.Author(all[3].Number), idOf("ada")} {
+		r := all[i]
+		if r.Player != want || r.Box != box || r.ID != i+1 || i > 0 && r.Number <= all[i-1].Number {
+			t.Errorf("rollback %d: %+v, want one of %v", i, r, want)
+		}
+		if undoes := i == 4; !undoes && (r.Since != since/1000*1000 || r.Until != r.At) || undoes && (r.Since != 0 || r.Until != 0) {
+			t.Errorf("rollback %d is from %d until %d", i, r.Since, r.Until)
+		}
+	}
+	if got, want := all[4].String(), "5: bob undoes rollback 4 between -9,20,-9 and 9,60,9"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if !strings.HasSuffix(all[0].String(), "undoes changes of eve between -9,20,-9 and 9,60,9 (aborted)") {
+		t.Errorf("%q", all[0].String())
+	}
+}
+
+// Rollbacks are bounded, and a list that was read does not change.
+func TestRollbacksAreBounded(t *testing.T) {
+	s := newScript(t)
+	s.say("", RevertText("eve", 0, grid.Box{}))
+	before := s.Rollbacks()
+	s.say("", "abort 1")
+	if before[0].Ended || !s.Rollbacks()[0].Ended {
+		t.Error("aborting a rollback changed a list that was read, or none")
+	}
+	for range MaxRollbacks {
+		s.say("", RevertText("eve", 0, grid.Box{}))
+	}
+	if all := s.Rollbacks(); len(all) != MaxRollbacks || all[0].ID != 2 || fmt.Sprint(all[MaxRollbacks-1].ID) != "1001" {
+		t.Errorf("%d rollbacks are kept, from %d on", len(all), all[0].ID)
+	}
+}

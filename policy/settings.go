@@ -1,0 +1,222 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Settings are those of the world.
+type Settings struct {
+	Players Role   `json:"players"` // the role of players without one of their own
+	Guests  Role   `json:"guests"`
+	Message string `json:"message"` // of the day
+
+	// Claims and ClaimArea are how many claims a builder may have, and how many columns of blocks all of theirs together. Moderators and
+	// above may have more.
+	Claims    int   `json:"claims"`
+	ClaimArea int64 `json:"claim_area"`
+
+	Spawn      *grid.Pos `json:"spawn,omitempty"`        // where new players start; nil: where the world was created
+	Border     *Border   `json:"border,omitempty"`       // nil: none
+	NoOriginal bool      `json:"no_original,omitempty"`  // VoxelPopuli's own clients may not play
+	FloodBan   int64     `json:"flood_ban_ms,omitempty"` // for how long who floods the chat may not join a node; 0: not at all
+	// Edits has the number of blocks a second that a player of the role may change. Others may change as many as their node grants. It is never
+	// changed, only replaced.
+	Edits map[Role]int `json:"edits,omitempty"`
+}
+
+const (
+	// maxEdits is the most blocks a second that a role may change.
+	maxEdits = 1000
+	// MaxWarps is the most warps of a world.
+	MaxWarps = 256
+	// maxFloodBan is the longest ban of who floods the chat.
+	maxFloodBan = 24 * time.Hour
+)
+
+// changes are the settings that /set changes, beside roles and the message.
+var changes = map[string]struct {
+	usage string
+	run   func(s *State, args []string) (func() Effect, error)
+}{
+	"border":   {"RADIUS | X,Z X,Z | off", setBorder},
+	"original": {"on | off", setOriginal},
+	"edits":    {"ROLE NUMBER | ROLE default", setEdits},
+	"floodban": {"TIME | off", setFloodBan},
+	"claims":   {"COUNT AREA", setClaims},
+}
+
+func setBorder(s *State, args []string) (func() Effect, error) {
+	border, err := parseBorder(args)
+	if err == nil && s.settings.Spawn != nil && !border.Contains(*s.settings.Spawn) {
+		err = errors.New("the spawn would be outside: move it first, with setspawn")
+	}
+	return func() Effect {
+		s.settings.Border = border
+		if border == nil {
+			return Effect{Text: "The world has no border."}
+		}
+		return Effect{Text: fmt.Sprintf("The border of the world is at %v.", border)}
+	}, err
+}
+
+func setOriginal(s *State, args []string) (func() Effect, error) {
+	if len(args) != 1 || args[0] != "on" && args[0] != "off" {
+		return nil, errUsage
+	}
+	return func() Effect {
+		s.settings.NoOriginal = args[0] == "off"
+		if s.settings.NoOriginal {
+			return Effect{Text: "VoxelPopuli's own clients may not play."}
+		}
+		return Effect{Text: "VoxelPopuli's own clients may play wherever guests may."}
+	}, nil
+}
+
+func setEdits(s *State, args []string) (func() Effect, error) {
+	if len(args) != 2 {
+		return nil, errUsage
+	}
+	role, err := parseRole(args[0])
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.Atoi(args[1])
+	if args[1] == "default" {
+		n, err = 0, nil
+	}
+	if err != nil || n < 0 || n > maxEdits || n == 0 && args[1] != "default" {
+		return nil, fmt.Errorf("choose 1 to %d blocks a second, or default", maxEdits)
+	}
+	return func() Effect {
+		edits := maps.Clone(s.settings.Edits)
+		if edits == nil {
+			edits = make(map[Role]int)
+		}
+		if n == 0 {
+			delete(edits, role)
+			s.settings.Edits = edits
+			return Effect{Text: fmt.Sprintf("The role %v may change as many blocks a second as the node grants.", role)}
+		}
+		edits[role] = n
+		s.settings.Edits = edits
+		return Effect{Text: fmt.Sprintf("The role %v may change %d blocks a second.", role, n)}
+	}, nil
+}
+
+func setFloodBan(s *State, args []string) (func() Effect, error) {
+	length, rest, err := splitTime(args)
+	off := len(args) == 1 && args[0] == "off"
+	switch {
+	case err != nil:
+		return nil, err
+	case !off && (length == 0 || rest != ""):
+		return nil, errUsage
+	case length > maxFloodBan:
+		return nil, fmt.Errorf("choose at most %s", describeTime(maxFloodBan))
+	}
+	return func() Effect {
+		s.settings.FloodBan = length.Milliseconds()
+		if off {
+			return Effect{Text: "Who floods the chat is muted for a minute."}
+		}
+		return Effect{Text: fmt.Sprintf("Who floods the chat may not join their node again for %s.", describeTime(length))}
+	}, nil
+}
+
+func setSpawn(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 3 {
+		return nil, errUsage
+	}
+	pos, err := parsePos(args)
+	if err == nil && !s.settings.Border.Contains(pos) {
+		err = errors.New("that is outside the border of the world")
+	}
+	return func() Effect {
+		s.settings.Spawn = &pos
+		return Effect{Text: fmt.Sprintf("New players start at %v.", pos)}
+	}, err
+}
+
+// Warps are the places that /warp leads to, by name, in lower case.
+type Warps map[string]grid.Pos
+
+// Warps returns the world's warps, which are only read.
+func (s *State) Warps() Warps { return s.warps }
+
+// At returns where the warp with the name leads.
+func (w Warps) At(name string) (grid.Pos, bool) {
+	pos, ok := w[strings.ToLower(name)]
+	return pos, ok
+}
+
+// Names returns the names of all warps, in order.
+func (w Warps) Names() []string { return slices.Sorted(maps.Keys(w)) }
+
+func setWarp(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 4 {
+		return nil, errUsage
+	}
+	name := strings.ToLower(args[0])
+	if err := player.CheckName(name); err != nil {
+		return nil, fmt.Errorf("%q is no name for a warp: use 1 to %d letters, digits, _ and -", args[0], player.MaxName)
+	}
+	pos, err := parsePos(args[1:])
+	if _, known := s.warps[name]; err == nil && !known && len(s.warps) >= MaxWarps {
+		err = fmt.Errorf("there are %d warps: delete some first", MaxWarps)
+	}
+	return func() Effect {
+		s.warps[name] = pos
+		return Effect{Text: fmt.Sprintf("/warp %s leads to %v.", name, pos)}
+	}, err
+}
+
+func deleteWarp(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 1 {
+		return nil, errUsage
+	}
+	name := strings.ToLower(args[0])
+	if _, known := s.warps[name]; !known {
+		return nil, fmt.Errorf("there is no warp %s: /warps lists them", name)
+	}
+	return func() Effect {
+		delete(s.warps, name)
+		return Effect{Text: fmt.Sprintf("The warp %s is deleted.", name)}
+	}, nil
+}
+
+// settingsCommands returns the operator's commands that make the settings and warps of another policy these.
+func settingsCommands(s *State) []string {
+	all := []string{
+		"set players " + s.settings.Players.String(), "set guests " + s.settings.Guests.String(),
+		strings.TrimSpace("set message " + s.settings.Message),
+		fmt.Sprintf("set claims %d %d", s.settings.Claims, s.settings.ClaimArea), "set border " + s.settings.Border.String(),
+	}
+	if at := s.settings.Spawn; at != nil {
+		all = append(all, fmt.Sprintf("setspawn %d %d %d", at.X, at.Y, at.Z))
+	}
+	if s.settings.NoOriginal {
+		all = append(all, "set original off")
+	}
+	if ban := s.settings.FloodBan; ban%time.Minute.Milliseconds() != 0 {
+		all = append(all, fmt.Sprintf("set floodban %ds", ban/1000))
+	} else if ban > 0 {
+		all = append(all, fmt.Sprintf("set floodban %dm", ban/time.Minute.Milliseconds()))
+	}
+	for _, role := range slices.Sorted(maps.Keys(s.settings.Edits)) {
+		all = append(all, fmt.Sprintf("set edits %v %d", role, s.settings.Edits[role]))
+	}
+	for _, name := range s.warps.Names() {
+		at := s.warps[name]
+		all = append(all, fmt.Sprintf("setwarp %s %d %d %d", name, at.X, at.Y, at.Z))
+	}
+	return all
+}

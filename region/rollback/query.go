@@ -1,0 +1,175 @@
+package rollback
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/rangequery"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+const (
+	// queryTime bounds a query.
+	queryTime = 15 * time.Second
+	// parallel is how many regions are asked at once.
+	parallel = 8
+)
+
+// Query asks for changes of blocks.
+type Query struct {
+	history.Filter
+	Newest bool // newest first
+	Most   int  // how many changes at most
+}
+
+// Result is what is known of the changes of blocks in an area.
+type Result struct {
+	Records []nodemsg.HistoryRecord
+	More    bool                 // there are more than these
+	Missing []rangequery.Missing // parts of the area of which nothing is known
+}
+
+// Query asks the leaders of all regions in the box who changed which blocks. The error is that of a query that is not allowed; what else fails is in the
+// result.
+func (k *Keeper) Query(ctx context.Context, q Query) (r Result, err error) {
+	if q.Most < 1 || q.Most > maxListed {
+		return r, fmt.Errorf("ask for 1 to %d changes", maxListed)
+	}
+	var lock sync.Mutex
+	r.Missing, err = k.askAll(ctx, q.Box, func(ctx context.Context, region nodemsg.Region) error {
+		request := requestOf(region, q.Filter)
+		request.Newest = q.Newest
+		var all []nodemsg.HistoryRecord
+		more := true
+		for more && len(all) < q.Most {
+			request.Skip, request.Most = len(all), min(nodemsg.HistoryPage, q.Most-len(all))
+			page, err := k.ask(ctx, region, request)
+			if err != nil {
+				return err
+			}
+			all = append(all, page.Records...)
+			more = page.More && len(page.Records) > 0
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		r.Records, r.More = append(r.Records, all...), r.More || more
+		return nil
+	})
+	slices.SortStableFunc(r.Records, func(a, b nodemsg.HistoryRecord) int {
+		if q.Newest {
+			a, b = b, a
+		}
+		return cmp.Compare(a.Time, b.Time)
+	})
+	if len(r.Records) > q.Most {
+		r.Records, r.More = r.Records[:q.Most], true
+	}
+	return r, err
+}
+
+// Progress is what a rollback has done, or would do.
+type Progress struct {
+	Changed int                    // blocks that it has changed
+	Left    int                    // blocks that it has yet to change, as far as that is known
+	Regions int                    // in the box
+	Done    int                    // regions in which it is complete
+	Columns []nodemsg.ChunkColumns // where blocks are left to change; at most maxColumns
+	Missing []rangequery.Missing   // parts of the box of which nothing is known
+}
+
+// Complete reports whether nothing is left to do.
+func (p *Progress) Complete() bool { return p.Done == p.Regions && len(p.Missing) == 0 }
+
+// maxColumns bounds the chunks of which a Progress says which columns are to be changed.
+const maxColumns = 4096
+
+// Progress asks the leaders of all regions in its box how far a rollback is. If its Number is 0, it was not ordered: the answer is what it would do.
+func (k *Keeper) Progress(ctx context.Context, r history.Rollback) (p Progress, err error) {
+	var lock sync.Mutex
+	p.Missing, err = k.askAll(ctx, r.Box, func(ctx context.Context, region nodemsg.Region) error {
+		request := requestOf(region, r.Filter)
+		request.Rollback = cmp.Or(r.Number, -1)
+		a, err := k.ask(ctx, region, request)
+		if err != nil {
+			return err
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		p.Regions++
+		if a.Done {
+			p.Done++
+		}
+		p.Changed, p.Left = p.Changed+a.Changed, p.Left+a.Left
+		p.Columns = append(p.Columns, a.Columns[:min(len(a.Columns), maxColumns-len(p.Columns))]...)
+		return nil
+	})
+	return p, err
+}
+
+func requestOf(region nodemsg.Region, f history.Filter) nodemsg.HistoryRequest {
+	return nodemsg.HistoryRequest{
+		Region: region.ID, Min: f.Box.Min, Max: f.Box.Max, Since: max(f.Since, 0), Until: max(f.Until, 0), Player: f.Player,
+	}
+}
+
+// askAll calls ask for all regions in a box, some at a time. Ask must be safe for concurrent use.
+func (k *Keeper) askAll(ctx context.Context, box grid.Box, ask func(context.Context, nodemsg.Region) error) (missing []rangequery.Missing, err error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTime)
+	defer cancel()
+	found, err := k.Ranges.Query(ctx, rangequery.Query{Area: box.Area()})
+	if err != nil {
+		return nil, err
+	}
+	missing = found.Missing
+	var lock sync.Mutex
+	var crew sync.WaitGroup
+	turns := make(chan struct{}, parallel)
+	for _, r := range found.Regions {
+		turns <- struct{}{}
+		crew.Go(func() {
+			defer func() { <-turns }()
+			if err := ask(ctx, r.Region); err != nil {
+				lock.Lock()
+				defer lock.Unlock()
+				missing = append(missing, rangequery.Missing{Cell: r.Region.Cell, Why: err.Error()})
+			}
+		})
+	}
+	crew.Wait()
+	return missing, nil
+}
+
+// ask asks the leader of a region, or whichever of its members comes to lead it.
+func (k *Keeper) ask(ctx context.Context, region nodemsg.Region, q nodemsg.HistoryRequest) (a nodemsg.HistoryAnswer, err error) {
+	err = actor.ErrNotHere
+	tried := make(map[string]bool)
+	for peer := k.Detector.First(region, tried); peer != "" && err != nil && ctx.Err() == nil; peer = k.Detector.First(region, tried) {
+		tried[peer] = true
+		if peer == k.Self.Peer {
+			a, err = k.here(ctx, q)
+		} else {
+			a, err = k.askPeer(ctx, peer, q)
+		}
+	}
+	return a, err
+}
+
+func (k *Keeper) askPeer(ctx context.Context, peer string, q nodemsg.HistoryRequest) (nodemsg.HistoryAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	answer, err := k.Questions.Ask(ctx, peer, nodemsg.Question{History: &q})
+	if err == nil && answer.History == nil {
+		err = fmt.Errorf("%s: reply does not match the request", peer)
+	}
+	if err != nil {
+		return nodemsg.HistoryAnswer{}, err
+	}
+	return *answer.History, nil
+}

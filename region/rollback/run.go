@@ -1,0 +1,335 @@
+package rollback
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+const (
+	// lookEvery is how often the node looks for rollbacks that are to be carried out in regions that it leads.
+	lookEvery = 500 * time.Millisecond
+	// roundTime is the pause between two rounds of entries, so that a rollback leaves most of each tick to the players. A round changes
+	// roundBlocks blocks at most.
+	roundTime   = 50 * time.Millisecond
+	roundBlocks = 2 * world.MaxRollback
+	// proposedFor is how long an entry is awaited before it is proposed again.
+	proposedFor = 3 * time.Second
+	// maxTries is how often an entry is proposed that changes nothing: a version that records no history may have changed the blocks.
+	maxTries = 3
+	// orderedFor is how long after it was ordered a rollback is carried out in land that nobody has opened.
+	orderedFor = 30 * 24 * time.Hour
+	// openAfter is the time after which the next member of a closed region opens it to carry out a rollback, if those before it have not.
+	openAfter = 10 * time.Second
+	// scanEvery is how often the closed regions on this node are examined while rollbacks may be left.
+	scanEvery = 10 * time.Second
+	// trimEvery is how often regions are examined for old history.
+	trimEvery = time.Minute
+)
+
+// Run carries out rollbacks in the regions that this node leads, opens closed regions for them, and has old history dropped, until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	r := &runner{Keeper: k, running: make(map[uint64]bool), ended: make(chan result), complete: make(map[uint64]int64)}
+	trimmed := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			for range r.running {
+				<-r.ended
+			}
+			return
+		case done := <-r.ended:
+			delete(r.running, done.region)
+			r.complete[done.region] = max(r.complete[done.region], done.complete)
+			continue
+		case <-ticker.C:
+		}
+		if time.Since(trimmed) > trimEvery {
+			trimmed = time.Now()
+			k.trim(ctx)
+		}
+		if due := k.due(); len(due) > 0 {
+			r.start(ctx, due)
+			r.openClosed(ctx, due)
+		}
+	}
+}
+
+// runner is what Run knows. It belongs to its goroutine.
+type runner struct {
+	*Keeper
+	running  map[uint64]bool // regions in which a rollback may be carried out
+	ended    chan result
+	complete map[uint64]int64 // the rollback up to which a region is known to be complete
+	scanned  time.Time        // when the closed regions were examined
+	newest   int64            // the newest rollback then
+}
+
+// result is up to which rollback a region is complete, as far as that is known.
+type result struct {
+	region   uint64
+	complete int64
+}
+
+// start carries out rollbacks in loaded regions, each in a goroutine of its own.
+func (r *runner) start(ctx context.Context, due []policy.Rollback) {
+	for _, l := range r.Lands() {
+		id := l.ID()
+		if _, found := nextFor(due, l.Cell(), r.complete[id]); r.running[id] || !found {
+			continue
+		}
+		r.running[id] = true
+		go func() { r.ended <- result{id, r.carryOut(ctx, l)} }() // awaited by Run
+	}
+}
+
+// due returns the rollbacks that may be left to be carried out.
+func (k *Keeper) due() []policy.Rollback {
+	var due []policy.Rollback
+	for _, r := range k.Ordered() {
+		if !r.Ended && time.Since(time.UnixMilli(r.At)) < orderedFor {
+			due = append(due, r)
+		}
+	}
+	return due
+}
+
+// openClosed opens a closed region of which this node is a member, and in which a rollback is left to be carried out.
+func (r *runner) openClosed(ctx context.Context, due []policy.Rollback) {
+	newest := due[len(due)-1].Number
+	if newest == r.newest && time.Since(r.scanned) < scanEvery {
+		return
+	}
+	all, err := r.Registry.All()
+	if err != nil {
+		r.Logger.Warn("regions not examined for rollbacks", "error", err)
+	}
+	for _, info := range all {
+		next, found := nextFor(due, info.Cell, r.complete[info.ID])
+		if !found || next.Paused || info.Split != 0 || info.ID == world.CatalogID || r.Regions.Loaded(info.ID) != nil {
+			continue
+		}
+		turn := slices.IndexFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == r.Self.Peer })
+		if time.Since(time.UnixMilli(next.At)) < time.Duration(max(turn, 0))*openAfter {
+			continue
+		}
+		if done, err := world.RolledBackIn(r.Storage.Get, info.ID); err == nil && done >= next.Number {
+			r.complete[info.ID] = done
+			continue
+		}
+		if _, err := r.Lead(ctx, info.ID); err != nil {
+			r.Logger.Debug("region not opened for a rollback", "region", info.ID, "error", err)
+			continue
+		}
+		return // one at a time, for they may be many
+	}
+	r.scanned, r.newest = time.Now(), newest
+}
+
+// nextFor returns the first rollback after a number that concerns a cell.
+func nextFor(due []policy.Rollback, cell grid.Cell, after int64) (policy.Rollback, bool) {
+	for _, r := range due {
+		if r.Number > after && cell.Area().Overlaps(r.Box.Area()) {
+			return r, true
+		}
+	}
+	return policy.Rollback{}, false
+}
+
+// carryOut carries out the rollbacks that are left in a region, as long as this node leads it. It returns the number up to which the region is complete.
+func (k *Keeper) carryOut(ctx context.Context, l *actor.Land) (complete int64) {
+	k.metrics.running.Inc()
+	defer k.metrics.running.Dec()
+	for {
+		s, err := read(ctx, l, grid.Box{}, math.MaxInt64)
+		if err != nil {
+			return complete
+		}
+		complete = s.rolledBack
+		due := k.due()
+		next, found := nextFor(due, l.Cell(), complete)
+		switch {
+		case !found && len(due) > 0:
+			return max(complete, due[len(due)-1].Number)
+		case !found, next.Paused, !s.leads:
+			return complete
+		}
+		w := work{keeper: k, land: l, rollback: next.Rollback, plans: make(map[grid.ChunkPos]plan)}
+		if err := w.run(ctx); err != nil {
+			k.Logger.Debug("rollback interrupted", "region", l.ID(), "rollback", next.ID, "error", err)
+			return complete
+		}
+		k.Logger.Info("rollback complete in a region", "region", l.ID(), "cell", l.Cell().String(), "rollback", next.ID, "blocks", w.changed)
+	}
+}
+
+// work is a rollback in one region.
+type work struct {
+	keeper   *Keeper
+	land     *actor.Land
+	rollback history.Rollback
+	plans    map[grid.ChunkPos]plan
+	changed  int
+}
+
+// plan is what is left to be done in a chunk.
+type plan struct {
+	bytes    int // of the history that it was made from
+	changes  []history.Change
+	proposed time.Time // when an entry was proposed that is to do it; zero if none was
+	tries    int       // how many were proposed since the history changed
+}
+
+var errStopped = errors.New("it was paused or aborted")
+
+// run carries out the rollback, and returns when it is complete in the region.
+func (w *work) run(ctx context.Context) error {
+	var doneSince time.Time // when the last entry was proposed
+	for {
+		if i := slices.IndexFunc(w.keeper.due(), func(r policy.Rollback) bool { return r.Number == w.rollback.Number && !r.Paused }); i < 0 {
+			return errStopped
+		}
+		s, err := read(ctx, w.land, w.rollback.Box, w.rollback.Since)
+		switch {
+		case err != nil:
+			return err
+		case !s.leads:
+			return actor.ErrNotHere
+		case s.rolledBack >= w.rollback.Number:
+			return nil
+		}
+		left, err := w.round(ctx, s)
+		if err != nil {
+			return err
+		}
+		if !left && time.Since(doneSince) > proposedFor {
+			doneSince = time.Now()
+			if err := w.propose(ctx, world.RollbackStep{Rollback: w.rollback, Done: true}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(roundTime):
+		}
+	}
+}
+
+// round proposes the next entries, and reports whether anything is left to be done.
+func (w *work) round(ctx context.Context, s state) (left bool, err error) {
+	blocks := 0
+	for _, c := range s.chunks {
+		p, known := w.plans[c.pos]
+		if size := c.bytes(); !known || p.bytes != size {
+			before := len(p.changes)
+			p = plan{bytes: size}
+			if p.changes, err = w.rollback.Changes(c.pos, c.segments); err != nil {
+				return false, fmt.Errorf("roll back %v: %w", c.pos, err)
+			}
+			if known {
+				w.changed += max(0, before-len(p.changes))
+				w.keeper.metrics.blocks.Add(float64(max(0, before-len(p.changes))))
+			}
+			w.plans[c.pos] = p
+		}
+		if len(p.changes) == 0 || p.tries == maxTries && time.Since(p.proposed) > proposedFor {
+			continue
+		}
+		left = true
+		if time.Since(p.proposed) < proposedFor || blocks >= roundBlocks {
+			continue
+		}
+		step := world.RollbackStep{Rollback: w.rollback, Time: time.Now().UnixMilli(), Chunk: c.pos}
+		now := p.changes[:min(len(p.changes), world.MaxRollback)]
+		if step.Natural, err = w.natural(ctx, c, now); err != nil {
+			return false, err
+		}
+		if err := w.propose(ctx, step); err != nil {
+			return false, err
+		}
+		blocks += len(now)
+		p.proposed, p.tries = time.Now(), p.tries+1
+		w.plans[c.pos] = p
+	}
+	return left, nil
+}
+
+// natural returns what the terrain has at the positions that become natural again.
+func (w *work) natural(ctx context.Context, c chunkHistory, changes []history.Change) ([]nodemsg.BlockAt, error) {
+	var all []nodemsg.BlockAt
+	var ground *chunk.Chunk
+	for _, change := range changes {
+		if change.To != history.Natural {
+			continue
+		}
+		if ground == nil {
+			var err error
+			if ground, err = w.keeper.ground(ctx, c.pos, c.base); err != nil {
+				return nil, fmt.Errorf("find what the terrain has at %v: %w", c.pos, err)
+			}
+		}
+		all = append(all, nodemsg.BlockAt{At: change.At, Block: ground.Get(change.At)})
+	}
+	return all, nil
+}
+
+// ground returns the terrain under the edits of a chunk.
+func (k *Keeper) ground(ctx context.Context, pos grid.ChunkPos, base [32]byte) (*chunk.Chunk, error) {
+	if k.Ground != nil {
+		if ground := k.Ground(pos); ground.Hash() == base {
+			return ground, nil
+		}
+	}
+	return k.Base(ctx, pos, base)
+}
+
+// propose proposes an entry, if this node still leads the region.
+func (w *work) propose(ctx context.Context, step world.RollbackStep) error {
+	return propose(ctx, w.land, step.Encode())
+}
+
+func propose(ctx context.Context, l *actor.Land, entry []byte) error {
+	answer := make(chan error, 1)
+	err, failed := actor.Await(ctx, l.Actor, answer, func() {
+		if !l.Leads() {
+			answer <- actor.ErrNotHere
+			return
+		}
+		answer <- l.Raft().Propose(entry)
+	})
+	return cmp.Or(failed, err)
+}
+
+// trim has old history dropped in the regions that this node leads.
+func (k *Keeper) trim(ctx context.Context) {
+	most := k.keep.Load()
+	before := time.Now().Add(-most.Time).UnixMilli()
+	for _, l := range k.Lands() {
+		l.Enqueue(func() {
+			size, oldest := l.Contents().HistorySize()
+			if !l.Leads() || size == 0 || size <= most.Bytes && oldest >= before {
+				return
+			}
+			if err := l.Raft().Propose(world.Trim{Before: before, Bytes: most.Bytes / 10 * 9}.Encode()); err != nil {
+				k.Logger.Debug("old history not dropped yet", "region", l.ID(), "error", err)
+				return
+			}
+			k.metrics.trims.Inc()
+		})
+	}
+}

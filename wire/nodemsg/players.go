@@ -1,0 +1,106 @@
+package nodemsg
+
+import (
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+// Messages between gateways about the players who are there.
+
+// MaxListed is the most players whom a gateway lists by name.
+const MaxListed = 100
+
+// PlayersRequest asks a gateway who plays there. Exactly one field is set.
+type PlayersRequest struct {
+	List *ListPlayers `cbor:"1,keyasint,omitempty"`
+	Find *FindPlayer  `cbor:"2,keyasint,omitempty"`
+	Show *PrivateLine `cbor:"3,keyasint,omitempty"`
+}
+
+// Valid returns an error unless exactly one field is set, and is valid.
+func (r PlayersRequest) Valid() error {
+	return exactlyOne("PlayersRequest", alternativeOf(r.List), alternativeOf(r.Find), alternativeOf(r.Show))
+}
+
+// ListPlayers asks for the names of all players.
+type ListPlayers struct{}
+
+// Valid always returns nil.
+func (ListPlayers) Valid() error { return nil }
+
+// FindPlayer asks for the player whom others see under the name, in any case.
+type FindPlayer struct {
+	Name string `cbor:"1,keyasint"`
+}
+
+// Valid returns an error if the name is invalid.
+func (f FindPlayer) Valid() error {
+	if err := player.CheckName(f.Name); err != nil {
+		return wire.Refuse(wire.FailBadName, "%v", err)
+	}
+	return nil
+}
+
+// PrivateLine is a line of chat that one player is shown.
+type PrivateLine struct {
+	From  player.ID `cbor:"1,keyasint"`
+	Name  string    `cbor:"2,keyasint"` // of its author
+	Guest bool      `cbor:"3,keyasint,omitempty"`
+	To    player.ID `cbor:"4,keyasint"`
+	Text  string    `cbor:"5,keyasint"`
+}
+
+// Valid returns an error if the line is invalid.
+func (l PrivateLine) Valid() error {
+	return firstError(checkPlayer(l.From, l.Name, l.Guest), wire.CheckChat(l.Text))
+}
+
+// PlayersAnswer answers a PlayersRequest.
+type PlayersAnswer struct {
+	Names   []string     `cbor:"1,keyasint,omitempty"` // for List: some of the players
+	Players uint64       `cbor:"2,keyasint,omitempty"` // for List: how many there are
+	Found   *FoundPlayer `cbor:"3,keyasint,omitempty"` // for Find: nil if they are not here
+	Shown   bool         `cbor:"4,keyasint,omitempty"` // for Show: the player was here
+}
+
+// Valid returns an error if the answer is invalid.
+func (a PlayersAnswer) Valid() error {
+	err := checkList(a.Names, MaxListed, func(name string) error { return FindPlayer{name}.Valid() })
+	if err == nil && a.Found != nil {
+		err = a.Found.Valid()
+	}
+	return err
+}
+
+// FoundPlayer is a player whom a gateway has found.
+type FoundPlayer struct {
+	Player player.ID   `cbor:"1,keyasint"`
+	Name   string      `cbor:"2,keyasint"`
+	Pose   motion.Pose `cbor:"3,keyasint"`
+}
+
+// Valid returns an error if the name or the pose is invalid.
+func (f FoundPlayer) Valid() error {
+	return firstError(FindPlayer{f.Name}.Valid(), wire.CheckPose(f.Pose))
+}
+
+// EncodePlayersRequest encodes a valid PlayersRequest in CBOR.
+func EncodePlayersRequest(r PlayersRequest) ([]byte, error) {
+	return wire.EncodeCBOR(r, wire.MaxQuestion)
+}
+
+// DecodePlayersRequest decodes and validates what EncodePlayersRequest wrote.
+func DecodePlayersRequest(b []byte) (PlayersRequest, error) {
+	return wire.DecodeCBOR[PlayersRequest](b, wire.MaxQuestion)
+}
+
+// EncodePlayersAnswer encodes a valid PlayersAnswer in CBOR.
+func EncodePlayersAnswer(a PlayersAnswer) ([]byte, error) {
+	return wire.EncodeCBOR(a, wire.MaxQuestion)
+}
+
+// DecodePlayersAnswer decodes and validates what EncodePlayersAnswer wrote.
+func DecodePlayersAnswer(b []byte) (PlayersAnswer, error) {
+	return wire.DecodeCBOR[PlayersAnswer](b, wire.MaxQuestion)
+}

@@ -1,0 +1,292 @@
+package world
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// This file keeps the history of a region's chunks (docs/adr/0050). Only batches that have a time are recorded.
+
+// maxChunkHistory bounds the history of a chunk, in bytes; the oldest is dropped first. It is some 180,000 changes, and what fits into one
+// message when members repair a part.
+const maxChunkHistory = 1 << 20
+
+// segmentAt identifies a segment of a chunk's history.
+type segmentAt struct {
+	chunk  grid.ChunkPos
+	number uint32
+}
+
+func (s segmentAt) compare(t segmentAt) int {
+	return cmp.Or(s.chunk.Compare(t.chunk), cmp.Compare(s.number, t.number))
+}
+
+// setBlock sets a block of a pinned chunk, and records who did it.
+func (l *Land) setBlock(index uint64, g *pinnedChunk, pos grid.ChunkPos, to nodemsg.BlockAt, by player.ID, guest string, now int64, out *Outcome) {
+	before, had := g.edits.Get(to.At)
+	l.tracked.edited(index, pos, to.At, to.Block)
+	g.edits.Set(to.At, to.Block)
+	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: to})
+	l.dirtyRows.edits[place{pos, to.At}] = struct{}{}
+	if now == 0 || had && before == to.Block || to.Block == history.Natural { // the last is no block: the leader lies
+		return
+	}
+	if !had {
+		before = history.Natural
+	}
+	number, data := g.history.Next()
+	key := l.historyKey(pos, number)
+	l.tracked.rowChanges(index, Part{Chunk: pos}, key, data, false)
+	g.history.Add(history.Record{Time: now, Player: by, Guest: guest, At: to.At, Old: before, New: to.Block})
+	l.tracked.rowChanges(index, Part{Chunk: pos}, key, g.history.Segment(number), true)
+	l.dirtyRows.history[segmentAt{pos, number}] = struct{}{}
+	for g.history.Size() > maxChunkHistory {
+		l.dropOldest(index, pos, g)
+	}
+}
+
+// dropOldest drops the oldest segment of a chunk's history.
+func (l *Land) dropOldest(index uint64, pos grid.ChunkPos, g *pinnedChunk) {
+	number, data, _ := g.history.Oldest()
+	l.tracked.rowChanges(index, Part{Chunk: pos}, l.historyKey(pos, number), data, false)
+	g.history.DropOldest()
+	if g.history.Empty() {
+		g.history = history.Log{}
+	}
+	l.dirtyRows.history[segmentAt{pos, number}] = struct{}{}
+}
+
+// History returns the segments of a chunk's history that end at a time (Unix milliseconds) or later. Any goroutine may decode them.
+func (l *Land) History(pos grid.ChunkPos, since int64) [][]byte {
+	if g := l.pinned[pos]; g != nil {
+		return g.history.Segments(since)
+	}
+	return nil
+}
+
+// HistorySize returns the bytes of the region's history, and when its oldest segment ends (Unix milliseconds), if there is one.
+func (l *Land) HistorySize() (bytes int, oldest int64) {
+	oldest = math.MaxInt64
+	for _, g := range l.pinned {
+		if !g.history.Empty() {
+			_, _, last := g.history.Oldest()
+			bytes, oldest = bytes+g.history.Size(), min(oldest, last)
+		}
+	}
+	return bytes, oldest
+}
+
+// Trim is a log entry that drops old history, whole segments at a time.
+type Trim struct {
+	Before int64 // segments that end before this time are dropped, in Unix milliseconds
+	Bytes  int   // then the oldest ones, until no more than this is left
+}
+
+// trimVersion is the first byte of a Trim; Before and Bytes follow as uvarints.
+const trimVersion = 7
+
+// Encode returns the bytes of the entry.
+func (t Trim) Encode() []byte {
+	b := binary.AppendUvarint([]byte{trimVersion}, uint64(max(t.Before, 0)))
+	return binary.AppendUvarint(b, uint64(max(t.Bytes, 0)))
+}
+
+func decodeTrim(entry []byte) (t Trim, err error) {
+	r := reader{data: entry[1:]}
+	before, size := r.uvarint(), r.uvarint()
+	if r.bad || len(r.data) != 0 || before > math.MaxInt64 || size > math.MaxInt64 {
+		return t, fmt.Errorf("%w: history to be dropped", errBatch)
+	}
+	return Trim{Before: int64(before), Bytes: int(size)}, nil
+}
+
+// trim applies a Trim to a land.
+func trim(l *Land, index uint64, t Trim) {
+	type segment struct {
+		segmentAt
+		last  int64
+		bytes int
+	}
+	var all []segment
+	size := 0
+	for pos, g := range l.pinned {
+		g.history.All(func(number uint32, data []byte, last int64) {
+			all = append(all, segment{segmentAt{pos, number}, last, len(data)})
+			size += len(data)
+		})
+	}
+	slices.SortFunc(all, func(a, b segment) int {
+		return cmp.Or(cmp.Compare(a.last, b.last), a.segmentAt.compare(b.segmentAt))
+	})
+	for _, s := range all {
+		if s.last >= t.Before && size <= t.Bytes {
+			return
+		}
+		l.dropOldest(index, s.chunk, l.pinned[s.chunk])
+		size -= s.bytes
+	}
+}
+
+// MaxRollback bounds the blocks that one entry of a rollback changes.
+const MaxRollback = 1024
+
+// RollbackStep is a log entry that carries out a part of a rollback, in one chunk. What is to be done follows from the history of
+// the chunk, and is the same on all members: at most MaxRollback blocks are changed, in the order of their positions.
+type RollbackStep struct {
+	history.Rollback
+	Time  int64 // by the leader's clock, in Unix milliseconds
+	Chunk grid.ChunkPos
+	// Natural is what the terrain has at positions that the rollback makes natural again, in the order of the positions. Others stay as they are.
+	Natural []nodemsg.BlockAt
+	// Done means that the rollback is complete in this region. Nothing is changed then.
+	Done bool
+}
+
+// rollbackVersion is the first byte of a RollbackStep.
+const rollbackVersion = 6
+
+// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints; the player, 16 bytes; the corners of the
+// box, then the chunk, X and Z, as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
+func (s RollbackStep) Encode() []byte {
+	b := []byte{rollbackVersion, 0}
+	if s.Done {
+		b[1] = 1
+	}
+	for _, v := range [...]int64{s.Number, s.Since, s.Until, s.Time} {
+		b = binary.AppendUvarint(b, uint64(max(v, 0)))
+	}
+	b = append(b, s.Player[:]...)
+	for _, v := range [...]int32{s.Box.Min.X, s.Box.Min.Y, s.Box.Min.Z, s.Box.Max.X, s.Box.Max.Y, s.Box.Max.Z, s.Chunk.X, s.Chunk.Z} {
+		b = binary.AppendVarint(b, int64(v))
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.Natural)))
+	last := chunk.Index(0)
+	for _, n := range s.Natural {
+		b = binary.AppendUvarint(b, uint64(n.At-last))
+		b = binary.AppendUvarint(b, uint64(n.Block))
+		last = n.At
+	}
+	return b
+}
+
+// isTrim reports whether a log entry is a Trim, isRollback whether it is a RollbackStep.
+func isTrim(entry []byte) bool     { return len(entry) > 1 && entry[0] == trimVersion }
+func isRollback(entry []byte) bool { return len(entry) > 1 && entry[0] == rollbackVersion }
+
+func decodeRollback(entry []byte) (s RollbackStep, err error) {
+	r := reader{data: entry[2:]}
+	s.Done = entry[1] == 1
+	for _, v := range [...]*int64{&s.Number, &s.Since, &s.Until, &s.Time} {
+		u := r.uvarint()
+		if u > math.MaxInt64 {
+			r.fail()
+		}
+		*v = int64(u)
+	}
+	s.Player = player.ID(r.bytes(len(s.Player)))
+	for _, v := range [...]*int32{&s.Box.Min.X, &s.Box.Min.Y, &s.Box.Min.Z, &s.Box.Max.X, &s.Box.Max.Y, &s.Box.Max.Z, &s.Chunk.X, &s.Chunk.Z} {
+		*v = r.int32()
+	}
+	last := uint64(0)
+	for range r.count(2) {
+		last += r.uvarint()
+		block := r.uvarint()
+		if last >= wire.ColumnBlocks || block >= uint64(history.Natural) {
+			r.fail()
+			break
+		}
+		s.Natural = append(s.Natural, nodemsg.BlockAt{At: chunk.Index(last), Block: chunk.Block(block)})
+	}
+	if r.bad || len(r.data) != 0 || entry[1] > 1 {
+		return RollbackStep{}, fmt.Errorf("%w: a rollback", errBatch)
+	}
+	return s, nil
+}
+
+// applyToHistory applies a Trim or a RollbackStep. If the region is split or frozen, it changes nothing.
+func (l *Land) applyToHistory(index uint64, entry []byte) (Outcome, error) {
+	if isTrim(entry) {
+		t, err := decodeTrim(entry)
+		if err == nil && !l.structure.RefusesEdits() {
+			trim(l, index, t)
+		}
+		return Outcome{}, err
+	}
+	s, err := decodeRollback(entry)
+	if err != nil || l.structure.RefusesEdits() {
+		return Outcome{}, err
+	}
+	return l.rollBack(index, s)
+}
+
+// RolledBack returns the number of the last rollback that is complete in this region.
+func (l *Land) RolledBack() int64 { return l.rolledBack }
+
+// rollBack applies a RollbackStep. It changes nothing if the rollback, or a later one, is complete, so a repeated step does no harm.
+func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
+	g := l.pinned[s.Chunk]
+	switch {
+	case s.Number <= l.rolledBack:
+		return out, nil
+	case s.Done:
+		before := l.rolledBackRow()
+		l.tracked.rowChanges(index, Part{Sequences: true}, l.rolledBackKey(), before, false)
+		l.rolledBack = s.Number
+		l.tracked.rowChanges(index, Part{Sequences: true}, l.rolledBackKey(), l.rolledBackRow(), true)
+		l.dirtyRows.rolledBack = true
+		return out, nil
+	case g == nil:
+		return out, nil
+	}
+	changes, err := s.Changes(s.Chunk, g.history.Segments(s.Since))
+	if err != nil {
+		return out, fmt.Errorf("roll back %v: %w", s.Chunk, err) // not possible: segments are checked when they are loaded
+	}
+	natural := s.Natural
+	for _, c := range changes {
+		if len(out.Changes) == MaxRollback {
+			break
+		}
+		if c.To == history.Natural {
+			i, known := slices.BinarySearchFunc(natural, c.At, func(n nodemsg.BlockAt, at chunk.Index) int { return cmp.Compare(n.At, at) })
+			if !known {
+				continue
+			}
+			c.To = natural[i].Block
+		}
+		if now, _ := g.edits.Get(c.At); now == c.From { // else it was changed by a version that records nothing
+			l.setBlock(index, g, s.Chunk, nodemsg.BlockAt{At: c.At, Block: c.To}, history.Author(s.Number), "", s.Time, &out)
+		}
+	}
+	return out, nil
+}
+
+// rolledBackRow returns the value of the row, nil if there is none.
+func (l *Land) rolledBackRow() []byte {
+	if l.rolledBack == 0 {
+		return nil
+	}
+	return binary.BigEndian.AppendUint64(nil, uint64(l.rolledBack))
+}
+
+// RolledBackIn reads RolledBack of a region from its table.
+func RolledBackIn(get func(table string, key []byte) ([]byte, error), id uint64) (int64, error) {
+	row, err := get(LandTable, landKeys{id}.rolledBackKey())
+	if err != nil || row == nil {
+		return 0, err
+	}
+	if len(row) != 8 {
+		return 0, fmt.Errorf("%w: rollbacks of region %d", errRow, id)
+	}
+	return int64(binary.BigEndian.Uint64(row)), nil
+}
