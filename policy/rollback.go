@@ -31,9 +31,11 @@ type Rollback struct {
 	By     string // who ordered it
 	Of     string // whose changes it undoes, as the command had it; empty if Undoes is set
 	Undoes int    // ID of the rollback that it undoes; 0: none
-	At     int64  // when it was ordered, in Unix milliseconds
+	by     author
+	At     int64 // when it was ordered, in Unix milliseconds
 	Paused bool
-	Ended  bool // it was aborted: what is undone stays so
+	// Aborted means that it was ended before it was complete: what is undone stays so.
+	Aborted bool
 }
 
 // String describes what the rollback does.
@@ -47,7 +49,7 @@ func (r *Rollback) String() string {
 	}
 	text := fmt.Sprintf("%d: %s undoes %s between %v and %v", r.ID, r.By, what, r.Box.Min, r.Box.Max)
 	switch {
-	case r.Ended:
+	case r.Aborted:
 		text += " (aborted)"
 	case r.Paused:
 		text += " (paused)"
@@ -57,6 +59,15 @@ func (r *Rollback) String() string {
 
 // Rollbacks returns all rollbacks in the order of their numbers. The elements must not be changed.
 func (s *State) Rollbacks() []Rollback { return s.rollbacks }
+
+// Rollback returns the rollback with an ID.
+func (s *State) Rollback(id int) (Rollback, bool) {
+	i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id })
+	if i < 0 {
+		return Rollback{}, false
+	}
+	return s.rollbacks[i], true
+}
 
 // rollbackOf returns the rollback with an ID, or the last one that its author ordered if there are no arguments.
 func (s *State) rollbackOf(by author, args []string) (*Rollback, error) {
@@ -76,12 +87,18 @@ func (s *State) rollbackOf(by author, args []string) (*Rollback, error) {
 	if err != nil || i < 0 {
 		return nil, fmt.Errorf("there is no rollback %s: /rollbacks lists them", args[0])
 	}
-	return &s.rollbacks[i], nil
+	if r := &s.rollbacks[i]; r.by.id == by.id || by.role >= Moderator && r.by.role <= by.role {
+		return r, nil
+	}
+	if by.role < Moderator {
+		return nil, fmt.Errorf("rollback %d is not yours", id)
+	}
+	return nil, fmt.Errorf("rollback %d was ordered by somebody of a higher role than yours", id)
 }
 
 // order adds a rollback.
 func (s *State) order(r Rollback, by author, at int64) Effect {
-	r.ID, r.Number, r.By, r.At = 1, at, by.name, at
+	r.ID, r.Number, r.By, r.At, r.by = 1, at, by.name, at, by
 	if n := len(s.rollbacks); n > 0 {
 		last := &s.rollbacks[n-1]
 		r.ID, r.Number = last.ID+1, max(r.Number, last.Number+1)
@@ -90,10 +107,14 @@ func (s *State) order(r Rollback, by author, at int64) Effect {
 	return Effect{Text: fmt.Sprintf("Rollback %d has begun.", r.ID)}
 }
 
-// PlayerOf returns the id of the player whom a command about the past names: the owner of a registered name, an id, or a guest. Everybody is zero.
+// PlayerOf returns the id of the player whom a command about the past names: the owner of a registered name, an id, or a guest, also as guest:NAME, in
+// upper and lower case as they write it. Everybody is zero.
 func (s *State) PlayerOf(text string) (player.ID, error) {
 	if text == everyone {
 		return player.ID{}, nil
+	}
+	if name, guest := strings.CutPrefix(text, "guest:"); guest {
+		return player.GuestID(name), player.CheckName(name)
 	}
 	target, err := s.targetOf(text)
 	switch {
@@ -174,13 +195,19 @@ func RevertText(of string, since int64, box grid.Box) string {
 	return fmt.Sprintf("revert %s %d %v %v", of, since/1000, box.Min, box.Max)
 }
 
+// ownsAll reports whether a box is within one claim of a player.
+func (s *State) ownsAll(id player.ID, box grid.Box) bool {
+	c := s.claims.At(box.Min)
+	return c != nil && c.Owner == id && s.claims.At(box.Max) == c
+}
+
 // revert orders a rollback: PLAYER SINCE CORNER CORNER, with Unix seconds.
 func revert(s *State, by author, args []string, at int64) (func() Effect, error) {
 	if len(args) != 4 {
 		return nil, errUsage
 	}
 	r := Rollback{Of: args[0]}
-	r.Until = at
+	r.Until = at + maxDrift.Milliseconds() // the clocks of the regions' leaders differ
 	var err error
 	if r.Player, err = s.PlayerOf(args[0]); err != nil {
 		return nil, err
@@ -193,9 +220,11 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	if r.Box, err = ParseCorners(args[2], args[3]); err != nil {
 		return nil, err
 	}
+	inClaim := s.ownsAll(by.id, r.Box)
 	switch {
-	case r.Since >= at:
-		return nil, errors.New("that time has not come yet")
+	case by.role < Moderator && !inClaim:
+		return nil, fmt.Errorf("only the role %v and above may undo changes outside of their own claims: choose two corners in a claim of yours", Moderator)
+	case inClaim: // it is theirs, whoever changed it
 	case args[0] == everyone && by.role < Admin:
 		return nil, fmt.Errorf("to undo the changes of everybody is for the role %v and above: name a player", Admin)
 	case r.Player != by.id:
@@ -206,15 +235,32 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	return func() Effect { return s.order(r, by, at) }, nil
 }
 
-// undo orders a rollback of a rollback. In each region it begins when that is complete there, or was aborted.
+// undoMargin is how much earlier than a rollback its changes may be, because clocks differ.
+const undoMargin = 27 * time.Hour
+
+// undo orders a rollback of a rollback. In each region it begins when that is complete there, or was aborted. A paused one is aborted.
 func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
 	of, err := s.rollbackOf(by, args)
 	if err != nil {
 		return nil, err
 	}
 	r := Rollback{Undoes: of.ID}
-	r.Filter = history.Filter{Box: of.Box, Player: history.Author(of.Number)}
-	return func() Effect { return s.order(r, by, at) }, nil
+	r.Filter = history.Filter{Box: of.Box, Since: max(0, of.At-undoMargin.Milliseconds()), Player: history.Author(of.Number)}
+	return func() Effect {
+		effect := s.order(r, by, at)
+		if of.Paused {
+			s.change(of.ID, func(r *Rollback) { r.Aborted = true }) // the new one would wait for it
+		}
+		return effect
+	}, nil
+}
+
+// change changes a rollback in a new list: others may be reading the one of before.
+func (s *State) change(id int, change func(*Rollback)) {
+	s.rollbacks = slices.Clone(s.rollbacks)
+	if i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id }); i >= 0 {
+		change(&s.rollbacks[i])
+	}
 }
 
 // control returns a command that changes how a rollback goes on.
@@ -224,14 +270,12 @@ func control(word string, change func(*Rollback)) func(*State, author, []string,
 		if err != nil {
 			return nil, err
 		}
-		if r.Ended {
+		if r.Aborted {
 			return nil, fmt.Errorf("rollback %d was aborted", r.ID)
 		}
 		id := r.ID
 		return func() Effect {
-			s.rollbacks = slices.Clone(s.rollbacks) // others may be reading it
-			i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id })
-			change(&s.rollbacks[i])
+			s.change(id, change)
 			return Effect{Text: fmt.Sprintf("Rollback %d %s.", id, word)}
 		}, nil
 	}

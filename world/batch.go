@@ -136,14 +136,14 @@ func (b Batch) appendAuthors(out []byte) ([]byte, []uint64) {
 	return out, numbers
 }
 
-// isBatch reports whether the entry is a batch of edits.
-func isBatch(entry []byte) bool {
+// IsBatch reports whether the entry is a batch of edits.
+func IsBatch(entry []byte) bool {
 	return len(entry) > 0 && (entry[0] == batchUnsigned || entry[0] == batchSigned)
 }
 
 // DecodeBatch decodes what Encode wrote.
 func DecodeBatch(data []byte) (Batch, error) {
-	if !isBatch(data) {
+	if !IsBatch(data) {
 		return Batch{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errBatch)
 	}
 	r, signed := reader{data: data[1:]}, data[0] == batchSigned

@@ -41,8 +41,7 @@ func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
 			s.notice(text)
 		}
 		if err == nil {
-			name, _, _ := strings.Cut(act.Text, " ")
-			g.Background(func(ctx context.Context) { s.follow(ctx, name, g) })
+			g.Background(func(ctx context.Context) { s.follow(ctx, text, g) })
 		}
 	})
 	return nil

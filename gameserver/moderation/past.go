@@ -19,7 +19,7 @@ import (
 
 // This file holds the commands about who changed what, and about rollbacks.
 
-// Past knows who changed which blocks of the world; a *rollback.Keeper. Any goroutine may use it.
+// Past answers who changed which blocks of the world; a *rollback.Keeper. Any goroutine may use it.
 type Past interface {
 	Query(ctx context.Context, q rollback.Query) (rollback.Result, error)
 	Progress(ctx context.Context, r history.Rollback) (rollback.Progress, error)
@@ -31,7 +31,7 @@ const (
 	// defaultRadius is how far around the player a rollback reaches if nothing else is said, in blocks; maxRadius is the greatest.
 	defaultRadius, maxRadius = 50, 1500
 	// followEvery is how often a player is shown how far their rollback is, followFor for how long.
-	followEvery = time.Second
+	followEvery = 2 * time.Second
 	followFor   = 10 * time.Minute
 	// listedRollbacks is how many rollbacks are listed, the newest.
 	listedRollbacks = 10
@@ -54,7 +54,7 @@ func (s *Standing) inspect(args []string, g Gateway) (why string) {
 		case len(found.Missing) > 0:
 			s.notice("The region there does not answer: try again later.")
 		case len(found.Records) == 0:
-			s.notice(fmt.Sprintf("Nobody has changed the block at %v, as far as is remembered.", box.Min))
+			s.notice(fmt.Sprintf("Nobody has changed the block at %v, in the history that is kept.", box.Min))
 		}
 		for _, r := range found.Records {
 			var name string
@@ -139,35 +139,41 @@ func (s *Standing) rollbackLines() (lines []string) {
 	return lines
 }
 
-// follow shows the player how far the rollback is that they have just ordered, until it is complete. Nothing is shown of other commands.
-func (s *Standing) follow(ctx context.Context, command string, g Gateway) {
-	if command != "revert" && command != "undo" {
+// follow shows the player how far the rollback is that a command has begun, as the answer to the command says, until it is complete, or they begin
+// another one.
+func (s *Standing) follow(ctx context.Context, answer string, g Gateway) {
+	var id int
+	if _, err := fmt.Sscanf(answer, "Rollback %d has begun.", &id); err != nil {
 		return
 	}
-	var ordered policy.Rollback
-	s.enforcer.Read(func(p *policy.State) {
-		if all := p.Rollbacks(); len(all) > 0 {
-			ordered = all[len(all)-1]
-		}
-	})
+	turn := s.followed.Add(1)
 	shown := ""
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
-	for until := s.enforcer.wall().Add(followFor); ordered.ID != 0 && s.enforcer.wall().Before(until); {
+	for until := s.enforcer.wall().Add(followFor); s.enforcer.wall().Before(until) && s.followed.Load() == turn; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		}
+		var ordered policy.Rollback
+		var found bool
+		s.enforcer.Read(func(p *policy.State) { ordered, found = p.Rollback(id) })
+		switch {
+		case !found || ordered.Aborted:
+			return
+		case ordered.Paused:
+			continue
 		}
 		progress, err := g.Past.Progress(ctx, ordered.Rollback)
 		if err != nil {
 			continue
 		}
 		if progress.Complete() {
-			s.notice(fmt.Sprintf("Rollback %d is complete: %s changed back.", ordered.ID, english.Plural(progress.Changed, "block", "")))
+			s.notice(fmt.Sprintf("Rollback %d is complete: %s changed back.", id, english.Plural(progress.Changed, "block", "")))
 			return
 		}
-		now := fmt.Sprintf("Rollback %d: %d of %s.", ordered.ID, progress.Changed, english.Plural(progress.Changed+progress.Left, "block", ""))
+		now := fmt.Sprintf("Rollback %d: %d of %s.", id, progress.Changed, english.Plural(progress.Changed+progress.Left, "block", ""))
 		if now != shown {
 			s.notice(now)
 		}

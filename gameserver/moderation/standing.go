@@ -39,6 +39,7 @@ type Standing struct {
 	who      policy.Subject
 	verdict  atomic.Pointer[policy.Verdict] // of the last judgement
 	busy     atomic.Bool                    // a command is under way
+	followed atomic.Int64                   // how many rollbacks the player was shown the progress of
 	travels  *rate.Limiter                  // of commands that bring the player elsewhere
 
 	mu struct {

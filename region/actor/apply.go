@@ -21,7 +21,7 @@ func (l *Land) apply(c replica.Committed) {
 		// Every replica refuses the same entry, so the states stay equal.
 		l.Logger.Error("log entry refused", "region", l.info.ID, "error", err)
 	}
-	own := l.edits.countCommitted(c.Term)
+	own := world.IsBatch(c.Entry) && l.edits.countCommitted(c.Term)
 	if outcome.Step == world.Splits {
 		l.splitter.begin(c)
 		return

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -42,6 +43,9 @@ func (k *Keeper) Query(ctx context.Context, q Query) (r Result, err error) {
 	if q.Most < 1 || q.Most > maxListed {
 		return r, fmt.Errorf("ask for 1 to %d changes", maxListed)
 	}
+	if q.Most > nodemsg.HistoryPage && q.Until == 0 {
+		q.Until = time.Now().UnixMilli() // changes that come between two pages would shift them
+	}
 	var lock sync.Mutex
 	r.Missing, err = k.askAll(ctx, q.Box, func(ctx context.Context, region nodemsg.Region) error {
 		request := requestOf(region, q.Filter)
@@ -57,6 +61,9 @@ func (k *Keeper) Query(ctx context.Context, q Query) (r Result, err error) {
 			all = append(all, page.Records...)
 			more = page.More && len(page.Records) > 0
 		}
+		all = slices.DeleteFunc(all, func(c nodemsg.HistoryRecord) bool { // a node that lies has others
+			return !region.Cell.Contains(c.At.Chunk()) || !q.Matches(c.At.Chunk(), history.Record{Time: c.Time, Player: c.Player, At: chunk.At(c.At)})
+		})
 		lock.Lock()
 		defer lock.Unlock()
 		r.Records, r.More = append(r.Records, all...), r.More || more

@@ -34,6 +34,8 @@ func (c *chunkHistory) bytes() (n int) {
 // state is what is read of a region in its goroutine.
 type state struct {
 	leads      bool
+	keeps      bool // the region has a history: its batches are signed
+	frozen     bool // it takes no changes for now
 	rolledBack int64
 	chunks     []chunkHistory // those in the box that have a history since the time, by position
 }
@@ -43,7 +45,8 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 	answer := make(chan state, 1)
 	return actor.Await(ctx, l.Actor, answer, func() {
 		land := l.Contents()
-		s := state{leads: l.Leads(), rolledBack: land.RolledBack()}
+		structure := land.Structure()
+		s := state{leads: l.Leads(), keeps: structure.Signed, frozen: structure.RefusesEdits(), rolledBack: land.RolledBack()}
 		area := box.Area()
 		for _, pin := range land.Pins() {
 			if !area.Contains(pin.Chunk) {
@@ -62,7 +65,7 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 const answerTime = 5 * time.Second
 
 // maxListed bounds how many records can be skipped and listed: they are in memory at the same time.
-const maxListed = 100_000
+const maxListed = nodemsg.MaxHistorySkip
 
 var (
 	errTooMany = errors.New("too many questions about history; ask again later")
@@ -112,7 +115,7 @@ func (k *Keeper) here(ctx context.Context, q nodemsg.HistoryRequest) (a nodemsg.
 
 // progress returns what a rollback has done in a region, and what it has yet to do.
 func progress(ctx context.Context, r history.Rollback, s state) (a nodemsg.HistoryAnswer, err error) {
-	a.Done = r.Number > 0 && s.rolledBack >= r.Number
+	a.Done = r.Number > 0 && (s.rolledBack >= r.Number || !s.keeps)
 	by := history.Author(r.Number)
 	for _, c := range s.chunks {
 		if err := ctx.Err(); err != nil {

@@ -27,8 +27,8 @@ const (
 	roundBlocks = 2 * world.MaxRollback
 	// proposedFor is how long an entry is awaited before it is proposed again.
 	proposedFor = 3 * time.Second
-	// maxTries is how often an entry is proposed that changes nothing: a version that records no history may have changed the blocks.
-	maxTries = 3
+	// roundBytes bounds the history of the chunks of one round, which every member decodes when it applies the entries. At least one chunk is worked on.
+	roundBytes = 256 << 10
 	// orderedFor is how long after it was ordered a rollback is carried out in land that nobody has opened.
 	orderedFor = 30 * 24 * time.Hour
 	// openAfter is the time after which the next member of a closed region opens it to carry out a rollback, if those before it have not.
@@ -43,7 +43,7 @@ const (
 func (k *Keeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	r := &runner{Keeper: k, running: make(map[uint64]bool), ended: make(chan result), complete: make(map[uint64]int64)}
+	r := &runner{Keeper: k, running: make(map[uint64]bool), ended: make(chan result), opened: make(chan struct{}), complete: make(map[uint64]int64)}
 	trimmed := time.Now()
 	for {
 		select {
@@ -51,10 +51,16 @@ func (k *Keeper) Run(ctx context.Context) {
 			for range r.running {
 				<-r.ended
 			}
+			if r.opening {
+				<-r.opened
+			}
 			return
 		case done := <-r.ended:
 			delete(r.running, done.region)
 			r.complete[done.region] = max(r.complete[done.region], done.complete)
+			continue
+		case <-r.opened:
+			r.opening = false
 			continue
 		case <-ticker.C:
 		}
@@ -64,19 +70,22 @@ func (k *Keeper) Run(ctx context.Context) {
 		}
 		if due := k.due(); len(due) > 0 {
 			r.start(ctx, due)
-			r.openClosed(ctx, due)
+			r.openNext(ctx, due)
 		}
 	}
 }
 
-// runner is what Run knows. It belongs to its goroutine.
+// runner is the state of Run, whose goroutine owns it.
 type runner struct {
 	*Keeper
 	running  map[uint64]bool // regions in which a rollback may be carried out
 	ended    chan result
+	opening  bool             // a region is being opened
+	opened   chan struct{}    // receives when that has ended
 	complete map[uint64]int64 // the rollback up to which a region is known to be complete
 	scanned  time.Time        // when the closed regions were examined
 	newest   int64            // the newest rollback then
+	last     uint64           // the closed region that was opened last
 }
 
 // result is up to which rollback a region is complete, as far as that is known.
@@ -101,43 +110,66 @@ func (r *runner) start(ctx context.Context, due []policy.Rollback) {
 func (k *Keeper) due() []policy.Rollback {
 	var due []policy.Rollback
 	for _, r := range k.Ordered() {
-		if !r.Ended && time.Since(time.UnixMilli(r.At)) < orderedFor {
+		if !r.Aborted && time.Since(time.UnixMilli(r.At)) < orderedFor {
 			due = append(due, r)
 		}
 	}
 	return due
 }
 
-// openClosed opens a closed region of which this node is a member, and in which a rollback is left to be carried out.
-func (r *runner) openClosed(ctx context.Context, due []policy.Rollback) {
+// openNext opens a closed region of which this node is a member, and in which a rollback is left to be carried out: one at a time, for they may be many.
+func (r *runner) openNext(ctx context.Context, due []policy.Rollback) {
 	newest := due[len(due)-1].Number
-	if newest == r.newest && time.Since(r.scanned) < scanEvery {
+	if r.opening || newest == r.newest && time.Since(r.scanned) < scanEvery {
 		return
 	}
 	all, err := r.Registry.All()
 	if err != nil {
 		r.Logger.Warn("regions not examined for rollbacks", "error", err)
 	}
-	for _, info := range all {
-		next, found := nextFor(due, info.Cell, r.complete[info.ID])
-		if !found || next.Paused || info.Split != 0 || info.ID == world.CatalogID || r.Regions.Loaded(info.ID) != nil {
-			continue
+	start := slices.IndexFunc(all, func(info nodemsg.Region) bool { return info.ID > r.last })
+	for i := range all {
+		info := all[(max(start, 0)+i)%len(all)] // after the last one: it may have failed
+		if r.isDue(info, due) {
+			r.opening, r.last = true, info.ID
+			go func() { // awaited by Run
+				if _, err := r.Lead(ctx, info.ID); err != nil {
+					r.Logger.Debug("region not opened for a rollback", "region", info.ID, "error", err)
+				}
+				r.opened <- struct{}{}
+			}()
+			return
 		}
-		turn := slices.IndexFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == r.Self.Peer })
-		if time.Since(time.UnixMilli(next.At)) < time.Duration(max(turn, 0))*openAfter {
-			continue
-		}
-		if done, err := world.RolledBackIn(r.Storage.Get, info.ID); err == nil && done >= next.Number {
-			r.complete[info.ID] = done
-			continue
-		}
-		if _, err := r.Lead(ctx, info.ID); err != nil {
-			r.Logger.Debug("region not opened for a rollback", "region", info.ID, "error", err)
-			continue
-		}
-		return // one at a time, for they may be many
 	}
 	r.scanned, r.newest = time.Now(), newest
+}
+
+// isDue reports whether a region is closed, and this node should open it for a rollback.
+func (r *runner) isDue(info nodemsg.Region, due []policy.Rollback) bool {
+	next, found := nextFor(due, info.Cell, r.complete[info.ID])
+	if !found || next.Paused || info.Split != 0 || info.ID == world.CatalogID || r.Regions.Loaded(info.ID) != nil {
+		return false
+	}
+	turn := slices.IndexFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == r.Self.Peer })
+	if time.Since(time.UnixMilli(next.At)) < time.Duration(max(turn, 0))*openAfter {
+		return false
+	}
+	done, err := world.RolledBackIn(r.Storage.Get, info.ID)
+	if structure, other := world.StructureIn(r.Storage.Get, info.ID); err == nil && other == nil && !structure.Signed {
+		done = due[len(due)-1].Number // it has no history
+	}
+	if err == nil && done >= next.Number {
+		r.complete[info.ID] = done
+		return false
+	}
+	return true
+}
+
+// stopped reports whether a rollback was paused or aborted.
+func (k *Keeper) stopped(number int64) bool {
+	all := k.Ordered()
+	i, found := slices.BinarySearchFunc(all, number, func(r policy.Rollback, number int64) int { return cmp.Compare(r.Number, number) })
+	return !found || all[i].Paused || all[i].Aborted
 }
 
 // nextFor returns the first rollback after a number that concerns a cell.
@@ -163,7 +195,7 @@ func (k *Keeper) carryOut(ctx context.Context, l *actor.Land) (complete int64) {
 		due := k.due()
 		next, found := nextFor(due, l.Cell(), complete)
 		switch {
-		case !found && len(due) > 0:
+		case len(due) > 0 && (!found || !s.keeps): // without a history there is nothing to undo
 			return max(complete, due[len(due)-1].Number)
 		case !found, next.Paused, !s.leads:
 			return complete
@@ -191,7 +223,6 @@ type plan struct {
 	bytes    int // of the history that it was made from
 	changes  []history.Change
 	proposed time.Time // when an entry was proposed that is to do it; zero if none was
-	tries    int       // how many were proposed since the history changed
 }
 
 var errStopped = errors.New("it was paused or aborted")
@@ -200,7 +231,7 @@ var errStopped = errors.New("it was paused or aborted")
 func (w *work) run(ctx context.Context) error {
 	var doneSince time.Time // when the last entry was proposed
 	for {
-		if i := slices.IndexFunc(w.keeper.due(), func(r policy.Rollback) bool { return r.Number == w.rollback.Number && !r.Paused }); i < 0 {
+		if w.keeper.stopped(w.rollback.Number) {
 			return errStopped
 		}
 		s, err := read(ctx, w.land, w.rollback.Box, w.rollback.Since)
@@ -216,9 +247,9 @@ func (w *work) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !left && time.Since(doneSince) > proposedFor {
+		if !left && !s.frozen && time.Since(doneSince) > proposedFor {
 			doneSince = time.Now()
-			if err := w.propose(ctx, world.RollbackStep{Rollback: w.rollback, Done: true}); err != nil {
+			if err := propose(ctx, w.land, world.RollbackStep{Rollback: w.rollback, Done: true}.Encode()); err != nil {
 				return err
 			}
 		}
@@ -232,7 +263,7 @@ func (w *work) run(ctx context.Context) error {
 
 // round proposes the next entries, and reports whether anything is left to be done.
 func (w *work) round(ctx context.Context, s state) (left bool, err error) {
-	blocks := 0
+	blocks, read := 0, 0
 	for _, c := range s.chunks {
 		p, known := w.plans[c.pos]
 		if size := c.bytes(); !known || p.bytes != size {
@@ -247,11 +278,11 @@ func (w *work) round(ctx context.Context, s state) (left bool, err error) {
 			}
 			w.plans[c.pos] = p
 		}
-		if len(p.changes) == 0 || p.tries == maxTries && time.Since(p.proposed) > proposedFor {
+		if len(p.changes) == 0 {
 			continue
 		}
 		left = true
-		if time.Since(p.proposed) < proposedFor || blocks >= roundBlocks {
+		if s.frozen || time.Since(p.proposed) < proposedFor || blocks >= roundBlocks || read > 0 && read+p.bytes > roundBytes {
 			continue
 		}
 		step := world.RollbackStep{Rollback: w.rollback, Time: time.Now().UnixMilli(), Chunk: c.pos}
@@ -259,11 +290,11 @@ func (w *work) round(ctx context.Context, s state) (left bool, err error) {
 		if step.Natural, err = w.natural(ctx, c, now); err != nil {
 			return false, err
 		}
-		if err := w.propose(ctx, step); err != nil {
+		if err := propose(ctx, w.land, step.Encode()); err != nil {
 			return false, err
 		}
-		blocks += len(now)
-		p.proposed, p.tries = time.Now(), p.tries+1
+		blocks, read = blocks+len(now), read+p.bytes
+		p.proposed = time.Now()
 		w.plans[c.pos] = p
 	}
 	return left, nil
@@ -299,10 +330,6 @@ func (k *Keeper) ground(ctx context.Context, pos grid.ChunkPos, base [32]byte) (
 }
 
 // propose proposes an entry, if this node still leads the region.
-func (w *work) propose(ctx context.Context, step world.RollbackStep) error {
-	return propose(ctx, w.land, step.Encode())
-}
-
 func propose(ctx context.Context, l *actor.Land, entry []byte) error {
 	answer := make(chan error, 1)
 	err, failed := actor.Await(ctx, l.Actor, answer, func() {

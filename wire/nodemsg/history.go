@@ -13,6 +13,8 @@ import (
 const (
 	// HistoryPage is the most records in one answer.
 	HistoryPage = 500
+	// MaxHistorySkip is the most records that can be skipped.
+	MaxHistorySkip = 100_000
 	// MaxRegionChunks is the most chunks of a region.
 	MaxRegionChunks = 1 << (grid.MaxLabel - grid.FoundingLabel)
 )
@@ -73,17 +75,20 @@ func (c *ChunkColumns) Set(at chunk.Index) {
 // Valid returns an error if the box is not one in the world, or a number is out of bounds.
 func (r HistoryRequest) Valid() error {
 	if r.Min.X > r.Max.X || r.Min.Y > r.Max.Y || r.Min.Z > r.Max.Z {
-		return wire.Refuse(wire.FailBadValue, "the corners of the box are exchanged")
+		return wire.Refuse(wire.FailBadValue, "the first corner of the box must not be greater than the second")
 	}
-	if r.Since < 0 || r.Until < 0 || r.Skip < 0 || r.Most < 0 || r.Most > HistoryPage || r.Rollback < -1 {
+	if r.Since < 0 || r.Until < 0 || r.Skip < 0 || r.Skip > MaxHistorySkip || r.Most < 0 || r.Most > HistoryPage || r.Rollback < -1 {
 		return wire.Refuse(wire.FailBadValue, "a history request from %d until %d, for %d changes after %d", r.Since, r.Until, r.Most, r.Skip)
 	}
 	return firstError(checkRegionID(r.Region), checkChunk(r.Min.Chunk()), checkChunk(r.Max.Chunk()))
 }
 
+// maxHistory is above the number of changes that any region can have.
+const maxHistory = 1 << 40
+
 // Valid returns an error if the answer is invalid.
 func (a HistoryAnswer) Valid() error {
-	if a.Changed < 0 || a.Left < 0 {
+	if a.Changed < 0 || a.Left < 0 || a.Changed > maxHistory || a.Left > maxHistory {
 		return wire.Refuse(wire.FailBadValue, "%d blocks changed, %d left", a.Changed, a.Left)
 	}
 	return firstError(
@@ -96,6 +101,9 @@ func (a HistoryAnswer) Valid() error {
 func (r HistoryRecord) Valid() error {
 	if r.Time < 0 || r.Guest != "" && player.GuestID(r.Guest) != r.Player {
 		return wire.Refuse(wire.FailBadValue, "a change at %d by the guest %q", r.Time, r.Guest)
+	}
+	if r.At.Y < 0 || r.At.Y >= wire.MaxSections*grid.ChunkSize {
+		return wire.Refuse(wire.FailBadValue, "a change at height %d", r.At.Y)
 	}
 	return checkChunk(r.At.Chunk())
 }

@@ -157,15 +157,22 @@ func watch(c *cobra.Command, socket string, id int, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		complete := now.Done == now.Regions && len(now.Missing) == 0
-		if complete && asJSON {
+		if (now.Complete || now.Aborted) && asJSON {
 			return cli.PrintJSON(c.OutOrStdout(), now)
 		}
-		if complete {
+		switch {
+		case now.Aborted:
+			fmt.Fprintf(c.OutOrStdout(), "Rollback %d was aborted after %s.\n", id, english.Plural(now.Changed, "block", ""))
+			return nil
+		case now.Complete:
 			fmt.Fprintf(c.OutOrStdout(), "Rollback %d is complete: %s in %s.\n", id, english.Plural(now.Changed, "block", ""), english.Plural(now.Regions, "region", ""))
 			return nil
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "%d of %s, %d of %s\n", now.Changed, english.Plural(now.Changed+now.Left, "block", ""), now.Done, english.Plural(now.Regions, "region", ""))
+		state := ""
+		if now.Paused {
+			state = " (paused)"
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "%d of %s, %d of %s%s\n", now.Changed, english.Plural(now.Changed+now.Left, "block", ""), now.Done, english.Plural(now.Regions, "region", ""), state)
 		for _, m := range now.Missing {
 			fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", m.Cell, m.Why)
 		}

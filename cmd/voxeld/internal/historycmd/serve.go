@@ -42,14 +42,17 @@ type Change struct {
 
 // Rollback is how far a rollback is, or what it would do.
 type Rollback struct {
-	ID      int                 `json:"id,omitempty"` // 0: it is not ordered
-	What    string              `json:"what,omitempty"`
-	Command string              `json:"command,omitempty"` // orders it
-	Changed int                 `json:"changed"`           // blocks that it has changed
-	Left    int                 `json:"left"`              // blocks that it has yet to change
-	Regions int                 `json:"regions"`
-	Done    int                 `json:"regions_done"`
-	Missing []admin.AreaMissing `json:"missing"`
+	ID       int                 `json:"id,omitempty"` // 0: it is not ordered
+	What     string              `json:"what,omitempty"`
+	Command  string              `json:"command,omitempty"` // orders it
+	Changed  int                 `json:"changed"`           // blocks that it has changed
+	Left     int                 `json:"left"`              // blocks that it has yet to change
+	Regions  int                 `json:"regions"`
+	Done     int                 `json:"regions_done"`
+	Complete bool                `json:"complete"`
+	Paused   bool                `json:"paused,omitempty"`
+	Aborted  bool                `json:"aborted,omitempty"`
+	Missing  []admin.AreaMissing `json:"missing"`
 }
 
 // Ordered is a rollback that was ordered.
@@ -154,7 +157,7 @@ func (s Server) answerRollback(w http.ResponseWriter, r *http.Request) {
 	if answer.ID = v.number("id"); answer.ID != 0 {
 		ordered, err := s.ordered(answer.ID)
 		v.err = cmp.Or(v.err, err)
-		of, answer.What = ordered.Rollback, ordered.String()
+		of, answer.What, answer.Paused, answer.Aborted = ordered.Rollback, ordered.String(), ordered.Paused, ordered.Aborted
 	} else {
 		s.Regions.Policy.Read(func(p *policy.State) {
 			proposal, err := p.ProposeRollback(v.Get("player"), v.ago("since"), v.box())
@@ -172,20 +175,17 @@ func (s Server) answerRollback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer.Changed, answer.Left, answer.Regions, answer.Done = progress.Changed, progress.Left, progress.Regions, progress.Done
-	answer.Missing = missing(progress.Missing)
+	answer.Complete, answer.Missing = answer.ID != 0 && progress.Complete(), missing(progress.Missing)
 	s.Write(w, answer)
 }
 
-func (s Server) ordered(id int) (found policy.Rollback, err error) {
-	err = fmt.Errorf("there is no rollback %d: voxeld rollbacks lists them", id)
-	s.Regions.Policy.Read(func(p *policy.State) {
-		for _, r := range p.Rollbacks() {
-			if r.ID == id {
-				found, err = r, nil
-			}
-		}
-	})
-	return found, err
+func (s Server) ordered(id int) (r policy.Rollback, err error) {
+	found := false
+	s.Regions.Policy.Read(func(p *policy.State) { r, found = p.Rollback(id) })
+	if !found {
+		err = fmt.Errorf("there is no rollback %d: voxeld rollbacks lists them", id)
+	}
+	return r, err
 }
 
 func (s Server) answerRollbacks(w http.ResponseWriter, _ *http.Request) {
@@ -194,7 +194,7 @@ func (s Server) answerRollbacks(w http.ResponseWriter, _ *http.Request) {
 		for _, r := range p.Rollbacks() {
 			one := Ordered{
 				ID: r.ID, By: r.By, At: time.UnixMilli(r.At).UTC(), Of: r.Of, Undoes: r.Undoes, From: r.Box.Min, To: r.Box.Max,
-				Paused: r.Paused, Aborted: r.Ended,
+				Paused: r.Paused, Aborted: r.Aborted,
 			}
 			if r.Undoes == 0 {
 				one.Since = time.UnixMilli(r.Since).UTC()
