@@ -46,7 +46,7 @@ export class RollbackDialog {
       el(
         'ul',
         'rollback-legend muted',
-        el('li', '', el('i', 'swatch change'), 'changes back'),
+        el('li', '', el('i', 'swatch change'), 'is changed back'),
         el('li', '', el('i', 'swatch border'), 'the area'),
         el('li', '', el('i', 'swatch self'), 'you'),
       ),
@@ -72,7 +72,7 @@ export class RollbackDialog {
     this.shown = { preview, frame, columns, land }
     const changes = blocks === 1 ? '1 change' : `${blocks.toLocaleString('en-US')} changes`
     this.title.textContent = `Undo ${changes} of ${of === '*' ? 'everybody' : of}?`
-    this.area.textContent = `From ${min.join(', ')} to ${max.join(', ')}. What others have built over it since then stays. /undo takes it back.`
+    this.area.textContent = `Between ${min.join(', ')} and ${max.join(', ')}. Newer changes of others stay. /undo takes it back.`
     show(this.incomplete, (preview.columns?.length ?? 0) >= MAX_PREVIEW_CHUNKS)
     this.canvas.setAttribute('aria-label', `${changes} in ${columns.length} columns of blocks, from above`)
   }
