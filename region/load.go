@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
@@ -112,7 +113,7 @@ func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, e
 func (r *regions) readLand(info nodemsg.Region) (*world.Land, error) {
 	land := world.NewLand(info.ID, info.Cell, r.Height)
 	var err error
-	if caught := actor.CatchFault(func() { err = r.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
+	if caught := fault.Catch(func() { err = r.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
 		err = caught
 	}
 	if err != nil {

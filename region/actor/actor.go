@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -76,7 +77,7 @@ type Actor struct {
 	held        []replica.Delivery        // what arrived during the pause
 	applying    uint64                    // log index of the entry that is being applied, 0 between entries
 	failure     error                     // why the group failed; nil while it did not
-	fault       *Fault                    // why the actor is isolated; nothing is applied any more
+	fault       *fault.Fault              // why the actor is isolated; nothing is applied any more
 	removed     bool                      // this node is no longer a member
 	discarded   bool                      // with removed: other code deletes what is stored
 	closeReason string                    // why the actor must end now; empty while it need not
@@ -232,19 +233,19 @@ func (a *Actor) end(why string) {
 // Ended is how an actor has ended.
 type Ended struct {
 	Info      nodemsg.Region
-	Fault     *Fault // nil if it ended regularly
-	Led       bool   // with Fault: this node led
-	Removed   bool   // this node is no longer a member
-	Discarded bool   // with Removed: other code deletes what is stored
-	Reopen    bool   // it was closed, and may be opened again
-	Then      func() // from CloseThen; nil if there is none
+	Fault     *fault.Fault // nil if it ended regularly
+	Led       bool         // with Fault: this node led
+	Removed   bool         // this node is no longer a member
+	Discarded bool         // with Removed: other code deletes what is stored
+	Reopen    bool         // it was closed, and may be opened again
+	Then      func()       // from CloseThen; nil if there is none
 	// Hibernated is set if the region was replicated and idle, and its leader had all members close it.
 	Hibernated bool
 }
 
 // run runs until the actor ends.
 func (a *Actor) run(ctx context.Context, until func(context.Context)) Ended {
-	caught := CatchFault(func() { until(ctx) })
+	caught := fault.Catch(func() { until(ctx) })
 	if caught != nil {
 		caught.Entry = a.applying
 		a.fault = caught // nothing that is still queued is applied from here on
@@ -252,8 +253,8 @@ func (a *Actor) run(ctx context.Context, until func(context.Context)) Ended {
 	if a.fault != nil {
 		a.inbox.Close()
 	}
-	if a.fault != nil && a.applying == 0 && a.fault.Kind != Refused {
-		if worse := CatchFault(a.machine.salvage); worse != nil {
+	if a.fault != nil && a.applying == 0 && a.fault.Kind != fault.Refused {
+		if worse := fault.Catch(a.machine.salvage); worse != nil {
 			a.Logger.Debug("state of a failed region not stored", "region", a.info.ID, "error", worse)
 		}
 	}
@@ -280,7 +281,7 @@ func (a *Actor) EndIsolated(why string) Ended {
 func (a *Actor) dismissAll(why string) {
 	inputs, _ := a.inbox.Drain()
 	for _, input := range inputs {
-		if caught := CatchFault(input); caught != nil {
+		if caught := fault.Catch(input); caught != nil {
 			a.Logger.Debug("queued command of a failed region failed", "region", a.info.ID, "error", caught)
 		}
 	}
@@ -376,4 +377,16 @@ func (a *Actor) hasSubstitute() bool {
 	return slices.ContainsFunc(status.Members, func(m replica.Progress) bool {
 		return m.Peer != a.Self.Peer && !m.Learner && m.Active && m.Match+NearlyAll >= status.Last
 	})
+}
+
+// groupFault returns the fault that a group's error stands for, or nil if the error is not a failure.
+func groupFault(err error) *fault.Fault {
+	switch {
+	case errors.Is(err, replica.ErrStopped), errors.Is(err, replica.ErrClosed):
+		return nil
+	case errors.Is(err, replica.ErrStorage):
+		return &fault.Fault{Kind: fault.Refused, Cause: err}
+	default:
+		return &fault.Fault{Kind: fault.Broken, Cause: err}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/budget"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -33,7 +34,7 @@ const (
 // from any goroutine, by the function that they are passed.
 type LandOptions struct {
 	// Hash requests the hash of a chunk's terrain.
-	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *Fault))
+	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *fault.Fault))
 	// Hibernate is called when the region can hibernate.
 	Hibernate func(*Land)
 	// StayAwake reports whether an idle region is not to be closed yet. If nil, it may be.
@@ -141,7 +142,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 
 // requestHash requests the hash of a chunk's terrain.
 func (l *Land) requestHash(pos grid.ChunkPos) {
-	l.Hash(pos, func(base [32]byte, failed *Fault) {
+	l.Hash(pos, func(base [32]byte, failed *fault.Fault) {
 		l.Enqueue(func() {
 			if failed != nil {
 				panic(failed) // it is the region's terrain, so the region is isolated

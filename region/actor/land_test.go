@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -98,7 +99,7 @@ func scripted() (*Land, *script) {
 		Changed: func(nodemsg.Region) {},
 	}
 	o := LandOptions{
-		Hash: func(pos grid.ChunkPos, found func([32]byte, *Fault)) {
+		Hash: func(pos grid.ChunkPos, found func([32]byte, *fault.Fault)) {
 			found([32]byte{byte(pos.X), byte(pos.Z), 1}, nil)
 		},
 		Pinned: func([]nodemsg.BaseOf) {},

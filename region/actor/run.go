@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/region/fault"
 )
 
 // TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
@@ -111,7 +112,7 @@ func (l *Land) runTick(now time.Time) time.Duration {
 		l.Logger.Warn("region is slow and no other member can lead it", "region", l.info.ID, "cell", l.info.Cell.String(), "error", blown)
 		return took
 	}
-	l.fault = &Fault{Kind: Slow, Cause: blown}
+	l.fault = &fault.Fault{Kind: fault.Slow, Cause: blown}
 	return took
 }
 
@@ -180,8 +181,8 @@ func (l *Land) canHibernate() bool {
 
 // RunReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves, the
 // region is closed, or ctx ends. Why is the reason that the gateways get at the end. It returns the failure that ended it, or nil.
-func (l *Land) RunReadOnly(ctx context.Context, why string) *Fault {
-	caught := CatchFault(func() {
+func (l *Land) RunReadOnly(ctx context.Context, why string) *fault.Fault {
+	caught := fault.Catch(func() {
 		for {
 			select {
 			case <-ctx.Done():
@@ -198,7 +199,7 @@ func (l *Land) RunReadOnly(ctx context.Context, why string) *Fault {
 	})
 	l.inbox.Close()
 	if l.fault = caught; caught == nil {
-		l.fault = &Fault{Kind: Refused, Cause: errors.New(why)} // nothing may be reported any more
+		l.fault = &fault.Fault{Kind: fault.Refused, Cause: errors.New(why)} // nothing may be reported any more
 	}
 	l.dismissAll(why)
 	return caught

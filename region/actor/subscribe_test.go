@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/budget"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 )
@@ -81,7 +82,7 @@ func TestBudgetCountsCPU(t *testing.T) {
 }
 
 func TestGroupFaults(t *testing.T) {
-	if groupFault(replica.ErrStopped) != nil || groupFault(replica.ErrStorage).Kind != Refused || groupFault(kv.ErrDamaged).Kind != Broken {
+	if groupFault(replica.ErrStopped) != nil || groupFault(replica.ErrStorage).Kind != fault.Refused || groupFault(kv.ErrDamaged).Kind != fault.Broken {
 		t.Error("failures of groups are mistaken")
 	}
 }

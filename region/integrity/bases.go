@@ -12,9 +12,9 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
-	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -71,7 +71,7 @@ func NewBases(n Node, o BasesOptions) *Bases {
 }
 
 // Hash computes a terrain hash beside the caller, which must not wait.
-func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *actor.Fault)) {
+func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *fault.Fault)) {
 	// Starting a goroutine waits only for Run's loop, which never waits for a region.
 	b.Tasks.Start(func(ctx context.Context) {
 		select {
@@ -80,7 +80,7 @@ func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *actor.
 			return
 		}
 		var base [32]byte
-		caught := actor.CatchFault(func() { base = b.Base(pos) })
+		caught := fault.Catch(func() { base = b.Base(pos) })
 		<-b.hashing
 		if caught == nil {
 			b.sound.Add(nodemsg.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/fault"
 )
 
 // This file counts the failures of regions and decides when a region is quarantined. It has no effects besides its lock.
@@ -29,7 +30,7 @@ const (
 type failure struct {
 	at   time.Time
 	peer string // the node on which it failed
-	kind actor.FaultKind
+	kind fault.Kind
 	led  bool // that node led the region
 }
 
@@ -54,12 +55,12 @@ func (r *failureRecord) add(s failure, self string) (here, everywhere bool) {
 	own, storage := 0, 0
 	leaders := make(map[string]bool)
 	for _, each := range r.failures {
-		if each.led && each.kind != actor.Refused {
+		if each.led && each.kind != fault.Refused {
 			leaders[each.peer] = true
 		}
 		switch {
 		case each.peer != self:
-		case each.kind == actor.Refused:
+		case each.kind == fault.Refused:
 			storage++
 		default:
 			own++

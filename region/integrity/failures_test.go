@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -13,25 +13,25 @@ import (
 func TestFailureRecord(t *testing.T) {
 	type said struct{ here, everywhere bool }
 	at := time.Unix(0, 0)
-	own := func(after time.Duration, kind actor.FaultKind, led bool) failure {
+	own := func(after time.Duration, kind fault.Kind, led bool) failure {
 		return failure{at.Add(after), "A", kind, led}
 	}
-	other := func(after time.Duration, kind actor.FaultKind) failure {
+	other := func(after time.Duration, kind fault.Kind) failure {
 		return failure{at.Add(after), "B", kind, true}
 	}
 	for name, c := range map[string]struct {
 		strikes []failure
 		want    []said
 	}{
-		"once":                             {[]failure{own(0, actor.Panicked, true)}, []said{{}}},
-		"twice as leader":                  {[]failure{own(0, actor.Panicked, true), own(time.Minute, actor.Panicked, true)}, []said{{}, {true, false}}},
-		"twice as follower":                {[]failure{own(0, actor.Panicked, false), own(time.Minute, actor.Broken, false)}, []said{{}, {true, false}}},
-		"elsewhere, then here":             {[]failure{other(0, actor.Panicked), own(time.Minute, actor.Slow, true)}, []said{{}, {true, true}}},
-		"elsewhere, then behind":           {[]failure{other(0, actor.Panicked), own(time.Minute, actor.Panicked, false)}, []said{{}, {}}},
-		"twice elsewhere, says one member": {[]failure{other(0, actor.Panicked), other(time.Minute, actor.Panicked)}, []said{{}, {}}},
-		"long ago":                         {[]failure{own(0, actor.Panicked, true), own(11*time.Minute, actor.Panicked, true)}, []said{{}, {}}},
+		"once":                             {[]failure{own(0, fault.Panicked, true)}, []said{{}}},
+		"twice as leader":                  {[]failure{own(0, fault.Panicked, true), own(time.Minute, fault.Panicked, true)}, []said{{}, {true, false}}},
+		"twice as follower":                {[]failure{own(0, fault.Panicked, false), own(time.Minute, fault.Broken, false)}, []said{{}, {true, false}}},
+		"elsewhere, then here":             {[]failure{other(0, fault.Panicked), own(time.Minute, fault.Slow, true)}, []said{{}, {true, true}}},
+		"elsewhere, then behind":           {[]failure{other(0, fault.Panicked), own(time.Minute, fault.Panicked, false)}, []said{{}, {}}},
+		"twice elsewhere, says one member": {[]failure{other(0, fault.Panicked), other(time.Minute, fault.Panicked)}, []said{{}, {}}},
+		"long ago":                         {[]failure{own(0, fault.Panicked, true), own(11*time.Minute, fault.Panicked, true)}, []said{{}, {}}},
 		"a full disk": {
-			[]failure{own(0, actor.Refused, true), own(1, actor.Refused, true), own(2, actor.Refused, true), own(3, actor.Refused, true), own(4, actor.Refused, true), own(5, actor.Refused, true)},
+			[]failure{own(0, fault.Refused, true), own(1, fault.Refused, true), own(2, fault.Refused, true), own(3, fault.Refused, true), own(4, fault.Refused, true), own(5, fault.Refused, true)},
 			[]said{{}, {}, {}, {}, {}, {true, false}},
 		},
 	} {
@@ -45,7 +45,7 @@ func TestFailureRecord(t *testing.T) {
 	}
 	var r failureRecord
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
-		r.add(own(0, actor.Refused, false), "A")
+		r.add(own(0, fault.Refused, false), "A")
 		if pause := r.until.Sub(at); pause != want*time.Second {
 			t.Errorf("after failure %d: a pause of %v", i, pause)
 		}

@@ -3,7 +3,7 @@ package integrity
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/fault"
 )
 
 // Metrics are the metrics of failures, and of comparing, repairing and replacing copies; docs/metrics.md explains each.
@@ -43,11 +43,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 	}
 	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.reseeded, m.bases, m.missingBases, m.damagedNow, m.isolated)
-	for _, kind := range []actor.FaultKind{actor.Panicked, actor.Slow, actor.Broken, actor.Refused} {
+	for _, kind := range []fault.Kind{fault.Panicked, fault.Slow, fault.Broken, fault.Refused} {
 		m.isolated.WithLabelValues(kind.String()) // so that an alert sees the first failure, too
 	}
 	return m
 }
 
 // Isolated counts a region, or the catalog, that failed here.
-func (m *Metrics) Isolated(kind actor.FaultKind) { m.isolated.WithLabelValues(kind.String()).Inc() }
+func (m *Metrics) Isolated(kind fault.Kind) { m.isolated.WithLabelValues(kind.String()).Inc() }

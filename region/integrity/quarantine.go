@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -38,7 +39,7 @@ type Quarantine struct {
 const QuarantinedReason = "the region is quarantined"
 
 // RecordFailure counts a failure on this node, and reports it to the other members.
-func (q *Quarantine) RecordFailure(info nodemsg.Region, f *actor.Fault, led bool) {
+func (q *Quarantine) RecordFailure(info nodemsg.Region, f *fault.Fault, led bool) {
 	var here, everywhere bool
 	q.Failures.with(info.ID, func(r *failureRecord) {
 		here, everywhere = r.add(failure{at: time.Now(), peer: q.Self.Peer, kind: f.Kind, led: led}, q.Self.Peer)
@@ -73,7 +74,7 @@ func (q *Quarantine) ApplyRemoteFailure(peer string, word nodemsg.RegionFailure)
 	shut := false
 	q.Failures.with(word.Region, func(r *failureRecord) {
 		// Two leaders may have failed before either was informed of the other: then this message completes the count.
-		_, shut = r.add(failure{at: time.Now(), peer: peer, kind: actor.FaultKind(word.Kind), led: word.Led}, q.Self.Peer)
+		_, shut = r.add(failure{at: time.Now(), peer: peer, kind: fault.Kind(word.Kind), led: word.Led}, q.Self.Peer)
 		r.why = word.Why
 		if word.Shut {
 			if r.quarantinedBy == nil {
@@ -209,7 +210,7 @@ func (q *Quarantine) ReleasedBy(peer string, id uint64) error {
 // NotOpened records that a region could not be opened, and logs it if the copy here is unusable. If opening it panicked, that
 // counts as a failure.
 func (q *Quarantine) NotOpened(info nodemsg.Region, err error) {
-	var caught *actor.Fault
+	var caught *fault.Fault
 	switch {
 	case errors.As(err, &caught):
 		q.Metrics.isolated.WithLabelValues(caught.Kind.String()).Inc()

@@ -1,25 +1,26 @@
-package actor
+// Package fault describes why a region is isolated on a node, and turns panics into that.
+//
+// Only package region and its subpackages import it.
+package fault
 
 import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-
-	"github.com/voxelpopuli/voxeld/replica"
 )
 
-// FaultKind is the kind of a region's failure.
-type FaultKind int
+// Kind is the kind of a region's failure.
+type Kind int
 
 // The kinds of failures.
 const (
-	Panicked FaultKind = iota + 1 // its code Panicked
-	Slow                          // it exceeded its tick budget repeatedly
-	Broken                        // its group failed: raft, or its stored state
-	Refused                       // storage refuses its writes, possibly because of the disk
+	Panicked Kind = iota + 1 // its code Panicked
+	Slow                     // it exceeded its tick budget repeatedly
+	Broken                   // its group failed: raft, or its stored state
+	Refused                  // storage refuses its writes, possibly because of the disk
 )
 
-func (k FaultKind) String() string {
+func (k Kind) String() string {
 	names := [...]string{"none", "panic", "slow", "group", "storage"}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown" // reported by another version of voxeld
@@ -29,7 +30,7 @@ func (k FaultKind) String() string {
 
 // Fault is the failure for which a region is isolated.
 type Fault struct {
-	Kind  FaultKind
+	Kind  Kind
 	Cause error
 	Entry uint64 // log index of the entry that was being applied, 0 if none was
 	Stack []byte // of a panic
@@ -44,13 +45,13 @@ func (f *Fault) Error() string {
 
 func (f *Fault) Unwrap() error { return f.Cause }
 
-// CatchFault runs f and returns the panic that ended it, or nil.
+// Catch runs f and returns the panic that ended it, or nil.
 //
-// It is the only place of this package that recovers. That is safe here because f runs only what one owner does with its own
+// It is the only place of package region that recovers from what a region does. That is safe here because f runs only what one owner does with its own
 // state. That state is discarded afterwards and read again from storage, which holds only what was handed to Group.Applied before
 // the panic. No shared lock is held (loops take none), and nothing was promised to others. Fatal errors (a concurrent map write,
 // no memory left) still end the process.
-func CatchFault(f func()) (caught *Fault) {
+func Catch(f func()) (caught *Fault) {
 	defer func() {
 		if what := recover(); what != nil {
 			caught = &Fault{Kind: Panicked, Cause: fmt.Errorf("panic: %v", what), Stack: debug.Stack()}
@@ -62,16 +63,4 @@ func CatchFault(f func()) (caught *Fault) {
 	}()
 	f()
 	return nil
-}
-
-// groupFault returns the fault that a group's error stands for, or nil if the error is not a failure.
-func groupFault(err error) *Fault {
-	switch {
-	case errors.Is(err, replica.ErrStopped), errors.Is(err, replica.ErrClosed):
-		return nil
-	case errors.Is(err, replica.ErrStorage):
-		return &Fault{Kind: Refused, Cause: err}
-	default:
-		return &Fault{Kind: Broken, Cause: err}
-	}
 }
