@@ -55,7 +55,7 @@ export class RollbackControl implements System {
     const { min, max } = preview
     const { surroundings } = this.session
     const [x, z] = [(min[0] + max[0]) / 2, (min[2] + max[2]) / 2]
-    const reach = Math.min(Math.max(max[0] - min[0], max[2] - min[2]), MAX_REACH)
+    const reach = Math.min(0.6 * Math.max(max[0] - min[0], max[2] - min[2]), MAX_REACH) // the picture has a margin
     surroundings.look({ list: false, map: true, x, z, reach }, now)
     hud.rollback.draw(surroundings.tiles, this.body)
   }
