@@ -31,32 +31,42 @@ func (s segmentAt) compare(t segmentAt) int {
 	return cmp.Or(s.chunk.Compare(t.chunk), cmp.Compare(s.number, t.number))
 }
 
-// setBlock sets a block of a pinned chunk, and records who did it.
+// setBlock sets a block of a pinned chunk for a player, and records who did it.
 func (l *Land) setBlock(index uint64, g *pinnedChunk, pos grid.ChunkPos, to nodemsg.BlockAt, by player.ID, guest string, now int64, out *Outcome) {
 	before, had := g.edits.Get(to.At)
-	l.tracked.edited(index, pos, to.At, to.Block)
-	g.edits.Set(to.At, to.Block)
-	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: to})
-	l.dirtyRows.edits[place{pos, to.At}] = struct{}{}
+	changeBlock(l, index, g, pos, to, out)
 	if now == 0 || had && before == to.Block || to.Block == history.Natural { // the last is no block: the leader lies
 		return
 	}
 	if !had {
 		before = history.Natural
 	}
+	l.record(index, g, pos, history.Record{Time: now, Player: by, Guest: guest, At: to.At, Old: before, New: to.Block})
+}
+
+// changeBlock changes a block.
+func changeBlock(l *Land, index uint64, g *pinnedChunk, pos grid.ChunkPos, to nodemsg.BlockAt, out *Outcome) {
+	l.tracked.edited(index, pos, to.At, to.Block)
+	g.edits.Set(to.At, to.Block)
+	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: to})
+	l.dirtyRows.edits[place{pos, to.At}] = struct{}{}
+}
+
+// record adds a record to the history of a chunk.
+func (l *Land) record(index uint64, g *pinnedChunk, pos grid.ChunkPos, r history.Record) {
 	number, data := g.history.Next()
 	key := l.historyKey(pos, number)
 	l.tracked.rowChanges(index, Part{Chunk: pos}, key, data, false)
-	g.history.Add(history.Record{Time: now, Player: by, Guest: guest, At: to.At, Old: before, New: to.Block})
+	g.history.Add(r)
 	l.tracked.rowChanges(index, Part{Chunk: pos}, key, g.history.Segment(number), true)
 	l.dirtyRows.history[segmentAt{pos, number}] = struct{}{}
 	for g.history.Size() > maxChunkHistory {
-		l.dropOldest(index, pos, g)
+		dropOldest(l, index, pos, g)
 	}
 }
 
 // dropOldest drops the oldest segment of a chunk's history.
-func (l *Land) dropOldest(index uint64, pos grid.ChunkPos, g *pinnedChunk) {
+func dropOldest(l *Land, index uint64, pos grid.ChunkPos, g *pinnedChunk) {
 	number, data, _ := g.history.Oldest()
 	l.tracked.rowChanges(index, Part{Chunk: pos}, l.historyKey(pos, number), data, false)
 	g.history.DropOldest()
@@ -132,7 +142,7 @@ func trim(l *Land, index uint64, t Trim) {
 		if s.last >= t.Before && size <= t.Bytes {
 			return
 		}
-		l.dropOldest(index, s.chunk, l.pinned[s.chunk])
+		dropOldest(l, index, s.chunk, l.pinned[s.chunk])
 		size -= s.bytes
 	}
 }
@@ -146,7 +156,8 @@ type RollbackStep struct {
 	history.Rollback
 	Time  int64 // by the leader's clock, in Unix milliseconds
 	Chunk grid.ChunkPos
-	// Natural is what the terrain has at positions that the rollback makes natural again, in the order of the positions. Others stay as they are.
+	// Natural is what the terrain has at positions that the rollback makes natural again, in the order of the positions. Positions that are not listed
+	// are left unchanged.
 	Natural []nodemsg.BlockAt
 	// Done means that the rollback is complete in this region. Nothing is changed then.
 	Done bool
@@ -236,7 +247,7 @@ func (l *Land) RolledBack() int64 { return l.rolledBack }
 func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 	g := l.pinned[s.Chunk]
 	switch {
-	case s.Number <= l.rolledBack:
+	case s.Number <= l.rolledBack, !l.structure.Signed, !s.Done && s.Time <= 0: // without signed batches there is no history
 		return out, nil
 	case s.Done:
 		before := l.rolledBackRow()
@@ -252,20 +263,18 @@ func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 	if err != nil {
 		return out, fmt.Errorf("roll back %v: %w", s.Chunk, err) // not possible: segments are checked when they are loaded
 	}
-	natural := s.Natural
-	for _, c := range changes {
-		if len(out.Changes) == MaxRollback {
-			break
-		}
+	for _, c := range changes[:min(len(changes), MaxRollback)] {
 		if c.To == history.Natural {
-			i, known := slices.BinarySearchFunc(natural, c.At, func(n nodemsg.BlockAt, at chunk.Index) int { return cmp.Compare(n.At, at) })
+			i, known := slices.BinarySearchFunc(s.Natural, c.At, func(n nodemsg.BlockAt, at chunk.Index) int { return cmp.Compare(n.At, at) })
 			if !known {
 				continue
 			}
-			c.To = natural[i].Block
+			c.To = s.Natural[i].Block
 		}
-		if now, _ := g.edits.Get(c.At); now == c.From { // else it was changed by a version that records nothing
-			l.setBlock(index, g, s.Chunk, nodemsg.BlockAt{At: c.At, Block: c.To}, history.Author(s.Number), "", s.Time, &out)
+		// A block that is what it becomes is recorded, too: then it is done with.
+		l.record(index, g, s.Chunk, history.Record{Time: s.Time, Player: history.Author(s.Number), At: c.At, Old: c.From, New: c.To})
+		if c.To != c.From {
+			changeBlock(l, index, g, s.Chunk, nodemsg.BlockAt{At: c.At, Block: c.To}, &out)
 		}
 	}
 	return out, nil

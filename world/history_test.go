@@ -162,6 +162,24 @@ func TestRollbackInALand(t *testing.T) {
 	}
 }
 
+// Blocks that were broken and put back do not keep a rollback from changing the others.
+func TestRollbackOfWhatWasPutBack(t *testing.T) {
+	e := newEditor(t)
+	a, _ := corners()
+	at := func(n int32) grid.Pos { return grid.Pos{X: a.X + n%32, Y: 1 + n/1024, Z: a.Z + n/32%32} }
+	since := e.now
+	for n := range int32(MaxRollback + 100) {
+		e.set("eve", at(n), chunk.Air)
+		e.set("eve", at(n), chunk.Stone)
+	}
+	broken := grid.Pos{X: a.X, Y: 60, Z: a.Z}
+	e.set("eve", broken, chunk.Air)
+	job := history.Rollback{Number: e.now, Filter: history.Filter{Box: grid.BoxOf(a, grid.Pos{X: a.X + 31, Y: testHeight, Z: a.Z + 31}), Since: since, Player: player.GuestID("eve")}}
+	if n := e.rollBack(job, chunk.Stone); n != 1 || e.blocks()[broken] != chunk.Stone {
+		t.Errorf("%d blocks changed, and the broken one is %v", n, e.blocks()[broken])
+	}
+}
+
 // Old history is dropped by time and by size, the same on all members, and what is stored stays what is in memory.
 func TestTrim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
