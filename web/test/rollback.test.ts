@@ -106,9 +106,10 @@ describe('a preview of a rollback', () => {
     const store = { screen: 'chat', inWorld: true }
     const session = { sendCommand: vi.fn(), surroundings: { look: vi.fn(), tiles: new Map() } }
     const screens = { show: vi.fn((screen: string) => (store.screen = screen)), resume: vi.fn(() => Promise.resolve()) }
-    const hud = { rollback: { ask: vi.fn(), draw: vi.fn() } }
+    const dialog = { ask: vi.fn(), draw: vi.fn() }
+    const hud = { rollback: null as typeof dialog | null, loadRollback: () => (hud.rollback = dialog) }
     const parts = [store, {}, {}, session, screens, hud] as unknown as ConstructorParameters<typeof RollbackControl>
-    return { store, session, screens, hud, control: new RollbackControl(...parts) }
+    return { store, session, screens, dialog, control: new RollbackControl(...parts) }
   }
   const text =
     '{"type":"rollback","command":"revert eve 5 0,1,2 3,4,5","of":"eve","blocks":7,"min":[0,1,2],"max":[3,4,5]}'
@@ -116,7 +117,7 @@ describe('a preview of a rollback', () => {
   const frame = (now: number) => ({ now }) as Parameters<RollbackControl['update']>[0]
 
   test('is shown once no other panel is open, and ordered if the player agrees', () => {
-    const { store, session, screens, hud, control } = setup()
+    const { store, session, screens, dialog, control } = setup()
     control.propose(preview)
     control.update(frame(1000))
     expect(screens.show).not.toHaveBeenCalled()
@@ -125,8 +126,8 @@ describe('a preview of a rollback', () => {
     control.update(frame(1150))
     control.update(frame(1400))
     expect(screens.show.mock.calls).toEqual([['rollback']])
-    expect(hud.rollback.ask).toHaveBeenCalledTimes(1)
-    expect(hud.rollback.draw).toHaveBeenCalledTimes(2)
+    expect(dialog.ask).toHaveBeenCalledTimes(1)
+    expect(dialog.draw).toHaveBeenCalledTimes(2)
     control.confirm()
     expect(session.sendCommand.mock.calls).toEqual([['revert eve 5 0,1,2 3,4,5']])
     expect(screens.resume).toHaveBeenCalledTimes(1)

@@ -28,6 +28,7 @@ export class RollbackControl implements System {
 
   propose(preview: RollbackPreview): void {
     this.preview = preview.blocks > 0 ? preview : null // the chat says that there is nothing to undo
+    this.hud.loadRollback()
   }
 
   confirm(): void {
@@ -42,11 +43,12 @@ export class RollbackControl implements System {
   }
 
   update({ now }: Frame): void {
-    const { preview, store, hud } = this
+    const { preview, store } = this
+    const dialog = this.hud.rollback
     if (!store.inWorld) this.preview = null
-    if (!preview) return
+    if (!preview || !dialog) return
     if (store.screen === 'play') {
-      hud.rollback.ask(preview, this.world)
+      dialog.ask(preview, this.world)
       this.screens.show('rollback')
       this.drawnAt = 0
     }
@@ -57,6 +59,6 @@ export class RollbackControl implements System {
     const [x, z] = [(min[0] + max[0]) / 2, (min[2] + max[2]) / 2]
     const reach = Math.min(0.6 * Math.max(max[0] - min[0], max[2] - min[2]), MAX_REACH) // the picture has a margin
     surroundings.look({ list: false, map: true, x, z, reach }, now)
-    hud.rollback.draw(surroundings.tiles, this.body)
+    dialog.draw(surroundings.tiles, this.body)
   }
 }

@@ -13,7 +13,7 @@ import { WorldMap } from './map'
 import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
-import { RollbackDialog } from './rollback-dialog'
+import type { RollbackDialog } from './rollback-dialog'
 import { Title, type JoinChoice } from './title'
 import './style.css'
 
@@ -46,7 +46,8 @@ export class Hud {
   readonly players = new Players()
   readonly map = new WorldMap()
   readonly menu: Menu
-  readonly rollback: RollbackDialog
+  /** Null until it is loaded. */
+  rollback: RollbackDialog | null = null
   private readonly inventory: Inventory
   private keyDialog: KeyDialog | null = null
   private readonly inWorld: HTMLElement
@@ -69,10 +70,6 @@ export class Hud {
       () => this.openKeyDialog((dialog) => dialog.openExport()),
       events.leave,
     )
-    this.rollback = new RollbackDialog(
-      () => events.rollback(true),
-      () => events.rollback(false),
-    )
     this.chat = new Chat(events.chat, events.resume)
     this.inWorld = el(
       'div',
@@ -91,7 +88,7 @@ export class Hud {
       this.title.root,
       this.inventory.root,
       this.menu.root,
-      this.rollback.root,
+
       this.messages.root,
     )
     if (location.hash) this.openKeyDialog((dialog) => dialog.openFromAddress())
@@ -112,6 +109,18 @@ export class Hud {
     })
   }
 
+  /** Loads the dialog for rollbacks, unless it is there. */
+  loadRollback(): void {
+    void import('./rollback-dialog').then(({ RollbackDialog }) => {
+      if (this.rollback) return
+      this.rollback = new RollbackDialog(
+        () => this.events.rollback(true),
+        () => this.events.rollback(false),
+      )
+      this.root.append(this.rollback.root)
+    })
+  }
+
   /** Flashes the edges of the screen: the player was hit. */
   flashHit(): void {
     restartAnimation(this.hitFlash, 'active')
@@ -124,7 +133,7 @@ export class Hud {
     else this.title.close()
     this.menu.toggle(screen === 'menu')
     this.inventory.toggle(screen === 'blocks')
-    this.rollback.toggle(screen === 'rollback')
+    this.rollback?.toggle(screen === 'rollback')
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
     if (screen === 'title') this.map.toggle(false)
