@@ -25,6 +25,7 @@ describe('session', () => {
       committed: vi.fn(),
       notice: vi.fn(),
       standing: vi.fn(),
+      rollback: vi.fn(),
     }
     const session = new Session(ORIGIN, world, avatars, body, events)
     session.join({ ...AS, identity })

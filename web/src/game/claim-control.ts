@@ -117,7 +117,8 @@ export class ClaimControl implements System {
     this.showWalls()
   }
 
-  private end(): void {
+  /** Gives up choosing a claim. */
+  end(): void {
     if (!this.draft) return
     this.draft = null
     this.hud.claimLine.setHint(null)

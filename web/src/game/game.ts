@@ -18,10 +18,12 @@ import { ClaimControl } from './claim-control'
 import { DebugRows } from './debug-rows'
 import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import { HotbarControl } from './hotbar-control'
+import { InspectControl } from './inspect-control'
 import { Movement } from './movement'
 import { Panels } from './panels'
 import { PlayerInteraction } from './player-interaction'
 import { QualityControl } from './quality-control'
+import { RollbackControl } from './rollback-control'
 import { Scene } from './scene'
 import { Screens } from './screens'
 import { Store } from './store'
@@ -48,9 +50,10 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       store.save()
     },
     chat: (text) => {
-      if (!text.startsWith('/')) session.sendChat(text)
-      else if (text.slice(1).trim() && !claims.begin(text.slice(1).trim())) session.sendCommand(text.slice(1).trim())
+      if (text.startsWith('/')) command(text.slice(1).trim())
+      else session.sendChat(text)
     },
+    rollback: (agreed) => (agreed ? rollback.confirm() : rollback.cancel()),
     settingsChanged: () => applySettings(),
     key: () => {
       const secret = storedKey(localStorage)
@@ -77,13 +80,15 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     committed: (block) => hud.hotbar.countPlaced(block),
     notice: (text) => hud.chat.addNotice(text),
     standing: ({ commands }) => hud.chat.setCommands(commands),
+    rollback: (preview) => rollback.propose(preview),
   })
   const controls = new Controls(canvas, {
     keyPressed: (code) => keyPressed(code),
     jumpPressedTwice: () => movement.toggleFlying(),
     clicked: (button) => {
-      if (claims.click(button)) interaction.rest()
-      else interaction.press(button, performance.now())
+      const now = performance.now()
+      if (claims.click(button) || inspect.click(button, now)) interaction.rest()
+      else interaction.press(button, now)
     },
     scrolled: (steps) => hotbar.select(store.slotAfter(steps)),
     pointerReleased: () => screens.show('menu'),
@@ -108,6 +113,8 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
   const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
   const claims = new ClaimControl(store, world, body, session, hud, view.claimWalls)
+  const inspect = new InspectControl(store, session, interaction, hud)
+  const rollback = new RollbackControl(store, world, body, session, screens, hud)
   const movement = new Movement(store, world, body, controls, hud.messages, sound, (from, to) =>
     claims.keepsOut(from, to),
   )
@@ -116,13 +123,23 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       if (!store.inWorld) return
       session.sendPose(now)
       session.extrapolate(now)
-      interaction.update(now, (button) => store.screen === 'play' && !claims.choosing && controls.holds(button))
+      interaction.update(
+        now,
+        (button) => store.screen === 'play' && !claims.choosing && !inspect.on && controls.holds(button),
+      )
     },
   }
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view)
   const counter = new FrameCounter()
   const debugRows = new DebugRows(world, body, session, meshes, view, counter)
   const panels = new Panels(store, body, avatars, session, controls, hud, debugRows)
+
+  /** Carries out a command of the chat, without its slash. */
+  function command(line: string): void {
+    if (inspect.toggle(line)) claims.end()
+    else if (claims.begin(line)) inspect.stop()
+    else if (line) session.sendCommand(line)
+  }
 
   function keyPressed(code: string): void {
     if (/^Digit[1-9]$/.test(code)) hotbar.select(Number(code.at(-1)) - 1)
@@ -133,6 +150,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     else if (code === 'KeyF') movement.toggleFlying()
     else if (code === 'KeyM') panels.toggleMap()
     else if (code === 'KeyC') claims.toggleFar()
+    else if (code === 'KeyI') command('inspect')
     else if (code === 'F3') hud.debug.toggle()
   }
 
@@ -144,16 +162,19 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   }
 
   window.addEventListener('keydown', (event) => {
-    const closes = event.code === 'Escape' || event.code === 'KeyE'
-    if (store.screen !== 'blocks' || !closes || event.repeat || event.defaultPrevented) return
+    if (event.repeat || event.defaultPrevented) return
+    const { screen } = store
+    const escape = event.code === 'Escape'
+    if (screen === 'rollback' && escape) rollback.cancel()
+    else if (screen === 'blocks' && (escape || event.code === 'KeyE')) void screens.resume()
+    else return
     event.preventDefault()
-    void screens.resume()
   })
   document.addEventListener('visibilitychange', () => quality.restart())
   applySettings()
   hotbar.select(0)
   screens.showTitle(null)
-  new FrameLoop([counter, movement, actions, claims, quality, scene, panels]).start()
+  new FrameLoop([counter, movement, actions, claims, inspect, rollback, quality, scene, panels]).start()
 
   return {
     state: () => ({
@@ -183,6 +204,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       claims: session.claims.list.map(({ owner, name }) => `${owner}/${name}`),
       claim: claims.here ? `${claims.here.owner}/${claims.here.name}` : '',
       choosing: claims.choosing,
+      inspecting: inspect.on,
       nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
       mapTiles: session.surroundings.tiles.size,
       others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),

@@ -40,6 +40,8 @@ export interface TestState {
   claims: string[]
   claim: string
   choosing: '' | 'first' | 'second'
+  /** Clicks ask who changed a block. */
+  inspecting: boolean
   /** Names in the latest list of players nearby; number of tiles of the map. */
   nearby: string[]
   mapTiles: number

@@ -13,11 +13,12 @@ import { WorldMap } from './map'
 import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
+import type { RollbackDialog } from './rollback-dialog'
 import { Title, type JoinChoice } from './title'
 import './style.css'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
-export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat'
+export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback'
 
 export interface HudEvents {
   play: (choice: JoinChoice) => void
@@ -26,6 +27,8 @@ export interface HudEvents {
   selectSlot: (slot: number) => void
   selectBlock: (block: number) => void
   chat: (text: string) => void
+  /** The player agrees to a rollback, or does not. */
+  rollback: (agreed: boolean) => void
   settingsChanged: () => void
   /** Returns the key of this browser, or null if it has none yet. */
   key: () => TransferredKey | null
@@ -43,6 +46,8 @@ export class Hud {
   readonly players = new Players()
   readonly map = new WorldMap()
   readonly menu: Menu
+  /** Null until it is loaded. */
+  rollback: RollbackDialog | null = null
   private readonly inventory: Inventory
   private keyDialog: KeyDialog | null = null
   private readonly inWorld: HTMLElement
@@ -77,7 +82,15 @@ export class Hud {
       this.players.root,
       this.map.root,
     )
-    root.append(this.inWorld, this.debug.root, this.title.root, this.inventory.root, this.menu.root, this.messages.root)
+    root.append(
+      this.inWorld,
+      this.debug.root,
+      this.title.root,
+      this.inventory.root,
+      this.menu.root,
+
+      this.messages.root,
+    )
     if (location.hash) this.openKeyDialog((dialog) => dialog.openFromAddress())
   }
 
@@ -96,6 +109,18 @@ export class Hud {
     })
   }
 
+  /** Loads the dialog for rollbacks, unless it is there. */
+  loadRollback(): void {
+    void import('./rollback-dialog').then(({ RollbackDialog }) => {
+      if (this.rollback) return
+      this.rollback = new RollbackDialog(
+        () => this.events.rollback(true),
+        () => this.events.rollback(false),
+      )
+      this.root.append(this.rollback.root)
+    })
+  }
+
   /** Flashes the edges of the screen: the player was hit. */
   flashHit(): void {
     restartAnimation(this.hitFlash, 'active')
@@ -108,6 +133,7 @@ export class Hud {
     else this.title.close()
     this.menu.toggle(screen === 'menu')
     this.inventory.toggle(screen === 'blocks')
+    this.rollback?.toggle(screen === 'rollback')
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
     if (screen === 'title') this.map.toggle(false)

@@ -1,9 +1,9 @@
 // The map of the surroundings, with the players on it: north is up. It is drawn only while it is open.
 
-import { TILE_BLOCKS, type Tile } from '../net/surroundings'
+import type { Tile } from '../net/surroundings'
 import { context2D } from '../render/canvas'
 import { appearanceOf } from '../render/figure'
-import { drawMapTile } from '../render/map-tile'
+import { drawTiles } from '../render/map-tile'
 import { el, show } from './dom'
 
 const SIZE = 512 // pixels of the canvas
@@ -32,7 +32,6 @@ export class WorldMap {
   private readonly context: CanvasRenderingContext2D
   private readonly position = el('span', 'grow')
   private readonly state = el('span', 'muted')
-  private readonly drawn = new WeakMap<Uint16Array, HTMLCanvasElement>()
 
   constructor() {
     this.canvas.width = this.canvas.height = SIZE
@@ -51,20 +50,11 @@ export class WorldMap {
     const { context } = this
     context.fillStyle = '#10151c'
     context.fillRect(0, 0, SIZE, SIZE)
-    context.imageSmoothingEnabled = false
     const across = (block: number) => SIZE / 2 + (block - self.x) / BLOCKS_PER_PIXEL
     const down = (block: number) => SIZE / 2 + (block - self.z) / BLOCKS_PER_PIXEL
-    for (const tile of tiles.values()) {
-      const left = Math.round(across(tile.x * TILE_BLOCKS))
-      const top = Math.round(down(tile.z * TILE_BLOCKS))
-      const side = TILE_BLOCKS / BLOCKS_PER_PIXEL
-      if (left > SIZE || top > SIZE || left < -side || top < -side) continue
-      let image = this.drawn.get(tile.points)
-      if (!image) this.drawn.set(tile.points, (image = drawMapTile(tile.points)))
-      context.drawImage(image, left, top, side, side)
-    }
+    drawTiles(context, tiles, { x: self.x - MAP_REACH, z: self.z - MAP_REACH, scale: 1 / BLOCKS_PER_PIXEL }, SIZE)
     for (const other of others) this.mark(across(other.x), down(other.z), other)
-    this.pointer(self.yaw)
+    drawPointer(context, SIZE / 2, SIZE / 2, self.yaw)
     this.position.textContent = `${Math.floor(self.x)}, ${Math.floor(self.y)}, ${Math.floor(self.z)}`
     this.state.textContent = state
     const who = others.length === 1 ? '1 other player' : `${others.length} other players`
@@ -93,24 +83,23 @@ export class WorldMap {
     context.fillStyle = '#fff'
     context.fillText(name, px, py - 10)
   }
+}
 
-  /** Draws the own player, as an arrow. */
-  private pointer(yaw: number): void {
-    const { context } = this
-    context.save()
-    context.translate(SIZE / 2, SIZE / 2)
-    context.rotate(Math.PI + yaw) // yaw 0 is south
-    context.beginPath()
-    context.moveTo(0, -14)
-    context.lineTo(10, 11)
-    context.lineTo(0, 6)
-    context.lineTo(-10, 11)
-    context.closePath()
-    context.fillStyle = '#fff'
-    context.fill()
-    context.lineWidth = 2
-    context.strokeStyle = 'rgb(0 0 0 / 75%)'
-    context.stroke()
-    context.restore()
-  }
+/** Draws the own player, as an arrow. */
+export function drawPointer(context: CanvasRenderingContext2D, x: number, y: number, yaw: number): void {
+  context.save()
+  context.translate(x, y)
+  context.rotate(Math.PI + yaw) // yaw 0 is south
+  context.beginPath()
+  context.moveTo(0, -14)
+  context.lineTo(10, 11)
+  context.lineTo(0, 6)
+  context.lineTo(-10, 11)
+  context.closePath()
+  context.fillStyle = '#fff'
+  context.fill()
+  context.lineWidth = 2
+  context.strokeStyle = 'rgb(0 0 0 / 75%)'
+  context.stroke()
+  context.restore()
 }

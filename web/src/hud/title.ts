@@ -20,6 +20,7 @@ export const KEYS: [string, string][] = [
   ['T', 'chat, /help for commands'],
   ['M', 'map'],
   ['C', 'show claims from afar'],
+  ['I', 'show who changed a block'],
   ['Tab', 'players'],
   ['Click', 'hit a player'],
   ['G', 'give the block you’re holding'],

@@ -2,7 +2,7 @@
 // "type" names the message. Tick frames are decoded in tick.ts.
 
 import type { Pose } from '../motion/pose'
-import type { Claim } from '../world/claims'
+import type { Box, Claim } from '../world/claims'
 import { decodeCBOR, encodeCBOR } from './cbor'
 
 export const SESSION_VERSION = 2
@@ -74,6 +74,28 @@ export interface ClaimList {
   type: 'claims'
   claims: Claim[] | null
 }
+
+/** What a rollback would change, and in which box, in answer to the command of that name. */
+export interface RollbackPreview extends Box {
+  type: 'rollback'
+  /** Orders it. */
+  command: string
+  /** Whose changes it undoes: a name, an id, or * for everybody. */
+  of: string
+  /** The number of blocks that it would change. */
+  blocks: number
+  /** The columns of blocks that it would change; at most MAX_PREVIEW_CHUNKS, so some may be missing. */
+  columns?: PreviewChunk[]
+}
+
+/** Columns of a chunk: bit z·32 + x, the lowest bit of a byte first. */
+export interface PreviewChunk {
+  x: number
+  z: number
+  bits: string | Uint8Array<ArrayBuffer>
+}
+
+export const MAX_PREVIEW_CHUNKS = 1024
 
 /** The players in the land around this one, in view or not. */
 export interface NearbyList {
@@ -165,6 +187,7 @@ export type FromServer =
   | { type: 'notice'; text: string }
   | Standing
   | ClaimList
+  | RollbackPreview
   | NearbyList
   | MapTile
   | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
@@ -225,6 +248,7 @@ const KNOWN = new Set<string>([
   'notice',
   'standing',
   'claims',
+  'rollback',
   'nearby',
   'map',
   'reconnect',

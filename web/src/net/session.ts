@@ -22,6 +22,7 @@ import type {
   FromServer,
   GiftEvent,
   HitEvent,
+  RollbackPreview,
   Standing,
   Welcome,
 } from './protocol'
@@ -58,6 +59,7 @@ export interface SessionEvents {
   committed(block: number): void
   notice(text: string): void
   standing(standing: Standing): void
+  rollback(preview: RollbackPreview): void
 }
 
 export class Session {
@@ -303,6 +305,9 @@ export class Session {
         break
       case 'claims':
         this.claims.set(message.claims ?? [])
+        break
+      case 'rollback':
+        this.events.rollback(message)
         break
       case 'nearby':
       case 'map':

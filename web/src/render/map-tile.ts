@@ -1,7 +1,10 @@
-// Draws tiles of the map: the colour of the block that is seen from above, lit from the north-west.
+// Draws land from above: the colour of the block that is seen, lit from the north-west. Far land comes as tiles of the map; what is loaded is
+// drawn block by block.
 
-import { TILE_POINTS } from '../net/surroundings'
-import { kindOf } from '../world/blocks'
+import { TILE_BLOCKS, TILE_POINTS, type Tile } from '../net/surroundings'
+import { AIR, kindOf } from '../world/blocks'
+import { SIZE, chunkOf, within } from '../world/coords'
+import type { Chunk, World } from '../world/world'
 import { context2D } from './canvas'
 import type { Colour } from './pixels'
 import { drawTile } from './tiles'
@@ -9,7 +12,17 @@ import { drawTile } from './tiles'
 const SLOPE = 0.09 // how much lighter or darker a block of height makes
 const STEEPEST = 4
 
+/** Where land is drawn on a canvas. */
+export interface MapFrame {
+  /** The block at the left and top of the canvas. */
+  x: number
+  z: number
+  /** Pixels of a block. */
+  scale: number
+}
+
 const colours = new Map<number, Colour>()
+const images = new WeakMap<Uint16Array, HTMLCanvasElement>() // of tiles, by their points
 
 /** Returns the mean colour of a block's top. */
 export function colourOf(block: number): Colour {
@@ -29,25 +42,78 @@ function mean(pixels: Uint8ClampedArray): Colour {
   return weight > 0 ? [sum[0] / weight, sum[1] / weight, sum[2] / weight] : [0, 0, 0]
 }
 
-/** Returns a canvas of TILE_POINTS × TILE_POINTS pixels. */
-export function drawMapTile(points: Uint16Array): HTMLCanvasElement {
+/** Draws the tiles that are in a frame of so many pixels along a side. */
+export function drawTiles(
+  context: CanvasRenderingContext2D,
+  tiles: ReadonlyMap<string, Tile>,
+  { x, z, scale }: MapFrame,
+  side: number,
+): void {
+  context.imageSmoothingEnabled = false
+  for (const tile of tiles.values()) {
+    const left = Math.round((tile.x * TILE_BLOCKS - x) * scale)
+    const top = Math.round((tile.z * TILE_BLOCKS - z) * scale)
+    const right = Math.round(((tile.x + 1) * TILE_BLOCKS - x) * scale)
+    const bottom = Math.round(((tile.z + 1) * TILE_BLOCKS - z) * scale)
+    if (left > side || top > side || right < 0 || bottom < 0) continue
+    let image = images.get(tile.points)
+    if (!image) {
+      const { points } = tile
+      image = drawPoints(TILE_POINTS, (i) => ({ height: points[2 * i] ?? 0, block: points[2 * i + 1] ?? 0 }))
+      images.set(points, image)
+    }
+    context.drawImage(image, left, top, right - left, bottom - top)
+  }
+}
+
+/** Returns a square of land that begins at a block, a pixel for each column; what is not loaded is transparent. */
+export function drawLoaded(world: World, x: number, z: number, side: number): HTMLCanvasElement {
+  return drawPoints(side, (i) => {
+    const bx = x + (i % side)
+    const bz = z + Math.floor(i / side)
+    const chunk = world.chunk(chunkOf(bx), chunkOf(bz))
+    return chunk ? topOf(chunk, within(bx), within(bz)) : null
+  })
+}
+
+interface Point {
+  height: number
+  block: number
+}
+
+function topOf(chunk: Chunk, x: number, z: number): Point {
+  for (let height = chunk.sections.length * SIZE - 1; height >= 0; height--) {
+    if (chunk.sections[height >> 5] === AIR) {
+      height &= ~31 // nothing but air
+      continue
+    }
+    const block = chunk.get(x, height, z)
+    if (block !== AIR) return { height, block }
+  }
+  return { height: 0, block: AIR }
+}
+
+/** Returns a canvas with so many points along a side, a pixel each. */
+function drawPoints(side: number, pointAt: (i: number) => Point | null): HTMLCanvasElement {
   const canvas = document.createElement('canvas')
-  canvas.width = canvas.height = TILE_POINTS
+  canvas.width = canvas.height = side
   const context = context2D(canvas)
-  const image = context.createImageData(TILE_POINTS, TILE_POINTS)
-  const heightAt = (x: number, z: number) => points[2 * (Math.max(z, 0) * TILE_POINTS + Math.max(x, 0))] ?? 0
-  for (let z = 0; z < TILE_POINTS; z++) {
-    for (let x = 0; x < TILE_POINTS; x++) {
-      const at = z * TILE_POINTS + x
-      const here = heightAt(x, z)
-      // the first row and column have no neighbour in this tile: they are lit like the next ones
+  const image = context.createImageData(side, side)
+  const points = Array.from({ length: side * side }, (_, i) => pointAt(i))
+  for (let z = 0; z < side; z++) {
+    for (let x = 0; x < side; x++) {
+      const at = z * side + x
+      const point = points[at]
+      if (!point) continue
+      const heightAt = (x: number, z: number) => points[z * side + x]?.height ?? point.height
+      // the first row and column have no neighbour here: they are lit like the next ones
       const rise =
         heightAt(Math.max(x, 1), z) -
         heightAt(Math.max(x, 1) - 1, z) +
         heightAt(x, Math.max(z, 1)) -
         heightAt(x, Math.max(z, 1) - 1)
-      const light = 1 + SLOPE * Math.max(-STEEPEST, Math.min(STEEPEST, rise)) + (here - 32) / 400
-      const colour = colourOf(points[2 * at + 1] ?? 0)
+      const light = 1 + SLOPE * Math.max(-STEEPEST, Math.min(STEEPEST, rise)) + (point.height - 32) / 400
+      const colour = colourOf(point.block)
       for (const c of [0, 1, 2] as const) image.data[4 * at + c] = colour[c] * light
       image.data[4 * at + 3] = 255
     }

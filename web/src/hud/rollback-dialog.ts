@@ -1,0 +1,146 @@
+// The dialog that asks whether a rollback is to be carried out, with a picture of the land from above: north is up.
+
+import { fromBase64 } from '../net/bytes'
+import { MAX_PREVIEW_CHUNKS, type PreviewChunk, type RollbackPreview } from '../net/protocol'
+import type { Tile } from '../net/surroundings'
+import { context2D } from '../render/canvas'
+import { drawLoaded, drawTiles, type MapFrame } from '../render/map-tile'
+import type { Box } from '../world/claims'
+import { SIZE as CHUNK } from '../world/coords'
+import type { World } from '../world/world'
+import { button, el, show } from './dom'
+import { drawPointer, type Place } from './map'
+
+const SIZE = 640 // pixels of the canvas
+const MARGIN = 0.08 // of the box's longer side, on each side
+const SMALLEST_MARK = 4 // pixels of a column that would change
+const EDGE = 16 // pixels between the edge and the player's arrow
+
+interface Shown {
+  preview: RollbackPreview
+  frame: MapFrame
+  columns: [x: number, z: number][]
+  /** The land that is loaded; null if that is too small a part. */
+  land: HTMLCanvasElement | null
+}
+
+export class RollbackDialog {
+  readonly root: HTMLElement
+  private readonly title = el('h2')
+  private readonly area = el('p', 'muted')
+  private readonly incomplete = el('p', 'error', 'There are more changes than the picture shows.')
+  private readonly canvas = el('canvas')
+  private readonly context: CanvasRenderingContext2D
+  private shown: Shown | null = null
+
+  constructor(confirm: () => void, cancel: () => void) {
+    this.canvas.width = this.canvas.height = SIZE
+    this.canvas.setAttribute('role', 'img')
+    this.context = context2D(this.canvas)
+    const panel = el(
+      'div',
+      'panel rollback',
+      this.title,
+      this.area,
+      this.canvas,
+      el(
+        'ul',
+        'rollback-legend muted',
+        el('li', '', el('i', 'swatch change'), 'is changed back'),
+        el('li', '', el('i', 'swatch border'), 'the area'),
+        el('li', '', el('i', 'swatch self'), 'you'),
+      ),
+      this.incomplete,
+      el('footer', '', button('Undo them', 'primary', confirm), button('Cancel', 'quiet', cancel)),
+    )
+    panel.setAttribute('role', 'dialog')
+    panel.setAttribute('aria-label', 'Rollback')
+    this.root = el('section', 'screen shade hidden', panel)
+  }
+
+  toggle(open: boolean): void {
+    show(this.root, open)
+    if (!open) this.shown = null
+  }
+
+  /** Asks whether to undo what a preview has. */
+  ask(preview: RollbackPreview, world: World): void {
+    const { of, blocks, min, max } = preview
+    const columns = columnsOf(preview.columns ?? [])
+    const frame = frameOf(preview, SIZE)
+    const land = frame.scale >= 1 ? drawLoaded(world, frame.x, frame.z, Math.ceil(SIZE / frame.scale)) : null
+    this.shown = { preview, frame, columns, land }
+    const changes = blocks === 1 ? '1 change' : `${blocks.toLocaleString('en-US')} changes`
+    this.title.textContent = `Undo ${changes} of ${of === '*' ? 'everybody' : of}?`
+    this.area.textContent = `Between ${min.join(', ')} and ${max.join(', ')}. Newer changes of others stay. /undo takes it back.`
+    show(this.incomplete, (preview.columns?.length ?? 0) >= MAX_PREVIEW_CHUNKS)
+    this.canvas.setAttribute('aria-label', `${changes} in ${columns.length} columns of blocks, from above`)
+  }
+
+  /** Draws the picture again: more of the land may be known. */
+  draw(tiles: ReadonlyMap<string, Tile>, self: Place): void {
+    if (!this.shown) return
+    const { context } = this
+    const { preview, frame, columns, land } = this.shown
+    const { scale } = frame
+    const across = (block: number) => (block - frame.x) * scale
+    const down = (block: number) => (block - frame.z) * scale
+    context.fillStyle = '#10151c'
+    context.fillRect(0, 0, SIZE, SIZE)
+    drawTiles(context, tiles, frame, SIZE)
+    if (land) context.drawImage(land, 0, 0, land.width * scale, land.height * scale)
+
+    const left = across(preview.min[0])
+    const top = down(preview.min[2])
+    const width = across(preview.max[0] + 1) - left
+    const height = down(preview.max[2] + 1) - top
+    context.fillStyle = 'rgb(8 12 18 / 30%)' // so that the changes stand out
+    context.fillRect(0, 0, SIZE, SIZE)
+    context.beginPath()
+    context.rect(0, 0, SIZE, SIZE)
+    context.rect(left, top, width, height)
+    context.fillStyle = 'rgb(8 12 18 / 45%)'
+    context.fill('evenodd')
+
+    const side = Math.max(scale, SMALLEST_MARK)
+    for (const [colour, more] of [
+      ['rgb(0 0 0 / 55%)', 2],
+      ['#ff4b3e', 0],
+    ] as const) {
+      context.fillStyle = colour
+      for (const [x, z] of columns) {
+        const middle = [across(x + 0.5), down(z + 0.5)] as const
+        context.fillRect(middle[0] - side / 2 - more, middle[1] - side / 2 - more, side + 2 * more, side + 2 * more)
+      }
+    }
+    context.lineWidth = 2
+    context.setLineDash([9, 6])
+    context.strokeStyle = 'rgb(255 255 255 / 90%)'
+    context.strokeRect(left, top, width, height)
+    context.setLineDash([])
+    const within = (at: number) => Math.min(Math.max(at, EDGE), SIZE - EDGE)
+    drawPointer(context, within(across(self.x)), within(down(self.z)), self.yaw)
+  }
+}
+
+/** Returns the columns of blocks that have a bit. */
+export function columnsOf(chunks: PreviewChunk[]): [x: number, z: number][] {
+  return chunks.flatMap(({ x, z, bits }) => {
+    const bytes = typeof bits === 'string' ? fromBase64(bits) : bits
+    return Array.from({ length: CHUNK * CHUNK }, (_, i) => i)
+      .filter((i) => (bytes[i >> 3] ?? 0) & (1 << (i & 7)))
+      .map((i): [number, number] => [x * CHUNK + (i % CHUNK), z * CHUNK + Math.floor(i / CHUNK)])
+  })
+}
+
+/** Returns the frame of a canvas of so many pixels that has a box in its middle, and begins at a whole block. */
+export function frameOf({ min, max }: Box, pixels: number): MapFrame {
+  const width = max[0] - min[0] + 1
+  const length = max[2] - min[2] + 1
+  const side = Math.ceil(Math.max(width, length) * (1 + 2 * MARGIN)) + 1
+  return {
+    x: min[0] - Math.floor((side - width) / 2),
+    z: min[2] - Math.floor((side - length) / 2),
+    scale: pixels / side,
+  }
+}
