@@ -70,7 +70,7 @@ func (s *State) Rollback(id int) (Rollback, bool) {
 }
 
 // rollbackOf returns the rollback with an ID, or the last one that its author ordered if there are no arguments.
-func (s *State) rollbackOf(by author, args []string) (*Rollback, error) {
+func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 	if len(args) > 1 {
 		return nil, errUsage
 	}
@@ -96,8 +96,8 @@ func (s *State) rollbackOf(by author, args []string) (*Rollback, error) {
 	return nil, fmt.Errorf("rollback %d was ordered by somebody of a higher role than yours", id)
 }
 
-// order adds a rollback.
-func (s *State) order(r Rollback, by author, at int64) Effect {
+// orderRollback adds a rollback.
+func orderRollback(s *State, r Rollback, by author, at int64) Effect {
 	r.ID, r.Number, r.By, r.At, r.by = 1, at, by.name, at, by
 	if n := len(s.rollbacks); n > 0 {
 		last := &s.rollbacks[n-1]
@@ -196,7 +196,7 @@ func RevertText(of string, since int64, box grid.Box) string {
 }
 
 // ownsAll reports whether a box is within one claim of a player.
-func (s *State) ownsAll(id player.ID, box grid.Box) bool {
+func ownsAll(s *State, id player.ID, box grid.Box) bool {
 	c := s.claims.At(box.Min)
 	return c != nil && c.Owner == id && s.claims.At(box.Max) == c
 }
@@ -220,7 +220,7 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	if r.Box, err = ParseCorners(args[2], args[3]); err != nil {
 		return nil, err
 	}
-	inClaim := s.ownsAll(by.id, r.Box)
+	inClaim := ownsAll(s, by.id, r.Box)
 	switch {
 	case by.role < Moderator && !inClaim:
 		return nil, fmt.Errorf("only the role %v and above may undo changes outside of their own claims: choose two corners in a claim of yours", Moderator)
@@ -232,7 +232,7 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 			return nil, err
 		}
 	}
-	return func() Effect { return s.order(r, by, at) }, nil
+	return func() Effect { return orderRollback(s, r, by, at) }, nil
 }
 
 // undoMargin is how much earlier than a rollback its changes may be, because clocks differ.
@@ -240,23 +240,23 @@ const undoMargin = 27 * time.Hour
 
 // undo orders a rollback of a rollback. In each region it begins when that is complete there, or was aborted. A paused one is aborted.
 func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
-	of, err := s.rollbackOf(by, args)
+	of, err := rollbackOf(s, by, args)
 	if err != nil {
 		return nil, err
 	}
 	r := Rollback{Undoes: of.ID}
 	r.Filter = history.Filter{Box: of.Box, Since: max(0, of.At-undoMargin.Milliseconds()), Player: history.Author(of.Number)}
 	return func() Effect {
-		effect := s.order(r, by, at)
+		effect := orderRollback(s, r, by, at)
 		if of.Paused {
-			s.change(of.ID, func(r *Rollback) { r.Aborted = true }) // the new one would wait for it
+			changeRollback(s, of.ID, func(r *Rollback) { r.Aborted = true }) // the new one would wait for it
 		}
 		return effect
 	}, nil
 }
 
-// change changes a rollback in a new list: others may be reading the one of before.
-func (s *State) change(id int, change func(*Rollback)) {
+// changeRollback changes a rollback in a new list: others may be reading the one of before.
+func changeRollback(s *State, id int, change func(*Rollback)) {
 	s.rollbacks = slices.Clone(s.rollbacks)
 	if i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id }); i >= 0 {
 		change(&s.rollbacks[i])
@@ -266,7 +266,7 @@ func (s *State) change(id int, change func(*Rollback)) {
 // control returns a command that changes how a rollback goes on.
 func control(word string, change func(*Rollback)) func(*State, author, []string, int64) (func() Effect, error) {
 	return func(s *State, by author, args []string, _ int64) (func() Effect, error) {
-		r, err := s.rollbackOf(by, args)
+		r, err := rollbackOf(s, by, args)
 		if err != nil {
 			return nil, err
 		}
@@ -275,7 +275,7 @@ func control(word string, change func(*Rollback)) func(*State, author, []string,
 		}
 		id := r.ID
 		return func() Effect {
-			s.change(id, change)
+			changeRollback(s, id, change)
 			return Effect{Text: fmt.Sprintf("Rollback %d %s.", id, word)}
 		}, nil
 	}

@@ -19,7 +19,7 @@ import (
 // fly moves players at the same time as fast as the rules allow: up above the land, to their places, and down to a height. Without places they
 // only go down. The idle ones stay connected.
 func fly(all, idle []*tester, x, z []float64, height func(p *tester, x, z float64) float64) {
-	const step, above = .9, 100
+	const step, above = .9, 80
 	phase, down := make([]int, len(all)), make([]float64, len(all))
 	for i, p := range all {
 		if x == nil {
@@ -220,7 +220,7 @@ func TestGrieferIsRolledBack(t *testing.T) {
 	t.Logf("complete after %v, with the death of a leader", time.Since(began).Round(time.Millisecond))
 
 	viewer := join(t, rest[0].Game, "viewer", 4)
-	fly([]*tester{viewer}, []*tester{mod}, []float64{0.5}, []float64{0.5}, func(*tester, float64, float64) float64 { return 100 })
+	fly([]*tester{viewer}, []*tester{mod}, []float64{0.5}, []float64{0.5}, func(*tester, float64, float64) float64 { return 80 })
 	if n := compare(viewer, want); n > 0 {
 		t.Errorf("after the rollbacks %d of %d blocks are wrong", n, len(want))
 	}
