@@ -84,6 +84,9 @@ func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg
 // Remember stores that this node is a member. The group is nil if this node is that replica already.
 func (r *regions) join(ctx context.Context, invite nodemsg.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
 	info := invite.Region
+	if err := r.supersession.CheckInvited(ctx, info.ID, invite.Replica); err != nil {
+		return nil, err
+	}
 	if open != nil {
 		switch own := actor.OwnReplica(open.Raft(), r.Self.Peer); {
 		case own == invite.Replica:
