@@ -138,6 +138,7 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 	if err != nil {
 		return err
 	}
+	open := u.openActor(id) // the copy that is judged: another one may join meanwhile
 	switch v := u.judge(ctx, id, peer); {
 	case !v.Claimed:
 		return nil // this copy is of the same group, or of a later one
@@ -145,7 +146,7 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 		return fmt.Errorf("region %d: %w", id, errUnconfirmed)
 	}
 	u.Logger.Warn("region was recovered without this node; its copy is dropped", "region", id, "cell", Name(info))
-	if open := u.openActor(id); open != nil {
+	if open != nil {
 		open.Remove(false)
 		return waitFor(ctx, open.Done())
 	}
