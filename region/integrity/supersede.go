@@ -116,11 +116,11 @@ func (u *Supersession) judge(ctx context.Context, id uint64, also ...string) suc
 	return u.Judge.Judge(ctx, id, own, also...)
 }
 
-// CheckInvited returns an error if this node is invited to a group as a later replica, although nothing confirms that the group continues without the one
+// CheckInvited returns an error if a peer invites this node to a group as a later replica, although nothing confirms that the group continues without the one
 // here, which has state.
-func (u *Supersession) CheckInvited(ctx context.Context, id, replica uint64) error {
+func (u *Supersession) CheckInvited(ctx context.Context, peer string, id, replica uint64) error {
 	own, err := u.Replicas.Position(id)
-	if err != nil || own.Members.Index == 0 || own.Replica >= replica || u.Judge.Judge(ctx, id, own).Confirmed {
+	if err != nil || own.Members.Index == 0 || own.Replica >= replica || u.Judge.Judge(ctx, id, own, peer).Confirmed {
 		return nil //nolint:nilerr // there is no copy, or one that cannot be read
 	}
 	return fmt.Errorf("invited to group %d as replica %d: %w as replica %d", id, replica, errUnconfirmed, own.Replica)

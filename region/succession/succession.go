@@ -51,7 +51,7 @@ type Verdict struct {
 // if most of the voters of this copy's last configuration do, for a new configuration needs them; or, if they cannot, because they are lost: for a
 // region, if the catalog lists it without this replica, and for the catalog, if an issuer has signed a configuration without it.
 func (j *Judge) Judge(ctx context.Context, id uint64, own replica.Position, also ...string) Verdict {
-	if own.Members.Index == 0 || len(own.Members.Members) < 2 {
+	if own.Members.Index == 0 {
 		return Verdict{}
 	}
 	var voters []string

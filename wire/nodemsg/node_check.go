@@ -2,6 +2,7 @@ package nodemsg
 
 import (
 	"crypto/ed25519"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
