@@ -66,7 +66,7 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 // runCatalog keeps the catalog running until ctx ends or this node is no longer a member: it is isolated like a region if it fails,
 // opened again, and quarantined if it fails again.
 func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
-	if err := r.supersession.ValidateCatalogCopy(ctx, c); err != nil {
+	if err := r.supersession.ValidateCatalogCopy(ctx); err != nil {
 		r.Logger.Warn("copy of the catalog dropped", "error", err)
 		c.Remove(false)
 	}

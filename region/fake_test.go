@@ -3,6 +3,8 @@ package region
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/policysync"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -410,7 +413,7 @@ func (n *network) startOn(peer string, d integrity.Storage) (*node, error) {
 	}
 	options := Options{
 		Self: member(peer), Height: 64, Placement: grid.PlacementHash, Copies: max(1, n.copies), CatalogCopies: max(1, n.copies), Grace: time.Minute, Base: baseOf,
-		Storage: d, Replicas: replicas, Records: n, Peers: wires{n, peer},
+		Storage: d, Replicas: replicas, Records: n, Peers: wires{n, peer}, Operator: operator(peer),
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	}
 	if n.adjust != nil {
@@ -452,6 +455,15 @@ func (n *network) startOn(peer string, d integrity.Storage) (*node, error) {
 	n.mu.Unlock()
 	synctest.Wait() // its records are published
 	return it, nil
+}
+
+// operator signs with a key that is a node's own. All nodes are issuers.
+func operator(peer string) policysync.Operator {
+	seed := sha256.Sum256([]byte(peer))
+	key := ed25519.NewKeyFromSeed(seed[:])
+	return policysync.Operator{
+		Key: key.Public().(ed25519.PublicKey), Sign: func(text []byte) ([]byte, error) { return ed25519.Sign(key, text), nil }, Charter: func() uint64 { return 0 },
+	}
 }
 
 func member(peer string) nodemsg.Member { return nodemsg.Member{Peer: peer, Game: "127.0.0.1:4002"} }

@@ -32,6 +32,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/region/signature"
 	"github.com/voxelpopuli/voxeld/region/split"
+	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -138,11 +139,14 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
 	h.detector.Excluded = o.Excluded
+	h.regions.issuers = &succession.Issuers{
+		World: o.World, Issued: issued(o.Issued), Key: o.Operator.Key, Sign: o.Operator.Sign, Charter: o.Operator.Charter,
+	}
 	h.observer = &observer{host: h, metrics: h.regions.metrics}
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
-		Tasks: h.tasks, Catalog: h.regions.Catalog, OwnCatalog: func() nodemsg.RegionStatus { return h.regions.status(world.CatalogID, false) }, Logger: o.Logger, Registerer: o.Registerer,
+		Tasks: h.tasks, Catalog: h.regions.Catalog, OwnCatalog: func() nodemsg.RegionStatus { return h.regions.status(world.CatalogID, false) }, Vouched: h.regions.issuers.Vouched, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	if h.Policy, err = policysync.Open(policysync.Options{
 		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: h.Directory, Detector: h.detector, Catalog: h.regions.Catalog,
@@ -219,7 +223,10 @@ func (h *Host) wireIntegrity() (err error) {
 	h.quarantine = &integrity.Quarantine{
 		Node: node, Failures: h.failures, ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,
 	}
-	h.supersession, err = integrity.NewSupersession(node, h.regions.askStatuses, h.quarantine.Unlock)
+	h.supersession, err = integrity.NewSupersession(node, &succession.Judge{
+		Self: h.Self.Peer, Ask: h.regions.askStatuses, Suspected: h.detector.Suspected, Suspect: h.detector.Suspect,
+		Listed: h.Directory.ByID, Vouched: h.regions.issuers.Vouched, Contradicted: h.contradictions.Add,
+	}, h.quarantine.Unlock)
 	if err != nil {
 		return err
 	}

@@ -31,19 +31,19 @@ func (r *regions) accept(ctx context.Context, peer string, invite nodemsg.Invite
 		return fmt.Errorf("%s is not a member of region %d in the catalog", peer, invite.Region.ID)
 	}
 	hello := nodemsg.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
-	_, err = r.joining.Do(ctx, r.Tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) { return r.joinGroup(ctx, invite) })
+	_, err = r.joining.Do(ctx, r.Tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) { return r.joinGroup(ctx, peer, invite) })
 	return err
 }
 
 // joinGroup joins the group of a land.
-func (r *regions) joinGroup(ctx context.Context, invite nodemsg.Invite) (*actor.Land, error) {
+func (r *regions) joinGroup(ctx context.Context, peer string, invite nodemsg.Invite) (*actor.Land, error) {
 	info := invite.Region
 	var open *actor.Actor
 	l := r.Loaded(info.ID)
 	if l != nil {
 		open = l.Actor
 	}
-	g, err := r.join(ctx, invite, open, landTables(info.ID), func() error { return r.Registry.Put(info) })
+	g, err := r.join(ctx, peer, invite, open, landTables(info.ID), func() error { return r.Registry.Put(info) })
 	if g == nil || err != nil {
 		return l, err
 	}
@@ -64,7 +64,7 @@ func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg
 	if c := r.Catalog(); c != nil {
 		open = c.Actor
 	}
-	g, err := r.join(ctx, invite, open, actor.CatalogTables, func() error { return nil })
+	g, err := r.join(ctx, peer, invite, open, actor.CatalogTables, func() error { return nil })
 	if g == nil || err != nil {
 		return err
 	}
@@ -82,8 +82,11 @@ func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg
 
 // join joins a group as the replica that the invitation names. Open is the actor of an earlier replica, nil if there is none.
 // Remember stores that this node is a member. The group is nil if this node is that replica already.
-func (r *regions) join(ctx context.Context, invite nodemsg.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
+func (r *regions) join(ctx context.Context, peer string, invite nodemsg.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
 	info := invite.Region
+	if err := r.supersession.CheckInvited(ctx, peer, info.ID, invite.Replica); err != nil {
+		return nil, err
+	}
 	if open != nil {
 		switch own := actor.OwnReplica(open.Raft(), r.Self.Peer); {
 		case own == invite.Replica:

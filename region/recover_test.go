@@ -1,7 +1,10 @@
 package region
 
 import (
+	"crypto/ed25519"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +127,45 @@ func TestRecoveredWins(t *testing.T) {
 		}
 		if s := c.refollow().state(here); len(s.Edits) != 2 {
 			t.Errorf("the land has the edits %+v, want those of the recovered region", s.Edits)
+		}
+	})
+}
+
+// A catalog that was recovered on a node that is no issuer replaces nobody's copy: it may be a lie. Once the node is appointed, the others follow it.
+func TestRecoveryWithoutIssuer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var appointed atomic.Bool
+		n := newNetwork(t)
+		n.copies = 3
+		n.adjust = func(_ string, o *Options) {
+			o.Issued = func(uint64, ed25519.PublicKey) (bool, error) { return appointed.Load(), nil }
+		}
+		n.near("A", "B", "C")
+		a, b, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		diskB, diskC := n.kill(b), n.kill(c)
+		<-time.After(a.recovery.SilentAfter())
+		if err := a.Recover(t.Context(), world.CatalogID, false); err != nil {
+			t.Fatal(err)
+		}
+		b, c = n.start("B", diskB), n.start("C", diskC)
+		<-time.After(40 * time.Second)
+		for _, it := range []*node{b, c} {
+			if p, err := it.Replicas.Position(world.CatalogID); err != nil || p.Members.Recovered != 0 || len(p.Members.Members) != 3 {
+				t.Errorf("%s has dropped its copy on one node's word: %+v, %v", it.peer, p, err)
+			}
+		}
+		blamed := b.Examiner.Examine(t.Context()).Findings
+		if !slices.ContainsFunc(blamed, func(f Finding) bool { return f.Kind == "contradicted" && f.Subject == "A" }) {
+			t.Errorf("B's findings: %+v", blamed)
+		}
+		appointed.Store(true)
+		<-time.After(40 * time.Second)
+		for _, it := range []*node{a, b, c} {
+			if p, err := it.Replicas.Position(world.CatalogID); err != nil || p.Members.Recovered != 1 || len(p.Members.Members) != 3 {
+				t.Errorf("%s has of the catalog %+v, %v", it.peer, p, err)
+			}
 		}
 	})
 }

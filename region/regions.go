@@ -18,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/policysync"
 	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/split"
+	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -162,6 +163,7 @@ type catalogs struct {
 	world        string             // its id
 	proofs       world.Proofs
 	policy       *policysync.Copy // which the catalog's acts make
+	issuers      *succession.Issuers
 
 	catalogMu struct {
 		sync.Mutex

@@ -54,6 +54,9 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	case group != nil:
 		s.State = nodemsg.StateOpen
 		fillFromGroup(r.Self.Peer, group, &s)
+		if id == world.CatalogID {
+			r.issuers.Vouch(&s)
+		}
 		r.autoSplit.Fill(&s)
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, err.Error()

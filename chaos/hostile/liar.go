@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,8 @@ const unbeatable = 1<<48 - 1
 // A Liar is an admitted node that lies. To others it lives, and leads the catalog: it answers questions about any land with itself.
 type Liar struct {
 	Self nodemsg.Member
+	// Recovered has it say that every region was recovered on it alone, and not only that its members have changed.
+	Recovered atomic.Bool
 
 	host    *transport.Host
 	dht     *dht.DHT
@@ -142,10 +145,14 @@ func (l *Liar) answer(_ context.Context, _ string, question []byte) ([]byte, err
 	switch {
 	case q.Status != nil:
 		for _, id := range q.Status.Regions {
-			answer.Statuses = append(answer.Statuses, nodemsg.RegionStatus{
+			status := nodemsg.RegionStatus{
 				Region: id, State: nodemsg.StateOpen, Leader: l.Self.Peer, Term: unbeatable, Epoch: unbeatable,
 				Members: []nodemsg.MemberStatus{{Replica: nodemsg.Replica{ID: 1, Peer: l.Self.Peer}}},
-			})
+			}
+			if l.Recovered.Load() {
+				status.Recovered = unbeatable / nodemsg.RecoveredEpoch
+			}
+			answer.Statuses = append(answer.Statuses, status)
 		}
 	case q.Authority != nil:
 		l.asked.Add(1)
@@ -196,6 +203,24 @@ func (l *Liar) Regions(ctx context.Context) (all []nodemsg.Region, member int) {
 	return all, member
 }
 
+// Replicas returns as which replica a node is a member of these regions, and of the catalog, as it says. Regions of which it has no copy are left out.
+func (l *Liar) Replicas(ctx context.Context, peer string, regions []nodemsg.Region) map[uint64]uint64 {
+	ids := []uint64{world.CatalogID}
+	for _, r := range regions {
+		ids = append(ids, r.ID)
+	}
+	replicas := make(map[uint64]uint64)
+	for page := range slices.Chunk(ids, nodemsg.MaxStatuses) {
+		answer, _ := l.ask(ctx, peer, nodemsg.Question{Status: &nodemsg.StatusRequest{Regions: page, Log: true}})
+		for _, s := range answer.Statuses {
+			if s.State != nodemsg.StateNone {
+				replicas[s.Region] = s.Replica
+			}
+		}
+	}
+	return replicas
+}
+
 // change asks all nodes to change the catalog, and returns whether that has happened. Who does not lead the catalog answers with who does.
 func (l *Liar) change(ctx context.Context, q nodemsg.Question) bool {
 	for _, peer := range l.victims {
@@ -218,6 +243,8 @@ var Lies = []Lie{
 	{"I am the only member of every region", (*Liar).capture},
 	{"every region has failed", (*Liar).quarantine},
 	{"every region sleeps", (*Liar).sleep},
+	{"every region continues without you", (*Liar).supersede},
+	{"every region has you as another replica", (*Liar).invite},
 	{"records of every region", (*Liar).publishRegions},
 	{"I am the catalog", (*Liar).publishCatalog},
 	{"streams with half of a message", (*Liar).halfMessages},
@@ -259,6 +286,42 @@ func (l *Liar) sleep(ctx context.Context) int {
 		}
 	}
 	return 0
+}
+
+// supersede tells all members of all groups that these were recovered without them. Who believes that drops its copies.
+func (l *Liar) supersede(ctx context.Context) int {
+	return l.dropped(ctx, func(peer string, r nodemsg.Region) {
+		l.ask(ctx, peer, nodemsg.Question{Superseded: &nodemsg.Release{Region: r.ID}})
+	})
+}
+
+// invite invites all members of all groups to become members again, as other replicas. Who accepts that drops its copies.
+func (l *Liar) invite(ctx context.Context) int {
+	const far = 1 << 20
+	return l.dropped(ctx, func(peer string, r nodemsg.Region) {
+		invite := nodemsg.Invite{Region: l.claim(r.ID), Replica: far, Voters: []nodemsg.Replica{{ID: far - 1, Peer: l.Self.Peer}, {ID: far, Peer: peer, Learner: true}}}
+		invite.Region.Cell = r.Cell
+		l.ask(ctx, peer, nodemsg.Question{Invite: &invite})
+	})
+}
+
+// dropped tells all nodes something of every group, and returns how many replicas are not on them any more.
+func (l *Liar) dropped(ctx context.Context, tell func(peer string, r nodemsg.Region)) (dropped int) {
+	all, _ := l.Regions(ctx)
+	for _, peer := range l.victims {
+		before := l.Replicas(ctx, peer, all)
+		tell(peer, nodemsg.Region{ID: world.CatalogID})
+		for _, r := range all {
+			tell(peer, r)
+		}
+		after := l.Replicas(ctx, peer, all)
+		for id, replica := range before {
+			if after[id] != replica {
+				dropped++
+			}
+		}
+	}
+	return dropped
 }
 
 // publishRegions publishes records, which are hints: they mislead nobody for long.

@@ -59,8 +59,9 @@ type Options struct {
 	Questions  transport.Questions
 	Detector   *failuredetector.Detector
 	Tasks      *background.Tasks
-	Catalog    func() *actor.Catalog       // the catalog if this node is a member of it, else nil
-	OwnCatalog func() nodemsg.RegionStatus // of this node's copy of the catalog
+	Catalog    func() *actor.Catalog           // the catalog if this node is a member of it, else nil
+	OwnCatalog func() nodemsg.RegionStatus     // of this node's copy of the catalog
+	Vouched    func(nodemsg.RegionStatus) bool // reports whether an issuer has signed a status of the catalog
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }

@@ -107,7 +107,7 @@ func (p *poll) find(ctx context.Context) (nodemsg.Region, error) {
 		}
 		at, votes = p.askAll(ctx, peersOf(hint))
 	}
-	if votes == 0 || p.replaces(known, peersOf(at)) {
+	if votes == 0 || p.replaces(known, at) {
 		return nodemsg.Region{}, errNoLeader
 	}
 	return led(at)
@@ -168,14 +168,20 @@ func (p *poll) statusOf(ctx context.Context, peer string) nodemsg.RegionStatus {
 	return answer.Statuses[0]
 }
 
-// replaces reports whether none of these members was a member before, while one that was still says that it is: others then claim to be
-// the catalog.
-func (p *poll) replaces(before, members []string) bool {
-	if slices.ContainsFunc(members, func(peer string) bool { return slices.Contains(before, peer) }) {
+// replaces reports whether others claim to be the catalog: a member from before says that it still is one, and none of these members was one before, or
+// it is a single node's word, which no issuer has signed. A catalog has one member, where it had more, only after a recovery.
+func (p *poll) replaces(before []string, at nodemsg.Region) bool {
+	members := peersOf(at)
+	known := slices.ContainsFunc(members, func(peer string) bool { return slices.Contains(before, peer) })
+	alone := len(members) == 1 && !slices.ContainsFunc(p.said, func(s statement) bool {
+		return s.status.Epoch == at.Epoch && slices.Equal(votersOf(s.status), members) && p.d.Vouched(s.status)
+	})
+	if known && !alone {
 		return false
 	}
 	return slices.ContainsFunc(p.said, func(s statement) bool {
-		return slices.Contains(before, s.peer) && slices.Contains(votersOf(s.status), s.peer)
+		voters := votersOf(s.status)
+		return slices.Contains(before, s.peer) && slices.Contains(voters, s.peer) && !slices.Equal(voters, members)
 	})
 }
 

@@ -61,6 +61,10 @@ func TestReplaces(t *testing.T) {
 		}
 		return s
 	}
+	signed := func(s statement) statement {
+		s.status.Voucher = &nodemsg.Voucher{}
+		return s
+	}
 	before := []string{"A", "B", "C"}
 	for name, c := range map[string]struct {
 		said    []statement
@@ -69,11 +73,18 @@ func TestReplaces(t *testing.T) {
 	}{
 		"a liar, while one member lives":  {[]statement{member("A", "A", "B", "C"), member("X", "X")}, []string{"X"}, true},
 		"others, and no member is left":   {[]statement{member("A"), {peer: "B"}, member("D", "D", "E")}, []string{"D", "E"}, false},
-		"one member, recovered from it":   {[]statement{member("A", "A"), member("B", "A", "B", "C")}, []string{"A"}, false},
+		"one member, recovered from it":   {[]statement{signed(member("A", "A")), member("B", "A", "B", "C")}, []string{"A"}, false},
+		"one member that lies":            {[]statement{member("A", "A"), member("B", "A", "B", "C")}, []string{"A"}, true},
+		"one member, and no other lives":  {[]statement{member("A", "A"), {peer: "B"}}, []string{"A"}, false},
+		"most members were replaced":      {[]statement{member("A", "A", "D", "E"), member("B", "A", "B", "C")}, []string{"A", "D", "E"}, false},
 		"members that nobody contradicts": {[]statement{member("D", "D")}, []string{"D"}, false},
 	} {
-		p := poll{said: c.said}
-		if got := p.replaces(before, c.members); got != c.want {
+		p := poll{said: c.said, d: &Directory{Options: Options{Vouched: func(s nodemsg.RegionStatus) bool { return s.Voucher != nil }}}}
+		var at nodemsg.Region
+		for _, peer := range c.members {
+			at.Members = append(at.Members, nodemsg.Member{Peer: peer})
+		}
+		if got := p.replaces(before, at); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

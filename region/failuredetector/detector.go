@@ -243,8 +243,12 @@ func (d *Detector) noteAbout(peer string, about About) {
 	d.state(peer).about = about
 }
 
-// Require returns an error unless a node understands a version of the messages. If the node is down, the version counts that it had last.
+// Require returns an error unless a node understands a version of the messages. If the node is down, the version counts that it had last. Of a node
+// that was revoked nothing is required.
 func (d *Detector) Require(ctx context.Context, peer string, needed int) error {
+	if d.excluded(peer) {
+		return nil
+	}
 	version, known := d.Version(peer)
 	if known && version >= needed {
 		return nil
@@ -255,7 +259,7 @@ func (d *Detector) Require(ctx context.Context, peer string, needed int) error {
 		return fmt.Errorf("the member %s is down, and its version of voxeld is not known: start it, or wait until it is replaced: %w", peer, err)
 	}
 	if version < needed {
-		return fmt.Errorf("the member %s runs an older version of voxeld: upgrade it first", peer)
+		return fmt.Errorf("the member %s runs an older version of voxeld: upgrade it first, or if it only says so, revoke it (voxeld peers revoke)", peer)
 	}
 	return nil
 }

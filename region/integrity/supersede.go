@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -29,8 +29,7 @@ const recoveredTable, maxValidated = "recovered", 65536
 type Supersession struct {
 	Node
 
-	// AskStatuses asks a node for the status of regions.
-	AskStatuses AskStatuses
+	Judge *succession.Judge
 	// Release clears the failures of a region.
 	Release func(id uint64)
 
@@ -42,8 +41,8 @@ type Supersession struct {
 }
 
 // NewSupersession returns what is stored of recovered regions.
-func NewSupersession(n Node, ask AskStatuses, release func(id uint64)) (*Supersession, error) {
-	u := &Supersession{Node: n, AskStatuses: ask, Release: release}
+func NewSupersession(n Node, judge *succession.Judge, release func(id uint64)) (*Supersession, error) {
+	u := &Supersession{Node: n, Judge: judge, Release: release}
 	u.mu.validated = make(map[uint64]struct{})
 	u.mu.evicted = make(map[uint64]nodemsg.Region)
 	err := n.Storage.Scan(recoveredTable, nil, func(_, value []byte) error {
@@ -66,9 +65,6 @@ func CatalogOf(conf replica.Configured) nodemsg.Region {
 	return info
 }
 
-// validateTime bounds how long a region waits for its other members to report whether it was recovered without this node.
-const validateTime = time.Second
-
 // errSuperseded is returned if the region continues elsewhere without the copy of this node.
 var errSuperseded = errors.New("the region continues without this node; the copy here is dropped")
 
@@ -81,12 +77,17 @@ func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) er
 	if known {
 		return nil
 	}
-	if u.superseded(ctx, info) {
+	v := u.judge(ctx, info.ID)
+	if v.Confirmed {
 		u.Logger.Warn("region continues without this node; its copy is dropped", "region", info.ID, "cell", Name(info))
 		if err := u.Regions.Delete(info); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: %w", errSuperseded, actor.ErrNotHere)
+	}
+	if v.Claimed {
+		u.Logger.Warn("a member says that the region continues without this node; nothing confirms it, and the copy is kept", "region", info.ID, "cell", Name(info))
+		return nil // it is checked again when the region is next opened
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,60 +99,37 @@ func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) er
 }
 
 // ValidateCatalogCopy is ValidateCopy for the catalog.
-func (u *Supersession) ValidateCatalogCopy(ctx context.Context, c *actor.Catalog) error {
-	if u.superseded(ctx, CatalogOf(c.Raft().Configuration())) {
+func (u *Supersession) ValidateCatalogCopy(ctx context.Context) error {
+	if u.judge(ctx, world.CatalogID).Confirmed {
 		return errSuperseded
 	}
 	return nil
 }
 
-// superseded asks the other members whether their group continues without the copy here.
-func (u *Supersession) superseded(ctx context.Context, info nodemsg.Region) bool {
-	if len(info.Members) < 2 {
-		return false
-	}
-	own, err := u.Replicas.Position(info.ID)
+// judge asks the other members, and the nodes in also, whether their group continues without the copy here. The verdict is zero if there is no copy that
+// can be read.
+func (u *Supersession) judge(ctx context.Context, id uint64, also ...string) succession.Verdict {
+	own, err := u.Replicas.Position(id)
 	if err != nil {
-		return false // there is no copy, or it cannot be opened
+		return succession.Verdict{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, validateTime)
-	defer cancel()
-	var crew sync.WaitGroup
-	newer := make(chan struct{}, len(info.Members))
-	for _, m := range info.Members {
-		if m.Peer == u.Self.Peer || u.Detector.Suspected(m.Peer) {
-			continue
-		}
-		crew.Go(func() {
-			statuses, _, err := u.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}, Log: true})
-			switch {
-			case err != nil:
-				u.Detector.Suspect(m.Peer)
-			case u.replaces(statuses[0], own):
-				newer <- struct{}{}
-			}
-		})
-	}
-	crew.Wait()
-	return len(newer) > 0
+	return u.Judge.Judge(ctx, id, own, also...)
 }
 
-// replaces reports whether a copy on another node belongs to a group that continues without the one here. That group was
-// recovered more often or has a later configuration, and does not contain this replica. (A replica that has just joined and has
-// no configuration yet does not count.) Otherwise two replicas that were replaced while away could form a majority of the
-// configuration that they remember. Groups that were recovered equally often may or may not be the same.
-func (u *Supersession) replaces(there nodemsg.RegionStatus, own replica.Position) bool {
-	if there.State == nodemsg.StateNone || own.Members.Index == 0 {
-		return false
+// CheckInvited returns an error if a peer invites this node to a group as a later replica, although nothing confirms that the group continues without the one
+// here, which has state.
+func (u *Supersession) CheckInvited(ctx context.Context, peer string, id, replica uint64) error {
+	own, err := u.Replicas.Position(id)
+	if err != nil || own.Members.Index == 0 || own.Replica >= replica || u.Judge.Judge(ctx, id, own, peer).Confirmed {
+		return nil //nolint:nilerr // there is no copy, or one that cannot be read
 	}
-	mine := own.Members.Recovered
-	later := there.Recovered > mine || there.Recovered == mine && mine == 0 && there.Epoch > actor.EpochOf(own.Members)
-	return later && !slices.ContainsFunc(there.Members, func(c nodemsg.MemberStatus) bool {
-		return c.Replica.ID == own.Replica && c.Replica.Peer == u.Self.Peer
-	})
+	return fmt.Errorf("invited to group %d as replica %d: %w as replica %d", id, replica, errUnconfirmed, own.Replica)
 }
 
-// Check checks a peer's message that a region was recovered without this node, and drops the copy if that is true.
+// errUnconfirmed is returned if a node says that the group continues without the copy here, and nothing confirms it.
+var errUnconfirmed = errors.New("neither most of its members nor the catalog confirm that the group continues without this node")
+
+// Check checks a peer's message that a region was recovered without this node, and drops the copy if that is confirmed.
 func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error {
 	info, err := u.Regions.Member(id)
 	if errors.Is(err, actor.ErrNotHere) {
@@ -160,22 +138,15 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 	if err != nil {
 		return err
 	}
-	statuses, _, err := u.AskStatuses(ctx, peer, nodemsg.StatusRequest{Regions: []uint64{id}, Log: true})
-	if err != nil {
-		return err
-	}
-	own, err := u.Replicas.Position(id)
-	if err != nil {
-		return err
-	}
-	if !u.replaces(statuses[0], own) {
+	open := u.openActor(id) // the copy that is judged: another one may join meanwhile
+	switch v := u.judge(ctx, id, peer); {
+	case !v.Claimed:
 		return nil // this copy is of the same group, or of a later one
-	}
-	if !actor.HasMember(info, peer) {
-		return fmt.Errorf("%s is not a member of region %d", peer, id)
+	case !v.Confirmed:
+		return fmt.Errorf("region %d: %w", id, errUnconfirmed)
 	}
 	u.Logger.Warn("region was recovered without this node; its copy is dropped", "region", id, "cell", Name(info))
-	if open := u.openActor(id); open != nil {
+	if open != nil {
 		open.Remove(false)
 		return waitFor(ctx, open.Done())
 	}

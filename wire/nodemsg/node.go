@@ -2,6 +2,7 @@ package nodemsg
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -364,6 +365,24 @@ type RegionStatus struct {
 	Quiet uint64 `cbor:"17,keyasint,omitempty"`
 	// Undivided is why splits of the region keep failing, for people; empty if they do not. Only of a leader.
 	Undivided string `cbor:"18,keyasint,omitempty"`
+	// Voucher is the signature of an issuer that answers for its open copy of the catalog; nil if the sender is none.
+	Voucher *Voucher `cbor:"19,keyasint,omitempty"`
+}
+
+// Voucher is an issuer's signature of VouchedText.
+type Voucher struct {
+	Key       []byte `cbor:"1,keyasint"`           // the issuer's Ed25519 public key
+	Charter   uint64 `cbor:"2,keyasint,omitempty"` // number of the charter by which it is an issuer; 0 in an open world
+	Signature []byte `cbor:"3,keyasint"`
+}
+
+// VouchedText returns what an issuer signs of the status of its copy of the catalog: which members a configuration has.
+func (s RegionStatus) VouchedText(world string, charter uint64) []byte {
+	text := fmt.Appendf(nil, "voxeld members 1\n%s\n%d\n%d\n%d", world, charter, s.Region, s.Epoch)
+	for _, m := range s.Members {
+		text = fmt.Appendf(text, "\n%d %t %s", m.Replica.ID, m.Replica.Learner, m.Replica.Peer)
+	}
+	return text
 }
 
 // MemberStatus is a member as the sender sees it. Only the leader fills in Silent and Behind.

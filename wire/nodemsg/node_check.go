@@ -1,6 +1,8 @@
 package nodemsg
 
 import (
+	"crypto/ed25519"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -189,6 +191,9 @@ func (s RegionStatus) Valid() error {
 	}
 	if s.Until < 0 {
 		return wire.Refuse(wire.FailBadValue, "the time of the copy is before 1970")
+	}
+	if v := s.Voucher; v != nil && (len(v.Key) != ed25519.PublicKeySize || len(v.Signature) != ed25519.SignatureSize) {
+		return wire.Refuse(wire.FailBadValue, "a voucher with a key of %d bytes and a signature of %d", len(v.Key), len(v.Signature))
 	}
 	return firstError(
 		checkRegionID(s.Region),

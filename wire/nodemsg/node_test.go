@@ -220,6 +220,7 @@ func TestAsk(t *testing.T) {
 	for _, a := range []Answer{{}, {Region: &region}, {Error: "no catalog"}, {Member: &aMember}, {Regions: []Region{region}}, {Clock: 9, Statuses: []RegionStatus{{
 		Region: 7, State: StateOpen, Why: "slow", Leader: aMember.Peer, Term: 2, Last: 9, LastTerm: 2, Applied: 8, Epoch: 3, Replica: 1, Recovered: 1,
 		Members: []MemberStatus{{Replica: Replica{ID: 2, Peer: bMember.Peer}, Silent: true, Behind: 4}},
+		Voucher: &Voucher{Key: make([]byte, 32), Charter: 2, Signature: make([]byte, 64)},
 	}}}} {
 		b, err := EncodeAnswer(a)
 		if err != nil {
