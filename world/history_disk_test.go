@@ -72,7 +72,7 @@ func TestHistoryOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	recorded := 0
 	for pos := range e.land.pinned {
 		recorded += len(e.land.History(pos, 0))

@@ -66,7 +66,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		}
 		if time.Since(trimmed) > trimEvery {
 			trimmed = time.Now()
-			k.trim(ctx)
+			k.trim()
 		}
 		if due := k.due(); len(due) > 0 {
 			r.start(ctx, due)
@@ -343,7 +343,7 @@ func propose(ctx context.Context, l *actor.Land, entry []byte) error {
 }
 
 // trim has old history dropped in the regions that this node leads.
-func (k *Keeper) trim(ctx context.Context) {
+func (k *Keeper) trim() {
 	most := k.keep.Load()
 	before := time.Now().Add(-most.Time).UnixMilli()
 	for _, l := range k.Lands() {

@@ -192,8 +192,10 @@ var serverMessages = []struct {
 		Nearby{Players: []NearbyPlayer{{Player: aPlayer, Name: "ada", X: 120, Y: 31, Z: -8}}, Complete: true},
 	},
 	{`{"type":"map","x":3,"z":-2,"points":"HwAFAA==","complete":false}`, MapTile{X: 3, Z: -2, Points: []byte{31, 0, 5, 0}}},
-	{`{"type":"rollback","command":"revert eve 5 0,1,2 3,4,5","of":"eve","blocks":7,"min":[0,1,2],"max":[3,4,5],"columns":[{"x":1,"z":-1,"bits":"AQ=="}]}`,
-		RollbackPreview{Command: "revert eve 5 0,1,2 3,4,5", Of: "eve", Blocks: 7, Min: grid.Pos{Y: 1, Z: 2}, Max: grid.Pos{X: 3, Y: 4, Z: 5}, Columns: []PreviewChunk{{X: 1, Z: -1, Bits: []byte{1}}}}},
+	{
+		`{"type":"rollback","command":"revert eve 5 0,1,2 3,4,5","of":"eve","blocks":7,"min":[0,1,2],"max":[3,4,5],"columns":[{"x":1,"z":-1,"bits":"AQ=="}]}`,
+		RollbackPreview{Command: "revert eve 5 0,1,2 3,4,5", Of: "eve", Blocks: 7, Min: grid.Pos{Y: 1, Z: 2}, Max: grid.Pos{X: 3, Y: 4, Z: 5}, Columns: []PreviewChunk{{X: 1, Z: -1, Bits: []byte{1}}}},
+	},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},
 	{`{"type":"failure","code":"full","message":"no room"}`, Failure{Code: wire.FailFull, Message: "no room"}},
 	{`{"type":"reconnect","homes":[],"reason":"no other node"}`, Reconnect{Gateways: []wire.Gateway{}, Reason: "no other node"}},
