@@ -53,7 +53,8 @@ func (l *Land) Children(index uint64) [2]Child {
 				child.pinned[pos] = g // only read
 			}
 		}
-		child.recents, child.rolledBack = l.recents, l.rolledBack
+		child.rolledBack = l.rolledBack
+		child.recents = l.recents
 		child.structure = Structure{Parent: l.id, ParentSplit: index, Signed: l.structure.Signed}
 		children[half] = Child{ID: child.id, Cell: cell, Rows: child.rows()}
 	}
