@@ -54,10 +54,11 @@ type Gate struct {
 		running   map[peer.ID]*exchanging // exchanges that this node began
 		warned    time.Time               // when the log last said that another node refuses this one
 		contrary  Contrary                // the last charter that was refused
+		warnedOf  time.Time               // when the log last named one
 	}
 }
 
-// Contrary is a charter of another node that this one has refused.
+// Contrary is a charter of another node, signed with root keys of the world, that this one has refused.
 type Contrary struct {
 	Peer string
 	Err  error
