@@ -37,6 +37,11 @@ func NewAuthority(world World, roots []Key) (*Authority, error) {
 	return &Authority{roots: roots, charter: first, revoked: make(map[Subject]sealedRevocation)}, nil
 }
 
+// Clone returns a copy, which changes on its own.
+func (a *Authority) Clone() *Authority {
+	return &Authority{roots: a.roots, charter: a.charter, chain: slices.Clone(a.chain), revoked: maps.Clone(a.revoked)}
+}
+
 // Charter returns the newest charter.
 func (a *Authority) Charter() Charter { return a.charter }
 

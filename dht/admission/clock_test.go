@@ -287,6 +287,27 @@ func TestRevocationsOutliveTheirSigner(t *testing.T) {
 	}
 }
 
+// A charter that cannot be stored does not count: after a restart it would be unknown here, and the root key is not replaced.
+func TestCharterThatIsNotStored(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	before := founder.Charter()
+	_, fresh, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("the disk is full")
+	founder.storage.Fail(full)
+	err = admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh))
+	founder.storage.Fail(nil)
+	if !errors.Is(err, full) || !founder.Charter().Equal(before) {
+		t.Errorf("root key replaced: %v, charter %+v", err, founder.Charter())
+	}
+	if err := admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh)); err != nil || founder.Charter().Roots[0] != trust.PrivateKey(fresh).Key() {
+		t.Errorf("root key not replaced: %v", err)
+	}
+}
+
 // Anybody can send a charter that their own keys signed: it is refused, and no sign that somebody has the root key. One that a former
 // root key signed is.
 func TestContraryCharters(t *testing.T) {
