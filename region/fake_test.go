@@ -176,6 +176,7 @@ type network struct {
 	streams sync.WaitGroup // links being served
 	copies  int            // number of members of a region; 0 means 1
 	adjust  func(peer string, o *Options)
+	old     string // a node that says that it does not understand signed edits
 
 	mu struct {
 		sync.Mutex
@@ -342,7 +343,16 @@ func (w wires) Ask(ctx context.Context, peer, _ string, question []byte) ([]byte
 	if err != nil {
 		return nil, w.hang(ctx, err)
 	}
-	return it.AnswerQuestion(ctx, w.self, question)
+	raw, err := it.AnswerQuestion(ctx, w.self, question)
+	if peer != w.old || err != nil {
+		return raw, err
+	}
+	answer, err := nodemsg.DecodeAnswer(raw)
+	if err != nil {
+		return nil, err
+	}
+	answer.Version = min(answer.Version, nodemsg.VersionSigned-1)
+	return nodemsg.EncodeAnswer(answer)
 }
 
 func (w wires) Connected() []string {

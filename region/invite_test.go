@@ -5,9 +5,42 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/world"
 )
+
+// A node that does not understand signed edits is not made a member of a region that has some. Another node is.
+func TestOldNodeIsNotInvited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies, n.old = 2, "B"
+		n.adjust = func(_ string, o *Options) { o.World = "world" }
+		a := n.start("A", newDisk())
+		e := stone(uint64(time.Now().UnixMicro()))
+		e.Player, e.Name = player.GuestID("steve"), "steve"
+		g := a.follow(here)
+		if r := g.edit(e); r[e.Seq].Refused != "" {
+			t.Fatalf("edit: %+v", r)
+		}
+		if !g.loop().Signed.Load() {
+			t.Fatal("the region has no signed edits: the test shows nothing")
+		}
+		info, err := a.Locate(t.Context(), here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, c := n.start("B", newDisk()), n.start("C", newDisk())
+		n.near("A", "B", "C")
+		<-time.After(time.Minute)
+		if b.replicaID(info.ID) != 0 {
+			t.Error("the old node is a member")
+		}
+		if c.replicaID(info.ID) == 0 {
+			t.Error("no other node is a member instead")
+		}
+	})
+}
 
 // A leader whose disk is an old copy lacks the replica ids given since, and gives one of them to a node that had it before. The
 // node refuses; it is removed and becomes a member under another id.

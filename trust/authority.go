@@ -2,6 +2,7 @@ package trust
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -21,9 +22,10 @@ type Authority struct {
 	revoked map[Subject]sealedRevocation
 }
 
+// sealedCharter is a charter with its signed form.
 type sealedCharter struct {
-	number uint64
-	raw    []byte
+	Charter
+	raw []byte
 }
 
 // NewAuthority returns the authority of a world with the root keys that its genesis names.
@@ -35,13 +37,18 @@ func NewAuthority(world World, roots []Key) (*Authority, error) {
 	return &Authority{roots: roots, charter: first, revoked: make(map[Subject]sealedRevocation)}, nil
 }
 
+// Clone returns a copy, which changes on its own.
+func (a *Authority) Clone() *Authority {
+	return &Authority{roots: a.roots, charter: a.charter, chain: slices.Clone(a.chain), revoked: maps.Clone(a.revoked)}
+}
+
 // Charter returns the newest charter.
 func (a *Authority) Charter() Charter { return a.charter }
 
 // Chain returns the sealed charters whose numbers are greater than number, in order.
 func (a *Authority) Chain(number uint64) (chain [][]byte) {
 	for _, c := range a.chain {
-		if c.number > number {
+		if c.Number > number {
 			chain = append(chain, c.raw)
 		}
 	}
@@ -53,12 +60,11 @@ func (a *Authority) Issued(number uint64, node Key) (issued, known bool) {
 	if number == a.charter.Number {
 		return a.charter.Issues(node), true
 	}
-	i := slices.IndexFunc(a.chain, func(c sealedCharter) bool { return c.number == number })
+	i := slices.IndexFunc(a.chain, func(c sealedCharter) bool { return c.Number == number })
 	if i < 0 {
 		return false, number < a.charter.Number // the first one has no issuers
 	}
-	c, _, err := ReadCharter(a.chain[i].raw)
-	return err == nil && c.Issues(node), true
+	return a.chain[i].Issues(node), true
 }
 
 // Revocations returns all sealed revocations, in a fixed order.
@@ -91,70 +97,88 @@ func (a *Authority) Digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
+// ErrContrary means that a charter does not agree with those known here, though a majority of the root keys of one of them signed it.
+var ErrContrary = errors.New("charter: it is signed with root keys of the world, and contrary to what this node knows")
+
 // AddCharter adds the next charter. It reports whether it is new; an older charter is not, and no error.
 //
 // If there are two with the number of the newest, the one with the greater hash counts, on all nodes. Any other charter that does not
 // follow from those known here is refused: what this node knows remains.
 func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
-	c, _, err := ReadCharter(raw)
+	c, keys, err := ReadCharter(raw)
 	switch {
 	case err != nil:
 		return false, err
-	case c.Number < a.charter.Number || c.Number == 0:
-		return false, a.rival(c)
-	case c.Number == a.charter.Number:
-		return a.addRival(c, raw)
-	case len(a.chain) >= MaxCharters:
+	case c.Number > a.charter.Number && len(a.chain) >= MaxCharters:
 		return false, fmt.Errorf("charter: number %d, more than %d", c.Number, MaxCharters)
 	}
-	next, err := a.charter.Succeed(raw)
-	if err != nil {
+	if added, err = a.addCharter(sealedCharter{c, raw}); err != nil && c.World == a.charter.World && a.signedOnce(keys) {
+		err = fmt.Errorf("%w: %w", ErrContrary, err)
+	}
+	return added, err
+}
+
+func (a *Authority) addCharter(c sealedCharter) (added bool, err error) {
+	switch {
+	case c.Number < a.charter.Number || c.Number == 0:
+		return false, a.rival(c.Charter)
+	case c.Number == a.charter.Number:
+		return a.addRival(c)
+	}
+	if _, err := a.charter.Succeed(c.raw); err != nil {
 		return false, err
 	}
-	a.charter, a.chain = next, append(a.chain, sealedCharter{next.Number, raw})
+	a.charter, a.chain = c.Charter, append(a.chain, c)
 	a.forgetNotEntitled()
 	return true, nil
 }
 
 // addRival adds a charter with the number of the newest, if it is the one that counts.
-func (a *Authority) addRival(c Charter, raw []byte) (added bool, err error) {
-	if a.rival(c) == nil || bytes.Compare(c.hash(), a.charter.hash()) < 0 {
+func (a *Authority) addRival(c sealedCharter) (added bool, err error) {
+	if a.rival(c.Charter) == nil || bytes.Compare(c.hash(), a.charter.hash()) < 0 {
 		return false, nil
 	}
 	last := len(a.chain) - 1
 	before := FirstCharter(a.charter.World, a.roots)
 	if last > 0 {
-		if before, _, err = ReadCharter(a.chain[last-1].raw); err != nil {
-			return false, err
-		}
+		before = a.chain[last-1].Charter
 	}
-	if _, err := before.Succeed(raw); err != nil {
+	if _, err := before.Succeed(c.raw); err != nil {
 		return false, err
 	}
-	a.charter, a.chain[last] = c, sealedCharter{c.Number, raw}
+	a.charter, a.chain[last] = c.Charter, c
 	a.forgetNotEntitled()
 	return true, nil
 }
 
+// signedOnce reports whether a majority of the root keys of any charter known here is among the keys.
+func (a *Authority) signedOnce(keys []Key) bool {
+	return FirstCharter(a.charter.World, a.roots).signedBy(keys) ||
+		slices.ContainsFunc(a.chain, func(c sealedCharter) bool { return c.signedBy(keys) })
+}
+
 // forgetNotEntitled removes the revocations of nodes that are issuers no more.
 func (a *Authority) forgetNotEntitled() {
-	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool {
-		_, err := a.entitled(r.raw)
-		return err != nil
+	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool { return !a.charter.entitles(r) })
+}
+
+// NotEntitled returns the revocations whose signers may not revoke by another charter, in a fixed order: nodes forget them with that charter.
+func (a *Authority) NotEntitled(next Charter) (all []Revocation) {
+	for r := range maps.Values(a.revoked) {
+		if !next.entitles(r) {
+			all = append(all, r.Revocation)
+		}
+	}
+	slices.SortFunc(all, func(a, b Revocation) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), bytes.Compare(a.Subject, b.Subject))
 	})
+	return all
 }
 
 // rival returns an error if a charter differs from the one of the same number that is known here, and not only in its signatures.
 func (a *Authority) rival(c Charter) error {
-	i := slices.IndexFunc(a.chain, func(known sealedCharter) bool { return known.number == c.Number })
-	if i < 0 {
-		return nil
-	}
-	known, _, err := ReadCharter(a.chain[i].raw)
-	if err != nil {
-		return err
-	}
-	if known.Equal(c) {
+	i := slices.IndexFunc(a.chain, func(known sealedCharter) bool { return known.Number == c.Number })
+	if i < 0 || a.chain[i].Equal(c) {
 		return nil
 	}
 	return fmt.Errorf("charter: there are two with number %d, and this node has the other one", c.Number)
@@ -163,8 +187,15 @@ func (a *Authority) rival(c Charter) error {
 // AddRevocation adds a revocation that an issuer or a majority of the root keys signed, and returns it. It reports whether it changes
 // anything.
 func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, added bool, err error) {
-	if r, err = a.entitled(raw); err != nil {
-		return r, false, err
+	sealed, err := readRevocation(raw)
+	r = sealed.Revocation
+	switch {
+	case err != nil:
+		return Revocation{}, false, err
+	case r.World != a.charter.World:
+		return Revocation{}, false, errors.New("revocation: it is of another world")
+	case !a.charter.entitles(sealed):
+		return Revocation{}, false, ErrNotEntitled
 	}
 	if r.At > now.Add(Skew).UnixMilli() {
 		return r, false, errors.New("revocation: it is from the future: set this machine's clock")
@@ -172,7 +203,6 @@ func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, adde
 	if r.obsolete(now) {
 		return r, false, nil
 	}
-	sealed := sealedRevocation{r, raw}
 	old, known := a.revoked[r.Of()]
 	switch {
 	case known && !sealed.after(old):
@@ -186,20 +216,6 @@ func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, adde
 
 // ErrNotEntitled means that the signers of a revocation may not revoke.
 var ErrNotEntitled = errors.New("revocation: it is signed neither by an issuer nor by a majority of the root keys")
-
-// entitled returns a revocation whose signers may revoke.
-func (a *Authority) entitled(raw []byte) (Revocation, error) {
-	r, keys, err := readRevocation(raw)
-	switch {
-	case err != nil:
-		return Revocation{}, err
-	case r.World != a.charter.World:
-		return Revocation{}, errors.New("revocation: it is of another world")
-	case !a.charter.signedBy(keys) && !slices.ContainsFunc(keys, a.charter.Issues):
-		return Revocation{}, ErrNotEntitled
-	}
-	return r, nil
-}
 
 // Forget removes revocations that have no effect any more. It reports whether there were any.
 func (a *Authority) Forget(now time.Time) bool {
@@ -248,16 +264,15 @@ func (a *Authority) issuedBefore(c Certificate, issuer Key) bool {
 		return false
 	}
 	dismissed := uint64(0)
-	for _, s := range a.chain {
-		if s.number <= c.Charter {
+	for _, later := range a.chain {
+		if later.Number <= c.Charter {
 			continue
 		}
-		later, _, err := ReadCharter(s.raw)
-		if err != nil || len(later.Issuers) == 0 {
+		if len(later.Issuers) == 0 {
 			return false
 		}
 		if dismissed == 0 && !later.Issues(issuer) {
-			dismissed = s.number
+			dismissed = later.Number
 		}
 	}
 	return c.NotBefore < 0 || uint64(c.NotBefore) <= dismissed+uint64(Skew/time.Second)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -87,22 +88,28 @@ func (r Revocation) Seal(signers ...Signer) ([]byte, error) {
 	return raw, err
 }
 
-func readRevocation(raw []byte) (Revocation, []Key, error) {
+func readRevocation(raw []byte) (sealedRevocation, error) {
 	if len(raw) > MaxRevocation {
-		return Revocation{}, nil, fmt.Errorf("revocation: %d bytes, more than %d", len(raw), MaxRevocation)
+		return sealedRevocation{}, fmt.Errorf("revocation: %d bytes, more than %d", len(raw), MaxRevocation)
 	}
-	var r Revocation
-	keys, err := open(revocationPurpose, raw, &r)
-	if err != nil {
-		return Revocation{}, nil, fmt.Errorf("revocation: %w", err)
+	r := sealedRevocation{raw: raw}
+	var err error
+	if r.signers, err = open(revocationPurpose, raw, &r.Revocation); err != nil {
+		return sealedRevocation{}, fmt.Errorf("revocation: %w", err)
 	}
-	return r, keys, r.Validate()
+	return r, r.Validate()
 }
 
 // sealedRevocation is a revocation with its signed form.
 type sealedRevocation struct {
 	Revocation
-	raw []byte
+	signers []Key
+	raw     []byte
+}
+
+// entitles reports whether the signers of a revocation may revoke.
+func (c Charter) entitles(r sealedRevocation) bool {
+	return c.signedBy(r.signers) || slices.ContainsFunc(r.signers, c.Issues)
 }
 
 // after reports whether this revocation counts and not the other one.

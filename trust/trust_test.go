@@ -251,6 +251,12 @@ func TestRivalCharters(t *testing.T) {
 	}
 	_, err = one.AddCharter(loser)
 	wantText(t, err, "there are two with number 12")
+	wantError(t, err, trust.ErrContrary)
+	for _, junk := range [][]byte{seal(12, "d", "root 1", "stranger"), seal(14, "e", "stranger"), []byte("junk")} {
+		if _, err = one.AddCharter(junk); err == nil || errors.Is(err, trust.ErrContrary) {
+			t.Errorf("a charter without a majority of root keys: %v", err)
+		}
+	}
 	_, err = one.AddCharter(winner)
 	ok(t, err)
 }

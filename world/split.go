@@ -53,9 +53,9 @@ func (l *Land) Children(index uint64) [2]Child {
 				child.pinned[pos] = g // only read
 			}
 		}
-		child.rolledBack = l.rolledBack
 		child.recents = l.recents
 		child.structure = Structure{Parent: l.id, ParentSplit: index, Signed: l.structure.Signed}
+		child.rolledBack = l.rolledBack
 		children[half] = Child{ID: child.id, Cell: cell, Rows: child.rows()}
 	}
 	return children

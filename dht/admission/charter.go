@@ -34,11 +34,22 @@ func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) 
 	return succeed(g, next, roots...)
 }
 
-// succeed signs the next charter, and adds it. The lock is held.
+// succeed signs the next charter, and adds it. First it signs the revocations again that would end with the charter, because only a former
+// issuer or a former root key signed them. The lock is held.
 func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 	raw, err := next.Seal(roots...)
 	if err != nil {
 		return err
+	}
+	for _, r := range g.mu.authority.NotEntitled(next) {
+		r.At++ // so that it replaces the former one
+		again, err := r.Seal(roots...)
+		if err != nil {
+			return err
+		}
+		if err := g.addRevocation(again); err != nil {
+			return fmt.Errorf("sign revocations again: %w", err)
+		}
 	}
 	return g.addCharter(raw)
 }
@@ -54,7 +65,8 @@ func AppointOther(g *Gate, node trust.Key, operator string) error {
 	return addIssuer(g, node, operator, root)
 }
 
-// Dismiss makes a node an issuer no more. The certificates that it has issued stay valid, but nodes get others at once.
+// Dismiss makes a node an issuer no more. The certificates that it has issued stay valid, but nodes get others at once. What it has revoked
+// stays revoked.
 func Dismiss(g *Gate, node trust.Key) error {
 	root, err := g.Root()
 	if err != nil {

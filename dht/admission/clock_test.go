@@ -236,6 +236,123 @@ func TestDismissal(t *testing.T) {
 	}
 }
 
+// What an issuer has revoked stays revoked when it is dismissed, and when the root key is replaced.
+func TestRevocationsOutliveTheirSigner(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	a, out := w.join(founder, "Ada"), w.join(founder, "Out")
+	if err := out.play(t, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := admission.AppointOther(founder.Gate, a.key(t), "Ada"); err != nil {
+		t.Fatal(err)
+	}
+	if err := founder.Revoke(trust.NodeSubject(out.key(t)), "it lies", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := founder.Revoke(trust.OperatorSubject("Bob"), "he lies", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.play(t, founder); err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "charter and revocations to be known", func() bool { return a.Issues(a.host.PeerID()) && len(a.Revoked()) == 2 })
+	number := a.Charter().Number
+	if err := admission.Dismiss(a.Gate, founder.key(t)); err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "the dismissal to be known", func() bool { return founder.Charter().Number > number })
+	nettest.Eventually(t, "the revocations of before", func() bool { return len(a.Revoked()) == 2 && len(founder.Revoked()) == 2 })
+	for _, n := range []*testNode{a, founder} {
+		if err := out.play(t, n); err == nil || n.Admitted(out.host.LibP2P().ID()) {
+			t.Errorf("a node that the former issuer had revoked is served: %v", err)
+		}
+	}
+	_, fresh, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admission.ReplaceRoot(a.Gate, trust.PrivateKey(fresh)); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.play(t, a); err == nil || len(a.Revoked()) != 2 {
+		t.Errorf("with another root key: %v, revoked %v", err, a.Revoked())
+	}
+	again := w.open(w.startWith(a.storage))
+	if !admission.Excluded(again.Gate, out.host.PeerID()) || len(again.Revoked()) != 2 {
+		t.Errorf("after a restart: revoked %v", again.Revoked())
+	}
+	if err := a.Revoke(trust.OperatorSubject("Bob"), "he may", true); err != nil || len(a.Revoked()) != 1 {
+		t.Errorf("lifted: %v, revoked %v", err, a.Revoked())
+	}
+}
+
+// A charter that cannot be stored does not count: after a restart it would be unknown here, and the root key is not replaced.
+func TestCharterThatIsNotStored(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	before := founder.Charter()
+	_, fresh, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("the disk is full")
+	founder.storage.Fail(full)
+	err = admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh))
+	founder.storage.Fail(nil)
+	if !errors.Is(err, full) || !founder.Charter().Equal(before) {
+		t.Errorf("root key replaced: %v, charter %+v", err, founder.Charter())
+	}
+	if err := admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh)); err != nil || founder.Charter().Roots[0] != trust.PrivateKey(fresh).Key() {
+		t.Errorf("root key not replaced: %v", err)
+	}
+}
+
+// Anybody can send a charter that their own keys signed: it is refused, and no sign that somebody has the root key. One that a former
+// root key signed is.
+func TestContraryCharters(t *testing.T) {
+	w, forged := newWorld(t), newWorld(t)
+	founder := w.found()
+	forged.nodes = 100
+	stranger := forged.found()
+	send := func(n *testNode) {
+		t.Helper()
+		if err := n.play(t, founder); err == nil {
+			t.Fatal("the node is admitted: the test shows nothing")
+		}
+	}
+	send(stranger)
+	if c := admission.LastContrary(founder.Gate); !c.At.IsZero() {
+		t.Errorf("the charter of a stranger counts as one of the root key: %v", c.Err)
+	}
+	_, fresh, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh)); err != nil {
+		t.Fatal(err)
+	}
+	thief := w.found() // with the former root key
+	next := thief.Charter()
+	next.Number = founder.Charter().Number + 100
+	raw, err := next.Seal(w.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := thief.AddCharter(raw); err != nil {
+		t.Fatal(err)
+	}
+	send(thief)
+	c := admission.LastContrary(founder.Gate)
+	if !errors.Is(c.Err, trust.ErrContrary) || c.Peer != thief.host.PeerID() {
+		t.Errorf("last contrary charter: %+v", c)
+	}
+	send(stranger)
+	if now := admission.LastContrary(founder.Gate); now.At != c.At {
+		t.Errorf("the charter of a stranger replaces the other one: %+v", now)
+	}
+}
+
 // Two holders of the root key give one number to two charters while they do not see each other. When they do, one counts everywhere.
 func TestRivalCharters(t *testing.T) {
 	w := newWorld(t)

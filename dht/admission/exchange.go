@@ -147,7 +147,7 @@ func (g *Gate) take(id peer.ID, m message) judgement {
 	before := g.mu.authority.Charter()
 	for _, raw := range m.Charters {
 		if err := g.addCharter(raw); err != nil {
-			noteContrary(g, id, err)
+			noteRefused(g, id, err)
 			break // what follows depends on it
 		}
 	}
@@ -200,12 +200,19 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 	return encode(answer), nil
 }
 
-// noteContrary records that a peer has a charter that this node refuses. The lock is held.
-func noteContrary(g *Gate, id peer.ID, err error) {
-	if time.Since(g.mu.contrary.At) >= time.Minute {
+// noteRefused logs that this node refuses a peer's charter, and records it if root keys of the world signed it: anybody can send the others.
+// The lock is held.
+func noteRefused(g *Gate, id peer.ID, err error) {
+	if !errors.Is(err, trust.ErrContrary) {
+		g.Logger.Debug("charter refused", "peer", id.String(), "error", err)
+		return
+	}
+	now := g.now()
+	if now.Sub(g.mu.warnedOf) >= time.Minute {
+		g.mu.warnedOf = now
 		g.Logger.Warn("charter refused", "peer", id.String(), "error", err)
 	}
-	g.mu.contrary = Contrary{Peer: id.String(), Err: err, At: time.Now()}
+	g.mu.contrary = Contrary{Peer: id.String(), Err: err, At: now}
 }
 
 // countRefused records that a peer is not admitted. The connections to it are closed soon.

@@ -54,10 +54,11 @@ type Gate struct {
 		running   map[peer.ID]*exchanging // exchanges that this node began
 		warned    time.Time               // when the log last said that another node refuses this one
 		contrary  Contrary                // the last charter that was refused
+		warnedOf  time.Time               // when the log last named one
 	}
 }
 
-// Contrary is a charter of another node that this one has refused.
+// Contrary is a charter of another node, signed with root keys of the world, that this one has refused.
 type Contrary struct {
 	Peer string
 	Err  error
@@ -133,14 +134,19 @@ func (g *Gate) setOwn(raw []byte) error {
 	return nil
 }
 
-// addCharter stores the next charter, and applies it. The lock is held.
+// addCharter stores the next charter, and applies it once it is stored: it cannot be taken back after. The lock is held.
 func (g *Gate) addCharter(raw []byte) error {
-	added, err := g.mu.authority.AddCharter(raw)
+	next := g.mu.authority.Clone()
+	added, err := next.AddCharter(raw)
 	if err != nil || !added {
 		return err
 	}
+	if err := storeCharter(g.Storage, next.Charter().Number, raw); err != nil {
+		return fmt.Errorf("store charter: %w", err)
+	}
+	g.mu.authority = next
 	g.notifyChanged()
-	return storeCharter(g.Storage, g.mu.authority.Charter().Number, raw)
+	return nil
 }
 
 // addRevocation stores a revocation, and applies it. The lock is held.

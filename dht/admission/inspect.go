@@ -79,7 +79,7 @@ func Excluded(g *Gate, node string) bool {
 	return excluded
 }
 
-// LastContrary returns the last charter of another node that this one has refused since its start.
+// LastContrary returns the last charter of another node, signed with root keys of the world, that this one has refused since its start.
 func LastContrary(g *Gate) Contrary {
 	g.mu.Lock()
 	defer g.mu.Unlock()

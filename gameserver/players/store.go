@@ -105,6 +105,10 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	}
 	remembered, err := ps.Network.Player(ctx, id)
 	if err == nil {
+		if len(found) > 0 && wentElsewhere(found[0], remembered) {
+			ps.NoteLoaded(found[0]) // as below
+			found = nil
+		}
 		found = append(found, remembered)
 	}
 	for _, r := range found {
@@ -117,6 +121,12 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	}
 	newest.Login = remembered.Login
 	return newest, newest.Seq > 0, nil
+}
+
+// wentElsewhere reports whether a player has come to another gateway after this one had stored their record, whatever the sequence numbers
+// say: this gateway's clock may have been ahead.
+func wentElsewhere(stored, remembered nodemsg.PlayerRecord) bool {
+	return remembered.Login != nil && remembered.Gateway != stored.Gateway && remembered.Login.At > stored.SavedAt
 }
 
 // decode decodes this node's record of a player. If the node's clock was far ahead when the record was saved, its numbers start again:

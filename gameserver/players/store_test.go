@@ -177,6 +177,39 @@ func TestRecallTakesTheNewest(t *testing.T) {
 	}
 }
 
+// A player who has come to another gateway since is where they left that one, although the clock of this one was ahead when they were here.
+func TestLaterLoginElsewhereCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		gateway string
+		login   int64 // later than the row by so many milliseconds
+		want    float64
+	}{
+		"elsewhere, later":   {"peerOther", 1, 8},
+		"elsewhere, earlier": {"peerOther", -1, 7},
+		"here, later":        {"peerThisNode", 1, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			network, disk := playerstest.NewMemory(), playerstest.NewMemory()
+			ps := newTestStore(network, disk)
+			stored := recordOf("ann", uint64(time.Now().Add(24*time.Hour).UnixMilli()), 7)
+			write(disk, stored)
+			later := recordOf("ann", uint64(time.Now().UnixMilli()), 8)
+			later.Gateway, later.Login = c.gateway, &player.Login{At: stored.SavedAt + c.login}
+			if err := network.PutPlayer(t.Context(), later); err != nil {
+				t.Fatal(err)
+			}
+			r, known, err := ps.Load(t.Context(), stored.Player)
+			if err != nil || !known || r.Pose.X != c.want {
+				t.Errorf("loaded %+v, %t, %v; want x %v", r, known, err, c.want)
+			}
+			ps.NoteLoaded(r)
+			if next := ps.records([]Presence{{Player: stored.Player, Name: "ann"}})[0]; next.Seq <= stored.Seq {
+				t.Errorf("the next record has number %d, the one on disk %d", next.Seq, stored.Seq)
+			}
+		})
+	}
+}
+
 // A player whose record comes from a clock that is ahead still gets newer ones.
 func TestSequencesAlwaysGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,6 +36,9 @@ func (l *Land) apply(c replica.Committed) {
 		l.applyBarrier(c.Index, *outcome.Barrier)
 		return
 	}
+	if outcome.Time != 0 {
+		l.Signed.Store(true)
+	}
 	l.Pinned(BasesOf(outcome.Pins))
 	for _, p := range outcome.Pins {
 		l.contents.Crowd.Pinned(p)

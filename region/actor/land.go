@@ -2,6 +2,7 @@ package actor
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -72,6 +73,8 @@ type Land struct {
 	LandOptions
 	// Work is how long the region has been at work, for any goroutine.
 	Work budget.Stopwatch
+	// Signed reports whether a signed batch was applied, for any goroutine.
+	Signed atomic.Bool
 
 	contents   *hub.Contents
 	hub        *hub.Hub

@@ -154,6 +154,7 @@ func (s *splitter) takeOver() {
 	l, structure := s.land, s.land.contents.Land.Structure()
 	l.info.Split, l.info.Merged, l.hub.Split = structure.Split, structure.Merged, structure.Split
 	l.edits.frozen = structure.Frozen != 0
+	l.Signed.Store(structure.Signed)
 	if structure.Split != 0 {
 		l.hub.DismissAll(splitReason)
 	}

@@ -104,8 +104,14 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 	nearest := sv.Records.NearestKnown(sv.Directory.Key(info.Cell), directory.Candidates, members...)
 	nearest = slices.DeleteFunc(nearest, func(peer string) bool {
 		peers.Add(peer, sv.Detector.StrangerEvery)
+		if peer == sv.Self {
+			return false
+		}
 		_, lives := sv.Detector.Alive(peer)
-		return peer != sv.Self && !lives && (!actor.HasMember(info, peer) || sv.Detector.Gone(peer))
+		if actor.HasMember(info, peer) {
+			return !lives && sv.Detector.Gone(peer)
+		}
+		return !lives || !sv.understandsSigned(peer) // what is in the log is not known before the region is open
 	})
 	isMember := func(peer string) bool { return actor.HasMember(info, peer) }
 	nearest = sv.meter.preferred(info.ID, nearest, sv.Copies, 0, isMember)

@@ -172,7 +172,18 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 	return states
 }
 
-// nearestOf lists the nodes nearest to the group's key that can be members: live nodes, and members whose grace period is not
+// outdated reports whether a node does not understand the log of a group: it would refuse signed edits, which others have applied.
+func (sv *Supervisor) outdated(w Group, peer string) bool {
+	l := sv.Regions.Loaded(w.ID)
+	return l != nil && l.Signed.Load() && !sv.understandsSigned(peer)
+}
+
+func (sv *Supervisor) understandsSigned(peer string) bool {
+	version, _ := sv.Detector.Version(peer)
+	return version >= nodemsg.VersionSigned
+}
+
+// nearestOf lists the nodes nearest to the group's key that can be members: live nodes that understand its log, and members whose grace period is not
 // over. Those that should be members are first.
 func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
 	members := make([]string, len(s.Members))
@@ -189,7 +200,7 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
 			return false
 		}
 		_, lives := sv.Detector.Alive(peer)
-		return !lives
+		return !lives || i < 0 && sv.outdated(w, peer)
 	})
 	isMember := func(peer string) bool { return slices.Contains(members, peer) }
 	if sv.Balance.Shed && w.ID != world.CatalogID && sv.ledFor(w.ID, s.Term) < balance.Settled {

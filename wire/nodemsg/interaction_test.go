@@ -9,6 +9,18 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/wiretest"
 )
 
+// Counts of players can be added, and fit the names.
+func TestPlayersAnswerBounds(t *testing.T) {
+	for name, a := range map[string]PlayersAnswer{
+		"many":  {Players: 1 << 63},
+		"fewer": {Names: []string{"ada", "bob"}, Players: 1},
+	} {
+		if a.Valid() == nil {
+			t.Errorf("no error: %s", name)
+		}
+	}
+}
+
 func TestInteractionsAreChecked(t *testing.T) {
 	bob := Interaction{Kind: InteractionGift, To: player.GuestID("bob"), ToName: "bob", Block: chunk.Planks, Count: MaxGift}
 	if err := bob.Valid(); err != nil {

@@ -1,6 +1,8 @@
 package nodemsg
 
 import (
+	"fmt"
+
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -8,8 +10,12 @@ import (
 
 // Messages between gateways about the players who are there.
 
-// MaxListed is the most players whom a gateway lists by name.
-const MaxListed = 100
+const (
+	// MaxListed is the most players whom a gateway lists by name.
+	MaxListed = 100
+	// maxPlayers is more players than a gateway can have.
+	maxPlayers = 1 << 20
+)
 
 // PlayersRequest asks a gateway who plays there. Exactly one field is set.
 type PlayersRequest struct {
@@ -67,10 +73,15 @@ type PlayersAnswer struct {
 // Valid returns an error if the answer is invalid.
 func (a PlayersAnswer) Valid() error {
 	err := checkList(a.Names, MaxListed, func(name string) error { return FindPlayer{name}.Valid() })
-	if err == nil && a.Found != nil {
-		err = a.Found.Valid()
+	switch {
+	case err != nil:
+		return err
+	case a.Players > maxPlayers || a.Players < uint64(len(a.Names)):
+		return fmt.Errorf("PlayersAnswer: %d players, and %d names", a.Players, len(a.Names))
+	case a.Found != nil:
+		return a.Found.Valid()
 	}
-	return err
+	return nil
 }
 
 // FoundPlayer is a player whom a gateway has found.

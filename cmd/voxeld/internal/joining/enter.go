@@ -44,7 +44,8 @@ func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap
 	switch {
 	case err == nil:
 		if !slices.Contains(admission.Charter(gate).Roots, root.Key()) {
-			return nil, fmt.Errorf("%s is not the root key of world %q, or not any more: remove it", filepath.Join(n.DataDir, RootKeyFile), g.Name)
+			return nil, fmt.Errorf("%s is not the root key of world %q, or not any more: move it away, and keep it; if %s beside it is the root key, rename that to %s",
+				filepath.Join(n.DataDir, RootKeyFile), g.Name, formerRootKeyFile, RootKeyFile)
 		}
 		if err := admission.Appoint(gate, founder, root); err != nil {
 			return nil, err
