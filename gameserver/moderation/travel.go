@@ -18,7 +18,7 @@ func (s *Standing) travel(command string, args []string, g Gateway) (why string)
 		return why
 	case command != "spawn" && !s.MayGo(g.Pose(), to):
 		return "that is outside the border of the world"
-	case s.Keeps(g.Pose().Block(), to.Block()):
+	case command != "spawn" && s.Keeps(g.Pose().Block(), to.Block()):
 		return "only members may enter the claim there"
 	case !s.travels.Allow():
 		return "you travel too often: wait a moment"
