@@ -91,9 +91,15 @@ func (e *Enforcer) refusal(v policy.Verdict) error {
 	return nil
 }
 
+// OwnerOf returns the player to whom a name is registered, in any case.
+func (e *Enforcer) OwnerOf(name string) (id player.ID, registered bool) {
+	e.Read(func(p *policy.State) { id, registered = p.OwnerOf(name) })
+	return id, registered
+}
+
 // Registered reports whether a name is registered to a player.
-func (e *Enforcer) Registered(name string) (is bool) {
-	e.Read(func(p *policy.State) { _, is = p.OwnerOf(name) })
+func (e *Enforcer) Registered(name string) bool {
+	_, is := e.OwnerOf(name)
 	return is
 }
 
