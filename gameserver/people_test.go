@@ -159,7 +159,7 @@ func TestBorder(t *testing.T) {
 			before := ann.mu.corrections
 			ann.goTo(x, 25, .5)
 			pass(time.Second)
-			if got := ann.mu.corrections > before; got != refused || got && ann.mu.reason != outsideBorder {
+			if got := ann.mu.corrections > before; got != refused || got && ann.mu.reason != wire.RefusedOutsideBorder {
 				t.Errorf("a step to x = %v is corrected: %t (%s)", x, got, ann.mu.reason)
 			}
 		}
@@ -412,10 +412,15 @@ func TestOriginalsMoveByTheRules(t *testing.T) {
 		moves(4.5+300*grid.ChunkSize, 4.5)
 		moves(9.5, 9.5)
 		world.operate(t, "set border 10")
+		pass(time.Second)
 		moves(12.5, 9.5)
 		moves(8.5, 8.5)
 		if fast, outside := counted(t, r.g, "voxeld_move_corrections_total", "too_fast"), counted(t, r.g, "voxeld_move_corrections_total", "outside_border"); fast != 1 || outside != 1 {
 			t.Errorf("%v moves were too fast, %v led outside", fast, outside)
 		}
+		for x := 11.5; x < 60; x += 3 { // they go on outside, where nobody sees them
+			moves(x, 8.5)
+		}
+		moves(9.5, 9.5)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -33,7 +32,7 @@ func limited(of run) run {
 			return of(s, by, args, at)
 		}
 		day, most := by.entered/(24*60*60*1000), changesADay
-		if s.IsNew(by.id, time.UnixMilli(by.entered)) {
+		if by.entered < s.newUntil(by.id) {
 			most = newChangesADay
 		}
 		switch {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"net/netip"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ type Verdict struct {
 	Mute *Sanction // nil if they are not muted
 	// Border is the one that holds for them: not for moderators and above.
 	Border *Border
+	// NewUntil is until when they are new, in Unix milliseconds: in the past if they are not, math.MaxInt64 for guests and those without a
+	// registered name.
+	NewUntil int64
 }
 
 // MayJoin reports whether the player may play at all.
@@ -45,7 +49,10 @@ func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role >= Builder }
 // moderators could exclude those above them.
 func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
-	v := Verdict{Role: s.RoleOf(who.Player, who.Guest)}
+	v := Verdict{Role: s.RoleOf(who.Player, who.Guest), NewUntil: math.MaxInt64}
+	if !who.Guest {
+		v.NewUntil = s.newUntil(who.Player)
+	}
 	if v.Role < Moderator {
 		v.Border = s.settings.Border
 	}
@@ -124,10 +131,17 @@ func (b *Builders) Allow(id player.ID, now time.Time) bool {
 // newFor is how long a player counts as new after they have registered a name.
 const newFor = 24 * time.Hour
 
-// IsNew reports whether a player with a key is new: they have no role of their own, and no name that has been registered for a day.
-func (s *State) IsNew(id player.ID, now time.Time) bool {
-	m := s.members[id]
-	return m == nil || m.Role == 0 && (m.Name == "" || now.UnixMilli()-m.named < newFor.Milliseconds())
+// newUntil returns until when a player with a key is new, in Unix milliseconds: while they have no role of their own, and no name that has been
+// registered for a day.
+func (s *State) newUntil(id player.ID) int64 {
+	switch m := s.members[id]; {
+	case m == nil || m.Role == 0 && m.Name == "":
+		return math.MaxInt64
+	case m.Role != 0:
+		return 0
+	default:
+		return m.named + newFor.Milliseconds()
+	}
 }
 
 // Refuse returns why a player may not change a block: empty if they may, else a code of wire.

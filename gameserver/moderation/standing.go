@@ -173,6 +173,13 @@ func (s *Standing) RefuseEdit(at grid.Pos) string {
 	return s.enforcer.refuseEdit(s.who, *s.verdict.Load(), at)
 }
 
+// NoteEdit counts an edit that the player has requested.
+func (s *Standing) NoteEdit(removed bool) {
+	if now := s.enforcer.wall(); now.UnixMilli() < s.verdict.Load().NewUntil {
+		s.enforcer.newcomers.note(s.who.Player, removed, now)
+	}
+}
+
 // Keeps reports whether a claim keeps the player from going from one block into another.
 func (s *Standing) Keeps(from, to grid.Pos) bool {
 	return s.enforcer.claims.Load().Keeps(s.who.ClaimID(), s.verdict.Load().Role, from, to) != nil
