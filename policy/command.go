@@ -162,7 +162,7 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 		return nil, fmt.Errorf("only a higher role than %v may give the role %v", by.role, role)
 	}
 	return func() Effect {
-		s.member(target.Player).Role = role
+		s.setRole(target.Player, role)
 		return Effect{Text: fmt.Sprintf("%s has the role %v.", s.nameOf(target), role)}
 	}, nil
 }
@@ -310,7 +310,7 @@ func takeOwnership(s *State, by author, args []string, _ int64) (func() Effect, 
 	}
 	return func() Effect {
 		delete(s.tokens, hash)
-		s.member(by.id).Role = Owner
+		s.setRole(by.id, Owner)
 		return Effect{Text: "You own this world now. /help lists what you may do."}
 	}, nil
 }

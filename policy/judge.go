@@ -100,11 +100,11 @@ func (s *State) Builders() *Builders {
 		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
 		border: s.settings.Border,
 	}
-	for id, m := range s.members {
+	for id, m := range s.roles {
 		if m.Role >= Moderator {
 			b.moderators[id] = true
 		}
-		if may := m.Role >= Builder; m.Role != 0 && may != b.others {
+		if may := m.Role >= Builder; may != b.others {
 			b.exceptions[id] = may
 		}
 	}
