@@ -145,6 +145,10 @@ func (s *Standing) TooFast() error {
 	}
 	switch s.enforcer.floods.note(s.who.Player, now, ban) {
 	case floodWarned:
+		if mute := s.enforcer.floodMute(s.who.Player); mute != "" {
+			s.notice(mute)
+			return nil
+		}
 		s.notice("You write too fast; that was not sent. Go on like that, and you are muted for a minute.")
 	case floodMuted:
 		s.notice("You write too fast, and are muted for a minute.")
