@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Subject is a player whom the policy judges. The address is invalid if it is not known.
@@ -85,7 +86,8 @@ func (s *State) targetsOf(who Subject) []Target {
 // Builders tells who may change which blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
 // may use it.
 type Builders struct {
-	others     bool // those of whom nothing is known
+	players    bool // those with a key of whom nothing is known
+	guests     bool
 	exceptions map[player.ID]bool
 	moderators map[player.ID]bool // and above
 	claims     *Claims
@@ -96,7 +98,7 @@ type Builders struct {
 // Builders returns who may change blocks now.
 func (s *State) Builders() *Builders {
 	b := &Builders{
-		others:     max(s.settings.Players, s.settings.Guests) >= Builder,
+		players: s.settings.Players >= Builder, guests: s.settings.Guests >= Builder,
 		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
 		border: s.settings.Border,
 	}
@@ -104,9 +106,7 @@ func (s *State) Builders() *Builders {
 		if m.Role >= Moderator {
 			b.moderators[id] = true
 		}
-		if may := m.Role >= Builder; may != b.others {
-			b.exceptions[id] = may
-		}
+		b.exceptions[id] = m.Role >= Builder
 	}
 	for target, kinds := range s.sanctions {
 		ban := longer(kinds[Ban], kinds[Kick])
@@ -117,15 +117,19 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// Allow reports whether a player may change blocks at all.
-func (b *Builders) Allow(id player.ID, now time.Time) bool {
+// Allow reports whether a player may change blocks at all. The proof is that of an edit of theirs, empty if it is not known to be right: then
+// they may be a guest or not.
+func (b *Builders) Allow(id player.ID, proof nodemsg.Proof, now time.Time) bool {
 	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
 		return false
+	}
+	if proof.Name != "" {
+		return b.guests
 	}
 	if may, known := b.exceptions[id]; known {
 		return may
 	}
-	return b.others
+	return b.players || b.guests && proof.Key == [len(proof.Key)]byte{}
 }
 
 // newFor is how long a player counts as new after they have registered a name.
@@ -144,9 +148,9 @@ func (s *State) newUntil(id player.ID) int64 {
 	}
 }
 
-// Refuse returns why a player may not change a block: empty if they may, else a code of wire.
-func (b *Builders) Refuse(id player.ID, at grid.Pos, now time.Time) string {
-	if !b.Allow(id, now) {
+// Refuse returns why a player may not change a block: empty if they may, else a code of wire. The proof is as for Allow.
+func (b *Builders) Refuse(id player.ID, proof nodemsg.Proof, at grid.Pos, now time.Time) string {
+	if !b.Allow(id, proof, now) {
 		return wire.RefusedNotAllowed
 	}
 	if !b.border.Contains(at) && !b.moderators[id] {
