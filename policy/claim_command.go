@@ -32,7 +32,7 @@ func limited(of run) run {
 			return of(s, by, args, at)
 		}
 		day, most := by.entered/(24*60*60*1000), changesADay
-		if by.entered < s.newUntil(by.id) {
+		if by.entered < s.members[by.id].newUntil() {
 			most = newChangesADay
 		}
 		switch {

@@ -52,7 +52,7 @@ func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
 	v := Verdict{Role: s.RoleOf(who.Player, who.Guest), NewUntil: math.MaxInt64}
 	if !who.Guest {
-		v.NewUntil = s.newUntil(who.Player)
+		v.NewUntil = s.members[who.Player].newUntil()
 	}
 	if v.Role < Moderator {
 		v.Border = s.settings.Border
@@ -117,28 +117,28 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// Allow reports whether a player may change blocks at all. The proof is that of an edit of theirs, empty if it is not known to be right: then
+// Allow reports whether a player may change blocks at all. The proof is that of an edit of theirs, nil if it is not known to be right: then
 // they may be a guest or not.
-func (b *Builders) Allow(id player.ID, proof nodemsg.Proof, now time.Time) bool {
+func (b *Builders) Allow(id player.ID, proof *nodemsg.Proof, now time.Time) bool {
 	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
 		return false
 	}
-	if proof.Name != "" {
+	if proof != nil && proof.Name != "" {
 		return b.guests
 	}
 	if may, known := b.exceptions[id]; known {
 		return may
 	}
-	return b.players || b.guests && proof.Key == [len(proof.Key)]byte{}
+	return b.players || b.guests && proof == nil
 }
 
 // newFor is how long a player counts as new after they have registered a name.
 const newFor = 24 * time.Hour
 
-// newUntil returns until when a player with a key is new, in Unix milliseconds: while they have no role of their own, and no name that has been
-// registered for a day.
-func (s *State) newUntil(id player.ID) int64 {
-	switch m := s.members[id]; {
+// newUntil returns until when a player with a key, whose member is nil if nothing is known of them, is new, in Unix milliseconds: while they have
+// no role of their own, and no name that has been registered for a day.
+func (m *Member) newUntil() int64 {
+	switch {
 	case m == nil || m.Role == 0 && m.Name == "":
 		return math.MaxInt64
 	case m.Role != 0:
@@ -149,7 +149,7 @@ func (s *State) newUntil(id player.ID) int64 {
 }
 
 // Refuse returns why a player may not change a block: empty if they may, else a code of wire. The proof is as for Allow.
-func (b *Builders) Refuse(id player.ID, proof nodemsg.Proof, at grid.Pos, now time.Time) string {
+func (b *Builders) Refuse(id player.ID, proof *nodemsg.Proof, at grid.Pos, now time.Time) string {
 	if !b.Allow(id, proof, now) {
 		return wire.RefusedNotAllowed
 	}

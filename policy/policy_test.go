@@ -196,22 +196,22 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%+v after %v: join %t, build %t, chat %t", c.who, c.after, v.MayJoin(), v.MayBuild(), v.Mute == nil)
 		}
 	}
-	key, guest := nodemsg.Proof{Key: [32]byte{1}}, nodemsg.Proof{Name: "gus"}
+	key, guest := &nodemsg.Proof{Key: [32]byte{1}}, &nodemsg.Proof{Name: "gus"}
 	for _, c := range []struct {
 		id    player.ID
-		proof nodemsg.Proof
+		proof *nodemsg.Proof
 		want  bool
 	}{
 		{idOf("eve"), key, false},
 		{idOf("vic"), key, false},
-		{idOf("vic"), nodemsg.Proof{}, false},
+		{idOf("vic"), nil, false},
 		{idOf("ada"), key, true},
-		{idOf("ada"), nodemsg.Proof{}, true},
+		{idOf("ada"), nil, true},
 		{player.GuestID("gus"), guest, false},
-		{player.GuestID("gus"), nodemsg.Proof{}, true}, // may be a player with a key
+		{player.GuestID("gus"), nil, true}, // may be a player with a key
 	} {
 		if s.Builders().Allow(c.id, c.proof, s.now) != c.want {
-			t.Errorf("for a leader %v may build, if they prove %+v: %t", c.id, c.proof, !c.want)
+			t.Errorf("for a leader, %v with the proof %+v may build: %t", c.id, c.proof, !c.want)
 		}
 	}
 	s.say("", "set players visitor")

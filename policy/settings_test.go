@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Settings are what admins make them, and a mistyped command changes nothing.
@@ -76,7 +75,7 @@ func TestBorder(t *testing.T) {
 		pos  grid.Pos
 		want bool
 	}{{"ada", inside, true}, {"ada", outside, false}, {"bob", outside, true}} {
-		if got := s.Builders().Refuse(idOf(c.by), nodemsg.Proof{}, c.pos, s.now) == ""; got != c.want {
+		if got := s.Builders().Refuse(idOf(c.by), nil, c.pos, s.now) == ""; got != c.want {
 			t.Errorf("for a leader %s builds at %v: %t", c.by, c.pos, got)
 		}
 		if got := s.Judge(Subject{Player: idOf(c.by), Name: c.by}, s.now).Border.Contains(c.pos); got != c.want {

@@ -61,9 +61,9 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	for i, intent := range msg.Edits {
 		why := refused
 		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
-			var proof nodemsg.Proof
+			var proof *nodemsg.Proof
 			if proven != nil && proven[i] {
-				proof = intent.Proof
+				proof = &msg.Edits[i].Proof
 			}
 			why = l.RefuseEdit(intent.Player, proof, intent.Pos)
 		}

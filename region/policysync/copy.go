@@ -362,9 +362,9 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. The proof is empty if it is not known to be
+// RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. The proof is nil if it is not known to be
 // right. It waits for no lock.
-func (c *Copy) RefuseEdit(id player.ID, proof nodemsg.Proof, at grid.Pos) string {
+func (c *Copy) RefuseEdit(id player.ID, proof *nodemsg.Proof, at grid.Pos) string {
 	why := c.builders.Load().Refuse(id, proof, at, time.Now())
 	if why != "" {
 		c.metrics.refused.WithLabelValues(why).Inc()
