@@ -32,7 +32,7 @@ test('a newcomer plays at once, under a name that they are offered', async () =>
   newcomer = await Player.open(nodes[1].url, '')
   await newcomer.page.waitForFunction(() => window.__voxeld)
   newcomer.name = await nameOnTitle(newcomer)
-  assert.match(newcomer.name, /^[A-Z][a-z]+[A-Z][a-z]+\d\d$/)
+  assert.match(newcomer.name, /^[A-Z][a-z]+[A-Z][a-z]+\d{4}$/)
   await newcomer.screenshot('people-title')
   await newcomer.page.check('.title input[type=checkbox]') // as a guest
   await newcomer.play()

@@ -25,7 +25,7 @@ func (g *Gateway) legacyOptions() legacy.Options {
 			Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal,
 			RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, MayGo: g.enforcer.MayGoOriginal,
 			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.policy.Load().Edits()) },
-			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteEdit(by, true, block == chunk.Air) },
+			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteGuestsEdit(by, block == chunk.Air) },
 		},
 		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Mirror: g.mirror, Players: g.players,
 		Client: g.limits.Client, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,

@@ -159,7 +159,7 @@ func (s *session) move(pose motion.Pose) error {
 		*s.motion = before
 	}
 	if ok && !s.standing.MayGo(last, pose) {
-		ok, reason = false, outsideBorder
+		ok, reason = false, wire.RefusedOutsideBorder
 		*s.motion = before
 	}
 	if !ok && s.walk.teleported > 0 && s.g.now()-s.walk.teleported < teleportTime {
@@ -219,12 +219,8 @@ func teleport(s *session, to motion.Pose) {
 	s.goTo(last, to)
 }
 
-// Reasons of corrections: the path leads into solid blocks, or out of the border of the world. Clients receive them
-// (docs/protocol.md): never change them.
-const (
-	insideBlock   = "inside_block"
-	outsideBorder = "outside_border"
-)
+// insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never change it.
+const insideBlock = "inside_block"
 
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
 // distance, so that a walk to and fro costs nothing.
@@ -290,7 +286,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
-	s.g.enforcer.NoteEdit(s.body.Player, s.body.Guest, chunk.Block(e.Block) == chunk.Air)
+	s.standing.NoteEdit(chunk.Block(e.Block) == chunk.Air)
 	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Proof: s.proof}
 	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
 	s.subs[pos.Chunk()].Edit(intent, s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -77,6 +78,9 @@ func (h here) ShowLine(line nodemsg.PrivateLine) bool {
 	s.sendText("From " + line.Name + ": " + line.Text)
 	return true
 }
+
+// OwnerOf returns the player to whom a name is registered, in any case.
+func (h here) OwnerOf(name string) (player.ID, bool) { return h.g.enforcer.OwnerOf(name) }
 
 // errNoHomes is why a home cannot be set while a world is upgraded: older nodes refuse the records of players who have one.
 var errNoHomes = errors.New("homes can be set as soon as all nodes of the world are upgraded")

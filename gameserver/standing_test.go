@@ -170,6 +170,12 @@ func TestClaims(t *testing.T) {
 		if got := ann.mu.notices[len(ann.mu.notices)-1]; got != "zoe/home: 0,0 to 9,9, only members may enter" {
 			t.Error(got)
 		}
+		if spawn := r.g.spawnPose(); !(policy.Box{Max: grid.Pos{X: 9, Y: 1023, Z: 9}}).Contains(spawn.Block()) {
+			t.Fatalf("the spawn at %+v is not in the claim", spawn)
+		}
+		if got := ann.command("spawn"); strings.Contains(got, "claim") || ann.mu.reason != teleported {
+			t.Errorf("/spawn into a private claim is answered %q, ann was corrected because of %q", got, ann.mu.reason)
+		}
 		bob.send(`{"type":1,"args":[0,0],"player":"bob"}` + "\n")
 		pass(time.Second)
 		for x := 18.; x > 2; x -= .5 {

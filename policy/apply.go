@@ -54,9 +54,9 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 	case s.lastSeq(a) > a.Seq, a.Operator && a.Charter < s.charter:
 		return Effect{}, errors.New("that command is older than one that was carried out already: if the clock of your machine was set back, wait until it catches up")
 	}
-	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.RoleOf(authorOf(a), false)}
+	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.RoleOf(authorOf(a), false), entered: a.At}
 	if a.Operator {
-		by = author{id: authorOf(a), name: operatorName, role: operator}
+		by = author{id: authorOf(a), name: operatorName, role: operator, entered: a.At}
 	}
 	if ban := s.Judge(Subject{Player: by.id, Name: by.name}, time.UnixMilli(at)).Ban; ban != nil && !a.Operator {
 		return Effect{}, errors.New(ban.Describe(time.UnixMilli(at)))

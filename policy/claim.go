@@ -102,10 +102,11 @@ func (c *Claim) MayEnter(id player.ID, role Role) bool {
 	return !c.Private || role >= Moderator || c.Has(id)
 }
 
-// claiming counts the commands about claims that players have given on a day.
+// claiming counts the commands about claims that players have given.
 type claiming struct {
-	day     int64 // since 1970
-	changes map[player.ID]int
+	acts    int               // in all
+	day     int64             // since 1970, by the clock of the catalog's leader: players choose the times that they sign
+	changes map[player.ID]int // of each player, on that day
 }
 
 // squareShift is the logarithm of the width of a square, in chunks.

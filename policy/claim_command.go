@@ -13,32 +13,44 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// changesADay is how many commands about claims a player may give on a day: the catalog keeps all of them.
-const changesADay = 200
+// Limits of commands about claims: the catalog keeps all of them.
+const (
+	// changesADay is how many a player may give on a day, newChangesADay how many one who is new.
+	changesADay    = 200
+	newChangesADay = 20
+	// maxClaimActs is how many there may be in all, but for those of moderators and above: less than MaxActs/2, so that names can still be
+	// registered.
+	maxClaimActs = MaxActs / 4
+)
 
 type run = func(s *State, by author, args []string, at int64) (func() Effect, error)
 
 // limited is a command about claims, of which players may give so many.
 func limited(of run) run {
 	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
-		day := at / (24 * 60 * 60 * 1000)
-		switch {
-		case by.role == operator:
+		if by.role == operator {
 			return of(s, by, args, at)
-		case s.acts >= MaxActs/2 && by.role < Moderator:
-			return nil, fmt.Errorf("this world has had %d commands that changed its policy: only moderators change claims now", MaxActs/2)
-		case day <= s.claiming.day && s.claiming.changes[by.id] >= changesADay:
-			return nil, fmt.Errorf("you have changed claims %d times today: go on tomorrow", changesADay)
+		}
+		day, most := by.entered/(24*60*60*1000), changesADay
+		if by.entered < s.members[by.id].newUntil() {
+			most = newChangesADay
+		}
+		switch {
+		case (s.claiming.acts >= maxClaimActs || s.acts >= MaxActs/2) && by.role < Moderator:
+			return nil, errors.New("this world has had too many changes of claims: only moderators change them now")
+		case day == s.claiming.day && s.claiming.changes[by.id] >= most:
+			return nil, fmt.Errorf("you have changed claims %d times today: go on tomorrow", most)
 		}
 		do, err := of(s, by, args, at)
 		if err != nil {
 			return nil, err
 		}
 		return func() Effect {
-			if day > s.claiming.day || s.claiming.changes == nil {
-				s.claiming = claiming{day: day, changes: make(map[player.ID]int)}
+			if day != s.claiming.day || s.claiming.changes == nil {
+				s.claiming.day, s.claiming.changes = day, make(map[player.ID]int)
 			}
 			s.claiming.changes[by.id]++
+			s.claiming.acts++
 			return do()
 		}, nil
 	}
@@ -134,6 +146,19 @@ func addable(s *State, c *Claim) error {
 	return nil
 }
 
+// checkPublic returns an error if a box contains a place where players are brought.
+func checkPublic(s *State, box Box) error {
+	if at := s.settings.Spawn; at != nil && box.Contains(*at) {
+		return errors.New("only moderators claim the place where new players start")
+	}
+	for _, name := range s.warps.Names() {
+		if box.Contains(s.warps[name]) {
+			return fmt.Errorf("only moderators claim the place of the warp %s", name)
+		}
+	}
+	return nil
+}
+
 // claimLand adds a claim: CORNER CORNER [NAME].
 func claimLand(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	switch {
@@ -157,6 +182,11 @@ func claimLand(s *State, by author, args []string, _ int64) (func() Effect, erro
 	for n := 1; c.Name == ""; n++ {
 		if name := strconv.Itoa(n); s.claims.named(by.id, name) == nil {
 			c.Name = name
+		}
+	}
+	if by.role < Moderator {
+		if err := checkPublic(s, box); err != nil {
+			return nil, err
 		}
 	}
 	if err := checkLimits(s, by.id, box); err != nil {
@@ -301,6 +331,14 @@ func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, erro
 		fresh.Private = !all
 	default:
 		return nil, errUsage
+	}
+	switch {
+	case fresh.Open == c.Open && fresh.Private == c.Private && by.role < operator: // a restore may enter a command twice
+		return nil, fmt.Errorf("that is so already in %s", s.LabelOf(c))
+	case fresh.Private && !c.Private && by.role < Moderator:
+		if err := checkPublic(s, c.Box); err != nil {
+			return nil, err
+		}
 	}
 	return func() Effect {
 		s.changeClaims(c, &fresh)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -14,14 +15,20 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// newTown returns a policy in which ada, bob, eve and mod have registered their names; mod is a moderator.
+// newTown returns a policy in which ada, bob, eve and mod have registered their names, a day ago; mod is a moderator.
 func newTown(t *testing.T) *script {
 	s := newScript(t)
 	for _, by := range []string{"ada", "bob", "eve", "mod"} {
 		s.say(by, "register")
 	}
 	s.say("", "role mod moderator")
+	s.pass(25 * time.Hour)
 	return s
+}
+
+// pass lets a time pass on all clocks.
+func (s *script) pass(d time.Duration) {
+	s.now, s.seq = s.now.Add(d), s.seq+uint64(d.Microseconds()) //nolint:gosec // positive
 }
 
 func TestClaimCommands(t *testing.T) {
@@ -108,7 +115,7 @@ func TestClaimsJudge(t *testing.T) {
 				t.Fatalf("the claim at %v is %+v", at, claim)
 			}
 			gateway := verdict.MayBuild() && (claim == nil || claim.MayBuild(id, verdict.Role))
-			leader := builders.Refuse(c.who.Player, at, s.now)
+			leader := builders.Refuse(c.who.Player, nil, at, s.now)
 			if want := strings.Contains(c.build, letter); gateway != want || (leader == "") != want {
 				t.Errorf("%s at %s: may build at a gateway: %t; a leader answers %q", name, letter, gateway, leader)
 			}
@@ -127,27 +134,96 @@ func TestClaimsJudge(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s.say("mod", "ban bob")
-	if got := s.Builders().Refuse(idOf("bob"), inside, s.now); got != wire.RefusedNotAllowed {
+	if got := s.Builders().Refuse(idOf("bob"), nil, inside, s.now); got != wire.RefusedNotAllowed {
 		t.Errorf("a member who is banned is answered %q", got)
 	}
 }
 
-// A player changes claims a bounded number of times on a day, and goes on the next day.
+// flagUntilRefused gives commands that change a claim, and returns how many are carried out, and why no more are.
+func (s *script) flagUntilRefused(by, claim string) (n int, why string) {
+	for ; ; n++ {
+		got := s.say(by, "flag "+claim+" build "+[]string{"all", "members"}[n%2])
+		if strings.HasPrefix(got, "!") {
+			return n, got
+		}
+	}
+}
+
+// A player changes claims a bounded number of times on a day, one who is new less often, and goes on the next day. A command that is signed
+// for another day ends no day, and begins none.
 func TestClaimChangesADay(t *testing.T) {
 	s := newTown(t)
 	s.say("ada", "claim 0,0 9,9 home")
-	for i := range changesADay {
-		got := s.say("ada", "flag home build all")
-		if refused := strings.HasPrefix(got, "!"); refused != (i == changesADay-1) {
-			t.Fatalf("change %d: %s", i+2, got)
+	if got := s.say("ada", "flag home build members"); got != "! that is so already in ada/home" {
+		t.Error(got)
+	}
+	if n, why := s.flagUntilRefused("ada", "home"); n != changesADay-1 || !strings.Contains(why, "200 times today") {
+		t.Fatalf("after %d changes: %s", n, why)
+	}
+	for by, text := range map[string]string{"bob": "claim 20,0 29,9", "mod": "claim 40,0 49,9"} {
+		act := sign(by, s.seq+uint64((366*24*time.Hour).Microseconds()), s.now, text) // next year
+		if _, err := s.Apply(act); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if got := s.say("bob", "claim 20,0 29,9"); strings.HasPrefix(got, "!") {
-		t.Errorf("another player: %s", got)
+	if got := s.say("ada", "unclaim home"); !strings.HasPrefix(got, "!") {
+		t.Errorf("after a command of next year, ada goes on: %s", got)
 	}
-	s.now, s.seq = s.now.AddDate(0, 0, 1), s.seq+24*60*60*1_000_000
-	if got := s.say("ada", "unclaim home"); strings.HasPrefix(got, "!") {
+	act := sign("ada", s.seq+uint64((366*24*time.Hour).Microseconds()), s.now, "unclaim home")
+	if s.Try(act) == nil {
+		t.Error("ada goes on by commands of next year")
+	}
+	s.pass(24 * time.Hour)
+	if got := s.say("ada", "flag home build members"); strings.HasPrefix(got, "!") {
 		t.Errorf("the next day: %s", got)
+	}
+	if n, why := s.flagUntilRefused("ada", "home"); n < changesADay/2 {
+		t.Errorf("the next day, after %d changes: %s", n, why)
+	}
+	act = sign("new", 0, s.now, "register") // signed two days ago
+	if _, err := s.Apply(act); err != nil {
+		t.Fatal(err)
+	}
+	s.say("new", "claim 100,0 109,9 home")
+	if n, why := s.flagUntilRefused("new", "home"); n != newChangesADay-1 {
+		t.Errorf("a new player, after %d changes: %s", n, why)
+	}
+}
+
+// When there were as many changes of claims as there may be, names are still registered, and moderators still change claims.
+func TestClaimsLeaveRoomForNames(t *testing.T) {
+	s := newTown(t)
+	s.say("ada", "claim 0,0 9,9 home")
+	s.claiming.acts, s.acts = maxClaimActs, maxClaimActs+10
+	if got := s.say("ada", "flag home build all"); got != "! this world has had too many changes of claims: only moderators change them now" {
+		t.Error(got)
+	}
+	for by, text := range map[string]string{"zoe": "register", "mod": "unclaim ada/home"} {
+		if got := s.say(by, text); strings.HasPrefix(got, "!") {
+			t.Errorf("%s: /%s: %s", by, text, got)
+		}
+	}
+}
+
+// Builders cannot keep others from where players are brought.
+func TestClaimsKeepOutOfPublicPlaces(t *testing.T) {
+	s := newTown(t)
+	s.say("eve", "claim 100,0 109,9 early")
+	s.say("", "setspawn 5 60 5")
+	s.say("", "setwarp Market 50 60 5")
+	s.say("", "setwarp early 105 60 5")
+	for _, step := range []struct{ by, text, want string }{
+		{"ada", "claim 0,0 9,9", "! only moderators claim the place where new players start"},
+		{"ada", "claim 46,50,2 55,70,9", "! only moderators claim the place of the warp market"},
+		{"ada", "claim 46,61,2 55,70,9 above", "The claim above is yours: 10 × 8 blocks. /trust above PLAYER lets others build in it."},
+		{"eve", "flag early enter members", "! only moderators claim the place of the warp early"},
+		{"eve", "flag early build all", "All players may build in eve/early."},
+		{"mod", "claim 0,0 9,9 spawn", "The claim spawn is yours: 10 × 10 blocks. /trust spawn PLAYER lets others build in it."},
+		{"mod", "flag spawn enter members", "Only members may enter in mod/spawn."},
+	} {
+		if got := s.say(step.by, step.text); got != step.want {
+			t.Errorf("%s: /%s:\n%q, want\n%q", step.by, step.text, got, step.want)
+		}
 	}
 }
 
@@ -289,7 +365,7 @@ func BenchmarkRefuse(b *testing.B) {
 				i := int32(0)
 				for b.Loop() {
 					i++
-					builders.Refuse(id, grid.Pos{X: i % 200, Y: 12, Z: i / 200 % 200}, start)
+					builders.Refuse(id, nil, grid.Pos{X: i % 200, Y: 12, Z: i / 200 % 200}, start)
 				}
 			})
 		}

@@ -27,6 +27,8 @@ type author struct {
 	id   player.ID
 	name string
 	role Role
+	// entered is when the catalog's leader entered the act, in Unix milliseconds; for what a player could gain by signing another time.
+	entered int64
 }
 
 // operatorName is what operators are called in sanctions.
@@ -160,7 +162,7 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 		return nil, fmt.Errorf("only a higher role than %v may give the role %v", by.role, role)
 	}
 	return func() Effect {
-		s.member(target.Player).Role = role
+		s.setRole(target.Player, role)
 		return Effect{Text: fmt.Sprintf("%s has the role %v.", s.nameOf(target), role)}
 	}, nil
 }
@@ -245,7 +247,7 @@ func registerName(s *State, by author, args []string, at int64) (func() Effect, 
 			delete(s.names, strings.ToLower(m.Name))
 			text += fmt.Sprintf(" The name %s is free now.", m.Name)
 		}
-		m.Name, m.named = by.name, at
+		m.Name, m.named = by.name, max(at, by.entered) // an older time would end the day for which they are new
 		s.names[strings.ToLower(by.name)] = by.id
 		return Effect{Text: text}
 	}, nil
@@ -308,7 +310,7 @@ func takeOwnership(s *State, by author, args []string, _ int64) (func() Effect, 
 	}
 	return func() Effect {
 		delete(s.tokens, hash)
-		s.member(by.id).Role = Owner
+		s.setRole(by.id, Owner)
 		return Effect{Text: "You own this world now. /help lists what you may do."}
 	}, nil
 }

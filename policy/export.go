@@ -64,7 +64,8 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 	return func() Effect {
 		m := s.member(id)
 		delete(s.names, strings.ToLower(m.Name))
-		m.Name, m.Role, m.seq = name, role, max(m.seq, seq)
+		m.Name, m.seq = name, max(m.seq, seq)
+		s.setRole(id, role)
 		if name != "" {
 			s.names[strings.ToLower(name)] = id
 		}

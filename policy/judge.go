@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"net/netip"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Subject is a player whom the policy judges. The address is invalid if it is not known.
@@ -33,6 +35,9 @@ type Verdict struct {
 	Mute *Sanction // nil if they are not muted
 	// Border is the one that holds for them: not for moderators and above.
 	Border *Border
+	// NewUntil is until when they are new, in Unix milliseconds: in the past if they are not, math.MaxInt64 for guests and those without a
+	// registered name.
+	NewUntil int64
 }
 
 // MayJoin reports whether the player may play at all.
@@ -45,7 +50,10 @@ func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role >= Builder }
 // moderators could exclude those above them.
 func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
-	v := Verdict{Role: s.RoleOf(who.Player, who.Guest)}
+	v := Verdict{Role: s.RoleOf(who.Player, who.Guest), NewUntil: math.MaxInt64}
+	if !who.Guest {
+		v.NewUntil = s.members[who.Player].newUntil()
+	}
 	if v.Role < Moderator {
 		v.Border = s.settings.Border
 	}
@@ -78,7 +86,8 @@ func (s *State) targetsOf(who Subject) []Target {
 // Builders tells who may change which blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
 // may use it.
 type Builders struct {
-	others     bool // those of whom nothing is known
+	players    bool // those with a key of whom nothing is known
+	guests     bool
 	exceptions map[player.ID]bool
 	moderators map[player.ID]bool // and above
 	claims     *Claims
@@ -89,17 +98,15 @@ type Builders struct {
 // Builders returns who may change blocks now.
 func (s *State) Builders() *Builders {
 	b := &Builders{
-		others:     max(s.settings.Players, s.settings.Guests) >= Builder,
+		players: s.settings.Players >= Builder, guests: s.settings.Guests >= Builder,
 		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
 		border: s.settings.Border,
 	}
-	for id, m := range s.members {
+	for id, m := range s.roles {
 		if m.Role >= Moderator {
 			b.moderators[id] = true
 		}
-		if may := m.Role >= Builder; m.Role != 0 && may != b.others {
-			b.exceptions[id] = may
-		}
+		b.exceptions[id] = m.Role >= Builder
 	}
 	for target, kinds := range s.sanctions {
 		ban := longer(kinds[Ban], kinds[Kick])
@@ -110,29 +117,40 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// Allow reports whether a player may change blocks at all.
-func (b *Builders) Allow(id player.ID, now time.Time) bool {
+// Allow reports whether a player may change blocks at all. The proof is that of an edit of theirs, nil if it is not known to be right: then
+// they may be a guest or not.
+func (b *Builders) Allow(id player.ID, proof *nodemsg.Proof, now time.Time) bool {
 	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
 		return false
+	}
+	if proof != nil && proof.Name != "" {
+		return b.guests
 	}
 	if may, known := b.exceptions[id]; known {
 		return may
 	}
-	return b.others
+	return b.players || b.guests && proof == nil
 }
 
 // newFor is how long a player counts as new after they have registered a name.
 const newFor = 24 * time.Hour
 
-// IsNew reports whether a player with a key is new: they have no role of their own, and no name that has been registered for a day.
-func (s *State) IsNew(id player.ID, now time.Time) bool {
-	m := s.members[id]
-	return m == nil || m.Role == 0 && (m.Name == "" || now.UnixMilli()-m.named < newFor.Milliseconds())
+// newUntil returns until when a player with a key, whose member is nil if nothing is known of them, is new, in Unix milliseconds: while they have
+// no role of their own, and no name that has been registered for a day.
+func (m *Member) newUntil() int64 {
+	switch {
+	case m == nil || m.Role == 0 && m.Name == "":
+		return math.MaxInt64
+	case m.Role != 0:
+		return 0
+	default:
+		return m.named + newFor.Milliseconds()
+	}
 }
 
-// Refuse returns why a player may not change a block: empty if they may, else a code of wire.
-func (b *Builders) Refuse(id player.ID, at grid.Pos, now time.Time) string {
-	if !b.Allow(id, now) {
+// Refuse returns why a player may not change a block: empty if they may, else a code of wire. The proof is as for Allow.
+func (b *Builders) Refuse(id player.ID, proof *nodemsg.Proof, at grid.Pos, now time.Time) string {
+	if !b.Allow(id, proof, now) {
 		return wire.RefusedNotAllowed
 	}
 	if !b.border.Contains(at) && !b.moderators[id] {

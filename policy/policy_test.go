@@ -196,10 +196,28 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%+v after %v: join %t, build %t, chat %t", c.who, c.after, v.MayJoin(), v.MayBuild(), v.Mute == nil)
 		}
 	}
-	for id, want := range map[player.ID]bool{idOf("eve"): false, idOf("vic"): false, idOf("ada"): true, player.GuestID("gus"): true} {
-		if s.Builders().Allow(id, s.now) != want {
-			t.Errorf("for a leader %v may build: %t", id, !want)
+	key, guest := &nodemsg.Proof{Key: [32]byte{1}}, &nodemsg.Proof{Name: "gus"}
+	for _, c := range []struct {
+		id    player.ID
+		proof *nodemsg.Proof
+		want  bool
+	}{
+		{idOf("eve"), key, false},
+		{idOf("vic"), key, false},
+		{idOf("vic"), nil, false},
+		{idOf("ada"), key, true},
+		{idOf("ada"), nil, true},
+		{player.GuestID("gus"), guest, false},
+		{player.GuestID("gus"), nil, true}, // may be a player with a key
+	} {
+		if s.Builders().Allow(c.id, c.proof, s.now) != c.want {
+			t.Errorf("for a leader, %v with the proof %+v may build: %t", c.id, c.proof, !c.want)
 		}
+	}
+	s.say("", "set players visitor")
+	s.say("", "set guests builder")
+	if b := s.Builders(); b.Allow(idOf("ada"), key, s.now) || !b.Allow(player.GuestID("gus"), guest, s.now) {
+		t.Error("for a leader, players with a key may build where only guests may")
 	}
 	if name := s.NameFor(idOf("ada"), "Eve"); name == "Eve" || !strings.HasPrefix(name, "Eve-") {
 		t.Errorf("a player takes the name of another as %q", name)

@@ -37,9 +37,10 @@ func (m Member) Label() string { return cmp.Or(m.Name, m.Player.String()) }
 type State struct {
 	acts      uint64
 	members   map[player.ID]*Member
-	names     map[string]player.ID // registered, in lower case
-	nodes     map[player.ID]uint64 // the last sequence number of each operator, by the key of the node
-	charter   uint64               // the newest in an act: older ones count no more
+	roles     map[player.ID]*Member // those of them who have a role of their own: few
+	names     map[string]player.ID  // registered, in lower case
+	nodes     map[player.ID]uint64  // the last sequence number of each operator, by the key of the node
+	charter   uint64                // the newest in an act: older ones count no more
 	sanctions map[Target]map[Kind]*Sanction
 	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
 	tokens    map[string]bool
@@ -53,7 +54,7 @@ type State struct {
 // New returns the policy of a new world: everybody may build.
 func New() *State {
 	return &State{
-		members: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
+		members: make(map[player.ID]*Member), roles: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
 		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea},
 		claims:   newClaims(), warps: make(Warps),
@@ -76,6 +77,16 @@ func (s *State) member(id player.ID) *Member {
 	return m
 }
 
+// setRole gives a player a role of their own; 0 takes it from them.
+func (s *State) setRole(id player.ID, role Role) {
+	m := s.member(id)
+	if m.Role = role; role == 0 {
+		delete(s.roles, id)
+		return
+	}
+	s.roles[id] = m
+}
+
 // RoleOf returns the role of a player.
 func (s *State) RoleOf(id player.ID, guest bool) Role {
 	if guest {
@@ -90,10 +101,8 @@ func (s *State) RoleOf(id player.ID, guest bool) Role {
 // Members returns the players who have a role of their own, highest first.
 func (s *State) Members() []Member {
 	all := []Member{}
-	for _, m := range s.members {
-		if m.Role != 0 {
-			all = append(all, *m)
-		}
+	for _, m := range s.roles {
+		all = append(all, *m)
 	}
 	slices.SortFunc(all, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(b.Role, a.Role), strings.Compare(a.Name, b.Name), strings.Compare(a.Player.String(), b.Player.String()))

@@ -75,7 +75,7 @@ var commands = []Command{
 	},
 	{
 		Name: "claims", Usage: "[PLAYER]", Role: Visitor, Local: true,
-		Help: "list your claims, or those of a player, and the one where you stand",
+		Help: "list your claims, or those of a player, and the one where you stand; as a CLAIM write eve/castle, or castle if it is yours",
 	},
 	{
 		Name: "claim", Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand),

@@ -1,5 +1,6 @@
 // Package elsewhere asks the other gateways of a world about the players there: their names, where one of them is, and to show one of them a
-// private line. It answers the same questions of others. Each gateway asks those that it is connected with, and believes their answers.
+// private line. It answers the same questions of others. Each gateway asks those that it is connected with, and believes their answers, but
+// for who plays under a registered name.
 //
 // Only package gameserver and its commands import it. Any goroutine may use it.
 package elsewhere
@@ -8,11 +9,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -45,6 +48,8 @@ type Here interface {
 	FindPlayer(name string) (nodemsg.FoundPlayer, bool)
 	// ShowLine shows a private line to its player, and reports whether they are here and may be shown it.
 	ShowLine(nodemsg.PrivateLine) bool
+	// OwnerOf returns the player to whom a name is registered, in any case.
+	OwnerOf(name string) (player.ID, bool)
 }
 
 // Players asks about players elsewhere, and answers about those here.
@@ -108,33 +113,43 @@ func (p *Players) List(ctx context.Context) (names []string, players uint64) {
 	return names, players
 }
 
-// Find returns the player on another node whom others see under the name, in any case.
-func (p *Players) Find(ctx context.Context, name string) (nodemsg.FoundPlayer, bool) {
-	_, it, ok := p.find(ctx, name)
-	return it, ok
+// Find returns the player on another node whom others see under the name, in any case. The error says why none is found.
+func (p *Players) Find(ctx context.Context, name string) (nodemsg.FoundPlayer, error) {
+	_, it, err := p.find(ctx, name)
+	return it, err
 }
 
-func (p *Players) find(ctx context.Context, name string) (peer string, it nodemsg.FoundPlayer, ok bool) {
+// find returns also the node. Of a registered name it believes only answers with its owner, and of no name answers of several nodes: one of them
+// lies, or the player has just moved.
+func (p *Players) find(ctx context.Context, name string) (peer string, it nodemsg.FoundPlayer, err error) {
+	owner, registered := p.here.OwnerOf(name)
 	for _, a := range p.ask(ctx, nodemsg.PlayersRequest{Find: &nodemsg.FindPlayer{Name: name}}) {
-		if a.Found != nil && strings.EqualFold(a.Found.Name, name) {
-			return a.peer, *a.Found, true
+		switch {
+		case a.Found == nil || !strings.EqualFold(a.Found.Name, name) || registered && a.Found.Player != owner:
+		case peer != "":
+			return "", nodemsg.FoundPlayer{}, fmt.Errorf("several nodes say that %s is playing there: try again in a moment", name)
+		default:
+			peer, it = a.peer, *a.Found
 		}
 	}
-	return "", it, false
+	if peer == "" {
+		return "", it, fmt.Errorf("nobody called %s is playing here, or on the nodes that this node can ask (%d at most)", name, maxPeers)
+	}
+	return peer, it, nil
 }
 
 // Show shows a line to the player on another node whom others see under the name. Only that node is sent the line. It returns the name as the
-// player writes it, and reports whether they were shown the line.
-func (p *Players) Show(ctx context.Context, name string, line nodemsg.PrivateLine) (string, bool) {
-	peer, it, ok := p.find(ctx, name)
-	if !ok {
-		return "", false
+// player writes it, and whether they were shown the line; the error says why nobody is found.
+func (p *Players) Show(ctx context.Context, name string, line nodemsg.PrivateLine) (as string, shown bool, err error) {
+	peer, it, err := p.find(ctx, name)
+	if err != nil {
+		return "", false, err
 	}
 	line.To = it.Player
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	a, err := p.askOne(ctx, peer, nodemsg.PlayersRequest{Show: &line})
-	return it.Name, err == nil && a.Shown
+	return it.Name, err == nil && a.Shown, nil
 }
 
 // errBusy is returned to a gateway that asks too much.

@@ -175,13 +175,16 @@ func (lc *conn) applyMove() {
 		lc.Corrections.WithLabelValues(reason).Inc()
 		return
 	}
-	if !lc.MayGo(lc.mu.pose, pose) {
-		lc.Corrections.WithLabelValues("outside_border").Inc()
-		return
+	why := ""
+	switch {
+	case !lc.MayGo(lc.mu.pose, pose):
+		why = wire.RefusedOutsideBorder
+	case lc.Keeps(lc.mu.pose.Block(), pose.Block()):
+		why = wire.RefusedClaimed
 	}
-	if x, y, z := lc.mu.pose.X, lc.mu.pose.Y, lc.mu.pose.Z; lc.Keeps(lc.mu.pose.Block(), pose.Block()) {
-		lc.mu.motion.Reset(x, y, z)
-		lc.Corrections.WithLabelValues(wire.RefusedClaimed).Inc()
+	if why != "" {
+		lc.mu.motion.Reset(lc.mu.pose.X, lc.mu.pose.Y, lc.mu.pose.Z) // otherwise the next moves would go on from there
+		lc.Corrections.WithLabelValues(why).Inc()
 		return
 	}
 	lc.mu.pose = pose

@@ -24,11 +24,12 @@ func (s *Standing) message(rest string, g Gateway) (why string) {
 		return ""
 	}
 	s.background(g, func(ctx context.Context) {
-		known, shown := g.Elsewhere.Show(ctx, name, line)
-		if known != "" {
-			name = known
+		known, shown, err := g.Elsewhere.Show(ctx, name, line)
+		if err != nil {
+			s.notice(sentence(err.Error()))
+			return
 		}
-		s.confirm(name, line, shown)
+		s.confirm(known, line, shown)
 	})
 	return ""
 }

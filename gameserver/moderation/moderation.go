@@ -45,6 +45,7 @@ type Enforcer struct {
 	floods    *floods
 	newcomers *newcomers
 	claims    atomic.Pointer[policy.Claims] // as of the last Refresh
+	border    atomic.Pointer[policy.Border] // likewise
 }
 
 // Node is what the options of this node grant.
@@ -56,8 +57,8 @@ type Node struct {
 // NewEnforcer returns an enforcer. Announce is called with lines for all players, and must not block.
 func NewEnforcer(p People, wall func() time.Time, node Node, announce func(text string), r prometheus.Registerer) *Enforcer {
 	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, node: node, floods: newFloods(r), newcomers: newNewcomers(r, wall)}
-	d.Refresh()
 	p.Notify(d.Changed.Set, announce)
+	d.Refresh() // afterwards: no change is missed
 	return d
 }
 
@@ -91,15 +92,25 @@ func (e *Enforcer) refusal(v policy.Verdict) error {
 	return nil
 }
 
+// OwnerOf returns the player to whom a name is registered, in any case.
+func (e *Enforcer) OwnerOf(name string) (id player.ID, registered bool) {
+	e.Read(func(p *policy.State) { id, registered = p.OwnerOf(name) })
+	return id, registered
+}
+
 // Registered reports whether a name is registered to a player.
-func (e *Enforcer) Registered(name string) (is bool) {
-	e.Read(func(p *policy.State) { _, is = p.OwnerOf(name) })
+func (e *Enforcer) Registered(name string) bool {
+	_, is := e.OwnerOf(name)
 	return is
 }
 
-// Refresh takes the claims from the policy, after a change of it. What the others of the Enforcer and of Standings answer about them takes no lock.
+// Refresh takes the claims and the border from the policy, after a change of it. What the other methods of the Enforcer and of Standings answer
+// about them takes no lock.
 func (e *Enforcer) Refresh() {
-	e.Read(func(p *policy.State) { e.claims.Store(p.Claims()) })
+	e.Read(func(p *policy.State) {
+		e.claims.Store(p.Claims())
+		e.border.Store(p.Settings().Border)
+	})
 }
 
 func (e *Enforcer) refuseEdit(who policy.Subject, v policy.Verdict, at grid.Pos) string {
@@ -150,14 +161,7 @@ func (e *Enforcer) floodSanction(kind policy.Kind, until time.Time) string {
 	return it.Describe(now)
 }
 
-// NoteEdit counts an edit that a player has requested.
-func (e *Enforcer) NoteEdit(id player.ID, guest, removed bool) {
-	now := e.wall()
-	isNew := guest
-	if !guest {
-		e.Read(func(p *policy.State) { isNew = p.IsNew(id, now) })
-	}
-	if isNew {
-		e.newcomers.note(id, removed, now)
-	}
+// NoteGuestsEdit counts an edit that a guest has requested.
+func (e *Enforcer) NoteGuestsEdit(id player.ID, removed bool) {
+	e.newcomers.note(id, removed, e.wall())
 }

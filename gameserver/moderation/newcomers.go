@@ -17,7 +17,7 @@ const peakTime = 30 * time.Second
 
 // newcomers counts the edits of new players. Edits are limited, so that in peakTime few players are counted.
 type newcomers struct {
-	edits *prometheus.CounterVec
+	placed, removed prometheus.Counter
 
 	mu struct {
 		sync.Mutex
@@ -29,12 +29,11 @@ type newcomers struct {
 
 func newNewcomers(r prometheus.Registerer, now func() time.Time) *newcomers {
 	auto := promauto.With(r)
-	n := &newcomers{edits: auto.NewCounterVec(prometheus.CounterOpts{
+	edits := auto.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_newcomer_edits_total",
 		Help: "Blocks that new players requested to place or remove on this node, by kind: guests, and players without a role of their own who have not had a registered name for a day.",
-	}, []string{"kind"})}
-	n.edits.WithLabelValues("placed")
-	n.edits.WithLabelValues("removed")
+	}, []string{"kind"})
+	n := &newcomers{placed: edits.WithLabelValues("placed"), removed: edits.WithLabelValues("removed")}
 	n.mu.removals = make(map[player.ID]int)
 	auto.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_newcomer_removals_peak",
@@ -67,10 +66,10 @@ func (n *newcomers) peak(now time.Time) float64 {
 // note counts an edit of a new player.
 func (n *newcomers) note(id player.ID, removed bool, now time.Time) {
 	if !removed {
-		n.edits.WithLabelValues("placed").Inc()
+		n.placed.Inc()
 		return
 	}
-	n.edits.WithLabelValues("removed").Inc()
+	n.removed.Inc()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.begin(now)

@@ -52,7 +52,7 @@ func (e *Enforcer) KeepsOriginal(from, to grid.Pos) bool {
 
 // MayGoOriginal reports whether the border of the world lets a client of the original protocol go from one place to another.
 func (e *Enforcer) MayGoOriginal(from, to motion.Pose) bool {
-	return e.Settings().Border.Allows(from.X, from.Z, to.X, to.Z)
+	return e.border.Load().Allows(from.X, from.Z, to.X, to.Z)
 }
 
 // EditsOfGuests returns how many blocks a second a guest may change, of whom this node lets each player change so many.

@@ -146,6 +146,10 @@ func (s *Standing) TooFast() error {
 	}
 	switch s.enforcer.floods.note(s.who.Player, now, ban) {
 	case floodWarned:
+		if mute := s.enforcer.floodMute(s.who.Player); mute != "" {
+			s.notice(mute)
+			return nil
+		}
 		s.notice("You write too fast; that was not sent. Go on like that, and you are muted for a minute.")
 	case floodMuted:
 		s.notice("You write too fast, and are muted for a minute.")
@@ -172,6 +176,13 @@ func (s *Standing) background(g Gateway, task func(context.Context)) {
 // RefuseEdit returns why the player may not change a block, as a code of wire; empty if they may.
 func (s *Standing) RefuseEdit(at grid.Pos) string {
 	return s.enforcer.refuseEdit(s.who, *s.verdict.Load(), at)
+}
+
+// NoteEdit counts an edit that the player has requested.
+func (s *Standing) NoteEdit(removed bool) {
+	if now := s.enforcer.wall(); now.UnixMilli() < s.verdict.Load().NewUntil {
+		s.enforcer.newcomers.note(s.who.Player, removed, now)
+	}
 }
 
 // Keeps reports whether a claim keeps the player from going from one block into another.

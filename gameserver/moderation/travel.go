@@ -18,7 +18,7 @@ func (s *Standing) travel(command string, args []string, g Gateway) (why string)
 		return why
 	case command != "spawn" && !s.MayGo(g.Pose(), to):
 		return "that is outside the border of the world"
-	case s.Keeps(g.Pose().Block(), to.Block()):
+	case command != "spawn" && s.Keeps(g.Pose().Block(), to.Block()):
 		return "only members may enter the claim there"
 	case !s.travels.Allow():
 		return "you travel too often: wait a moment"
@@ -56,12 +56,12 @@ func (s *Standing) destination(command string, args []string, g Gateway) (to mot
 
 // findPlayer returns where a player is, here or on another node. It waits for the answers of other gateways, a second at most.
 func findPlayer(name string, g Gateway) (motion.Pose, string) {
-	it, ok := g.FindPlayer(name)
-	if !ok {
-		it, ok = g.Elsewhere.Find(context.Background(), name)
+	if it, here := g.FindPlayer(name); here {
+		return it.Pose, ""
 	}
-	if !ok {
-		return motion.Pose{}, fmt.Sprintf("nobody called %s is playing", name)
+	it, err := g.Elsewhere.Find(context.Background(), name)
+	if err != nil {
+		return motion.Pose{}, err.Error()
 	}
 	return it.Pose, ""
 }

@@ -55,7 +55,8 @@ type LandOptions struct {
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
 	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may. If nil, everybody may.
-	RefuseEdit func(player.ID, grid.Pos) string
+	// The proof is nil if it is not known to be right.
+	RefuseEdit func(player.ID, *nodemsg.Proof, grid.Pos) string
 	// Proofs decide whose edits are accepted in signed batches. Signed may be called in any goroutine.
 	Proofs world.Proofs
 	// Signs reports whether all members, and all nodes that are alive, understand signed batches. If nil, none is proposed before one is applied.

@@ -61,7 +61,11 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	for i, intent := range msg.Edits {
 		why := refused
 		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
-			why = l.RefuseEdit(intent.Player, intent.Pos)
+			var proof *nodemsg.Proof
+			if proven != nil && proven[i] {
+				proof = &msg.Edits[i].Proof
+			}
+			why = l.RefuseEdit(intent.Player, proof, intent.Pos)
 		}
 		if proven != nil && !proven[i] {
 			why = cmp.Or(why, wire.RefusedUnsigned)

@@ -362,9 +362,10 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. It waits for no lock.
-func (c *Copy) RefuseEdit(id player.ID, at grid.Pos) string {
-	why := c.builders.Load().Refuse(id, at, time.Now())
+// RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. The proof is nil if it is not known to be
+// right. It waits for no lock.
+func (c *Copy) RefuseEdit(id player.ID, proof *nodemsg.Proof, at grid.Pos) string {
+	why := c.builders.Load().Refuse(id, proof, at, time.Now())
 	if why != "" {
 		c.metrics.refused.WithLabelValues(why).Inc()
 	}

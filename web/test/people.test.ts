@@ -5,9 +5,9 @@ import { randomName } from '../src/settings/random-name'
 
 test('random names are valid, and many', () => {
   const names = Array.from({ length: 2000 }, () => randomName())
-  expect(names.filter((name) => !isName(name) || !/^[A-Z][a-z]+[A-Z][a-z]+\d\d$/.test(name))).toEqual([])
+  expect(names.filter((name) => !isName(name) || !/^[A-Z][a-z]+[A-Z][a-z]+\d{4}$/.test(name))).toEqual([])
   expect(new Set(names).size).toBeGreaterThan(1950)
-  expect([randomName(() => 0), randomName(() => 0.999)]).toEqual(['AmberBadger10', 'WiseWalrus99'])
+  expect([randomName(() => 0), randomName(() => 0.999)]).toEqual(['AmberBadger1000', 'WiseWalrus9991'])
 })
 
 describe('a command with a place', () => {

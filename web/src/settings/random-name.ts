@@ -1,4 +1,4 @@
-// Names for players who have not chosen one, such as QuietOtter42.
+// Names for players who have not chosen one, such as QuietOtter4217.
 
 const FIRST =
   'Amber Bold Brave Bright Brisk Calm Clever Copper Coral Cosy Crisp Curious Dapper Daring Dusty Eager Early Fair Fleet Fond Gentle Glad Golden Happy Hazel Honest Humble Icy Jolly Keen Kind Lively Loyal Lucky Mellow Merry Mighty Misty Nimble Noble Olive Patient Plucky Proud Quick Quiet Rapid Rosy Royal Rustic Scarlet Shy Silver Sleepy Sly Snowy Solar Steady Sunny Swift Tidy Velvet Warm Wise'.split(
@@ -9,8 +9,8 @@ const SECOND =
     ' ',
   )
 
-/** Returns a name that is most likely nobody else's; random returns numbers from 0 to below 1. */
+/** Returns a name of at most 18 characters that is most likely nobody else's, one of 37 million: a guest is their name; random returns numbers from 0 to below 1. */
 export function randomName(random: () => number = Math.random): string {
   const pick = (words: string[]) => words[Math.floor(random() * words.length)] ?? ''
-  return pick(FIRST) + pick(SECOND) + String(10 + Math.floor(random() * 90))
+  return pick(FIRST) + pick(SECOND) + String(1000 + Math.floor(random() * 9000))
 }
