@@ -170,7 +170,7 @@ func TestClaims(t *testing.T) {
 		if got := ann.mu.notices[len(ann.mu.notices)-1]; got != "zoe/home: 0,0 to 9,9, only members may enter" {
 			t.Error(got)
 		}
-		if spawn := r.g.spawnPose(); !(policy.Box{Max: grid.Pos{X: 9, Y: 1023, Z: 9}}).Contains(spawn.Block()) {
+		if spawn := r.g.spawnPose(); !(grid.Box{Max: grid.Pos{X: 9, Y: 1023, Z: 9}}).Contains(spawn.Block()) {
 			t.Fatalf("the spawn at %+v is not in the claim", spawn)
 		}
 		if got := ann.command("spawn"); strings.Contains(got, "claim") || ann.mu.reason != teleported {

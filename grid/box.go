@@ -8,7 +8,8 @@ import (
 
 // Box is a cuboid of blocks. Both corners are part of it.
 type Box struct {
-	Min, Max Pos
+	Min Pos `json:"min"`
+	Max Pos `json:"max"`
 }
 
 // BoxOf returns the smallest box with two corners, in any order.
@@ -56,6 +57,16 @@ const maxHeight = 1024
 // Contains reports whether the block is in the box.
 func (b Box) Contains(p Pos) bool {
 	return b.Min.X <= p.X && p.X <= b.Max.X && b.Min.Y <= p.Y && p.Y <= b.Max.Y && b.Min.Z <= p.Z && p.Z <= b.Max.Z
+}
+
+// Overlaps reports whether the boxes have a block in common.
+func (b Box) Overlaps(c Box) bool {
+	return b.Min.X <= c.Max.X && c.Min.X <= b.Max.X && b.Min.Z <= c.Max.Z && c.Min.Z <= b.Max.Z && b.Min.Y <= c.Max.Y && c.Min.Y <= b.Max.Y
+}
+
+// Sides returns the width (X), height and length (Z).
+func (b Box) Sides() (x, y, z int64) {
+	return int64(b.Max.X) - int64(b.Min.X) + 1, int64(b.Max.Y) - int64(b.Min.Y) + 1, int64(b.Max.Z) - int64(b.Min.Z) + 1
 }
 
 // Area returns the chunks that the box touches.

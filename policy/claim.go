@@ -32,42 +32,22 @@ const (
 	mostClaimArea    = 1 << 24
 )
 
-// Box is a cuboid of blocks, both corners included.
-type Box struct {
-	Min grid.Pos `json:"min"`
-	Max grid.Pos `json:"max"`
-}
-
-// Contains reports whether a block is in the box.
-func (b Box) Contains(p grid.Pos) bool {
-	return p.X >= b.Min.X && p.X <= b.Max.X && p.Z >= b.Min.Z && p.Z <= b.Max.Z && p.Y >= b.Min.Y && p.Y <= b.Max.Y
-}
-
-func (b Box) overlaps(c Box) bool {
-	return b.Min.X <= c.Max.X && c.Min.X <= b.Max.X && b.Min.Z <= c.Max.Z && c.Min.Z <= b.Max.Z && b.Min.Y <= c.Max.Y && c.Min.Y <= b.Max.Y
-}
-
-// sides returns the width, height and length.
-func (b Box) sides() (x, y, z int64) {
-	return int64(b.Max.X) - int64(b.Min.X) + 1, int64(b.Max.Y) - int64(b.Min.Y) + 1, int64(b.Max.Z) - int64(b.Min.Z) + 1
-}
-
-// area returns the number of columns.
-func (b Box) area() int64 { x, _, z := b.sides(); return x * z }
+// areaOf returns the number of columns.
+func areaOf(b grid.Box) int64 { x, _, z := b.Sides(); return x * z }
 
 // columns reports whether the box has whole columns.
-func (b Box) columns() bool { return b.Min.Y == 0 && b.Max.Y == MaxHeight-1 }
+func columns(b grid.Box) bool { return b.Min.Y == 0 && b.Max.Y == MaxHeight-1 }
 
 // corners returns a box as parseBox reads it.
-func (b Box) corners() string {
-	if b.columns() {
+func corners(b grid.Box) string {
+	if columns(b) {
 		return fmt.Sprintf("%d,%d %d,%d", b.Min.X, b.Min.Z, b.Max.X, b.Max.Z)
 	}
 	return fmt.Sprintf("%v %v", b.Min, b.Max)
 }
 
-// chunks visits the chunks that have a block of the box.
-func (b Box) chunks(visit func(grid.ChunkPos)) {
+// chunksOf visits the chunks that have a block of the box.
+func chunksOf(b grid.Box, visit func(grid.ChunkPos)) {
 	from, to := b.Min.Chunk(), b.Max.Chunk()
 	for x := from.X; x <= to.X; x++ {
 		for z := from.Z; z <= to.Z; z++ {
@@ -80,7 +60,7 @@ func (b Box) chunks(visit func(grid.ChunkPos)) {
 type Claim struct {
 	Owner player.ID `json:"owner"`
 	Name  string    `json:"name"` // unique among those of the owner
-	Box
+	grid.Box
 	Members []player.ID `json:"members,omitempty"`
 	// Open means that everybody may build in it, Private that only those who always may may enter it.
 	Open    bool `json:"open"`
@@ -147,7 +127,7 @@ func (c *Claims) put(it *Claim, add bool) {
 		delete(c.owners, it.Owner)
 	}
 	cloned := make(map[grid.ChunkPos]bool)
-	it.chunks(func(at grid.ChunkPos) {
+	chunksOf(it.Box, func(at grid.ChunkPos) {
 		of := squareOf(at)
 		if !cloned[of] {
 			if cloned[of] = true; c.squares[of] == nil {
@@ -241,10 +221,10 @@ func (c *Claims) Near(at grid.ChunkPos, radius int32, most int) (near []*Claim) 
 }
 
 // overlapping returns a claim that has a block of the box, or nil.
-func (c *Claims) overlapping(b Box) (found *Claim) {
-	b.chunks(func(at grid.ChunkPos) {
+func (c *Claims) overlapping(b grid.Box) (found *Claim) {
+	chunksOf(b, func(at grid.ChunkPos) {
 		for _, it := range c.in(at) {
-			if found == nil && it.overlaps(b) {
+			if found == nil && it.Overlaps(b) {
 				found = it
 			}
 		}

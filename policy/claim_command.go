@@ -76,28 +76,28 @@ func parseCorner(text string) (pos grid.Pos, columns bool, err error) {
 }
 
 // parseBox reads two corners.
-func parseBox(from, to string) (Box, error) {
+func parseBox(from, to string) (grid.Box, error) {
 	a, columns, err := parseCorner(from)
 	b, alsoColumns, errB := parseCorner(to)
 	if err := errors.Join(err, errB); err != nil {
-		return Box{}, err
+		return grid.Box{}, err
 	}
 	if columns != alsoColumns {
-		return Box{}, errors.New("write both corners as X,Z, or both as X,Y,Z")
+		return grid.Box{}, errors.New("write both corners as X,Z, or both as X,Y,Z")
 	}
-	box := Box{
+	box := grid.Box{
 		Min: grid.Pos{X: min(a.X, b.X), Y: min(a.Y, b.Y), Z: min(a.Z, b.Z)},
 		Max: grid.Pos{X: max(a.X, b.X), Y: max(a.Y, b.Y), Z: max(a.Z, b.Z)},
 	}
 	if columns {
 		box.Max.Y = MaxHeight - 1
 	}
-	x, y, z := box.sides()
+	x, y, z := box.Sides()
 	if min(x, y, z) < MinClaimSide {
-		return Box{}, fmt.Errorf("a claim is at least %d blocks wide, long and high", MinClaimSide)
+		return grid.Box{}, fmt.Errorf("a claim is at least %d blocks wide, long and high", MinClaimSide)
 	}
 	if max(x, z) > MaxClaimSide {
-		return Box{}, fmt.Errorf("a claim is at most %d blocks wide and long", MaxClaimSide)
+		return grid.Box{}, fmt.Errorf("a claim is at most %d blocks wide and long", MaxClaimSide)
 	}
 	return box, nil
 }
@@ -112,13 +112,13 @@ func claimLimits(s *State, role Role) (count int, area int64) {
 }
 
 // checkLimits returns why a player may not have one more claim.
-func checkLimits(s *State, owner player.ID, box Box) error {
+func checkLimits(s *State, owner player.ID, box grid.Box) error {
 	role := s.RoleOf(owner, false)
 	most, mostArea := claimLimits(s, role)
 	own := s.claims.Of(owner)
-	area := box.area()
+	area := areaOf(box)
 	for _, it := range own {
-		area += it.area()
+		area += areaOf(it.Box)
 	}
 	switch {
 	case len(own) >= most:
@@ -147,7 +147,7 @@ func addable(s *State, c *Claim) error {
 }
 
 // checkPublic returns an error if a box contains a place where players are brought.
-func checkPublic(s *State, box Box) error {
+func checkPublic(s *State, box grid.Box) error {
 	if at := s.settings.Spawn; at != nil && box.Contains(*at) {
 		return errors.New("only moderators claim the place where new players start")
 	}
@@ -197,7 +197,7 @@ func claimLand(s *State, by author, args []string, _ int64) (func() Effect, erro
 	}
 	return func() Effect {
 		s.changeClaims(nil, c)
-		x, _, z := box.sides()
+		x, _, z := box.Sides()
 		return Effect{Text: fmt.Sprintf("The claim %s is yours: %d × %d blocks. /trust %s PLAYER lets others build in it.", c.Name, x, z, c.Name)}
 	}, nil
 }
@@ -383,7 +383,7 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 // claimCommands returns commands that make the same claims in another policy.
 func claimCommands(s *State) (all []string) {
 	s.claims.All(func(c *Claim) {
-		all = append(all, fmt.Sprintf("land %v %s %s", c.Owner, c.Name, c.corners()))
+		all = append(all, fmt.Sprintf("land %v %s %s", c.Owner, c.Name, corners(c.Box)))
 		name := c.Owner.String() + "/" + c.Name
 		for _, id := range c.Members {
 			all = append(all, fmt.Sprintf("trust %s %v", name, id))

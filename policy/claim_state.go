@@ -46,7 +46,7 @@ func (s *State) LabelOf(c *Claim) string { return s.PlayerLabel(c.Owner) + "/" +
 
 // DescribeClaim returns a claim as a line of a list.
 func (s *State) DescribeClaim(c *Claim) string {
-	text := fmt.Sprintf("%s: %s", s.LabelOf(c), strings.Replace(c.corners(), " ", " to ", 1))
+	text := fmt.Sprintf("%s: %s", s.LabelOf(c), strings.Replace(corners(c.Box), " ", " to ", 1))
 	if len(c.Members) > 0 {
 		text += ", with " + english.OxfordWordSeries(labels(s, c.Members), "and")
 	}

@@ -257,7 +257,7 @@ func TestClaimsAsAList(t *testing.T) {
 			case 5:
 				text = fmt.Sprintf("flag %s %s", name, rapid.SampledFrom([]string{"enter all", "enter members", "build all"}).Draw(rt, "flag"))
 			}
-			box, isBox := Box{}, false
+			box, isBox := grid.Box{}, false
 			if words := strings.Fields(text); words[0] == "claim" {
 				var err error
 				if box, err = parseBox(words[1], words[2]); err == nil {
@@ -266,7 +266,7 @@ func TestClaimsAsAList(t *testing.T) {
 			}
 			had := list(s.claims)
 			free := !slices.ContainsFunc(had, func(c Claim) bool {
-				return c.overlaps(box) || c.Owner == idOf(by) && c.Name == name
+				return c.Overlaps(box) || c.Owner == idOf(by) && c.Name == name
 			})
 			got := s.say(by, text)
 			if isBox && free == strings.HasPrefix(got, "!") {
@@ -353,10 +353,10 @@ func BenchmarkRefuse(b *testing.B) {
 			s := New()
 			for i := range int32(claims) { //nolint:gosec // few
 				at := grid.Pos{X: i % 100 * 150, Z: i / 100 * 150}
-				box := Box{Min: at, Max: grid.Pos{X: at.X + 63, Y: MaxHeight - 1, Z: at.Z + 63}}
+				box := grid.Box{Min: at, Max: grid.Pos{X: at.X + 63, Y: MaxHeight - 1, Z: at.Z + 63}}
 				if dense { // as many as there can be in the chunks around the place
 					at = grid.Pos{X: i % 50 * 4, Y: i / 2500 * 4, Z: i / 50 % 50 * 4}
-					box = Box{Min: at, Max: grid.Pos{X: at.X + 3, Y: at.Y + 3, Z: at.Z + 3}}
+					box = grid.Box{Min: at, Max: grid.Pos{X: at.X + 3, Y: at.Y + 3, Z: at.Z + 3}}
 				}
 				s.changeClaims(nil, &Claim{Owner: player.GuestID(fmt.Sprint(i)), Name: "a", Box: box})
 			}
@@ -377,9 +377,9 @@ func BenchmarkClaim(b *testing.B) {
 	s := New()
 	for i := range int32(10_000) {
 		at := grid.Pos{X: i % 100 * 150, Z: i / 100 * 150}
-		s.changeClaims(nil, &Claim{Owner: player.GuestID(fmt.Sprint(i)), Name: "a", Box: Box{Min: at, Max: grid.Pos{X: at.X + 127, Y: MaxHeight - 1, Z: at.Z + 127}}})
+		s.changeClaims(nil, &Claim{Owner: player.GuestID(fmt.Sprint(i)), Name: "a", Box: grid.Box{Min: at, Max: grid.Pos{X: at.X + 127, Y: MaxHeight - 1, Z: at.Z + 127}}})
 	}
-	it := &Claim{Owner: idOf("ada"), Name: "a", Box: Box{Min: grid.Pos{X: -200}, Max: grid.Pos{X: -100, Y: MaxHeight - 1, Z: 100}}}
+	it := &Claim{Owner: idOf("ada"), Name: "a", Box: grid.Box{Min: grid.Pos{X: -200}, Max: grid.Pos{X: -100, Y: MaxHeight - 1, Z: 100}}}
 	for b.Loop() {
 		s.changeClaims(nil, it)
 		s.Builders()
