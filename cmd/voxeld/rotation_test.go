@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
 // access returns until when the node's certificate is valid, and what is wrong with it.
@@ -80,6 +81,8 @@ func TestRotation(t *testing.T) {
 	before := map[*daemon]time.Time{}
 	for _, d := range all {
 		before[d] = d.access().Expires
+		// Certificates have times in seconds: one that is issued within the same second ends at the same time.
+		eventually(t, "later certificates", patience, func() bool { return time.Now().Add(trust.Lifetime).After(before[d].Add(time.Second)) })
 	}
 	a.refuses("root.key", "peers", "dismiss", a.Status.Peer)
 	b.operate("peers", "dismiss", a.Status.Peer)
