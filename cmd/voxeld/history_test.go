@@ -236,3 +236,43 @@ func TestGrieferIsRolledBack(t *testing.T) {
 		t.Errorf("after the rollbacks were undone %d of %d blocks are wrong", n, len(damage))
 	}
 }
+
+// A rollback is carried out in land that nobody has open, also by a node that was restarted since the damage; and what is aborted or undone there
+// says so.
+func TestClosedLandIsRolledBack(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t, "--edits-per-second", "100000")
+	eve := join(t, d.Game, "eve", 1)
+	eve.Welcome.Pose.Y = ground(eve, eve.Welcome.Pose.X, eve.Welcome.Pose.Z)
+	want := make(map[grid.Pos]chunk.Block)
+	dig(eve, want)
+	at := eve.Welcome.Pose.Block()
+	eve.leave()
+	if code := d.terminate(); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	d.start()
+	if n := len(d.regions()); n != 0 {
+		t.Fatalf("%d regions are open", n)
+	}
+	command := fmt.Sprintf("revert eve %d %d,0,%d %d,127,%d", time.Now().Add(-time.Hour).Unix(), at.X-20, at.Z-20, at.X+20, at.Z+20)
+	if got := d.operate(strings.Fields(command)...); got != "Rollback 1 has begun." {
+		t.Fatal(got)
+	}
+	eventually(t, "all blocks are rolled back", patience, func() bool { return d.metric("voxeld_rollback_blocks_total") >= float64(len(want)) })
+	var out historycmd.Rollback
+	text, _, _ := voxeld(t, "rollback", "--id", "1", "--json", "--data-dir", d.dir)
+	if err := json.Unmarshal([]byte(text), &out); err != nil || !out.Complete || out.Changed != len(want) {
+		t.Errorf("%d blocks were removed: %s, %v", len(want), text, err)
+	}
+	viewer := join(t, d.Game, "viewer", 1)
+	if n := compare(viewer, want); n > 0 {
+		t.Errorf("%d of %d blocks are wrong", n, len(want))
+	}
+	if got := d.operate("abort", "1"); !strings.HasPrefix(got, "Rollback 1 is aborted") {
+		t.Error(got)
+	}
+	if got := d.operate("rollback", "--id", "1"); got != fmt.Sprintf("Rollback 1 was aborted after %d blocks.", len(want)) {
+		t.Error(got)
+	}
+}

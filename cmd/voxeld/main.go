@@ -42,7 +42,7 @@ func run() int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	root := newRoot()
-	root.SetArgs(cellsLast(os.Args[1:]))
+	root.SetArgs(cellsLast(operate.PositionsLast(os.Args[1:])))
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "voxeld:", err)
 		return exitCode(err)

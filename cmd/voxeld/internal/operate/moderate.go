@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,28 @@ func newPolicyCommand(of policy.Command) *cobra.Command {
 		return printText(c, socket, "/policy?"+url.Values{"text": {strings.Join(append([]string{of.Name}, args...), " ")}}.Encode())
 	})
 	return c
+}
+
+// PositionsLast moves the arguments of a command of the chat behind "--" if one of them is a position that looks like a flag, such as -50,0,-50.
+func PositionsLast(args []string) []string {
+	negative := func(arg string) bool { return len(arg) > 1 && arg[0] == '-' && arg[1] >= '0' && arg[1] <= '9' }
+	if len(args) == 0 || slices.Contains(args, "--") || !slices.ContainsFunc(args, negative) ||
+		!slices.ContainsFunc(policy.ForOperators(), func(c policy.Command) bool { return c.Name == args[0] }) {
+		return args
+	}
+	flags, positions := args[:1:1], []string{"--"}
+	for i := 1; i < len(args); i++ {
+		switch arg := args[i]; {
+		case !strings.HasPrefix(arg, "--"):
+			positions = append(positions, arg)
+		case strings.Contains(arg, "=") || arg == "--help" || i+1 == len(args):
+			flags = append(flags, arg)
+		default: // all other flags of these commands have a value
+			flags = append(flags, arg, args[i+1])
+			i++
+		}
+	}
+	return append(flags, positions...)
 }
 
 // printText sends a request, and prints the text of the answer.
