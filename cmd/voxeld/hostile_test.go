@@ -278,7 +278,7 @@ func forgeries(genuine nodemsg.Intent) []nodemsg.Intent {
 	copy(world.Signature[:], ed25519.Sign(own, player.EditText("another world", world.Seq, world.Pos, uint16(world.Block))))
 	all := []nodemsg.Intent{bare, guest, later, air, elsewhere, mine, world}
 	for i := range all {
-		all[i].Seq += uint64(1 + i) // each is a new one
+		all[i].Seq += uint64(10 * (1 + i)) // each is a new one
 	}
 	return all
 }
