@@ -1,8 +1,6 @@
 package nodemsg
 
 import (
-	"fmt"
-
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -77,7 +75,7 @@ func (a PlayersAnswer) Valid() error {
 	case err != nil:
 		return err
 	case a.Players > maxPlayers || a.Players < uint64(len(a.Names)):
-		return fmt.Errorf("PlayersAnswer: %d players, and %d names", a.Players, len(a.Names))
+		return wire.Refuse(wire.FailBadValue, "%d players, and %d names", a.Players, len(a.Names))
 	case a.Found != nil:
 		return a.Found.Valid()
 	}
