@@ -346,7 +346,7 @@ func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, erro
 	}, nil
 }
 
-// transfer gives a claim to another player.
+// transfer makes another player the owner of a claim.
 func transfer(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 2 {
 		return nil, errUsage

@@ -139,7 +139,7 @@ func TestClaimsJudge(t *testing.T) {
 	}
 }
 
-// flagUntilRefused gives commands that change a claim, and returns how many are carried out, and why no more are.
+// flagUntilRefused changes a claim until that is refused, and returns how many changes were carried out, and the reason.
 func (s *script) flagUntilRefused(by, claim string) (n int, why string) {
 	for ; ; n++ {
 		got := s.say(by, "flag "+claim+" build "+[]string{"all", "members"}[n%2])

@@ -83,7 +83,7 @@ func (s *State) targetsOf(who Subject) []Target {
 	return all
 }
 
-// Builders tells who may change which blocks, for leaders of regions, which know no more of players than their ids. It never changes: any goroutine
+// Builders decides who may change which blocks, for leaders of regions, which have no more of players than their ids. It never changes: any goroutine
 // may use it.
 type Builders struct {
 	players    bool // those with a key of whom nothing is known

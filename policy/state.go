@@ -77,7 +77,7 @@ func (s *State) member(id player.ID) *Member {
 	return m
 }
 
-// setRole gives a player a role of their own; 0 takes it from them.
+// setRole sets the role of a player; 0 removes it.
 func (s *State) setRole(id player.ID, role Role) {
 	m := s.member(id)
 	if m.Role = role; role == 0 {

@@ -288,7 +288,7 @@ func (l *Liar) sleep(ctx context.Context) int {
 	return 0
 }
 
-// supersede tells all members of all groups that these were recovered without them. Who believes that drops its copies.
+// supersede claims to all members of all groups that these were recovered without them. A member that believes it drops its copies.
 func (l *Liar) supersede(ctx context.Context) int {
 	return l.dropped(ctx, func(peer string, r nodemsg.Region) {
 		l.ask(ctx, peer, nodemsg.Question{Superseded: &nodemsg.Release{Region: r.ID}})
@@ -305,7 +305,7 @@ func (l *Liar) invite(ctx context.Context) int {
 	})
 }
 
-// dropped tells all nodes something of every group, and returns how many replicas are not on them any more.
+// dropped sends all nodes a claim about every group, and returns how many replicas are no longer on them.
 func (l *Liar) dropped(ctx context.Context, tell func(peer string, r nodemsg.Region)) (dropped int) {
 	all, _ := l.Regions(ctx)
 	for _, peer := range l.victims {

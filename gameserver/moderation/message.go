@@ -34,7 +34,7 @@ func (s *Standing) message(rest string, g Gateway) (why string) {
 	return ""
 }
 
-// confirm tells the author of a line whether it was shown.
+// confirm shows the author of a line whether it was shown to its recipient.
 func (s *Standing) confirm(to string, line nodemsg.PrivateLine, shown bool) {
 	if shown {
 		s.notice("To " + to + ": " + line.Text)

@@ -263,7 +263,7 @@ func (w *work) run(ctx context.Context) error {
 
 // round proposes the next entries, and reports whether anything is left to be done.
 func (w *work) round(ctx context.Context, s state) (left bool, err error) {
-	blocks, read := 0, 0
+	blocks, decoded := 0, 0 // of this round
 	for _, c := range s.chunks {
 		p, known := w.plans[c.pos]
 		if size := c.bytes(); !known || p.bytes != size {
@@ -282,7 +282,7 @@ func (w *work) round(ctx context.Context, s state) (left bool, err error) {
 			continue
 		}
 		left = true
-		if s.frozen || time.Since(p.proposed) < proposedFor || blocks >= roundBlocks || read > 0 && read+p.bytes > roundBytes {
+		if s.frozen || time.Since(p.proposed) < proposedFor || blocks >= roundBlocks || decoded > 0 && decoded+p.bytes > roundBytes {
 			continue
 		}
 		step := world.RollbackStep{Rollback: w.rollback, Time: time.Now().UnixMilli(), Chunk: c.pos}
@@ -293,7 +293,7 @@ func (w *work) round(ctx context.Context, s state) (left bool, err error) {
 		if err := propose(ctx, w.land, step.Encode()); err != nil {
 			return false, err
 		}
-		blocks, read = blocks+len(now), read+p.bytes
+		blocks, decoded = blocks+len(now), decoded+p.bytes
 		p.proposed = time.Now()
 		w.plans[c.pos] = p
 	}

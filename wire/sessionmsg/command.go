@@ -63,7 +63,7 @@ type RollbackPreview struct {
 	Columns []PreviewChunk `json:"columns,omitempty"` // where blocks would change; at most MaxPreviewChunks
 }
 
-// PreviewChunk says in which columns of a chunk blocks would change: bit z·32 + x, the lowest bit of a byte first.
+// PreviewChunk is the set of columns of a chunk in which blocks would change: bit z·32 + x, the lowest bit of a byte first.
 type PreviewChunk struct {
 	X    int32  `json:"x"` // of the chunk
 	Z    int32  `json:"z"`
