@@ -84,6 +84,19 @@ func TestTravel(t *testing.T) {
 		}
 		ann.command("home")
 		where("home", 5.5, 7.5)
+		ann.goTo(5.5, 26, 7.5)
+		ann.goTo(5.5, 26, 11)
+		ann.send(sessionmsg.Command{Text: "home"})
+		ann.goTo(5.5, 26, 11.5) // on its way too, and near enough to be a move from there
+		pass(3 * time.Second)
+		corrections := ann.mu.corrections
+		ann.goTo(5.5, 26, 12) // as if the client had not received the correction
+		pass(time.Second)
+		where("home", 5.5, 7.5)
+		if ann.mu.corrections != corrections+1 || ann.mu.reason != teleported {
+			t.Errorf("%d corrections instead of one more than %d, the last one %q", ann.mu.corrections, corrections, ann.mu.reason)
+		}
+		ann.goTo(5.5, 26, 8)
 		ann.sees(r.lands, 2)
 		if got := ann.command("tp bob"); got != "/tp is not for the role builder." {
 			t.Error(got)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -146,6 +147,10 @@ func (s *session) move(pose motion.Pose) error {
 	if !s.limits.move.Allow() {
 		return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d moves a second", movesPerSecond)}
 	}
+	if !s.walk.arrived(pose) {
+		s.remindTeleport()
+		return nil
+	}
 	last := s.place.pose()
 	before := *s.motion
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
@@ -162,10 +167,6 @@ func (s *session) move(pose motion.Pose) error {
 		ok, reason = false, wire.RefusedOutsideBorder
 		*s.motion = before
 	}
-	if !ok && s.walk.teleported > 0 && s.g.now()-s.walk.teleported < teleportTime {
-		return nil // sent before the client was brought elsewhere
-	}
-	s.walk.teleported = 0
 	if !ok {
 		s.g.metrics.corrections.WithLabelValues(reason).Inc()
 		s.out.Send(sessionmsg.Correction{Pose: last, Reason: reason})
@@ -204,19 +205,41 @@ func (s *session) goTo(last, pose motion.Pose) {
 // teleported is the reason of a correction by which a player is brought elsewhere.
 const teleported = "teleported"
 
-// teleportTime is how long after that moves which the rules do not allow are ignored: the client has sent them before.
-const teleportTime = 2 * time.Second
+// A client that was brought elsewhere has arrived once it says that it is within arrivedWithin blocks of there. It has sent the moves before
+// that one without knowing of the teleport: they are ignored, and the client is told again every remindEvery.
+const (
+	arrivedWithin = 2
+	remindEvery   = 2 * time.Second
+)
 
 // teleport brings a session's player to a place in the world, and leaves them their angles.
 func teleport(s *session, to motion.Pose) {
 	last := s.place.pose()
 	to.Yaw, to.Pitch = last.Yaw, last.Pitch
 	to.Y = min(max(to.Y, 0), float64(s.g.World.Height()))
-	s.walk.teleported = max(s.g.now(), 1)
+	s.walk.teleport, s.walk.toldTeleport = &to, s.g.now()
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), to.X, to.Y, to.Z)
 	s.out.Send(sessionmsg.Correction{Pose: to, Reason: teleported})
 	s.bodySub.EndPrediction(s.body.Player, s)
 	s.goTo(last, to)
+}
+
+// arrived reports whether the client is where the player was last brought, or has been there since. If so, the teleport is over.
+func (w *walkState) arrived(pose motion.Pose) bool {
+	to := w.teleport
+	if to != nil && max(math.Abs(pose.X-to.X), math.Abs(pose.Y-to.Y), math.Abs(pose.Z-to.Z)) > arrivedWithin {
+		return false
+	}
+	w.teleport = nil
+	return true
+}
+
+// remindTeleport tells the client again where the player was brought, if it has had the time to answer.
+func (s *session) remindTeleport() {
+	if now := s.g.now(); now-s.walk.toldTeleport >= remindEvery {
+		s.walk.toldTeleport = now
+		s.out.Send(sessionmsg.Correction{Pose: *s.walk.teleport, Reason: teleported})
+	}
 }
 
 // insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never change it.

@@ -175,11 +175,12 @@ func (p *place) detach() (here bool) {
 // walkState is the state of a session that decides whether to park it. It belongs to the session's reader, which is the poller
 // while the session is parked.
 type walkState struct {
-	timerSet   time.Duration // by the gateway's clock: when silent was set
-	lastAction time.Duration // likewise: when the client last sent anything but a move
-	nearBorder bool          // see predictBorder
-	parked     bool          // the poller reads
-	teleported time.Duration // when the player was brought elsewhere, until a move from there arrives; else 0
+	timerSet     time.Duration // by the gateway's clock: when silent was set
+	lastAction   time.Duration // likewise: when the client last sent anything but a move
+	nearBorder   bool          // see predictBorder
+	parked       bool          // the poller reads
+	teleport     *motion.Pose  // where the player was brought, until the client says that it is there; else nil
+	toldTeleport time.Duration // by the gateway's clock: when the client was last told of it
 }
 
 // noticePause is the time in which a repeated notice of several subscriptions is sent once.
