@@ -43,6 +43,7 @@ func (f *feed) apply(frame nodemsg.FromRegion) error {
 	for i := range frame.Chunks {
 		events = append(events, frame.Chunks[i].Chat...)
 	}
+	f.out.returned(events)
 	for _, n := range frame.Chunks {
 		c := sub.mu.chunks[n.Chunk]
 		if c == nil || !f.cell.Contains(n.Chunk) {

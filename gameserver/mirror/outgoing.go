@@ -1,15 +1,21 @@
 package mirror
 
 import (
+	"bytes"
 	"slices"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// maxChatEvents bounds the chat events that wait for a region.
-const maxChatEvents = 256
+const (
+	// maxChatEvents bounds the chat events that wait for a region, and those that were sent and have not come back.
+	maxChatEvents = 256
+	// chatReturns is how soon a region sends a chat event back, at the latest. One that is missing for longer was dropped there.
+	chatReturns = 10 * time.Second
+)
 
 // outgoing is the next message to a region. While there is no link, only chat is collected: the next link begins with the whole
 // state. A message's lists take effect in the order of nodemsg.ToRegion, so a call that revokes an earlier one removes it from the
@@ -18,16 +24,30 @@ type outgoing struct {
 	linked  bool
 	message nodemsg.ToRegion
 	moves   map[player.ID]int // index in message.Moves: the newest pose replaces the one before
+	sent    []sentChat        // over this link, and has not come back yet: a region that was divided or merged may not have received it
 }
 
-// reset drops everything but chat: the link has broken.
-func (o *outgoing) reset() {
-	o.linked, o.message = false, nodemsg.ToRegion{Chat: o.message.Chat}
+// sentChat is a chat event, and when it was sent.
+type sentChat struct {
+	nodemsg.ChatEvent
+	at time.Duration
+}
+
+// reset drops everything but chat: the link has broken. Chat that was sent and has not come back waits again, before the rest. If others
+// have received it, they do not show it twice.
+func (o *outgoing) reset(now time.Duration) {
+	var again []nodemsg.ChatEvent
+	for _, u := range o.sent {
+		if now-u.at < chatReturns && len(again)+len(o.message.Chat) < maxChatEvents {
+			again = append(again, u.ChatEvent)
+		}
+	}
+	o.linked, o.message, o.sent = false, nodemsg.ToRegion{Chat: append(again, o.message.Chat...)}, nil
 	clear(o.moves)
 }
 
 // swap returns the message, and begins the next one. Chat that is not due stays for that.
-func (o *outgoing) swap(due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
+func (o *outgoing) swap(now time.Duration, due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
 	if !o.linked {
 		return nodemsg.ToRegion{} // the link has just broken: the next one sends it
 	}
@@ -39,11 +59,34 @@ func (o *outgoing) swap(due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
 	for i := range events {
 		if due(&events[i]) {
 			out.Chat = append(out.Chat, events[i])
+			o.keepSent(events[i], now)
 		} else {
 			o.message.Chat = append(o.message.Chat, events[i])
 		}
 	}
 	return out
+}
+
+// keepSent keeps a chat event that is sent, if receivers can tell that they have it already.
+func (o *outgoing) keepSent(u nodemsg.ChatEvent, now time.Duration) {
+	if _, counted := u.Clock(); !counted {
+		return
+	}
+	if len(o.sent) == maxChatEvents {
+		o.sent = slices.Delete(o.sent, 0, 1)
+	}
+	o.sent = append(o.sent, sentChat{u, now})
+}
+
+// returned forgets chat events that the region has sent back.
+func (o *outgoing) returned(events []nodemsg.ChatEvent) {
+	if len(o.sent) == 0 {
+		return
+	}
+	for i := range events {
+		e := &events[i]
+		o.sent = slices.DeleteFunc(o.sent, func(u sentChat) bool { return u.Player == e.Player && bytes.Equal(u.Stamp, e.Stamp) })
+	}
 }
 
 // watch requests a chunk. If it was watched until just now, the region sends its whole state again.

@@ -176,9 +176,9 @@ func (f *feed) setCell(cell grid.Cell) {
 	others := maps.Clone(sub.mu.feeds)
 	for inner, other := range others {
 		if cell.Covers(inner) {
-			events = append(events, other.out.message.Chat...)
 			f.notified = f.notified || other.notified
 			other.end()
+			events = append(events, other.out.message.Chat...)
 		}
 	}
 	f.cell = cell
@@ -207,7 +207,7 @@ func (f *feed) end() {
 // unlink drops what the next link begins with anyway. The lock is held.
 func (f *feed) unlink() {
 	f.stable = false
-	f.out.reset()
+	f.out.reset(f.sub.m.Now())
 	for _, c := range f.sub.mu.chunks {
 		if f.cell.Contains(c.at) {
 			c.shown = false
