@@ -21,12 +21,13 @@ const (
 	maxAllStrangerStreams  = 1024 // of all strangers
 	maxStrangerConnsFromIP = 16   // inbound connections from one address; loopback is not limited
 
-	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime.
+	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime, and for twice as long each time
+	// that they do so again within longestRefused.
 	strangerStreams, strangerStreamsAtOnce = 50, 256
 	// Inbound connections a second from one address that end before their peer is admitted; likewise. Most of what a stranger costs is
 	// the handshake.
 	strangerConns, strangerConnsAtOnce = 2, 64
-	refusedTime                        = 30 * time.Second
+	refusedTime, longestRefused        = 30 * time.Second, 8 * time.Minute
 	// maxSources bounds the addresses that are remembered, at about 200 bytes each.
 	maxSources = 4096
 )
@@ -55,6 +56,7 @@ type usage struct {
 	streams *rate.Limiter
 	conns   *rate.Limiter // that ended before their peer was admitted
 	refused time.Time     // until when they are not let in
+	pause   time.Duration // for how long that is, or was
 }
 
 func sourceOf(remote ma.Multiaddr, id peer.ID) source {
@@ -118,7 +120,11 @@ func (u *usage) allow(limiter *rate.Limiter, now time.Time) bool {
 		return false
 	}
 	if !limiter.AllowN(now, 1) {
-		u.refused = now.Add(refusedTime)
+		if now.Sub(u.refused) > longestRefused {
+			u.pause = 0
+		}
+		u.pause = min(max(2*u.pause, refusedTime), longestRefused)
+		u.refused = now.Add(u.pause)
 		return false
 	}
 	return true

@@ -42,6 +42,26 @@ func TestStrangersAreRefusedForAWhile(t *testing.T) {
 	if s.refuses(flood, later) || !allow(flood, later) {
 		t.Error("the address is not let in again")
 	}
+	flooded := func() (refused time.Duration) {
+		for allow(flood, later) {
+		}
+		until := later
+		for s.refuses(flood, until) {
+			until = until.Add(time.Second)
+		}
+		refused = until.Sub(later)
+		later = until
+		return refused
+	}
+	for _, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, longestRefused, longestRefused} {
+		if got := flooded(); got != want {
+			t.Errorf("who floods again is refused for %v, want %v", got, want)
+		}
+	}
+	later = later.Add(longestRefused + time.Second)
+	if got := flooded(); got != refusedTime {
+		t.Errorf("who floods again after a long time is refused for %v", got)
+	}
 }
 
 func TestSourceOf(t *testing.T) {
