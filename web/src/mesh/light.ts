@@ -313,7 +313,8 @@ function lightAlone(chunk: LandChunk): void {
 
 function compact(section: Uint8Array): Bytes {
   const first = section[0] ?? 0
-  return section.every((light) => light === first) ? first : section.slice()
+  for (const light of section) if (light !== first) return section.slice()
+  return first
 }
 
 /** Lights every block under the open sky. Queues those from which light spreads. */
