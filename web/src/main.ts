@@ -12,6 +12,10 @@ function start(): void {
   const url = new URL('ws', location.href)
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
   url.search = url.hash = ''
+  if (new URLSearchParams(location.search).has('bench')) {
+    void import('./bench/bench').then(({ runBench }) => runBench(canvas, hud, url.href))
+    return
+  }
   const settings = loadSettings(localStorage, defaults(drawsInSoftware()))
   try {
     installTestHook(startGame(canvas, hud, url.href, settings))

@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest'
-import { lightVolume } from '../src/mesh/light'
-import { meshSection } from '../src/mesh/mesher'
-import { copyVolume } from '../src/mesh/volume'
 import { ALL_FACES, facesTowards, startsOf, quadRangesOf } from '../src/render/facing'
 import { worldOf } from './columns'
+import { landOf, meshOf } from './land'
 
 // relative to the camera: the section's low corner, and the directions +x −x +y −y +z −z that can be visible
 test.each([
@@ -18,8 +16,8 @@ test.each([
 
 test('in a real section, a face is skipped only if it faces away', () => {
   const rough = worldOf(1, (x, y, z) => (y < 9 + ((x * 7 + z * 3) % 5) && (x + y + z) % 11 !== 0 ? 1 : 0))
-  const volume = copyVolume(rough, 0, 0)
-  const { opaque } = meshSection(volume, lightVolume(volume), 0)
+  const land = landOf(rough)
+  const { opaque } = meshOf(land, land.chunk(0, 0)!, 0)
   const quads = opaque.length / 8
   const starts = startsOf(opaque)
   expect(starts).toHaveLength(9)

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { lightVolume } from '../src/mesh/light'
-import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
-import { LAYER, MARGIN, WIDTH, copyVolume } from '../src/mesh/volume'
+import { WORDS_PER_QUAD, type SectionMesh } from '../src/mesh/mesher'
 import { layerOf } from '../src/world/tiles'
 import { WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
 import { worldOf } from './columns'
+import { landOf, meshOf } from './land'
 
 const STONE = 1
 const GRASS = 2
@@ -53,8 +52,17 @@ function quadsOf(words: Uint32Array): Quad[] {
 }
 
 function mesh(world: World, section = 0): SectionMesh {
-  const volume = copyVolume(world, 0, 0)
-  return meshSection(volume, lightVolume(volume), section)
+  const land = landOf(world)
+  return meshOf(land, land.chunk(0, 0)!, section)
+}
+
+/** Returns the light of a block: sky light in the high four bits, block light in the low four. */
+function lightIn(world: World): (x: number, y: number, z: number) => number {
+  const land = landOf(world)
+  return (x, y, z) => {
+    const { chunk, index } = land.locate(x, y, z)!
+    return chunk.lightAt(index)
+  }
 }
 
 const OUTWARD: Vector[] = [
@@ -258,28 +266,27 @@ describe('mesher', () => {
   })
 
   test('a plant stops no light', () => {
-    const volume = copyVolume(
-      worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)),
-      0,
-      0,
+    const light = lightIn(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 7 ? REEDS : 0)))
+    expect(light(0, 4, 0) >> 4).toBe(15)
+  })
+
+  test('faces without light merge, whatever their occlusion', () => {
+    // a closed cave with a step in its floor
+    const cave = worldOf(1, (x, y, z) =>
+      x > 8 && x < 20 && z > 8 && z < 20 && y > (x > 14 ? 6 : 5) && y < 12 ? 0 : STONE,
     )
-    expect(lightVolume(volume)[4 * LAYER + MARGIN * WIDTH + MARGIN]! >> 4).toBe(15)
+    const floor = quadsOf(mesh(cave).opaque).filter(([{ face, at }]) => face === 2 && at[1] < 12)
+    expect(floor).toHaveLength(2)
+    expect(floor.every((quad) => quad.every(({ sky, glow }) => sky + glow === 0))).toBe(true)
   })
 })
 
 describe('light', () => {
-  const index = (x: number, y: number, z: number) => y * LAYER + (z + MARGIN) * WIDTH + x + MARGIN
-
   test('falls from the sky, and fades by one a step under a roof', () => {
-    const volume = copyVolume(
-      worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)),
-      0,
-      0,
-    )
-    const light = lightVolume(volume)
-    const sky = (x: number) => light[index(x, 5, 9)]! >> 4
+    const light = lightIn(worldOf(1, (x, y) => (y < 4 || (y === 8 && x >= 4) ? STONE : 0)))
+    const sky = (x: number) => light(x, 5, 9) >> 4
     expect([2, 3, 4, 5, 6, 10, 17, 18, 19, 30].map(sky)).toEqual([15, 15, 14, 13, 12, 8, 1, 0, 0, 0])
-    expect(light[index(9, 2, 9)]).toBe(0) // in the rock
+    expect(light(9, 2, 9)).toBe(0) // in the rock
   })
 
   test('a lamp in a cave glows around corners, in city-block distance', () => {
@@ -287,20 +294,14 @@ describe('light', () => {
       y === 10 && z === 9 && x >= 5 && x < 25 ? 0 : y === 10 && x === 24 && z > 9 ? 0 : STONE,
     )
     world.set(6, 10, 9, LAMP)
-    const light = lightVolume(copyVolume(world, 0, 0))
-    const glow = (x: number, z: number) => light[index(x, 10, z)]! & 15
+    const light = lightIn(world)
+    const glow = (x: number, z: number) => light(x, 10, z) & 15
     expect([7, 10, 20, 21].map((x) => glow(x, 9))).toEqual([14, 11, 1, 0])
-    expect(light[index(10, 10, 9)]! >> 4).toBe(0)
+    expect(light(10, 10, 9) >> 4).toBe(0)
   })
 
   test('water dims the light from above', () => {
-    const light = lightVolume(
-      copyVolume(
-        worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)),
-        0,
-        0,
-      ),
-    )
-    expect([14, 13, 12, 8].map((y) => light[index(3, y, 3)]! >> 4)).toEqual([15, 14, 13, 9])
+    const light = lightIn(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 14 ? WATER : 0)))
+    expect([14, 13, 12, 8].map((y) => light(3, y, 3) >> 4)).toEqual([15, 14, 13, 9])
   })
 })

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { MeshJob, MeshResult } from '../src/mesh/job'
-import type { SectionMesh } from '../src/mesh/mesher'
+import type { EditBlocks, MeshChunk, Meshed, MeshedSection, ToWorker } from '../src/mesh/messages'
+import { holdersOf, ownerOf } from '../src/mesh/pool'
 import { MeshScheduler } from '../src/mesh/scheduler'
-import { MARGIN, WIDTH, type Volume } from '../src/mesh/volume'
 import type { Section } from '../src/world/codec'
 import { SIZE } from '../src/world/coords'
 import { Chunk, World } from '../src/world/world'
@@ -11,44 +10,57 @@ const STONE = 1
 const GLASS = 18
 const SECTIONS = 3
 const QUIET_MS = 501
+const NONE = new Uint32Array(0)
+
+type Job = MeshChunk | EditBlocks
 
 /** Workers that finish a job when the test says so. */
 class Workers {
-  readonly jobs: MeshJob[] = []
-  free = 1
-  constructor(private readonly done: (result: MeshResult) => void) {}
-  run(job: MeshJob) {
-    this.free--
-    this.jobs.push(job)
+  readonly size = 2
+  readonly posted: { worker: number; message: ToWorker }[] = []
+  constructor(private readonly done: (answer: Meshed) => void) {}
+  post(worker: number, message: ToWorker) {
+    this.posted.push({ worker, message: structuredClone(message) })
   }
-  /** Finishes the oldest job, or the one at an index, with a mesh that names it. */
-  finish(index = 0) {
-    const [job] = this.jobs.splice(index, 1)
-    if (!job) throw new Error('no job')
-    this.free++
-    this.done({ id: job.id, duration: 1, meshes: job.sections.map(() => meshOf(job)) })
+
+  get jobs(): Job[] {
+    return this.posted.flatMap(({ message }) => (message.type === 'mesh' || message.type === 'edit' ? [message] : []))
   }
-}
 
-function meshOf({ id }: MeshJob): SectionMesh {
-  const none = new Uint32Array(0)
-  return { opaque: Uint32Array.of(id), cutout: none, water: none, thicket: none }
-}
+  /** Finishes a job with meshes of these sections, or of all that it asks for. */
+  finish(job: Job, sections = job.type === 'mesh' ? this.sectionsOf(job) : []) {
+    this.posted.splice(
+      this.posted.findIndex(({ message }) => 'job' in message && message.job === job.job),
+      1,
+    )
+    this.done({ job: job.job, sections, duration: 1 })
+  }
 
-/** Returns the block in the middle of a volume's lowest layer, which names the chunk in these tests. */
-function nameOf({ blocks }: Volume): number {
-  return blocks[(MARGIN + 16) * WIDTH + MARGIN + 16] ?? 0
+  /** Returns the latest version of a chunk that was put into its worker. */
+  versionOf(x: number, z: number): number {
+    const version = this.posted.findLast(
+      ({ message }) => message.type === 'put' && message.x === x && message.z === z,
+    )?.message
+    return version?.type === 'put' ? version.version : 0
+  }
+
+  section(x: number, z: number, section: number): MeshedSection {
+    const version = this.versionOf(x, z)
+    return { x, z, version, section, mesh: { opaque: NONE, cutout: NONE, water: NONE, thicket: NONE } }
+  }
+
+  private sectionsOf({ x, z }: MeshChunk): MeshedSection[] {
+    return [0, 1, 2].map((section) => this.section(x, z, section))
+  }
 }
 
 describe('mesh scheduler', () => {
   let world: World
   let workers: Workers
   let scheduler: MeshScheduler
-  let shown: { x: number; z: number; section: number; job: number | undefined }[]
+  let shown: string[]
   const sink = {
-    show: (x: number, z: number, section: number, mesh: SectionMesh) => {
-      shown.push({ x, z, section, job: mesh.opaque[0] })
-    },
+    show: (x: number, z: number, section: number) => shown.push(`${x},${z} ${section}`),
     remove: vi.fn(),
   }
 
@@ -70,10 +82,10 @@ describe('mesh scheduler', () => {
     for (let z = -radius; z <= radius; z++) for (let x = -radius; x <= radius; x++) put(x, z)
   }
 
-  /** Finishes all jobs; returns the chunks in the order in which they were shown. */
+  /** Finishes all jobs; returns the chunks in the order in which they were meshed. */
   function drain(): string[] {
-    while (workers.jobs.length > 0) workers.finish()
-    return [...new Set(shown.splice(0).map(({ x, z }) => `${x},${z}`))]
+    for (let job = workers.jobs[0]; job; job = workers.jobs[0]) workers.finish(job)
+    return [...new Set(shown.splice(0).map((section) => section.split(' ')[0]!))]
   }
 
   test('a chunk waits for its eight neighbours', () => {
@@ -97,26 +109,31 @@ describe('mesh scheduler', () => {
     expect([scheduler.backlog, scheduler.meshed]).toEqual([0, 9])
   })
 
-  test('the nearest to the camera comes first', () => {
-    putSquare(2)
+  test('each worker meshes its own chunks, the nearest to the camera first, and has at most two jobs', () => {
+    putSquare(3)
     scheduler.pump(1.5 * SIZE, 0.5 * SIZE) // in chunk (1, 0)
+    const started = workers.posted.filter(({ message }) => message.type === 'mesh')
+    expect(started.map(({ worker }) => worker).sort()).toEqual([0, 0, 1, 1])
+    for (const { worker, message } of started) {
+      expect(message.type === 'mesh' && ownerOf(message.x, 2)).toBe(worker)
+    }
     const order = drain()
-    expect(order).toHaveLength(9)
-    const away = order.map((chunk) => {
-      const [x, z] = chunk.split(',').map(Number) as [number, number]
-      return (x - 1) ** 2 + z ** 2
-    })
+    expect(order).toHaveLength(25)
+    const away = order
+      .map((chunk) => chunk.split(',').map(Number) as [number, number])
+      .filter(([x]) => ownerOf(x, 2) === ownerOf(1, 2))
+      .map(([x, z]) => (x - 1) ** 2 + z ** 2)
     expect(away).toEqual([...away].sort((a, b) => a - b))
     expect(order[0]).toBe('1,0')
   })
 
-  test('uses no more workers than are free', () => {
-    putSquare(2)
-    workers.free = 2
-    scheduler.pump(16, 16)
-    expect(workers.jobs).toHaveLength(2)
-    workers.finish() // starts the next one
-    expect(workers.jobs).toHaveLength(2)
+  test('a worker holds the neighbours of its chunks', () => {
+    for (const workers of [2, 3, 4]) {
+      for (let x = -20; x < 20; x++) {
+        for (const near of [x - 1, x, x + 1]) expect(holdersOf(near, workers)).toContain(ownerOf(x, workers))
+        expect(holdersOf(x, workers)[0]).toBe(ownerOf(x, workers))
+      }
+    }
   })
 
   describe('after all is meshed', () => {
@@ -127,61 +144,57 @@ describe('mesh scheduler', () => {
       drain()
     })
 
-    test('an edit starts at once, whether or not a worker is free', () => {
-      workers.free = 0
+    test('an edit is sent with the next frame to the workers that hold its chunk', () => {
       world.set(16, 16, 16, 0)
       scheduler.pump(16, 16)
-      expect(workers.jobs).toMatchObject([{ sections: [0] }])
-    })
-
-    test('an edit in a corner meshes all sections that share it', () => {
-      world.set(0, SIZE, 0, GLASS)
-      workers.free = 0
-      scheduler.pump(16, 16)
-      expect(workers.jobs.map(({ sections }) => sections)).toEqual(Array(4).fill([0, 1]))
-    })
-
-    test('what blocks light is meshed again as far as its light reaches; what does not is not', () => {
-      world.set(16, 40, 16, GLASS)
-      scheduler.pump(16, 16)
-      expect(drain()).toEqual(['0,0'])
+      expect(workers.jobs).toMatchObject(holdersOf(0, 2).map(() => ({ type: 'edit', edits: [16, 16, 16, 0] })))
+      for (const job of workers.jobs) workers.finish(job, [workers.section(0, 0, 0)])
+      expect(new Set(shown)).toEqual(new Set(['0,0 0']))
       expect(scheduler.backlog).toBe(0)
-      world.set(16, 40, 16, STONE)
-      scheduler.pump(16, 16)
-      expect(drain()).toEqual(['0,0']) // fifteen blocks to each side are in the chunk
-      world.set(17, 40, 16, STONE)
-      scheduler.pump(16, 16)
-      expect(new Set(drain())).toEqual(new Set(['0,0', '1,0']))
     })
 
-    test('the mesh of a later job stays when an earlier one finishes after it', () => {
+    test('while a worker meshes edits, more edits are collected, and then sent together', () => {
+      world.set(70, 16, 16, 0) // in a chunk that is not loaded
       world.set(16, 16, 16, 0)
       scheduler.pump(16, 16)
-      world.set(16, 16, 16, STONE)
+      const [first] = workers.jobs
+      world.set(17, 16, 16, GLASS)
+      world.set(18, 16, 16, GLASS)
       scheduler.pump(16, 16)
-      const [first, second] = workers.jobs
-      expect(first?.id).toBeLessThan(second?.id ?? 0)
-      workers.finish(1)
-      const later = shown.filter(({ section }) => section === 0)
-      expect(later).toEqual([{ x: 0, z: 0, section: 0, job: second?.id }])
-      workers.finish(0)
-      expect(shown.filter(({ job }) => job === first?.id)).toEqual([])
+      expect(workers.jobs.filter(({ type }) => type === 'edit')).toHaveLength(holdersOf(0, 2).length)
+      expect(scheduler.backlog).toBeGreaterThan(0)
+      workers.finish(first!)
+      scheduler.pump(16, 16)
+      expect(workers.jobs.at(-1)).toMatchObject({ edits: [17, 16, 16, GLASS, 18, 16, 16, GLASS] })
     })
 
-    test('a chunk that was unloaded in the meantime is not shown', () => {
+    test('edits are applied before what follows them', () => {
+      world.set(16, 16, 16, 0)
+      put(0, 0, GLASS)
+      const types = workers.posted
+        .filter(({ worker }) => worker === ownerOf(0, 2))
+        .slice(-2)
+        .map(({ message }) => message.type)
+      expect(types).toEqual(['edit', 'put'])
+    })
+
+    test('a chunk that was unloaded or replaced in the meantime is not shown', () => {
       world.set(16, 16, 16, 0)
       scheduler.pump(16, 16)
+      const [job] = workers.jobs
+      const section = workers.section(0, 0, 0)
+      put(0, 0, GLASS)
+      workers.finish(job!, [section])
+      expect(shown).toEqual([])
       world.remove(0, 0)
       expect(sink.remove).toHaveBeenCalledWith(0, 0)
-      drain()
-      expect(shown).toEqual([])
       expect(scheduler.meshed).toBe(8)
     })
 
-    test('a job has the blocks of the moment when it starts', () => {
-      put(0, 0, GLASS)
+    test('all can be meshed again', () => {
+      scheduler.remeshAll()
       scheduler.pump(16, 16)
-      expect(workers.jobs.map(({ volume }) => nameOf(volume))).toContain(GLASS)
+      expect(drain()).toHaveLength(9)
     })
   })
 })

@@ -39,6 +39,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const view = new View(canvas, settings.smoothEdges)
   view.add(avatars.group)
   const meshes = new MeshScheduler(world, view.terrain)
+  view.onContextRestored(() => meshes.remeshAll())
 
   const hud = new Hud(hudRoot, settings, {
     play: (choice) => screens.play(choice),

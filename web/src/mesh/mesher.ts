@@ -2,7 +2,8 @@
 //
 // A face is drawn where a block borders one that does not hide it. Neighbouring faces of the same kind with the same,
 // uniform light are merged into one rectangle (greedy meshing). Faces with different light at their corners are not merged,
-// so that shading stays smooth. A vertex is two uint32:
+// so that shading stays smooth. Where there is no light at all, occlusion cannot be seen: such faces have the same at all
+// corners, so that more of them merge. A vertex is two uint32:
 //
 //   word 0: x:6 y:6 z:6 (0 to 32 within the section) | face:3 (+x −x +y −y +z −z, two diagonals) | corner:2 |
 //           occlusion:2 | low:1 | water:1
@@ -14,8 +15,8 @@
 // A quad has four vertices, counter-clockwise from outside, drawn as triangles 0 1 2 and 0 2 3.
 
 import { SIZE } from '../world/coords'
-import { BLOCKS_LIGHT, CROSS, CUBE, LAYERS, LEAFY, LIQUID, MERGES, NONE, OPAQUE, PASS, SHAPE } from './tables'
-import { LAYER, MARGIN, WIDTH, type Volume } from './volume'
+import { CUBE, LAYERS, LEAFY, LIQUID, MERGES, PASS, SHAPE } from './tables'
+import { LAYER, OCCLUDING, WIDTH, type Volume } from './volume'
 
 export const WORDS_PER_VERTEX = 2
 export const WORDS_PER_QUAD = 4 * WORDS_PER_VERTEX
@@ -30,20 +31,25 @@ export interface SectionMesh {
 }
 
 const STRIDE = [1, LAYER, WIDTH] // of x, y, z within a volume
+const ROW_STEPS = [0, 0, WIDTH, -WIDTH, 1, -1] // from a row to the one that a face borders
 const NO_OCCLUSION = 3
+const DARK = 2 << 12 // the corners of a face without light
+const CORNER_BITS = 14
 
 class Quads {
-  private words = new Uint32Array(1 << 14)
+  words = new Uint32Array(1 << 14)
   private used = 0
 
-  add(quad: Uint32Array): void {
-    if (this.used + WORDS_PER_QUAD > this.words.length) {
+  /** Returns the index in words of a new quad. */
+  next(): number {
+    const at = this.used
+    this.used += WORDS_PER_QUAD
+    if (this.used > this.words.length) {
       const grown = new Uint32Array(this.words.length * 2)
       grown.set(this.words)
       this.words = grown
     }
-    this.words.set(quad, this.used)
-    this.used += WORDS_PER_QUAD
+    return at
   }
 
   flush(): Uint32Array {
@@ -58,10 +64,10 @@ const opaque = new Quads()
 const cutout = new Quads()
 const water = new Quads()
 const thicket = new Quads()
-const quad = new Uint32Array(WORDS_PER_QUAD)
-const corners = new Int32Array(4) // light and occlusion of the current face: glow:6 sky:6 occlusion:2
-const mask = new Float64Array(SIZE * SIZE) // the mergeable faces of a slice: kind and light + 1; 0 for none
-const origin: [number, number, number] = [0, 0, 0]
+const corners = new Int32Array(4) // light and occlusion of the current face: occlusion:2 sky:6 glow:6
+// the mergeable faces of one direction, by slice, v and u: one bit per face in rows, and its kind and corners in keys
+const rows = new Int32Array(SIZE * SIZE)
+const keys = new Int32Array(SIZE * SIZE * SIZE)
 
 /** Returns the quads of a block's pass, see PASS. */
 function passOf(block: number): Quads {
@@ -69,14 +75,10 @@ function passOf(block: number): Quads {
   return pass === 0 ? opaque : pass === 1 ? cutout : water
 }
 
-/** Meshes section s of the volume's chunk. */
-export function meshSection(volume: Volume, light: Uint8Array, s: number): SectionMesh {
-  if (s * SIZE < volume.height) {
-    for (let face = 0; face < 6; face++) {
-      for (let slice = 0; slice < SIZE; slice++) meshSlice(volume, light, s, face, slice)
-    }
-    meshPlants(volume, light, s)
-  }
+/** Meshes the section of a volume. */
+export function meshSection(volume: Volume): SectionMesh {
+  for (let face = 0; face < 6; face++) meshDirection(volume, face)
+  meshPlants(volume)
   return {
     opaque: opaque.flush(),
     cutout: cutout.flush(),
@@ -85,140 +87,143 @@ export function meshSection(volume: Volume, light: Uint8Array, s: number): Secti
   }
 }
 
-function meshSlice(volume: Volume, light: Uint8Array, s: number, face: number, slice: number): void {
-  const { blocks } = volume
+function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face: number): void {
   const axis = face >> 1
-  const uAxis = (axis + 1) % 3
-  const vAxis = (axis + 2) % 3
+  const negative = face & 1
   const stride = STRIDE[axis] ?? 0
-  const out = face & 1 ? -stride : stride
-  const uStep = STRIDE[uAxis] ?? 0
-  const vStep = STRIDE[vAxis] ?? 0
-  const start = s * SIZE * LAYER + MARGIN * WIDTH + MARGIN + slice * stride
-  let mergeable = false
-  for (let v = 0; v < SIZE; v++) {
-    for (let u = 0; u < SIZE; u++) {
-      const at = v * SIZE + u
-      mask[at] = 0
-      const cell = start + u * uStep + v * vStep
-      const block = blocks[cell] ?? 0
-      if (SHAPE[block] === NONE || SHAPE[block] === CROSS) continue
-      const next = cell + out
-      const beyond = next < 0 ? -1 : (blocks[next] ?? 0)
-      if (beyond < 0 || OPAQUE[beyond] || (beyond === block && MERGES[block])) continue
-      const inner = (LEAFY[block] ?? 0) & (LEAFY[beyond] ?? 0)
-      if (face & 1 && (beyond === block || inner)) continue
-      shadeCorners(blocks, light, next, uStep, vStep)
-      const low = SHAPE[block] === LIQUID && aboveIsNot(blocks, cell, block) ? 1 : 0
-      if (corners[0] === corners[1] && corners[0] === corners[2] && corners[0] === corners[3]) {
-        mask[at] = 1 + (block * 4 + inner * 2 + low) * 16384 + (corners[0] ?? 0)
-        mergeable = true
-      } else {
-        emit(face, slice, u, v, 1, 1, block, low, inner)
+  const out = negative ? -stride : stride
+  const uStep = STRIDE[(axis + 1) % 3] ?? 0
+  const vStep = STRIDE[(axis + 2) % 3] ?? 0
+  const rowStep = ROW_STEPS[face] ?? 0
+  let slices = 0 // those with mergeable faces, as bits
+  for (let y = 0; y < SIZE; y++) {
+    for (let z = 0; z < SIZE; z++) {
+      const row = (y + 1) * WIDTH + z + 1
+      const here = faces[row] ?? 0
+      if (here === 0) continue
+      let hidden = hides[row + rowStep] ?? 0
+      if (face === 0) hidden = (hidden >>> 1) | (((hidesEnds[row] ?? 0) & 2) << 30)
+      else if (face === 1) hidden = (hidden << 1) | ((hidesEnds[row] ?? 0) & 1)
+      for (let left = here & ~hidden; left !== 0; left &= left - 1) {
+        const x = 31 - Math.clz32(left & -left)
+        const cell = row * WIDTH + x + 1
+        const next = cell + out
+        const block = blocks[cell] ?? 0
+        const beyond = blocks[next] ?? 0
+        if (beyond === block && MERGES[block]) continue
+        const inner = (LEAFY[block] ?? 0) & (LEAFY[beyond] ?? 0)
+        if (negative && (beyond === block || inner)) continue
+        shadeCorners(shade, next, uStep, vStep)
+        const low = SHAPE[block] === LIQUID && blocks[cell + LAYER] !== block ? 1 : 0
+        const slice = axis === 0 ? x : axis === 1 ? y : z
+        const u = axis === 0 ? y : axis === 1 ? z : x
+        const v = axis === 0 ? z : axis === 1 ? x : y
+        const shaded = corners[0] ?? 0
+        const kind = (block << 2) | (inner << 1) | low
+        if (shaded === corners[1] && shaded === corners[2] && shaded === corners[3]) {
+          const at = slice * SIZE + v
+          rows[at] = (rows[at] ?? 0) | (1 << u)
+          keys[at * SIZE + u] = (kind << CORNER_BITS) | shaded
+          slices |= 1 << slice
+        } else emit(face, slice, u, v, 1, 1, kind)
       }
     }
   }
-  if (mergeable) merge(face, slice)
-}
-
-function aboveIsNot(blocks: Uint16Array, cell: number, block: number): boolean {
-  const above = cell + LAYER
-  return above >= blocks.length || blocks[above] !== block
+  for (; slices !== 0; slices &= slices - 1) mergeSlice(face, 31 - Math.clz32(slices & -slices))
 }
 
 /** Computes corners for the face whose outer block is at next; each corner is shaded by the four blocks that touch it. */
-function shadeCorners(blocks: Uint16Array, light: Uint8Array, next: number, uStep: number, vStep: number): void {
-  const own = lightAt(light, next)
-  for (let corner = 0; corner < 4; corner++) {
-    const u = next + (corner === 1 || corner === 2 ? uStep : -uStep)
-    const v = next + (corner >= 2 ? vStep : -vStep)
-    const diagonal = u + v - next
-    const uBlocked = blockedAt(blocks, u)
-    const vBlocked = blockedAt(blocks, v)
-    const shut = uBlocked === 1 && vBlocked === 1
-    const diagonalBlocked = shut ? 1 : blockedAt(blocks, diagonal)
-    const a = uBlocked ? own : lightAt(light, u)
-    const b = vBlocked ? own : lightAt(light, v)
-    const c = diagonalBlocked ? own : lightAt(light, diagonal)
-    const sky = (own >> 4) + (a >> 4) + (b >> 4) + (c >> 4)
-    const glow = (own & 15) + (a & 15) + (b & 15) + (c & 15)
-    const occlusion = NO_OCCLUSION - uBlocked - vBlocked - diagonalBlocked
-    corners[corner] = (occlusion << 12) | (sky << 6) | glow
+function shadeCorners(shade: Uint16Array, next: number, uStep: number, vStep: number): void {
+  const own = shade[next] ?? 0
+  const right = shade[next + uStep] ?? 0
+  const left = shade[next - uStep] ?? 0
+  const up = shade[next + vStep] ?? 0
+  const down = shade[next - vStep] ?? 0
+  const upRight = shade[next + uStep + vStep] ?? 0
+  const upLeft = shade[next - uStep + vStep] ?? 0
+  const downRight = shade[next + uStep - vStep] ?? 0
+  const downLeft = shade[next - uStep - vStep] ?? 0
+  if (((own | right | left | up | down | upRight | upLeft | downRight | downLeft) & 255) === 0) {
+    corners.fill(DARK)
+    return
   }
+  corners[0] = shadeCorner(own, left, down, downLeft)
+  corners[1] = shadeCorner(own, right, down, downRight)
+  corners[2] = shadeCorner(own, right, up, upRight)
+  corners[3] = shadeCorner(own, left, up, upLeft)
 }
 
-function blockedAt(blocks: Uint16Array, index: number): number {
-  return index >= 0 && index < blocks.length ? (BLOCKS_LIGHT[blocks[index] ?? 0] ?? 0) : 0
+function shadeCorner(own: number, u: number, v: number, diagonal: number): number {
+  const shut = u & v & OCCLUDING
+  const blocked = diagonal & OCCLUDING || shut
+  const a = u & OCCLUDING ? own : u
+  const b = v & OCCLUDING ? own : v
+  const c = blocked ? own : diagonal
+  const sky = ((own >> 4) & 15) + ((a >> 4) & 15) + ((b >> 4) & 15) + ((c >> 4) & 15)
+  const glow = (own & 15) + (a & 15) + (b & 15) + (c & 15)
+  const occlusion = NO_OCCLUSION - (((u & OCCLUDING) + (v & OCCLUDING) + (blocked & OCCLUDING)) >> 8)
+  return (occlusion << 12) | (sky << 6) | glow
 }
 
-/** Returns the light at an index; outside the volume it is that of the open sky. */
-function lightAt(light: Uint8Array, index: number): number {
-  return index >= 0 && index < light.length ? (light[index] ?? 0) : 0xf0
-}
-
-function merge(face: number, slice: number): void {
+/** Merges the mergeable faces of a slice into rectangles, and emits them. */
+function mergeSlice(face: number, slice: number): void {
+  const first = slice * SIZE
   for (let v = 0; v < SIZE; v++) {
-    for (let u = 0; u < SIZE;) {
-      const key = mask[v * SIZE + u] ?? 0
-      if (key === 0) {
-        u++
-        continue
-      }
+    let row = rows[first + v] ?? 0
+    while (row !== 0) {
+      const u = 31 - Math.clz32(row & -row)
+      const key = keys[(first + v) * SIZE + u] ?? 0
       let width = 1
-      while (u + width < SIZE && mask[v * SIZE + u + width] === key) width++
+      while (u + width < SIZE && row & (1 << (u + width)) && keys[(first + v) * SIZE + u + width] === key) width++
+      const bits = (width === SIZE ? -1 : (1 << width) - 1) << u
+      row &= ~bits
       let height = 1
       grow: for (; v + height < SIZE; height++) {
-        for (let i = 0; i < width; i++) if (mask[(v + height) * SIZE + u + i] !== key) break grow
+        const above = rows[first + v + height] ?? 0
+        if ((above & bits) !== bits) break
+        const from = (first + v + height) * SIZE + u
+        for (let i = 0; i < width; i++) if (keys[from + i] !== key) break grow
+        rows[first + v + height] = above & ~bits
       }
-      for (let j = 0; j < height; j++) mask.fill(0, (v + j) * SIZE + u, (v + j) * SIZE + u + width)
-      corners.fill((key - 1) % 16384)
-      const kind = Math.floor((key - 1) / 16384)
-      emit(face, slice, u, v, width, height, kind >> 2, kind & 1, (kind >> 1) & 1)
-      u += width
+      corners.fill(key & ((1 << CORNER_BITS) - 1))
+      emit(face, slice, u, v, width, height, key >>> CORNER_BITS)
     }
+    rows[first + v] = 0
   }
 }
 
-function emit(
-  face: number,
-  slice: number,
-  u: number,
-  v: number,
-  width: number,
-  height: number,
-  block: number,
-  low: number,
-  inner: number,
-): void {
+/** Adds a quad; kind is block · 4 + inner · 2 + low. */
+function emit(face: number, slice: number, u: number, v: number, width: number, height: number, kind: number): void {
   const axis = face >> 1
-  const uAxis = (axis + 1) % 3
-  const vAxis = (axis + 2) % 3
+  const block = kind >> 2
+  const inner = kind & 2
+  const low = kind & 1
+  const shape = SHAPE[block]
   const layer = LAYERS[3 * block + (face === 2 ? 0 : face === 3 ? 2 : 1)] ?? 0
-  const liquid = SHAPE[block] === LIQUID ? 1 : 0
+  const fixed = (face << 18) | (shape === LIQUID ? 1 << 26 : 0)
+  const uShift = axis === 0 ? 6 : axis === 1 ? 12 : 0
+  const vShift = axis === 0 ? 12 : axis === 1 ? 0 : 6
+  const base = fixed | ((slice + (face & 1 ? 0 : 1)) << (6 * axis))
   const first = brightness(0) + brightness(2) < brightness(1) + brightness(3) ? 1 : 0 // split along the brighter diagonal
+  const quads = inner ? thicket : shape === CUBE ? passOf(block) : water
+  const at = quads.next()
+  const { words } = quads
   for (let i = 0; i < 4; i++) {
     // negative faces run in reverse, to stay counter-clockwise from outside
     const corner = face & 1 ? (first + 4 - i) & 3 : (first + i) & 3
-    origin[axis] = slice + (face & 1 ? 0 : 1)
-    origin[uAxis] = u + (corner === 1 || corner === 2 ? width : 0)
-    origin[vAxis] = v + (corner >= 2 ? height : 0)
+    const right = corner === 1 || corner === 2
     // only the upper edge of a liquid is lowered
-    const lowered = low && (face === 2 || (axis === 0 && (corner === 1 || corner === 2)) || (axis === 2 && corner >= 2))
+    const lowered = low && (face === 2 || (axis === 0 && right) || (axis === 2 && corner >= 2))
     const shade = corners[corner] ?? 0
-    quad[2 * i] =
-      (origin[0] |
-        (origin[1] << 6) |
-        (origin[2] << 12) |
-        (face << 18) |
-        (corner << 21) |
-        ((shade >> 12) << 23) |
-        ((lowered ? 1 : 0) << 25) |
-        (liquid << 26)) >>>
-      0
-    quad[2 * i + 1] = (layer | (((shade >> 6) & 63) << 10) | ((shade & 63) << 16)) >>> 0
+    words[at + 2 * i] =
+      base |
+      ((u + (right ? width : 0)) << uShift) |
+      ((v + (corner >= 2 ? height : 0)) << vShift) |
+      (corner << 21) |
+      ((shade >> 12) << 23) |
+      (lowered ? 1 << 25 : 0)
+    words[at + 2 * i + 1] = layer | (((shade >> 6) & 63) << 10) | ((shade & 63) << 16)
   }
-  const pass = inner ? thicket : SHAPE[block] === CUBE ? passOf(block) : water
-  pass.add(quad)
 }
 
 function brightness(corner: number): number {
@@ -226,36 +231,38 @@ function brightness(corner: number): number {
   return (shade >> 12) * 20 + ((shade >> 6) & 63) + (shade & 63)
 }
 
-function meshPlants({ blocks }: Volume, light: Uint8Array, s: number): void {
+function meshPlants({ blocks, shade, plants }: Volume): void {
   for (let y = 0; y < SIZE; y++) {
     for (let z = 0; z < SIZE; z++) {
-      const row = (s * SIZE + y) * LAYER + (MARGIN + z) * WIDTH + MARGIN
-      for (let x = 0; x < SIZE; x++) {
-        const block = blocks[row + x] ?? 0
-        if (SHAPE[block] === CROSS) emitPlant(x, y, z, block, light[row + x] ?? 0, blocks[row + x - LAYER] === block)
+      const row = (y + 1) * WIDTH + z + 1
+      for (let left = plants[row] ?? 0; left !== 0; left &= left - 1) {
+        const x = 31 - Math.clz32(left & -left)
+        const cell = row * WIDTH + x + 1
+        const block = blocks[cell] ?? 0
+        emitPlant(x, y, z, block, (shade[cell] ?? 0) & 255, blocks[cell - LAYER] === block)
       }
     }
   }
 }
-
 function emitPlant(x: number, y: number, z: number, block: number, light: number, stacked: boolean): void {
-  const shade = ((LAYERS[3 * block + 1] ?? 0) | ((light >> 4) << 12) | ((light & 15) << 18)) >>> 0 // four times the levels
+  const shade = (LAYERS[3 * block + 1] ?? 0) | ((light >> 4) << 12) | ((light & 15) << 18) // four times the levels
+  const quads = passOf(block)
   for (let face = 6; face < 8; face++) {
+    const at = quads.next()
+    const { words } = quads
     for (let corner = 0; corner < 4; corner++) {
       const far = corner === 1 || corner === 2 ? 1 : 0
       const up = corner >= 2 ? 1 : 0
       const moves = up || stacked ? 1 : 0
-      quad[2 * corner] =
-        ((x + far) |
-          ((y + up) << 6) |
-          ((z + (face === 6 ? far : 1 - far)) << 12) |
-          (face << 18) |
-          (corner << 21) |
-          ((moves ? NO_OCCLUSION : NO_OCCLUSION - 1) << 23) |
-          (moves << 25)) >>>
-        0
-      quad[2 * corner + 1] = shade
+      words[at + 2 * corner] =
+        (x + far) |
+        ((y + up) << 6) |
+        ((z + (face === 6 ? far : 1 - far)) << 12) |
+        (face << 18) |
+        (corner << 21) |
+        ((moves ? NO_OCCLUSION : NO_OCCLUSION - 1) << 23) |
+        (moves << 25)
+      words[at + 2 * corner + 1] = shade
     }
-    passOf(block).add(quad)
   }
 }

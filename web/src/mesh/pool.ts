@@ -1,35 +1,41 @@
-// A pool of meshing workers. Each has at most two jobs, so that it is never idle, and edits do not wait behind a long queue.
+// The meshing workers. Each holds a share of the chunks: stripes of STRIPE chunks along z, in turn, so that each worker has work
+// near the camera. It also holds the neighbours of its chunks, because light and occlusion cross borders.
 
-import type { MeshJob, MeshResult } from './job'
+import type { Meshed, ToWorker } from './messages'
 
-const JOBS_PER_WORKER = 2
+const STRIPE = 4
 
 export class MeshPool {
-  private workers: { worker: Worker; jobs: number }[] = []
+  private readonly workers: Worker[] = []
 
-  constructor(size: number, done: (result: MeshResult) => void) {
+  constructor(
+    readonly size: number,
+    done: (answer: Meshed) => void,
+  ) {
     for (let i = 0; i < size; i++) {
       const worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' })
-      const entry = { worker, jobs: 0 }
-      worker.onmessage = (event: MessageEvent<MeshResult>) => {
-        entry.jobs--
-        done(event.data)
-      }
-      this.workers.push(entry)
+      worker.onmessage = (event: MessageEvent<Meshed>) => done(event.data)
+      this.workers.push(worker)
     }
   }
 
-  get free(): number {
-    return this.workers.reduce((free, { jobs }) => free + JOBS_PER_WORKER - jobs, 0)
-  }
-
-  run(job: MeshJob): void {
-    const entry = this.workers.reduce((least, other) => (other.jobs < least.jobs ? other : least))
-    entry.jobs++
-    entry.worker.postMessage(job, [job.volume.blocks.buffer as ArrayBuffer])
+  post(worker: number, message: ToWorker): void {
+    this.workers[worker]?.postMessage(message)
   }
 }
 
+/** Returns the number of workers: two to four, and the main thread keeps a core if there are more than two. */
 export function poolSize(): number {
-  return Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1))
+  return Math.max(2, Math.min(4, (navigator.hardwareConcurrency || 2) - 1))
+}
+
+/** Returns the worker that meshes the chunks at x. */
+export function ownerOf(x: number, workers: number): number {
+  const stripe = Math.floor(x / STRIPE)
+  return stripe - workers * Math.floor(stripe / workers)
+}
+
+/** Returns the workers that hold the chunks at x, the owner first. */
+export function holdersOf(x: number, workers: number): number[] {
+  return [...new Set([x, x - 1, x + 1].map((near) => ownerOf(near, workers)))]
 }

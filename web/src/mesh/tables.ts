@@ -14,10 +14,12 @@ export const CROSS = 3
 export const SHAPE = new Uint8Array(IDS).fill(CUBE)
 /** Hides the faces of neighbours. VOID does, so that there is no wall at the edge of the loaded land. */
 export const OPAQUE = new Uint8Array(IDS).fill(1)
-/** Causes ambient occlusion and stops light. VOID does neither. */
-export const BLOCKS_LIGHT = new Uint8Array(IDS).fill(1)
+/** Causes ambient occlusion. VOID does not. */
+export const OCCLUDES = new Uint8Array(IDS).fill(1)
 export const GLOW = new Uint8Array(IDS)
-export const DIMS = new Uint8Array(IDS)
+/** Levels of light lost by entering the block, at least 1; OPAQUE_LOSS if no light enters. */
+export const LOSS = new Uint8Array(IDS).fill(255)
+export const OPAQUE_LOSS = 255
 /** 0 opaque, 1 cutout, 2 water. */
 export const PASS = new Uint8Array(IDS)
 /** A face between two blocks of this id is not drawn at all. */
@@ -33,9 +35,9 @@ for (let id = 0; id < KINDS.length; id++) {
   const kind = kindOf(id)
   SHAPE[id] = SHAPES[kind.shape]
   OPAQUE[id] = kind.opaque ? 1 : 0
-  BLOCKS_LIGHT[id] = kind.opaque ? 1 : 0
+  OCCLUDES[id] = kind.opaque ? 1 : 0
   GLOW[id] = kind.glow
-  DIMS[id] = kind.dims
+  LOSS[id] = kind.opaque ? OPAQUE_LOSS : 1 + kind.dims
   PASS[id] = kind.pass === 'opaque' ? 0 : kind.pass === 'cutout' ? 1 : 2
   MERGES[id] = kind.opaque || kind.leafy ? 0 : 1
   LEAFY[id] = kind.leafy ? 1 : 0
@@ -44,4 +46,4 @@ for (let id = 0; id < KINDS.length; id++) {
   LAYERS[3 * id + 2] = layerOf(kind.bottom)
 }
 SHAPE[VOID] = NONE
-BLOCKS_LIGHT[VOID] = 0
+OCCLUDES[VOID] = 0

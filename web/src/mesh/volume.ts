@@ -1,57 +1,112 @@
-// A volume is the input of a meshing worker: the blocks of one chunk with a margin of its eight neighbours, so that
-// occlusion and light cross borders. The margin is 15 blocks because light reaches 15 blocks.
+// A volume is the mesher's input: the blocks and the light of one section with a margin of one block around it.
 
 import { SIZE } from '../world/coords'
-import { VOID, type World } from '../world/world'
+import { VOID } from '../world/world'
+import { OPEN, type Land, type LandChunk } from './land'
+import { CROSS, NONE, OCCLUDES, OPAQUE, SHAPE } from './tables'
 
-export const MARGIN = 15
-export const WIDTH = SIZE + 2 * MARGIN
+export const WIDTH = SIZE + 2
 export const LAYER = WIDTH * WIDTH
+/** The bit of shade that is set where a block causes ambient occlusion. */
+export const OCCLUDING = 256
 
-/** Blocks from y = 0 to height − 1 at index y·LAYER + z·WIDTH + x, x and z counted from the margin's corner. */
+/** The block at (x, y, z) of the section is at index (y + 1)·LAYER + (z + 1)·WIDTH + x + 1. */
 export interface Volume {
   blocks: Uint16Array
-  /** The number of layers; everything above is air under the open sky. */
-  height: number
+  /** The light of each block, as in Land, and OCCLUDING. */
+  shade: Uint16Array
+  /** One bit per block for each row along x, at index (y + 1)·WIDTH + z + 1: cubes and liquids, */
+  faces: Int32Array
+  /** plants, */
+  plants: Int32Array
+  /** and blocks that hide faces; */
+  hides: Int32Array
+  /** of the margin at the row's ends: bit 0 for x = −1, bit 1 for x = SIZE. */
+  hidesEnds: Uint8Array
 }
 
-/** Copies the volume around chunk (cx, cz). Missing neighbours read as VOID. */
-export function copyVolume(world: World, cx: number, cz: number): Volume {
-  const around = []
-  for (let dz = -1; dz <= 1; dz++) for (let dx = -1; dx <= 1; dx++) around.push(world.chunk(cx + dx, cz + dz))
-  let top = 0 // the number of sections up to the highest non-empty one
-  for (const chunk of around) {
-    if (!chunk) continue
-    for (let s = chunk.sections.length; s > top; s--) {
-      if (chunk.sections[s - 1] !== 0) top = s
+const OPAQUE_BIT = 1
+const FACES_BIT = 2
+const PLANT_BIT = 4
+const FLAGS = new Uint16Array(65536).map(
+  (_, id) =>
+    (OPAQUE[id] ? OPAQUE_BIT : 0) |
+    (SHAPE[id] === CROSS ? PLANT_BIT : SHAPE[id] === NONE ? 0 : FACES_BIT) |
+    (OCCLUDES[id] ? OCCLUDING : 0),
+)
+
+export function newVolume(): Volume {
+  return {
+    blocks: new Uint16Array(WIDTH * LAYER),
+    shade: new Uint16Array(WIDTH * LAYER),
+    faces: new Int32Array(LAYER),
+    plants: new Int32Array(LAYER),
+    hides: new Int32Array(LAYER),
+    hidesEnds: new Uint8Array(LAYER),
+  }
+}
+
+/**
+ * Copies section s of chunk (cx, cz) into a volume. Missing chunks and everything below the floor read as VOID, everything
+ * above the ceiling as air; both are lit by the open sky.
+ */
+export function copyVolume(land: Land, { x: cx, z: cz }: LandChunk, s: number, to: Volume): void {
+  for (let dz = -1; dz <= 1; dz++) {
+    for (let dx = -1; dx <= 1; dx++) {
+      const chunk = land.chunk(cx + dx, cz + dz)
+      for (let dy = -1; dy <= 1; dy++) copyPart(chunk, s + dy, dx, dy, dz, to)
     }
   }
-  const height = Math.max(1, top) * SIZE
-  const blocks = new Uint16Array(LAYER * height)
-  for (let i = 0; i < 9; i++) {
-    const chunk = around[i]
-    const dx = (i % 3) - 1
-    const dz = Math.floor(i / 3) - 1
-    const x0 = dx < 0 ? SIZE - MARGIN : 0 // the range of the chunk's blocks within the volume, half-open
-    const x1 = dx > 0 ? MARGIN : SIZE
-    const z0 = dz < 0 ? SIZE - MARGIN : 0
-    const z1 = dz > 0 ? MARGIN : SIZE
-    const toX = MARGIN + dx * SIZE + x0
-    for (let s = 0; s < height / SIZE; s++) {
-      const section = chunk ? (chunk.sections[s] ?? 0) : VOID
-      if (section === 0) continue
-      for (let y = 0; y < SIZE; y++) {
-        for (let z = z0; z < z1; z++) {
-          const to = (s * SIZE + y) * LAYER + (MARGIN + dz * SIZE + z) * WIDTH + toX
-          if (typeof section === 'number') {
-            blocks.fill(section, to, to + x1 - x0)
-          } else {
-            const from = (y << 10) | (z << 5)
-            for (let x = x0, at = to; x < x1; x++, at++) blocks[at] = section[from + x] ?? 0
-          }
-        }
+  markRows(to)
+}
+
+/** Copies the part of a section that is within the volume; (dx, dy, dz) is its offset in sections. */
+function copyPart(chunk: LandChunk | undefined, s: number, dx: number, dy: number, dz: number, to: Volume): void {
+  const outside = s < 0 || !chunk ? VOID : 0
+  const blocks = outside ? VOID : (chunk?.blocks[s] ?? 0)
+  const light = outside ? OPEN : (chunk?.light[s] ?? OPEN)
+  const x0 = dx < 0 ? SIZE - 1 : 0 // the part's range within the section, half-open
+  const x1 = dx > 0 ? 1 : SIZE
+  const z0 = dz < 0 ? SIZE - 1 : 0
+  const z1 = dz > 0 ? 1 : SIZE
+  const y0 = dy < 0 ? SIZE - 1 : 0
+  const y1 = dy > 0 ? 1 : SIZE
+  for (let y = y0; y < y1; y++) {
+    for (let z = z0; z < z1; z++) {
+      const at = (dy * SIZE + y + 1) * LAYER + (dz * SIZE + z + 1) * WIDTH + dx * SIZE + 1
+      const from = (y << 10) | (z << 5)
+      if (typeof blocks === 'number') to.blocks.fill(blocks, at + x0, at + x1)
+      else for (let x = x0; x < x1; x++) to.blocks[at + x] = blocks[from + x] ?? 0
+      if (typeof light === 'number') to.shade.fill(light, at + x0, at + x1)
+      else for (let x = x0; x < x1; x++) to.shade[at + x] = light[from + x] ?? 0
+    }
+  }
+}
+
+/** Computes the bits of the rows, and adds OCCLUDING to shade, from the blocks and the light. */
+export function markRows({ blocks, shade, faces, plants, hides, hidesEnds }: Volume): void {
+  let at = 0
+  for (let row = 0; row < LAYER; row++) {
+    let face = 0
+    let plant = 0
+    let hide = 0
+    let ends = 0
+    for (let x = -1; x <= SIZE; x++, at++) {
+      const block = blocks[at] ?? 0
+      if (block === 0) continue
+      const flags = FLAGS[block] ?? 0
+      if (flags & OCCLUDING) shade[at] = (shade[at] ?? 0) | OCCLUDING
+      if (x < 0) ends |= flags & OPAQUE_BIT
+      else if (x === SIZE) ends |= (flags & OPAQUE_BIT) << 1
+      else {
+        hide |= (flags & OPAQUE_BIT) << x
+        face |= ((flags & FACES_BIT) >> 1) << x
+        plant |= ((flags & PLANT_BIT) >> 2) << x
       }
     }
+    faces[row] = face
+    plants[row] = plant
+    hides[row] = hide
+    hidesEnds[row] = ends
   }
-  return { blocks, height }
 }

@@ -1,13 +1,15 @@
-// The meshing worker: runs jobs one at a time and keeps no state between them.
+// The meshing worker: holds a part of the land, and processes one message at a time.
 
-import { buffersOf, runJob, type MeshJob, type MeshResult } from './job'
+import { LandMesher } from './land-mesher'
+import { buffersOf, type Meshed, type ToWorker } from './messages'
 
 const scope = self as unknown as {
-  onmessage: ((event: MessageEvent<MeshJob>) => void) | null
-  postMessage(result: MeshResult, transfer: Transferable[]): void
+  onmessage: ((event: MessageEvent<ToWorker>) => void) | null
+  postMessage(answer: Meshed, transfer: Transferable[]): void
 }
+const mesher = new LandMesher()
 
-scope.onmessage = (event) => {
-  const result = runJob(event.data)
-  scope.postMessage(result, buffersOf(result))
+scope.onmessage = ({ data }) => {
+  const answer = mesher.process(data)
+  if (answer) scope.postMessage(answer, buffersOf(answer))
 }

@@ -1,19 +1,21 @@
 // The other players in view: their names, interpolated positions, and figures in the scene.
 
-import { Group, type Sprite } from 'three'
+import { Group } from 'three'
 import type { Avatar, AvatarMove, ChunkAddress } from '../net/protocol'
 import type { TargetPlayer } from '../player/block-interaction'
 import { castBody, type Vector } from '../player/ray'
 import { InterpolationBuffer } from '../motion/interpolation-buffer'
 import { kindOf } from '../world/blocks'
+import { Lamps } from '../world/lamps'
 import type { World } from '../world/world'
 import type { Camera } from './camera'
-import { Figure, appearanceOf } from './figure'
-import { disposeNameTag, makeNameTag, scaleNameTag } from './name-tag'
+import { Figure } from './figure'
+import { FigureMesh } from './figure-mesh'
+import { NameTags, type NameTag } from './name-tags'
 
 const TAG_HEIGHT = 2
 const ROOF_REACH = 24 // blocks above an avatar that are searched for a roof
-const LAMP_REACH = 7 // blocks around an avatar that are searched for lamps
+const LAMP_REACH = 15
 const LIGHT_MS = 500 // between two searches
 
 interface RemoteAvatar {
@@ -22,7 +24,7 @@ interface RemoteAvatar {
   chunk: ChunkAddress // of the last update
   buffer: InterpolationBuffer
   figure: Figure
-  tag: Sprite
+  tag: NameTag
   shown: { x: number; y: number; z: number }
   speed: number // blocks/s, smoothed
   litAt: number // ms, of the last search for light
@@ -31,8 +33,14 @@ interface RemoteAvatar {
 export class Avatars {
   readonly group = new Group()
   private others = new Map<string, RemoteAvatar>()
+  private readonly figures = new FigureMesh()
+  private readonly tags = new NameTags()
+  private readonly lamps: Lamps
 
-  constructor(private readonly world: World) {}
+  constructor(private readonly world: World) {
+    this.lamps = new Lamps(world)
+    this.group.add(this.figures.mesh, this.tags.mesh)
+  }
 
   enter(avatar: Avatar, chunk: ChunkAddress, now: number): void {
     const known = this.others.get(avatar.player)
@@ -41,17 +49,16 @@ export class Avatars {
       known.buffer.add(avatar, now)
       return
     }
-    if (known) this.remove(avatar.player)
+    this.others.delete(avatar.player)
     const figure = new Figure(avatar.player)
-    const tag = makeNameTag(avatar.name, avatar.guest ?? false, appearanceOf(avatar.player).css)
-    this.group.add(figure.body, tag)
+    const guest = avatar.guest ?? false
     this.others.set(avatar.player, {
       name: avatar.name,
-      guest: avatar.guest ?? false,
+      guest,
       chunk,
       buffer: new InterpolationBuffer(avatar, now),
       figure,
-      tag,
+      tag: { text: avatar.name, guest, colour: figure.appearance.css, x: 0, y: 0, z: 0, distance: Infinity },
       shown: { x: avatar.x, y: avatar.y, z: avatar.z },
       speed: 0,
       litAt: 0,
@@ -68,7 +75,7 @@ export class Avatars {
   /** Removes a player whose last update was in this chunk; otherwise they have only moved to another one. */
   leave(player: string, chunk: ChunkAddress): void {
     const other = this.others.get(player)
-    if (other && other.chunk[0] === chunk[0] && other.chunk[1] === chunk[1]) this.remove(player)
+    if (other && other.chunk[0] === chunk[0] && other.chunk[1] === chunk[1]) this.others.delete(player)
   }
 
   chunkGone(chunk: ChunkAddress): void {
@@ -76,16 +83,7 @@ export class Avatars {
   }
 
   clear(): void {
-    for (const player of [...this.others.keys()]) this.remove(player)
-  }
-
-  private remove(player: string): void {
-    const other = this.others.get(player)
-    if (!other) return
-    this.group.remove(other.figure.body, other.tag)
-    other.figure.dispose()
-    disposeNameTag(other.tag)
-    this.others.delete(player)
+    this.others.clear()
   }
 
   list(): { player: string; name: string; guest: boolean; x: number; y: number; z: number }[] {
@@ -129,36 +127,28 @@ export class Avatars {
       const speed = dt > 0 ? Math.min(20, distance / dt) : 0
       other.speed += (speed - other.speed) * (1 - Math.exp(-10 * dt))
       other.shown = { x: pose.x, y: pose.y, z: pose.z }
-      other.figure.body.position.set(pose.x - originX, pose.y, pose.z - originZ)
-      other.figure.pose(pose.yaw, pose.pitch, other.speed, dt)
+      const { figure, tag } = other
+      figure.place[0] = tag.x = pose.x - originX
+      figure.place[1] = pose.y
+      figure.place[2] = tag.z = pose.z - originZ
+      tag.y = pose.y + TAG_HEIGHT
+      tag.distance = Math.hypot(pose.x - camera.x, pose.y - camera.y, pose.z - camera.z)
+      figure.pose(pose.yaw, pose.pitch, other.speed, dt)
       if (now - other.litAt > LIGHT_MS) {
         other.litAt = now
         const x = Math.floor(pose.x)
         const y = Math.floor(pose.y) + 1
         const z = Math.floor(pose.z)
-        other.figure.light(this.hasRoof(x, y, z), this.lampLight(x, y, z))
+        figure.light(this.hasRoof(x, y, z), (this.lamps.glowAt(x, y, z, LAMP_REACH) / 15) ** 2)
       }
-      other.tag.position.set(pose.x - originX, pose.y + TAG_HEIGHT, pose.z - originZ)
-      scaleNameTag(other.tag, Math.hypot(pose.x - camera.x, pose.y - camera.y, pose.z - camera.z))
     }
+    const others = [...this.others.values()]
+    this.figures.show(others.map(({ figure }) => figure))
+    this.tags.show(others.map(({ tag }) => tag))
   }
 
   private hasRoof(x: number, y: number, z: number): boolean {
     for (let up = 1; up < ROOF_REACH; up++) if (kindOf(this.world.get(x, y + up, z)).opaque) return true
     return false
-  }
-
-  /** Returns the light of the nearest lamp, ignoring obstacles, from 0 to 1. */
-  private lampLight(x: number, y: number, z: number): number {
-    let max = 0
-    for (let dy = -4; dy <= 4; dy++) {
-      for (let dz = -LAMP_REACH; dz <= LAMP_REACH; dz++) {
-        for (let dx = -LAMP_REACH; dx <= LAMP_REACH; dx++) {
-          const { glow } = kindOf(this.world.get(x + dx, y + dy, z + dz))
-          if (glow > 0) max = Math.max(max, (glow - Math.abs(dx) - Math.abs(dy) - Math.abs(dz)) / 15)
-        }
-      }
-    }
-    return max * max
   }
 }

@@ -2,10 +2,9 @@
 // steps, and swings with each click.
 
 import { Mesh, PerspectiveCamera, Scene, type WebGLRenderer } from 'three'
-import { lightVolume } from '../mesh/light'
+import { OPEN } from '../mesh/land'
 import { meshSection } from '../mesh/mesher'
-import { LAYER, MARGIN, WIDTH } from '../mesh/volume'
-import { SIZE } from '../world/coords'
+import { LAYER, WIDTH, markRows, newVolume } from '../mesh/volume'
 import { AIR } from '../world/blocks'
 import { disposeGeometry, type Terrain } from './terrain'
 
@@ -34,9 +33,11 @@ export class Hand {
       this.mesh = null
     }
     if (block === AIR) return
-    const volume = { blocks: new Uint16Array(LAYER * SIZE), height: SIZE }
-    volume.blocks[LAYER + (MARGIN + 1) * WIDTH + MARGIN + 1] = block
-    const faces = meshSection(volume, lightVolume(volume), 0)
+    const volume = newVolume()
+    volume.blocks[2 * (LAYER + WIDTH + 1)] = block // at (1, 1, 1)
+    volume.shade.fill(OPEN)
+    markRows(volume)
+    const faces = meshSection(volume)
     const pass = faces.opaque.length ? 'opaque' : faces.cutout.length ? 'cutout' : 'water'
     this.mesh = new Mesh(this.terrain.geometry(faces[pass]), this.terrain.materials[pass])
     this.mesh.frustumCulled = false

@@ -18,6 +18,8 @@ const ORDER: Record<Pass, number> = { opaque: 0, cutout: 1, thicket: 1, water: 3
 const NEAR = 56
 const BOUNDS = new Sphere(new Vector3(SIZE / 2, SIZE / 2, SIZE / 2), (SIZE / 2) * Math.sqrt(3) + 0.5)
 
+const NO_WORDS = new Uint32Array(0)
+
 /** The mesh of one pass of a section. */
 interface Part {
   mesh: Mesh
@@ -64,6 +66,11 @@ export class Terrain implements MeshSink {
     this.columns.delete(chunkKey(x, z))
   }
 
+  /** Removes all meshes, when the GPU has lost them. */
+  clear(): void {
+    for (const { x, z } of [...this.columns.values()]) this.remove(x, z)
+  }
+
   /** Moves the render origin; the camera's position is relative to it. */
   setOrigin(x: number, z: number): void {
     if (x === this.originX && z === this.originZ) return
@@ -104,7 +111,10 @@ export class Terrain implements MeshSink {
 
   private add(column: Column, section: number, words: Uint32Array, pass: Pass): Part {
     const material: RawShaderMaterial = this.materials[pass === 'thicket' ? 'cutout' : pass]
-    const mesh = new Mesh(this.geometry(words), [material]) // an array, so that three draws the groups of the geometry
+    const geometry = this.geometry(words)
+    const attribute = geometry.getAttribute('words') as BufferAttribute
+    attribute.onUpload(() => (attribute.array = NO_WORDS)) // the GPU has them: free the memory
+    const mesh = new Mesh(geometry, [material]) // an array, so that three draws the groups of the geometry
     mesh.matrixAutoUpdate = false
     mesh.renderOrder = ORDER[pass]
     this.place(mesh, column, section)

@@ -63,6 +63,15 @@ export class View {
     this.resize()
   }
 
+  /**
+   * Calls restored when the browser has restored a lost WebGL context. three.js uploads again what it still has; the
+   * meshes of the land have to be shown again.
+   */
+  onContextRestored(restored: () => void): void {
+    this.canvas.addEventListener('webglcontextlost', () => this.terrain.clear())
+    this.canvas.addEventListener('webglcontextrestored', restored)
+  }
+
   add(object: Object3D): void {
     this.scene.add(object)
   }

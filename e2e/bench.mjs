@@ -1,0 +1,26 @@
+// Runs the benchmark page (web/src/bench) in Chromium against a daemon of its own, and prints the figures as rows of a table:
+//
+//   npm --prefix web run bench [-- VIEW]
+//
+// Chromium renders in software here, and shares the cores with the daemon.
+
+import { Daemon } from './daemon.mjs'
+import { Player } from './player.mjs'
+
+const view = Number(process.argv[2] ?? 6)
+const daemon = await Daemon.start()
+try {
+  const player = await Player.open(`${daemon.url}?bench&view=${view}`, 'bench')
+  try {
+    await player.until(() => window.__bench?.done)
+    const { rows, error } = await player.page.evaluate(() => window.__bench)
+    for (const [measure, value] of rows) console.log(`| ${measure} | ${value} |`)
+    await player.screenshot('bench')
+    for (const trouble of player.troubles) console.error(trouble)
+    if (error || player.troubles.length > 0) process.exitCode = 1
+  } finally {
+    await player.close()
+  }
+} finally {
+  await daemon.remove()
+}

@@ -1,0 +1,298 @@
+// The benchmark page, ?bench: joins the world as a guest, measures meshing and drawing, and shows the figures as a table. It is
+// loaded only when asked for. window.__bench has the rows once all are measured. ?bench&view=8 chooses the view distance.
+
+import { Land } from '../mesh/land'
+import { lightChunk } from '../mesh/light'
+import { meshSection } from '../mesh/mesher'
+import { MeshScheduler } from '../mesh/scheduler'
+import { copyVolume, newVolume } from '../mesh/volume'
+import { Session, type SessionEvents } from '../net/session'
+import { Body } from '../player/body'
+import { Avatars } from '../render/avatars'
+import { View } from '../render/view'
+import { AIR } from '../world/blocks'
+import { hash } from '../world/hash'
+import { World } from '../world/world'
+import { meshObjects, meshTypedArrays, nest } from './meshers'
+
+interface Result {
+  rows: [measure: string, value: string][]
+  done: boolean
+  error: string
+}
+
+declare global {
+  interface Window {
+    __bench?: Result
+  }
+}
+
+const FLIGHT_FRAMES = 60
+const EDITS = 200
+const BUILDERS = 75
+const BUILDER_FRAMES = 30
+const NOON = 12 * 60
+const STONE = 1
+
+export async function runBench(canvas: HTMLCanvasElement, hud: HTMLElement, url: string): Promise<void> {
+  const result: Result = { rows: [], done: false, error: '' }
+  window.__bench = result
+  const table = document.createElement('table')
+  table.style.cssText =
+    'position:fixed;left:1rem;top:1rem;padding:.6rem;background:#10161dd9;color:#fff;font:14px/1.5 system-ui,sans-serif'
+  hud.replaceChildren(table)
+  const add = (measure: string, value: string) => {
+    result.rows.push([measure, value])
+    const row = table.insertRow()
+    row.insertCell().textContent = measure
+    row.insertCell().textContent = value
+    row.cells[1]?.setAttribute('style', 'padding-left:1.5rem;text-align:right')
+  }
+  try {
+    await new Bench(canvas, url, add).run()
+  } catch (reason) {
+    result.error = String(reason)
+    add('failed', result.error)
+  }
+  result.done = true
+}
+
+class Bench {
+  private readonly world = new World()
+  private readonly body = new Body()
+  private readonly avatars = new Avatars(this.world)
+  private readonly view: View
+  private readonly meshes: MeshScheduler
+  private readonly session: Session
+  private readonly distance = Number(new URLSearchParams(location.search).get('view')) || 6
+  private refused = ''
+
+  constructor(
+    canvas: HTMLCanvasElement,
+    url: string,
+    private readonly add: (measure: string, value: string) => void,
+  ) {
+    this.view = new View(canvas, false)
+    this.view.add(this.avatars.group)
+    this.view.setScale(0.5)
+    this.meshes = new MeshScheduler(this.world, this.view.terrain)
+    const events: SessionEvents = {
+      joined: ({ view }) => this.view.setDistance(view),
+      disconnected: (text) => (this.refused = text),
+      refused: (text) => (this.refused = text),
+      toast: () => undefined,
+      chat: () => undefined,
+      hit: () => undefined,
+      gift: () => undefined,
+      committed: () => undefined,
+      notice: () => undefined,
+      standing: () => undefined,
+      rollback: () => undefined,
+    }
+    this.session = new Session(url, this.world, this.avatars, this.body, events)
+  }
+
+  async run(): Promise<void> {
+    await this.load()
+    this.compareMeshers()
+    await this.fly()
+    await this.edit()
+    await this.build()
+    await this.crowd()
+    this.session.connection.leave()
+  }
+
+  private async load(): Promise<void> {
+    const start = performance.now()
+    this.session.join({ name: 'bench', view: this.distance, identity: null })
+    const chunks = (2 * this.distance + 1) ** 2
+    await this.until(() => this.world.size >= chunks && this.meshes.backlog === 0, 120_000)
+    const { sections, loading } = this.meshes.stats
+    this.add(`view ${this.distance}: chunks loaded and meshed after`, ms(performance.now() - start))
+    this.add('received for them', kilobytes(this.session.connection.traffic.received))
+    this.add('workers: time per section, with light, mean', ms(loading / sections))
+    this.add('vertex data on the GPU', kilobytes(this.view.terrain.quads * 32))
+  }
+
+  /** Meshes the same sections, those that are not air, in three ways. */
+  private compareMeshers(): void {
+    const land = new Land()
+    const lit = new Map<number, number>() // by slot: the time spent on light, per section
+    for (const { x, z, sections } of this.world.all()) {
+      const start = performance.now()
+      const chunk = land.add(x, z, 1, true, sections)
+      lightChunk(chunk)
+      const filled = sections.filter((section) => section !== AIR).length
+      lit.set(chunk.slot, (performance.now() - start) / Math.max(1, filled))
+    }
+    const times = { ours: [] as number[], mesh: [] as number[], typed: [] as number[], objects: [] as number[] }
+    const quads = { ours: 0, simple: 0 }
+    const volume = newVolume()
+    for (const chunk of land.all()) {
+      for (let s = 0; s < chunk.blocks.length; s++) {
+        if (chunk.blocks[s] === AIR) continue
+        const meshed = timed(() => {
+          copyVolume(land, chunk, s, volume)
+          return meshSection(volume)
+        })
+        const { opaque, cutout, water, thicket } = meshed.value
+        quads.ours += (opaque.length + cutout.length + water.length + thicket.length) / 8
+        times.mesh.push(meshed.time)
+        times.ours.push(meshed.time + (lit.get(chunk.slot) ?? 0))
+        const typed = timed(() => meshTypedArrays(volume))
+        times.typed.push(typed.time)
+        quads.simple += typed.value
+        if (times.ours.length % 4 !== 0) continue // objects are slow: every fourth section
+        const nested = nest(volume)
+        times.objects.push(timed(() => meshObjects(nested)).time)
+      }
+    }
+    const both = (list: number[]) => `${ms(quantile(list, 0.5))}, ${ms(quantile(list, 0.99))}`
+    this.add(`mesh of a section with light, p50, p99 of ${times.ours.length}`, both(times.ours))
+    this.add('the mesh without the light', both(times.mesh))
+    this.add('Algorithm 4, an object per block, without light', both(times.objects))
+    this.add('plain typed arrays, without light', both(times.typed))
+    this.add('ours as a share of Algorithm 4, p50', percent(quantile(times.ours, 0.5) / quantile(times.objects, 0.5)))
+    this.add('quads: ours, one per face', `${quads.ours}, ${quads.simple}`)
+  }
+
+  /** Flies a circle around the spawn. */
+  private async fly(): Promise<void> {
+    const { body } = this
+    const first = this.draw(body.x, body.y + 1.6, body.z, 0, 0)
+    this.add('drawn at spawn', drawn(first))
+    const times: number[] = []
+    const work: number[] = []
+    let before = 0
+    let most = first
+    for (let i = 0; i <= FLIGHT_FRAMES; i++) {
+      const now = await frame()
+      if (i > 0) times.push(now - before)
+      before = now
+      const angle = (i / FLIGHT_FRAMES) * 2 * Math.PI
+      const start = performance.now()
+      const stats = this.draw(body.x + 60 * Math.cos(angle), body.y + 14, body.z + 60 * Math.sin(angle), angle, -0.15)
+      work.push(performance.now() - start)
+      if (stats.calls > most.calls) most = stats
+    }
+    const shares = (list: number[]) => [0.5, 0.95, 0.99].map((share) => ms(quantile(list, share))).join(', ')
+    this.add('frame time in flight, p50, p95, p99', shares(times))
+    this.add('of it JavaScript', shares(work))
+    this.add('most drawn in flight', drawn(most))
+  }
+
+  /** Digs and builds on the surface, one edit at a time. */
+  private async edit(): Promise<void> {
+    const { stats } = this.meshes
+    const start = { ...stats }
+    for (let i = 0; i < EDITS; i++) {
+      this.editNear(i)
+      this.meshes.pump(this.body.x, this.body.z)
+      await this.until(() => this.meshes.backlog === 0, 30_000)
+    }
+    const edits = stats.edits - start.edits
+    this.add(`sections meshed again per edit, of ${edits}`, ((stats.remeshed - start.remeshed) / edits).toFixed(2))
+    this.add('time of a worker per edit', ms((stats.editing - start.editing) / edits))
+  }
+
+  private editNear(i: number): void {
+    const x = Math.floor(this.body.x) + Math.floor(64 * (hash(i, 0, 1) - 0.5))
+    const z = Math.floor(this.body.z) + Math.floor(64 * (hash(i, 1, 1) - 0.5))
+    let y = this.world.height - 1
+    while (y > 1 && this.world.get(x, y, z) === AIR) y--
+    if (i % 2 === 0) this.world.set(x, y, z, AIR)
+    else this.world.set(x, y + 1, z, STONE)
+  }
+
+  /** As many builders as a crowd, each with an edit every frame: the backlog after the last one drains. */
+  private async build(): Promise<void> {
+    for (let i = 0; i < BUILDER_FRAMES; i++) {
+      for (let builder = 0; builder < BUILDERS; builder++) this.editNear(EDITS + i * BUILDERS + builder)
+      this.meshes.pump(this.body.x, this.body.z)
+      await frame()
+    }
+    const start = performance.now()
+    await this.until(() => this.meshes.backlog === 0, 60_000)
+    this.add(
+      `backlog 0 after ${BUILDERS * BUILDER_FRAMES} edits by ${BUILDERS} builders`,
+      ms(performance.now() - start),
+    )
+  }
+
+  /** Compares frames with and without a crowd in view. */
+  private async crowd(): Promise<void> {
+    const { x, y, z } = this.body
+    const without = await this.crowdFrames()
+    for (let i = 0; i < BUILDERS; i++) {
+      const at = { x: x + (i % 15) - 7, y: y + 1, z: z + 6 + Math.floor(i / 15) * 3, yaw: i, pitch: 0 }
+      this.avatars.enter({ player: `player ${i}`, name: `Player${i}`, ...at }, [0, 0], performance.now())
+    }
+    const crowd = await this.crowdFrames()
+    this.add(`draw calls of ${BUILDERS} avatars`, String(crowd.calls - without.calls))
+    this.add('JavaScript a frame of the avatars, p50', ms(crowd.avatars - without.avatars))
+  }
+
+  private async crowdFrames(): Promise<{ calls: number; avatars: number }> {
+    const times: number[] = []
+    let calls = 0
+    for (let i = 0; i < 20; i++) {
+      await frame()
+      const camera = { x: this.body.x, y: this.body.y + 3, z: this.body.z, yaw: 0, pitch: -0.1 }
+      const start = performance.now()
+      this.view.setCamera(camera)
+      this.avatars.update(start, 0.016, camera, this.view.originX, this.view.originZ)
+      times.push(performance.now() - start)
+      calls = this.draw(camera.x, camera.y, camera.z, 0, camera.pitch).calls
+    }
+    return { calls, avatars: quantile(times, 0.5) }
+  }
+
+  private draw(x: number, y: number, z: number, yaw: number, pitch: number): View['stats'] {
+    const camera = { x, y, z, yaw, pitch }
+    this.view.setCamera(camera)
+    this.meshes.pump(x, z)
+    this.view.draw(camera, NOON, false, 0, 0.016, 0)
+    return this.view.stats
+  }
+
+  private async until(condition: () => boolean, patience: number): Promise<void> {
+    const end = performance.now() + patience
+    while (!condition()) {
+      if (this.refused) throw new Error(this.refused)
+      if (performance.now() > end) throw new Error('the benchmark waited too long')
+      this.meshes.pump(this.body.x, this.body.z)
+      await new Promise((go) => setTimeout(go))
+    }
+  }
+}
+
+function frame(): Promise<number> {
+  return new Promise(requestAnimationFrame)
+}
+
+function timed<T>(work: () => T): { value: T; time: number } {
+  const start = performance.now()
+  const value = work()
+  return { value, time: performance.now() - start }
+}
+
+function quantile(list: number[], share: number): number {
+  const sorted = [...list].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0
+}
+
+function ms(time: number): string {
+  return `${time.toFixed(time < 10 ? 2 : 0)} ms`
+}
+
+function kilobytes(bytes: number): string {
+  return `${Math.round(bytes / 1000)} kB`
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`
+}
+
+function drawn({ calls, triangles }: View['stats']): string {
+  return `${calls} calls, ${Math.round(triangles / 1000)} k triangles`
+}

@@ -1,0 +1,186 @@
+// The players' names above their heads, drawn with one call from an atlas. They stay readable at a distance, and fade beyond
+// FADES_FROM blocks, so that a crowd does not bury the view.
+
+import {
+  CanvasTexture,
+  DynamicDrawUsage,
+  GLSL3,
+  InstancedBufferAttribute,
+  InstancedBufferGeometry,
+  LinearMipmapLinearFilter,
+  Mesh,
+  PlaneGeometry,
+  RawShaderMaterial,
+} from 'three'
+import { context2D } from './canvas'
+
+const HEIGHT = 48 // pixels of a slot
+const WIDTH = 512
+const COLUMNS = 2
+const MAX_SLOTS = 128
+const BLOCKS_HIGH = 0.38
+const GROWS_FROM = 6 // in blocks: beyond this distance its size on the screen is constant
+const FADES_FROM = 48
+const GONE_FROM = 64
+
+const VERTEX = /* glsl */ `
+precision highp float;
+uniform mat4 viewMatrix, projectionMatrix;
+uniform float rowHeight;
+in vec3 position;
+in vec3 place, size, area;
+out vec2 uv;
+out float opacity;
+void main() {
+  uv = vec2(area.x + (position.x + 0.5) * area.z, area.y - (0.5 - position.y) * rowHeight);
+  opacity = size.z;
+  vec4 at = viewMatrix * vec4(place, 1.0);
+  at.xy += vec2(position.x * size.x, (position.y + 0.5) * size.y);
+  gl_Position = projectionMatrix * at;
+}
+`
+
+const FRAGMENT = /* glsl */ `
+precision highp float;
+uniform sampler2D atlas;
+in vec2 uv;
+in float opacity;
+out vec4 colour_;
+void main() {
+  vec4 texel = texture(atlas, uv);
+  colour_ = vec4(texel.rgb, texel.a * opacity);
+}
+`
+
+export interface NameTag {
+  readonly text: string
+  readonly guest: boolean
+  readonly colour: string
+  /** Where it is shown, relative to the render origin, and its distance from the camera. */
+  x: number
+  y: number
+  z: number
+  distance: number
+}
+
+/** A part of the atlas. */
+interface Slot {
+  index: number
+  width: number // of the drawn tag, in pixels
+}
+
+export class NameTags {
+  readonly mesh: Mesh<InstancedBufferGeometry, RawShaderMaterial>
+  private readonly canvas = document.createElement('canvas')
+  private readonly slots = new Map<NameTag, Slot>()
+  private free: number[] = []
+  private capacity = 0 // slots of the atlas, and instances
+  private readonly uniforms = { atlas: { value: null as CanvasTexture | null }, rowHeight: { value: 1 } }
+
+  constructor() {
+    const material = new RawShaderMaterial({
+      glslVersion: GLSL3,
+      vertexShader: VERTEX,
+      fragmentShader: FRAGMENT,
+      uniforms: this.uniforms,
+      transparent: true,
+      depthWrite: false,
+    })
+    this.mesh = new Mesh(new InstancedBufferGeometry(), material)
+    this.mesh.frustumCulled = false
+    this.mesh.renderOrder = 4
+    this.mesh.visible = false
+  }
+
+  /** Shows the tags that are near enough, the farthest first. Those beyond MAX_SLOTS are not shown. */
+  show(tags: NameTag[]): void {
+    const near = tags.filter(({ distance }) => distance < GONE_FROM).sort((a, b) => a.distance - b.distance)
+    near.splice(MAX_SLOTS)
+    this.keepSlots(new Set(near))
+    for (const tag of near) if (!this.slots.has(tag)) this.draw(tag)
+    this.mesh.visible = near.length > 0
+    if (!this.mesh.visible) return
+    near.reverse().forEach((tag, i) => this.place(tag, i))
+    const { geometry } = this.mesh
+    for (const name of ['place', 'size', 'area']) geometry.getAttribute(name).needsUpdate = true
+    geometry.instanceCount = near.length
+  }
+
+  private place(tag: NameTag, i: number): void {
+    const slot = this.slots.get(tag)
+    if (!slot) return
+    const high = BLOCKS_HIGH * Math.max(1, tag.distance / GROWS_FROM)
+    const opacity = Math.min(1, (GONE_FROM - tag.distance) / (GONE_FROM - FADES_FROM))
+    const left = (slot.index % COLUMNS) / COLUMNS
+    const top = Math.floor(slot.index / COLUMNS) * this.uniforms.rowHeight.value
+    const values = {
+      place: [tag.x, tag.y, tag.z],
+      size: [(high * slot.width) / HEIGHT, high, opacity],
+      area: [left, 1 - top, slot.width / (WIDTH * COLUMNS)],
+    }
+    for (const [name, value] of Object.entries(values)) {
+      ;(this.mesh.geometry.getAttribute(name).array as Float32Array).set(value, i * 3)
+    }
+  }
+
+  /** Frees the slots of all other tags. */
+  private keepSlots(tags: Set<NameTag>): void {
+    for (const [tag, { index }] of this.slots) {
+      if (tags.has(tag)) continue
+      this.slots.delete(tag)
+      this.free.push(index)
+    }
+  }
+
+  private draw(tag: NameTag): void {
+    if (this.free.length === 0) this.grow()
+    const index = this.free.pop()
+    if (index === undefined) return
+    const context = context2D(this.canvas)
+    const x = (index % COLUMNS) * WIDTH
+    const y = Math.floor(index / COLUMNS) * HEIGHT
+    const text = tag.guest ? `${tag.text} (guest)` : tag.text
+    context.clearRect(x, y, WIDTH, HEIGHT)
+    context.font = `600 28px system-ui, "Segoe UI", Roboto, sans-serif`
+    const width = Math.min(WIDTH - 4, Math.ceil(context.measureText(text).width) + 34)
+    context.fillStyle = 'rgba(12, 17, 23, 0.62)'
+    context.beginPath()
+    context.roundRect(x, y + 3, width, HEIGHT - 6, 12)
+    context.fill()
+    context.fillStyle = tag.colour
+    context.beginPath()
+    context.roundRect(x, y + 3, 7, HEIGHT - 6, [12, 0, 0, 12])
+    context.fill()
+    context.textBaseline = 'middle'
+    context.textAlign = 'center'
+    context.fillStyle = tag.guest ? '#c9d2da' : '#ffffff'
+    context.fillText(text, x + width / 2 + 3, y + HEIGHT / 2 + 1.5, width - 14)
+    this.slots.set(tag, { index, width })
+    if (this.uniforms.atlas.value) this.uniforms.atlas.value.needsUpdate = true
+  }
+
+  /** Doubles the atlas. The tags are drawn again. */
+  private grow(): void {
+    const tags = [...this.slots.keys()]
+    this.slots.clear()
+    this.capacity = Math.max(16, this.capacity * 2)
+    this.free = Array.from({ length: this.capacity }, (_, i) => this.capacity - 1 - i)
+    this.canvas.width = WIDTH * COLUMNS
+    this.canvas.height = (HEIGHT * this.capacity) / COLUMNS
+    this.uniforms.atlas.value?.dispose()
+    const texture = new CanvasTexture(this.canvas)
+    texture.minFilter = LinearMipmapLinearFilter
+    this.uniforms.atlas.value = texture
+    this.uniforms.rowHeight.value = COLUMNS / this.capacity
+    this.mesh.geometry.dispose()
+    const geometry = (this.mesh.geometry = new InstancedBufferGeometry())
+    const plane = new PlaneGeometry()
+    geometry.setIndex(plane.index)
+    geometry.setAttribute('position', plane.getAttribute('position'))
+    for (const name of ['place', 'size', 'area']) {
+      const attribute = new InstancedBufferAttribute(new Float32Array(this.capacity * 3), 3)
+      geometry.setAttribute(name, attribute.setUsage(DynamicDrawUsage))
+    }
+    for (const tag of tags) this.draw(tag)
+  }
+}
