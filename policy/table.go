@@ -20,6 +20,14 @@ type Command struct {
 	run func(s *State, by author, args []string, at int64) (do func() Effect, err error)
 }
 
+// MayUse reports whether its players may use a command.
+func (r Role) MayUse(c Command) bool {
+	if r.of == nil || c.Role == operator && r != operator || slices.Contains(r.of.Deny, c.Name) {
+		return false
+	}
+	return r.AtLeast(c.Role) || slices.Contains(r.of.Allow, c.Name)
+}
+
 var commands = []Command{
 	{
 		Name: "help", Role: None, Local: true,
@@ -31,7 +39,7 @@ var commands = []Command{
 	},
 	{
 		Name: "roles", Role: Visitor, Local: true,
-		Help: "list the players who have a role",
+		Help: "list the players who have a role, and the roles that admins have defined",
 	},
 	{
 		Name: "spawn", Role: Visitor, Local: true,
@@ -174,9 +182,9 @@ var commands = []Command{
 		Example: "say The server restarts in five minutes",
 	},
 	{
-		Name: "role", Usage: "NAME ROLE", Role: Admin, run: giveRole,
-		Help:    "give a player a role: visitor, builder, moderator, admin or owner; with none they may not join",
-		Example: "role ada moderator",
+		Name: "role", Usage: roleUsage, Role: Admin, run: role,
+		Help:    "give a player a role: visitor, builder, moderator, admin or owner; with none they may not join; or define a role above one of these",
+		Example: "role ada moderator\n  voxeld role create helper builder allow=kick,mute",
 	},
 	{
 		Name: "release", Usage: "NAME", Role: Admin, run: releaseName,
@@ -223,25 +231,25 @@ var commands = []Command{
 }
 
 // find returns the command with the name.
-func find(name string) (Command, bool) {
-	i := slices.IndexFunc(commands, func(c Command) bool { return c.Name == strings.ToLower(name) })
+func find(table []Command, name string) (Command, bool) {
+	i := slices.IndexFunc(table, func(c Command) bool { return c.Name == strings.ToLower(name) })
 	if i < 0 {
 		return Command{}, false
 	}
-	return commands[i], true
+	return table[i], true
 }
 
 // Local returns the command that a text begins with, and the rest of the text, if the player's gateway answers it.
 func Local(text string) (c Command, rest string, local bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	c, known := find(name)
+	c, known := find(commands, name)
 	return c, strings.TrimSpace(rest), known && c.Local
 }
 
 // For returns the commands that a role may use.
 func For(r Role) (all []Command) {
 	for _, c := range commands {
-		if c.Role <= r {
+		if r.MayUse(c) {
 			all = append(all, c)
 		}
 	}
