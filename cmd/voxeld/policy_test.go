@@ -168,6 +168,7 @@ func TestPolicy(t *testing.T) {
 		if got := hal.Acks[seq].Error; got != wire.RefusedNotAllowed {
 			t.Errorf("an edit of a role that may not build is answered %q", got)
 		}
+		agree(t, first, second, third)
 		var roles admin.Roles
 		third.ask("roles", &roles)
 		if len(roles.Defined) != 1 || roles.Defined[0].Name != "helper" || roles.Defined[0].Build || len(roles.Members) != 2 || roles.Members[1].Role.String() != "helper" {
