@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +130,17 @@ func TestDefinedRolesAreApplied(t *testing.T) {
 		kick, _ := find(commands, "kick")
 		if v.Role.MayUse(kick) != c.mayUseKick {
 			t.Errorf("%s may kick: %t", c.name, !c.mayUseKick)
+		}
+	}
+}
+
+// What another command proposes, and what operators import, is carried out and listed nowhere.
+func TestHiddenCommands(t *testing.T) {
+	for role, hidden := range map[Role][]string{Owner: {"revert", "token", "member"}, operator: {"revert"}} {
+		for _, c := range For(role) {
+			if slices.Contains(hidden, c.Name) {
+				t.Errorf("/%s is listed for the role %v", c.Name, role)
+			}
 		}
 	}
 }

@@ -13,6 +13,8 @@ type Command struct {
 	Role  Role // the lowest role that may use it
 	// Example shows its use by an operator, without the name of the program.
 	Example string
+	// Hidden means that no list has it: another command proposes it.
+	Hidden bool
 	// Local means that the player's gateway answers it: it changes no policy.
 	Local bool
 
@@ -152,9 +154,8 @@ var commands = []Command{
 		Help: "list the last rollbacks",
 	},
 	{
-		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Builder, run: revert,
-		Help:    "undo a player's changes between two corners since a time, in seconds since 1970, as rollback proposes",
-		Example: "revert eve 1764000000 -50,0,-50 50,127,50",
+		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: revert,
+		Help: "order the rollback that /rollback has previewed: since a time, in seconds since 1970",
 	},
 	{
 		Name: "undo", Usage: "[NUMBER]", Role: Builder, run: undo,
@@ -246,10 +247,10 @@ func Local(text string) (c Command, rest string, local bool) {
 	return c, strings.TrimSpace(rest), known && c.Local
 }
 
-// For returns the commands that a role may use.
+// For lists the commands that a role may use.
 func For(r Role) (all []Command) {
 	for _, c := range commands {
-		if r.MayUse(c) {
+		if r.MayUse(c) && !c.Hidden {
 			all = append(all, c)
 		}
 	}

@@ -102,7 +102,7 @@ func (s *Standing) propose(args []string, g Gateway) (why string) {
 			text += fmt.Sprintf(" %s did not answer.", english.Plural(len(progress.Missing), "region", ""))
 		}
 		if progress.Left > 0 {
-			text += " To do so: /" + p.Command
+			text += " To order this rollback: /" + p.Command
 		}
 		s.notice(text)
 	})
