@@ -46,7 +46,7 @@ type Enforcer struct {
 	floods    *floods
 	newcomers *newcomers
 	claims    atomic.Pointer[policy.Claims] // as of the last Refresh
-	border    atomic.Pointer[place.Border] // likewise
+	border    atomic.Pointer[place.Border]  // likewise
 }
 
 // Node is what the options of this node grant.
