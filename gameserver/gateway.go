@@ -68,7 +68,7 @@ type Options struct {
 	Client     fs.FS // the browser client's files
 	Policy     admission.Policy
 	People     moderation.People
-	Past       moderation.Past
+	History    moderation.History
 	Ready      func() error    // why the node should not be sent players now; nil if it may
 	Drained    func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
 

@@ -45,7 +45,7 @@ func (s *State) Try(a nodemsg.Act) error {
 func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 	at := timeOf(a)
 	name, rest, _ := strings.Cut(strings.TrimSpace(a.Text), " ")
-	c, known := find(name)
+	c, known := find(commands, name)
 	switch {
 	case !known || c.run == nil:
 		return Effect{}, fmt.Errorf("there is no command /%s: try /help", name)
@@ -54,14 +54,17 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 	case s.lastSeq(a) > a.Seq, a.Operator && a.Charter < s.charter:
 		return Effect{}, errors.New("that command is older than one that was carried out already: if the clock of your machine was set back, wait until it catches up")
 	}
-	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.RoleOf(authorOf(a), false), entered: a.At}
+	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.roleOf(authorOf(a), false), entered: a.At}
 	if a.Operator {
 		by = author{id: authorOf(a), name: operatorName, role: operator, entered: a.At}
 	}
 	if ban := s.Judge(Subject{Player: by.id, Name: by.name}, time.UnixMilli(at)).Ban; ban != nil && !a.Operator {
 		return Effect{}, errors.New(ban.Describe(time.UnixMilli(at)))
 	}
-	if by.role < c.Role {
+	if by.role.AtLeast(c.Role) && !by.role.MayUse(c) {
+		return Effect{}, fmt.Errorf("the role %v may not use /%s", by.role, c.Name)
+	}
+	if !by.role.MayUse(c) {
 		return Effect{}, fmt.Errorf("/%s is for the role %v and above; yours is %v", c.Name, c.Role, by.role)
 	}
 	do, err := c.run(s, by, strings.Fields(rest), at)

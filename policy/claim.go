@@ -74,12 +74,12 @@ func (c *Claim) Has(id player.ID) bool {
 
 // MayBuild reports whether a player who may build may do so in the claim. The id of a guest is zero.
 func (c *Claim) MayBuild(id player.ID, role Role) bool {
-	return c.Open || role >= Moderator || c.Has(id)
+	return c.Open || role.AtLeast(Moderator) || c.Has(id)
 }
 
 // MayEnter reports whether a player may enter the claim. The id of a guest is zero.
 func (c *Claim) MayEnter(id player.ID, role Role) bool {
-	return !c.Private || role >= Moderator || c.Has(id)
+	return !c.Private || role.AtLeast(Moderator) || c.Has(id)
 }
 
 // claiming counts the commands about claims that players have given.

@@ -36,7 +36,7 @@ func limited(of run) run {
 			most = newChangesADay
 		}
 		switch {
-		case (s.claiming.acts >= maxClaimActs || s.acts >= MaxActs/2) && by.role < Moderator:
+		case (s.claiming.acts >= maxClaimActs || s.acts >= MaxActs/2) && !by.role.AtLeast(Moderator):
 			return nil, errors.New("this world has had too many changes of claims: only moderators change them now")
 		case day == s.claiming.day && s.claiming.changes[by.id] >= most:
 			return nil, fmt.Errorf("you have changed claims %d times today: go on tomorrow", most)
@@ -104,8 +104,11 @@ func parseBox(from, to string) (grid.Box, error) {
 
 // claimLimits returns how many claims a player may have, and their area.
 func claimLimits(s *State, role Role) (count int, area int64) {
+	if role.of != nil && role.of.Claims != nil {
+		return role.of.Claims.Count, role.of.Claims.Area
+	}
 	count, area = s.settings.Claims, s.settings.ClaimArea
-	if role >= Moderator {
+	if role.AtLeast(Moderator) {
 		count, area = count*moderatorClaims, area*moderatorClaims
 	}
 	return count, area
@@ -113,7 +116,7 @@ func claimLimits(s *State, role Role) (count int, area int64) {
 
 // checkLimits returns why a player may not have one more claim.
 func checkLimits(s *State, owner player.ID, box grid.Box) error {
-	role := s.RoleOf(owner, false)
+	role := s.roleOf(owner, false)
 	most, mostArea := claimLimits(s, role)
 	own := s.claims.Of(owner)
 	area := areaOf(box)
@@ -184,7 +187,7 @@ func claimLand(s *State, by author, args []string, _ int64) (func() Effect, erro
 			c.Name = name
 		}
 	}
-	if by.role < Moderator {
+	if !by.role.AtLeast(Moderator) {
 		if err := checkPublic(s, box); err != nil {
 			return nil, err
 		}
@@ -221,7 +224,7 @@ func claimOf(s *State, by author, text string) (*Claim, error) {
 // ownClaim returns the claim that a command names, if it is the author's. Operators own all.
 func ownClaim(s *State, by author, text string) (*Claim, error) {
 	c, err := claimOf(s, by, text)
-	if err == nil && c.Owner != by.id && by.role < operator {
+	if err == nil && c.Owner != by.id && by.role != operator {
 		err = fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
 	}
 	return c, err
@@ -236,7 +239,7 @@ func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error)
 	switch {
 	case err != nil:
 		return nil, err
-	case c.Owner != by.id && by.role < Moderator:
+	case c.Owner != by.id && !by.role.AtLeast(Moderator):
 		return nil, fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
 	case c.Owner != by.id:
 		err = s.outranks(by, Target{Player: c.Owner})
@@ -254,7 +257,7 @@ func keyOwner(s *State, by author, text string) (player.ID, error) {
 	if err != nil {
 		return player.ID{}, err
 	}
-	if m := s.members[target.Player]; target.Player == (player.ID{}) || by.role < operator && (m == nil || m.seq == 0) {
+	if m := s.members[target.Player]; target.Player == (player.ID{}) || by.role != operator && (m == nil || m.seq == 0) {
 		return player.ID{}, fmt.Errorf("no player with a key has registered the name %s", text)
 	}
 	return target.Player, nil
@@ -274,7 +277,7 @@ func trust(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case already && by.role < operator: // a restore may enter a command twice
+	case already && by.role != operator: // a restore may enter a command twice
 		return nil, fmt.Errorf("the player %s may build there already", s.PlayerLabel(who))
 	case len(c.Members) >= MaxClaimMembers && !already:
 		return nil, fmt.Errorf("a claim has at most %d members", MaxClaimMembers)
@@ -333,9 +336,9 @@ func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, erro
 		return nil, errUsage
 	}
 	switch {
-	case fresh.Open == c.Open && fresh.Private == c.Private && by.role < operator: // a restore may enter a command twice
+	case fresh.Open == c.Open && fresh.Private == c.Private && by.role != operator: // a restore may enter a command twice
 		return nil, fmt.Errorf("that is so already in %s", s.LabelOf(c))
-	case fresh.Private && !c.Private && by.role < Moderator:
+	case fresh.Private && !c.Private && !by.role.AtLeast(Moderator):
 		if err := checkPublic(s, c.Box); err != nil {
 			return nil, err
 		}

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/place"
 )
 
 // Effect is what an act has done.
@@ -35,14 +34,14 @@ type author struct {
 const operatorName = "an operator"
 
 // errUsage is returned for arguments that a command does not have.
-var errUsage = errors.New("wrong arguments")
+var errUsage = place.ErrUsage
 
 // outranks returns an error unless the author's role is above the target's.
 func (s *State) outranks(by author, target Target) error {
 	if target.Player == (player.ID{}) || by.role == operator {
 		return nil
 	}
-	if role := s.RoleOf(target.Player, false); role >= by.role && role > None {
+	if role := s.roleOf(target.Player, false); role.AtLeast(by.role) && role != None {
 		return fmt.Errorf("they have the role %v: only a higher one than theirs may do that", role)
 	}
 	return nil
@@ -144,7 +143,7 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 	if len(args) != 2 {
 		return nil, errUsage
 	}
-	role, err := parseRole(args[1])
+	role, err := s.roles.named(args[1])
 	if err != nil {
 		return nil, err
 	}
@@ -158,13 +157,21 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 	if err := s.outranks(by, target); err != nil && target.Player != by.id {
 		return nil, err
 	}
-	if role > by.role || role == by.role && by.role < Owner {
-		return nil, fmt.Errorf("only a higher role than %v may give the role %v", by.role, role)
+	if err := mayGrant(by, role); err != nil {
+		return nil, err
 	}
 	return func() Effect {
-		s.setRole(target.Player, role)
+		s.roles.give(s.member(target.Player), role)
 		return Effect{Text: fmt.Sprintf("%s has the role %v.", s.nameOf(target), role)}
 	}, nil
+}
+
+// mayGrant returns why an author may not define a role, or give it.
+func mayGrant(by author, r Role) error {
+	if !by.role.AtLeast(r) || by.role.order() == r.order() && !by.role.AtLeast(Owner) {
+		return fmt.Errorf("only a higher role than %v may give the role %v", by.role, r)
+	}
+	return nil
 }
 
 // set changes a setting.
@@ -193,31 +200,14 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if of == nil || len(args) != 2 {
 		return nil, errUsage
 	}
-	role, err := parseRole(args[1])
-	if err == nil && role > Builder {
+	role, err := s.roles.named(args[1])
+	if err == nil && role.AtLeast(Moderator) {
 		err = errors.New("choose none, visitor or builder")
 	}
 	return func() Effect {
 		*of = role
 		return Effect{Text: fmt.Sprintf("The role of %s is now %v.", args[0], role)}
 	}, err
-}
-
-// setClaims sets what builders may claim: COUNT AREA.
-func setClaims(s *State, args []string) (func() Effect, error) {
-	if len(args) != 2 {
-		return nil, errUsage
-	}
-	count, err := strconv.ParseUint(args[0], 10, 32)
-	area, errArea := strconv.ParseUint(args[1], 10, 32)
-	if errors.Join(err, errArea) != nil || count > mostClaims || area > mostClaimArea {
-		return nil, fmt.Errorf("write how many claims a builder may have, 0 to %d, and how many columns of blocks in all, 0 to %d", mostClaims, mostClaimArea)
-	}
-	return func() Effect {
-		s.settings.Claims, s.settings.ClaimArea = int(count), int64(area)
-		return Effect{Text: fmt.Sprintf("A builder may have %s with %s of blocks, moderators and above %d times as much.",
-			english.Plural(int(count), "claim", ""), english.Plural(int(area), "column", ""), moderatorClaims)}
-	}, nil
 }
 
 // nameKept is how long a name stays registered before its player may register another one instead.
@@ -310,7 +300,7 @@ func takeOwnership(s *State, by author, args []string, _ int64) (func() Effect, 
 	}
 	return func() Effect {
 		delete(s.tokens, hash)
-		s.setRole(by.id, Owner)
+		s.roles.give(s.member(by.id), Owner)
 		return Effect{Text: "You own this world now. /help lists what you may do."}
 	}, nil
 }

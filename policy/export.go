@@ -17,7 +17,7 @@ import (
 // Commands returns commands of an operator that make another policy this one: for a world that is restored from a backup, in which the acts
 // of before count no more. The names are those of players without a role, who may be many. Tokens are not included.
 func (s *State) Commands(now time.Time) (urgent, names []string) {
-	urgent = settingsCommands(s)
+	urgent = append(roleCommands(s.roles), settingsCommands(s)...)
 	for _, it := range s.Sanctions(now) {
 		by, target := it.By, it.Target
 		if player.CheckName(by) != nil {
@@ -32,7 +32,7 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 	ids := slices.SortedFunc(maps.Keys(s.members), func(a, b player.ID) int { return cmp.Compare(a.String(), b.String()) })
 	for _, id := range ids {
 		m := s.members[id]
-		if m.Role == 0 {
+		if m.Role == (Role{}) {
 			names = append(names, strings.TrimSpace(fmt.Sprintf("member %v %d - %s", id, m.seq, m.Name)))
 			continue
 		}
@@ -51,7 +51,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 	var role Role
 	var roleErr, nameErr error
 	if args[2] != "-" {
-		role, roleErr = parseRole(args[2])
+		role, roleErr = s.roles.named(args[2])
 	}
 	name := ""
 	if len(args) == 4 {
@@ -65,7 +65,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 		m := s.member(id)
 		delete(s.names, strings.ToLower(m.Name))
 		m.Name, m.seq = name, max(m.seq, seq)
-		s.setRole(id, role)
+		s.roles.give(m, role)
 		if name != "" {
 			s.names[strings.ToLower(name)] = id
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -34,33 +35,36 @@ type Verdict struct {
 	Ban  *Sanction // nil if they are not banned
 	Mute *Sanction // nil if they are not muted
 	// Border is the one that holds for them: not for moderators and above.
-	Border *Border
+	Border *place.Border
+	// Edits is how many blocks a second they may change; 0: as many as their node grants.
+	Edits int
 	// NewUntil is until when they are new, in Unix milliseconds: in the past if they are not, math.MaxInt64 for guests and those without a
 	// registered name.
 	NewUntil int64
 }
 
 // MayJoin reports whether the player may play at all.
-func (v Verdict) MayJoin() bool { return v.Ban == nil && v.Role > None }
+func (v Verdict) MayJoin() bool { return v.Ban == nil && v.Role != None }
 
 // MayBuild reports whether the player may change blocks.
-func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role >= Builder }
+func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role.MayBuild() }
 
 // Judge returns what a player may do now. Sanctions of names and addresses do not concern moderators and above, unless they are an operator's:
 // moderators could exclude those above them.
 func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
-	v := Verdict{Role: s.RoleOf(who.Player, who.Guest), NewUntil: math.MaxInt64}
+	v := Verdict{Role: s.roleOf(who.Player, who.Guest), NewUntil: math.MaxInt64}
+	v.Edits = s.settings.EditsOf(v.Role)
 	if !who.Guest {
 		v.NewUntil = s.members[who.Player].newUntil()
 	}
-	if v.Role < Moderator {
+	if !v.Role.AtLeast(Moderator) {
 		v.Border = s.settings.Border
 	}
 	for _, target := range s.targetsOf(who) {
 		for _, it := range s.sanctions[target] {
 			switch {
-			case !it.inForce(at), target.Player != who.Player && v.Role >= Moderator && it.By != operatorName:
+			case !it.inForce(at), target.Player != who.Player && v.Role.AtLeast(Moderator) && it.By != operatorName:
 			case it.Kind == Mute:
 				v.Mute = longer(v.Mute, it)
 			default:
@@ -92,21 +96,21 @@ type Builders struct {
 	moderators map[player.ID]bool // and above
 	claims     *Claims
 	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
-	border     *Border
+	border     *place.Border
 }
 
 // Builders returns who may change blocks now.
 func (s *State) Builders() *Builders {
 	b := &Builders{
-		players: s.settings.Players >= Builder, guests: s.settings.Guests >= Builder,
+		players: s.settings.Players.MayBuild(), guests: s.settings.Guests.MayBuild(),
 		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
 		border: s.settings.Border,
 	}
-	for id, m := range s.roles {
-		if m.Role >= Moderator {
+	for id, m := range s.roles.members {
+		if m.Role.AtLeast(Moderator) {
 			b.moderators[id] = true
 		}
-		b.exceptions[id] = m.Role >= Builder
+		b.exceptions[id] = m.Role.MayBuild()
 	}
 	for target, kinds := range s.sanctions {
 		ban := longer(kinds[Ban], kinds[Kick])
@@ -139,9 +143,9 @@ const newFor = 24 * time.Hour
 // no role of their own, and no name that has been registered for a day.
 func (m *Member) newUntil() int64 {
 	switch {
-	case m == nil || m.Role == 0 && m.Name == "":
+	case m == nil || m.Role == (Role{}) && m.Name == "":
 		return math.MaxInt64
-	case m.Role != 0:
+	case m.Role != (Role{}):
 		return 0
 	default:
 		return m.named + newFor.Milliseconds()

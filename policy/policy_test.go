@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -121,7 +122,7 @@ func TestCommands(t *testing.T) {
 
 // shown returns the members without what is not shown of them.
 func shown(s *State) []Member {
-	members := s.Members()
+	members := s.Roles().Members()
 	for i := range members {
 		members[i].seq, members[i].named = 0, 0
 	}
@@ -235,6 +236,14 @@ func TestExport(t *testing.T) {
 	}
 	before.say("", "role ada owner")
 	before.say("", "role "+idOf("zoe").String()+" none")
+	for _, text := range []string{
+		"role create helper builder claims=2,1000 deny=claim,trust rank=7 allow=Mute,kick", "role create Recruit visitor build=yes edits=3",
+		"role bob helper", "set players recruit",
+	} {
+		if got := before.say("ada", text); strings.HasPrefix(got, "!") {
+			t.Fatal(got)
+		}
+	}
 	old := sign("ada", before.seq+1, before.now, "ban eve 2h griefing the castle "+strings.Repeat("again ", 30))
 	for _, text := range []string{
 		"ban 203.0.113.0/24", "mute loud 5m", "set guests none", "set message Be kind", "kick bob", "setspawn 7 64 -9", "set border -90,40 100,-200",
@@ -250,7 +259,7 @@ func TestExport(t *testing.T) {
 	after := newScript(t)
 	after.now = before.now
 	urgent, names := before.Commands(before.now)
-	if len(names) != 2 { // bob and eve have no role
+	if len(names) != 1 { // eve has no role
 		t.Errorf("names %q", names)
 	}
 	for _, text := range append(urgent, names...) {
@@ -258,8 +267,11 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
+	if got, want := after.Roles().Defined(), before.Roles().Defined(); len(got) != 2 || !reflect.DeepEqual(got, want) {
+		t.Errorf("roles: %+v, want %+v", got, want)
+	}
 	if !reflect.DeepEqual(shown(after.State), shown(before.State)) || !reflect.DeepEqual(after.Settings(), before.Settings()) || !reflect.DeepEqual(after.warps, before.warps) || !reflect.DeepEqual(after.names, before.names) {
-		t.Errorf("after: %+v, %+v; before: %+v, %+v", after.Members(), after.Settings(), before.Members(), before.Settings())
+		t.Errorf("after: %+v, %+v; before: %+v, %+v", shown(after.State), after.Settings(), shown(before.State), before.Settings())
 	}
 	got, want := after.Sanctions(before.now), before.Sanctions(before.now)
 	for i := range want {
@@ -389,6 +401,8 @@ func FuzzAct(f *testing.F) {
 		f.Add(c.Name+" "+c.Usage, "ada")
 	}
 	f.Add("ban 0::/1 9w", "")
+	f.Add("role create helper builder build=no edits=5 claims=1,2 allow=kick,mute deny=claim rank=9", "ada")
+	f.Add("role delete moderator", "ada")
 	f.Fuzz(func(t *testing.T, text, by string) {
 		s := newScript(t)
 		act := sign(by, 1, start, text)
@@ -396,7 +410,7 @@ func FuzzAct(f *testing.F) {
 			return
 		}
 		if by != "" {
-			s.member(idOf(by)).Role = Owner
+			s.roles.give(s.member(idOf(by)), Owner)
 		}
 		effect, err := s.Apply(act)
 		if err == nil && effect.Text == "" && effect.Say == "" {
@@ -404,5 +418,14 @@ func FuzzAct(f *testing.F) {
 		}
 		s.Judge(Subject{Player: idOf(by), Name: by, Address: netip.IPv6Loopback()}, start)
 		s.Sanctions(start)
+		again := newScript(t)
+		for _, text := range roleCommands(s.roles) {
+			if got := again.say("", text); len(text) > wire.MaxChat || strings.HasPrefix(got, "!") {
+				t.Errorf("after %q, %q: %s", act.Text, text, got)
+			}
+		}
+		if !reflect.DeepEqual(again.roles.Defined(), s.roles.Defined()) {
+			t.Errorf("%q becomes %q", act.Text, roleCommands(s.roles))
+		}
 	})
 }

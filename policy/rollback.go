@@ -87,10 +87,10 @@ func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 	if err != nil || i < 0 {
 		return nil, fmt.Errorf("there is no rollback %s: /rollbacks lists them", args[0])
 	}
-	if r := &s.rollbacks[i]; r.by.id == by.id || by.role >= Moderator && r.by.role <= by.role {
+	if r := &s.rollbacks[i]; r.by.id == by.id || by.role.AtLeast(Moderator) && by.role.AtLeast(r.by.role) {
 		return r, nil
 	}
-	if by.role < Moderator {
+	if !by.role.AtLeast(Moderator) {
 		return nil, fmt.Errorf("rollback %d is not yours", id)
 	}
 	return nil, fmt.Errorf("rollback %d was ordered by somebody of a higher role than yours", id)
@@ -222,10 +222,10 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	}
 	inClaim := ownsAll(s, by.id, r.Box)
 	switch {
-	case by.role < Moderator && !inClaim:
+	case !by.role.AtLeast(Moderator) && !inClaim:
 		return nil, fmt.Errorf("only the role %v and above may undo changes outside of their own claims: choose two corners in a claim of yours", Moderator)
 	case inClaim: // it is theirs, whoever changed it
-	case args[0] == everyone && by.role < Admin:
+	case args[0] == everyone && !by.role.AtLeast(Admin):
 		return nil, fmt.Errorf("to undo the changes of everybody is for the role %v and above: name a player", Admin)
 	case r.Player != by.id:
 		if err := s.outranks(by, Target{Player: r.Player}); err != nil {

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/place"
 )
 
 // Settings are those of the world.
@@ -24,13 +27,21 @@ type Settings struct {
 	Claims    int   `json:"claims"`
 	ClaimArea int64 `json:"claim_area"`
 
-	Spawn      *grid.Pos `json:"spawn,omitempty"`        // where new players start; nil: where the world was created
-	Border     *Border   `json:"border,omitempty"`       // nil: none
-	NoOriginal bool      `json:"no_original,omitempty"`  // VoxelPopuli's own clients may not play
-	FloodBan   int64     `json:"flood_ban_ms,omitempty"` // for how long who floods the chat may not join a node; 0: not at all
+	Spawn      *grid.Pos     `json:"spawn,omitempty"`        // where new players start; nil: where the world was created
+	Border     *place.Border `json:"border,omitempty"`       // nil: none
+	NoOriginal bool          `json:"no_original,omitempty"`  // VoxelPopuli's own clients may not play
+	FloodBan   int64         `json:"flood_ban_ms,omitempty"` // for how long who floods the chat may not join a node; 0: not at all
 	// Edits has the number of blocks a second that a player of the role may change. Others may change as many as their node grants. It is never
 	// changed, only replaced.
 	Edits map[Role]int `json:"edits,omitempty"`
+}
+
+// EditsOf returns how many blocks a second a player of a role may change; 0: as many as their node grants.
+func (s Settings) EditsOf(r Role) int {
+	if r.of != nil && r.of.Edits != 0 {
+		return r.of.Edits
+	}
+	return s.Edits[r.base()]
 }
 
 const (
@@ -55,7 +66,7 @@ var changes = map[string]struct {
 }
 
 func setBorder(s *State, args []string) (func() Effect, error) {
-	border, err := parseBorder(args)
+	border, err := place.ParseBorder(args)
 	if err == nil && s.settings.Spawn != nil && !border.Contains(*s.settings.Spawn) {
 		err = errors.New("the spawn would be outside: move it first, with setspawn")
 	}
@@ -85,13 +96,16 @@ func setEdits(s *State, args []string) (func() Effect, error) {
 	if len(args) != 2 {
 		return nil, errUsage
 	}
-	role, err := parseRole(args[0])
+	role, err := s.roles.named(args[0])
 	if err != nil {
 		return nil, err
 	}
 	n, err := strconv.Atoi(args[1])
 	if args[1] == "default" {
 		n, err = 0, nil
+	}
+	if role.custom() {
+		return nil, fmt.Errorf("the role %v is defined by /role create, with edits=NUMBER", role)
 	}
 	if err != nil || n < 0 || n > maxEdits || n == 0 && args[1] != "default" {
 		return nil, fmt.Errorf("choose 1 to %d blocks a second, or default", maxEdits)
@@ -110,6 +124,39 @@ func setEdits(s *State, args []string) (func() Effect, error) {
 		s.settings.Edits = edits
 		return Effect{Text: fmt.Sprintf("The role %v may change %d blocks a second.", role, n)}
 	}, nil
+}
+
+// setClaims sets what builders may claim: COUNT AREA.
+func setClaims(s *State, args []string) (func() Effect, error) {
+	if len(args) != 2 {
+		return nil, errUsage
+	}
+	limits, ok := parseClaimLimits(args)
+	if !ok {
+		return nil, fmt.Errorf("write how many claims a builder may have, 0 to %d, and how many columns of blocks in all, 0 to %d", mostClaims, mostClaimArea)
+	}
+	return func() Effect {
+		s.settings.Claims, s.settings.ClaimArea = limits.Count, limits.Area
+		return Effect{Text: fmt.Sprintf("A builder may have %v, moderators and above %d times as much.", limits, moderatorClaims)}
+	}, nil
+}
+
+// parseClaimLimits reads COUNT and AREA.
+func parseClaimLimits(args []string) (*ClaimLimits, bool) {
+	if len(args) != 2 {
+		return nil, false
+	}
+	count, err := strconv.ParseUint(args[0], 10, 32)
+	area, errArea := strconv.ParseUint(args[1], 10, 32)
+	if errors.Join(err, errArea) != nil || count > mostClaims || area > mostClaimArea {
+		return nil, false
+	}
+	return &ClaimLimits{Count: int(count), Area: int64(area)}, true
+}
+
+// String describes the limits.
+func (c ClaimLimits) String() string {
+	return fmt.Sprintf("%s with %s of blocks", english.Plural(c.Count, "claim", ""), english.Plural(int(c.Area), "column", ""))
 }
 
 func setFloodBan(s *State, args []string) (func() Effect, error) {
@@ -136,7 +183,7 @@ func setSpawn(s *State, _ author, args []string, _ int64) (func() Effect, error)
 	if len(args) != 3 {
 		return nil, errUsage
 	}
-	pos, err := parsePos(args)
+	pos, err := place.ParsePos(args)
 	if err == nil && !s.settings.Border.Contains(pos) {
 		err = errors.New("that is outside the border of the world")
 	}
@@ -169,7 +216,7 @@ func setWarp(s *State, _ author, args []string, _ int64) (func() Effect, error) 
 	if err := player.CheckName(name); err != nil {
 		return nil, fmt.Errorf("%q is no name for a warp: use 1 to %d letters, digits, _ and -", args[0], player.MaxName)
 	}
-	pos, err := parsePos(args[1:])
+	pos, err := place.ParsePos(args[1:])
 	if _, known := s.warps[name]; err == nil && !known && len(s.warps) >= MaxWarps {
 		err = fmt.Errorf("there are %d warps: delete some first", MaxWarps)
 	}
@@ -211,8 +258,10 @@ func settingsCommands(s *State) []string {
 	} else if ban > 0 {
 		all = append(all, fmt.Sprintf("set floodban %dm", ban/time.Minute.Milliseconds()))
 	}
-	for _, role := range slices.Sorted(maps.Keys(s.settings.Edits)) {
-		all = append(all, fmt.Sprintf("set edits %v %d", role, s.settings.Edits[role]))
+	for _, role := range builtInRoles {
+		if n, set := s.settings.Edits[role]; set {
+			all = append(all, fmt.Sprintf("set edits %v %d", role, n))
+		}
 	}
 	for _, name := range s.warps.Names() {
 		at := s.warps[name]

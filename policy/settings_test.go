@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/policy/place"
 )
 
 // Settings are what admins make them, and a mistyped command changes nothing.
@@ -41,7 +42,7 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	got := s.Settings()
-	if *got.Border != (Border{-40, -300, 50, 200}) || *got.Spawn != (grid.Pos{X: 7, Y: 64, Z: 100}) || got.Edits[Builder] != 40 || !got.NoOriginal || got.FloodBan != 7_200_000 {
+	if *got.Border != (place.Border{MinX: -40, MinZ: -300, MaxX: 50, MaxZ: 200}) || *got.Spawn != (grid.Pos{X: 7, Y: 64, Z: 100}) || got.Edits[Builder] != 40 || !got.NoOriginal || got.FloodBan != 7_200_000 {
 		t.Errorf("settings %+v", got)
 	}
 	if at, ok := s.Warps().At("MARKET"); !ok || at != (grid.Pos{X: 1, Y: 2, Z: 3}) {
@@ -99,7 +100,7 @@ func TestBorder(t *testing.T) {
 			t.Errorf("from (%v, %v) to (%v, %v): %t", c.fromX, c.fromZ, c.toX, c.toZ, got)
 		}
 	}
-	if none := (*Border)(nil); !none.Contains(outside) || !none.Allows(0, 0, 1e6, 0) {
+	if none := (*place.Border)(nil); !none.Contains(outside) || !none.Allows(0, 0, 1e6, 0) {
 		t.Error("without a border something is outside")
 	}
 }

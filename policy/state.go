@@ -21,26 +21,14 @@ const (
 	MaxSanctions = 20_000
 )
 
-// Member is what is known of a player who has a role or a registered name.
-type Member struct {
-	Player player.ID `json:"player"`
-	Name   string    `json:"name,omitempty"` // registered to them; empty if none is
-	Role   Role      `json:"role,omitempty"` // given to them; 0 if none was
-	seq    uint64    // of their last act
-	named  int64     // when they registered the name, in Unix milliseconds
-}
-
-// Label returns what the member is called: the registered name, else the id.
-func (m Member) Label() string { return cmp.Or(m.Name, m.Player.String()) }
-
 // State is the policy after some acts. Create it with New.
 type State struct {
 	acts      uint64
 	members   map[player.ID]*Member
-	roles     map[player.ID]*Member // those of them who have a role of their own: few
-	names     map[string]player.ID  // registered, in lower case
-	nodes     map[player.ID]uint64  // the last sequence number of each operator, by the key of the node
-	charter   uint64                // the newest in an act: older ones count no more
+	roles     *Roles
+	names     map[string]player.ID // registered, in lower case
+	nodes     map[player.ID]uint64 // the last sequence number of each operator, by the key of the node
+	charter   uint64               // the newest in an act: older ones count no more
 	sanctions map[Target]map[Kind]*Sanction
 	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
 	tokens    map[string]bool
@@ -54,7 +42,7 @@ type State struct {
 // New returns the policy of a new world: everybody may build.
 func New() *State {
 	return &State{
-		members: make(map[player.ID]*Member), roles: make(map[player.ID]*Member), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
+		members: make(map[player.ID]*Member), roles: newRoles(commands), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
 		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea},
 		claims:   newClaims(), warps: make(Warps),
@@ -77,37 +65,18 @@ func (s *State) member(id player.ID) *Member {
 	return m
 }
 
-// setRole sets the role of a player; 0 removes it.
-func (s *State) setRole(id player.ID, role Role) {
-	m := s.member(id)
-	if m.Role = role; role == 0 {
-		delete(s.roles, id)
-		return
-	}
-	s.roles[id] = m
-}
+// Roles returns who has which role. The caller must not keep it.
+func (s *State) Roles() *Roles { return s.roles }
 
-// RoleOf returns the role of a player.
-func (s *State) RoleOf(id player.ID, guest bool) Role {
+// roleOf returns the role of a player.
+func (s *State) roleOf(id player.ID, guest bool) Role {
 	if guest {
 		return s.settings.Guests
 	}
-	if m := s.members[id]; m != nil && m.Role != 0 {
+	if m := s.members[id]; m != nil && m.Role != (Role{}) {
 		return m.Role
 	}
 	return s.settings.Players
-}
-
-// Members returns the players who have a role of their own, highest first.
-func (s *State) Members() []Member {
-	all := []Member{}
-	for _, m := range s.roles {
-		all = append(all, *m)
-	}
-	slices.SortFunc(all, func(a, b Member) int {
-		return cmp.Or(cmp.Compare(b.Role, a.Role), strings.Compare(a.Name, b.Name), strings.Compare(a.Player.String(), b.Player.String()))
-	})
-	return all
 }
 
 // OwnerOf returns the player to whom a name is registered.

@@ -13,11 +13,21 @@ type Command struct {
 	Role  Role // the lowest role that may use it
 	// Example shows its use by an operator, without the name of the program.
 	Example string
+	// Hidden means that no list has it: another command proposes it.
+	Hidden bool
 	// Local means that the player's gateway answers it: it changes no policy.
 	Local bool
 
 	// run checks the command of an author, and returns what carries it out. Nil for local ones.
 	run func(s *State, by author, args []string, at int64) (do func() Effect, err error)
+}
+
+// MayUse reports whether its players may use a command.
+func (r Role) MayUse(c Command) bool {
+	if r.of == nil || c.Role == operator && r != operator || slices.Contains(r.of.Deny, c.Name) {
+		return false
+	}
+	return r.AtLeast(c.Role) || slices.Contains(r.of.Allow, c.Name)
 }
 
 var commands = []Command{
@@ -31,7 +41,7 @@ var commands = []Command{
 	},
 	{
 		Name: "roles", Role: Visitor, Local: true,
-		Help: "list the players who have a role",
+		Help: "list the players who have a role, and the roles that admins have defined",
 	},
 	{
 		Name: "spawn", Role: Visitor, Local: true,
@@ -144,9 +154,8 @@ var commands = []Command{
 		Help: "list the last rollbacks",
 	},
 	{
-		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Builder, run: revert,
-		Help:    "undo a player's changes between two corners since a time, in seconds since 1970, as rollback proposes",
-		Example: "revert eve 1764000000 -50,0,-50 50,127,50",
+		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: revert,
+		Help: "order the rollback that /rollback has previewed: since a time, in seconds since 1970",
 	},
 	{
 		Name: "undo", Usage: "[NUMBER]", Role: Builder, run: undo,
@@ -174,9 +183,9 @@ var commands = []Command{
 		Example: "say The server restarts in five minutes",
 	},
 	{
-		Name: "role", Usage: "NAME ROLE", Role: Admin, run: giveRole,
-		Help:    "give a player a role: visitor, builder, moderator, admin or owner; with none they may not join",
-		Example: "role ada moderator",
+		Name: "role", Usage: roleUsage, Role: Admin, run: role,
+		Help:    "give a player a role: visitor, builder, moderator, admin or owner; with none they may not join; or define a role above one of these",
+		Example: "role ada moderator\n  voxeld role create helper builder allow=kick,mute",
 	},
 	{
 		Name: "release", Usage: "NAME", Role: Admin, run: releaseName,
@@ -223,25 +232,25 @@ var commands = []Command{
 }
 
 // find returns the command with the name.
-func find(name string) (Command, bool) {
-	i := slices.IndexFunc(commands, func(c Command) bool { return c.Name == strings.ToLower(name) })
+func find(table []Command, name string) (Command, bool) {
+	i := slices.IndexFunc(table, func(c Command) bool { return c.Name == strings.ToLower(name) })
 	if i < 0 {
 		return Command{}, false
 	}
-	return commands[i], true
+	return table[i], true
 }
 
 // Local returns the command that a text begins with, and the rest of the text, if the player's gateway answers it.
 func Local(text string) (c Command, rest string, local bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	c, known := find(name)
+	c, known := find(commands, name)
 	return c, strings.TrimSpace(rest), known && c.Local
 }
 
-// For returns the commands that a role may use.
+// For lists the commands that a role may use.
 func For(r Role) (all []Command) {
 	for _, c := range commands {
-		if c.Role <= r {
+		if r.MayUse(c) && !c.Hidden {
 			all = append(all, c)
 		}
 	}

@@ -176,7 +176,7 @@ type network struct {
 	streams sync.WaitGroup // links being served
 	copies  int            // number of members of a region; 0 means 1
 	adjust  func(peer string, o *Options)
-	old     string // a node that says that it does not understand signed edits
+	old     string // a node that says that it understands neither signed edits nor roles that admins define
 
 	mu struct {
 		sync.Mutex
@@ -344,7 +344,10 @@ func (w wires) Ask(ctx context.Context, peer, _ string, question []byte) ([]byte
 		return nil, w.hang(ctx, err)
 	}
 	raw, err := it.AnswerQuestion(ctx, w.self, question)
-	if peer != w.old || err != nil {
+	w.mu.Lock()
+	old := w.old
+	w.mu.Unlock()
+	if peer != old || err != nil {
 		return raw, err
 	}
 	answer, err := nodemsg.DecodeAnswer(raw)

@@ -111,7 +111,9 @@ func (m moderation) answerBans(w http.ResponseWriter, _ *http.Request) {
 
 func (m moderation) answerRoles(w http.ResponseWriter, _ *http.Request) {
 	var answer admin.Roles
-	m.people.Read(func(p *policy.State) { answer = admin.Roles{Members: p.Members(), Settings: p.Settings()} })
+	m.people.Read(func(p *policy.State) {
+		answer = admin.Roles{Members: p.Roles().Members(), Defined: p.Roles().Defined(), Settings: p.Settings()}
+	})
 	reply(w, answer)
 }
 

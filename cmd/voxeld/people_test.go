@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"math"
+	"net"
 	"strings"
 	"testing"
 
@@ -11,6 +13,54 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
+
+// A guest's name, place and edits are safe from others while they play, and a registered name from all guests; nobody can lock a guest out by edits
+// with high numbers.
+func TestGuestsNames(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	gus := join(t, d.Game, "gus", 1)
+	answerTo := func(from, name string) string {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := dialer.DialContext(t.Context(), "tcp", d.Game)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, `{"type":"join","version":1,"name":%q,"view":1,"encoding":"json"}`+"\n", name)
+		line, err := bufio.NewReader(c).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	if got := answerTo("127.0.0.2", "gus"); !strings.Contains(got, wire.FailNameTaken) {
+		t.Errorf("a stranger takes the name of a guest who plays: %s", got)
+	}
+	at := gus.Welcome.Pose
+	place := grid.Pos{X: int32(math.Floor(at.X)) + 2, Y: int32(at.Y) + 3, Z: int32(math.Floor(at.Z))}
+	gus.put(place, chunk.Brick)
+	gus.Leave()
+	eventually(t, "the name is free", patience, func() bool { return strings.Contains(answerTo("127.0.0.2", "gus"), `"welcome"`) })
+	eventually(t, "the name is free again", patience, func() bool { return strings.Contains(answerTo("127.0.0.1", "gus"), `"welcome"`) })
+	thief := dialSession(t, d.Game, "gus", 1)
+	thief.until("a welcome", func() bool { return thief.Welcome.Player != "" })
+	thief.put(above(place, 1), chunk.Brick) // its land is loaded
+	thief.seq = math.MaxUint64 / 2
+	seq := thief.edit(above(place, 2), chunk.Brick)
+	thief.until("an answer", func() bool { _, ok := thief.Acks[seq]; return ok })
+	if got := thief.Acks[seq].Error; got != wire.RefusedStale {
+		t.Errorf("an edit with a huge number is answered %q", got)
+	}
+	thief.Leave()
+	again := join(t, d.Game, "gus", 1)
+	again.put(above(place, 3), chunk.Brick)
+	ada := joinWithKey(t, d.Game, "ada", "ada's key")
+	ada.command("register")
+	if got := answerTo("127.0.0.1", "Ada"); !strings.Contains(got, wire.FailNameTaken) {
+		t.Errorf("a guest joins under a registered name: %s", got)
+	}
+}
 
 // Private lines reach players on other nodes, a home follows its player there, and what admins set on one node holds on the others.
 func TestPeople(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,38 @@ func TestPolicy(t *testing.T) {
 		if got := strings.Join(commands, "; "); got != "ada: set guests visitor; loud: register; ada: mute loud 1h shouting; ada: say be kind; : ban gus" {
 			t.Error(got)
 		}
+	})
+	t.Run("a role that the owner defines", func(t *testing.T) {
+		hal := joinWithKey(t, second.Game, "hal", "hal's key")
+		hal.command("register")
+		third.operate("role", "create", "helper", "builder", "allow=mute", "deny=claim")
+		agree(t, first, second, third)
+		if got := ada.command("role hal helper"); got != "hal has the role helper." {
+			t.Error(got)
+		}
+		may := func(name string) bool {
+			return slices.ContainsFunc(hal.Standing.Commands, func(c sessionmsg.CommandHelp) bool { return c.Name == name })
+		}
+		hal.until("the role", func() bool { return hal.Standing.Role == "helper" && may("mute") && !may("claim") && !may("ban") })
+		if got := hal.command("mute gus 1m"); got != "gus is muted for 1 minute." {
+			t.Error(got)
+		}
+		first.operate("role", "create", "helper", "builder", "build=no")
+		hal.until("the changed role", func() bool { return !may("mute") && may("claim") })
+		at := hal.Welcome.Pose
+		seq := hal.edit(grid.Pos{X: int32(at.X) + 1, Y: int32(at.Y) + 3, Z: int32(at.Z)}, chunk.Brick)
+		hal.until("an answer to the edit", func() bool { _, ok := hal.Acks[seq]; return ok })
+		if got := hal.Acks[seq].Error; got != wire.RefusedNotAllowed {
+			t.Errorf("an edit of a role that may not build is answered %q", got)
+		}
+		agree(t, first, second, third)
+		var roles admin.Roles
+		third.ask("roles", &roles)
+		if len(roles.Defined) != 1 || roles.Defined[0].Name != "helper" || roles.Defined[0].Build || len(roles.Members) != 2 || roles.Members[1].Role.String() != "helper" {
+			t.Errorf("roles %+v", roles)
+		}
+		ada.command("role delete helper")
+		hal.until("the role of a builder", func() bool { return hal.Standing.Role == "builder" })
 	})
 }
 

@@ -57,7 +57,7 @@ func sentence(text string) string {
 
 // answer answers a command that changes no policy.
 func (s *Standing) answer(c policy.Command, rest string, g Gateway) {
-	if role := s.verdict.Load().Role; role < c.Role {
+	if role := s.verdict.Load().Role; !role.MayUse(c) {
 		s.notice(fmt.Sprintf("/%s is not for the role %v.", c.Name, role))
 		return
 	}

@@ -12,7 +12,7 @@ import (
 type Gateway struct {
 	elsewhere.Here
 	Elsewhere *elsewhere.Players
-	Past      Past
+	History   History
 
 	Pose      func() motion.Pose // of the player
 	Spawn     func() motion.Pose // where new players start

@@ -32,8 +32,11 @@ func (s *Standing) lines(name, rest string, g Gateway) (lines []string) {
 		return s.claimLines(rest, g.Pose().Block())
 	case "roles":
 		s.enforcer.Read(func(p *policy.State) {
-			for _, m := range p.Members() {
+			for _, m := range p.Roles().Members() {
 				lines = append(lines, fmt.Sprintf("%s: %v", m.Label(), m.Role))
+			}
+			for _, d := range p.Roles().Defined() {
+				lines = append(lines, "Role "+d.Describe())
 			}
 			lines = append(lines, fmt.Sprintf("All others: %v, guests: %v", p.Settings().Players, p.Settings().Guests))
 		})

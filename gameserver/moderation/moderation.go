@@ -18,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -45,7 +46,7 @@ type Enforcer struct {
 	floods    *floods
 	newcomers *newcomers
 	claims    atomic.Pointer[policy.Claims] // as of the last Refresh
-	border    atomic.Pointer[policy.Border] // likewise
+	border    atomic.Pointer[place.Border]  // likewise
 }
 
 // Node is what the options of this node grant.

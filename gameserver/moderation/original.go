@@ -58,11 +58,12 @@ func (e *Enforcer) MayGoOriginal(from, to motion.Pose) bool {
 // EditsOfGuests returns how many blocks a second a guest may change, of whom this node lets each player change so many.
 func (e *Enforcer) EditsOfGuests(node rate.Limit) rate.Limit {
 	s := e.Settings()
-	return editsOf(s, s.Guests, node)
+	return editsOf(s.EditsOf(s.Guests), node)
 }
 
-func editsOf(s policy.Settings, r policy.Role, node rate.Limit) rate.Limit {
-	if own, set := s.Edits[r]; set {
+// editsOf returns how many blocks a second a player may change: as many as their role says, else as the node grants.
+func editsOf(own int, node rate.Limit) rate.Limit {
+	if own != 0 {
 		return rate.Limit(own)
 	}
 	return node

@@ -3,7 +3,6 @@ package moderation
 import (
 	"context"
 	"crypto/ed25519"
-	"fmt"
 	"net"
 	"reflect"
 	"slices"
@@ -45,7 +44,7 @@ type Standing struct {
 	mu struct {
 		sync.Mutex
 		greeted bool
-		sent    string // the role and the registered name that the client was last sent
+		sent    *sessionmsg.Standing // that the client was last sent
 		around  around
 		claims  []sessionmsg.Claim // that the client was last sent
 	}
@@ -85,7 +84,7 @@ func (s *Standing) MayGo(from, to motion.Pose) bool {
 
 // Edits returns how many blocks a second the player may change, if this node lets each player change so many.
 func (s *Standing) Edits(node rate.Limit) rate.Limit {
-	return editsOf(s.enforcer.Settings(), s.verdict.Load().Role, node)
+	return editsOf(s.verdict.Load().Edits, node)
 }
 
 // Mute returns why others may not read what the player writes; empty if they may.
@@ -120,15 +119,14 @@ func (s *Standing) tell() {
 		return
 	}
 	defer s.sendClaims()
-	now := fmt.Sprint(role, own)
-	if now == s.mu.sent {
-		return
-	}
-	s.mu.sent = now
 	m := sessionmsg.Standing{Role: role.String(), Name: own, Commands: []sessionmsg.CommandHelp{}}
 	for _, c := range s.commands(role) {
 		m.Commands = append(m.Commands, sessionmsg.CommandHelp{Name: c.Name, Usage: c.Usage, Help: c.Help})
 	}
+	if s.mu.sent != nil && reflect.DeepEqual(m, *s.mu.sent) {
+		return
+	}
+	s.mu.sent = &m
 	s.send(m)
 }
 
@@ -141,7 +139,7 @@ func (s *Standing) commands(role policy.Role) []policy.Command {
 func (s *Standing) TooFast() error {
 	now := s.enforcer.wall()
 	ban := time.Duration(s.enforcer.Settings().FloodBan) * time.Millisecond
-	if s.verdict.Load().Role >= policy.Moderator {
+	if s.verdict.Load().Role.AtLeast(policy.Moderator) {
 		ban = 0
 	}
 	switch s.enforcer.floods.note(s.who.Player, now, ban) {

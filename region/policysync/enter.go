@@ -147,6 +147,21 @@ func (c *Copy) requireActs(ctx context.Context, root nodemsg.Region) error {
 	return nil
 }
 
+// requireRoles returns an error unless all members of the catalog, and all other nodes that are alive, understand roles that admins define: those
+// of whom a node does not know the role may do what everybody may. This is asked before the first role only, so that later no node can prevent
+// roles by what it says.
+func (c *Copy) requireRoles(root nodemsg.Region, act nodemsg.Act) error {
+	if !policy.DefinesRole(act.Text) {
+		return nil
+	}
+	defined := false
+	c.Read(func(s *policy.State) { defined = len(s.Roles().Defined()) > 0 })
+	if defined || c.Detector.Understand(c.Self, root.Members, nodemsg.VersionRoles) {
+		return nil
+	}
+	return errors.New("a node of this world runs an older version of voxeld, which does not know roles of your own, or does not answer: upgrade all nodes first (voxeld peers lists them)")
+}
+
 // AnswerEnter enters an act into the log of the catalog for a peer, if this node leads it and the act would have an effect. It returns how
 // many acts there are then.
 func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Catalog, act nodemsg.Act) (uint64, error) {
@@ -169,6 +184,9 @@ func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Cata
 		}
 	}
 	if err := c.check(act); err != nil && !errors.Is(err, policy.ErrRepeated) {
+		return 0, err
+	}
+	if err := c.requireRoles(root, act); err != nil {
 		return 0, err
 	}
 	act.At = time.Now().UnixMilli()

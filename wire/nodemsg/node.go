@@ -223,7 +223,8 @@ const (
 	VersionActs   = 2 // the first that has acts
 	VersionSigned = 3 // the first that has signed edits
 	VersionHomes  = 3 // the first that has homes in players' records
-	Version       = VersionSigned
+	VersionRoles  = 4 // the first that has roles that admins define
+	Version       = VersionRoles
 )
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.

@@ -217,8 +217,9 @@ type Text struct {
 
 // Roles is who may do what in the world.
 type Roles struct {
-	Members  []policy.Member `json:"members"`
-	Settings policy.Settings `json:"settings"`
+	Members  []policy.Member     `json:"members"`
+	Defined  []policy.Definition `json:"defined"` // by admins, beside the built-in roles
+	Settings policy.Settings     `json:"settings"`
 }
 
 // AuditEntry is a command that was entered in the world's policy.

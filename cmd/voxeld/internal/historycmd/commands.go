@@ -116,8 +116,11 @@ func newRollback() *cobra.Command {
 			if asJSON {
 				return cli.PrintJSON(c.OutOrStdout(), preview)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s in %s would be changed back. Add --yes to do so.\n",
-				english.Plural(preview.Left, "block", ""), english.Plural(preview.Regions, "region", ""))
+			text := english.Plural(preview.Left, "block", "") + " in " + english.Plural(preview.Regions, "region", "") + " would be changed back."
+			if preview.Left > 0 {
+				text += " Add --yes to do so."
+			}
+			fmt.Fprintln(c.OutOrStdout(), text)
 			printMissing(c, preview.Missing)
 			return nil
 		}

@@ -96,12 +96,15 @@ func newOwner() *cobra.Command {
 }
 
 func newRoles() *cobra.Command {
-	return newQuery("roles", "List the players who have a role", "/policy/roles", func(w io.Writer, all admin.Roles) {
+	return newQuery("roles", "List the players who have a role, and the roles that admins have defined", "/policy/roles", func(w io.Writer, all admin.Roles) {
 		fmt.Fprintln(w, "PLAYER\tROLE\tID")
 		for _, m := range all.Members {
 			fmt.Fprintf(w, "%s\t%v\t%v\n", cmp.Or(m.Name, "-"), m.Role, m.Player)
 		}
 		fmt.Fprintf(w, "all others\t%v\t-\nguests\t%v\t-\n", all.Settings.Players, all.Settings.Guests)
+		for _, d := range all.Defined {
+			fmt.Fprintf(w, "the role\t%s\t-\n", d.Describe())
+		}
 	})
 }
 

@@ -19,8 +19,8 @@ import (
 
 // This file holds the commands about who changed what, and about rollbacks.
 
-// Past answers who changed which blocks of the world; a *rollback.Keeper. Any goroutine may use it.
-type Past interface {
+// History answers who changed which blocks of the world; a *rollback.Keeper. Any goroutine may use it.
+type History interface {
 	Query(ctx context.Context, q rollback.Query) (rollback.Result, error)
 	Progress(ctx context.Context, r history.Rollback) (rollback.Progress, error)
 }
@@ -47,7 +47,7 @@ func (s *Standing) inspect(args []string, g Gateway) (why string) {
 		return err.Error()
 	}
 	s.background(g, func(ctx context.Context) {
-		found, err := g.Past.Query(ctx, rollback.Query{Filter: history.Filter{Box: box}, Newest: true, Most: inspected})
+		found, err := g.History.Query(ctx, rollback.Query{Filter: history.Filter{Box: box}, Newest: true, Most: inspected})
 		switch {
 		case err != nil:
 			s.notice(sentence(err.Error()))
@@ -87,7 +87,7 @@ func (s *Standing) propose(args []string, g Gateway) (why string) {
 		return err.Error()
 	}
 	s.background(g, func(ctx context.Context) {
-		progress, err := g.Past.Progress(ctx, p.Rollback)
+		progress, err := g.History.Progress(ctx, p.Rollback)
 		if err != nil {
 			s.notice(sentence(err.Error()))
 			return
@@ -102,7 +102,7 @@ func (s *Standing) propose(args []string, g Gateway) (why string) {
 			text += fmt.Sprintf(" %s did not answer.", english.Plural(len(progress.Missing), "region", ""))
 		}
 		if progress.Left > 0 {
-			text += " To do so: /" + p.Command
+			text += " To order this rollback: /" + p.Command
 		}
 		s.notice(text)
 	})
@@ -165,7 +165,7 @@ func (s *Standing) follow(ctx context.Context, answer string, g Gateway) {
 		case ordered.Paused:
 			continue
 		}
-		progress, err := g.Past.Progress(ctx, ordered.Rollback)
+		progress, err := g.History.Progress(ctx, ordered.Rollback)
 		if err != nil {
 			continue
 		}

@@ -1,12 +1,17 @@
-package policy
+// Package place reads positions and the border of the world as commands write them.
+package place
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/grid"
 )
+
+// ErrUsage is returned for a number of arguments, or a form, that a border does not have.
+var ErrUsage = errors.New("wrong arguments")
 
 // Border encloses the part of the world that players may enter and build in: the blocks with X in [MinX, MaxX] and Z in [MinZ, MaxZ]. A nil
 // Border encloses everything.
@@ -52,8 +57,8 @@ func parseCoordinate(text string) (int32, error) {
 	return int32(v), nil
 }
 
-// parsePos returns the position that three arguments name.
-func parsePos(args []string) (pos grid.Pos, err error) {
+// ParsePos returns the position that three arguments name.
+func ParsePos(args []string) (pos grid.Pos, err error) {
 	for i, to := range []*int32{&pos.X, &pos.Y, &pos.Z} {
 		if *to, err = parseCoordinate(args[i]); err != nil {
 			return pos, err
@@ -62,8 +67,8 @@ func parsePos(args []string) (pos grid.Pos, err error) {
 	return pos, nil
 }
 
-// parseBorder reads X1,Z1 X2,Z2, or a radius around the middle of the world, or off.
-func parseBorder(args []string) (*Border, error) {
+// ParseBorder reads X1,Z1 X2,Z2, or a radius around the middle of the world, or off.
+func ParseBorder(args []string) (*Border, error) {
 	switch {
 	case len(args) == 1 && args[0] == "off":
 		return nil, nil
@@ -74,13 +79,13 @@ func parseBorder(args []string) (*Border, error) {
 		}
 		return &Border{-radius, -radius, radius, radius}, err
 	case len(args) != 2:
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	var corner [2][2]int32
 	for i, arg := range args {
 		x, z, ok := strings.Cut(arg, ",")
 		if !ok {
-			return nil, errUsage
+			return nil, ErrUsage
 		}
 		for j, text := range []string{x, z} {
 			var err error

@@ -1,0 +1,204 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// MaxRoles is the most roles that admins can define.
+const MaxRoles = 32
+
+const (
+	defaultRank = 50
+	createRole  = "create"
+	deleteRole  = "delete"
+	roleUsage   = "NAME ROLE | create ROLE BASE [build=yes|no] [edits=NUMBER] [claims=COUNT,AREA] [allow=COMMAND,…] [deny=COMMAND,…] [rank=NUMBER] | delete ROLE"
+)
+
+// DefinesRole reports whether the text of an act defines a role, which nodes before nodemsg.VersionRoles do not understand.
+func DefinesRole(text string) bool {
+	words := strings.Fields(text)
+	return len(words) > 3 && strings.EqualFold(words[0], "role") && words[1] == createRole
+}
+
+// role gives a player a role, or defines or deletes one. A player may be called "delete": of the built-in roles none can be deleted, so then one of
+// them is given.
+func role(s *State, by author, args []string, at int64) (func() Effect, error) {
+	if len(args) > 2 && args[0] == createRole {
+		return defineRole(s, by, args[1:])
+	}
+	if len(args) == 2 && args[0] == deleteRole {
+		if r, err := s.roles.named(args[1]); err != nil || r.custom() {
+			return removeRole(s, by, r, err)
+		}
+	}
+	return giveRole(s, by, args, at)
+}
+
+// defineRole adds a role, or takes the place of the one with its name: ROLE BASE [OPTION=VALUE]….
+func defineRole(s *State, by author, args []string) (func() Effect, error) {
+	d, err := s.roles.parse(args)
+	if err != nil {
+		return nil, err
+	}
+	fresh := Role{d}
+	if err := mayGrant(by, fresh); err != nil {
+		return nil, err
+	}
+	for _, name := range d.Allow {
+		if c, _ := find(s.roles.table, name); !by.role.MayUse(c) {
+			return nil, fmt.Errorf("you may not use /%s, and so cannot allow it", name)
+		}
+	}
+	old, there := s.roles.custom[d.Name]
+	switch {
+	case !there && len(s.roles.custom) >= MaxRoles:
+		return nil, fmt.Errorf("there are %d roles beside the built-in ones: delete some first", MaxRoles)
+	case there && (old == s.settings.Players || old == s.settings.Guests) && fresh.AtLeast(Moderator):
+		return nil, fmt.Errorf("the role %s is that of all players or guests: its base is visitor or builder", d.Name)
+	case there:
+		if err := mayGrant(by, old); err != nil {
+			return nil, err
+		}
+	}
+	return func() Effect {
+		s.roles.custom[d.Name] = fresh
+		if there {
+			s.replaceRole(old, fresh)
+		}
+		return Effect{Text: "The role " + d.Describe() + "."}
+	}, nil
+}
+
+// removeRole deletes a role. Its players have its base then.
+func removeRole(s *State, by author, old Role, err error) (func() Effect, error) {
+	if err == nil {
+		err = mayGrant(by, old)
+	}
+	return func() Effect {
+		delete(s.roles.custom, old.of.Name)
+		s.replaceRole(old, old.of.Base)
+		return Effect{Text: fmt.Sprintf("The role %v is deleted: who had it has the role %v.", old, old.of.Base)}
+	}, err
+}
+
+// replaceRole makes another role of one, wherever it is set.
+func (s *State) replaceRole(old, fresh Role) {
+	s.roles.replace(old, fresh)
+	for _, of := range []*Role{&s.settings.Players, &s.settings.Guests} {
+		if *of == old {
+			*of = fresh
+		}
+	}
+}
+
+// parse reads ROLE BASE [OPTION=VALUE]….
+func (r *Roles) parse(args []string) (*Definition, error) {
+	d := &Definition{Name: strings.ToLower(args[0]), Rank: defaultRank}
+	var base Role
+	if err := player.CheckName(d.Name); err != nil || d.Name[0] == '-' {
+		return nil, fmt.Errorf("%q is no name for a role: use 1 to %d letters, digits, _ and -", args[0], player.MaxName)
+	}
+	for _, b := range append(slices.Clone(builtInRoles), operator) {
+		if d.Name == b.of.Name {
+			return nil, fmt.Errorf("the role %s is built in: choose another name", d.Name)
+		}
+		if strings.EqualFold(args[1], b.of.Name) && b != None && b != Owner && b != operator {
+			base = b
+		}
+	}
+	if base.of == nil {
+		return nil, fmt.Errorf("%q cannot be the base of a role: choose visitor, builder, moderator or admin", args[1])
+	}
+	d.Base, d.Build = base, base.of.Build
+	seen := make(map[string]bool)
+	for _, arg := range args[2:] {
+		option, value, _ := strings.Cut(arg, "=")
+		if seen[option] || !d.set(option, value, r.table) {
+			return nil, fmt.Errorf("%q is no option of a role, or not with that value: write build=yes or no, edits=1 to %d, claims=COUNT,AREA, allow= or deny= and commands, or rank=1 to %d", arg, maxEdits, maxRank)
+		}
+		seen[option] = true
+	}
+	d.order = base.of.order + d.Rank
+	for _, name := range d.Allow {
+		if slices.Contains(d.Deny, name) {
+			return nil, fmt.Errorf("/%s cannot be both allowed and denied", name)
+		}
+	}
+	return d, nil
+}
+
+// set sets an option, and reports whether there is such a one with such a value.
+func (d *Definition) set(option, value string, table []Command) bool {
+	n, err := strconv.Atoi(value)
+	switch option {
+	case "build":
+		d.Build = value == "yes"
+		return d.Build || value == "no"
+	case "edits":
+		d.Edits = n
+		return err == nil && n > 0 && n <= maxEdits
+	case "rank":
+		d.Rank = n
+		return err == nil && n > 0 && n <= maxRank
+	case "claims":
+		var ok bool
+		d.Claims, ok = parseClaimLimits(strings.Split(value, ","))
+		return ok
+	case "allow", "deny":
+		list := strings.Split(strings.ToLower(value), ",")
+		slices.Sort(list)
+		list = slices.Compact(list)
+		if option == "allow" {
+			d.Allow = list
+		} else {
+			d.Deny = list
+		}
+		return !slices.ContainsFunc(list, func(name string) bool { c, known := find(table, name); return !known || c.Role == operator })
+	}
+	return false
+}
+
+// options returns the options that differ from the base, as parse reads them.
+func (d *Definition) options() (all []string) {
+	if d.Build != d.Base.of.Build {
+		all = append(all, "build="+map[bool]string{true: "yes", false: "no"}[d.Build])
+	}
+	if d.Edits != 0 {
+		all = append(all, fmt.Sprintf("edits=%d", d.Edits))
+	}
+	if c := d.Claims; c != nil {
+		all = append(all, fmt.Sprintf("claims=%d,%d", c.Count, c.Area))
+	}
+	if len(d.Allow) > 0 {
+		all = append(all, "allow="+strings.Join(d.Allow, ","))
+	}
+	if len(d.Deny) > 0 {
+		all = append(all, "deny="+strings.Join(d.Deny, ","))
+	}
+	if d.Rank != defaultRank {
+		all = append(all, fmt.Sprintf("rank=%d", d.Rank))
+	}
+	return all
+}
+
+// Describe returns the role as a line of a list.
+func (d *Definition) Describe() string {
+	text := fmt.Sprintf("%s: above %v", d.Name, d.Base)
+	if options := d.options(); len(options) > 0 {
+		text += ", " + strings.Join(options, " ")
+	}
+	return text
+}
+
+// roleCommands returns the commands that define the same roles in another policy.
+func roleCommands(r *Roles) (all []string) {
+	for _, d := range r.Defined() {
+		all = append(all, strings.Join(append([]string{"role", createRole, d.Name, d.Base.String()}, d.options()...), " "))
+	}
+	return all
+}
