@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -95,7 +96,8 @@ func (h *Horizon) serveTile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		w.Write(content) //nolint:errcheck // the client left
 		return
 	}
 	plain, err := gzip.NewReader(bytes.NewReader(content))

@@ -48,6 +48,8 @@ export interface TestState {
   others: { player: string; name: string; x: number; y: number; z: number }[]
   fps: number
   ping: number
+  /** Land beyond the chunks that are loaded: tiles wanted and there, how far it is shown, and what was drawn of it. */
+  horizon: { wanted: number; there: number; reach: number; calls: number; triangles: number }
   drawCalls: number
   triangles: number
   frames: number
