@@ -2,6 +2,8 @@ package horizon
 
 import (
 	"bytes"
+	"flag"
+	"os"
 	"reflect"
 	"testing"
 
@@ -121,4 +123,32 @@ func FuzzCompose(f *testing.F) {
 			t.Errorf("decoded otherwise: %v", err)
 		}
 	})
+}
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// The bytes of a tile do not change: they are its name, and web/test/horizon.test.ts reads the same file.
+func TestGoldenTile(t *testing.T) {
+	heights, blocks := make([]uint16, Points*Points), make([]chunk.Block, Points*Points)
+	for i := range heights {
+		x, z := i%Points, i/Points
+		heights[i], blocks[i] = uint16(40+x/8+z*z/512), chunk.Grass
+		if x > 60 {
+			heights[i], blocks[i] = 48, chunk.Water
+		}
+	}
+	tile := Tile{Heights: heights, Blocks: blocks, Built: []Run{{3, 5, 2, 110, chunk.Brick}, {7, 5, 1, 90, chunk.Planks}, {0, 200, 1, 300, chunk.Stone}}}
+	const file = "testdata/tile.bin"
+	if *update {
+		if err := os.WriteFile(file, tile.Encode(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(want, tile.Encode()) {
+		t.Errorf("the bytes of the tile have changed: %v", err)
+	}
+	if again, err := Decode(2, want); err != nil || !reflect.DeepEqual(again, tile) {
+		t.Errorf("decoded otherwise: %v", err)
+	}
 }

@@ -62,9 +62,9 @@ export class HorizonControl implements System {
 
   get state(): TestState['horizon'] {
     const { horizon } = this
-    if (!horizon) return { wanted: 0, there: 0, reach: 0, calls: 0, triangles: 0 }
+    if (!horizon) return { wanted: 0, there: 0, reach: 0, built: 0, highest: 0, calls: 0, triangles: 0 }
     const { reach, calls, triangles } = horizon
-    return { ...horizon.progress, reach, calls, triangles }
+    return { ...horizon.progress, ...horizon.buildings, reach, calls, triangles }
   }
 
   private async begin(world: string): Promise<void> {

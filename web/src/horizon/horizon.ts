@@ -9,16 +9,20 @@ import {
   LinearFilter,
   LinearMipmapLinearFilter,
   Mesh,
+  NearestFilter,
+  PlaneGeometry,
   RGBAFormat,
   RGFormat,
   Sphere,
   Vector3,
+  type MagnificationTextureFilter,
   type PixelFormat,
   type RawShaderMaterial,
 } from 'three'
 import { colourOf } from '../render/map-tile'
+import { kindOf } from '../world/blocks'
 import { TileLoader } from './loader'
-import { makeMaterial } from './material'
+import { makeFloorMaterial, makeMaterial } from './material'
 import type { TileMesh } from './mesh'
 import { REACH, chooseShown, distanceTo, nameOf, sideOf, tilesAround, type TileKey } from './quadtree'
 import { ShownMask } from './shown-mask'
@@ -28,6 +32,7 @@ import type { TileJob, TileResult } from './worker'
 const MAX_TILES = 112 // meshes that are kept
 const MOVED = 48 // blocks after which the tiles are chosen anew
 const PALETTE = 256 // blocks
+const LEAVES = 0.66 // how much darker than its blocks a crown is, which shades itself
 const FADE = 900 // blocks a second by which the fog retreats
 
 /** Where the land is seen from, and where its tiles are fetched. */
@@ -45,6 +50,8 @@ interface Shown {
   key: TileKey
   mesh: Mesh<BufferGeometry, RawShaderMaterial>
   textures: DataTexture[]
+  built: number
+  highest: number
 }
 
 export class Horizon {
@@ -60,6 +67,8 @@ export class Horizon {
   private readonly worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' })
   private readonly loader = new TileLoader((key, bytes) => this.build(key, bytes))
   private readonly palette = makePalette()
+  /** Dark ground below everything, which is seen through the gap where far land is higher than the edge of the near land. */
+  private readonly floor = new Mesh(new PlaneGeometry(2 * REACH, 2 * REACH).rotateX(-Math.PI / 2), makeFloorMaterial())
   private wanted: TileKey[] = []
   private nextJob = 1
   private at = { x: Infinity, z: Infinity }
@@ -69,6 +78,9 @@ export class Horizon {
 
   constructor() {
     this.group.matrixAutoUpdate = false
+    this.floor.frustumCulled = false
+    this.floor.renderOrder = 0.6
+    this.group.add(this.floor)
     this.worker.onmessage = ({ data }: MessageEvent<TileResult>) => this.built(data)
   }
 
@@ -83,6 +95,7 @@ export class Horizon {
       this.loader.want(this.wanted)
       this.changed = true
     }
+    this.floor.position.set(from.x - from.originX, 0, from.z - from.originZ)
     this.loader.update(from.base, now)
     this.mask.update(dt)
     if (this.changed) this.choose()
@@ -98,8 +111,21 @@ export class Horizon {
     return { wanted: this.wanted.length, there: this.wanted.filter((key) => this.tiles.has(nameOf(key))).length }
   }
 
+  /** What is built on the tiles shown: the number of runs, and the height of the highest. */
+  get buildings(): { built: number; highest: number } {
+    const sum = { built: 0, highest: 0 }
+    for (const { mesh, built, highest } of this.tiles.values()) {
+      if (!mesh.visible) continue
+      sum.built += built
+      sum.highest = Math.max(sum.highest, highest)
+    }
+    return sum
+  }
+
   dispose(): void {
     this.worker.terminate()
+    this.floor.geometry.dispose()
+    this.floor.material.dispose()
     for (const name of [...this.tiles.keys()]) this.remove(name)
   }
 
@@ -146,8 +172,8 @@ export class Horizon {
     const side = sideOf(key.level)
     const middle = new Vector3(side / 2, (made.low + made.high) / 2, side / 2)
     geometry.boundingSphere = new Sphere(middle, Math.hypot(side / 2, (made.high - made.low) / 2, side / 2))
-    const surface = makeTexture(made.surface, RGBAFormat)
-    const normals = makeTexture(made.normals, RGFormat)
+    const surface = makeTexture(made.surface, RGBAFormat, NearestFilter)
+    const normals = makeTexture(made.normals, RGFormat, LinearFilter)
     const mesh = new Mesh(geometry, makeMaterial(key.level, { surface, normals }, this.mask.texture))
     mesh.matrixAutoUpdate = false
     mesh.visible = false
@@ -157,7 +183,7 @@ export class Horizon {
       this.counted.calls++
       this.counted.triangles += triangles
     }
-    const shown = { key, mesh, textures: [surface, normals] }
+    const shown = { key, mesh, textures: [surface, normals], built: made.built, highest: made.highest }
     this.place(shown)
     this.group.add(mesh)
     return shown
@@ -188,14 +214,20 @@ export class Horizon {
 
 function makePalette(): Uint8Array {
   const palette = new Uint8Array(3 * PALETTE)
-  for (let block = 0; block < PALETTE; block++) palette.set(colourOf(block).map(Math.round), 3 * block)
+  for (let block = 0; block < PALETTE; block++) {
+    const shade = /leaves/i.test(kindOf(block).name) ? LEAVES : 1
+    palette.set(
+      colourOf(block).map((value) => Math.round(value * shade)),
+      3 * block,
+    )
+  }
   return palette
 }
 
-function makeTexture(data: Uint8Array, format: PixelFormat): DataTexture {
+function makeTexture(data: Uint8Array, format: PixelFormat, magFilter: MagnificationTextureFilter): DataTexture {
   const texture = new DataTexture(data, POINTS, POINTS, format)
   texture.unpackAlignment = 1
-  texture.magFilter = LinearFilter
+  texture.magFilter = magFilter
   texture.minFilter = LinearMipmapLinearFilter
   texture.generateMipmaps = true
   texture.anisotropy = 4

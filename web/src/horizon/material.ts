@@ -73,6 +73,40 @@ void main() {
 }
 `
 
+const FLOOR_VERTEX = /* glsl */ `
+precision highp float;
+uniform mat4 modelMatrix, viewMatrix, projectionMatrix;
+uniform vec3 cameraPosition;
+in vec3 position;
+out vec3 relative;
+void main() {
+  vec4 place = modelMatrix * vec4(position, 1.0);
+  relative = place.xyz - cameraPosition;
+  gl_Position = projectionMatrix * viewMatrix * place;
+}
+`
+
+const FLOOR_FRAGMENT = /* glsl */ `
+precision highp float;
+uniform vec3 skyLight;
+in vec3 relative;
+out vec4 colour_;
+${SKY_GLSL}
+${FOG_GLSL}
+void main() {
+  colour_ = vec4(fogged(vec3(0.13, 0.2, 0.09) * skyLight, relative), 1.0);
+}
+`
+
+export function makeFloorMaterial(): RawShaderMaterial {
+  return new RawShaderMaterial({
+    glslVersion: GLSL3,
+    vertexShader: FLOOR_VERTEX,
+    fragmentShader: FLOOR_FRAGMENT,
+    uniforms: air,
+  })
+}
+
 export interface TileTextures {
   surface: DataTexture
   normals: DataTexture

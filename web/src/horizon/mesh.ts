@@ -22,6 +22,9 @@ export interface TileMesh {
   surface: Uint8Array
   /** For each point, x and z of the normal, from −1 to 1 as 0 to 255. */
   normals: Uint8Array
+  /** The number of runs of what is built, and the height of the highest block of them. */
+  built: number
+  highest: number
   low: number
   high: number // blocks
 }
@@ -69,7 +72,8 @@ export function buildMesh(tile: Tile, palette: Palette): TileMesh {
       before = now
     }
   }
-  for (const run of chooseBuilt(tile)) addBuilt(run, level, tops, palette, add, index)
+  const built = chooseBuilt(tile)
+  for (const run of built) addBuilt(run, level, tops, palette, add, index)
   let low = Infinity
   let high = 0
   for (let i = 1; i < corners.length; i += 4) {
@@ -82,6 +86,8 @@ export function buildMesh(tile: Tile, palette: Palette): TileMesh {
     index: Uint16Array.from(index),
     surface: surfaceOf(blocks, palette),
     normals: normalsOf(tops, SQUARE << level),
+    built: built.length,
+    highest: built.reduce((most, { height }) => Math.max(most, height), 0),
     low,
     high,
   }
