@@ -86,7 +86,7 @@ function buildTower(url, block, floors) {
       socket.close()
       return { x, y: y + floors - 1, z }
     },
-    [url.replace('http', 'ws') + 'ws', block, floors],
+    [new URL('ws', url.replace(/^http/, 'ws')).href, block, floors],
   )
 }
 

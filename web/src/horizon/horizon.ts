@@ -27,7 +27,7 @@ import type { TileMesh } from './mesh'
 import { REACH, chooseShown, distanceTo, nameOf, sideOf, tilesAround, type TileKey } from './quadtree'
 import { ShownMask } from './shown-mask'
 import { POINTS } from './tile'
-import type { TileJob, TileResult } from './worker'
+import type { TileJob, TileResult } from './horizon-worker'
 
 const MAX_TILES = 112 // meshes that are kept
 const MOVED = 48 // blocks after which the tiles are chosen anew
@@ -64,7 +64,7 @@ export class Horizon {
   triangles = 0
   private readonly tiles = new Map<string, Shown>()
   private readonly jobs = new Map<number, TileKey>()
-  private readonly worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' })
+  private readonly worker = new Worker(new URL('./horizon-worker.ts', import.meta.url), { type: 'module' })
   private readonly loader = new TileLoader((key, bytes) => this.build(key, bytes))
   private readonly palette = makePalette()
   /** Dark ground below everything, which is seen through the gap where far land is higher than the edge of the near land. */
