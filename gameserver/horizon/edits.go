@@ -25,7 +25,12 @@ const (
 	maxSectors, maxSquares = 128, 1024
 	// atOnce is how many range queries run at the same time, and perLook the most squares that are asked for in one look at a sector.
 	atOnce, perLook = 4, 32
+	// queryTime bounds a query, and a look.
+	queryTime = 2 * time.Second
 )
+
+// Query runs a range query; that of a *region.Host.
+type Query func(context.Context, region.RangeQuery) (region.RangeResult, error)
 
 // edits keeps what edits have changed of the surface. One range query tells which regions of a sector exist, and which have changed since;
 // only for those squares, which are tiles of level 0, the surface is asked for. Any goroutine may use it.
@@ -58,6 +63,14 @@ func newEdits(query Query) *edits {
 	e := &edits{query: query, running: make(chan struct{}, atOnce), seed: maphash.MakeSeed()}
 	e.mu.sectors, e.mu.squares = newCache[sector, time.Time](maxSectors), newCache[Key, square](maxSquares)
 	return e
+}
+
+func newCache[K comparable, V any](size int) *lru.Cache[K, V] {
+	c, err := lru.New[K, V](size)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	return c
 }
 
 // of returns what edits have changed on a tile, and a number that changes when that does.

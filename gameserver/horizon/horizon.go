@@ -15,14 +15,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"sync"
-	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
-	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
 )
 
@@ -37,9 +35,6 @@ const (
 type Terrain interface {
 	VistaIn(room *terrain.Room, minX, minZ, step, n int) []terrain.TopBlock
 }
-
-// Query runs a range query; that of a *region.Host.
-type Query func(context.Context, region.RangeQuery) (region.RangeResult, error)
 
 // Horizon makes tiles, and keeps them. Any goroutine may use it.
 type Horizon struct {
@@ -72,14 +67,6 @@ func New(query Query, t Terrain, r prometheus.Registerer) *Horizon {
 	}
 	h.mu.made, h.mu.contents = newCache[Key, made](maxContents), newCache[string, []byte](maxContents)
 	return h
-}
-
-func newCache[K comparable, V any](size int) *lru.Cache[K, V] {
-	c, err := lru.New[K, V](size)
-	if err != nil {
-		panic(err) // the size is positive
-	}
-	return c
 }
 
 // Hash returns the hash of the tile as it is now, which may be some seconds old. It reports false if the context ends first.
@@ -164,6 +151,3 @@ func newMetrics(r prometheus.Registerer) metrics {
 	r.MustRegister(m.made, m.refused)
 	return m
 }
-
-// queryTime bounds a range query.
-const queryTime = 2 * time.Second

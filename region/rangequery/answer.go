@@ -142,7 +142,7 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 		}
 		if g.State != nodemsg.StateNone && g.Region.Split == 0 {
 			g.Players, g.Edits = actor.CrowdOf(l).Len(), l.Contents().Edits()
-			g.Applied = l.Applied()
+			g.Applied = actor.AppliedTo(l)
 			if q.Players {
 				g.Inside, g.Clipped = playersIn(l, area)
 			}
