@@ -197,7 +197,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "map", Kind: Switch, Default: "true", Reload: true,
-			Usage: "show players a map of the land around them, and who is near, in view or not",
+			Usage: "show players a map of the land around them, and who is near, in view or not; and the land far away",
 		},
 		{
 			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: oneTo(MaxSessionsPerAddress),

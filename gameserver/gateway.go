@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/horizon"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
@@ -45,6 +47,7 @@ type Regions interface {
 type Terrain interface {
 	mirror.Terrain
 	surroundings.Terrain
+	horizon.Terrain
 	Surface(x, z int32) int32
 }
 
@@ -116,6 +119,7 @@ type Gateway struct {
 	interest     *sharedIndex
 	frames       frames
 	surroundings *surroundings.Surroundings
+	horizon      *horizon.Horizon
 	spawn        chan func(context.Context)
 	stop         chan struct{} // closed when Run begins to shut down
 	shutdown     shutdown
@@ -150,6 +154,11 @@ func (g *Gateway) run(task func(context.Context)) bool {
 
 // hasMap reports whether players are shown a map, and who is near.
 func (g *Gateway) hasMap() bool { return g.Ranges != nil && g.policy.Load().Map }
+
+// allowTile counts a request for surface tiles against its address, and reports whether it may be answered.
+func (g *Gateway) allowTile(r *http.Request) bool {
+	return g.limits.Client(addrOf(r)).Allow(admission.Tile)
+}
 
 // now returns the gateway's clock, for budgets.
 func (g *Gateway) now() time.Duration { return time.Since(g.start) }

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
+	"github.com/voxelpopuli/voxeld/gameserver/horizon"
 	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
@@ -42,6 +43,7 @@ func New(o Options) *Gateway {
 		interest:     newSharedIndex(o.Policy.Budget()),
 		frames:       frames{requested: wake.NewSignal(), crowds: make(map[*mirror.Subscription]int)},
 		surroundings: surroundings.New(o.Ranges, o.Terrain),
+		horizon:      horizon.New(horizon.Query(o.Ranges), o.Terrain, o.Registerer),
 		spawn:        make(chan func(context.Context)),
 		stop:         make(chan struct{}),
 		shutdown:     newShutdown(),
@@ -110,7 +112,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 
 	ended := make(chan error)
 	website := httpd.Options{
-		Files: g.Client, Ready: g.ready, Session: g.serveSocket, TLS: l.TLS,
+		Files: g.Client, Ready: g.ready, Session: g.serveSocket, Surface: g.horizon.Handler(g.hasMap, g.allowTile), TLS: l.TLS,
 		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 	running := 2

@@ -7,21 +7,14 @@ const treeLine = 36.0 // column.rise above which no tree grows
 // tree grows a tree where the forest is dense enough for the place's dice: conifers in the cold, birches in groves,
 // flat-topped trees towards the desert, and otherwise oaks, great ones in the open.
 func (s *growth) tree(x, z int, d dice) {
-	if chance := d.unit(); chance >= 0.72 || chance >= mul(0.72, s.wood(x, z)) {
-		return
-	}
-	c := s.column(x, z)
-	if c.rise > treeLine {
-		return
-	}
-	k := s.skin(x, z)
-	if !k.fertile {
+	if !s.bearsTree(x, z, &d) {
 		return
 	}
 	ground, firm := s.footing(x, z)
 	if !firm || ground+16 > s.g.height {
 		return
 	}
+	c, k := s.column(x, z), s.skin(x, z)
 	chill := c.cold + mul(0.25, d.tilt())
 	lone := c.wood < 0.3
 	switch {
@@ -39,8 +32,16 @@ func (s *growth) tree(x, z int, d dice) {
 	s.soil(x, ground, z)
 }
 
+// bearsTree reports whether the forest and the soil at (x, z) bear a tree. It rolls the dice of the place once.
+func (s *columns) bearsTree(x, z int, d *dice) bool {
+	if chance := d.unit(); chance >= 0.72 || chance >= mul(0.72, s.wood(x, z)) {
+		return false
+	}
+	return s.column(x, z).rise <= treeLine && s.skin(x, z).fertile
+}
+
 // wood returns that of the column at (x, z) without computing the column.
-func (s *growth) wood(x, z int) float64 { return s.relief.climates.at(x, z).wood }
+func (s *columns) wood(x, z int) float64 { return s.relief.climates.at(x, z).wood }
 
 // speciesOf returns the species of most trees around the column c.
 func speciesOf(c *column) species {

@@ -11,13 +11,14 @@ const (
 	Join                   // join as a player
 	Register               // register in a chunk, as original clients do at each border
 	Edit                   // change a block
+	Tile                   // request surface tiles, or their hashes
 	send                   // be sent a byte; see Client.Send
 	actions
 )
 
 // String returns the label of the action in metrics.
 func (a Action) String() string {
-	return [actions]string{"foundings", "joins", "registrations", "edits", "bytes"}[a]
+	return [actions]string{"foundings", "joins", "registrations", "edits", "tiles", "bytes"}[a]
 }
 
 // sentAtOnce is how many seconds' bytes may be sent at once: players who join are sent the land in view.
@@ -34,6 +35,7 @@ func newAllowances(p Policy) *allowances {
 		Join:     rate.NewLimiter(p.joins(), players),
 		Register: rate.NewLimiter(rate.Limit(players)/2, 4*players),
 		Edit:     rate.NewLimiter(edits*rate.Limit(players)/2, max(1, int(edits)*players)),
+		Tile:     rate.NewLimiter(rate.Limit(4*players), 64*players),
 		send:     rate.NewLimiter(rate.Limit(p.bytes()), sentAtOnce*p.bytes()),
 	}
 }

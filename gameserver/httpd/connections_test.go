@@ -52,7 +52,7 @@ func server(t *testing.T, proxies realip.Proxies) (string, *perAddress) {
 	ended := make(chan error)
 	go func() {
 		ended <- Serve(ctx, l, Options{
-			Files: client, Proxies: proxies, Admit: limits.admit, Logger: slog.New(slog.DiscardHandler),
+			Files: client, Surface: http.NotFoundHandler(), Proxies: proxies, Admit: limits.admit, Logger: slog.New(slog.DiscardHandler),
 			Requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests_total", Help: "Requests."}, []string{"code"}),
 			Session: func(_ context.Context, w http.ResponseWriter, r *http.Request) {
 				c, _, err := w.(http.Hijacker).Hijack()

@@ -31,6 +31,7 @@ const requestTimeout, replyTimeout, idleTimeout = 30 * time.Second, 5 * time.Min
 type Options struct {
 	Files    fs.FS        // the browser client's
 	Ready    func() error // why the node should not be sent players now; nil if it may
+	Surface  http.Handler // of /surface, surface tiles
 	Session  func(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	TLS      *tls.Config // nil: plain HTTP
 	Proxies  realip.Proxies
@@ -52,6 +53,8 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", client)
+	mux.Handle("GET /surface", o.Surface)
+	mux.Handle("GET /surface/", o.Surface)
 	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, r *http.Request) {
 		if !sockets.enter() {
 			http.Error(w, "the server is stopping", http.StatusServiceUnavailable)

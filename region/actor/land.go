@@ -219,6 +219,9 @@ func (l *Land) Cell() grid.Cell { return l.info.Cell }
 // Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Contents() *world.Land { return l.contents.Land }
 
+// AppliedTo returns the log index up to which a region's land contains the entries. Like Contents, it belongs to the region's goroutine.
+func AppliedTo(l *Land) uint64 { return l.applied }
+
 // CrowdOf returns the avatars in a region, on its leader. Like Contents, it belongs to the region's goroutine.
 func CrowdOf(l *Land) *world.Crowd { return l.contents.Crowd }
 

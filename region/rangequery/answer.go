@@ -142,12 +142,13 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 		}
 		if g.State != nodemsg.StateNone && g.Region.Split == 0 {
 			g.Players, g.Edits = actor.CrowdOf(l).Len(), l.Contents().Edits()
+			g.Applied = actor.AppliedTo(l)
 			if q.Players {
 				g.Inside, g.Clipped = playersIn(l, area)
 			}
 			if q.Surface {
 				var clipped bool
-				edited, clipped = r.surfaces.collect(g.Region.ID, l.Contents(), area)
+				edited, clipped = r.surfaces.collect(g.Region.ID, g.Applied, l.Contents(), area)
 				g.Clipped = g.Clipped || clipped
 			}
 		}
@@ -161,7 +162,7 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 		case g := <-answer:
 			if q.Surface && g.State != nodemsg.StateNone {
 				var clipped bool
-				g.Surface, clipped = r.surfaces.of(ctx, g.Region.ID, edited)
+				g.Surface, clipped = r.surfaces.of(ctx, g.Region.ID, g.Applied, edited)
 				g.Clipped = g.Clipped || clipped
 			}
 			return g, true

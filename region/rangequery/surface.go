@@ -22,7 +22,7 @@ import (
 const (
 	// maxSurfaces bounds the chunks of which the surface is cached, at a few hundred bytes each.
 	maxSurfaces = 8192
-	// surfaceFor is how long a chunk is not looked at again.
+	// surfaceFor is how long a chunk of a closed region is not looked at again.
 	surfaceFor = 15 * time.Second
 	// maxCollected is how many edits of a region are copied at once, in the goroutine of the region. At least one chunk's are.
 	maxCollected = 1 << 15
@@ -45,9 +45,10 @@ type surfaceKey struct {
 }
 
 type surface struct {
-	edits  uint64 // hash of the chunk's edits
-	points []nodemsg.SurfacePoint
-	at     time.Time
+	edits   uint64 // hash of the chunk's edits
+	points  []nodemsg.SurfacePoint
+	at      time.Time
+	applied uint64 // the log index of the region then; 0 if it was closed
 }
 
 // editedChunk is a chunk with its edits. If edits is nil, its surface is cached.
@@ -67,17 +68,17 @@ func newSurfaces(ground func(grid.ChunkPos) *chunk.Chunk) *surfaces {
 	}
 }
 
-// collect copies the edits of a region's chunks in the area, as far as they are due. It runs in the region's goroutine.
-func (s *surfaces) collect(id uint64, land *world.Land, area grid.Area) (edited []editedChunk, clipped bool) {
+// collect copies the edits of a region's chunks in the area, unless nothing was applied since. It runs in the region's goroutine.
+func (s *surfaces) collect(id, applied uint64, land *world.Land, area grid.Area) (edited []editedChunk, clipped bool) {
 	if s.ground == nil {
 		return nil, true
 	}
-	now, copied := time.Now(), 0
+	copied := 0
 	for pos := range chunksOf(area) {
 		if !land.Pinned(pos) {
 			continue
 		}
-		if known, ok := s.known.Peek(surfaceKey{id, pos}); ok && now.Sub(known.at) < surfaceFor {
+		if known, ok := s.known.Peek(surfaceKey{id, pos}); ok && known.applied == applied {
 			edited = append(edited, editedChunk{pos: pos})
 			continue
 		}
@@ -102,7 +103,7 @@ func (s *surfaces) stored(ctx context.Context, storage kvReader, info nodemsg.Re
 		if !info.Cell.Contains(pos) {
 			continue
 		}
-		if known, ok := s.known.Peek(surfaceKey{info.ID, pos}); ok && time.Since(known.at) < surfaceFor {
+		if known, ok := s.known.Peek(surfaceKey{info.ID, pos}); ok && known.applied == 0 && time.Since(known.at) < surfaceFor {
 			edited = append(edited, editedChunk{pos: pos})
 			continue
 		}
@@ -120,7 +121,7 @@ func (s *surfaces) stored(ctx context.Context, storage kvReader, info nodemsg.Re
 			return nil, true
 		}
 	}
-	all, more := s.of(ctx, info.ID, edited)
+	all, more := s.of(ctx, info.ID, 0, edited)
 	return all, clipped || more
 }
 
@@ -131,7 +132,7 @@ type kvReader interface {
 
 // of returns the surfaces of the chunks, from the cache or computed. Clipped reports that some are missing, because too much is asked of
 // this node.
-func (s *surfaces) of(ctx context.Context, id uint64, edited []editedChunk) (all []nodemsg.ChunkSurface, clipped bool) {
+func (s *surfaces) of(ctx context.Context, id, applied uint64, edited []editedChunk) (all []nodemsg.ChunkSurface, clipped bool) {
 	for _, e := range edited {
 		key := surfaceKey{id, e.pos}
 		known, ok := s.known.Get(key)
@@ -139,12 +140,12 @@ func (s *surfaces) of(ctx context.Context, id uint64, edited []editedChunk) (all
 			digest := s.digest(e.edits)
 			switch {
 			case ok && known.edits == digest:
-				known.at = time.Now()
+				known.at, known.applied = time.Now(), applied
 				s.known.Add(key, known)
 			case ctx.Err() != nil || !s.limit.Allow():
 				clipped = true // what was known is better than nothing
 			default:
-				known = surface{edits: digest, points: s.changed(e), at: time.Now()}
+				known = surface{edits: digest, points: s.changed(e), at: time.Now(), applied: applied}
 				s.known.Add(key, known)
 			}
 		}

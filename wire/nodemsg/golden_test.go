@@ -77,6 +77,7 @@ func laterMessages() []interface{ Valid() error } {
 			Inside:  []RangePlayer{{Player: player.GuestID("bob"), Name: "bob", Guest: true, At: grid.Pos{X: -1, Y: 2, Z: 3}}},
 			Surface: []ChunkSurface{{Chunk: grid.ChunkPos{X: 1, Z: -1}, Points: []SurfacePoint{{Index: 3, Height: 40, Block: 5}}}},
 		}}}},
+		Answer{Range: &RangeAnswer{Regions: []RangeRegion{{Region: aRegion(), State: StateOpen, Applied: 9}}}},
 		Question{Split: &Release{Region: 7}},
 		Question{Merge: &Release{Region: 7}},
 		Question{Structure: &StructureRequest{Region: 7, Abandon: 3}},

@@ -74,6 +74,9 @@ type RangeRegion struct {
 	Inside  []RangePlayer  `cbor:"5,keyasint,omitempty"`
 	Surface []ChunkSurface `cbor:"6,keyasint,omitempty"`
 	Clipped bool           `cbor:"7,keyasint,omitempty"`
+	// Applied is the log index up to which the region's edits are counted here: while it stays the same, the surface does. 0 if it is
+	// not known: of a closed region, and of older nodes.
+	Applied uint64 `cbor:"8,keyasint,omitempty"`
 }
 
 // RangePlayer is a player in a rectangle, and the block that they are in.

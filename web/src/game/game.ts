@@ -17,6 +17,7 @@ import { World } from '../world/world'
 import { ClaimControl } from './claim-control'
 import { DebugRows } from './debug-rows'
 import { FrameCounter, FrameLoop, type System } from './frame-loop'
+import { HorizonControl, ShownChunks } from './horizon-control'
 import { HotbarControl } from './hotbar-control'
 import { InspectControl } from './inspect-control'
 import { Movement } from './movement'
@@ -38,7 +39,8 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const avatars = new Avatars(world)
   const view = new View(canvas, settings.smoothEdges)
   view.add(avatars.group)
-  const meshes = new MeshScheduler(world, view.terrain)
+  const shown = new ShownChunks(view.terrain)
+  const meshes = new MeshScheduler(world, shown)
   view.onContextRestored(() => meshes.remeshAll())
 
   const hud = new Hud(hudRoot, settings, {
@@ -130,6 +132,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       )
     },
   }
+  const horizon = new HorizonControl(store, body, session, meshes, shown, view)
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view)
   const counter = new FrameCounter()
   const debugRows = new DebugRows(world, body, session, meshes, view, counter)
@@ -175,7 +178,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   applySettings()
   hotbar.select(0)
   screens.showTitle(null)
-  new FrameLoop([counter, movement, actions, claims, inspect, rollback, quality, scene, panels]).start()
+  new FrameLoop([counter, movement, actions, claims, inspect, rollback, quality, horizon, scene, panels]).start()
 
   return {
     state: () => ({
@@ -211,6 +214,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
       fps: counter.rate,
       ping: session.connection.traffic.ping,
+      horizon: horizon.state,
       drawCalls: view.stats.calls,
       triangles: view.stats.triangles,
       frames: counter.frames,

@@ -48,6 +48,20 @@ export interface TestState {
   others: { player: string; name: string; x: number; y: number; z: number }[]
   fps: number
   ping: number
+  /** Land beyond the chunks that are loaded. */
+  horizon: {
+    /** The number of tiles wanted, and of those that are there. */
+    wanted: number
+    there: number
+    /** How far it is shown, in blocks. */
+    reach: number
+    /** What is built on it: the number of rows of squares, and the height of the highest. */
+    built: number
+    highest: number
+    /** What was drawn of it in the last frame. */
+    calls: number
+    triangles: number
+  }
   drawCalls: number
   triangles: number
   frames: number

@@ -69,6 +69,11 @@ export class Connection {
     this.endpoints = new Endpoints(url)
   }
 
+  /** The WebSocket address of the gateway in use. */
+  get url(): string {
+    return this.endpoints.url
+  }
+
   /** Reports whether a session is open. */
   get open(): boolean {
     return this.state.name === 'joined'

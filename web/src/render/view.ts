@@ -33,6 +33,8 @@ export class View {
   private readonly sky = new Sky()
   private readonly outline: LineSegments
   private scale = 1
+  private near = 160 // blocks
+  private reach = 0
   /** The render origin in world blocks: positions in the scene are relative to it. */
   originX = 0
   originZ = 0
@@ -87,10 +89,27 @@ export class View {
     this.camera.updateProjectionMatrix()
   }
 
-  /** Sets the fog so that it is complete at the edge of the loaded land; the distance is in chunks. */
+  remove(object: Object3D): void {
+    this.scene.remove(object)
+  }
+
+  /** Sets the distance of the loaded land, in chunks. */
   setDistance(chunks: number): void {
-    const end = Math.max(1, chunks - 0.35) * SIZE
-    air.fog.value.set(end * 0.55, end)
+    this.near = Math.max(1, chunks - 0.35) * SIZE
+    this.setFog()
+  }
+
+  /** Sets how far the land reaches beyond the chunks that are loaded, in blocks; 0 if it does not. */
+  setReach(blocks: number): void {
+    if (blocks === this.reach) return
+    this.reach = blocks
+    this.setFog()
+  }
+
+  /** Sets the fog so that it is complete where the land ends. */
+  private setFog(): void {
+    const end = Math.max(this.near, this.reach)
+    air.fog.value.set(this.near * 0.55 + (end - this.near) * 0.2, end)
   }
 
   /** Shows the outline of a box within a block, or hides it. */

@@ -1,0 +1,110 @@
+package horizon
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxNamed is the most tiles in one request for hashes, and hashTime how long their hashes are computed. The rest are left out.
+	maxNamed = 80
+	hashTime = 2500 * time.Millisecond
+)
+
+// hashes is the answer to a request for hashes, by name. More means that some are left out, and the same request may return them.
+type hashes struct {
+	Tiles map[string]string `json:"tiles"`
+	More  bool              `json:"more,omitempty"`
+}
+
+// Handler serves the tiles:
+//
+//	GET /surface?tiles=0.1.-2,1.0.0       the hashes of tiles
+//	GET /surface/0.1.-2/ID0Y2eVqFm9KPc5N  a tile
+//
+// Both are public, and may be read by pages of other nodes: a page stays while its player moves to another node. Enabled reports whether
+// there are tiles now; allow, whether the sender of the request may be answered, and counts it.
+func (h *Horizon) Handler(enabled func() bool, allow func(*http.Request) bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /surface", h.serveHashes)
+	mux.HandleFunc("GET /surface/{tile}/{hash}", h.serveTile)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		switch {
+		case !enabled():
+			http.Error(w, "this node has no map", http.StatusNotFound)
+		case !allow(r):
+			h.metrics.refused.Inc()
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many requests from this address: wait a second", http.StatusTooManyRequests)
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
+	names := strings.SplitN(r.URL.Query().Get("tiles"), ",", maxNamed+1)
+	if len(names) > maxNamed {
+		http.Error(w, "too many tiles in one request", http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
+	defer cancel()
+	answer := hashes{Tiles: make(map[string]string, len(names))}
+	for _, name := range names {
+		k, err := ParseKey(name)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		hash, ok := h.Hash(ctx, k)
+		if !ok {
+			answer.More = true
+			break
+		}
+		answer.Tiles[name] = hash
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
+}
+
+func (h *Horizon) serveTile(w http.ResponseWriter, r *http.Request) {
+	k, err := ParseKey(r.PathValue("tile"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
+	defer cancel()
+	content, ok := h.Content(ctx, k, r.PathValue("hash"))
+	if !ok {
+		http.Error(w, "the tile has another hash now: ask for its hash again", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	w.Header().Set("ETag", `"`+r.PathValue("hash")+`"`)
+	w.Header().Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		w.Write(content) //nolint:errcheck // the client left
+		return
+	}
+	plain, err := gzip.NewReader(bytes.NewReader(content))
+	if err == nil {
+		_, err = io.Copy(w, plain)
+	}
+	if err != nil {
+		http.Error(w, "the tile cannot be read", http.StatusInternalServerError)
+	}
+}
