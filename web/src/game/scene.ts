@@ -32,7 +32,7 @@ export class Scene implements System {
     const { store, view, body } = this
     const camera = store.inWorld ? playerCamera(body) : titleCamera(now / 1000)
     view.setCamera(camera)
-    const aim = store.inWorld && store.screen !== 'menu' ? this.interaction.aim : null
+    const aim = store.inWorld && store.screen !== 'menu' && this.interaction.sight ? this.interaction.aim : null
     view.outlineBlock(aim, boxOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
     this.avatars.update(now, dt, camera, view.originX, view.originZ)
     this.meshes.pump(camera.x, camera.z)

@@ -21,15 +21,18 @@ export class Chat {
   ) {
     this.input.maxLength = 256
     this.input.placeholder = 'Message nearby players'
+    this.input.enterKeyHint = 'send'
+    this.input.autocomplete = 'off'
     this.input.setAttribute('aria-label', 'Chat')
     this.input.addEventListener('keydown', (event) => {
       event.stopPropagation()
+      if (event.isComposing) return
       if (event.code === 'Escape') this.close()
       if (event.code === 'Tab') {
         event.preventDefault()
         this.complete()
       }
-      if (event.code !== 'Enter') return
+      if (event.key !== 'Enter') return // keyboards on the screen have no codes
       event.preventDefault()
       const text = clipChat(this.input.value)
       if (text) this.send(text)

@@ -18,6 +18,7 @@ export class Hotbar {
   readonly root = el('div', 'hotbar')
   private readonly label = el('div', 'hotbar-label')
   private readonly slots: Slot[] = []
+  private selected = 0
   private labelled: Slot | null = null // the selected slot, and its block, when the label was last shown
   private labelledBlock: number | null = null
   private fade: number | undefined
@@ -36,6 +37,12 @@ export class Hotbar {
       this.slots.push({ root, image, count, block: null })
       this.root.append(root)
     }
+    // a finger that slides over the hotbar selects the slot that it is on
+    this.root.addEventListener('pointermove', ({ pointerType, clientX }) => {
+      if (pointerType === 'mouse') return
+      const slot = this.slots.findIndex(({ root }) => clientX < root.getBoundingClientRect().right)
+      if (slot >= 0 && slot !== this.selected) select(slot)
+    })
   }
 
   /** Adds received blocks: their slot shows the count until as many are placed. */
@@ -65,6 +72,7 @@ export class Hotbar {
   }
 
   show(blocks: readonly number[], selected: number): void {
+    this.selected = selected
     for (const [i, slot] of this.slots.entries()) {
       const block = blocks[i] ?? null
       if (block !== null && block !== slot.block) {
