@@ -139,7 +139,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const debugRows = new DebugRows(world, body, session, meshes, view, counter)
   const panels = new Panels(store, body, avatars, session, controls, hud, debugRows)
 
-  const devices = new Devices(canvas, settings, controls, interaction, hud, () =>
+  const devices = new Devices(canvas, store, input, controls, screens, hotbar, interaction, hud, () =>
     claims.choosing || inspect.on || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT],
   )
 
