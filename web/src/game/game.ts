@@ -12,7 +12,7 @@ import { Body, EYE, bodyTouchesBlock } from '../player/body'
 import { anglesOf } from '../player/ray'
 import { Avatars } from '../render/avatars'
 import { View } from '../render/view'
-import { DEFAULTS, type Action } from '../settings/bindings'
+import type { Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
 import { kindOf } from '../world/blocks'
 import { World } from '../world/world'
@@ -86,7 +86,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     rollback: (preview) => rollback.propose(preview),
   })
   const input = new InputSwitch((kind) => devices.use(kind))
-  const controls = new Controls(canvas, input, () => DEFAULTS, {
+  const controls = new Controls(canvas, input, () => settings.bindings, {
     acted: (action) => act(action),
     slotChosen: (slot) => hotbar.select(slot),
     jumpPressedTwice: () => movement.toggleFlying(),

@@ -4,11 +4,11 @@ import { el } from './dom'
 
 export const KEYS: [string, string][] = [
   ['W A S D', 'walk'],
-  ['W W', 'run, also R'],
+  ['W W, R', 'run'],
   ['Mouse, arrow keys', 'look around'],
   ['Space', 'jump / fly up'],
   ['Shift', 'sneak / fly down'],
-  ['F', 'fly, also Space twice'],
+  ['F, Space Space', 'fly'],
   ['Left / right click, Q / X', 'break / place'],
   ['Middle click, P', 'take the block you look at'],
   ['1–9, wheel', 'choose a block'],

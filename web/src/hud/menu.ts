@@ -9,7 +9,7 @@ type Numbers = keyof typeof RANGES
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['view', 'View distance', (v) => `${v} chunks`],
   ['fieldOfView', 'Field of view', (v) => `${v}°`],
-  ['sensitivity', 'Mouse sensitivity', (v) => `${v.toFixed(1)}×`],
+  ['sensitivity', 'Sensitivity', (v) => `${v.toFixed(1)}×`],
   ['renderScale', 'Resolution', (v) => `${Math.round(v * 100)} %`],
 ]
 
@@ -36,7 +36,7 @@ export class Menu {
       })
       return el('label', 'row', el('span', '', label), slider, value)
     })
-    const flag = (key: 'smoothEdges' | 'adaptive' | 'sound', label: string, hint: Node | null = null) => {
+    const flag = (key: 'invert' | 'smoothEdges' | 'adaptive' | 'sound', label: string, hint: Node | null = null) => {
       const box = el('input')
       box.type = 'checkbox'
       box.checked = settings[key]
@@ -46,6 +46,13 @@ export class Menu {
       })
       return el('label', 'check', box, el('span', '', label, hint))
     }
+    const keys = el('details', 'with-keys', el('summary', '', 'Keys…'))
+    keys.addEventListener('toggle', () => {
+      if (keys.childElementCount > 1) return
+      void import('./key-bindings').then(({ KeyBindings }) => {
+        if (keys.childElementCount === 1) keys.append(new KeyBindings(settings, changed).root)
+      })
+    })
     const panel = el(
       'div',
       'panel menu',
@@ -56,10 +63,12 @@ export class Menu {
         'div',
         'rows',
         ...rows,
+        flag('invert', 'Invert looking up and down'),
         flag('adaptive', 'Lower quality when it’s slow', this.effectiveQuality),
         flag('smoothEdges', 'Anti-aliasing', el('small', 'muted', ' (needs reload)')),
         flag('sound', 'Sounds'),
       ),
+      keys,
       ...helpLists('muted'),
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),

@@ -38,3 +38,29 @@ export const ACTIONS = Object.keys(DEFAULTS) as Action[]
 export function actionOf(bindings: Bindings, code: string): Action | null {
   return ACTIONS.find((action) => bindings[action].includes(code)) ?? null
 }
+
+/** Returns the bindings with a key that does one action only: what it did before loses it. Escape stays with the menu. */
+export function rebind(bindings: Bindings, action: Action, code: string): Bindings {
+  if (code === 'Escape' || action === 'menu') return bindings
+  const rest = ACTIONS.map((other) => [other, bindings[other].filter((key) => key !== code)] as const)
+  return { ...bindings, ...Object.fromEntries(rest), [action]: [code] }
+}
+
+/** Returns stored bindings; actions that are missing or invalid get their defaults. */
+export function bindingsFrom(stored: unknown): Bindings {
+  const of = (action: Action): readonly string[] => {
+    const codes: unknown = (stored as Partial<Record<Action, unknown>> | null | undefined)?.[action]
+    const valid = Array.isArray(codes) && codes.length <= 4 && codes.every((code) => typeof code === 'string')
+    return valid && action !== 'menu' ? codes : DEFAULTS[action]
+  }
+  return Object.fromEntries(ACTIONS.map((action) => [action, of(action)])) as Bindings
+}
+
+/** Returns what is written on a key, as far as its code says. */
+export function keyName(code: string): string {
+  return code
+    .replace(/^(Key|Digit)/, '')
+    .replace(/^Arrow(.*)$/, '$1 arrow')
+    .replace(/^(Shift|Control|Alt|Meta)(Left|Right)$/, '$2 $1')
+    .replace(/^Escape$/, 'Esc')
+}
