@@ -12,7 +12,7 @@ import { Body, EYE, bodyTouchesBlock } from '../player/body'
 import { anglesOf } from '../player/ray'
 import { Avatars } from '../render/avatars'
 import { View } from '../render/view'
-import type { Action } from '../settings/bindings'
+import { actionOf, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
 import { kindOf } from '../world/blocks'
 import { World } from '../world/world'
@@ -172,11 +172,8 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
 
   window.addEventListener('keydown', (event) => {
     if (event.repeat || event.defaultPrevented) return
-    const { screen } = store
-    const escape = event.code === 'Escape'
-    if (screen === 'rollback' && escape) rollback.cancel()
-    else if (screen === 'blocks' && (escape || event.code === 'KeyE')) void screens.resume()
-    else return
+    if (store.screen !== 'blocks' || actionOf(settings.bindings, event.code) !== 'blocks') return
+    void screens.resume()
     event.preventDefault()
   })
   document.addEventListener('visibilitychange', () => quality.restart())

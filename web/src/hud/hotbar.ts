@@ -25,6 +25,8 @@ export class Hotbar {
   private readonly gifts = new Map<number, number>() // blocks received and not yet placed, by block id
 
   constructor(size: number, select: (slot: number) => void) {
+    this.root.setAttribute('role', 'toolbar')
+    this.root.setAttribute('aria-label', 'Hotbar')
     this.root.append(this.label)
     for (let i = 0; i < size; i++) {
       const image = el('img')
@@ -81,6 +83,7 @@ export class Hotbar {
       }
       slot.block = block
       slot.root.classList.toggle('selected', i === selected)
+      slot.root.ariaPressed = String(i === selected)
     }
     this.showCounts()
     this.showLabel(this.slots[selected] ?? null)

@@ -1,7 +1,8 @@
 // The menu in the world: resume, settings, leave.
 
 import { RANGES, type Settings } from '../settings/settings'
-import { button, el, show } from './dom'
+import { Dialog } from './dialog'
+import { button, el } from './dom'
 import { helpLists } from './help'
 
 type Numbers = keyof typeof RANGES
@@ -15,6 +16,7 @@ const SLIDERS: [Numbers, string, (value: number) => string][] = [
 
 export class Menu {
   readonly root: HTMLElement
+  private readonly dialog: Dialog
   private readonly world = el('p', 'muted')
   private readonly effectiveQuality = el('small', 'muted')
 
@@ -73,11 +75,12 @@ export class Menu {
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),
     )
-    this.root = el('section', 'screen shade hidden', panel)
+    this.dialog = new Dialog('Menu', resume, panel)
+    this.root = this.dialog.root
   }
 
   toggle(open: boolean): void {
-    show(this.root, open)
+    this.dialog.toggle(open)
   }
 
   /** Shows the quality in effect if it is lower than the settings. */

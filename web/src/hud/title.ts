@@ -51,7 +51,7 @@ export class Title {
     })
     this.name.addEventListener('input', () => show(this.error, false))
     this.root = el(
-      'section',
+      'main',
       'screen title',
       el('div', 'title-head', el('h1', 'logo', 'voxeld'), el('p', 'motto', 'One world, hosted by everyone')),
       form,

@@ -64,21 +64,22 @@ export class Controls {
     })
   }
 
-  /** Locks the pointer; must be called from a click or key press. Returns false if the browser refuses for now. */
+  /** Locks the pointer, if the player uses a mouse. Returns false if the browser refuses for now: then a click tries again. */
   async capture(): Promise<boolean> {
+    let refused = false
     this.unlocked = !this.lockable || this.input.current !== 'mouse'
     if (!this.unlocked && document.pointerLockElement !== this.target) {
       try {
         await this.lock()
       } catch (reason) {
-        // right after Escape, browsers refuse for about a second; if pointer lock is not supported, play without it
-        if (reason instanceof DOMException && ['SecurityError', 'NotAllowedError'].includes(reason.name)) return false
+        // browsers refuse without a click, and for about a second after Escape; if they have no lock, play without it
+        this.lockable = reason instanceof DOMException && reason.name !== 'NotSupportedError'
+        refused = this.lockable
         this.unlocked = true
-        this.lockable = false
       }
     }
     this.active = true
-    return true
+    return !refused
   }
 
   /** Frees the pointer while the player uses no mouse, without leaving the world. */
@@ -211,7 +212,7 @@ export class Controls {
     if (!this.active) return
     event.preventDefault()
     // the player has come back to the mouse, which is free since they used something else
-    if (this.unlocked && this.lockable) void this.capture().then((locked) => (this.unlocked = !locked))
+    if (this.unlocked && this.lockable) void this.capture()
     else this.pressButton(event.button)
   }
 
