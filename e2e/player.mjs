@@ -47,12 +47,12 @@ export class Player {
 
   /**
    * Opens the page in its own browser. Pages of one browser share a rendering thread: while it renders the first page in
-   * software, the second page waits half a minute for its first WebGL call.
+   * software, the second page waits half a minute for its first WebGL call. device has further options of the browser's context.
    */
-  static async open(url, name) {
+  static async open(url, name, device = {}) {
     const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
     const browser = await chromium.launch({ executablePath, args: FLAGS, headless: true })
-    const context = await browser.newContext({ viewport: SIZE, ignoreHTTPSErrors: true })
+    const context = await browser.newContext({ viewport: SIZE, ignoreHTTPSErrors: true, ...device })
     await context.addInitScript((settings) => {
       if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
     }, SETTINGS)
@@ -95,11 +95,20 @@ export class Player {
     await this.page.waitForFunction(() => window.__voxeld)
     await this.page.fill('.title input.field', this.name)
     await this.page.click('.title button.primary')
-    await this.until(() => {
+    await this.untilStanding()
+    await this.page.mouse.move(...MIDDLE) // a click must not move it: that turns the camera
+  }
+
+  untilStanding() {
+    return this.until(() => {
       const { connected, screen, chunksMeshed, meshBacklog, onGround } = window.__voxeld.state()
       return connected && screen === 'play' && chunksMeshed >= 9 && meshBacklog === 0 && onGround
     })
-    await this.page.mouse.move(...MIDDLE) // a click must not move it: that turns the camera
+  }
+
+  /** Waits until all edits are acknowledged. */
+  settled() {
+    return this.until(() => window.__voxeld.state().pendingEdits === 0)
   }
 
   async reload() {
@@ -139,10 +148,14 @@ export class Player {
     return this.until(([at, block]) => window.__voxeld.blockAt(...at) === block, [at, block])
   }
 
-  /** Walks until the player is some blocks from the start, jumping over obstacles. */
-  async walk(blocks) {
+  /** Presses or releases the keys to walk and jump. */
+  async #keys(pressed) {
+    for (const key of ['KeyW', 'Space']) await this.page.keyboard[pressed ? 'down' : 'up'](key)
+  }
+
+  /** Walks until the player is some blocks from the start, jumping over obstacles; go(true) starts and go(false) stops. */
+  async walk(blocks, go = (walking) => this.#keys(walking)) {
     const { x, z } = await this.state()
-    const { keyboard } = this.page
     for (const side of [
       [1, 0],
       [0, 1],
@@ -153,8 +166,7 @@ export class Player {
         const { x, y, z } = window.__voxeld.state()
         window.__voxeld.lookAt(x + 20 * dx, y + 1, z + 20 * dz)
       }, side)
-      await keyboard.down('KeyW')
-      await keyboard.down('Space')
+      await go(true)
       const { frames } = await this.state()
       const end = await this.until(
         ([x, z, blocks, last]) => {
@@ -164,8 +176,7 @@ export class Player {
         [x, z, blocks, frames + STUCK_FRAMES],
       )
       const arrived = (await end.jsonValue()) === 'there'
-      await keyboard.up('Space')
-      await keyboard.up('KeyW')
+      await go(false)
       if (arrived) break
     }
     await this.until(() => window.__voxeld.state().onGround)

@@ -2,9 +2,9 @@
 
 import type { Hud } from '../hud/hud'
 import type { Session } from '../net/session'
-import { LEFT, RIGHT } from '../player/block-interaction'
+import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
 import { EYE, type Body } from '../player/body'
-import { castRay, direction } from '../player/ray'
+import { castRay } from '../player/ray'
 import type { ClaimWalls, ShownBox } from '../render/claim-walls'
 import { boxOf, isAimable } from '../world/blocks'
 import { MAX_SIDE, MIN_SIDE, columnsBetween, contains, overlaps, type Box, type Claim } from '../world/claims'
@@ -39,6 +39,7 @@ export class ClaimControl implements System {
     private readonly session: Session,
     private readonly hud: Hud,
     private readonly walls: ClaimWalls,
+    private readonly interaction: Pick<BlockInteraction, 'ahead'>,
   ) {}
 
   /** The claim that the player is in. */
@@ -151,8 +152,8 @@ export class ClaimControl implements System {
   }
 
   private aim(): Corner | null {
-    const { x, y, z, yaw, pitch } = this.body
-    return castRay(this.world, [x, y + EYE, z], direction(yaw, pitch), REACH, isAimable, boxOf)
+    const { x, y, z } = this.body
+    return castRay(this.world, [x, y + EYE, z], this.interaction.ahead(), REACH, isAimable, boxOf)
   }
 
   /** Shows whose claim the player enters or leaves. */

@@ -3,19 +3,22 @@
 import { Hud } from '../hud/hud'
 import { Sound } from '../hud/sound'
 import { Controls } from '../input/controls'
+import { InputSwitch } from '../input/kind'
 import { MeshScheduler } from '../mesh/scheduler'
 import { storeKey, storedKey } from '../net/identity'
 import { Session } from '../net/session'
-import { BlockInteraction } from '../player/block-interaction'
+import { BlockInteraction, LEFT, RIGHT } from '../player/block-interaction'
 import { Body, EYE, bodyTouchesBlock } from '../player/body'
 import { anglesOf } from '../player/ray'
 import { Avatars } from '../render/avatars'
 import { View } from '../render/view'
+import { actionOf, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
 import { kindOf } from '../world/blocks'
 import { World } from '../world/world'
 import { ClaimControl } from './claim-control'
 import { DebugRows } from './debug-rows'
+import { Devices } from './devices'
 import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import { HorizonControl, ShownChunks } from './horizon-control'
 import { HotbarControl } from './hotbar-control'
@@ -85,8 +88,10 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     standing: ({ commands }) => hud.chat.setCommands(commands),
     rollback: (preview) => rollback.propose(preview),
   })
-  const controls = new Controls(canvas, {
-    keyPressed: (code) => keyPressed(code),
+  const input = new InputSwitch((kind) => devices.use(kind))
+  const controls = new Controls(canvas, input, () => settings.bindings, {
+    acted: (action) => act(action),
+    slotChosen: (slot) => hotbar.select(slot),
     jumpPressedTwice: () => movement.toggleFlying(),
     clicked: (button) => {
       const now = performance.now()
@@ -96,7 +101,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     scrolled: (steps) => hotbar.select(store.slotAfter(steps)),
     pointerReleased: () => screens.show('menu'),
   })
-  const interaction = new BlockInteraction(world, body, {
+  const interaction: BlockInteraction = new BlockInteraction(world, body, {
     edit: (x, y, z, block) => claims.mayEdit(x, y, z) && session.edit(x, y, z, block, performance.now()),
     selectedBlock: () => store.selectedBlock,
     pick: (block) => hotbar.pick(block),
@@ -115,7 +120,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const quality = new QualityControl(store, session, meshes, view, hud.menu)
   const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
   const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
-  const claims = new ClaimControl(store, world, body, session, hud, view.claimWalls)
+  const claims = new ClaimControl(store, world, body, session, hud, view.claimWalls, interaction)
   const inspect = new InspectControl(store, session, interaction, hud)
   const rollback = new RollbackControl(store, world, body, session, screens, hud)
   const movement = new Movement(store, world, body, controls, hud.messages, sound, (from, to) =>
@@ -138,6 +143,10 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const debugRows = new DebugRows(world, body, session, meshes, view, counter)
   const panels = new Panels(store, body, avatars, session, controls, hud, debugRows)
 
+  const devices = new Devices(canvas, store, input, controls, screens, hotbar, interaction, hud, () =>
+    claims.choosing || inspect.on || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT],
+  )
+
   /** Carries out a command of the chat, without its slash. */
   function command(line: string): void {
     if (inspect.toggle(line)) claims.end()
@@ -145,17 +154,17 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     else if (line) session.sendCommand(line)
   }
 
-  function keyPressed(code: string): void {
-    if (/^Digit[1-9]$/.test(code)) hotbar.select(Number(code.at(-1)) - 1)
-    else if (code === 'KeyE') screens.show('blocks')
-    else if (code === 'KeyT' || code === 'Enter') screens.show('chat')
-    else if (code === '/') screens.show('chat', '/')
-    else if (code === 'KeyG') players.give(controls.holdsKey('ShiftLeft') || controls.holdsKey('ShiftRight'))
-    else if (code === 'KeyF') movement.toggleFlying()
-    else if (code === 'KeyM') panels.toggleMap()
-    else if (code === 'KeyC') claims.toggleFar()
-    else if (code === 'KeyI') command('inspect')
-    else if (code === 'F3') hud.debug.toggle()
+  function act(action: Action): void {
+    if (action === 'menu') screens.show('menu')
+    else if (action === 'blocks') screens.show('blocks')
+    else if (action === 'chat') screens.show('chat')
+    else if (action === 'command') screens.show('chat', '/')
+    else if (action === 'give') players.give(controls.performs('sink'))
+    else if (action === 'fly') movement.toggleFlying()
+    else if (action === 'map') panels.toggleMap()
+    else if (action === 'claims') claims.toggleFar()
+    else if (action === 'inspect') command('inspect')
+    else if (action === 'debug') hud.debug.toggle()
   }
 
   function applySettings(): void {
@@ -167,18 +176,28 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
 
   window.addEventListener('keydown', (event) => {
     if (event.repeat || event.defaultPrevented) return
-    const { screen } = store
-    const escape = event.code === 'Escape'
-    if (screen === 'rollback' && escape) rollback.cancel()
-    else if (screen === 'blocks' && (escape || event.code === 'KeyE')) void screens.resume()
-    else return
+    if (store.screen !== 'blocks' || actionOf(settings.bindings, event.code) !== 'blocks') return
+    void screens.resume()
     event.preventDefault()
   })
   document.addEventListener('visibilitychange', () => quality.restart())
   applySettings()
   hotbar.select(0)
   screens.showTitle(null)
-  new FrameLoop([counter, movement, actions, claims, inspect, rollback, quality, horizon, scene, panels]).start()
+  input.start()
+  new FrameLoop([
+    counter,
+    devices,
+    movement,
+    actions,
+    claims,
+    inspect,
+    rollback,
+    quality,
+    horizon,
+    scene,
+    panels,
+  ]).start()
 
   return {
     state: () => ({

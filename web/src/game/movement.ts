@@ -1,15 +1,17 @@
-// Moves the player's body by keys and mouse.
+// Moves the player's body by keys, mouse, fingers and sticks.
 
 import type { Messages } from '../hud/messages'
 import type { Sound } from '../hud/sound'
 import type { Controls } from '../input/controls'
 import { type Body, type Intent } from '../player/body'
+import type { Action } from '../settings/bindings'
 import { kindOf } from '../world/blocks'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
 import type { Store } from './store'
 
 const RADIANS_PER_PIXEL = 0.0023 // of mouse movement
+const KEYS_TURN = 1.8 // radians/s, by keys
 const MAX_PITCH = Math.PI / 2 - 0.01
 const STEP = 0.05 // seconds: longer frames are simulated in several steps
 const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false }
@@ -33,14 +35,23 @@ export class Movement implements System {
     if (!this.store.inWorld) return
     const { body } = this
     const turn = this.controls.consumeTurn()
-    const factor = RADIANS_PER_PIXEL * this.store.settings.sensitivity
-    this.look((body.yaw + turn.x * factor) % (2 * Math.PI), body.pitch - turn.y * factor)
+    const { sensitivity, invert } = this.store.settings
+    const factor = RADIANS_PER_PIXEL * sensitivity
+    const { right, up } = this.keysTurn(dt)
+    const pitch = invert ? turn.y : -turn.y
+    this.look((body.yaw + turn.x * factor + right) % (2 * Math.PI), body.pitch + pitch * factor + up)
     if (!this.world.loaded(Math.floor(body.x), Math.floor(body.z))) return
     const intent = this.store.screen === 'play' ? this.controls.intent() : STILL
     const { x, y, z } = body
     for (let left = dt; left > 1e-6; left -= STEP) body.step(this.world, intent, Math.min(STEP, left))
     if (this.keptOut({ x, y, z }, body)) body.place(x, y, z)
     this.playFootsteps(dt)
+  }
+
+  /** Returns the turn by keys, in radians. */
+  private keysTurn(dt: number): { right: number; up: number } {
+    const by = (action: Action) => (this.controls.performs(action) ? KEYS_TURN * dt : 0)
+    return { right: by('lookRight') - by('lookLeft'), up: by('lookUp') - by('lookDown') }
   }
 
   look(yaw: number, pitch: number): void {

@@ -30,7 +30,7 @@ export class Panels implements System {
     this.updatedAt = now
     if (this.hud.debug.open) this.hud.debug.show(this.debugRows.at(now))
     if (this.store.screen !== 'play') return
-    const list = this.controls.holdsKey('Tab')
+    const list = this.controls.performs('players')
     const map = this.hud.map.open
     this.hud.players.toggle(list)
     if (!list && !map) return

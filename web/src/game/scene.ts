@@ -17,6 +17,8 @@ const BACKDROP_MINUTES = 16.6 * 60
 const WATER_SURFACE = 0.875 // above the lower side of a block of water
 
 export class Scene implements System {
+  private readonly stillness = window.matchMedia('(prefers-reduced-motion: reduce)')
+
   constructor(
     private readonly store: Store,
     private readonly world: World,
@@ -30,9 +32,9 @@ export class Scene implements System {
 
   update({ now, dt }: Frame): void {
     const { store, view, body } = this
-    const camera = store.inWorld ? playerCamera(body) : titleCamera(now / 1000)
+    const camera = store.inWorld ? playerCamera(body) : titleCamera(this.stillness.matches ? 0 : now / 1000)
     view.setCamera(camera)
-    const aim = store.inWorld && store.screen !== 'menu' ? this.interaction.aim : null
+    const aim = store.inWorld && store.screen !== 'menu' && this.interaction.sight ? this.interaction.aim : null
     view.outlineBlock(aim, boxOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
     this.avatars.update(now, dt, camera, view.originX, view.originZ)
     this.meshes.pump(camera.x, camera.z)

@@ -76,10 +76,10 @@ export class Screens {
     else this.hud.messages.setBanner(reason)
   }
 
-  /** Returns to the world; must be called from a click or key press. */
+  /** Returns to the world. The browser may refuse to lock the pointer, as it does right after Escape: then a click locks it. */
   async resume(): Promise<void> {
     this.sound.start()
     this.show('play')
-    if (!(await this.controls.capture()) && this.store.screen === 'play') this.show('menu')
+    if (!(await this.controls.capture())) this.hud.messages.toast('Click to look around.')
   }
 }

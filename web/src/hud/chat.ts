@@ -2,6 +2,7 @@
 
 import { clipChat, type CommandHelp } from '../net/protocol'
 import { appearanceOf } from '../render/figure'
+import { readableInChat } from './contrast'
 import { el, show } from './dom'
 
 const MAX_LINES = 100
@@ -19,27 +20,34 @@ export class Chat {
     private readonly send: (text: string) => void,
     private readonly closed: () => void,
   ) {
+    this.log.setAttribute('role', 'log')
+    this.log.setAttribute('aria-label', 'Chat')
     this.input.maxLength = 256
     this.input.placeholder = 'Message nearby players'
+    this.input.enterKeyHint = 'send'
+    this.input.autocomplete = 'off'
     this.input.setAttribute('aria-label', 'Chat')
     this.input.addEventListener('keydown', (event) => {
-      event.stopPropagation()
-      if (event.code === 'Escape') this.close()
+      if (event.isComposing) return
       if (event.code === 'Tab') {
         event.preventDefault()
         this.complete()
       }
-      if (event.code !== 'Enter') return
+      if (event.key !== 'Enter') return // keyboards on the screen have no codes
       event.preventDefault()
       const text = clipChat(this.input.value)
       if (text) this.send(text)
       this.close()
     })
-    this.input.addEventListener('blur', () => {
-      if (this.open) this.close()
-    })
     this.input.addEventListener('input', () => this.suggest())
     this.root = el('div', 'chat', this.log, this.suggestions, this.input)
+    this.root.addEventListener('keydown', (event) => {
+      event.stopPropagation()
+      if (event.code === 'Escape' && !event.isComposing) this.close()
+    })
+    this.root.addEventListener('focusout', ({ relatedTarget }) => {
+      if (this.open && !(relatedTarget instanceof Node && this.root.contains(relatedTarget))) this.close()
+    })
   }
 
   /** Sets the commands that the player may use. */
@@ -86,6 +94,7 @@ export class Chat {
     this.suggest()
     show(this.input, true)
     this.root.classList.add('open')
+    this.log.tabIndex = 0 // so that keys can scroll it
     this.input.focus()
     this.log.scrollTop = this.log.scrollHeight
   }
@@ -96,12 +105,13 @@ export class Chat {
     this.input.value = ''
     this.suggest()
     this.root.classList.remove('open')
+    this.log.removeAttribute('tabindex')
     this.closed()
   }
 
   addMessage(player: string, name: string, text: string): void {
     const label = el('b', '', name)
-    label.style.color = appearanceOf(player).css
+    label.style.color = readableInChat(appearanceOf(player).css)
     this.add(el('div', 'chat-line', label, el('span', '', text)))
   }
 
@@ -110,7 +120,7 @@ export class Chat {
     const shown = parts.map((part) => {
       if (typeof part === 'string') return el('span', '', part)
       const label = el('b', '', part.name)
-      label.style.color = appearanceOf(part.player).css
+      label.style.color = readableInChat(appearanceOf(part.player).css)
       return label
     })
     this.add(el('div', 'chat-line interaction', ...shown))

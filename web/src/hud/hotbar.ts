@@ -18,12 +18,15 @@ export class Hotbar {
   readonly root = el('div', 'hotbar')
   private readonly label = el('div', 'hotbar-label')
   private readonly slots: Slot[] = []
+  private selected = 0
   private labelled: Slot | null = null // the selected slot, and its block, when the label was last shown
   private labelledBlock: number | null = null
   private fade: number | undefined
   private readonly gifts = new Map<number, number>() // blocks received and not yet placed, by block id
 
   constructor(size: number, select: (slot: number) => void) {
+    this.root.setAttribute('role', 'toolbar')
+    this.root.setAttribute('aria-label', 'Hotbar')
     this.root.append(this.label)
     for (let i = 0; i < size; i++) {
       const image = el('img')
@@ -36,6 +39,12 @@ export class Hotbar {
       this.slots.push({ root, image, count, block: null })
       this.root.append(root)
     }
+    // a finger that slides over the hotbar selects the slot that it is on
+    this.root.addEventListener('pointermove', ({ pointerType, clientX }) => {
+      if (pointerType === 'mouse') return
+      const slot = this.slots.findIndex(({ root }) => clientX < root.getBoundingClientRect().right)
+      if (slot >= 0 && slot !== this.selected) select(slot)
+    })
   }
 
   /** Adds received blocks: their slot shows the count until as many are placed. */
@@ -65,6 +74,7 @@ export class Hotbar {
   }
 
   show(blocks: readonly number[], selected: number): void {
+    this.selected = selected
     for (const [i, slot] of this.slots.entries()) {
       const block = blocks[i] ?? null
       if (block !== null && block !== slot.block) {
@@ -73,6 +83,7 @@ export class Hotbar {
       }
       slot.block = block
       slot.root.classList.toggle('selected', i === selected)
+      slot.root.ariaPressed = String(i === selected)
     }
     this.showCounts()
     this.showLabel(this.slots[selected] ?? null)

@@ -15,6 +15,7 @@ import { Messages } from './messages'
 import { Players } from './players'
 import type { RollbackDialog } from './rollback-dialog'
 import { Title, type JoinChoice } from './title'
+import type { TouchControls } from './touch-controls'
 import './style.css'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
@@ -121,6 +122,10 @@ export class Hud {
     })
   }
 
+  addTouchControls({ root }: TouchControls): void {
+    this.inWorld.append(root)
+  }
+
   /** Flashes the edges of the screen: the player was hit. */
   flashHit(): void {
     restartAnimation(this.hitFlash, 'active')
@@ -128,6 +133,7 @@ export class Hud {
 
   /** text is what the chat begins with. */
   show(screen: Screen, text = ''): void {
+    this.root.dataset.screen = screen
     show(this.inWorld, screen !== 'title')
     if (screen === 'title') this.title.open()
     else this.title.close()

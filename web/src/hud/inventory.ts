@@ -2,10 +2,12 @@
 
 import { iconOf } from '../render/icons'
 import { PLACEABLE, kindOf } from '../world/blocks'
-import { button, el, show } from './dom'
+import { Dialog } from './dialog'
+import { button, el } from './dom'
 
 export class Inventory {
   readonly root: HTMLElement
+  private readonly dialog: Dialog
 
   constructor(select: (block: number) => void, close: () => void) {
     const grid = el('div', 'inventory-grid')
@@ -18,6 +20,7 @@ export class Inventory {
       const slot = el('button', 'slot', image)
       slot.type = 'button'
       slot.title = kindOf(block).name
+      slot.addEventListener('focus', () => (name.textContent = kindOf(block).name))
       slot.addEventListener('mouseenter', () => (name.textContent = kindOf(block).name))
       slot.addEventListener('click', () => select(block))
       grid.append(slot)
@@ -29,13 +32,14 @@ export class Inventory {
       grid,
       el('footer', '', name),
     )
-    this.root = el('section', 'screen shade hidden', panel)
+    this.dialog = new Dialog('Blocks', close, panel)
+    this.root = this.dialog.root
     this.root.addEventListener('mousedown', (event) => {
       if (event.target === this.root) close()
     })
   }
 
   toggle(open: boolean): void {
-    show(this.root, open)
+    this.dialog.toggle(open)
   }
 }

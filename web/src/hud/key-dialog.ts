@@ -2,6 +2,7 @@
 
 import { encode } from 'uqr'
 import { MIN_PASSPHRASE, codeIn, keyLink, openKey, sealKey, type TransferredKey } from '../net/key-transfer'
+import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 
 const QR_SCALE = 4 // pixels for each module
@@ -15,17 +16,15 @@ export interface KeyDialogEvents {
 }
 
 export class KeyDialog {
-  private readonly root = el('section', 'screen shade hidden')
+  private readonly dialog = new Dialog('Your key', () => this.close())
+  private readonly root = this.dialog.root
 
   constructor(
     parent: HTMLElement,
     private readonly events: KeyDialogEvents,
   ) {
     parent.append(this.root)
-    this.root.addEventListener('keydown', (event) => {
-      event.stopPropagation()
-      if (event.code === 'Escape') this.close()
-    })
+    this.root.addEventListener('keydown', (event) => event.stopPropagation())
   }
 
   /** Opens the dialog that brings the key of this browser to another device. */
@@ -122,12 +121,12 @@ export class KeyDialog {
         .finally(() => (go.disabled = false))
     })
     this.root.replaceChildren(form)
-    show(this.root, true)
+    this.dialog.toggle(true)
     fields[0]?.focus()
   }
 
   private close(): void {
-    show(this.root, false)
+    this.dialog.toggle(false)
     this.root.replaceChildren()
   }
 }

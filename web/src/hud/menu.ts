@@ -1,20 +1,22 @@
 // The menu in the world: resume, settings, leave.
 
 import { RANGES, type Settings } from '../settings/settings'
-import { button, el, show } from './dom'
-import { KEYS } from './title'
+import { Dialog } from './dialog'
+import { button, el } from './dom'
+import { helpLists } from './help'
 
 type Numbers = keyof typeof RANGES
 
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['view', 'View distance', (v) => `${v} chunks`],
   ['fieldOfView', 'Field of view', (v) => `${v}°`],
-  ['sensitivity', 'Mouse sensitivity', (v) => `${v.toFixed(1)}×`],
+  ['sensitivity', 'Sensitivity', (v) => `${v.toFixed(1)}×`],
   ['renderScale', 'Resolution', (v) => `${Math.round(v * 100)} %`],
 ]
 
 export class Menu {
   readonly root: HTMLElement
+  private readonly dialog: Dialog
   private readonly world = el('p', 'muted')
   private readonly effectiveQuality = el('small', 'muted')
 
@@ -36,7 +38,7 @@ export class Menu {
       })
       return el('label', 'row', el('span', '', label), slider, value)
     })
-    const flag = (key: 'smoothEdges' | 'adaptive' | 'sound', label: string, hint: Node | null = null) => {
+    const flag = (key: 'invert' | 'smoothEdges' | 'adaptive' | 'sound', label: string, hint: Node | null = null) => {
       const box = el('input')
       box.type = 'checkbox'
       box.checked = settings[key]
@@ -46,6 +48,13 @@ export class Menu {
       })
       return el('label', 'check', box, el('span', '', label, hint))
     }
+    const keys = el('details', 'with-keys', el('summary', '', 'Keys…'))
+    keys.addEventListener('toggle', () => {
+      if (keys.childElementCount > 1) return
+      void import('./key-bindings').then(({ KeyBindings }) => {
+        if (keys.childElementCount === 1) keys.append(new KeyBindings(settings, changed).root)
+      })
+    })
     const panel = el(
       'div',
       'panel menu',
@@ -56,19 +65,22 @@ export class Menu {
         'div',
         'rows',
         ...rows,
+        flag('invert', 'Invert looking up and down'),
         flag('adaptive', 'Lower quality when it’s slow', this.effectiveQuality),
         flag('smoothEdges', 'Anti-aliasing', el('small', 'muted', ' (needs reload)')),
         flag('sound', 'Sounds'),
       ),
-      el('ul', 'keys muted', ...KEYS.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action)))),
+      keys,
+      ...helpLists('muted'),
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),
     )
-    this.root = el('section', 'screen shade hidden', panel)
+    this.dialog = new Dialog('Menu', resume, panel)
+    this.root = this.dialog.root
   }
 
   toggle(open: boolean): void {
-    show(this.root, open)
+    this.dialog.toggle(open)
   }
 
   /** Shows the quality in effect if it is lower than the settings. */

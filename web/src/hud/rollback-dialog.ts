@@ -8,6 +8,7 @@ import { drawLoaded, drawTiles, type MapFrame } from '../render/map-tile'
 import type { Box } from '../world/claims'
 import { SIZE as CHUNK } from '../world/coords'
 import type { World } from '../world/world'
+import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import { drawPointer, type Place } from './map'
 
@@ -26,6 +27,7 @@ interface Shown {
 
 export class RollbackDialog {
   readonly root: HTMLElement
+  private readonly dialog: Dialog
   private readonly title = el('h2')
   private readonly area = el('p', 'muted')
   private readonly incomplete = el('p', 'error', 'There are more changes than the picture shows.')
@@ -53,13 +55,12 @@ export class RollbackDialog {
       this.incomplete,
       el('footer', '', button('Undo them', 'primary', confirm), button('Cancel', 'quiet', cancel)),
     )
-    panel.setAttribute('role', 'dialog')
-    panel.setAttribute('aria-label', 'Rollback')
-    this.root = el('section', 'screen shade hidden', panel)
+    this.dialog = new Dialog('Rollback', cancel, panel)
+    this.root = this.dialog.root
   }
 
   toggle(open: boolean): void {
-    show(this.root, open)
+    this.dialog.toggle(open)
     if (!open) this.shown = null
   }
 

@@ -3,28 +3,13 @@
 import { isName } from '../net/protocol'
 import { randomName } from '../settings/random-name'
 import { button, el, show } from './dom'
+import { helpLists } from './help'
 
 /** How the player wants to join. */
 export interface JoinChoice {
   name: string
   guest: boolean
 }
-
-/** The controls, shown on the title screen and in the menu. */
-export const KEYS: [string, string][] = [
-  ['W A S D', 'walk'],
-  ['Space', 'jump / fly up'],
-  ['F', 'fly'],
-  ['Left / right click', 'break / place'],
-  ['E', 'blocks'],
-  ['T', 'chat, /help for commands'],
-  ['M', 'map'],
-  ['C', 'show claims from afar'],
-  ['I', 'show who changed a block'],
-  ['Tab', 'players'],
-  ['Click', 'hit a player'],
-  ['G', 'give the block you’re holding'],
-]
 
 export class Title {
   readonly root: HTMLElement
@@ -66,11 +51,11 @@ export class Title {
     })
     this.name.addEventListener('input', () => show(this.error, false))
     this.root = el(
-      'section',
+      'main',
       'screen title',
       el('div', 'title-head', el('h1', 'logo', 'voxeld'), el('p', 'motto', 'One world, hosted by everyone')),
       form,
-      el('ul', 'keys', ...KEYS.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action)))),
+      ...helpLists(''),
     )
   }
 

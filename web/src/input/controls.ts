@@ -1,14 +1,21 @@
-// Keyboard, mouse and pointer lock. The game polls held keys and buttons each frame and receives events for single presses.
-// This module reads no game state.
+// Keyboard, mouse and pointer lock, and what touch controls and gamepads report. The game polls what is held each frame, and
+// receives events for single presses. This module reads no game state.
 
+import { LEFT, MIDDLE, RIGHT } from '../player/block-interaction'
 import type { Intent } from '../player/body'
+import { actionOf, type Action, type Bindings } from '../settings/bindings'
+import type { InputSwitch } from './kind'
+import { CENTRED, type Stick } from './stick'
 
 const DOUBLE_MS = 280
+/** The buttons of the mouse that keys stand for. */
+const BUTTONS: Partial<Record<Action, number>> = { break: LEFT, place: RIGHT, pick: MIDDLE }
 const WHEEL_STEP = 40 // of deltaY, for one slot
 
 export interface ControlEvents {
-  /** A key was pressed while the controls are active; code is KeyboardEvent.code, or '/' for whatever key types that. */
-  keyPressed(code: string): void
+  /** The key or button of an action was pressed while the controls are active. */
+  acted(action: Action): void
+  slotChosen(slot: number): void
   /** Space was pressed twice in a row. */
   jumpPressedTwice(): void
   clicked(button: number): void
@@ -18,7 +25,8 @@ export interface ControlEvents {
 }
 
 export class Controls {
-  private heldKeys = new Set<string>()
+  private heldKeys = new Map<string, Action | null>() // by code
+  private heldActions = new Set<Action>() // by buttons other than keys
   private heldButtons = new Set<number>()
   private lastJump = -1e9
   private lastForward = -1e9
@@ -27,15 +35,20 @@ export class Controls {
   private turnX = 0
   private turnY = 0
   private active = false
-  /** True if the browser has no pointer lock: the mouse turns the camera only while a button is held. */
+  /** The mouse turns the camera only while a button is held: the browser has no pointer lock, or the player uses no mouse. */
   private unlocked = false
+  private lockable = true
+  /** What a stick of the touch controls or of a gamepad does. */
+  stick: Stick = CENTRED
 
   constructor(
     private readonly target: HTMLElement,
+    private readonly input: InputSwitch,
+    private readonly bindings: () => Bindings,
     private readonly events: ControlEvents,
   ) {
     window.addEventListener('keydown', (event) => this.keyDown(event))
-    window.addEventListener('keyup', (event) => this.heldKeys.delete(event.code))
+    window.addEventListener('keyup', (event) => this.keyUp(event.code))
     window.addEventListener('blur', () => this.releaseAll())
     target.addEventListener('mousedown', (event) => this.mouseDown(event))
     window.addEventListener('mouseup', (event) => this.heldButtons.delete(event.button))
@@ -51,20 +64,28 @@ export class Controls {
     })
   }
 
-  /** Locks the pointer; must be called from a click or key press. Returns false if the browser refuses for now. */
+  /** Locks the pointer, if the player uses a mouse. Returns false if the browser refuses for now: then a click tries again. */
   async capture(): Promise<boolean> {
-    this.unlocked = false
-    if (document.pointerLockElement !== this.target) {
+    let refused = false
+    this.unlocked = !this.lockable || this.input.current !== 'mouse'
+    if (!this.unlocked && document.pointerLockElement !== this.target) {
       try {
         await this.lock()
       } catch (reason) {
-        // right after Escape, browsers refuse for about a second; if pointer lock is not supported, play without it
-        if (reason instanceof DOMException && ['SecurityError', 'NotAllowedError'].includes(reason.name)) return false
+        // browsers refuse without a click, and for about a second after Escape; if they have no lock, play without it
+        this.lockable = reason instanceof DOMException && reason.name !== 'NotSupportedError'
+        refused = this.lockable
         this.unlocked = true
       }
     }
     this.active = true
-    return true
+    return !refused
+  }
+
+  /** Frees the pointer while the player uses no mouse, without leaving the world. */
+  unlock(): void {
+    this.unlocked = true
+    if (document.pointerLockElement) document.exitPointerLock()
   }
 
   private async lock(): Promise<void> {
@@ -84,15 +105,16 @@ export class Controls {
 
   /** Returns the movement input of the keys held now. */
   intent(): Intent {
-    const on = (...codes: string[]) => Number(codes.some((code) => this.heldKeys.has(code)))
-    const forward = on('KeyW', 'ArrowUp') - on('KeyS', 'ArrowDown')
+    const { stick } = this
+    const on = (action: Action) => Number(this.performs(action))
+    const forward = on('forward') - on('back') + stick.forward
     if (forward <= 0) this.sprinting = false
     return {
       forward,
-      right: on('KeyD', 'ArrowRight') - on('KeyA', 'ArrowLeft'),
-      up: this.heldKeys.has('Space'),
-      down: this.heldKeys.has('ShiftLeft') || this.heldKeys.has('ShiftRight'),
-      fast: this.sprinting || this.heldKeys.has('KeyR'),
+      right: on('right') - on('left') + stick.right,
+      up: this.performs('jump'),
+      down: this.performs('sink'),
+      fast: this.sprinting || stick.fast || this.performs('run'),
     }
   }
 
@@ -100,8 +122,40 @@ export class Controls {
     return this.heldButtons.has(button)
   }
 
-  holdsKey(code: string): boolean {
-    return this.heldKeys.has(code)
+  /** Reports whether a key or button of an action is held. */
+  performs(action: Action): boolean {
+    return this.heldActions.has(action) || [...this.heldKeys.values()].includes(action)
+  }
+
+  /** Presses the button of an action, on the screen or on a gamepad. */
+  press(action: Action, now: number): void {
+    if (!this.active) return
+    this.heldActions.add(action)
+    this.act(action, now)
+  }
+
+  lift(action: Action): void {
+    this.heldActions.delete(action)
+    const button = BUTTONS[action]
+    if (button !== undefined) this.heldButtons.delete(button)
+  }
+
+  /** Presses a button of the mouse, or what stands for it. */
+  pressButton(button: number): void {
+    if (!this.active) return
+    this.heldButtons.add(button)
+    this.events.clicked(button)
+  }
+
+  releaseButton(button: number): void {
+    this.heldButtons.delete(button)
+  }
+
+  /** Turns the camera as the mouse does, by so many pixels. */
+  turn(x: number, y: number): void {
+    if (!this.active) return
+    this.turnX += x
+    this.turnY += y
   }
 
   /** Returns the mouse movement since the last call, in pixels. */
@@ -113,45 +167,60 @@ export class Controls {
 
   private releaseAll(): void {
     this.heldKeys.clear()
+    this.heldActions.clear()
     this.heldButtons.clear()
+    this.stick = CENTRED
     this.turnX = this.turnY = 0
     this.sprinting = false
   }
 
   private keyDown(event: KeyboardEvent): void {
     if (!this.active || event.ctrlKey || event.metaKey || event.altKey) return
-    if (['Tab', 'Space', 'F3', 'Slash', 'Quote', 'ArrowUp', 'ArrowDown'].includes(event.code)) event.preventDefault()
-    if (event.repeat) return
-    this.heldKeys.add(event.code)
-    if (event.code === 'Space') {
-      if (event.timeStamp - this.lastJump < DOUBLE_MS) {
-        this.events.jumpPressedTwice()
-        this.lastJump = -1e9
-      } else this.lastJump = event.timeStamp
-    }
-    if (event.code === 'KeyW') {
-      if (event.timeStamp - this.lastForward < DOUBLE_MS) this.sprinting = true
-      this.lastForward = event.timeStamp
-    }
-    // a panel that opens on this key must not receive it as input
     const code = event.key === '/' ? '/' : event.code // wherever the layout has it
-    if (['KeyT', 'Enter', 'KeyE', '/'].includes(code)) event.preventDefault()
-    this.events.keyPressed(code)
+    const action = actionOf(this.bindings(), code)
+    const slot = /^Digit[1-9]$/.test(code) ? Number(code.at(-1)) - 1 : null
+    // the browser must not scroll or search, and a panel that opens on this key must not receive it as input
+    if (action !== null || code === 'Quote') event.preventDefault()
+    if (event.repeat) return
+    this.heldKeys.set(event.code, action)
+    if (action !== null) this.act(action, event.timeStamp)
+    else if (slot !== null) this.events.slotChosen(slot)
+  }
+
+  private keyUp(code: string): void {
+    const action = this.heldKeys.get(code)
+    this.heldKeys.delete(code)
+    if (action) this.lift(action)
+  }
+
+  private act(action: Action, now: number): void {
+    if (action === 'jump') {
+      const twice = now - this.lastJump < DOUBLE_MS
+      this.lastJump = twice ? -1e9 : now
+      if (twice) this.events.jumpPressedTwice()
+    }
+    if (action === 'forward') {
+      if (now - this.lastForward < DOUBLE_MS) this.sprinting = true
+      this.lastForward = now
+    }
+    const button = BUTTONS[action]
+    if (button !== undefined) this.pressButton(button)
+    else this.events.acted(action)
   }
 
   private mouseDown(event: MouseEvent): void {
     if (!this.active) return
     event.preventDefault()
-    this.heldButtons.add(event.button)
-    this.events.clicked(event.button)
+    // the player has come back to the mouse, which is free since they used something else
+    if (this.unlocked && this.lockable) void this.capture()
+    else this.pressButton(event.button)
   }
 
   private mouseMove(event: MouseEvent): void {
     if (!this.active || (this.unlocked && event.buttons === 0)) return
     // some browsers report a large jump when the lock begins
     if (Math.abs(event.movementX) > 600 || Math.abs(event.movementY) > 600) return
-    this.turnX += event.movementX
-    this.turnY += event.movementY
+    this.turn(event.movementX, event.movementY)
   }
 
   private wheelTurn(event: WheelEvent): void {

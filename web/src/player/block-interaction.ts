@@ -3,7 +3,7 @@
 import { AIR, boxOf, isAimable, isPlant, isReplaceable, kindOf } from '../world/blocks'
 import type { World } from '../world/world'
 import { EYE, bodyTouchesBlock, type Body } from './body'
-import { castRay, direction, type Hit, type Vector } from './ray'
+import { castRay, directionThrough, type Hit, type Vector } from './ray'
 
 /** The other player that the crosshair is on. */
 export interface TargetPlayer {
@@ -42,6 +42,11 @@ export class BlockInteraction {
   /** The player aimed at, if no block is nearer. */
   target: TargetPlayer | null = null
   reach = 8
+  /**
+   * The point of the screen that the player aims at, as tangents of its angles right of the middle and above it. Null if a player
+   * with touch controls points at nothing: then they aim at the middle, and no block is outlined.
+   */
+  sight: readonly [right: number, up: number] | null = [0, 0]
 
   constructor(
     private readonly world: World,
@@ -57,14 +62,20 @@ export class BlockInteraction {
 
   /** Updates the block and the player aimed at. */
   updateAim(): void {
-    const { x, y, z, yaw, pitch } = this.body
+    const { x, y, z } = this.body
     // the server measures reach to the nearest point of the block, so the face that is hit is within reach
     const eye: Vector = [x, y + EYE, z]
-    const ahead = direction(yaw, pitch)
+    const ahead = this.ahead()
     this.aim = castRay(this.world, eye, ahead, this.reach, isAimable, boxOf)
     const { aim } = this
     if (aim && !this.world.loaded(aim.x, aim.z)) this.aim = null
     this.target = this.handlers.castPlayers(eye, ahead, Math.min(this.reach, this.aim?.distance ?? Infinity))
+  }
+
+  /** Returns the direction that the player aims in, a unit vector. */
+  ahead(): Vector {
+    const [right, up] = this.sight ?? [0, 0]
+    return directionThrough(this.body.yaw, this.body.pitch, right, up)
   }
 
   press(button: number, now: number): void {

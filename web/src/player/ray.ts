@@ -24,6 +24,19 @@ export function direction(yaw: number, pitch: number): Vector {
   return [-Math.sin(yaw) * Math.cos(pitch), Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch)]
 }
 
+/**
+ * Returns the unit vector from the camera through a point of the screen; right and up are the tangents of its angles from the
+ * middle.
+ */
+export function directionThrough(yaw: number, pitch: number, right: number, up: number): Vector {
+  const [fx, fy, fz] = direction(yaw, pitch)
+  const x = fx - right * Math.cos(yaw) + up * Math.sin(yaw) * Math.sin(pitch)
+  const y = fy + up * Math.cos(pitch)
+  const z = fz - right * Math.sin(yaw) - up * Math.cos(yaw) * Math.sin(pitch)
+  const length = Math.hypot(x, y, z)
+  return [x / length, y / length, z / length]
+}
+
 /** Returns the yaw and pitch of a vector. */
 export function anglesOf(dx: number, dy: number, dz: number): { yaw: number; pitch: number } {
   return { yaw: Math.atan2(-dx, dz), pitch: Math.atan2(dy, Math.hypot(dx, dz)) }

@@ -1,14 +1,18 @@
 // The player's settings, stored in this browser.
 
 import { PLACEABLE } from '../world/blocks'
+import { DEFAULTS, bindingsFrom, type Bindings } from './bindings'
 
 export interface Settings {
   name: string
   guest: boolean
   /** Chunks in each direction, 2 to 12. */
   view: number
-  /** Mouse sensitivity, a factor from 0.2 to 3. */
+  /** How far mouse, finger and stick turn the camera, a factor from 0.2 to 3. */
   sensitivity: number
+  /** Up and down are exchanged when looking around. */
+  invert: boolean
+  bindings: Bindings
   /** Degrees, 50 to 110. */
   fieldOfView: number
   /** Pixels rendered per screen pixel, 0.25 to 1. */
@@ -41,6 +45,8 @@ export function defaults(software: boolean): Settings {
     guest: false,
     view: software ? 4 : 6,
     sensitivity: 1,
+    invert: false,
+    bindings: { ...DEFAULTS },
     fieldOfView: 75,
     renderScale: software ? 0.6 : 1,
     smoothEdges: !software,
@@ -64,7 +70,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     const [min, max] = RANGES[key]
     return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
-  const flag = (key: 'guest' | 'smoothEdges' | 'adaptive' | 'sound'): boolean => {
+  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'adaptive' | 'sound'): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
   }
@@ -73,6 +79,8 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     guest: flag('guest'),
     view: Math.round(number('view')),
     sensitivity: number('sensitivity'),
+    invert: flag('invert'),
+    bindings: bindingsFrom(stored.bindings),
     fieldOfView: number('fieldOfView'),
     renderScale: number('renderScale'),
     smoothEdges: flag('smoothEdges'),

@@ -1,0 +1,121 @@
+// The controls on a touch screen: a stick, and buttons.
+
+import type { Controls } from '../input/controls'
+import { CENTRED, withDeadZone } from '../input/stick'
+import type { Action } from '../settings/bindings'
+import { el } from './dom'
+import './touch.css'
+
+const DEAD = 0.15
+/** How far beyond the rim of the stick a thumb runs, in radii. */
+const RUN = 1.35
+const SVG = 'http://www.w3.org/2000/svg'
+
+/** Icons of 24 × 24, as strokes. */
+const ICONS = {
+  menu: 'M4 6h16M4 12h16M4 18h16',
+  chat: 'M4 5h16v11H10l-5 4v-4H4z',
+  map: 'M3 6l6-2 6 2 6-2v14l-6 2-6-2-6 2zM9 4v14M15 6v14',
+  players:
+    'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.5a3 3 0 0 1 0 6M18 14.5c2 .8 3.5 2.5 3.5 5.5',
+  blocks: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9',
+  jump: 'M5 14l7-7 7 7',
+  sink: 'M5 10l7 7 7-7',
+  fly: 'M12 20V9M7 13l5-5 5 5M5 4h14',
+} as const satisfies Partial<Record<Action, string>>
+
+export class TouchControls {
+  readonly root: HTMLElement
+
+  constructor(controls: Controls) {
+    const now = () => performance.now()
+    /** A button that acts when it is let go, as the browser demands before it shows a keyboard. */
+    const tapped = (action: keyof typeof ICONS, label: string) => {
+      const button = iconButton(action, label)
+      button.addEventListener('click', () => {
+        controls.press(action, now())
+        controls.lift(action)
+      })
+      return button
+    }
+    const held = (action: keyof typeof ICONS, label: string) => {
+      const button = iconButton(action, label)
+      button.addEventListener('pointerdown', () => controls.press(action, now()))
+      for (const end of ['pointerup', 'pointercancel', 'lostpointercapture'] as const)
+        button.addEventListener(end, () => controls.lift(action))
+      return button
+    }
+    const players = iconButton('players', 'Players')
+    players.setAttribute('aria-pressed', 'false')
+    players.addEventListener('click', () => {
+      const open = players.getAttribute('aria-pressed') !== 'true'
+      players.setAttribute('aria-pressed', String(open))
+      if (open) controls.press('players', now())
+      else controls.lift('players')
+    })
+    this.root = el(
+      'div',
+      'touch',
+      el(
+        'div',
+        'touch-bar',
+        players,
+        tapped('map', 'Map'),
+        tapped('blocks', 'Blocks'),
+        tapped('chat', 'Chat'),
+        tapped('menu', 'Menu'),
+      ),
+      stick(controls),
+      el('div', 'touch-pad', tapped('fly', 'Fly'), held('jump', 'Jump, fly up'), held('sink', 'Sneak, fly down')),
+    )
+    this.root.addEventListener('contextmenu', (event) => event.preventDefault())
+  }
+}
+
+function iconButton(action: keyof typeof ICONS, label: string): HTMLButtonElement {
+  const icon = document.createElementNS(SVG, 'svg')
+  icon.setAttribute('viewBox', '0 0 24 24')
+  icon.setAttribute('aria-hidden', 'true')
+  const path = document.createElementNS(SVG, 'path')
+  path.setAttribute('d', ICONS[action])
+  icon.append(path)
+  const button = el('button', `touch-button touch-${action}`)
+  button.append(icon)
+  button.type = 'button'
+  button.setAttribute('aria-label', label)
+  return button
+}
+
+function stick(controls: Controls): HTMLElement {
+  const knob = el('div', 'touch-knob')
+  const base = el('div', 'touch-stick', knob)
+  let finger: number | null = null
+  const move = ({ pointerId, clientX, clientY }: PointerEvent) => {
+    if (pointerId !== finger) return
+    const { left, top, width } = base.getBoundingClientRect()
+    const radius = width / 2
+    const x = (clientX - left) / radius - 1
+    const y = (clientY - top) / radius - 1
+    const length = Math.max(1, Math.hypot(x, y))
+    const [right, back] = withDeadZone(x, y, DEAD)
+    const fast = length > RUN && y < 0
+    controls.stick = { forward: -back, right, fast }
+    knob.style.transform = `translate(${((x / length) * radius) / 2}px, ${((y / length) * radius) / 2}px)`
+    knob.classList.toggle('fast', fast)
+  }
+  const end = ({ pointerId }: PointerEvent) => {
+    if (pointerId !== finger) return
+    finger = null
+    controls.stick = CENTRED
+    knob.style.transform = ''
+    knob.classList.remove('fast')
+  }
+  base.addEventListener('pointerdown', (event) => {
+    finger ??= event.pointerId
+    base.setPointerCapture(event.pointerId)
+    move(event)
+  })
+  base.addEventListener('pointermove', move)
+  for (const name of ['pointerup', 'pointercancel', 'lostpointercapture'] as const) base.addEventListener(name, end)
+  return base
+}

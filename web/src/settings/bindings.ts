@@ -1,0 +1,66 @@
+// What a player can do with a key, and the keys that do it. A key is KeyboardEvent.code, or '/' for whatever key types that.
+
+/** Each action with its first keys, in the order of the help. */
+export const DEFAULTS = {
+  forward: ['KeyW'],
+  left: ['KeyA'],
+  back: ['KeyS'],
+  right: ['KeyD'],
+  jump: ['Space'],
+  sink: ['ShiftLeft', 'ShiftRight'],
+  run: ['KeyR'],
+  fly: ['KeyF'],
+  break: ['KeyQ'],
+  place: ['KeyX'],
+  pick: ['KeyP'],
+  lookUp: ['ArrowUp'],
+  lookDown: ['ArrowDown'],
+  lookLeft: ['ArrowLeft'],
+  lookRight: ['ArrowRight'],
+  blocks: ['KeyE'],
+  chat: ['KeyT', 'Enter'],
+  command: ['/'],
+  give: ['KeyG'],
+  map: ['KeyM'],
+  players: ['Tab'],
+  claims: ['KeyC'],
+  inspect: ['KeyI'],
+  debug: ['F3'],
+  menu: ['Escape'],
+} as const satisfies Record<string, readonly string[]>
+
+export type Action = keyof typeof DEFAULTS
+export type Bindings = Record<Action, readonly string[]>
+
+export const ACTIONS = Object.keys(DEFAULTS) as Action[]
+
+/** Returns the action of a key, or null. */
+export function actionOf(bindings: Bindings, code: string): Action | null {
+  return ACTIONS.find((action) => bindings[action].includes(code)) ?? null
+}
+
+/** Returns the bindings with a key that does one action only: what it did before loses it. Escape stays with the menu. */
+export function rebind(bindings: Bindings, action: Action, code: string): Bindings {
+  if (code === 'Escape' || action === 'menu') return bindings
+  const rest = ACTIONS.map((other) => [other, bindings[other].filter((key) => key !== code)] as const)
+  return { ...bindings, ...Object.fromEntries(rest), [action]: [code] }
+}
+
+/** Returns stored bindings; actions that are missing or invalid get their defaults. */
+export function bindingsFrom(stored: unknown): Bindings {
+  const of = (action: Action): readonly string[] => {
+    const codes: unknown = (stored as Partial<Record<Action, unknown>> | null | undefined)?.[action]
+    const valid = Array.isArray(codes) && codes.length <= 4 && codes.every((code) => typeof code === 'string')
+    return valid && action !== 'menu' ? codes : DEFAULTS[action]
+  }
+  return Object.fromEntries(ACTIONS.map((action) => [action, of(action)])) as Bindings
+}
+
+/** Returns what is written on a key, as far as its code says. */
+export function keyName(code: string): string {
+  return code
+    .replace(/^(Key|Digit)/, '')
+    .replace(/^Arrow(.*)$/, '$1 arrow')
+    .replace(/^(Shift|Control|Alt|Meta)(Left|Right)$/, '$2 $1')
+    .replace(/^Escape$/, 'Esc')
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest'
+import { KEYS } from '../src/hud/help'
+import { ACTIONS, DEFAULTS, actionOf, bindingsFrom, keyName, rebind } from '../src/settings/bindings'
+import { defaults, loadSettings, saveSettings } from '../src/settings/settings'
+
+describe('key bindings', () => {
+  test('no key has two actions', () => {
+    const codes = ACTIONS.flatMap((action) => [...DEFAULTS[action]] as string[])
+    expect(new Set(codes).size).toBe(codes.length)
+    for (const action of ACTIONS) for (const code of DEFAULTS[action]) expect(actionOf(DEFAULTS, code)).toBe(action)
+    expect(actionOf(DEFAULTS, 'F9')).toBeNull()
+  })
+
+  test('a key that is bound again leaves its old action', () => {
+    const bindings = rebind(DEFAULTS, 'fly', 'KeyE')
+    expect(actionOf(bindings, 'KeyE')).toBe('fly')
+    expect(actionOf(bindings, 'KeyF')).toBeNull()
+    expect(bindings.blocks).toEqual([])
+    expect(DEFAULTS.blocks).toEqual(['KeyE'])
+  })
+
+  test('Escape always opens the menu', () => {
+    expect(rebind(DEFAULTS, 'fly', 'Escape')).toBe(DEFAULTS)
+    expect(actionOf(bindingsFrom({ menu: [] }), 'Escape')).toBe('menu')
+  })
+
+  test('they are kept, and what is invalid gets its default', () => {
+    let stored = ''
+    const settings = { ...defaults(false), invert: true, bindings: rebind(DEFAULTS, 'jump', 'KeyJ') }
+    saveSettings({ setItem: (_key, value) => (stored = value) }, settings)
+    const loaded = loadSettings({ getItem: () => stored }, defaults(false))
+    expect(loaded.invert).toBe(true)
+    expect(loaded.bindings).toEqual(settings.bindings)
+    for (const broken of [null, 7, 'x', { jump: 'KeyJ', fly: [3], map: Array.from({ length: 99 }, () => 'KeyM') }])
+      expect(bindingsFrom(broken)).toEqual(DEFAULTS)
+  })
+
+  test('the help has a line for every key', () => {
+    const help = KEYS.flatMap(([keys]) => keys.split(/[ ,/]+/))
+    for (const action of [
+      'jump',
+      'fly',
+      'run',
+      'break',
+      'place',
+      'pick',
+      'blocks',
+      'chat',
+      'give',
+      'map',
+      'players',
+      'claims',
+      'inspect',
+      'debug',
+      'menu',
+    ] as const)
+      expect(help, action).toContain(keyName(DEFAULTS[action][0]))
+    expect(help).toContain('Shift')
+  })
+})
