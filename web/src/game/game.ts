@@ -2,6 +2,7 @@
 
 import { Hud } from '../hud/hud'
 import { Sound } from '../hud/sound'
+import type { JoinChoice, Title } from '../hud/title'
 import { Controls } from '../input/controls'
 import { MeshScheduler } from '../mesh/scheduler'
 import { storeKey, storedKey } from '../net/identity'
@@ -29,8 +30,21 @@ import { Screens } from './screens'
 import { Store } from './store'
 import type { TestHook } from './test-hook'
 
+export interface Game {
+  play(choice: JoinChoice): void
+  /** Opens the dialog that takes over the key of another device. */
+  bringKey(): void
+  hook: TestHook
+}
+
 /** Starts the client on a canvas; url is the WebSocket of the page's own node. */
-export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: string, settings: Settings): TestHook {
+export function startGame(
+  canvas: HTMLCanvasElement,
+  hudRoot: HTMLElement,
+  title: Title,
+  url: string,
+  settings: Settings,
+): Game {
   const store = new Store(settings, localStorage)
   const world = new World()
   const body = new Body()
@@ -40,8 +54,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   view.add(avatars.group)
   const meshes = new MeshScheduler(world, view.terrain)
 
-  const hud = new Hud(hudRoot, settings, {
-    play: (choice) => screens.play(choice),
+  const hud = new Hud(hudRoot, title, settings, {
     resume: () => void screens.resume(),
     leave: () => screens.showTitle(null),
     selectSlot: (slot) => hotbar.select(slot),
@@ -176,7 +189,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   screens.showTitle(null)
   new FrameLoop([counter, movement, actions, claims, inspect, rollback, quality, scene, panels]).start()
 
-  return {
+  const hook: TestHook = {
     state: () => ({
       connected: session.connection.open,
       screen: store.screen,
@@ -222,4 +235,5 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     },
     aim: () => interaction.aim,
   }
+  return { play: (choice) => screens.play(choice), bringKey: () => hud.openKeyImport(), hook }
 }

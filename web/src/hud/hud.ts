@@ -14,14 +14,12 @@ import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
 import type { RollbackDialog } from './rollback-dialog'
-import { Title, type JoinChoice } from './title'
-import './style.css'
+import type { Title } from './title'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
 export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback'
 
 export interface HudEvents {
-  play: (choice: JoinChoice) => void
   resume: () => void
   leave: () => void
   selectSlot: (slot: number) => void
@@ -37,7 +35,6 @@ export interface HudEvents {
 }
 
 export class Hud {
-  readonly title: Title
   readonly hotbar: Hotbar
   readonly chat: Chat
   readonly messages = new Messages()
@@ -55,12 +52,10 @@ export class Hud {
 
   constructor(
     private readonly root: HTMLElement,
+    readonly title: Title,
     settings: Settings,
     private readonly events: HudEvents,
   ) {
-    this.title = new Title({ name: settings.name, guest: settings.guest }, events.play, () =>
-      this.openKeyDialog((dialog) => dialog.openImport('')),
-    )
     this.hotbar = new Hotbar(SLOTS, events.selectSlot)
     this.inventory = new Inventory(events.selectBlock, events.resume)
     this.menu = new Menu(
@@ -82,16 +77,14 @@ export class Hud {
       this.players.root,
       this.map.root,
     )
-    root.append(
-      this.inWorld,
-      this.debug.root,
-      this.title.root,
-      this.inventory.root,
-      this.menu.root,
+    root.prepend(this.inWorld, this.debug.root) // below the title
+    root.append(this.inventory.root, this.menu.root, this.messages.root)
+    if (location.hash.startsWith('#key=')) this.openKeyDialog((dialog) => dialog.openFromAddress())
+  }
 
-      this.messages.root,
-    )
-    if (location.hash) this.openKeyDialog((dialog) => dialog.openFromAddress())
+  /** Opens the dialog that takes over the key of another device. */
+  openKeyImport(): void {
+    this.openKeyDialog((dialog) => dialog.openImport(''))
   }
 
   /** Opens the dialog for keys, which is loaded when it is needed first. */

@@ -2,7 +2,7 @@
 
 import { RANGES, type Settings } from '../settings/settings'
 import { button, el, show } from './dom'
-import { KEYS } from './title'
+import { keyList } from './title'
 
 type Numbers = keyof typeof RANGES
 
@@ -60,7 +60,7 @@ export class Menu {
         flag('smoothEdges', 'Anti-aliasing', el('small', 'muted', ' (needs reload)')),
         flag('sound', 'Sounds'),
       ),
-      el('ul', 'keys muted', ...KEYS.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action)))),
+      el('ul', 'keys muted', ...keyList()),
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),
     )

@@ -2,7 +2,8 @@
 
 import { isName } from '../net/protocol'
 import { randomName } from '../settings/random-name'
-import { button, el, show } from './dom'
+import { el, find, show } from './dom'
+import './style.css'
 
 /** How the player wants to join. */
 export interface JoinChoice {
@@ -11,7 +12,7 @@ export interface JoinChoice {
 }
 
 /** The controls, shown on the title screen and in the menu. */
-export const KEYS: [string, string][] = [
+const KEYS: [string, string][] = [
   ['W A S D', 'walk'],
   ['Space', 'jump / fly up'],
   ['F', 'fly'],
@@ -26,34 +27,35 @@ export const KEYS: [string, string][] = [
   ['G', 'give the block you’re holding'],
 ]
 
+/** Returns the controls as elements of a list. */
+export function keyList(): HTMLElement[] {
+  return KEYS.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action)))
+}
+
 export class Title {
-  readonly root: HTMLElement
-  private readonly name = el('input', 'field')
-  private readonly guest = el('input')
+  private readonly name: HTMLInputElement
+  private readonly guest: HTMLInputElement
   private readonly play: HTMLButtonElement
-  private readonly error = el('p', 'error hidden')
+  private readonly error: HTMLElement
   private readonly chosen: boolean // the player has chosen the name that is shown at first
 
-  constructor(initial: JoinChoice, play: (choice: JoinChoice) => void, bringKey: () => void) {
+  /** root is the title screen of index.html. */
+  constructor(
+    private readonly root: HTMLElement,
+    initial: JoinChoice,
+    play: (choice: JoinChoice) => void,
+    bringKey: () => void,
+  ) {
+    const form = find(root, 'form')
+    this.name = find(root, 'input')
+    this.guest = find(root, 'input', '[type=checkbox]')
+    this.play = find(root, 'button', '.primary')
+    this.error = find(root, 'p', '.error')
     this.name.value = initial.name || randomName()
     this.chosen = initial.name !== ''
-    this.name.maxLength = 20
-    this.name.placeholder = 'Your name'
-    this.name.spellcheck = false
-    this.name.autocomplete = 'off'
-    this.name.setAttribute('aria-label', 'Your name')
-    this.guest.type = 'checkbox'
     this.guest.checked = initial.guest
-    this.play = el('button', 'primary', 'Play')
-    const form = el(
-      'form',
-      'panel title-card',
-      this.name,
-      this.play,
-      el('label', 'check', this.guest, el('span', '', 'Play as a guest (your name isn’t protected)')),
-      this.error,
-      button('Bring your key from another device', 'link', bringKey),
-    )
+    find(root, 'ul', '.keys').append(...keyList())
+    find(root, 'button', '.link').addEventListener('click', bringKey)
     form.addEventListener('submit', (event) => {
       event.preventDefault()
       const name = this.name.value.trim()
@@ -62,23 +64,18 @@ export class Title {
         this.name.focus()
         return
       }
+      this.setJoining(true)
       play({ name, guest: this.guest.checked })
     })
     this.name.addEventListener('input', () => show(this.error, false))
-    this.root = el(
-      'section',
-      'screen title',
-      el('div', 'title-head', el('h1', 'logo', 'voxeld'), el('p', 'motto', 'One world, hosted by everyone')),
-      form,
-      el('ul', 'keys', ...KEYS.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action)))),
-    )
+    this.setJoining(false)
+    if (!this.chosen) this.name.select() // typing replaces it
   }
 
   open(error: string | null = null): void {
     show(this.root, true)
     this.setJoining(false)
     if (error) this.showError(error)
-    if (!this.chosen) this.name.select() // typing replaces it
   }
 
   close(): void {
