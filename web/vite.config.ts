@@ -52,6 +52,8 @@ function pruneShaders(): Plugin {
         for (const [, included = ''] of source.matchAll(/#include <(\w+)>/g)) need(included)
       }
       SHADERS.forEach(need)
+      // those that the renderer adds to every program
+      for (const [, name = ''] of code.matchAll(/ShaderChunk\[ '(\w+)' \]/g)) need(name)
       for (const variable of variables.values()) {
         const source = sources.get(variable)
         if (source !== undefined && !needed.has(variable))
