@@ -1,4 +1,4 @@
-// What a newcomer gets in their first minute: a title before the game is loaded. Run as browser.test.mjs.
+// What a newcomer gets in their first minute: a title before the game is loaded; and after a reload no chunk again. Run as browser.test.mjs.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -8,15 +8,51 @@ import { Player } from './player.mjs'
 
 let daemon
 let newcomer
+let ada
 
 before(async () => {
   daemon = await Daemon.start()
 })
 
 after(async () => {
-  await newcomer?.close()
+  await Promise.all([newcomer?.close(), ada?.close()])
   await daemon?.remove()
 })
+
+const CHUNKS = 169 // at view 6
+
+/** Returns the bytes of all HTTP answers and WebSocket frames from now until all chunks in view are there. */
+async function bytesOf(player, join) {
+  const network = await player.page.context().newCDPSession(player.page)
+  const bytes = { http: 0, sockets: 0 }
+  const countFrame = ({ response: { opcode, payloadData } }) => {
+    bytes.sockets += Buffer.byteLength(payloadData, opcode === 2 ? 'base64' : 'utf8')
+  }
+  network.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes.http += encodedDataLength))
+  network.on('Network.webSocketFrameReceived', countFrame)
+  network.on('Network.webSocketFrameSent', countFrame)
+  await network.send('Network.enable')
+  await join()
+  await player.until((chunks) => window.__voxeld.state().chunksLoaded >= chunks, CHUNKS)
+  await network.detach()
+  return bytes
+}
+
+/** Runs on the page: waits until all chunks are stored, and nothing more for two seconds. */
+async function keptChunks() {
+  const database = await new Promise((resolve, reject) => {
+    const request = indexedDB.open('voxeld.chunks')
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+  const count = await new Promise((resolve) => {
+    const request = database.transaction('entries').objectStore('entries').count()
+    request.onsuccess = () => resolve(request.result)
+  })
+  database.close()
+  if (window.__kept?.count !== count) window.__kept = { count, at: performance.now() }
+  return count > 100 && performance.now() - window.__kept.at > 2000
+}
 
 test('the title is painted and usable before the game is loaded', async () => {
   let load
@@ -44,6 +80,24 @@ test('the title is painted and usable before the game is loaded', async () => {
   await newcomer.until(() => window.__voxeld?.state().connected && window.__voxeld.state().chunksMeshed >= 9)
 })
 
-test('no problems occurred on the page', () => {
-  assert.deepEqual(newcomer.troubles, [])
+test('a reload at view 6 transfers at most 40 kB', async () => {
+  ada = await Player.open(daemon.url, 'ada')
+  await ada.page.evaluate(() => {
+    const settings = JSON.parse(localStorage.getItem('voxeld.settings'))
+    localStorage.setItem('voxeld.settings', JSON.stringify({ ...settings, view: 6 }))
+  })
+  await ada.page.reload()
+  const first = await bytesOf(ada, () => ada.play())
+  await ada.until(keptChunks)
+  const again = await bytesOf(ada, () => ada.reload())
+  console.log(
+    `joining at view 6 took ${first.sockets} bytes of WebSocket frames; a reload ${again.sockets}, and ${again.http} of HTTP`,
+  )
+  assert.ok(first.sockets > 200_000, `only ${first.sockets} bytes when nothing was kept: is the measurement right?`)
+  const { http, sockets } = again
+  assert.ok(http + sockets <= 40_000, `${http} bytes of HTTP answers, ${sockets} of WebSocket frames`)
+})
+
+test('no problems occurred on the pages', () => {
+  for (const player of [newcomer, ada]) assert.deepEqual(player.troubles, [])
 })

@@ -5,6 +5,8 @@ import { Sound } from '../hud/sound'
 import type { JoinChoice, Title } from '../hud/title'
 import { Controls } from '../input/controls'
 import { MeshScheduler } from '../mesh/scheduler'
+import { indexedDBStorage } from '../net/cache-storage'
+import { ChunkCache } from '../net/chunk-cache'
 import { storeKey, storedKey } from '../net/identity'
 import { Session } from '../net/session'
 import { BlockInteraction } from '../player/block-interaction'
@@ -79,22 +81,29 @@ export function startGame(
       store.save()
     },
   })
-  const session = new Session(url, world, avatars, body, {
-    joined: (welcome, first, moved) => {
-      interaction.reach = welcome.reach
-      screens.joined(welcome, first, moved)
+  const session = new Session(
+    url,
+    world,
+    avatars,
+    body,
+    {
+      joined: (welcome, first, moved) => {
+        interaction.reach = welcome.reach
+        screens.joined(welcome, first, moved)
+      },
+      disconnected: (reason) => screens.disconnected(reason),
+      refused: (reason) => screens.showTitle(reason),
+      toast: (text) => hud.messages.toast(text),
+      chat: ({ player, name, text }) => hud.chat.addMessage(player, name, text),
+      hit: (event) => players.showHit(event),
+      gift: (event) => players.showGift(event),
+      committed: (block) => hud.hotbar.countPlaced(block),
+      notice: (text) => hud.chat.addNotice(text),
+      standing: ({ commands }) => hud.chat.setCommands(commands),
+      rollback: (preview) => rollback.propose(preview),
     },
-    disconnected: (reason) => screens.disconnected(reason),
-    refused: (reason) => screens.showTitle(reason),
-    toast: (text) => hud.messages.toast(text),
-    chat: ({ player, name, text }) => hud.chat.addMessage(player, name, text),
-    hit: (event) => players.showHit(event),
-    gift: (event) => players.showGift(event),
-    committed: (block) => hud.hotbar.countPlaced(block),
-    notice: (text) => hud.chat.addNotice(text),
-    standing: ({ commands }) => hud.chat.setCommands(commands),
-    rollback: (preview) => rollback.propose(preview),
-  })
+    new ChunkCache(indexedDBStorage()),
+  )
   const controls = new Controls(canvas, {
     keyPressed: (code) => keyPressed(code),
     jumpPressedTwice: () => movement.toggleFlying(),
