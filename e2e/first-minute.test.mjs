@@ -9,13 +9,14 @@ import { Player } from './player.mjs'
 let daemon
 let newcomer
 let ada
+let friend
 
 before(async () => {
   daemon = await Daemon.start()
 })
 
 after(async () => {
-  await Promise.all([newcomer?.close(), ada?.close()])
+  await Promise.all([newcomer?.close(), ada?.close(), friend?.close()])
   await daemon?.remove()
 })
 
@@ -98,6 +99,24 @@ test('a reload at view 6 transfers at most 40 kB', async () => {
   assert.ok(http + sockets <= 40_000, `${http} bytes of HTTP answers, ${sockets} of WebSocket frames`)
 })
 
+test('a link from the menu lands a friend beside the player who made it', async () => {
+  await ada.walk(12)
+  await ada.stand()
+  await ada.page.evaluate(() => document.exitPointerLock())
+  await ada.page.click('.menu button:has-text("Invite a friend")')
+  await ada.page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-invite.png') })
+  const link = await ada.page.inputValue('input[aria-label="Link to this place"]')
+  const host = await ada.state()
+  friend = await Player.open(link, 'friend')
+  await friend.play()
+  await friend.until(({ x, z }) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) < 2, {
+    x: host.x,
+    z: host.z,
+  })
+  await friend.until(() => window.__voxeld.state().others.some(({ name }) => name === 'ada'))
+  assert.equal(await friend.page.evaluate(() => location.hash), '')
+})
+
 test('no problems occurred on the pages', () => {
-  for (const player of [newcomer, ada]) assert.deepEqual(player.troubles, [])
+  for (const player of [newcomer, ada, friend]) assert.deepEqual(player.troubles, [])
 })

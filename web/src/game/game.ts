@@ -8,6 +8,7 @@ import { MeshScheduler } from '../mesh/scheduler'
 import { indexedDBStorage } from '../net/cache-storage'
 import { ChunkCache } from '../net/chunk-cache'
 import { storeKey, storedKey } from '../net/identity'
+import { placeIn, placeLink } from '../net/place-link'
 import { Session } from '../net/session'
 import { BlockInteraction } from '../player/block-interaction'
 import { Body, EYE, bodyTouchesBlock } from '../player/body'
@@ -70,6 +71,7 @@ export function startGame(
     },
     rollback: (agreed) => (agreed ? rollback.confirm() : rollback.cancel()),
     settingsChanged: () => applySettings(),
+    link: () => placeLink(location.href, body),
     key: () => {
       const secret = storedKey(localStorage)
       return secret && { secret, name: settings.name }
@@ -99,7 +101,10 @@ export function startGame(
       gift: (event) => players.showGift(event),
       committed: (block) => hud.hotbar.countPlaced(block),
       notice: (text) => hud.chat.addNotice(text),
-      standing: ({ commands }) => hud.chat.setCommands(commands),
+      standing: ({ commands }) => {
+        hud.chat.setCommands(commands)
+        visit()
+      },
       rollback: (preview) => rollback.propose(preview),
     },
     new ChunkCache(indexedDBStorage()),
@@ -155,6 +160,14 @@ export function startGame(
   const counter = new FrameCounter()
   const debugRows = new DebugRows(world, body, session, meshes, view, counter)
   const panels = new Panels(store, body, avatars, session, controls, hud, debugRows)
+
+  /** Goes to the place of the page's link, once. */
+  function visit(): void {
+    const place = placeIn(location.hash)
+    if (!place || !session.mayUse('visit')) return
+    session.sendCommand(`visit ${place.join(' ')}`)
+    history.replaceState(null, '', location.pathname + location.search) // a reload keeps the player where they are
+  }
 
   /** Carries out a command of the chat, without its slash. */
   function command(line: string): void {

@@ -28,6 +28,8 @@ export interface HudEvents {
   /** The player agrees to a rollback, or does not. */
   rollback: (agreed: boolean) => void
   settingsChanged: () => void
+  /** Returns a link to where the player stands. */
+  link: () => string
   /** Returns the key of this browser, or null if it has none yet. */
   key: () => TransferredKey | null
   /** The key of another device is here. */
@@ -63,6 +65,7 @@ export class Hud {
       events.settingsChanged,
       events.resume,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
+      () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
       events.leave,
     )
     this.chat = new Chat(events.chat, events.resume)

@@ -18,7 +18,14 @@ export class Menu {
   private readonly world = el('p', 'muted')
   private readonly effectiveQuality = el('small', 'muted')
 
-  constructor(settings: Settings, changed: () => void, resume: () => void, takeKey: () => void, leave: () => void) {
+  constructor(
+    settings: Settings,
+    changed: () => void,
+    resume: () => void,
+    takeKey: () => void,
+    invite: () => void,
+    leave: () => void,
+  ) {
     const rows = SLIDERS.map(([key, label, text]) => {
       const [min, max, step] = RANGES[key]
       const slider = el('input')
@@ -61,6 +68,7 @@ export class Menu {
         flag('sound', 'Sounds'),
       ),
       el('ul', 'keys muted', ...keyList()),
+      button('Invite a friend…', 'quiet', invite),
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),
     )

@@ -324,9 +324,9 @@ export class Session {
   }
 
   private applyStanding(standing: Standing): void {
-    this.events.standing(standing)
     const first = !this.standing
     this.standing = standing
+    this.events.standing(standing)
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
     if (first && this.identity && standing.name === '' && own && this.mayUse('register')) this.sendCommand('register')
   }
