@@ -15,7 +15,7 @@ let ada
 
 before(async () => {
   daemon = await Daemon.start()
-  ada = await Player.open(daemon.url, 'ada', { viewport: SMALL })
+  ada = await Player.open(daemon.url, 'ada', { device: { viewport: SMALL } })
 })
 
 after(async () => {

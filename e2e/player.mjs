@@ -47,9 +47,10 @@ export class Player {
 
   /**
    * Opens the page in its own browser. Pages of one browser share a rendering thread: while it renders the first page in
-   * software, the second page waits half a minute for its first WebGL call. device has further options of the browser's context.
+   * software, the second page waits half a minute for its first WebGL call. device has further options of the browser's context;
+   * prepare is called with the page before it opens url.
    */
-  static async open(url, name, device = {}) {
+  static async open(url, name, { device = {}, prepare = null } = {}) {
     const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
     const browser = await chromium.launch({ executablePath, args: FLAGS, headless: true })
     const context = await browser.newContext({ viewport: SIZE, ignoreHTTPSErrors: true, ...device })
@@ -78,6 +79,7 @@ export class Player {
       if (response.status() >= 400) player.troubles.push(`${response.status()}: ${response.url()}`)
     })
     try {
+      await prepare?.(page)
       await page.goto(url)
     } catch (reason) {
       await browser.close()

@@ -34,9 +34,7 @@ for (const { name, width, height } of PHONES) {
 
   test(`${name}: a player joins by tapping`, async () => {
     player = await Player.open(daemon.url, `phone-${name}`, {
-      viewport: { width, height },
-      hasTouch: true,
-      isMobile: true,
+      device: { viewport: { width, height }, hasTouch: true, isMobile: true },
     })
     players.push(player)
     fingers = await Fingers.on(player.page)

@@ -182,6 +182,8 @@ type socketConn struct {
 	cancel context.CancelFunc
 	ws     *websocket.Conn
 	addr   net.Addr
+
+	chunkHashes bool // the client understands ChunkHash
 }
 
 func (c *socketConn) read() ([]byte, error) {

@@ -106,6 +106,14 @@ func TestTravel(t *testing.T) {
 				t.Errorf("/%s is answered %q", text, got)
 			}
 		}
+		bob.send(sessionmsg.Command{Text: "visit 7 26 9"})
+		pass(1500 * time.Millisecond)
+		if x, z := ann.placeOf(bob); x != 7.5 || z != 9.5 {
+			t.Errorf("visit: bob is seen at (%v, %v)", x, z)
+		}
+		if got := bob.command("visit 8 26 9"); got != "You may visit one place after joining." {
+			t.Error(got)
+		}
 		for range travelsInTest {
 			ann.send(sessionmsg.Command{Text: "home"})
 		}

@@ -27,7 +27,7 @@ type session struct {
 	body          nodemsg.Body  // except its pose: see place; otherwise never changes
 	proof         nodemsg.Proof // of the player, without a signature; never changes
 	codec         codec.Codec   // set before its first subscription
-	version       int           // of the protocol, as sent by the client
+	client        clientState
 	view          viewDistance
 	motion        *player.Motion
 	subs          subscriptions

@@ -94,6 +94,10 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionGift, Block: chunk.Block(m.Block), Count: m.Count}, s.limits.gift)
 	case sessionmsg.View:
 		s.view.wanted = s.g.viewOf(m.View)
+	case sessionmsg.ChunkRequest:
+		if at := (grid.ChunkPos{X: m.X, Z: m.Z}); s.client.chunks.request(at) {
+			s.subs[at].Refresh(at, s)
+		}
 	case sessionmsg.Ping:
 		if !s.limits.ping.Allow() {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
@@ -254,6 +258,7 @@ func (s *session) updateView() {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)
 			delete(s.subs, pos)
+			s.client.chunks.remove(pos)
 			s.out.Send(sessionmsg.ChunkGone{Chunk: pos})
 		}
 	}

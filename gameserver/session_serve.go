@@ -34,6 +34,9 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 		done: make(chan struct{}),
 	}
 	s.out.Owner = s
+	if socket, ok := c.(*socketConn); ok {
+		s.client.chunks.on = socket.chunkHashes
+	}
 	if line, ok := c.(*lineConn); ok && line.socket() != nil {
 		s.out.Direct = line
 	}
@@ -172,7 +175,7 @@ func expect[M sessionmsg.FromClient](s *session, hint string) (M, error) {
 
 // admit checks the Join, and sets the session's player: a guest, or the owner of a key.
 func (s *session) admit(join sessionmsg.Join) error {
-	s.version = join.Version
+	s.client.version = join.Version
 	s.body.Name = join.Name
 	s.body.Guest, s.body.Player, s.proof.Name = true, player.GuestID(join.Name), join.Name
 	var key ed25519.PublicKey
@@ -255,7 +258,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 func welcomeTo(s *session) sessionmsg.Welcome {
 	g := s.g
 	return sessionmsg.Welcome{
-		Version: s.version,
+		Version: s.client.version,
 		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
 		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
 		NextSeq: firstSeq(time.Now()),

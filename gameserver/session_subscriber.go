@@ -3,6 +3,7 @@ package gameserver
 import (
 	"sync"
 
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -21,11 +22,17 @@ func (s *session) Predictable() bool { return true }
 // HasRoom reports whether the client can take another whole chunk.
 func (s *session) HasRoom(c *mirror.Chunk) bool { return s.out.HasRoom(c) }
 
-// SendChunk sends a chunk with everybody who is in it.
+// SendChunk sends a chunk, or its hash to a client that may have it, with everybody who is in it.
 func (s *session) SendChunk(c *mirror.Chunk, _ bool) {
-	s.out.PutChunk(c.PackedForm(s.codec, func(packed []byte) any {
-		return s.codec.Encode(sessionmsg.ChunkData{Chunk: c.At(), Data: packed})
-	}).([]byte))
+	if s.client.chunks.offer(c.At()) {
+		s.out.PutChunk(c.PackedForm(hashOf{s.codec}, func(packed []byte) any {
+			return s.codec.Encode(sessionmsg.ChunkHash{Chunk: c.At(), Hash: sessionmsg.HashChunk(packed)})
+		}).([]byte))
+	} else {
+		s.out.PutChunk(c.PackedForm(s.codec, func(packed []byte) any {
+			return s.codec.Encode(sessionmsg.ChunkData{Chunk: c.At(), Data: packed})
+		}).([]byte))
+	}
 	if len(c.Occupants()) == 0 {
 		return
 	}
@@ -34,6 +41,9 @@ func (s *session) SendChunk(c *mirror.Chunk, _ bool) {
 		s.out.Miss() // the next tick frame, if there are any, contains how they move
 	}
 }
+
+// hashOf is the form of a chunk of which a codec encodes the hash.
+type hashOf struct{ codec codec.Codec }
 
 // SendDelta sends the delta of a chunk in view.
 func (s *session) SendDelta(d *mirror.Delta) {

@@ -40,7 +40,7 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	defer ws.CloseNow() //nolint:errcheck // closed in order before, or gone
 	ws.SetReadLimit(readLimit)
 	// The request's context ends when the connection is hijacked; a session ends by its own rules.
-	c := &socketConn{ws: ws, addr: remote, codec: codec.JSON}
+	c := &socketConn{ws: ws, addr: remote, codec: codec.JSON, chunkHashes: r.URL.Query().Has("hashes")}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	defer c.cancel()
 	g.serveSession(ctx, c, nil)

@@ -72,6 +72,10 @@ var commands = []Command{
 		Help: "show the time of day in the world",
 	},
 	{
+		Name: "visit", Usage: "X Y Z", Role: Visitor, Local: true,
+		Help: "go to the place of a link, once after joining",
+	},
+	{
 		Name: "tp", Usage: "NAME | X Y Z", Role: Moderator, Local: true,
 		Help: "go to a player, or to a place",
 	},

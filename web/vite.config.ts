@@ -12,14 +12,84 @@ export default defineConfig({
     outDir: DIST,
     emptyOutDir: true, // every build copies public/.gitkeep, so that Go can always embed dist
     chunkSizeWarningLimit: 1200,
+    modulePreload: false, // preloadGame does it
   },
   worker: { format: 'es' },
-  plugins: [compress()],
+  plugins: [pruneShaders(), preloadGame(), compress()],
   server: {
     // for `npm run dev` with a daemon on this machine
     proxy: { '/ws': { target: 'ws://127.0.0.1:8080', ws: true } },
   },
 })
+
+/** The shaders of three.js that the client draws with: those of LineBasicMaterial and SpriteMaterial. All others are its own. */
+const SHADERS = ['meshbasic_vert', 'meshbasic_frag', 'sprite_vert', 'sprite_frag']
+
+/** Removes the sources of all other shaders from three.js: a seventh of what the page loads. */
+function pruneShaders(): Plugin {
+  return {
+    name: 'prune-shaders',
+    apply: 'build',
+    transform(code, id) {
+      if (!id.endsWith('/three/build/three.module.js')) return null
+      const table = /^const ShaderChunk = \{(.*?)^\};$/ms.exec(code)?.[1] ?? ''
+      const variables = new Map(
+        Array.from(table.matchAll(/(\w+): ([\w$]+)/g), ([, name = '', variable = '']) => [name, variable]),
+      )
+      const sources = new Map(
+        Array.from(
+          code.matchAll(/^(?:var|const) ([\w$]+) = ("(?:[^"\\]|\\.)*");$/gm),
+          ([, variable = '', source = '']) => [variable, source],
+        ),
+      )
+      const needed = new Set<string>()
+      const need = (name: string): void => {
+        const variable = variables.get(name) ?? ''
+        const source = sources.get(variable)
+        if (source === undefined) throw new Error(`prune shaders: three.js has no ${name}`)
+        if (needed.has(variable)) return
+        needed.add(variable)
+        for (const [, included = ''] of source.matchAll(/#include <(\w+)>/g)) need(included)
+      }
+      SHADERS.forEach(need)
+      // those that the renderer adds to every program
+      for (const [, name = ''] of code.matchAll(/ShaderChunk\[ '(\w+)' \]/g)) need(name)
+      for (const variable of variables.values()) {
+        const source = sources.get(variable)
+        if (source !== undefined && !needed.has(variable))
+          code = code.replace(` ${variable} = ${source};`, ` ${variable} = "";`)
+      }
+      return { code, map: null }
+    },
+  }
+}
+
+/** Lets the page load the game while the title screen starts. */
+function preloadGame(): Plugin {
+  return {
+    name: 'preload-game',
+    apply: 'build',
+    transformIndexHtml: {
+      order: 'post',
+      handler(_, { bundle }) {
+        const chunks = Object.values(bundle ?? {}).filter((file) => file.type === 'chunk')
+        const game = chunks.find((chunk) => chunk.facadeModuleId?.endsWith('/game/start.ts'))
+        if (!game) throw new Error('preload the game: it has no chunk')
+        return [game.fileName, ...game.imports].flatMap((name) =>
+          chunks.some((chunk) => chunk.fileName === name && chunk.isEntry)
+            ? []
+            : [
+                {
+                  tag: 'link',
+                  injectTo: 'head',
+                  attrs: { rel: 'modulepreload', crossorigin: true, href: `./${name}` },
+                },
+              ],
+        )
+      },
+    },
+  }
+}
 
 /** The last step of a build: writes a brotli and a gzip copy beside each file. The daemon sends the one that a browser accepts. */
 function compress(): Plugin {

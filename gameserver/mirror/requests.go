@@ -44,6 +44,20 @@ func (sub *Subscription) watch(pos grid.ChunkPos, by Subscriber) bool {
 	return true
 }
 
+// Refresh sends a subscriber a chunk again that it watches.
+func (sub *Subscription) Refresh(pos grid.ChunkPos, by Subscriber) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	c := sub.mu.chunks[pos]
+	if c == nil {
+		return
+	}
+	if has, watches := c.subscribers[by]; watches && has == upToDate {
+		c.subscribers[by] = awaitsRefresh
+		sub.m.builder.queue(c)
+	}
+}
+
 // Unwatch removes a subscriber from a chunk. It receives nothing more about it.
 func (sub *Subscription) Unwatch(pos grid.ChunkPos, by Subscriber) {
 	sub.mu.Lock()

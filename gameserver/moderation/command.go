@@ -63,7 +63,7 @@ func (s *Standing) answer(c policy.Command, rest string, g Gateway) {
 	}
 	var why string // the player is not obeyed
 	switch c.Name {
-	case "spawn", "home", "warp", "tp":
+	case "spawn", "home", "warp", "visit", "tp":
 		why = s.travel(c.Name, strings.Fields(rest), g)
 	case "sethome":
 		why = s.setHome(g)

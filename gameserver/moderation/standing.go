@@ -40,6 +40,7 @@ type Standing struct {
 	busy     atomic.Bool                    // a command is under way
 	followed atomic.Int64                   // how many rollbacks the player was shown the progress of
 	travels  *rate.Limiter                  // of commands that bring the player elsewhere
+	visited  bool                           // the player has visited a place; the session's reader's
 
 	mu struct {
 		sync.Mutex

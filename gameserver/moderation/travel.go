@@ -20,9 +20,12 @@ func (s *Standing) travel(command string, args []string, g Gateway) (why string)
 		return "that is outside the border of the world"
 	case command != "spawn" && s.Keeps(g.Pose().Block(), to.Block()):
 		return "only members may enter the claim there"
+	case command == "visit" && s.visited:
+		return "you may visit one place after joining"
 	case !s.travels.Allow():
 		return "you travel too often: wait a moment"
 	}
+	s.visited = s.visited || command == "visit"
 	g.Teleport(to)
 	return ""
 }
@@ -48,7 +51,7 @@ func (s *Standing) destination(command string, args []string, g Gateway) (to mot
 		return poseOn(at), ""
 	case command == "tp" && len(args) == 1:
 		return findPlayer(args[0], g)
-	case command == "tp" && len(args) == 3:
+	case (command == "tp" || command == "visit") && len(args) == 3:
 		return parsePlace(args)
 	}
 	return to, wrongUsage

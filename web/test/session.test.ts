@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { fromBase64, toHex } from '../src/net/bytes'
 import { Identity } from '../src/net/identity'
 import { Session } from '../src/net/session'
 import { Body } from '../src/player/body'
@@ -6,6 +7,8 @@ import { worldOf } from './columns'
 import { AS, ORIGIN, Socket, fakeNetwork } from './socket'
 
 fakeNetwork()
+
+const AIR = 'Y2RhYGQAAlQCAA==' // a chunk
 
 const target = (host: string) => ({ url: `ws://${host}:8080/ws`, game: `${host}:4002` })
 
@@ -27,11 +30,16 @@ describe('session', () => {
       standing: vi.fn(),
       rollback: vi.fn(),
     }
-    const session = new Session(ORIGIN, world, avatars, body, events)
+    const kept = new Map<string, Uint8Array<ArrayBuffer>>() // the cache, by hash
+    const cache = {
+      get: (hash: Uint8Array) => Promise.resolve(kept.get(toHex(hash)) ?? null),
+      put: vi.fn(() => Promise.resolve()),
+    }
+    const session = new Session(ORIGIN, world, avatars, body, events, cache)
     session.join({ ...AS, identity })
     Socket.last.welcome() // the world is cleared
     for (const chunk of worldOf(1, (_x, y) => (y < 10 ? 1 : 0)).all()) world.put(chunk)
-    return { session, world, body, events }
+    return { session, world, body, events, kept, cache }
   }
 
   test('a handoff keeps world, position and edits, and sends the edits again under their numbers', async () => {
@@ -59,6 +67,49 @@ describe('session', () => {
     Socket.last.receive({ type: 'ack', seq: 100, block: 0 })
     Socket.last.receive({ type: 'ack', seq: 101, block: 0 })
     expect(session.edits.waiting).toHaveLength(0)
+    session.leave()
+  })
+
+  test('a chunk of a known hash is taken from the cache, and changed by what came meanwhile', async () => {
+    const { session, world, kept, cache } = setup()
+    vi.useRealTimers() // inflating needs real time
+    kept.set('01'.repeat(16), fromBase64(AIR))
+    Socket.last.receive({ type: 'chunk_hash', chunk: [0, 0], hash: 'AQEBAQEBAQEBAQEBAQEBAQ==' })
+    Socket.last.receive({
+      type: 'frame',
+      tick: 1,
+      chunks: [{ chunk: [0, 0], blocks: [{ x: 3, y: 40, z: 3, block: 1 }] }],
+    })
+    await vi.waitFor(() => expect(world.get(3, 40, 3)).toBe(1))
+    expect(world.get(1, 9, 1)).toBe(0)
+    expect(Socket.last.sentOf('chunk')).toEqual([])
+    expect(cache.put).not.toHaveBeenCalled()
+    session.leave()
+  })
+
+  test.each([
+    ['missing', null],
+    ['unreadable', 'AAAA'],
+  ])('a chunk whose data is %s in the cache is requested, and kept when it comes', async (_, data) => {
+    const { session, world, kept, cache } = setup()
+    vi.useRealTimers()
+    if (data) kept.set('01'.repeat(16), fromBase64(data))
+    Socket.last.receive({ type: 'chunk_hash', chunk: [0, 0], hash: 'AQEBAQEBAQEBAQEBAQEBAQ==' })
+    await vi.waitFor(() => expect(Socket.last.sentOf('chunk')).toEqual([{ type: 'chunk', x: 0, z: 0 }]))
+    expect(world.get(1, 9, 1)).toBe(1) // the land that was there stays until then
+    Socket.last.receive({ type: 'chunk', chunk: [0, 0], data: AIR })
+    await vi.waitFor(() => expect(world.get(1, 9, 1)).toBe(0))
+    expect(cache.put).toHaveBeenCalledWith(fromBase64(AIR))
+    session.leave()
+  })
+
+  test('a chunk that has left the view is not requested', async () => {
+    const { session } = setup()
+    vi.useRealTimers()
+    Socket.last.receive({ type: 'chunk_hash', chunk: [0, 0], hash: 'AQEBAQEBAQEBAQEBAQEBAQ==' })
+    Socket.last.receive({ type: 'chunk_gone', chunk: [0, 0] })
+    Socket.last.receive({ type: 'chunk_hash', chunk: [0, 1], hash: 'AQEBAQEBAQEBAQEBAQEBAQ==' })
+    await vi.waitFor(() => expect(Socket.last.sentOf('chunk')).toEqual([{ type: 'chunk', x: 0, z: 1 }]))
     session.leave()
   })
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -66,6 +67,8 @@ func decodeFields(o *wire.Object, name string) FromClient {
 		return NearbyRequest{}
 	case "map":
 		return MapRequest{X: int32(o.Integer("x", -maxTile, maxTile-1)), Z: int32(o.Integer("z", -maxTile, maxTile-1))}
+	case "chunk":
+		return ChunkRequest{X: int32(o.Integer("x", -grid.Limit, grid.Limit-1)), Z: int32(o.Integer("z", -grid.Limit, grid.Limit-1))}
 	case "join":
 		return DecodeJoin(o)
 	case "prove":
@@ -139,7 +142,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
-	Challenge{}, Welcome{}, ChunkData{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
+	Challenge{}, Welcome{}, ChunkData{}, ChunkHash{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
 	Reconnect{}, Nearby{}, MapTile{}, Standing{}, Claims{}, RollbackPreview{},
 )
 

@@ -116,18 +116,6 @@ type Welcome struct {
 	Signed     bool        `json:"signed,omitempty"` // players with a key sign their edits
 }
 
-// ChunkData brings a chunk into view, whole. Data is the chunk codec's bytes (docs/protocol.md),
-// deflated (raw), in base64.
-type ChunkData struct {
-	Chunk grid.ChunkPos `json:"chunk"`
-	Data  []byte        `json:"data"`
-}
-
-// ChunkGone takes a chunk out of view.
-type ChunkGone struct {
-	Chunk grid.ChunkPos `json:"chunk"`
-}
-
 // Frame holds the changes of one tick in the chunks in view. Each element of Chunks is an encoded Piece, made once for
 // all sessions.
 type Frame struct {
@@ -206,8 +194,6 @@ type Failure struct {
 
 func (Challenge) serverType() string  { return "challenge" }
 func (Welcome) serverType() string    { return "welcome" }
-func (ChunkData) serverType() string  { return "chunk" }
-func (ChunkGone) serverType() string  { return "chunk_gone" }
 func (Frame) serverType() string      { return "frame" }
 func (Ack) serverType() string        { return "ack" }
 func (Correction) serverType() string { return "correction" }

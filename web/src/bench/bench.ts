@@ -6,6 +6,9 @@ import { lightChunk } from '../mesh/light'
 import { meshSection } from '../mesh/mesher'
 import { MeshScheduler } from '../mesh/scheduler'
 import { copyVolume, newVolume } from '../mesh/volume'
+import { indexedDBStorage } from '../net/cache-storage'
+import { ChunkCache } from '../net/chunk-cache'
+import { gatewayOf } from '../net/endpoints'
 import { Session, type SessionEvents } from '../net/session'
 import { Body } from '../player/body'
 import { Avatars } from '../render/avatars'
@@ -34,7 +37,7 @@ const BUILDER_FRAMES = 30
 const NOON = 12 * 60
 const STONE = 1
 
-export async function runBench(canvas: HTMLCanvasElement, hud: HTMLElement, url: string): Promise<void> {
+export async function runBench(canvas: HTMLCanvasElement, hud: HTMLElement): Promise<void> {
   const result: Result = { rows: [], done: false, error: '' }
   window.__bench = result
   const table = document.createElement('table')
@@ -49,7 +52,7 @@ export async function runBench(canvas: HTMLCanvasElement, hud: HTMLElement, url:
     row.cells[1]?.setAttribute('style', 'padding-left:1.5rem;text-align:right')
   }
   try {
-    await new Bench(canvas, url, add).run()
+    await new Bench(canvas, gatewayOf(location), add).run()
   } catch (reason) {
     result.error = String(reason)
     add('failed', result.error)
@@ -89,7 +92,7 @@ class Bench {
       standing: () => undefined,
       rollback: () => undefined,
     }
-    this.session = new Session(url, this.world, this.avatars, this.body, events)
+    this.session = new Session(url, this.world, this.avatars, this.body, events, new ChunkCache(indexedDBStorage()))
   }
 
   async run(): Promise<void> {

@@ -2,10 +2,14 @@
 
 import { Hud } from '../hud/hud'
 import { Sound } from '../hud/sound'
+import type { JoinChoice, Title } from '../hud/title'
 import { Controls } from '../input/controls'
 import { InputSwitch } from '../input/kind'
 import { MeshScheduler } from '../mesh/scheduler'
+import { indexedDBStorage } from '../net/cache-storage'
+import { ChunkCache } from '../net/chunk-cache'
 import { storeKey, storedKey } from '../net/identity'
+import { placeIn, placeLink } from '../net/place-link'
 import { Session } from '../net/session'
 import { BlockInteraction, LEFT, RIGHT } from '../player/block-interaction'
 import { Body, EYE, bodyTouchesBlock } from '../player/body'
@@ -33,8 +37,21 @@ import { Screens } from './screens'
 import { Store } from './store'
 import type { TestHook } from './test-hook'
 
+export interface Game {
+  play(choice: JoinChoice): void
+  /** Opens the dialog that takes over the key of another device. */
+  bringKey(): void
+  hook: TestHook
+}
+
 /** Starts the client on a canvas; url is the WebSocket of the page's own node. */
-export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: string, settings: Settings): TestHook {
+export function startGame(
+  canvas: HTMLCanvasElement,
+  hudRoot: HTMLElement,
+  title: Title,
+  url: string,
+  settings: Settings,
+): Game {
   const store = new Store(settings, localStorage)
   const world = new World()
   const body = new Body()
@@ -46,8 +63,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
   const meshes = new MeshScheduler(world, shown)
   view.onContextRestored(() => meshes.remeshAll())
 
-  const hud = new Hud(hudRoot, settings, {
-    play: (choice) => screens.play(choice),
+  const hud = new Hud(hudRoot, title, settings, {
     resume: () => void screens.resume(),
     leave: () => screens.showTitle(null),
     selectSlot: (slot) => hotbar.select(slot),
@@ -61,6 +77,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     },
     rollback: (agreed) => (agreed ? rollback.confirm() : rollback.cancel()),
     settingsChanged: () => applySettings(),
+    link: () => placeLink(location.href, body),
     key: () => {
       const secret = storedKey(localStorage)
       return secret && { secret, name: settings.name }
@@ -72,22 +89,32 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
       store.save()
     },
   })
-  const session = new Session(url, world, avatars, body, {
-    joined: (welcome, first, moved) => {
-      interaction.reach = welcome.reach
-      screens.joined(welcome, first, moved)
+  const session = new Session(
+    url,
+    world,
+    avatars,
+    body,
+    {
+      joined: (welcome, first, moved) => {
+        interaction.reach = welcome.reach
+        screens.joined(welcome, first, moved)
+      },
+      disconnected: (reason) => screens.disconnected(reason),
+      refused: (reason) => screens.showTitle(reason),
+      toast: (text) => hud.messages.toast(text),
+      chat: ({ player, name, text }) => hud.chat.addMessage(player, name, text),
+      hit: (event) => players.showHit(event),
+      gift: (event) => players.showGift(event),
+      committed: (block) => hud.hotbar.countPlaced(block),
+      notice: (text) => hud.chat.addNotice(text),
+      standing: ({ commands }) => {
+        hud.chat.setCommands(commands)
+        visit()
+      },
+      rollback: (preview) => rollback.propose(preview),
     },
-    disconnected: (reason) => screens.disconnected(reason),
-    refused: (reason) => screens.showTitle(reason),
-    toast: (text) => hud.messages.toast(text),
-    chat: ({ player, name, text }) => hud.chat.addMessage(player, name, text),
-    hit: (event) => players.showHit(event),
-    gift: (event) => players.showGift(event),
-    committed: (block) => hud.hotbar.countPlaced(block),
-    notice: (text) => hud.chat.addNotice(text),
-    standing: ({ commands }) => hud.chat.setCommands(commands),
-    rollback: (preview) => rollback.propose(preview),
-  })
+    new ChunkCache(indexedDBStorage()),
+  )
   const input = new InputSwitch((kind) => devices.use(kind))
   const controls = new Controls(canvas, input, () => settings.bindings, {
     acted: (action) => act(action),
@@ -147,6 +174,14 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     claims.choosing || inspect.on || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT],
   )
 
+  /** Goes to the place of the page's link, once. */
+  function visit(): void {
+    const place = placeIn(location.hash)
+    if (!place || !session.mayUse('visit')) return
+    session.sendCommand(`visit ${place.join(' ')}`)
+    history.replaceState(null, '', location.pathname + location.search) // a reload keeps the player where they are
+  }
+
   /** Carries out a command of the chat, without its slash. */
   function command(line: string): void {
     if (inspect.toggle(line)) claims.end()
@@ -199,7 +234,7 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     panels,
   ]).start()
 
-  return {
+  const hook: TestHook = {
     state: () => ({
       connected: session.connection.open,
       screen: store.screen,
@@ -246,4 +281,5 @@ export function startGame(canvas: HTMLCanvasElement, hudRoot: HTMLElement, url: 
     },
     aim: () => interaction.aim,
   }
+  return { play: (choice) => screens.play(choice), bringKey: () => hud.openKeyImport(), hook }
 }

@@ -14,6 +14,17 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
+/** Returns the first element of a tag within another one, or of those that a selector matches. Throws if there is none. */
+export function find<K extends keyof HTMLElementTagNameMap>(
+  parent: ParentNode,
+  tag: K,
+  selector = '',
+): HTMLElementTagNameMap[K] {
+  const element = parent.querySelector<HTMLElementTagNameMap[K]>(tag + selector)
+  if (!element) throw new Error(`find ${tag}${selector}: the page has no such element`)
+  return element
+}
+
 export function button(label: string, className: string, press: () => void): HTMLButtonElement {
   const element = el('button', className, label)
   element.type = 'button'

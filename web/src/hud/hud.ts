@@ -14,15 +14,13 @@ import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
 import type { RollbackDialog } from './rollback-dialog'
-import { Title, type JoinChoice } from './title'
+import type { Title } from './title'
 import type { TouchControls } from './touch-controls'
-import './style.css'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
 export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback'
 
 export interface HudEvents {
-  play: (choice: JoinChoice) => void
   resume: () => void
   leave: () => void
   selectSlot: (slot: number) => void
@@ -31,6 +29,8 @@ export interface HudEvents {
   /** The player agrees to a rollback, or does not. */
   rollback: (agreed: boolean) => void
   settingsChanged: () => void
+  /** Returns a link to where the player stands. */
+  link: () => string
   /** Returns the key of this browser, or null if it has none yet. */
   key: () => TransferredKey | null
   /** The key of another device is here. */
@@ -38,7 +38,6 @@ export interface HudEvents {
 }
 
 export class Hud {
-  readonly title: Title
   readonly hotbar: Hotbar
   readonly chat: Chat
   readonly messages = new Messages()
@@ -56,12 +55,10 @@ export class Hud {
 
   constructor(
     private readonly root: HTMLElement,
+    readonly title: Title,
     settings: Settings,
     private readonly events: HudEvents,
   ) {
-    this.title = new Title({ name: settings.name, guest: settings.guest }, events.play, () =>
-      this.openKeyDialog((dialog) => dialog.openImport('')),
-    )
     this.hotbar = new Hotbar(SLOTS, events.selectSlot)
     this.inventory = new Inventory(events.selectBlock, events.resume)
     this.menu = new Menu(
@@ -69,6 +66,7 @@ export class Hud {
       events.settingsChanged,
       events.resume,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
+      () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
       events.leave,
     )
     this.chat = new Chat(events.chat, events.resume)
@@ -83,16 +81,14 @@ export class Hud {
       this.players.root,
       this.map.root,
     )
-    root.append(
-      this.inWorld,
-      this.debug.root,
-      this.title.root,
-      this.inventory.root,
-      this.menu.root,
+    root.prepend(this.inWorld, this.debug.root) // below the title
+    root.append(this.inventory.root, this.menu.root, this.messages.root)
+    if (location.hash.startsWith('#key=')) this.openKeyDialog((dialog) => dialog.openFromAddress())
+  }
 
-      this.messages.root,
-    )
-    if (location.hash) this.openKeyDialog((dialog) => dialog.openFromAddress())
+  /** Opens the dialog that takes over the key of another device. */
+  openKeyImport(): void {
+    this.openKeyDialog((dialog) => dialog.openImport(''))
   }
 
   /** Opens the dialog for keys, which is loaded when it is needed first. */

@@ -1,11 +1,10 @@
 // The dialog by which a player's key moves to another device: a link, its QR code and a file, all encrypted with a passphrase.
 
-import { encode } from 'uqr'
 import { MIN_PASSPHRASE, codeIn, keyLink, openKey, sealKey, type TransferredKey } from '../net/key-transfer'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
+import { qrCode } from './qr'
 
-const QR_SCALE = 4 // pixels for each module
 const FILE_NAME = 'voxeld-key.txt'
 
 export interface KeyDialogEvents {
@@ -159,22 +158,4 @@ function transferOf(link: string): HTMLElement[] {
     URL.revokeObjectURL(anchor.href)
   })
   return [qrCode(link), text, el('div', 'key-actions', copy, save)]
-}
-
-function qrCode(text: string): HTMLCanvasElement {
-  const { size, data } = encode(text, { border: 2 })
-  const canvas = el('canvas', 'qr')
-  canvas.width = canvas.height = size * QR_SCALE
-  canvas.setAttribute('aria-label', 'QR code of the link')
-  const context = canvas.getContext('2d')
-  if (!context) return canvas
-  context.fillStyle = '#fff'
-  context.fillRect(0, 0, canvas.width, canvas.height)
-  context.fillStyle = '#000'
-  data.forEach((row, y) => {
-    row.forEach((dark, x) => {
-      if (dark) context.fillRect(x * QR_SCALE, y * QR_SCALE, QR_SCALE, QR_SCALE)
-    })
-  })
-  return canvas
 }

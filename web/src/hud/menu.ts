@@ -20,7 +20,14 @@ export class Menu {
   private readonly world = el('p', 'muted')
   private readonly effectiveQuality = el('small', 'muted')
 
-  constructor(settings: Settings, changed: () => void, resume: () => void, takeKey: () => void, leave: () => void) {
+  constructor(
+    settings: Settings,
+    changed: () => void,
+    resume: () => void,
+    takeKey: () => void,
+    invite: () => void,
+    leave: () => void,
+  ) {
     const rows = SLIDERS.map(([key, label, text]) => {
       const [min, max, step] = RANGES[key]
       const slider = el('input')
@@ -72,6 +79,7 @@ export class Menu {
       ),
       keys,
       ...helpLists('muted'),
+      button('Invite a friend…', 'quiet', invite),
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),
     )

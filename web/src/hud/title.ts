@@ -2,8 +2,9 @@
 
 import { isName } from '../net/protocol'
 import { randomName } from '../settings/random-name'
-import { button, el, show } from './dom'
+import { find, show } from './dom'
 import { helpLists } from './help'
+import './style.css'
 
 /** How the player wants to join. */
 export interface JoinChoice {
@@ -12,33 +13,29 @@ export interface JoinChoice {
 }
 
 export class Title {
-  readonly root: HTMLElement
-  private readonly name = el('input', 'field')
-  private readonly guest = el('input')
+  private readonly name: HTMLInputElement
+  private readonly guest: HTMLInputElement
   private readonly play: HTMLButtonElement
-  private readonly error = el('p', 'error hidden')
+  private readonly error: HTMLElement
   private readonly chosen: boolean // the player has chosen the name that is shown at first
 
-  constructor(initial: JoinChoice, play: (choice: JoinChoice) => void, bringKey: () => void) {
+  /** root is the title screen of index.html. */
+  constructor(
+    private readonly root: HTMLElement,
+    initial: JoinChoice,
+    play: (choice: JoinChoice) => void,
+    bringKey: () => void,
+  ) {
+    const form = find(root, 'form')
+    this.name = find(root, 'input')
+    this.guest = find(root, 'input', '[type=checkbox]')
+    this.play = find(root, 'button', '.primary')
+    this.error = find(root, 'p', '.error')
     this.name.value = initial.name || randomName()
     this.chosen = initial.name !== ''
-    this.name.maxLength = 20
-    this.name.placeholder = 'Your name'
-    this.name.spellcheck = false
-    this.name.autocomplete = 'off'
-    this.name.setAttribute('aria-label', 'Your name')
-    this.guest.type = 'checkbox'
     this.guest.checked = initial.guest
-    this.play = el('button', 'primary', 'Play')
-    const form = el(
-      'form',
-      'panel title-card',
-      this.name,
-      this.play,
-      el('label', 'check', this.guest, el('span', '', 'Play as a guest (your name isn’t protected)')),
-      this.error,
-      button('Bring your key from another device', 'link', bringKey),
-    )
+    root.append(...helpLists(''))
+    find(root, 'button', '.link').addEventListener('click', bringKey)
     form.addEventListener('submit', (event) => {
       event.preventDefault()
       const name = this.name.value.trim()
@@ -47,23 +44,18 @@ export class Title {
         this.name.focus()
         return
       }
+      this.setJoining(true)
       play({ name, guest: this.guest.checked })
     })
     this.name.addEventListener('input', () => show(this.error, false))
-    this.root = el(
-      'main',
-      'screen title',
-      el('div', 'title-head', el('h1', 'logo', 'voxeld'), el('p', 'motto', 'One world, hosted by everyone')),
-      form,
-      ...helpLists(''),
-    )
+    this.setJoining(false)
+    if (!this.chosen) this.name.select() // typing replaces it
   }
 
   open(error: string | null = null): void {
     show(this.root, true)
     this.setJoining(false)
     if (error) this.showError(error)
-    if (!this.chosen) this.name.select() // typing replaces it
   }
 
   close(): void {

@@ -19,6 +19,14 @@ export function usableTargets(targets: unknown, secure: boolean): string[] {
   return usable
 }
 
+/** Returns the WebSocket URL of the node that a page comes from. */
+export function gatewayOf(page: Location): string {
+  const url = new URL('ws', page.href)
+  url.protocol = page.protocol === 'https:' ? 'wss:' : 'ws:'
+  url.search = url.hash = ''
+  return url.href
+}
+
 export class Endpoints {
   private urls: string[] // tried in turn, round-robin
   private current = 0

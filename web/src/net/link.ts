@@ -42,7 +42,7 @@ export class Link {
     private readonly traffic: Traffic,
     private readonly events: LinkEvents,
   ) {
-    this.socket = new WebSocket(url)
+    this.socket = new WebSocket(withHashes(url))
     this.socket.binaryType = 'arraybuffer'
     this.socket.onopen = () => this.send(join)
     this.socket.onmessage = (event) => this.receive(event.data)
@@ -116,4 +116,11 @@ export class Link {
     if (++this.silentHeartbeats > MAX_SILENT_HEARTBEATS) this.fail('The server stopped responding.')
     else if (this.decoder) this.ping()
   }
+}
+
+/** Returns the address of a gateway at which the client gets hashes of chunks first. Older gateways ignore that. */
+export function withHashes(address: string): string {
+  const url = new URL(address)
+  url.searchParams.set('hashes', '')
+  return url.href
 }

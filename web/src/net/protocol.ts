@@ -26,6 +26,7 @@ export type FromClient =
   | { type: 'ping'; nonce: number }
   | { type: 'nearby' }
   | { type: 'map'; x: number; z: number }
+  | { type: 'chunk'; x: number; z: number }
 
 export interface Welcome {
   type: 'welcome'
@@ -176,6 +177,7 @@ export type FromServer =
   | { type: 'challenge'; nonce: string; world: string }
   | Welcome
   | { type: 'chunk'; chunk: ChunkAddress; data: string | Uint8Array<ArrayBuffer> }
+  | { type: 'chunk_hash'; chunk: ChunkAddress; hash: string | Uint8Array<ArrayBuffer> }
   | { type: 'chunk_gone'; chunk: ChunkAddress }
   | { type: 'frame'; tick: number; chunks: ChunkDelta[] | null }
   | { type: 'ack'; seq: number; block: number; error?: string }
@@ -237,6 +239,7 @@ const KNOWN = new Set<string>([
   'challenge',
   'welcome',
   'chunk',
+  'chunk_hash',
   'chunk_gone',
   'frame',
   'hit',

@@ -8,6 +8,7 @@ import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
 import { Edits, type PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
+import type { ChunkCache } from './chunk-cache'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
 import { withPlace } from './command'
@@ -89,6 +90,7 @@ export class Session {
     private readonly avatars: AvatarStore,
     private readonly body: Body,
     private readonly events: SessionEvents,
+    cache: Pick<ChunkCache, 'get' | 'put'>,
   ) {
     this.edits = new Edits(world)
     this.chunks = new ChunkLoader(
@@ -99,6 +101,8 @@ export class Session {
         console.warn('decoding a chunk failed', reason)
         events.toast('Part of the land could not be loaded.')
       },
+      cache,
+      (x, z) => this.connection.send({ type: 'chunk', x, z }),
     )
     this.surroundings = new Surroundings((message) => {
       if (this.connection.open) this.connection.send(message)
@@ -267,6 +271,9 @@ export class Session {
       case 'chunk':
         void this.chunks.load(message.chunk[0], message.chunk[1], message.data)
         break
+      case 'chunk_hash':
+        void this.chunks.loadHash(message.chunk[0], message.chunk[1], message.hash)
+        break
       case 'chunk_gone':
         this.chunks.unload(message.chunk[0], message.chunk[1])
         this.avatars.chunkGone(message.chunk)
@@ -317,9 +324,9 @@ export class Session {
   }
 
   private applyStanding(standing: Standing): void {
-    this.events.standing(standing)
     const first = !this.standing
     this.standing = standing
+    this.events.standing(standing)
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
     if (first && this.identity && standing.name === '' && own && this.mayUse('register')) this.sendCommand('register')
   }

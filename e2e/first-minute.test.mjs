@@ -1,0 +1,122 @@
+// What a newcomer gets in their first minute: a title before the game is loaded; and after a reload no chunk again. Run as browser.test.mjs.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { Daemon } from './daemon.mjs'
+import { Player } from './player.mjs'
+
+let daemon
+let newcomer
+let ada
+let friend
+
+before(async () => {
+  daemon = await Daemon.start()
+})
+
+after(async () => {
+  await Promise.all([newcomer?.close(), ada?.close(), friend?.close()])
+  await daemon?.remove()
+})
+
+const CHUNKS = 169 // at view 6
+
+/** Returns the bytes of all HTTP answers and WebSocket frames from now until all chunks in view are there. */
+async function bytesOf(player, join) {
+  const network = await player.page.context().newCDPSession(player.page)
+  const bytes = { http: 0, sockets: 0 }
+  const countFrame = ({ response: { opcode, payloadData } }) => {
+    bytes.sockets += Buffer.byteLength(payloadData, opcode === 2 ? 'base64' : 'utf8')
+  }
+  network.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes.http += encodedDataLength))
+  network.on('Network.webSocketFrameReceived', countFrame)
+  network.on('Network.webSocketFrameSent', countFrame)
+  await network.send('Network.enable')
+  await join()
+  await player.until((chunks) => window.__voxeld.state().chunksLoaded >= chunks, CHUNKS)
+  await network.detach()
+  return bytes
+}
+
+/** Runs on the page: waits until all chunks are stored, and nothing more for two seconds. */
+async function keptChunks() {
+  const database = await new Promise((resolve, reject) => {
+    const request = indexedDB.open('voxeld.chunks')
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+  const count = await new Promise((resolve) => {
+    const request = database.transaction('entries').objectStore('entries').count()
+    request.onsuccess = () => resolve(request.result)
+  })
+  database.close()
+  if (window.__kept?.count !== count) window.__kept = { count, at: performance.now() }
+  return count > 100 && performance.now() - window.__kept.at > 2000
+}
+
+test('the title is painted and usable before the game is loaded', async () => {
+  let load
+  let opened
+  const held = new Promise((hold) => {
+    const released = new Promise((resolve) => (load = resolve))
+    const holdGame = async (page) => {
+      await page.route(/\/assets\/start-[^/]*\.js$/, async (route) => {
+        await released
+        await route.continue()
+      })
+      hold(page)
+    }
+    opened = Player.open(daemon.url, '', { prepare: holdGame })
+  })
+  const page = await held
+  await page.waitForSelector('.title button.primary:enabled')
+  await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint').length > 0)
+  assert.match(await page.inputValue('.title input.field'), /^[A-Z][a-z]+[A-Z][a-z]+\d{4}$/)
+  assert.equal(await page.evaluate(() => window.__voxeld), undefined, 'the game is there already')
+  await page.click('.title button.primary') // joins as soon as the game is there
+  await page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-title.png') })
+  load()
+  newcomer = await opened
+  await newcomer.until(() => window.__voxeld?.state().connected && window.__voxeld.state().chunksMeshed >= 9)
+})
+
+test('a reload at view 6 transfers at most 40 kB', async () => {
+  ada = await Player.open(daemon.url, 'ada')
+  await ada.page.evaluate(() => {
+    const settings = JSON.parse(localStorage.getItem('voxeld.settings'))
+    localStorage.setItem('voxeld.settings', JSON.stringify({ ...settings, view: 6 }))
+  })
+  await ada.page.reload()
+  const first = await bytesOf(ada, () => ada.play())
+  await ada.until(keptChunks)
+  const again = await bytesOf(ada, () => ada.reload())
+  console.log(
+    `joining at view 6 took ${first.sockets} bytes of WebSocket frames; a reload ${again.sockets}, and ${again.http} of HTTP`,
+  )
+  assert.ok(first.sockets > 200_000, `only ${first.sockets} bytes when nothing was kept: is the measurement right?`)
+  const { http, sockets } = again
+  assert.ok(http + sockets <= 40_000, `${http} bytes of HTTP answers, ${sockets} of WebSocket frames`)
+})
+
+test('a link from the menu lands a friend beside the player who made it', async () => {
+  await ada.walk(12)
+  await ada.stand()
+  await ada.page.evaluate(() => document.exitPointerLock())
+  await ada.page.click('.menu button:has-text("Invite a friend")')
+  await ada.page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-invite.png') })
+  const link = await ada.page.inputValue('input[aria-label="Link to this place"]')
+  const host = await ada.state()
+  friend = await Player.open(link, 'friend')
+  await friend.play()
+  await friend.until(({ x, z }) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) < 2, {
+    x: host.x,
+    z: host.z,
+  })
+  await friend.until(() => window.__voxeld.state().others.some(({ name }) => name === 'ada'))
+  assert.equal(await friend.page.evaluate(() => location.hash), '')
+})
+
+test('no problems occurred on the pages', () => {
+  for (const player of [newcomer, ada, friend]) assert.deepEqual(player.troubles, [])
+})

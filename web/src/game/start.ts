@@ -1,0 +1,17 @@
+// Starts the game on the elements of index.html, with the settings of this browser.
+
+import { find } from '../hud/dom'
+import type { Title } from '../hud/title'
+import { gatewayOf } from '../net/endpoints'
+import { drawsInSoftware } from '../render/view'
+import { defaults, loadSettings } from '../settings/settings'
+import { startGame, type Game } from './game'
+import { installTestHook } from './test-hook'
+
+/** Throws if this browser cannot draw the world. */
+export function start(title: Title): Game {
+  const settings = loadSettings(localStorage, defaults(drawsInSoftware()))
+  const game = startGame(find(document, 'canvas'), find(document, 'div', '#hud'), title, gatewayOf(location), settings)
+  installTestHook(game.hook)
+  return game
+}

@@ -1,0 +1,37 @@
+// The dialog that invites a friend: a link to where the player stands, and its QR code.
+
+import { button, el, show } from './dom'
+import { qrCode } from './qr'
+
+/** Shows the dialog over the others until it is closed. */
+export function showInvite(parent: HTMLElement, link: string): void {
+  const text = el('input', 'field')
+  text.readOnly = true
+  text.value = link
+  text.setAttribute('aria-label', 'Link to this place')
+  text.addEventListener('focus', () => text.select())
+  const copy = button('Copy', 'primary', () => {
+    void navigator.clipboard.writeText(link).then(() => (copy.textContent = 'Copied'))
+  })
+  show(copy, window.isSecureContext) // pages over plain http have no clipboard
+  const close = button('Close', 'quiet', () => root.remove())
+  const root = el(
+    'section',
+    'screen shade',
+    el(
+      'div',
+      'panel key-dialog',
+      el('h2', '', 'Invite a friend'),
+      el('p', 'muted', 'Whoever opens this link starts where you stand now.'),
+      el('div', 'key-result', qrCode(link), text),
+      el('div', 'key-actions', copy, close),
+    ),
+  )
+  root.setAttribute('role', 'dialog')
+  root.addEventListener('keydown', (event) => {
+    event.stopPropagation()
+    if (event.code === 'Escape') root.remove()
+  })
+  parent.append(root)
+  text.focus()
+}

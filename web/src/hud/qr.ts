@@ -1,0 +1,24 @@
+// QR codes of links.
+
+import { encode } from 'uqr'
+import { el } from './dom'
+
+const SCALE = 4 // pixels for each module
+
+export function qrCode(text: string): HTMLCanvasElement {
+  const { size, data } = encode(text, { border: 2 })
+  const canvas = el('canvas', 'qr')
+  canvas.width = canvas.height = size * SCALE
+  canvas.setAttribute('aria-label', 'QR code of the link')
+  const context = canvas.getContext('2d')
+  if (!context) return canvas
+  context.fillStyle = '#fff'
+  context.fillRect(0, 0, canvas.width, canvas.height)
+  context.fillStyle = '#000'
+  data.forEach((row, y) => {
+    row.forEach((dark, x) => {
+      if (dark) context.fillRect(x * SCALE, y * SCALE, SCALE, SCALE)
+    })
+  })
+  return canvas
+}
