@@ -20,8 +20,9 @@ type Key struct {
 }
 
 const (
-	// Levels is the number of levels. A tile of level 0 is BaseSide blocks wide, each further level twice as wide.
-	Levels   = 3
+	// Levels is the number of levels.
+	Levels = 3
+	// BaseSide is the width of a tile of level 0 in blocks. Each further level is twice as wide.
 	BaseSide = 256
 	// Points is the number of points along a side of a tile, both edges included, so that neighbours share them.
 	Points = 65

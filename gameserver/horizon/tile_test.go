@@ -34,7 +34,8 @@ func TestCompose(t *testing.T) {
 		at := grid.ChunkPos{X: -side / 32, Z: 0}
 		tile := compose(k, ground, []nodemsg.ChunkSurface{{Chunk: at, Points: []nodemsg.SurfacePoint{
 			{Index: 0, Height: 3, Block: chunk.Cobble},
-			{Index: 9, Height: 120, Block: chunk.Brick}, {Index: 10, Height: 120, Block: chunk.Brick},
+			{Index: 9, Height: 120, Block: chunk.Brick},
+			{Index: 10, Height: 120, Block: chunk.Brick},
 			{Index: 12, Height: 110, Block: chunk.Brick},
 		}}, {Chunk: grid.ChunkPos{X: 4000}, Points: []nodemsg.SurfacePoint{{Index: 1, Height: 125}}}})
 		if tile.Heights[0] != 3 || tile.Blocks[0] != chunk.Cobble {

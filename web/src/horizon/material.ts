@@ -18,6 +18,10 @@ out vec4 built;
 void main() {
   vec3 local = corner.xyz * vec3(${SQUARE}.0, 1.0 / ${HEIGHT_SCALE}.0, ${SQUARE}.0);
   place = (modelMatrix * vec4(local, 1.0)).xyz;
+  if (colour.a > 0.5) { // what is built is at least a few pixels wide, or it would not be seen
+    vec2 outward = vec2(mod(corner.w, 2.0), floor(corner.w / 2.0)) * 2.0 - 1.0;
+    place.xz += outward * clamp(distance(place, cameraPosition) * 0.003 - 2.0, 0.0, 4.0);
+  }
   relative = place - cameraPosition;
   uv = (corner.xz / level + 0.5) / ${POINTS}.0;
   built = colour;

@@ -13,7 +13,7 @@ export const HEIGHT_SCALE = 8
 const WATER_SURFACE = 7 // eighths
 
 export interface TileMesh {
-  /** x and z in squares, y in eighths of a block, four numbers a vertex; the fourth is not used. */
+  /** x and z in squares, y in eighths of a block, four numbers a vertex; the fourth is, of what is built, its side: 1 east, 2 south. */
   corners: Uint16Array
   /** The colour of what is built, four numbers a vertex; the fourth is 0 on the land, whose colour is in the texture. */
   colours: Uint8Array
@@ -43,8 +43,8 @@ export function buildMesh(tile: Tile, palette: Palette): TileMesh {
   const colours: number[] = []
   const index: number[] = []
   const vertices = new Int32Array(POINTS * POINTS).fill(-1)
-  const add = (x: number, y: number, z: number, colour: readonly number[] = LAND): number => {
-    corners.push(x, Math.max(0, Math.round(y * HEIGHT_SCALE)), z, 0)
+  const add = (x: number, y: number, z: number, colour: readonly number[] = LAND, sides = 0): number => {
+    corners.push(x, Math.max(0, Math.round(y * HEIGHT_SCALE)), z, sides)
     colours.push(...colour)
     return corners.length / 4 - 1
   }
@@ -112,7 +112,7 @@ function addBuilt(
   level: number,
   tops: Float32Array,
   palette: Palette,
-  add: (x: number, y: number, z: number, colour: readonly number[]) => number,
+  add: (x: number, y: number, z: number, colour: readonly number[], sides: number) => number,
   index: number[],
 ): void {
   const point = (z >> level) * POINTS + (x >> level)
@@ -121,7 +121,7 @@ function addBuilt(
   const colour = [...palette.subarray(3 * block, 3 * block + 3), 255]
   if (colour.length < 4) return
   const v = [0, 1, 2, 3, 4, 5, 6, 7].map((i) =>
-    add(x + (i & 1 ? length : 0), i & 4 ? height + 1 : low, z + (i & 2 ? 1 : 0), colour),
+    add(x + (i & 1 ? length : 0), i & 4 ? height + 1 : low, z + (i & 2 ? 1 : 0), colour, i & 3),
   )
   for (const i of BOX) index.push(v[i] ?? 0)
 }
