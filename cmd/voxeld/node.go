@@ -56,6 +56,8 @@ type node struct {
 	http     net.Listener
 	certs    certs.Source // of http; nil: plain HTTP
 	redirect net.Listener // to https; nil if there is none
+
+	classicube net.Listener // nil if there is none
 	scrape   net.Listener // of metrics; nil if there are none
 	cpu      *cputime.Sampler
 	shutdown *shutdownProgress
