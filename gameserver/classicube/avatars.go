@@ -7,7 +7,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -20,6 +19,7 @@ const (
 // avatars are the other players in view, and those of them that the client is shown.
 type avatars struct {
 	self    player.ID
+	tick    time.Duration // of the gateway
 	decoder *sessionmsg.AvatarDecoder
 	readAt  time.Time // when the newest frame arrived
 	names   map[player.ID]string
@@ -57,7 +57,7 @@ func (a *avatars) read(frame []byte, now time.Time, to sessionmsg.TickReader) er
 	return a.decoder.Read(frame, to)
 }
 
-// forget takes everybody out of sight: a new level has nobody in it.
+// forget takes everybody out of sight, before a new level.
 func (a *avatars) forget(put func(packet)) {
 	for id := range a.shown {
 		a.hide(id, put)
@@ -78,7 +78,7 @@ func (a *avatars) hide(id player.ID, put func(packet)) {
 // is one.
 func (a *avatars) move(now time.Time, origin grid.Pos, put func(packet)) {
 	clear(a.seen)
-	after := min(float64(now.Sub(a.readAt))/float64(region.TickEvery), sessionmsg.TickExtrapolation)
+	after := min(float64(now.Sub(a.readAt))/float64(max(a.tick, 1)), sessionmsg.TickExtrapolation)
 	a.decoder.Each(max(0, after), func(id player.ID, pose motion.Pose) {
 		if id != a.self {
 			a.seen[id] = pose

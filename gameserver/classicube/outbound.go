@@ -66,7 +66,7 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	cl.mu.welcome, cl.mu.self, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, id, now, m.NextSeq, m.Pose, now
-	cl.mu.avatars.self = id
+	cl.mu.avatars.self, cl.mu.avatars.tick = id, time.Duration(m.TickMS)*time.Millisecond
 	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
 	cl.retarget()
 	return nil
@@ -136,6 +136,7 @@ func (cl *Client) showLevel() error {
 	if err != nil {
 		return err
 	}
+	cl.mu.avatars.forget(cl.put)
 	head := begin(packetLevelBegin)
 	if cl.features[extFastMap] {
 		head = head.u32(w.volume())
@@ -151,7 +152,6 @@ func (cl *Client) showLevel() error {
 	cl.put(begin(packetLevelEnd).u16(uint16(w.side())).u16(uint16(w.height)).u16(uint16(w.side()))) //nolint:gosec // all below 1024
 	cl.a.metrics.levels.Inc()
 	cl.mu.loaded = true
-	cl.mu.avatars.forget(cl.put)
 	cl.showSelf()
 	return cl.mu.out.Flush()
 }

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/flate"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Options are how a client joins.
@@ -334,34 +333,33 @@ func (c *Client) put(id byte, at Place) {
 }
 
 func (c *Client) finish(width, height, length int) error {
-	var in io.Reader
-	if c.both["FastMap"] {
-		if volume := binary.BigEndian.Uint32(c.mu.loading.Next(4)); int(volume) != width*height*length {
-			return fmt.Errorf("%d blocks of %d×%d×%d", volume, width, height, length)
-		}
-		in = flate.NewReader(&c.mu.loading)
-	} else {
-		zipped, err := gzip.NewReader(&c.mu.loading)
-		if err != nil {
-			return err
-		}
-		var head [4]byte
-		if _, err := io.ReadFull(zipped, head[:]); err != nil {
-			return err
-		}
-		if volume := binary.BigEndian.Uint32(head[:]); int(volume) != width*height*length {
-			return fmt.Errorf("%d blocks of %d×%d×%d", volume, width, height, length)
-		}
-		in = zipped
-	}
-	blocks, err := io.ReadAll(in)
+	blocks, err := c.unpack()
 	if err != nil {
 		return err
 	}
-	if len(blocks) != width*height*length {
-		return errors.New("the level is too short or too long")
+	if volume := binary.BigEndian.Uint32(blocks); len(blocks) != 4+width*height*length || int(volume) != width*height*length {
+		return fmt.Errorf("%d of %d blocks of %d×%d×%d", len(blocks)-4, volume, width, height, length)
 	}
+	blocks = blocks[4:]
 	c.mu.Level = Level{Width: width, Height: height, Length: length, Blocks: blocks}
 	c.mu.Levels++
 	return nil
+}
+
+// unpack returns the number of the level's blocks, and the blocks.
+func (c *Client) unpack() ([]byte, error) {
+	if c.both["FastMap"] {
+		volume := bytes.Clone(c.mu.loading.Next(4))
+		blocks, err := wire.Inflate("level", c.mu.loading.Bytes(), 1<<30)
+		return append(volume, blocks...), err
+	}
+	zipped, err := gzip.NewReader(&c.mu.loading)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := io.ReadAll(zipped)
+	if err == nil && len(blocks) < 4 {
+		err = io.ErrUnexpectedEOF
+	}
+	return blocks, err
 }
