@@ -124,7 +124,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	for _, a := range l.Adapted {
 		running++
 		crew.Go(func() {
-			ended <- g.serveAdapted(front, l.Proxies.Listener(a.Listener, wire.HandshakeTimeout), a.Protocol)
+			ended <- g.adapted(a.Protocol).Serve(front, l.Proxies.Listener(a.Listener, wire.HandshakeTimeout))
 		})
 	}
 	defer close(g.stop)

@@ -62,7 +62,9 @@ func joinClassic(t *testing.T, d *daemon, name string, extensions []string) *cla
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			c.Look(func(s *classicclient.State) { t.Logf("%s: packets %v, chat %q, at %v %q, %v", name, s.Packets, s.Chat, s.Self, s.Status, s.Err) })
+			c.Look(func(s *classicclient.State) {
+				t.Logf("%s: packets %v, chat %q, at %v %q, %v", name, s.Packets, s.Chat, s.Self, s.Status, s.Err)
+			})
 		}
 		c.Leave()
 	})

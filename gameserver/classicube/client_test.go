@@ -149,7 +149,7 @@ func TestAnswersAreShown(t *testing.T) {
 	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
 		t.Fatal(err)
 	}
-	cl.Flush()
+	cl.Flush() //nolint:errcheck // into memory
 	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(41); s.out.String() != string(want) {
 		t.Errorf("a lamp is shown as %x, want %x", s.out.Bytes(), want)
 	}
@@ -162,7 +162,7 @@ func TestChunkThatComesAgain(t *testing.T) {
 	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
 		t.Fatal(err)
 	}
-	cl.Flush()
+	cl.Flush() //nolint:errcheck // into memory
 	s.out.Reset()
 	receive(t, cl, floor(t, grid.ChunkPos{}))
 	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(0); s.out.String() != string(want) {
@@ -214,7 +214,7 @@ func TestMorePlayersThanIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		cl.tick(now)
+		cl.tick(now) //nolint:errcheck // into memory
 		if n := len(cl.mu.avatars.shown); n != c.ids {
 			t.Fatalf("%d players are shown, want %d", n, c.ids)
 		}
@@ -225,7 +225,7 @@ func TestMorePlayersThanIDs(t *testing.T) {
 		if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 2), &gone)); err != nil {
 			t.Fatal(err)
 		}
-		cl.tick(now.Add(tickEvery))
+		cl.tick(now.Add(tickEvery)) //nolint:errcheck // into memory
 		used := make(map[byte]bool)
 		for _, s := range cl.mu.avatars.shown {
 			used[s.id] = true
@@ -286,7 +286,7 @@ func TestReasonsForTheEnd(t *testing.T) {
 		}
 		s.out.Reset()
 		receive(t, cl, sessionmsg.Notice{Text: "late"})
-		cl.tick(time.Now())
+		cl.tick(time.Now()) //nolint:errcheck // into memory
 		if s.out.Len() > 0 {
 			t.Errorf("%q comes after the end", s.out.String())
 		}

@@ -13,12 +13,6 @@ const (
 	bottomRight = 11
 )
 
-// clock is what the client was last shown of time and place.
-type clock struct {
-	coloured, located time.Time
-	line              string
-}
-
 // skies are the colours of the sky, the clouds, the fog, of shadows and of light: at night and by day.
 var skies = [...][2][3]float64{
 	{{10, 14, 30}, {153, 204, 255}},

@@ -51,7 +51,7 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 	switch kind {
 	case packetTeleport:
 		body.u8() // the block in the player's hand, or 255
-		return cl.readMove(place{x: body.u16(), y: body.u16(), z: body.u16(), yaw: body.u8(), pitch: body.u8()}, now), nil
+		return cl.readMove(place{x: body.u16(), y: body.u16(), z: body.u16(), yaw: body.u8(), pitch: body.u8()}, now)
 	case packetSetBlockClient:
 		return cl.readEdit(body)
 	case packetMessage:
@@ -63,7 +63,7 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 }
 
 // readMove returns the move to a place, unless the client has not gone on from where it was put.
-func (cl *Client) readMove(at place, now time.Time) sessionmsg.FromClient {
+func (cl *Client) readMove(at place, now time.Time) (sessionmsg.FromClient, error) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	due := now.Sub(cl.mu.sent) >= moveAtLeast
@@ -76,13 +76,15 @@ func (cl *Client) readMove(at place, now time.Time) sessionmsg.FromClient {
 		due = due || pose != cl.mu.pose
 	}
 	if !due || cl.mu.welcome.Player == "" {
-		return nil
+		return nil, nil
 	}
 	cl.mu.pose, cl.mu.sent = pose, now
 	if cl.mu.loaded && cl.mu.placed.IsZero() && cl.mu.window.left(pose) {
-		cl.retarget()
+		if err := cl.retarget(); err != nil {
+			return nil, err
+		}
 	}
-	return sessionmsg.Move{Pose: pose}
+	return sessionmsg.Move{Pose: pose}, nil
 }
 
 func distance(a, b motion.Pose) float64 {

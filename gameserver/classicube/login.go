@@ -28,8 +28,18 @@ var extensions = []struct {
 	name    string
 	version uint32
 }{
-	{extClickDistance, 1}, {extCustomBlocks, 1}, {extPlayerList, 2}, {extEnvColors, 1}, {extMapAspect, 1}, {extMessageTypes, 1},
-	{extHackControl, 1}, {extFullCP437, 1}, {extLongerMessages, 1}, {extTwoWayPing, 1}, {extFastMap, 1}, {extSetHotbar, 1},
+	{extClickDistance, 1},
+	{extCustomBlocks, 1},
+	{extPlayerList, 2},
+	{extEnvColors, 1},
+	{extMapAspect, 1},
+	{extMessageTypes, 1},
+	{extHackControl, 1},
+	{extFullCP437, 1},
+	{extLongerMessages, 1},
+	{extTwoWayPing, 1},
+	{extFastMap, 1},
+	{extSetHotbar, 1},
 }
 
 // maxExtensions is the most extensions that a client may list: ClassiCube has some 40.

@@ -43,7 +43,7 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Ack:
 		cl.acknowledge(m)
 	case sessionmsg.Correction:
-		cl.correct(m)
+		return cl.correct(m)
 	case sessionmsg.Notice:
 		cl.say(colourNotice + escape(m.Text))
 	case sessionmsg.Standing:
@@ -68,15 +68,14 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	cl.mu.welcome, cl.mu.self, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, id, now, m.NextSeq, m.Pose, now
 	cl.mu.avatars.self, cl.mu.avatars.tick = id, time.Duration(m.TickMS)*time.Millisecond
 	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
-	cl.retarget()
-	return nil
+	return cl.retarget()
 }
 
 // retarget chooses the window around the player. It is sent as soon as its land is here.
-func (cl *Client) retarget() {
+func (cl *Client) retarget() error {
 	cl.mu.window = windowAround(cl.mu.pose.Chunk(), cl.mu.welcome.View, int32(cl.mu.welcome.Sections)*grid.ChunkSize) //nolint:gosec // at most MaxSections
 	cl.mu.loaded = false
-	cl.showLevel()
+	return cl.showLevel()
 }
 
 // showChunk keeps a chunk, and shows what is new of it.
@@ -203,14 +202,14 @@ func (cl *Client) place(now time.Time) {
 }
 
 // correct puts the client where the gateway has the player.
-func (cl *Client) correct(m sessionmsg.Correction) {
+func (cl *Client) correct(m sessionmsg.Correction) error {
 	cl.mu.pose = m.Pose
 	if !cl.mu.loaded || cl.mu.window.left(m.Pose) {
 		cl.mu.placed = time.Now()
-		cl.retarget()
-		return
+		return cl.retarget()
 	}
 	cl.place(time.Now())
+	return nil
 }
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
