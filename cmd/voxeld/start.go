@@ -414,8 +414,8 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 		return cli.Usage(err)
 	}
 	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
-	if n.classicube != nil {
-		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.classicube, Protocol: classicube.New(n.metrics)})
+	if adapter := classicube.New(n.metrics); n.classicube != nil { // its metrics are there in any case
+		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.classicube, Protocol: adapter})
 	}
 	if n.certs != nil {
 		_, port, err := net.SplitHostPort(n.http.Addr().String())
