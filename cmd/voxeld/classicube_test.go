@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -183,6 +185,61 @@ func TestClassicPlayers(t *testing.T) {
 	}
 	t.Logf("%d players walk from %v to the border at %d, for %v", len(crowd), start, border, *classicWalk)
 	walk(t, crowd, float64(border), *classicWalk, func() { leader.kill() })
+}
+
+// A client without extensions, or one that is a page, plays as well. Names that a guest may not have are refused with a reason, and so is
+// another version; who plays while their node drains is told where to go on.
+func TestClassicEnds(t *testing.T) {
+	t.Parallel()
+	all := classicCluster(t, 2)
+	plain := joinClassic(t, all[0], "plain", nil)
+	plain.until("a line about the place", func(s *classicclient.State) bool {
+		return slices.ContainsFunc(s.Chat, func(line string) bool { return strings.Contains(line, "You are at") })
+	})
+
+	owner := joinWithKey(t, all[0].Game, "own-name", "owner")
+	owner.command("register")
+	for name, o := range map[string]classicclient.Options{
+		"own-name": {Name: "own-name"},
+		"blanks":   {Name: "with blanks"},
+		"version":  {Name: "old", Version: 6},
+	} {
+		c, err := classicclient.Dial(all[0].ip+classicPort, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Leave)
+		eventually(t, name+" is refused", patience, func() (kicked bool) {
+			c.Look(func(s *classicclient.State) { kicked = s.Kicked != "" && s.Levels == 0 })
+			return kicked
+		})
+	}
+
+	ws, _, err := websocket.Dial(t.Context(), "ws://"+all[0].ip+classicPort, &websocket.DialOptions{Subprotocols: []string{"ClassiCube"}}) //nolint:bodyclose // the library closes it
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws.SetReadLimit(1 << 20)
+	page, err := classicclient.New(websocket.NetConn(t.Context(), ws, websocket.MessageBinary), classicclient.Options{Name: "page", Extensions: classicclient.Usual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(page.Leave)
+	onPage := &classicPlayer{Client: page, t: t}
+	onPage.until("the level", func(s *classicclient.State) bool { return s.Levels > 0 && len(s.Players) >= 2 })
+
+	all[0].drain()
+	for _, p := range []*classicclient.Client{plain.Client, page} {
+		eventually(t, "the end", patience, func() (ended bool) {
+			p.Look(func(s *classicclient.State) { ended = s.Err != nil })
+			return ended
+		})
+		p.Look(func(s *classicclient.State) {
+			if !strings.Contains(s.Kicked, "oin again at "+all[1].ip) {
+				t.Errorf("the reason is %q", s.Kicked)
+			}
+		})
+	}
 }
 
 // walk makes players fly to and fro over a border of regions, at 8 blocks a second, and build. In the middle it calls meanwhile.
