@@ -43,6 +43,7 @@ type Network struct {
 	Announce      []string `koanf:"announce"`       // multiaddrs announced to other nodes; empty: those it listens on
 	Game          string   `koanf:"game"`           // host:port of the game server (TCP)
 	HTTP          string   `koanf:"http"`           // host:port of client, /ws, /healthz, /readyz
+	ClassiCube    string   `koanf:"classicube"`     // host:port for clients of ClassiCube; empty: none
 	AdvertiseGame string   `koanf:"advertise_game"` // host:port advertised to others; empty: derived by cmd
 	AdvertiseHTTP string   `koanf:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
 }

@@ -82,6 +82,7 @@ type Listeners struct {
 	HTTP     net.Listener   // browser client, WebSocket, health
 	TLS      *tls.Config    // of HTTP; nil: plain HTTP
 	Redirect net.Listener   // plain HTTP that Redirects serves; nil for none
+	Adapted  []Adapted      // of other games
 	Proxies  realip.Proxies // in front of all of them
 
 	Redirects http.Handler
@@ -121,6 +122,12 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	if l.Redirect != nil {
 		running++
 		crew.Go(func() { ended <- httpd.ServeRedirect(front, l.Redirect, website, l.Redirects) })
+	}
+	for _, a := range l.Adapted {
+		running++
+		crew.Go(func() {
+			ended <- g.adapted(a.Protocol).Serve(front, l.Proxies.Listener(a.Listener, wire.HandshakeTimeout))
+		})
 	}
 	defer close(g.stop)
 	var err error

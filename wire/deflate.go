@@ -41,6 +41,15 @@ func (p *Deflater) Deflate(encoded []byte) ([]byte, error) {
 	return bytes.Clone(b.Bytes()), nil
 }
 
+// DeflateFast returns a writer that deflates (raw) what is written to it, as fast as possible; for much that is used once.
+func DeflateFast(to io.Writer) io.WriteCloser {
+	w, err := flate.NewWriter(to, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is valid
+	}
+	return w
+}
+
 // UnpackChunk is the inverse of PackChunk. It stops with an error if the result would exceed MaxChunkBytes.
 func UnpackChunk(data []byte) ([]byte, error) { return Inflate("chunk", data, MaxChunkBytes) }
 

@@ -36,6 +36,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
+	"github.com/voxelpopuli/voxeld/gameserver/classicube"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
@@ -162,6 +163,12 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 		return err
 	}
 	parts.onStop("http socket", closeOnce(n.http))
+	if n.cfg.ClassiCube != "" {
+		if n.classicube, err = listen("classicube", n.cfg.ClassiCube); err != nil {
+			return err
+		}
+		parts.onStop("classicube socket", closeOnce(n.classicube))
+	}
 	if n.cfg.HTTPRedirect != "" {
 		if n.redirect, err = listen("http-redirect", n.cfg.HTTPRedirect); err != nil {
 			return err
@@ -407,6 +414,9 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 		return cli.Usage(err)
 	}
 	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
+	if adapter := classicube.New(n.metrics); n.classicube != nil { // its metrics are there in any case
+		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.classicube, Protocol: adapter})
+	}
 	if n.certs != nil {
 		_, port, err := net.SplitHostPort(n.http.Addr().String())
 		if err != nil {

@@ -1,0 +1,59 @@
+package blocktable
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+)
+
+// passable are the blocks of Classic that do not stop a body.
+var passable = []byte{0, 6, 8, 9, 10, 11, 37, 38, 39, 40, 51, 54}
+
+// Every block has an image that Classic has, as solid as the block.
+func TestEveryBlockHasAnImageInClassic(t *testing.T) {
+	if chunk.Block(len(classic)).Known() {
+		t.Fatalf("%v and later blocks have no image in Classic", chunk.Block(len(classic)))
+	}
+	for b := chunk.Air; b.Known(); b++ {
+		custom, plain := ToClassic(b, true), ToClassic(b, false)
+		if custom >= ClassicCustomBlocks || plain >= ClassicBlocks {
+			t.Errorf("%s: there is no block %d, %d", b.Name(), custom, plain)
+		}
+		if b != chunk.Air && (custom == 0 || plain == 0) {
+			t.Errorf("%s is invisible", b.Name())
+		}
+		for _, id := range []byte{custom, plain} {
+			if b.Solid() == slices.Contains(passable, id) {
+				t.Errorf("%s: solid is %v, but not of block %d", b.Name(), b.Solid(), id)
+			}
+		}
+	}
+	if got := ToClassic(60000, true); got != 1 {
+		t.Errorf("an unknown block is shown as %d", got)
+	}
+}
+
+// What a player places is as solid as what they see, and, if they see one of our blocks, that block or one that looks the same.
+func TestWayBackFromClassic(t *testing.T) {
+	for id := range byte(ClassicCustomBlocks) {
+		b, known := FromClassic(id)
+		if !known || !b.Known() || b == chunk.Air && id != 0 {
+			t.Errorf("block %d becomes %v", id, b)
+		}
+		if b.Solid() == slices.Contains(passable, id) {
+			t.Errorf("block %d becomes %s, of other solidity", id, b.Name())
+		}
+	}
+	for b := chunk.Air; b.Known(); b++ {
+		for _, custom := range []bool{true, false} {
+			image := ToClassic(b, custom)
+			if back, _ := FromClassic(image); ToClassic(back, true) != image && ToClassic(back, false) != image {
+				t.Errorf("%s is shown as %d, which becomes %s", b.Name(), image, back.Name())
+			}
+		}
+	}
+	if _, known := FromClassic(ClassicCustomBlocks); known {
+		t.Error("there is a 67th block")
+	}
+}

@@ -1,0 +1,49 @@
+package gameserver
+
+import (
+	"context"
+	"net"
+
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// This file serves clients of other games as sessions, through their adapters.
+
+// Adapted is a socket for clients of another game.
+type Adapted struct {
+	Listener net.Listener
+	Protocol games.Protocol
+}
+
+// adapted returns the server of a game.
+func (g *Gateway) adapted(p games.Protocol) *games.Server {
+	return &games.Server{
+		Protocol: p,
+		Admit: func(remote net.Addr) (func(), error) {
+			release, err := g.limits.Admit(remote, admission.PlayerWeight)
+			if err != nil {
+				g.metrics.noteRefusedJoin(err)
+			}
+			return release, err
+		},
+		Session: func(ctx context.Context, c games.Client, remote net.Addr, join sessionmsg.Join) {
+			g.serveSession(ctx, adaptedConn{c, remote}, &join)
+		},
+		HangUp: hangUp, Panics: g.metrics.panics, Logger: g.Logger,
+	}
+}
+
+// adaptedConn is the conn of a client of another game.
+type adaptedConn struct {
+	games.Client
+	addr net.Addr
+}
+
+func (c adaptedConn) read() ([]byte, error) { return c.Read() }
+func (c adaptedConn) setCodec(codec.Codec)  {} // always that of the Join
+func (c adaptedConn) close() error          { return c.Close() }
+func (c adaptedConn) cut()                  { c.Cut() }
+func (c adaptedConn) remote() net.Addr      { return c.addr }

@@ -1,0 +1,101 @@
+package classicube
+
+import (
+	"bufio"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// writeTimeout bounds one write to the client.
+	writeTimeout = 10 * time.Second
+	// maxPending is the most edits that may wait for their answers.
+	maxPending = 1024
+)
+
+// Client is the connection of one client: a games.Client.
+type Client struct {
+	a        *Adapter
+	c        net.Conn
+	in       *packetReader
+	features features
+	message  []byte // the last result of Read
+	partial  string // the beginning of a long chat message; the reader's
+
+	mu struct {
+		sync.Mutex
+		out     *bufio.Writer
+		welcome sessionmsg.Welcome
+		self    player.ID
+		since   time.Time // when the welcome arrived
+		seq     uint64    // of the next edit
+
+		lands  lands
+		window window // that the client has, or is to be sent
+		loaded bool   // the client has it
+
+		pose    motion.Pose // of the player, as the gateway has it
+		placed  time.Time   // when the client was put there, and until it says so what it sends is ignored; else zero
+		sent    time.Time   // when the session was last sent a move
+		pinged  time.Time
+		pending map[uint64]grid.Pos // edits by their seq
+		avatars avatars
+		clock   clock
+		ended   bool // the reason for the end was sent
+	}
+}
+
+// clock is what the client was last shown of time and place.
+type clock struct {
+	coloured, located time.Time
+	line              string
+}
+
+func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
+	cl := &Client{a: a, c: c, in: in, features: f}
+	cl.mu.out = bufio.NewWriterSize(deadlined{c}, 8<<10)
+	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
+	cl.mu.avatars = newAvatars(f[extPlayerList])
+	return cl
+}
+
+// deadlined bounds each write.
+type deadlined struct{ net.Conn }
+
+func (d deadlined) Write(b []byte) (int, error) {
+	if err := d.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return 0, err
+	}
+	return d.Conn.Write(b)
+}
+
+// put buffers a packet. An error is that of the next flush.
+func (cl *Client) put(p packet) { cl.mu.out.Write(p) } //nolint:errcheck // bufio keeps it
+
+// Flush sends what is buffered.
+func (cl *Client) Flush() error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.mu.out.Flush()
+}
+
+// Close ends the connection in order. The gateway closes it when the client has read the rest.
+func (cl *Client) Close() error {
+	half, ok := cl.c.(interface{ CloseWrite() error })
+	if !ok {
+		return cl.c.Close()
+	}
+	if err := half.CloseWrite(); err != nil {
+		return err
+	}
+	return cl.c.SetReadDeadline(time.Now())
+}
+
+// Cut ends the connection at once.
+func (cl *Client) Cut() { cl.c.Close() } //nolint:errcheck // readers and writers see the error

@@ -1,0 +1,301 @@
+package classicube
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+func TestLogin(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent []byte
+		code string
+		want string // the extensions
+	}{
+		"plain":               {hello("ada", 7, 0), "", ""},
+		"CPE":                 {append(hello("ada", 7, cpeMark), extensionsOf(extFastMap, "NotHere", extPlayerList)...), "", extFastMap + extPlayerList},
+		"custom blocks":       {append(append(hello("ada", 7, cpeMark), extensionsOf(extCustomBlocks)...), packetCustomBlocks, 1), "", extCustomBlocks},
+		"another version":     {hello("ada", 6, 0), wire.FailWrongVersion, ""},
+		"no name":             {hello("", 7, 0), wire.FailBadName, ""},
+		"a bad name":          {hello("ada lovelace", 7, 0), wire.FailBadName, ""},
+		"another packet":      {here(), wire.FailUnexpected, ""},
+		"no packet":           {[]byte{0x99}, wire.FailUnknownMessage, ""},
+		"too many extensions": {append(hello("ada", 7, cpeMark), begin(packetExtInfo).text("").u16(maxExtensions+1)...), wire.FailBadValue, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := readLogin(newScript(), newPacketReader(newScript(c.sent)))
+			refused, _ := errors.AsType[*wire.Error](err)
+			if c.code == "" && err != nil || c.code != "" && (refused == nil || refused.Code != c.code) {
+				t.Fatalf("%v, want %q", err, c.code)
+			}
+			for _, e := range extensions {
+				if l.features[e.name] != strings.Contains(c.want, e.name) {
+					t.Errorf("%s is %v", e.name, l.features[e.name])
+				}
+			}
+		})
+	}
+}
+
+// The directions of the two games agree: both sides look at the same thing.
+func TestAngles(t *testing.T) {
+	for _, c := range []struct {
+		yaw, pitch byte // in Classic: 0 looks along -Z, 64 along +X, and pitch 64 straight down
+		look       [3]float64
+	}{
+		{0, 0, [3]float64{0, 0, -1}},
+		{64, 0, [3]float64{1, 0, 0}},
+		{128, 0, [3]float64{0, 0, 1}},
+		{0, 64, [3]float64{0, -1, 0}},
+		{0, 192, [3]float64{0, 1, 0}},
+	} {
+		p := place{yaw: c.yaw, pitch: c.pitch}.pose(grid.Pos{})
+		yaw, pitch := float64(p.Yaw), float64(p.Pitch)
+		got := [3]float64{-math.Sin(yaw) * math.Cos(pitch), math.Sin(pitch), math.Cos(yaw) * math.Cos(pitch)} // docs/protocol.md
+		for i := range got {
+			if math.Abs(got[i]-c.look[i]) > 1e-6 {
+				t.Errorf("yaw %d and pitch %d look along %v, want %v", c.yaw, c.pitch, got, c.look)
+				break
+			}
+		}
+	}
+}
+
+// Windows keep in view while the player walks, and no level is larger than clients bear.
+func TestWindows(t *testing.T) {
+	for view := 1; view <= wire.MaxView; view++ {
+		for sections := 1; sections <= wire.MaxSections; sections++ {
+			w := windowAround(grid.ChunkPos{X: 5, Z: -3}, view, int32(sections*grid.ChunkSize))
+			if w.volume() > maxVolume && w.radius > 1 || w.radius < 1 {
+				t.Errorf("view %d, %d sections: radius %d, %d blocks", view, sections, w.radius, w.volume())
+			}
+			if int64(w.radius)+w.travel() > int64(view)+1 || int64(w.radius) > int64(view) {
+				t.Errorf("view %d, %d sections: radius %d is out of view after %d chunks", view, sections, w.radius, w.travel())
+			}
+			if w.travel() >= int64(w.radius) && w.radius > 1 {
+				t.Errorf("view %d: the player gets to the edge", view)
+			}
+		}
+	}
+}
+
+// read returns the next message of a client.
+func read[M sessionmsg.FromClient](t *testing.T, cl *Client) M {
+	t.Helper()
+	data, err := cl.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := sessionmsg.DecodeClientCBOR(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, ok := m.(M)
+	if !ok {
+		t.Fatalf("the client sends %#v", m)
+	}
+	return got
+}
+
+// moveTo is the packet of a client that is at a place of the level of playing.
+func moveTo(x, y, z float64) []byte {
+	return begin(packetTeleport).u8(selfID).place(placeOf(motion.Pose{X: x, Y: y, Z: z}, grid.Pos{X: -32, Z: -32}, eyes))
+}
+
+// What a client sends before it is where it was put is meant for another level: it has no effect.
+func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
+	edit := begin(packetSetBlockClient).u16(33).u16(10).u16(34).u8(1, 45)
+	sent := append(append(moveTo(-20, 10, -20), edit...), moveTo(1.5, 10, 2.5)...)
+	sent = append(append(sent, edit...), moveTo(2, 10, 2.5)...)
+	cl, _ := playing(t, sent)
+	if e := read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != 1 || e.Y != 10 || e.Z != 2 || chunk.Block(e.Block) != chunk.Brick {
+		t.Errorf("the client edits %+v", e)
+	}
+	if m := read[sessionmsg.Move](t, cl); m.X != 2 || m.Y != 10 || m.Z != 2.5 {
+		t.Errorf("the client moves to %+v", m)
+	}
+}
+
+// A refused edit is put back, a correction puts the client back, and what others build is shown.
+func TestAnswersAreShown(t *testing.T) {
+	cl, s := playing(t, append(here(), begin(packetSetBlockClient).u16(33).u16(9).u16(34).u8(0, 1)...))
+	read[sessionmsg.Edit](t, cl)
+	s.out.Reset()
+	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
+	want := begin(packetSetBlock).u16(33).u16(9).u16(34).u8(1)
+	if got := s.out.String(); !strings.Contains(got, string(want)) || !strings.Contains(got, "claim") {
+		t.Errorf("a refusal is shown as %q", got)
+	}
+	s.out.Reset()
+	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone)})
+	if s.out.Len() > 0 {
+		t.Errorf("an answer to nothing is shown as %q", s.out.String())
+	}
+	receive(t, cl, sessionmsg.Correction{Pose: motion.Pose{X: 1, Y: 10, Z: 1}, Reason: "too_fast"})
+	if got := s.out.Bytes(); len(got) != 10 || got[0] != packetTeleport || got[1] != selfID {
+		t.Errorf("a correction is shown as %x", got)
+	}
+	s.out.Reset()
+	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.IndexOf(3, 12, 4), Block: chunk.Lamp}}}
+	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
+		t.Fatal(err)
+	}
+	cl.Flush() //nolint:errcheck // into memory
+	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(41); s.out.String() != string(want) {
+		t.Errorf("a lamp is shown as %x, want %x", s.out.Bytes(), want)
+	}
+}
+
+// A chunk that comes again is shown by what differs.
+func TestChunkThatComesAgain(t *testing.T) {
+	cl, s := playing(t, nil)
+	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.IndexOf(3, 12, 4), Block: chunk.Lamp}}}
+	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
+		t.Fatal(err)
+	}
+	cl.Flush() //nolint:errcheck // into memory
+	s.out.Reset()
+	receive(t, cl, floor(t, grid.ChunkPos{}))
+	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(0); s.out.String() != string(want) {
+		t.Errorf("the chunk without the lamp is shown as %x, want %x", s.out.Bytes(), want)
+	}
+}
+
+// Changes of a chunk take a bounded amount of memory, and none is lost.
+func TestChangesAreFolded(t *testing.T) {
+	l := &land{packed: floor(t, grid.ChunkPos{}).Data}
+	for i := range chunk.Index(3 * foldAfter) {
+		if err := l.set(i, chunk.Brick); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(l.edits) > foldAfter {
+		t.Errorf("%d changes are kept", len(l.edits))
+	}
+	blocks, err := l.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range chunk.Index(3 * foldAfter) {
+		if blocks.Get(i) != chunk.Brick {
+			t.Fatalf("block %d is %v", i, blocks.Get(i).Name())
+		}
+	}
+}
+
+// enter returns a frame in which players enter the chunk at the corner of the world.
+func enter(tick uint64, from, to int) []byte {
+	var delta sessionmsg.TickDelta
+	for i := from; i < to; i++ {
+		delta.Enter = append(delta.Enter, sessionmsg.TickAvatar{
+			Index: uint32(i), Player: [16]byte{1, byte(i), byte(i >> 8)}, Name: "p", Place: sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: 3, Y: 10, Z: 3}),
+		})
+	}
+	return sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, tick), &delta)
+}
+
+// More players than ids are shown as soon as others have gone; nobody has the id of another.
+func TestMorePlayersThanIDs(t *testing.T) {
+	for _, c := range []struct {
+		features []string
+		ids      int
+	}{{nil, plainIDs}, {[]string{extPlayerList}, extendedIDs}} {
+		cl, _ := playing(t, nil, c.features...)
+		if err := cl.Send(enter(1, 0, 300)); err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now()
+		cl.tick(now) //nolint:errcheck // into memory
+		if n := len(cl.mu.avatars.shown); n != c.ids {
+			t.Fatalf("%d players are shown, want %d", n, c.ids)
+		}
+		var gone sessionmsg.TickDelta
+		for i := range uint32(290) {
+			gone.Leave = append(gone.Leave, i)
+		}
+		if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 2), &gone)); err != nil {
+			t.Fatal(err)
+		}
+		cl.tick(now.Add(tickEvery)) //nolint:errcheck // into memory
+		used := make(map[byte]bool)
+		for _, s := range cl.mu.avatars.shown {
+			used[s.id] = true
+		}
+		if len(used) != 10 || len(cl.mu.avatars.shown) != 10 || len(cl.mu.avatars.names) != 10 || len(cl.mu.avatars.free) != c.ids-10 {
+			t.Errorf("%d players are shown with %d ids; %d are free", len(cl.mu.avatars.shown), len(used), len(cl.mu.avatars.free))
+		}
+	}
+}
+
+func TestChat(t *testing.T) {
+	for _, c := range []struct {
+		sent [][]byte
+		want sessionmsg.FromClient
+	}{
+		{[][]byte{begin(packetMessage).u8(0).text("hello")}, sessionmsg.Chat{Text: "hello"}},
+		{[][]byte{begin(packetMessage).u8(0).text("%4he&fllo 100% &")}, sessionmsg.Chat{Text: "hello 100% &"}},
+		{[][]byte{begin(packetMessage).u8(0).text("/tp 1 2 3")}, sessionmsg.Command{Text: "tp 1 2 3"}},
+		{[][]byte{begin(packetMessage).u8(0).line([]byte{'h', 0x81, 'h'})}, sessionmsg.Chat{Text: "hüh"}},
+		{[][]byte{
+			begin(packetMessage).u8(1).text(strings.Repeat("a", 63) + " "), begin(packetMessage).u8(0).text("b"),
+		}, sessionmsg.Chat{Text: strings.Repeat("a", 63) + " b"}},
+		{[][]byte{begin(packetMessage).u8(0).text("&4"), begin(packetMessage).u8(0).text("x")}, sessionmsg.Chat{Text: "x"}},
+	} {
+		var sent []byte
+		for _, p := range c.sent {
+			sent = append(sent, p...)
+		}
+		cl, _ := playing(t, sent, extLongerMessages)
+		data, err := cl.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := sessionmsg.DecodeClientCBOR(data); err != nil || got != c.want {
+			t.Errorf("%q becomes %#v, %v", sent, got, err)
+		}
+	}
+}
+
+func TestReasonsForTheEnd(t *testing.T) {
+	long := strings.Repeat("because ", 20)
+	for _, c := range []struct {
+		m    sessionmsg.FromServer
+		want string // the beginning of the reason
+	}{
+		{sessionmsg.Failure{Code: wire.FailBanned, Message: "You are banned."}, "You are banned."},
+		{sessionmsg.Failure{Code: wire.FailBanned, Message: long}, long[:textBytes-1]},
+		{sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:4002"}}, Reason: "Stopping."}, "Node stops. Join again at b.example.org."},
+		{sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "Stopping."}, "This node stops. Come back in a while."},
+	} {
+		cl, s := playing(t, nil)
+		s.out.Reset()
+		receive(t, cl, c.m)
+		out := s.out.Bytes()
+		last := out[len(out)-1-textBytes:]
+		if last[0] != packetDisconnect || decodeText(last[1:]) != c.want {
+			t.Errorf("%T ends with %q", c.m, last)
+		}
+		s.out.Reset()
+		receive(t, cl, sessionmsg.Notice{Text: "late"})
+		cl.tick(time.Now()) //nolint:errcheck // into memory
+		if s.out.Len() > 0 {
+			t.Errorf("%q comes after the end", s.out.String())
+		}
+	}
+}
+
+// The sky is darkest at midnight and lightest at noon.
+func TestDaylight(t *testing.T) {
+	if daylight(0) != 0 || daylight(.5) != 1 || math.Abs(daylight(1.25)-.5) > 1e-9 {
+		t.Errorf("daylight at midnight %v, at noon %v, at six %v", daylight(0), daylight(.5), daylight(1.25))
+	}
+}

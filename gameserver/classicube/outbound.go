@@ -1,0 +1,318 @@
+package classicube
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// This file makes packets of what the session sends. The writer runs it.
+
+// Send translates a message of the session.
+func (cl *Client) Send(message []byte) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.ended {
+		return nil
+	}
+	if message[0] == sessionmsg.TickFrame {
+		return cl.mu.avatars.read(message, time.Now(), cl)
+	}
+	m, err := sessionmsg.DecodeServerCBOR(message)
+	if err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case sessionmsg.Welcome:
+		return cl.enter(m)
+	case sessionmsg.ChunkData:
+		return cl.showChunk(m)
+	case sessionmsg.ChunkGone:
+		delete(cl.mu.lands, m.Chunk)
+		cl.mu.avatars.decoder.Gone(m.Chunk)
+	case sessionmsg.Ack:
+		cl.acknowledge(m)
+	case sessionmsg.Correction:
+		return cl.correct(m)
+	case sessionmsg.Notice:
+		cl.say(colourNotice + escape(m.Text))
+	case sessionmsg.Standing:
+		cl.showRole(m)
+	case sessionmsg.Struck:
+		cl.showInteraction(m)
+	case sessionmsg.Reconnect:
+		cl.redirect(m)
+	case sessionmsg.Failure:
+		cl.end(m.Message)
+	}
+	return nil
+}
+
+// enter begins the session.
+func (cl *Client) enter(m sessionmsg.Welcome) error {
+	id, err := player.ParseID(m.Player)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	cl.mu.welcome, cl.mu.self, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, id, now, m.NextSeq, m.Pose, now
+	cl.mu.avatars.self, cl.mu.avatars.tick = id, time.Duration(m.TickMS)*time.Millisecond
+	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
+	return cl.retarget()
+}
+
+// retarget chooses the window around the player. It is sent as soon as its land is here.
+func (cl *Client) retarget() error {
+	cl.mu.window = windowAround(cl.mu.pose.Chunk(), cl.mu.welcome.View, int32(cl.mu.welcome.Sections)*grid.ChunkSize) //nolint:gosec // at most MaxSections
+	cl.mu.loaded = false
+	return cl.showLevel()
+}
+
+// showChunk keeps a chunk, and shows what is new of it.
+func (cl *Client) showChunk(m sessionmsg.ChunkData) error {
+	before := cl.mu.lands[m.Chunk]
+	now := &land{packed: m.Data}
+	cl.mu.lands[m.Chunk] = now
+	switch {
+	case !cl.mu.loaded:
+		return cl.showLevel()
+	case before == nil, !cl.mu.window.contains(m.Chunk):
+		return nil
+	}
+	return cl.showDifference(m.Chunk, before, now)
+}
+
+// maxDifference is how many blocks of a chunk are changed one by one. More are sent with the whole level.
+const maxDifference = 8192
+
+// showDifference shows how a chunk of the level differs from before.
+func (cl *Client) showDifference(at grid.ChunkPos, before, now *land) error {
+	old, err := before.load()
+	if err != nil {
+		return err
+	}
+	blocks, err := now.load()
+	if err != nil {
+		return err
+	}
+	was, is := old.Blocks(), blocks.Blocks()
+	var changed []chunk.Index
+	for i := range is {
+		if i >= len(was) || is[i] != was[i] {
+			changed = append(changed, chunk.Index(i)) //nolint:gosec // of a column
+		}
+	}
+	if len(changed) > maxDifference {
+		cl.mu.loaded = false
+		return cl.showLevel()
+	}
+	for _, i := range changed {
+		cl.showBlock(i.Pos(at), is[i])
+	}
+	return nil
+}
+
+// showLevel sends the window, if its land is here and the client does not have it.
+func (cl *Client) showLevel() error {
+	w := cl.mu.window
+	if cl.mu.loaded || cl.mu.welcome.Player == "" || !cl.mu.lands.has(w) {
+		return nil
+	}
+	var level bytes.Buffer
+	cl.a.building <- struct{}{}
+	err := cl.mu.lands.writeLevel(&level, w, cl.features)
+	<-cl.a.building // not held while the client, which may be slow, is sent it
+	if err != nil {
+		return err
+	}
+	cl.mu.avatars.forget(cl.put)
+	head := begin(packetLevelBegin)
+	if cl.features[extFastMap] {
+		head = head.u32(w.volume())
+	}
+	cl.put(head)
+	sent, size := 0, level.Len()
+	for part := range slices.Chunk(level.Bytes(), levelPart) {
+		sent += len(part)
+		p := begin(packetLevelData).u16(uint16(len(part))) //nolint:gosec // at most levelPart
+		p = append(append(p, part...), make([]byte, levelPart-len(part))...)
+		cl.put(p.u8(byte(100 * sent / size))) //nolint:gosec // at most 100
+	}
+	cl.put(begin(packetLevelEnd).u16(uint16(w.side())).u16(uint16(w.height)).u16(uint16(w.side()))) //nolint:gosec // all below 1024
+	cl.a.metrics.levels.Inc()
+	cl.mu.loaded = true
+	cl.showSelf()
+	return cl.mu.out.Flush()
+}
+
+// showSelf puts the client's own player into a new level, with what the player may do there.
+func (cl *Client) showSelf() {
+	now := time.Now()
+	own := placeOf(cl.mu.pose, cl.mu.window.origin(), selfEyes)
+	name := cl.mu.welcome.Name
+	if cl.features[extPlayerList] {
+		cl.put(begin(packetAddPlayerName).u16(selfID).text(name).text(name).text("Players").u8(0))
+		cl.put(begin(packetAddEntity2).u8(selfID).text(name).text(name).place(own))
+	} else {
+		cl.put(begin(packetSpawn).u8(selfID).text(name).place(own))
+	}
+	cl.mu.placed = now
+	if cl.features[extClickDistance] {
+		cl.put(begin(packetClickDistance).u16(uint16(cl.mu.welcome.Reach * unit)))
+	}
+	if cl.features[extHackControl] { // flying, noclip, speeding, respawning, third person; the usual height of jumps
+		cl.put(begin(packetHackControl).u8(1, 0, 0, 1, 1).u16(0xffff))
+	}
+	if cl.features[extMapAspect] { // nothing around the level, and clouds above it
+		for property, value := range []uint32{0, 0, 0, uint32(cl.mu.window.height) + 2} { //nolint:gosec // positive
+			cl.put(begin(packetMapProperty).u8(byte(property)).u32(value))
+		}
+	}
+	if cl.features[extSetHotbar] {
+		for i, b := range hotbar {
+			cl.put(begin(packetSetHotbar).u8(blocktable.ToClassic(b, cl.features[extCustomBlocks]), byte(i)))
+		}
+	}
+	cl.mu.clock = clock{}
+	if !cl.features[extMessageTypes] {
+		at := cl.mu.pose.Block()
+		cl.say(fmt.Sprintf("%sYou are at %d %d %d. The level is the land around you.", colourNotice, at.X, at.Y, at.Z))
+	}
+}
+
+// hotbar are the blocks at hand at first.
+var hotbar = [...]chunk.Block{
+	chunk.Stone, chunk.Cobble, chunk.Brick, chunk.Dirt, chunk.Planks, chunk.Log, chunk.Leaves, chunk.Glass, chunk.Lamp,
+}
+
+// place puts the client where the player is.
+func (cl *Client) place(now time.Time) {
+	cl.mu.placed = now
+	cl.put(begin(packetTeleport).u8(selfID).place(placeOf(cl.mu.pose, cl.mu.window.origin(), selfEyes)))
+}
+
+// correct puts the client where the gateway has the player.
+func (cl *Client) correct(m sessionmsg.Correction) error {
+	cl.mu.pose = m.Pose
+	if !cl.mu.loaded || cl.mu.window.left(m.Pose) {
+		cl.mu.placed = time.Now()
+		return cl.retarget()
+	}
+	cl.place(time.Now())
+	return nil
+}
+
+// acknowledge shows what an edit has come to: the client has shown what it asked for.
+func (cl *Client) acknowledge(m sessionmsg.Ack) {
+	pos, waits := cl.mu.pending[m.Seq]
+	if !waits {
+		return
+	}
+	delete(cl.mu.pending, m.Seq)
+	if m.Error != "" {
+		cl.a.metrics.restored.Inc()
+		if why := refusals[m.Error]; why != "" {
+			cl.say(colourNotice + why)
+		}
+	}
+	cl.showBlock(pos, chunk.Block(m.Block))
+}
+
+// refusals say why an edit was refused, where the player cannot see it.
+var refusals = map[string]string{
+	wire.RefusedOutOfReach:    "That is out of reach.",
+	wire.RefusedClaimed:       "That is another player's claim.",
+	wire.RefusedOutsideBorder: "That is outside the border of the world.",
+	wire.RefusedRate:          "You build too fast.",
+	wire.RefusedNotLoaded:     "The land there is being loaded.",
+}
+
+// showBlock shows a block, if it is in the level.
+func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
+	w := cl.mu.window
+	if !cl.mu.loaded || !w.contains(pos.Chunk()) || pos.Y < 0 || pos.Y >= w.height {
+		return
+	}
+	o := w.origin()
+	cl.put(begin(packetSetBlock).u16(uint16(pos.X - o.X)).u16(uint16(pos.Y)).u16(uint16(pos.Z - o.Z)). //nolint:gosec // inside the level
+														u8(blocktable.ToClassic(b, cl.features[extCustomBlocks])))
+}
+
+// Tick is that of sessionmsg.TickReader.
+func (cl *Client) Tick(uint16) {}
+
+// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
+func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
+
+// Delta shows the changes of a chunk, except motion.
+func (cl *Client) Delta(n *sessionmsg.TickDelta) {
+	for _, a := range n.Enter {
+		cl.mu.avatars.names[a.Player] = a.Name
+	}
+	if l := cl.mu.lands[n.Chunk]; l != nil {
+		for _, b := range n.Blocks {
+			if l.set(b.At, b.Block) != nil {
+				delete(cl.mu.lands, n.Chunk) // the gateway packed it
+				break
+			}
+			cl.showBlock(b.At.Pos(n.Chunk), b.Block)
+		}
+	}
+	for _, u := range n.Chat {
+		cl.say(colourName + u.Name + colourChat + ": " + escape(u.Text))
+	}
+}
+
+// say shows a message, in as many lines as it takes.
+func (cl *Client) say(text string) {
+	for _, line := range wrap(encodeText(text, cl.features[extFullCP437])) {
+		cl.put(begin(packetMessage).u8(0).line(line))
+	}
+}
+
+// showRole makes a moderator an operator of the level, and others none.
+func (cl *Client) showRole(m sessionmsg.Standing) {
+	operator := byte(0)
+	if m.Role == "moderator" || m.Role == "admin" || m.Role == "owner" {
+		operator = 100
+	}
+	cl.put(begin(packetUserType).u8(operator))
+}
+
+func (cl *Client) showInteraction(m sessionmsg.Struck) {
+	if m.To == cl.mu.welcome.Player {
+		cl.say(colourNotice + m.Name + " hit you.")
+	}
+}
+
+// redirect ends the connection because the node is stopping: the protocol cannot send the client elsewhere.
+func (cl *Client) redirect(m sessionmsg.Reconnect) {
+	cl.say(colourNotice + escape(m.Reason))
+	for _, g := range m.Gateways {
+		if u, err := url.Parse(g.URL); err == nil {
+			cl.end("Node stops. Join again at " + u.Hostname() + ".")
+			return
+		}
+	}
+	cl.end("This node stops. Come back in a while.")
+}
+
+// end sends the reason for the end of the connection. One that is too long for it is said before.
+func (cl *Client) end(why string) {
+	why = strings.TrimSpace(escape(why))
+	if len(why) > textBytes {
+		cl.say(colourNotice + why)
+	}
+	cl.put(disconnect(why))
+	cl.mu.ended = true
+}

@@ -1,0 +1,54 @@
+package classicube
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// tickEvery is how often other players are moved.
+	tickEvery = 50 * time.Millisecond
+	// pingEvery is how often an idle connection is written to, so that nothing on the way drops it.
+	pingEvery = 5 * time.Second
+)
+
+// Run moves the other players, and shows the time of day and the coordinates, until ctx ends or the connection fails.
+func (cl *Client) Run(ctx context.Context) {
+	cl.a.metrics.clients.Inc()
+	defer cl.a.metrics.clients.Dec()
+	ticker := time.NewTicker(tickEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			if cl.tick(now) != nil {
+				cl.Cut()
+				return
+			}
+		}
+	}
+}
+
+// tick sends what time brings.
+func (cl *Client) tick(now time.Time) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.ended {
+		return nil
+	}
+	if now.Sub(cl.mu.pinged) >= pingEvery {
+		cl.mu.pinged = now
+		cl.put(begin(packetPing))
+	}
+	if cl.mu.loaded {
+		if !cl.mu.placed.IsZero() && now.Sub(cl.mu.placed) >= placeAgain {
+			cl.place(now) // the client may have fallen, or lost it in a change of levels
+		}
+		cl.mu.avatars.move(now, cl.mu.window.origin(), cl.put)
+		cl.showTime(now)
+		cl.showPlace(now)
+	}
+	return cl.mu.out.Flush()
+}

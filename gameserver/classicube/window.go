@@ -1,0 +1,196 @@
+package classicube
+
+import (
+	"compress/gzip"
+	"encoding/binary"
+	"io"
+
+	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// viewDistance is asked of the gateway, in chunks.
+	viewDistance = 5
+	// maxVolume bounds a level, in blocks: as much as one of 512×128×512, what every client bears.
+	maxVolume = 512 * 128 * 512
+	// maxTravel is how far from a window's middle the player may go before there is another one, in chunks.
+	maxTravel = 2
+	// foldAfter is the number of changes of a chunk after which it is kept unpacked.
+	foldAfter = 2048
+)
+
+// window is the part of the world that is the client's level: the chunks at most radius away from the middle.
+type window struct {
+	middle grid.ChunkPos
+	radius int32 // at least 1
+	height int32 // in blocks
+}
+
+// windowAround returns the window around a player who is granted a view distance. Sessions keep chunks up to one beyond it, so a window's
+// chunks stay in view while the player is at most travel away.
+func windowAround(at grid.ChunkPos, view int, height int32) window {
+	w := window{middle: at, radius: max(1, int32(view)-1), height: height} //nolint:gosec // at most wire.MaxView
+	for w.radius > 1 && w.side()*w.side()*int64(height) > maxVolume {
+		w.radius--
+	}
+	return w
+}
+
+func (w window) side() int64 { return int64(2*w.radius+1) * grid.ChunkSize }
+
+// travel is how far from the middle the player may go, in chunks.
+func (w window) travel() int64 { return min(maxTravel, int64(w.radius)-1) }
+
+// origin returns the block that is at the level's corner.
+func (w window) origin() grid.Pos {
+	return grid.ChunkPos{X: w.middle.X - w.radius, Z: w.middle.Z - w.radius}.Origin()
+}
+
+func (w window) contains(at grid.ChunkPos) bool { return at.Distance(w.middle) <= int64(w.radius) }
+
+// left reports whether the player, who is at a pose, should be sent another window.
+func (w window) left(p motion.Pose) bool { return p.Chunk().Distance(w.middle) > w.travel() }
+
+// chunks calls visit with each chunk that is in the world, and reports whether all visits returned true.
+func (w window) chunks(visit func(at grid.ChunkPos) bool) bool {
+	for z := -w.radius; z <= w.radius; z++ {
+		for x := -w.radius; x <= w.radius; x++ {
+			at := grid.ChunkPos{X: w.middle.X + x, Z: w.middle.Z + z}
+			if at.Valid() && !visit(at) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// land is a chunk in view.
+type land struct {
+	packed []byte
+	edits  map[chunk.Index]chunk.Block // since then
+	blocks *chunk.Chunk                // nil unless the chunk is kept unpacked
+}
+
+// load returns the chunk's blocks.
+func (l *land) load() (*chunk.Chunk, error) {
+	if l.blocks != nil {
+		return l.blocks, nil
+	}
+	plain, err := wire.UnpackChunk(l.packed)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := chunk.Decode(plain)
+	if err != nil {
+		return nil, err
+	}
+	for at, b := range l.edits {
+		blocks.Set(at, b)
+	}
+	return blocks, nil
+}
+
+// set changes a block.
+func (l *land) set(at chunk.Index, b chunk.Block) (err error) {
+	if l.blocks == nil {
+		if l.edits == nil {
+			l.edits = make(map[chunk.Index]chunk.Block)
+		}
+		if l.edits[at] = b; len(l.edits) <= foldAfter {
+			return nil
+		}
+		l.blocks, err = l.load()
+		l.packed, l.edits = nil, nil
+		return err
+	}
+	l.blocks.Set(at, b)
+	return nil
+}
+
+// lands are the chunks in view.
+type lands map[grid.ChunkPos]*land
+
+// has reports whether the whole window is in view.
+func (ls lands) has(w window) bool {
+	return w.chunks(func(at grid.ChunkPos) bool { return ls[at] != nil })
+}
+
+// writeLevel writes the blocks of a window, X first, then Z, then Y, deflated as the client wants them: with FastMap raw, else with gzip
+// and their number before them.
+func (ls lands) writeLevel(to io.Writer, w window, f features) error {
+	var packed io.WriteCloser
+	if f[extFastMap] {
+		packed = wire.DeflateFast(to)
+	} else {
+		zipped, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		packed = zipped
+		if _, err := packed.Write(binary.BigEndian.AppendUint32(nil, w.volume())); err != nil {
+			return err
+		}
+	}
+	columns := make([]*chunk.Chunk, 0, (2*w.radius+1)*(2*w.radius+1)) // by Z, then X; nil outside of the world
+	for z := -w.radius; z <= w.radius; z++ {
+		for x := -w.radius; x <= w.radius; x++ {
+			var column *chunk.Chunk
+			if l := ls[grid.ChunkPos{X: w.middle.X + x, Z: w.middle.Z + z}]; l != nil {
+				var err error
+				if column, err = l.load(); err != nil {
+					return err
+				}
+			}
+			columns = append(columns, column)
+		}
+	}
+	images := imagesFor(f[extCustomBlocks])
+	across, layer := int(2*w.radius+1), make([]byte, w.side()*w.side())
+	for y := range int(w.height) {
+		for i, column := range columns {
+			left, back := i%across*grid.ChunkSize, i/across*grid.ChunkSize
+			for z := range grid.ChunkSize {
+				row := layer[(back+z)*int(w.side())+left:][:grid.ChunkSize]
+				if column == nil || y >= column.Height() {
+					clear(row)
+					continue
+				}
+				first := chunk.IndexOf(0, y, z)
+				for x := range row {
+					row[x] = images.of(column.Get(first + chunk.Index(x))) //nolint:gosec // less than 32
+				}
+			}
+		}
+		if _, err := packed.Write(layer); err != nil {
+			return err
+		}
+	}
+	return packed.Close()
+}
+
+func (w window) volume() uint32 { return uint32(w.side() * w.side() * int64(w.height)) } //nolint:gosec // near maxVolume at most
+
+// images are those of the first blocks, for loops over millions of blocks.
+type images struct {
+	known  []byte
+	custom bool
+}
+
+func imagesFor(custom bool) images {
+	t := images{custom: custom}
+	for b := chunk.Air; b.Known(); b++ {
+		t.known = append(t.known, blocktable.ToClassic(b, custom))
+	}
+	return t
+}
+
+func (t images) of(b chunk.Block) byte {
+	if int(b) < len(t.known) {
+		return t.known[b]
+	}
+	return blocktable.ToClassic(b, t.custom)
+}

@@ -1,0 +1,38 @@
+// Package games is what adapters of other games and the gateway agree on. An adapter translates between a game's protocol and that of
+// sessions, connection by connection, so that its players are players like any other: the gateway checks what they do, and decides what
+// they are sent, in one place (docs/adr/0055). Only gameserver and adapters import it.
+package games
+
+import (
+	"context"
+	"net"
+
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// Protocol is the protocol of a game.
+type Protocol interface {
+	// Open reads a new connection's handshake, under the deadline that the connection has. The client belongs to the caller, who ends
+	// it by Cut.
+	Open(ctx context.Context, c net.Conn) (Client, sessionmsg.Join, error)
+	// Subprotocol is that of the game's WebSockets, which carry the same bytes as TCP; empty if it has none.
+	Subprotocol() string
+	// Refuse tells the client of a connection that was not opened why, in its protocol, if that is possible.
+	Refuse(c net.Conn, why string)
+}
+
+// Client is a client of another game, as a client of sessions in CBOR. One goroutine calls Read; another one Send, Flush and Close; any
+// may call Cut.
+type Client interface {
+	// Run sends what time brings, until ctx ends or the connection fails.
+	Run(ctx context.Context)
+	// Read waits for the client's next message, which is valid until the next Read.
+	Read() ([]byte, error)
+	// Send sends a session's message, now or with the next flush. It does not retain it.
+	Send(message []byte) error
+	Flush() error
+	// Close ends the connection in order: what was sent is delivered, and Read returns.
+	Close() error
+	// Cut ends the connection at once.
+	Cut()
+}
