@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Daemon } from './daemon.mjs'
 import { Player } from './player.mjs'
 
@@ -26,6 +27,15 @@ function nameOnTitle(player) {
 /** Waits until a player is within a block of a place. */
 function untilNear(player, { x, z }) {
   return player.until(([x, z]) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) < 1, [x, z])
+}
+
+/** Waits until a node knows of a command that was entered on another one. */
+async function untilKnown(node, command) {
+  for (let tries = 0; tries < 600; tries++) {
+    if ((await node.ask('audit')).some((entry) => entry.command.startsWith(command))) return
+    await pause(100)
+  }
+  throw new Error(`the node does not know of "${command}"`)
 }
 
 test('a newcomer plays at once, under a name that they are offered', async () => {
@@ -56,6 +66,7 @@ test('a warp leads to where an admin stood, a home to where its player stood', a
   const market = await ada.state()
   await ada.say('/setwarp market')
   await ada.untilChat('/warp market leads to')
+  await untilKnown(nodes[1], 'setwarp market')
   await newcomer.walk(6)
   await newcomer.stand()
   const home = await newcomer.state()
@@ -84,6 +95,7 @@ test('the border stops a player, and not an admin', async () => {
   const [bx, bz] = [Math.floor(x), Math.floor(z)]
   await ada.say(`/set border ${bx - 1},${bz - 1} ${bx + 1},${bz + 1}`)
   await ada.untilChat('The border of the world is at')
+  await untilKnown(nodes[1], 'set border')
   await newcomer.page.evaluate(() => {
     const { x, y, z } = window.__voxeld.state()
     window.__voxeld.lookAt(x + 20, y + 1, z)

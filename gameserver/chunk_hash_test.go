@@ -107,35 +107,3 @@ func TestChunkHashes(t *testing.T) {
 		}
 	}
 }
-
-func TestChunkOffers(t *testing.T) {
-	at := grid.ChunkPos{X: 1, Z: 2}
-	var off chunkOffers
-	if off.offer(at) || off.request(at) {
-		t.Error("a client that does not understand hashes is offered one")
-	}
-	o := chunkOffers{on: true}
-	steps := []struct {
-		name string
-		do   func() bool
-		want bool
-	}{
-		{"request before an offer", func() bool { return o.request(at) }, false},
-		{"offer", func() bool { return o.offer(at) }, true},
-		{"a newer offer", func() bool { return o.offer(at) }, true},
-		{"request", func() bool { return o.request(at) }, true},
-		{"request twice", func() bool { return o.request(at) }, false},
-		{"send the data", func() bool { return o.offer(at) }, false},
-		{"request what was sent", func() bool { return o.request(at) }, false},
-		{"offer what has changed", func() bool { return o.offer(at) }, true},
-		{"out of view", func() bool { o.remove(at); return o.request(at) }, false},
-	}
-	for _, step := range steps {
-		if got := step.do(); got != step.want {
-			t.Errorf("%s: %t, want %t", step.name, got, step.want)
-		}
-	}
-	if len(o.requested) != 0 {
-		t.Errorf("%d chunks are kept after they have left the view", len(o.requested))
-	}
-}

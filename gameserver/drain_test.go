@@ -45,8 +45,8 @@ func (n neighbours) Ask(ctx context.Context, peer, protocol string, question []b
 	return n[peer](q)
 }
 
-// offers answers with an offer that names the host.
-func offers(host string, sessions uint64, change ...func(*nodemsg.HandoffOffer)) func(nodemsg.HandoffRequest) ([]byte, error) {
+// offered answers with an offer that names the host.
+func offered(host string, sessions uint64, change ...func(*nodemsg.HandoffOffer)) func(nodemsg.HandoffRequest) ([]byte, error) {
 	o := nodemsg.HandoffOffer{HTTP: "http://" + host + ":8080", Game: host + ":4002", Sessions: sessions, Ready: true}
 	for _, c := range change {
 		c(&o)
@@ -100,8 +100,8 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 		var guard sync.Mutex
 		r := newHarness(t, func(o *Options) {
 			o.Nodes = neighbours{
-				"b": offers("b", 3), "c": offers("c", 1), "d": offers("d", 0, func(o *nodemsg.HandoffOffer) { o.Draining = true }),
-				"e": offers("e", 0, func(o *nodemsg.HandoffOffer) { o.Ready = false }),
+				"b": offered("b", 3), "c": offered("c", 1), "d": offered("d", 0, func(o *nodemsg.HandoffOffer) { o.Draining = true }),
+				"e": offered("e", 0, func(o *nodemsg.HandoffOffer) { o.Ready = false }),
 				"f": func(nodemsg.HandoffRequest) ([]byte, error) { return []byte("rubbish"), nil }, "g": nil,
 			}
 			o.Drained = func(s DrainStep) {
@@ -149,7 +149,7 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 func TestDrainSavesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offered("b", 0)} })
 		ann := r.join("ann", 1)
 		ann.goTo(3.5, 25, 4.5)
 		pass(100 * time.Millisecond)
@@ -189,7 +189,7 @@ func TestDrainSavesFirst(t *testing.T) {
 // A slow network does not hold a player up for ever.
 func TestDrainDoesNotWaitForASlowNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offered("b", 0)} })
 		ann := r.join("ann", 1)
 		pass(2 * time.Second)
 		r.network.Gate = make(chan struct{})
@@ -212,7 +212,7 @@ func TestDrainAnswersEdits(t *testing.T) {
 	for name, deaf := range map[string]bool{"regions that answer": false, "regions that do not": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+				r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offered("b", 0)} })
 				ann := r.join("ann", 1)
 				r.lands.deaf(true)
 				under := ann.put(grid.Pos{X: 1, Y: 25, Z: 1}, chunk.Stone)
@@ -257,7 +257,7 @@ func TestDrainAnswersEdits(t *testing.T) {
 func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offered("b", 0)} })
 		ann := r.join("ann", 1)
 		pass(100 * time.Millisecond)
 		r.network.Gate = gate
@@ -284,7 +284,7 @@ func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 // A player who joins while the node shuts down is redirected, and the node reports that it is not ready.
 func TestDrainRefusesNewcomers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0), "g": nil} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offered("b", 0), "g": nil} })
 		ann := r.join("ann", 1)
 		if err := r.g.ready(); err != nil {
 			t.Error(err)
@@ -295,7 +295,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 			t.Errorf("ready: %v", err)
 		}
 		if offer := offerOf(t, r.g); !offer.Draining || offer.Sessions != 1 {
-			t.Errorf("it offers %+v", offer)
+			t.Errorf("it offered %+v", offer)
 		}
 		bob := newClient(t, r.dial())
 		go bob.listen()
@@ -317,7 +317,7 @@ func TestDrainRefusesNewcomers(t *testing.T) {
 func TestDrainWhileSomebodyJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, func(o *Options) {
-			o.Nodes = neighbours{"b": offers("b", 0)}
+			o.Nodes = neighbours{"b": offered("b", 0)}
 			o.Players = silentNetwork{o.Players}
 		})
 		ann := newClient(t, r.dial())
@@ -375,7 +375,7 @@ func TestDrainAlone(t *testing.T) {
 // A client that does not leave is cut off after a while, and its player saved where they stood when redirected.
 func TestDrainCutsWhoStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offers("b", 0)} })
+		r := newHarness(t, func(o *Options) { o.Nodes = neighbours{"b": offered("b", 0)} })
 		ann := r.join("ann", 1)
 		ann.goTo(3.5, 25, 4.5)
 		pass(100 * time.Millisecond)
@@ -427,11 +427,11 @@ func TestAnswerHandoff(t *testing.T) {
 		r.join("ann", 1)
 		want := nodemsg.HandoffOffer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
 		if offer := offerOf(t, r.g); offer != want {
-			t.Errorf("it offers %+v, want %+v", offer, want)
+			t.Errorf("it offered %+v, want %+v", offer, want)
 		}
 		trouble = unready
 		if offer := offerOf(t, r.g); offer.Ready {
-			t.Error("it offers room although it is not ready")
+			t.Error("it offered room although it is not ready")
 		}
 		if _, err := r.g.AnswerHandoff(t.Context(), "peerOther", []byte("rubbish")); err == nil {
 			t.Error("rubbish is answered")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -154,11 +153,6 @@ func (g *Gateway) run(task func(context.Context)) bool {
 
 // hasMap reports whether players are shown a map, and who is near.
 func (g *Gateway) hasMap() bool { return g.Ranges != nil && g.policy.Load().Map }
-
-// allowTile counts a request for surface tiles against its address, and reports whether it may be answered.
-func (g *Gateway) allowTile(r *http.Request) bool {
-	return g.limits.Client(addrOf(r)).Allow(admission.Tile)
-}
 
 // now returns the gateway's clock, for budgets.
 func (g *Gateway) now() time.Duration { return time.Since(g.start) }

@@ -113,7 +113,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 
 	ended := make(chan error)
 	website := httpd.Options{
-		Files: g.Client, Ready: g.ready, Session: g.serveSocket, Surface: g.horizon.Handler(g.hasMap, g.allowTile), TLS: l.TLS,
+		Files: g.Client, Ready: g.ready, Session: g.serveSocket, Surface: g.horizon.Handler(g.hasMap, func(r *http.Request) bool { return g.limits.Client(addrOf(r)).Allow(admission.Tile) }), TLS: l.TLS,
 		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 	running := 2

@@ -95,7 +95,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	case sessionmsg.View:
 		s.view.wanted = s.g.viewOf(m.View)
 	case sessionmsg.ChunkRequest:
-		if at := (grid.ChunkPos{X: m.X, Z: m.Z}); s.client.chunks.request(at) {
+		if at := (grid.ChunkPos{X: m.X, Z: m.Z}); s.client.chunks.Request(at) {
 			s.subs[at].Refresh(at, s)
 		}
 	case sessionmsg.Ping:
@@ -152,7 +152,9 @@ func (s *session) move(pose motion.Pose) error {
 		return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d moves a second", movesPerSecond)}
 	}
 	if !s.walk.arrived(pose) {
-		s.remindTeleport()
+		if s.walk.reminds(s.g.now()) {
+			s.out.Send(sessionmsg.Correction{Pose: *s.walk.teleport, Reason: teleported})
+		}
 		return nil
 	}
 	last := s.place.pose()
@@ -238,12 +240,13 @@ func (w *walkState) arrived(pose motion.Pose) bool {
 	return true
 }
 
-// remindTeleport tells the client again where the player was brought, if it has had the time to answer.
-func (s *session) remindTeleport() {
-	if now := s.g.now(); now-s.walk.toldTeleport >= remindEvery {
-		s.walk.toldTeleport = now
-		s.out.Send(sessionmsg.Correction{Pose: *s.walk.teleport, Reason: teleported})
+// reminds reports whether the client is to be told again where the player was brought: it has had the time to arrive.
+func (w *walkState) reminds(now time.Duration) bool {
+	if now-w.toldTeleport < remindEvery {
+		return false
 	}
+	w.toldTeleport = now
+	return true
 }
 
 // insideBlock is the reason of a correction: the path leads into solid blocks. Clients receive it (docs/protocol.md): never change it.
@@ -258,7 +261,7 @@ func (s *session) updateView() {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)
 			delete(s.subs, pos)
-			s.client.chunks.remove(pos)
+			s.client.chunks.Remove(pos)
 			s.out.Send(sessionmsg.ChunkGone{Chunk: pos})
 		}
 	}

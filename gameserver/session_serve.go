@@ -35,7 +35,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	}
 	s.out.Owner = s
 	if socket, ok := c.(*socketConn); ok {
-		s.client.chunks.on = socket.chunkHashes
+		s.client.chunks.On = socket.chunkHashes
 	}
 	if line, ok := c.(*lineConn); ok && line.socket() != nil {
 		s.out.Direct = line

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
-	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/gameserver/offers"
 	"github.com/voxelpopuli/voxeld/motion"
 )
 
@@ -37,55 +37,8 @@ type actionLimits struct {
 
 // clientState is what a session's client can do, and what it has of the land.
 type clientState struct {
-	version int         // of the protocol, as sent by the client
-	chunks  chunkOffers // any goroutine's
-}
-
-// chunkOffers are the chunks in view of which a client was sent only the hash. Its lock is a leaf.
-type chunkOffers struct {
-	on bool // the client understands hashes; set before first use
-
-	mu sync.Mutex
-	// By chunk, whether the client has requested its data, and has not been sent it yet. A chunk is here once its hash was sent,
-	// until it leaves the view or its data is sent.
-	requested map[grid.ChunkPos]bool
-}
-
-// offer records that the hash of a chunk is sent, and reports false if its data must be sent instead.
-func (o *chunkOffers) offer(at grid.ChunkPos) bool {
-	if !o.on {
-		return false
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.requested[at] {
-		delete(o.requested, at)
-		return false
-	}
-	if o.requested == nil {
-		o.requested = make(map[grid.ChunkPos]bool)
-	}
-	o.requested[at] = false
-	return true
-}
-
-// request records a request for a chunk's data. It reports false if there is none to send: the client's session has no hash of it, or
-// the data was requested before.
-func (o *chunkOffers) request(at grid.ChunkPos) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if requested, offered := o.requested[at]; requested || !offered {
-		return false
-	}
-	o.requested[at] = true
-	return true
-}
-
-// remove removes a chunk that has left the view.
-func (o *chunkOffers) remove(at grid.ChunkPos) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.requested, at)
+	version int           // of the protocol, as sent by the client
+	chunks  offers.Chunks // any goroutine's
 }
 
 // viewDistance is how far a client sees. The session's reader owns it, except where it says otherwise.

@@ -24,7 +24,7 @@ func (s *session) HasRoom(c *mirror.Chunk) bool { return s.out.HasRoom(c) }
 
 // SendChunk sends a chunk, or its hash to a client that may have it, with everybody who is in it.
 func (s *session) SendChunk(c *mirror.Chunk, _ bool) {
-	if s.client.chunks.offer(c.At()) {
+	if s.client.chunks.Offer(c.At()) {
 		s.out.PutChunk(c.PackedForm(hashOf{s.codec}, func(packed []byte) any {
 			return s.codec.Encode(sessionmsg.ChunkHash{Chunk: c.At(), Hash: sessionmsg.HashChunk(packed)})
 		}).([]byte))

@@ -53,9 +53,8 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 	if args[2] != "-" {
 		role, roleErr = s.roles.named(args[2])
 	}
-	name := ""
-	if len(args) == 4 {
-		name = args[3]
+	name := append(args, "")[3]
+	if name != "" {
 		nameErr = player.CheckName(name)
 		if owner, taken := s.OwnerOf(name); taken && owner != id {
 			nameErr = fmt.Errorf("the name %s is registered to another player", name)
@@ -75,7 +74,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 
 // importSanction takes over a ban or mute of another policy: KIND TARGET AT UNTIL BY [REASON].
 func importSanction(s *State, _ author, args []string, _ int64) (func() Effect, error) {
-	if len(args) < 5 {
+	if len(args) < 5 || !slices.Contains([]Kind{Ban, Kick, Mute}, Kind(args[0])) || len(s.sanctions) >= MaxSanctions {
 		return nil, errUsage
 	}
 	target, targetErr := s.targetOf(args[1])
@@ -85,12 +84,8 @@ func importSanction(s *State, _ author, args []string, _ int64) (func() Effect, 
 	if it.By == "-" {
 		it.By = operatorName
 	}
-	var kindErr error
-	if !slices.Contains([]Kind{Ban, Kick, Mute}, it.Kind) || len(s.sanctions) >= MaxSanctions {
-		kindErr = errUsage
-	}
 	return func() Effect {
 		s.put(target, it)
 		return Effect{Text: s.nameOf(target) + " is taken over."}
-	}, errors.Join(targetErr, atErr, untilErr, kindErr)
+	}, errors.Join(targetErr, atErr, untilErr)
 }

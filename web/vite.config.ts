@@ -22,8 +22,8 @@ export default defineConfig({
   },
 })
 
-/** The shaders of three.js that the client draws with: those of LineBasicMaterial and SpriteMaterial. All others are its own. */
-const SHADERS = ['meshbasic_vert', 'meshbasic_frag', 'sprite_vert', 'sprite_frag']
+/** The shaders of three.js that the client draws with: those of LineBasicMaterial. All others are its own. */
+const SHADERS = ['meshbasic_vert', 'meshbasic_frag']
 
 /** Removes the sources of all other shaders from three.js: a seventh of what the page loads. */
 function pruneShaders(): Plugin {

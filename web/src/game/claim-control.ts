@@ -27,6 +27,7 @@ interface Corner {
 
 export class ClaimControl implements System {
   private far = false
+  private walls: ClaimWalls | null = null // loaded when there are claims to show
   private shown = '' // what the walls show
   private inside: Claim | null = null
   /** The claim that is being chosen. */
@@ -38,7 +39,7 @@ export class ClaimControl implements System {
     private readonly body: Body,
     private readonly session: Session,
     private readonly hud: Hud,
-    private readonly walls: ClaimWalls,
+    private readonly loadWalls: () => Promise<ClaimWalls>,
     private readonly interaction: Pick<BlockInteraction, 'ahead'>,
   ) {}
 
@@ -53,7 +54,7 @@ export class ClaimControl implements System {
 
   toggleFar(): void {
     this.far = !this.far
-    this.walls.setFar(this.far)
+    this.walls?.setFar(this.far)
     this.hud.messages.toast(this.far ? 'Claims are shown from afar.' : 'Claims are shown when you are near.')
   }
 
@@ -181,7 +182,13 @@ export class ClaimControl implements System {
     this.shown = shown
     const boxes: ShownBox[] = shown ? session.claims.list.map((claim) => ({ ...claim, colour: colourOf(claim) })) : []
     if (box) boxes.push({ ...box, colour: draft.first && this.problemOf(box) ? CLOSED : CHOSEN, always: true })
-    walls.show(boxes, world.height)
+    if (walls) walls.show(boxes, world.height)
+    else if (boxes.length > 0)
+      void this.loadWalls().then((loaded) => {
+        this.walls = loaded
+        loaded.setFar(this.far)
+        this.shown = '' // they are shown in the next frame
+      })
   }
 }
 

@@ -21,7 +21,6 @@ import type { Settings } from '../settings/settings'
 import { kindOf } from '../world/blocks'
 import { World } from '../world/world'
 import { ClaimControl } from './claim-control'
-import { DebugRows } from './debug-rows'
 import { Devices } from './devices'
 import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import { HorizonControl, ShownChunks } from './horizon-control'
@@ -147,7 +146,7 @@ export function startGame(
   const quality = new QualityControl(store, session, meshes, view, hud.menu)
   const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
   const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
-  const claims = new ClaimControl(store, world, body, session, hud, view.claimWalls, interaction)
+  const claims = new ClaimControl(store, world, body, session, hud, () => view.loadClaimWalls(), interaction)
   const inspect = new InspectControl(store, session, interaction, hud)
   const rollback = new RollbackControl(store, world, body, session, screens, hud)
   const movement = new Movement(store, world, body, controls, hud.messages, sound, (from, to) =>
@@ -167,8 +166,9 @@ export function startGame(
   const horizon = new HorizonControl(store, body, session, meshes, shown, view)
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view)
   const counter = new FrameCounter()
-  const debugRows = new DebugRows(world, body, session, meshes, view, counter)
-  const panels = new Panels(store, body, avatars, session, controls, hud, debugRows)
+  const panels = new Panels(store, body, avatars, session, controls, hud, () =>
+    import('./debug-rows').then(({ DebugRows }) => new DebugRows(world, body, session, meshes, view, counter)),
+  )
 
   const devices = new Devices(canvas, store, input, controls, screens, hotbar, interaction, hud, () =>
     claims.choosing || inspect.on || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT],
@@ -199,7 +199,7 @@ export function startGame(
     else if (action === 'map') panels.toggleMap()
     else if (action === 'claims') claims.toggleFar()
     else if (action === 'inspect') command('inspect')
-    else if (action === 'debug') hud.debug.toggle()
+    else if (action === 'debug') void panels.toggleDebug()
   }
 
   function applySettings(): void {

@@ -1,7 +1,7 @@
 // The panels that are not redrawn every frame: the list of players while Tab is held, the map, and the F3 panel.
 
 import type { Hud } from '../hud/hud'
-import { MAP_REACH } from '../hud/map'
+import type { WorldMap } from '../hud/map'
 import type { Controls } from '../input/controls'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
@@ -14,6 +14,7 @@ const INTERVAL_MS = 200
 
 export class Panels implements System {
   private updatedAt = 0 // ms
+  private debugRows: DebugRows | null = null // loaded with F3
 
   constructor(
     private readonly store: Store,
@@ -22,22 +23,27 @@ export class Panels implements System {
     private readonly session: Session,
     private readonly controls: Controls,
     private readonly hud: Hud,
-    private readonly debugRows: DebugRows,
+    private readonly loadDebugRows: () => Promise<DebugRows>,
   ) {}
 
   update({ now }: Frame): void {
     if (now - this.updatedAt <= INTERVAL_MS) return
     this.updatedAt = now
-    if (this.hud.debug.open) this.hud.debug.show(this.debugRows.at(now))
+    if (this.hud.debug.open && this.debugRows) this.hud.debug.show(this.debugRows.at(now))
     if (this.store.screen !== 'play') return
     const list = this.controls.performs('players')
-    const map = this.hud.map.open
+    const map = this.hud.map?.open ? this.hud.map : null
     this.hud.players.toggle(list)
     if (!list && !map) return
     const { x, z } = this.body
-    this.session.surroundings.look({ list, map, x, z, reach: MAP_REACH }, now)
+    this.session.surroundings.look({ list, map: map !== null, x, z, reach: map?.reach ?? 0 }, now)
     if (list) this.listPlayers()
-    if (map) this.drawMap()
+    if (map) this.drawMap(map)
+  }
+
+  async toggleDebug(): Promise<void> {
+    this.debugRows ??= await this.loadDebugRows()
+    this.hud.debug.toggle()
   }
 
   toggleMap(): void {
@@ -45,8 +51,7 @@ export class Panels implements System {
       this.hud.messages.toast('This node has no map.')
       return
     }
-    this.hud.map.toggle(!this.hud.map.open)
-    this.updatedAt = 0
+    void this.hud.toggleMap().then(() => (this.updatedAt = 0))
   }
 
   /** Returns the other players, those in view where they are now. */
@@ -78,8 +83,8 @@ export class Panels implements System {
     this.hud.players.show(welcome.world_name, [self, ...others.sort((a, b) => a.distance - b.distance)], complete)
   }
 
-  private drawMap(): void {
+  private drawMap(map: WorldMap): void {
     const { tiles } = this.session.surroundings
-    this.hud.map.show(tiles, this.body, this.others(), tiles.size === 0 ? 'Loading…' : 'M closes the map')
+    map.show(tiles, this.body, this.others(), tiles.size === 0 ? 'Loading…' : 'M closes the map')
   }
 }

@@ -9,7 +9,7 @@ import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
 import type { KeyDialog } from './key-dialog'
 import { Inventory } from './inventory'
-import { WorldMap } from './map'
+import type { WorldMap } from './map'
 import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
@@ -44,7 +44,8 @@ export class Hud {
   readonly claimLine = new ClaimLine()
   readonly debug = new Debug()
   readonly players = new Players()
-  readonly map = new WorldMap()
+  /** Null until it is loaded. */
+  map: WorldMap | null = null
   readonly menu: Menu
   /** Null until it is loaded. */
   rollback: RollbackDialog | null = null
@@ -79,7 +80,6 @@ export class Hud {
       this.hotbar.root,
       this.chat.root,
       this.players.root,
-      this.map.root,
     )
     root.prepend(this.inWorld, this.debug.root) // below the title
     root.append(this.inventory.root, this.menu.root, this.messages.root)
@@ -104,6 +104,16 @@ export class Hud {
       })
       open(this.keyDialog)
     })
+  }
+
+  /** Opens or closes the map, which is loaded when it is opened first. */
+  async toggleMap(): Promise<void> {
+    const { WorldMap } = await import('./map')
+    if (!this.map) {
+      this.map = new WorldMap()
+      this.inWorld.append(this.map.root)
+    }
+    this.map.toggle(!this.map.open)
   }
 
   /** Loads the dialog for rollbacks, unless it is there. */
@@ -138,6 +148,6 @@ export class Hud {
     this.rollback?.toggle(screen === 'rollback')
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
-    if (screen === 'title') this.map.toggle(false)
+    if (screen === 'title') this.map?.toggle(false)
   }
 }

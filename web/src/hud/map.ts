@@ -8,8 +8,6 @@ import { el, show } from './dom'
 
 const SIZE = 512 // pixels of the canvas
 const BLOCKS_PER_PIXEL = 2
-/** How far the map reaches from the player, in blocks. */
-export const MAP_REACH = (SIZE * BLOCKS_PER_PIXEL) / 2
 
 export interface Marked {
   player: string
@@ -27,6 +25,8 @@ export interface Place {
 
 export class WorldMap {
   readonly root: HTMLElement
+  /** How far the map reaches from the player, in blocks. */
+  readonly reach = (SIZE * BLOCKS_PER_PIXEL) / 2
   open = false
   private readonly canvas = el('canvas')
   private readonly context: CanvasRenderingContext2D
@@ -52,7 +52,7 @@ export class WorldMap {
     context.fillRect(0, 0, SIZE, SIZE)
     const across = (block: number) => SIZE / 2 + (block - self.x) / BLOCKS_PER_PIXEL
     const down = (block: number) => SIZE / 2 + (block - self.z) / BLOCKS_PER_PIXEL
-    drawTiles(context, tiles, { x: self.x - MAP_REACH, z: self.z - MAP_REACH, scale: 1 / BLOCKS_PER_PIXEL }, SIZE)
+    drawTiles(context, tiles, { x: self.x - this.reach, z: self.z - this.reach, scale: 1 / BLOCKS_PER_PIXEL }, SIZE)
     for (const other of others) this.mark(across(other.x), down(other.z), other)
     drawPointer(context, SIZE / 2, SIZE / 2, self.yaw)
     this.position.textContent = `${Math.floor(self.x)}, ${Math.floor(self.y)}, ${Math.floor(self.z)}`

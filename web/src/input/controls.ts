@@ -56,7 +56,9 @@ export class Controls {
     window.addEventListener('wheel', (event) => this.wheelTurn(event), { passive: true })
     target.addEventListener('contextmenu', (event) => event.preventDefault())
     document.addEventListener('pointerlockchange', () => {
-      if (document.pointerLockElement !== target && this.active && !this.unlocked) {
+      const locked = document.pointerLockElement === target
+      if (locked && !this.active) document.exitPointerLock() // a panel has opened meanwhile
+      if (!locked && this.active && !this.unlocked) {
         this.active = false
         this.releaseAll()
         this.events.pointerReleased()
@@ -66,20 +68,18 @@ export class Controls {
 
   /** Locks the pointer, if the player uses a mouse. Returns false if the browser refuses for now: then a click tries again. */
   async capture(): Promise<boolean> {
-    let refused = false
-    this.unlocked = !this.lockable || this.input.current !== 'mouse'
-    if (!this.unlocked && document.pointerLockElement !== this.target) {
-      try {
-        await this.lock()
-      } catch (reason) {
-        // browsers refuse without a click, and for about a second after Escape; if they have no lock, play without it
-        this.lockable = reason instanceof DOMException && reason.name !== 'NotSupportedError'
-        refused = this.lockable
-        this.unlocked = true
-      }
-    }
     this.active = true
-    return !refused
+    this.unlocked = true // until the browser has locked it
+    if (!this.lockable || this.input.current !== 'mouse') return true
+    try {
+      if (document.pointerLockElement !== this.target) await this.lock()
+    } catch (reason) {
+      // browsers refuse without a click, and for about a second after Escape; if they have no lock, play without it
+      this.lockable = reason instanceof DOMException && reason.name !== 'NotSupportedError'
+      return !this.lockable
+    }
+    this.unlocked = false
+    return true
   }
 
   /** Frees the pointer while the player uses no mouse, without leaving the world. */

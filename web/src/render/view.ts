@@ -15,7 +15,7 @@ import type { Box } from '../world/blocks'
 import { SIZE } from '../world/coords'
 import { setDaytime } from './daytime'
 import type { Camera } from './camera'
-import { ClaimWalls } from './claim-walls'
+import type { ClaimWalls } from './claim-walls'
 import { air } from './glsl'
 import { Hand } from './hand'
 import { Particles } from './particles'
@@ -26,7 +26,7 @@ export class View {
   readonly terrain = new Terrain()
   readonly hand = new Hand(this.terrain)
   readonly particles = new Particles()
-  readonly claimWalls = new ClaimWalls()
+  private claimWalls: ClaimWalls | null = null
   private readonly renderer: WebGLRenderer
   private readonly scene = new Scene()
   private readonly camera = new PerspectiveCamera(75, 1, 0.05, 2400)
@@ -53,14 +53,7 @@ export class View {
     )
     this.outline.visible = false
     this.outline.renderOrder = 2.7
-    this.scene.add(
-      this.terrain.group,
-      this.sky.dome,
-      this.sky.clouds,
-      this.particles.points,
-      this.outline,
-      this.claimWalls.mesh,
-    )
+    this.scene.add(this.terrain.group, this.sky.dome, this.sky.clouds, this.particles.points, this.outline)
     window.addEventListener('resize', () => this.resize())
     this.resize()
   }
@@ -76,6 +69,16 @@ export class View {
 
   add(object: Object3D): void {
     this.scene.add(object)
+  }
+
+  /** Loads what shows the borders of claims, unless it is there. */
+  async loadClaimWalls(): Promise<ClaimWalls> {
+    const { ClaimWalls } = await import('./claim-walls')
+    if (!this.claimWalls) {
+      this.claimWalls = new ClaimWalls()
+      this.scene.add(this.claimWalls.mesh)
+    }
+    return this.claimWalls
   }
 
   /** Sets the number of pixels rendered per screen pixel, 0.25 to 2. */
@@ -131,7 +134,7 @@ export class View {
     this.terrain.cull(camera.x, camera.y, camera.z)
     this.originX = originX
     this.originZ = originZ
-    this.claimWalls.setOrigin(originX, originZ)
+    this.claimWalls?.setOrigin(originX, originZ)
     this.camera.position.set(camera.x - originX, camera.y, camera.z - originZ)
     this.camera.rotation.set(camera.pitch, Math.PI - camera.yaw, 0, 'YXZ')
     this.camera.updateMatrixWorld()
