@@ -78,7 +78,7 @@ export class Menu {
         flag('sound', 'Sounds'),
       ),
       keys,
-      ...helpLists('muted'),
+      ...helpLists('muted', true),
       button('Invite a friend…', 'quiet', invite),
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),

@@ -34,7 +34,7 @@ export class Title {
     this.name.value = initial.name || randomName()
     this.chosen = initial.name !== ''
     this.guest.checked = initial.guest
-    root.append(...helpLists(''))
+    root.append(...helpLists('', false))
     find(root, 'button', '.link').addEventListener('click', bringKey)
     form.addEventListener('submit', (event) => {
       event.preventDefault()
