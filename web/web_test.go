@@ -121,7 +121,7 @@ func firstLoad(client fs.FS) ([]string, error) {
 
 var (
 	pageReference = regexp.MustCompile(`(?:src|href)="([^"]*)"`)
-	// a static import, or the address of a worker
+	// A static import, or the address of a worker.
 	scriptReference = regexp.MustCompile("(?:\\bfrom|\\bimport|\\bnew URL\\()\\s*[\"'`]([\\w./-]+\\.js)[\"'`]")
 )
 
