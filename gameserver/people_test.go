@@ -87,10 +87,10 @@ func TestTravel(t *testing.T) {
 		ann.goTo(5.5, 26, 7.5)
 		ann.goTo(5.5, 26, 11)
 		ann.send(sessionmsg.Command{Text: "home"})
-		ann.goTo(5.5, 26, 11.5) // on its way too, and near enough to be a move from there
+		ann.goTo(5.5, 26, 13) // on its way too, and near enough to be a move from there
 		pass(3 * time.Second)
 		corrections := ann.mu.corrections
-		ann.goTo(5.5, 26, 12) // as if the client had not received the correction
+		ann.goTo(5.5, 26, 13.5) // as if the client had not received the correction
 		pass(time.Second)
 		where("home", 5.5, 7.5)
 		if ann.mu.corrections != corrections+1 || ann.mu.reason != teleported {

@@ -214,7 +214,7 @@ const teleported = "teleported"
 // A client that was brought elsewhere has arrived once it says that it is within arrivedWithin blocks of there. It has sent the moves before
 // that one without knowing of the teleport: they are ignored, and the client is told again every remindEvery.
 const (
-	arrivedWithin = 2
+	arrivedWithin = 5 // a slow page moves by four in one frame
 	remindEvery   = 2 * time.Second
 )
 

@@ -255,8 +255,8 @@ func TestClosedLandIsRolledBack(t *testing.T) {
 	if n := len(d.regions()); n != 0 {
 		t.Fatalf("%d regions are open", n)
 	}
-	command := fmt.Sprintf("revert eve %d %d,0,%d %d,127,%d", time.Now().Add(-time.Hour).Unix(), at.X-20, at.Z-20, at.X+20, at.Z+20)
-	if got := d.operate(strings.Fields(command)...); got != "Rollback 1 has begun." {
+	area := fmt.Sprintf("--area=%d,0,%d:%d,127,%d", at.X-20, at.Z-20, at.X+20, at.Z+20)
+	if got := d.operate("rollback", "eve", "--since", "1h", area, "--yes"); !strings.HasPrefix(got, "Rollback 1 ") {
 		t.Fatal(got)
 	}
 	eventually(t, "all blocks are rolled back", patience, func() bool { return d.metric("voxeld_rollback_blocks_total") >= float64(len(want)) })

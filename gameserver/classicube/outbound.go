@@ -122,6 +122,13 @@ func (cl *Client) showDifference(at grid.ChunkPos, before, now *land) error {
 	return nil
 }
 
+// buildLevel writes the level of a window, while few others of the node do so.
+func (cl *Client) buildLevel(level *bytes.Buffer, w window) error {
+	cl.a.building <- struct{}{}
+	defer func() { <-cl.a.building }()
+	return cl.mu.lands.writeLevel(level, w, cl.features)
+}
+
 // showLevel sends the window, if its land is here and the client does not have it.
 func (cl *Client) showLevel() error {
 	w := cl.mu.window
@@ -129,10 +136,7 @@ func (cl *Client) showLevel() error {
 		return nil
 	}
 	var level bytes.Buffer
-	cl.a.building <- struct{}{}
-	err := cl.mu.lands.writeLevel(&level, w, cl.features)
-	<-cl.a.building // not held while the client, which may be slow, is sent it
-	if err != nil {
+	if err := cl.buildLevel(&level, w); err != nil { // not while the client, which may be slow, is sent it
 		return err
 	}
 	cl.mu.avatars.forget(cl.put)

@@ -10,6 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
@@ -25,6 +26,8 @@ const (
 	maxSectors, maxSquares = 128, 1024
 	// atOnce is how many range queries run at the same time, and perLook the most squares that are asked for in one look at a sector.
 	atOnce, perLook = 4, 32
+	// Looks at sectors a second: each asks other nodes, which answer a limited number of questions. Beyond it what is known is shown.
+	lookRate, looksAtOnce = 10, 64
 	// queryTime bounds a query, and a look.
 	queryTime = 2 * time.Second
 )
@@ -37,6 +40,7 @@ type Query func(context.Context, region.RangeQuery) (region.RangeResult, error)
 type edits struct {
 	query   Query
 	running chan struct{} // a slot for each query
+	looks   *rate.Limiter
 	flights singleflight.Group
 	seed    maphash.Seed
 
@@ -60,7 +64,7 @@ type square struct {
 }
 
 func newEdits(query Query) *edits {
-	e := &edits{query: query, running: make(chan struct{}, atOnce), seed: maphash.MakeSeed()}
+	e := &edits{query: query, running: make(chan struct{}, atOnce), looks: rate.NewLimiter(lookRate, looksAtOnce), seed: maphash.MakeSeed()}
 	e.mu.sectors, e.mu.squares = newCache[sector, time.Time](maxSectors), newCache[Key, square](maxSquares)
 	return e
 }
@@ -113,6 +117,9 @@ func (e *edits) look(ctx context.Context, at sector) {
 	}
 	name := Key{X: at.x, Z: at.z}.String()
 	done := e.flights.DoChan(name, func() (any, error) {
+		if !e.looks.Allow() {
+			return nil, nil //nolint:nilnil // likewise
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTime) // others wait for it, too
 		defer cancel()
 		e.refresh(ctx, at)

@@ -75,6 +75,9 @@ func (h *Horizon) Hash(ctx context.Context, k Key) (string, bool) {
 	if known, ok := h.known(k); ok && known.edits == version {
 		return known.hash, true
 	}
+	if !h.grounds.Contains(k) && h.limit.Wait(ctx) != nil { // before it holds up others
+		return "", false
+	}
 	if h.one.Acquire(ctx, 1) != nil {
 		return "", false
 	}
@@ -84,9 +87,6 @@ func (h *Horizon) Hash(ctx context.Context, k Key) (string, bool) {
 	}
 	ground, ok := h.grounds.Get(k)
 	if !ok {
-		if h.limit.Wait(ctx) != nil {
-			return "", false
-		}
 		ground = h.terrain.VistaIn(&h.room, int(k.X)*k.side(), int(k.Z)*k.side(), k.step(), Points)
 		h.grounds.Add(k, ground)
 	}

@@ -43,7 +43,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 					ended <- Serve(ctx, listener, Options{
 						Files: client, Admit: func(net.Addr) (func(), bool) { return func() {}, true }, Logger: slog.New(slog.DiscardHandler),
 						Requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "requests_total", Help: "Requests."}, []string{"code"}),
-						Session:  func(context.Context, http.ResponseWriter, *http.Request) {},
+						Session:  func(context.Context, http.ResponseWriter, *http.Request) {}, Surface: http.NotFoundHandler(),
 					})
 				}()
 				ours, theirs := net.Pipe()

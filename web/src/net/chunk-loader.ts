@@ -15,6 +15,9 @@ interface Load {
   changes: BlockChange[]
 }
 
+/** How long the cache is waited for: browsers may never answer. Then the server sends the chunk. */
+const CACHE_MS = 3000
+
 export class ChunkLoader {
   private loading = new Map<number, Load>()
 
@@ -40,7 +43,8 @@ export class ChunkLoader {
   /** Loads a chunk of which the hash has come. */
   async loadHash(x: number, z: number, hash: string | Uint8Array<ArrayBuffer>): Promise<void> {
     const load = this.begin(x, z)
-    const data = await this.cache.get(typeof hash === 'string' ? fromBase64(hash) : hash)
+    const late = new Promise<null>((resolve) => setTimeout(() => resolve(null), CACHE_MS))
+    const data = await Promise.race([this.cache.get(typeof hash === 'string' ? fromBase64(hash) : hash), late])
     if (this.loading.get(chunkKey(x, z)) !== load) return // unloaded, or replaced
     if (data) {
       try {
