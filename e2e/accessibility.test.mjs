@@ -114,7 +114,6 @@ test('the chat is a log, and closes at Escape', async () => {
 })
 
 test('the map', async () => {
-  await ada.stand() // the chat has closed in this frame
   await ada.page.keyboard.press('KeyM')
   await ada.page.waitForSelector('.map', { state: 'visible' })
   await inspect('map')

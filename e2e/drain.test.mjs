@@ -75,6 +75,7 @@ function watch(page) {
 
 test('a player joins, and the land around them has three replicas', async () => {
   ada = await Player.open(nodes[0].url, 'ada')
+  ada.tilesFrom = nodes.map(({ url }) => url)
   await ada.play()
   broken.push(await ada.aimAtGround())
   await ada.click('left')

@@ -58,6 +58,7 @@ test('the page and its scripts are small, and nothing violates its policy', { sk
 test('the node stops, and the player goes on at another one', { skip }, async () => {
   const { gateway } = await ada.state()
   ada.mayLoseConnection = true // a request for far land may be under way
+  ada.tilesFrom = [other.url]
   await daemon.drain()
   await ada.until(
     (gateway) => window.__voxeld.state().connected && window.__voxeld.state().gateway !== gateway,

@@ -31,11 +31,13 @@ const SETTINGS = { view: 3, renderScale: 0.5, smoothEdges: false, adaptive: fals
 export class Player {
   /**
    * The problems on the page: exceptions, console errors (violations of the Content-Security-Policy among them), failed requests,
-   * and requests to other origins, except for surface tiles: a page that goes on at another node has them from there.
+   * and requests to other origins.
    */
   troubles = []
   /** The bytes of all HTTP answers so far, bodies and headers, as they travelled. */
   received = 0
+  /** The other nodes that may be asked for surface tiles: a page that goes on at another node has them from there. */
+  tilesFrom = []
   /** If true, console errors about connections that failed are ignored. */
   mayLoseConnection = false
 
@@ -68,9 +70,8 @@ export class Player {
     })
     page.on('request', (request) => {
       const address = request.url()
-      if (new URL(address).pathname.startsWith('/surface')) return
-      if (!address.startsWith(new URL(url).origin) && !/^(data|blob):/.test(address))
-        player.troubles.push(`foreign request: ${address}`)
+      const mayAsk = [url, ...player.tilesFrom].some((own) => address.startsWith(new URL(own).origin))
+      if (!mayAsk && !/^(data|blob):/.test(address)) player.troubles.push(`foreign request: ${address}`)
     })
     page.on('requestfinished', async (request) => {
       const { responseBodySize, responseHeadersSize } = await request.sizes()

@@ -169,7 +169,7 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 // mayGrant returns why an author may not define a role, or give it.
 func mayGrant(by author, r Role) error {
 	if !by.role.AtLeast(r) || by.role.order() == r.order() && !by.role.AtLeast(Owner) {
-		return fmt.Errorf("only a higher role than %v may give the role %v", by.role, r)
+		return fmt.Errorf("only a higher role than %v may give, define or delete the role %v", by.role, r)
 	}
 	return nil
 }

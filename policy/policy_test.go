@@ -94,7 +94,7 @@ func TestCommands(t *testing.T) {
 		{"bob", "unmute zoe", "The mute of zoe is lifted."},
 		{"bob", "say hello", "bob: hello"},
 		{"ada", "role " + idOf("eve").String() + " admin", "eve has the role admin."},
-		{"eve", "role bob admin", "! only a higher role than admin may give the role admin"},
+		{"eve", "role bob admin", "! only a higher role than admin may give, define or delete the role admin"},
 		{"eve", "role eve builder", "eve has the role builder."},
 		{"ada", "role zoe admin", "! the name zoe is registered to nobody: roles are given to players who have registered their names, or to ids"},
 		{"ada", "role bob king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner`},

@@ -25,8 +25,8 @@ func DefinesRole(text string) bool {
 	return len(words) > 3 && strings.EqualFold(words[0], "role") && words[1] == createRole
 }
 
-// role gives a player a role, or defines or deletes one. A player may be called "delete": of the built-in roles none can be deleted, so then one of
-// them is given.
+// role gives a player a role, or defines or deletes a role. A player may be called "delete": built-in roles cannot be deleted, so
+// /role delete builder makes that player a builder.
 func role(s *State, by author, args []string, at int64) (func() Effect, error) {
 	if len(args) > 2 && args[0] == createRole {
 		return defineRole(s, by, args[1:])
@@ -82,7 +82,7 @@ func removeRole(s *State, by author, old Role, err error) (func() Effect, error)
 	return func() Effect {
 		delete(s.roles.custom, old.of.Name)
 		s.replaceRole(old, old.of.Base)
-		return Effect{Text: fmt.Sprintf("The role %v is deleted: who had it has the role %v.", old, old.of.Base)}
+		return Effect{Text: fmt.Sprintf("The role %v is deleted. Players who had it now have the role %v.", old, old.of.Base)}
 	}, err
 }
 

@@ -30,10 +30,10 @@ func TestDefinedRoles(t *testing.T) {
 		{"hal", "kick mod", "! they have the role moderator: only a higher one than theirs may do that"},
 		{"hal", "claim 0,0 9,9", "! the role helper may not use /claim"},
 		{"bob", "claim 0,0 9,9 home", "The claim home is yours: 10 × 10 blocks. /trust home PLAYER lets others build in it."},
-		{"adm", "role create boss admin", "! only a higher role than admin may give the role boss"},
+		{"adm", "role create boss admin", "! only a higher role than admin may give, define or delete the role boss"},
 		{"own", "role create boss admin allow=owner", "The role boss: above admin, allow=owner."},
-		{"adm", "role create boss builder", "! only a higher role than admin may give the role boss"},
-		{"adm", "role delete boss", "! only a higher role than admin may give the role boss"},
+		{"adm", "role create boss builder", "! only a higher role than admin may give, define or delete the role boss"},
+		{"adm", "role delete boss", "! only a higher role than admin may give, define or delete the role boss"},
 		{"own", "role bob boss", "bob has the role boss."},
 		{"bob", "role adm builder", "adm has the role builder."},
 		{"", "role adm admin", "adm has the role admin."},
@@ -66,7 +66,7 @@ func TestDefinedRoles(t *testing.T) {
 		{"adm", "set players helper", "The role of players is now helper."},
 		{"own", "role create helper moderator", "! the role helper is that of all players or guests: its base is visitor or builder"},
 		{"adm", "set players senior", "The role of players is now senior."},
-		{"adm", "role delete senior", "The role senior is deleted: who had it has the role builder."},
+		{"adm", "role delete senior", "The role senior is deleted. Players who had it now have the role builder."},
 		{"adm", "role delete senior", `! there is no role "senior"`},
 		{"adm", "role delete visitor", "delete has the role visitor."}, // as before there were roles to delete
 	} {

@@ -304,11 +304,11 @@ func (cl *Client) redirect(m sessionmsg.Reconnect) {
 	cl.say(colourNotice + escape(m.Reason))
 	for _, g := range m.Gateways {
 		if u, err := url.Parse(g.URL); err == nil {
-			cl.end("Node stops. Join again at " + u.Hostname() + ".")
+			cl.end("This node is stopping. Join " + u.Hostname() + ".")
 			return
 		}
 	}
-	cl.end("This node stops. Come back in a while.")
+	cl.end("This node is stopping. Come back in a while.")
 }
 
 // end sends the reason for the end of the connection. One that is too long for it is said before.

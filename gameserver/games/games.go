@@ -17,7 +17,7 @@ type Protocol interface {
 	Open(ctx context.Context, c net.Conn) (Client, sessionmsg.Join, error)
 	// Subprotocol is that of the game's WebSockets, which carry the same bytes as TCP; empty if it has none.
 	Subprotocol() string
-	// Refuse tells the client of a connection that was not opened why, in its protocol, if that is possible.
+	// Refuse answers a connection that is not served with the reason, if the protocol has a message for it.
 	Refuse(c net.Conn, why string)
 }
 

@@ -3,6 +3,7 @@ package horizon
 import (
 	"context"
 	"hash/maphash"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -192,6 +193,9 @@ func (e *edits) due(at sector, regions []nodemsg.RangeRegion) (all []dueSquare) 
 				all = append(all, sq)
 			}
 		}
+	}
+	if len(all) > perLook { // in a busy sector all have their turn
+		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	}
 	return all[:min(len(all), perLook)]
 }

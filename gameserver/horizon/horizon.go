@@ -48,6 +48,7 @@ type Horizon struct {
 
 	mu struct {
 		sync.Mutex
+		asking   map[string]int // by address: requests for hashes that are being answered
 		made     *lru.Cache[Key, made]
 		contents *lru.Cache[string, []byte] // by name and hash; compressed with gzip
 	}
@@ -65,6 +66,7 @@ func New(query Query, t Terrain, r prometheus.Registerer) *Horizon {
 		terrain: t, edits: newEdits(query), one: semaphore.NewWeighted(1), limit: rate.NewLimiter(groundRate, groundBurst),
 		grounds: newCache[Key, []terrain.TopBlock](maxGrounds), metrics: newMetrics(r),
 	}
+	h.mu.asking = make(map[string]int)
 	h.mu.made, h.mu.contents = newCache[Key, made](maxContents), newCache[string, []byte](maxContents)
 	return h
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -251,4 +252,44 @@ func TestHandler(t *testing.T) {
 	if w := get(path, "gzip"); w.Code != http.StatusNotFound {
 		t.Errorf("without a map: %d", w.Code)
 	}
+}
+
+// An address with many requests for hashes at the same time does not make others wait: some of its requests are refused.
+func TestHashesOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHorizon(t, &world{})
+		handler := h.Handler(func() bool { return true }, func(*http.Request) bool { return true })
+		var crew sync.WaitGroup
+		ask := func(address string) func() int {
+			w := httptest.NewRecorder()
+			crew.Go(func() {
+				r := httptest.NewRequest(http.MethodGet, "/surface?tiles=0.1.-2", nil)
+				r.RemoteAddr = address
+				handler.ServeHTTP(w, r)
+			})
+			synctest.Wait() // the query has begun
+			return func() int { return w.Code }
+		}
+		var first []func() int
+		for i := range maxAsking {
+			first = append(first, ask(fmt.Sprintf("192.0.2.1:%d", i+1)))
+		}
+		more, other := ask("192.0.2.1:99"), ask("192.0.2.2:1")
+		if more() != http.StatusTooManyRequests {
+			t.Errorf("one more request of the address: %d", more())
+		}
+		crew.Wait()
+		for i, code := range first {
+			if code() != http.StatusOK {
+				t.Errorf("request %d of the address: %d", i, code())
+			}
+		}
+		if again := ask("192.0.2.1:100"); other() != http.StatusOK || again() == http.StatusTooManyRequests {
+			t.Errorf("another address: %d, the same one later: %d", other(), again())
+		}
+		crew.Wait()
+		if len(h.mu.asking) != 0 {
+			t.Errorf("%v is kept", h.mu.asking)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ const (
 	// maxNamed is the most tiles in one request for hashes, and hashTime how long their hashes are computed. The rest are left out.
 	maxNamed = 80
 	hashTime = 2500 * time.Millisecond
+	// maxAsking is the most requests for hashes of one address at the same time: they wait for each other, and others must not wait for all.
+	maxAsking = 4
 )
 
 // hashes is the answer to a request for hashes, by name. More means that some are left out, and the same request may return them.
@@ -41,9 +44,7 @@ func (h *Horizon) Handler(enabled func() bool, allow func(*http.Request) bool) h
 		case !enabled():
 			http.Error(w, "this node has no map", http.StatusNotFound)
 		case !allow(r):
-			h.metrics.refused.Inc()
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests from this address: wait a second", http.StatusTooManyRequests)
+			h.refuse(w)
 		default:
 			mux.ServeHTTP(w, r)
 		}
@@ -56,6 +57,12 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many tiles in one request", http.StatusBadRequest)
 		return
 	}
+	address, _, _ := net.SplitHostPort(r.RemoteAddr) //nolint:errcheck // it has that form
+	if !h.begin(address) {
+		h.refuse(w)
+		return
+	}
+	defer h.end(address)
 	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
 	defer cancel()
 	answer := hashes{Tiles: make(map[string]string, len(names))}
@@ -75,6 +82,32 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
+}
+
+// begin counts a request for hashes until end is called. It reports false if its address has too many.
+func (h *Horizon) begin(address string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.asking[address] >= maxAsking {
+		return false
+	}
+	h.mu.asking[address]++
+	return true
+}
+
+func (h *Horizon) end(address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.asking[address]--; h.mu.asking[address] == 0 {
+		delete(h.mu.asking, address)
+	}
+}
+
+// refuse answers a request of an address that sends too many.
+func (h *Horizon) refuse(w http.ResponseWriter) {
+	h.metrics.refused.Inc()
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "too many requests from this address: wait a second", http.StatusTooManyRequests)
 }
 
 func (h *Horizon) serveTile(w http.ResponseWriter, r *http.Request) {

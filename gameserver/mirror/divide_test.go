@@ -3,6 +3,7 @@ package mirror
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -139,53 +140,53 @@ func TestCrossingCountsWaitingChat(t *testing.T) {
 // Chat that was sent over a link which has broken is sent again over the next one, unless the region has sent it back, or has had the time
 // to: a region that was divided or merged ignores what is still on its way to it.
 func TestChatIsSentAgain(t *testing.T) {
-	founding := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
-	m, whom, ann, at := newTestMirror(), &recorderSub{}, player.GuestID("ann"), grid.ChunkPos{X: 1}
-	var now time.Duration
-	m.Now = func() time.Duration { return now }
-	sub := newSubscription(m, founding)
-	sub.watch(at, whom)
-	f := onlyFeed(sub)
-	link := func() (texts []string) {
-		t.Helper()
-		if _, err := f.setRegion(nodemsg.Region{Cell: founding}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		founding := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
+		whom, ann, at := &recorderSub{}, player.GuestID("ann"), grid.ChunkPos{X: 1}
+		sub := newSubscription(newTestMirror(), founding)
+		sub.watch(at, whom)
+		f := onlyFeed(sub)
+		link := func() (texts []string) {
+			t.Helper()
+			if _, err := f.setRegion(nodemsg.Region{Cell: founding}); err != nil {
+				t.Fatal(err)
+			}
+			f.resume()
+			sub.mu.chunks[at].shown = true
+			for _, u := range f.takeOut().Chat {
+				texts = append(texts, u.Text)
+			}
+			return texts
+		}
+		link()
+		author := vclock.NewOwner(nodemsg.ChatAuthor(ann), 6)
+		var said []nodemsg.ChatEvent
+		for _, text := range []string{"one", "two"} {
+			stamp, err := author.Act().Append(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, nodemsg.ChatEvent{Player: ann, Chunk: at, Text: text, Stamp: stamp, Wall: time.Now().UnixMilli()})
+			sub.SendChat(said[len(said)-1])
+		}
+		sub.SendChat(nodemsg.ChatEvent{Player: ann, Chunk: at, Text: "of a player without a clock"})
+		if out := f.takeOut(); len(out.Chat) != 3 {
+			t.Fatalf("%+v is sent", out.Chat)
+		}
+		frame := nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Chunk: at, Chat: said[:1]}}}
+		if err := f.apply(frame); err != nil {
 			t.Fatal(err)
 		}
-		f.resume()
-		sub.mu.chunks[at].shown = true
-		for _, u := range f.takeOut().Chat {
-			texts = append(texts, u.Text)
+		for range 2 {
+			f.pause()
+			if again := link(); !slices.Equal(again, []string{"two"}) {
+				t.Errorf("%q is sent again", again)
+			}
 		}
-		return texts
-	}
-	link()
-	author := vclock.NewOwner(nodemsg.ChatAuthor(ann), 6)
-	var said []nodemsg.ChatEvent
-	for _, text := range []string{"one", "two"} {
-		stamp, err := author.Act().Append(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		said = append(said, nodemsg.ChatEvent{Player: ann, Chunk: at, Text: text, Stamp: stamp})
-		sub.SendChat(said[len(said)-1])
-	}
-	sub.SendChat(nodemsg.ChatEvent{Player: ann, Chunk: at, Text: "of a player without a clock"})
-	if out := f.takeOut(); len(out.Chat) != 3 {
-		t.Fatalf("%+v is sent", out.Chat)
-	}
-	frame := nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Chunk: at, Chat: said[:1]}}}
-	if err := f.apply(frame); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
+		time.Sleep(chatReturns)
 		f.pause()
-		if again := link(); !slices.Equal(again, []string{"two"}) {
-			t.Errorf("%q is sent again", again)
+		if again := link(); len(again) != 0 {
+			t.Errorf("%q is sent again, too late", again)
 		}
-	}
-	now += chatReturns
-	f.pause()
-	if again := link(); len(again) != 0 {
-		t.Errorf("%q is sent again, too late", again)
-	}
+	})
 }

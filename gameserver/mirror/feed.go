@@ -169,7 +169,7 @@ func (f *feed) takeOut() nodemsg.ToRegion {
 	defer sub.mu.Unlock()
 	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that would not
 	// see it.
-	return f.out.swap(sub.m.Now(), func(u *nodemsg.ChatEvent) bool {
+	return f.out.swap(func(u *nodemsg.ChatEvent) bool {
 		if c := sub.mu.chunks[u.Chunk]; c != nil && !c.shown {
 			return false
 		}

@@ -13,7 +13,7 @@ import (
 const (
 	// maxChatEvents bounds the chat events that wait for a region, and those that were sent and have not come back.
 	maxChatEvents = 256
-	// chatReturns is how soon a region sends a chat event back, at the latest. One that is missing for longer was dropped there.
+	// chatReturns is how soon a chat event comes back from its region, at the latest. An older one was dropped there.
 	chatReturns = 10 * time.Second
 )
 
@@ -23,23 +23,17 @@ const (
 type outgoing struct {
 	linked  bool
 	message nodemsg.ToRegion
-	moves   map[player.ID]int // index in message.Moves: the newest pose replaces the one before
-	sent    []sentChat        // over this link, and has not come back yet: a region that was divided or merged may not have received it
-}
-
-// sentChat is a chat event, and when it was sent.
-type sentChat struct {
-	nodemsg.ChatEvent
-	at time.Duration
+	moves   map[player.ID]int   // index in message.Moves: the newest pose replaces the one before
+	sent    []nodemsg.ChatEvent // over this link, and not come back yet: a region that was divided or merged may not have received it
 }
 
 // reset drops everything but chat: the link has broken. Chat that was sent and has not come back waits again, before the rest. If others
 // have received it, they do not show it twice.
-func (o *outgoing) reset(now time.Duration) {
+func (o *outgoing) reset(now time.Time) {
 	var again []nodemsg.ChatEvent
 	for _, u := range o.sent {
-		if now-u.at < chatReturns && len(again)+len(o.message.Chat) < maxChatEvents {
-			again = append(again, u.ChatEvent)
+		if now.Sub(time.UnixMilli(u.Wall)) < chatReturns && len(again)+len(o.message.Chat) < maxChatEvents {
+			again = append(again, u)
 		}
 	}
 	o.linked, o.message, o.sent = false, nodemsg.ToRegion{Chat: append(again, o.message.Chat...)}, nil
@@ -47,7 +41,7 @@ func (o *outgoing) reset(now time.Duration) {
 }
 
 // swap returns the message, and begins the next one. Chat that is not due stays for that.
-func (o *outgoing) swap(now time.Duration, due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
+func (o *outgoing) swap(due func(*nodemsg.ChatEvent) bool) nodemsg.ToRegion {
 	if !o.linked {
 		return nodemsg.ToRegion{} // the link has just broken: the next one sends it
 	}
@@ -59,7 +53,7 @@ func (o *outgoing) swap(now time.Duration, due func(*nodemsg.ChatEvent) bool) no
 	for i := range events {
 		if due(&events[i]) {
 			out.Chat = append(out.Chat, events[i])
-			o.keepSent(events[i], now)
+			o.keepSent(events[i])
 		} else {
 			o.message.Chat = append(o.message.Chat, events[i])
 		}
@@ -68,14 +62,14 @@ func (o *outgoing) swap(now time.Duration, due func(*nodemsg.ChatEvent) bool) no
 }
 
 // keepSent keeps a chat event that is sent, if receivers can tell that they have it already.
-func (o *outgoing) keepSent(u nodemsg.ChatEvent, now time.Duration) {
+func (o *outgoing) keepSent(u nodemsg.ChatEvent) {
 	if _, counted := u.Clock(); !counted {
 		return
 	}
 	if len(o.sent) == maxChatEvents {
 		o.sent = slices.Delete(o.sent, 0, 1)
 	}
-	o.sent = append(o.sent, sentChat{u, now})
+	o.sent = append(o.sent, u)
 }
 
 // returned forgets chat events that the region has sent back.
@@ -85,7 +79,7 @@ func (o *outgoing) returned(events []nodemsg.ChatEvent) {
 	}
 	for i := range events {
 		e := &events[i]
-		o.sent = slices.DeleteFunc(o.sent, func(u sentChat) bool { return u.Player == e.Player && bytes.Equal(u.Stamp, e.Stamp) })
+		o.sent = slices.DeleteFunc(o.sent, func(u nodemsg.ChatEvent) bool { return u.Player == e.Player && bytes.Equal(u.Stamp, e.Stamp) })
 	}
 }
 

@@ -207,7 +207,7 @@ func (f *feed) end() {
 // unlink drops what the next link begins with anyway. The lock is held.
 func (f *feed) unlink() {
 	f.stable = false
-	f.out.reset(f.sub.m.Now())
+	f.out.reset(time.Now())
 	for _, c := range f.sub.mu.chunks {
 		if f.cell.Contains(c.at) {
 			c.shown = false

@@ -136,6 +136,9 @@ func (s *surfaces) of(ctx context.Context, id, applied uint64, edited []editedCh
 	for _, e := range edited {
 		key := surfaceKey{id, e.pos}
 		known, ok := s.known.Get(key)
+		if e.edits == nil && !ok {
+			clipped = true // dropped from the cache since it was looked up
+		}
 		if e.edits != nil {
 			digest := s.digest(e.edits)
 			switch {

@@ -132,7 +132,7 @@ func (c *Client) Block(x, y, z int) (id byte) {
 
 func (l *Level) index(x, y, z int) int { return (y*l.Length+z)*l.Width + x }
 
-// Move says that the client is at a place.
+// Move sends where the client is.
 func (c *Client) Move(to Place) error {
 	c.Look(func(s *State) { s.Self = to })
 	return c.send(8, 255, binary.BigEndian.AppendUint16(nil, fixed(to.X)), binary.BigEndian.AppendUint16(nil, fixed(to.Y)+51),

@@ -36,6 +36,7 @@ export class WorldMap {
   constructor() {
     this.canvas.width = this.canvas.height = SIZE
     this.canvas.setAttribute('role', 'img')
+    this.canvas.setAttribute('aria-label', 'Map of the surroundings')
     this.context = context2D(this.canvas)
     this.root = el('div', 'panel map hidden', this.canvas, el('footer', '', this.position, this.state))
   }

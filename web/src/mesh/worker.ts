@@ -10,6 +10,12 @@ const scope = self as unknown as {
 const mesher = new LandMesher()
 
 scope.onmessage = ({ data }) => {
-  const answer = mesher.process(data)
+  let answer: Meshed | null
+  try {
+    answer = mesher.process(data)
+  } catch (reason) {
+    console.error('meshing failed', reason)
+    answer = 'job' in data ? { job: data.job, sections: [], duration: 0 } : null // otherwise the worker would be sent no more jobs
+  }
   if (answer) scope.postMessage(answer, buffersOf(answer))
 }
