@@ -161,7 +161,7 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 		return nil, err
 	}
 	return func() Effect {
-		s.roles.give(s.member(target.Player), role)
+		s.roles.assign(s.member(target.Player), role)
 		return Effect{Text: fmt.Sprintf("%s has the role %v.", s.nameOf(target), role)}
 	}, nil
 }
@@ -300,7 +300,7 @@ func takeOwnership(s *State, by author, args []string, _ int64) (func() Effect, 
 	}
 	return func() Effect {
 		delete(s.tokens, hash)
-		s.roles.give(s.member(by.id), Owner)
+		s.roles.assign(s.member(by.id), Owner)
 		return Effect{Text: "You own this world now. /help lists what you may do."}
 	}, nil
 }

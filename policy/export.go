@@ -64,7 +64,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 		m := s.member(id)
 		delete(s.names, strings.ToLower(m.Name))
 		m.Name, m.seq = name, max(m.seq, seq)
-		s.roles.give(m, role)
+		s.roles.assign(m, role)
 		if name != "" {
 			s.names[strings.ToLower(name)] = id
 		}

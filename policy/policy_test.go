@@ -410,7 +410,7 @@ func FuzzAct(f *testing.F) {
 			return
 		}
 		if by != "" {
-			s.roles.give(s.member(idOf(by)), Owner)
+			s.roles.assign(s.member(idOf(by)), Owner)
 		}
 		effect, err := s.Apply(act)
 		if err == nil && effect.Text == "" && effect.Say == "" {

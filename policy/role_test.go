@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Admins define roles between the built-in ones, and nobody gives or allows more by it than they have.
+// Admins define roles between the built-in ones. Nobody can grant more than they have themselves.
 func TestDefinedRoles(t *testing.T) {
 	s := newScript(t)
 	for _, by := range []string{"own", "adm", "mod", "hal", "bob", "delete"} {

@@ -75,8 +75,8 @@ func (r *Roles) named(name string) (Role, error) {
 	return Role{}, fmt.Errorf("there is no role %q: choose one of %s", name, strings.Join(names, ", "))
 }
 
-// give gives a member a role; the zero Role takes it away.
-func (r *Roles) give(m *Member, role Role) {
+// assign sets the role of a member; the zero Role removes it.
+func (r *Roles) assign(m *Member, role Role) {
 	if m.Role = role; role == (Role{}) {
 		delete(r.members, m.Player)
 		return

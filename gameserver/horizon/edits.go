@@ -36,8 +36,8 @@ const (
 // Query runs a range query; that of a *region.Host.
 type Query func(context.Context, region.RangeQuery) (region.RangeResult, error)
 
-// edits keeps what edits have changed of the surface. One range query tells which regions of a sector exist, and which have changed since;
-// only for those squares, which are tiles of level 0, the surface is asked for. Any goroutine may use it.
+// edits keeps what edits have changed of the surface. One range query returns which regions of a sector exist, and how far their logs are
+// applied. Only for squares with changes, which are tiles of level 0, the surface is asked for. Any goroutine may use it.
 type edits struct {
 	query   Query
 	running chan struct{} // a slot for each query

@@ -57,7 +57,7 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many tiles in one request", http.StatusBadRequest)
 		return
 	}
-	address, _, _ := net.SplitHostPort(r.RemoteAddr) //nolint:errcheck // it has that form
+	address, _, _ := net.SplitHostPort(r.RemoteAddr) // it has that form
 	if !h.begin(address) {
 		h.refuse(w)
 		return

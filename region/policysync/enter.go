@@ -147,9 +147,9 @@ func (c *Copy) requireActs(ctx context.Context, root nodemsg.Region) error {
 	return nil
 }
 
-// requireRoles returns an error unless all members of the catalog, and all other nodes that are alive, understand roles that admins define: those
-// of whom a node does not know the role may do what everybody may. This is asked before the first role only, so that later no node can prevent
-// roles by what it says.
+// requireRoles returns an error unless all members of the catalog, and all other nodes that are alive, understand roles that admins define: a
+// node treats players whose role it does not know as players without one. This is checked before the first role only, so that no node can
+// prevent later ones by claiming an old version.
 func (c *Copy) requireRoles(root nodemsg.Region, act nodemsg.Act) error {
 	if !policy.DefinesRole(act.Text) {
 		return nil

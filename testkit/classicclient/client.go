@@ -164,9 +164,6 @@ func (c *Client) Say(text string, more bool) error {
 	return c.send(13, part, Text(text))
 }
 
-// Ping sends a ping of TwoWayPing.
-func (c *Client) Ping(id uint16) error { return c.send(0x2b, 0, byte(id>>8), byte(id)) }
-
 // Raw sends bytes.
 func (c *Client) Raw(b []byte) error {
 	_, err := c.conn.Write(b)
