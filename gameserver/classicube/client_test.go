@@ -273,7 +273,7 @@ func TestReasonsForTheEnd(t *testing.T) {
 	}{
 		{sessionmsg.Failure{Code: wire.FailBanned, Message: "You are banned."}, "You are banned."},
 		{sessionmsg.Failure{Code: wire.FailBanned, Message: long}, long[:textBytes-1]},
-		{sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:4002"}}, Reason: "Stopping."}, "This node is stopping. Join b.example.org."},
+		{sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:4002"}}, Reason: "Stopping."}, "This node is stopping. Join again at b.example.org."},
 		{sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "Stopping."}, "This node is stopping. Come back in a while."},
 	} {
 		cl, s := playing(t, nil)

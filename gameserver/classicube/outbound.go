@@ -304,7 +304,7 @@ func (cl *Client) redirect(m sessionmsg.Reconnect) {
 	cl.say(colourNotice + escape(m.Reason))
 	for _, g := range m.Gateways {
 		if u, err := url.Parse(g.URL); err == nil {
-			cl.end("This node is stopping. Join " + u.Hostname() + ".")
+			cl.end("This node is stopping. Join again at " + u.Hostname() + ".")
 			return
 		}
 	}
