@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
-import { Player } from './player.mjs'
+import { Player, bytesOf } from './player.mjs'
 
 const BRICK = 19
 const FLOORS = 40
@@ -91,16 +91,16 @@ function buildTower(url, block, floors) {
 }
 
 test('land at 2 km is there, for few bytes, calls and triangles', async () => {
-  ada = await Player.open(nodes[1].url, 'ada')
+  ada = await Player.open(nodes[0].url, 'ada')
   ada.page.on('requestfinished', async (request) => {
     if (!new URL(request.url()).pathname.startsWith('/surface')) return
-    const { responseBodySize, responseHeadersSize } = await request.sizes()
-    bytes += responseBodySize + responseHeadersSize
+    const more = await bytesOf(request)
+    bytes += more
   })
   await ada.play()
   spawn = await ada.state()
   await ada.untilChat('The name ada is yours')
-  await ada.say(`/owner ${await nodes[0].operate('owner')}`)
+  await ada.say(`/owner ${await nodes[0].operate('owner')}`) // ada's own node knows it at once
   await ada.untilChat('You own this world now')
   await ada.page.keyboard.press('KeyF')
   await ada.say(`/tp ${Math.floor(spawn.x) + 1000} 120 ${Math.floor(spawn.z)}`)
@@ -131,7 +131,7 @@ test('land at 2 km is there, for few bytes, calls and triangles', async () => {
 test('a tower that is built on another node stands on the horizon within 10 s', async () => {
   await lookAlong(-1000, -60, 0)
   assert.equal((await drawn()).built, 0)
-  const top = await buildTower(nodes[0].url, BRICK, FLOORS)
+  const top = await buildTower(nodes[1].url, BRICK, FLOORS)
   const from = Date.now()
   const deadline = from + PATIENCE_MS
   // the squares that are drawn are as high as the tower

@@ -57,7 +57,6 @@ test('the page and its scripts are small, and nothing violates its policy', { sk
 
 test('the node stops, and the player goes on at another one', { skip }, async () => {
   const { gateway } = await ada.state()
-  ada.mayLoseConnection = true // a request for far land may be under way
   ada.tilesFrom = [other.url]
   await daemon.drain()
   await ada.until(

@@ -28,17 +28,23 @@ const STUCK_FRAMES = 150 // without arriving: the way is blocked
 // adaptive quality so that nothing changes during a test. They are stored where the client stores its settings.
 const SETTINGS = { view: 3, renderScale: 0.5, smoothEdges: false, adaptive: false }
 
+/** Returns the bytes of the answer to a request, as they travelled; 0 if the browser has been closed. */
+export async function bytesOf(request) {
+  const sizes = await request.sizes().catch(() => null)
+  return sizes ? sizes.responseBodySize + sizes.responseHeadersSize : 0
+}
+
 export class Player {
   /**
    * The problems on the page: exceptions, console errors (violations of the Content-Security-Policy among them), failed requests,
-   * and requests to other origins.
+   * and requests to other origins. Not surface tiles of a node that has just stopped: the page asks again.
    */
   troubles = []
   /** The bytes of all HTTP answers so far, bodies and headers, as they travelled. */
   received = 0
   /** The other nodes that may be asked for surface tiles: a page that goes on at another node has them from there. */
   tilesFrom = []
-  /** If true, console errors about connections that failed are ignored. */
+  /** If true, console errors about the WebSocket connection are ignored. */
   mayLoseConnection = false
 
   constructor(browser, page, name) {
@@ -65,7 +71,9 @@ export class Player {
     page.on('pageerror', (error) => player.troubles.push(`exception: ${error.stack}`))
     page.on('console', (message) => {
       if (message.type() !== 'error') return
-      if (player.mayLoseConnection && /WebSocket connection|ERR_CONNECTION_REFUSED/.test(message.text())) return
+      if (player.mayLoseConnection && /WebSocket connection/.test(message.text())) return
+      const asked = message.location().url
+      if (asked && new URL(asked).pathname.startsWith('/surface') && /net::ERR_/.test(message.text())) return
       player.troubles.push(`console: ${message.text()}`)
     })
     page.on('request', (request) => {
@@ -74,8 +82,8 @@ export class Player {
       if (!mayAsk && !/^(data|blob):/.test(address)) player.troubles.push(`foreign request: ${address}`)
     })
     page.on('requestfinished', async (request) => {
-      const { responseBodySize, responseHeadersSize } = await request.sizes()
-      player.received += responseBodySize + responseHeadersSize
+      const bytes = await bytesOf(request) // first: += would read the sum before waiting
+      player.received += bytes
     })
     page.on('response', (response) => {
       if (response.status() >= 400) player.troubles.push(`${response.status()}: ${response.url()}`)
