@@ -77,11 +77,11 @@ export class Menu {
         flag('smoothEdges', 'Anti-aliasing', el('small', 'muted', ' (needs reload)')),
         flag('sound', 'Sounds'),
       ),
-      keys,
-      ...helpLists('muted', true),
       button('Invite a friend…', 'quiet', invite),
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),
+      keys,
+      ...helpLists('muted', true),
     )
     this.dialog = new Dialog('Menu', resume, panel)
     this.root = this.dialog.root
