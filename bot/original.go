@@ -36,7 +36,7 @@ func (p *originalPlayer) run(ctx context.Context) error {
 	p.probes = newProbeSender(p.allProbes, p.name, p.rng)
 	l := &locator{run: p.runState, name: p.name}
 	defer l.close()
-	at, err := p.start(ctx, l)
+	at, err := p.start(life, l) // its connection is used until the end
 	if err != nil {
 		end()
 		return err
