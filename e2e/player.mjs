@@ -206,7 +206,7 @@ export class Player {
     })
   }
 
-  /** Aims at a full block of the ground, nearby but not below the player, once there is one; returns its position. */
+  /** Aims at a full block of the ground, nearby, not below the player and not behind another, once there is one; returns its position. */
   async aimAtGround(not = []) {
     await this.stand()
     const found = await this.until((not) => {
@@ -222,7 +222,8 @@ export class Player {
               if (![1, 2, 3, 4, 8, 13, 22].includes(window.__voxeld.blockAt(...at))) continue
               window.__voxeld.lookAt(...at)
               const aim = window.__voxeld.aim()
-              if (aim && aim.x === at[0] && aim.y === at[1] && aim.z === at[2] && aim.normal[1] === 1) return at
+              const hits = aim && aim.x === at[0] && aim.y === at[1] && aim.z === at[2] && aim.normal[1] === 1
+              if (hits && !window.__voxeld.state().aimedPlayer) return at
             }
           }
         }

@@ -17,26 +17,25 @@ const PHONES = [
 ]
 
 let daemon
-const players = []
+let player
 
 before(async () => {
   daemon = await Daemon.start()
 })
 
 after(async () => {
-  await Promise.all(players.map((player) => player.close()))
+  await player?.close()
   await daemon?.remove()
 })
 
 for (const { name, width, height } of PHONES) {
-  let player
   let fingers
 
   test(`${name}: a player joins by tapping`, async () => {
+    await player?.close() // not to stand in the way
     player = await Player.open(daemon.url, `phone-${name}`, {
       device: { viewport: { width, height }, hasTouch: true, isMobile: true },
     })
-    players.push(player)
     fingers = await Fingers.on(player.page)
     await player.until(() => window.__voxeld?.state().chunksMeshed > 20)
     assert.ok((await player.screenshot(`touch-${name}-title`)) > COLOURS)

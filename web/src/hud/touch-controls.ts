@@ -29,10 +29,9 @@ export class TouchControls {
 
   constructor(controls: Controls) {
     const now = () => performance.now()
-    /** A button that acts when it is let go, as the browser demands before it shows a keyboard. */
     const tapped = (action: keyof typeof ICONS, label: string) => {
       const button = iconButton(action, label)
-      button.addEventListener('click', () => {
+      onTap(button, () => {
         controls.press(action, now())
         controls.lift(action)
       })
@@ -47,7 +46,7 @@ export class TouchControls {
     }
     const players = iconButton('players', 'Players')
     players.setAttribute('aria-pressed', 'false')
-    players.addEventListener('click', () => {
+    onTap(players, () => {
       const open = players.getAttribute('aria-pressed') !== 'true'
       players.setAttribute('aria-pressed', String(open))
       if (open) controls.press('players', now())
@@ -70,6 +69,19 @@ export class TouchControls {
     )
     this.root.addEventListener('contextmenu', (event) => event.preventDefault())
   }
+}
+
+/**
+ * Calls act when a button is let go: a browser shows its keyboard only then. Fingers are handled here because browsers make no
+ * click of a tap soon after a swipe, or beside another finger.
+ */
+function onTap(button: HTMLElement, act: () => void): void {
+  button.addEventListener('click', act)
+  button.addEventListener('touchend', (event) => {
+    event.preventDefault() // no click as well
+    const finger = event.changedTouches[0]
+    if (finger && button.contains(document.elementFromPoint(finger.clientX, finger.clientY))) act()
+  })
 }
 
 function iconButton(action: keyof typeof ICONS, label: string): HTMLButtonElement {
