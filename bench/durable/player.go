@@ -141,7 +141,7 @@ func (f *playerSystem) writePlayerRecords(ctx context.Context, path string, regi
 		id := newEditor(w, f.keys).id()
 		row, err := nodemsg.EncodePlayerRecord(nodemsg.PlayerRecord{
 			Player: id, Name: writerName(w), Guest: !f.keys, Seq: 1,
-			Pose: startPose(w, regions[w%len(regions)]), Gateway: "bench", SavedAt: 1,
+			Pose: startPose(w, regions[w%len(regions)]), Gateway: "bench", SavedAt: time.Now().UnixMilli(),
 		})
 		if err != nil {
 			return err
