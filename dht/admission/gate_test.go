@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/dht/admission"
@@ -137,7 +139,7 @@ func (w *testWorld) enroll(n, issuer *testNode, secret trust.Secret) error {
 }
 
 // play asks a peer a question of a protocol for admitted nodes.
-func (n *testNode) play(t *testing.T, other *testNode) error {
+func (n *testNode) play(t testing.TB, other *testNode) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(nettest.Context(t), 10*time.Second)
 	defer cancel()
@@ -296,5 +298,42 @@ func TestSecondIssuer(t *testing.T) {
 		if err := pair[0].play(t, pair[1]); err != nil {
 			t.Errorf("pair %d: %v", i, err)
 		}
+	}
+}
+
+// BenchmarkFirstQuestion times a new connection and the first question and answer on it, between nodes that show each other
+// certificates and between nodes that do not.
+func BenchmarkFirstQuestion(b *testing.B) {
+	w := newWorld(b)
+	founder := w.found()
+	pairs := []struct {
+		name     string
+		from, to *testNode
+	}{
+		{"certificates", w.join(founder, "Ada"), w.join(founder, "Ben")},
+		{"none", w.start(), w.start()},
+	}
+	for _, pair := range pairs {
+		b.Run(pair.name, func(b *testing.B) {
+			from, to := pair.from.host.LibP2P(), pair.to.host.LibP2P()
+			changes, err := to.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer changes.Close() //nolint:errcheck // the test ends
+			for b.Loop() {
+				if err := pair.from.play(b, pair.to); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				if err := from.Network().ClosePeer(to.ID()); err != nil {
+					b.Fatal(err)
+				}
+				for to.Network().Connectedness(from.ID()) == network.Connected {
+					<-changes.Out()
+				}
+				b.StartTimer()
+			}
+		})
 	}
 }
