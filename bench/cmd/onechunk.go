@@ -17,6 +17,7 @@ type oneChunk struct {
 	*bench
 	numbers []int  // of players; empty: search for the largest
 	old     string // binary to compare with; "": none
+	classic bool   // compare players of sessions and of Minecraft Classic
 }
 
 func newOneChunk(b *bench) *cobra.Command {
@@ -29,11 +30,12 @@ func newOneChunk(b *bench) *cobra.Command {
 		o.run)
 	c.Flags().IntSliceVar(&o.numbers, "players", nil, "numbers of players to measure (default: search for the largest)")
 	compareFlag(c, &o.old)
+	c.Flags().BoolVar(&o.classic, "classicube", false, "print what players with ClassiCube cost beside players of sessions, in place of the figure")
 	return c
 }
 
 func (o *oneChunk) run(ctx context.Context) error {
-	if o.old != "" {
+	if o.old != "" || o.classic {
 		return o.compare(ctx)
 	}
 	var rows []crowdRow
@@ -60,27 +62,42 @@ func (o *oneChunk) run(ctx context.Context) error {
 	return o.report(rows, floors, most, floorMost)
 }
 
-// compare measures an old daemon and this one with each number of players.
+// compare measures an old daemon and this one, or players of two kinds, with each number of players.
 func (o *oneChunk) compare(ctx context.Context) error {
 	if len(o.numbers) == 0 {
 		o.numbers = []int{100, 1500}
 	}
 	for _, n := range o.numbers {
-		err := compare(o.bench, o.old, fmt.Sprintf("with %d players in one chunk", n), func() (crowdRow, error) {
-			row, err := o.crowdOf(ctx, n)
+		measure := func(crowdOf func(context.Context, int) (crowdRow, error)) (crowdRow, error) {
+			row, err := crowdOf(ctx, n)
 			return row, errors.Join(err, row.failed)
-		}, []compared[crowdRow]{
-			{"CPU, % of a core", crowdRow.cpuPercent},
-			{"kB/s to each player", crowdRow.kBIn},
-			{"kB/s from each player", crowdRow.kBOut},
-			{"tick p99, ms", crowdRow.tickMS},
-			{"RSS, MiB", crowdRow.rssMiB},
-		})
+		}
+		sessions := func() (crowdRow, error) { return measure(o.crowdOf) }
+		title, err := fmt.Sprintf("with %d players in one chunk", n), error(nil)
+		if o.classic {
+			err = alternate(title, [2]string{"sessions", "ClassiCube"}, func(i int) (crowdRow, error) {
+				if i == 0 {
+					return sessions()
+				}
+				return measure(o.classicOf)
+			}, costs)
+		} else {
+			err = compare(o.bench, o.old, title, sessions, costs)
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// costs are what players cost.
+var costs = []compared[crowdRow]{
+	{"CPU, % of a core", crowdRow.cpuPercent},
+	{"kB/s to each player", crowdRow.kBIn},
+	{"kB/s from each player", crowdRow.kBOut},
+	{"tick p99, ms", crowdRow.tickMS},
+	{"RSS, MiB", crowdRow.rssMiB},
 }
 
 // retryUnreliable repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have

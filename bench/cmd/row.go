@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -167,13 +168,33 @@ func caveats(rows []crowdRow) string {
 
 // crowdOf measures a fresh daemon with n players in the chunk where players enter the world.
 func (b *bench) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
-	warm, length := b.times(seconds{8, 15}, seconds{8, 10})
 	d, o, err := b.startSpreadCrowd(ctx, 1)
 	if err != nil {
 		return row, err
 	}
 	defer d.Kill()
-	row, err = b.crowdOn(ctx, d, o, n, warm, length)
+	return b.crowdIn(ctx, d, o, n)
+}
+
+// classicOf measures the same with players of Minecraft Classic.
+func (b *bench) classicOf(ctx context.Context, n int) (row crowdRow, err error) {
+	const port = ":25565"
+	d, o, err := b.startSpreadCrowd(ctx, 1, "--classicube", port, "--sessions-per-address", "10000")
+	if err != nil {
+		return row, err
+	}
+	defer d.Kill()
+	host, _, err := net.SplitHostPort(d.Game)
+	if err != nil {
+		return row, err
+	}
+	o.Classic, o.Targets = true, []string{host + port}
+	return b.crowdIn(ctx, d, o, n)
+}
+
+func (b *bench) crowdIn(ctx context.Context, d *daemon.Daemon, o crowd.Options, n int) (crowdRow, error) {
+	warm, length := b.times(seconds{8, 15}, seconds{8, 10})
+	row, err := b.crowdOn(ctx, d, o, n, warm, length)
 	if err == nil {
 		logf("%s", row.line("voxeld"))
 	}

@@ -34,6 +34,8 @@ type arrival struct {
 	pose   motion.Pose
 	height int     // of the world, in blocks
 	grain  float64 // positions are sent as multiples of it, in blocks; 0: unrounded
+	// Positions are sent relative to this corner.
+	cornerX, cornerZ float64
 }
 
 // floorCodec is the framing of the floor program (bench/floor): moves of a fixed size, and frames with a length prefix of

@@ -30,6 +30,8 @@ type Options struct {
 	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in.
 	// Homes and View then have no effect.
 	Original *grid.ChunkPos
+	// Classic says that the players have clients of Minecraft Classic. Nothing of what they see is counted.
+	Classic bool
 	// FloorMove, if not nil, is the move that players send to a floor program (bench/floor), in its framing.
 	FloorMove []byte
 }
@@ -108,6 +110,8 @@ type client struct {
 	id      string
 	fd      int
 	mover   mover
+	cornerX float64 // positions are sent relative to it
+	cornerZ float64
 	unsent  []byte      // the rest of a move that the socket accepted in part
 	history moveHistory // where the player really was
 	sampler *sampler    // nil unless the player is a sample
@@ -118,6 +122,9 @@ type client struct {
 func New(o Options) *Crowd {
 	c := &Crowd{o: o.withDefaults(), entered: make(chan *client, 64), codec: cborCodec{}, numbers: make(map[int]*client), known: make(map[string]*client), buffer: make([]byte, 1<<20)}
 	c.rng = rand.New(rand.NewPCG(c.o.Seed, 0))
+	if o.Classic {
+		c.codec = classicCodec{}
+	}
 	if o.FloorMove != nil {
 		c.codec = floorCodec{o.FloorMove}
 	}
@@ -257,7 +264,10 @@ func (c *Crowd) move(p *client) {
 	p.mover.step(c.period.Seconds())
 	if len(p.unsent) == 0 {
 		var err error
-		if c.packet, err = c.codec.appendMove(c.packet[:0], p.mover.pose); err != nil {
+		pose := p.mover.pose
+		pose.X -= p.cornerX
+		pose.Z -= p.cornerZ
+		if c.packet, err = c.codec.appendMove(c.packet[:0], pose); err != nil {
 			c.remove(p, err)
 			return
 		}

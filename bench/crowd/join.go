@@ -74,7 +74,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &client{number: i, id: at.player, history: newMoveHistory(shortHistory)}
+	p := &client{number: i, id: at.player, cornerX: at.cornerX, cornerZ: at.cornerZ, history: newMoveHistory(shortHistory)}
 	if c.o.Original != nil {
 		p.history = newMoveHistory(deliveryHistory)
 	}

@@ -1,7 +1,6 @@
 package classicube
 
 import (
-	"maps"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -22,25 +21,23 @@ type avatars struct {
 	tick    time.Duration // of the gateway
 	decoder *sessionmsg.AvatarDecoder
 	readAt  time.Time // when the newest frame arrived
-	names   map[player.ID]string
-	shown   map[player.ID]*shown
+	others  map[player.ID]*avatar
 	free    []byte // ids
 	list    bool   // the client has ExtPlayerList
-
-	seen map[player.ID]motion.Pose // scratch
+	moves   uint64 // calls of move
 }
 
-// shown is another player as the client sees them.
-type shown struct {
-	id byte
-	at place
+// avatar is another player.
+type avatar struct {
+	name  string
+	at    place  // in the level
+	seen  uint64 // the call of move that saw them last
+	shown bool
+	id    byte // for the client, if shown
 }
 
 func newAvatars(list bool) avatars {
-	a := avatars{
-		decoder: new(sessionmsg.AvatarDecoder), names: make(map[player.ID]string), shown: make(map[player.ID]*shown),
-		seen: make(map[player.ID]motion.Pose), list: list,
-	}
+	a := avatars{decoder: new(sessionmsg.AvatarDecoder), others: make(map[player.ID]*avatar), list: list}
 	n := plainIDs
 	if list {
 		n = extendedIDs
@@ -51,6 +48,18 @@ func newAvatars(list bool) avatars {
 	return a
 }
 
+// enter names a player who comes into view with the frame that is being read.
+func (a *avatars) enter(id player.ID, name string) { a.of(id).name = name }
+
+func (a *avatars) of(id player.ID) *avatar {
+	v := a.others[id]
+	if v == nil {
+		v = &avatar{seen: a.moves}
+		a.others[id] = v
+	}
+	return v
+}
+
 // read applies a tick frame, and passes its pieces on.
 func (a *avatars) read(frame []byte, now time.Time, to sessionmsg.TickReader) error {
 	a.readAt = now
@@ -59,59 +68,63 @@ func (a *avatars) read(frame []byte, now time.Time, to sessionmsg.TickReader) er
 
 // forget takes everybody out of sight, before a new level.
 func (a *avatars) forget(put func(packet)) {
-	for id := range a.shown {
-		a.hide(id, put)
+	for _, v := range a.others {
+		a.hide(v, put)
 	}
 }
 
-func (a *avatars) hide(id player.ID, put func(packet)) {
-	s := a.shown[id]
-	put(begin(packetDespawn).u8(s.id))
-	if a.list {
-		put(begin(packetRemovePlayerName).u16(uint16(s.id)))
+func (a *avatars) hide(v *avatar, put func(packet)) {
+	if !v.shown {
+		return
 	}
-	a.free = append(a.free, s.id)
-	delete(a.shown, id)
+	put(begin(packetDespawn).u8(v.id))
+	if a.list {
+		put(begin(packetRemovePlayerName).u16(uint16(v.id)))
+	}
+	a.free = append(a.free, v.id)
+	v.shown = false
 }
 
 // move shows the players in view where they are now, in a level with a corner. Whoever comes while there is no id is shown as soon as there
 // is one.
 func (a *avatars) move(now time.Time, origin grid.Pos, put func(packet)) {
-	clear(a.seen)
+	a.moves++
+	newcomers := false
 	after := min(float64(now.Sub(a.readAt))/float64(max(a.tick, 1)), sessionmsg.TickExtrapolation)
 	a.decoder.Each(max(0, after), func(id player.ID, pose motion.Pose) {
-		if id != a.self {
-			a.seen[id] = pose
+		if id == a.self {
+			return
 		}
+		v, at := a.of(id), placeOf(pose, origin, eyes)
+		if v.shown && v.at != at {
+			put(begin(packetTeleport).u8(v.id).place(at))
+		}
+		v.at, v.seen = at, a.moves
+		newcomers = newcomers || !v.shown
 	})
-	for id := range a.shown {
-		if _, here := a.seen[id]; !here {
-			a.hide(id, put)
+	for id, v := range a.others {
+		if v.seen != a.moves {
+			a.hide(v, put)
+			delete(a.others, id)
 		}
 	}
-	for id, pose := range a.seen {
-		at := placeOf(pose, origin, eyes)
-		s := a.shown[id]
-		switch {
-		case s == nil && len(a.free) > 0:
-			a.show(id, at, put)
-		case s != nil && s.at != at:
-			s.at = at
-			put(begin(packetTeleport).u8(s.id).place(at))
+	for _, v := range a.others {
+		if !newcomers || len(a.free) == 0 {
+			break
+		}
+		if !v.shown {
+			a.show(v, put)
 		}
 	}
-	maps.DeleteFunc(a.names, func(id player.ID, _ string) bool { _, here := a.seen[id]; return !here })
 }
 
-func (a *avatars) show(id player.ID, at place, put func(packet)) {
-	s := &shown{id: a.free[len(a.free)-1], at: at}
+func (a *avatars) show(v *avatar, put func(packet)) {
+	v.id, v.shown = a.free[len(a.free)-1], true
 	a.free = a.free[:len(a.free)-1]
-	a.shown[id] = s
-	name := a.names[id]
 	if !a.list {
-		put(begin(packetSpawn).u8(s.id).text(name).place(at))
+		put(begin(packetSpawn).u8(v.id).text(v.name).place(v.at))
 		return
 	}
-	put(begin(packetAddPlayerName).u16(uint16(s.id)).text(name).text(name).text("Players").u8(0))
-	put(begin(packetAddEntity2).u8(s.id).text(name).text(name).place(at))
+	put(begin(packetAddPlayerName).u16(uint16(v.id)).text(v.name).text(v.name).text("Players").u8(0))
+	put(begin(packetAddEntity2).u8(v.id).text(v.name).text(v.name).place(v.at))
 }

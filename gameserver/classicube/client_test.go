@@ -203,6 +203,17 @@ func enter(tick uint64, from, to int) []byte {
 	return sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, tick), &delta)
 }
 
+// idsOf returns the ids of the players who are shown.
+func idsOf(a *avatars) map[byte]bool {
+	used := make(map[byte]bool)
+	for _, v := range a.others {
+		if v.shown {
+			used[v.id] = true
+		}
+	}
+	return used
+}
+
 // More players than ids are shown as soon as others have gone; nobody has the id of another.
 func TestMorePlayersThanIDs(t *testing.T) {
 	for _, c := range []struct {
@@ -215,7 +226,7 @@ func TestMorePlayersThanIDs(t *testing.T) {
 		}
 		now := time.Now()
 		cl.tick(now) //nolint:errcheck // into memory
-		if n := len(cl.mu.avatars.shown); n != c.ids {
+		if n := len(idsOf(&cl.mu.avatars)); n != c.ids {
 			t.Fatalf("%d players are shown, want %d", n, c.ids)
 		}
 		var gone sessionmsg.TickDelta
@@ -226,12 +237,8 @@ func TestMorePlayersThanIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		cl.tick(now.Add(tickEvery)) //nolint:errcheck // into memory
-		used := make(map[byte]bool)
-		for _, s := range cl.mu.avatars.shown {
-			used[s.id] = true
-		}
-		if len(used) != 10 || len(cl.mu.avatars.shown) != 10 || len(cl.mu.avatars.names) != 10 || len(cl.mu.avatars.free) != c.ids-10 {
-			t.Errorf("%d players are shown with %d ids; %d are free", len(cl.mu.avatars.shown), len(used), len(cl.mu.avatars.free))
+		if used := idsOf(&cl.mu.avatars); len(used) != 10 || len(cl.mu.avatars.others) != 10 || len(cl.mu.avatars.free) != c.ids-10 {
+			t.Errorf("%d players are shown, of %d; %d ids are free", len(used), len(cl.mu.avatars.others), len(cl.mu.avatars.free))
 		}
 	}
 }

@@ -261,7 +261,7 @@ func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
 // Delta shows the changes of a chunk, except motion.
 func (cl *Client) Delta(n *sessionmsg.TickDelta) {
 	for _, a := range n.Enter {
-		cl.mu.avatars.names[a.Player] = a.Name
+		cl.mu.avatars.enter(a.Player, a.Name)
 	}
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {

@@ -103,10 +103,13 @@ func (f *fields) text() string {
 	return decodeText(v)
 }
 
+// shortPacket is enough for the packets of every tick.
+const shortPacket = 16
+
 // packet builds one packet.
 type packet []byte
 
-func begin(kind byte) packet { return packet{kind} }
+func begin(kind byte) packet { return append(make(packet, 0, shortPacket), kind) }
 
 func (p packet) u8(v ...byte) packet   { return append(p, v...) }
 func (p packet) u16(v uint16) packet   { return binary.BigEndian.AppendUint16(p, v) }

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// tickEvery is how often other players are moved.
-	tickEvery = 50 * time.Millisecond
+	// tickEvery is how often other players are moved: as often as servers of the game do. Clients interpolate.
+	tickEvery = 100 * time.Millisecond
 	// pingEvery is how often an idle connection is written to, so that nothing on the way drops it.
 	pingEvery = 5 * time.Second
 )
