@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
 // This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers (docs/adr/0050).
@@ -181,15 +182,6 @@ func (s *State) AuthorName(id player.ID, guest string) string {
 	return id.String()
 }
 
-// ParseDuration returns a duration written as 30s, 5m, 2h, 7d or 4w.
-func ParseDuration(text string) (time.Duration, error) {
-	d, rest, err := splitTime([]string{text})
-	if err != nil || d == 0 || rest != "" {
-		return 0, fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w", text)
-	}
-	return d, nil
-}
-
 // RevertText returns the command that undoes changes of a player, as PlayerOf takes it, since a time (Unix milliseconds).
 func RevertText(of string, since int64, box grid.Box) string {
 	return fmt.Sprintf("revert %s %d %v %v", of, since/1000, box.Min, box.Max)
@@ -228,7 +220,7 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	case args[0] == everyone && !by.role.AtLeast(Admin):
 		return nil, fmt.Errorf("to undo the changes of everybody is for the role %v and above: name a player", Admin)
 	case r.Player != by.id:
-		if err := s.outranks(by, Target{Player: r.Player}); err != nil {
+		if err := s.outranks(by, sanction.Target{Player: r.Player}); err != nil {
 			return nil, err
 		}
 	}

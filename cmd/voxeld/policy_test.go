@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -125,7 +126,7 @@ func TestPolicy(t *testing.T) {
 		}
 	})
 	t.Run("lists", func(t *testing.T) {
-		var bans []policy.Sanction
+		var bans []sanction.Sanction
 		third.ask("bans", &bans)
 		if len(bans) != 3 || bans[0].Target != "gus" || bans[1].Target != "loud" || bans[2].Target != "eve" {
 			t.Errorf("bans %+v", bans)

@@ -2,16 +2,12 @@
 package place
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/grid"
 )
-
-// ErrUsage is returned for a number of arguments, or a form, that a border does not have.
-var ErrUsage = errors.New("wrong arguments")
 
 // Border encloses the part of the world that players may enter and build in: the blocks with X in [MinX, MaxX] and Z in [MinZ, MaxZ]. A nil
 // Border encloses everything.
@@ -67,7 +63,7 @@ func ParsePos(args []string) (pos grid.Pos, err error) {
 	return pos, nil
 }
 
-// ParseBorder reads X1,Z1 X2,Z2, or a radius around the middle of the world, or off.
+// ParseBorder reads one or two arguments: X1,Z1 X2,Z2, or a radius around the middle of the world, or off.
 func ParseBorder(args []string) (*Border, error) {
 	switch {
 	case len(args) == 1 && args[0] == "off":
@@ -78,14 +74,12 @@ func ParseBorder(args []string) (*Border, error) {
 			err = fmt.Errorf("the radius %d is less than 1 block", radius)
 		}
 		return &Border{-radius, -radius, radius, radius}, err
-	case len(args) != 2:
-		return nil, ErrUsage
 	}
 	var corner [2][2]int32
 	for i, arg := range args {
 		x, z, ok := strings.Cut(arg, ",")
 		if !ok {
-			return nil, ErrUsage
+			return nil, fmt.Errorf("%q is not a corner: write X,Z", arg)
 		}
 		for j, text := range []string{x, z} {
 			var err error
