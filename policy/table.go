@@ -152,15 +152,15 @@ var commands = []Command{
 		Help: "show who changed a block",
 	},
 	{
-		Name: "rollback", Usage: "PLAYER TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,
-		Help: "preview undoing a player's changes since a TIME, such as 2h, around you or between two corners; builders in their own claims",
+		Name: "rollback", Usage: "PLAYER[,PLAYER…] TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,
+		Help: "preview undoing changes of players since a TIME, such as 2h: around you, between two corners, or wherever they are; builders in their own claims. Also as player:eve player:bob time:2h radius:50",
 	},
 	{
 		Name: "rollbacks", Role: Builder, Local: true,
 		Help: "list the last rollbacks",
 	},
 	{
-		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: revert,
+		Name: "revert", Usage: "PLAYERS SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: revert,
 		Help: "order the rollback that /rollback has previewed: since a time, in seconds since 1970",
 	},
 	{

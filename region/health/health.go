@@ -139,7 +139,7 @@ func (e *examination) census(ctx context.Context) []nodemsg.Region {
 	if len(catalog.Members) > 0 {
 		all = append(all, catalog)
 	}
-	founded, err := e.allRegions(ctx, catalog)
+	founded, err := e.AllRegions(ctx, catalog)
 	if err != nil {
 		e.Unknown = append(e.Unknown, fmt.Sprintf("complete list of regions: the catalog cannot be read (%v); only those of this node were examined", err))
 		if founded, err = e.Memberships(); err != nil {
@@ -159,8 +159,8 @@ func (e *examination) census(ctx context.Context) []nodemsg.Region {
 	return all
 }
 
-// allRegions lists the founded regions as a member of the catalog knows them.
-func (h *Examiner) allRegions(ctx context.Context, catalog nodemsg.Region) ([]nodemsg.Region, error) {
+// AllRegions lists the founded regions as a member of the catalog knows them.
+func (h *Examiner) AllRegions(ctx context.Context, catalog nodemsg.Region) ([]nodemsg.Region, error) {
 	var failed error
 	peers := []string{h.Self.Peer}
 	for _, m := range catalog.Members {

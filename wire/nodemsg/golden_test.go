@@ -104,6 +104,7 @@ func laterMessages() []interface{ Valid() error } {
 		PlayersAnswer{Names: []string{"ada", "bob"}, Players: 3},
 		PlayersAnswer{Found: &FoundPlayer{Player: player.GuestID("bob"), Name: "bob", Pose: aPose}, Shown: true},
 		home,
+		Question{History: &HistoryRequest{Region: 7, Player: player.GuestID("bob"), Others: []player.ID{player.GuestID("eve")}}},
 	}
 }
 

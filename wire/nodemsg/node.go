@@ -224,7 +224,9 @@ const (
 	VersionSigned = 3 // the first that has signed edits
 	VersionHomes  = 3 // the first that has homes in players' records
 	VersionRoles  = 4 // the first that has roles that admins define
-	Version       = VersionRoles
+	// VersionPlayers is the first that has rollbacks of several players.
+	VersionPlayers = 5
+	Version        = VersionPlayers
 )
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.
