@@ -24,7 +24,7 @@ func (g *Gateway) legacyOptions() legacy.Options {
 		Permissions: legacy.Permissions{
 			Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal,
 			RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, MayGo: g.enforcer.MayGoOriginal,
-			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.policy.Load().Edits()) },
+			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.settings.Load().Edits()) },
 			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteGuestsEdit(by, block == chunk.Air) },
 		},
 		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Mirror: g.mirror, Players: g.players,

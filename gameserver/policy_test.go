@@ -34,7 +34,7 @@ func TestPolicyChanges(t *testing.T) {
 		if n := edits(); n > 5 {
 			t.Errorf("%d edits in 100 ms at 20 a second", n)
 		}
-		r.g.SetPolicy(admission.Policy{MaxView: 1, PerAddress: 1, EditsPerSecond: 1000})
+		r.g.SetAdmission(admission.Settings{MaxView: 1, PerAddress: 1, EditsPerSecond: 1000})
 		pass(100 * time.Millisecond)
 		if n := edits(); n != editsAtOnce {
 			t.Errorf("%d edits in 100 ms at 1,000 a second", n)

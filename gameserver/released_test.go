@@ -422,7 +422,7 @@ func TestOriginalsFollowTheirRegion(t *testing.T) {
 // Players of the original protocol are guests.
 func TestOriginalsAreGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Policy.Guests = false })
+		r := newHarness(t, func(o *Options) { o.Admission.Guests = false })
 		conn := r.dial()
 		go io.WriteString(conn, `{"type":"connect","chunk":[0,0],"player":"ann"}`) //nolint:errcheck // the response shows errors
 		if got, err := io.ReadAll(conn); err != nil || string(got) != "no" {

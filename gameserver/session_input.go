@@ -165,11 +165,11 @@ func (s *session) move(pose motion.Pose) error {
 	case s.land().Blocked(last, pose):
 		ok, reason = false, insideBlock
 		*s.motion = before // a refused move costs nothing
-	case s.standing.Keeps(last.Block(), pose.Block()):
+	case s.permissions.Keeps(last.Block(), pose.Block()):
 		ok, reason = false, wire.RefusedClaimed
 		*s.motion = before
 	}
-	if ok && !s.standing.MayGo(last, pose) {
+	if ok && !s.permissions.MayGo(last, pose) {
 		ok, reason = false, wire.RefusedOutsideBorder
 		*s.motion = before
 	}
@@ -256,7 +256,7 @@ const insideBlock = "inside_block"
 // distance, so that a walk to and fro costs nothing.
 func (s *session) updateView() {
 	at, view := s.place.pose().Chunk(), int(s.view.chunks.Load())
-	s.standing.Surround(at, view)
+	s.permissions.Surround(at, view)
 	for pos, sub := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)
@@ -317,7 +317,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
-	s.standing.NoteEdit(chunk.Block(e.Block) == chunk.Air)
+	s.permissions.NoteEdit(chunk.Block(e.Block) == chunk.Air)
 	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Proof: s.proof}
 	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
 	s.subs[pos.Chunk()].Edit(intent, s)
@@ -333,7 +333,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return chunk.Air, wire.RefusedNotLoaded
 	}
 	there, loaded := sub.Block(pos)
-	pose, forbidden := s.place.pose(), s.standing.RefuseEdit(pos)
+	pose, forbidden := s.place.pose(), s.permissions.RefuseEdit(pos)
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
@@ -354,9 +354,9 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 // chat sends a chat message to everybody who sees the player.
 func (s *session) chat(text string) error {
 	if !s.limits.chat.Allow() {
-		return s.standing.TooFast()
+		return s.permissions.TooFast()
 	}
-	if why := s.standing.Mute(); why != "" {
+	if why := s.permissions.Mute(); why != "" {
 		s.sendText(why)
 	} else if !s.sendEvent(text, nil) {
 		s.sendText("The land here cannot be reached at the moment; that line was not sent.")

@@ -30,7 +30,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	defer stopWriting()
 	s := &session{
 		g: g, conn: c, out: outbox.New(func() { stopWriting(); c.cut() }), codec: codec.JSON,
-		subs: make(subscriptions), limits: newActionLimits(g.policy.Load().Edits(), g.limits.Client(c.remote())),
+		subs: make(subscriptions), limits: newActionLimits(g.settings.Load().Edits(), g.limits.Client(c.remote())),
 		done: make(chan struct{}),
 	}
 	s.out.Owner = s
@@ -111,7 +111,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 		return err
 	}
 	defer s.leave()
-	if err := s.standing.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
+	if err := s.permissions.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
 		return err
 	}
 	s.limits.edit.SetLimit(editRate(s))
@@ -144,7 +144,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.view.set(s.g.viewOf(join.View), s.g.now())
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.Send(welcomeTo(s))
-	s.standing.Greet()
+	s.permissions.Greet()
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
 	s.arrive()
 	return s.listen()
@@ -190,9 +190,9 @@ func (s *session) admit(join sessionmsg.Join) error {
 		s.body.Guest, s.body.Player = false, player.IDOf(key)
 		s.proof = nodemsg.Proof{Key: [ed25519.PublicKeySize]byte(key)}
 	}
-	standing, err := s.g.enforcer.Admit(s.body.Player, join.Name, key, s.conn.remote(), func(m sessionmsg.FromServer) { s.out.Send(m) })
+	permissions, err := s.g.enforcer.Admit(s.body.Player, join.Name, key, s.conn.remote(), func(m sessionmsg.FromServer) { s.out.Send(m) })
 	if err == nil {
-		s.standing, s.body.Name = standing, standing.Name()
+		s.permissions, s.body.Name = permissions, permissions.Name()
 	}
 	return err
 }

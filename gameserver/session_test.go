@@ -113,7 +113,7 @@ func TestKeyedPlayers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newHarness(t, func(o *Options) { o.Policy.Guests = false })
+				r := newHarness(t, func(o *Options) { o.Admission.Guests = false })
 				conn := r.dial()
 				ann := newClient(t, conn)
 				ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json", Key: hex.EncodeToString(public)})
@@ -140,7 +140,7 @@ func TestKeyedPlayers(t *testing.T) {
 	}
 	t.Run("guest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := newHarness(t, func(o *Options) { o.Policy.Guests = false })
+			r := newHarness(t, func(o *Options) { o.Admission.Guests = false })
 			ann := newClient(t, r.dial())
 			go ann.listen()
 			ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
@@ -308,7 +308,7 @@ func TestSequencesFarAhead(t *testing.T) {
 // An address has room for players; one with an original client holds many connections.
 func TestPlayersPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Policy.PerAddress = 2 })
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress = 2 })
 		var open []net.Conn
 		text := func(address, text string) string {
 			c := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 5})
@@ -367,7 +367,7 @@ func TestPlayersPerAddress(t *testing.T) {
 		}
 		pass(time.Minute)
 		for _, address := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1", "2001:db8:0:1::1"} {
-			if _, err := r.g.limits.Admit(&net.TCPAddr{IP: net.ParseIP(address)}, r.g.Policy.PerAddress*admission.PlayerWeight); err != nil {
+			if _, err := r.g.limits.Admit(&net.TCPAddr{IP: net.ParseIP(address)}, r.g.Admission.PerAddress*admission.PlayerWeight); err != nil {
 				t.Errorf("connections of %s are still counted", address)
 			}
 		}
@@ -447,7 +447,7 @@ func TestTooMuch(t *testing.T) {
 	}
 	t.Run("views", func(t *testing.T) { // the last one that was wanted counts in the end
 		synctest.Test(t, func(t *testing.T) {
-			r := newHarness(t, func(o *Options) { o.Policy.MaxView = 3 })
+			r := newHarness(t, func(o *Options) { o.Admission.MaxView = 3 })
 			ann := r.join("ann", 1)
 			pass(time.Second)
 			few := ann.mu.wholes

@@ -39,7 +39,7 @@ const (
 )
 
 // inspect shows who has changed a block.
-func (s *Standing) inspect(args []string, g Gateway) (why string) {
+func (s *Permissions) inspect(args []string, g Gateway) (why string) {
 	if len(args) != 1 {
 		return wrongUsage
 	}
@@ -68,7 +68,7 @@ func (s *Standing) inspect(args []string, g Gateway) (why string) {
 }
 
 // propose shows what a rollback would do.
-func (s *Standing) propose(args []string, g Gateway) (why string) {
+func (s *Permissions) propose(args []string, g Gateway) (why string) {
 	asked, err := parseRollback(args)
 	if err != nil {
 		return err.Error()
@@ -102,7 +102,7 @@ func (s *Standing) propose(args []string, g Gateway) (why string) {
 }
 
 // previewEverywhere shows what a rollback would do where the players have changed blocks.
-func (s *Standing) previewEverywhere(ctx context.Context, g Gateway, players string, since int64, proposed history.Rollback) {
+func (s *Permissions) previewEverywhere(ctx context.Context, g Gateway, players string, since int64, proposed history.Rollback) {
 	places, missing, err := g.History.Search(ctx, proposed)
 	switch {
 	case err != nil:
@@ -133,7 +133,7 @@ func silent(missing []rangequery.Missing) string {
 }
 
 // sendPreview sends what a rollback would do in the Extent, and returns a sentence about the command that orders it, if it would do anything.
-func (s *Standing) sendPreview(players string, since int64, p rollback.Progress) string {
+func (s *Permissions) sendPreview(players string, since int64, p rollback.Progress) string {
 	preview := sessionmsg.RollbackPreview{Command: policy.RevertText(players, since, p.Extent), Of: players, Blocks: p.Left, Min: p.Extent.Min, Max: p.Extent.Max}
 	for _, c := range p.Columns[:min(len(p.Columns), sessionmsg.MaxPreviewChunks)] {
 		preview.Columns = append(preview.Columns, sessionmsg.PreviewChunk{X: c.Chunk.X, Z: c.Chunk.Z, Bits: c.Bits[:]})
@@ -146,7 +146,7 @@ func (s *Standing) sendPreview(players string, since int64, p rollback.Progress)
 }
 
 // areaOf returns the box of a rollback that a player wants who is at a block; everywhere means that it is to be searched for.
-func (s *Standing) areaOf(w wantedRollback, at grid.Pos) (box grid.Box, everywhere bool, err error) {
+func (s *Permissions) areaOf(w wantedRollback, at grid.Pos) (box grid.Box, everywhere bool, err error) {
 	r := w.radius
 	switch {
 	case w.hasBox:
@@ -166,7 +166,7 @@ func (s *Standing) areaOf(w wantedRollback, at grid.Pos) (box grid.Box, everywhe
 }
 
 // rollbackLines lists the newest rollbacks.
-func (s *Standing) rollbackLines() (lines []string) {
+func (s *Permissions) rollbackLines() (lines []string) {
 	s.enforcer.Read(func(p *policy.State) {
 		all := p.Rollbacks()
 		for i := range all[max(0, len(all)-listedRollbacks):] {
@@ -181,7 +181,7 @@ func (s *Standing) rollbackLines() (lines []string) {
 
 // follow shows the player how far the rollback is that a command has begun, as the answer to the command says, until it is complete, or they begin
 // another one.
-func (s *Standing) follow(ctx context.Context, answer string, g Gateway) {
+func (s *Permissions) follow(ctx context.Context, answer string, g Gateway) {
 	var id int
 	if _, err := fmt.Sscanf(answer, "Rollback %d has begun.", &id); err != nil {
 		return

@@ -1,7 +1,7 @@
 // Package moderation applies the world's policy (package policy) to the players of one gateway: who may join, chat and build, under which
 // name, and their commands.
 //
-// Only package gameserver imports it. Any goroutine may use an Enforcer and a Standing.
+// Only package gameserver imports it. Any goroutine may use an Enforcer and a Permissions.
 package moderation
 
 import (

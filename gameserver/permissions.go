@@ -27,7 +27,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 		g.enforcer.Refresh()
 		g.legacy.EndRefused()
 		for _, s := range g.placedSessions() {
-			if refused := s.standing.Judge(); refused != nil {
+			if refused := s.permissions.Judge(); refused != nil {
 				s.out.End(failureOf(refused))
 				continue
 			}
@@ -44,7 +44,7 @@ func (g *Gateway) announce(text string) {
 }
 
 // editRate returns how many blocks a second the player may change.
-func editRate(s *session) rate.Limit { return s.standing.Edits(s.g.policy.Load().Edits()) }
+func editRate(s *session) rate.Limit { return s.permissions.Edits(s.g.settings.Load().Edits()) }
 
 // here is a gateway as package elsewhere knows it.
 type here struct{ g *Gateway }
@@ -97,9 +97,9 @@ func setHome(s *session, home motion.Pose) error {
 // command carries out a command of a player.
 func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 	if !s.limits.command.Allow() {
-		return s.standing.TooFast()
+		return s.permissions.TooFast()
 	}
-	return s.standing.Command(m, moderation.Gateway{
+	return s.permissions.Command(m, moderation.Gateway{
 		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
 		SetHome: func(home motion.Pose) error { return setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
 		Background: func(task func(context.Context)) {
