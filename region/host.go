@@ -286,7 +286,7 @@ func (h *Host) wireRegions() {
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
 	r.create = h.create
-	r.rolledBackTo = func() time.Time {
+	r.putBackTo = func() time.Time {
 		if h.Incarnations == nil {
 			return time.Time{}
 		}

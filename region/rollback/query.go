@@ -104,6 +104,12 @@ func (p *Progress) add(part Progress) {
 	p.Columns = append(p.Columns, part.Columns[:min(len(part.Columns), maxColumns-len(p.Columns))]...)
 }
 
+// columnsOf returns the blocks of an area, from the bottom of the world to its top.
+func columnsOf(a grid.Area) grid.Box {
+	low, high := grid.ChunkPos{X: a.MinX, Z: a.MinZ}.Origin(), grid.ChunkPos{X: a.MaxX - 1, Z: a.MaxZ - 1}.Origin()
+	return grid.Box{Min: low, Max: grid.Pos{X: high.X + grid.ChunkSize - 1, Y: grid.MaxHeight - 1, Z: high.Z + grid.ChunkSize - 1}}
+}
+
 // Complete reports whether nothing is left to do.
 func (p *Progress) Complete() bool { return p.Done == p.Regions && len(p.Missing) == 0 }
 

@@ -53,12 +53,6 @@ func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progr
 	return places, missing, nil
 }
 
-// columnsOf returns the blocks of an area, from the bottom of the world to its top.
-func columnsOf(a grid.Area) grid.Box {
-	low, high := grid.ChunkPos{X: a.MinX, Z: a.MinZ}.Origin(), grid.ChunkPos{X: a.MaxX - 1, Z: a.MaxZ - 1}.Origin()
-	return grid.Box{Min: low, Max: grid.Pos{X: high.X + grid.ChunkSize - 1, Y: grid.MaxHeight - 1, Z: high.Z + grid.ChunkSize - 1}}
-}
-
 // addPlace adds a place, to another one if a rollback can undo the changes of both.
 func addPlace(places []Progress, p Progress) []Progress {
 	for i := range places {
