@@ -103,6 +103,9 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
 		}
 		s.out.Send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
+		if s.walk.teleport == nil { // who stands still sends no moves
+			bringInside(s, s.place.pose())
+		}
 	case sessionmsg.NearbyRequest:
 		at := s.place.pose().Chunk()
 		return s.survey(sessionmsg.Nearby{}, func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Nearby(ctx, at) })
@@ -158,6 +161,9 @@ func (s *session) move(pose motion.Pose) error {
 		return nil
 	}
 	last := s.place.pose()
+	if bringInside(s, last) {
+		return nil
+	}
 	before := *s.motion
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
 	switch {
@@ -228,6 +234,25 @@ func teleport(s *session, to motion.Pose) {
 	s.out.Send(sessionmsg.Correction{Pose: to, Reason: teleported})
 	s.bodySub.EndPrediction(s.body.Player, s)
 	s.goTo(last, to)
+}
+
+// bringInside brings a player back who is outside of the border of the world, and reports whether they were: to the lowest free place in the column of
+// blocks that is not below them, or to the top of the world if that land is not in view.
+func bringInside(s *session, at motion.Pose) bool {
+	to, outside := s.permissions.BringInside(at)
+	if !outside {
+		return false
+	}
+	feet := to.Block()
+	known, solid := s.subs[feet.Chunk()] != nil, s.land()
+	for to.Y = float64(s.g.World.Height()); known && feet.Y < s.g.World.Height(); feet.Y++ {
+		if !solid(feet) && !solid(grid.Pos{X: feet.X, Y: feet.Y + 1, Z: feet.Z}) {
+			to.Y = max(at.Y, float64(feet.Y))
+			break
+		}
+	}
+	teleport(s, to)
+	return true
 }
 
 // arrived reports whether the client is where the player was last brought, or has been there since. If so, the teleport is over.

@@ -78,7 +78,7 @@ func ground(p *tester, x, z float64) float64 {
 
 // dig has players remove everything within their reach, at the same time, and adds what was there.
 func dig(all []*tester, removed map[grid.Pos]chunk.Block) {
-	const atOnce = 100
+	const atOnce = 40
 	left := make([][]grid.Pos, len(all))
 	for i, p := range all {
 		p.drain()

@@ -83,6 +83,16 @@ func (s *Permissions) MayGo(from, to motion.Pose) bool {
 	return s.verdict.Load().Border.Allows(from.X, from.Z, to.X, to.Z)
 }
 
+// BringInside returns where a player is to be brought who is outside of the border of the world, such as one that was set where they were, and tells
+// them; outside is false if they may be where they are. The height is left to the caller.
+func (s *Permissions) BringInside(at motion.Pose) (to motion.Pose, outside bool) {
+	to = at
+	if to.X, to.Z, outside = s.verdict.Load().Border.Nearest(at.X, at.Z); outside {
+		s.notice("The world ends here: you were brought back inside its border.")
+	}
+	return to, outside
+}
+
 // Edits returns how many blocks a second the player may change, if this node lets each player change so many.
 func (s *Permissions) Edits(node rate.Limit) rate.Limit {
 	return editsOf(s.verdict.Load().Edits, node)

@@ -29,8 +29,19 @@ func (b *Border) Allows(fromX, fromZ, toX, toZ float64) bool {
 	if b == nil {
 		return true
 	}
-	outside := func(low, high int32, v float64) float64 { return max(float64(low)-v, 0, v-float64(high)-1) }
-	return outside(b.MinX, b.MaxX, toX) <= outside(b.MinX, b.MaxX, fromX) && outside(b.MinZ, b.MaxZ, toZ) <= outside(b.MinZ, b.MaxZ, fromZ)
+	return beyond(b.MinX, b.MaxX, toX) <= beyond(b.MinX, b.MaxX, fromX) && beyond(b.MinZ, b.MaxZ, toZ) <= beyond(b.MinZ, b.MaxZ, fromZ)
+}
+
+// beyond returns how far a coordinate is outside of the blocks from low to high.
+func beyond(low, high int32, v float64) float64 { return max(float64(low)-v, 0, v-float64(high)-1) }
+
+// Nearest returns the middle of the block inside that is nearest to a place outside; for a place inside, outside is false.
+func (b *Border) Nearest(x, z float64) (toX, toZ float64, outside bool) {
+	if b == nil || beyond(b.MinX, b.MaxX, x)+beyond(b.MinZ, b.MaxZ, z) == 0 {
+		return x, z, false
+	}
+	into := func(low, high int32, v float64) float64 { return min(max(v, float64(low)+.5), float64(high)+.5) }
+	return into(b.MinX, b.MaxX, x), into(b.MinZ, b.MaxZ, z), true
 }
 
 // String returns the arguments of the command that sets the border.
