@@ -328,7 +328,8 @@ export class Session {
     this.permissions = permissions
     this.events.permissions(permissions)
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
-    if (first && this.identity && permissions.name === '' && own && this.mayUse('register')) this.sendCommand('register')
+    if (first && this.identity && permissions.name === '' && own && this.mayUse('register'))
+      this.sendCommand('register')
   }
 
   /** Reports whether the player may use a command. */
