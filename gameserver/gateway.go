@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -122,12 +122,7 @@ type Gateway struct {
 	spawn        chan func(context.Context)
 	stop         chan struct{} // closed when Run begins to shut down
 	shutdown     shutdown
-
-	mu struct {
-		sync.Mutex
-		sessions map[player.ID]*session
-		reserved map[player.ID]struct{} // players of original clients
-	}
+	sessions     *sessions.Table[*session] // those that have a place
 }
 
 // frames is the state of the frame loop.
@@ -166,9 +161,7 @@ func (g *Gateway) SetAdmission(p admission.Settings) {
 	g.settings.Store(&p)
 	g.limits.Set(p)
 	g.interest.setBudget(p.Budget())
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.mu.sessions {
+	for _, s := range g.sessions.All() {
 		s.limits.edit.SetLimit(s.permissions.Edits(p.Edits()))
 	}
 }

@@ -180,7 +180,7 @@ func TestBorder(t *testing.T) {
 		pass(100 * time.Millisecond)
 		ann.send(sessionmsg.Ping{Nonce: 1})
 		pass(100 * time.Millisecond)
-		if got := r.g.placedSessions()[0].place.pose(); got.X != 8.5 || got.Y != 27 || got.Z != .5 || ann.mu.reason != teleported {
+		if got := r.g.sessions.All()[0].place.pose(); got.X != 8.5 || got.Y != 27 || got.Z != .5 || ann.mu.reason != teleported {
 			t.Errorf("who was outside is at %+v, after a correction for %q", got, ann.mu.reason)
 		}
 		if got := ann.mu.notices; len(got) == 0 || got[len(got)-1] != "The world ends here: you were brought back inside its border." {
@@ -226,7 +226,7 @@ func TestSettingsOfRoles(t *testing.T) {
 		world := newPeople()
 		r := newHarness(t, func(o *Options) { o.People = world })
 		ann, old := r.join("ann", 1), r.connect("old")
-		s := r.g.placedSessions()[0]
+		s := r.g.sessions.All()[0]
 		for _, c := range []struct {
 			text string
 			want float64

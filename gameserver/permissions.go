@@ -26,7 +26,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 		}
 		g.enforcer.Refresh()
 		g.legacy.EndRefused()
-		for _, s := range g.placedSessions() {
+		for _, s := range g.sessions.All() {
 			if refused := s.permissions.Judge(); refused != nil {
 				s.out.End(failureOf(refused))
 				continue
@@ -38,7 +38,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 
 // announce shows a line to all players here.
 func (g *Gateway) announce(text string) {
-	for _, s := range g.placedSessions() {
+	for _, s := range g.sessions.All() {
 		s.sendText(text)
 	}
 }
@@ -69,9 +69,7 @@ func (h here) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
 
 // ShowLine shows a private line to a player here. It reports false if they have no session, or may not be shown it.
 func (h here) ShowLine(line nodemsg.PrivateLine) bool {
-	h.g.mu.Lock()
-	s := h.g.mu.sessions[line.To]
-	h.g.mu.Unlock()
+	s := h.g.sessions.Of(line.To)
 	if s == nil || !s.place.joined() || !h.g.enforcer.MayShow(line) {
 		return false
 	}

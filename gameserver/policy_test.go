@@ -20,7 +20,7 @@ func TestPolicyChanges(t *testing.T) {
 		ann := r.join("ann", 2)
 		ann.goTo(.5, 25, .5)
 		pass(time.Second)
-		s := r.g.placedSessions()[0]
+		s := r.g.sessions.All()[0]
 		edits := func() (allowed int) {
 			for range editsAtOnce {
 				if _, refused := s.checkEdit(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick); refused == "" {

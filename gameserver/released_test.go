@@ -387,7 +387,7 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 				o := r.connectFrom(address, "Abrasam", grid.ChunkPos{})
 				o.send(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
 				pass(time.Second)
-				if _, registered := r.registered(c.want); !registered || len(r.g.mu.reserved) != 1 {
+				if _, registered := r.registered(c.want); !registered || r.g.sessions.Reserved() != 1 {
 					t.Errorf("they are not called %s", c.want)
 				}
 			})

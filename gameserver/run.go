@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
+	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -39,6 +40,7 @@ func New(o Options) *Gateway {
 		rules:        player.Rules{Height: int(o.World.Height())}.WithDefaults(),
 		start:        time.Now(),
 		metrics:      newMetrics(o.Registerer),
+		sessions:     sessions.New[*session](),
 		limits:       admission.NewLimits(o.Admission, o.Registerer),
 		interest:     newSharedIndex(o.Admission.Budget()),
 		frames:       frames{requested: wake.NewSignal(), crowds: make(map[*mirror.Subscription]int)},
@@ -70,8 +72,6 @@ func New(o Options) *Gateway {
 		Ticked: g.requestFrame, LedByOthers: func(cell grid.Cell) { g.legacy.Reset(cell) },
 	})
 	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
-	g.mu.sessions = make(map[player.ID]*session)
-	g.mu.reserved = make(map[player.ID]struct{})
 	g.legacy = legacy.NewServer(g.legacyOptions())
 	return g
 }
@@ -161,10 +161,8 @@ type Player struct {
 
 // Online returns the players with a session here.
 func (g *Gateway) Online() []Player {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	var all []Player
-	for _, s := range g.mu.sessions {
+	for _, s := range g.sessions.All() {
 		if !s.place.joined() {
 			continue
 		}
@@ -176,9 +174,7 @@ func (g *Gateway) Online() []Player {
 // playersHere returns what is saved of all players here.
 func (g *Gateway) playersHere() []players.Presence {
 	all := g.legacy.AppendPlayers(nil)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.mu.sessions {
+	for _, s := range g.sessions.All() {
 		if s.place.joined() {
 			all = append(all, s.presence())
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
+	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -224,24 +225,17 @@ func (s *session) challenge(key ed25519.PublicKey, at int64) error {
 // connection.
 func (s *session) replaceOlder(ctx context.Context) error {
 	for {
-		s.g.mu.Lock()
-		if s.g.shuttingDown() {
-			s.g.mu.Unlock()
+		older, err := s.g.sessions.Take(s.body.Player, s)
+		switch {
+		case errors.Is(err, sessions.ErrClosed):
 			return s.g.refuseJoin(ctx)
-		}
-		if _, reserved := s.g.mu.reserved[s.body.Player]; reserved {
-			s.g.mu.Unlock()
+		case err != nil:
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, with VoxelPopuli's own client: choose another name", s.body.Name)}
-		}
-		older := s.g.mu.sessions[s.body.Player]
-		if older == nil {
-			s.g.mu.sessions[s.body.Player] = s
-			s.g.mu.Unlock()
+		case older == nil:
 			s.g.wakeFrameLoop()
 			return nil
 		}
-		s.g.mu.Unlock()
 		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
@@ -291,8 +285,6 @@ func (s *session) leave() {
 		}
 	}
 	s.g.interest.remove(&s.interestView)
-	s.g.mu.Lock()
-	delete(s.g.mu.sessions, s.body.Player)
-	s.g.mu.Unlock()
+	s.g.sessions.Remove(s.body.Player)
 	close(s.done)
 }

@@ -324,7 +324,7 @@ func TestPlayersPerAddress(t *testing.T) {
 		join := func(address, name string) string {
 			text := text(address, fmt.Sprintf(`{"type":"join","version":1,"name":%q,"view":1,"encoding":"json"}`+"\n", name))
 			pass(100 * time.Millisecond)
-			if r.g.mu.sessions[player.GuestID(name)] == nil {
+			if r.g.sessions.Of(player.GuestID(name)) == nil {
 				return "refused"
 			}
 			return text
@@ -506,9 +506,7 @@ func TestCheckEdit(t *testing.T) {
 		bob := r.join("bob", 1)
 		bob.goTo(-4.1, 25, .5) // in another region than ann
 		pass(time.Second)
-		r.g.mu.Lock()
-		s := r.g.mu.sessions[guestID("ann")]
-		r.g.mu.Unlock()
+		s := r.g.sessions.Of(guestID("ann"))
 		bedrock := grid.Pos{X: 0, Y: 0, Z: 0}
 		for _, c := range []struct {
 			name string
