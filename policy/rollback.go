@@ -22,7 +22,7 @@ const (
 	MaxRollbacks = 1000
 	// MaxRollbackSide bounds the box of a rollback, in blocks along X and Z: what one range query covers.
 	MaxRollbackSide = 3584
-	// Everyone, in the place of a player, selects the changes of all.
+	// Everyone selects, in the place of a player, the changes of all.
 	Everyone = "*"
 )
 

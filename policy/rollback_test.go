@@ -86,8 +86,12 @@ func TestNeeds(t *testing.T) {
 		text string
 		want int
 	}{
-		{"say role create", 0}, {"role ada builder", 0}, {"role create helper builder", nodemsg.VersionRoles},
-		{RevertText("eve", 0, grid.Box{}), 0}, {"/Revert", 0}, {RevertText("eve,bob", 0, grid.Box{}), nodemsg.VersionPlayers},
+		{"say role create", 0},
+		{"role ada builder", 0},
+		{"role create helper builder", nodemsg.VersionRoles},
+		{RevertText("eve", 0, grid.Box{}), 0},
+		{"/Revert", 0},
+		{RevertText("eve,bob", 0, grid.Box{}), nodemsg.VersionPlayers},
 	} {
 		if got, what := Needs(c.text); got != c.want || (what == "") != (got == 0) {
 			t.Errorf("%q needs version %d, for %q; want %d", c.text, got, what, c.want)
