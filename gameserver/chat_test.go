@@ -250,9 +250,7 @@ func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 			t.Errorf("p1 was shown %q", said)
 		}
 		// An event of ann's that reaches nobody, and one that does.
-		v.gateways[0].g.mu.Lock()
-		s := v.gateways[0].g.mu.sessions[guestID("p0")]
-		v.gateways[0].g.mu.Unlock()
+		s := v.gateways[0].g.sessions.Of(guestID("p0"))
 		s.clock.NextStamp(s.g.now(), func(vclock.ID) bool { return false })
 		for i, want := range []int{3, 4} {
 			ann.send(sessionmsg.Chat{Text: "after"})

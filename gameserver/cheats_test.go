@@ -3,6 +3,7 @@ package gameserver
 import (
 	"math"
 	"math/rand/v2"
+	"net"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -88,6 +89,9 @@ func TestCheatingMovesAreRefused(t *testing.T) {
 		g: g, out: outbox.New(func() {}), body: nodemsg.Body{Player: guestID("eve"), Name: "eve"}, codec: codec.CBOR,
 		subs: make(subscriptions), limits: actionLimits{move: rate.NewLimiter(rate.Inf, 1)},
 		motion: player.NewMotion(g.rules, g.now(), feet.X, feet.Y, feet.Z),
+	}
+	if s.permissions, err = g.enforcer.Admit(s.body.Player, s.body.Name, nil, &net.TCPAddr{}, func(sessionmsg.FromServer) {}); err != nil {
+		t.Fatal(err)
 	}
 	s.out.SetCodec(codec.CBOR)
 	s.view.set(1, 0)

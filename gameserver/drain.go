@@ -2,8 +2,6 @@ package gameserver
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -59,14 +57,12 @@ func (g *Gateway) ready() error {
 func (g *Gateway) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	g.mu.Lock() // a session takes its place either before this, and is redirected, or after, and sees it
-	close(g.shutdown.begun)
-	g.mu.Unlock()
+	g.sessions.Close(func() { close(g.shutdown.begun) }) // a session takes its place before this, and is redirected, or finds out
 	g.reportStep(DrainStep{Step: StepBegun})
 
 	var crew sync.WaitGroup
 	crew.Go(func() {
-		g.shutdown.targets = handoff.Find(ctx, g.Nodes, len(g.placedSessions()), g.Logger)
+		g.shutdown.targets = handoff.Find(ctx, g.Nodes, len(g.sessions.All()), g.Logger)
 		close(g.shutdown.asked)
 		g.reportStep(DrainStep{Step: StepTargets, Targets: g.shutdown.targets.Snapshot()})
 	})
@@ -83,7 +79,7 @@ func (g *Gateway) AnswerHandoff(_ context.Context, _ string, question []byte) ([
 		return nil, err
 	}
 	return nodemsg.EncodeHandoffOffer(nodemsg.HandoffOffer{
-		HTTP: g.HTTP, Game: g.Game, Sessions: uint64(len(g.placedSessions())), Ready: g.Ready() == nil, Draining: g.shuttingDown(),
+		HTTP: g.HTTP, Game: g.Game, Sessions: uint64(len(g.sessions.All())), Ready: g.Ready() == nil, Draining: g.shuttingDown(),
 	})
 }
 
@@ -91,7 +87,7 @@ func (g *Gateway) AnswerHandoff(_ context.Context, _ string, question []byte) ([
 func (g *Gateway) redirectAll(ctx context.Context) {
 	var crew sync.WaitGroup
 	outcomes := make(chan string)
-	sessions := g.placedSessions()
+	sessions := g.sessions.All()
 	for _, s := range sessions {
 		homes := g.shutdown.targets.Assign()
 		crew.Go(func() { outcomes <- s.redirect(ctx, homes) })
@@ -110,20 +106,13 @@ func (g *Gateway) redirectAll(ctx context.Context) {
 }
 
 func (g *Gateway) reportStep(step DrainStep) {
-	step.Sessions = len(g.placedSessions())
+	step.Sessions = len(g.sessions.All())
 	if counts := step.Counts(); step.Step == StepBegun || len(counts) > 0 {
 		g.Logger.Info("draining", append([]any{"step", step.Step}, counts...)...)
 	}
 	if g.Drained != nil {
 		g.Drained(step)
 	}
-}
-
-// placedSessions returns the sessions that have a place.
-func (g *Gateway) placedSessions() []*session {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Collect(maps.Values(g.mu.sessions))
 }
 
 // redirect ends a session without losing anything of its player: the player is saved where they stand, no further edits are

@@ -28,7 +28,7 @@ func TestEditsOfAnAddress(t *testing.T) {
 		{"127.0.0.1", 1200, 1200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newHarness(t, func(o *Options) { o.Policy.PerAddress = 20 })
+			r := newHarness(t, func(o *Options) { o.Admission.PerAddress = 20 })
 			const connections, each = 40, 30
 			var all []*original
 			for i := range connections {
@@ -53,7 +53,7 @@ func TestEditsOfAnAddress(t *testing.T) {
 // Players of one address who come again and again are refused for a while.
 func TestJoinsOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Policy.PerAddress = 10 })
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress = 10 })
 		refused := 0
 		for i := range 40 {
 			c := newClient(t, r.dialFrom(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: i + 1}))
@@ -92,7 +92,7 @@ func (d *countingDisk) Commit(writes []kv.Write) error {
 func TestRegistrationsOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &countingDisk{Memory: playerstest.NewMemory()}
-		r := newHarness(t, func(o *Options) { o.Policy.PerAddress, o.Storage = 4, disk })
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress, o.Storage = 4, disk })
 		ann := r.connectFrom("192.0.2.1", "ann", grid.ChunkPos{})
 		go func() {
 			for range 500 {
@@ -110,7 +110,7 @@ func TestRegistrationsOfAnAddress(t *testing.T) {
 func TestNewNamesOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &countingDisk{Memory: playerstest.NewMemory()}
-		r := newHarness(t, func(o *Options) { o.Policy.PerAddress, o.Storage = 4, disk })
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress, o.Storage = 4, disk })
 		start := time.Now()
 		for i := range 100 {
 			name := fmt.Sprintf("new%d", i)
@@ -129,7 +129,7 @@ func TestNewNamesOfAnAddress(t *testing.T) {
 func TestBytesOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bytes, atOnce = 10_000, 10 * 10_000
-		r := newHarness(t, func(o *Options) { o.Policy.BytesPerAddress = bytes })
+		r := newHarness(t, func(o *Options) { o.Admission.BytesPerAddress = bytes })
 		start := time.Now()
 		for i := range 20 {
 			r.connectFrom("192.0.2.1", "viewer", grid.ChunkPos{X: int32(i)})

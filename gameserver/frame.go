@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
@@ -82,15 +83,9 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 // runFrame runs one frame, the given number of ticks after the previous one. It reports whether any client is connected.
 func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	clientsHere = g.legacy.CountPlayers(g.frames.crowds)
-	g.mu.Lock()
-	clientsHere = clientsHere || len(g.mu.sessions) > 0
-	g.frames.sessions = g.frames.sessions[:0]
-	for _, s := range g.mu.sessions {
-		if s.place.taken() && s.codec.HasTickFrames() {
-			g.frames.sessions = append(g.frames.sessions, s)
-		}
-	}
-	g.mu.Unlock()
+	g.frames.sessions = g.sessions.Append(g.frames.sessions[:0])
+	clientsHere = clientsHere || len(g.frames.sessions) > 0
+	g.frames.sessions = slices.DeleteFunc(g.frames.sessions, func(s *session) bool { return !s.place.taken() || !s.codec.HasTickFrames() })
 	g.mirror.Advance(ticks)
 	if lost := g.interest.takeLost(); len(lost) > 0 {
 		g.mirror.Republish(lost)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -61,14 +61,14 @@ type Options struct {
 	HTTP    string // URL under which players open this gateway
 	Game    string // host:port of its game server, reachable by others
 	Regions Regions
-	Ranges  surroundings.Query // nil: players have no map, whatever the policy
+	Ranges  surroundings.Query // nil: players have no map, whatever the settings
 	Nodes   handoff.Nodes
 	// Understood reports whether all nodes that are known understand a version of the messages between nodes; nil: they do.
 	Understood func(version int) bool
 	Players    players.Network
 	Storage    players.Storage
 	Client     fs.FS // the browser client's files
-	Policy     admission.Policy
+	Admission  admission.Settings
 	People     moderation.People
 	History    moderation.History
 	Ready      func() error    // why the node should not be sent players now; nil if it may
@@ -103,7 +103,7 @@ type Gateway struct {
 	Options
 	// Elsewhere asks other gateways about their players, and answers them (elsewhere.Protocol).
 	Elsewhere    *elsewhere.Players
-	policy       atomic.Pointer[admission.Policy] // Options.Policy is that of the start
+	settings     atomic.Pointer[admission.Settings] // Options.Admission is that of the start
 	rules        player.Rules
 	start        time.Time // the origin of all Motions' times
 	metrics      *metrics
@@ -122,12 +122,7 @@ type Gateway struct {
 	spawn        chan func(context.Context)
 	stop         chan struct{} // closed when Run begins to shut down
 	shutdown     shutdown
-
-	mu struct {
-		sync.Mutex
-		sessions map[player.ID]*session
-		reserved map[player.ID]struct{} // players of original clients
-	}
+	sessions     *sessions.Table[*session] // those that have a place
 }
 
 // frames is the state of the frame loop.
@@ -152,7 +147,7 @@ func (g *Gateway) run(task func(context.Context)) bool {
 }
 
 // hasMap reports whether players are shown a map, and who is near.
-func (g *Gateway) hasMap() bool { return g.Ranges != nil && g.policy.Load().Map }
+func (g *Gateway) hasMap() bool { return g.Ranges != nil && g.settings.Load().Map }
 
 // now returns the gateway's clock, for budgets.
 func (g *Gateway) now() time.Duration { return time.Since(g.start) }
@@ -160,21 +155,19 @@ func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 // timeOfDay returns the world's time in minutes since midnight.
 func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().UnixMilli()) }
 
-// SetPolicy changes the policy. Nobody is sent away: players who are here keep their view distance until they change it, and
+// SetAdmission changes who may play, and what they may take. Nobody is sent away: players who are here keep their view distance until they change it, and
 // guests may stay. Players of original clients keep their limit of edits.
-func (g *Gateway) SetPolicy(p admission.Policy) {
-	g.policy.Store(&p)
+func (g *Gateway) SetAdmission(p admission.Settings) {
+	g.settings.Store(&p)
 	g.limits.Set(p)
 	g.interest.setBudget(p.Budget())
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.mu.sessions {
-		s.limits.edit.SetLimit(s.standing.Edits(p.Edits()))
+	for _, s := range g.sessions.All() {
+		s.limits.edit.SetLimit(s.permissions.Edits(p.Edits()))
 	}
 }
 
 // viewOf returns the view distance that is granted to a client that asks for one.
-func (g *Gateway) viewOf(asked int) int32 { return int32(min(asked, g.policy.Load().MaxView)) }
+func (g *Gateway) viewOf(asked int) int32 { return int32(min(asked, g.settings.Load().MaxView)) }
 
 // requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
 // this is left to p2p, which requests frames when packets arrive.

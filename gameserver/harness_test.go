@@ -72,11 +72,11 @@ func options(l *lands, network, disk *playerstest.Memory) Options {
 		Terrain: ground(), Peer: self, Version: "test",
 		HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002",
 		Regions: l, Nodes: noNodes{}, Players: network, Storage: disk,
-		Client: fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
-		Policy: admission.Policy{MaxView: 2, Guests: true, PerAddress: 1000},
-		People: newPeople(),
-		Ready:  func() error { return nil },
-		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Client:    fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
+		Admission: admission.Settings{MaxView: 2, Guests: true, PerAddress: 1000},
+		People:    newPeople(),
+		Ready:     func() error { return nil },
+		Logger:    slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	}
 }
 

@@ -199,9 +199,7 @@ func TestInteractionsAreDenied(t *testing.T) {
 func TestInteractionsOfLaterNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 1, 2)
-		v.gateways[0].g.mu.Lock()
-		s := v.gateways[0].g.mu.sessions[guestID("p0")]
-		v.gateways[0].g.mu.Unlock()
+		s := v.gateways[0].g.sessions.Of(guestID("p0"))
 		s.sendEvent("waves to p1", &nodemsg.Interaction{Kind: 200, To: guestID("p1"), ToName: "p1"})
 		pass(time.Second)
 		if got := fmt.Sprint(v.people[1].chatShown()); got != "[p0: waves to p1]" {
@@ -232,9 +230,7 @@ func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 			ann.send(sessionmsg.Hit{Player: guestID("p1").String()})
 			said++
 			pass(1500 * time.Millisecond)
-			v.gateways[at].g.mu.Lock()
-			done := v.gateways[at].g.mu.sessions[guestID("p0")].presence().Done
-			v.gateways[at].g.mu.Unlock()
+			done := v.gateways[at].g.sessions.Of(guestID("p0")).presence().Done
 			if done < last+4 {
 				t.Errorf("visit %d: after %d events her count is %d", n, last, done)
 			}
@@ -275,9 +271,7 @@ func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 func TestNoEventsAfterHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 2, 2)
-		v.gateways[0].g.mu.Lock()
-		s := v.gateways[0].g.mu.sessions[guestID("p0")]
-		v.gateways[0].g.mu.Unlock()
+		s := v.gateways[0].g.sessions.Of(guestID("p0"))
 		here := s.place.detach()
 		last := s.presence()
 		v.people[0].send(sessionmsg.Chat{Text: "too late"})

@@ -24,11 +24,11 @@ func (g *Gateway) legacyOptions() legacy.Options {
 		Permissions: legacy.Permissions{
 			Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal,
 			RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, MayGo: g.enforcer.MayGoOriginal,
-			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.policy.Load().Edits()) },
+			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.settings.Load().Edits()) },
 			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteGuestsEdit(by, block == chunk.Air) },
 		},
 		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Mirror: g.mirror, Players: g.players,
-		Client: g.limits.Client, Reserve: g.reserve, Release: g.release, SessionPose: g.sessionPose,
+		Client: g.limits.Client, Reserve: g.reserve, Release: g.sessions.Release, SessionPose: g.sessionPose,
 		Open: g.openLegacy, Connected: g.wakeFrameLoop, Now: g.now, Wall: g.wall,
 		Corrections: g.metrics.corrections, Refusals: g.metrics.refusals, Logger: g.Logger, Registerer: g.Registerer,
 	}
@@ -36,31 +36,16 @@ func (g *Gateway) legacyOptions() legacy.Options {
 
 // reserve reserves an original client's player, unless a player here has the id, or one anywhere has registered the name.
 func (g *Gateway) reserve(id player.ID, name string) bool {
-	if g.enforcer.Registered(name) {
+	if g.enforcer.Registered(name) || !g.sessions.Reserve(id) {
 		return false
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if _, reserved := g.mu.reserved[id]; reserved || g.mu.sessions[id] != nil {
-		return false
-	}
-	g.mu.reserved[id] = struct{}{}
 	g.metrics.joins.WithLabelValues("joined_original").Inc()
 	return true
 }
 
-// release frees a reserved id.
-func (g *Gateway) release(id player.ID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.mu.reserved, id)
-}
-
 // sessionPose returns where a player with a session is, and reports whether there is one.
 func (g *Gateway) sessionPose(id player.ID) (pose motion.Pose, here bool) {
-	g.mu.Lock()
-	s := g.mu.sessions[id]
-	g.mu.Unlock()
+	s := g.sessions.Of(id)
 	if s == nil || !s.place.taken() {
 		return pose, false
 	}

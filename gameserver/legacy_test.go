@@ -281,7 +281,7 @@ func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 		builds("that one has ended", near, true)
 		ann.conn.Close()
 		pass(100 * time.Millisecond)
-		if n := len(r.g.mu.reserved); n != 1 {
+		if n := r.g.sessions.Reserved(); n != 1 {
 			t.Errorf("%d players are known, want bob alone", n)
 		}
 	})

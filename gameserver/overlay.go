@@ -16,7 +16,7 @@ func (g *Gateway) ServeOverlay(ctx context.Context, peer string, stream io.ReadW
 
 // avatars returns the sessions that have a place, as p2p uses them.
 func (g *Gateway) avatars() []p2p.Avatar {
-	sessions := g.placedSessions()
+	sessions := g.sessions.All()
 	avatars := make([]p2p.Avatar, len(sessions))
 	for i, s := range sessions {
 		avatars[i] = avatar{s}

@@ -163,7 +163,7 @@ func TestHomesAreKept(t *testing.T) {
 	})
 }
 
-// The border stops moves, edits and commands of players, but not of those who are outside already and come back.
+// The border stops moves, edits and commands of players. Those who are outside when it is set are brought inside, on top of what is there.
 func TestBorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()
@@ -173,19 +173,30 @@ func TestBorder(t *testing.T) {
 		old := r.connect("old")
 		ann.goTo(12.5, 25, .5)
 		pass(time.Second)
+		ann.put(grid.Pos{X: 8, Y: 25, Z: 0}, chunk.Brick)
+		ann.put(grid.Pos{X: 8, Y: 26, Z: 0}, chunk.Brick)
+		pass(time.Second)
 		world.operate(t, "set border 8")
 		pass(100 * time.Millisecond)
+		ann.send(sessionmsg.Ping{Nonce: 1})
+		pass(100 * time.Millisecond)
+		if got := r.g.sessions.All()[0].place.pose(); got.X != 8.5 || got.Y != 27 || got.Z != .5 || ann.mu.reason != teleported {
+			t.Errorf("who was outside is at %+v, after a correction for %q", got, ann.mu.reason)
+		}
+		if got := ann.mu.notices; len(got) == 0 || got[len(got)-1] != "The world ends here: you were brought back inside its border." {
+			t.Errorf("who was outside reads %q", got)
+		}
+		ann.goTo(8.5, 27, .5)
+		pass(time.Second)
 		steps := func(x float64, refused bool) {
 			t.Helper()
 			before := ann.mu.corrections
-			ann.goTo(x, 25, .5)
+			ann.goTo(x, 27, .5)
 			pass(time.Second)
 			if got := ann.mu.corrections > before; got != refused || got && ann.mu.reason != wire.RefusedOutsideBorder {
 				t.Errorf("a step to x = %v is corrected: %t (%s)", x, got, ann.mu.reason)
 			}
 		}
-		steps(13, true)
-		steps(11, false)
 		steps(8.9, false)
 		steps(9.1, true)
 		outside, inside := grid.Pos{X: 9, Y: 25, Z: 3}, grid.Pos{X: 8, Y: 25, Z: 3}
@@ -215,7 +226,7 @@ func TestSettingsOfRoles(t *testing.T) {
 		world := newPeople()
 		r := newHarness(t, func(o *Options) { o.People = world })
 		ann, old := r.join("ann", 1), r.connect("old")
-		s := r.g.placedSessions()[0]
+		s := r.g.sessions.All()[0]
 		for _, c := range []struct {
 			text string
 			want float64

@@ -20,7 +20,7 @@ func TestPolicyChanges(t *testing.T) {
 		ann := r.join("ann", 2)
 		ann.goTo(.5, 25, .5)
 		pass(time.Second)
-		s := r.g.placedSessions()[0]
+		s := r.g.sessions.All()[0]
 		edits := func() (allowed int) {
 			for range editsAtOnce {
 				if _, refused := s.checkEdit(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick); refused == "" {
@@ -34,7 +34,7 @@ func TestPolicyChanges(t *testing.T) {
 		if n := edits(); n > 5 {
 			t.Errorf("%d edits in 100 ms at 20 a second", n)
 		}
-		r.g.SetPolicy(admission.Policy{MaxView: 1, PerAddress: 1, EditsPerSecond: 1000})
+		r.g.SetAdmission(admission.Settings{MaxView: 1, PerAddress: 1, EditsPerSecond: 1000})
 		pass(100 * time.Millisecond)
 		if n := edits(); n != editsAtOnce {
 			t.Errorf("%d edits in 100 ms at 1,000 a second", n)

@@ -26,7 +26,7 @@ func serveBehind(t *testing.T, proxies realip.Proxies) (game, http string) {
 			t.Fatal(err)
 		}
 	}
-	r := prepareHarness(t, func(o *Options) { o.Policy.PerAddress = 1 })
+	r := prepareHarness(t, func(o *Options) { o.Admission.PerAddress = 1 })
 	r.start(Listeners{Game: l[0], HTTP: l[1], Proxies: proxies})
 	return l[0].Addr().String(), l[1].Addr().String()
 }

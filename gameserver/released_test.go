@@ -387,7 +387,7 @@ func TestNamesakesOfOtherNodes(t *testing.T) {
 				o := r.connectFrom(address, "Abrasam", grid.ChunkPos{})
 				o.send(`{"type":1,"args":[0,0],"player":"Abrasam"}` + "\n")
 				pass(time.Second)
-				if _, registered := r.registered(c.want); !registered || len(r.g.mu.reserved) != 1 {
+				if _, registered := r.registered(c.want); !registered || r.g.sessions.Reserved() != 1 {
 					t.Errorf("they are not called %s", c.want)
 				}
 			})
@@ -422,7 +422,7 @@ func TestOriginalsFollowTheirRegion(t *testing.T) {
 // Players of the original protocol are guests.
 func TestOriginalsAreGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Policy.Guests = false })
+		r := newHarness(t, func(o *Options) { o.Admission.Guests = false })
 		conn := r.dial()
 		go io.WriteString(conn, `{"type":"connect","chunk":[0,0],"player":"ann"}`) //nolint:errcheck // the response shows errors
 		if got, err := io.ReadAll(conn); err != nil || string(got) != "no" {

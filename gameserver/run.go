@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
+	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -39,8 +40,9 @@ func New(o Options) *Gateway {
 		rules:        player.Rules{Height: int(o.World.Height())}.WithDefaults(),
 		start:        time.Now(),
 		metrics:      newMetrics(o.Registerer),
-		limits:       admission.NewLimits(o.Policy, o.Registerer),
-		interest:     newSharedIndex(o.Policy.Budget()),
+		sessions:     sessions.New[*session](),
+		limits:       admission.NewLimits(o.Admission, o.Registerer),
+		interest:     newSharedIndex(o.Admission.Budget()),
 		frames:       frames{requested: wake.NewSignal(), crowds: make(map[*mirror.Subscription]int)},
 		surroundings: surroundings.New(o.Ranges, o.Terrain),
 		horizon:      horizon.New(horizon.Query(o.Ranges), o.Terrain, o.Registerer),
@@ -49,9 +51,9 @@ func New(o Options) *Gateway {
 		shutdown:     newShutdown(),
 	}
 	g.metrics.panics = isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription")
-	g.policy.Store(&o.Policy)
+	g.settings.Store(&o.Admission)
 	g.enforcer = moderation.NewEnforcer(o.People, g.wall, moderation.Node{
-		Guests: func() bool { return g.policy.Load().Guests }, Original: func() bool { return !g.policy.Load().NoOriginal },
+		Guests: func() bool { return g.settings.Load().Guests }, Original: func() bool { return !g.settings.Load().NoOriginal },
 	}, g.announce, o.Registerer)
 	g.Elsewhere = elsewhere.New(o.Nodes, here{g})
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
@@ -59,7 +61,7 @@ func New(o Options) *Gateway {
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
 	})
 	g.p2p = p2p.NewDriver(p2p.Options{
-		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.Policy.MaxView, Rules: g.rules, Streams: o.Streams,
+		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.Admission.MaxView, Rules: g.rules, Streams: o.Streams,
 		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frames.requested.Set,
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
@@ -70,8 +72,6 @@ func New(o Options) *Gateway {
 		Ticked: g.requestFrame, LedByOthers: func(cell grid.Cell) { g.legacy.Reset(cell) },
 	})
 	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
-	g.mu.sessions = make(map[player.ID]*session)
-	g.mu.reserved = make(map[player.ID]struct{})
 	g.legacy = legacy.NewServer(g.legacyOptions())
 	return g
 }
@@ -161,10 +161,8 @@ type Player struct {
 
 // Online returns the players with a session here.
 func (g *Gateway) Online() []Player {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	var all []Player
-	for _, s := range g.mu.sessions {
+	for _, s := range g.sessions.All() {
 		if !s.place.joined() {
 			continue
 		}
@@ -176,9 +174,7 @@ func (g *Gateway) Online() []Player {
 // playersHere returns what is saved of all players here.
 func (g *Gateway) playersHere() []players.Presence {
 	all := g.legacy.AppendPlayers(nil)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.mu.sessions {
+	for _, s := range g.sessions.All() {
 		if s.place.joined() {
 			all = append(all, s.presence())
 		}

@@ -41,11 +41,11 @@ type session struct {
 	edits         pendingEdits  // any goroutine's
 	done          chan struct{} // closed when the player is saved and the place is free
 	walk          walkState
-	surveying     atomic.Bool          // a survey is under way
-	login         *player.Login        // nil: a guest
-	standing      *moderation.Standing // of the player, once they are admitted
-	place         place                // any goroutine's
-	notice        lastNotice           // likewise
+	surveying     atomic.Bool             // a survey is under way
+	login         *player.Login           // nil: a guest
+	permissions   *moderation.Permissions // of the player, once they are admitted
+	place         place                   // any goroutine's
+	notice        lastNotice              // likewise
 }
 
 // setCodec sets the encoding of messages from now on.

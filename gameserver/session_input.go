@@ -103,6 +103,9 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 			return &wire.Error{Code: wire.FailRate, Message: fmt.Sprintf("send at most %d pings a second", pingsPerSecond)}
 		}
 		s.out.Send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
+		if s.walk.teleport == nil { // who stands still sends no moves
+			bringInside(s, s.place.pose())
+		}
 	case sessionmsg.NearbyRequest:
 		at := s.place.pose().Chunk()
 		return s.survey(sessionmsg.Nearby{}, func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Nearby(ctx, at) })
@@ -158,6 +161,9 @@ func (s *session) move(pose motion.Pose) error {
 		return nil
 	}
 	last := s.place.pose()
+	if bringInside(s, last) {
+		return nil
+	}
 	before := *s.motion
 	ok, reason := s.motion.Check(s.g.now(), pose.X, pose.Y, pose.Z, pose.Yaw, pose.Pitch)
 	switch {
@@ -165,11 +171,11 @@ func (s *session) move(pose motion.Pose) error {
 	case s.land().Blocked(last, pose):
 		ok, reason = false, insideBlock
 		*s.motion = before // a refused move costs nothing
-	case s.standing.Keeps(last.Block(), pose.Block()):
+	case s.permissions.Keeps(last.Block(), pose.Block()):
 		ok, reason = false, wire.RefusedClaimed
 		*s.motion = before
 	}
-	if ok && !s.standing.MayGo(last, pose) {
+	if ok && !s.permissions.MayGo(last, pose) {
 		ok, reason = false, wire.RefusedOutsideBorder
 		*s.motion = before
 	}
@@ -230,6 +236,25 @@ func teleport(s *session, to motion.Pose) {
 	s.goTo(last, to)
 }
 
+// bringInside brings a player back who is outside of the border of the world, and reports whether they were: to the lowest free place in the column of
+// blocks that is not below them, or to the top of the world if that land is not in view.
+func bringInside(s *session, at motion.Pose) bool {
+	to, outside := s.permissions.BringInside(at)
+	if !outside {
+		return false
+	}
+	feet := to.Block()
+	known, solid := s.subs[feet.Chunk()] != nil, s.land()
+	for to.Y = float64(s.g.World.Height()); known && feet.Y < s.g.World.Height(); feet.Y++ {
+		if !solid(feet) && !solid(grid.Pos{X: feet.X, Y: feet.Y + 1, Z: feet.Z}) {
+			to.Y = max(at.Y, float64(feet.Y))
+			break
+		}
+	}
+	teleport(s, to)
+	return true
+}
+
 // arrived reports whether the client is where the player was last brought, or has been there since. If so, the teleport is over.
 func (w *walkState) arrived(pose motion.Pose) bool {
 	to := w.teleport
@@ -256,7 +281,7 @@ const insideBlock = "inside_block"
 // distance, so that a walk to and fro costs nothing.
 func (s *session) updateView() {
 	at, view := s.place.pose().Chunk(), int(s.view.chunks.Load())
-	s.standing.Surround(at, view)
+	s.permissions.Surround(at, view)
 	for pos, sub := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
 			sub.Unwatch(pos, s)
@@ -317,7 +342,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if !s.edits.add(e.Seq) {
 		return // held since
 	}
-	s.standing.NoteEdit(chunk.Block(e.Block) == chunk.Air)
+	s.permissions.NoteEdit(chunk.Block(e.Block) == chunk.Air)
 	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Proof: s.proof}
 	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
 	s.subs[pos.Chunk()].Edit(intent, s)
@@ -333,7 +358,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return chunk.Air, wire.RefusedNotLoaded
 	}
 	there, loaded := sub.Block(pos)
-	pose, forbidden := s.place.pose(), s.standing.RefuseEdit(pos)
+	pose, forbidden := s.place.pose(), s.permissions.RefuseEdit(pos)
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
@@ -354,9 +379,9 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 // chat sends a chat message to everybody who sees the player.
 func (s *session) chat(text string) error {
 	if !s.limits.chat.Allow() {
-		return s.standing.TooFast()
+		return s.permissions.TooFast()
 	}
-	if why := s.standing.Mute(); why != "" {
+	if why := s.permissions.Mute(); why != "" {
 		s.sendText(why)
 	} else if !s.sendEvent(text, nil) {
 		s.sendText("The land here cannot be reached at the moment; that line was not sent.")

@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
+	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -30,7 +31,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	defer stopWriting()
 	s := &session{
 		g: g, conn: c, out: outbox.New(func() { stopWriting(); c.cut() }), codec: codec.JSON,
-		subs: make(subscriptions), limits: newActionLimits(g.policy.Load().Edits(), g.limits.Client(c.remote())),
+		subs: make(subscriptions), limits: newActionLimits(g.settings.Load().Edits(), g.limits.Client(c.remote())),
 		done: make(chan struct{}),
 	}
 	s.out.Owner = s
@@ -111,7 +112,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 		return err
 	}
 	defer s.leave()
-	if err := s.standing.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
+	if err := s.permissions.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
 		return err
 	}
 	s.limits.edit.SetLimit(editRate(s))
@@ -144,7 +145,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.view.set(s.g.viewOf(join.View), s.g.now())
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.Send(welcomeTo(s))
-	s.standing.Greet()
+	s.permissions.Greet()
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
 	s.arrive()
 	return s.listen()
@@ -190,9 +191,9 @@ func (s *session) admit(join sessionmsg.Join) error {
 		s.body.Guest, s.body.Player = false, player.IDOf(key)
 		s.proof = nodemsg.Proof{Key: [ed25519.PublicKeySize]byte(key)}
 	}
-	standing, err := s.g.enforcer.Admit(s.body.Player, join.Name, key, s.conn.remote(), func(m sessionmsg.FromServer) { s.out.Send(m) })
+	permissions, err := s.g.enforcer.Admit(s.body.Player, join.Name, key, s.conn.remote(), func(m sessionmsg.FromServer) { s.out.Send(m) })
 	if err == nil {
-		s.standing, s.body.Name = standing, standing.Name()
+		s.permissions, s.body.Name = permissions, permissions.Name()
 	}
 	return err
 }
@@ -224,24 +225,17 @@ func (s *session) challenge(key ed25519.PublicKey, at int64) error {
 // connection.
 func (s *session) replaceOlder(ctx context.Context) error {
 	for {
-		s.g.mu.Lock()
-		if s.g.shuttingDown() {
-			s.g.mu.Unlock()
+		older, err := s.g.sessions.Take(s.body.Player, s)
+		switch {
+		case errors.Is(err, sessions.ErrClosed):
 			return s.g.refuseJoin(ctx)
-		}
-		if _, reserved := s.g.mu.reserved[s.body.Player]; reserved {
-			s.g.mu.Unlock()
+		case err != nil:
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, with VoxelPopuli's own client: choose another name", s.body.Name)}
-		}
-		older := s.g.mu.sessions[s.body.Player]
-		if older == nil {
-			s.g.mu.sessions[s.body.Player] = s
-			s.g.mu.Unlock()
+		case older == nil:
 			s.g.wakeFrameLoop()
 			return nil
 		}
-		s.g.mu.Unlock()
 		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
@@ -291,8 +285,6 @@ func (s *session) leave() {
 		}
 	}
 	s.g.interest.remove(&s.interestView)
-	s.g.mu.Lock()
-	delete(s.g.mu.sessions, s.body.Player)
-	s.g.mu.Unlock()
+	s.g.sessions.Remove(s.body.Player)
 	close(s.done)
 }

@@ -18,7 +18,7 @@ import (
 // below.
 const (
 	movesPerSecond, movesAtOnce = 100, 200
-	// The rate is admission.Policy's; the burst is below what a region remembers of a player (world, recentWindow).
+	// The rate is admission.Settings's; the burst is below what a region remembers of a player (world, recentWindow).
 	editsAtOnce                       = 50
 	chatPerSecond, chatAtOnce         = 1, 5
 	commandsPerSecond, commandsAtOnce = 1, 10

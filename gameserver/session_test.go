@@ -113,7 +113,7 @@ func TestKeyedPlayers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newHarness(t, func(o *Options) { o.Policy.Guests = false })
+				r := newHarness(t, func(o *Options) { o.Admission.Guests = false })
 				conn := r.dial()
 				ann := newClient(t, conn)
 				ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json", Key: hex.EncodeToString(public)})
@@ -140,7 +140,7 @@ func TestKeyedPlayers(t *testing.T) {
 	}
 	t.Run("guest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := newHarness(t, func(o *Options) { o.Policy.Guests = false })
+			r := newHarness(t, func(o *Options) { o.Admission.Guests = false })
 			ann := newClient(t, r.dial())
 			go ann.listen()
 			ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json"})
@@ -308,7 +308,7 @@ func TestSequencesFarAhead(t *testing.T) {
 // An address has room for players; one with an original client holds many connections.
 func TestPlayersPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Policy.PerAddress = 2 })
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress = 2 })
 		var open []net.Conn
 		text := func(address, text string) string {
 			c := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 5})
@@ -324,7 +324,7 @@ func TestPlayersPerAddress(t *testing.T) {
 		join := func(address, name string) string {
 			text := text(address, fmt.Sprintf(`{"type":"join","version":1,"name":%q,"view":1,"encoding":"json"}`+"\n", name))
 			pass(100 * time.Millisecond)
-			if r.g.mu.sessions[player.GuestID(name)] == nil {
+			if r.g.sessions.Of(player.GuestID(name)) == nil {
 				return "refused"
 			}
 			return text
@@ -367,7 +367,7 @@ func TestPlayersPerAddress(t *testing.T) {
 		}
 		pass(time.Minute)
 		for _, address := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1", "2001:db8:0:1::1"} {
-			if _, err := r.g.limits.Admit(&net.TCPAddr{IP: net.ParseIP(address)}, r.g.Policy.PerAddress*admission.PlayerWeight); err != nil {
+			if _, err := r.g.limits.Admit(&net.TCPAddr{IP: net.ParseIP(address)}, r.g.Admission.PerAddress*admission.PlayerWeight); err != nil {
 				t.Errorf("connections of %s are still counted", address)
 			}
 		}
@@ -447,7 +447,7 @@ func TestTooMuch(t *testing.T) {
 	}
 	t.Run("views", func(t *testing.T) { // the last one that was wanted counts in the end
 		synctest.Test(t, func(t *testing.T) {
-			r := newHarness(t, func(o *Options) { o.Policy.MaxView = 3 })
+			r := newHarness(t, func(o *Options) { o.Admission.MaxView = 3 })
 			ann := r.join("ann", 1)
 			pass(time.Second)
 			few := ann.mu.wholes
@@ -506,9 +506,7 @@ func TestCheckEdit(t *testing.T) {
 		bob := r.join("bob", 1)
 		bob.goTo(-4.1, 25, .5) // in another region than ann
 		pass(time.Second)
-		r.g.mu.Lock()
-		s := r.g.mu.sessions[guestID("ann")]
-		r.g.mu.Unlock()
+		s := r.g.sessions.Of(guestID("ann"))
 		bedrock := grid.Pos{X: 0, Y: 0, Z: 0}
 		for _, c := range []struct {
 			name string

@@ -53,7 +53,7 @@ func TestNearestChunksComeFirst(t *testing.T) {
 	for name, spawn := range map[string]grid.Pos{"within one region": {X: 264, Y: 25, Z: 264}, "where four meet": {Y: 25}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newHarness(t, func(o *Options) { o.Policy.MaxView, o.World.Spawn, o.builders = 4, spawn, 1 })
+				r := newHarness(t, func(o *Options) { o.Admission.MaxView, o.World.Spawn, o.builders = 4, spawn, 1 })
 				ann := r.join("ann", 4)
 				pass(time.Second)
 				if len(ann.mu.order) != 81 {

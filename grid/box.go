@@ -35,7 +35,7 @@ func ParseBox(text string) (Box, error) {
 		parts := strings.Split(corner, ",")
 		if len(parts) == 2 {
 			numbers = []*int32{&at.X, &at.Z}
-			at.Y = int32(i) * maxHeight
+			at.Y = int32(i) * MaxHeight
 		}
 		if len(parts) != len(numbers) {
 			return Box{}, bad
@@ -51,8 +51,8 @@ func ParseBox(text string) (Box, error) {
 	return BoxOf(a, b), nil
 }
 
-// maxHeight is above every world, in blocks.
-const maxHeight = 1024
+// MaxHeight is above every world, in blocks.
+const MaxHeight = 1024
 
 // Contains reports whether the block is in the box.
 func (b Box) Contains(p Pos) bool {
@@ -62,6 +62,14 @@ func (b Box) Contains(p Pos) bool {
 // Overlaps reports whether the boxes have a block in common.
 func (b Box) Overlaps(c Box) bool {
 	return b.Min.X <= c.Max.X && c.Min.X <= b.Max.X && b.Min.Z <= c.Max.Z && c.Min.Z <= b.Max.Z && b.Min.Y <= c.Max.Y && c.Min.Y <= b.Max.Y
+}
+
+// Union returns the smallest box that has both.
+func (b Box) Union(c Box) Box {
+	return Box{
+		Min: Pos{X: min(b.Min.X, c.Min.X), Y: min(b.Min.Y, c.Min.Y), Z: min(b.Min.Z, c.Min.Z)},
+		Max: Pos{X: max(b.Max.X, c.Max.X), Y: max(b.Max.Y, c.Max.Y), Z: max(b.Max.Z, c.Max.Z)},
+	}
 }
 
 // Sides returns the width (X), height and length (Z).

@@ -17,6 +17,8 @@ var (
 	ada = player.GuestID("ada")
 	bob = player.GuestID("bob")
 	eve = player.GuestID("eve")
+
+	mallory = player.GuestID("mallory")
 )
 
 var everywhere = grid.Box{Max: grid.Pos{X: 31, Y: 1023, Z: 31}}
@@ -118,17 +120,17 @@ func TestRollback(t *testing.T) {
 			selected bool
 		}
 		changes := make(map[chunk.Index][]change)
-		job := Rollback{Number: 12, Filter: Filter{Box: grid.Box{Max: grid.Pos{X: 5, Y: 0, Z: 0}}, Since: 2000, Until: 8000, Player: eve}}
+		job := Rollback{Number: 12, Filter: Filter{Box: grid.Box{Max: grid.Pos{X: 5, Y: 0, Z: 0}}, Since: 2000, Until: 8000, Players: []player.ID{eve, mallory}}}
 		for now := range rapid.Int64Range(0, 100).Draw(t, "changes") {
 			at := chunk.Index(rapid.IntRange(0, 7).Draw(t, "at"))
-			r := Record{Time: now * Resolution, Player: rapid.SampledFrom([]player.ID{ada, eve}).Draw(t, "player"), At: at, Old: Natural}
+			r := Record{Time: now * Resolution, Player: rapid.SampledFrom([]player.ID{ada, eve, mallory}).Draw(t, "player"), At: at, Old: Natural}
 			if old, ok := blocks[at]; ok {
 				r.Old = old
 			}
 			r.New = chunk.Block(rapid.IntRange(0, 2).Draw(t, "new"))
 			l.Add(r)
 			blocks[at] = r.New
-			changes[at] = append(changes[at], change{r, r.Player == eve && r.Time >= 2000 && r.Time <= 8000 && at <= 5})
+			changes[at] = append(changes[at], change{r, r.Player != ada && r.Time >= 2000 && r.Time <= 8000 && at <= 5})
 		}
 		want := make(map[chunk.Index]chunk.Block)
 		for at, all := range changes {
@@ -178,7 +180,7 @@ func TestRollback(t *testing.T) {
 		for _, c := range done {
 			blocks[c.At] = c.To & 0xff // as it was recorded
 		}
-		for _, c := range apply(Rollback{Number: 13, Filter: Filter{Box: everywhere, Player: Author(12)}}) {
+		for _, c := range apply(Rollback{Number: 13, Filter: Filter{Box: everywhere, Players: []player.ID{Author(12)}}}) {
 			if c.To != damage[c.At] {
 				t.Fatalf("undoing makes block %d %d, want %d", c.At, c.To, damage[c.At])
 			}

@@ -14,15 +14,16 @@ import (
 
 // Filter selects records.
 type Filter struct {
-	Box    grid.Box
-	Since  int64     // Unix milliseconds
-	Until  int64     // the same; 0 means no limit
-	Player player.ID // zero: everybody
+	Box   grid.Box
+	Since int64 // Unix milliseconds
+	Until int64 // the same; 0 means no limit
+	// Players are those whose changes are selected; none: everybody's.
+	Players []player.ID
 }
 
 // Matches reports whether a record of a chunk is selected.
 func (f *Filter) Matches(pos grid.ChunkPos, r Record) bool {
-	return r.Time >= f.Since && (f.Until == 0 || r.Time <= f.Until) && (f.Player == player.ID{} || r.Player == f.Player) &&
+	return r.Time >= f.Since && (f.Until == 0 || r.Time <= f.Until) && (len(f.Players) == 0 || slices.Contains(f.Players, r.Player)) &&
 		f.Box.Contains(r.At.Pos(pos))
 }
 

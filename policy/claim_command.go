@@ -11,6 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
 // Limits of commands about claims: the catalog keeps all of them.
@@ -242,7 +243,7 @@ func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error)
 	case c.Owner != by.id && !by.role.AtLeast(Moderator):
 		return nil, fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
 	case c.Owner != by.id:
-		err = s.outranks(by, Target{Player: c.Owner})
+		err = s.outranks(by, sanction.Target{Player: c.Owner})
 	}
 	return func() Effect {
 		text := fmt.Sprintf("The land of %s is free again.", s.LabelOf(c))

@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
 // Claims returns the claims of now.
@@ -30,7 +31,7 @@ func (s *State) changeClaims(old, fresh *Claim) {
 }
 
 // PlayerLabel returns what a player is called: their registered name, else their id.
-func (s *State) PlayerLabel(id player.ID) string { return s.nameOf(Target{Player: id}) }
+func (s *State) PlayerLabel(id player.ID) string { return s.nameOf(sanction.Target{Player: id}) }
 
 // labels returns what players are called.
 func labels(s *State, of []player.ID) []string {

@@ -7,37 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/policy/place"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
-// Effect is what an act has done.
-type Effect struct {
-	Text string // for its author
-	Say  string // for all players; empty if there is nothing
-}
-
-// author is who does an act.
-type author struct {
-	id   player.ID
-	name string
-	role Role
-	// entered is when the catalog's leader entered the act, in Unix milliseconds; for what a player could gain by signing another time.
-	entered int64
-}
-
-// operatorName is what operators are called in sanctions.
-const operatorName = "an operator"
-
-// errUsage is returned for arguments that a command does not have.
-var errUsage = place.ErrUsage
-
 // outranks returns an error unless the author's role is above the target's.
-func (s *State) outranks(by author, target Target) error {
+func (s *State) outranks(by author, target sanction.Target) error {
 	if target.Player == (player.ID{}) || by.role == operator {
 		return nil
 	}
@@ -47,25 +25,8 @@ func (s *State) outranks(by author, target Target) error {
 	return nil
 }
 
-// splitTime returns the duration that the arguments begin with, 0 if with none, and the rest as a text. A word that begins with a digit must be
-// a duration: otherwise a mistyped one would mean for good.
-func splitTime(args []string) (d time.Duration, rest string, err error) {
-	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-	if len(args) > 0 {
-		last := len(args[0]) - 1
-		n, err := strconv.ParseUint(args[0][:last], 10, 16)
-		if unit := units[args[0][last]]; err == nil && n > 0 && unit != 0 {
-			return time.Duration(n) * unit, strings.Join(args[1:], " "), nil
-		}
-		if first := args[0][0]; first >= '0' && first <= '9' {
-			return 0, "", fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w, or begin the reason with another word", args[0])
-		}
-	}
-	return 0, strings.Join(args, " "), nil
-}
-
-func sanction(kind Kind) func(*State, author, []string, int64) (func() Effect, error) {
-	done := map[Kind]string{Ban: "is banned", Kick: "was kicked", Mute: "is muted"}[kind]
+func impose(kind sanction.Kind) func(*State, author, []string, int64) (func() Effect, error) {
+	done := map[sanction.Kind]string{sanction.Ban: "is banned", sanction.Kick: "was kicked", sanction.Mute: "is muted"}[kind]
 	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
 		if len(args) == 0 {
 			return nil, errUsage
@@ -77,10 +38,10 @@ func sanction(kind Kind) func(*State, author, []string, int64) (func() Effect, e
 		if err != nil {
 			return nil, err
 		}
-		it := Sanction{Kind: kind, Player: target.Player, By: by.name, At: at}
+		it := sanction.Sanction{Kind: kind, Player: target.Player, By: by.name, At: at}
 		var length time.Duration
-		if kind == Kick {
-			length, it.Reason = kickTime, strings.Join(args[1:], " ")
+		if kind == sanction.Kick {
+			length, it.Reason = sanction.KickTime, strings.Join(args[1:], " ")
 		} else {
 			length, it.Reason, err = splitTime(args[1:])
 		}
@@ -91,23 +52,23 @@ func sanction(kind Kind) func(*State, author, []string, int64) (func() Effect, e
 		if length > 0 {
 			it.Until = at + length.Milliseconds()
 		}
-		if length > 0 && kind != Kick {
-			text += " for " + describeTime(length)
-		} else if kind != Kick {
+		if length > 0 && kind != sanction.Kick {
+			text += " for " + sanction.DescribeTime(length)
+		} else if kind != sanction.Kick {
 			text += " for good"
 		}
-		if len(s.sanctions) >= MaxSanctions && s.sanctions[target] == nil && len(s.Sanctions(time.UnixMilli(at))) >= MaxSanctions {
-			return nil, fmt.Errorf("there are %d bans and mutes: lift some first", MaxSanctions)
+		if s.sanctions.Full(target) && len(s.Sanctions(time.UnixMilli(at))) >= sanction.Max {
+			return nil, fmt.Errorf("there are %d bans and mutes: lift some first", sanction.Max)
 		}
 		return func() Effect {
-			s.purge(at)
-			s.put(target, it)
+			s.sanctions.Purge(at)
+			s.sanctions.Put(target, it)
 			return Effect{Text: text + "."}
 		}, nil
 	}
 }
 
-func lift(name string, kinds ...Kind) func(*State, author, []string, int64) (func() Effect, error) {
+func lift(name string, kinds ...sanction.Kind) func(*State, author, []string, int64) (func() Effect, error) {
 	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
 		if len(args) != 1 {
 			return nil, errUsage
@@ -116,16 +77,16 @@ func lift(name string, kinds ...Kind) func(*State, author, []string, int64) (fun
 		if err != nil {
 			return nil, err
 		}
-		targets := []Target{target, {Name: strings.ToLower(args[0])}} // the name may have been registered since
-		lifted := slices.ContainsFunc(targets, func(t Target) bool {
-			return slices.ContainsFunc(kinds, func(k Kind) bool { it := s.sanctions[t][k]; return it != nil && it.inForce(at) })
+		targets := []sanction.Target{target, {Name: strings.ToLower(args[0])}} // the name may have been registered since
+		lifted := slices.ContainsFunc(targets, func(t sanction.Target) bool {
+			return slices.ContainsFunc(kinds, func(k sanction.Kind) bool { it := s.sanctions.Of(t)[k]; return it != nil && it.InForce(at) })
 		})
 		if !lifted {
 			return nil, fmt.Errorf("there is no %s of %s", name, args[0])
 		}
 		return func() Effect {
 			for _, t := range targets {
-				s.lift(t, at, kinds...)
+				s.sanctions.Lift(t, at, kinds...)
 			}
 			return Effect{Text: fmt.Sprintf("The %s of %s is lifted.", name, s.nameOf(target))}
 		}, nil
@@ -252,7 +213,7 @@ func releaseName(s *State, by author, args []string, _ int64) (func() Effect, er
 	if !registered {
 		return nil, fmt.Errorf("the name %s is registered to nobody", args[0])
 	}
-	if err := s.outranks(by, Target{Player: owner}); err != nil && owner != by.id {
+	if err := s.outranks(by, sanction.Target{Player: owner}); err != nil && owner != by.id {
 		return nil, err
 	}
 	return func() Effect {

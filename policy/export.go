@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -74,18 +75,18 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 
 // importSanction takes over a ban or mute of another policy: KIND TARGET AT UNTIL BY [REASON].
 func importSanction(s *State, _ author, args []string, _ int64) (func() Effect, error) {
-	if len(args) < 5 || !slices.Contains([]Kind{Ban, Kick, Mute}, Kind(args[0])) || len(s.sanctions) >= MaxSanctions {
+	if len(args) < 5 || !slices.Contains([]sanction.Kind{sanction.Ban, sanction.Kick, sanction.Mute}, sanction.Kind(args[0])) || s.sanctions.Full(sanction.Target{}) {
 		return nil, errUsage
 	}
 	target, targetErr := s.targetOf(args[1])
 	at, atErr := strconv.ParseInt(args[2], 10, 64)
 	until, untilErr := strconv.ParseInt(args[3], 10, 64)
-	it := Sanction{Kind: Kind(args[0]), Player: target.Player, At: at, Until: until, By: args[4], Reason: strings.Join(args[5:], " ")}
+	it := sanction.Sanction{Kind: sanction.Kind(args[0]), Player: target.Player, At: at, Until: until, By: args[4], Reason: strings.Join(args[5:], " ")}
 	if it.By == "-" {
 		it.By = operatorName
 	}
 	return func() Effect {
-		s.put(target, it)
+		s.sanctions.Put(target, it)
 		return Effect{Text: s.nameOf(target) + " is taken over."}
 	}, errors.Join(targetErr, atErr, untilErr)
 }

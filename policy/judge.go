@@ -3,12 +3,12 @@ package policy
 import (
 	"math"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/place"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -32,8 +32,8 @@ func (who Subject) ClaimID() player.ID {
 // Verdict is what a player may do.
 type Verdict struct {
 	Role Role
-	Ban  *Sanction // nil if they are not banned
-	Mute *Sanction // nil if they are not muted
+	Ban  *sanction.Sanction // nil if they are not banned
+	Mute *sanction.Sanction // nil if they are not muted
 	// Border is the one that holds for them: not for moderators and above.
 	Border *place.Border
 	// Edits is how many blocks a second they may change; 0: as many as their node grants.
@@ -61,30 +61,18 @@ func (s *State) Judge(who Subject, now time.Time) Verdict {
 	if !v.Role.AtLeast(Moderator) {
 		v.Border = s.settings.Border
 	}
-	for _, target := range s.targetsOf(who) {
-		for _, it := range s.sanctions[target] {
+	for _, target := range s.sanctions.Targets(who.Player, who.Name, who.Address) {
+		for _, it := range s.sanctions.Of(target) {
 			switch {
-			case !it.inForce(at), target.Player != who.Player && v.Role.AtLeast(Moderator) && it.By != operatorName:
-			case it.Kind == Mute:
-				v.Mute = longer(v.Mute, it)
+			case !it.InForce(at), target.Player != who.Player && v.Role.AtLeast(Moderator) && it.By != operatorName:
+			case it.Kind == sanction.Mute:
+				v.Mute = sanction.Longer(v.Mute, it)
 			default:
-				v.Ban = longer(v.Ban, it)
+				v.Ban = sanction.Longer(v.Ban, it)
 			}
 		}
 	}
 	return v
-}
-
-// targetsOf lists the targets of sanctions that would concern a player.
-func (s *State) targetsOf(who Subject) []Target {
-	all := []Target{{Player: who.Player}, {Name: strings.ToLower(who.Name)}}
-	address := who.Address.Unmap()
-	for size := range s.networks {
-		if network, err := address.Prefix(max(size, -size)); err == nil && (size > 0) == address.Is4() {
-			all = append(all, Target{Network: network})
-		}
-	}
-	return all
 }
 
 // Builders decides who may change which blocks, for leaders of regions, which have no more of players than their ids. It never changes: any goroutine
@@ -112,12 +100,7 @@ func (s *State) Builders() *Builders {
 		}
 		b.exceptions[id] = m.Role.MayBuild()
 	}
-	for target, kinds := range s.sanctions {
-		ban := longer(kinds[Ban], kinds[Kick])
-		if target.Player != (player.ID{}) && ban != nil {
-			b.banned[target.Player] = ban.Until
-		}
-	}
+	s.sanctions.Bans(func(id player.ID, ban *sanction.Sanction) { b.banned[id] = ban.Until })
 	return b
 }
 

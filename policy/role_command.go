@@ -19,12 +19,6 @@ const (
 	roleUsage   = "NAME ROLE | create ROLE BASE [build=yes|no] [edits=NUMBER] [claims=COUNT,AREA] [allow=COMMAND,…] [deny=COMMAND,…] [rank=NUMBER] | delete ROLE"
 )
 
-// DefinesRole reports whether the text of an act defines a role, which nodes before nodemsg.VersionRoles do not understand.
-func DefinesRole(text string) bool {
-	words := strings.Fields(text)
-	return len(words) > 3 && strings.EqualFold(words[0], "role") && words[1] == createRole
-}
-
 // role gives a player a role, or defines or deletes a role. A player may be called "delete": built-in roles cannot be deleted, so
 // /role delete builder makes that player a builder.
 func role(s *State, by author, args []string, at int64) (func() Effect, error) {

@@ -11,6 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers (docs/adr/0050).
@@ -18,10 +20,10 @@ import (
 const (
 	// MaxRollbacks is how many rollbacks are listed; the oldest is dropped first.
 	MaxRollbacks = 1000
-	// maxRollbackSide bounds the box of a rollback, in blocks along X and Z: what one range query covers.
-	maxRollbackSide = 3584
-	// everyone, in the place of a player, selects the changes of all.
-	everyone = "*"
+	// MaxRollbackSide bounds the box of a rollback, in blocks along X and Z: what one range query covers.
+	MaxRollbackSide = 3584
+	// Everyone selects, in the place of a player, the changes of all.
+	Everyone = "*"
 )
 
 // Rollback is a rollback that was ordered.
@@ -29,7 +31,7 @@ type Rollback struct {
 	history.Rollback
 	ID     int    // what people call it: 1, 2 and so on
 	By     string // who ordered it
-	Of     string // whose changes it undoes, as the command had it; empty if Undoes is set
+	Of     string // whose changes it undoes, as the command had it, with commas between several; empty if Undoes is set
 	Undoes int    // ID of the rollback that it undoes; 0: none
 	by     author
 	At     int64 // when it was ordered, in Unix milliseconds
@@ -40,12 +42,14 @@ type Rollback struct {
 
 // String describes what the rollback does.
 func (r *Rollback) String() string {
-	what := "changes of " + r.Of
+	var what string
 	switch {
 	case r.Undoes != 0:
 		what = fmt.Sprintf("rollback %d", r.Undoes)
-	case r.Of == everyone:
+	case r.Of == Everyone:
 		what = "all changes"
+	default:
+		what = "changes of " + strings.ReplaceAll(r.Of, ",", ", ")
 	}
 	text := fmt.Sprintf("%d: %s undoes %s between %v and %v", r.ID, r.By, what, r.Box.Min, r.Box.Max)
 	switch {
@@ -107,12 +111,29 @@ func orderRollback(s *State, r Rollback, by author, at int64) Effect {
 	return Effect{Text: fmt.Sprintf("Rollback %d has begun.", r.ID)}
 }
 
-// PlayerOf returns the id of the player whom a command about the past names: the owner of a registered name, an id, or a guest, also as guest:NAME, in
-// upper and lower case as they write it. Everybody is zero.
-func (s *State) PlayerOf(text string) (player.ID, error) {
-	if text == everyone {
-		return player.ID{}, nil
+// PlayersOf returns the ids of the players whom a command about the past names, with commas between them: the owner of a registered name, an id, or a
+// guest, also as guest:NAME, in upper and lower case as they write it. Of everybody, who is *, there are none.
+func (s *State) PlayersOf(text string) ([]player.ID, error) {
+	if text == Everyone {
+		return nil, nil
 	}
+	var all []player.ID
+	for name := range strings.SplitSeq(text, ",") {
+		id, err := s.playerOf(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	if len(all) > wire.MaxHistoryPlayers {
+		return nil, fmt.Errorf("%d players are too many: name at most %d", len(all), wire.MaxHistoryPlayers)
+	}
+	return all, nil
+}
+
+func (s *State) playerOf(text string) (player.ID, error) {
 	if name, guest := strings.CutPrefix(text, "guest:"); guest {
 		return player.GuestID(name), player.CheckName(name)
 	}
@@ -146,22 +167,19 @@ func ParseCorners(a, b string) (grid.Box, error) {
 		}
 	}
 	box := grid.BoxOf(corners[0], corners[1])
-	if int64(box.Max.X)-int64(box.Min.X) >= maxRollbackSide || int64(box.Max.Z)-int64(box.Min.Z) >= maxRollbackSide {
-		return grid.Box{}, fmt.Errorf("the area is too large: at most %d blocks to each side", maxRollbackSide)
+	if int64(box.Max.X)-int64(box.Min.X) >= MaxRollbackSide || int64(box.Max.Z)-int64(box.Min.Z) >= MaxRollbackSide {
+		return grid.Box{}, fmt.Errorf("the area is too large: at most %d blocks to each side", MaxRollbackSide)
 	}
 	return box, nil
 }
 
-// Proposal is a rollback that was not ordered yet.
-type Proposal struct {
-	history.Rollback        // without a Number
-	Command          string // orders it
-}
-
-// ProposeRollback returns the rollback of a player's changes, as PlayerOf takes the player, since a time (Unix milliseconds).
-func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p Proposal, err error) {
-	p.Box, p.Since, p.Command = box, since/1000*1000, RevertText(of, since, box)
-	p.Player, err = s.PlayerOf(of)
+// ProposeRollback returns the rollback of players' changes, as PlayersOf takes the players, since a time (Unix milliseconds). RevertText orders it.
+func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p history.Rollback, err error) {
+	p.Box, p.Since = box, since/1000*1000
+	p.Players, err = s.PlayersOf(of)
+	if text := RevertText(of, since, box); err == nil && len(text) > wire.MaxChat {
+		err = errors.New("the names are too long for one command: name fewer players at a time")
+	}
 	return p, err
 }
 
@@ -181,16 +199,7 @@ func (s *State) AuthorName(id player.ID, guest string) string {
 	return id.String()
 }
 
-// ParseDuration returns a duration written as 30s, 5m, 2h, 7d or 4w.
-func ParseDuration(text string) (time.Duration, error) {
-	d, rest, err := splitTime([]string{text})
-	if err != nil || d == 0 || rest != "" {
-		return 0, fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w", text)
-	}
-	return d, nil
-}
-
-// RevertText returns the command that undoes changes of a player, as PlayerOf takes it, since a time (Unix milliseconds).
+// RevertText returns the command that undoes changes of players, as PlayersOf takes them, since a time (Unix milliseconds).
 func RevertText(of string, since int64, box grid.Box) string {
 	return fmt.Sprintf("revert %s %d %v %v", of, since/1000, box.Min, box.Max)
 }
@@ -201,7 +210,7 @@ func ownsAll(s *State, id player.ID, box grid.Box) bool {
 	return c != nil && c.Owner == id && s.claims.At(box.Max) == c
 }
 
-// revert orders a rollback: PLAYER SINCE CORNER CORNER, with Unix seconds.
+// revert orders a rollback: PLAYERS SINCE CORNER CORNER, with Unix seconds.
 func revert(s *State, by author, args []string, at int64) (func() Effect, error) {
 	if len(args) != 4 {
 		return nil, errUsage
@@ -209,7 +218,7 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	r := Rollback{Of: args[0]}
 	r.Until = at + maxDrift.Milliseconds() // the clocks of the regions' leaders differ
 	var err error
-	if r.Player, err = s.PlayerOf(args[0]); err != nil {
+	if r.Players, err = s.PlayersOf(args[0]); err != nil {
 		return nil, err
 	}
 	since, err := strconv.ParseUint(args[1], 10, 40)
@@ -225,10 +234,14 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	case !by.role.AtLeast(Moderator) && !inClaim:
 		return nil, fmt.Errorf("only the role %v and above may undo changes outside of their own claims: choose two corners in a claim of yours", Moderator)
 	case inClaim: // it is theirs, whoever changed it
-	case args[0] == everyone && !by.role.AtLeast(Admin):
+	case args[0] == Everyone && !by.role.AtLeast(Admin):
 		return nil, fmt.Errorf("to undo the changes of everybody is for the role %v and above: name a player", Admin)
-	case r.Player != by.id:
-		if err := s.outranks(by, Target{Player: r.Player}); err != nil {
+	}
+	for _, id := range r.Players {
+		if inClaim || id == by.id {
+			continue
+		}
+		if err := s.outranks(by, sanction.Target{Player: id}); err != nil {
 			return nil, err
 		}
 	}
@@ -245,7 +258,7 @@ func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
 		return nil, err
 	}
 	r := Rollback{Undoes: of.ID}
-	r.Filter = history.Filter{Box: of.Box, Since: max(0, of.At-undoMargin.Milliseconds()), Player: history.Author(of.Number)}
+	r.Filter = history.Filter{Box: of.Box, Since: max(0, of.At-undoMargin.Milliseconds()), Players: []player.ID{history.Author(of.Number)}}
 	return func() Effect {
 		effect := orderRollback(s, r, by, at)
 		if of.Paused {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 func TestRollbackCommands(t *testing.T) {
@@ -41,17 +43,24 @@ func TestRollbackCommands(t *testing.T) {
 		{"bob", "revert eve x 1,2,3 4,5,6", `! "x" is not a time in seconds since 1970`},
 		{"bob", "revert eve 1 1,2 4,5,6", `! "1,2" is not a position: write X,Y,Z`},
 		{"bob", "revert eve 1 0,0,0 3584,5,6", "! the area is too large: at most 3584 blocks to each side"},
-		{"bob", "revert eve", "! usage: /revert PLAYER SINCE X,Y,Z X,Y,Z"},
+		{"bob", "revert eve", "! usage: /revert PLAYERS SINCE X,Y,Z X,Y,Z"},
 		{"", of("ada"), "Rollback 6 has begun."},
+		{"bob", of("eve,Mallory,eve"), "Rollback 7 has begun."},
+		{"bob", of("eve,ada"), "! they have the role admin: only a higher one than theirs may do that"},
+		{"ada", of("eve,*"), `! "*" is neither a player's name nor an id`},
+		{"ada", of("eve,"), `! "" is neither a player's name nor an id`},
+		{"bob", of("a1,a2,a3,a4,a5,a6,a7,a8,a9"), "! 9 players are too many: name at most 8"},
 	} {
 		if got := s.say(step.by, step.text); got != step.want {
 			t.Errorf("%s: /%s: %s, want %s", step.by, step.text, got, step.want)
 		}
 	}
 	all := s.Rollbacks()
-	for i, want := range []player.ID{idOf("eve"), idOf("bob"), {}, player.GuestID("Mallory"), history.Author(all[3].Number), idOf("ada")} {
+	for i, want := range [][]player.ID{
+		{idOf("eve")}, {idOf("bob")}, nil, {player.GuestID("Mallory")}, {history.Author(all[3].Number)}, {idOf("ada")}, {idOf("eve"), player.GuestID("Mallory")},
+	} {
 		r := all[i]
-		if r.Player != want || r.Box != box || r.ID != i+1 || i > 0 && r.Number <= all[i-1].Number {
+		if !slices.Equal(r.Players, want) || r.Box != box || r.ID != i+1 || i > 0 && r.Number <= all[i-1].Number {
 			t.Errorf("rollback %d: %+v, want one of %v", i, r, want)
 		}
 		if undoes := i == 4; !undoes && (r.Since != since/1000*1000 || r.Until < r.At) || undoes && (r.Since == 0 || r.Until != 0) {
@@ -61,8 +70,39 @@ func TestRollbackCommands(t *testing.T) {
 	if got, want := all[4].String(), "5: bob undoes rollback 4 between -9,20,-9 and 9,60,9"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got, want := all[6].String(), "7: bob undoes changes of eve, Mallory, eve between -9,20,-9 and 9,60,9"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	if !strings.HasSuffix(all[0].String(), "undoes changes of eve between -9,20,-9 and 9,60,9 (aborted)") {
 		t.Errorf("%q", all[0].String())
+	}
+}
+
+// A rollback of several players needs nodes that know it, until one was ordered.
+func TestNeeds(t *testing.T) {
+	s := newScript(t)
+	s.say("", "role ada admin")
+	for _, c := range []struct {
+		text string
+		want int
+	}{
+		{"say role create", 0},
+		{"role ada builder", 0},
+		{"role create helper builder", nodemsg.VersionRoles},
+		{RevertText("eve", 0, grid.Box{}), 0},
+		{"/Revert", 0},
+		{RevertText("eve,bob", 0, grid.Box{}), nodemsg.VersionPlayers},
+	} {
+		if got, what := Needs(c.text); got != c.want || (what == "") != (got == 0) {
+			t.Errorf("%q needs version %d, for %q; want %d", c.text, got, what, c.want)
+		}
+		s.say("", c.text)
+		if got := s.Needed(); got != c.want && c.want != 0 {
+			t.Errorf("after %q version %d was needed, want %d", c.text, got, c.want)
+		}
+	}
+	if _, err := s.ProposeRollback(strings.Repeat(idOf("eve").String()+",", 9)+"bob", 0, grid.Box{}); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("too many ids for one line: %v", err)
 	}
 }
 

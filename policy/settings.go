@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/place"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
 // Settings are those of the world.
@@ -66,6 +67,9 @@ var changes = map[string]struct {
 }
 
 func setBorder(s *State, args []string) (func() Effect, error) {
+	if len(args) < 1 || len(args) > 2 {
+		return nil, errUsage
+	}
 	border, err := place.ParseBorder(args)
 	if err == nil && s.settings.Spawn != nil && !border.Contains(*s.settings.Spawn) {
 		err = errors.New("the spawn would be outside: move it first, with setspawn")
@@ -168,14 +172,14 @@ func setFloodBan(s *State, args []string) (func() Effect, error) {
 	case !off && (length == 0 || rest != ""):
 		return nil, errUsage
 	case length > maxFloodBan:
-		return nil, fmt.Errorf("choose at most %s", describeTime(maxFloodBan))
+		return nil, fmt.Errorf("choose at most %s", sanction.DescribeTime(maxFloodBan))
 	}
 	return func() Effect {
 		s.settings.FloodBan = length.Milliseconds()
 		if off {
 			return Effect{Text: "Who floods the chat is muted for a minute."}
 		}
-		return Effect{Text: fmt.Sprintf("Who floods the chat may not join their node again for %s.", describeTime(length))}
+		return Effect{Text: fmt.Sprintf("Who floods the chat may not join their node again for %s.", sanction.DescribeTime(length))}
 	}, nil
 }
 

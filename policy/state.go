@@ -3,13 +3,13 @@ package policy
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
 // Limits of a world's policy.
@@ -17,8 +17,6 @@ const (
 	// MaxActs is the most acts. Names are registered in the first half of them, so that moderators can act for long.
 	MaxActs  = 1_000_000
 	MaxNames = 250_000
-	// MaxSanctions is the most bans and mutes in force at a time.
-	MaxSanctions = 20_000
 )
 
 // State is the policy after some acts. Create it with New.
@@ -29,8 +27,7 @@ type State struct {
 	names     map[string]player.ID // registered, in lower case
 	nodes     map[player.ID]uint64 // the last sequence number of each operator, by the key of the node
 	charter   uint64               // the newest in an act: older ones count no more
-	sanctions map[Target]map[Kind]*Sanction
-	networks  map[int]bool // the lengths of the prefixes of sanctioned networks; those of IPv6 below zero
+	sanctions *sanction.List
 	tokens    map[string]bool
 	settings  Settings
 	warps     Warps
@@ -43,7 +40,7 @@ type State struct {
 func New() *State {
 	return &State{
 		members: make(map[player.ID]*Member), roles: newRoles(commands), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
-		sanctions: make(map[Target]map[Kind]*Sanction), tokens: make(map[string]bool),
+		sanctions: sanction.NewList(), tokens: make(map[string]bool),
 		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea},
 		claims:   newClaims(), warps: make(Warps),
 	}
@@ -94,7 +91,7 @@ func (s *State) NameOf(id player.ID) string {
 }
 
 // nameOf returns what a target is called.
-func (s *State) nameOf(t Target) string {
+func (s *State) nameOf(t sanction.Target) string {
 	switch {
 	case t.Name != "":
 		return t.Name
@@ -110,87 +107,34 @@ func (s *State) nameOf(t Target) string {
 }
 
 // Sanctions returns the bans and mutes in force, newest first.
-func (s *State) Sanctions(now time.Time) []Sanction {
-	all := []Sanction{}
-	for target, kinds := range s.sanctions {
-		for it := range maps.Values(kinds) {
-			if it.inForce(now.UnixMilli()) {
-				shown := *it
-				shown.Target = s.nameOf(target)
-				all = append(all, shown)
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b Sanction) int { return cmp.Or(cmp.Compare(b.At, a.At), strings.Compare(a.Target, b.Target)) })
+func (s *State) Sanctions(now time.Time) []sanction.Sanction {
+	all := s.sanctions.InForce(now.UnixMilli(), s.nameOf)
+	slices.SortFunc(all, func(a, b sanction.Sanction) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), strings.Compare(a.Target, b.Target))
+	})
 	return all
 }
 
 // targetOf returns whom a command names: the player to whom the name is registered, a player's id, an address or a network, else
 // whoever uses the name.
-func (s *State) targetOf(text string) (Target, error) {
+func (s *State) targetOf(text string) (sanction.Target, error) {
 	if id, err := player.ParseID(text); err == nil {
-		return Target{Player: id}, nil
+		return sanction.Target{Player: id}, nil
 	}
 	if address, err := netip.ParseAddr(text); err == nil {
-		return Target{Network: netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())}, nil
+		return sanction.Target{Network: netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())}, nil
 	}
 	if network, err := netip.ParsePrefix(text); err == nil {
 		if network.Addr().Is4In6() || network.Bits() < 8 {
-			return Target{}, fmt.Errorf("the network %s is too large, or not written as an IPv4 or IPv6 network", text)
+			return sanction.Target{}, fmt.Errorf("the network %s is too large, or not written as an IPv4 or IPv6 network", text)
 		}
-		return Target{Network: network.Masked()}, nil
+		return sanction.Target{Network: network.Masked()}, nil
 	}
 	if err := player.CheckName(text); err != nil {
-		return Target{}, fmt.Errorf("%q is neither a name, a player's id, an address nor a network", text)
+		return sanction.Target{}, fmt.Errorf("%q is neither a name, a player's id, an address nor a network", text)
 	}
 	if id, registered := s.OwnerOf(text); registered {
-		return Target{Player: id}, nil
+		return sanction.Target{Player: id}, nil
 	}
-	return Target{Name: strings.ToLower(text)}, nil
-}
-
-// put adds a sanction, in the place of an older one of its kind.
-func (s *State) put(target Target, it Sanction) {
-	if s.sanctions[target] == nil {
-		s.sanctions[target] = make(map[Kind]*Sanction)
-	}
-	s.sanctions[target][it.Kind] = &it
-	s.countNetworks()
-}
-
-// lift removes sanctions, and reports whether there were any in force.
-func (s *State) lift(target Target, at int64, kinds ...Kind) (lifted bool) {
-	for _, kind := range kinds {
-		if it := s.sanctions[target][kind]; it != nil {
-			lifted = lifted || it.inForce(at)
-			delete(s.sanctions[target], kind)
-		}
-	}
-	s.purge(at)
-	return lifted
-}
-
-// purgedAfter is how long after their end sanctions are kept: the times of acts are not exact.
-const purgedAfter = 48 * time.Hour
-
-// purge removes what has not been in force for long.
-func (s *State) purge(at int64) {
-	at -= purgedAfter.Milliseconds()
-	maps.DeleteFunc(s.sanctions, func(_ Target, kinds map[Kind]*Sanction) bool {
-		maps.DeleteFunc(kinds, func(_ Kind, it *Sanction) bool { return !it.inForce(at) })
-		return len(kinds) == 0
-	})
-	s.countNetworks()
-}
-
-// countNetworks notes the lengths of the prefixes that Judge has to look for.
-func (s *State) countNetworks() {
-	s.networks = make(map[int]bool)
-	for target := range s.sanctions {
-		if bits := target.Network.Bits(); bits > 0 && target.Network.Addr().Is4() {
-			s.networks[bits] = true
-		} else if bits > 0 {
-			s.networks[-bits] = true
-		}
-	}
+	return sanction.Target{Name: strings.ToLower(text)}, nil
 }

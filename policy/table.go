@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
 // Command is a command of the chat, and of operators.
@@ -121,27 +123,27 @@ var commands = []Command{
 		Help: "list the bans and mutes in force",
 	},
 	{
-		Name: "kick", Usage: "NAME [REASON]", Role: Moderator, run: sanction(Kick),
+		Name: "kick", Usage: "NAME [REASON]", Role: Moderator, run: impose(sanction.Kick),
 		Help:    "disconnect a player",
 		Example: "kick eve spamming",
 	},
 	{
-		Name: "ban", Usage: "NAME [TIME] [REASON]", Role: Moderator, run: sanction(Ban),
+		Name: "ban", Usage: "NAME [TIME] [REASON]", Role: Moderator, run: impose(sanction.Ban),
 		Help:    "exclude a player, an address or a network, for a TIME as 30m, 2h or 7d or for good",
 		Example: "ban eve 7d griefing\n  voxeld ban 203.0.113.0/24",
 	},
 	{
-		Name: "pardon", Usage: "NAME", Role: Moderator, run: lift("ban", Ban, Kick),
+		Name: "pardon", Usage: "NAME", Role: Moderator, run: lift("ban", sanction.Ban, sanction.Kick),
 		Help:    "lift a ban",
 		Example: "pardon eve",
 	},
 	{
-		Name: "mute", Usage: "NAME [TIME] [REASON]", Role: Moderator, run: sanction(Mute),
+		Name: "mute", Usage: "NAME [TIME] [REASON]", Role: Moderator, run: impose(sanction.Mute),
 		Help:    "keep a player from chatting",
 		Example: "mute eve 30m",
 	},
 	{
-		Name: "unmute", Usage: "NAME", Role: Moderator, run: lift("mute", Mute),
+		Name: "unmute", Usage: "NAME", Role: Moderator, run: lift("mute", sanction.Mute),
 		Help:    "lift a mute",
 		Example: "unmute eve",
 	},
@@ -150,15 +152,15 @@ var commands = []Command{
 		Help: "show who changed a block",
 	},
 	{
-		Name: "rollback", Usage: "PLAYER TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,
-		Help: "preview undoing a player's changes since a TIME, such as 2h, around you or between two corners; builders in their own claims",
+		Name: "rollback", Usage: "PLAYER[,PLAYER…] TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,
+		Help: "preview undoing changes of players since a TIME, such as 2h: around you, between two corners, or wherever they are; builders in their own claims. Also as player:eve player:bob time:2h radius:50",
 	},
 	{
 		Name: "rollbacks", Role: Builder, Local: true,
 		Help: "list the last rollbacks",
 	},
 	{
-		Name: "revert", Usage: "PLAYER SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: revert,
+		Name: "revert", Usage: "PLAYERS SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: revert,
 		Help: "order the rollback that /rollback has previewed: since a time, in seconds since 1970",
 	},
 	{

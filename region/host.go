@@ -254,7 +254,13 @@ func (h *Host) wireIntegrity() (err error) {
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
 	h.History = rollback.New(rollback.Options{
 		Node: node, Lands: h.regions.lands, Lead: h.Splitter.Lead, Ranges: h.Ranges, Ordered: h.rollbacks, Base: h.BaseOf, Ground: h.Ground,
-		Registerer: h.Registerer,
+		Registerer: h.Registerer, Founded: func(ctx context.Context) ([]nodemsg.Region, error) {
+			catalog, err := h.Directory.CatalogMembers(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return h.Examiner.AllRegions(ctx, catalog)
+		},
 	})
 	return nil
 }
@@ -280,7 +286,7 @@ func (h *Host) wireRegions() {
 	r.probe = provocation()
 	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
 	r.create = h.create
-	r.rolledBackTo = func() time.Time {
+	r.putBackTo = func() time.Time {
 		if h.Incarnations == nil {
 			return time.Time{}
 		}

@@ -133,11 +133,11 @@ func TestLostReplicaIsNotOffered(t *testing.T) {
 		a.net.kill(c)
 		c = a.net.start("C", old)
 		<-time.After(4 * time.Second) // it has listed what it lacks, and nothing is replaced yet
-		if s := c.regions.status(id, true); s.State != nodemsg.StateNone || !s.RolledBack {
+		if s := c.regions.status(id, true); s.State != nodemsg.StateNone || !s.Outdated {
 			t.Errorf("the status of a replica that is lost: %+v", s)
 		}
 		plans, err := a.PlanRecovery(t.Context(), []uint64{id})
-		if err != nil || plans[0].Copies[2].Missing == "" || plans[0].Copies[2].RolledBack {
+		if err != nil || plans[0].Copies[2].Missing == "" || plans[0].Copies[2].Outdated {
 			t.Errorf("the plan: %+v, %v", plans, err)
 		}
 	})

@@ -1,12 +1,14 @@
 package region
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -100,5 +102,98 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 		<-time.After(time.Minute)
 		has("when the first one is undone", 1, chunk.Brick)
 		has("when the first one is undone", 2, chunk.Brick)
+	})
+}
+
+// The changes of several players are found wherever they are, in the whole world, and undone in one go: a block that they have changed in turns becomes
+// what it was before all of them. What others have changed since stays. Places that are too far apart for one rollback are found, too.
+func TestRollbackOfSeveralPlayers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.adjust = func(_ string, o *Options) { o.World = "world" }
+		start := time.Now()
+		a := n.start("A", newDisk())
+		b := n.start("B", newDisk())
+		near, far := grid.ChunkPos{X: here.X + 70, Z: here.Z}, grid.ChunkPos{X: here.X + 1000, Z: here.Z}
+		edit := func(node *node, pos grid.ChunkPos, name string, block chunk.Block, x int32) {
+			t.Helper()
+			<-time.After(time.Millisecond)
+			g := node.follow(pos)
+			e := nodemsg.Intent{Player: player.GuestID(name), Seq: uint64(time.Now().UnixMicro()), Pos: at(pos, x), Block: block}
+			e.Name = name
+			if r := g.edit(e)[e.Seq]; r.Refused != "" {
+				t.Fatalf("%s: %+v", name, r)
+			}
+			g.Close()
+		}
+		want := func(pos grid.ChunkPos, blocks ...chunk.Block) {
+			t.Helper()
+			g := a.follow(pos)
+			defer g.Close()
+			edits := g.state(pos).Edits
+			for x, block := range blocks {
+				found := chunk.Air
+				for _, e := range edits {
+					if e.At == chunk.At(at(pos, int32(x))) {
+						found = e.Block
+					}
+				}
+				if found != block {
+					t.Errorf("at %v, %d there is %v, want %v", pos, x, found, block)
+				}
+			}
+		}
+		for _, pos := range []grid.ChunkPos{here, near, far} {
+			for x := range int32(4) {
+				edit(a, pos, "ann", chunk.Stone, x)
+			}
+		}
+		for _, pos := range []grid.ChunkPos{here, near} {
+			edit(b, pos, "eve", chunk.Brick, 0)
+			edit(a, pos, "bob", chunk.Glass, 0) // in turns
+			edit(a, pos, "eve", chunk.Brick, 1)
+			edit(a, pos, "bob", chunk.Glass, 2)
+			edit(b, pos, "ann", chunk.Planks, 2) // since then
+			edit(a, pos, "ann", chunk.Planks, 3)
+		}
+		edit(a, far, "bob", chunk.Glass, 1)
+
+		of := "guest:eve,guest:bob"
+		var proposed history.Rollback
+		b.Policy.Read(func(s *policy.State) {
+			var err error
+			if proposed, err = s.ProposeRollback(of, start.UnixMilli(), grid.Box{}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		places, missing, err := b.History.Search(t.Context(), proposed)
+		if err != nil || len(missing) > 0 || len(places) != 2 || places[0].Left != 4 || places[1].Left != 1 {
+			t.Fatalf("found %+v, %v, %v", places, missing, err)
+		}
+		for i, chunks := range [][2]grid.ChunkPos{{here, near}, {far, far}} {
+			low, high := chunks[0].Origin(), chunks[1].Origin()
+			if got, want := places[i].Extent, (grid.Box{Min: low, Max: grid.Pos{X: high.X + 31, Y: grid.MaxHeight - 1, Z: high.Z + 31}}); got != want {
+				t.Errorf("place %d is %v, want %v", i, got, want)
+			}
+		}
+		for i, p := range places {
+			if got, err := a.Policy.Operate(t.Context(), policy.RevertText(of, start.UnixMilli(), p.Extent)); err != nil || got != fmt.Sprintf("Rollback %d has begun.", i+1) {
+				t.Fatal(got, err)
+			}
+			<-time.After(time.Minute)
+		}
+		for _, pos := range []grid.ChunkPos{here, near} {
+			want(pos, chunk.Stone, chunk.Stone, chunk.Planks, chunk.Planks)
+		}
+		want(far, chunk.Stone, chunk.Stone, chunk.Stone, chunk.Stone)
+		if places, _, err := b.History.Search(t.Context(), proposed); err != nil || len(places) > 0 {
+			t.Errorf("after that there is left %+v, %v", places, err)
+		}
+		if _, err := a.Policy.Operate(t.Context(), "undo 1"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		want(here, chunk.Glass, chunk.Brick, chunk.Planks, chunk.Planks)
+		want(far, chunk.Stone, chunk.Stone)
 	})
 }

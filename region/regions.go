@@ -42,7 +42,7 @@ type regions struct {
 	publisher    *publish.Publisher
 	unlisted     func() bool                                       // see incarnation.Keeper
 	create       func(group, id uint64, create func() error) error // likewise
-	rolledBackTo func() time.Time                                  // see incarnation.Keeper.Reached
+	putBackTo    func() time.Time                                  // see incarnation.Keeper.Reached
 	hibernate    func(*actor.Land)
 	actors       *actor.Metrics
 	metrics      *metrics

@@ -61,13 +61,13 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, err.Error()
 	case !has:
-		s.RolledBack = r.reseeder.Damages.Lost(id)
+		s.Outdated = r.reseeder.Damages.Lost(id)
 		s.Forgotten = log && forgotten(r, id)
 		return s
 	case failed:
 		s.State, s.Why = nodemsg.StateFailed, why
-		if s.RolledBack = r.reseeder.Damages.Old(id); s.RolledBack && !r.rolledBackTo().IsZero() {
-			s.Until = r.rolledBackTo().Unix()
+		if s.Outdated = r.reseeder.Damages.Old(id); s.Outdated && !r.putBackTo().IsZero() {
+			s.Until = r.putBackTo().Unix()
 		}
 	default:
 		s.State = nodemsg.StateClosed

@@ -26,6 +26,8 @@ const (
 
 	// MaxView is the largest view distance, in chunks in each direction.
 	MaxView = 12
+	// MaxHistoryPlayers is the most players whose changes one question about history, or one rollback, selects.
+	MaxHistoryPlayers = 8
 	// MaxChat is the longest chat line, in bytes of UTF-8.
 	MaxChat = 256
 	// MaxName is the longest player name, in bytes (ASCII). player.CheckName holds the rule.

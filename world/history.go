@@ -163,20 +163,36 @@ type RollbackStep struct {
 	Done bool
 }
 
-// rollbackVersion is the first byte of a RollbackStep.
-const rollbackVersion = 6
+// The first byte of a RollbackStep: of the changes of one player or everybody, or of those of several players.
+const (
+	rollbackVersion        = 6
+	rollbackVersionPlayers = 8
+)
 
-// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints; the player, 16 bytes; the corners of the
-// box, then the chunk, X and Z, as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
+// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints; the player, 16 bytes, or with
+// rollbackVersionPlayers their count as a uvarint, and 16 bytes for each; the corners of the box, then the chunk, X and Z, as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
 func (s RollbackStep) Encode() []byte {
 	b := []byte{rollbackVersion, 0}
+	if len(s.Players) > 1 {
+		b[0] = rollbackVersionPlayers
+	}
 	if s.Done {
 		b[1] = 1
 	}
 	for _, v := range [...]int64{s.Number, s.Since, s.Until, s.Time} {
 		b = binary.AppendUvarint(b, uint64(max(v, 0)))
 	}
-	b = append(b, s.Player[:]...)
+	switch len(s.Players) {
+	case 0:
+		b = append(b, make([]byte, len(player.ID{}))...)
+	case 1:
+		b = append(b, s.Players[0][:]...)
+	default:
+		b = binary.AppendUvarint(b, uint64(len(s.Players)))
+		for _, id := range s.Players {
+			b = append(b, id[:]...)
+		}
+	}
 	for _, v := range [...]int32{s.Box.Min.X, s.Box.Min.Y, s.Box.Min.Z, s.Box.Max.X, s.Box.Max.Y, s.Box.Max.Z, s.Chunk.X, s.Chunk.Z} {
 		b = binary.AppendVarint(b, int64(v))
 	}
@@ -191,8 +207,28 @@ func (s RollbackStep) Encode() []byte {
 }
 
 // isTrim reports whether a log entry is a Trim, isRollback whether it is a RollbackStep.
-func isTrim(entry []byte) bool     { return len(entry) > 1 && entry[0] == trimVersion }
-func isRollback(entry []byte) bool { return len(entry) > 1 && entry[0] == rollbackVersion }
+func isTrim(entry []byte) bool { return len(entry) > 1 && entry[0] == trimVersion }
+func isRollback(entry []byte) bool {
+	return len(entry) > 1 && (entry[0] == rollbackVersion || entry[0] == rollbackVersionPlayers)
+}
+
+// players reads those whose changes a RollbackStep undoes: none means everybody.
+func (r *reader) players(several bool) (all []player.ID) {
+	count := 1
+	if several {
+		if count = r.count(len(player.ID{})); count < 2 || count > wire.MaxHistoryPlayers {
+			r.fail()
+			return nil
+		}
+	}
+	for range count {
+		all = append(all, player.ID(r.bytes(len(player.ID{}))))
+	}
+	if !several && all[0] == (player.ID{}) {
+		return nil
+	}
+	return all
+}
 
 func decodeRollback(entry []byte) (s RollbackStep, err error) {
 	r := reader{data: entry[2:]}
@@ -204,7 +240,7 @@ func decodeRollback(entry []byte) (s RollbackStep, err error) {
 		}
 		*v = int64(u)
 	}
-	s.Player = player.ID(r.bytes(len(s.Player)))
+	s.Players = r.players(entry[0] == rollbackVersionPlayers)
 	for _, v := range [...]*int32{&s.Box.Min.X, &s.Box.Min.Y, &s.Box.Min.Z, &s.Box.Max.X, &s.Box.Max.Y, &s.Box.Max.Z, &s.Chunk.X, &s.Chunk.Z} {
 		*v = r.int32()
 	}

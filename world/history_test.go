@@ -119,7 +119,7 @@ func TestRollbackInALand(t *testing.T) {
 	damaged := e.blocks()
 
 	job := history.Rollback{Number: e.now, Filter: history.Filter{
-		Box: grid.BoxOf(at(griefed-1), a), Since: since, Until: e.now, Player: player.GuestID("eve"),
+		Box: grid.BoxOf(at(griefed-1), a), Since: since, Until: e.now, Players: []player.ID{player.GuestID("eve")},
 	}}
 	job.Box.Max = grid.Pos{X: a.X + 31, Y: testHeight, Z: a.Z + 31}
 	if got, want := e.rollBack(job, chunk.Stone), griefed-1; got != want {
@@ -137,7 +137,7 @@ func TestRollbackInALand(t *testing.T) {
 		t.Error("a rollback that was complete goes on")
 	}
 
-	undo := history.Rollback{Number: job.Number + 1, Filter: history.Filter{Box: job.Box, Until: e.now + 1000, Player: history.Author(job.Number)}}
+	undo := history.Rollback{Number: job.Number + 1, Filter: history.Filter{Box: job.Box, Until: e.now + 1000, Players: []player.ID{history.Author(job.Number)}}}
 	e.rollBack(undo, chunk.Stone)
 	if got := e.blocks(); !maps.Equal(got, damaged) {
 		t.Errorf("undoing the rollback left %d blocks, want the damage of %d", len(got), len(damaged))
@@ -174,7 +174,7 @@ func TestRollbackOfWhatWasPutBack(t *testing.T) {
 	}
 	broken := grid.Pos{X: a.X, Y: 60, Z: a.Z}
 	e.set("eve", broken, chunk.Air)
-	job := history.Rollback{Number: e.now, Filter: history.Filter{Box: grid.BoxOf(a, grid.Pos{X: a.X + 31, Y: testHeight, Z: a.Z + 31}), Since: since, Player: player.GuestID("eve")}}
+	job := history.Rollback{Number: e.now, Filter: history.Filter{Box: grid.BoxOf(a, grid.Pos{X: a.X + 31, Y: testHeight, Z: a.Z + 31}), Since: since, Players: []player.ID{player.GuestID("eve")}}}
 	if n := e.rollBack(job, chunk.Stone); n != 1 || e.blocks()[broken] != chunk.Stone {
 		t.Errorf("%d blocks changed, and the broken one is %v", n, e.blocks()[broken])
 	}
@@ -242,9 +242,10 @@ func FuzzRollbackStep(f *testing.F) {
 	f.Add(Trim{Before: 1, Bytes: 2}.Encode())
 	f.Add(RollbackStep{Done: true}.Encode())
 	f.Add(RollbackStep{
-		Rollback: history.Rollback{Number: 5, Filter: history.Filter{Box: grid.Box{Min: grid.Pos{X: -1}, Max: grid.Pos{Y: 9}}, Since: 1, Until: 2, Player: player.GuestID("eve")}},
+		Rollback: history.Rollback{Number: 5, Filter: history.Filter{Box: grid.Box{Min: grid.Pos{X: -1}, Max: grid.Pos{Y: 9}}, Since: 1, Until: 2, Players: []player.ID{player.GuestID("eve")}}},
 		Time:     3, Chunk: grid.ChunkPos{X: -1, Z: 1}, Natural: []nodemsg.BlockAt{{At: 5, Block: chunk.Stone}, {At: 5000, Block: chunk.Air}},
 	}.Encode())
+	f.Add(RollbackStep{Rollback: history.Rollback{Number: 5, Filter: history.Filter{Players: []player.ID{player.GuestID("eve"), player.GuestID("bob")}}}, Time: 3}.Encode())
 	f.Fuzz(func(t *testing.T, entry []byte) {
 		if isTrim(entry) {
 			if cut, err := decodeTrim(entry); err == nil {

@@ -41,8 +41,8 @@ func (n *node) status(ctx context.Context) admin.Status {
 		Access: n.access.Status(),
 	}
 	for _, d := range n.regions.Damaged() {
-		if d.RolledBack {
-			answer.RolledBack++
+		if d.Outdated {
+			answer.Outdated++
 		} else {
 			answer.Damaged++
 		}

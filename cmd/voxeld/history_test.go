@@ -19,11 +19,13 @@ import (
 // fly moves players at the same time as fast as the rules allow: up above the land, to their places, and down to a height. Without places they
 // only go down. The idle ones stay connected.
 func fly(all, idle []*tester, x, z []float64, height func(p *tester, x, z float64) float64) {
-	const step, above = .9, 80
-	phase, down := make([]int, len(all)), make([]float64, len(all))
+	const step = .9
+	phase, up, down := make([]int, len(all)), make([]float64, len(all)), make([]float64, len(all))
 	for i, p := range all {
 		if x == nil {
 			phase[i], down[i] = 3, height(p, 0, 0)
+		} else {
+			up[i] = clearOf(p, x[i], z[i])
 		}
 	}
 	ticker := time.NewTicker(time.Second / 20)
@@ -42,7 +44,7 @@ func fly(all, idle []*tester, x, z []float64, height func(p *tester, x, z float6
 			}
 			switch phase[i] {
 			case 0:
-				if pose.Y >= above || towards(&pose.Y, above, step) {
+				if pose.Y >= up[i] || towards(&pose.Y, up[i], step) {
 					phase[i]++
 				}
 			case 1:
@@ -64,6 +66,21 @@ func fly(all, idle []*tester, x, z []float64, height func(p *tester, x, z float6
 	}
 }
 
+// clearOf returns a height above all land between a player and a place: above any land if they do not see all of it.
+func clearOf(p *tester, x, z float64) float64 {
+	pose := p.Welcome.Pose
+	top := 0.
+	for bx := math.Floor(min(x, pose.X)) - 1; bx <= max(x, pose.X)+1; bx++ {
+		for bz := math.Floor(min(z, pose.Z)) - 1; bz <= max(z, pose.Z)+1; bz++ {
+			if _, ok := p.at(grid.Pos{X: int32(bx), Z: int32(bz)}); !ok {
+				return 80
+			}
+			top = max(top, ground(p, bx, bz))
+		}
+	}
+	return top + 2
+}
+
 // ground returns the height of the land at a place, once its chunk has arrived.
 func ground(p *tester, x, z float64) float64 {
 	at := grid.Pos{X: int32(math.Floor(x)), Z: int32(math.Floor(z))}
@@ -76,30 +93,47 @@ func ground(p *tester, x, z float64) float64 {
 	return float64(at.Y) + 1
 }
 
-// dig removes everything within reach, and returns what was there.
-func dig(p *tester, removed map[grid.Pos]chunk.Block) {
-	p.t.Helper()
-	pose := p.Welcome.Pose
-	var last uint64
-	for x := -8; x <= 8; x++ {
-		for y := -8; y <= 8; y++ {
-			for z := -8; z <= 8; z++ {
-				pos := grid.Pos{X: int32(math.Floor(pose.X)) + int32(x), Y: int32(pose.Y) + int32(y), Z: int32(math.Floor(pose.Z)) + int32(z)}
-				b, ok := p.at(pos)
-				if !ok || !b.Solid() || !b.Breakable() || pos.Y < 1 || !(player.Rules{}).WithDefaults().InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos) {
-					continue
+// dig has players remove everything within their reach, at the same time, and adds what was there.
+func dig(all []*tester, removed map[grid.Pos]chunk.Block) {
+	const atOnce = 40
+	left := make([][]grid.Pos, len(all))
+	for i, p := range all {
+		p.drain()
+		pose := p.Welcome.Pose
+		around := grid.BoxOf(grid.Pos{X: -8, Y: -8, Z: -8}, grid.Pos{X: 8, Y: 8, Z: 8})
+		for x := around.Min.X; x <= around.Max.X; x++ {
+			for y := around.Min.Y; y <= around.Max.Y; y++ {
+				for z := around.Min.Z; z <= around.Max.Z; z++ {
+					pos := grid.Pos{X: int32(math.Floor(pose.X)) + x, Y: int32(pose.Y) + y, Z: int32(math.Floor(pose.Z)) + z}
+					b, ok := p.at(pos)
+					if ok && b.Solid() && b.Breakable() && pos.Y >= 1 && (player.Rules{}).WithDefaults().InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos) {
+						left[i] = append(left[i], pos)
+						removed[pos] = b
+					}
 				}
-				if last = p.edit(pos, chunk.Air); len(removed)%10 == 0 {
-					p.until("an answer", func() bool { _, ok := p.Acks[last]; return ok })
-				}
-				removed[pos] = b
 			}
 		}
 	}
-	p.until("all blocks are removed", func() bool { _, ok := p.Acks[last]; return ok })
-	for seq, ack := range p.Acks {
-		if ack.Error != "" {
-			p.t.Fatalf("edit %d refused: %s", seq, ack.Error)
+	for digging := true; digging; {
+		digging = false
+		last := make([]uint64, len(all))
+		for i, p := range all {
+			now := left[i][:min(len(left[i]), atOnce)]
+			left[i] = left[i][len(now):]
+			for _, pos := range now {
+				last[i] = p.edit(pos, chunk.Air)
+			}
+			digging = digging || len(now) > 0
+		}
+		for i, p := range all {
+			p.until("the blocks are removed", func() bool { _, ok := p.Acks[last[i]]; return ok || last[i] == 0 })
+		}
+	}
+	for _, p := range all {
+		for seq, ack := range p.Acks {
+			if ack.Error != "" {
+				p.t.Fatalf("edit %d refused: %s", seq, ack.Error)
+			}
 		}
 	}
 }
@@ -129,8 +163,8 @@ func compare(p *tester, want map[grid.Pos]chunk.Block) (wrong int) {
 }
 
 // A griefer with three names removes 20,000 blocks of four regions on three nodes, while others build among the damage. A moderator on another node
-// finds them by their blocks, bans them and rolls their changes back, while a leader is killed. What others have built stays, and undoing the
-// rollbacks restores the damage: both block for block.
+// finds them by their blocks, bans them and rolls their changes back in one go, while a leader is killed. What others have built stays, and undoing the
+// rollback restores the damage: both block for block.
 func TestGrieferIsRolledBack(t *testing.T) {
 	t.Parallel()
 	nodes := cluster(t, 3, "--edits-per-second", "100000")
@@ -154,19 +188,19 @@ func TestGrieferIsRolledBack(t *testing.T) {
 		griefers[i] = join(t, nodes[i].Game, fmt.Sprintf("eve%d", i+1), 3)
 	}
 	var x, z []float64
-	for i := range 12 {
-		along := 12.5 + float64(i/4%3*18)
-		across := 12.5 + float64(i/12*18)
-		x, z = append(x, map[int]float64{0: along, 1: -along, 2: -along, 3: along}[i%4]), append(z, map[int]float64{0: across, 1: across, 2: -across, 3: -across}[i%4])
+	for i := range 12 { // each in a region of their own, then all in the fourth
+		corner, along, across := i%3, 12.5+float64(i/3*18), 12.5
+		if i >= 9 {
+			corner, along = 3, 12.5+float64(i%3*18)
+		}
+		x, z = append(x, []float64{along, -along, -along, along}[corner]), append(z, []float64{across, across, -across, -across}[corner])
 	}
 	planks := make(map[grid.Pos]chunk.Block)
 	for round := range len(x) / len(griefers) {
 		from := round * len(griefers)
 		fly(griefers, []*tester{mod, builder}, x[from:from+3], z[from:from+3], ground)
 		for range 2 {
-			for _, eve := range griefers {
-				dig(eve, want)
-			}
+			dig(griefers, want)
 			fly(griefers, []*tester{mod, builder}, nil, nil, func(p *tester, _, _ float64) float64 { return max(2, p.Welcome.Pose.Y-7) })
 		}
 		if round == 1 { // among the damage
@@ -202,11 +236,19 @@ func TestGrieferIsRolledBack(t *testing.T) {
 		t.Errorf("the history of a block is %+v", found)
 	}
 	for i := range griefers {
-		name := fmt.Sprintf("eve%d", i+1)
-		mod.command("ban " + name)
-		if got, want := mod.command(fmt.Sprintf("revert %s %d -100,0,-100 100,127,100", name, time.Now().Add(-time.Hour).Unix())), fmt.Sprintf("Rollback %d has begun.", i+1); got != want {
-			t.Fatal(got)
-		}
+		mod.command(fmt.Sprintf("ban eve%d", i+1))
+	}
+	// One rollback of all three, wherever they were.
+	var preview historycmd.Rollback
+	out, errs, _ = voxeld(t, "rollback", "eve1", "eve2", "eve3", "--since", "1h", "--json", "--data-dir", nodes[1].dir)
+	if err := json.Unmarshal([]byte(out), &preview); err != nil {
+		t.Fatal(err, errs)
+	}
+	if all := len(want) - len(planks); preview.Left != all || len(preview.Others)+len(preview.Missing) > 0 {
+		t.Errorf("the rollback would change %d blocks, and %+v and %+v, want %d", preview.Left, preview.Others, preview.Missing, all)
+	}
+	if got := mod.command(preview.Command); got != "Rollback 1 has begun." {
+		t.Fatal(got)
 	}
 	began := time.Now()
 	victim, rest := leaderOf(t, nodes, grid.ChunkPos{X: 0, Z: 0})
@@ -214,26 +256,20 @@ func TestGrieferIsRolledBack(t *testing.T) {
 		victim, rest = leaderOf(t, nodes, grid.ChunkPos{X: -1, Z: -1})
 	}
 	victim.kill()
-	for id := 1; id <= 3; id++ {
-		eventually(t, fmt.Sprintf("rollback %d is complete", id), time.Minute, func() bool { return rest[0].rolledBack(id) })
-	}
+	eventually(t, "the rollback is complete", time.Minute, func() bool { return rest[0].rolledBack(1) })
 	t.Logf("complete after %v, with the death of a leader", time.Since(began).Round(time.Millisecond))
 
 	viewer := join(t, rest[0].Game, "viewer", 4)
 	fly([]*tester{viewer}, []*tester{mod}, []float64{0.5}, []float64{0.5}, func(*tester, float64, float64) float64 { return 80 })
 	if n := compare(viewer, want); n > 0 {
-		t.Errorf("after the rollbacks %d of %d blocks are wrong", n, len(want))
+		t.Errorf("after the rollback %d of %d blocks are wrong", n, len(want))
 	}
-	for id := 3; id >= 1; id-- {
-		if got, want := mod.command(fmt.Sprint("undo ", id)), fmt.Sprintf("Rollback %d has begun.", 7-id); got != want {
-			t.Fatal(got)
-		}
+	if got := mod.command("undo"); got != "Rollback 2 has begun." {
+		t.Fatal(got)
 	}
-	for id := 4; id <= 6; id++ {
-		eventually(t, fmt.Sprintf("rollback %d is complete", id), time.Minute, func() bool { return rest[0].rolledBack(id) })
-	}
+	eventually(t, "the rollback is undone", time.Minute, func() bool { return rest[0].rolledBack(2) })
 	if n := compare(viewer, damage); n > 0 {
-		t.Errorf("after the rollbacks were undone %d of %d blocks are wrong", n, len(damage))
+		t.Errorf("after the rollback was undone %d of %d blocks are wrong", n, len(damage))
 	}
 }
 
@@ -245,7 +281,7 @@ func TestClosedLandIsRolledBack(t *testing.T) {
 	eve := join(t, d.Game, "eve", 1)
 	eve.Welcome.Pose.Y = ground(eve, eve.Welcome.Pose.X, eve.Welcome.Pose.Z)
 	want := make(map[grid.Pos]chunk.Block)
-	dig(eve, want)
+	dig([]*tester{eve}, want)
 	at := eve.Welcome.Pose.Block()
 	eve.leave()
 	if code := d.terminate(); code != 0 {

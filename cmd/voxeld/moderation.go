@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/region/policysync"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -104,7 +105,7 @@ func newOwnerToken(ctx context.Context, people *policysync.Copy) (string, error)
 }
 
 func (m moderation) answerBans(w http.ResponseWriter, _ *http.Request) {
-	var all []policy.Sanction
+	var all []sanction.Sanction
 	m.people.Read(func(p *policy.State) { all = p.Sanctions(time.Now()) })
 	reply(w, all)
 }

@@ -31,10 +31,10 @@ type tester struct {
 	Received []sessionmsg.ChatLine
 	names    map[string]string // by player id
 
-	key      ed25519.PrivateKey // nil for a guest
-	commands uint64             // the sequence number of the last one
-	Notices  []string
-	Standing sessionmsg.Standing // the last one
+	key         ed25519.PrivateKey // nil for a guest
+	commands    uint64             // the sequence number of the last one
+	Notices     []string
+	Permissions sessionmsg.Permissions // the last one
 }
 
 // joinWithKey joins as the owner of a key that follows from a text.
@@ -162,8 +162,8 @@ func (p *tester) receive(m sessionclient.Arrival) {
 		p.send(sessionmsg.Prove{Signature: hex.EncodeToString(ed25519.Sign(p.key, player.ProofText(m.Nonce, m.World)))})
 	case sessionmsg.Notice:
 		p.Notices = append(p.Notices, m.Text)
-	case sessionmsg.Standing:
-		p.Standing = m
+	case sessionmsg.Permissions:
+		p.Permissions = m
 	case sessionmsg.Welcome:
 		p.seq = m.NextSeq
 	case sessionmsg.Ack:

@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -35,7 +36,7 @@ func TestPolicy(t *testing.T) {
 	if got := ada.command("owner " + token); !strings.HasPrefix(got, "You own this world") {
 		t.Error(got)
 	}
-	ada.until("the role of an owner", func() bool { return ada.Standing.Role == "owner" && ada.Standing.Name == "ada" })
+	ada.until("the role of an owner", func() bool { return ada.Permissions.Role == "owner" && ada.Permissions.Name == "ada" })
 
 	eve := joinWithKey(t, third.Game, "eve", "eve's key")
 	eve.command("register")
@@ -82,7 +83,7 @@ func TestPolicy(t *testing.T) {
 		if got := ada.command("set guests visitor"); got != "The role of guests is now visitor." {
 			t.Error(got)
 		}
-		gus.until("the role of a visitor", func() bool { return gus.Standing.Role == "visitor" })
+		gus.until("the role of a visitor", func() bool { return gus.Permissions.Role == "visitor" })
 		seq := gus.edit(above(place, 2), chunk.Brick)
 		gus.until("an answer to the edit", func() bool { _, ok := gus.Acks[seq]; return ok })
 		if got := gus.Acks[seq].Error; got != wire.RefusedNotAllowed {
@@ -125,7 +126,7 @@ func TestPolicy(t *testing.T) {
 		}
 	})
 	t.Run("lists", func(t *testing.T) {
-		var bans []policy.Sanction
+		var bans []sanction.Sanction
 		third.ask("bans", &bans)
 		if len(bans) != 3 || bans[0].Target != "gus" || bans[1].Target != "loud" || bans[2].Target != "eve" {
 			t.Errorf("bans %+v", bans)
@@ -154,9 +155,9 @@ func TestPolicy(t *testing.T) {
 			t.Error(got)
 		}
 		may := func(name string) bool {
-			return slices.ContainsFunc(hal.Standing.Commands, func(c sessionmsg.CommandHelp) bool { return c.Name == name })
+			return slices.ContainsFunc(hal.Permissions.Commands, func(c sessionmsg.CommandHelp) bool { return c.Name == name })
 		}
-		hal.until("the role", func() bool { return hal.Standing.Role == "helper" && may("mute") && !may("claim") && !may("ban") })
+		hal.until("the role", func() bool { return hal.Permissions.Role == "helper" && may("mute") && !may("claim") && !may("ban") })
 		if got := hal.command("mute gus 1m"); got != "gus is muted for 1 minute." {
 			t.Error(got)
 		}
@@ -175,7 +176,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("roles %+v", roles)
 		}
 		ada.command("role delete helper")
-		hal.until("the role of a builder", func() bool { return hal.Standing.Role == "builder" })
+		hal.until("the role of a builder", func() bool { return hal.Permissions.Role == "builder" })
 	})
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/voxelpopuli/voxeld/region/rollback"
 )
 
-// admissionPolicy returns what the options grant to players.
-func admissionPolicy(o config.Players) admission.Policy {
-	return admission.Policy{
+// admissionSettings returns what the options grant to players.
+func admissionSettings(o config.Players) admission.Settings {
+	return admission.Settings{
 		MaxView: o.ViewDistance, Guests: o.Guests, NoOriginal: !o.Original, Map: o.Map, PerAddress: o.SessionsPerAddress,
 		MotionBudget: int(o.MotionBudget), EditsPerSecond: o.EditsPerSecond,
 		ConnectionsPerAddress: o.ConnectionsPerAddress, JoinsPerAddress: o.JoinsPerAddress, BytesPerAddress: int(o.BytesPerAddress),
@@ -40,7 +40,7 @@ func retention(o config.History) rollback.Retention {
 // startReload subscribes the parts that can take new options, and reloads the configuration at each SIGHUP.
 func (n *node) startReload(_ context.Context, parts *stack) error {
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
-		return func() { n.gateway.SetPolicy(admissionPolicy(next.Players)) }, nil
+		return func() { n.gateway.SetAdmission(admissionSettings(next.Players)) }, nil
 	})
 	n.reloader.Subscribe(func(next config.Config) (func(), error) {
 		return func() { n.regions.AutoSplit.SetLimits(limits(next.Dividing)) }, nil

@@ -396,8 +396,8 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Game: n.gameAddress(),
 		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Understood: understood(n.host.Connected, n.regions.Policy.Detector), Players: n.dht, Storage: n.db, Client: client(),
-		Policy: admissionPolicy(n.cfg.Players),
-		People: n.regions.Policy, History: n.regions.History,
+		Admission: admissionSettings(n.cfg.Players),
+		People:    n.regions.Policy, History: n.regions.History,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})

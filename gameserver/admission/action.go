@@ -28,7 +28,7 @@ const sentAtOnce = 10
 type allowances [actions]*rate.Limiter
 
 // newAllowances returns what an address may do. Its players may all come at once, and half of them may edit as fast as they can.
-func newAllowances(p Policy) *allowances {
+func newAllowances(p Settings) *allowances {
 	players, edits := p.PerAddress, p.Edits()
 	return &allowances{
 		Found:    rate.NewLimiter(20, 100),

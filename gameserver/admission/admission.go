@@ -32,18 +32,18 @@ type Limits struct {
 
 	mu struct {
 		sync.Mutex
-		policy  Policy
-		weights map[netip.Prefix]int                  // of connections by remote address; no zeros
-		http    map[netip.Prefix]int                  // plain HTTP connections by remote address; no zeros
-		actions *lru.Cache[netip.Prefix, *allowances] // by remote address
+		settings Settings
+		weights  map[netip.Prefix]int                  // of connections by remote address; no zeros
+		http     map[netip.Prefix]int                  // plain HTTP connections by remote address; no zeros
+		actions  *lru.Cache[netip.Prefix, *allowances] // by remote address
 	}
 }
 
 // The labels of limits in metrics, with those of actions.
 const players, connections = "players", "connections"
 
-// NewLimits returns the limits of a policy.
-func NewLimits(p Policy, r prometheus.Registerer) *Limits {
+// NewLimits returns the limits of settings.
+func NewLimits(p Settings, r prometheus.Registerer) *Limits {
 	l := &Limits{reached: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_address_limits_total",
 		Help: "Times that an address reached a limit, by limit: players, connections, joins, edits and tiles (requests for surface tiles) were refused; foundings, registrations and bytes (messages to its clients) waited.",
@@ -64,11 +64,11 @@ func NewLimits(p Policy, r prometheus.Registerer) *Limits {
 	return l
 }
 
-// Set changes the limits to those of a policy. Players who are here may stay.
-func (l *Limits) Set(p Policy) {
+// Set changes the limits to those of settings. Players who are here may stay.
+func (l *Limits) Set(p Settings) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.policy = p
+	l.mu.settings = p
 	l.mu.actions.Purge()
 }
 
@@ -81,7 +81,7 @@ func (l *Limits) AdmitHTTP(remote net.Addr) (release func(), ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.http[site] >= l.mu.policy.connections() {
+	if l.mu.http[site] >= l.mu.settings.connections() {
 		l.reached.WithLabelValues(connections).Inc()
 		return nil, false
 	}
@@ -104,10 +104,10 @@ func (l *Limits) Admit(remote net.Addr, weight int) (release func(), err error) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.weights[site]+weight > l.mu.policy.PerAddress*PlayerWeight {
+	if l.mu.weights[site]+weight > l.mu.settings.PerAddress*PlayerWeight {
 		l.reached.WithLabelValues(players).Inc()
 		return nil, &wire.Error{Code: wire.FailFull, Message: fmt.Sprintf(
-			"There are %d players from your address already.", l.mu.policy.PerAddress)}
+			"There are %d players from your address already.", l.mu.settings.PerAddress)}
 	}
 	l.mu.weights[site] += weight
 	return func() {

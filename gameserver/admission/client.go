@@ -62,7 +62,7 @@ func (c Client) limiter(a Action) *rate.Limiter {
 	defer l.mu.Unlock()
 	all, known := l.mu.actions.Get(c.site)
 	if !known {
-		all = newAllowances(l.mu.policy)
+		all = newAllowances(l.mu.settings)
 		if !c.counted {
 			all[Found] = rate.NewLimiter(loopbackFoundings*all[Found].Limit(), loopbackFoundings*all[Found].Burst())
 		}

@@ -46,7 +46,7 @@ func (cl *Client) Send(message []byte) error {
 		return cl.correct(m)
 	case sessionmsg.Notice:
 		cl.say(colourNotice + escape(m.Text))
-	case sessionmsg.Standing:
+	case sessionmsg.Permissions:
 		cl.showRole(m)
 	case sessionmsg.Struck:
 		cl.showInteraction(m)
@@ -285,7 +285,7 @@ func (cl *Client) say(text string) {
 }
 
 // showRole makes a moderator an operator of the level, and others none.
-func (cl *Client) showRole(m sessionmsg.Standing) {
+func (cl *Client) showRole(m sessionmsg.Permissions) {
 	operator := byte(0)
 	if m.Role == "moderator" || m.Role == "admin" || m.Role == "owner" {
 		operator = 100

@@ -86,9 +86,9 @@ type Tile struct {
 	Built   []Run // by place: rows along Z, then along X
 }
 
-// Run is a row of squares of SurfaceStep blocks, along X, on which something of the same height was built.
+// Run is a row of patches of SurfaceStep × SurfaceStep blocks, along X, on which something of the same height was built.
 type Run struct {
-	X, Z   int // of the first square, in squares from the corner of the tile
+	X, Z   int // of the first patch, in patches from the corner of the tile
 	Length int
 	Height uint16 // of the highest block
 	Block  chunk.Block
@@ -100,13 +100,13 @@ func compose(k Key, ground []terrain.TopBlock, changed []nodemsg.ChunkSurface) T
 	for i, top := range ground {
 		t.Heights[i], t.Blocks[i] = uint16(top.Y), top.Block //nolint:gosec // at most 1,023
 	}
-	const squares = grid.ChunkSize / nodemsg.SurfaceStep
-	stride := 1 << k.Level // squares from one point to the next
+	const patches = grid.ChunkSize / nodemsg.SurfaceStep
+	stride := 1 << k.Level // patches from one point to the next
 	var built []Run
 	for _, c := range changed {
 		for _, p := range c.Points {
-			x := (int(c.Chunk.X)-int(k.area().MinX))*squares + int(p.Index)%squares
-			z := (int(c.Chunk.Z)-int(k.area().MinZ))*squares + int(p.Index)/squares
+			x := (int(c.Chunk.X)-int(k.area().MinX))*patches + int(p.Index)%patches
+			z := (int(c.Chunk.Z)-int(k.area().MinZ))*patches + int(p.Index)/patches
 			px, pz := x/stride, z/stride
 			if x < 0 || z < 0 || px >= Points || pz >= Points {
 				continue
@@ -126,7 +126,7 @@ func compose(k Key, ground []terrain.TopBlock, changed []nodemsg.ChunkSurface) T
 	return t
 }
 
-// joinRuns joins squares to runs, and keeps the highest ones.
+// joinRuns joins patches to runs, and keeps the highest ones.
 func joinRuns(all []Run) (runs []Run) {
 	order := func(a, b Run) int { return cmp.Or(cmp.Compare(a.Z, b.Z), cmp.Compare(a.X, b.X)) }
 	slices.SortFunc(all, order)

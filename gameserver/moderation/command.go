@@ -17,7 +17,7 @@ const maxLines = 40
 
 // Command carries out a command of the player, in the goroutine that handles their messages. What has to wait for others is run in the
 // background, one at a time. An error ends the session.
-func (s *Standing) Command(m sessionmsg.Command, g Gateway) error {
+func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 	c, rest, local := policy.Local(m.Text)
 	switch {
 	case local:
@@ -56,7 +56,7 @@ func sentence(text string) string {
 }
 
 // answer answers a command that changes no policy.
-func (s *Standing) answer(c policy.Command, rest string, g Gateway) {
+func (s *Permissions) answer(c policy.Command, rest string, g Gateway) {
 	if role := s.verdict.Load().Role; !role.MayUse(c) {
 		s.notice(fmt.Sprintf("/%s is not for the role %v.", c.Name, role))
 		return
@@ -87,7 +87,7 @@ func (s *Standing) answer(c policy.Command, rest string, g Gateway) {
 }
 
 // list shows lines to the player.
-func (s *Standing) list(lines []string) {
+func (s *Permissions) list(lines []string) {
 	for _, line := range lines[:min(len(lines), maxLines)] {
 		s.notice(line)
 	}

@@ -2,9 +2,8 @@ package moderation
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -13,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -23,13 +23,14 @@ import (
 type History interface {
 	Query(ctx context.Context, q rollback.Query) (rollback.Result, error)
 	Progress(ctx context.Context, r history.Rollback) (rollback.Progress, error)
+	Search(ctx context.Context, r history.Rollback) ([]rollback.Progress, []rangequery.Missing, error)
 }
 
 const (
 	// inspected is how many changes of a block are shown.
 	inspected = 5
-	// defaultRadius is how far around the player a rollback reaches if nothing else is said, in blocks; maxRadius is the greatest.
-	defaultRadius, maxRadius = 50, 1500
+	// shownPlaces is of how many places a rollback is proposed, if the changes are too far apart for one.
+	shownPlaces = 5
 	// followEvery is how often a player is shown how far their rollback is, followFor for how long.
 	followEvery = 2 * time.Second
 	followFor   = 10 * time.Minute
@@ -38,7 +39,7 @@ const (
 )
 
 // inspect shows who has changed a block.
-func (s *Standing) inspect(args []string, g Gateway) (why string) {
+func (s *Permissions) inspect(args []string, g Gateway) (why string) {
 	if len(args) != 1 {
 		return wrongUsage
 	}
@@ -66,67 +67,106 @@ func (s *Standing) inspect(args []string, g Gateway) (why string) {
 	return ""
 }
 
-// propose shows what a rollback would do: PLAYER TIME [RADIUS | CORNER CORNER].
-func (s *Standing) propose(args []string, g Gateway) (why string) {
-	if len(args) < 2 || len(args) > 4 {
-		return wrongUsage
-	}
-	ago, err := policy.ParseDuration(args[1])
+// propose shows what a rollback would do.
+func (s *Permissions) propose(args []string, g Gateway) (why string) {
+	asked, err := parseRollback(args)
 	if err != nil {
 		return err.Error()
 	}
-	box, err := boxAround(g.Pose().Block(), args[2:])
+	box, everywhere, err := s.areaOf(asked, g.Pose().Block())
 	if err != nil {
 		return err.Error()
 	}
-	var p policy.Proposal
-	s.enforcer.Read(func(state *policy.State) {
-		p, err = state.ProposeRollback(args[0], s.enforcer.wall().Add(-ago).UnixMilli(), box)
-	})
+	since := s.enforcer.wall().Add(-asked.ago).UnixMilli()
+	var proposed history.Rollback
+	s.enforcer.Read(func(state *policy.State) { proposed, err = state.ProposeRollback(asked.players, since, box) })
 	if err != nil {
 		return err.Error()
 	}
 	s.background(g, func(ctx context.Context) {
-		progress, err := g.History.Progress(ctx, p.Rollback)
+		if everywhere {
+			s.previewEverywhere(ctx, g, asked.players, since, proposed)
+			return
+		}
+		progress, err := g.History.Progress(ctx, proposed)
 		if err != nil {
 			s.notice(sentence(err.Error()))
 			return
 		}
-		preview := sessionmsg.RollbackPreview{Command: p.Command, Of: args[0], Blocks: progress.Left, Min: box.Min, Max: box.Max}
-		for _, c := range progress.Columns[:min(len(progress.Columns), sessionmsg.MaxPreviewChunks)] {
-			preview.Columns = append(preview.Columns, sessionmsg.PreviewChunk{X: c.Chunk.X, Z: c.Chunk.Z, Bits: c.Bits[:]})
-		}
-		s.send(preview)
+		progress.Extent = box
+		command := s.sendPreview(asked.players, since, progress)
 		text := fmt.Sprintf("%s in %s would be changed back.", english.Plural(progress.Left, "block", ""), english.Plural(progress.Regions, "region", ""))
-		if len(progress.Missing) > 0 {
-			text += fmt.Sprintf(" %s did not answer.", english.Plural(len(progress.Missing), "region", ""))
-		}
-		if progress.Left > 0 {
-			text += " To order this rollback: /" + p.Command
-		}
-		s.notice(text)
+		s.notice(text + silent(progress.Missing) + command)
 	})
 	return ""
 }
 
-// boxAround returns the box of a rollback: within a radius of a block, or between two corners.
-func boxAround(at grid.Pos, args []string) (grid.Box, error) {
-	if len(args) == 2 {
-		return policy.ParseCorners(args[0], args[1])
+// previewEverywhere shows what a rollback would do where the players have changed blocks.
+func (s *Permissions) previewEverywhere(ctx context.Context, g Gateway, players string, since int64, proposed history.Rollback) {
+	places, missing, err := g.History.Search(ctx, proposed)
+	switch {
+	case err != nil:
+		s.notice(sentence(err.Error()))
+		return
+	case len(places) == 0:
+		s.notice("0 blocks would be changed back." + silent(missing))
+		return
 	}
-	radius := defaultRadius
-	if len(args) == 1 {
-		var err error
-		if radius, err = strconv.Atoi(strings.TrimPrefix(args[0], "radius:")); err != nil || radius < 1 || radius > maxRadius {
-			return grid.Box{}, fmt.Errorf("%q is not a radius: choose 1 to %d blocks, or two corners as X,Y,Z", args[0], maxRadius)
-		}
+	first := places[0]
+	command := s.sendPreview(players, since, first)
+	s.notice(fmt.Sprintf("%s between %v and %v would be changed back.", english.Plural(first.Left, "block", ""), first.Extent.Min, first.Extent.Max) + silent(missing) + command)
+	for _, p := range places[1:min(len(places), shownPlaces)] {
+		s.notice(fmt.Sprintf("Too far away for the same rollback: %s between %v and %v. To undo them, too: /%s",
+			english.Plural(p.Left, "change", ""), p.Extent.Min, p.Extent.Max, policy.RevertText(players, since, p.Extent)))
 	}
-	r := int32(radius)
-	return grid.BoxOf(grid.Pos{X: at.X - r, Y: max(0, at.Y-r), Z: at.Z - r}, grid.Pos{X: at.X + r, Y: at.Y + r, Z: at.Z + r}), nil
+	if more := len(places) - shownPlaces; more > 0 {
+		s.notice(fmt.Sprintf("There are changes in %s more: ask again when these are undone.", english.Plural(more, "place", "")))
+	}
+}
+
+// silent returns a sentence about parts of the world that have not answered, after a space; empty if all have.
+func silent(missing []rangequery.Missing) string {
+	if len(missing) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %s did not answer.", english.Plural(len(missing), "region", ""))
+}
+
+// sendPreview sends what a rollback would do in the Extent, and returns a sentence about the command that orders it, if it would do anything.
+func (s *Permissions) sendPreview(players string, since int64, p rollback.Progress) string {
+	preview := sessionmsg.RollbackPreview{Command: policy.RevertText(players, since, p.Extent), Of: players, Blocks: p.Left, Min: p.Extent.Min, Max: p.Extent.Max}
+	for _, c := range p.Columns[:min(len(p.Columns), sessionmsg.MaxPreviewChunks)] {
+		preview.Columns = append(preview.Columns, sessionmsg.PreviewChunk{X: c.Chunk.X, Z: c.Chunk.Z, Bits: c.Bits[:]})
+	}
+	s.send(preview)
+	if p.Left == 0 {
+		return ""
+	}
+	return " To order this rollback: /" + preview.Command
+}
+
+// areaOf returns the box of a rollback that a player wants who is at a block; everywhere means that it is to be searched for.
+func (s *Permissions) areaOf(w wantedRollback, at grid.Pos) (box grid.Box, everywhere bool, err error) {
+	r := w.radius
+	switch {
+	case w.hasBox:
+		return w.box, false, nil
+	case r > 0:
+		return grid.BoxOf(grid.Pos{X: at.X - r, Y: max(0, at.Y-r), Z: at.Z - r}, grid.Pos{X: at.X + r, Y: at.Y + r, Z: at.Z + r}), false, nil
+	case w.players == policy.Everyone:
+		return box, false, errors.New("to undo the changes of everybody, name an area: radius:50, or two corners as X,Y,Z")
+	case s.verdict.Load().Role.AtLeast(policy.Moderator):
+		return box, true, nil
+	}
+	claim := s.enforcer.claims.Load().At(at)
+	if claim == nil || claim.Owner != s.who.ClaimID() {
+		return box, false, errors.New("stand in a claim of yours, or choose two corners in it: outside of their own claims only moderators undo changes")
+	}
+	return claim.Box, false, nil
 }
 
 // rollbackLines lists the newest rollbacks.
-func (s *Standing) rollbackLines() (lines []string) {
+func (s *Permissions) rollbackLines() (lines []string) {
 	s.enforcer.Read(func(p *policy.State) {
 		all := p.Rollbacks()
 		for i := range all[max(0, len(all)-listedRollbacks):] {
@@ -141,7 +181,7 @@ func (s *Standing) rollbackLines() (lines []string) {
 
 // follow shows the player how far the rollback is that a command has begun, as the answer to the command says, until it is complete, or they begin
 // another one.
-func (s *Standing) follow(ctx context.Context, answer string, g Gateway) {
+func (s *Permissions) follow(ctx context.Context, answer string, g Gateway) {
 	var id int
 	if _, err := fmt.Sscanf(answer, "Rollback %d has begun.", &id); err != nil {
 		return

@@ -16,7 +16,7 @@ import (
 const maxNamed = 100
 
 // lines returns the lines that answer a command.
-func (s *Standing) lines(name, rest string, g Gateway) (lines []string) {
+func (s *Permissions) lines(name, rest string, g Gateway) (lines []string) {
 	now := s.enforcer.wall()
 	switch name {
 	case "help":
@@ -63,7 +63,7 @@ func (s *Standing) lines(name, rest string, g Gateway) (lines []string) {
 }
 
 // listPlayers answers with who plays, here and on the other nodes.
-func (s *Standing) listPlayers(g Gateway) {
+func (s *Permissions) listPlayers(g Gateway) {
 	s.background(g, func(ctx context.Context) {
 		here := slices.Sorted(slices.Values(g.PlayerNames()))
 		s.notice("On this node: " + namesOf(here, uint64(len(here))) + ".")
@@ -84,7 +84,7 @@ func namesOf(names []string, players uint64) string {
 }
 
 // claimLines answers the command claims: those of the player, or of another one, and the one at a place.
-func (s *Standing) claimLines(who string, at grid.Pos) (lines []string) {
+func (s *Permissions) claimLines(who string, at grid.Pos) (lines []string) {
 	s.enforcer.Read(func(p *policy.State) {
 		owner := s.who.ClaimID()
 		if who != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // message shows a line to one player, here or on another node, or returns why it does not.
-func (s *Standing) message(rest string, g Gateway) (why string) {
+func (s *Permissions) message(rest string, g Gateway) (why string) {
 	name, text, _ := strings.Cut(rest, " ")
 	line := nodemsg.PrivateLine{From: s.who.Player, Name: s.who.Name, Guest: s.who.Guest, Text: strings.TrimSpace(text)}
 	if line.Text == "" || (nodemsg.FindPlayer{Name: name}).Valid() != nil {
@@ -35,7 +35,7 @@ func (s *Standing) message(rest string, g Gateway) (why string) {
 }
 
 // confirm shows the author of a line whether it was shown to its recipient.
-func (s *Standing) confirm(to string, line nodemsg.PrivateLine, shown bool) {
+func (s *Permissions) confirm(to string, line nodemsg.PrivateLine, shown bool) {
 	if shown {
 		s.notice("To " + to + ": " + line.Text)
 		return

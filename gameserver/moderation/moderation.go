@@ -1,7 +1,7 @@
 // Package moderation applies the world's policy (package policy) to the players of one gateway: who may join, chat and build, under which
 // name, and their commands.
 //
-// Only package gameserver imports it. Any goroutine may use an Enforcer and a Standing.
+// Only package gameserver imports it. Any goroutine may use an Enforcer and a Permissions.
 package moderation
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/policy/place"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -141,7 +142,7 @@ func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
 
 // refuseFlooder returns why a player who has flooded the chat may not play here; nil if they may.
 func (e *Enforcer) refuseFlooder(id player.ID) error {
-	if ban := e.floodSanction(policy.Ban, e.floods.of(id).banned); ban != "" {
+	if ban := e.floodSanction(sanction.Ban, e.floods.of(id).banned); ban != "" {
 		return &wire.Error{Code: wire.FailBanned, Message: ban}
 	}
 	return nil
@@ -149,16 +150,16 @@ func (e *Enforcer) refuseFlooder(id player.ID) error {
 
 // floodMute returns why nobody reads what a player writes who has flooded the chat; empty if they do.
 func (e *Enforcer) floodMute(id player.ID) string {
-	return e.floodSanction(policy.Mute, e.floods.of(id).muted)
+	return e.floodSanction(sanction.Mute, e.floods.of(id).muted)
 }
 
 // floodSanction describes a sanction of this node; empty if it is over.
-func (e *Enforcer) floodSanction(kind policy.Kind, until time.Time) string {
+func (e *Enforcer) floodSanction(kind sanction.Kind, until time.Time) string {
 	now := e.wall()
 	if !now.Before(until) {
 		return ""
 	}
-	it := policy.Sanction{Kind: kind, By: "this node", Until: until.UnixMilli(), Reason: "flooding the chat"}
+	it := sanction.Sanction{Kind: kind, By: "this node", Until: until.UnixMilli(), Reason: "flooding the chat"}
 	return it.Describe(now)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // travel brings the player to where a command leads. It returns why it does not; empty if it does.
-func (s *Standing) travel(command string, args []string, g Gateway) (why string) {
+func (s *Permissions) travel(command string, args []string, g Gateway) (why string) {
 	to, why := s.destination(command, args, g)
 	switch {
 	case why != "":
@@ -31,7 +31,7 @@ func (s *Standing) travel(command string, args []string, g Gateway) (why string)
 }
 
 // destination returns where a command leads, or why it leads nowhere.
-func (s *Standing) destination(command string, args []string, g Gateway) (to motion.Pose, why string) {
+func (s *Permissions) destination(command string, args []string, g Gateway) (to motion.Pose, why string) {
 	switch {
 	case command == "spawn":
 		return g.Spawn(), ""
@@ -88,7 +88,7 @@ func poseOn(pos grid.Pos) motion.Pose {
 }
 
 // setHome makes the place where the player stands their home, or returns why not.
-func (s *Standing) setHome(g Gateway) (why string) {
+func (s *Permissions) setHome(g Gateway) (why string) {
 	at := g.Pose()
 	if err := g.SetHome(at); err != nil {
 		return err.Error()

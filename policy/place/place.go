@@ -2,16 +2,12 @@
 package place
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/grid"
 )
-
-// ErrUsage is returned for a number of arguments, or a form, that a border does not have.
-var ErrUsage = errors.New("wrong arguments")
 
 // Border encloses the part of the world that players may enter and build in: the blocks with X in [MinX, MaxX] and Z in [MinZ, MaxZ]. A nil
 // Border encloses everything.
@@ -33,8 +29,19 @@ func (b *Border) Allows(fromX, fromZ, toX, toZ float64) bool {
 	if b == nil {
 		return true
 	}
-	outside := func(low, high int32, v float64) float64 { return max(float64(low)-v, 0, v-float64(high)-1) }
-	return outside(b.MinX, b.MaxX, toX) <= outside(b.MinX, b.MaxX, fromX) && outside(b.MinZ, b.MaxZ, toZ) <= outside(b.MinZ, b.MaxZ, fromZ)
+	return beyond(b.MinX, b.MaxX, toX) <= beyond(b.MinX, b.MaxX, fromX) && beyond(b.MinZ, b.MaxZ, toZ) <= beyond(b.MinZ, b.MaxZ, fromZ)
+}
+
+// beyond returns how far a coordinate is outside of the blocks from low to high.
+func beyond(low, high int32, v float64) float64 { return max(float64(low)-v, 0, v-float64(high)-1) }
+
+// Nearest returns the middle of the block inside that is nearest to a place outside; for a place inside, outside is false.
+func (b *Border) Nearest(x, z float64) (toX, toZ float64, outside bool) {
+	if b == nil || beyond(b.MinX, b.MaxX, x)+beyond(b.MinZ, b.MaxZ, z) == 0 {
+		return x, z, false
+	}
+	into := func(low, high int32, v float64) float64 { return min(max(v, float64(low)+.5), float64(high)+.5) }
+	return into(b.MinX, b.MaxX, x), into(b.MinZ, b.MaxZ, z), true
 }
 
 // String returns the arguments of the command that sets the border.
@@ -67,7 +74,7 @@ func ParsePos(args []string) (pos grid.Pos, err error) {
 	return pos, nil
 }
 
-// ParseBorder reads X1,Z1 X2,Z2, or a radius around the middle of the world, or off.
+// ParseBorder reads one or two arguments: X1,Z1 X2,Z2, or a radius around the middle of the world, or off.
 func ParseBorder(args []string) (*Border, error) {
 	switch {
 	case len(args) == 1 && args[0] == "off":
@@ -78,14 +85,12 @@ func ParseBorder(args []string) (*Border, error) {
 			err = fmt.Errorf("the radius %d is less than 1 block", radius)
 		}
 		return &Border{-radius, -radius, radius, radius}, err
-	case len(args) != 2:
-		return nil, ErrUsage
 	}
 	var corner [2][2]int32
 	for i, arg := range args {
 		x, z, ok := strings.Cut(arg, ",")
 		if !ok {
-			return nil, ErrUsage
+			return nil, fmt.Errorf("%q is not a corner: write X,Z", arg)
 		}
 		for j, text := range []string{x, z} {
 			var err error

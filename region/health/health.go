@@ -115,7 +115,7 @@ func (e *examination) node() {
 // damage adds the damage that scrubs have found and that is not repaired yet, as far as this node knows.
 func (e *examination) damage() {
 	for _, d := range e.Damages.All() {
-		if d.RolledBack {
+		if d.Outdated {
 			continue // look reports the node
 		}
 		what := d.What
@@ -139,7 +139,7 @@ func (e *examination) census(ctx context.Context) []nodemsg.Region {
 	if len(catalog.Members) > 0 {
 		all = append(all, catalog)
 	}
-	founded, err := e.allRegions(ctx, catalog)
+	founded, err := e.AllRegions(ctx, catalog)
 	if err != nil {
 		e.Unknown = append(e.Unknown, fmt.Sprintf("complete list of regions: the catalog cannot be read (%v); only those of this node were examined", err))
 		if founded, err = e.Memberships(); err != nil {
@@ -159,8 +159,8 @@ func (e *examination) census(ctx context.Context) []nodemsg.Region {
 	return all
 }
 
-// allRegions lists the founded regions as a member of the catalog knows them.
-func (h *Examiner) allRegions(ctx context.Context, catalog nodemsg.Region) ([]nodemsg.Region, error) {
+// AllRegions lists the founded regions as a member of the catalog knows them.
+func (h *Examiner) AllRegions(ctx context.Context, catalog nodemsg.Region) ([]nodemsg.Region, error) {
 	var failed error
 	peers := []string{h.Self.Peer}
 	for _, m := range catalog.Members {
@@ -241,7 +241,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 	}
 	leader := e.Directory.CatalogLeader(ctx)
 	seen := overview{answered: s.Statuses}
-	rolledBack := make(map[string]*rollback)
+	outdated := make(map[string]*outdatedNode)
 	for _, info := range regions {
 		copies := e.Copies
 		if info.ID == world.CatalogID {
@@ -252,21 +252,21 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
 		}
-		for _, peer := range c.rolledBack {
-			if rolledBack[peer] == nil {
-				rolledBack[peer] = &rollback{}
+		for _, peer := range c.outdated {
+			if outdated[peer] == nil {
+				outdated[peer] = &outdatedNode{}
 			}
-			rolledBack[peer].replicas++
-			rolledBack[peer].last = rolledBack[peer].last || peer == c.lastResort
-			rolledBack[peer].until = max(rolledBack[peer].until, c.status(peer).Until)
+			outdated[peer].replicas++
+			outdated[peer].last = outdated[peer].last || peer == c.lastResort
+			outdated[peer].until = max(outdated[peer].until, c.status(peer).Until)
 		}
-		if len(findings)+len(c.rolledBack) > 0 {
+		if len(findings)+len(c.outdated) > 0 {
 			seen.findings = append(seen.findings, findings...)
 			seen.wrong = append(seen.wrong, info)
 		}
 	}
-	for _, peer := range slices.Sorted(maps.Keys(rolledBack)) {
-		seen.findings = append(seen.findings, rolledBack[peer].finding(peer))
+	for _, peer := range slices.Sorted(maps.Keys(outdated)) {
+		seen.findings = append(seen.findings, outdated[peer].finding(peer))
 	}
 	for _, peer := range slices.Sorted(maps.Keys(s.Silent)) {
 		if n := len(want[peer]); holds(regions, peer) && !e.Detector.Leaving(peer) {
@@ -291,14 +291,14 @@ func holds(regions []nodemsg.Region, peer string) bool {
 	return slices.ContainsFunc(regions, func(info nodemsg.Region) bool { return actor.HasMember(info, peer) })
 }
 
-// rollback is what is known of a node whose data was put back to an earlier state.
-type rollback struct {
+// outdatedNode is what is known of a node whose data was put back to an earlier state.
+type outdatedNode struct {
 	replicas int   // that are not used
 	until    int64 // how far the earlier state reaches, in seconds since 1970; 0 if unknown
 	last     bool  // one of them is the last copy of a region that answers
 }
 
-func (b *rollback) finding(peer string) Finding {
+func (b *outdatedNode) finding(peer string) Finding {
 	f := Finding{Kind: "rolled_back", Subject: peer, What: fmt.Sprintf("its data was put back to an earlier state%s, so %d of its replicas are not used", ofTime(b.until), b.replicas)}
 	f.Do = "nothing: the other members replace them; keep those running until voxeld status --wait healthy succeeds"
 	if b.last {
@@ -325,7 +325,7 @@ type examined struct {
 	limits   census.Limits
 	// Set by assess: it runs on some node; the members whose data was put back; the one of them whose old copy is all that is left.
 	awake      bool
-	rolledBack []string
+	outdated   []string
 	lastResort string
 }
 
@@ -359,8 +359,8 @@ func (x *examined) assess() []Finding {
 	lives, copies := make(map[string]bool), 0
 	for _, m := range x.info.Members {
 		status, answered := x.statuses.Of(m.Peer, x.info.ID)
-		if status.RolledBack {
-			x.rolledBack = append(x.rolledBack, m.Peer)
+		if status.Outdated {
+			x.outdated = append(x.outdated, m.Peer)
 			if status.State == nodemsg.StateFailed && (bestOld == "" || newerStatus(status, newestOld)) {
 				newestOld, bestOld = status, m.Peer
 			}
@@ -402,10 +402,10 @@ func (x *examined) assess() []Finding {
 	switch {
 	case state == census.NoQuorum:
 		var what []string
-		if n := total - len(lives) - len(x.rolledBack); n > 0 {
+		if n := total - len(lives) - len(x.outdated); n > 0 {
 			what = append(what, fmt.Sprintf("%d of its %d members do not answer", n, total))
 		}
-		if n := len(x.rolledBack); n > 0 {
+		if n := len(x.outdated); n > 0 {
 			what = append(what, fmt.Sprintf("%d of its %d members cannot be used because their data was put back to an earlier state", n, total))
 		}
 		if best == "" {
@@ -465,7 +465,7 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 			add("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
 		}
 		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
-		if answered && status.State != nodemsg.StateNone && !status.RolledBack && status.Replica != 0 && status.Replica != c.Replica.ID {
+		if answered && status.State != nodemsg.StateNone && !status.Outdated && status.Replica != 0 && status.Replica != c.Replica.ID {
 			add("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}

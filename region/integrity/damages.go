@@ -22,8 +22,8 @@ type Damage struct {
 	Peer   string // the node that has it; "" if it is unknown which copy is wrong
 	What   string // for people
 	Since  time.Time
-	// RolledBack means that it is not damaged, but of an earlier state to which this node's data was put back.
-	RolledBack bool
+	// Outdated means that it is not damaged, but of an earlier state to which this node's data was put back.
+	Outdated bool
 }
 
 // corruptCopy is a copy on this node that must not be used any more.
@@ -35,11 +35,11 @@ type corruptCopy struct {
 }
 
 var (
-	errRolledBack = errors.New("this node's data was put back to an earlier state")
+	errPutBack = errors.New("this node's data was put back to an earlier state")
 	// errOutdated is why a copy is not used that has forgotten what it has promised.
-	errOutdated = fmt.Errorf("%w, and has forgotten what it has promised to the other members", errRolledBack)
+	errOutdated = fmt.Errorf("%w, and has forgotten what it has promised to the other members", errPutBack)
 	// errLost is why no copy is used under a replica id that is not in the earlier state: it does not exist.
-	errLost = fmt.Errorf("%w, from before it became a member", errRolledBack)
+	errLost = fmt.Errorf("%w, from before it became a member", errPutBack)
 )
 
 // errCorruptCopy is why such a region is not opened.
@@ -75,7 +75,7 @@ func (d *Damages) All() []Damage {
 		all = append(all, list...)
 	}
 	for _, c := range d.mu.corrupt {
-		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: d.self, What: c.why.Error(), Since: c.since, RolledBack: errors.Is(c.why, errRolledBack)})
+		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: d.self, What: c.why.Error(), Since: c.since, Outdated: errors.Is(c.why, errPutBack)})
 	}
 	slices.SortFunc(all, func(a, b Damage) int {
 		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.What, b.What))

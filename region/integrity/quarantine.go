@@ -240,7 +240,7 @@ func (q *Quarantine) LogClosed(info nodemsg.Region, why error) {
 	}
 	do := "run voxeld doctor to see whether other members serve it; if it stays closed here, look for disk errors"
 	switch {
-	case errors.Is(why, errRolledBack):
+	case errors.Is(why, errPutBack):
 		do = "nothing while most other members live: they bring a new copy; start those that are down, or else see voxeld doctor"
 	case errors.Is(why, errCorruptCopy):
 		do = fmt.Sprintf("nothing while other members live: they bring a new copy; else put it back from a backup: voxeld region recover %s --from FILE", Name(info))

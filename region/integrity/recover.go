@@ -60,10 +60,10 @@ type Copy struct {
 	// Missing is why the copy cannot be used; empty if it can. LastHeard is when the node was last heard from, zero if unknown.
 	Missing   string
 	LastHeard time.Time
-	// RolledBack means that the copy is of an earlier state to which its node's data was put back: only a last resort. Until is how far
+	// Outdated means that the copy is of an earlier state to which its node's data was put back: only a last resort. Until is how far
 	// it reaches, about; zero if unknown.
-	RolledBack bool
-	Until      time.Time
+	Outdated bool
+	Until    time.Time
 }
 
 // newer reports whether the log of c goes further than that of the other copy, which may be the zero value.
@@ -194,12 +194,12 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []
 			if !c.LastHeard.IsZero() && time.Since(c.LastHeard) < r.SilentAfter() {
 				recent = m.Peer
 			}
-		case status.State == nodemsg.StateNone && status.RolledBack:
+		case status.State == nodemsg.StateNone && status.Outdated:
 			c.Missing = "its data was put back to an earlier state, which has no copy"
 		case status.State == nodemsg.StateNone:
 			c.Missing = "has no copy"
-		case status.RolledBack:
-			c.Last, c.Term, c.Applied, c.RolledBack = status.Last, status.LastTerm, status.Applied, true
+		case status.Outdated:
+			c.Last, c.Term, c.Applied, c.Outdated = status.Last, status.LastTerm, status.Applied, true
 			if status.Until > 0 {
 				c.Until = time.Unix(status.Until, 0)
 			}
@@ -220,7 +220,7 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []
 		switch {
 		case c.Missing != "":
 			continue
-		case c.RolledBack:
+		case c.Outdated:
 			if c.newer(old, r.Self.Peer) {
 				old = c
 			}

@@ -406,7 +406,7 @@ func (r *Reseeder) Abandon(ctx context.Context, replicas map[uint64]uint64) erro
 		for replica.IsOpen(r.Replicas, id) {
 			if a := r.openActor(id); a != nil && !closed[a] {
 				closed[a] = true
-				a.Close(errRolledBack.Error())
+				a.Close(errPutBack.Error())
 			}
 			select {
 			case <-time.After(closePoll):

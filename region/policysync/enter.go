@@ -147,19 +147,16 @@ func (c *Copy) requireActs(ctx context.Context, root nodemsg.Region) error {
 	return nil
 }
 
-// requireRoles returns an error unless all members of the catalog, and all other nodes that are alive, understand roles that admins define: a
-// node treats players whose role it does not know as players without one. This is checked before the first role only, so that no node can
-// prevent later ones by claiming an old version.
-func (c *Copy) requireRoles(root nodemsg.Region, act nodemsg.Act) error {
-	if !policy.DefinesRole(act.Text) {
+// requireVersion returns an error unless all members of the catalog, and all other nodes that are alive, understand the act: the policy of others
+// would be another one. This is checked before the first act of its version only, so that no node can prevent later ones by claiming an old version.
+func (c *Copy) requireVersion(root nodemsg.Region, act nodemsg.Act) error {
+	version, what := policy.Needs(act.Text)
+	needed := 0
+	c.Read(func(s *policy.State) { needed = s.Needed() })
+	if version <= needed || c.Detector.Understand(c.Self, root.Members, version) {
 		return nil
 	}
-	defined := false
-	c.Read(func(s *policy.State) { defined = len(s.Roles().Defined()) > 0 })
-	if defined || c.Detector.Understand(c.Self, root.Members, nodemsg.VersionRoles) {
-		return nil
-	}
-	return errors.New("a node of this world runs an older version of voxeld, which does not know roles of your own, or does not answer: upgrade all nodes first (voxeld peers lists them)")
+	return fmt.Errorf("a node of this world runs an older version of voxeld, which does not know %s, or does not answer: upgrade all nodes first (voxeld peers lists them)", what)
 }
 
 // AnswerEnter enters an act into the log of the catalog for a peer, if this node leads it and the act would have an effect. It returns how
@@ -186,7 +183,7 @@ func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Cata
 	if err := c.check(act); err != nil && !errors.Is(err, policy.ErrRepeated) {
 		return 0, err
 	}
-	if err := c.requireRoles(root, act); err != nil {
+	if err := c.requireVersion(root, act); err != nil {
 		return 0, err
 	}
 	act.At = time.Now().UnixMilli()

@@ -71,7 +71,7 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
 		heard := r.LastHeard(m.Peer)
 		state := "answers, and has no copy"
 		switch {
-		case status.RolledBack && status.State == nodemsg.StateFailed:
+		case status.Outdated && status.State == nodemsg.StateFailed:
 			state = "has an old copy, because its data was put back to an earlier state; on that node, voxeld region recover uses it"
 		case m.Peer == r.Self.Peer && r.Damages.CorruptErr(info.ID) != nil:
 			state = "this node: its copy is damaged"

@@ -88,7 +88,26 @@ type Progress struct {
 	Regions int                    // in the box
 	Done    int                    // regions in which it is complete
 	Columns []nodemsg.ChunkColumns // where blocks are left to change; at most maxColumns
+	Extent  grid.Box               // of the chunks where blocks are left to change, if there are any: from the bottom of the world to its top
 	Missing []rangequery.Missing   // parts of the box of which nothing is known
+}
+
+// add adds another part of the same rollback.
+func (p *Progress) add(part Progress) {
+	switch {
+	case p.Left == 0:
+		p.Extent = part.Extent
+	case part.Left > 0:
+		p.Extent = p.Extent.Union(part.Extent)
+	}
+	p.Changed, p.Left, p.Regions, p.Done = p.Changed+part.Changed, p.Left+part.Left, p.Regions+part.Regions, p.Done+part.Done
+	p.Columns = append(p.Columns, part.Columns[:min(len(part.Columns), maxColumns-len(p.Columns))]...)
+}
+
+// columnsOf returns the blocks of an area, from the bottom of the world to its top.
+func columnsOf(a grid.Area) grid.Box {
+	low, high := grid.ChunkPos{X: a.MinX, Z: a.MinZ}.Origin(), grid.ChunkPos{X: a.MaxX - 1, Z: a.MaxZ - 1}.Origin()
+	return grid.Box{Min: low, Max: grid.Pos{X: high.X + grid.ChunkSize - 1, Y: grid.MaxHeight - 1, Z: high.Z + grid.ChunkSize - 1}}
 }
 
 // Complete reports whether nothing is left to do.
@@ -109,21 +128,29 @@ func (k *Keeper) Progress(ctx context.Context, r history.Rollback) (p Progress, 
 		}
 		lock.Lock()
 		defer lock.Unlock()
-		p.Regions++
+		a.Columns = slices.DeleteFunc(a.Columns, func(c nodemsg.ChunkColumns) bool { return !region.Cell.Contains(c.Chunk) }) // a node that lies has others
+		part := Progress{Changed: a.Changed, Left: a.Left, Regions: 1, Columns: a.Columns}
 		if a.Done {
-			p.Done++
+			part.Done = 1
 		}
-		p.Changed, p.Left = p.Changed+a.Changed, p.Left+a.Left
-		p.Columns = append(p.Columns, a.Columns[:min(len(a.Columns), maxColumns-len(p.Columns))]...)
+		for i, c := range a.Columns {
+			box := columnsOf(grid.Area{MinX: c.Chunk.X, MinZ: c.Chunk.Z, MaxX: c.Chunk.X + 1, MaxZ: c.Chunk.Z + 1})
+			if part.Extent = part.Extent.Union(box); i == 0 {
+				part.Extent = box
+			}
+		}
+		p.add(part)
 		return nil
 	})
 	return p, err
 }
 
 func requestOf(region nodemsg.Region, f history.Filter) nodemsg.HistoryRequest {
-	return nodemsg.HistoryRequest{
-		Region: region.ID, Min: f.Box.Min, Max: f.Box.Max, Since: max(f.Since, 0), Until: max(f.Until, 0), Player: f.Player,
+	q := nodemsg.HistoryRequest{Region: region.ID, Min: f.Box.Min, Max: f.Box.Max, Since: max(f.Since, 0), Until: max(f.Until, 0)}
+	if len(f.Players) > 0 {
+		q.Player, q.Others = f.Players[0], f.Players[1:]
 	}
+	return q
 }
 
 // askAll calls ask for all regions in a box, some at a time. Ask must be safe for concurrent use.

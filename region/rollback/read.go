@@ -34,6 +34,7 @@ func (c *chunkHistory) bytes() (n int) {
 // state is what is read of a region in its goroutine.
 type state struct {
 	leads      bool
+	members    []nodemsg.Member
 	keeps      bool // the region has a history: its batches are signed
 	frozen     bool // it takes no changes for now
 	rolledBack int64
@@ -46,7 +47,7 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 	return actor.Await(ctx, l.Actor, answer, func() {
 		land := l.Contents()
 		structure := land.Structure()
-		s := state{leads: l.Leads(), keeps: structure.Signed, frozen: structure.RefusesEdits(), rolledBack: land.RolledBack()}
+		s := state{leads: l.Leads(), members: l.Region().Members, keeps: structure.Signed, frozen: structure.RefusesEdits(), rolledBack: land.RolledBack()}
 		area := box.Area()
 		for _, pin := range land.Pins() {
 			if !area.Contains(pin.Chunk) {
@@ -99,7 +100,7 @@ func (k *Keeper) here(ctx context.Context, q nodemsg.HistoryRequest) (a nodemsg.
 		return a, errTooMany
 	}
 	defer k.reading.Release(1)
-	filter := history.Filter{Box: grid.Box{Min: q.Min, Max: q.Max}, Since: q.Since, Until: q.Until, Player: q.Player}
+	filter := history.Filter{Box: grid.Box{Min: q.Min, Max: q.Max}, Since: q.Since, Until: q.Until, Players: q.Players()}
 	s, err := read(ctx, l, filter.Box, filter.Since)
 	switch {
 	case err != nil:

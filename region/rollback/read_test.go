@@ -55,7 +55,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	only := history.Filter{Box: grid.Box{Max: grid.Pos{X: 31, Y: 100, Z: 31}}, Since: 2000, Until: 9000, Player: player.GuestID("eve")}
+	only := history.Filter{Box: grid.Box{Max: grid.Pos{X: 31, Y: 100, Z: 31}}, Since: 2000, Until: 9000, Players: []player.ID{player.GuestID("eve")}}
 	page, more, err := list(t.Context(), only, s, nodemsg.HistoryRequest{Most: 100})
 	if err != nil || more || len(page) != 2 || page[0].Time != 2000 || page[1].Time != 8000 {
 		t.Errorf("selected %+v, %v, %v", page, more, err)
@@ -64,7 +64,7 @@ func TestPages(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	s := past(600)
-	r := history.Rollback{Number: -1, Filter: history.Filter{Box: both, Player: player.GuestID("eve")}}
+	r := history.Rollback{Number: -1, Filter: history.Filter{Box: both, Players: []player.ID{player.GuestID("eve")}}}
 	a, err := progress(t.Context(), r, s)
 	if err != nil || a.Done || a.Changed != 0 || a.Left == 0 || len(a.Columns) != 2 {
 		t.Fatalf("%+v, %v", a, err)

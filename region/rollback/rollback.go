@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Retention bounds the history of each region.
@@ -38,6 +39,8 @@ type Options struct {
 	// Lead opens a region of which this node is a member, and has it led by this node. The error is actor.ErrNotHere if another node leads it.
 	Lead   func(ctx context.Context, id uint64) (*actor.Land, error)
 	Ranges *rangequery.Ranges
+	// Founded lists the regions of the world, as the catalog has them.
+	Founded func(ctx context.Context) ([]nodemsg.Region, error)
 	// Ordered returns the rollbacks of the world, by number. It does not block.
 	Ordered func() []policy.Rollback
 	// Base returns the terrain with the hash for a chunk of which this node generates other terrain.

@@ -243,6 +243,9 @@ func (w *work) run(ctx context.Context) error {
 		case s.rolledBack >= w.rollback.Number:
 			return nil
 		}
+		if len(w.rollback.Players) > 1 && !w.keeper.Detector.Understand(w.keeper.Self.Peer, s.members, nodemsg.VersionPlayers) {
+			s.frozen = true // it waits until all members can apply its entries
+		}
 		left, err := w.round(ctx, s)
 		if err != nil {
 			return err

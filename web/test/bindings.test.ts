@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { KEYS } from '../src/hud/help'
+import { KEYS, keysOf } from '../src/hud/help'
 import { ACTIONS, DEFAULTS, actionOf, bindingsFrom, keyName, rebind } from '../src/settings/bindings'
 import { defaults, loadSettings, saveSettings } from '../src/settings/settings'
 
@@ -36,7 +36,7 @@ describe('key bindings', () => {
   })
 
   test('the help has a line for every key', () => {
-    const help = KEYS.flatMap(([keys]) => keys.split(/[ ,/]+/))
+    const help = KEYS.flatMap(([keys]) => keysOf(keys, DEFAULTS).split(/[ ,/]+/))
     for (const action of [
       'jump',
       'fly',
@@ -56,5 +56,21 @@ describe('key bindings', () => {
     ] as const)
       expect(help, action).toContain(keyName(DEFAULTS[action][0]))
     expect(help).toContain('Shift')
+    expect(KEYS.slice(0, 5).map(([keys]) => keysOf(keys, DEFAULTS))).toEqual([
+      'W A S D',
+      'Mouse, arrow keys',
+      'Space',
+      'F, Space Space',
+      'Left / right click, Q / X',
+    ])
+  })
+
+  test('the help shows the keys that the player has chosen', () => {
+    const bindings = { ...rebind(rebind(DEFAULTS, 'jump', 'KeyW'), 'lookUp', 'Digit8'), sink: ['ControlRight'] }
+    const help = KEYS.map(([keys]) => keysOf(keys, bindings))
+    expect(help).toContain('no key A S D')
+    expect(help).toContain('Mouse, 8 Left arrow Down arrow Right arrow')
+    expect(help).toContain('F, W W')
+    expect(help).toContain('Control')
   })
 })

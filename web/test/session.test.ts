@@ -27,7 +27,7 @@ describe('session', () => {
       gift: vi.fn(),
       committed: vi.fn(),
       notice: vi.fn(),
-      standing: vi.fn(),
+      permissions: vi.fn(),
       rollback: vi.fn(),
     }
     const kept = new Map<string, Uint8Array<ArrayBuffer>>() // the cache, by hash
@@ -201,7 +201,7 @@ describe('session', () => {
     expect(events.joined).toHaveBeenLastCalledWith(expect.anything(), false, false)
   })
 
-  const standing = (name: string) => ({
+  const permissions = (name: string) => ({
     type: 'standing',
     role: 'builder',
     name,
@@ -211,16 +211,16 @@ describe('session', () => {
   test('a player with a key registers their name, and signs commands with growing numbers', () => {
     const identity = new Identity(new Uint8Array(32).fill(7))
     const { session, events } = setup(identity)
-    Socket.last.receive(standing(''))
+    Socket.last.receive(permissions(''))
     session.sendCommand('kick eve')
     const [first, second] = Socket.last.sentOf('command')
     expect([first?.text, second?.text]).toEqual(['register', 'kick eve'])
     expect(second?.seq).toBeGreaterThan(Number(first?.seq))
     expect(second?.signature).toBe(identity.signCommand('w1', Number(second?.seq), 'ada', 'kick eve'))
-    Socket.last.receive(standing('ada'))
-    Socket.last.receive(standing('')) // an admin has released it
+    Socket.last.receive(permissions('ada'))
+    Socket.last.receive(permissions('')) // an admin has released it
     expect(Socket.last.sentOf('command')).toHaveLength(2)
-    expect(events.standing).toHaveBeenCalledTimes(3)
+    expect(events.permissions).toHaveBeenCalledTimes(3)
     session.leave()
   })
 
@@ -259,11 +259,11 @@ describe('session', () => {
   test('a name that is somebody else’s is not registered, and a guest signs nothing', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     Socket.last.welcome({ name: 'ada-x7q' })
-    Socket.last.receive(standing(''))
+    Socket.last.receive(permissions(''))
     expect(Socket.last.sentOf('command')).toEqual([])
     session.leave()
     const guest = setup().session
-    Socket.last.receive(standing(''))
+    Socket.last.receive(permissions(''))
     guest.sendCommand('help')
     expect(Socket.last.sentOf('command')).toEqual([{ type: 'command', text: 'help' }])
     guest.leave()

@@ -66,9 +66,9 @@ func laterMessages() []interface{ Valid() error } {
 	seen := SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{1}, Count: 2}, Signature: []byte{3, 4}}
 	return []interface{ Valid() error }{
 		seen,
-		SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{9}, Rollbacks: 3}, Signature: []byte{5}},
+		SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{9}, PutBack: 3}, Signature: []byte{5}},
 		Lineage{Incarnations: []Incarnation{{ID: [16]byte{5}, Count: 6}, {ID: [16]byte{7}}}, Signature: []byte{8}, Remembered: &seen},
-		RegionStatus{Region: 7, State: StateFailed, Why: "x", Last: 20, RolledBack: true, Until: 1700000000},
+		RegionStatus{Region: 7, State: StateFailed, Why: "x", Last: 20, Outdated: true, Until: 1700000000},
 		Answer{Member: &aMember, Load: &Load{Capacity: 4000, Busy: 1500, Led: 12, Players: 34, Stored: 56 << 20, Sent: 789}},
 		Question{Range: &RangeRequest{Area: Rectangle{MinX: -1, MaxX: 3, MaxZ: 2}, After: 3, Regions: []uint64{9}, Players: true, Surface: true}},
 		Question{Range: &RangeRequest{Area: Rectangle{MaxX: 300, MaxZ: 2}, Listed: true}},
@@ -104,6 +104,7 @@ func laterMessages() []interface{ Valid() error } {
 		PlayersAnswer{Names: []string{"ada", "bob"}, Players: 3},
 		PlayersAnswer{Found: &FoundPlayer{Player: player.GuestID("bob"), Name: "bob", Pose: aPose}, Shown: true},
 		home,
+		Question{History: &HistoryRequest{Region: 7, Player: player.GuestID("bob"), Others: []player.ID{player.GuestID("eve")}}},
 	}
 }
 

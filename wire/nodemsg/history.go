@@ -34,6 +34,16 @@ type HistoryRequest struct {
 	Most   int  `cbor:"9,keyasint,omitempty"`
 	// Rollback asks what undoing these changes would do, or has done, instead: the number of the rollback, or -1 for one that is not ordered.
 	Rollback int64 `cbor:"10,keyasint,omitempty"`
+	// Others are further players, if Player is not zero. Nodes before VersionPlayers ignore them.
+	Others []player.ID `cbor:"11,keyasint,omitempty"`
+}
+
+// Players returns those whose changes are requested; none: everybody's.
+func (r HistoryRequest) Players() []player.ID {
+	if r.Player == (player.ID{}) {
+		return nil
+	}
+	return append([]player.ID{r.Player}, r.Others...)
 }
 
 // HistoryAnswer answers a HistoryRequest.
@@ -79,6 +89,9 @@ func (r HistoryRequest) Valid() error {
 	}
 	if r.Since < 0 || r.Until < 0 || r.Skip < 0 || r.Skip > MaxHistorySkip || r.Most < 0 || r.Most > HistoryPage || r.Rollback < -1 {
 		return wire.Refuse(wire.FailBadValue, "a history request from %d until %d, for %d changes after %d", r.Since, r.Until, r.Most, r.Skip)
+	}
+	if len(r.Others) >= wire.MaxHistoryPlayers || len(r.Others) > 0 && r.Player == (player.ID{}) {
+		return wire.Refuse(wire.FailBadValue, "a history request for %d further players: at most %d in all are allowed", len(r.Others), wire.MaxHistoryPlayers)
 	}
 	return firstError(checkRegionID(r.Region), checkChunk(r.Min.Chunk()), checkChunk(r.Max.Chunk()))
 }

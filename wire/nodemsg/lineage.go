@@ -10,8 +10,8 @@ type Incarnation struct {
 	ID [16]byte `cbor:"1,keyasint"` // random
 	// Count is raised while the node runs, after it has promised something to others.
 	Count uint64 `cbor:"2,keyasint,omitempty"`
-	// Rollbacks is how often the node had noticed that its storage was put back. What it stored before the last time is not used.
-	Rollbacks uint64 `cbor:"4,keyasint,omitempty"`
+	// PutBack is how often the node had noticed that its storage was put back. What it stored before the last time is not used.
+	PutBack uint64 `cbor:"4,keyasint,omitempty"`
 }
 
 // SignedIncarnation is an incarnation that a node has announced.

@@ -224,7 +224,9 @@ const (
 	VersionSigned = 3 // the first that has signed edits
 	VersionHomes  = 3 // the first that has homes in players' records
 	VersionRoles  = 4 // the first that has roles that admins define
-	Version       = VersionRoles
+	// VersionPlayers is the first that has rollbacks of several players.
+	VersionPlayers = 5
+	Version        = VersionPlayers
 )
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.
@@ -355,11 +357,11 @@ type RegionStatus struct {
 	// Forgotten means that the node may have voted in the group and stores nothing of it: its replica was removed, or the node's data
 	// was put back to an earlier state. Only for StateNone, and only on request (Log).
 	Forgotten bool `cbor:"13,keyasint,omitempty"`
-	// RolledBack means that the node's data was put back to an earlier state (docs/adr/0024). With StateFailed the node has an old
+	// Outdated means that the node's data was put back to an earlier state (docs/adr/0024). With StateFailed the node has an old
 	// copy, which is only a last resort; with StateNone its replica is not in that state at all. Until is how far the old copy
 	// reaches, about, in seconds since 1970; 0 if unknown.
-	RolledBack bool  `cbor:"14,keyasint,omitempty"`
-	Until      int64 `cbor:"15,keyasint,omitempty"`
+	Outdated bool  `cbor:"14,keyasint,omitempty"`
+	Until    int64 `cbor:"15,keyasint,omitempty"`
 	// Load is the largest share of its limits that the region's load is, in thousandths, and Quiet for how many seconds it has been so low
 	// that the region could be merged. Only of a leader, or on request (Stored) of a closed copy: the load of what is stored.
 	Load  uint64 `cbor:"16,keyasint,omitempty"`

@@ -12,9 +12,9 @@ type Command struct {
 	Signature string `json:"signature,omitempty"` // in hex
 }
 
-// Standing is the player's role, their registered name, and the commands that they may use. It follows the Welcome, and is sent again when it
+// Permissions is the player's role, their registered name, and the commands that they may use. It follows the Welcome, and is sent again when it
 // changes.
-type Standing struct {
+type Permissions struct {
 	Role     string        `json:"role"`
 	Name     string        `json:"name"`     // that is registered to the player's key, or empty
 	Commands []CommandHelp `json:"commands"` // that they may use
@@ -33,7 +33,7 @@ const (
 	ClaimRadius = 8
 )
 
-// Claims lists the claims in the chunks around the player, nearest chunks first, at most MaxClaims. It follows the Standing if there are any,
+// Claims lists the claims in the chunks around the player, nearest chunks first, at most MaxClaims. It follows the Permissions if there are any,
 // and is sent again when it changes.
 type Claims struct {
 	Claims []Claim `json:"claims"`
@@ -72,6 +72,7 @@ type PreviewChunk struct {
 
 func (Command) clientType() string { return "command" }
 
-func (Standing) serverType() string        { return "standing" }
+// Its name in messages is from before.
+func (Permissions) serverType() string     { return "standing" }
 func (Claims) serverType() string          { return "claims" }
 func (RollbackPreview) serverType() string { return "rollback" }

@@ -143,7 +143,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
 	Challenge{}, Welcome{}, ChunkData{}, ChunkHash{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
-	Reconnect{}, Nearby{}, MapTile{}, Standing{}, Claims{}, RollbackPreview{},
+	Reconnect{}, Nearby{}, MapTile{}, Permissions{}, Claims{}, RollbackPreview{},
 )
 
 func typesByName(messages ...FromServer) map[string]reflect.Type {

@@ -165,7 +165,7 @@ var serverMessages = []struct {
 	{`{"type":"challenge","nonce":"9f","world":"4b"}`, Challenge{Nonce: "9f", World: "4b"}},
 	{
 		`{"type":"standing","role":"moderator","name":"ada","commands":[{"name":"kick","usage":"NAME","help":"disconnect a player"}]}`,
-		Standing{Role: "moderator", Name: "ada", Commands: []CommandHelp{{Name: "kick", Usage: "NAME", Help: "disconnect a player"}}},
+		Permissions{Role: "moderator", Name: "ada", Commands: []CommandHelp{{Name: "kick", Usage: "NAME", Help: "disconnect a player"}}},
 	},
 	{
 		`{"type":"claims","claims":[{"owner":"ada","name":"harbour","min":[10,0,-20],"max":[30,1023,40],"enter":true}]}`,

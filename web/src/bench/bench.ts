@@ -89,7 +89,7 @@ class Bench {
       gift: () => undefined,
       committed: () => undefined,
       notice: () => undefined,
-      standing: () => undefined,
+      permissions: () => undefined,
       rollback: () => undefined,
     }
     this.session = new Session(url, this.world, this.avatars, this.body, events, new ChunkCache(indexedDBStorage()))

@@ -106,7 +106,7 @@ export function startGame(
       gift: (event) => players.showGift(event),
       committed: (block) => hud.hotbar.countPlaced(block),
       notice: (text) => hud.chat.addNotice(text),
-      standing: ({ commands }) => {
+      permissions: ({ commands }) => {
         hud.chat.setCommands(commands)
         visit()
       },

@@ -1,28 +1,29 @@
 // What keys, buttons and fingers do, shown on the title screen and in the menu. Style sheets hide what the player does not use.
 
+import { keyName, type Action, type Bindings } from '../settings/bindings'
 import { el } from './dom'
 
-/** What a newcomer needs comes first. */
+/** What a newcomer needs comes first. An action in braces stands for its key. */
 export const KEYS: [string, string][] = [
-  ['W A S D', 'walk'],
-  ['Mouse, arrow keys', 'look around'],
-  ['Space', 'jump / fly up'],
-  ['F, Space Space', 'fly'],
-  ['Left / right click, Q / X', 'break / place'],
-  ['E', 'blocks'],
-  ['T', 'chat, /help for commands'],
-  ['M', 'map'],
-  ['Esc', 'menu, all keys'],
-  ['W W, R', 'run'],
-  ['Shift', 'sneak / fly down'],
-  ['Middle click, P', 'take the block you look at'],
+  ['{forward} {left} {back} {right}', 'walk'],
+  ['Mouse, {lookUp} {lookLeft} {lookDown} {lookRight}', 'look around'],
+  ['{jump}', 'jump / fly up'],
+  ['{fly}, {jump} {jump}', 'fly'],
+  ['Left / right click, {break} / {place}', 'break / place'],
+  ['{blocks}', 'blocks'],
+  ['{chat}', 'chat, /help for commands'],
+  ['{map}', 'map'],
+  ['{menu}', 'menu, all keys'],
+  ['{forward} {forward}, {run}', 'run'],
+  ['{sink}', 'sneak / fly down'],
+  ['Middle click, {pick}', 'take the block you look at'],
   ['1–9, wheel', 'choose a block'],
-  ['Tab', 'players'],
-  ['C', 'show claims from afar'],
-  ['I', 'show who changed a block'],
+  ['{players}', 'players'],
+  ['{claims}', 'show claims from afar'],
+  ['{inspect}', 'show who changed a block'],
   ['Click', 'hit a player'],
-  ['G, Shift G', 'give the block you’re holding, or ten'],
-  ['F3', 'figures'],
+  ['{give}, Shift {give}', 'give the block you’re holding, or ten'],
+  ['{debug}', 'figures'],
 ]
 const FIRST_KEYS = 9
 
@@ -34,13 +35,41 @@ const TOUCH: [string, string][] = [
   ['Swipe the hotbar', 'choose a block'],
 ]
 
-/** Returns the lists of what keys and fingers do: of all keys, or of the first ones. */
-export function helpLists(className: string, all: boolean): HTMLElement[] {
-  const list = (kind: string, entries: [string, string][]) =>
-    el(
-      'ul',
-      `keys ${kind} ${className}`,
-      ...entries.map(([key, action]) => el('li', '', el('kbd', '', key), el('span', '', action))),
+/** Returns a line's keys as the player has bound them. */
+export function keysOf(line: string, bindings: Bindings): string {
+  return line
+    .replace(/{(\w+)}/g, (_, action: Action) =>
+      keyName(bindings[action][0] ?? 'no key').replace(/^(Left|Right) (?!a)/, ''),
     )
-  return [list('with-keys', all ? KEYS : KEYS.slice(0, FIRST_KEYS)), list('with-fingers', TOUCH)]
+    .replace('Up arrow Left arrow Down arrow Right arrow', 'arrow keys')
+}
+
+/** The lists of what keys and fingers do: of all keys, or of the first ones. */
+export class Help {
+  lists: HTMLElement[]
+
+  constructor(
+    private readonly className: string,
+    private readonly all: boolean,
+    bindings: Bindings,
+  ) {
+    this.lists = this.build(bindings)
+  }
+
+  /** Shows other keys. */
+  update(bindings: Bindings): void {
+    const lists = this.build(bindings)
+    this.lists.forEach((list, i) => list.replaceWith(lists[i] ?? ''))
+    this.lists = lists
+  }
+
+  private build(bindings: Bindings): HTMLElement[] {
+    const list = (kind: string, entries: [string, string][]) =>
+      el(
+        'ul',
+        `keys ${kind} ${this.className}`,
+        ...entries.map(([keys, action]) => el('li', '', el('kbd', '', keysOf(keys, bindings)), el('span', '', action))),
+      )
+    return [list('with-keys', this.all ? KEYS : KEYS.slice(0, FIRST_KEYS)), list('with-fingers', TOUCH)]
+  }
 }

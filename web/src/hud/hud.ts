@@ -57,7 +57,7 @@ export class Hud {
   constructor(
     private readonly root: HTMLElement,
     readonly title: Title,
-    settings: Settings,
+    private readonly settings: Settings,
     private readonly events: HudEvents,
   ) {
     this.hotbar = new Hotbar(SLOTS, events.selectSlot)
@@ -141,8 +141,10 @@ export class Hud {
   show(screen: Screen, text = ''): void {
     this.root.dataset.screen = screen
     show(this.inWorld, screen !== 'title')
-    if (screen === 'title') this.title.open()
-    else this.title.close()
+    if (screen === 'title') {
+      this.title.showKeys(this.settings.bindings)
+      this.title.open()
+    } else this.title.close()
     this.menu.toggle(screen === 'menu')
     this.inventory.toggle(screen === 'blocks')
     this.rollback?.toggle(screen === 'rollback')

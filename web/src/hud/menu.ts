@@ -3,7 +3,7 @@
 import { RANGES, type Settings } from '../settings/settings'
 import { Dialog } from './dialog'
 import { button, el } from './dom'
-import { helpLists } from './help'
+import { Help } from './help'
 
 type Numbers = keyof typeof RANGES
 
@@ -55,11 +55,16 @@ export class Menu {
       })
       return el('label', 'check', box, el('span', '', label, hint))
     }
+    const help = new Help('muted', true, settings.bindings)
+    const rebound = () => {
+      help.update(settings.bindings)
+      changed()
+    }
     const keys = el('details', 'with-keys', el('summary', '', 'Keys…'))
     keys.addEventListener('toggle', () => {
       if (keys.childElementCount > 1) return
       void import('./key-bindings').then(({ KeyBindings }) => {
-        if (keys.childElementCount === 1) keys.append(new KeyBindings(settings, changed).root)
+        if (keys.childElementCount === 1) keys.append(new KeyBindings(settings, rebound).root)
       })
     })
     const panel = el(
@@ -81,7 +86,7 @@ export class Menu {
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),
       keys,
-      ...helpLists('muted', true),
+      ...help.lists,
     )
     this.dialog = new Dialog('Menu', resume, panel)
     this.root = this.dialog.root

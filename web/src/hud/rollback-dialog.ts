@@ -72,7 +72,7 @@ export class RollbackDialog {
     const land = frame.scale >= 1 ? drawLoaded(world, frame.x, frame.z, Math.ceil(SIZE / frame.scale)) : null
     this.shown = { preview, frame, columns, land }
     const changes = blocks === 1 ? '1 change' : `${blocks.toLocaleString('en-US')} changes`
-    this.title.textContent = `Undo ${changes} of ${of === '*' ? 'everybody' : of}?`
+    this.title.textContent = `Undo ${changes} of ${of === '*' ? 'everybody' : of.replaceAll(',', ', ')}?`
     this.area.textContent = `Between ${min.join(', ')} and ${max.join(', ')}. Newer changes of others stay. /undo takes it back.`
     show(this.incomplete, (preview.columns?.length ?? 0) >= MAX_PREVIEW_CHUNKS)
     this.canvas.setAttribute('aria-label', `${changes} in ${columns.length} columns of blocks, from above`)

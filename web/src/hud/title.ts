@@ -1,9 +1,10 @@
 // The title screen: name, guest option and Play. It also shows why a join was refused.
 
 import { isName } from '../net/protocol'
+import type { Bindings } from '../settings/bindings'
 import { randomName } from '../settings/random-name'
 import { find, show } from './dom'
-import { helpLists } from './help'
+import { Help } from './help'
 import './style.css'
 
 /** How the player wants to join. */
@@ -17,12 +18,13 @@ export class Title {
   private readonly guest: HTMLInputElement
   private readonly play: HTMLButtonElement
   private readonly error: HTMLElement
+  private readonly help: Help
   private readonly chosen: boolean // the player has chosen the name that is shown at first
 
   /** root is the title screen of index.html. */
   constructor(
     private readonly root: HTMLElement,
-    initial: JoinChoice,
+    initial: JoinChoice & { bindings: Bindings },
     play: (choice: JoinChoice) => void,
     bringKey: () => void,
   ) {
@@ -34,7 +36,8 @@ export class Title {
     this.name.value = initial.name || randomName()
     this.chosen = initial.name !== ''
     this.guest.checked = initial.guest
-    root.append(...helpLists('', false))
+    this.help = new Help('', false, initial.bindings)
+    root.append(...this.help.lists)
     find(root, 'button', '.link').addEventListener('click', bringKey)
     form.addEventListener('submit', (event) => {
       event.preventDefault()
@@ -50,6 +53,11 @@ export class Title {
     this.name.addEventListener('input', () => show(this.error, false))
     this.setJoining(false)
     if (!this.chosen) this.name.select() // typing replaces it
+  }
+
+  /** Shows the keys as the player has bound them. */
+  showKeys(bindings: Bindings): void {
+    this.help.update(bindings)
   }
 
   open(error: string | null = null): void {

@@ -55,7 +55,7 @@ export interface Welcome {
 }
 
 /** What the player may do. */
-export interface Standing {
+export interface Permissions {
   type: 'standing'
   role: string
   /** The name that is registered to the player's key, or empty. */
@@ -187,7 +187,7 @@ export type FromServer =
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
   | { type: 'notice'; text: string }
-  | Standing
+  | Permissions
   | ClaimList
   | RollbackPreview
   | NearbyList

@@ -24,7 +24,7 @@ import type {
   GiftEvent,
   HitEvent,
   RollbackPreview,
-  Standing,
+  Permissions,
   Welcome,
 } from './protocol'
 import { Surroundings } from './surroundings'
@@ -59,7 +59,7 @@ export interface SessionEvents {
   /** An edit of the player's is committed; block is air if they broke something. */
   committed(block: number): void
   notice(text: string): void
-  standing(standing: Standing): void
+  permissions(permissions: Permissions): void
   rollback(preview: RollbackPreview): void
 }
 
@@ -77,7 +77,7 @@ export class Session {
   private retries = new Map<number, number>() // of edits, by seq
   private identity: Identity | null = null // null for a guest
   private chosenName = ''
-  private standing: Standing | null = null // of this session
+  private permissions: Permissions | null = null // of this session
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
   /** The latest welcome; null before the first. */
@@ -172,7 +172,7 @@ export class Session {
 
   /** Sends a command, without its slash. The place that some need is where the player stands, unless they name another one. */
   sendCommand(line: string): void {
-    const text = withPlace(line, this.standing?.commands ?? [], this.body)
+    const text = withPlace(line, this.permissions?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast('Not sent: you’re offline.')
       return
@@ -234,7 +234,7 @@ export class Session {
     if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
     this.welcome = welcome
     this.welcomedAt = performance.now()
-    this.standing = null
+    this.permissions = null
     this.claims.set([])
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
@@ -308,7 +308,7 @@ export class Session {
         this.events.notice(message.text)
         break
       case 'standing':
-        this.applyStanding(message)
+        this.applyPermissions(message)
         break
       case 'claims':
         this.claims.set(message.claims ?? [])
@@ -323,22 +323,23 @@ export class Session {
     }
   }
 
-  private applyStanding(standing: Standing): void {
-    const first = !this.standing
-    this.standing = standing
-    this.events.standing(standing)
+  private applyPermissions(permissions: Permissions): void {
+    const first = !this.permissions
+    this.permissions = permissions
+    this.events.permissions(permissions)
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
-    if (first && this.identity && standing.name === '' && own && this.mayUse('register')) this.sendCommand('register')
+    if (first && this.identity && permissions.name === '' && own && this.mayUse('register'))
+      this.sendCommand('register')
   }
 
   /** Reports whether the player may use a command. */
   mayUse(command: string): boolean {
-    return this.standing?.commands.some(({ name }) => name === command) ?? false
+    return this.permissions?.commands.some(({ name }) => name === command) ?? false
   }
 
   /** The name that is registered to the player's key, or empty. */
   get registeredName(): string {
-    return this.standing?.name ?? ''
+    return this.permissions?.name ?? ''
   }
 
   private apply(delta: ChunkDelta, now: number): void {

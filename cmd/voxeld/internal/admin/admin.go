@@ -28,12 +28,12 @@ type Status struct {
 	Players  int           `json:"players"`
 	Database int64         `json:"database_bytes"`
 	Damaged  int           `json:"damaged_copies"` // known on this node and not repaired
-	// RolledBack are replicas that are not used because this node's data was put back to an earlier state.
-	RolledBack int    `json:"rolled_back_copies,omitempty"`
-	Catalog    string `json:"catalog"` // peer that leads the catalog, as far as known; new land needs it
-	URL        string `json:"url"`     // where other nodes send the browsers of their players
-	Draining   bool   `json:"draining"`
-	NotReady   string `json:"not_ready,omitempty"` // why the node does not take players now
+	// Outdated are replicas that are not used because this node's data was put back to an earlier state.
+	Outdated int    `json:"rolled_back_copies,omitempty"`
+	Catalog  string `json:"catalog"` // peer that leads the catalog, as far as known; new land needs it
+	URL      string `json:"url"`     // where other nodes send the browsers of their players
+	Draining bool   `json:"draining"`
+	NotReady string `json:"not_ready,omitempty"` // why the node does not take players now
 
 	Access Access `json:"access"`
 
@@ -80,8 +80,8 @@ func (s Status) Problems() (all []string) {
 	if s.Damaged > 0 {
 		all = append(all, english.Plural(s.Damaged, "damaged replica", ""))
 	}
-	if s.RolledBack > 0 {
-		all = append(all, english.Plural(s.RolledBack, "old replica", "")+", from before the node's data was put back")
+	if s.Outdated > 0 {
+		all = append(all, english.Plural(s.Outdated, "old replica", "")+", from before the node's data was put back")
 	}
 	return all
 }

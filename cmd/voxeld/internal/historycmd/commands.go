@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strconv"
 	"text/tabwriter"
@@ -15,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Commands returns the commands.
@@ -70,7 +72,7 @@ func newHistory() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&at, "at", "", "the block `X,Y,Z`")
 	flags.StringVar(&area, "area", "", "an area, `X1,Z1:X2,Z2` or X1,Y1,Z1:X2,Y2,Z2, in blocks")
-	flags.StringVar(&of, "player", "", "only changes of this player: a `NAME` or an id")
+	flags.StringVar(&of, "player", "", "only changes of this player: a `NAME` or an id, or several with commas")
 	flags.StringVar(&since, "since", "", "only changes of the last `TIME`, such as 30m, 2h or 7d")
 	flags.StringVar(&until, "until", "", "only changes older than a `TIME`")
 	flags.IntVar(&last, "last", last, "the `number` of changes, the newest")
@@ -92,20 +94,21 @@ func newRollback() *cobra.Command {
 	var yes, asJSON bool
 	var id int
 	c := &cobra.Command{
-		Use: "rollback PLAYER --since TIME --area AREA", Short: "Undo a player's changes of blocks in an area", Args: cobra.MaximumNArgs(1),
-		Long: "Undoes what a player has changed in an area since a time. The PLAYER is a name, an id, or * for everybody. Without --yes it only counts the\n" +
-			"blocks that would be changed. Blocks that somebody else has changed since then are left alone. voxeld undo NUMBER takes a\n" +
-			"rollback back; pause, resume and abort control one. With --id it shows how far a rollback is, until it is complete.",
-		Example: "  voxeld rollback eve --since 2h --area -200,-200:200,200\n  voxeld rollback eve --since 2h --area -200,-200:200,200 --yes\n  voxeld rollback --id 3",
+		Use: "rollback PLAYER... --since TIME [--area AREA]", Short: "Undo players' changes of blocks", Args: cobra.MaximumNArgs(wire.MaxHistoryPlayers),
+		Long: "Undoes what players have changed since a time: in an area, or wherever they have changed something. A PLAYER is a name, an id, or * for\n" +
+			"everybody. Without --yes it only counts the blocks that would be changed. Blocks that somebody else has changed since then are left\n" +
+			"alone. voxeld undo NUMBER takes a rollback back; pause, resume and abort control one. With --id it shows how far a rollback is,\n" +
+			"until it is complete.",
+		Example: "  voxeld rollback eve --since 2h --area -200,-200:200,200\n  voxeld rollback eve mallory --since 2h --yes\n  voxeld rollback --id 3",
 	}
 	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
 		if id != 0 {
 			return watch(c, socket, id, asJSON)
 		}
 		if len(args) == 0 || since == "" {
-			return cli.Usage(errors.New("name a player, and how far to go back with --since, such as voxeld rollback eve --since 2h --area -200,-200:200,200"))
+			return cli.Usage(errors.New("name a player, and how far to go back with --since, such as voxeld rollback eve --since 2h"))
 		}
-		if _, err := grid.ParseBox(area); err != nil {
+		if _, err := grid.ParseBox(area); err != nil && area != "" {
 			return cli.Usage(err)
 		}
 		preview, err := get(c.Context(), socket, url.Values{"player": args, "since": {since}, "area": {area}})
@@ -116,14 +119,23 @@ func newRollback() *cobra.Command {
 			if asJSON {
 				return cli.PrintJSON(c.OutOrStdout(), preview)
 			}
-			text := english.Plural(preview.Left, "block", "") + " in " + english.Plural(preview.Regions, "region", "") + " would be changed back."
+			text := english.Plural(preview.Left, "block", "")
 			if preview.Left > 0 {
-				text += " Add --yes to do so."
+				text += fmt.Sprintf(" between %v and %v would be changed back. Add --yes to do so.", preview.From, preview.To)
+			} else {
+				text += " would be changed back."
 			}
 			fmt.Fprintln(c.OutOrStdout(), text)
+			printOthers(c.OutOrStdout(), preview.Others)
 			printMissing(c, preview.Missing)
 			return nil
 		}
+		if preview.Command == "" {
+			fmt.Fprintln(c.OutOrStdout(), "They have changed nothing.")
+			printMissing(c, preview.Missing)
+			return nil
+		}
+		printOthers(c.ErrOrStderr(), preview.Others)
 		var ordered admin.Text
 		if err := admin.Post(c.Context(), socket, "/policy?"+url.Values{"text": {preview.Command}}.Encode(), &ordered); err != nil {
 			return err
@@ -138,12 +150,18 @@ func newRollback() *cobra.Command {
 		return watch(c, socket, id, asJSON)
 	})
 	flags := c.Flags()
-	flags.StringVar(&area, "area", "", "an area, `X1,Z1:X2,Z2` or X1,Y1,Z1:X2,Y2,Z2, in blocks")
+	flags.StringVar(&area, "area", "", "an area, `X1,Z1:X2,Z2` or X1,Y1,Z1:X2,Y2,Z2, in blocks (default wherever the players have changed something)")
 	flags.StringVar(&since, "since", "", "undo changes of the last `TIME`, such as 30m, 2h or 7d")
 	flags.BoolVar(&yes, "yes", false, "carry it out, and show how far it is until it is complete")
 	flags.IntVar(&id, "id", 0, "show how far the rollback with this `number` is")
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+func printOthers(w io.Writer, others []Elsewhere) {
+	for _, o := range others {
+		fmt.Fprintf(w, "Too far away for the same rollback: %s between %v and %v. Undo them with --area %v:%v\n", english.Plural(o.Left, "change", ""), o.From, o.To, o.From, o.To)
+	}
 }
 
 func get(ctx context.Context, socket string, query url.Values) (answer Rollback, err error) {

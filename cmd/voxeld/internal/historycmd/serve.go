@@ -6,10 +6,12 @@ package historycmd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -47,12 +49,23 @@ type Rollback struct {
 	Command  string              `json:"command,omitempty"` // orders it
 	Changed  int                 `json:"changed"`           // blocks that it has changed
 	Left     int                 `json:"left"`              // blocks that it has yet to change
+	From     grid.Pos            `json:"from"`              // corners of the box
+	To       grid.Pos            `json:"to"`
+	Others   []Elsewhere         `json:"others,omitempty"` // changes that are too far away for the same rollback
 	Regions  int                 `json:"regions"`
 	Done     int                 `json:"regions_done"`
 	Complete bool                `json:"complete"`
 	Paused   bool                `json:"paused,omitempty"`
 	Aborted  bool                `json:"aborted,omitempty"`
 	Missing  []admin.AreaMissing `json:"missing"`
+}
+
+// Elsewhere is what another rollback would do.
+type Elsewhere struct {
+	Command string   `json:"command"` // orders it
+	Left    int      `json:"left"`
+	From    grid.Pos `json:"from"`
+	To      grid.Pos `json:"to"`
 }
 
 // Ordered is a rollback that was ordered.
@@ -124,7 +137,7 @@ func (s Server) answerHistory(w http.ResponseWriter, r *http.Request) {
 	if of := v.Get("player"); of != "" {
 		s.Regions.Policy.Read(func(p *policy.State) {
 			var err error
-			q.Player, err = p.PlayerOf(of)
+			q.Players, err = p.PlayersOf(of)
 			v.err = cmp.Or(v.err, err)
 		})
 	}
@@ -152,31 +165,71 @@ func (s Server) answerHistory(w http.ResponseWriter, r *http.Request) {
 // answerRollback answers how far the rollback with an id is, or what one would do.
 func (s Server) answerRollback(w http.ResponseWriter, r *http.Request) {
 	v := values{Values: r.URL.Query()}
-	var answer Rollback
-	var of history.Rollback
-	if answer.ID = v.number("id"); answer.ID != 0 {
-		ordered, err := s.ordered(answer.ID)
+	if id := v.number("id"); id != 0 || v.err != nil {
+		s.answerOrdered(w, r, id, v.err)
+		return
+	}
+	of, since := strings.Join(v.Values["player"], ","), v.ago("since")
+	var box grid.Box
+	if v.Get("area") != "" {
+		box = v.box()
+	}
+	var proposed history.Rollback
+	s.Regions.Policy.Read(func(p *policy.State) {
+		var err error
+		proposed, err = p.ProposeRollback(of, since, box)
 		v.err = cmp.Or(v.err, err)
-		of, answer.What, answer.Paused, answer.Aborted = ordered.Rollback, ordered.String(), ordered.Paused, ordered.Aborted
-	} else {
-		s.Regions.Policy.Read(func(p *policy.State) {
-			proposal, err := p.ProposeRollback(v.Get("player"), v.ago("since"), v.box())
-			v.err = cmp.Or(v.err, err)
-			of, answer.Command = proposal.Rollback, proposal.Command
-		})
+	})
+	if v.Get("area") == "" && of == policy.Everyone {
+		v.err = cmp.Or(v.err, errors.New("to undo the changes of everybody, name an area"))
 	}
 	if v.err != nil {
 		refuse(w, v.err)
 		return
 	}
-	progress, err := s.Regions.History.Progress(r.Context(), of)
+	var places []rollback.Progress
+	var unknown []rangequery.Missing
+	var err error
+	if v.Get("area") == "" {
+		places, unknown, err = s.Regions.History.Search(r.Context(), proposed)
+	} else {
+		places = make([]rollback.Progress, 1)
+		places[0], err = s.Regions.History.Progress(r.Context(), proposed)
+		places[0].Extent, unknown = box, places[0].Missing
+	}
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	answer.Changed, answer.Left, answer.Regions, answer.Done = progress.Changed, progress.Left, progress.Regions, progress.Done
-	answer.Complete, answer.Missing = answer.ID != 0 && progress.Complete(), missing(progress.Missing)
+	answer := Rollback{Missing: missing(unknown)}
+	for i, p := range places {
+		one := Elsewhere{Command: policy.RevertText(of, since, p.Extent), Left: p.Left, From: p.Extent.Min, To: p.Extent.Max}
+		if i > 0 {
+			answer.Others = append(answer.Others, one)
+			continue
+		}
+		answer.Command, answer.Left, answer.From, answer.To, answer.Regions = one.Command, one.Left, one.From, one.To, p.Regions
+	}
 	s.Write(w, answer)
+}
+
+// answerOrdered answers how far a rollback is.
+func (s Server) answerOrdered(w http.ResponseWriter, r *http.Request, id int, err error) {
+	ordered, notFound := s.ordered(id)
+	if err = cmp.Or(err, notFound); err != nil {
+		refuse(w, err)
+		return
+	}
+	progress, err := s.Regions.History.Progress(r.Context(), ordered.Rollback)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.Write(w, Rollback{
+		ID: id, What: ordered.String(), Paused: ordered.Paused, Aborted: ordered.Aborted, From: ordered.Box.Min, To: ordered.Box.Max,
+		Changed: progress.Changed, Left: progress.Left, Regions: progress.Regions, Done: progress.Done,
+		Complete: progress.Complete(), Missing: missing(progress.Missing),
+	})
 }
 
 func (s Server) ordered(id int) (r policy.Rollback, err error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
 // This file holds the commands that concern players: those of the chat, for operators, and lists.
@@ -109,7 +110,7 @@ func newRoles() *cobra.Command {
 }
 
 func newBans() *cobra.Command {
-	return newQuery("bans", "List the bans and mutes in force", "/policy/bans", func(w io.Writer, all []policy.Sanction) {
+	return newQuery("bans", "List the bans and mutes in force", "/policy/bans", func(w io.Writer, all []sanction.Sanction) {
 		fmt.Fprintln(w, "WHO\tWHAT\tBY\tSINCE\tUNTIL\tREASON\tID")
 		for _, s := range all {
 			until := "lifted"

@@ -201,7 +201,7 @@ func printPlan(out io.Writer, p region.Recovery) error {
 	for _, c := range p.Copies {
 		state := c.Missing
 		switch {
-		case c.RolledBack:
+		case c.Outdated:
 			state = "old copy: its data was put back to an earlier state" + reach(c.Until)
 		case state == "" && c.Peer == p.Best:
 			state = "alive, most complete"

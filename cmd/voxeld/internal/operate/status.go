@@ -128,8 +128,8 @@ func printStatus(out io.Writer, a admin.Status) error {
 	if a.Damaged > 0 {
 		fmt.Fprintf(w, "damaged\t%s damaged and not repaired: see the log, and run voxeld region scrub --all\n", english.Plural(a.Damaged, "replica is", "replicas are"))
 	}
-	if a.RolledBack > 0 {
-		fmt.Fprintf(w, "rolled back\t%s not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", english.Plural(a.RolledBack, "replica is", "replicas are"))
+	if a.Outdated > 0 {
+		fmt.Fprintf(w, "rolled back\t%s not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", english.Plural(a.Outdated, "replica is", "replicas are"))
 	}
 	fmt.Fprintf(w, "database\t%.1f MiB\n\n", float64(a.Database)/(1<<20))
 	printRegions(w, a)

@@ -26,8 +26,8 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 		}
 		g.enforcer.Refresh()
 		g.legacy.EndRefused()
-		for _, s := range g.placedSessions() {
-			if refused := s.standing.Judge(); refused != nil {
+		for _, s := range g.sessions.All() {
+			if refused := s.permissions.Judge(); refused != nil {
 				s.out.End(failureOf(refused))
 				continue
 			}
@@ -38,13 +38,13 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 
 // announce shows a line to all players here.
 func (g *Gateway) announce(text string) {
-	for _, s := range g.placedSessions() {
+	for _, s := range g.sessions.All() {
 		s.sendText(text)
 	}
 }
 
 // editRate returns how many blocks a second the player may change.
-func editRate(s *session) rate.Limit { return s.standing.Edits(s.g.policy.Load().Edits()) }
+func editRate(s *session) rate.Limit { return s.permissions.Edits(s.g.settings.Load().Edits()) }
 
 // here is a gateway as package elsewhere knows it.
 type here struct{ g *Gateway }
@@ -69,9 +69,7 @@ func (h here) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
 
 // ShowLine shows a private line to a player here. It reports false if they have no session, or may not be shown it.
 func (h here) ShowLine(line nodemsg.PrivateLine) bool {
-	h.g.mu.Lock()
-	s := h.g.mu.sessions[line.To]
-	h.g.mu.Unlock()
+	s := h.g.sessions.Of(line.To)
 	if s == nil || !s.place.joined() || !h.g.enforcer.MayShow(line) {
 		return false
 	}
@@ -97,9 +95,9 @@ func setHome(s *session, home motion.Pose) error {
 // command carries out a command of a player.
 func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 	if !s.limits.command.Allow() {
-		return s.standing.TooFast()
+		return s.permissions.TooFast()
 	}
-	return s.standing.Command(m, moderation.Gateway{
+	return s.permissions.Command(m, moderation.Gateway{
 		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
 		SetHome: func(home motion.Pose) error { return setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
 		Background: func(task func(context.Context)) {

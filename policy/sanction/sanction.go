@@ -1,4 +1,7 @@
-package policy
+// Package sanction has bans, kicks and mutes: whom they concern, how long they last, and which are in force.
+//
+// A List is not safe for concurrent use, but any number of goroutines may call its methods that change nothing.
+package sanction
 
 import (
 	"fmt"
@@ -21,9 +24,9 @@ const (
 	Mute Kind = "mute" // may not chat
 )
 
-// kickTime is how long somebody who was kicked may not join: long enough that no client joins again by itself at once, and that
+// KickTime is how long somebody who was kicked may not join: long enough that no client joins again by itself at once, and that
 // every node has heard of it.
-const kickTime = 15 * time.Second
+const KickTime = 15 * time.Second
 
 // Target is whom a sanction concerns. Exactly one field is set.
 type Target struct {
@@ -35,7 +38,7 @@ type Target struct {
 // Sanction is a ban, a kick or a mute.
 type Sanction struct {
 	Kind   Kind   `json:"kind"`
-	Target string `json:"target"` // a name, a player's id, an address or a network; set by State.Sanctions
+	Target string `json:"target"` // a name, a player's id, an address or a network; set by whoever lists it
 	// Player is the id of the player to whom the name is registered; zero for a sanction of a name or of addresses.
 	Player player.ID `json:"player,omitzero"`
 	By     string    `json:"by"`
@@ -44,7 +47,8 @@ type Sanction struct {
 	Until  int64     `json:"until_ms,omitempty"` // 0: until it is lifted
 }
 
-func (s *Sanction) inForce(at int64) bool { return s.Until == 0 || at < s.Until }
+// InForce reports whether the sanction has not ended at a time, in Unix milliseconds.
+func (s *Sanction) InForce(at int64) bool { return s.Until == 0 || at < s.Until }
 
 // Describe returns the sanction as a sentence for the player whom it concerns.
 func (s *Sanction) Describe(now time.Time) string {
@@ -74,11 +78,11 @@ func (s *Sanction) left(now time.Time) string {
 	if s.Until == 0 {
 		return ""
 	}
-	return " (" + describeTime(time.UnixMilli(s.Until).Sub(now)) + " left)"
+	return " (" + DescribeTime(time.UnixMilli(s.Until).Sub(now)) + " left)"
 }
 
-// longer returns the one of two sanctions that lasts longer; nil for none.
-func longer(a, b *Sanction) *Sanction {
+// Longer returns the one of two sanctions that lasts longer; nil for none.
+func Longer(a, b *Sanction) *Sanction {
 	if b == nil {
 		return a
 	}
@@ -88,8 +92,8 @@ func longer(a, b *Sanction) *Sanction {
 	return a
 }
 
-// describeTime returns a duration in its two largest units, rounded up.
-func describeTime(d time.Duration) string {
+// DescribeTime returns a duration in its two largest units, rounded up.
+func DescribeTime(d time.Duration) string {
 	units := []struct {
 		name string
 		size time.Duration

@@ -30,8 +30,8 @@ func newTravels() *rate.Limiter { return rate.NewLimiter(rate.Every(travelEvery)
 // commandTime bounds the time that a command waits for other nodes.
 const commandTime = 15 * time.Second
 
-// Standing is what the player of one session may do.
-type Standing struct {
+// Permissions is what the player of one session may do.
+type Permissions struct {
 	enforcer *Enforcer
 	send     func(sessionmsg.FromServer) // must not block
 	key      ed25519.PublicKey           // nil for a guest
@@ -45,15 +45,15 @@ type Standing struct {
 	mu struct {
 		sync.Mutex
 		greeted bool
-		sent    *sessionmsg.Standing // that the client was last sent
+		sent    *sessionmsg.Permissions // that the client was last sent
 		around  around
 		claims  []sessionmsg.Claim // that the client was last sent
 	}
 }
 
 // Admit judges a player who joins: a guest, or the owner of a key. An error means that they may not. Messages to the player go to send.
-func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Standing, error) {
-	s := &Standing{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote), travels: newTravels()}
+func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Permissions, error) {
+	s := &Permissions{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote), travels: newTravels()}
 	var err error
 	if s.who.Name, err = e.nameFor(s.who); err != nil {
 		return nil, err
@@ -65,10 +65,10 @@ func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remot
 }
 
 // Name returns the name under which the player plays.
-func (s *Standing) Name() string { return s.who.Name }
+func (s *Permissions) Name() string { return s.who.Name }
 
 // Judge judges the player again, and returns why they may not play any more; nil if they may. The client is told what has changed.
-func (s *Standing) Judge() error {
+func (s *Permissions) Judge() error {
 	v := s.enforcer.judge(s.who)
 	s.verdict.Store(&v)
 	if err := s.enforcer.refusal(v); err != nil {
@@ -79,17 +79,27 @@ func (s *Standing) Judge() error {
 }
 
 // MayGo reports whether the border of the world lets the player go from one place to another.
-func (s *Standing) MayGo(from, to motion.Pose) bool {
+func (s *Permissions) MayGo(from, to motion.Pose) bool {
 	return s.verdict.Load().Border.Allows(from.X, from.Z, to.X, to.Z)
 }
 
+// BringInside returns where a player is to be brought who is outside of the border of the world, such as one that was set where they were, and tells
+// them; outside is false if they may be where they are. The height is left to the caller.
+func (s *Permissions) BringInside(at motion.Pose) (to motion.Pose, outside bool) {
+	to = at
+	if to.X, to.Z, outside = s.verdict.Load().Border.Nearest(at.X, at.Z); outside {
+		s.notice("The world ends here: you were brought back inside its border.")
+	}
+	return to, outside
+}
+
 // Edits returns how many blocks a second the player may change, if this node lets each player change so many.
-func (s *Standing) Edits(node rate.Limit) rate.Limit {
+func (s *Permissions) Edits(node rate.Limit) rate.Limit {
 	return editsOf(s.verdict.Load().Edits, node)
 }
 
 // Mute returns why others may not read what the player writes; empty if they may.
-func (s *Standing) Mute() string {
+func (s *Permissions) Mute() string {
 	if mute := s.enforcer.judge(s.who).Mute; mute != nil {
 		return mute.Describe(s.enforcer.wall())
 	}
@@ -97,7 +107,7 @@ func (s *Standing) Mute() string {
 }
 
 // Greet sends what follows the welcome.
-func (s *Standing) Greet() {
+func (s *Permissions) Greet() {
 	s.mu.Lock()
 	s.mu.greeted = true
 	s.mu.Unlock()
@@ -107,10 +117,10 @@ func (s *Standing) Greet() {
 	}
 }
 
-func (s *Standing) notice(text string) { s.send(sessionmsg.Notice{Text: text}) }
+func (s *Permissions) notice(text string) { s.send(sessionmsg.Notice{Text: text}) }
 
 // tell sends what the player may do, once they are greeted, and unless the client knows it.
-func (s *Standing) tell() {
+func (s *Permissions) tell() {
 	role := s.verdict.Load().Role
 	var own string
 	s.enforcer.Read(func(p *policy.State) { own = p.NameOf(s.who.Player) })
@@ -120,7 +130,7 @@ func (s *Standing) tell() {
 		return
 	}
 	defer s.sendClaims()
-	m := sessionmsg.Standing{Role: role.String(), Name: own, Commands: []sessionmsg.CommandHelp{}}
+	m := sessionmsg.Permissions{Role: role.String(), Name: own, Commands: []sessionmsg.CommandHelp{}}
 	for _, c := range s.commands(role) {
 		m.Commands = append(m.Commands, sessionmsg.CommandHelp{Name: c.Name, Usage: c.Usage, Help: c.Help})
 	}
@@ -132,12 +142,12 @@ func (s *Standing) tell() {
 }
 
 // commands lists the commands that the player may use. Guests cannot sign any.
-func (s *Standing) commands(role policy.Role) []policy.Command {
+func (s *Permissions) commands(role policy.Role) []policy.Command {
 	return slices.DeleteFunc(policy.For(role), func(c policy.Command) bool { return s.key == nil && !c.Local })
 }
 
 // TooFast is called for a line or a command that the player has sent too fast, and which was not carried out. An error ends the session.
-func (s *Standing) TooFast() error {
+func (s *Permissions) TooFast() error {
 	now := s.enforcer.wall()
 	ban := time.Duration(s.enforcer.Settings().FloodBan) * time.Millisecond
 	if s.verdict.Load().Role.AtLeast(policy.Moderator) {
@@ -159,7 +169,7 @@ func (s *Standing) TooFast() error {
 }
 
 // background runs what has to wait for other nodes, unless something is running already.
-func (s *Standing) background(g Gateway, task func(context.Context)) {
+func (s *Permissions) background(g Gateway, task func(context.Context)) {
 	if !s.busy.CompareAndSwap(false, true) {
 		s.notice("Wait until your last command is carried out.")
 		return
@@ -173,19 +183,19 @@ func (s *Standing) background(g Gateway, task func(context.Context)) {
 }
 
 // RefuseEdit returns why the player may not change a block, as a code of wire; empty if they may.
-func (s *Standing) RefuseEdit(at grid.Pos) string {
+func (s *Permissions) RefuseEdit(at grid.Pos) string {
 	return s.enforcer.refuseEdit(s.who, *s.verdict.Load(), at)
 }
 
 // NoteEdit counts an edit that the player has requested.
-func (s *Standing) NoteEdit(removed bool) {
+func (s *Permissions) NoteEdit(removed bool) {
 	if now := s.enforcer.wall(); now.UnixMilli() < s.verdict.Load().NewUntil {
 		s.enforcer.newcomers.note(s.who.Player, removed, now)
 	}
 }
 
 // Keeps reports whether a claim keeps the player from going from one block into another.
-func (s *Standing) Keeps(from, to grid.Pos) bool {
+func (s *Permissions) Keeps(from, to grid.Pos) bool {
 	return s.enforcer.claims.Load().Keeps(s.who.ClaimID(), s.verdict.Load().Role, from, to) != nil
 }
 
@@ -196,7 +206,7 @@ type around struct {
 }
 
 // Surround sends the claims around the player, who is in a chunk and sees so many in each direction, unless the client knows them.
-func (s *Standing) Surround(at grid.ChunkPos, view int) {
+func (s *Permissions) Surround(at grid.ChunkPos, view int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.around = around{at, int32(min(view, sessionmsg.ClaimRadius))} //nolint:gosec // at most ClaimRadius
@@ -204,7 +214,7 @@ func (s *Standing) Surround(at grid.ChunkPos, view int) {
 }
 
 // sendClaims sends the claims around the player, unless the client knows them. The caller holds the lock.
-func (s *Standing) sendClaims() {
+func (s *Permissions) sendClaims() {
 	if s.mu.around.radius == 0 { // the player has no place yet
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Policy is who may play at a gateway, and what a player may take.
-type Policy struct {
+// Settings is who may play at a gateway, and what a player may take.
+type Settings struct {
 	MaxView int // the largest view distance granted, in chunks; at most wire.MaxView
 	// MotionBudget is the number of bytes a second that the motion of avatars may take in one session; see Budget. In a larger
 	// crowd, avatars farther away are sent less exactly.
@@ -38,22 +38,22 @@ const (
 )
 
 // Budget returns MotionBudget, or the default if it is 0.
-func (p Policy) Budget() int { return cmp.Or(p.MotionBudget, defaultBudget) }
+func (p Settings) Budget() int { return cmp.Or(p.MotionBudget, defaultBudget) }
 
 // Edits returns EditsPerSecond, or the default if it is 0.
-func (p Policy) Edits() rate.Limit { return rate.Limit(cmp.Or(p.EditsPerSecond, defaultEdits)) }
+func (p Settings) Edits() rate.Limit { return rate.Limit(cmp.Or(p.EditsPerSecond, defaultEdits)) }
 
 // connections returns ConnectionsPerAddress, or the default if it is 0.
-func (p Policy) connections() int {
+func (p Settings) connections() int {
 	return cmp.Or(p.ConnectionsPerAddress, connectionsPerPlayer*p.PerAddress)
 }
 
 // joins returns JoinsPerAddress, or the default if it is 0.
-func (p Policy) joins() rate.Limit {
+func (p Settings) joins() rate.Limit {
 	return rate.Limit(cmp.Or(float64(p.JoinsPerAddress), max(minJoins, float64(p.PerAddress)/playersPerJoin)))
 }
 
 // bytes returns BytesPerAddress, or the default if it is 0.
-func (p Policy) bytes() int {
+func (p Settings) bytes() int {
 	return cmp.Or(p.BytesPerAddress, max(minBytes, bytesPerPlayer*p.PerAddress))
 }

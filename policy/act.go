@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/player"
+)
+
+// Effect is what an act has done.
+type Effect struct {
+	Text string // for its author
+	Say  string // for all players; empty if there is nothing
+}
+
+// author is who does an act.
+type author struct {
+	id   player.ID
+	name string
+	role Role
+	// entered is when the catalog's leader entered the act, in Unix milliseconds; for what a player could gain by signing another time.
+	entered int64
+}
+
+// operatorName is what operators are called in sanctions.
+const operatorName = "an operator"
+
+// errUsage is returned for arguments that a command does not have.
+var errUsage = errors.New("wrong arguments")
+
+// splitTime returns the duration that the arguments begin with, 0 if with none, and the rest as a text. A word that begins with a digit must be
+// a duration: otherwise a mistyped one would mean for good.
+func splitTime(args []string) (d time.Duration, rest string, err error) {
+	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	if len(args) > 0 {
+		last := len(args[0]) - 1
+		n, err := strconv.ParseUint(args[0][:last], 10, 16)
+		if unit := units[args[0][last]]; err == nil && n > 0 && unit != 0 {
+			return time.Duration(n) * unit, strings.Join(args[1:], " "), nil
+		}
+		if first := args[0][0]; first >= '0' && first <= '9' {
+			return 0, "", fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w, or begin the reason with another word", args[0])
+		}
+	}
+	return 0, strings.Join(args, " "), nil
+}
+
+// ParseDuration returns a duration written as 30s, 5m, 2h, 7d or 4w.
+func ParseDuration(text string) (time.Duration, error) {
+	d, rest, err := splitTime([]string{text})
+	if err != nil || d == 0 || rest != "" {
+		return 0, fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w", text)
+	}
+	return d, nil
+}

@@ -1,0 +1,31 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// Needs returns the version of nodes that understands an act with the text, and what earlier ones do not know; 0 if all that know acts do.
+func Needs(text string) (version int, what string) {
+	words := strings.Fields(text)
+	switch {
+	case len(words) > 3 && strings.EqualFold(words[0], "role") && words[1] == createRole:
+		return nodemsg.VersionRoles, "roles of your own"
+	case len(words) > 1 && strings.EqualFold(words[0], "revert") && strings.Contains(words[1], ","):
+		return nodemsg.VersionPlayers, "rollbacks of several players"
+	}
+	return 0, ""
+}
+
+// Needed returns the newest version that an act, of which something is left, has needed.
+func (s *State) Needed() int {
+	switch {
+	case slices.ContainsFunc(s.rollbacks, func(r Rollback) bool { return len(r.Players) > 1 }):
+		return nodemsg.VersionPlayers
+	case len(s.roles.Defined()) > 0:
+		return nodemsg.VersionRoles
+	}
+	return 0
+}
