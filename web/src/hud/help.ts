@@ -12,6 +12,8 @@ export const KEYS: [string, string][] = [
   ['E', 'blocks'],
   ['T', 'chat, /help for commands'],
   ['M', 'map'],
+  ['B', 'walls, boxes, copies'],
+  ['Ctrl+Z, Ctrl+Y', 'undo, redo'],
   ['Esc', 'menu, all keys'],
   ['W W, R', 'run'],
   ['Shift', 'sneak / fly down'],
@@ -24,7 +26,7 @@ export const KEYS: [string, string][] = [
   ['G, Shift G', 'give the block you’re holding, or ten'],
   ['F3', 'figures'],
 ]
-const FIRST_KEYS = 9
+const FIRST_KEYS = 11
 
 const TOUCH: [string, string][] = [
   ['Tap', 'place, hit a player'],

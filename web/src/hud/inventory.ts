@@ -4,6 +4,7 @@ import { iconOf } from '../render/icons'
 import { PLACEABLE, kindOf } from '../world/blocks'
 import { Dialog } from './dialog'
 import { button, el } from './dom'
+import './inventory.css'
 
 export class Inventory {
   readonly root: HTMLElement
