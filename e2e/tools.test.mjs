@@ -11,6 +11,7 @@ const AIR = 0
 const BRICK = 19
 const BRICK_KEY = 'Digit7' // its slot in the default hotbar
 const LAMP = 20
+const POPPY = 32
 const LAMP_KEY = 'Digit8'
 const [WIDTH, HEIGHT] = [10, 5]
 
@@ -198,7 +199,7 @@ test('a copy becomes a file, and the file a copy, which is turned and put elsewh
   await ada.until(() => window.__voxeld.state().build.tool === 'paste')
 
   await ada.page.keyboard.press('KeyB')
-  const [download] = await Promise.all([ada.page.waitForEvent('download'), ada.page.click('text=Save the copy')])
+  const [download] = await Promise.all([ada.page.waitForEvent('download'), ada.page.click('text=Save copy')])
   const text = await readFile(await download.path(), 'utf8')
   const blueprint = JSON.parse(text)
   assert.equal(blueprint.format, 'voxeld blueprint')
@@ -234,6 +235,23 @@ test('a copy becomes a file, and the file a copy, which is turned and put elsewh
     const there = await ada.blockAt([x + side * dx, y, z + side * dz])
     assert.notEqual(there, AIR) // a brick, or what was there before
   }
+})
+
+test('the inventory is searched', async () => {
+  await ada.page.keyboard.press('Escape') // leaves the tool
+  await ada.until(() => window.__voxeld.state().build.tool === '')
+  await ada.page.keyboard.press('KeyE')
+  await ada.page.fill('.inventory input', 'nature leaves')
+  await ada.until(() => {
+    const found = [...document.querySelectorAll('.inventory .slot:not(.hidden) img')].map((image) => image.alt)
+    return found.length > 1 && found.every((name) => name.toLowerCase().includes('leaves'))
+  })
+  await ada.page.fill('.inventory input', 'poppy')
+  await ada.screenshot('tools-inventory')
+  await ada.page.keyboard.press('Enter')
+  await ada.until((block) => window.__voxeld.state().hotbar[window.__voxeld.state().hotbarSlot] === block, POPPY)
+  await ada.page.keyboard.press('Escape')
+  await ada.until(() => window.__voxeld.state().screen === 'play')
 })
 
 test('the page had no errors', () => {

@@ -101,8 +101,8 @@ export class BuildDialog {
         'build-actions',
         act('undo', 'Undo', () => events.undo()),
         act('redo', 'Redo', () => events.redo()),
-        act('save', 'Save the copy', () => events.save(), 'Saves the copy as a file, a blueprint.'),
-        act('open', 'Open a blueprint', () => file.click(), 'Reads a file that somebody has saved.'),
+        act('save', 'Save copy', () => events.save(), 'Saves the copy as a file, a blueprint.'),
+        act('open', 'Open file', () => file.click(), 'Opens a blueprint that you or somebody else has saved.'),
       ),
       file,
     )

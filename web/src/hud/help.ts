@@ -34,6 +34,7 @@ const TOUCH: [string, string][] = [
   ['Drag', 'look around'],
   ['Stick', 'walk; push it further to run'],
   ['Swipe the hotbar', 'choose a block'],
+  ['Hammer', 'walls, boxes, copies, undo'],
 ]
 
 /** Returns the lists of what keys and fingers do: of all keys, or of the first ones. */
