@@ -52,12 +52,6 @@ const NAMES: Record<Tool, string> = {
   copy: 'Copy',
   paste: 'Paste',
 }
-const NOTES: Record<Stage, string> = {
-  first: 'Click at one corner. Right click leaves the tool.',
-  second: 'Click at the opposite corner. Right click goes back.',
-  confirm: 'Click to build. The wheel moves the last corner up or down.',
-}
-
 type Purpose = 'build' | 'undo' | 'redo'
 
 /** The state for the end-to-end tests. */
@@ -423,17 +417,19 @@ export class BuildControl implements System {
       return { title: this.titleOf(gesture), note: news || this.noteOf(gesture), buttons: buttonsOf(gesture) }
     if (job) return this.statusOf(job.work, job.purpose)
     if (!news) return null
-    const key = this.store.settings.bindings.undo[0]
-    const undoable = this.stack.sizes.undo > 0 && key !== undefined
-    return { title: news, note: undoable ? `${keyName(key)} takes it back.` : '', buttons: undoable ? ['undo'] : [] }
+    const undoable = this.stack.sizes.undo > 0
+    const key = isTouched() ? undefined : this.store.settings.bindings.undo[0]
+    const note = undoable && key ? `${keyName(key)} takes it back.` : ''
+    return { title: news, note, buttons: undoable ? ['undo'] : [] }
   }
 
   private statusOf(work: Work, purpose: Purpose): BuildStatus {
     const { done, total, stuck, left } = work
     const verb = purpose === 'build' ? 'Building' : purpose === 'undo' ? 'Undoing' : 'Redoing'
+    const stop = isTouched() ? '' : 'Esc stops.'
     return {
       title: `${verb}: ${done} of ${total}`,
-      note: stuck ? `${blocks(left.length)} out of reach: go nearer. Esc stops.` : 'Esc stops.',
+      note: stuck ? `${blocks(left.length)} out of reach: go nearer. ${stop}` : stop,
       progress: { done, total },
       buttons: ['cancel'],
     }
@@ -450,13 +446,34 @@ export class BuildControl implements System {
   private noteOf(gesture: Gesture): string {
     const wanted = gesture.corners && this.ghosts.length === 0 ? this.wantedBy(gesture) : ''
     if (typeof wanted === 'string' && wanted) return wanted
-    if (gesture.stage !== 'confirm') return NOTES[gesture.stage]
-    if (gesture.tool === 'copy') return 'Click to copy. The wheel moves the last corner up or down.'
-    const far = this.ghosts.filter(({ x, y, z }) => !this.place().isInReach(x, y, z)).length
-    const walk = far > 0 ? ` ${blocks(far)} out of reach: walk along while they are built.` : ''
-    if (gesture.tool === 'paste') return `Click to build. The wheel turns it.${walk}`
-    return (far > 0 ? 'Click to build.' : NOTES.confirm) + walk
+    const note = isTouched() ? touchNoteFor(gesture) : noteFor(gesture)
+    if (gesture.stage !== 'confirm' || gesture.tool === 'copy') return note
+    const { isInReach } = this.place()
+    const far = this.ghosts.filter(({ x, y, z }) => !isInReach(x, y, z)).length
+    return far > 0 ? `${note} ${blocks(far)} out of reach: walk along while they are built.` : note
   }
+}
+
+/** Returns what a gesture waits for from a player with mouse and keys. */
+function noteFor({ tool, stage }: Gesture): string {
+  const act = tool === 'copy' ? 'copy' : tool === 'clear' ? 'remove' : 'build'
+  if (stage === 'second') return 'Click at the opposite corner. Right click goes back.'
+  if (stage === 'confirm')
+    return `Click to ${act}. The wheel ${tool === 'paste' ? 'turns it' : 'moves the last corner up or down'}.`
+  if (tool === 'paste') return 'Click where it goes. The wheel turns it. Right click leaves the tool.'
+  if (tool === 'fill') return 'Click at the place up to which it is filled. Right click leaves the tool.'
+  return 'Click at one corner. Right click leaves the tool.'
+}
+
+/** Returns what a gesture waits for from a player with fingers, who has buttons for the rest. */
+function touchNoteFor({ tool, stage }: Gesture): string {
+  if (stage === 'confirm') return ''
+  if (stage === 'second') return 'Tap the opposite corner.'
+  return tool === 'paste' ? 'Tap where it goes.' : tool === 'fill' ? 'Tap where it is filled to.' : 'Tap one corner.'
+}
+
+function isTouched(): boolean {
+  return document.documentElement.dataset.input === 'touch'
 }
 
 /** The copied blocks are shown in the colour of ice. */

@@ -133,7 +133,7 @@ export function startGame(
     scrolled: (steps) => {
       if (!build.part?.scroll(steps)) hotbar.select(store.slotAfter(steps))
     },
-    pointerReleased: () => act('menu'),
+    pointerReleased: () => (document.hasFocus() ? act('menu') : screens.show('menu')),
   })
   const interaction: BlockInteraction = new BlockInteraction(world, body, {
     edit: (x, y, z, block) => claims.mayEdit(x, y, z) && session.edit(x, y, z, block, performance.now()),
