@@ -57,6 +57,7 @@ async function findSite(player, width, height) {
               )
               if (rows.flat().some((at) => game.blockAt(...at) !== 0)) continue
               const [cx, cy, cz] = rows[0][0]
+              if (![1, 2, 3, 4, 8, 13, 22].includes(game.blockAt(cx, cy - 1, cz))) continue // no plant
               game.lookAt(cx, cy - 1 + 0.49, cz)
               const aim = game.aim()
               if (aim && aim.x === cx && aim.y === cy - 1 && aim.z === cz && aim.normal[1] === 1) return rows

@@ -30,7 +30,6 @@ export class Inventory {
       return { root: el('section', '', el('h3', 'muted', group), grid), slots }
     })
     const { search } = this
-    search.type = 'search'
     search.placeholder = 'Search'
     search.setAttribute('aria-label', 'Search for a block')
     search.addEventListener('input', () => this.find(search.value))

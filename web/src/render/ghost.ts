@@ -22,7 +22,7 @@ const VERTEX = /* glsl */ `
 precision highp float;
 uniform mat4 viewMatrix, projectionMatrix;
 uniform vec3 offset;
-in vec2 position;
+in vec3 position;
 in vec4 place;
 in vec3 tint;
 out vec2 at;
@@ -30,11 +30,11 @@ out vec3 colour;
 void main() {
   float face = place.w;
   float high = mod(face, 2.0);
-  vec2 uv = high > 0.5 ? position : position.yx;
+  vec2 uv = high > 0.5 ? position.xy : position.yx;
   float side = high > 0.5 ? 1.0 + ${OUTSIDE} : -${OUTSIDE};
   vec3 corner = face < 2.0 ? vec3(side, uv) : face < 4.0 ? vec3(uv.y, side, uv.x) : vec3(uv, side);
   float shade = face < 2.0 ? 0.8 : face < 4.0 ? 0.6 + 0.4 * high : 0.68;
-  at = position;
+  at = position.xy;
   colour = tint * shade;
   gl_Position = projectionMatrix * viewMatrix * vec4(place.xyz + corner + offset, 1.0);
 }
@@ -111,7 +111,7 @@ export class Ghost {
       }
     }
     const geometry = new InstancedBufferGeometry()
-    geometry.setAttribute('position', new BufferAttribute(new Float32Array([0, 0, 1, 0, 1, 1, 0, 1]), 2))
+    geometry.setAttribute('position', new BufferAttribute(new Float32Array([0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0]), 3))
     geometry.setIndex([0, 1, 2, 0, 2, 3])
     geometry.setAttribute('place', new InstancedBufferAttribute(new Float32Array(places), 4))
     geometry.setAttribute('tint', new InstancedBufferAttribute(new Uint8Array(tints), 3, true))
