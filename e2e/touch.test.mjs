@@ -54,7 +54,7 @@ for (const { name, width, height } of PHONES) {
         return { name: element.ariaLabel ?? element.className, left, top, right, bottom }
       }),
     )
-    assert.equal(boxes.length, 5 + 3 + 1 + 9)
+    assert.equal(boxes.length, 6 + 3 + 1 + 9)
     for (const [i, a] of boxes.entries()) {
       assert.ok(a.left >= 0 && a.top >= 0 && a.right <= width && a.bottom <= height, JSON.stringify(a))
       for (const b of boxes.slice(i + 1)) {

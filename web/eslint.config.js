@@ -10,6 +10,7 @@ const FOLDERS = [
   'world',
   'settings',
   'player',
+  'build',
   'net',
   'mesh',
   'render',

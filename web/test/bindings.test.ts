@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { KEYS, keysOf } from '../src/hud/help'
-import { ACTIONS, DEFAULTS, actionOf, bindingsFrom, keyName, rebind } from '../src/settings/bindings'
+import { ACTIONS, DEFAULTS, actionOf, bindingsFrom, codeOf, keyName, rebind } from '../src/settings/bindings'
 import { defaults, loadSettings, saveSettings } from '../src/settings/settings'
 
 describe('key bindings', () => {
@@ -9,6 +9,19 @@ describe('key bindings', () => {
     expect(new Set(codes).size).toBe(codes.length)
     for (const action of ACTIONS) for (const code of DEFAULTS[action]) expect(actionOf(DEFAULTS, code)).toBe(action)
     expect(actionOf(DEFAULTS, 'F9')).toBeNull()
+  })
+
+  test('Control and Command make another key of one', () => {
+    const key = (more: object) => codeOf({ key: 'z', code: 'KeyZ', ...more } as KeyboardEvent)
+    expect([key({}), key({ shiftKey: true }), key({ ctrlKey: true }), key({ metaKey: true, shiftKey: true })]).toEqual([
+      'KeyZ',
+      'KeyZ',
+      'Control+KeyZ',
+      'Control+Shift+KeyZ',
+    ])
+    expect(actionOf(DEFAULTS, key({ metaKey: true }))).toBe('undo')
+    expect(key({ key: '/', code: 'Digit7', shiftKey: true })).toBe('/')
+    expect(['Control+KeyZ', 'Control+Shift+KeyZ', 'Digit7'].map(keyName)).toEqual(['Ctrl+Z', 'Ctrl+Shift+Z', '7'])
   })
 
   test('a key that is bound again leaves its old action', () => {
@@ -46,6 +59,9 @@ describe('key bindings', () => {
       'pick',
       'blocks',
       'chat',
+      'build',
+      'undo',
+      'redo',
       'give',
       'map',
       'players',

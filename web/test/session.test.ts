@@ -26,6 +26,7 @@ describe('session', () => {
       hit: vi.fn(),
       gift: vi.fn(),
       committed: vi.fn(),
+      rejected: vi.fn(),
       notice: vi.fn(),
       permissions: vi.fn(),
       rollback: vi.fn(),
@@ -121,7 +122,8 @@ describe('session', () => {
     Socket.last.receive({ type: 'ack', seq: first, block: 3 })
     Socket.last.receive({ type: 'ack', seq: first, block: 3 })
     Socket.last.receive({ type: 'ack', seq: second, block: 0, error: 'out_of_reach' })
-    expect(events.committed.mock.calls).toEqual([[3]])
+    expect(events.committed.mock.calls).toEqual([[{ seq: first, x: 1, y: 10, z: 1, block: 3, before: 0 }]])
+    expect(events.rejected.mock.calls).toEqual([[expect.objectContaining({ seq: second }), 'out_of_reach', false]])
     session.leave()
   })
 
@@ -148,7 +150,10 @@ describe('session', () => {
     vi.advanceTimersByTime(700)
     expect(Socket.last.sentOf('edit')).toHaveLength(41)
     expect(world.get(1, 9, 1)).toBe(1)
-    expect(events.toast).toHaveBeenCalledTimes(1)
+    expect(events.rejected.mock.calls.map(([, , again]) => again as boolean)).toEqual([
+      ...Array<boolean>(40).fill(true),
+      false,
+    ])
     session.leave()
   })
 
@@ -157,7 +162,7 @@ describe('session', () => {
     session.edit(1, 9, 1, 0, 0)
     Socket.last.receive({ type: 'ack', seq: 100, block: 15, error: 'unbreakable' })
     expect(world.get(1, 9, 1)).toBe(15)
-    expect(events.toast).toHaveBeenCalledWith('That block cannot be broken.')
+    expect(events.rejected).toHaveBeenCalledWith(expect.objectContaining({ seq: 100 }), 'unbreakable', false)
     expect(session.acknowledged).toBe(0)
     session.leave()
   })

@@ -88,6 +88,7 @@ class Bench {
       hit: () => undefined,
       gift: () => undefined,
       committed: () => undefined,
+      rejected: () => undefined,
       notice: () => undefined,
       permissions: () => undefined,
       rollback: () => undefined,

@@ -2,28 +2,20 @@
 
 import type { Hud } from '../hud/hud'
 import type { Session } from '../net/session'
-import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
-import { EYE, type Body } from '../player/body'
-import { castRay } from '../player/ray'
+import type { BlockInteraction } from '../player/block-interaction'
+import type { Body } from '../player/body'
 import type { ClaimWalls, ShownBox } from '../render/claim-walls'
-import { boxOf, isAimable } from '../world/blocks'
-import { MAX_SIDE, MIN_SIDE, columnsBetween, contains, overlaps, type Box, type Claim } from '../world/claims'
+import { contains, titleOf, type Claim } from '../world/claims'
 import type { World } from '../world/world'
+import type { ClaimDraft } from './claim-draft'
 import type { System } from './frame-loop'
 import type { Store } from './store'
 
-/** How far away a corner may be, in blocks. */
-const REACH = 64
 const OWN = [0.56, 0.83, 0.35] as const
 const OPEN = [0.55, 0.8, 0.95] as const
 const FOREIGN = [1, 0.72, 0.3] as const
 const CLOSED = [1, 0.4, 0.35] as const
 const CHOSEN = [1, 1, 1] as const
-
-interface Corner {
-  x: number
-  z: number
-}
 
 export class ClaimControl implements System {
   private far = false
@@ -31,7 +23,7 @@ export class ClaimControl implements System {
   private shown = '' // what the walls show
   private inside: Claim | null = null
   /** The claim that is being chosen. */
-  private draft: { name: string; first: Corner | null; box: Box | null } | null = null
+  private draft: ClaimDraft | null = null
 
   constructor(
     private readonly store: Store,
@@ -49,7 +41,7 @@ export class ClaimControl implements System {
   }
 
   get choosing(): '' | 'first' | 'second' {
-    return this.draft ? (this.draft.first ? 'second' : 'first') : ''
+    return this.draft?.choosing ?? ''
   }
 
   toggleFar(): void {
@@ -63,34 +55,17 @@ export class ClaimControl implements System {
     const [word, name = '', ...rest] = command.split(/\s+/)
     if (word?.toLowerCase() !== 'claim' || name.includes(',') || rest.length > 0) return false
     if (!this.session.mayUse('claim')) return false // the server says why
-    this.draft = { name, first: null, box: null }
+    const { world, body, session, hud, interaction } = this
+    void import('./claim-draft').then(({ ClaimDraft }) => {
+      this.draft = new ClaimDraft(name, world, body, session, hud, interaction)
+    })
     return true
   }
 
   /** Handles a click while a claim is chosen; returns false if none is. */
   click(button: number): boolean {
-    const { draft } = this
-    if (!draft) return false
-    if (button === RIGHT) this.end()
-    if (button !== LEFT) return true
-    const corner = this.aim()
-    if (!corner) {
-      this.hud.messages.toast('Aim at a block.')
-      return true
-    }
-    if (!draft.first) {
-      draft.first = corner
-      return true
-    }
-    const box = columnsBetween(draft.first, corner, this.world.height)
-    const problem = this.problemOf(box)
-    if (problem) {
-      this.hud.messages.toast(problem)
-      return true
-    }
-    const { min, max } = box
-    this.session.sendCommand(`claim ${min[0]},${min[2]} ${max[0]},${max[2]} ${draft.name}`.trim())
-    this.end()
+    if (!this.draft) return false
+    if (!this.draft.click(button)) this.end()
     return true
   }
 
@@ -114,7 +89,7 @@ export class ClaimControl implements System {
       this.end()
       this.inside = null
     }
-    this.updateDraft()
+    this.draft?.update()
     this.showPlace()
     this.showWalls()
   }
@@ -124,37 +99,6 @@ export class ClaimControl implements System {
     if (!this.draft) return
     this.draft = null
     this.hud.claimLine.setHint(null)
-  }
-
-  private updateDraft(): void {
-    const { draft, hud } = this
-    if (!draft) return
-    const what = draft.name ? `The claim ${draft.name}` : 'A new claim'
-    if (!draft.first) {
-      const corner = this.aim()
-      draft.box = corner && columnsBetween(corner, corner, this.world.height)
-      hud.claimLine.setHint(what, 'Click at one corner. Right click cancels.')
-      return
-    }
-    const corner = this.aim()
-    if (corner) draft.box = columnsBetween(draft.first, corner, this.world.height)
-    const [width, length] = draft.box ? sidesOf(draft.box) : [0, 0]
-    const problem = draft.box && this.problemOf(draft.box)
-    hud.claimLine.setHint(`${what}: ${width} × ${length} blocks`, problem ?? 'Click at the opposite corner.')
-  }
-
-  /** Returns why a box cannot be claimed, as far as is known here, or null. */
-  private problemOf(box: Box): string | null {
-    const sides = sidesOf(box)
-    if (Math.min(...sides) < MIN_SIDE) return `A claim is at least ${MIN_SIDE} blocks wide and long.`
-    if (Math.max(...sides) > MAX_SIDE) return `A claim is at most ${MAX_SIDE} blocks wide and long.`
-    const other = this.session.claims.list.find((claim) => overlaps(claim, box))
-    return other ? `A part of that is ${this.titleOf(other)}.` : null
-  }
-
-  private aim(): Corner | null {
-    const { x, y, z } = this.body
-    return castRay(this.world, [x, y + EYE, z], this.interaction.ahead(), REACH, isAimable, boxOf)
   }
 
   /** Shows whose claim the player enters or leaves. */
@@ -168,8 +112,8 @@ export class ClaimControl implements System {
       this.hud.claimLine.show(`You left ${this.titleOf(inside)}`, inside.name)
   }
 
-  private titleOf({ owner, member }: Claim): string {
-    return member && owner === this.session.registeredName ? 'your claim' : `${owner}’s claim`
+  private titleOf(claim: Claim): string {
+    return titleOf(claim, this.session.registeredName)
   }
 
   private showWalls(): void {
@@ -181,7 +125,7 @@ export class ClaimControl implements System {
     if (shown === this.shown) return
     this.shown = shown
     const boxes: ShownBox[] = shown ? session.claims.list.map((claim) => ({ ...claim, colour: colourOf(claim) })) : []
-    if (box) boxes.push({ ...box, colour: draft.first && this.problemOf(box) ? CLOSED : CHOSEN, always: true })
+    if (box) boxes.push({ ...box, colour: draft.refused ? CLOSED : CHOSEN, always: true })
     if (walls) walls.show(boxes, world.height)
     else if (boxes.length > 0)
       void this.loadWalls().then((loaded) => {
@@ -190,10 +134,6 @@ export class ClaimControl implements System {
         this.shown = '' // they are shown in the next frame
       })
   }
-}
-
-function sidesOf({ min, max }: Box): [width: number, length: number] {
-  return [max[0] - min[0] + 1, max[2] - min[2] + 1]
 }
 
 function colourOf({ member, build, enter }: Claim): readonly [number, number, number] {

@@ -65,7 +65,7 @@ export class Devices implements System {
       },
       buttons: this.buttons,
     })
-    hud.addTouchControls(new TouchControls(controls))
+    hud.addInWorld(new TouchControls(controls).root)
   }
 
   private async loadPad(): Promise<void> {

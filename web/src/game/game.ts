@@ -10,6 +10,7 @@ import { indexedDBStorage } from '../net/cache-storage'
 import { ChunkCache } from '../net/chunk-cache'
 import { storeKey, storedKey } from '../net/identity'
 import { placeIn, placeLink } from '../net/place-link'
+import { refusalMessage } from '../net/messages'
 import { Session } from '../net/session'
 import { BlockInteraction, LEFT, RIGHT } from '../player/block-interaction'
 import { Body, EYE, bodyTouchesBlock } from '../player/body'
@@ -25,12 +26,11 @@ import { Devices } from './devices'
 import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import { HorizonControl, ShownChunks } from './horizon-control'
 import { HotbarControl } from './hotbar-control'
-import { InspectControl } from './inspect-control'
+import { Lazy } from './lazy'
 import { Movement } from './movement'
 import { Panels } from './panels'
 import { PlayerInteraction } from './player-interaction'
 import { QualityControl } from './quality-control'
-import { RollbackControl } from './rollback-control'
 import { Scene } from './scene'
 import { Screens } from './screens'
 import { Store } from './store'
@@ -74,7 +74,6 @@ export function startGame(
       if (text.startsWith('/')) command(text.slice(1).trim())
       else session.sendChat(text)
     },
-    rollback: (agreed) => (agreed ? rollback.confirm() : rollback.cancel()),
     settingsChanged: () => applySettings(),
     link: () => placeLink(location.href, body),
     key: () => {
@@ -96,6 +95,7 @@ export function startGame(
     {
       joined: (welcome, first, moved) => {
         interaction.reach = welcome.reach
+        if (first) build.part?.reset()
         screens.joined(welcome, first, moved)
       },
       disconnected: (reason) => screens.disconnected(reason),
@@ -104,13 +104,19 @@ export function startGame(
       chat: ({ player, name, text }) => hud.chat.addMessage(player, name, text),
       hit: (event) => players.showHit(event),
       gift: (event) => players.showGift(event),
-      committed: (block) => hud.hotbar.countPlaced(block),
+      committed: (edit) => {
+        hud.hotbar.countPlaced(edit.block)
+        build.use((part) => part.committed(edit))
+      },
+      rejected: (edit, error, again) => {
+        if (!build.part?.rejected(edit, error, again) && !again) hud.messages.toast(refusalMessage(error))
+      },
       notice: (text) => hud.chat.addNotice(text),
       permissions: ({ commands }) => {
         hud.chat.setCommands(commands)
         visit()
       },
-      rollback: (preview) => rollback.propose(preview),
+      rollback: (preview) => rollback.use((part) => part.propose(preview)),
     },
     new ChunkCache(indexedDBStorage()),
   )
@@ -121,11 +127,13 @@ export function startGame(
     jumpPressedTwice: () => movement.toggleFlying(),
     clicked: (button) => {
       const now = performance.now()
-      if (claims.click(button) || inspect.click(button, now)) interaction.rest()
+      if (build.part?.click(button) || claims.click(button) || inspect.part?.click(button, now)) interaction.rest()
       else interaction.press(button, now)
     },
-    scrolled: (steps) => hotbar.select(store.slotAfter(steps)),
-    pointerReleased: () => screens.show('menu'),
+    scrolled: (steps) => {
+      if (!build.part?.scroll(steps)) hotbar.select(store.slotAfter(steps))
+    },
+    pointerReleased: () => (document.hasFocus() ? act('menu') : screens.show('menu')),
   })
   const interaction: BlockInteraction = new BlockInteraction(world, body, {
     edit: (x, y, z, block) => claims.mayEdit(x, y, z) && session.edit(x, y, z, block, performance.now()),
@@ -147,8 +155,23 @@ export function startGame(
   const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
   const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
   const claims = new ClaimControl(store, world, body, session, hud, () => view.loadClaimWalls(), interaction)
-  const inspect = new InspectControl(store, session, interaction, hud)
-  const rollback = new RollbackControl(store, world, body, session, screens, hud)
+  const inspect = new Lazy(() =>
+    import('./inspect-control').then(({ InspectControl }) => new InspectControl(store, session, interaction, hud)),
+  )
+  const rollback = new Lazy(() =>
+    import('./rollback-control').then(({ createRollback }) =>
+      createRollback(store, world, body, session, screens, hud),
+    ),
+  )
+  const build = new Lazy(() =>
+    import('./build-control').then(
+      ({ BuildControl }) =>
+        new BuildControl(store, world, body, session, avatars, interaction, screens, hud, view, () => {
+          claims.end()
+          inspect.part?.stop()
+        }),
+    ),
+  )
   const movement = new Movement(store, world, body, controls, hud.messages, sound, (from, to) =>
     claims.keepsOut(from, to),
   )
@@ -157,10 +180,7 @@ export function startGame(
       if (!store.inWorld) return
       session.sendPose(now)
       session.extrapolate(now)
-      interaction.update(
-        now,
-        (button) => store.screen === 'play' && !claims.choosing && !inspect.on && controls.holds(button),
-      )
+      interaction.update(now, (button) => store.screen === 'play' && !choosing() && controls.holds(button))
     },
   }
   const horizon = new HorizonControl(store, body, session, meshes, shown, view)
@@ -171,8 +191,13 @@ export function startGame(
   )
 
   const devices = new Devices(canvas, store, input, controls, screens, hotbar, interaction, hud, () =>
-    claims.choosing || inspect.on || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT],
+    choosing() || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT],
   )
+
+  /** Reports whether clicks choose something, instead of changing blocks. */
+  function choosing(): boolean {
+    return Boolean(build.part?.active || inspect.part?.on || claims.choosing)
+  }
 
   /** Goes to the place of the page's link, once. */
   function visit(): void {
@@ -184,14 +209,19 @@ export function startGame(
 
   /** Carries out a command of the chat, without its slash. */
   function command(line: string): void {
-    if (inspect.toggle(line)) claims.end()
-    else if (claims.begin(line)) inspect.stop()
+    build.part?.cancel()
+    if (line.toLowerCase() === 'inspect' && session.mayUse('inspect')) {
+      claims.end()
+      inspect.use((part) => part.toggle())
+    } else if (claims.begin(line)) inspect.part?.stop()
     else if (line) session.sendCommand(line)
   }
 
   function act(action: Action): void {
-    if (action === 'menu') screens.show('menu')
-    else if (action === 'blocks') screens.show('blocks')
+    if (action === 'menu') {
+      if (build.part?.cancel()) void screens.resume()
+      else screens.show('menu')
+    } else if (action === 'blocks') screens.show('blocks')
     else if (action === 'chat') screens.show('chat')
     else if (action === 'command') screens.show('chat', '/')
     else if (action === 'give') players.give(controls.performs('sink'))
@@ -199,6 +229,9 @@ export function startGame(
     else if (action === 'map') panels.toggleMap()
     else if (action === 'claims') claims.toggleFar()
     else if (action === 'inspect') command('inspect')
+    else if (action === 'build') build.use((part) => part.openPanel())
+    else if (action === 'undo') build.use((part) => part.undo())
+    else if (action === 'redo') build.use((part) => part.redo())
     else if (action === 'debug') void panels.toggleDebug()
   }
 
@@ -211,7 +244,8 @@ export function startGame(
 
   window.addEventListener('keydown', (event) => {
     if (event.repeat || event.defaultPrevented) return
-    if (store.screen !== 'blocks' || actionOf(settings.bindings, event.code) !== 'blocks') return
+    const { screen } = store
+    if ((screen !== 'blocks' && screen !== 'build') || actionOf(settings.bindings, event.code) !== screen) return
     void screens.resume()
     event.preventDefault()
   })
@@ -228,6 +262,7 @@ export function startGame(
     claims,
     inspect,
     rollback,
+    build,
     quality,
     horizon,
     scene,
@@ -262,7 +297,8 @@ export function startGame(
       claims: session.claims.list.map(({ owner, name }) => `${owner}/${name}`),
       claim: claims.here ? `${claims.here.owner}/${claims.here.name}` : '',
       choosing: claims.choosing,
-      inspecting: inspect.on,
+      inspecting: inspect.part?.on ?? false,
+      build: build.part?.state ?? null,
       nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
       mapTiles: session.surroundings.tiles.size,
       others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),

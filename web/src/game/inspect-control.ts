@@ -15,7 +15,7 @@ export class InspectControl implements System {
 
   constructor(
     private readonly store: Pick<Store, 'inWorld'>,
-    private readonly session: Pick<Session, 'mayUse' | 'sendCommand'>,
+    private readonly session: Pick<Session, 'sendCommand'>,
     private readonly interaction: Pick<BlockInteraction, 'aim' | 'updateAim'>,
     private readonly hud: { claimLine: Pick<Hud['claimLine'], 'setHint'>; messages: Pick<Hud['messages'], 'toast'> },
   ) {}
@@ -24,10 +24,7 @@ export class InspectControl implements System {
     return this.active
   }
 
-  /** Turns the tool on or off if the command says so; returns false if it is not that command. */
-  toggle(command: string): boolean {
-    if (command.toLowerCase() !== 'inspect') return false
-    if (!this.session.mayUse('inspect')) return false // the server says why
+  toggle(): void {
     if (this.active) this.stop()
     else {
       this.active = true
@@ -36,7 +33,6 @@ export class InspectControl implements System {
         'Right click: the place in front of it. I or /inspect to stop.',
       )
     }
-    return true
   }
 
   stop(): void {

@@ -1,6 +1,7 @@
 // Shows what a rollback would change, as soon as the player is not in another panel, and orders it if they agree.
 
 import type { Hud } from '../hud/hud'
+import { RollbackDialog } from '../hud/rollback-dialog'
 import type { RollbackPreview } from '../net/protocol'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
@@ -13,6 +14,24 @@ const INTERVAL_MS = 200
 /** How far from the middle of the box land is drawn at most, in blocks. */
 const MAX_REACH = 1700
 
+/** Returns the control with its dialog. */
+export function createRollback(
+  store: Store,
+  world: World,
+  body: Body,
+  session: Session,
+  screens: Screens,
+  hud: Hud,
+): RollbackControl {
+  const dialog = new RollbackDialog(
+    () => control.confirm(),
+    () => control.cancel(),
+  )
+  hud.addDialog('rollback', dialog)
+  const control = new RollbackControl(store, world, body, session, screens, dialog)
+  return control
+}
+
 export class RollbackControl implements System {
   private preview: RollbackPreview | null = null
   private drawnAt = 0 // ms
@@ -23,12 +42,11 @@ export class RollbackControl implements System {
     private readonly body: Body,
     private readonly session: Session,
     private readonly screens: Screens,
-    private readonly hud: Hud,
+    private readonly dialog: Pick<RollbackDialog, 'ask' | 'draw'>,
   ) {}
 
   propose(preview: RollbackPreview): void {
     this.preview = preview.blocks > 0 ? preview : null // the chat says that there is nothing to undo
-    this.hud.loadRollback()
   }
 
   confirm(): void {
@@ -43,10 +61,9 @@ export class RollbackControl implements System {
   }
 
   update({ now }: Frame): void {
-    const { preview, store } = this
-    const dialog = this.hud.rollback
+    const { preview, store, dialog } = this
     if (!store.inWorld) this.preview = null
-    if (!preview || !dialog) return
+    if (!preview) return
     if (store.screen === 'play') {
       dialog.ask(preview, this.world)
       this.screens.show('rollback')

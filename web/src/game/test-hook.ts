@@ -8,6 +8,7 @@
 //   state().aimedPlayer     the id of the player aimed at, or ''
 
 import type { Hit } from '../player/ray'
+import type { BuildState } from './build-control'
 
 export interface TestState {
   connected: boolean
@@ -42,6 +43,8 @@ export interface TestState {
   choosing: '' | 'first' | 'second'
   /** Clicks ask who changed a block. */
   inspecting: boolean
+  /** Null until the building tools are loaded. */
+  build: BuildState | null
   /** Names in the latest list of players nearby; number of tiles of the map. */
   nearby: string[]
   mapTiles: number

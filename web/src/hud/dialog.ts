@@ -11,7 +11,7 @@ export class Dialog {
     this.root = el('dialog', 'screen shade', ...children)
     this.root.setAttribute('aria-label', label)
     this.root.addEventListener('close', () => {
-      if (!this.open) return
+      if (!this.open || this.root.open) return // the event comes later: it may be open again
       this.open = false
       closed()
     })

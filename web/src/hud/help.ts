@@ -13,6 +13,8 @@ export const KEYS: [string, string][] = [
   ['{blocks}', 'blocks'],
   ['{chat}', 'chat, /help for commands'],
   ['{map}', 'map'],
+  ['{build}', 'walls, boxes, copies'],
+  ['{undo}, {redo}', 'undo, redo'],
   ['{menu}', 'menu, all keys'],
   ['{forward} {forward}, {run}', 'run'],
   ['{sink}', 'sneak / fly down'],
@@ -25,7 +27,7 @@ export const KEYS: [string, string][] = [
   ['{give}, Shift {give}', 'give the block you’re holding, or ten'],
   ['{debug}', 'figures'],
 ]
-const FIRST_KEYS = 9
+const FIRST_KEYS = 11
 
 const TOUCH: [string, string][] = [
   ['Tap', 'place, hit a player'],
@@ -33,6 +35,7 @@ const TOUCH: [string, string][] = [
   ['Drag', 'look around'],
   ['Stick', 'walk; push it further to run'],
   ['Swipe the hotbar', 'choose a block'],
+  ['Hammer', 'walls, boxes, copies, undo'],
 ]
 
 /** Returns a line's keys as the player has bound them. */

@@ -8,17 +8,20 @@ import { Debug } from './debug'
 import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
 import type { KeyDialog } from './key-dialog'
-import { Inventory } from './inventory'
 import type { WorldMap } from './map'
 import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
-import type { RollbackDialog } from './rollback-dialog'
 import type { Title } from './title'
-import type { TouchControls } from './touch-controls'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
-export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback'
+export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build'
+
+/** A panel that is shown on one screen. */
+interface Panel {
+  root: HTMLElement
+  toggle(open: boolean): void
+}
 
 export interface HudEvents {
   resume: () => void
@@ -26,8 +29,6 @@ export interface HudEvents {
   selectSlot: (slot: number) => void
   selectBlock: (block: number) => void
   chat: (text: string) => void
-  /** The player agrees to a rollback, or does not. */
-  rollback: (agreed: boolean) => void
   settingsChanged: () => void
   /** Returns a link to where the player stands. */
   link: () => string
@@ -47,9 +48,7 @@ export class Hud {
   /** Null until it is loaded. */
   map: WorldMap | null = null
   readonly menu: Menu
-  /** Null until it is loaded. */
-  rollback: RollbackDialog | null = null
-  private readonly inventory: Inventory
+  private readonly dialogs = new Map<Screen, Panel>()
   private keyDialog: KeyDialog | null = null
   private readonly inWorld: HTMLElement
   private readonly hitFlash = el('div', 'hit-flash')
@@ -61,7 +60,6 @@ export class Hud {
     private readonly events: HudEvents,
   ) {
     this.hotbar = new Hotbar(SLOTS, events.selectSlot)
-    this.inventory = new Inventory(events.selectBlock, events.resume)
     this.menu = new Menu(
       settings,
       events.settingsChanged,
@@ -82,7 +80,8 @@ export class Hud {
       this.players.root,
     )
     root.prepend(this.inWorld, this.debug.root) // below the title
-    root.append(this.inventory.root, this.menu.root, this.messages.root)
+    root.append(this.messages.root)
+    this.addDialog('menu', this.menu)
     if (location.hash.startsWith('#key=')) this.openKeyDialog((dialog) => dialog.openFromAddress())
   }
 
@@ -116,19 +115,15 @@ export class Hud {
     this.map.toggle(!this.map.open)
   }
 
-  /** Loads the dialog for rollbacks, unless it is there. */
-  loadRollback(): void {
-    void import('./rollback-dialog').then(({ RollbackDialog }) => {
-      if (this.rollback) return
-      this.rollback = new RollbackDialog(
-        () => this.events.rollback(true),
-        () => this.events.rollback(false),
-      )
-      this.root.append(this.rollback.root)
-    })
+  /** Adds a dialog that is open on a screen. */
+  addDialog(screen: Screen, dialog: Panel): void {
+    this.dialogs.set(screen, dialog)
+    this.messages.root.before(dialog.root) // messages are above it
+    dialog.toggle(this.root.dataset.screen === screen)
   }
 
-  addTouchControls({ root }: TouchControls): void {
+  /** Adds what is shown over the world. */
+  addInWorld(root: HTMLElement): void {
     this.inWorld.append(root)
   }
 
@@ -145,9 +140,12 @@ export class Hud {
       this.title.showKeys(this.settings.bindings)
       this.title.open()
     } else this.title.close()
-    this.menu.toggle(screen === 'menu')
-    this.inventory.toggle(screen === 'blocks')
-    this.rollback?.toggle(screen === 'rollback')
+    for (const [of, dialog] of this.dialogs) dialog.toggle(of === screen)
+    if (screen === 'blocks' && !this.dialogs.has(screen))
+      void import('./inventory').then(({ Inventory }) => {
+        if (!this.dialogs.has(screen))
+          this.addDialog(screen, new Inventory(this.events.selectBlock, this.events.resume))
+      })
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
     if (screen === 'title') this.map?.toggle(false)

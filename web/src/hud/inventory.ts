@@ -1,36 +1,48 @@
-// All blocks that can be placed; a click puts one into the selected slot of the hotbar.
+// All blocks that can be placed, in groups; a click puts one into the selected slot of the hotbar.
 
 import { iconOf } from '../render/icons'
 import { PLACEABLE, kindOf } from '../world/blocks'
 import { Dialog } from './dialog'
-import { button, el } from './dom'
+import { button, el, show } from './dom'
+import './inventory.css'
+
+interface Slot {
+  root: HTMLElement
+  /** What a search looks in, in lower case. */
+  text: string
+}
 
 export class Inventory {
   readonly root: HTMLElement
   private readonly dialog: Dialog
+  private readonly search = el('input', 'field')
+  private readonly name = el('span', 'muted', 'Click a block to hold it.')
+  private readonly groups: { root: HTMLElement; slots: Slot[] }[]
 
-  constructor(select: (block: number) => void, close: () => void) {
-    const grid = el('div', 'inventory-grid')
-    const name = el('span', 'muted', 'Click a block to hold it.')
-    for (const block of PLACEABLE) {
-      const image = el('img')
-      image.src = iconOf(block)
-      image.alt = kindOf(block).name
-      image.draggable = false
-      const slot = el('button', 'slot', image)
-      slot.type = 'button'
-      slot.title = kindOf(block).name
-      slot.addEventListener('focus', () => (name.textContent = kindOf(block).name))
-      slot.addEventListener('mouseenter', () => (name.textContent = kindOf(block).name))
-      slot.addEventListener('click', () => select(block))
-      grid.append(slot)
-    }
+  constructor(
+    private readonly select: (block: number) => void,
+    close: () => void,
+  ) {
+    const names = [...new Set(PLACEABLE.map((block) => kindOf(block).group))]
+    this.groups = names.map((group) => {
+      const slots = PLACEABLE.filter((block) => kindOf(block).group === group).map((block) => this.slotOf(block))
+      const grid = el('div', 'inventory-grid', ...slots.map(({ root }) => root))
+      return { root: el('section', '', el('h3', 'muted', group), grid), slots }
+    })
+    const { search } = this
+    search.placeholder = 'Search'
+    search.setAttribute('aria-label', 'Search for a block')
+    search.addEventListener('input', () => this.find(search.value))
+    search.addEventListener('keydown', (event) => {
+      event.stopPropagation() // letters do not close the panel
+      if (event.key === 'Enter') this.firstFound()?.click()
+    })
     const panel = el(
       'div',
       'panel inventory',
-      el('header', '', el('h2', '', 'Blocks'), button('Close', 'quiet', close)),
-      grid,
-      el('footer', '', name),
+      el('header', '', el('h2', '', 'Blocks'), search, button('Close', 'quiet', close)),
+      el('div', 'inventory-groups', ...this.groups.map(({ root }) => root)),
+      el('footer', '', this.name),
     )
     this.dialog = new Dialog('Blocks', close, panel)
     this.root = this.dialog.root
@@ -40,6 +52,47 @@ export class Inventory {
   }
 
   toggle(open: boolean): void {
+    if (open && this.search.value !== '') {
+      this.search.value = ''
+      this.find('')
+    }
     this.dialog.toggle(open)
+  }
+
+  private slotOf(block: number): Slot {
+    const { name, group } = kindOf(block)
+    const image = el('img')
+    image.src = iconOf(block)
+    image.alt = name
+    image.draggable = false
+    const root = el('button', 'slot', image)
+    root.type = 'button'
+    root.title = name
+    const describe = () => (this.name.textContent = name)
+    root.addEventListener('focus', describe)
+    root.addEventListener('mouseenter', describe)
+    root.addEventListener('click', () => this.select(block))
+    return { root, text: `${name} ${group}`.toLowerCase() }
+  }
+
+  /** Shows the blocks that have all words of a text in their name or group. */
+  private find(text: string): void {
+    const words = text.toLowerCase().split(/\s+/)
+    for (const { root, slots } of this.groups) {
+      for (const slot of slots)
+        show(
+          slot.root,
+          words.every((word) => slot.text.includes(word)),
+        )
+      show(
+        root,
+        slots.some((slot) => !slot.root.classList.contains('hidden')),
+      )
+    }
+    this.name.textContent = this.firstFound() ? 'Click a block to hold it.' : 'There is no such block.'
+  }
+
+  private firstFound(): HTMLElement | undefined {
+    return this.groups.flatMap(({ slots }) => slots).find(({ root }) => !root.classList.contains('hidden'))?.root
   }
 }

@@ -1,8 +1,9 @@
 // The list of actions and their keys, in the menu. A click on a key waits for the one that takes its place.
 
-import { ACTIONS, DEFAULTS, keyName, rebind, type Action } from '../settings/bindings'
+import { ACTIONS, DEFAULTS, codeOf, keyName, rebind, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
 import { button, el } from './dom'
+import './key-bindings.css'
 
 const LABELS: Record<Action, string> = {
   forward: 'Forward',
@@ -23,6 +24,9 @@ const LABELS: Record<Action, string> = {
   blocks: 'Blocks',
   chat: 'Chat',
   command: 'Command',
+  build: 'Building tools',
+  undo: 'Undo',
+  redo: 'Redo',
   give: 'Give a block',
   map: 'Map',
   players: 'Players',
@@ -52,8 +56,9 @@ export class KeyBindings {
     if (!waiting) return
     event.preventDefault()
     event.stopPropagation()
+    if (/^(Control|Meta)/.test(event.code)) return // another key follows
     if (event.code !== 'Escape' && event.code !== '') {
-      this.settings.bindings = rebind(this.settings.bindings, waiting, event.key === '/' ? '/' : event.code)
+      this.settings.bindings = rebind(this.settings.bindings, waiting, codeOf(event))
       this.changed()
     }
     this.wait(null, waiting)

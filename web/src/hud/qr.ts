@@ -2,6 +2,7 @@
 
 import { encode } from 'uqr'
 import { el } from './dom'
+import './key-dialog.css'
 
 const SCALE = 4 // pixels for each module
 

@@ -4,12 +4,12 @@ import type { Controls } from '../input/controls'
 import { CENTRED, withDeadZone } from '../input/stick'
 import type { Action } from '../settings/bindings'
 import { el } from './dom'
+import { strokeIcon } from './icon'
 import './touch.css'
 
 const DEAD = 0.15
 /** How far beyond the rim of the stick a thumb runs, in radii. */
 const RUN = 1.35
-const SVG = 'http://www.w3.org/2000/svg'
 
 /** Icons of 24 × 24, as strokes. */
 const ICONS = {
@@ -18,6 +18,7 @@ const ICONS = {
   map: 'M3 6l6-2 6 2 6-2v14l-6 2-6-2-6 2zM9 4v14M15 6v14',
   players:
     'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.5a3 3 0 0 1 0 6M18 14.5c2 .8 3.5 2.5 3.5 5.5',
+  build: 'M13 7l4 4M4 20l10.5-10.5M11 5l2-2 8 8-2 2z',
   blocks: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9',
   jump: 'M5 14l7-7 7 7',
   sink: 'M5 10l7 7 7-7',
@@ -61,6 +62,7 @@ export class TouchControls {
         players,
         tapped('map', 'Map'),
         tapped('blocks', 'Blocks'),
+        tapped('build', 'Build'),
         tapped('chat', 'Chat'),
         tapped('menu', 'Menu'),
       ),
@@ -85,14 +87,8 @@ function onTap(button: HTMLElement, act: () => void): void {
 }
 
 function iconButton(action: keyof typeof ICONS, label: string): HTMLButtonElement {
-  const icon = document.createElementNS(SVG, 'svg')
-  icon.setAttribute('viewBox', '0 0 24 24')
-  icon.setAttribute('aria-hidden', 'true')
-  const path = document.createElementNS(SVG, 'path')
-  path.setAttribute('d', ICONS[action])
-  icon.append(path)
   const button = el('button', `touch-button touch-${action}`)
-  button.append(icon)
+  button.append(strokeIcon(ICONS[action]))
   button.type = 'button'
   button.setAttribute('aria-label', label)
   return button

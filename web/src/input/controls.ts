@@ -3,7 +3,7 @@
 
 import { LEFT, MIDDLE, RIGHT } from '../player/block-interaction'
 import type { Intent } from '../player/body'
-import { actionOf, type Action, type Bindings } from '../settings/bindings'
+import { actionOf, codeOf, type Action, type Bindings } from '../settings/bindings'
 import type { InputSwitch } from './kind'
 import { CENTRED, type Stick } from './stick'
 
@@ -175,9 +175,10 @@ export class Controls {
   }
 
   private keyDown(event: KeyboardEvent): void {
-    if (!this.active || event.ctrlKey || event.metaKey || event.altKey) return
-    const code = event.key === '/' ? '/' : event.code // wherever the layout has it
+    if (!this.active || event.altKey) return
+    const code = codeOf(event)
     const action = actionOf(this.bindings(), code)
+    if (action === null && (event.ctrlKey || event.metaKey)) return
     const slot = /^Digit[1-9]$/.test(code) ? Number(code.at(-1)) - 1 : null
     // the browser must not scroll or search, and a panel that opens on this key must not receive it as input
     if (action !== null || code === 'Quote') event.preventDefault()

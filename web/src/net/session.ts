@@ -28,7 +28,7 @@ import type {
   Welcome,
 } from './protocol'
 import { Surroundings } from './surroundings'
-import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage, refusalMessage } from './messages'
+import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage } from './messages'
 
 const MOVE_MS = 50
 const RETRY_MS = 700
@@ -56,8 +56,10 @@ export interface SessionEvents {
   chat(event: ChatEvent): void
   hit(event: HitEvent): void
   gift(event: GiftEvent): void
-  /** An edit of the player's is committed; block is air if they broke something. */
-  committed(block: number): void
+  /** An edit of the player's is committed; its block is air if they broke something. */
+  committed(edit: PendingEdit): void
+  /** An edit of the player's is refused; if again, it will be sent once more. */
+  rejected(edit: PendingEdit, error: string, again: boolean): void
   notice(text: string): void
   permissions(permissions: Permissions): void
   rollback(preview: RollbackPreview): void
@@ -357,6 +359,7 @@ export class Session {
       const attempt = (this.retries.get(seq) ?? 0) + 1
       this.retries.set(seq, attempt)
       if (attempt <= MAX_RETRIES) {
+        this.events.rejected(edit, error, true)
         window.setTimeout(() => {
           const pending = this.edits.find(seq)
           if (pending) this.sendEdit(pending)
@@ -368,10 +371,10 @@ export class Session {
     if (error && WITHOUT_BLOCK.has(error)) this.edits.withdraw(seq)
     else this.edits.acknowledge(seq, block)
     if (error) {
-      this.events.toast(refusalMessage(error))
+      if (edit) this.events.rejected(edit, error, false)
       return
     }
     this.acknowledged++
-    if (edit) this.events.committed(edit.block)
+    if (edit) this.events.committed(edit)
   }
 }

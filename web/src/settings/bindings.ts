@@ -1,4 +1,5 @@
-// What a player can do with a key, and the keys that do it. A key is KeyboardEvent.code, or '/' for whatever key types that.
+// What a player can do with a key, and the keys that do it. A key is KeyboardEvent.code, or '/' for whatever key types that; with
+// Control (Command on a Mac), 'Control+' stands before it, or 'Control+Shift+'.
 
 /** Each action with its first keys, in the order of the help. */
 export const DEFAULTS = {
@@ -20,6 +21,9 @@ export const DEFAULTS = {
   blocks: ['KeyE'],
   chat: ['KeyT', 'Enter'],
   command: ['/'],
+  build: ['KeyB'],
+  undo: ['Control+KeyZ'],
+  redo: ['Control+KeyY', 'Control+Shift+KeyZ'],
   give: ['KeyG'],
   map: ['KeyM'],
   players: ['Tab'],
@@ -33,6 +37,12 @@ export type Action = keyof typeof DEFAULTS
 export type Bindings = Record<Action, readonly string[]>
 
 export const ACTIONS = Object.keys(DEFAULTS) as Action[]
+
+/** Returns what a key pressed together with others is in the bindings. */
+export function codeOf({ key, code, ctrlKey, metaKey, shiftKey }: KeyboardEvent): string {
+  if (key === '/') return key // wherever the layout has it
+  return ctrlKey || metaKey ? `Control+${shiftKey ? 'Shift+' : ''}${code}` : code
+}
 
 /** Returns the action of a key, or null. */
 export function actionOf(bindings: Bindings, code: string): Action | null {
@@ -59,7 +69,8 @@ export function bindingsFrom(stored: unknown): Bindings {
 /** Returns what is written on a key, as far as its code says. */
 export function keyName(code: string): string {
   return code
-    .replace(/^(Key|Digit)/, '')
+    .replace('Control+', 'Ctrl+')
+    .replace(/(^|\+)(Key|Digit)/, '$1')
     .replace(/^Arrow(.*)$/, '$1 arrow')
     .replace(/^(Shift|Control|Alt|Meta)(Left|Right)$/, '$2 $1')
     .replace(/^Escape$/, 'Esc')

@@ -9,6 +9,8 @@ type Pass = 'opaque' | 'cutout' | 'water'
 
 export interface BlockKind {
   readonly name: string
+  /** The group of the inventory. */
+  readonly group: string
   readonly shape: Shape
   readonly pass: Pass
   /** Stops bodies. */
@@ -34,6 +36,7 @@ function kind(name: string, tiles: Tiles, more: Partial<BlockKind> = {}): BlockK
   const [top, side, bottom] = tiles.length === 1 ? [tiles[0], tiles[0], tiles[0]] : tiles
   return {
     name,
+    group: 'Nature',
     shape: 'cube',
     pass: 'opaque',
     solid: true,
@@ -53,8 +56,10 @@ function kind(name: string, tiles: Tiles, more: Partial<BlockKind> = {}): BlockK
 const THROUGH = { opaque: false, pass: 'cutout' } as const
 const LEAFY = { ...THROUGH, dims: 1, leafy: true } as const
 
+const BUILDING = { group: 'Building' } as const
+
 function plant(name: string, tile: Tile): BlockKind {
-  return kind(name, [tile], { ...THROUGH, shape: 'cross', solid: false })
+  return kind(name, [tile], { ...THROUGH, group: 'Plants', shape: 'cross', solid: false })
 }
 
 /** By id. */
@@ -81,11 +86,11 @@ export const KINDS: readonly BlockKind[] = [
   kind('Gravel', ['gravel']),
   kind('Clay', ['clay']),
   kind('Bedrock', ['bedrock'], { placeable: false, breakable: false }),
-  kind('Planks', ['planks']),
-  kind('Cobble', ['cobble']),
-  kind('Glass', ['glass'], THROUGH),
-  kind('Brick', ['brick']),
-  kind('Lamp', ['lamp'], { glow: 15 }),
+  kind('Planks', ['planks'], BUILDING),
+  kind('Cobble', ['cobble'], BUILDING),
+  kind('Glass', ['glass'], { ...BUILDING, ...THROUGH }),
+  kind('Brick', ['brick'], BUILDING),
+  kind('Lamp', ['lamp'], { ...BUILDING, glow: 15 }),
   kind('Ice', ['ice'], { opaque: false, pass: 'water', dims: 1 }),
   kind('Snowy grass', ['snow', 'snowy_grass_side', 'dirt']),
   kind('Cactus', ['cactus_top', 'cactus_side', 'cactus_top']),

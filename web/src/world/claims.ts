@@ -42,6 +42,11 @@ export function columnsBetween(a: { x: number; z: number }, b: { x: number; z: n
   }
 }
 
+/** Returns what a claim is called for the player of a name. */
+export function titleOf({ owner, member }: Claim, name: string): string {
+  return member && owner === name ? 'your claim' : `${owner}’s claim`
+}
+
 export class Claims {
   private claims: readonly Claim[] = []
   /** The number of times that the list has changed. */

@@ -10,6 +10,8 @@ export interface PendingEdit {
   readonly y: number
   readonly z: number
   readonly block: number
+  /** The block that was there when the edit was made. */
+  readonly before: number
 }
 
 interface Blocks {
@@ -46,7 +48,7 @@ export class Edits {
     const before = this.blocks.get(x, y, z)
     if (!this.blocks.set(x, y, z, block)) return null
     if (!this.beneath.has(key)) this.beneath.set(key, before)
-    const edit = { seq: this.nextSeq++, x, y, z, block }
+    const edit = { seq: this.nextSeq++, x, y, z, block, before }
     this.pending.push(edit)
     return edit
   }

@@ -1,0 +1,117 @@
+// The blocks of a line, a wall, a box or a hollow, in the order in which they are built: from below.
+
+import type { Vector } from '../player/ray'
+import type { Box } from '../world/claims'
+
+/** The limits of what is built, copied or undone at once, in blocks. */
+export const MAX_BLOCKS = 8192
+export const MAX_SIDE = 64
+
+export type Shape = 'line' | 'wall' | 'box' | 'hollow'
+
+const AXES = [0, 1, 2] as const
+
+export function boxBetween(a: Vector, b: Vector): Box {
+  const of = (choose: (...v: number[]) => number): [number, number, number] => [
+    choose(a[0], b[0]),
+    choose(a[1], b[1]),
+    choose(a[2], b[2]),
+  ]
+  return { min: of(Math.min), max: of(Math.max) }
+}
+
+/** Returns the number of blocks along x, y and z. */
+export function sidesOf({ min, max }: Box): [x: number, y: number, z: number] {
+  return [max[0] - min[0] + 1, max[1] - min[1] + 1, max[2] - min[2] + 1]
+}
+
+/** Returns how many blocks a shape has. */
+export function countOf(shape: Shape, a: Vector, b: Vector): number {
+  const sides = sidesOf(boxBetween(a, b))
+  if (shape === 'line') return Math.max(...sides)
+  const [x, y, z] = sides
+  const inside = shape === 'hollow' ? sides.reduce((n, side) => n * Math.max(0, side - 2), 1) : 0
+  return x * y * z - inside
+}
+
+/** Returns why a shape cannot be built, or null. */
+export function problemOf(shape: Shape, a: Vector, b: Vector): string | null {
+  if (Math.max(...sidesOf(boxBetween(a, b))) > MAX_SIDE) return `Choose at most ${MAX_SIDE} blocks along each side.`
+  if (countOf(shape, a, b) > MAX_BLOCKS) return `Choose at most ${MAX_BLOCKS.toLocaleString('en')} blocks at once.`
+  return null
+}
+
+/** Returns the places of a shape that problemOf accepts. */
+export function placesOf(shape: Shape, a: Vector, b: Vector): Vector[] {
+  if (shape === 'line') return lineBetween(a, b)
+  const { min, max } = boxBetween(a, b)
+  const places: Vector[] = []
+  for (let y = min[1]; y <= max[1]; y++) {
+    for (let z = min[2]; z <= max[2]; z++) {
+      for (let x = min[0]; x <= max[0]; x++) {
+        const at: Vector = [x, y, z]
+        if (shape !== 'hollow' || AXES.some((i) => at[i] === min[i] || at[i] === max[i])) places.push(at)
+      }
+    }
+  }
+  return places
+}
+
+/** Returns the blocks of a straight line: one for each step along its longest side. */
+function lineBetween(a: Vector, b: Vector): Vector[] {
+  const steps = Math.max(...AXES.map((i) => Math.abs(b[i] - a[i])))
+  const at = (step: number, i: 0 | 1 | 2) => Math.round(a[i] + ((b[i] - a[i]) * step) / Math.max(1, steps))
+  const places = Array.from({ length: steps + 1 }, (_, step): Vector => [at(step, 0), at(step, 1), at(step, 2)])
+  return a[1] > b[1] ? places.reverse() : places
+}
+
+/**
+ * Returns the open places that are connected with one at its height or below it, as water would fill them; null if they are more
+ * than MAX_BLOCKS, or farther than MAX_SIDE away.
+ */
+export function hollowFrom(start: Vector, isOpen: (x: number, y: number, z: number) => boolean): Vector[] | null {
+  if (!isOpen(...start)) return []
+  const seen = new Set([start.join()])
+  const places: Vector[] = [start]
+  for (let next = 0; next < places.length; next++) {
+    const [x, y, z] = places[next] ?? start
+    const around: Vector[] = [
+      [x - 1, y, z],
+      [x + 1, y, z],
+      [x, y, z - 1],
+      [x, y, z + 1],
+      [x, y - 1, z],
+      [x, y + 1, z],
+    ]
+    for (const at of around) {
+      const key = at.join()
+      if (at[1] > start[1] || seen.has(key) || !isOpen(...at)) continue
+      seen.add(key)
+      places.push(at)
+      if (places.length > MAX_BLOCKS || AXES.some((i) => Math.abs(at[i] - start[i]) > MAX_SIDE)) return null
+    }
+  }
+  return places.sort((a, b) => a[1] - b[1])
+}
+
+/** Returns the place beside the face of a block that a ray has hit. */
+export function besideFace({ x, y, z, normal }: { x: number; y: number; z: number; normal: Vector }): Vector {
+  return [x + normal[0], y + normal[1], z + normal[2]]
+}
+
+/**
+ * Returns the place that a ray hits in the upright plane through a first corner, so that a second one can be chosen in the air. Of
+ * the planes along x and along z it takes the one that the ray meets at the steeper angle; null if it meets none within reach.
+ */
+export function cornerInAir(origin: Vector, dir: Vector, first: Vector, reach: number, height: number): Vector | null {
+  let best: { axis: 0 | 2; distance: number } | null = null
+  for (const axis of [0, 2] as const) {
+    const distance = (first[axis] + 0.5 - origin[axis]) / dir[axis]
+    if (!(distance > 0 && distance <= reach)) continue
+    if (!best || Math.abs(dir[axis]) > Math.abs(dir[best.axis])) best = { axis, distance }
+  }
+  if (!best) return null
+  const { axis, distance } = best
+  const along = (i: 0 | 1 | 2) => (i === axis ? first[i] : Math.floor(origin[i] + dir[i] * distance))
+  return [along(0), Math.min(Math.max(along(1), 0), height - 1), along(2)]
+}

@@ -1,0 +1,98 @@
+// A claim that the player chooses by two clicks.
+
+import type { Hud } from '../hud/hud'
+import type { Session } from '../net/session'
+import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
+import { EYE, type Body } from '../player/body'
+import { castRay } from '../player/ray'
+import { boxOf, isAimable } from '../world/blocks'
+import { MAX_SIDE, MIN_SIDE, columnsBetween, overlaps, titleOf, type Box } from '../world/claims'
+import type { World } from '../world/world'
+
+/** How far away a corner may be, in blocks. */
+const REACH = 64
+
+interface Corner {
+  x: number
+  z: number
+}
+
+export class ClaimDraft {
+  private first: Corner | null = null
+  /** What would be claimed now. */
+  box: Box | null = null
+
+  constructor(
+    private readonly name: string,
+    private readonly world: World,
+    private readonly body: Body,
+    private readonly session: Session,
+    private readonly hud: Hud,
+    private readonly interaction: Pick<BlockInteraction, 'ahead'>,
+  ) {}
+
+  get choosing(): 'first' | 'second' {
+    return this.first ? 'second' : 'first'
+  }
+
+  /** The box cannot be claimed. */
+  get refused(): boolean {
+    return this.first !== null && this.box !== null && this.problemOf(this.box) !== null
+  }
+
+  /** Handles a click; returns false if nothing is left to choose. */
+  click(button: number): boolean {
+    if (button !== LEFT) return button !== RIGHT
+    const corner = this.aim()
+    if (!corner) {
+      this.hud.messages.toast('Aim at a block.')
+      return true
+    }
+    if (!this.first) {
+      this.first = corner
+      return true
+    }
+    const box = columnsBetween(this.first, corner, this.world.height)
+    const problem = this.problemOf(box)
+    if (problem) {
+      this.hud.messages.toast(problem)
+      return true
+    }
+    const { min, max } = box
+    this.session.sendCommand(`claim ${min[0]},${min[2]} ${max[0]},${max[2]} ${this.name}`.trim())
+    return false
+  }
+
+  update(): void {
+    const { name, first, hud } = this
+    const what = name ? `The claim ${name}` : 'A new claim'
+    const corner = this.aim()
+    if (!first) {
+      this.box = corner && columnsBetween(corner, corner, this.world.height)
+      hud.claimLine.setHint(what, 'Click at one corner. Right click cancels.')
+      return
+    }
+    if (corner) this.box = columnsBetween(first, corner, this.world.height)
+    const [width, length] = this.box ? sidesOf(this.box) : [0, 0]
+    const problem = this.box && this.problemOf(this.box)
+    hud.claimLine.setHint(`${what}: ${width} × ${length} blocks`, problem ?? 'Click at the opposite corner.')
+  }
+
+  /** Returns why a box cannot be claimed, as far as is known here, or null. */
+  private problemOf(box: Box): string | null {
+    const sides = sidesOf(box)
+    if (Math.min(...sides) < MIN_SIDE) return `A claim is at least ${MIN_SIDE} blocks wide and long.`
+    if (Math.max(...sides) > MAX_SIDE) return `A claim is at most ${MAX_SIDE} blocks wide and long.`
+    const other = this.session.claims.list.find((claim) => overlaps(claim, box))
+    return other ? `A part of that is ${titleOf(other, this.session.registeredName)}.` : null
+  }
+
+  private aim(): Corner | null {
+    const { x, y, z } = this.body
+    return castRay(this.world, [x, y + EYE, z], this.interaction.ahead(), REACH, isAimable, boxOf)
+  }
+}
+
+function sidesOf({ min, max }: Box): [width: number, length: number] {
+  return [max[0] - min[0] + 1, max[2] - min[2] + 1]
+}

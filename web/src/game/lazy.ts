@@ -1,0 +1,25 @@
+// A system whose code is loaded when it is used first.
+
+import type { Frame, System } from './frame-loop'
+
+export class Lazy<T extends System> implements System {
+  /** Null until it is loaded. */
+  part: T | null = null
+  private loading: Promise<T> | null = null
+
+  constructor(private readonly load: () => Promise<T>) {}
+
+  /** Uses the system as soon as it is loaded, in the order of these calls. */
+  use(act: (part: T) => void): void {
+    if (this.part) {
+      act(this.part)
+      return
+    }
+    this.loading ??= this.load().then((part) => (this.part = part))
+    void this.loading.then(act)
+  }
+
+  update(frame: Frame): void {
+    this.part?.update(frame)
+  }
+}

@@ -1,0 +1,122 @@
+// Shows blocks that are not there: translucent boxes in the colours of the blocks. All of them are one draw call.
+
+import {
+  BufferAttribute,
+  GLSL3,
+  InstancedBufferAttribute,
+  InstancedBufferGeometry,
+  Mesh,
+  RawShaderMaterial,
+  Vector3,
+} from 'three'
+import { AIR } from '../world/blocks'
+import { colourOf } from './map-tile'
+
+/** In blocks: how far outside of a block its faces are, so that they do not flicker in those of real blocks. */
+const OUTSIDE = 0.006
+/** The colour of blocks that would be removed. */
+const REMOVED = [255, 70, 60] as const
+
+// A face is along the axis face / 2; its corners are in counter-clockwise order if seen from outside.
+const VERTEX = /* glsl */ `
+precision highp float;
+uniform mat4 viewMatrix, projectionMatrix;
+uniform vec3 offset;
+in vec3 position;
+in vec4 place;
+in vec3 tint;
+out vec2 at;
+out vec3 colour;
+void main() {
+  float face = place.w;
+  float high = mod(face, 2.0);
+  vec2 uv = high > 0.5 ? position.xy : position.yx;
+  float side = high > 0.5 ? 1.0 + ${OUTSIDE} : -${OUTSIDE};
+  vec3 corner = face < 2.0 ? vec3(side, uv) : face < 4.0 ? vec3(uv.y, side, uv.x) : vec3(uv, side);
+  float shade = face < 2.0 ? 0.8 : face < 4.0 ? 0.6 + 0.4 * high : 0.68;
+  at = position.xy;
+  colour = tint * shade;
+  gl_Position = projectionMatrix * viewMatrix * vec4(place.xyz + corner + offset, 1.0);
+}
+`
+
+const FRAGMENT = /* glsl */ `
+precision highp float;
+in vec2 at;
+in vec3 colour;
+out vec4 colour_;
+void main() {
+  vec2 near = min(at, 1.0 - at);
+  float distance_ = min(near.x, near.y);
+  float soft = fwidth(distance_) + 0.001;
+  float edge = 1.0 - smoothstep(0.025, 0.025 + soft, distance_);
+  colour_ = vec4(mix(colour, vec3(1.0), 0.25 + 0.55 * edge), mix(0.5, 0.85, edge));
+}
+`
+
+interface GhostBlock {
+  readonly x: number
+  readonly y: number
+  readonly z: number
+  readonly block: number
+}
+
+export class Ghost {
+  readonly mesh: Mesh<InstancedBufferGeometry, RawShaderMaterial>
+  private baseX = 0
+  private baseZ = 0
+
+  /** Positions in the scene are relative to the origin. */
+  constructor(origin: { readonly originX: number; readonly originZ: number }) {
+    const offset = { value: new Vector3() }
+    const material = new RawShaderMaterial({
+      glslVersion: GLSL3,
+      vertexShader: VERTEX,
+      fragmentShader: FRAGMENT,
+      uniforms: { offset },
+      transparent: true,
+      depthWrite: false,
+    })
+    this.mesh = new Mesh(new InstancedBufferGeometry(), material)
+    this.mesh.frustumCulled = false
+    this.mesh.renderOrder = 2.6
+    this.mesh.visible = false
+    this.mesh.onBeforeRender = () => offset.value.set(this.baseX - origin.originX, 0, this.baseZ - origin.originZ)
+  }
+
+  /** Shows blocks instead of those shown before. Faces between two of them are left out. */
+  show(blocks: readonly GhostBlock[]): void {
+    this.mesh.visible = blocks.length > 0
+    const [first] = blocks
+    if (!first) return
+    this.baseX = first.x // positions are relative to it: large ones are not exact
+    this.baseZ = first.z
+    const taken = new Set(blocks.map(({ x, y, z }) => `${x},${y},${z}`))
+    const places: number[] = []
+    const tints: number[] = []
+    for (const { x, y, z, block } of blocks) {
+      const tint = block === AIR ? REMOVED : colourOf(block)
+      const faces = [
+        [x - 1, y, z],
+        [x + 1, y, z],
+        [x, y - 1, z],
+        [x, y + 1, z],
+        [x, y, z - 1],
+        [x, y, z + 1],
+      ]
+      for (const [face, beside] of faces.entries()) {
+        if (taken.has(beside.join())) continue
+        places.push(x - this.baseX, y, z - this.baseZ, face)
+        tints.push(...tint)
+      }
+    }
+    const geometry = new InstancedBufferGeometry()
+    geometry.setAttribute('position', new BufferAttribute(new Float32Array([0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0]), 3))
+    geometry.setIndex([0, 1, 2, 0, 2, 3])
+    geometry.setAttribute('place', new InstancedBufferAttribute(new Float32Array(places), 4))
+    geometry.setAttribute('tint', new InstancedBufferAttribute(new Uint8Array(tints), 3, true))
+    geometry.instanceCount = places.length / 4
+    this.mesh.geometry.dispose()
+    this.mesh.geometry = geometry
+  }
+}
