@@ -224,7 +224,8 @@ const (
 	VersionSigned = 3 // the first that has signed edits
 	VersionHomes  = 3 // the first that has homes in players' records
 	VersionRoles  = 4 // the first that has roles that admins define
-	Version       = VersionRoles
+	VersionBlocks = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
+	Version       = VersionBlocks
 )
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.

@@ -1,16 +1,34 @@
-// The properties of each block id: appearance, collision and light. The ids are the server's (package chunk;
-// test/blocks.test.ts compares the two). Unknown ids are shown as magenta cubes.
+// The properties of each block id: appearance, collision and light. The ids are the server's (block-table.ts). Unknown ids are
+// shown as magenta cubes.
 
-import type { Tile } from './tiles'
-
-/** A cross is a plant: two upright quads along the block's diagonals. */
-type Shape = 'none' | 'cube' | 'liquid' | 'cross'
-type Pass = 'opaque' | 'cutout' | 'water'
+import {
+  CUBE,
+  DOOR,
+  FENCE,
+  GROUPS,
+  LADDER,
+  LIQUID,
+  NAMES,
+  NONE,
+  OPEN_DOOR,
+  PANE,
+  PLANT,
+  ROWS,
+  SHAPE_BOXES,
+  SLAB,
+  STAIRS,
+  TORCH,
+  UPPER_SLAB,
+} from './block-table'
 
 export interface BlockKind {
+  /** The name of the block of which this is a state. */
   readonly name: string
-  readonly shape: Shape
-  readonly pass: Pass
+  /** The group of the inventory. */
+  readonly group: string
+  /** See block-table.ts. */
+  readonly shape: number
+  readonly translucent: boolean
   /** Stops bodies. */
   readonly solid: boolean
   /** Hides the faces of its neighbours, and stops light. */
@@ -19,93 +37,37 @@ export interface BlockKind {
   readonly breakable: boolean
   /** The light that the block emits, 0 to 15. */
   readonly glow: number
-  /** Levels of light lost in this block, in addition to the one lost per step. */
-  readonly dims: number
-  /** For leaves: one face is drawn between two leafy blocks of any kind. */
-  readonly leafy: boolean
-  readonly top: Tile
-  readonly side: Tile
-  readonly bottom: Tile
+  /** The block of which this is a state: the one that players hold. */
+  readonly base: number
+  /** The texture layers. */
+  readonly top: number
+  readonly side: number
+  readonly bottom: number
 }
 
-type Tiles = [all: Tile] | [top: Tile, side: Tile, bottom: Tile]
-
-function kind(name: string, tiles: Tiles, more: Partial<BlockKind> = {}): BlockKind {
-  const [top, side, bottom] = tiles.length === 1 ? [tiles[0], tiles[0], tiles[0]] : tiles
+function kindFrom(row: readonly number[], id: number): BlockKind {
+  const [shape = CUBE, flags = 4, light = 0, group = 0, top = 0, side = 0, bottom = 0, state = 0] = row
   return {
-    name,
-    shape: 'cube',
-    pass: 'opaque',
-    solid: true,
-    opaque: true,
-    placeable: true,
-    breakable: true,
-    glow: 0,
-    dims: 0,
-    leafy: false,
+    name: NAMES[id - state] ?? 'Unknown',
+    group: GROUPS[group] ?? '',
+    shape,
+    translucent: flags >= 32,
+    solid: !(flags & 1),
+    opaque: !(flags & 2),
+    placeable: !(flags & 4),
+    breakable: !(flags & 4),
+    glow: light & 15,
+    base: id - state,
     top,
     side,
     bottom,
-    ...more,
   }
 }
 
-const THROUGH = { opaque: false, pass: 'cutout' } as const
-const LEAFY = { ...THROUGH, dims: 1, leafy: true } as const
-
-function plant(name: string, tile: Tile): BlockKind {
-  return kind(name, [tile], { ...THROUGH, shape: 'cross', solid: false })
-}
-
 /** By id. */
-export const KINDS: readonly BlockKind[] = [
-  kind('Air', ['unknown'], { shape: 'none', solid: false, opaque: false, placeable: false, breakable: false }),
-  kind('Stone', ['stone']),
-  kind('Grass', ['grass_top', 'grass_side', 'dirt']),
-  kind('Dirt', ['dirt']),
-  kind('Sand', ['sand']),
-  kind('Water', ['water'], {
-    shape: 'liquid',
-    pass: 'water',
-    solid: false,
-    opaque: false,
-    dims: 1,
-  }),
-  kind('Log', ['log_top', 'log_side', 'log_top']),
-  kind('Leaves', ['leaves'], LEAFY),
-  kind('Snow', ['snow']),
-  kind('Coal ore', ['coal_ore']),
-  kind('Iron ore', ['iron_ore']),
-  kind('Gold ore', ['gold_ore']),
-  kind('Diamond ore', ['diamond_ore']),
-  kind('Gravel', ['gravel']),
-  kind('Clay', ['clay']),
-  kind('Bedrock', ['bedrock'], { placeable: false, breakable: false }),
-  kind('Planks', ['planks']),
-  kind('Cobble', ['cobble']),
-  kind('Glass', ['glass'], THROUGH),
-  kind('Brick', ['brick']),
-  kind('Lamp', ['lamp'], { glow: 15 }),
-  kind('Ice', ['ice'], { opaque: false, pass: 'water', dims: 1 }),
-  kind('Snowy grass', ['snow', 'snowy_grass_side', 'dirt']),
-  kind('Cactus', ['cactus_top', 'cactus_side', 'cactus_top']),
-  kind('Birch log', ['birch_log_top', 'birch_log_side', 'birch_log_top']),
-  kind('Birch leaves', ['birch_leaves'], LEAFY),
-  kind('Pine log', ['pine_log_top', 'pine_log_side', 'pine_log_top']),
-  kind('Pine leaves', ['pine_leaves'], LEAFY),
-  kind('Dry leaves', ['dry_leaves'], LEAFY),
-  plant('Tall grass', 'tall_grass'),
-  plant('Dry grass', 'dry_grass'),
-  plant('Fern', 'fern'),
-  plant('Poppy', 'poppy'),
-  plant('Dandelion', 'dandelion'),
-  plant('Cornflower', 'cornflower'),
-  plant('Daisy', 'daisy'),
-  plant('Dead bush', 'dead_bush'),
-  plant('Reeds', 'reeds'),
-]
+export const KINDS: readonly BlockKind[] = ROWS.map(kindFrom)
 
-const UNKNOWN = kind('Unknown', ['unknown'], { placeable: false, breakable: false })
+const UNKNOWN = kindFrom([], -1)
 
 export function kindOf(block: number): BlockKind {
   return KINDS[block] ?? UNKNOWN
@@ -114,8 +76,8 @@ export function kindOf(block: number): BlockKind {
 export const AIR = 0
 export const WATER = 5
 
-/** The blocks of the inventory, in order. */
-export const PLACEABLE: readonly number[] = KINDS.flatMap((kind, id) => (kind.placeable ? [id] : []))
+/** The blocks of the inventory, in order: not their states. */
+export const PLACEABLE: readonly number[] = KINDS.flatMap((kind, id) => (kind.placeable && kind.base === id ? [id] : []))
 
 /** Reports whether a block stops a body. VOID (not loaded, or below the floor) does. */
 export function isSolid(block: number): boolean {
@@ -125,25 +87,83 @@ export function isSolid(block: number): boolean {
 /** Reports whether a block can be aimed at. */
 export function isAimable(block: number): boolean {
   const { shape } = kindOf(block)
-  return shape === 'cube' || shape === 'cross'
+  return shape !== NONE && shape !== LIQUID
 }
 
 export function isPlant(block: number): boolean {
-  return kindOf(block).shape === 'cross'
+  return kindOf(block).shape === PLANT
+}
+
+export function isLadder(block: number): boolean {
+  const { shape } = kindOf(block)
+  return shape >= LADDER && shape < DOOR
 }
 
 /** A box within a block: its low and high corners. */
 export type Box = readonly [x0: number, y0: number, z0: number, x1: number, y1: number, z1: number]
 
-const WHOLE: Box = [0, 0, 0, 1, 1, 1]
 const STALKS: Box = [0.15, 0, 0.15, 0.85, 0.8, 0.85]
+const BOXES = SHAPE_BOXES.map((boxes, shape) =>
+  shape === PLANT ? [STALKS] : boxes.map((box) => box.map((sixteenths) => sixteenths / 16) as unknown as Box),
+)
 
-/** Returns the part of a block that can be aimed at. */
-export function boxOf(block: number): Box {
-  return isPlant(block) ? STALKS : WHOLE
+/** Returns the parts of a block that can be aimed at, and that stop bodies if it is solid. */
+export function boxesOf(block: number): readonly Box[] {
+  return BOXES[kindOf(block).shape] ?? []
+}
+
+/** Returns the smallest box around a block's boxes. */
+export function boundsOf(block: number): Box {
+  const boxes = boxesOf(block)
+  const bound = (i: number) => (i < 3 ? Math.min : Math.max)(...boxes.map((box) => box[i] ?? 0))
+  return [bound(0), bound(1), bound(2), bound(3), bound(4), bound(5)]
 }
 
 /** Reports whether placing a block may replace this one. */
 export function isReplaceable(block: number): boolean {
-  return kindOf(block).shape !== 'cube'
+  const { shape } = kindOf(block)
+  return shape <= PLANT && shape !== CUBE
+}
+
+/** Returns the number of the direction in which a vector points most: +x −x +z −z. */
+function directionOf(x: number, z: number): number {
+  return Math.abs(x) > Math.abs(z) ? (x > 0 ? 0 : 1) : z > 0 ? 2 : 3
+}
+
+/**
+ * Returns the state in which a block is placed by a player who looks along ahead, at a face with that normal; y: the height of the
+ * point that they aim at within its block. -1 if it cannot be placed there.
+ */
+export function stateFor(
+  block: number,
+  [aheadX, , aheadZ]: readonly number[],
+  [nx = 0, ny = 0, nz = 0]: readonly number[],
+  y: number,
+): number {
+  const { shape } = kindOf(block)
+  if (shape === SLAB) return block + (ny < 0 || (ny === 0 && y > 0.5) ? 1 : 0)
+  if (shape === STAIRS || shape === DOOR) return block + directionOf(aheadX ?? 0, aheadZ ?? 0)
+  if (shape === TORCH) return ny > 0 ? block : ny < 0 ? -1 : block + 1 + directionOf(-nx, -nz)
+  if (shape === LADDER) return ny !== 0 ? -1 : block + directionOf(-nx, -nz)
+  return block
+}
+
+/** Returns what a block becomes when a slab is placed on the face of it with that normal: both slabs are the whole block; else null. */
+export function joinSlabs(there: number, block: number, ny: number): number | null {
+  const { shape, base } = kindOf(there)
+  if (base !== block || !(shape === SLAB ? ny > 0 : shape === UPPER_SLAB && ny < 0)) return null
+  const { side } = kindOf(there)
+  return KINDS.findIndex((kind) => kind.shape === CUBE && kind.side === side && kind.top === side)
+}
+
+/** Returns a door as it is after it was used: open or closed; null if the block is no door. */
+export function useDoor(block: number): number | null {
+  const { shape } = kindOf(block)
+  return shape < DOOR ? null : shape < OPEN_DOOR ? block + 4 : block - 4
+}
+
+/** Reports whether a fence, or a pane, is joined to a block beside it. */
+export function joins(shape: number, beside: number): boolean {
+  const kind = kindOf(beside)
+  return kind.opaque || kind.shape === shape || (shape === PANE && kind.shape === CUBE) || (shape === FENCE && kind.shape === CUBE && kind.solid)
 }
