@@ -176,7 +176,7 @@ export const GROUPS: readonly string[] = [` + quoted(groups[:]) + `]
 // prettier-ignore
 export const NAMES: readonly string[] = [` + names.String() + `]
 
-/** The numbers of shapes. Those with a direction are followed by the same for the others: +x −x +z −z. */
+/** The numbers of shapes. Those with a direction are followed by the same for the others: +x −x +z −z. Posts, by their arms. */
 ` + fmt.Sprintf(`export const NONE = %d
 export const CUBE = %d
 export const LIQUID = %d
@@ -190,7 +190,9 @@ export const TORCH = %d
 export const LADDER = %d
 export const DOOR = %d
 export const OPEN_DOOR = %d
-`, none, cube, liquid, plant, slab, upperSlab, stairs, fence, pane, torch, ladder, door, openDoor) + `
+export const FENCE_POST = %d
+export const PANE_POST = %d
+`, none, cube, liquid, plant, slab, upperSlab, stairs, fence, pane, torch, ladder, door, openDoor, fencePost, panePost) + `
 /** The boxes of each shape, in sixteenths of a block: low and high corner. */
 // prettier-ignore
 export const SHAPE_BOXES: readonly (readonly (readonly number[])[])[] = [

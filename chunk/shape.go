@@ -24,7 +24,12 @@ const (
 	// Whoever looks there is in front of it.
 	door     = ladder + 4
 	openDoor = door + 4
-	shapes   = openDoor + 4
+	// The parts of fences and panes that are seen: those to the sides are there if something is joined.
+	fencePost = openDoor + 4
+	fenceArm  = fencePost + 1
+	panePost  = fenceArm + 4
+	paneArm   = panePost + 1
+	shapes    = paneArm + 4
 )
 
 // directions are the names of +x, −x, +z and −z.
@@ -40,6 +45,8 @@ func boxesOfShapes() (all [shapes][]Box) {
 	all[slab] = []Box{lower}
 	all[upperSlab] = []Box{{Low: [3]uint8{0, 8, 0}, High: [3]uint8{16, 16, 16}}}
 	all[torch] = []Box{{Low: [3]uint8{7, 0, 7}, High: [3]uint8{9, 10, 9}}}
+	all[fencePost] = []Box{{Low: [3]uint8{6, 0, 6}, High: [3]uint8{10, 16, 10}}}
+	all[panePost] = []Box{{Low: [3]uint8{7, 0, 7}, High: [3]uint8{9, 16, 9}}}
 	for d := range shape(4) {
 		turned := func(x0, y0, z0, x1, y1, z1 uint8) Box {
 			return Box{[3]uint8{x0, y0, z0}, [3]uint8{x1, y1, z1}}.turned(d)
@@ -47,6 +54,8 @@ func boxesOfShapes() (all [shapes][]Box) {
 		all[stairs+d] = []Box{lower, turned(8, 8, 0, 16, 16, 16)}
 		all[wallTorch+d] = []Box{turned(14, 4, 7, 16, 14, 9)}
 		all[ladder+d] = []Box{turned(15, 0, 0, 16, 16, 16)}
+		all[fenceArm+d] = []Box{turned(10, 12, 7, 16, 15, 9), turned(10, 6, 7, 16, 9, 9)}
+		all[paneArm+d] = []Box{turned(9, 0, 7, 16, 16, 9)}
 		all[door+d] = []Box{turned(0, 0, 0, 3, 16, 16)}
 		all[openDoor+d] = []Box{turned(0, 0, 0, 16, 16, 3)}
 	}

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { mipmapsOf } from '../src/render/mipmaps'
 import { TILE } from '../src/render/pixels'
 import { drawAllTiles, drawTile } from '../src/render/tiles'
-import { TILES } from '../src/world/tiles'
+import { TILES } from '../src/world/block-table'
 
 const shown = (pixels: Uint8ClampedArray | Uint8Array) => {
   let count = 0
@@ -12,7 +12,7 @@ const shown = (pixels: Uint8ClampedArray | Uint8Array) => {
 
 describe('mipmaps', () => {
   test.each(TILES)('%s shows as large a part at every size', (tile) => {
-    const levels = mipmapsOf(drawTile(tile), TILE)
+    const levels = mipmapsOf(drawTile(TILES.indexOf(tile)), TILE)
     expect(levels.map((level) => Math.sqrt(level.length / 4))).toEqual([16, 8, 4, 2, 1])
     levels.forEach((level) => {
       const pixels = level.length / 4
@@ -33,6 +33,6 @@ test('a level of the texture array holds every tile, in the order of the layers'
   for (const { edge, pixels } of drawAllTiles()) expect(pixels.length).toBe(4 * edge * edge * TILES.length)
   const { pixels } = drawAllTiles()[0]!
   const layer = TILES.indexOf('poppy')
-  const drawn = mipmapsOf(drawTile('poppy'), TILE)[0]!
+  const drawn = mipmapsOf(drawTile(layer), TILE)[0]!
   expect([...pixels.subarray(layer * drawn.length, (layer + 1) * drawn.length)]).toEqual([...drawn])
 })

@@ -6,7 +6,7 @@ import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
 import { EYE, type Body } from '../player/body'
 import { castRay } from '../player/ray'
 import type { ClaimWalls, ShownBox } from '../render/claim-walls'
-import { boxOf, isAimable } from '../world/blocks'
+import { boxesOf, isAimable } from '../world/blocks'
 import { MAX_SIDE, MIN_SIDE, columnsBetween, contains, overlaps, type Box, type Claim } from '../world/claims'
 import type { World } from '../world/world'
 import type { System } from './frame-loop'
@@ -154,7 +154,7 @@ export class ClaimControl implements System {
 
   private aim(): Corner | null {
     const { x, y, z } = this.body
-    return castRay(this.world, [x, y + EYE, z], this.interaction.ahead(), REACH, isAimable, boxOf)
+    return castRay(this.world, [x, y + EYE, z], this.interaction.ahead(), REACH, isAimable, boxesOf)
   }
 
   /** Shows whose claim the player enters or leaves. */

@@ -16,7 +16,7 @@ import {
 } from 'three'
 import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from './glsl'
 import { TILE } from './pixels'
-import { TILES } from '../world/tiles'
+import { TILES } from '../world/block-table'
 import { drawAllTiles } from './tiles'
 
 const VERTEX = /* glsl */ `
@@ -56,7 +56,7 @@ void growPlant(inout vec3 local, int corner, bool moved) {
 
 void main() {
   uint a = words.x, b = words.y;
-  vec3 local = vec3(float(a & 63u), float((a >> 6) & 63u), float((a >> 12) & 63u));
+  vec3 local = vec3(a & 63u, (a >> 6) & 63u, (a >> 12) & 63u) + vec3((a >> 27) & 15u, (b >> 22) & 15u, (b >> 26) & 15u) / 16.0;
   face = int((a >> 18) & 7u);
   int corner = int((a >> 21) & 3u);
   float low = face < 6 ? float((a >> 25) & 1u) : 0.0;
@@ -132,8 +132,8 @@ void main() {
   vec3 d = normalize(relative);
   vec3 light = lit();
   vec4 texel = texture(tiles, vec3(uv, layer));
-  if (shade.w < 0.5) { // ice
-    colour_ = vec4(fogged(texel.rgb * light, relative), 0.82);
+  if (shade.w < 0.5) { // ice and glass
+    colour_ = vec4(fogged(texel.rgb * light, relative), texel.a);
     return;
   }
   // ripples in the pixel size of the textures

@@ -14,7 +14,7 @@ export const GROUPS: readonly string[] = ['','Nature','Plants','Building','Wool'
 // prettier-ignore
 export const NAMES: readonly string[] = ['Air','Stone','Grass','Dirt','Sand','Water','Log','Leaves','Snow','Coal ore','Iron ore','Gold ore','Diamond ore','Gravel','Clay','Bedrock','Planks','Cobble','Glass','Brick','Lamp','Ice','Snowy grass','Cactus','Birch log','Birch leaves','Pine log','Pine leaves','Dry leaves','Tall grass','Dry grass','Fern','Poppy','Dandelion','Cornflower','Daisy','Dead bush','Reeds','White wool','Light grey wool','Grey wool','Black wool','Brown wool','Red wool','Orange wool','Yellow wool','Lime wool','Green wool','Cyan wool','Light blue wool','Blue wool','Purple wool','Magenta wool','Pink wool','White concrete','Light grey concrete','Grey concrete','Black concrete','Brown concrete','Red concrete','Orange concrete','Yellow concrete','Lime concrete','Green concrete','Cyan concrete','Light blue concrete','Blue concrete','Purple concrete','Magenta concrete','Pink concrete','White glass','Light grey glass','Grey glass','Black glass','Brown glass','Red glass','Orange glass','Yellow glass','Lime glass','Green glass','Cyan glass','Light blue glass','Blue glass','Purple glass','Magenta glass','Pink glass','Stone bricks','Mossy cobble','Smooth stone','Sandstone','Birch planks','Pine planks','Marble','Basalt','Terracotta','Roof tiles','Bookshelf','Straw','Iron block','Gold block','Diamond block','Stone slab','','Stone stairs','','','','Cobble slab','','Cobble stairs','','','','Plank slab','','Plank stairs','','','','Birch plank slab','','Birch plank stairs','','','','Pine plank slab','','Pine plank stairs','','','','Brick slab','','Brick stairs','','','','Stone brick slab','','Stone brick stairs','','','','Sandstone slab','','Sandstone stairs','','','','Smooth stone slab','','Smooth stone stairs','','','','Marble slab','','Marble stairs','','','','Basalt slab','','Basalt stairs','','','','Roof tile slab','','Roof tile stairs','','','','Plank fence','Birch plank fence','Pine plank fence','Glass pane','Torch','','','','','Ladder','','','','Door','','','','','','','','Pine door','','','','','','','',]
 
-/** The numbers of shapes. Those with a direction are followed by the same for the others: +x −x +z −z. */
+/** The numbers of shapes. Those with a direction are followed by the same for the others: +x −x +z −z. Posts, by their arms. */
 export const NONE = 0
 export const CUBE = 1
 export const LIQUID = 2
@@ -28,6 +28,8 @@ export const TORCH = 12
 export const LADDER = 17
 export const DOOR = 21
 export const OPEN_DOOR = 25
+export const FENCE_POST = 29
+export const PANE_POST = 34
 
 /** The boxes of each shape, in sixteenths of a block: low and high corner. */
 // prettier-ignore
@@ -61,6 +63,16 @@ export const SHAPE_BOXES: readonly (readonly (readonly number[])[])[] = [
   [[0,0,13,16,16,16]],
   [[13,0,0,16,16,16]],
   [[0,0,0,3,16,16]],
+  [[6,0,6,10,16,10]],
+  [[10,12,7,16,15,9],[10,6,7,16,9,9]],
+  [[0,12,7,6,15,9],[0,6,7,6,9,9]],
+  [[7,12,10,9,15,16],[7,6,10,9,9,16]],
+  [[7,12,0,9,15,6],[7,6,0,9,9,6]],
+  [[7,0,7,9,16,9]],
+  [[9,0,7,16,16,9]],
+  [[0,0,7,7,16,9]],
+  [[7,0,9,9,16,16]],
+  [[7,0,0,9,16,7]],
 ]
 
 /**

@@ -4,14 +4,12 @@
 import {
   CUBE,
   DOOR,
-  FENCE,
   GROUPS,
   LADDER,
   LIQUID,
   NAMES,
   NONE,
   OPEN_DOOR,
-  PANE,
   PLANT,
   ROWS,
   SHAPE_BOXES,
@@ -77,7 +75,9 @@ export const AIR = 0
 export const WATER = 5
 
 /** The blocks of the inventory, in order: not their states. */
-export const PLACEABLE: readonly number[] = KINDS.flatMap((kind, id) => (kind.placeable && kind.base === id ? [id] : []))
+export const PLACEABLE: readonly number[] = KINDS.flatMap((kind, id) =>
+  kind.placeable && kind.base === id ? [id] : [],
+)
 
 /** Reports whether a block stops a body. VOID (not loaded, or below the floor) does. */
 export function isSolid(block: number): boolean {
@@ -162,8 +162,17 @@ export function useDoor(block: number): number | null {
   return shape < DOOR ? null : shape < OPEN_DOOR ? block + 4 : block - 4
 }
 
-/** Reports whether a fence, or a pane, is joined to a block beside it. */
-export function joins(shape: number, beside: number): boolean {
-  const kind = kindOf(beside)
-  return kind.opaque || kind.shape === shape || (shape === PANE && kind.shape === CUBE) || (shape === FENCE && kind.shape === CUBE && kind.solid)
+/** Returns y of the other half of the door that a block is half of; null if there is none. The lowest two of a stack are one door. */
+export function otherHalf(
+  world: { get(x: number, y: number, z: number): number },
+  x: number,
+  y: number,
+  z: number,
+): number | null {
+  const block = world.get(x, y, z)
+  if (useDoor(block) === null) return null
+  let below = y
+  while (world.get(x, below - 1, z) === block) below--
+  const half = (y - below) % 2 ? y - 1 : y + 1
+  return world.get(x, half, z) === block ? half : null
 }
