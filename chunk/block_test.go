@@ -127,30 +127,42 @@ func TestBlockTable(t *testing.T) {
 
 // clientTable returns the browser client's table of blocks.
 func clientTable() string {
-	tiles := []string{"unknown"}
-	layer := func(name string) int {
-		if !slices.Contains(tiles, name) {
-			tiles = append(tiles, name)
+	tiles := clientTiles()
+	layer := func(b *traits, name string) int {
+		if b.group >= wool && b.group <= glass {
+			return len(tiles) + int(b.base-Wool)
 		}
 		return slices.Index(tiles, name)
 	}
-	var rows, names strings.Builder
-	for id, b := range blocks {
-		of := strings.Fields(cmp.Or(b.tiles, blocks[b.base].name))
-		if Block(id) == Air {
-			of = tiles[:1]
-		}
-		top, side, bottom := layer(of[0]), layer(of[min(1, len(of)-1)]), layer(of[len(of)-1])
-		flags := bit(b.passable) | bit(b.clear)<<1 | bit(b.fixed)<<2 | bit(b.leafy)<<3 | int(b.pass)<<4
-		fmt.Fprintf(&rows, "  [%d,%d,%d,%d,%d,%d,%d,%d], // %d %s\n",
-			b.shape, flags, b.glow|b.dims<<4, b.group, top, side, bottom, id-int(b.base), id, b.name)
-		if Block(id) != b.base {
-			names.WriteString("'',")
-		} else {
-			words := strings.ReplaceAll(b.name, "_", " ")
-			fmt.Fprintf(&names, "'%s%s',", strings.ToUpper(words[:1]), words[1:])
+	var runs, names strings.Builder
+	var run []int // the current one: count, then its first block's properties
+	end := func() {
+		if run != nil {
+			runs.WriteString(strings.Trim(strings.ReplaceAll(fmt.Sprint(run), " ", ","), "[]") + " ")
 		}
 	}
+	for id := range blocks {
+		b := &blocks[id]
+		of := tileNames(id)
+		top, side, bottom := layer(b, of[0]), layer(b, of[min(1, len(of)-1)]), layer(b, of[len(of)-1])
+		flags := bit(b.passable) | bit(b.clear)<<1 | bit(b.fixed)<<2 | bit(b.leafy)<<3 | int(b.pass)<<4
+		state := id - int(b.base)
+		row := []int{int(b.shape), flags, int(b.glow | b.dims<<4), int(b.group), top, side, bottom, state}
+		if next := after(run); slices.Equal(next, row) {
+			run[0]++
+		} else {
+			end()
+			run = append([]int{1}, row...)
+		}
+		switch words := strings.ReplaceAll(b.name, "_", " "); {
+		case state != 0:
+		case b.group < wool || b.group > glass:
+			names.WriteString(strings.ToUpper(words[:1]) + words[1:] + ",")
+		case (b.base-Wool)%Colours == 0:
+			names.WriteString(strings.TrimPrefix(words, "white") + ",")
+		}
+	}
+	end()
 	var boxes strings.Builder
 	for _, of := range shapeBoxes {
 		var corners []string
@@ -164,7 +176,7 @@ func clientTable() string {
 //   go test ./chunk -run TestBlockTable -update
 // and not by hand.
 
-/** The names of the block textures, by layer. */
+/** The names of the block textures, by layer. Those of wool, concrete and glass follow, 16 colours each. */
 // prettier-ignore
 export const TILES = [` + quoted(tiles) + `] as const
 
@@ -172,9 +184,13 @@ export const TILES = [` + quoted(tiles) + `] as const
 // prettier-ignore
 export const GROUPS: readonly string[] = [` + quoted(groups[:]) + `]
 
-/** The name of each block; empty for one that is a state of a block before it. */
+/** The colours of wool, concrete and glass. */
 // prettier-ignore
-export const NAMES: readonly string[] = [` + names.String() + `]
+export const COLOURS: readonly string[] = [` + quoted(capitalized(colours[:])) + `]
+
+/** The names of blocks, without states. One that begins with a space is that of 16, after their colours. */
+// prettier-ignore
+export const NAMES = '` + strings.TrimSuffix(names.String(), ",") + `'
 
 /** The numbers of shapes. Those with a direction are followed by the same for the others: +x −x +z −z. Posts, by their arms. */
 ` + fmt.Sprintf(`export const NONE = %d
@@ -199,12 +215,60 @@ export const SHAPE_BOXES: readonly (readonly (readonly number[])[])[] = [
 ` + boxes.String() + `]
 
 /**
- * The properties of each block: shape, flags (1 passable, 2 clear, 4 fixed, 8 leafy, 16 cutout, 32 water), light (glow + 16·dims), group,
- * the layers of its top, side and bottom, and the number of the state.
+ * The properties of blocks, in order of their ids, in runs of similar ones: their number, then of the first its shape, flags (1 passable,
+ * 2 clear, 4 fixed, 8 leafy, 16 cutout, 32 water), light (glow + 16·dims), group, the layers of its top, side and bottom, and the number
+ * of the state. In a run, the layers grow by one; of slabs and all shapes after them, the shape and the number of the state do.
  */
 // prettier-ignore
-export const ROWS: readonly (readonly number[])[] = [
-` + rows.String() + "]\n"
+export const RUNS =
+  '` + strings.TrimSpace(runs.String()) + "'\n"
+}
+
+// after returns the properties of the block with which a run goes on; nil if there is no run.
+func after(run []int) []int {
+	if run == nil {
+		return nil
+	}
+	row := slices.Clone(run[1:])
+	if shape(row[0]) >= slab {
+		row[0] += run[0]
+		row[7] += run[0]
+		return row
+	}
+	for i := 4; i < 7; i++ {
+		row[i] += run[0]
+	}
+	return row
+}
+
+// clientTiles returns the names of textures in the order in which blocks have them, but those of wool, concrete and glass.
+func clientTiles() []string {
+	tiles := []string{"unknown"}
+	for id, b := range blocks {
+		for _, name := range tileNames(id) {
+			if !slices.Contains(tiles, name) && (b.group < wool || b.group > glass) {
+				tiles = append(tiles, name)
+			}
+		}
+	}
+	return tiles
+}
+
+// tileNames returns the names of a block's textures: one, or those of its top, side and bottom.
+func tileNames(id int) []string {
+	if Block(id) == Air {
+		return []string{"unknown"}
+	}
+	b := blocks[id]
+	return strings.Fields(cmp.Or(b.tiles, blocks[b.base].name))
+}
+
+func capitalized(names []string) []string {
+	all := slices.Clone(names)
+	for i, name := range all {
+		all[i] = strings.ToUpper(name[:1]) + strings.ReplaceAll(name[1:], "_", " ")
+	}
+	return all
 }
 
 func bit(b bool) int {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { DOOR, FENCE, LADDER, NAMES, STAIRS, TORCH } from '../src/world/block-table'
+import { LAYERS } from '../src/render/tiles'
+import { DOOR, FENCE, LADDER, STAIRS, TORCH } from '../src/world/block-table'
 import {
   KINDS,
   PLACEABLE,
@@ -12,7 +13,7 @@ import {
   useDoor,
 } from '../src/world/blocks'
 
-const named = (name: string) => NAMES.indexOf(name)
+const named = (name: string) => KINDS.findIndex((kind) => kind.name === name)
 const EAST = [1, 0, 0]
 const WEST = [-1, 0, 0]
 const SOUTH = [0, 0, 1]
@@ -24,6 +25,26 @@ test('there are at least 80 blocks to choose from, each in a group and with a na
   expect(PLACEABLE.length).toBeGreaterThan(80)
   expect(new Set(PLACEABLE.map((block) => kindOf(block).name)).size).toBe(PLACEABLE.length)
   for (const block of PLACEABLE) expect(kindOf(block).group, kindOf(block).name).not.toBe('')
+})
+
+test('names, groups and ids are the server’s', () => {
+  const ids = [38, 53, 54, 85, 86, 101, 103, 173, 177, 201]
+  expect(ids.map((id) => kindOf(id).name)).toEqual([
+    'White wool',
+    'Pink wool',
+    'White concrete',
+    'Pink glass',
+    'Stone bricks',
+    'Stone slab',
+    'Stone stairs',
+    'Plank fence',
+    'Torch',
+    'Pine door',
+  ])
+  expect(KINDS.length).toBe(202)
+  expect(kindOf(53).group).toBe('Wool')
+  const layers = KINDS.flatMap(({ top, side, bottom }) => [top, side, bottom])
+  expect(new Set(layers).size).toBe(LAYERS) // each has a user
 })
 
 test('states have the name and the properties of their block', () => {

@@ -7,8 +7,7 @@
 //
 //   word 0: x:6 y:6 z:6 (0 to 32 within the section) | face:3 (+x −x +y −y +z −z, two diagonals) | corner:2 |
 //           occlusion:2 | low:1 | water:1
-//   word 1: layer:10 | sky:6 | glow:6 (light, 0 to 60, four times the level)
-//   the bits after these are 0 but for other shapes (see shapes.ts)
+//   word 1: layer:8 | 0:2 | sky:6 | glow:6 (light, 0 to 60, four times the level) | 0:10 (but see shapes.ts)
 //
 // corner numbers (0,0) (1,0) (1,1) (0,1) in the face's own axes. low: the top of a liquid, slightly below the block's.
 // A plant is two quads, faces 6 from (0, 0) to (1, 1) and 7 from (0, 1) to (1, 0) of x and z; corners 2 and 3 are its

@@ -1,8 +1,8 @@
 // The quads of blocks that are no cubes: slabs, stairs, fences, panes, torches, ladders and doors. Each is a few boxes. A face of a box
 // is left out if the block beside it hides it, or a box that touches it covers it.
 //
-// The words of a vertex are the mesher's, with the sixteenths of a block that are added to its place: of x in bits 27 to 30 of word 0, of
-// y in bits 22 to 25 and of z in bits 26 to 29 of word 1.
+// The words of a vertex are the mesher's, with the sixteenths of a block that are added to its place in word 1: of x in bits 22 to 25, of
+// y in bits 26 to 29, and of z in bits 30, 31, 8 and 9.
 
 import { DOOR, FENCE, FENCE_POST, LADDER, PANE, PANE_POST, SHAPE_BOXES } from '../world/block-table'
 import { SIZE } from '../world/coords'
@@ -18,7 +18,7 @@ type Box = readonly number[]
 /** Where the quads of a pass are written. */
 interface Quads {
   readonly words: Uint32Array
-  next(): number
+  next(direction: number, x: number, y: number, z: number): number
 }
 
 /** Adds the faces of one direction, +x −x +y −y +z −z. shadeFace returns the corners of a face (see mesher.ts) whose outer block is next. */
@@ -48,7 +48,7 @@ export function meshShapes(
       const corners = shadeFace(outer ? beyond : cell, STEPS[u] ?? 0, STEPS[v] ?? 0)
       const layer = LAYERS[3 * block + layerOf(blocks, cell, face)] ?? 0
       const quads = passOf(block)
-      const first = quads.next()
+      const first = quads.next(face, at[0] ?? 0, at[1] ?? 0, at[2] ?? 0)
       for (let i = 0; i < 4; i++) {
         const corner = face & 1 ? (4 - i) & 3 : i
         const right = corner === 1 || corner === 2
@@ -59,15 +59,15 @@ export function meshShapes(
         const light = between(corners, (place[u] ?? 0) / WHOLE, (place[v] ?? 0) / WHOLE)
         const [x = 0, y = 0, z = 0] = place.map((part, i) => WHOLE * (at[i] ?? 0) + part)
         quads.words[first + 2 * i] =
-          (x >> 4) |
-          ((y >> 4) << 6) |
-          ((z >> 4) << 12) |
-          (face << 18) |
-          (corner << 21) |
-          (light(12, 3) << 23) |
-          ((x & 15) << 27)
+          (x >> 4) | ((y >> 4) << 6) | ((z >> 4) << 12) | (face << 18) | (corner << 21) | (light(12, 3) << 23)
         quads.words[first + 2 * i + 1] =
-          layer | (light(6, 63) << 10) | (light(0, 63) << 16) | ((y & 15) << 22) | ((z & 15) << 26)
+          layer |
+          ((z & 12) << 6) |
+          (light(6, 63) << 10) |
+          (light(0, 63) << 16) |
+          ((x & 15) << 22) |
+          ((y & 15) << 26) |
+          ((z & 3) << 30)
       }
     }
   }

@@ -1,6 +1,7 @@
 // Flat tables of block properties by id, so that the mesher's inner loops read bytes instead of objects.
 
-import { CUBE, NONE, ROWS } from '../world/block-table'
+import { ROWS } from '../world/block-rows'
+import { CUBE, NONE } from '../world/block-table'
 import { VOID } from '../world/world'
 
 const IDS = 65536
@@ -25,8 +26,7 @@ export const LEAFY = new Uint8Array(IDS)
 /** The texture layers of each id: top, side, bottom. */
 export const LAYERS = new Uint16Array(IDS * 3)
 
-for (const [id, row] of ROWS.entries()) {
-  const [shape = 0, flags = 0, light = 0, , top = 0, side = 0, bottom = 0] = row // see block-table.ts
+for (const [id, { shape, flags, light, layers }] of ROWS.entries()) {
   const opaque = !(flags & 2)
   const leafy = (flags >> 3) & 1
   SHAPE[id] = shape
@@ -36,7 +36,7 @@ for (const [id, row] of ROWS.entries()) {
   PASS[id] = flags >> 4
   MERGES[id] = opaque || leafy ? 0 : 1
   LEAFY[id] = leafy
-  LAYERS.set([top, side, bottom], 3 * id)
+  LAYERS.set(layers, 3 * id)
 }
 SHAPE[VOID] = NONE
 OCCLUDES[VOID] = 0

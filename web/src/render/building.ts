@@ -6,33 +6,31 @@ import { Pixels, TILE, bright, cobbles, grain, mix, type Colour } from './pixels
 const TIMBER: Colour = [112, 82, 48]
 const EMBER: Colour = [255, 208, 96]
 
-/** The colours of wool, concrete and glass. */
-const COLOURS: Record<string, Colour> = {
-  white: [236, 238, 240],
-  light_grey: [160, 162, 160],
-  grey: [84, 88, 94],
-  black: [34, 34, 40],
-  brown: [118, 76, 46],
-  red: [176, 46, 40],
-  orange: [232, 122, 32],
-  yellow: [246, 202, 58],
-  lime: [124, 188, 40],
-  green: [84, 112, 36],
-  cyan: [28, 140, 148],
-  light_blue: [92, 172, 220],
-  blue: [58, 70, 166],
-  purple: [124, 54, 172],
-  magenta: [190, 74, 180],
-  pink: [238, 146, 172],
-}
+/** The colours of wool, concrete and glass, in the order of block-table.ts. */
+const COLOURS: readonly Colour[] = [
+  [236, 238, 240],
+  [160, 162, 160],
+  [84, 88, 94],
+  [34, 34, 40],
+  [118, 76, 46],
+  [176, 46, 40],
+  [232, 122, 32],
+  [246, 202, 58],
+  [124, 188, 40],
+  [84, 112, 36],
+  [28, 140, 148],
+  [92, 172, 220],
+  [58, 70, 166],
+  [124, 54, 172],
+  [190, 74, 180],
+  [238, 146, 172],
+]
 
-/** Draws the coloured material of that name; returns null if it is none. */
-export function drawColoured(p: Pixels, name: string): Pixels | null {
-  const at = name.lastIndexOf('_')
-  const colour = COLOURS[name.slice(0, at)]
-  if (!colour) return null
-  if (name.endsWith('concrete')) return p.fill(bright(colour, 0.92), 0.03, 0.05)
-  if (name.endsWith('wool')) {
+/** Draws the nth of wool, concrete and glass, 16 colours each. */
+export function coloured(p: Pixels, nth: number): Pixels {
+  const colour = COLOURS[nth & 15] ?? [0, 0, 0]
+  if (nth >> 4 === 1) return p.fill(bright(colour, 0.92), 0.03, 0.05)
+  if (nth >> 4 === 0) {
     return p.each((x, y) =>
       bright(colour, 0.88 + 0.1 * grain(x, y, 4, p.seed) + (((x >> 1) + y) % 4 < 2 ? 0.05 : -0.05) * p.noise(x, y)),
     )

@@ -8,8 +8,8 @@ import {
   bevelled,
   bookshelf,
   bricks,
+  coloured,
   door,
-  drawColoured,
   ladder,
   marble,
   overgrow,
@@ -206,9 +206,7 @@ function cobble(p: Pixels): Pixels {
   )
 }
 
-type Coloured = `${string}_wool` | `${string}_concrete` | `${string}_glass`
-
-const RECIPES: Record<Exclude<Tile, Coloured>, (p: Pixels) => Pixels> = {
+const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
   unknown: (p) => p.each((x, y) => (((x >> 3) + (y >> 3)) % 2 === 0 ? [220, 60, 200] : [40, 30, 44])),
   stone,
   grass_top: grassTop,
@@ -298,18 +296,19 @@ const RECIPES: Record<Exclude<Tile, Coloured>, (p: Pixels) => Pixels> = {
   pine_door: (p) => door(p, PINE, false),
 }
 
+export const LAYERS = TILES.length + 48 // wool, concrete and glass
+
 /** Draws the tile of a layer: TILE × TILE RGBA, row 0 on top. */
 export function drawTile(layer: number): Uint8ClampedArray {
-  const name = TILES[layer] ?? 'unknown'
   const p = new Pixels(layer + 11)
-  return (drawColoured(p, name) ?? RECIPES[name as keyof typeof RECIPES](p)).data
+  const name = TILES[layer]
+  return (name ? RECIPES[name](p) : coloured(p, layer - TILES.length)).data
 }
 
 /** Draws all tiles for a texture array, at each mipmap level from full size down to one pixel. */
 export function drawAllTiles(): { edge: number; pixels: Uint8Array }[] {
   const levels: { edge: number; pixels: Uint8Array }[] = []
-  for (let edge = TILE; edge >= 1; edge >>= 1)
-    levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * TILES.length) })
+  for (let edge = TILE; edge >= 1; edge >>= 1) levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * LAYERS) })
   TILES.forEach((_, layer) => {
     mipmapsOf(drawTile(layer), TILE).forEach((pixels, level) =>
       levels[level]?.pixels.set(pixels, layer * pixels.length),

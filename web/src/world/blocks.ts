@@ -1,7 +1,9 @@
 // The properties of each block id: appearance, collision and light. The ids are the server's (block-table.ts). Unknown ids are
 // shown as magenta cubes.
 
+import { ROWS, type BlockRow } from './block-rows'
 import {
+  COLOURS,
   CUBE,
   DOOR,
   GROUPS,
@@ -11,7 +13,6 @@ import {
   NONE,
   OPEN_DOOR,
   PLANT,
-  ROWS,
   SHAPE_BOXES,
   SLAB,
   STAIRS,
@@ -43,10 +44,13 @@ export interface BlockKind {
   readonly bottom: number
 }
 
-function kindFrom(row: readonly number[], id: number): BlockKind {
-  const [shape = CUBE, flags = 4, light = 0, group = 0, top = 0, side = 0, bottom = 0, state = 0] = row
+function kindFrom(
+  { shape, flags, light, group, layers: [top, side, bottom], state }: BlockRow,
+  id: number,
+  name: string,
+): BlockKind {
   return {
-    name: NAMES[id - state] ?? 'Unknown',
+    name,
     group: GROUPS[group] ?? '',
     shape,
     translucent: flags >= 32,
@@ -62,10 +66,16 @@ function kindFrom(row: readonly number[], id: number): BlockKind {
   }
 }
 
-/** By id. */
-export const KINDS: readonly BlockKind[] = ROWS.map(kindFrom)
+const names = NAMES.split(',').flatMap((name) => (name.startsWith(' ') ? COLOURS.map((colour) => colour + name) : name))
+let named = -1
 
-const UNKNOWN = kindFrom([], -1)
+/** By id. */
+export const KINDS: readonly BlockKind[] = ROWS.map((row, id) => {
+  if (row.state === 0) named++
+  return kindFrom(row, id, names[named] ?? '')
+})
+
+const UNKNOWN = kindFrom({ shape: CUBE, flags: 4, light: 0, group: 0, layers: [0, 0, 0], state: 0 }, -1, 'Unknown')
 
 export function kindOf(block: number): BlockKind {
   return KINDS[block] ?? UNKNOWN
