@@ -1,6 +1,6 @@
 // Block icons for the HUD: the block's boxes in isometric projection, drawn from its tiles, or a flat picture. Icons are cached.
 
-import { DOOR, FENCE, LADDER, PANE, PLANT, STAIRS } from '../world/block-table'
+import { DOOR, FENCE, LADDER, LIQUID, PANE, PLANT, STAIRS, TORCH } from '../world/block-table'
 import { boxesOf, kindOf, type Box } from '../world/blocks'
 import { context2D } from './canvas'
 import { TILE } from './pixels'
@@ -41,7 +41,7 @@ function tileCanvas(tile: number, shade: number): HTMLCanvasElement {
 function boxesFor(block: number): readonly Box[] {
   const { shape } = kindOf(block)
   if (shape === STAIRS) return boxesOf(block + 1) // their low side is in front
-  return shape === FENCE ? FENCE_BOXES : boxesOf(block)
+  return shape === FENCE ? FENCE_BOXES : shape === LIQUID ? [[0, 0, 0, 1, 1, 1]] : boxesOf(block)
 }
 
 function draw(block: number): string {
@@ -53,6 +53,10 @@ function draw(block: number): string {
   if (kind.shape === DOOR) {
     context.drawImage(tileCanvas(kind.top, 1), SIZE / 4, 0, SIZE / 2, SIZE / 2)
     context.drawImage(tileCanvas(kind.side, 1), SIZE / 4, SIZE / 2, SIZE / 2, SIZE / 2)
+    return canvas.toDataURL()
+  }
+  if (kind.shape === TORCH) {
+    context.drawImage(tileCanvas(kind.side, 1), 7, 6, 2, 10, SIZE / 2 - 6, 2, 12, SIZE - 4)
     return canvas.toDataURL()
   }
   if (kind.shape === PLANT || kind.shape === PANE || kind.shape === LADDER) {

@@ -309,10 +309,10 @@ export function drawTile(layer: number): Uint8ClampedArray {
 export function drawAllTiles(): { edge: number; pixels: Uint8Array }[] {
   const levels: { edge: number; pixels: Uint8Array }[] = []
   for (let edge = TILE; edge >= 1; edge >>= 1) levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * LAYERS) })
-  TILES.forEach((_, layer) => {
+  for (let layer = 0; layer < LAYERS; layer++) {
     mipmapsOf(drawTile(layer), TILE).forEach((pixels, level) =>
       levels[level]?.pixels.set(pixels, layer * pixels.length),
     )
-  })
+  }
   return levels
 }
