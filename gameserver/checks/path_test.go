@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -60,5 +62,42 @@ func TestSightOverSlab(t *testing.T) {
 	}
 	if !low(over) || low(through) {
 		t.Errorf("between a slab and what is above it: %v; through the slab: %v", low(over), low(through))
+	}
+}
+
+// The browser client's own walks among random shapes (web/test/shapes.test.ts) are allowed, and a body that walks through what stands in its
+// way is not.
+func TestClientsWalksAreAllowed(t *testing.T) {
+	text, err := os.ReadFile("testdata/walks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walks []struct {
+		Blocks [][4]int32
+		Moves  [][3]float64
+	}
+	if err := json.Unmarshal(text, &walks); err != nil {
+		t.Fatal(err)
+	}
+	blocked := 0
+	for i, walk := range walks {
+		l := make(land)
+		for _, b := range walk.Blocks {
+			l[grid.Pos{X: b[0], Y: b[1], Z: b[2]}] = chunk.Block(b[3])
+		}
+		at := func(move [3]float64) motion.Pose { return motion.Pose{X: move[0], Y: move[1], Z: move[2]} }
+		for j := 1; j < len(walk.Moves); j++ {
+			before, after := at(walk.Moves[j-1]), at(walk.Moves[j])
+			if Land(l.obstacles).Blocked(before, after) {
+				t.Errorf("walk %d, move %d: from %+v to %+v is refused", i, j, before, after)
+			}
+			after.Y -= .5 // through what it stands on
+			if Land(l.obstacles).Blocked(before, after) {
+				blocked++
+			}
+		}
+	}
+	if blocked < 100 {
+		t.Errorf("%d moves into the ground are refused", blocked)
 	}
 }
