@@ -2,7 +2,7 @@
 
 import { pick } from '../world/hash'
 import { TILES } from '../world/block-table'
-import type { Tile } from '../world/tiles'
+
 import {
   basalt,
   bevelled,
@@ -206,7 +206,7 @@ function cobble(p: Pixels): Pixels {
   )
 }
 
-const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
+const RECIPES: Record<(typeof TILES)[number], (p: Pixels) => Pixels> = {
   unknown: (p) => p.each((x, y) => (((x >> 3) + (y >> 3)) % 2 === 0 ? [220, 60, 200] : [40, 30, 44])),
   stone,
   grass_top: grassTop,
