@@ -8,8 +8,16 @@ const (
 	ClassicCustomBlocks = 66
 )
 
-// classic has the images of our blocks in Classic: with CustomBlocks, and without.
-var classic = [...]struct{ custom, plain byte }{
+// image is a block's in Classic: with CustomBlocks, and without.
+type image struct{ custom, plain byte }
+
+// Blocks of Classic that are the images of many of ours.
+const (
+	classicSapling, classicSlab, classicCobbleSlab, classicRope, classicFire, classicMushroom = 6, 44, 50, 51, 54, 39
+)
+
+// classic has the images of our first blocks in Classic.
+var classic = [...]image{
 	chunk.Air:         {0, 0},
 	chunk.Stone:       {1, 1},
 	chunk.Grass:       {2, 2},
@@ -50,6 +58,68 @@ var classic = [...]struct{ custom, plain byte }{
 	chunk.Reeds:       {6, 6},
 }
 
+// classicColours has the images of wool, by colour: cloth.
+var classicColours = [chunk.Colours]image{
+	{36, 36}, {35, 35}, {35, 35}, {34, 34}, // white, light grey, grey, black
+	{57, 22}, {21, 21}, {22, 22}, {23, 23}, // brown, red, orange, yellow
+	{24, 24}, {25, 25}, {59, 28}, {28, 28}, // lime, green, cyan, light blue
+	{29, 29}, {31, 31}, {32, 32}, {33, 33}, // blue, purple, magenta, pink
+}
+
+// classicMaterials has the images of what is neither one of the first blocks nor has a colour.
+var classicMaterials = [...]image{
+	{65, 4}, {48, 48}, {43, 43}, {52, 12}, // stone bricks, mossy cobble, smooth stone, sandstone
+	{5, 5}, {5, 5}, {63, 36}, {49, 49}, // planks of birch and of pine, marble: a pillar, basalt: obsidian
+	{57, 22}, {45, 45}, {47, 47}, {23, 23}, // terracotta, roof tiles, bookshelf, straw
+	{42, 42}, {41, 41}, {28, 28}, // of iron, gold, diamond
+}
+
+// classicOf returns the image of a block.
+func classicOf(b chunk.Block) image {
+	material := b.Material()
+	switch {
+	case int(material) < len(classic) && material == b:
+		return classic[b]
+	case b < chunk.StoneBricks && b >= chunk.Wool:
+		return classicColours[(b-chunk.Wool)%chunk.Colours]
+	case b >= chunk.StoneBricks && b < chunk.FirstShaped:
+		return classicMaterials[b-chunk.StoneBricks]
+	}
+	boxes := b.Boxes()
+	switch {
+	case len(boxes) == 1 && boxes[0].High == [3]uint8{16, 8, 16}:
+		if material == chunk.Cobble {
+			return image{classicCobbleSlab, classicSlab}
+		}
+		return image{classicSlab, classicSlab}
+	case b.Glow() > 0 && !b.Solid():
+		return image{classicFire, classicMushroom}
+	case !b.Solid():
+		return image{classicRope, classicSapling}
+	case material != b.Base():
+		return classicOf(material)
+	}
+	return classic[chunk.Planks] // a closed door
+}
+
+// Wool, by its colour.
+const (
+	grey = chunk.Wool + 2 + iota
+	black
+	brown
+	red
+	orange
+	yellow
+	lime
+	green
+	cyan
+	lightBlue
+	blue
+	purple
+	magenta
+	pink
+)
+
 // fromClassic has what a player of Classic places with each of its blocks.
 var fromClassic = [ClassicCustomBlocks]chunk.Block{
 	0: chunk.Air, 1: chunk.Stone, 2: chunk.Grass, 3: chunk.Dirt, 4: chunk.Cobble, 5: chunk.Planks, 6: chunk.TallGrass, 7: chunk.Bedrock,
@@ -57,24 +127,25 @@ var fromClassic = [ClassicCustomBlocks]chunk.Block{
 	12: chunk.Sand, 13: chunk.Gravel, 14: chunk.GoldOre, 15: chunk.IronOre, 16: chunk.CoalOre, 17: chunk.Log, 18: chunk.Leaves,
 	19: chunk.Sand, 20: chunk.Glass,
 	// Cloth, by its colour: red, orange, yellow, lime, green, teal, aqua, cyan, blue, indigo, violet, magenta, pink, black, grey, white.
-	21: chunk.Brick, 22: chunk.DryLeaves, 23: chunk.Sand, 24: chunk.Leaves, 25: chunk.Cactus, 26: chunk.PineLeaves, 27: chunk.Ice,
-	28: chunk.DiamondOre, 29: chunk.Ice, 30: chunk.Clay, 31: chunk.Clay, 32: chunk.Brick, 33: chunk.Brick, 34: chunk.CoalOre, 35: chunk.Clay,
-	36: chunk.Snow, 37: chunk.Dandelion, 38: chunk.Poppy, 39: chunk.DeadBush, 40: chunk.Poppy, 41: chunk.Lamp, 42: chunk.IronOre,
-	43: chunk.Stone, 44: chunk.Stone, 45: chunk.Brick, 46: chunk.Brick, 47: chunk.Planks, 48: chunk.Cobble, 49: chunk.CoalOre,
+	21: red, 22: orange, 23: yellow, 24: lime, 25: green, 26: green, 27: chunk.Ice, 28: lightBlue, 29: blue, 30: purple, 31: purple,
+	32: magenta, 33: pink, 34: black, 35: grey, 36: chunk.Wool,
+	37: chunk.Dandelion, 38: chunk.Poppy, 39: chunk.DeadBush, 40: chunk.Poppy, 41: chunk.GoldBlock, 42: chunk.IronBlock,
+	43: chunk.SmoothStone, 44: chunk.SmoothStoneSlab, 45: chunk.Brick, 46: chunk.Brick, 47: chunk.Bookshelf, 48: chunk.MossyCobble, 49: chunk.Basalt,
 	// CustomBlocks.
-	50: chunk.Cobble, 51: chunk.Reeds, 52: chunk.Sand, 53: chunk.Snow, 54: chunk.Poppy, 55: chunk.Brick, 56: chunk.Cactus, 57: chunk.PineLog,
-	58: chunk.Ice, 59: chunk.DiamondOre, 60: chunk.Ice, 61: chunk.Snow, 62: chunk.Lamp, 63: chunk.BirchLog, 64: chunk.Planks, 65: chunk.Cobble,
+	50: chunk.CobbleSlab, 51: chunk.Ladder, 52: chunk.Sandstone, 53: chunk.Snow, 54: chunk.Torch, 55: pink, 56: chunk.Cactus, 57: brown,
+	58: blue, 59: cyan, 60: chunk.Ice, 61: chunk.Marble, 62: chunk.Lamp, 63: chunk.Marble, 64: chunk.Planks, 65: chunk.StoneBricks,
 }
 
 // ToClassic returns the image of a block in Classic, for a client with CustomBlocks or without. That of an unknown block is stone.
 func ToClassic(b chunk.Block, custom bool) byte {
-	switch {
-	case int(b) >= len(classic):
-		return classic[chunk.Stone].plain
-	case custom:
-		return classic[b].custom
+	of := classic[chunk.Stone]
+	if b.Known() {
+		of = classicOf(b)
 	}
-	return classic[b].plain
+	if custom {
+		return of.custom
+	}
+	return of.plain
 }
 
 // FromClassic returns what a block of Classic becomes here, and reports whether there is such a block.

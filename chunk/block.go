@@ -47,63 +47,61 @@ const (
 	Reeds
 )
 
-type traits struct {
-	name     string
-	original Block // what VoxelPopuli's client sees: 0 to 3
-	passable bool  // bodies pass through
-	clear    bool  // light passes through
-	fixed    bool  // players can neither place nor break it
-	plant    bool  // a thin plant
-}
+// Those with a colour: the first of each is white, and the others follow in the order of colours.
+const (
+	Wool Block = Reeds + 1 + iota*Colours
+	Concrete
+	ColouredGlass
+	afterColours
+)
 
-var blocks = [...]traits{
-	Air:         {name: "air", original: Air, passable: true, clear: true, fixed: true},
-	Stone:       {name: "stone", original: Stone},
-	Grass:       {name: "grass", original: Grass},
-	Dirt:        {name: "dirt", original: Dirt},
-	Sand:        {name: "sand", original: Dirt},
-	Water:       {name: "water", original: Air, passable: true, clear: true},
-	Log:         {name: "log", original: Dirt},
-	Leaves:      {name: "leaves", original: Grass, clear: true},
-	Snow:        {name: "snow", original: Stone},
-	CoalOre:     {name: "coal_ore", original: Stone},
-	IronOre:     {name: "iron_ore", original: Stone},
-	GoldOre:     {name: "gold_ore", original: Stone},
-	DiamondOre:  {name: "diamond_ore", original: Stone},
-	Gravel:      {name: "gravel", original: Dirt},
-	Clay:        {name: "clay", original: Dirt},
-	Bedrock:     {name: "bedrock", original: Stone, fixed: true},
-	Planks:      {name: "planks", original: Dirt},
-	Cobble:      {name: "cobble", original: Stone},
-	Glass:       {name: "glass", original: Stone, clear: true},
-	Brick:       {name: "brick", original: Stone},
-	Lamp:        {name: "lamp", original: Stone},
-	Ice:         {name: "ice", original: Stone, clear: true},
-	SnowyGrass:  {name: "snowy_grass", original: Grass},
-	Cactus:      {name: "cactus", original: Grass},
-	BirchLog:    {name: "birch_log", original: Dirt},
-	BirchLeaves: {name: "birch_leaves", original: Grass, clear: true},
-	PineLog:     {name: "pine_log", original: Dirt},
-	PineLeaves:  {name: "pine_leaves", original: Grass, clear: true},
-	DryLeaves:   {name: "dry_leaves", original: Grass, clear: true},
-	TallGrass:   plant("tall_grass"),
-	DryGrass:    plant("dry_grass"),
-	Fern:        plant("fern"),
-	Poppy:       plant("poppy"),
-	Dandelion:   plant("dandelion"),
-	Cornflower:  plant("cornflower"),
-	Daisy:       plant("daisy"),
-	DeadBush:    plant("dead_bush"),
-	Reeds:       plant("reeds"),
-}
+// More materials.
+const (
+	StoneBricks = afterColours + iota
+	MossyCobble
+	SmoothStone
+	Sandstone
+	BirchPlanks
+	PinePlanks
+	Marble
+	Basalt
+	Terracotta
+	RoofTiles
+	Bookshelf
+	Straw
+	IronBlock
+	GoldBlock
+	DiamondBlock
+	// FirstShaped is the first block that has another shape than a cube, a liquid or a plant.
+	FirstShaped
+)
 
-// plant returns the traits of a thin plant. VoxelPopuli's clients, to which everything but air is solid, see air.
-func plant(name string) traits {
-	return traits{name: name, original: Air, passable: true, clear: true, plant: true}
-}
+// Of slabs (with an upper one) and stairs (in four directions), the first and some others.
+const (
+	StoneSlab       = FirstShaped
+	StoneStairs     = StoneSlab + 2
+	CobbleSlab      = StoneSlab + 6
+	SmoothStoneSlab = StoneSlab + 8*6
+	afterStairs     = StoneSlab + 12*6
+)
+
+// Fittings, without their states.
+const (
+	PlankFence = afterStairs + iota
+	BirchPlankFence
+	PinePlankFence
+	GlassPane
+	Torch
+	Ladder   = Torch + 5
+	Door     = Ladder + 4
+	PineDoor = Door + 8
+)
+
+// LastOfFirst is the last block that the first version of voxeld has. Nodes before nodemsg.VersionBlocks have no later ones.
+const LastOfFirst = Reeds
 
 // unknown has the traits of ids of later versions: bodies stop at them, and players cannot change them.
-var unknown = traits{original: Stone, fixed: true}
+var unknown = traits{original: Stone, shape: cube, fixed: true}
 
 func (b Block) traits() *traits {
 	if !b.Known() {
@@ -123,14 +121,38 @@ func (b Block) Name() string {
 	return blocks[b].name
 }
 
+// Base returns the block of which this is a state, such as stairs that lead elsewhere; mostly the block itself. Its states have the ids
+// that follow.
+func (b Block) Base() Block {
+	if !b.Known() {
+		return b
+	}
+	return blocks[b].base
+}
+
+// Material returns the block that this one is made of: planks for stairs of planks, mostly the block itself.
+func (b Block) Material() Block {
+	if !b.Known() {
+		return b
+	}
+	return blocks[b].material
+}
+
 // Plant reports whether the block is a thin plant: grass, a flower, reeds. Bodies and light pass through it, and
 // a block put there takes its place.
-func (b Block) Plant() bool { return b.traits().plant }
+func (b Block) Plant() bool { return b.traits().shape == plant }
 
-// Solid reports whether the block stops a body. Air, water and plants do not.
+// Glow returns the light that the block emits, 0 to 15.
+func (b Block) Glow() uint8 { return b.traits().glow }
+
+// Boxes returns the parts of the block's space that it fills, and none for air, water and plants. Bodies stop at them if the block is
+// Solid. The caller must not change them.
+func (b Block) Boxes() []Box { return shapeBoxes[b.traits().shape] }
+
+// Solid reports whether the block stops a body. Air, water, plants, torches, ladders and open doors do not.
 func (b Block) Solid() bool { return !b.traits().passable }
 
-// Opaque reports whether the block hides what is behind it and stops light.
+// Opaque reports whether the block hides what is behind it and stops light. Slabs and stairs stop light, but hide nothing.
 func (b Block) Opaque() bool { return !b.traits().clear }
 
 // Placeable reports whether a player may place the block. Air is not placeable: an edit to Air breaks a block (see

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
@@ -66,19 +67,24 @@ func (s *session) sendText(text string) { s.out.Send(sessionmsg.Notice{Text: tex
 
 // land returns the land in view, as the player is to find it.
 func (s *session) land() checks.Land {
-	return func(pos grid.Pos) bool {
-		return pos.Y >= 0 && pos.Y < s.g.World.Height() && s.subs.stops(pos, s.body.Player)
+	return func(pos grid.Pos) []chunk.Box {
+		if pos.Y < 0 || pos.Y >= s.g.World.Height() {
+			return nil
+		}
+		return s.subs.obstacles(pos, s.body.Player)
 	}
 }
 
 // subscriptions are a session's, by chunk in view.
 type subscriptions map[grid.ChunkPos]*mirror.Subscription
 
-// stops reports whether a block is solid, as far as known here. A block that the player has requested to break is not solid: the
-// client need not wait for the answer.
-func (in subscriptions) stops(pos grid.Pos, by player.ID) bool {
-	sub := in[pos.Chunk()]
-	return sub != nil && sub.Stops(pos, by)
+// obstacles returns the parts of a block that stop bodies, as far as known here. A block that the player has requested to break does
+// not: the client need not wait for the answer.
+func (in subscriptions) obstacles(pos grid.Pos, by player.ID) []chunk.Box {
+	if sub := in[pos.Chunk()]; sub != nil {
+		return sub.Obstacles(pos, by)
+	}
+	return nil
 }
 
 // occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:

@@ -362,6 +362,8 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
+	case block > chunk.LastOfFirst && s.g.Understood != nil && !s.g.Understood(nodemsg.VersionBlocks):
+		return there, wire.RefusedUnknownBlock
 	case forbidden != "":
 		return there, forbidden
 	case checks.BlockChange(there, block) != "":

@@ -319,7 +319,7 @@ func TestHostileLeaderIsLeft(t *testing.T) {
 			{Blocks: []nodemsg.BlockAt{{At: height * 1024, Block: chunk.Brick}}},
 		}})
 		r.lands.sendFrame(grid.ChunkPos{}, nodemsg.FromRegion{Tick: 2, Chunks: []nodemsg.ChunkDelta{
-			{Blocks: []nodemsg.BlockAt{{At: 5, Block: 60000}}},
+			{Blocks: []nodemsg.BlockAt{{At: 1 << 23, Block: chunk.Brick}}},
 		}})
 		pass(10 * time.Second)
 		ann.sees(r.lands, 1)

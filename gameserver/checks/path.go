@@ -2,13 +2,15 @@ package checks
 
 import (
 	"math"
+	"slices"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 )
 
-// Land reports whether a block stops a player's body, as far as known.
-type Land func(pos grid.Pos) (solid bool)
+// Land returns the parts of a block's space that stop a player's body, as far as known.
+type Land func(pos grid.Pos) []chunk.Box
 
 const (
 	// stepLength is the distance of the points checked along a path, in blocks, and the longest step of which only the end is
@@ -43,7 +45,7 @@ var paths = [...][]int{
 // inside of already do not count: a buried player may get out.
 func (land Land) Blocked(before, after motion.Pose) bool {
 	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
-	start := insideOf(from)
+	start := bodyAt(from)
 	if land.collides(start, to) {
 		return true
 	}
@@ -59,7 +61,7 @@ func (land Land) Blocked(before, after motion.Pose) bool {
 }
 
 // passes reports whether one path is free.
-func (land Land) passes(start box, from, to [3]float64, path []int) bool {
+func (land Land) passes(start body, from, to [3]float64, path []int) bool {
 	at := from
 	for _, axes := range path {
 		leg := at
@@ -83,49 +85,60 @@ func (land Land) passes(start box, from, to [3]float64, path []int) bool {
 	return true
 }
 
-// box is the blocks that a body is inside of: from low to high, both included.
-type box struct{ low, high grid.Pos }
+// body is the space of a body, less the leeway.
+type body struct{ low, high [3]float64 }
 
-func insideOf(feet [3]float64) box {
+func bodyAt(feet [3]float64) body {
 	const half, height = bodyWidth/2 - leeway, bodyHeight - leeway
-	return box{
-		low:  grid.Pos{X: floor(feet[0] - half), Y: floor(feet[1] + leeway), Z: floor(feet[2] - half)},
-		high: grid.Pos{X: floor(feet[0] + half), Y: floor(feet[1] + height), Z: floor(feet[2] + half)},
+	return body{
+		low:  [3]float64{feet[0] - half, feet[1] + leeway, feet[2] - half},
+		high: [3]float64{feet[0] + half, feet[1] + height, feet[2] + half},
 	}
+}
+
+// reaches reports whether the body reaches into one of the boxes of a block.
+func (b body) reaches(pos grid.Pos, boxes []chunk.Box) bool {
+	at := [3]float64{float64(pos.X), float64(pos.Y), float64(pos.Z)}
+	return slices.ContainsFunc(boxes, func(box chunk.Box) bool {
+		for axis, from := range at {
+			if b.high[axis] < from+float64(box.Low[axis])/16 || b.low[axis] >= from+float64(box.High[axis])/16 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// anyBlock reports whether a condition holds for one of the blocks that the body is in.
+func (b body) anyBlock(is func(pos grid.Pos) bool) bool {
+	for x := floor(b.low[0]); x <= floor(b.high[0]); x++ {
+		for z := floor(b.low[2]); z <= floor(b.high[2]); z++ {
+			for y := floor(b.low[1]); y <= floor(b.high[1]); y++ {
+				if is(grid.Pos{X: x, Y: y, Z: z}) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isAbove reports whether a block is above the body.
+func (b body) isAbove(pos grid.Pos) bool {
+	return pos.Y > floor(b.high[1]) && pos.X >= floor(b.low[0]) && pos.X <= floor(b.high[0]) && pos.Z >= floor(b.low[2]) && pos.Z <= floor(b.high[2])
 }
 
 // collides reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A buried
 // player may rise through what is above: that is how clients get out.
-func (land Land) collides(start box, feet [3]float64) bool {
-	b := insideOf(feet)
-	for x := b.low.X; x <= b.high.X; x++ {
-		for z := b.low.Z; z <= b.high.Z; z++ {
-			beside := x < start.low.X || x > start.high.X || z < start.low.Z || z > start.high.Z
-			for y := b.low.Y; y <= b.high.Y; y++ {
-				pos := grid.Pos{X: x, Y: y, Z: z}
-				switch {
-				case !beside && y >= start.low.Y && y <= start.high.Y:
-				case !land(pos):
-				case !beside && y > start.high.Y && land.buried(start):
-				default:
-					return true
-				}
-			}
-		}
-	}
-	return false
+func (land Land) collides(start body, feet [3]float64) bool {
+	b := bodyAt(feet)
+	return b.anyBlock(func(pos grid.Pos) bool {
+		boxes := land(pos)
+		return b.reaches(pos, boxes) && !start.reaches(pos, boxes) && !(start.isAbove(pos) && land.buries(start))
+	})
 }
 
-// buried reports whether a body is inside solid blocks.
-func (land Land) buried(b box) bool {
-	for x := b.low.X; x <= b.high.X; x++ {
-		for z := b.low.Z; z <= b.high.Z; z++ {
-			for y := b.low.Y; y <= b.high.Y; y++ {
-				if land(grid.Pos{X: x, Y: y, Z: z}) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+// buries reports whether a body is inside solid blocks.
+func (land Land) buries(b body) bool {
+	return b.anyBlock(func(pos grid.Pos) bool { return b.reaches(pos, land(pos)) })
 }

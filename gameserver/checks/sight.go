@@ -3,6 +3,7 @@ package checks
 import (
 	"math"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -26,22 +27,32 @@ func (land Land) Visible(eyes, feet motion.Pose) bool {
 
 // clear reports whether a line is free of solid blocks. Those at its ends do not count: eyes and bodies may be inside them.
 func (land Land) clear(from, to [3]float64) bool {
-	blockAt := func(part float64) grid.Pos {
-		return grid.Pos{
-			X: floor(from[0] + part*(to[0]-from[0])), Y: floor(from[1] + part*(to[1]-from[1])), Z: floor(from[2] + part*(to[2]-from[2])),
+	pointAt := func(part float64) (at [3]float64) {
+		for axis := range at {
+			at[axis] = from[axis] + part*(to[axis]-from[axis])
 		}
+		return at
 	}
-	first, last := blockAt(0), blockAt(1)
 	steps := math.Ceil(distanceOf(from, to) / lookStep)
-	previous := first
+	previous, last := blockOf(from), blockOf(to)
+	var boxes []chunk.Box // of previous
 	for i := 1.; i < steps; i++ {
-		pos := blockAt(i / steps)
-		if pos == previous || pos == last {
+		at := pointAt(i / steps)
+		pos := blockOf(at)
+		if pos == last {
 			continue
 		}
-		if previous = pos; land(pos) {
+		if pos != previous {
+			previous, boxes = pos, land(pos)
+		}
+		if (body{at, at}).reaches(pos, boxes) {
 			return false
 		}
 	}
 	return true
+}
+
+// blockOf returns the block that a point is in.
+func blockOf(at [3]float64) grid.Pos {
+	return grid.Pos{X: floor(at[0]), Y: floor(at[1]), Z: floor(at[2])}
 }

@@ -206,12 +206,16 @@ func (sub *Subscription) Block(pos grid.Pos) (b chunk.Block, known bool) {
 	return chunk.Air, false
 }
 
-// Stops reports whether the block at a position stops a player's body, as far as known here. One that the player has requested to
-// break does not: the client need not wait for the answer.
-func (sub *Subscription) Stops(pos grid.Pos, id player.ID) bool {
+// Obstacles returns the parts of the block at a position that stop a player's body, as far as known here. One that the player has
+// requested to break does not stop it: the client need not wait for the answer.
+func (sub *Subscription) Obstacles(pos grid.Pos, id player.ID) []chunk.Box {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	return sub.blockAt(pos).Solid() && !sub.mu.pending.breaks(pos, id)
+	b := sub.blockAt(pos)
+	if !b.Solid() || sub.mu.pending.breaks(pos, id) {
+		return nil
+	}
+	return b.Boxes()
 }
 
 // AnyOccupant reports whether a player in the chunk satisfies a condition.

@@ -90,7 +90,8 @@ type Mirror struct {
 	}
 }
 
-// checkBlocks rejects deltas with blocks outside of the world: a broken or hostile leader.
+// checkBlocks rejects deltas with blocks outside of the world: a broken or hostile leader. A block of a later version is passed on: it is
+// solid, and clients show it as something that they do not know.
 func (m *Mirror) checkBlocks(n *nodemsg.ChunkDelta) error {
 	blocks := n.Blocks
 	if n.State != nil {
@@ -98,7 +99,7 @@ func (m *Mirror) checkBlocks(n *nodemsg.ChunkDelta) error {
 	}
 	limit := chunk.Index(m.Height) * grid.ChunkSize * grid.ChunkSize
 	for _, b := range blocks {
-		if b.At >= limit || !b.Block.Known() {
+		if b.At >= limit {
 			return &wire.Error{Code: wire.FailBadValue, Message: "the region's leader sent invalid blocks: chunk " + n.Chunk.String()}
 		}
 	}

@@ -1,24 +1,118 @@
-import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { KINDS } from '../src/world/blocks'
+import { LAYERS } from '../src/render/tiles'
+import { DOOR, FENCE, LADDER, STAIRS, TORCH } from '../src/world/block-table'
+import {
+  KINDS,
+  PLACEABLE,
+  boundsOf,
+  boxesOf,
+  joinSlabs,
+  kindOf,
+  otherHalf,
+  stateFor,
+  useDoor,
+} from '../src/world/blocks'
 
-interface Row {
-  name: string
-  solid: boolean
-  opaque: boolean
-  placeable: boolean
-  breakable: boolean
-  plant: boolean
-}
+const named = (name: string) => KINDS.findIndex((kind) => kind.name === name)
+const EAST = [1, 0, 0]
+const WEST = [-1, 0, 0]
+const SOUTH = [0, 0, 1]
+const NORTH = [0, 0, -1]
+const UP = [0, 1, 0]
+const DOWN = [0, -1, 0]
 
-// The server's table, written by package chunk's test (go test ./chunk -run TestBlockTable -update).
-const rows = JSON.parse(readFileSync(new URL('../../chunk/testdata/blocks.json', import.meta.url), 'utf8')) as Row[]
+test('there are at least 80 blocks to choose from, each in a group and with a name of its own', () => {
+  expect(PLACEABLE.length).toBeGreaterThan(80)
+  expect(new Set(PLACEABLE.map((block) => kindOf(block).name)).size).toBe(PLACEABLE.length)
+  for (const block of PLACEABLE) expect(kindOf(block).group, kindOf(block).name).not.toBe('')
+})
 
-test('the client has the same blocks as the server, with the same ids', () => {
-  const ours = KINDS.map((kind): Row => {
-    const { solid, opaque, placeable, breakable } = kind
-    const name = kind.name.toLowerCase().replaceAll(' ', '_')
-    return { name, solid, opaque, placeable, breakable, plant: kind.shape === 'cross' }
+test('names, groups and ids are the server’s', () => {
+  const ids = [38, 53, 54, 85, 86, 101, 103, 173, 177, 201]
+  expect(ids.map((id) => kindOf(id).name)).toEqual([
+    'White wool',
+    'Pink wool',
+    'White concrete',
+    'Pink glass',
+    'Stone bricks',
+    'Stone slab',
+    'Stone stairs',
+    'Plank fence',
+    'Torch',
+    'Pine door',
+  ])
+  expect(KINDS.length).toBe(202)
+  expect(kindOf(53).group).toBe('Wool')
+  const layers = KINDS.flatMap(({ top, side, bottom }) => [top, side, bottom])
+  expect(new Set(layers).size).toBe(LAYERS) // each has a user
+})
+
+test('states have the name and the properties of their block', () => {
+  KINDS.forEach((kind, id) => {
+    expect(kind.base).toBeLessThanOrEqual(id)
+    expect(kind.name).toBe(kindOf(kind.base).name)
+    expect(kind.group).toBe(kindOf(kind.base).group)
   })
-  expect(ours).toEqual(rows)
+  expect(kindOf(60000).name).toBe('Unknown')
+  expect(kindOf(60000)).toMatchObject({ solid: true, opaque: true, placeable: false, breakable: false })
+})
+
+test('the low side of stairs is towards the player, wherever they look', () => {
+  const stairs = named('Plank stairs')
+  expect(kindOf(stairs).shape).toBe(STAIRS)
+  const high = (ahead: number[]) => boxesOf(stateFor(stairs, ahead, UP, 0))[1]
+  expect(high([0.9, -0.4, 0.1])).toEqual([0.5, 0.5, 0, 1, 1, 1])
+  expect(high([-0.9, 0, 0.1])).toEqual([0, 0.5, 0, 0.5, 1, 1])
+  expect(high([0.2, 0, 0.9])).toEqual([0, 0.5, 0.5, 1, 1, 1])
+  expect(high([0.2, 0, -0.9])).toEqual([0, 0.5, 0, 1, 1, 0.5])
+})
+
+test('a slab is put where the player aims, and two are a whole block', () => {
+  const slab = named('Plank slab')
+  expect(stateFor(slab, NORTH, UP, 0)).toBe(slab)
+  expect(stateFor(slab, NORTH, DOWN, 1)).toBe(slab + 1)
+  expect(stateFor(slab, NORTH, SOUTH, 0.3)).toBe(slab)
+  expect(stateFor(slab, NORTH, SOUTH, 0.7)).toBe(slab + 1)
+  expect(joinSlabs(slab, slab, 1)).toBe(named('Planks'))
+  expect(joinSlabs(slab + 1, slab, -1)).toBe(named('Planks'))
+  expect(joinSlabs(slab, slab, 0)).toBeNull()
+  expect(joinSlabs(slab, named('Brick slab'), 1)).toBeNull()
+  expect(joinSlabs(named('Planks'), slab, 1)).toBeNull()
+  for (const block of PLACEABLE.filter((block) => kindOf(block).group === 'Slabs')) {
+    expect(kindOf(joinSlabs(block, block, 1)!).placeable, kindOf(block).name).toBe(true)
+  }
+})
+
+test('torches and ladders are put onto walls', () => {
+  const torch = named('Torch')
+  const ladder = named('Ladder')
+  expect(stateFor(torch, NORTH, UP, 0)).toBe(torch)
+  expect(stateFor(torch, NORTH, DOWN, 0)).toBe(-1)
+  expect(stateFor(ladder, NORTH, UP, 0)).toBe(-1)
+  // the normal of a wall to the east points west
+  expect(boundsOf(stateFor(torch, EAST, WEST, 0))[3]).toBe(1)
+  expect(boundsOf(stateFor(ladder, EAST, WEST, 0))).toEqual([15 / 16, 0, 0, 1, 1, 1])
+  expect(boundsOf(stateFor(ladder, NORTH, SOUTH, 0))).toEqual([0, 0, 0, 1, 1, 1 / 16])
+  expect([kindOf(torch).shape, kindOf(ladder).shape]).toEqual([TORCH, LADDER])
+})
+
+test('a door is two halves that open and close', () => {
+  const door = named('Door')
+  expect(kindOf(door).shape).toBe(DOOR)
+  for (let state = door; state < door + 4; state++) {
+    expect(useDoor(state)).toBe(state + 4)
+    expect(useDoor(state + 4)).toBe(state)
+    expect([kindOf(state).solid, kindOf(state + 4).solid]).toEqual([true, false])
+  }
+  expect(useDoor(named('Planks'))).toBeNull()
+  const stack = { get: (_x: number, y: number) => (y >= 3 && y < 7 ? door : 0) }
+  expect([3, 4, 5, 6].map((y) => otherHalf(stack, 0, y, 0))).toEqual([4, 3, 6, 5])
+  expect(otherHalf({ get: (_x, y) => (y === 3 ? door : 0) }, 0, 3, 0)).toBeNull()
+  expect(otherHalf({ get: () => 1 }, 0, 3, 0)).toBeNull()
+})
+
+test('bodies stop at the whole of a fence', () => {
+  const fence = named('Plank fence')
+  expect(kindOf(fence).shape).toBe(FENCE)
+  expect(boxesOf(fence)).toEqual([[0, 0, 0, 1, 1, 1]])
 })

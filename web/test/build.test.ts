@@ -8,7 +8,8 @@ import { MAX_BLOCKS, MAX_SIDE, cornerInAir, countOf, hollowFrom, placesOf, probl
 import { MAX_CHANGES, MAX_STEPS, UndoStack, inverseOf, type Change } from '../src/build/undo-stack'
 import { Work, type Verdict, type Wanted } from '../src/build/work'
 import type { Vector } from '../src/player/ray'
-import { AIR } from '../src/world/blocks'
+import { DOOR, LADDER, OPEN_DOOR, STAIRS, TORCH } from '../src/world/block-table'
+import { AIR, KINDS } from '../src/world/blocks'
 import { VOID } from '../src/world/world'
 
 const STONE = 1
@@ -309,6 +310,16 @@ describe('copies', () => {
       const random = randomCopy(next)
       expect(turned(turned(turned(turned(random))))).toEqual(random)
       expect(countBlocks(turned(random))).toBe(countBlocks(random))
+    }
+  })
+
+  test('a turn turns stairs, and what hangs on a wall', () => {
+    for (const kind of [STAIRS, TORCH + 1, LADDER, DOOR, OPEN_DOOR]) {
+      const east = KINDS.findIndex(({ shape }) => shape === kind)
+      const directions = [east]
+      for (let i = 0; i < 4; i++)
+        directions.push(turned({ sides: [1, 1, 1], blocks: Uint16Array.of(directions[i] ?? AIR) }).blocks[0] ?? AIR)
+      expect(directions).toEqual([0, 2, 1, 3, 0].map((direction) => east + direction)) // +x +z −x −z +x
     }
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { WORDS_PER_QUAD, type SectionMesh } from '../src/mesh/mesher'
-import { layerOf } from '../src/world/tiles'
+import { TILES } from '../src/world/block-table'
 import { WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
 import { worldOf } from './columns'
@@ -188,9 +188,9 @@ describe('mesher', () => {
 
   test('grass has its own top and sides', () => {
     const layers = new Map(quadsOf(mesh(worldOf(1, at(5, 6, 7, GRASS))).opaque).map((q) => [q[0].face, q[0].layer]))
-    expect(layers.get(2)).toBe(layerOf('grass_top'))
-    expect(layers.get(3)).toBe(layerOf('dirt'))
-    expect(layers.get(0)).toBe(layerOf('grass_side'))
+    expect(layers.get(2)).toBe(TILES.indexOf('grass_top'))
+    expect(layers.get(3)).toBe(TILES.indexOf('dirt'))
+    expect(layers.get(0)).toBe(TILES.indexOf('grass_side'))
   })
 
   test('water lies a little lower, in its own pass, without inner faces', () => {
@@ -252,7 +252,7 @@ describe('mesher', () => {
     ])
     expect(quads.map((quad) => quad[0].face)).toEqual([6, 7])
     for (const vertex of quads.flat()) {
-      expect(vertex).toMatchObject({ layer: layerOf('poppy'), sky: 60, glow: 0, low: vertex.corner >= 2 ? 1 : 0 })
+      expect(vertex).toMatchObject({ layer: TILES.indexOf('poppy'), sky: 60, glow: 0, low: vertex.corner >= 2 ? 1 : 0 })
     }
   })
 

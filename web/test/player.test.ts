@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Body, HALF_WIDTH, bodyTouchesBlock, overlapsSolid, type Intent } from '../src/player/body'
 import { anglesOf, castBody, castRay, direction } from '../src/player/ray'
-import { boxOf, isAimable } from '../src/world/blocks'
+import { boxesOf, isAimable } from '../src/world/blocks'
 import { VOID } from '../src/world/world'
 
 const STONE = 1
@@ -205,7 +205,7 @@ describe('ray', () => {
     const meadow = blocks((x, y) => (y < 0 ? STONE : y === 0 && x === 4 ? POPPY : 0))
     const aim = (origin: [number, number, number], to: [number, number, number]) => {
       const { yaw, pitch } = anglesOf(to[0] - origin[0], to[1] - origin[1], to[2] - origin[2])
-      return castRay(meadow, origin, direction(yaw, pitch), 8, isAimable, boxOf)
+      return castRay(meadow, origin, direction(yaw, pitch), 8, isAimable, boxesOf)
     }
     const met = aim([2.5, 0.5, 0.5], [4.5, 0.5, 0.5])
     expect(met).toMatchObject({ x: 4, y: 0, z: 0 })

@@ -5,6 +5,7 @@ import type { Land } from '../src/mesh/land'
 import { LandMesher } from '../src/mesh/land-mesher'
 import type { Meshed, MeshedSection } from '../src/mesh/messages'
 import { hash } from '../src/world/hash'
+import { ROWS } from '../src/world/block-rows'
 import { kindOf } from '../src/world/blocks'
 import { SECTION_BLOCKS, SIZE } from '../src/world/coords'
 import { Chunk, type World } from '../src/world/world'
@@ -36,11 +37,13 @@ function lightOf(world: World): Uint8Array {
     for (let z = -SIZE; z < 2 * SIZE; z++) {
       let level = 15
       for (let y = HEIGHT - 1; y >= 0; y--) {
-        const kind = kindOf(world.get(x, y, z))
-        level = kind.opaque ? 0 : Math.max(0, level - kind.dims)
+        const block = world.get(x, y, z)
+        const kind = kindOf(block)
+        const dims = (ROWS[block]?.light ?? 0) >> 4
+        level = kind.opaque ? 0 : Math.max(0, level - dims)
         sky[indexOf(x, y, z)] = level
         glow[indexOf(x, y, z)] = kind.glow
-        losses[indexOf(x, y, z)] = kind.opaque ? 255 : 1 + kind.dims
+        losses[indexOf(x, y, z)] = kind.opaque ? 255 : 1 + dims
       }
     }
   }

@@ -219,14 +219,14 @@ type Load struct {
 
 // Versions of the messages between nodes, and of regions' logs.
 const (
-	VersionSplits = 1 // the first that has splits
-	VersionActs   = 2 // the first that has acts
-	VersionSigned = 3 // the first that has signed edits
-	VersionHomes  = 3 // the first that has homes in players' records
-	VersionRoles  = 4 // the first that has roles that admins define
-	// VersionPlayers is the first that has rollbacks of several players.
-	VersionPlayers = 5
-	Version        = VersionPlayers
+	VersionSplits  = 1 // the first that has splits
+	VersionActs    = 2 // the first that has acts
+	VersionSigned  = 3 // the first that has signed edits
+	VersionHomes   = 3 // the first that has homes in players' records
+	VersionRoles   = 4 // the first that has roles that admins define
+	VersionPlayers = 5 // the first that has rollbacks of several players
+	VersionBlocks  = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
+	Version        = VersionBlocks
 )
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.

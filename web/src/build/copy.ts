@@ -1,7 +1,7 @@
 // A copy of the blocks in a box, which can be turned and put elsewhere.
 
 import type { Vector } from '../player/ray'
-import { AIR, kindOf } from '../world/blocks'
+import { AIR, kindOf, turnedRight } from '../world/blocks'
 import type { Box } from '../world/claims'
 import { sidesOf } from './shapes'
 import type { Wanted } from './work'
@@ -35,7 +35,8 @@ export function turned({ sides: [width, height, length], blocks }: Copy): Copy {
   let at = 0
   for (let y = 0; y < height; y++) {
     for (let z = 0; z < width; z++) {
-      for (let x = 0; x < length; x++) result[at++] = blocks[(y * length + (length - 1 - x)) * width + z] ?? AIR
+      for (let x = 0; x < length; x++)
+        result[at++] = turnedRight(blocks[(y * length + (length - 1 - x)) * width + z] ?? AIR)
     }
   }
   return { sides: [length, height, width], blocks: result }

@@ -29,7 +29,7 @@ import type { Avatars } from '../render/avatars'
 import { Ghost } from '../render/ghost'
 import type { View } from '../render/view'
 import { keyName } from '../settings/bindings'
-import { AIR, boxOf, isAimable, isPlant, isReplaceable } from '../world/blocks'
+import { AIR, boxesOf, isAimable, isPlant, isReplaceable } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
@@ -255,7 +255,7 @@ export class BuildControl implements System {
     const ahead = interaction.ahead()
     const inAir = () => first && cornerInAir(eyes, ahead, first, CORNER_REACH, world.height)
     if (tool === 'wall' && first) return inAir()
-    const hit = castRay(world, eyes, ahead, CORNER_REACH, isAimable, boxOf)
+    const hit = castRay(world, eyes, ahead, CORNER_REACH, isAimable, boxesOf)
     if (!hit || !world.loaded(hit.x, hit.z)) return inAir()
     const taken = tool === 'clear' || tool === 'copy' || isPlant(world.get(hit.x, hit.y, hit.z))
     const [x, y, z] = taken ? [hit.x, hit.y, hit.z] : besideFace(hit)

@@ -5,7 +5,7 @@ import type { Session } from '../net/session'
 import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
 import { EYE, type Body } from '../player/body'
 import { castRay } from '../player/ray'
-import { boxOf, isAimable } from '../world/blocks'
+import { boxesOf, isAimable } from '../world/blocks'
 import { MAX_SIDE, MIN_SIDE, columnsBetween, overlaps, titleOf, type Box } from '../world/claims'
 import type { World } from '../world/world'
 
@@ -89,7 +89,7 @@ export class ClaimDraft {
 
   private aim(): Corner | null {
     const { x, y, z } = this.body
-    return castRay(this.world, [x, y + EYE, z], this.interaction.ahead(), REACH, isAimable, boxOf)
+    return castRay(this.world, [x, y + EYE, z], this.interaction.ahead(), REACH, isAimable, boxesOf)
   }
 }
 

@@ -7,13 +7,14 @@ import { anglesOf } from '../player/ray'
 import type { Avatars } from '../render/avatars'
 import type { Camera } from '../render/camera'
 import type { View } from '../render/view'
-import { AIR, WATER, boxOf } from '../world/blocks'
+import { AIR, WATER, boundsOf } from '../world/blocks'
 import type { Clock } from '../world/clock'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
 import type { Store } from './store'
 
 const BACKDROP_MINUTES = 16.6 * 60
+const STEP_RATE = 14 // 1/s, of the camera's rise after a step
 const WATER_SURFACE = 0.875 // above the lower side of a block of water
 
 export class Scene implements System {
@@ -32,10 +33,11 @@ export class Scene implements System {
 
   update({ now, dt }: Frame): void {
     const { store, view, body } = this
+    body.stepped *= Math.exp(-STEP_RATE * dt)
     const camera = store.inWorld ? playerCamera(body) : titleCamera(this.stillness.matches ? 0 : now / 1000)
     view.setCamera(camera)
     const aim = store.inWorld && store.screen !== 'menu' && this.interaction.sight ? this.interaction.aim : null
-    view.outlineBlock(aim, boxOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
+    view.outlineBlock(aim, boundsOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
     this.avatars.update(now, dt, camera, view.originX, view.originZ)
     this.meshes.pump(camera.x, camera.z)
     const minutes = store.inWorld ? this.clock.minutesAt(now) : BACKDROP_MINUTES
@@ -43,8 +45,8 @@ export class Scene implements System {
   }
 }
 
-function playerCamera({ x, y, z, yaw, pitch }: Body): Camera {
-  return { x, y: y + EYE, z, yaw, pitch }
+function playerCamera({ x, y, z, yaw, pitch, stepped }: Body): Camera {
+  return { x, y: y + EYE - stepped, z, yaw, pitch }
 }
 
 /** Returns the camera of the title screen, which orbits the island. */

@@ -7,7 +7,7 @@
 //
 //   word 0: x:6 y:6 z:6 (0 to 32 within the section) | face:3 (+x −x +y −y +z −z, two diagonals) | corner:2 |
 //           occlusion:2 | low:1 | water:1
-//   word 1: layer:10 | sky:6 | glow:6 (light, 0 to 60, four times the level)
+//   word 1: layer:8 | 0:2 | sky:6 | glow:6 (light, 0 to 60, four times the level) | 0:10 (but see shapes.ts)
 //
 // corner numbers (0,0) (1,0) (1,1) (0,1) in the face's own axes. low: the top of a liquid, slightly below the block's.
 // A plant is two quads, faces 6 from (0, 0) to (1, 1) and 7 from (0, 1) to (1, 0) of x and z; corners 2 and 3 are its
@@ -15,6 +15,7 @@
 // A quad has four vertices, counter-clockwise from outside, drawn as triangles 0 1 2 and 0 2 3.
 
 import { SIZE } from '../world/coords'
+import { meshShapes } from './shapes'
 import { CUBE, LAYERS, LEAFY, LIQUID, MERGES, PASS, SHAPE } from './tables'
 import { LAYER, OCCLUDING, WIDTH, type Volume } from './volume'
 
@@ -77,7 +78,10 @@ function passOf(block: number): Quads {
 
 /** Meshes the section of a volume. */
 export function meshSection(volume: Volume): SectionMesh {
-  for (let face = 0; face < 6; face++) meshDirection(volume, face)
+  for (let face = 0; face < 6; face++) {
+    meshDirection(volume, face)
+    meshShapes(volume, face, passOf, (next, u, v) => shadeCorners(volume.shade, next, u, v))
+  }
   meshPlants(volume)
   return {
     opaque: opaque.flush(),
@@ -133,7 +137,7 @@ function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face:
 }
 
 /** Computes corners for the face whose outer block is at next; each corner is shaded by the four blocks that touch it. */
-function shadeCorners(shade: Uint16Array, next: number, uStep: number, vStep: number): void {
+function shadeCorners(shade: Uint16Array, next: number, uStep: number, vStep: number): Int32Array {
   const own = shade[next] ?? 0
   const right = shade[next + uStep] ?? 0
   const left = shade[next - uStep] ?? 0
@@ -144,13 +148,13 @@ function shadeCorners(shade: Uint16Array, next: number, uStep: number, vStep: nu
   const downRight = shade[next + uStep - vStep] ?? 0
   const downLeft = shade[next - uStep - vStep] ?? 0
   if (((own | right | left | up | down | upRight | upLeft | downRight | downLeft) & 255) === 0) {
-    corners.fill(DARK)
-    return
+    return corners.fill(DARK)
   }
   corners[0] = shadeCorner(own, left, down, downLeft)
   corners[1] = shadeCorner(own, right, down, downRight)
   corners[2] = shadeCorner(own, right, up, upRight)
   corners[3] = shadeCorner(own, left, up, upLeft)
+  return corners
 }
 
 function shadeCorner(own: number, u: number, v: number, diagonal: number): number {

@@ -1,15 +1,12 @@
 // Flat tables of block properties by id, so that the mesher's inner loops read bytes instead of objects.
 
-import { KINDS, kindOf } from '../world/blocks'
-import { layerOf } from '../world/tiles'
+import { ROWS } from '../world/block-rows'
+import { CUBE, NONE } from '../world/block-table'
 import { VOID } from '../world/world'
 
 const IDS = 65536
 
-export const NONE = 0
-export const CUBE = 1
-export const LIQUID = 2
-export const CROSS = 3
+export { CUBE, LIQUID, NONE, PLANT } from '../world/block-table'
 
 export const SHAPE = new Uint8Array(IDS).fill(CUBE)
 /** Hides the faces of neighbours. VOID does, so that there is no wall at the edge of the loaded land. */
@@ -27,23 +24,19 @@ export const MERGES = new Uint8Array(IDS)
 /** A face between two of these blocks is drawn once. */
 export const LEAFY = new Uint8Array(IDS)
 /** The texture layers of each id: top, side, bottom. */
-export const LAYERS = new Uint16Array(IDS * 3).fill(layerOf('unknown'))
+export const LAYERS = new Uint16Array(IDS * 3)
 
-const SHAPES = { none: NONE, cube: CUBE, liquid: LIQUID, cross: CROSS }
-
-for (let id = 0; id < KINDS.length; id++) {
-  const kind = kindOf(id)
-  SHAPE[id] = SHAPES[kind.shape]
-  OPAQUE[id] = kind.opaque ? 1 : 0
-  OCCLUDES[id] = kind.opaque ? 1 : 0
-  GLOW[id] = kind.glow
-  LOSS[id] = kind.opaque ? OPAQUE_LOSS : 1 + kind.dims
-  PASS[id] = kind.pass === 'opaque' ? 0 : kind.pass === 'cutout' ? 1 : 2
-  MERGES[id] = kind.opaque || kind.leafy ? 0 : 1
-  LEAFY[id] = kind.leafy ? 1 : 0
-  LAYERS[3 * id] = layerOf(kind.top)
-  LAYERS[3 * id + 1] = layerOf(kind.side)
-  LAYERS[3 * id + 2] = layerOf(kind.bottom)
+for (const [id, { shape, flags, light, layers }] of ROWS.entries()) {
+  const opaque = !(flags & 2)
+  const leafy = (flags >> 3) & 1
+  SHAPE[id] = shape
+  OPAQUE[id] = OCCLUDES[id] = opaque ? 1 : 0
+  GLOW[id] = light & 15
+  LOSS[id] = opaque ? OPAQUE_LOSS : 1 + (light >> 4)
+  PASS[id] = flags >> 4
+  MERGES[id] = opaque || leafy ? 0 : 1
+  LEAFY[id] = leafy
+  LAYERS.set(layers, 3 * id)
 }
 SHAPE[VOID] = NONE
 OCCLUDES[VOID] = 0

@@ -3,7 +3,7 @@
 import { SIZE } from '../world/coords'
 import { VOID } from '../world/world'
 import { OPEN, type Land, type LandChunk } from './land'
-import { CROSS, NONE, OCCLUDES, OPAQUE, SHAPE } from './tables'
+import { LIQUID, LOSS, NONE, OCCLUDES, OPAQUE, PLANT, SHAPE } from './tables'
 
 export const WIDTH = SIZE + 2
 export const LAYER = WIDTH * WIDTH
@@ -23,17 +23,22 @@ export interface Volume {
   hides: Int32Array
   /** of the margin at the row's ends: bit 0 for x = −1, bit 1 for x = SIZE. */
   hidesEnds: Uint8Array
+  /** The places of blocks of other shapes, also in the margin. */
+  shapes: number[]
 }
 
+const FULL = 15 // levels of light
 const OPAQUE_BIT = 1
 const FACES_BIT = 2
 const PLANT_BIT = 4
+const SHAPE_BIT = 8
 const FLAGS = new Uint16Array(65536).map(
-  (_, id) =>
-    (OPAQUE[id] ? OPAQUE_BIT : 0) |
-    (SHAPE[id] === CROSS ? PLANT_BIT : SHAPE[id] === NONE ? 0 : FACES_BIT) |
-    (OCCLUDES[id] ? OCCLUDING : 0),
+  (_, id) => (OPAQUE[id] ? OPAQUE_BIT : 0) | bitOf(SHAPE[id] ?? 0) | (OCCLUDES[id] ? OCCLUDING : 0),
 )
+
+function bitOf(shape: number): number {
+  return shape === NONE ? 0 : shape <= LIQUID ? FACES_BIT : shape === PLANT ? PLANT_BIT : SHAPE_BIT
+}
 
 export function newVolume(): Volume {
   return {
@@ -43,6 +48,7 @@ export function newVolume(): Volume {
     plants: new Int32Array(LAYER),
     hides: new Int32Array(LAYER),
     hidesEnds: new Uint8Array(LAYER),
+    shapes: [],
   }
 }
 
@@ -84,7 +90,8 @@ function copyPart(chunk: LandChunk | undefined, s: number, dx: number, dy: numbe
 }
 
 /** Computes the bits of the rows, and adds OCCLUDING to shade, from the blocks and the light. */
-export function markRows({ blocks, shade, faces, plants, hides, hidesEnds }: Volume): void {
+export function markRows({ blocks, shade, faces, plants, hides, hidesEnds, shapes }: Volume): void {
+  shapes.length = 0
   let at = 0
   for (let row = 0; row < LAYER; row++) {
     let face = 0
@@ -96,6 +103,7 @@ export function markRows({ blocks, shade, faces, plants, hides, hidesEnds }: Vol
       if (block === 0) continue
       const flags = FLAGS[block] ?? 0
       if (flags & OCCLUDING) shade[at] = (shade[at] ?? 0) | OCCLUDING
+      if (flags & SHAPE_BIT) shapes.push(at)
       if (x < 0) ends |= flags & OPAQUE_BIT
       else if (x === SIZE) ends |= (flags & OPAQUE_BIT) << 1
       else {
@@ -108,5 +116,22 @@ export function markRows({ blocks, shade, faces, plants, hides, hidesEnds }: Vol
     plants[row] = plant
     hides[row] = hide
     hidesEnds[row] = ends
+  }
+  lightShapes(blocks, shade, shapes)
+}
+
+/** Lights the space of slabs and stairs, which no light enters, like the brightest block beside it. */
+function lightShapes(blocks: Uint16Array, shade: Uint16Array, shapes: number[]): void {
+  for (const at of shapes) {
+    if ((LOSS[blocks[at] ?? 0] ?? 0) < FULL) continue
+    let sky = 0
+    let glow = 0
+    for (const step of [1, -1, WIDTH, -WIDTH, LAYER, -LAYER]) {
+      const beside = shade[at + step] ?? 0
+      if ((LOSS[blocks[at + step] ?? 0] ?? 0) >= FULL) continue
+      sky = Math.max(sky, beside & 0xf0)
+      glow = Math.max(glow, beside & 15)
+    }
+    shade[at] = sky | glow
   }
 }

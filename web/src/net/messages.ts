@@ -3,7 +3,7 @@
 const REFUSALS: Record<string, string> = {
   out_of_world: 'The world ends there.',
   out_of_reach: 'That is too far away.',
-  unknown_block: 'This world has no such block.',
+  unknown_block: 'This world does not have that block yet.',
   unbreakable: 'That block cannot be broken.',
   not_placeable: 'That block cannot be placed.',
   inside_player: 'A player is standing there.',

@@ -1,6 +1,17 @@
 // Turns mouse buttons into actions: break, place, pick and hit. Breaking and placing repeat while a button is held.
 
-import { AIR, boxOf, isAimable, isPlant, isReplaceable, kindOf } from '../world/blocks'
+import {
+  AIR,
+  boxesOf,
+  isAimable,
+  isPlant,
+  isReplaceable,
+  joinSlabs,
+  kindOf,
+  otherHalf,
+  stateFor,
+  useDoor,
+} from '../world/blocks'
 import type { World } from '../world/world'
 import { EYE, bodyTouchesBlock, type Body } from './body'
 import { castRay, directionThrough, type Hit, type Vector } from './ray'
@@ -66,7 +77,7 @@ export class BlockInteraction {
     // the server measures reach to the nearest point of the block, so the face that is hit is within reach
     const eye: Vector = [x, y + EYE, z]
     const ahead = this.ahead()
-    this.aim = castRay(this.world, eye, ahead, this.reach, isAimable, boxOf)
+    this.aim = castRay(this.world, eye, ahead, this.reach, isAimable, boxesOf)
     const { aim } = this
     if (aim && !this.world.loaded(aim.x, aim.z)) this.aim = null
     this.target = this.handlers.castPlayers(eye, ahead, Math.min(this.reach, this.aim?.distance ?? Infinity))
@@ -106,7 +117,8 @@ export class BlockInteraction {
     if (button === LEFT && this.target) return // hits need a new click
     if (button === LEFT) this.breakBlock()
     else if (button === RIGHT) this.placeBlock()
-    else if (button === MIDDLE && this.aim) this.handlers.pick(this.world.get(this.aim.x, this.aim.y, this.aim.z))
+    else if (button === MIDDLE && this.aim)
+      this.handlers.pick(kindOf(this.world.get(this.aim.x, this.aim.y, this.aim.z)).base)
   }
 
   private breakBlock(): void {
@@ -115,6 +127,8 @@ export class BlockInteraction {
     const { x, y, z } = this.aim
     const block = this.world.get(x, y, z)
     if (!kindOf(block).breakable) return
+    const half = otherHalf(this.world, x, y, z)
+    if (half !== null && this.handlers.edit(x, half, z, AIR)) this.handlers.broke(x, half, z, block)
     if (this.handlers.edit(x, y, z, AIR)) this.handlers.broke(x, y, z, block)
     // plants on top of it break too
     for (let above = y + 1; isPlant(this.world.get(x, above, z)); above++) {
@@ -126,20 +140,52 @@ export class BlockInteraction {
   private placeBlock(): void {
     const { aim } = this
     if (!aim) return
-    const block = this.handlers.selectedBlock()
     const there = this.world.get(aim.x, aim.y, aim.z)
+    if (this.openDoor(aim, there)) return
+    const block = this.handlers.selectedBlock()
+    const joined = joinSlabs(there, block, aim.normal[1])
+    if (joined !== null) {
+      this.put(aim.x, aim.y, aim.z, joined)
+      return
+    }
     const into = isPlant(there) && there !== block // replaces a plant, unless it is the same kind: that one is stacked
     const x = into ? aim.x : aim.x + aim.normal[0]
     const y = into ? aim.y : aim.y + aim.normal[1]
     const z = into ? aim.z : aim.z + aim.normal[2]
-    if (y < 0 || y >= this.world.height || !isReplaceable(this.world.get(x, y, z))) return
+    if (!isReplaceable(this.world.get(x, y, z))) return
     const below = this.world.get(x, y - 1, z)
     if (isPlant(block) && below !== block && !kindOf(below).solid) return // plants need ground, or a plant of the same kind
+    const ahead = this.ahead()
+    const state = stateFor(
+      block,
+      ahead,
+      into ? [0, 1, 0] : aim.normal,
+      this.body.y + EYE + ahead[1] * aim.distance - aim.y,
+    )
+    if (state < 0) return
+    if (useDoor(state) === null) this.put(x, y, z, state)
+    else if (isReplaceable(this.world.get(x, y + 1, z)) && this.put(x, y, z, state)) this.put(x, y + 1, z, state)
+  }
+
+  /** Opens or closes a door; returns false if the block is none. */
+  private openDoor({ x, y, z }: Hit, block: number): boolean {
+    const used = useDoor(block)
+    if (used === null) return false
+    const half = otherHalf(this.world, x, y, z)
+    if (this.put(x, y, z, used) && half !== null) this.put(x, half, z, used)
+    return true
+  }
+
+  /** Places a block, unless somebody stands there; reports whether it did. */
+  private put(x: number, y: number, z: number, block: number): boolean {
+    if (y < 0 || y >= this.world.height) return false
     if (kindOf(block).solid) {
       const { body } = this
-      if (bodyTouchesBlock(body.x, body.y, body.z, x, y, z) || this.handlers.anyoneTouches(x, y, z)) return
+      if (bodyTouchesBlock(body.x, body.y, body.z, x, y, z) || this.handlers.anyoneTouches(x, y, z)) return false
     }
     this.handlers.swing()
-    if (this.handlers.edit(x, y, z, block)) this.handlers.placed(block)
+    if (!this.handlers.edit(x, y, z, block)) return false
+    this.handlers.placed(kindOf(block).base)
+    return true
   }
 }

@@ -1,7 +1,7 @@
 // The player's body: a box of 0.6 × 1.8 × 0.6 blocks that walks, jumps, swims or flies, and slides along obstacles. World
 // and time are arguments. Units are blocks and seconds; the position is the middle of the feet.
 
-import { WATER, isSolid } from '../world/blocks'
+import { WATER, boxesOf, isLadder, isSolid, type Box } from '../world/blocks'
 import { VOID } from '../world/world'
 
 export const HALF_WIDTH = 0.3
@@ -24,6 +24,8 @@ const SWIM_RISE = 3.6
 const SINK = 2.4
 const STEP = 0.4 // the longest distance moved per collision check, in blocks: less than any block
 const SKIN = 1e-3
+const STEP_UP = 0.55 // what is at most this high is walked onto without a jump: slabs, and each half of stairs
+const CLIMB = 3.2
 
 export interface Blocks {
   get(x: number, y: number, z: number): number
@@ -51,6 +53,9 @@ export class Body {
   onGround = false
   inWater = false
   private blockedSideways = false
+  private walks = false // and may step up
+  /** How far the eyes are below their place, for a smooth view of steps. */
+  stepped = 0
 
   place(x: number, y: number, z: number): void {
     this.x = x
@@ -80,6 +85,7 @@ export class Body {
     this.steer(intent, dt)
     if (this.flying) this.fly(intent, dt)
     else if (this.inWater) this.swim(intent, dt)
+    else if (isLadder(blocks.get(Math.floor(this.x), Math.floor(this.y), Math.floor(this.z)))) this.climb(intent)
     else this.fall(intent, dt)
     if (overlapsSolid(blocks, this.x, this.y, this.z, false)) {
       // a block was placed inside the body: rise out of it
@@ -88,6 +94,7 @@ export class Body {
       return
     }
     const sneaking = intent.down && this.onGround && !this.flying
+    this.walks = this.onGround && !this.flying && this.vy <= 0
     this.resetContacts()
     const steps = Math.max(
       1,
@@ -142,6 +149,11 @@ export class Body {
     this.vy += (target - this.vy) * (1 - Math.exp(-5 * dt))
   }
 
+  /** Moves along a ladder: up by jumping or by walking against something, and down otherwise; crouching holds. */
+  private climb(intent: Intent): void {
+    this.vy = intent.up || this.blockedSideways ? CLIMB : intent.down ? 0 : Math.max(-CLIMB, this.vy - 1)
+  }
+
   private fall(intent: Intent, dt: number): void {
     if (intent.up && this.onGround) this.vy = JUMP
     this.vy = Math.max(-FALL, this.vy - GRAVITY * dt)
@@ -158,10 +170,16 @@ export class Body {
       }
       return
     }
+    if (axis !== 'y' && this.walks && this.stepUp(blocks)) return
     const reach = axis === 'y' ? (by > 0 ? HEIGHT : 0) : by > 0 ? HALF_WIDTH : -HALF_WIDTH
-    // touch the face of the block that was entered
-    const edge = from + by + reach
-    const touching = by > 0 ? Math.floor(edge) - reach - SKIN : Math.floor(edge) + 1 - reach + SKIN
+    // touch the nearest of the faces that were entered
+    const side = 'xyz'.indexOf(axis)
+    let touching = this[axis]
+    anyObstacle(blocks, this.x, this.y, this.z, true, (box) => {
+      const face = by > 0 ? (box[side] ?? 0) - reach - SKIN : (box[side + 3] ?? 0) - reach + SKIN
+      touching = by > 0 ? Math.min(touching, face) : Math.max(touching, face)
+      return false
+    })
     this[axis] = by > 0 ? Math.max(from, touching) : Math.min(from, touching)
     if (overlapsSolid(blocks, this.x, this.y, this.z)) this[axis] = from
     if (axis === 'y') {
@@ -172,19 +190,61 @@ export class Body {
       this[axis === 'x' ? 'vx' : 'vz'] = 0
     }
   }
+
+  /** Steps onto what the body has run into, if it is low enough; reports whether it did. */
+  private stepUp(blocks: Blocks): boolean {
+    let top = this.y
+    anyObstacle(blocks, this.x, this.y, this.z, true, (box) => {
+      top = Math.max(top, box[4] + SKIN)
+      return false
+    })
+    const height = top - this.y
+    if (height > STEP_UP || overlapsSolid(blocks, this.x, top, this.z)) return false
+    this.y = top
+    this.stepped += height
+    this.onGround = true
+    return true
+  }
 }
 
 /** Reports whether a body at (x, y, z) overlaps a solid block. Unloaded chunks count as solid unless unloaded is false. */
 export function overlapsSolid(blocks: Blocks, x: number, y: number, z: number, unloaded = true): boolean {
+  return anyObstacle(blocks, x, y, z, unloaded, () => true)
+}
+
+/** Reports whether a condition holds for one of the solid boxes, in the world, that a body at (x, y, z) overlaps. */
+function anyObstacle(
+  blocks: Blocks,
+  x: number,
+  y: number,
+  z: number,
+  unloaded: boolean,
+  is: (box: Box) => boolean,
+): boolean {
   for (let by = Math.floor(y); by <= Math.floor(y + HEIGHT); by++) {
     for (let bz = Math.floor(z - HALF_WIDTH); bz <= Math.floor(z + HALF_WIDTH); bz++) {
       for (let bx = Math.floor(x - HALF_WIDTH); bx <= Math.floor(x + HALF_WIDTH); bx++) {
         const block = blocks.get(bx, by, bz)
-        if (isSolid(block) && (unloaded || block !== VOID)) return true
+        if (!isSolid(block) || (!unloaded && block === VOID)) continue
+        for (const [x0, y0, z0, x1, y1, z1] of boxesOf(block)) {
+          const box: Box = [bx + x0, by + y0, bz + z0, bx + x1, by + y1, bz + z1]
+          if (overlapsBody(x, y, z, box) && is(box)) return true
+        }
       }
     }
   }
   return false
+}
+
+function overlapsBody(x: number, y: number, z: number, [x0, y0, z0, x1, y1, z1]: Box): boolean {
+  return (
+    x + HALF_WIDTH >= x0 &&
+    x - HALF_WIDTH < x1 &&
+    y + HEIGHT >= y0 &&
+    y < y1 &&
+    z + HALF_WIDTH >= z0 &&
+    z - HALF_WIDTH < z1
+  )
 }
 
 /** Reports whether a body with its feet at (x, y, z) overlaps block (bx, by, bz). */

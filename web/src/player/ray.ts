@@ -42,14 +42,14 @@ export function anglesOf(dx: number, dy: number, dz: number): { yaw: number; pit
   return { yaw: Math.atan2(-dx, dz), pitch: Math.atan2(dy, Math.hypot(dx, dz)) }
 }
 
-/** Returns the first block within reach along dir (a unit vector) for which stops(block) is true and whose box the ray hits. */
+/** Returns the first block within reach along dir (a unit vector) for which stops(block) is true and one of whose boxes the ray hits. */
 export function castRay(
   blocks: Blocks,
   origin: Vector,
   dir: Vector,
   reach: number,
   stops: (block: number) => boolean,
-  boxOf?: (block: number) => Box,
+  boxesOf?: (block: number) => readonly Box[],
 ): Hit | null {
   const cell: [number, number, number] = [Math.floor(origin[0]), Math.floor(origin[1]), Math.floor(origin[2])]
   const next: [number, number, number] = [Infinity, Infinity, Infinity] // distance to the next boundary on each axis
@@ -63,10 +63,14 @@ export function castRay(
   for (;;) {
     const block = blocks.get(...cell)
     if (stops(block)) {
-      const box = boxOf?.(block)
-      if (!box || isWhole(box)) return { x: cell[0], y: cell[1], z: cell[2], normal, distance }
-      const hit = enterBox(cell, box, origin, dir)
-      if (hit && hit.distance <= reach) return hit
+      const boxes = boxesOf?.(block)
+      if (!boxes || boxes.some(isWhole)) return { x: cell[0], y: cell[1], z: cell[2], normal, distance }
+      let first: Hit | null = null
+      for (const box of boxes) {
+        const hit = enterBox(cell, box, origin, dir)
+        if (hit && hit.distance <= (first?.distance ?? reach)) first = hit
+      }
+      if (first) return first
     }
     const axis = next[0] < next[1] ? (next[0] < next[2] ? 0 : 2) : next[1] < next[2] ? 1 : 2
     distance = next[axis]

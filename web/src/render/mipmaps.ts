@@ -23,7 +23,7 @@ export function mipmapsOf(pixels: Uint8ClampedArray, size: number): Uint8Clamped
     const [, lowest = ALPHA_TEST] = order[keep - 1] ?? []
     const scale = ALPHA_TEST / lowest
     order.forEach(([i, mean], rank) => {
-      const scaled = coverage === 1 ? 255 : mean * scale
+      const scaled = coverage === 1 ? mean : mean * scale
       smaller[4 * i + 3] = rank < keep ? Math.max(ALPHA_TEST, scaled) : Math.min(ALPHA_TEST - 1, scaled)
     })
     levels.push(smaller)

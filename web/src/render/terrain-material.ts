@@ -16,8 +16,7 @@ import {
 } from 'three'
 import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from './glsl'
 import { TILE } from './pixels'
-import { TILES } from '../world/tiles'
-import { drawAllTiles } from './tiles'
+import { LAYERS, drawAllTiles } from './tiles'
 
 const VERTEX = /* glsl */ `
 precision highp float;
@@ -56,12 +55,12 @@ void growPlant(inout vec3 local, int corner, bool moved) {
 
 void main() {
   uint a = words.x, b = words.y;
-  vec3 local = vec3(float(a & 63u), float((a >> 6) & 63u), float((a >> 12) & 63u));
+  vec3 local = vec3(a & 63u, (a >> 6) & 63u, (a >> 12) & 63u) + vec3((b >> 22) & 15u, (b >> 26) & 15u, (b >> 30) | ((b >> 6) & 12u)) / 16.0;
   face = int((a >> 18) & 7u);
   int corner = int((a >> 21) & 3u);
   float low = face < 6 ? float((a >> 25) & 1u) : 0.0;
   shade = vec4(float((a >> 23) & 3u) / 3.0, float((b >> 10) & 63u) / 60.0, float((b >> 16) & 63u) / 60.0, float((a >> 26) & 1u));
-  layer = float(b & 1023u);
+  layer = float(b & 255u);
   uv = face < 2 ? local.zy : face < 4 ? local.xz : local.xy;
   uv.y = -uv.y;
   local.y -= 0.125 * low;
@@ -132,8 +131,8 @@ void main() {
   vec3 d = normalize(relative);
   vec3 light = lit();
   vec4 texel = texture(tiles, vec3(uv, layer));
-  if (shade.w < 0.5) { // ice
-    colour_ = vec4(fogged(texel.rgb * light, relative), 0.82);
+  if (shade.w < 0.5) { // ice and glass
+    colour_ = vec4(fogged(texel.rgb * light, relative), texel.a);
     return;
   }
   // ripples in the pixel size of the textures
@@ -164,7 +163,7 @@ void main() {
 function tileTexture(): CompressedArrayTexture {
   const levels = drawAllTiles().map(({ edge, pixels }) => ({ data: pixels, width: edge, height: edge }))
   const format = RGBAFormat as unknown as CompressedPixelFormat
-  const texture = new CompressedArrayTexture(levels, TILE, TILE, TILES.length, format, UnsignedByteType)
+  const texture = new CompressedArrayTexture(levels, TILE, TILE, LAYERS, format, UnsignedByteType)
   texture.magFilter = NearestFilter
   texture.minFilter = LinearMipmapLinearFilter
   texture.wrapS = texture.wrapT = RepeatWrapping

@@ -1,7 +1,25 @@
 // The block textures, drawn by code.
 
 import { pick } from '../world/hash'
-import { TILES, layerOf, type Tile } from '../world/tiles'
+import { TILES } from '../world/block-table'
+
+import {
+  basalt,
+  bevelled,
+  bookshelf,
+  bricks,
+  coloured,
+  door,
+  ladder,
+  marble,
+  overgrow,
+  planks,
+  roofTiles,
+  sandstone,
+  smoothStone,
+  straw,
+  torch,
+} from './building'
 import { mipmapsOf } from './mipmaps'
 import { Pixels, TILE, bright, cobbles, grain, mix, type Colour } from './pixels'
 import {
@@ -25,6 +43,8 @@ const GRASS: Colour = [100, 154, 64]
 const SAND: Colour = [224, 211, 164]
 const BARK: Colour = [110, 84, 53]
 const WOOD: Colour = [186, 150, 96]
+const BIRCH: Colour = [212, 190, 142]
+const PINE: Colour = [138, 92, 58]
 const SNOW: Colour = [240, 246, 252]
 
 function stone(p: Pixels): Pixels {
@@ -131,28 +151,6 @@ function pebbles(p: Pixels, colours: readonly [Colour, ...Colour[]], cells: numb
   })
 }
 
-function planks(p: Pixels): Pixels {
-  return p.each((x, y) => {
-    const board = y >> 2
-    const offset = [3, 11, 6, 14][board]
-    if ((y & 3) === 3) return bright(WOOD, 0.66)
-    if (x === offset) return bright(WOOD, 0.72)
-    const fibre = grain(x, y * 4, 4, p.seed + board)
-    return bright(WOOD, (0.86 + 0.1 * p.noise(board, 60)) * (0.9 + 0.22 * fibre) + ((y & 3) === 0 ? 0.05 : 0))
-  })
-}
-
-function brick(p: Pixels): Pixels {
-  return p.each((x, y) => {
-    const row = y >> 2
-    const along = (x + (row % 2) * 4) % 8
-    if ((y & 3) === 3 || along === 7) return bright([178, 168, 156], 0.9 + 0.14 * p.noise(x, y))
-    const which = Math.floor((x + (row % 2) * 4) / 8) % 2
-    const tone = 0.86 + 0.2 * p.noise(which + 2 * row, 70)
-    return bright([170, 82, 64], tone * (0.95 + 0.1 * p.noise(x, y)) + ((y & 3) === 0 ? 0.06 : 0))
-  })
-}
-
 function glass(p: Pixels): Pixels {
   for (let y = 0; y < TILE; y++) {
     for (let x = 0; x < TILE; x++) {
@@ -195,7 +193,20 @@ function cactusTop(p: Pixels): Pixels {
   })
 }
 
-const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
+function cobble(p: Pixels): Pixels {
+  return pebbles(
+    p,
+    [
+      [132, 134, 138],
+      [116, 118, 122],
+      [146, 147, 150],
+    ],
+    3,
+    0.55,
+  )
+}
+
+const RECIPES: Record<(typeof TILES)[number], (p: Pixels) => Pixels> = {
   unknown: (p) => p.each((x, y) => (((x >> 3) + (y >> 3)) % 2 === 0 ? [220, 60, 200] : [40, 30, 44])),
   stone,
   grass_top: grassTop,
@@ -226,25 +237,19 @@ const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
     ),
   clay: (p) => p.fill([164, 170, 184], 0.04, 0.1),
   bedrock: (p) => p.each((x, y) => bright([84, 84, 88], 0.35 + (1.1 * Math.round(3 * grain(x, y, 2, p.seed))) / 3)),
-  planks,
-  cobble: (p) =>
-    pebbles(
-      p,
-      [
-        [132, 134, 138],
-        [116, 118, 122],
-        [146, 147, 150],
-      ],
-      3,
-      0.55,
-    ),
+  planks: (p) => planks(p, WOOD),
+  cobble,
   glass,
-  brick,
+  brick: (p) => bricks(p, [170, 82, 64], [178, 168, 156], 4),
   lamp,
-  ice: (p) =>
-    p.each((x, y) =>
-      bright([150, 196, 240], 0.92 + 0.18 * grain(x + y, y, 4, p.seed) + ((x - y) % 7 === 0 ? 0.05 : 0)),
-    ),
+  ice: (p) => {
+    for (let y = 0; y < TILE; y++)
+      for (let x = 0; x < TILE; x++) {
+        const light = 0.92 + 0.18 * grain(x + y, y, 4, p.seed) + ((x - y) % 7 === 0 ? 0.05 : 0)
+        p.set(x, y, bright([150, 196, 240], light), 209)
+      }
+    return p
+  },
   snowy_grass_side: (p) => fringe(p, SNOW),
   cactus_top: cactusTop,
   cactus_side: cactusSide,
@@ -264,20 +269,50 @@ const RECIPES: Record<Tile, (p: Pixels) => Pixels> = {
   daisy,
   dead_bush: deadBush,
   reeds,
+  stone_bricks: (p) => bricks(p, STONE, [92, 94, 98], 8),
+  mossy_cobble: (p) => overgrow(cobble(p)),
+  smooth_stone: smoothStone,
+  sandstone,
+  birch_planks: (p) => planks(p, BIRCH),
+  pine_planks: (p) => planks(p, PINE),
+  marble,
+  basalt,
+  terracotta: (p) => p.fill([166, 98, 70], 0.05, 0.08),
+  roof_tiles: roofTiles,
+  bookshelf: (p) => bookshelf(p, WOOD),
+  straw_top: (p) => straw(p, true),
+  straw: (p) => straw(p, false),
+  iron_block: (p) => bevelled(p, [214, 216, 218]),
+  gold_block: (p) => bevelled(p, [246, 206, 66]),
+  diamond_block: (p) => bevelled(p, [104, 222, 218]),
+  torch_top: (p) => torch(p, 15),
+  torch: (p) => torch(p, 6),
+  torch_end: (p) => torch(p, -9),
+  wall_torch: (p) => torch(p, 2),
+  ladder,
+  door_top: (p) => door(p, WOOD, true),
+  door: (p) => door(p, WOOD, false),
+  pine_door_top: (p) => door(p, PINE, true),
+  pine_door: (p) => door(p, PINE, false),
 }
 
-/** Draws one tile: TILE × TILE RGBA, row 0 on top. */
-export function drawTile(tile: Tile): Uint8ClampedArray {
-  return RECIPES[tile](new Pixels(layerOf(tile) + 11)).data
+export const LAYERS = TILES.length + 48 // wool, concrete and glass
+
+/** Draws the tile of a layer: TILE × TILE RGBA, row 0 on top. */
+export function drawTile(layer: number): Uint8ClampedArray {
+  const p = new Pixels(layer + 11)
+  const name = TILES[layer]
+  return (name ? RECIPES[name](p) : coloured(p, layer - TILES.length)).data
 }
 
 /** Draws all tiles for a texture array, at each mipmap level from full size down to one pixel. */
 export function drawAllTiles(): { edge: number; pixels: Uint8Array }[] {
   const levels: { edge: number; pixels: Uint8Array }[] = []
-  for (let edge = TILE; edge >= 1; edge >>= 1)
-    levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * TILES.length) })
-  TILES.forEach((tile, layer) => {
-    mipmapsOf(drawTile(tile), TILE).forEach((pixels, level) => levels[level]?.pixels.set(pixels, layer * pixels.length))
-  })
+  for (let edge = TILE; edge >= 1; edge >>= 1) levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * LAYERS) })
+  for (let layer = 0; layer < LAYERS; layer++) {
+    mipmapsOf(drawTile(layer), TILE).forEach((pixels, level) =>
+      levels[level]?.pixels.set(pixels, layer * pixels.length),
+    )
+  }
   return levels
 }

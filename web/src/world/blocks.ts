@@ -1,18 +1,33 @@
-// The properties of each block id: appearance, collision and light. The ids are the server's (package chunk;
-// test/blocks.test.ts compares the two). Unknown ids are shown as magenta cubes.
+// The properties of each block id: appearance, collision and light. The ids are the server's (block-table.ts). Unknown ids are
+// shown as magenta cubes.
 
-import type { Tile } from './tiles'
-
-/** A cross is a plant: two upright quads along the block's diagonals. */
-type Shape = 'none' | 'cube' | 'liquid' | 'cross'
-type Pass = 'opaque' | 'cutout' | 'water'
+import { ROWS, type BlockRow } from './block-rows'
+import {
+  COLOURS,
+  CUBE,
+  DOOR,
+  GROUPS,
+  LADDER,
+  LIQUID,
+  NAMES,
+  NONE,
+  OPEN_DOOR,
+  PLANT,
+  SHAPE_BOXES,
+  SLAB,
+  STAIRS,
+  TORCH,
+  UPPER_SLAB,
+} from './block-table'
 
 export interface BlockKind {
+  /** The name of the block of which this is a state. */
   readonly name: string
   /** The group of the inventory. */
   readonly group: string
-  readonly shape: Shape
-  readonly pass: Pass
+  /** See block-table.ts. */
+  readonly shape: number
+  readonly translucent: boolean
   /** Stops bodies. */
   readonly solid: boolean
   /** Hides the faces of its neighbours, and stops light. */
@@ -21,96 +36,46 @@ export interface BlockKind {
   readonly breakable: boolean
   /** The light that the block emits, 0 to 15. */
   readonly glow: number
-  /** Levels of light lost in this block, in addition to the one lost per step. */
-  readonly dims: number
-  /** For leaves: one face is drawn between two leafy blocks of any kind. */
-  readonly leafy: boolean
-  readonly top: Tile
-  readonly side: Tile
-  readonly bottom: Tile
+  /** The block of which this is a state: the one that players hold. */
+  readonly base: number
+  /** The texture layers. */
+  readonly top: number
+  readonly side: number
+  readonly bottom: number
 }
 
-type Tiles = [all: Tile] | [top: Tile, side: Tile, bottom: Tile]
-
-function kind(name: string, tiles: Tiles, more: Partial<BlockKind> = {}): BlockKind {
-  const [top, side, bottom] = tiles.length === 1 ? [tiles[0], tiles[0], tiles[0]] : tiles
+function kindFrom(
+  { shape, flags, light, group, layers: [top, side, bottom], state }: BlockRow,
+  id: number,
+  name: string,
+): BlockKind {
   return {
     name,
-    group: 'Nature',
-    shape: 'cube',
-    pass: 'opaque',
-    solid: true,
-    opaque: true,
-    placeable: true,
-    breakable: true,
-    glow: 0,
-    dims: 0,
-    leafy: false,
+    group: GROUPS[group] ?? '',
+    shape,
+    translucent: flags >= 32,
+    solid: !(flags & 1),
+    opaque: !(flags & 2),
+    placeable: !(flags & 4),
+    breakable: !(flags & 4),
+    glow: light & 15,
+    base: id - state,
     top,
     side,
     bottom,
-    ...more,
   }
 }
 
-const THROUGH = { opaque: false, pass: 'cutout' } as const
-const LEAFY = { ...THROUGH, dims: 1, leafy: true } as const
-
-const BUILDING = { group: 'Building' } as const
-
-function plant(name: string, tile: Tile): BlockKind {
-  return kind(name, [tile], { ...THROUGH, group: 'Plants', shape: 'cross', solid: false })
-}
+const names = NAMES.split(',').flatMap((name) => (name.startsWith(' ') ? COLOURS.map((colour) => colour + name) : name))
+let named = -1
 
 /** By id. */
-export const KINDS: readonly BlockKind[] = [
-  kind('Air', ['unknown'], { shape: 'none', solid: false, opaque: false, placeable: false, breakable: false }),
-  kind('Stone', ['stone']),
-  kind('Grass', ['grass_top', 'grass_side', 'dirt']),
-  kind('Dirt', ['dirt']),
-  kind('Sand', ['sand']),
-  kind('Water', ['water'], {
-    shape: 'liquid',
-    pass: 'water',
-    solid: false,
-    opaque: false,
-    dims: 1,
-  }),
-  kind('Log', ['log_top', 'log_side', 'log_top']),
-  kind('Leaves', ['leaves'], LEAFY),
-  kind('Snow', ['snow']),
-  kind('Coal ore', ['coal_ore']),
-  kind('Iron ore', ['iron_ore']),
-  kind('Gold ore', ['gold_ore']),
-  kind('Diamond ore', ['diamond_ore']),
-  kind('Gravel', ['gravel']),
-  kind('Clay', ['clay']),
-  kind('Bedrock', ['bedrock'], { placeable: false, breakable: false }),
-  kind('Planks', ['planks'], BUILDING),
-  kind('Cobble', ['cobble'], BUILDING),
-  kind('Glass', ['glass'], { ...BUILDING, ...THROUGH }),
-  kind('Brick', ['brick'], BUILDING),
-  kind('Lamp', ['lamp'], { ...BUILDING, glow: 15 }),
-  kind('Ice', ['ice'], { opaque: false, pass: 'water', dims: 1 }),
-  kind('Snowy grass', ['snow', 'snowy_grass_side', 'dirt']),
-  kind('Cactus', ['cactus_top', 'cactus_side', 'cactus_top']),
-  kind('Birch log', ['birch_log_top', 'birch_log_side', 'birch_log_top']),
-  kind('Birch leaves', ['birch_leaves'], LEAFY),
-  kind('Pine log', ['pine_log_top', 'pine_log_side', 'pine_log_top']),
-  kind('Pine leaves', ['pine_leaves'], LEAFY),
-  kind('Dry leaves', ['dry_leaves'], LEAFY),
-  plant('Tall grass', 'tall_grass'),
-  plant('Dry grass', 'dry_grass'),
-  plant('Fern', 'fern'),
-  plant('Poppy', 'poppy'),
-  plant('Dandelion', 'dandelion'),
-  plant('Cornflower', 'cornflower'),
-  plant('Daisy', 'daisy'),
-  plant('Dead bush', 'dead_bush'),
-  plant('Reeds', 'reeds'),
-]
+export const KINDS: readonly BlockKind[] = ROWS.map((row, id) => {
+  if (row.state === 0) named++
+  return kindFrom(row, id, names[named] ?? '')
+})
 
-const UNKNOWN = kind('Unknown', ['unknown'], { placeable: false, breakable: false })
+const UNKNOWN = kindFrom({ shape: CUBE, flags: 4, light: 0, group: 0, layers: [0, 0, 0], state: 0 }, -1, 'Unknown')
 
 export function kindOf(block: number): BlockKind {
   return KINDS[block] ?? UNKNOWN
@@ -119,8 +84,10 @@ export function kindOf(block: number): BlockKind {
 export const AIR = 0
 export const WATER = 5
 
-/** The blocks of the inventory, in order. */
-export const PLACEABLE: readonly number[] = KINDS.flatMap((kind, id) => (kind.placeable ? [id] : []))
+/** The blocks of the inventory, in order: not their states. */
+export const PLACEABLE: readonly number[] = KINDS.flatMap((kind, id) =>
+  kind.placeable && kind.base === id ? [id] : [],
+)
 
 /** Reports whether a block stops a body. VOID (not loaded, or below the floor) does. */
 export function isSolid(block: number): boolean {
@@ -130,25 +97,107 @@ export function isSolid(block: number): boolean {
 /** Reports whether a block can be aimed at. */
 export function isAimable(block: number): boolean {
   const { shape } = kindOf(block)
-  return shape === 'cube' || shape === 'cross'
+  return shape !== NONE && shape !== LIQUID
 }
 
 export function isPlant(block: number): boolean {
-  return kindOf(block).shape === 'cross'
+  return kindOf(block).shape === PLANT
+}
+
+export function isLadder(block: number): boolean {
+  const { shape } = kindOf(block)
+  return shape >= LADDER && shape < DOOR
 }
 
 /** A box within a block: its low and high corners. */
 export type Box = readonly [x0: number, y0: number, z0: number, x1: number, y1: number, z1: number]
 
-const WHOLE: Box = [0, 0, 0, 1, 1, 1]
 const STALKS: Box = [0.15, 0, 0.15, 0.85, 0.8, 0.85]
+const BOXES = SHAPE_BOXES.map((boxes, shape) =>
+  shape === PLANT ? [STALKS] : boxes.map((box) => box.map((sixteenths) => sixteenths / 16) as unknown as Box),
+)
 
-/** Returns the part of a block that can be aimed at. */
-export function boxOf(block: number): Box {
-  return isPlant(block) ? STALKS : WHOLE
+/** Returns the parts of a block that can be aimed at, and that stop bodies if it is solid. */
+export function boxesOf(block: number): readonly Box[] {
+  return BOXES[kindOf(block).shape] ?? []
+}
+
+/** Returns the smallest box around a block's boxes. */
+export function boundsOf(block: number): Box {
+  const boxes = boxesOf(block)
+  const bound = (i: number) => (i < 3 ? Math.min : Math.max)(...boxes.map((box) => box[i] ?? 0))
+  return [bound(0), bound(1), bound(2), bound(3), bound(4), bound(5)]
 }
 
 /** Reports whether placing a block may replace this one. */
 export function isReplaceable(block: number): boolean {
-  return kindOf(block).shape !== 'cube'
+  const { shape } = kindOf(block)
+  return shape <= PLANT && shape !== CUBE
+}
+
+/** Returns the number of the direction in which a vector points most: +x −x +z −z. */
+function directionOf(x: number, z: number): number {
+  return Math.abs(x) > Math.abs(z) ? (x > 0 ? 0 : 1) : z > 0 ? 2 : 3
+}
+
+/**
+ * Returns the state in which a block is placed by a player who looks along ahead, at a face with that normal; y: the height of the
+ * point that they aim at within its block. -1 if it cannot be placed there.
+ */
+export function stateFor(
+  block: number,
+  [aheadX, , aheadZ]: readonly number[],
+  [nx = 0, ny = 0, nz = 0]: readonly number[],
+  y: number,
+): number {
+  const { shape } = kindOf(block)
+  if (shape === SLAB) return block + (ny < 0 || (ny === 0 && y > 0.5) ? 1 : 0)
+  if (shape === STAIRS || shape === DOOR) return block + directionOf(aheadX ?? 0, aheadZ ?? 0)
+  if (shape === TORCH) return ny > 0 ? block : ny < 0 ? -1 : block + 1 + directionOf(-nx, -nz)
+  if (shape === LADDER) return ny !== 0 ? -1 : block + directionOf(-nx, -nz)
+  return block
+}
+
+/** The first of the four shapes that have directions, in the order of directionOf. */
+const DIRECTED = [STAIRS, TORCH + 1, LADDER, DOOR, OPEN_DOOR]
+/** The direction that each becomes by a turn of 90° to the right, seen from above. */
+const TURNED = [2, 3, 1, 0]
+
+/** Returns a block turned by 90° to the right, seen from above. */
+export function turnedRight(block: number): number {
+  const { shape } = kindOf(block)
+  for (const first of DIRECTED) {
+    const direction = shape - first
+    if (direction >= 0 && direction < 4) return block - direction + (TURNED[direction] ?? 0)
+  }
+  return block
+}
+
+/** Returns what a block becomes when a slab is placed on the face of it with that normal: both slabs are the whole block; else null. */
+export function joinSlabs(there: number, block: number, ny: number): number | null {
+  const { shape, base } = kindOf(there)
+  if (base !== block || !(shape === SLAB ? ny > 0 : shape === UPPER_SLAB && ny < 0)) return null
+  const { side } = kindOf(there)
+  return KINDS.findIndex((kind) => kind.shape === CUBE && kind.side === side && kind.top === side)
+}
+
+/** Returns a door as it is after it was used: open or closed; null if the block is no door. */
+export function useDoor(block: number): number | null {
+  const { shape } = kindOf(block)
+  return shape < DOOR ? null : shape < OPEN_DOOR ? block + 4 : block - 4
+}
+
+/** Returns y of the other half of the door that a block is half of; null if there is none. The lowest two of a stack are one door. */
+export function otherHalf(
+  world: { get(x: number, y: number, z: number): number },
+  x: number,
+  y: number,
+  z: number,
+): number | null {
+  const block = world.get(x, y, z)
+  if (useDoor(block) === null) return null
+  let below = y
+  while (world.get(x, below - 1, z) === block) below--
+  const half = (y - below) % 2 ? y - 1 : y + 1
+  return world.get(x, half, z) === block ? half : null
 }

@@ -1,0 +1,78 @@
+package chunk
+
+// Box is a part of a block's space, in sixteenths of its edge: from Low to High, along x, y and z.
+type Box struct{ Low, High [3]uint8 }
+
+// shape is the form of a block. The browser client has the same numbers (web/src/world/block-table.ts). Those with a direction are
+// followed by the same shape for the others, in the order of directions.
+type shape uint8
+
+const (
+	none shape = iota
+	cube
+	liquid
+	plant
+	slab // the lower half
+	upperSlab
+	stairs              // the high side is there
+	fence  = stairs + 4 // joined to what is beside it; bodies stop at the whole block
+	pane   = fence + 1  // likewise
+	torch  = pane + 1
+	// The wall is there.
+	wallTorch = torch + 1
+	ladder    = wallTorch + 4
+	// Whoever looks there is in front of it.
+	door     = ladder + 4
+	openDoor = door + 4
+	// The parts of fences and panes that are seen: those to the sides are there if something is joined.
+	fencePost = openDoor + 4
+	fenceArm  = fencePost + 1
+	panePost  = fenceArm + 4
+	paneArm   = panePost + 1
+	shapes    = paneArm + 4
+)
+
+// directions are the names of +x, −x, +z and −z.
+var directions = [4]string{"east", "west", "south", "north"}
+
+// shapeBoxes has the boxes of each shape.
+var shapeBoxes = boxesOfShapes()
+
+func boxesOfShapes() (all [shapes][]Box) {
+	whole := []Box{{High: [3]uint8{16, 16, 16}}}
+	all[cube], all[fence], all[pane] = whole, whole, whole
+	lower := Box{High: [3]uint8{16, 8, 16}}
+	all[slab] = []Box{lower}
+	all[upperSlab] = []Box{{Low: [3]uint8{0, 8, 0}, High: [3]uint8{16, 16, 16}}}
+	all[torch] = []Box{{Low: [3]uint8{7, 0, 7}, High: [3]uint8{9, 10, 9}}}
+	all[fencePost] = []Box{{Low: [3]uint8{6, 0, 6}, High: [3]uint8{10, 16, 10}}}
+	all[panePost] = []Box{{Low: [3]uint8{7, 0, 7}, High: [3]uint8{9, 16, 9}}}
+	for d := range shape(4) {
+		turned := func(x0, y0, z0, x1, y1, z1 uint8) Box {
+			return Box{[3]uint8{x0, y0, z0}, [3]uint8{x1, y1, z1}}.turned(d)
+		}
+		all[stairs+d] = []Box{lower, turned(8, 8, 0, 16, 16, 16)}
+		all[wallTorch+d] = []Box{turned(14, 4, 7, 16, 14, 9)}
+		all[ladder+d] = []Box{turned(15, 0, 0, 16, 16, 16)}
+		all[fenceArm+d] = []Box{turned(10, 12, 7, 16, 15, 9), turned(10, 6, 7, 16, 9, 9)}
+		all[paneArm+d] = []Box{turned(9, 0, 7, 16, 16, 9)}
+		all[door+d] = []Box{turned(0, 0, 0, 3, 16, 16)}
+		all[openDoor+d] = []Box{turned(0, 0, 0, 16, 16, 3)}
+	}
+	return all
+}
+
+// turned returns a box that was made for +x as it is for a direction.
+func (b Box) turned(direction shape) Box {
+	x0, z0, x1, z1 := b.Low[0], b.Low[2], b.High[0], b.High[2]
+	switch direction {
+	case 1:
+		x0, z0, x1, z1 = 16-x1, 16-z1, 16-x0, 16-z0
+	case 2:
+		x0, z0, x1, z1 = 16-z1, x0, 16-z0, x1
+	case 3:
+		x0, z0, x1, z1 = z0, 16-x1, z1, 16-x0
+	}
+	b.Low[0], b.Low[2], b.High[0], b.High[2] = x0, z0, x1, z1
+	return b
+}
