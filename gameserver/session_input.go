@@ -244,9 +244,9 @@ func bringInside(s *session, at motion.Pose) bool {
 		return false
 	}
 	feet := to.Block()
-	known, solid := s.subs[feet.Chunk()] != nil, s.land()
+	known, boxes := s.subs[feet.Chunk()] != nil, s.land()
 	for to.Y = float64(s.g.World.Height()); known && feet.Y < s.g.World.Height(); feet.Y++ {
-		if !solid(feet) && !solid(grid.Pos{X: feet.X, Y: feet.Y + 1, Z: feet.Z}) {
+		if len(boxes(feet)) == 0 && len(boxes(grid.Pos{X: feet.X, Y: feet.Y + 1, Z: feet.Z})) == 0 {
 			to.Y = max(at.Y, float64(feet.Y))
 			break
 		}
