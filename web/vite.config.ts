@@ -15,7 +15,7 @@ export default defineConfig({
     modulePreload: false, // preloadGame does it
   },
   worker: { format: 'es' },
-  plugins: [pruneShaders(), preloadGame(), compress()],
+  plugins: [pruneThree(), preloadGame(), compress()],
   server: {
     // for `npm run dev` with a daemon on this machine
     proxy: { '/ws': { target: 'ws://127.0.0.1:8080', ws: true } },
@@ -25,43 +25,62 @@ export default defineConfig({
 /** The shaders of three.js that the client draws with: those of LineBasicMaterial. All others are its own. */
 const SHADERS = ['meshbasic_vert', 'meshbasic_frag']
 
-/** Removes the sources of all other shaders from three.js: a seventh of what the page loads. */
-function pruneShaders(): Plugin {
+/** What replaces parts of three.js that the client never uses: headsets, and the tables of physically based materials. */
+const STUBS: [name: string, part: RegExp, stub: string][] = [
+  [
+    'WebXRManager',
+    /^class WebXRManager extends EventDispatcher \{$.*?^\}$/ms,
+    'class WebXRManager extends EventDispatcher { enabled = false; isPresenting = false; getEnvironmentBlendMode() {} setAnimationLoop() {} dispose() {} }',
+  ],
+  ['PMREMGenerator', /^class PMREMGenerator \{$.*?^\}$/ms, 'class PMREMGenerator {}'],
+  ['the DFG table', /^const DATA = new Uint16Array\( \[$.*?^\] \);$/ms, 'const DATA = new Uint16Array( 512 );'],
+]
+
+/** Removes from three.js the sources of all other shaders, and STUBS: a sixth of what the page loads. */
+function pruneThree(): Plugin {
   return {
-    name: 'prune-shaders',
+    name: 'prune-three',
     apply: 'build',
     transform(code, id) {
       if (!id.endsWith('/three/build/three.module.js')) return null
-      const table = /^const ShaderChunk = \{(.*?)^\};$/ms.exec(code)?.[1] ?? ''
-      const variables = new Map(
-        Array.from(table.matchAll(/(\w+): ([\w$]+)/g), ([, name = '', variable = '']) => [name, variable]),
-      )
-      const sources = new Map(
-        Array.from(
-          code.matchAll(/^(?:var|const) ([\w$]+) = ("(?:[^"\\]|\\.)*");$/gm),
-          ([, variable = '', source = '']) => [variable, source],
-        ),
-      )
-      const needed = new Set<string>()
-      const need = (name: string): void => {
-        const variable = variables.get(name) ?? ''
-        const source = sources.get(variable)
-        if (source === undefined) throw new Error(`prune shaders: three.js has no ${name}`)
-        if (needed.has(variable)) return
-        needed.add(variable)
-        for (const [, included = ''] of source.matchAll(/#include <(\w+)>/g)) need(included)
-      }
-      SHADERS.forEach(need)
-      // those that the renderer adds to every program
-      for (const [, name = ''] of code.matchAll(/ShaderChunk\[ '(\w+)' \]/g)) need(name)
-      for (const variable of variables.values()) {
-        const source = sources.get(variable)
-        if (source !== undefined && !needed.has(variable))
-          code = code.replace(` ${variable} = ${source};`, ` ${variable} = "";`)
+      code = withoutShaders(code)
+      for (const [name, part, stub] of STUBS) {
+        if (!part.test(code)) throw new Error(`prune three: it has no ${name}`)
+        code = code.replace(part, stub)
       }
       return { code, map: null }
     },
   }
+}
+
+function withoutShaders(code: string): string {
+  const table = /^const ShaderChunk = \{(.*?)^\};$/ms.exec(code)?.[1] ?? ''
+  const variables = new Map(
+    Array.from(table.matchAll(/(\w+): ([\w$]+)/g), ([, name = '', variable = '']) => [name, variable]),
+  )
+  const sources = new Map(
+    Array.from(
+      code.matchAll(/^(?:var|const) ([\w$]+) = ("(?:[^"\\]|\\.)*");$/gm),
+      ([, variable = '', source = '']) => [variable, source],
+    ),
+  )
+  const needed = new Set<string>()
+  const need = (name: string): void => {
+    const variable = variables.get(name) ?? ''
+    const source = sources.get(variable)
+    if (source === undefined) throw new Error(`prune three: it has no shader ${name}`)
+    if (needed.has(variable)) return
+    needed.add(variable)
+    for (const [, included = ''] of source.matchAll(/#include <(\w+)>/g)) need(included)
+  }
+  SHADERS.forEach(need)
+  // those that the renderer adds to every program
+  for (const [, name = ''] of code.matchAll(/ShaderChunk\[ '(\w+)' \]/g)) need(name)
+  for (const variable of variables.values()) {
+    const source = sources.get(variable)
+    if (source !== undefined && !needed.has(variable)) code = code.replace(` ${variable} = ${source};`, ` ${variable} = "";`)
+  }
+  return code
 }
 
 /** Lets the page load the game while the title screen starts. */
