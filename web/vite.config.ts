@@ -59,10 +59,10 @@ function withoutShaders(code: string): string {
     Array.from(table.matchAll(/(\w+): ([\w$]+)/g), ([, name = '', variable = '']) => [name, variable]),
   )
   const sources = new Map(
-    Array.from(
-      code.matchAll(/^(?:var|const) ([\w$]+) = ("(?:[^"\\]|\\.)*");$/gm),
-      ([, variable = '', source = '']) => [variable, source],
-    ),
+    Array.from(code.matchAll(/^(?:var|const) ([\w$]+) = ("(?:[^"\\]|\\.)*");$/gm), ([, variable = '', source = '']) => [
+      variable,
+      source,
+    ]),
   )
   const needed = new Set<string>()
   const need = (name: string): void => {
@@ -78,7 +78,8 @@ function withoutShaders(code: string): string {
   for (const [, name = ''] of code.matchAll(/ShaderChunk\[ '(\w+)' \]/g)) need(name)
   for (const variable of variables.values()) {
     const source = sources.get(variable)
-    if (source !== undefined && !needed.has(variable)) code = code.replace(` ${variable} = ${source};`, ` ${variable} = "";`)
+    if (source !== undefined && !needed.has(variable))
+      code = code.replace(` ${variable} = ${source};`, ` ${variable} = "";`)
   }
   return code
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { EditBlocks, MeshChunk, Meshed, MeshedSection, ToWorker } from '../src/mesh/messages'
 import { holdersOf, ownerOf } from '../src/mesh/pool'
+import { NOTHING } from '../src/mesh/mesher'
 import { MeshScheduler } from '../src/mesh/scheduler'
 import type { Section } from '../src/world/codec'
 import { SIZE } from '../src/world/coords'
@@ -10,7 +11,6 @@ const STONE = 1
 const GLASS = 18
 const SECTIONS = 3
 const QUIET_MS = 501
-const NONE = new Uint32Array(0)
 
 type Job = MeshChunk | EditBlocks
 
@@ -46,7 +46,7 @@ class Workers {
 
   section(x: number, z: number, section: number): MeshedSection {
     const version = this.versionOf(x, z)
-    return { x, z, version, section, mesh: { opaque: NONE, cutout: NONE, water: NONE, thicket: NONE } }
+    return { x, z, version, section, mesh: NOTHING }
   }
 
   private sectionsOf({ x, z }: MeshChunk): MeshedSection[] {

@@ -14,6 +14,7 @@ import { Body } from '../player/body'
 import { Avatars } from '../render/avatars'
 import { View } from '../render/view'
 import { AIR } from '../world/blocks'
+import { SIZE } from '../world/coords'
 import { hash } from '../world/hash'
 import { World } from '../world/world'
 import { meshObjects, meshTypedArrays, nest } from './meshers'
@@ -49,7 +50,7 @@ export async function runBench(canvas: HTMLCanvasElement, hud: HTMLElement): Pro
     const row = table.insertRow()
     row.insertCell().textContent = measure
     row.insertCell().textContent = value
-    row.cells[1]?.setAttribute('style', 'padding-left:1.5rem;text-align:right')
+    for (const cell of row.cells) cell.style.cssText = 'padding-left:1.5rem;text-align:right'
   }
   try {
     await new Bench(canvas, gatewayOf(location), add).run()
@@ -98,6 +99,7 @@ class Bench {
   async run(): Promise<void> {
     await this.load()
     this.compareMeshers()
+    this.compareCulling()
     await this.fly()
     await this.edit()
     await this.build()
@@ -114,7 +116,7 @@ class Bench {
     this.add(`view ${this.distance}: chunks loaded and meshed after`, ms(performance.now() - start))
     this.add('received for them', kilobytes(this.session.connection.traffic.received))
     this.add('workers: time per section, with light, mean', ms(loading / sections))
-    this.add('vertex data on the GPU', kilobytes(this.view.terrain.quads * 32))
+    this.add('vertex data on the GPU', kilobytes(this.view.terrain.bytes))
   }
 
   /** Meshes the same sections, those that are not air, in three ways. */
@@ -159,11 +161,79 @@ class Bench {
     this.add('quads: ours, one per face', `${quads.ours}, ${quads.simple}`)
   }
 
+  /** Draws views with and without culling: they must be the same. */
+  private compareCulling(): void {
+    const { x, y, z } = this.body
+    const [caveX, caveY, caveZ] = this.cave()
+    const places: [string, number, number, number][] = [
+      ['at spawn', x, y + 1.6, z],
+      ['from a hill', ...this.hill()],
+      ['from above', x, y + 90, z],
+      ['in a cave', caveX, caveY, caveZ],
+    ]
+    let differing = 0
+    let most = 0
+    for (const [name, px, py, pz] of places) {
+      const counts = { with: 0, without: 0 }
+      for (let turn = 0; turn < 8; turn++) {
+        const pose = [px, py, pz, (turn * Math.PI) / 4, turn % 2 ? -0.5 : 0] as const
+        const culled = this.draw(...pose)
+        const pixels = this.view.readPixels()
+        this.view.terrain.setCulling(false)
+        const whole = this.draw(...pose)
+        const all = this.view.readPixels()
+        this.view.terrain.setCulling(true)
+        counts.with += culled.triangles / 8000
+        counts.without += whole.triangles / 8000
+        most = Math.max(most, culled.calls)
+        for (let i = 0; i < all.length; i += 4) {
+          if (all[i] !== pixels[i] || all[i + 1] !== pixels[i + 1] || all[i + 2] !== pixels[i + 2]) differing++
+        }
+      }
+      this.add(
+        `${name}, mean of 8 directions: triangles, and without culling`,
+        `${Math.round(counts.with)} k, ${Math.round(counts.without)} k`,
+      )
+    }
+    this.add(`pixels that differ by culling, in ${places.length * 8} frames`, String(differing))
+    this.add('most draw calls of them', String(most))
+  }
+
+  /** Returns the highest place of the loaded land, at eye height. */
+  private hill(): [number, number, number] {
+    let best: [number, number, number] = [this.body.x, 0, this.body.z]
+    for (const { x, z } of this.world.all()) {
+      const [bx, bz] = [x * SIZE + SIZE / 2, z * SIZE + SIZE / 2]
+      const y = this.surface(bx, bz)
+      if (y > best[1]) best = [bx + 0.5, y + 1, bz + 0.5]
+    }
+    return [best[0], best[1] + 1.6, best[2]]
+  }
+
+  /** Returns a place in the dark: air with a roof of rock, the nearest to the middle. */
+  private cave(): [number, number, number] {
+    for (let distance = 0; distance < this.distance * SIZE; distance++) {
+      const x = Math.floor(this.body.x) + distance
+      const z = Math.floor(this.body.z)
+      const top = this.surface(x, z)
+      for (let y = 4; y < top - 16; y++) {
+        if ([0, 1, 2].every((up) => this.world.get(x, y + up, z) === AIR)) return [x + 0.5, y + 1.6, z + 0.5]
+      }
+    }
+    throw new Error('the benchmark found no cave')
+  }
+
+  private surface(x: number, z: number): number {
+    let y = this.world.height - 1
+    while (y > 1 && this.world.get(x, y, z) === AIR) y--
+    return y
+  }
+
   /** Flies a circle around the spawn. */
   private async fly(): Promise<void> {
     const { body } = this
     const first = this.draw(body.x, body.y + 1.6, body.z, 0, 0)
-    this.add('drawn at spawn', drawn(first))
+    this.add('drawn at spawn', `${drawn(first)}, of ${this.view.terrain.ranges} ranges`)
     const times: number[] = []
     const work: number[] = []
     let before = 0
@@ -201,8 +271,7 @@ class Bench {
   private editNear(i: number): void {
     const x = Math.floor(this.body.x) + Math.floor(64 * (hash(i, 0, 1) - 0.5))
     const z = Math.floor(this.body.z) + Math.floor(64 * (hash(i, 1, 1) - 0.5))
-    let y = this.world.height - 1
-    while (y > 1 && this.world.get(x, y, z) === AIR) y--
+    const y = this.surface(x, z)
     if (i % 2 === 0) this.world.set(x, y, z, AIR)
     else this.world.set(x, y + 1, z, STONE)
   }
