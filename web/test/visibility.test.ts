@@ -75,7 +75,7 @@ test('every block that a line of sight meets is in a cell that can be seen', () 
       const [h, v] = [2 * hash(place, ray, 8) - 1, 2 * hash(place, ray, 9) - 1]
       const e = towards.elements
       const end = [0, 1, 2].map((i) => e[i]! * h + e[4 + i]! * v + e[8 + i]! * 0.5 + e[12 + i]!)
-      const w = e[3]! * h + e[7]! * v + e[11]! * 0.5 + e[15]!
+      const w = e[3] * h + e[7] * v + e[11] * 0.5 + e[15]
       const length = Math.hypot(...end) / w
       const [dx, dy, dz] = end.map((c) => c / w / length)
       for (let far = 0; far < 90; far += 0.02) {
