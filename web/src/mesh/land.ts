@@ -72,8 +72,14 @@ export class LandChunk {
 }
 
 function narrow(section: Uint16Array): Uint8Array | Uint16Array {
-  for (const block of section) if (block > 255) return section.slice()
-  return Uint8Array.from(section)
+  const bytes = new Uint8Array(section.length)
+  let bits = 0
+  for (let i = 0; i < bytes.length; i++) {
+    const block = section[i] ?? 0
+    bits |= block
+    bytes[i] = block
+  }
+  return bits > 255 ? section.slice() : bytes
 }
 
 const OPPOSITE = [1, 0, 3, 2]
