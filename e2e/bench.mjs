@@ -1,6 +1,6 @@
 // Runs the benchmark page (web/src/bench) in Chromium against a daemon of its own, and prints the figures as rows of a table:
 //
-//   npm --prefix web run bench [-- VIEW]
+//   npm --prefix web run bench [-- VIEW [PART]]
 //
 // Chromium renders in software here, and shares the cores with the daemon.
 
@@ -8,9 +8,10 @@ import { Daemon } from './daemon.mjs'
 import { Player } from './player.mjs'
 
 const view = Number(process.argv[2] ?? 6)
+const only = process.argv[3] ?? ''
 const daemon = await Daemon.start()
 try {
-  const player = await Player.open(`${daemon.url}?bench&view=${view}`, 'bench')
+  const player = await Player.open(`${daemon.url}?bench&view=${view}&only=${only}`, 'bench')
   try {
     await player.until(() => window.__bench?.done)
     const { rows, error } = await player.page.evaluate(() => window.__bench)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { CELL } from '../src/mesh/cells'
-import { WORDS_PER_QUAD, type SectionMesh } from '../src/mesh/mesher'
+import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
+import { copyVolume, newVolume } from '../src/mesh/volume'
 import { layerOf } from '../src/world/tiles'
 import { WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
@@ -215,6 +216,15 @@ describe('mesher', () => {
     )
     expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
     expect(quadsOf(thicket)).toHaveLength(1) // separate, because it is drawn only nearby
+  })
+
+  test('a thicket that is far away is not meshed', () => {
+    const land = landOf(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)))
+    const volume = newVolume()
+    copyVolume(land, land.chunk(0, 0)!, 0, volume)
+    const { cutout, thicket } = meshSection(volume, 0, false)
+    expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
+    expect(thicket).toHaveLength(0)
   })
 
   test('leaves of different kinds do so in either order', () => {

@@ -127,6 +127,29 @@ describe('mesh scheduler', () => {
     expect(order[0]).toBe('1,0')
   })
 
+  test('thickets are meshed near the camera, and elsewhere once it comes near', () => {
+    putSquare(7)
+    const drainNear = () => {
+      const near: string[] = []
+      for (let job = workers.jobs[0]; job; job = workers.jobs[0]) {
+        if (job.type === 'mesh' && job.near) near.push(`${job.x},${job.z}`)
+        workers.finish(job)
+      }
+      return near
+    }
+    scheduler.pump(0.5 * SIZE, 0.5 * SIZE) // in the middle of chunk (0, 0)
+    const first = drainNear()
+    expect(first).toHaveLength(49)
+    expect(first).toContain('-3,3')
+    expect(scheduler.meshed).toBe(169)
+    scheduler.pump(0.9 * SIZE, 0.5 * SIZE)
+    expect(workers.jobs).toEqual([])
+    scheduler.pump(1.1 * SIZE, 0.5 * SIZE)
+    expect(drainNear().sort()).toEqual([-3, -2, -1, 0, 1, 2, 3].map((z) => `4,${z}`).sort())
+    scheduler.pump(0.5 * SIZE, 0.5 * SIZE)
+    expect(workers.jobs).toEqual([])
+  })
+
   test('a worker holds the neighbours of its chunks', () => {
     for (const workers of [2, 3, 4]) {
       for (let x = -20; x < 20; x++) {

@@ -3,7 +3,7 @@
 
 import { Land } from '../mesh/land'
 import { lightChunk } from '../mesh/light'
-import { meshSection } from '../mesh/mesher'
+import { PARTS, WORDS_PER_QUAD, meshSection } from '../mesh/mesher'
 import { MeshScheduler } from '../mesh/scheduler'
 import { copyVolume, newVolume } from '../mesh/volume'
 import { indexedDBStorage } from '../net/cache-storage'
@@ -32,6 +32,8 @@ declare global {
 }
 
 const FLIGHT_FRAMES = 60
+const FLIGHT_MS = 60_000
+const FLIGHT_SPEED = 17 // blocks a second
 const EDITS = 200
 const BUILDERS = 75
 const BUILDER_FRAMES = 30
@@ -96,14 +98,20 @@ class Bench {
     this.session = new Session(url, this.world, this.avatars, this.body, events, new ChunkCache(indexedDBStorage()))
   }
 
+  /** Measures everything, or after loading only one part: ?bench&only=edit. */
   async run(): Promise<void> {
     await this.load()
-    this.compareMeshers()
-    this.compareCulling()
-    await this.fly()
-    await this.edit()
-    await this.build()
-    await this.crowd()
+    const parts: Record<string, () => void | Promise<void>> = {
+      mesh: () => this.compareMeshers(),
+      culling: () => this.compareCulling(),
+      circle: () => this.circle(),
+      edit: () => this.edit(),
+      build: () => this.build(),
+      crowd: () => this.crowd(),
+      flight: () => this.fly(),
+    }
+    const only = new URLSearchParams(location.search).get('only')
+    for (const [name, part] of Object.entries(parts)) if (!only || name === only) await part()
     this.session.connection.leave()
   }
 
@@ -117,37 +125,27 @@ class Bench {
     this.add('received for them', kilobytes(this.session.connection.traffic.received))
     this.add('workers: time per section, with light, mean', ms(loading / sections))
     this.add('vertex data on the GPU', kilobytes(this.view.terrain.bytes))
+    let blocks = 0
+    for (const { sections } of this.world.all())
+      for (const section of sections) if (typeof section !== 'number') blocks += section.byteLength
+    this.add('blocks of the loaded chunks, on the main thread', kilobytes(blocks))
   }
 
   /** Meshes the same sections, those that are not air, in three ways. */
   private compareMeshers(): void {
-    const land = new Land()
-    const lit = new Map<number, number>() // by slot: the time spent on light, per section
-    for (const { x, z, sections } of this.world.all()) {
-      const start = performance.now()
-      const chunk = land.add(x, z, 1, true, sections)
-      lightChunk(chunk)
-      const filled = sections.filter((section) => section !== AIR).length
-      lit.set(chunk.slot, (performance.now() - start) / Math.max(1, filled))
-    }
-    const times = { ours: [] as number[], mesh: [] as number[], typed: [] as number[], objects: [] as number[] }
-    const quads = { ours: 0, simple: 0 }
+    this.meshAll() // first, so that all of it is compiled, as it is in a worker that has worked for a while
+    const times = { ...this.meshAll(), typed: [] as number[], objects: [] as number[] }
+    const quads = { ours: times.quads, simple: 0 }
     const volume = newVolume()
-    for (const chunk of land.all()) {
+    let section = 0
+    for (const chunk of times.land.all()) {
       for (let s = 0; s < chunk.blocks.length; s++) {
         if (chunk.blocks[s] === AIR) continue
-        const meshed = timed(() => {
-          copyVolume(land, chunk, s, volume)
-          return meshSection(volume)
-        })
-        const { opaque, cutout, water, thicket } = meshed.value
-        quads.ours += (opaque.length + cutout.length + water.length + thicket.length) / 8
-        times.mesh.push(meshed.time)
-        times.ours.push(meshed.time + (lit.get(chunk.slot) ?? 0))
+        copyVolume(times.land, chunk, s, volume)
         const typed = timed(() => meshTypedArrays(volume))
         times.typed.push(typed.time)
         quads.simple += typed.value
-        if (times.ours.length % 4 !== 0) continue // objects are slow: every fourth section
+        if (section++ % 4 !== 0) continue // objects are slow: every fourth section
         const nested = nest(volume)
         times.objects.push(timed(() => meshObjects(nested)).time)
       }
@@ -161,6 +159,36 @@ class Bench {
     this.add('quads: ours, one per face', `${quads.ours}, ${quads.simple}`)
   }
 
+  /** Lights and meshes all chunks. ours: the times of the sections, with their share of the chunk's light. */
+  private meshAll(): { land: Land; quads: number; mesh: number[]; ours: number[] } {
+    const result = { land: new Land(), quads: 0, mesh: [] as number[], ours: [] as number[] }
+    const { land } = result
+    const lit = new Map<number, number>() // by slot: the time spent on light, per section
+    for (const { x, z, sections } of this.world.all()) {
+      const filled = sections.filter((section) => section !== AIR).length
+      const chunk = timed(() => {
+        const added = land.add(x, z, 1, true, sections)
+        lightChunk(added)
+        return added
+      })
+      lit.set(chunk.value.slot, chunk.time / Math.max(1, filled))
+    }
+    const volume = newVolume()
+    for (const chunk of land.all()) {
+      for (let s = 0; s < chunk.blocks.length; s++) {
+        if (chunk.blocks[s] === AIR) continue
+        const { value, time } = timed(() => {
+          copyVolume(land, chunk, s, volume)
+          return meshSection(volume)
+        })
+        result.quads += PARTS.reduce((sum, part) => sum + value[part].length / WORDS_PER_QUAD, 0)
+        result.mesh.push(time)
+        result.ours.push(time + (lit.get(chunk.slot) ?? 0))
+      }
+    }
+    return result
+  }
+
   /** Draws views with and without culling: they must be the same. */
   private compareCulling(): void {
     const { x, y, z } = this.body
@@ -172,6 +200,7 @@ class Bench {
       ['in a cave', caveX, caveY, caveZ],
     ]
     let differing = 0
+    let side = 0
     let most = 0
     for (const [name, px, py, pz] of places) {
       const counts = { with: 0, without: 0 }
@@ -186,8 +215,12 @@ class Bench {
         counts.with += culled.triangles / 8000
         counts.without += whole.triangles / 8000
         most = Math.max(most, culled.calls)
+        let before = -2
         for (let i = 0; i < all.length; i += 4) {
-          if (all[i] !== pixels[i] || all[i + 1] !== pixels[i + 1] || all[i + 2] !== pixels[i + 2]) differing++
+          if (all[i] === pixels[i] && all[i + 1] === pixels[i + 1] && all[i + 2] === pixels[i + 2]) continue
+          differing++
+          if (before === i - 4) side++ // no hole is so small
+          before = i
         }
       }
       this.add(
@@ -195,7 +228,7 @@ class Bench {
         `${Math.round(counts.with)} k, ${Math.round(counts.without)} k`,
       )
     }
-    this.add(`pixels that differ by culling, in ${places.length * 8} frames`, String(differing))
+    this.add(`pixels that differ by culling, in ${places.length * 8} frames, and side by side`, `${differing}, ${side}`)
     this.add('most draw calls of them', String(most))
   }
 
@@ -229,8 +262,40 @@ class Bench {
     return y
   }
 
-  /** Flies a circle around the spawn. */
+  /** Flies straight on over the land, which is loaded on the way, and counts the tasks that block the page. */
   private async fly(): Promise<void> {
+    const { body, session } = this
+    const tasks: number[] = []
+    const observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)))
+    observer.observe({ type: 'longtask' })
+    const work: number[] = []
+    const from = body.x
+    body.flying = true
+    const start = await frame()
+    for (let before = start, now = start; now - start < FLIGHT_MS; before = now) {
+      now = await frame()
+      const begin = performance.now()
+      const seconds = Math.min(0.5, (now - before) / 1000)
+      body.y = Math.min(this.surface(Math.floor(body.x), Math.floor(body.z)) + 40, body.y + 8 * seconds)
+      body.x += FLIGHT_SPEED * seconds
+      session.sendPose(now)
+      this.draw(body.x, body.y + 1.6, body.z, Math.PI / 2, -0.2)
+      work.push(performance.now() - begin)
+    }
+    observer.disconnect()
+    const far = Math.round(body.x - from)
+    this.add(
+      `long tasks in ${FLIGHT_MS / 1000} s of flight over ${far} blocks, and the longest`,
+      `${tasks.length}, ${ms(Math.max(0, ...tasks))}`,
+    )
+    this.add(
+      'JavaScript a frame of the flight, p50, p99, the most',
+      [0.5, 0.99, 1].map((share) => ms(quantile(work, share))).join(', '),
+    )
+  }
+
+  /** Flies a circle around the spawn. */
+  private async circle(): Promise<void> {
     const { body } = this
     const first = this.draw(body.x, body.y + 1.6, body.z, 0, 0)
     this.add('drawn at spawn', `${drawn(first)}, of ${this.view.terrain.ranges} ranges`)

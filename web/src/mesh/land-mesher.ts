@@ -50,9 +50,11 @@ export class LandMesher {
     darkenAround(chunk)
   }
 
-  private mesh({ x, z, sections }: MeshChunk): MeshedSection[] {
+  private mesh({ x, z, sections, near }: MeshChunk): MeshedSection[] {
     const chunk = this.land.chunk(x, z)
-    return chunk ? this.meshSections(chunk, sections) : []
+    if (!chunk) return []
+    chunk.near = near
+    return this.meshSections(chunk, sections)
   }
 
   private meshSections(chunk: LandChunk, sections: number): MeshedSection[] {
@@ -68,7 +70,7 @@ export class LandMesher {
   private meshOf(chunk: LandChunk, s: number): SectionMesh {
     if (chunk.blocks[s] === 0) return NOTHING
     copyVolume(this.land, chunk, s, this.volume)
-    return meshSection(this.volume, s)
+    return meshSection(this.volume, s, chunk.near)
   }
 
   private edit(edits: number[]): MeshedSection[] {

@@ -24,6 +24,8 @@ export class LandChunk {
   readonly beside: (LandChunk | undefined)[] = [undefined, undefined, undefined, undefined]
   /** The sections that were meshed at least once, as bits. */
   meshed = 0
+  /** Thickets are meshed too. */
+  near = false
 
   constructor(
     readonly x: number,

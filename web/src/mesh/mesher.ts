@@ -39,7 +39,8 @@ export interface SectionMesh {
   opaque: Uint32Array
   cutout: Uint32Array
   water: Uint32Array
-  /** Faces between two leaf blocks, about half of a forest's faces: of the cutout pass, but drawn only nearby. */
+  /** Faces between two leaf blocks, about half of a forest's faces: of the cutout pass, but drawn only nearby; those of far sections
+   *  are not meshed. */
   thicket: Uint32Array
 }
 
@@ -121,10 +122,10 @@ function passOf(block: number): Quads {
 
 let stamp = 0 // the section's number, as bits of word 0
 
-/** Meshes a volume, which is section s of a chunk. */
-export function meshSection(volume: Volume, s = 0): SectionMesh {
+/** Meshes a volume, which is section s of a chunk; with its thicket if near is true. */
+export function meshSection(volume: Volume, s = 0, near = true): SectionMesh {
   stamp = s << 27
-  for (let face = 0; face < 6; face++) meshDirection(volume, face)
+  for (let face = 0; face < 6; face++) meshDirection(volume, face, near)
   meshPlants(volume)
   const starts = new Uint32Array(PARTS.length * (GROUPS + 1))
   const flush = (quads: Quads, part: number) => quads.flush(startsOf(starts, part))
@@ -143,7 +144,7 @@ export function startsOf(starts: Uint32Array, part: number): Uint32Array {
   return starts.subarray(part * (GROUPS + 1), (part + 1) * (GROUPS + 1))
 }
 
-function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face: number): void {
+function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face: number, near: boolean): void {
   const axis = face >> 1
   const negative = face & 1
   const stride = STRIDE[axis] ?? 0
@@ -168,7 +169,8 @@ function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face:
         const beyond = blocks[next] ?? 0
         if (beyond === block && MERGES[block]) continue
         const inner = (LEAFY[block] ?? 0) & (LEAFY[beyond] ?? 0)
-        if (negative && (beyond === block || inner)) continue
+        if (inner && (negative || !near)) continue
+        if (negative && beyond === block) continue
         shadeCorners(shade, next, uStep, vStep)
         const low = SHAPE[block] === LIQUID && blocks[cell + LAYER] !== block ? 1 : 0
         const slice = axis === 0 ? x : axis === 1 ? y : z
