@@ -3,7 +3,7 @@
 // centre of the world. Owned by the main thread.
 
 import { Group, type Camera, type RawShaderMaterial } from 'three'
-import { PARTS, WORDS_PER_QUAD, startsOf, type SectionMesh } from '../mesh/mesher'
+import { GROUPS, PARTS, WORDS_PER_QUAD, startsOf, type SectionMesh } from '../mesh/mesher'
 import type { MeshSink } from '../mesh/scheduler'
 import { SIZE, chunkKey } from '../world/coords'
 import { ALL_FACES, addRanges, facesTowards } from './facing'
@@ -169,9 +169,11 @@ export class Terrain implements MeshSink {
       PARTS.forEach((part, i) => {
         const batch = batches[PASS_OF[part]]
         const groups = startsOf(starts, i)
+        const quads = groups[GROUPS] ?? 0
+        if (quads === 0) return
         const faces = part === 'opaque' || (part === 'cutout' && !near) ? towards : ALL_FACES
         if (batch && (part !== 'thicket' || near)) addRanges(batch, before, groups, faces, cells)
-        before += groups.at(-1) ?? 0
+        before += quads
       })
     }
     for (const batch of batches) batch.visible = batch._multiDrawCount > 0
