@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { WORDS_PER_QUAD, type SectionMesh } from '../src/mesh/mesher'
+import { CELL } from '../src/mesh/cells'
+import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
+import { copyVolume, newVolume } from '../src/mesh/volume'
 import { TILES } from '../src/world/block-table'
 import { WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
@@ -126,11 +128,10 @@ describe('mesher', () => {
     }
   })
 
-  test('a plain merges into one rectangle', () => {
+  test('a plain merges into one rectangle for each cell', () => {
     const quads = quadsOf(mesh(worldOf(1, (_x, y) => (y < 10 ? STONE : 0))).opaque)
-    expect(quads).toHaveLength(1) // the sides are hidden by neighbours, the floor is the world's
-    expect(area(quads[0]!)).toBe(32 * 32)
-    expect(quads[0]!.every(({ face, at }) => face === 2 && at[1] === 10)).toBe(true)
+    expect(quads.map(area)).toEqual(Array(4).fill(CELL * CELL)) // the sides are hidden by neighbours, the floor is the world's
+    expect(quads.flat().every(({ face, at }) => face === 2 && at[1] === 10)).toBe(true)
   })
 
   test('merging covers exactly the faces that show', () => {
@@ -196,9 +197,9 @@ describe('mesher', () => {
   test('water lies a little lower, in its own pass, without inner faces', () => {
     const { opaque, water } = mesh(worldOf(1, (_x, y) => (y < 4 ? STONE : y < 8 ? WATER : 0)))
     const surface = quadsOf(water)
-    expect(surface).toHaveLength(1)
-    expect(surface[0]!.every((v) => v.low === 1 && v.at[1] === 8)).toBe(true)
-    expect(quadsOf(opaque)).toHaveLength(1) // the ground shows through
+    expect(surface).toHaveLength(4)
+    expect(surface.flat().every((v) => v.low === 1 && v.at[1] === 8)).toBe(true)
+    expect(quadsOf(opaque)).toHaveLength(4) // the ground shows through
   })
 
   test('glass hides nothing behind it, and glass beside glass has no face between', () => {
@@ -215,6 +216,15 @@ describe('mesher', () => {
     )
     expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
     expect(quadsOf(thicket)).toHaveLength(1) // separate, because it is drawn only nearby
+  })
+
+  test('a thicket that is far away is not meshed', () => {
+    const land = landOf(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)))
+    const volume = newVolume()
+    copyVolume(land, land.chunk(0, 0)!, 0, volume)
+    const { cutout, thicket } = meshSection(volume, 0, false)
+    expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
+    expect(thicket).toHaveLength(0)
   })
 
   test('leaves of different kinds do so in either order', () => {
@@ -234,7 +244,7 @@ describe('mesher', () => {
     const { opaque, cutout } = mesh(
       worldOf(1, (x, y, z) => (y < 4 ? STONE : y === 4 && x === 9 && z === 3 ? POPPY : 0)),
     )
-    expect(quadsOf(opaque)).toHaveLength(1) // the ground shows whole
+    expect(quadsOf(opaque)).toHaveLength(4) // the ground shows whole
     const quads = quadsOf(cutout)
     expect(quads.map((quad) => quad.map(({ at }) => at))).toEqual([
       [
@@ -273,7 +283,7 @@ describe('mesher', () => {
   test('faces without light merge, whatever their occlusion', () => {
     // a closed cave with a step in its floor
     const cave = worldOf(1, (x, y, z) =>
-      x > 8 && x < 20 && z > 8 && z < 20 && y > (x > 14 ? 6 : 5) && y < 12 ? 0 : STONE,
+      x > 1 && x < 13 && z > 1 && z < 13 && y > (x > 7 ? 6 : 5) && y < 12 ? 0 : STONE,
     )
     const floor = quadsOf(mesh(cave).opaque).filter(([{ face, at }]) => face === 2 && at[1] < 12)
     expect(floor).toHaveLength(2)

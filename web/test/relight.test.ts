@@ -99,7 +99,7 @@ class Shown {
 
   meshAll(): void {
     for (const { x, z } of this.world.all()) {
-      this.show(this.mesher.process({ type: 'mesh', job: this.job++, x, z, sections: 2 ** SECTIONS - 1 }))
+      this.show(this.mesher.process({ type: 'mesh', job: this.job++, x, z, sections: 2 ** SECTIONS - 1, near: true }))
     }
   }
 

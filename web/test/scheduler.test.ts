@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { EditBlocks, MeshChunk, Meshed, MeshedSection, ToWorker } from '../src/mesh/messages'
 import { holdersOf, ownerOf } from '../src/mesh/pool'
+import { NOTHING } from '../src/mesh/mesher'
 import { MeshScheduler } from '../src/mesh/scheduler'
 import type { Section } from '../src/world/codec'
 import { SIZE } from '../src/world/coords'
@@ -10,7 +11,6 @@ const STONE = 1
 const GLASS = 18
 const SECTIONS = 3
 const QUIET_MS = 501
-const NONE = new Uint32Array(0)
 
 type Job = MeshChunk | EditBlocks
 
@@ -46,7 +46,7 @@ class Workers {
 
   section(x: number, z: number, section: number): MeshedSection {
     const version = this.versionOf(x, z)
-    return { x, z, version, section, mesh: { opaque: NONE, cutout: NONE, water: NONE, thicket: NONE } }
+    return { x, z, version, section, mesh: NOTHING }
   }
 
   private sectionsOf({ x, z }: MeshChunk): MeshedSection[] {
@@ -125,6 +125,29 @@ describe('mesh scheduler', () => {
       .map(([x, z]) => (x - 1) ** 2 + z ** 2)
     expect(away).toEqual([...away].sort((a, b) => a - b))
     expect(order[0]).toBe('1,0')
+  })
+
+  test('thickets are meshed near the camera, and elsewhere once it comes near', () => {
+    putSquare(7)
+    const drainNear = () => {
+      const near: string[] = []
+      for (let job = workers.jobs[0]; job; job = workers.jobs[0]) {
+        if (job.type === 'mesh' && job.near) near.push(`${job.x},${job.z}`)
+        workers.finish(job)
+      }
+      return near
+    }
+    scheduler.pump(0.5 * SIZE, 0.5 * SIZE) // in the middle of chunk (0, 0)
+    const first = drainNear()
+    expect(first).toHaveLength(49)
+    expect(first).toContain('-3,3')
+    expect(scheduler.meshed).toBe(169)
+    scheduler.pump(0.9 * SIZE, 0.5 * SIZE)
+    expect(workers.jobs).toEqual([])
+    scheduler.pump(1.1 * SIZE, 0.5 * SIZE)
+    expect(drainNear().sort()).toEqual([-3, -2, -1, 0, 1, 2, 3].map((z) => `4,${z}`).sort())
+    scheduler.pump(0.5 * SIZE, 0.5 * SIZE)
+    expect(workers.jobs).toEqual([])
   })
 
   test('a worker holds the neighbours of its chunks', () => {

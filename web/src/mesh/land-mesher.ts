@@ -3,7 +3,7 @@
 
 import { Land, type LandChunk } from './land'
 import { darkenAround, lightChunk, setBlock, type Changes } from './light'
-import { meshSection, type SectionMesh } from './mesher'
+import { NOTHING, meshSection, type SectionMesh } from './mesher'
 import type { MeshChunk, Meshed, MeshedSection, PutChunk, RemoveChunk, ToWorker } from './messages'
 import { NONE, SHAPE } from './tables'
 import { copyVolume, newVolume } from './volume'
@@ -50,9 +50,11 @@ export class LandMesher {
     darkenAround(chunk)
   }
 
-  private mesh({ x, z, sections }: MeshChunk): MeshedSection[] {
+  private mesh({ x, z, sections, near }: MeshChunk): MeshedSection[] {
     const chunk = this.land.chunk(x, z)
-    return chunk ? this.meshSections(chunk, sections) : []
+    if (!chunk) return []
+    chunk.near = near
+    return this.meshSections(chunk, sections)
   }
 
   private meshSections(chunk: LandChunk, sections: number): MeshedSection[] {
@@ -66,12 +68,9 @@ export class LandMesher {
   }
 
   private meshOf(chunk: LandChunk, s: number): SectionMesh {
-    if (chunk.blocks[s] === 0) {
-      const none = new Uint32Array(0)
-      return { opaque: none, cutout: none, water: none, thicket: none }
-    }
+    if (chunk.blocks[s] === 0) return NOTHING
     copyVolume(this.land, chunk, s, this.volume)
-    return meshSection(this.volume)
+    return meshSection(this.volume, s, chunk.near)
   }
 
   private edit(edits: number[]): MeshedSection[] {

@@ -24,6 +24,8 @@ export class LandChunk {
   readonly beside: (LandChunk | undefined)[] = [undefined, undefined, undefined, undefined]
   /** The sections that were meshed at least once, as bits. */
   meshed = 0
+  /** Thickets are meshed too. */
+  near = false
 
   constructor(
     readonly x: number,
@@ -72,8 +74,14 @@ export class LandChunk {
 }
 
 function narrow(section: Uint16Array): Uint8Array | Uint16Array {
-  for (const block of section) if (block > 255) return section.slice()
-  return Uint8Array.from(section)
+  const bytes = new Uint8Array(section.length)
+  let bits = 0
+  for (let i = 0; i < bytes.length; i++) {
+    const block = section[i] ?? 0
+    bits |= block
+    bytes[i] = block
+  }
+  return bits > 255 ? section.slice() : bytes
 }
 
 const OPPOSITE = [1, 0, 3, 2]

@@ -287,17 +287,23 @@ function lightAlone(chunk: LandChunk): void {
     light = new Uint8Array(end)
   }
   light.fill(0, 0, end)
+  const glowing: number[] = [] // sections
   for (let s = 0; s < top; s++) {
     const section = chunk.blocks[s] ?? 0
     const from = s * SECTION_BLOCKS
-    if (typeof section === 'number') losses.fill(LOSS[section] ?? 0, from, from + SECTION_BLOCKS)
-    else for (let i = 0; i < SECTION_BLOCKS; i++) losses[from + i] = LOSS[section[i] ?? 0] ?? 0
+    let glow = 0
+    if (typeof section === 'number') {
+      losses.fill(LOSS[section] ?? 0, from, from + SECTION_BLOCKS)
+      glow = GLOW[section] ?? 0
+    } else if (section instanceof Uint8Array) glow = setLosses(section, losses, from)
+    else glow = setWideLosses(section, losses, from)
+    if (glow > 0) glowing.push(s)
   }
   flatCount = 0
   seedSky(chunk, top * SIZE)
   spreadFlat(SKY, end)
   flatCount = 0
-  seedGlow(chunk, top)
+  for (const s of glowing) seedGlow(chunk, s)
   spreadFlat(BLOCK, end)
   let spills = false // block light reaches above the highest section: spread continues there
   for (let column = 0; column < COLUMNS && !spills && end > 0; column++) {
@@ -311,27 +317,51 @@ function lightAlone(chunk: LandChunk): void {
   spread(BLOCK, null)
 }
 
+// Two functions, one for each kind of array: a loop over both is several times slower. They set what each block of a section
+// loses, and return 0 if none glows.
+function setLosses(section: Uint8Array, to: Uint8Array, from: number): number {
+  let glow = 0
+  for (let i = 0; i < SECTION_BLOCKS; i++) {
+    const block = section[i] ?? 0
+    to[from + i] = LOSS[block] ?? 0
+    glow |= GLOW[block] ?? 0
+  }
+  return glow
+}
+
+function setWideLosses(section: Uint16Array, to: Uint8Array, from: number): number {
+  let glow = 0
+  for (let i = 0; i < SECTION_BLOCKS; i++) {
+    const block = section[i] ?? 0
+    to[from + i] = LOSS[block] ?? 0
+    glow |= GLOW[block] ?? 0
+  }
+  return glow
+}
+
 function compact(section: Uint8Array): Bytes {
   const first = section[0] ?? 0
-  for (const light of section) if (light !== first) return section.slice()
+  for (let i = 0; i < section.length; i++) if (section[i] !== first) return section.slice()
   return first
 }
 
 /** Lights every block under the open sky. Queues those from which light spreads. */
 function seedSky(chunk: LandChunk, height: number): void {
   const { lowest, clear } = chunk
+  const lossOf = losses // constants are faster
+  const lightOf = light
   for (let column = 0; column < COLUMNS; column++) {
     let level = FULL
     let y = height - 1
     let full = height
     for (; y >= 0; y--) {
       const index = y * COLUMNS + column
-      const loss = losses[index] ?? 0
+      const loss = lossOf[index] ?? 0
       if (loss === OPAQUE_LOSS) break
       level -= loss - 1
       if (level <= 0) break
       if (level === FULL) full = y
-      light[index] = level << 4
+      lightOf[index] = level << 4
     }
     lowest[column] = y + 1
     clear[column] = full
@@ -363,17 +393,14 @@ function gains(index: number, level: number): boolean {
   return level - (losses[index] ?? 0) > (light[index] ?? 0) >> 4
 }
 
-function seedGlow({ blocks }: LandChunk, top: number): void {
-  for (let s = 0; s < top; s++) {
-    const section = blocks[s] ?? 0
-    if (typeof section === 'number' && GLOW[section] === 0) continue
-    for (let i = 0; i < SECTION_BLOCKS; i++) {
-      const glow = GLOW[typeof section === 'number' ? section : (section[i] ?? 0)] ?? 0
-      if (glow === 0) continue
-      const index = s * SECTION_BLOCKS + i
-      light[index] = (light[index] ?? 0) | glow
-      pushFlat(index)
-    }
+function seedGlow({ blocks }: LandChunk, s: number): void {
+  const section = blocks[s] ?? 0
+  for (let i = 0; i < SECTION_BLOCKS; i++) {
+    const glow = GLOW[typeof section === 'number' ? section : (section[i] ?? 0)] ?? 0
+    if (glow === 0) continue
+    const index = s * SECTION_BLOCKS + i
+    light[index] = (light[index] ?? 0) | glow
+    pushFlat(index)
   }
 }
 

@@ -3,10 +3,11 @@
 // A face is drawn where a block borders one that does not hide it. Neighbouring faces of the same kind with the same,
 // uniform light are merged into one rectangle (greedy meshing). Faces with different light at their corners are not merged,
 // so that shading stays smooth. Where there is no light at all, occlusion cannot be seen: such faces have the same at all
-// corners, so that more of them merge. A vertex is two uint32:
+// corners, so that more of them merge. Rectangles do not cross the borders of cells of 16³ blocks, which are culled one by
+// one. A vertex is two uint32:
 //
 //   word 0: x:6 y:6 z:6 (0 to 32 within the section) | face:3 (+x −x +y −y +z −z, two diagonals) | corner:2 |
-//           occlusion:2 | low:1 | water:1
+//           occlusion:2 | low:1 | water:1 | section:5 (its number within the chunk)
 //   word 1: layer:8 | 0:2 | sky:6 | glow:6 (light, 0 to 60, four times the level) | 0:10 (but see shapes.ts)
 //
 // corner numbers (0,0) (1,0) (1,1) (0,1) in the face's own axes. low: the top of a liquid, slightly below the block's.
@@ -15,6 +16,8 @@
 // A quad has four vertices, counter-clockwise from outside, drawn as triangles 0 1 2 and 0 2 3.
 
 import { SIZE } from '../world/coords'
+import { CELL, CELLS, cellOf } from './cells'
+import { OPEN_CELLS, openingsOf } from './openings'
 import { meshShapes } from './shapes'
 import { CUBE, LAYERS, LEAFY, LIQUID, MERGES, PASS, SHAPE } from './tables'
 import { LAYER, OCCLUDING, WIDTH, type Volume } from './volume'
@@ -22,13 +25,35 @@ import { LAYER, OCCLUDING, WIDTH, type Volume } from './volume'
 export const WORDS_PER_VERTEX = 2
 export const WORDS_PER_QUAD = 4 * WORDS_PER_VERTEX
 
-/** A section's vertices for the three passes, grouped by direction (0 to 7). */
+/** The quads of a pass are grouped by direction (0 to 7), and within it by cell. */
+export const GROUPS = 8 * CELLS
+
+/** The parts of a mesh, in the order in which they are drawn. */
+export const PARTS = ['opaque', 'cutout', 'thicket', 'water'] as const
+
+/** A section's vertices for the three passes. */
 export interface SectionMesh {
+  /** See openingsOf. */
+  openings: Uint8Array
+  /** Of each part, the index of each group's first quad, and the end of the last one: GROUPS + 1 numbers each. */
+  starts: Uint32Array
   opaque: Uint32Array
   cutout: Uint32Array
   water: Uint32Array
-  /** Faces between two leaf blocks, about half of a forest's faces: of the cutout pass, but drawn only nearby. */
+  /** Faces between two leaf blocks, about half of a forest's faces: of the cutout pass, but drawn only nearby; those of far sections
+   *  are not meshed. */
   thicket: Uint32Array
+}
+
+const NONE = new Uint32Array(0)
+/** The mesh of a section without blocks. */
+export const NOTHING: SectionMesh = {
+  openings: OPEN_CELLS,
+  starts: new Uint32Array(PARTS.length * (GROUPS + 1)),
+  opaque: NONE,
+  cutout: NONE,
+  water: NONE,
+  thicket: NONE,
 }
 
 const STRIDE = [1, LAYER, WIDTH] // of x, y, z within a volume
@@ -39,26 +64,46 @@ const CORNER_BITS = 14
 
 class Quads {
   words = new Uint32Array(1 << 14)
+  private groups = new Uint8Array((1 << 14) / WORDS_PER_QUAD)
   private used = 0
 
-  /** Returns the index in words of a new quad. */
-  next(): number {
+  /** Returns the index in words of a new quad of a direction; (x, y, z) is the block that has the face. */
+  next(direction: number, x: number, y: number, z: number): number {
     const at = this.used
     this.used += WORDS_PER_QUAD
     if (this.used > this.words.length) {
-      const grown = new Uint32Array(this.words.length * 2)
-      grown.set(this.words)
-      this.words = grown
+      const { words, groups } = this
+      this.words = new Uint32Array(words.length * 2)
+      this.words.set(words)
+      this.groups = new Uint8Array(groups.length * 2)
+      this.groups.set(groups)
     }
+    this.groups[at / WORDS_PER_QUAD] = direction * CELLS + cellOf(x, y, z)
     return at
   }
 
-  flush(): Uint32Array {
-    const words = this.words.slice(0, this.used)
+  /** Returns the quads in the order of their groups, and sets starts. */
+  flush(starts: Uint32Array): Uint32Array {
+    const quads = this.used / WORDS_PER_QUAD
+    const { groups, words } = this
+    for (let q = 0; q < quads; q++) {
+      const next = (groups[q] ?? 0) + 1
+      starts[next] = (starts[next] ?? 0) + 1
+    }
+    for (let g = 0; g < GROUPS; g++) starts[g + 1] = (starts[g + 1] ?? 0) + (starts[g] ?? 0)
+    places.set(starts)
+    const sorted = new Uint32Array(this.used)
+    for (let q = 0; q < quads; q++) {
+      const group = groups[q] ?? 0
+      let to = (places[group] ?? 0) * WORDS_PER_QUAD
+      places[group] = (places[group] ?? 0) + 1
+      for (let i = q * WORDS_PER_QUAD, end = i + WORDS_PER_QUAD; i < end; i++) sorted[to++] = words[i] ?? 0
+    }
     this.used = 0
-    return words
+    return sorted
   }
 }
+const places = new Uint32Array(GROUPS + 1)
 
 // reused; each worker has its own
 const opaque = new Quads()
@@ -76,22 +121,34 @@ function passOf(block: number): Quads {
   return pass === 0 ? opaque : pass === 1 ? cutout : water
 }
 
-/** Meshes the section of a volume. */
-export function meshSection(volume: Volume): SectionMesh {
+let stamp = 0 // the section's number, as bits of word 0
+
+/** Meshes a volume, which is section s of a chunk; with its thicket if near is true. */
+export function meshSection(volume: Volume, s = 0, near = true): SectionMesh {
+  stamp = s << 27
   for (let face = 0; face < 6; face++) {
-    meshDirection(volume, face)
-    meshShapes(volume, face, passOf, (next, u, v) => shadeCorners(volume.shade, next, u, v))
+    meshDirection(volume, face, near)
+    meshShapes(volume, face, stamp, passOf, (next, u, v) => shadeCorners(volume.shade, next, u, v))
   }
   meshPlants(volume)
+  const starts = new Uint32Array(PARTS.length * (GROUPS + 1))
+  const flush = (quads: Quads, part: number) => quads.flush(startsOf(starts, part))
   return {
-    opaque: opaque.flush(),
-    cutout: cutout.flush(),
-    water: water.flush(),
-    thicket: thicket.flush(),
+    openings: openingsOf(volume),
+    starts,
+    opaque: flush(opaque, 0),
+    cutout: flush(cutout, 1),
+    thicket: flush(thicket, 2),
+    water: flush(water, 3),
   }
 }
 
-function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face: number): void {
+/** Returns the starts of a part. */
+export function startsOf(starts: Uint32Array, part: number): Uint32Array {
+  return starts.subarray(part * (GROUPS + 1), (part + 1) * (GROUPS + 1))
+}
+
+function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face: number, near: boolean): void {
   const axis = face >> 1
   const negative = face & 1
   const stride = STRIDE[axis] ?? 0
@@ -116,7 +173,8 @@ function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face:
         const beyond = blocks[next] ?? 0
         if (beyond === block && MERGES[block]) continue
         const inner = (LEAFY[block] ?? 0) & (LEAFY[beyond] ?? 0)
-        if (negative && (beyond === block || inner)) continue
+        if (inner && (negative || !near)) continue
+        if (negative && beyond === block) continue
         shadeCorners(shade, next, uStep, vStep)
         const low = SHAPE[block] === LIQUID && blocks[cell + LAYER] !== block ? 1 : 0
         const slice = axis === 0 ? x : axis === 1 ? y : z
@@ -178,11 +236,12 @@ function mergeSlice(face: number, slice: number): void {
       const u = 31 - Math.clz32(row & -row)
       const key = keys[(first + v) * SIZE + u] ?? 0
       let width = 1
-      while (u + width < SIZE && row & (1 << (u + width)) && keys[(first + v) * SIZE + u + width] === key) width++
-      const bits = (width === SIZE ? -1 : (1 << width) - 1) << u
+      while ((u + width) % CELL !== 0 && row & (1 << (u + width)) && keys[(first + v) * SIZE + u + width] === key)
+        width++
+      const bits = ((1 << width) - 1) << u
       row &= ~bits
       let height = 1
-      grow: for (; v + height < SIZE; height++) {
+      grow: for (; (v + height) % CELL !== 0; height++) {
         const above = rows[first + v + height] ?? 0
         if ((above & bits) !== bits) break
         const from = (first + v + height) * SIZE + u
@@ -204,13 +263,18 @@ function emit(face: number, slice: number, u: number, v: number, width: number, 
   const low = kind & 1
   const shape = SHAPE[block]
   const layer = LAYERS[3 * block + (face === 2 ? 0 : face === 3 ? 2 : 1)] ?? 0
-  const fixed = (face << 18) | (shape === LIQUID ? 1 << 26 : 0)
+  const fixed = stamp | (face << 18) | (shape === LIQUID ? 1 << 26 : 0)
   const uShift = axis === 0 ? 6 : axis === 1 ? 12 : 0
   const vShift = axis === 0 ? 12 : axis === 1 ? 0 : 6
   const base = fixed | ((slice + (face & 1 ? 0 : 1)) << (6 * axis))
   const first = brightness(0) + brightness(2) < brightness(1) + brightness(3) ? 1 : 0 // split along the brighter diagonal
   const quads = inner ? thicket : shape === CUBE ? passOf(block) : water
-  const at = quads.next()
+  const at =
+    axis === 0
+      ? quads.next(face, slice, u, v)
+      : axis === 1
+        ? quads.next(face, v, slice, u)
+        : quads.next(face, u, v, slice)
   const { words } = quads
   for (let i = 0; i < 4; i++) {
     // negative faces run in reverse, to stay counter-clockwise from outside
@@ -252,13 +316,14 @@ function emitPlant(x: number, y: number, z: number, block: number, light: number
   const shade = (LAYERS[3 * block + 1] ?? 0) | ((light >> 4) << 12) | ((light & 15) << 18) // four times the levels
   const quads = passOf(block)
   for (let face = 6; face < 8; face++) {
-    const at = quads.next()
+    const at = quads.next(face, x, y, z)
     const { words } = quads
     for (let corner = 0; corner < 4; corner++) {
       const far = corner === 1 || corner === 2 ? 1 : 0
       const up = corner >= 2 ? 1 : 0
       const moves = up || stacked ? 1 : 0
       words[at + 2 * corner] =
+        stamp |
         (x + far) |
         ((y + up) << 6) |
         ((z + (face === 6 ? far : 1 - far)) << 12) |

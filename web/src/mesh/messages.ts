@@ -34,6 +34,8 @@ export interface MeshChunk {
   x: number
   z: number
   sections: number
+  /** Whether the chunk is near enough that thickets are drawn; so it remains for edits. */
+  near: boolean
 }
 
 export type ToWorker = PutChunk | RemoveChunk | EditBlocks | MeshChunk

@@ -9,6 +9,7 @@ import type { Meshed, ToWorker } from './messages'
 import { MeshPool, holdersOf, ownerOf, poolSize } from './pool'
 
 const QUIET_MS = 500 // after the last chunk arrived, chunks at the edge are meshed without all neighbours
+const NEAR_CHUNKS = 3.5 // up to here from the camera, thickets are meshed: early enough for when they are drawn
 const JOBS_PER_WORKER = 2 // so that none is idle, and edits do not wait behind a long queue
 
 export interface MeshSink {
@@ -27,6 +28,8 @@ interface Loaded {
   version: number
   /** Its meshes were shown. */
   meshed: boolean
+  /** It was meshed with its thickets, or is about to be. */
+  near: boolean
 }
 
 interface Job {
@@ -88,9 +91,9 @@ export class MeshScheduler implements WorldListener {
   chunkChanged(chunk: Chunk): void {
     const { x, z } = chunk
     this.lastArrival = performance.now()
-    const meshed = this.loaded.get(chunkKey(x, z))?.meshed ?? false
+    const { meshed = false, near = false } = this.loaded.get(chunkKey(x, z)) ?? {}
     const version = this.nextVersion++
-    this.loaded.set(chunkKey(x, z), { chunk, version, meshed })
+    this.loaded.set(chunkKey(x, z), { chunk, version, meshed, near })
     const owner = ownerOf(x, this.pool.size)
     for (const worker of holdersOf(x, this.pool.size)) {
       this.sendEdits(worker)
@@ -131,12 +134,25 @@ export class MeshScheduler implements WorldListener {
 
   /** Assigns jobs to free workers; called once per frame. (x, z) is the camera's position in blocks. */
   pump(x: number, z: number): void {
+    const moved =
+      chunkOf(x) !== chunkOf(SIZE * (this.cameraX + 0.5)) || chunkOf(z) !== chunkOf(SIZE * (this.cameraZ + 0.5))
     this.cameraX = x / SIZE - 0.5
     this.cameraZ = z / SIZE - 0.5
+    if (moved) this.approach()
     this.shares.forEach(({ editing }, worker) => {
       if (!editing) this.sendEdits(worker)
     })
     this.startNearest()
+  }
+
+  /** Meshes the thickets of chunks that are near by now. */
+  private approach(): void {
+    for (const [key, loaded] of this.loaded)
+      if (loaded.meshed && !loaded.near && this.isNear(loaded)) this.dirty.set(key, loaded)
+  }
+
+  private isNear({ chunk }: Loaded): boolean {
+    return Math.max(Math.abs(chunk.x - this.cameraX), Math.abs(chunk.z - this.cameraZ)) < NEAR_CHUNKS
   }
 
   private sendEdits(worker: number): void {
@@ -164,9 +180,10 @@ export class MeshScheduler implements WorldListener {
         const { x, z, sections } = next.chunk
         this.dirty.delete(chunkKey(x, z))
         share.jobs++
+        next.near ||= this.isNear(next)
         const job = this.start({ worker, edits: 0 })
         this.sendEdits(worker)
-        this.pool.post(worker, { type: 'mesh', job, x, z, sections: 2 ** sections.length - 1 })
+        this.pool.post(worker, { type: 'mesh', job, x, z, sections: 2 ** sections.length - 1, near: next.near })
       }
     })
   }

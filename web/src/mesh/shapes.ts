@@ -21,10 +21,12 @@ interface Quads {
   next(direction: number, x: number, y: number, z: number): number
 }
 
-/** Adds the faces of one direction, +x −x +y −y +z −z. shadeFace returns the corners of a face (see mesher.ts) whose outer block is next. */
+/** Adds the faces of one direction, +x −x +y −y +z −z. stamp: the section's number, as bits of word 0.
+ * shadeFace returns the corners of a face (see mesher.ts) whose outer block is next. */
 export function meshShapes(
   { blocks, shapes }: Volume,
   face: number,
+  stamp: number,
   passOf: (block: number) => Quads,
   shadeFace: (next: number, uStep: number, vStep: number) => Int32Array,
 ): void {
@@ -59,7 +61,7 @@ export function meshShapes(
         const light = between(corners, (place[u] ?? 0) / WHOLE, (place[v] ?? 0) / WHOLE)
         const [x = 0, y = 0, z = 0] = place.map((part, i) => WHOLE * (at[i] ?? 0) + part)
         quads.words[first + 2 * i] =
-          (x >> 4) | ((y >> 4) << 6) | ((z >> 4) << 12) | (face << 18) | (corner << 21) | (light(12, 3) << 23)
+          stamp | (x >> 4) | ((y >> 4) << 6) | ((z >> 4) << 12) | (face << 18) | (corner << 21) | (light(12, 3) << 23)
         quads.words[first + 2 * i + 1] =
           layer |
           ((z & 12) << 6) |

@@ -81,12 +81,22 @@ function copyPart(chunk: LandChunk | undefined, s: number, dx: number, dy: numbe
     for (let z = z0; z < z1; z++) {
       const at = (dy * SIZE + y + 1) * LAYER + (dz * SIZE + z + 1) * WIDTH + dx * SIZE + 1
       const from = (y << 10) | (z << 5)
-      if (typeof blocks === 'number') to.blocks.fill(blocks, at + x0, at + x1)
+      if (typeof blocks === 'number') fill(to.blocks, blocks, at + x0, at + x1)
+      else if (blocks instanceof Uint8Array) copyBytes(blocks, from + x0, to.blocks, at + x0, x1 - x0)
       else for (let x = x0; x < x1; x++) to.blocks[at + x] = blocks[from + x] ?? 0
-      if (typeof light === 'number') to.shade.fill(light, at + x0, at + x1)
-      else for (let x = x0; x < x1; x++) to.shade[at + x] = light[from + x] ?? 0
+      if (typeof light === 'number') fill(to.shade, light, at + x0, at + x1)
+      else copyBytes(light, from + x0, to.shade, at + x0, x1 - x0)
     }
   }
+}
+
+/** Like array.fill, which is slow for a few numbers. */
+function fill(array: Uint16Array, value: number, from: number, to: number): void {
+  for (let i = from; i < to; i++) array[i] = value
+}
+
+function copyBytes(source: Uint8Array, from: number, to: Uint16Array, at: number, count: number): void {
+  for (let i = 0; i < count; i++) to[at + i] = source[from + i] ?? 0
 }
 
 /** Computes the bits of the rows, and adds OCCLUDING to shade, from the blocks and the light. */

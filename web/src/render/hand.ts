@@ -1,12 +1,13 @@
 // The selected block in the player's hand, in the lower right corner. It is drawn over the world, bobs with the player's
 // steps, and swings with each click.
 
-import { Mesh, PerspectiveCamera, Scene, type WebGLRenderer } from 'three'
+import { PerspectiveCamera, Scene, type WebGLRenderer } from 'three'
 import { OPEN } from '../mesh/land'
 import { meshSection } from '../mesh/mesher'
 import { LAYER, WIDTH, markRows, newVolume } from '../mesh/volume'
 import { AIR } from '../world/blocks'
-import { disposeGeometry, type Terrain } from './terrain'
+import { Batch, QuadBuffer } from './terrain-buffer'
+import type { Terrain } from './terrain'
 
 const SWING = 0.24 // seconds
 const HELD = 0.32 // the size of the block
@@ -14,7 +15,8 @@ const HELD = 0.32 // the size of the block
 export class Hand {
   private readonly scene = new Scene()
   private readonly camera = new PerspectiveCamera(55, 1, 0.01, 10)
-  private mesh: Mesh | null = null
+  private mesh: Batch | null = null
+  private buffer: QuadBuffer | null = null
   private block = AIR
   private swung = SWING
   private bob = 0
@@ -27,11 +29,9 @@ export class Hand {
     if (block === this.block) return
     this.block = block
     this.raised = 0
-    if (this.mesh) {
-      this.scene.remove(this.mesh)
-      disposeGeometry(this.mesh.geometry)
-      this.mesh = null
-    }
+    if (this.mesh) this.scene.remove(this.mesh)
+    this.buffer?.dispose()
+    this.mesh = this.buffer = null
     if (block === AIR) return
     const volume = newVolume()
     volume.blocks[2 * (LAYER + WIDTH + 1)] = block // at (1, 1, 1)
@@ -39,9 +39,19 @@ export class Hand {
     markRows(volume)
     const faces = meshSection(volume)
     const pass = faces.opaque.length ? 'opaque' : faces.cutout.length ? 'cutout' : 'water'
-    this.mesh = new Mesh(this.terrain.geometry(faces[pass]), this.terrain.materials[pass])
-    this.mesh.frustumCulled = false
+    this.buffer = this.terrain.newBuffer()
+    this.buffer.put(0, [faces[pass]])
+    this.mesh = new Batch(this.buffer, this.terrain.materials[pass], 0)
+    this.mesh.matrixAutoUpdate = true
+    this.mesh.addRange(0, this.buffer.used)
     this.scene.add(this.mesh)
+  }
+
+  /** Uploads the block again, when the GPU has lost it. */
+  restore(): void {
+    const { block } = this
+    this.hold(AIR)
+    this.hold(block)
   }
 
   swing(): void {

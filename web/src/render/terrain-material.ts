@@ -65,6 +65,7 @@ void main() {
   uv.y = -uv.y;
   local.y -= 0.125 * low;
   if (face >= 6) growPlant(local, corner, ((a >> 25) & 1u) == 1u);
+  local.y += float(a >> 27) * 32.0;
   // Quads of different sizes meet in T-junctions: widen each slightly, or the sky shows through the gaps.
   int axis = face >> 1;
   vec3 u = axis == 0 ? vec3(0, 1, 0) : axis == 1 ? vec3(0, 0, 1) : vec3(1, 0, 0);

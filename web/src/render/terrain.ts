@@ -1,69 +1,109 @@
-// The meshes of the land, up to four per section. They are drawn relative to the render origin, so that nothing jitters far
-// from the centre of the world. Owned by the main thread.
+// The meshes of the land. All sections of a chunk share a buffer on the GPU, and are drawn with one call per pass: WEBGL_multi_draw
+// takes the ranges of quads that can be seen. They are drawn relative to the render origin, so that nothing jitters far from the
+// centre of the world. Owned by the main thread.
 
-import { BufferAttribute, BufferGeometry, Group, Mesh, Sphere, Vector3, type RawShaderMaterial } from 'three'
-import { WORDS_PER_QUAD, WORDS_PER_VERTEX, type SectionMesh } from '../mesh/mesher'
+import { Group, type Camera, type RawShaderMaterial } from 'three'
+import { GROUPS, PARTS, WORDS_PER_QUAD, startsOf, type SectionMesh } from '../mesh/mesher'
 import type { MeshSink } from '../mesh/scheduler'
 import { SIZE, chunkKey } from '../world/coords'
-import { ALL_FACES, facesTowards, startsOf, quadRangesOf } from './facing'
+import { ALL_FACES, addRanges, facesTowards } from './facing'
+import { Batch, QuadBuffer, QuadIndex } from './terrain-buffer'
 import { makeTerrainMaterials } from './terrain-material'
+import { TerrainVisibility, type Openings } from './terrain-visibility'
 
 /** The render origin moves in steps of this many blocks. */
 export const ORIGIN_STEP = 4096
 
-type Pass = keyof SectionMesh
-const PASSES: Pass[] = ['opaque', 'cutout', 'thicket', 'water']
-const ORDER: Record<Pass, number> = { opaque: 0, cutout: 1, thicket: 1, water: 3 }
 /** In blocks: within this distance, the faces between leaves and the back faces of cutout blocks are drawn. */
 const NEAR = 56
-const BOUNDS = new Sphere(new Vector3(SIZE / 2, SIZE / 2, SIZE / 2), (SIZE / 2) * Math.sqrt(3) + 0.5)
+/** In chunks: land farther away is not drawn. */
+const MAX_RADIUS = 24
+const ALL_CELLS = 255
 
-const NO_WORDS = new Uint32Array(0)
+const PASSES = ['opaque', 'cutout', 'water'] as const
+type Pass = (typeof PASSES)[number]
+const ORDER: Record<Pass, number> = { opaque: 0, cutout: 1, water: 3 }
+/** The pass of each part. */
+const PASS_OF = { opaque: 0, cutout: 1, thicket: 1, water: 2 }
 
-/** The mesh of one pass of a section. */
-interface Part {
-  mesh: Mesh
-  pass: Pass
-  starts: number[] // see startsOf
-  directions: number // drawn now, as bits
-}
+class Column implements Openings {
+  readonly openings: (Uint8Array | undefined)[] = []
+  readonly starts = new Map<number, Uint32Array>() // by section, see SectionMesh
+  readonly batches: Batch[]
 
-class Column {
-  readonly parts = new Map<number, Part[]>() // by section
   constructor(
     readonly x: number,
     readonly z: number,
-  ) {}
+    readonly buffer: QuadBuffer,
+    materials: Record<Pass, RawShaderMaterial>,
+  ) {
+    this.batches = PASSES.map((pass) => new Batch(buffer, materials[pass], ORDER[pass]))
+  }
 }
 
 export class Terrain implements MeshSink {
   readonly group = new Group()
   readonly materials = makeTerrainMaterials()
   private columns = new Map<number, Column>()
-  private index = quadIndex(1 << 12)
+  private readonly index = new QuadIndex()
+  private readonly visibility = new TerrainVisibility()
+  private readonly drawn = new Float64Array(19) // the camera of the last drawing, as its matrix and position
+  private changed = true
+  private culling = true
   private originX = 0
   private originZ = 0
-  quads = 0
 
-  constructor() {
+  constructor(private readonly gl: WebGL2RenderingContext) {
     this.group.matrixAutoUpdate = false
+  }
+
+  get quads(): number {
+    let quads = 0
+    for (const { buffer } of this.columns.values()) quads += buffer.used
+    return quads
+  }
+
+  /** The size of all vertex buffers. */
+  get bytes(): number {
+    let bytes = 0
+    for (const { buffer } of this.columns.values()) bytes += buffer.capacity * WORDS_PER_QUAD * 4
+    return bytes
+  }
+
+  /** The number of ranges that the draw calls of the last frame were made of. */
+  get ranges(): number {
+    let ranges = 0
+    for (const { batches } of this.columns.values())
+      for (const { _multiDrawCount } of batches) ranges += _multiDrawCount
+    return ranges
   }
 
   show(x: number, z: number, section: number, mesh: SectionMesh): void {
     const key = chunkKey(x, z)
     let column = this.columns.get(key)
-    if (!column) this.columns.set(key, (column = new Column(x, z)))
-    this.drop(column, section)
-    const parts: Part[] = []
-    for (const pass of PASSES) if (mesh[pass].length > 0) parts.push(this.add(column, section, mesh[pass], pass))
-    if (parts.length > 0) column.parts.set(section, parts)
+    if (!column) {
+      this.columns.set(key, (column = new Column(x, z, this.newBuffer(), this.materials)))
+      for (const batch of column.batches) {
+        this.place(batch, column)
+        this.group.add(batch)
+      }
+    }
+    column.buffer.put(
+      section,
+      PARTS.map((part) => mesh[part]),
+    )
+    column.openings[section] = mesh.openings
+    column.starts.set(section, mesh.starts)
+    this.changed = true
   }
 
   remove(x: number, z: number): void {
     const column = this.columns.get(chunkKey(x, z))
     if (!column) return
-    for (const section of [...column.parts.keys()]) this.drop(column, section)
+    this.group.remove(...column.batches)
+    column.buffer.dispose()
     this.columns.delete(chunkKey(x, z))
+    this.changed = true
   }
 
   /** Removes all meshes, when the GPU has lost them. */
@@ -76,92 +116,72 @@ export class Terrain implements MeshSink {
     if (x === this.originX && z === this.originZ) return
     this.originX = x
     this.originZ = z
+    for (const column of this.columns.values()) for (const batch of column.batches) this.place(batch, column)
+  }
+
+  /** If on is false, all cells are drawn, to compare. */
+  setCulling(on: boolean): void {
+    this.culling = on
+    this.changed = true
+  }
+
+  /** Skips what cannot be seen by a camera, whose position in world blocks is (x, y, z); called once per frame. */
+  cull(camera: Camera, x: number, y: number, z: number): void {
+    const matrix = camera.matrixWorldInverse.clone().setPosition(0, 0, 0).premultiply(camera.projectionMatrix)
+    const now = [...matrix.elements, x, y, z]
+    if (!this.changed && now.every((value, i) => value === this.drawn[i])) return
+    this.drawn.set(now)
+    this.changed = false
+    let radius = 0
+    let sections = 0
+    const chunkX = Math.floor(x / SIZE)
+    const chunkZ = Math.floor(z / SIZE)
     for (const column of this.columns.values()) {
-      for (const [section, parts] of column.parts) for (const { mesh } of parts) this.place(mesh, column, section)
+      radius = Math.max(radius, Math.abs(column.x - chunkX), Math.abs(column.z - chunkZ))
+      sections = Math.max(sections, column.openings.length)
     }
-  }
-
-  /** Skips the faces that cannot be seen from (x, y, z), in world blocks; called once per frame. */
-  cull(x: number, y: number, z: number): void {
-    for (const column of this.columns.values()) {
-      const lowX = column.x * SIZE - x
-      const lowZ = column.z * SIZE - z
-      const away = Math.max(lowX, -SIZE - lowX, lowZ, -SIZE - lowZ)
-      for (const [section, parts] of column.parts) {
-        const directions = facesTowards(lowX, section * SIZE - y, lowZ)
-        for (const part of parts)
-          draw(part, part.pass === 'opaque' || (part.pass === 'cutout' && away > NEAR) ? directions : ALL_FACES)
-        const thicket = parts.find(({ pass }) => pass === 'thicket')
-        if (thicket) thicket.mesh.visible = away <= NEAR
-      }
+    radius = Math.min(radius, MAX_RADIUS)
+    if (this.culling) {
+      const at = (cx: number, cz: number) => this.columns.get(chunkKey(cx, cz))
+      this.visibility.update([x, y, z], matrix.elements, radius, sections, at)
     }
+    for (const column of this.columns.values()) this.cullColumn(column, x, y, z)
   }
 
-  /** Creates a geometry of packed quads; all geometries share one index. */
-  geometry(words: Uint32Array): BufferGeometry {
-    const quads = words.length / WORDS_PER_QUAD
-    if (this.index.count < quads * 6) this.index = quadIndex(2 ** Math.ceil(Math.log2(quads)))
-    const geometry = new BufferGeometry()
-    geometry.setAttribute('words', new BufferAttribute(words, WORDS_PER_VERTEX))
-    geometry.setIndex(this.index)
-    geometry.setDrawRange(0, quads * 6)
-    geometry.boundingSphere = BOUNDS
-    return geometry
+  /** Creates a buffer for quads that are drawn with the materials of the land. */
+  newBuffer(): QuadBuffer {
+    return new QuadBuffer(this.gl, this.index)
   }
 
-  private add(column: Column, section: number, words: Uint32Array, pass: Pass): Part {
-    const material: RawShaderMaterial = this.materials[pass === 'thicket' ? 'cutout' : pass]
-    const geometry = this.geometry(words)
-    const attribute = geometry.getAttribute('words') as BufferAttribute
-    attribute.onUpload(() => (attribute.array = NO_WORDS)) // the GPU has them: free the memory
-    const mesh = new Mesh(geometry, [material]) // an array, so that three draws the groups of the geometry
-    mesh.matrixAutoUpdate = false
-    mesh.renderOrder = ORDER[pass]
-    this.place(mesh, column, section)
-    this.group.add(mesh)
-    this.quads += words.length / WORDS_PER_QUAD
-    return { mesh, pass, starts: startsOf(words), directions: 0 }
-  }
-
-  private place(mesh: Mesh, column: Column, section: number): void {
-    mesh.position.set(column.x * SIZE - this.originX, section * SIZE, column.z * SIZE - this.originZ)
-    mesh.updateMatrix()
-    mesh.matrixWorldNeedsUpdate = true
-  }
-
-  private drop(column: Column, section: number): void {
-    for (const { mesh } of column.parts.get(section) ?? []) {
-      this.group.remove(mesh)
-      this.quads -= mesh.geometry.drawRange.count / 6
-      disposeGeometry(mesh.geometry)
+  private cullColumn(column: Column, x: number, y: number, z: number): void {
+    const { batches, buffer } = column
+    for (const batch of batches) batch._multiDrawCount = 0
+    const lowX = column.x * SIZE - x
+    const lowZ = column.z * SIZE - z
+    const near = Math.max(lowX, -SIZE - lowX, lowZ, -SIZE - lowZ) <= NEAR
+    for (const [section, starts] of column.starts) {
+      const first = buffer.at(section)
+      if (first < 0) continue
+      const cells = this.culling ? this.visibility.seen(column.x, section, column.z) : ALL_CELLS
+      if (cells === 0) continue
+      const towards = facesTowards(lowX, section * SIZE - y, lowZ)
+      let before = first
+      PARTS.forEach((part, i) => {
+        const batch = batches[PASS_OF[part]]
+        const groups = startsOf(starts, i)
+        const quads = groups[GROUPS] ?? 0
+        if (quads === 0) return
+        const faces = part === 'opaque' || (part === 'cutout' && !near) ? towards : ALL_FACES
+        if (batch && (part !== 'thicket' || near)) addRanges(batch, before, groups, faces, cells)
+        before += quads
+      })
     }
-    column.parts.delete(section)
+    for (const batch of batches) batch.visible = batch._multiDrawCount > 0
   }
-}
 
-function draw(part: Part, directions: number): void {
-  if (part.directions === directions) return
-  part.directions = directions
-  const { geometry } = part.mesh
-  geometry.clearGroups()
-  for (const { from, to } of quadRangesOf(part.starts, directions)) geometry.addGroup(from * 6, (to - from) * 6, 0)
-}
-
-/** Frees a geometry but not the shared index. */
-export function disposeGeometry(geometry: BufferGeometry): void {
-  geometry.setIndex(null)
-  geometry.dispose()
-}
-
-function quadIndex(quads: number): BufferAttribute {
-  const index = new Uint32Array(quads * 6)
-  for (let q = 0, i = 0, v = 0; q < quads; q++, v += 4) {
-    index[i++] = v
-    index[i++] = v + 1
-    index[i++] = v + 2
-    index[i++] = v
-    index[i++] = v + 2
-    index[i++] = v + 3
+  private place(batch: Batch, column: Column): void {
+    batch.position.set(column.x * SIZE - this.originX, 0, column.z * SIZE - this.originZ)
+    batch.updateMatrix()
+    batch.matrixWorldNeedsUpdate = true
   }
-  return new BufferAttribute(index, 1)
 }

@@ -23,8 +23,8 @@ import { Sky } from './sky'
 import { ORIGIN_STEP, Terrain } from './terrain'
 
 export class View {
-  readonly terrain = new Terrain()
-  readonly hand = new Hand(this.terrain)
+  readonly terrain: Terrain
+  readonly hand: Hand
   readonly particles = new Particles()
   private claimWalls: ClaimWalls | null = null
   private readonly renderer: WebGLRenderer
@@ -45,6 +45,8 @@ export class View {
     antialias: boolean,
   ) {
     this.renderer = new WebGLRenderer({ canvas, antialias, powerPreference: 'high-performance' })
+    this.terrain = new Terrain(this.renderer.getContext() as WebGL2RenderingContext)
+    this.hand = new Hand(this.terrain)
     this.renderer.autoClear = false
     this.renderer.info.autoReset = false
     this.outline = new LineSegments(
@@ -64,7 +66,11 @@ export class View {
    */
   onContextRestored(restored: () => void): void {
     this.canvas.addEventListener('webglcontextlost', () => this.terrain.clear())
-    this.canvas.addEventListener('webglcontextrestored', restored)
+    this.canvas.addEventListener('webglcontextrestored', () => {
+      this.terrain.clear() // what was shown in the meantime
+      this.hand.restore()
+      restored()
+    })
   }
 
   add(object: Object3D): void {
@@ -131,13 +137,13 @@ export class View {
     const originX = Math.round(camera.x / ORIGIN_STEP) * ORIGIN_STEP
     const originZ = Math.round(camera.z / ORIGIN_STEP) * ORIGIN_STEP
     this.terrain.setOrigin(originX, originZ)
-    this.terrain.cull(camera.x, camera.y, camera.z)
     this.originX = originX
     this.originZ = originZ
     this.claimWalls?.setOrigin(originX, originZ)
     this.camera.position.set(camera.x - originX, camera.y, camera.z - originZ)
     this.camera.rotation.set(camera.pitch, Math.PI - camera.yaw, 0, 'YXZ')
     this.camera.updateMatrixWorld()
+    this.terrain.cull(this.camera, camera.x, camera.y, camera.z)
   }
 
   draw(camera: Camera, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
@@ -157,6 +163,15 @@ export class View {
   get stats(): { calls: number; triangles: number; quads: number } {
     const { calls, triangles } = this.renderer.info.render
     return { calls, triangles, quads: this.terrain.quads }
+  }
+
+  /** Returns the pixels of the frame that was just drawn, four bytes each. */
+  readPixels(): Uint8Array {
+    const gl = this.renderer.getContext()
+    const { drawingBufferWidth, drawingBufferHeight } = gl
+    const pixels = new Uint8Array(drawingBufferWidth * drawingBufferHeight * 4)
+    gl.readPixels(0, 0, drawingBufferWidth, drawingBufferHeight, gl.RGBA, gl.UNSIGNED_BYTE, pixels)
+    return pixels
   }
 
   private resize(): void {
