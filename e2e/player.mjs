@@ -118,6 +118,12 @@ export class Player {
     })
   }
 
+  /** Waits until some more frames have been drawn. */
+  async nextFrames(count) {
+    const { frames } = await this.state()
+    await this.until((last) => window.__voxeld.state().frames >= last, frames + count)
+  }
+
   /** Waits until all edits are acknowledged. */
   settled() {
     return this.until(() => window.__voxeld.state().pendingEdits === 0)

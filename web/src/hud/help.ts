@@ -22,6 +22,7 @@ export const KEYS: [string, string][] = [
   ['I', 'show who changed a block'],
   ['Click', 'hit a player'],
   ['G, Shift G', 'give the block you’re holding, or ten'],
+  ['H', 'first steps'],
   ['F3', 'figures'],
 ]
 const FIRST_KEYS = 9

@@ -6,6 +6,7 @@ import { button, el } from './dom'
 import { helpLists } from './help'
 
 type Numbers = keyof typeof RANGES
+type Flags = 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'
 
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['view', 'View distance', (v) => `${v} chunks`],
@@ -18,10 +19,11 @@ export class Menu {
   readonly root: HTMLElement
   private readonly dialog: Dialog
   private readonly world = el('p', 'muted')
+  private readonly boxes: [box: HTMLInputElement, key: Flags][] = []
   private readonly effectiveQuality = el('small', 'muted')
 
   constructor(
-    settings: Settings,
+    private readonly settings: Settings,
     changed: () => void,
     resume: () => void,
     takeKey: () => void,
@@ -45,10 +47,10 @@ export class Menu {
       })
       return el('label', 'row', el('span', '', label), slider, value)
     })
-    const flag = (key: 'invert' | 'smoothEdges' | 'adaptive' | 'sound', label: string, hint: Node | null = null) => {
+    const flag = (key: Flags, label: string, hint: Node | null = null) => {
       const box = el('input')
       box.type = 'checkbox'
-      box.checked = settings[key]
+      this.boxes.push([box, key])
       box.addEventListener('change', () => {
         settings[key] = box.checked
         changed()
@@ -76,6 +78,7 @@ export class Menu {
         flag('adaptive', 'Lower quality when it’s slow', this.effectiveQuality),
         flag('smoothEdges', 'Anti-aliasing', el('small', 'muted', ' (needs reload)')),
         flag('sound', 'Sounds'),
+        flag('hints', 'Show the first steps'),
       ),
       button('Invite a friend…', 'quiet', invite),
       button('Play on another device…', 'quiet', takeKey),
@@ -88,6 +91,7 @@ export class Menu {
   }
 
   toggle(open: boolean): void {
+    for (const [box, key] of this.boxes) box.checked = this.settings[key] // keys change some of them
     this.dialog.toggle(open)
   }
 

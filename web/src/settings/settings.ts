@@ -21,6 +21,8 @@ export interface Settings {
   /** Lower the quality while frames are slow (quality-governor.ts). */
   adaptive: boolean
   sound: boolean
+  /** Show what a newcomer tries first. */
+  hints: boolean
   /** The blocks in the nine slots of the hotbar. */
   hotbar: number[]
 }
@@ -52,6 +54,7 @@ export function defaults(software: boolean): Settings {
     smoothEdges: !software,
     adaptive: true,
     sound: true,
+    hints: true,
     hotbar: [...HOTBAR],
   }
 }
@@ -70,7 +73,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     const [min, max] = RANGES[key]
     return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
-  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'adaptive' | 'sound'): boolean => {
+  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
   }
@@ -86,6 +89,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     smoothEdges: flag('smoothEdges'),
     adaptive: flag('adaptive'),
     sound: flag('sound'),
+    hints: 'hints' in stored ? flag('hints') : !stored.name, // whoever has a name is no newcomer
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }
 }
