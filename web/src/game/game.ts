@@ -218,6 +218,7 @@ export function startGame(
 
   function applySettings(): void {
     view.setFieldOfView(settings.fieldOfView)
+    view.brightness = settings.brightness
     sound.on = settings.sound
     store.save()
     quality.apply()

@@ -12,8 +12,13 @@ const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['view', 'View distance', (v) => `${v} chunks`],
   ['fieldOfView', 'Field of view', (v) => `${v}°`],
   ['sensitivity', 'Sensitivity', (v) => `${v.toFixed(1)}×`],
-  ['renderScale', 'Resolution', (v) => `${Math.round(v * 100)} %`],
+  ['brightness', 'Brightness', percent],
+  ['renderScale', 'Resolution', percent],
 ]
+
+function percent(value: number): string {
+  return `${Math.round(value * 100)} %`
+}
 
 export class Menu {
   readonly root: HTMLElement
@@ -99,7 +104,7 @@ export class Menu {
   showEffectiveQuality(settings: Settings, effective: Pick<Settings, 'view' | 'renderScale'>): void {
     const lowered = effective.view < settings.view || effective.renderScale < settings.renderScale
     this.effectiveQuality.textContent = lowered
-      ? ` now ${effective.view} chunks at ${Math.round(effective.renderScale * 100)} %`
+      ? ` now ${effective.view} chunks at ${percent(effective.renderScale)}`
       : ''
   }
 

@@ -11,6 +11,7 @@ import type { World } from '../world/world'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import { drawPointer, type Place } from './map'
+import './rollback.css'
 
 const SIZE = 640 // pixels of the canvas
 const MARGIN = 0.08 // of the box's longer side, on each side

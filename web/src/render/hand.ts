@@ -5,7 +5,8 @@ import { Mesh, PerspectiveCamera, Scene, type WebGLRenderer } from 'three'
 import { OPEN } from '../mesh/land'
 import { meshSection } from '../mesh/mesher'
 import { LAYER, WIDTH, markRows, newVolume } from '../mesh/volume'
-import { AIR } from '../world/blocks'
+import { AIR, kindOf } from '../world/blocks'
+import { air } from './glsl'
 import { disposeGeometry, type Terrain } from './terrain'
 
 const SWING = 0.24 // seconds
@@ -26,6 +27,7 @@ export class Hand {
   hold(block: number): void {
     if (block === this.block) return
     this.block = block
+    air.lamp.value = kindOf(block).glow / 15
     this.raised = 0
     if (this.mesh) {
       this.scene.remove(this.mesh)

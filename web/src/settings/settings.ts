@@ -15,6 +15,8 @@ export interface Settings {
   bindings: Bindings
   /** Degrees, 50 to 110. */
   fieldOfView: number
+  /** A factor on the light at night and in caves, 0.5 to 2. */
+  brightness: number
   /** Pixels rendered per screen pixel, 0.25 to 1. */
   renderScale: number
   smoothEdges: boolean
@@ -32,6 +34,7 @@ export const RANGES = {
   view: [2, 12, 1],
   sensitivity: [0.2, 3, 0.1],
   fieldOfView: [50, 110, 1],
+  brightness: [0.5, 2, 0.1],
   renderScale: [0.25, 1, 0.05],
 } as const
 
@@ -50,6 +53,7 @@ export function defaults(software: boolean): Settings {
     invert: false,
     bindings: { ...DEFAULTS },
     fieldOfView: 75,
+    brightness: 1,
     renderScale: software ? 0.6 : 1,
     smoothEdges: !software,
     adaptive: true,
@@ -85,11 +89,12 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     invert: flag('invert'),
     bindings: bindingsFrom(stored.bindings),
     fieldOfView: number('fieldOfView'),
+    brightness: number('brightness'),
     renderScale: number('renderScale'),
     smoothEdges: flag('smoothEdges'),
     adaptive: flag('adaptive'),
     sound: flag('sound'),
-    hints: 'hints' in stored ? flag('hints') : !stored.name, // whoever has a name is no newcomer
+    hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }
 }
