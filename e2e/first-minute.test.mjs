@@ -81,6 +81,71 @@ test('the title is painted and usable before the game is loaded', async () => {
   await newcomer.until(() => window.__voxeld?.state().connected && window.__voxeld.state().chunksMeshed >= 9)
 })
 
+const HELD_MS = 400
+const DIRECTIONS = { W: 'KeyW', A: 'KeyA', S: 'KeyS', D: 'KeyD' } // what is written on keys, and their codes
+
+/** Does what a hint says once, with the mouse and the keys that it names. */
+async function follow(page, { text, keys }) {
+  if (text.startsWith('Move the mouse')) return turn(page, 150, 0)
+  if (/ to walk/.test(text)) {
+    const key = DIRECTIONS[keys[Math.floor(Math.random() * keys.length)]]
+    await page.keyboard.press(key, { delay: HELD_MS })
+    return null
+  }
+  const [, side] = /^(Left|Right) click/.exec(text) ?? []
+  if (side) {
+    await turn(page, 0, 60) // the ground is below
+    return page.mouse.click(...at, { button: side.toLowerCase(), delay: 50 })
+  }
+  assert.match(text, /to say hello/)
+  await page.keyboard.press(`Key${keys[0]}`)
+  await page.keyboard.type('hello')
+  return page.keyboard.press('Enter')
+}
+
+let at = [480, 300]
+
+/** Moves the mouse by so many pixels. */
+function turn(page, x, y) {
+  at = [at[0] + x, at[1] + y]
+  return page.mouse.move(...at, { steps: 3 })
+}
+
+test('a newcomer who follows the hints on the screen places a block within 60 s of the first paint', async () => {
+  const { page } = newcomer
+  const hint = () =>
+    page.evaluate(() => {
+      const line = document.querySelector('.hints .next:not(.last)')
+      if (!line) return null
+      return { text: line.textContent, keys: [...line.querySelectorAll('kbd')].map((key) => key.textContent) }
+    })
+  await page.waitForSelector('.hints')
+  await page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-hints.png') })
+  for (let now = await hint(); now; now = await hint()) {
+    await follow(page, now)
+    await newcomer.nextFrames(2)
+  }
+  await page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-hints-done.png') })
+  const marks = await page.evaluate(() => {
+    const [paint] = performance.getEntriesByName('first-contentful-paint')
+    return performance.getEntriesByType('mark').map(({ name, startTime }) => [name, startTime - paint.startTime])
+  })
+  const after = Object.fromEntries(marks)
+  assert.deepEqual(
+    Object.keys(after).sort(),
+    ['break', 'chat', 'look', 'place', 'walk'].map((step) => `hint: ${step}`),
+  )
+  console.log(`placed a block ${(after['hint: place'] / 1000).toFixed(1)} s after the first paint`)
+  assert.ok(after['hint: place'] < 60_000, `placed a block ${after['hint: place']} ms after the first paint`)
+  await newcomer.untilChat('hello')
+  await page.waitForSelector('.hints', { state: 'hidden' })
+  await page.reload()
+  await newcomer.page.waitForFunction(() => window.__voxeld)
+  await page.click('.title button.primary')
+  await newcomer.untilStanding()
+  assert.equal(await page.isVisible('.hints'), false, 'the hints are back')
+})
+
 test('a reload at view 6 transfers at most 40 kB', async () => {
   ada = await Player.open(daemon.url, 'ada')
   await ada.page.evaluate(() => {

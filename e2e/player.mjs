@@ -118,6 +118,12 @@ export class Player {
     })
   }
 
+  /** Waits until some more frames have been drawn. */
+  async nextFrames(count) {
+    const { frames } = await this.state()
+    await this.until((last) => window.__voxeld.state().frames >= last, frames + count)
+  }
+
   /** Waits until all edits are acknowledged. */
   settled() {
     return this.until(() => window.__voxeld.state().pendingEdits === 0)
@@ -258,5 +264,30 @@ export class Player {
         colours.add(((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4))
       return colours.size
     }, png.toString('base64'))
+  }
+
+  /** Takes a screenshot of the world, without what is drawn over it; returns the median luminance (Rec. 709), 0 to 255, of a part. */
+  async medianLuminance(name, part = { left: 0, top: 0, right: 1, bottom: 1 }) {
+    const hide = (hidden) => this.page.$eval('#hud', (hud, hidden) => (hud.style.opacity = hidden ? 0 : ''), hidden)
+    await hide(true)
+    const png = await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+    await hide(false)
+    return this.page.evaluate(
+      async ([base64, { left, top, right, bottom }]) => {
+        const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
+        const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
+        const [x, y] = [Math.round(left * image.width), Math.round(top * image.height)]
+        const [width, height] = [Math.round(right * image.width) - x, Math.round(bottom * image.height) - y]
+        const context = new OffscreenCanvas(width, height).getContext('2d')
+        context.drawImage(image, -x, -y)
+        const { data } = context.getImageData(0, 0, width, height)
+        const all = Float32Array.from(
+          { length: data.length / 4 },
+          (_, i) => 0.2126 * data[4 * i] + 0.7152 * data[4 * i + 1] + 0.0722 * data[4 * i + 2],
+        ).sort()
+        return all[all.length >> 1]
+      },
+      [png.toString('base64'), part],
+    )
   }
 }

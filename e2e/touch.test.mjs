@@ -48,13 +48,14 @@ for (const { name, width, height } of PHONES) {
   })
 
   test(`${name}: the controls are on the screen, and do not cover each other`, async () => {
-    const boxes = await player.page.$$eval('.touch-button, .touch-stick, .hotbar .slot', (elements) =>
+    await player.page.waitForSelector('.hints')
+    const boxes = await player.page.$$eval('.touch-button, .touch-stick, .hotbar .slot, .hints', (elements) =>
       elements.map((element) => {
         const { left, top, right, bottom } = element.getBoundingClientRect()
         return { name: element.ariaLabel ?? element.className, left, top, right, bottom }
       }),
     )
-    assert.equal(boxes.length, 6 + 3 + 1 + 9)
+    assert.equal(boxes.length, 6 + 3 + 1 + 9 + 1)
     for (const [i, a] of boxes.entries()) {
       assert.ok(a.left >= 0 && a.top >= 0 && a.right <= width && a.bottom <= height, JSON.stringify(a))
       for (const b of boxes.slice(i + 1)) {
@@ -148,6 +149,7 @@ for (const { name, width, height } of PHONES) {
     await player.untilChat(`hello from ${name}`)
     await player.until(() => window.__voxeld.state().screen === 'play')
     await player.page.waitForSelector('.touch-stick', { state: 'visible' })
+    await player.until(() => document.querySelectorAll('.hints .done').length === 5) // by all that happened before
 
     await fingers.tap('.touch-blocks')
     await player.page.waitForSelector('.inventory', { state: 'visible' })

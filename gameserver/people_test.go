@@ -160,9 +160,7 @@ func TestHomesAreKept(t *testing.T) {
 		if got := old.join("ann", 1).command("sethome"); !strings.HasPrefix(got, "Homes can be set as soon as all nodes") {
 			t.Errorf("beside an older node: %s", got)
 		}
-		old.g.mu.Lock()
-		s := old.g.mu.sessions[guestID("ann")]
-		old.g.mu.Unlock()
+		s := old.g.sessions.Of(guestID("ann"))
 		for b, want := range map[chunk.Block]string{chunk.LastOfFirst: "", chunk.Wool: wire.RefusedUnknownBlock} {
 			if _, got := s.checkEdit(grid.Pos{X: 3, Y: 25, Z: 3}, b); got != want {
 				t.Errorf("%s beside an older node: %q, want %q", b.Name(), got, want)

@@ -20,7 +20,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 // This file runs a session: handshake, arrival and end.
@@ -258,7 +257,7 @@ func welcomeTo(s *session) sessionmsg.Welcome {
 		NextSeq: firstSeq(time.Now()),
 		Pose:    s.place.pose(), View: int(s.view.chunks.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
-		TimeOfDay: g.timeOfDay(), DayMS: world.DayLength.Milliseconds(),
+		TimeOfDay: g.timeOfDay(), DayMS: g.World.DayLength().Milliseconds(),
 		Gateway: g.Peer, ServerName: g.Version, Map: g.hasMap(), Signed: !s.body.Guest,
 	}
 }

@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// DayLength is the duration of 1440 minutes of game time.
-	DayLength = 20 * time.Minute
+	// DefaultDay is the duration of 1440 minutes of game time, unless the genesis has another one.
+	DefaultDay = 20 * time.Minute
+	// MinDay and MaxDay bound it.
+	MinDay, MaxDay = time.Minute, 7 * 24 * time.Hour
 	// MinutesPerDay is the length of a day in game minutes.
 	MinutesPerDay = 24 * 60
 	// morning is the game time at the genesis' origin, in minutes: a new world starts in daylight.
@@ -37,6 +39,7 @@ const (
 
 	openGenesis   = 1 // version of a genesis without root keys
 	closedGenesis = 2 // and with them
+	timedGenesis  = 2 // is added to the version if the genesis has a day length
 )
 
 // Genesis holds the parameters that all nodes of a world share. It never changes; its hash is the world id.
@@ -49,6 +52,7 @@ type Genesis struct {
 	Spawn        grid.Pos       // the block at the feet of a new player
 	Origin       int64          // Unix milliseconds: the first morning, where world time starts
 	OriginalBase int32          // y of the lowest block that VoxelPopuli's own clients see
+	DayMS        int64          // the duration of 1440 minutes of game time in milliseconds; 0: DefaultDay
 	Roots        []trust.Key    // root keys, whose holders decide who may run nodes; none: anybody may
 }
 
@@ -71,6 +75,8 @@ func (g Genesis) Validate() error {
 		return fmt.Errorf("spawn height %d: want 0 to %d", g.Spawn.Y, g.Height())
 	case g.OriginalBase < 0 || g.OriginalBase > g.Height()-OriginalHeight:
 		return fmt.Errorf("original base %d: want 0 to %d", g.OriginalBase, g.Height()-OriginalHeight)
+	case g.DayMS != 0 && (g.DayMS < MinDay.Milliseconds() || g.DayMS > MaxDay.Milliseconds()):
+		return fmt.Errorf("day length %d ms: want %v to %v", g.DayMS, MinDay, MaxDay)
 	}
 	if _, err := grid.ParsePlacement(string(g.Placement)); err != nil {
 		return err
@@ -89,10 +95,18 @@ func (g Genesis) ID() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// DayLength returns the duration of 1440 minutes of game time.
+func (g Genesis) DayLength() time.Duration {
+	if g.DayMS == 0 {
+		return DefaultDay
+	}
+	return time.Duration(g.DayMS) * time.Millisecond
+}
+
 // TimeOfDay returns the game time in minutes since midnight, in [0, MinutesPerDay), at the given Unix milliseconds.
 // Nodes need no message to agree on it.
 func (g Genesis) TimeOfDay(unixMilli int64) float64 {
-	day := DayLength.Milliseconds()
+	day := g.DayLength().Milliseconds()
 	since := ((unixMilli-g.Origin)%day + day) % day
 	minutes := morning + float64(since)*MinutesPerDay/float64(day)
 	if minutes >= MinutesPerDay {
@@ -101,12 +115,15 @@ func (g Genesis) TimeOfDay(unixMilli int64) float64 {
 	return minutes
 }
 
-// Encode returns the canonical bytes of the genesis: the version byte, then each field in the order of the struct;
-// strings as uvarint length and bytes, numbers as varints (zigzag), root keys as they are.
+// Encode returns the canonical bytes of the genesis: the version byte, then each field in the order of the struct, the day length only if
+// there is one; strings as uvarint length and bytes, numbers as varints (zigzag), root keys as they are.
 func (g Genesis) Encode() []byte {
 	b := []byte{closedGenesis}
 	if g.Open() {
 		b[0] = openGenesis
+	}
+	if g.DayMS != 0 {
+		b[0] += timedGenesis
 	}
 	b = appendText(b, g.Name)
 	b = binary.AppendVarint(b, g.Seed)
@@ -118,6 +135,9 @@ func (g Genesis) Encode() []byte {
 	b = binary.AppendVarint(b, int64(g.Spawn.Z))
 	b = binary.AppendVarint(b, g.Origin)
 	b = binary.AppendVarint(b, int64(g.OriginalBase))
+	if g.DayMS != 0 {
+		b = binary.AppendVarint(b, g.DayMS)
+	}
 	for _, k := range g.Roots {
 		b = append(b, k[:]...)
 	}
@@ -128,8 +148,13 @@ var errGenesis = errors.New("malformed genesis")
 
 // DecodeGenesis decodes and validates what Encode wrote.
 func DecodeGenesis(data []byte) (Genesis, error) {
-	if len(data) == 0 || data[0] != openGenesis && data[0] != closedGenesis {
+	if len(data) == 0 || data[0] < openGenesis || data[0] > closedGenesis+timedGenesis {
 		return Genesis{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errGenesis)
+	}
+	version := data[0]
+	timed := version > closedGenesis
+	if timed {
+		version -= timedGenesis
 	}
 	r := reader{data: data[1:]}
 	g := Genesis{
@@ -142,11 +167,14 @@ func DecodeGenesis(data []byte) (Genesis, error) {
 		Origin:       r.varint(),
 		OriginalBase: r.int32(),
 	}
-	for !r.bad && data[0] == closedGenesis && len(r.data) >= len(trust.Key{}) && len(g.Roots) < trust.MaxRoots {
+	if timed {
+		g.DayMS = r.varint()
+	}
+	for !r.bad && version == closedGenesis && len(r.data) >= len(trust.Key{}) && len(g.Roots) < trust.MaxRoots {
 		g.Roots = append(g.Roots, trust.Key(r.data[:len(trust.Key{})]))
 		r.data = r.data[len(trust.Key{}):]
 	}
-	if r.bad || len(r.data) != 0 || g.Open() != (data[0] == openGenesis) {
+	if r.bad || len(r.data) != 0 || g.Open() != (version == openGenesis) || timed != (g.DayMS != 0) {
 		return Genesis{}, errGenesis
 	}
 	if err := g.Validate(); err != nil {

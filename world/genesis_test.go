@@ -38,6 +38,7 @@ func TestEveryFactIsInTheID(t *testing.T) {
 		"spawn":     func(g *Genesis) { g.Spawn.Z++ },
 		"origin":    func(g *Genesis) { g.Origin++ },
 		"base":      func(g *Genesis) { g.OriginalBase++ },
+		"day":       func(g *Genesis) { g.DayMS = 60_000 },
 		"root key":  func(g *Genesis) { g.Roots = []trust.Key{{1}} },
 	} {
 		g := someGenesis()
@@ -70,6 +71,10 @@ func TestGenesisValidate(t *testing.T) {
 		"spawn on the top":    {func(g *Genesis) { g.Spawn.Y = 128 }, true},
 		"spawn above":         {func(g *Genesis) { g.Spawn.Y = 129 }, false},
 		"base below":          {func(g *Genesis) { g.OriginalBase = -1 }, false},
+		"a short day":         {func(g *Genesis) { g.DayMS = 59_999 }, false},
+		"the shortest day":    {func(g *Genesis) { g.DayMS = 60_000 }, true},
+		"a week":              {func(g *Genesis) { g.DayMS = 7 * 24 * 3600 * 1000 }, true},
+		"more than a week":    {func(g *Genesis) { g.DayMS = 7*24*3600*1000 + 1 }, false},
 		"a root key":          {func(g *Genesis) { g.Roots = []trust.Key{{1}} }, true},
 		"a root key twice":    {func(g *Genesis) { g.Roots = []trust.Key{{1}, {1}} }, false},
 		"base leaves no slab": {func(g *Genesis) { g.OriginalBase = 97 }, false},
@@ -84,7 +89,7 @@ func TestGenesisValidate(t *testing.T) {
 
 func TestTimeOfDay(t *testing.T) {
 	g := someGenesis()
-	day := DayLength.Milliseconds()
+	day := g.DayLength().Milliseconds()
 	for _, c := range []struct {
 		since int64 // milliseconds after the origin
 		want  float64
@@ -94,6 +99,10 @@ func TestTimeOfDay(t *testing.T) {
 		if got := g.TimeOfDay(g.Origin + c.since); math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("%d ms after the origin it is %v, want %v", c.since, got, c.want)
 		}
+	}
+	g.DayMS = 60_000
+	if got := g.TimeOfDay(g.Origin + 20_000); got != 960 {
+		t.Errorf("after a third of a day of a minute it is %v, want 960", got)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		g.Origin = rapid.Int64().Draw(t, "origin")
@@ -121,6 +130,8 @@ func FuzzDecodeGenesis(f *testing.F) {
 	f.Add(someGenesis().Encode())
 	closed := someGenesis()
 	closed.Roots = []trust.Key{{1}, {2}}
+	f.Add(closed.Encode())
+	closed.DayMS = 3_600_000
 	f.Add(closed.Encode())
 	f.Add([]byte{openGenesis, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -39,7 +39,7 @@ var (
 func largeWorld(t *testing.T, path string, open bool, regions, edits, players int) {
 	t.Helper()
 	seed := int64(33)
-	g, err := newGenesis(config.World{Placement: string(grid.PlacementWalkad), Open: open}, filepath.Dir(path), "Large", &seed, defaultSections, time.Now())
+	g, err := newGenesis(config.World{Placement: string(grid.PlacementWalkad), Open: open}, filepath.Dir(path), "Large", &seed, defaultSections, defaultDay, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

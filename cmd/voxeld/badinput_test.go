@@ -261,6 +261,7 @@ func TestOperatorsMistakes(t *testing.T) {
 		"bad option":            {base(t.TempDir(), "--view-distance", "99"), exitUsage, []string{"--view-distance", "1 to 12"}},
 		"broken token":          {base(t.TempDir(), "--join", "vx1nonsense"), exitUsage, []string{"token"}},
 		"no node to ask":        {[]string{"status", "--data-dir", t.TempDir()}, exitFailed, []string{"no node runs"}},
+		"too short a day":       {[]string{"init", "--data-dir", t.TempDir(), "--day-length", "1s"}, exitUsage, []string{"day length", "1m0s"}},
 		"too high a world":      {[]string{"init", "--data-dir", t.TempDir(), "--sections", "99"}, exitUsage, []string{"sections", "1 to 32"}},
 		"world there already":   {[]string{"init", "--data-dir", d.dir}, exitData, []string{"in use"}},
 		"planned already":       {[]string{"init", "--data-dir", planned}, exitData, []string{"Mine", "--data-dir"}},

@@ -65,7 +65,7 @@ func storePlan(db *store.DB, g world.Genesis) error {
 
 // newGenesis returns the genesis of a new world. If seed is nil, it is random. The root key is stored in the data directory, unless
 // the world is open.
-func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections int, now time.Time) (world.Genesis, error) {
+func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections int, day time.Duration, now time.Time) (world.Genesis, error) {
 	if seed == nil {
 		var b [8]byte
 		rand.Read(b[:])
@@ -82,6 +82,9 @@ func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections in
 	g := world.Genesis{
 		Name: name, Seed: *seed, Sections: sections, Terrain: terrain.Version, Placement: grid.Placement(cfg.Placement),
 		Spawn: generator.Spawn(), Origin: now.UnixMilli(),
+	}
+	if day != defaultDay { // otherwise older nodes may join, too
+		g.DayMS = day.Milliseconds()
 	}
 	// Original clients see the slab whose middle is the ground at the spawn.
 	g.OriginalBase = min(max(g.Spawn.Y-world.OriginalHeight/2, 0), g.Height()-world.OriginalHeight)
@@ -135,4 +138,5 @@ const databaseName = "voxeld.db"
 const (
 	defaultWorldName = "Commons"
 	defaultSections  = 4
+	defaultDay       = world.DefaultDay
 )

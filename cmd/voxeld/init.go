@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // newInit returns the command that prepares a world before its first run.
@@ -15,11 +16,12 @@ func newInit() *cobra.Command {
 	var file, name string
 	var seed int64
 	var sections int
+	var day time.Duration
 	c := &cobra.Command{
-		Use: "init", Short: "Prepare a new world with a name, seed and height",
+		Use: "init", Short: "Prepare a new world with a name, seed, height and day length",
 		Long: "Writes the parameters of a new world into an empty data directory. voxeld run then creates and serves it.\n" +
 			"Without init, voxeld run creates a world with the defaults and a random seed.",
-		Example: "  voxeld init --name Atlantis --seed 42\n  voxeld init --data-dir /var/lib/voxeld --sections 8",
+		Example: "  voxeld init --name Atlantis --seed 42\n  voxeld init --data-dir /var/lib/voxeld --sections 8 --day-length 1h",
 		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := cli.LoadConfig(c, file)
@@ -30,7 +32,10 @@ func newInit() *cobra.Command {
 			if c.Flags().Changed("seed") {
 				fixed = &seed
 			}
-			g, err := newGenesis(cfg.World, cfg.DataDir, name, fixed, sections, time.Now())
+			if day < world.MinDay || day > world.MaxDay {
+				return cli.Usage(fmt.Errorf("create world: day length %v: want %v to %v", day, world.MinDay, world.MaxDay))
+			}
+			g, err := newGenesis(cfg.World, cfg.DataDir, name, fixed, sections, day, time.Now())
 			if err != nil {
 				return cli.Usage(err)
 			}
@@ -46,5 +51,6 @@ func newInit() *cobra.Command {
 	c.Flags().StringVar(&name, "name", defaultWorldName, "`name` of the world, shown to players")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of the terrain (default random)")
 	c.Flags().IntVar(&sections, "sections", defaultSections, "height of the world in sections of 32 blocks, 1 to 32; 1 is the height of the dissertation's world")
+	c.Flags().DurationVar(&day, "day-length", defaultDay, "how long a day of the world lasts, 1m to 168h; it never changes")
 	return c
 }

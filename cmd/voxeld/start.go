@@ -274,7 +274,7 @@ func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 	if n.world = planned; begun {
 		return nil
 	}
-	if n.world, err = newGenesis(n.cfg.World, n.cfg.DataDir, defaultWorldName, nil, defaultSections, time.Now()); err != nil {
+	if n.world, err = newGenesis(n.cfg.World, n.cfg.DataDir, defaultWorldName, nil, defaultSections, defaultDay, time.Now()); err != nil {
 		return err
 	}
 	n.logger.Warn("the data directory is empty and --join is not set: a new world is created",

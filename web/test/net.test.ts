@@ -172,6 +172,8 @@ test('settings are restored, invalid ones are not', () => {
   expect(loadSettings(store, defaults(false))).toEqual(settings)
   store.setItem('voxeld.settings', '{"view":99,"sensitivity":"fast","hotbar":[1,2],"guest":"yes","name":7}')
   expect(loadSettings(store, defaults(true))).toEqual(defaults(true))
+  store.setItem('voxeld.settings', '{"name":"ada"}') // from before there were hints
+  expect(loadSettings(store, defaults(true)).hints).toBe(false)
   store.setItem('voxeld.settings', 'not json')
   expect(loadSettings(store, defaults(false))).toEqual(defaults(false))
 })

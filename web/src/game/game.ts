@@ -24,6 +24,7 @@ import { World } from '../world/world'
 import { ClaimControl } from './claim-control'
 import { Devices } from './devices'
 import { FrameCounter, FrameLoop, type System } from './frame-loop'
+import type { HintControl } from './hint-control'
 import { HorizonControl, ShownChunks } from './horizon-control'
 import { HotbarControl } from './hotbar-control'
 import { Lazy } from './lazy'
@@ -51,6 +52,8 @@ export function startGame(
   url: string,
   settings: Settings,
 ): Game {
+  let hints: HintControl | null = null // loaded for newcomers
+  let hintsLoading: Promise<void> | null = null
   const store = new Store(settings, localStorage)
   const world = new World()
   const body = new Body()
@@ -72,7 +75,10 @@ export function startGame(
     },
     chat: (text) => {
       if (text.startsWith('/')) command(text.slice(1).trim())
-      else session.sendChat(text)
+      else {
+        session.sendChat(text)
+        hints?.tick('chat')
+      }
     },
     settingsChanged: () => applySettings(),
     link: () => placeLink(location.href, body),
@@ -97,6 +103,7 @@ export function startGame(
         interaction.reach = welcome.reach
         if (first) build.part?.reset()
         screens.joined(welcome, first, moved)
+        showHints()
       },
       disconnected: (reason) => screens.disconnected(reason),
       refused: (reason) => screens.showTitle(reason),
@@ -145,8 +152,12 @@ export function startGame(
     broke: (x, y, z, block) => {
       view.particles.burst(x - view.originX, y, z - view.originZ, block)
       sound.playBreak(kindOf(block).name)
+      hints?.tick('break')
     },
-    placed: (block) => sound.playPlace(kindOf(block).name),
+    placed: (block) => {
+      sound.playPlace(kindOf(block).name)
+      hints?.tick('place')
+    },
     swing: () => view.hand.swing(),
   })
 
@@ -232,14 +243,28 @@ export function startGame(
     else if (action === 'build') build.use((part) => part.openPanel())
     else if (action === 'undo') build.use((part) => part.undo())
     else if (action === 'redo') build.use((part) => part.redo())
-    else if (action === 'debug') void panels.toggleDebug()
+    else if (action === 'hints') {
+      settings.hints = !settings.hints
+      applySettings()
+    } else if (action === 'debug') void panels.toggleDebug()
   }
 
   function applySettings(): void {
     view.setFieldOfView(settings.fieldOfView)
+    view.brightness = settings.brightness
     sound.on = settings.sound
     store.save()
     quality.apply()
+    showHints()
+  }
+
+  /** Loads the hints for a newcomer, once. */
+  function showHints(): void {
+    if (!settings.hints || !store.inWorld) return
+    hintsLoading ??= import('./hint-control').then(({ HintControl }) => {
+      hints = new HintControl(store, body, input, hudRoot)
+      systems.push(hints)
+    })
   }
 
   window.addEventListener('keydown', (event) => {
@@ -254,7 +279,7 @@ export function startGame(
   hotbar.select(0)
   screens.showTitle(null)
   input.start()
-  new FrameLoop([
+  const systems: System[] = [
     counter,
     devices,
     movement,
@@ -267,7 +292,8 @@ export function startGame(
     horizon,
     scene,
     panels,
-  ]).start()
+  ]
+  new FrameLoop(systems).start()
 
   const hook: TestHook = {
     state: () => ({

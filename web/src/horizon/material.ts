@@ -32,7 +32,7 @@ void main() {
 const FRAGMENT = /* glsl */ `
 precision highp float;
 uniform sampler2D surface, normals, shown;
-uniform vec3 skyLight;
+uniform vec3 skyLight, ambient;
 uniform float daylight, time;
 in vec3 relative, place;
 in vec2 uv;
@@ -55,7 +55,7 @@ void main() {
   vec3 n2 = n * n;
   float side = n2.x * 0.76 + n2.y + n2.z * 0.87;
   float sun = max(dot(n, sunward), 0.0) * daylight;
-  vec3 light = skyLight * (0.95 * side + 0.1 * sun) + vec3(0.028, 0.03, 0.038);
+  vec3 light = skyLight * (0.95 * side + 0.1 * sun) + ambient;
   // slopes away from the sun are darker, as steps of blocks are with their occlusion
   light *= mix(1.0, 0.82 + 0.18 * smoothstep(-0.2, 0.6, dot(n, sunward) + (1.0 - daylight)), box ? 0.5 : 1.0);
   float far = length(relative.xz);

@@ -2,6 +2,7 @@
 
 import { button, el, show } from './dom'
 import { qrCode } from './qr'
+import './key-dialog.css'
 
 /** Shows the dialog over the others until it is closed. */
 export function showInvite(parent: HTMLElement, link: string): void {

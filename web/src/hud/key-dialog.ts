@@ -4,6 +4,7 @@ import { MIN_PASSPHRASE, codeIn, keyLink, openKey, sealKey, type TransferredKey 
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import { qrCode } from './qr'
+import './key-dialog.css'
 
 const FILE_NAME = 'voxeld-key.txt'
 

@@ -6,22 +6,29 @@ import { button, el } from './dom'
 import { Help } from './help'
 
 type Numbers = keyof typeof RANGES
+type Flags = 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'
 
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['view', 'View distance', (v) => `${v} chunks`],
   ['fieldOfView', 'Field of view', (v) => `${v}°`],
   ['sensitivity', 'Sensitivity', (v) => `${v.toFixed(1)}×`],
-  ['renderScale', 'Resolution', (v) => `${Math.round(v * 100)} %`],
+  ['brightness', 'Brightness', percent],
+  ['renderScale', 'Resolution', percent],
 ]
+
+function percent(value: number): string {
+  return `${Math.round(value * 100)} %`
+}
 
 export class Menu {
   readonly root: HTMLElement
   private readonly dialog: Dialog
   private readonly world = el('p', 'muted')
+  private readonly boxes: [box: HTMLInputElement, key: Flags][] = []
   private readonly effectiveQuality = el('small', 'muted')
 
   constructor(
-    settings: Settings,
+    private readonly settings: Settings,
     changed: () => void,
     resume: () => void,
     takeKey: () => void,
@@ -45,10 +52,10 @@ export class Menu {
       })
       return el('label', 'row', el('span', '', label), slider, value)
     })
-    const flag = (key: 'invert' | 'smoothEdges' | 'adaptive' | 'sound', label: string, hint: Node | null = null) => {
+    const flag = (key: Flags, label: string, hint: Node | null = null) => {
       const box = el('input')
       box.type = 'checkbox'
-      box.checked = settings[key]
+      this.boxes.push([box, key])
       box.addEventListener('change', () => {
         settings[key] = box.checked
         changed()
@@ -81,6 +88,7 @@ export class Menu {
         flag('adaptive', 'Lower quality when it’s slow', this.effectiveQuality),
         flag('smoothEdges', 'Anti-aliasing', el('small', 'muted', ' (needs reload)')),
         flag('sound', 'Sounds'),
+        flag('hints', 'Show the first steps'),
       ),
       button('Invite a friend…', 'quiet', invite),
       button('Play on another device…', 'quiet', takeKey),
@@ -93,6 +101,7 @@ export class Menu {
   }
 
   toggle(open: boolean): void {
+    for (const [box, key] of this.boxes) box.checked = this.settings[key] // keys change some of them
     this.dialog.toggle(open)
   }
 
@@ -100,7 +109,7 @@ export class Menu {
   showEffectiveQuality(settings: Settings, effective: Pick<Settings, 'view' | 'renderScale'>): void {
     const lowered = effective.view < settings.view || effective.renderScale < settings.renderScale
     this.effectiveQuality.textContent = lowered
-      ? ` now ${effective.view} chunks at ${Math.round(effective.renderScale * 100)} %`
+      ? ` now ${effective.view} chunks at ${percent(effective.renderScale)}`
       : ''
   }
 

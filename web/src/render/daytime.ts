@@ -6,12 +6,13 @@ import { air } from './glsl'
 
 const DAY_ZENITH = new Color(0.22, 0.47, 0.86)
 const DAY_HORIZON = new Color(0.69, 0.84, 0.97)
-const NIGHT_ZENITH = new Color(0.012, 0.018, 0.05)
-const NIGHT_HORIZON = new Color(0.045, 0.065, 0.13)
+const NIGHT_ZENITH = new Color(0.036, 0.062, 0.15)
+const NIGHT_HORIZON = new Color(0.16, 0.23, 0.39)
 const DUSK_GLOW = new Color(1.0, 0.52, 0.22)
 const DAY_LIGHT = new Color(1.0, 0.985, 0.95)
 const DUSK_LIGHT = new Color(1.0, 0.78, 0.6)
-const NIGHT_LIGHT = new Color(0.19, 0.24, 0.4)
+const NIGHT_LIGHT = new Color(0.38, 0.46, 0.62)
+const AMBIENT = new Color(0.028, 0.03, 0.038)
 const MURK = new Color(0.06, 0.24, 0.44)
 
 const TILT = 0.35 // of the sun's path, to the south
@@ -26,8 +27,8 @@ function smooth(from: number, to: number, x: number): number {
   return t * t * (3 - 2 * t)
 }
 
-/** Sets the shared atmosphere uniforms for a time of day. */
-export function setDaytime(minutes: number): void {
+/** Sets the shared atmosphere uniforms for a time of day. brightness is a factor on the light at night and in caves. */
+export function setDaytime(minutes: number, brightness: number): void {
   const sun = sunDirection(minutes, air.sunward.value)
   const day = smooth(-0.2, 0.16, sun.y)
   const dusk = smooth(-0.22, 0.02, sun.y) * (1 - smooth(0.08, 0.42, sun.y))
@@ -36,6 +37,8 @@ export function setDaytime(minutes: number): void {
   air.glow.value.copy(DUSK_GLOW)
   air.zenith.value.lerpColors(NIGHT_ZENITH, DAY_ZENITH, day)
   air.horizon.value.lerpColors(NIGHT_HORIZON, DAY_HORIZON, day)
-  air.skyLight.value.lerpColors(NIGHT_LIGHT, DAY_LIGHT, day).lerp(DUSK_LIGHT, dusk * 0.45 * day)
+  air.ambient.value.copy(AMBIENT).multiplyScalar(brightness * brightness)
+  const light = air.skyLight.value.copy(NIGHT_LIGHT).multiplyScalar(brightness)
+  light.lerp(DAY_LIGHT, day).lerp(DUSK_LIGHT, dusk * 0.45 * day)
   air.murk.value.copy(MURK).multiplyScalar(0.12 + 0.88 * day)
 }

@@ -62,16 +62,17 @@ const FRAGMENT = /* glsl */ `
 precision highp float;
 in vec3 relative, facing, colour, condition;
 out vec4 colour_;
-uniform vec3 skyLight;
-uniform float daylight;
+uniform vec3 skyLight, ambient;
+uniform float daylight, lamp;
 ${SKY_GLSL}
 ${FOG_GLSL}
 void main() {
   float roofed = condition.x, warmth = condition.y, hurt = condition.z;
   vec3 n = normalize(facing);
   float side = 0.78 + 0.22 * n.y + 0.1 * abs(n.z) + 0.1 * max(dot(n, sunward), 0.0);
-  vec3 light = mix(skyLight, skyLight * 0.3, roofed) * side + vec3(0.05);
-  light += vec3(1.1, 0.84, 0.56) * warmth * side * (1.0 - 0.75 * daylight * (1.0 - roofed));
+  vec3 light = mix(skyLight, skyLight * 0.3, roofed) * side + ambient;
+  float near = max(0.0, 1.0 - length(relative) / 15.0);
+  light += vec3(1.1, 0.84, 0.56) * max(warmth, lamp * near * near) * side * (1.0 - 0.75 * daylight * (1.0 - roofed));
   colour_ = vec4(fogged(mix(min(colour * light, 1.0), vec3(0.86, 0.1, 0.08), 0.6 * hurt), relative), 1.0);
 }
 `

@@ -12,6 +12,10 @@ export const air = {
   sunward: { value: new Vector3(0, 1, 0) },
   /** The light of the sky, as a factor on colours. */
   skyLight: { value: new Color(1, 1, 1) },
+  /** The light where there is no other, as a factor on colours. */
+  ambient: { value: new Color() },
+  /** The light of the block in the player's hand: 1 for that of a lamp, 0 for none. */
+  lamp: { value: 0 },
   daylight: { value: 1 }, // 0 at night, 1 by day
   /** The distances at which fog begins and is complete, in blocks. */
   fog: { value: new Vector2(100, 160) },

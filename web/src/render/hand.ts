@@ -5,7 +5,8 @@ import { PerspectiveCamera, Scene, type WebGLRenderer } from 'three'
 import { OPEN } from '../mesh/land'
 import { meshSection } from '../mesh/mesher'
 import { LAYER, WIDTH, markRows, newVolume } from '../mesh/volume'
-import { AIR } from '../world/blocks'
+import { AIR, kindOf } from '../world/blocks'
+import { air } from './glsl'
 import { Batch, QuadBuffer } from './terrain-buffer'
 import type { Terrain } from './terrain'
 
@@ -28,6 +29,7 @@ export class Hand {
   hold(block: number): void {
     if (block === this.block) return
     this.block = block
+    air.lamp.value = kindOf(block).glow / 15
     this.raised = 0
     if (this.mesh) this.scene.remove(this.mesh)
     this.buffer?.dispose()

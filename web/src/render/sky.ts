@@ -75,7 +75,7 @@ void main() {
     float crater = hash2(pixel + 5.0) > 0.72 ? 0.82 : 1.0;
     float shown = step(face, 1.0) * smoothstep(-0.1, 0.05, moonward.y);
     c = mix(c, vec3(0.86, 0.9, 0.98) * crater, shown * (0.25 + 0.75 * night));
-    c += vec3(0.25, 0.32, 0.5) * 0.2 * exp(-0.7 * max(face - 1.0, 0.0)) * night * smoothstep(-0.1, 0.1, moonward.y);
+    c += vec3(0.3, 0.38, 0.56) * 0.4 * exp(-0.45 * max(face - 1.0, 0.0)) * night * smoothstep(-0.1, 0.1, moonward.y);
   }
   c += (hash2(gl_FragCoord.xy) - 0.5) / 255.0; // dithering against banding
   colour_ = vec4(mix(c, murk, submerged), 1.0);
@@ -114,7 +114,7 @@ void main() {
   float fade = 1.0 - smoothstep(380.0, 900.0, reach);
   float alpha = step(0.56, n) * fade * 0.78;
   if (alpha < 0.01) discard;
-  vec3 white = mix(vec3(0.09, 0.11, 0.17), vec3(0.97, 0.98, 1.0), daylight) * mix(vec3(1.0), skyLight, 0.4);
+  vec3 white = mix(vec3(0.25, 0.3, 0.43), vec3(0.97, 0.98, 1.0), daylight) * mix(vec3(1.0), skyLight, 0.4);
   vec3 d = relative / max(length(relative), 1e-3);
   vec3 c = mix(skyColour(d), white, 0.85) + glow * glowing * 0.25;
   colour_ = vec4(min(c, 1.0), alpha * (1.0 - submerged));

@@ -84,8 +84,8 @@ precision highp float;
 precision highp int;
 precision mediump sampler2DArray;
 uniform sampler2DArray tiles;
-uniform vec3 skyLight;
-uniform float daylight, time;
+uniform vec3 skyLight, ambient;
+uniform float daylight, time, lamp;
 in vec3 relative, place;
 in vec2 uv;
 in vec4 shade;
@@ -103,12 +103,14 @@ vec3 lit() {
   vec3 n = face == 0 ? vec3(1, 0, 0) : face == 1 ? vec3(-1, 0, 0) : face == 2 || face >= 6 ? vec3(0, 1, 0)
          : face == 3 ? vec3(0, -1, 0) : face == 4 ? vec3(0, 0, 1) : vec3(0, 0, -1);
   float side = face == 2 || face >= 6 ? 1.0 : face == 3 ? 0.58 : face < 2 ? 0.76 : 0.87;
-  float sun = max(dot(n, sunward), 0.0) * daylight * smoothstep(0.8, 1.0, shade.y);
+  float toSun = dot(n, sunward) * smoothstep(0.8, 1.0, shade.y);
+  float direct = 0.1 * max(toSun, 0.0) * daylight + 0.3 * max(-toSun, 0.0) * (1.0 - daylight); // the moon is opposite the sun
   float occlusion = mix(0.5, 1.0, shade.x * (0.6 + 0.4 * shade.x));
   float sky = curve(shade.y);
-  vec3 fromSky = skyLight * sky * (0.95 * side + 0.1 * sun);
-  vec3 fromGlow = vec3(1.4, 1.06, 0.7) * curve(shade.z) * mix(1.0, side, 0.6) * (1.0 - 0.75 * daylight * sky);
-  return (fromSky + fromGlow + vec3(0.028, 0.03, 0.038)) * occlusion;
+  vec3 fromSky = skyLight * sky * (0.95 * side + direct);
+  float inHand = lamp * curve(max(0.0, 1.0 - length(relative) / 15.0));
+  vec3 fromGlow = vec3(1.4, 1.06, 0.7) * max(curve(shade.z), inHand) * mix(1.0, side, 0.6) * (1.0 - 0.75 * daylight * sky);
+  return (fromSky + fromGlow + ambient) * occlusion;
 }
 `
 
@@ -151,9 +153,11 @@ void main() {
   r.y = abs(r.y);
   vec3 body = texel.rgb * vec3(0.62, 0.92, 1.0) * light;
   vec3 mirror = skyColour(r) * clamp(0.25 + curve(shade.y), 0.0, 1.0);
-  float glint = pow(max(dot(r, sunward), 0.0), 320.0) * 0.8 * daylight * smoothstep(0.9, 1.0, shade.y);
+  vec2 bright = vec2(max(dot(r, sunward), 0.0) * daylight, max(dot(r, -sunward), 0.0) * (1.0 - daylight));
+  vec2 glints = pow(bright, vec2(320.0, 160.0)) * vec2(0.8, 0.45) * smoothstep(0.9, 1.0, shade.y);
+  float glint = glints.x + glints.y;
   float crest = smoothstep(1.5, 2.3, slope.x + slope.y) * 0.07 * calm;
-  vec3 c = mix(body, mirror, fresnel) + vec3(1.0, 0.93, 0.8) * glint + crest * skyLight;
+  vec3 c = mix(body, mirror, fresnel) + vec3(1.0, 0.93, 0.8) * glints.x + vec3(0.7, 0.82, 1.0) * glints.y + crest * skyLight;
   float alpha = clamp(0.7 + fresnel * 0.5 + glint, 0.0, 0.97);
   float fade = smoothstep(fog.x, fog.y, far) * (1.0 - submerged);
   colour_ = vec4(fogged(min(c, 1.0), relative), mix(alpha, 1.0, fade));

@@ -39,6 +39,8 @@ export class View {
   originX = 0
   originZ = 0
   showHand = true
+  /** A factor on the light at night and in caves. */
+  brightness = 1
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
@@ -147,7 +149,7 @@ export class View {
   }
 
   draw(camera: Camera, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
-    setDaytime(minutes)
+    setDaytime(minutes, this.brightness)
     air.time.value = seconds % 3600
     air.submerged.value = submerged ? 1 : 0
     this.sky.follow(this.camera, camera.x, camera.z, seconds)

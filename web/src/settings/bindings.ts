@@ -29,6 +29,7 @@ export const DEFAULTS = {
   players: ['Tab'],
   claims: ['KeyC'],
   inspect: ['KeyI'],
+  hints: ['KeyH'],
   debug: ['F3'],
   menu: ['Escape'],
 } as const satisfies Record<string, readonly string[]>

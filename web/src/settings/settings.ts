@@ -15,12 +15,16 @@ export interface Settings {
   bindings: Bindings
   /** Degrees, 50 to 110. */
   fieldOfView: number
+  /** A factor on the light at night and in caves, 0.5 to 2. */
+  brightness: number
   /** Pixels rendered per screen pixel, 0.25 to 1. */
   renderScale: number
   smoothEdges: boolean
   /** Lower the quality while frames are slow (quality-governor.ts). */
   adaptive: boolean
   sound: boolean
+  /** Show what a newcomer tries first. */
+  hints: boolean
   /** The blocks in the nine slots of the hotbar. */
   hotbar: number[]
 }
@@ -30,6 +34,7 @@ export const RANGES = {
   view: [2, 12, 1],
   sensitivity: [0.2, 3, 0.1],
   fieldOfView: [50, 110, 1],
+  brightness: [0.5, 2, 0.1],
   renderScale: [0.25, 1, 0.05],
 } as const
 
@@ -48,10 +53,12 @@ export function defaults(software: boolean): Settings {
     invert: false,
     bindings: { ...DEFAULTS },
     fieldOfView: 75,
+    brightness: 1,
     renderScale: software ? 0.6 : 1,
     smoothEdges: !software,
     adaptive: true,
     sound: true,
+    hints: true,
     hotbar: [...HOTBAR],
   }
 }
@@ -70,7 +77,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     const [min, max] = RANGES[key]
     return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
-  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'adaptive' | 'sound'): boolean => {
+  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
   }
@@ -82,10 +89,12 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     invert: flag('invert'),
     bindings: bindingsFrom(stored.bindings),
     fieldOfView: number('fieldOfView'),
+    brightness: number('brightness'),
     renderScale: number('renderScale'),
     smoothEdges: flag('smoothEdges'),
     adaptive: flag('adaptive'),
     sound: flag('sound'),
+    hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }
 }
