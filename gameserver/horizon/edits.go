@@ -47,13 +47,19 @@ type edits struct {
 
 	mu struct {
 		sync.Mutex
-		sectors *lru.Cache[sector, time.Time] // when it was looked at
+		sectors *lru.Cache[sector, look]
 		squares *lru.Cache[Key, square]
 		version uint64
 	}
 }
 
 type sector struct{ x, z int32 }
+
+// look is what is known of a sector.
+type look struct {
+	at    time.Time
+	hosts []Host // nil if no query has succeeded
+}
 
 // square is what is known of a square with founded land.
 type square struct {
@@ -66,7 +72,7 @@ type square struct {
 
 func newEdits(query Query) *edits {
 	e := &edits{query: query, running: make(chan struct{}, atOnce), looks: rate.NewLimiter(lookRate, looksAtOnce), seed: maphash.MakeSeed()}
-	e.mu.sectors, e.mu.squares = newCache[sector, time.Time](maxSectors), newCache[Key, square](maxSquares)
+	e.mu.sectors, e.mu.squares = newCache[sector, look](maxSectors), newCache[Key, square](maxSquares)
 	return e
 }
 
@@ -111,13 +117,12 @@ func sectorOf(square Key) sector {
 // look brings what is known of a sector up to date, unless that was done just now.
 func (e *edits) look(ctx context.Context, at sector) {
 	e.mu.Lock()
-	looked, ok := e.mu.sectors.Get(at)
+	known, ok := e.mu.sectors.Get(at)
 	e.mu.Unlock()
-	if ok && time.Since(looked) < sectorFor {
+	if ok && time.Since(known.at) < sectorFor {
 		return
 	}
-	name := Key{X: at.x, Z: at.z}.String()
-	done := e.flights.DoChan(name, func() (any, error) {
+	done := e.flights.DoChan(at.String(), func() (any, error) {
 		if !e.looks.Allow() {
 			return nil, nil //nolint:nilnil // likewise
 		}
@@ -148,7 +153,13 @@ func (e *edits) refresh(ctx context.Context, at sector) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.mu.sectors.Add(at, time.Now())
+	now := look{at: time.Now()}
+	if ok {
+		now.hosts = hostsIn(found)
+	} else if before, known := e.mu.sectors.Peek(at); known {
+		now.hosts = before.hosts
+	}
+	e.mu.sectors.Add(at, now)
 }
 
 func (e *edits) ask(ctx context.Context, q region.RangeQuery) (region.RangeResult, bool) {
