@@ -2,6 +2,7 @@ package horizon
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -136,6 +138,26 @@ func (e *edits) look(ctx context.Context, at sector) {
 	case <-ctx.Done():
 	}
 }
+
+// hosts returns the hosts of a sector, and false if nothing is known of it.
+func (e *edits) hosts(ctx context.Context, at sector) ([]Host, bool) {
+	e.look(ctx, at)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known, ok := e.mu.sectors.Get(at)
+	return known.hosts, ok && known.hosts != nil
+}
+
+func parseSector(name string) (at sector, err error) {
+	const limit = maxTile / (sectorSide * BaseSide)
+	if _, err := fmt.Sscanf(name, "%d.%d", &at.x, &at.z); err != nil || at.String() != name || min(at.x, at.z) < -limit || max(at.x, at.z) >= limit {
+		return sector{}, fmt.Errorf("no sector is called %q", wire.Clip([]byte(name)))
+	}
+	return at, nil
+}
+
+// String returns the name of the sector in addresses.
+func (s sector) String() string { return fmt.Sprintf("%d.%d", s.x, s.z) }
 
 func (e *edits) refresh(ctx context.Context, at sector) {
 	const side = sectorSide * BaseSide / grid.ChunkSize

@@ -1,20 +1,10 @@
 package horizon
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"strings"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
-
-// maxSectorsNamed is the most sectors in one request for hosts.
-const maxSectorsNamed = 36
 
 // Host is land and the node that leads its region, as far as this node knows. The query that says which tiles have changed says this, too.
 type Host struct {
@@ -50,62 +40,4 @@ func hostOf(c grid.Cell) Host {
 		X: a.MinX * grid.ChunkSize, Z: a.MinZ * grid.ChunkSize,
 		Width: (a.MaxX - a.MinX) * grid.ChunkSize, Depth: (a.MaxZ - a.MinZ) * grid.ChunkSize,
 	}
-}
-
-// hosts returns the hosts of a sector, and false if nothing is known of it.
-func (e *edits) hosts(ctx context.Context, at sector) ([]Host, bool) {
-	e.look(ctx, at)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	known, ok := e.mu.sectors.Get(at)
-	return known.hosts, ok && known.hosts != nil
-}
-
-func parseSector(name string) (at sector, err error) {
-	const limit = maxTile / (sectorSide * BaseSide)
-	if _, err := fmt.Sscanf(name, "%d.%d", &at.x, &at.z); err != nil || at.String() != name || min(at.x, at.z) < -limit || max(at.x, at.z) >= limit {
-		return sector{}, fmt.Errorf("no sector is called %q", wire.Clip([]byte(name)))
-	}
-	return at, nil
-}
-
-// String returns the name of the sector in addresses.
-func (s sector) String() string { return fmt.Sprintf("%d.%d", s.x, s.z) }
-
-// hostsAnswer is the answer to a request for hosts, by the names of the sectors. Those of which nothing is known yet are left out.
-type hostsAnswer struct {
-	Sectors map[string][]Host `json:"sectors"`
-}
-
-func (h *Horizon) serveHosts(w http.ResponseWriter, r *http.Request) {
-	names := strings.SplitN(r.URL.Query().Get("sectors"), ",", maxSectorsNamed+1)
-	if len(names) > maxSectorsNamed {
-		http.Error(w, "too many sectors in one request", http.StatusBadRequest)
-		return
-	}
-	sectors := make([]sector, len(names))
-	for i, name := range names {
-		var err error
-		if sectors[i], err = parseSector(name); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-	}
-	address := addressOf(r)
-	if !h.begin(address) {
-		h.refuse(w)
-		return
-	}
-	defer h.end(address)
-	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
-	defer cancel()
-	answer := hostsAnswer{Sectors: make(map[string][]Host, len(sectors))}
-	for _, at := range sectors {
-		if hosts, ok := h.edits.hosts(ctx, at); ok {
-			answer.Sectors[at.String()] = hosts
-		}
-	}
-	w.Header().Set("Cache-Control", "public, max-age=2")
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 }

@@ -86,6 +86,47 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 }
 
+// maxSectorsNamed is the most sectors in one request for hosts.
+const maxSectorsNamed = 36
+
+// hostsAnswer is the answer to a request for hosts, by the names of the sectors. Those of which nothing is known yet are left out.
+type hostsAnswer struct {
+	Sectors map[string][]Host `json:"sectors"`
+}
+
+func (h *Horizon) serveHosts(w http.ResponseWriter, r *http.Request) {
+	names := strings.SplitN(r.URL.Query().Get("sectors"), ",", maxSectorsNamed+1)
+	if len(names) > maxSectorsNamed {
+		http.Error(w, "too many sectors in one request", http.StatusBadRequest)
+		return
+	}
+	sectors := make([]sector, len(names))
+	for i, name := range names {
+		var err error
+		if sectors[i], err = parseSector(name); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	address := addressOf(r)
+	if !h.begin(address) {
+		h.refuse(w)
+		return
+	}
+	defer h.end(address)
+	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
+	defer cancel()
+	answer := hostsAnswer{Sectors: make(map[string][]Host, len(sectors))}
+	for _, at := range sectors {
+		if hosts, ok := h.edits.hosts(ctx, at); ok {
+			answer.Sectors[at.String()] = hosts
+		}
+	}
+	w.Header().Set("Cache-Control", "public, max-age=2")
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
+}
+
 func addressOf(r *http.Request) string {
 	address, _, _ := net.SplitHostPort(r.RemoteAddr) // it has that form
 	return address
