@@ -14,6 +14,7 @@ const FOLDERS = [
   'mesh',
   'render',
   'horizon',
+  'map',
   'input',
   'hud',
   'game',

@@ -13,6 +13,7 @@ export default defineConfig({
     emptyOutDir: true, // every build copies public/.gitkeep, so that Go can always embed dist
     chunkSizeWarningLimit: 1200,
     modulePreload: false, // preloadGame does it
+    rolldownOptions: { input: ['index.html', 'map.html'].map((name) => join(import.meta.dirname, name)) },
   },
   worker: { format: 'es' },
   plugins: [pruneShaders(), preloadGame(), compress()],
@@ -71,7 +72,8 @@ function preloadGame(): Plugin {
     apply: 'build',
     transformIndexHtml: {
       order: 'post',
-      handler(_, { bundle }) {
+      handler(_, { bundle, path }) {
+        if (path !== '/index.html') return []
         const chunks = Object.values(bundle ?? {}).filter((file) => file.type === 'chunk')
         const game = chunks.find((chunk) => chunk.facadeModuleId?.endsWith('/game/start.ts'))
         if (!game) throw new Error('preload the game: it has no chunk')

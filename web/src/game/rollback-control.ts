@@ -1,6 +1,7 @@
 // Shows what a rollback would change, as soon as the player is not in another panel, and orders it if they agree.
 
 import type { Hud } from '../hud/hud'
+import { surfaceOf } from '../net/endpoints'
 import type { RollbackPreview } from '../net/protocol'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
@@ -10,8 +11,6 @@ import type { Screens } from './screens'
 import type { Store } from './store'
 
 const INTERVAL_MS = 200
-/** How far from the middle of the box land is drawn at most, in blocks. */
-const MAX_REACH = 1700
 
 export class RollbackControl implements System {
   private preview: RollbackPreview | null = null
@@ -54,11 +53,6 @@ export class RollbackControl implements System {
     }
     if (store.screen !== 'rollback' || now - this.drawnAt < INTERVAL_MS) return
     this.drawnAt = now
-    const { min, max } = preview
-    const { surroundings } = this.session
-    const [x, z] = [(min[0] + max[0]) / 2, (min[2] + max[2]) / 2]
-    const reach = Math.min(0.6 * Math.max(max[0] - min[0], max[2] - min[2]), MAX_REACH) // the picture has a margin
-    surroundings.look({ list: false, map: true, x, z, reach }, now)
-    dialog.draw(surroundings.tiles, this.body)
+    dialog.draw(surfaceOf(this.session.connection.url), this.body, now)
   }
 }

@@ -42,7 +42,7 @@ export interface TestState {
   choosing: '' | 'first' | 'second'
   /** Clicks ask who changed a block. */
   inspecting: boolean
-  /** Names in the latest list of players nearby; number of tiles of the map. */
+  /** Names in the latest list of players nearby; number of tiles of the map, or of the picture of a rollback. */
   nearby: string[]
   mapTiles: number
   others: { player: string; name: string; x: number; y: number; z: number }[]

@@ -9,7 +9,6 @@ import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
 import type { KeyDialog } from './key-dialog'
 import { Inventory } from './inventory'
-import type { WorldMap } from './map'
 import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
@@ -18,7 +17,7 @@ import type { Title } from './title'
 import type { TouchControls } from './touch-controls'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
-export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback'
+export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'map'
 
 export interface HudEvents {
   resume: () => void
@@ -45,7 +44,7 @@ export class Hud {
   readonly debug = new Debug()
   readonly players = new Players()
   /** Null until it is loaded. */
-  map: WorldMap | null = null
+  map: { root: HTMLElement; toggle(open: boolean): void } | null = null
   readonly menu: Menu
   /** Null until it is loaded. */
   rollback: RollbackDialog | null = null
@@ -106,16 +105,6 @@ export class Hud {
     })
   }
 
-  /** Opens or closes the map, which is loaded when it is opened first. */
-  async toggleMap(): Promise<void> {
-    const { WorldMap } = await import('./map')
-    if (!this.map) {
-      this.map = new WorldMap()
-      this.inWorld.append(this.map.root)
-    }
-    this.map.toggle(!this.map.open)
-  }
-
   /** Loads the dialog for rollbacks, unless it is there. */
   loadRollback(): void {
     void import('./rollback-dialog').then(({ RollbackDialog }) => {
@@ -126,6 +115,11 @@ export class Hud {
       )
       this.root.append(this.rollback.root)
     })
+  }
+
+  addMap(map: NonNullable<Hud['map']>): void {
+    this.map = map
+    this.root.append(map.root)
   }
 
   addTouchControls({ root }: TouchControls): void {
@@ -146,8 +140,8 @@ export class Hud {
     this.menu.toggle(screen === 'menu')
     this.inventory.toggle(screen === 'blocks')
     this.rollback?.toggle(screen === 'rollback')
+    this.map?.toggle(screen === 'map')
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
-    if (screen === 'title') this.map?.toggle(false)
   }
 }
