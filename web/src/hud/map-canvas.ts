@@ -147,13 +147,16 @@ export class MapCanvas {
 
   private pointerMove(event: PointerEvent): void {
     const at = placeOf(event)
+    const before = this.pointers.get(event.pointerId)
+    if (before) this.drag(event.pointerId, before, at)
     const block = this.view.at(at)
     this.events.pointed(Math.floor(block.x), Math.floor(block.z))
-    const before = this.pointers.get(event.pointerId)
-    if (!before) return
+  }
+
+  private drag(id: number, before: Point, at: Point): void {
     this.moved += Math.hypot(at.x - before.x, at.y - before.y)
-    const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1]
-    this.pointers.set(event.pointerId, at)
+    const other = [...this.pointers].find(([one]) => one !== id)?.[1]
+    this.pointers.set(id, at)
     if (other) this.pinch(before, at, other)
     else if (this.moved > TAP) this.view.pan(at.x - before.x, at.y - before.y)
     this.refresh()

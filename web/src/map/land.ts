@@ -94,7 +94,7 @@ function drawIn(context: CanvasRenderingContext2D, frame: Frame, { key, image }:
   const right = Math.round(across(frame, (key.x + 1) * side))
   const bottom = Math.round(down(frame, (key.z + 1) * side))
   if (left > frame.width || top > frame.height || right < 0 || bottom < 0) return
-  context.imageSmoothingEnabled = right - left < CELLS
+  context.imageSmoothingEnabled = true
   context.drawImage(image, left, top, right - left, bottom - top)
 }
 

@@ -7,6 +7,7 @@ import { across, down, type Frame } from './frame'
 import { drawPoints, lightOf } from './shading'
 
 const FROM_SCALE = 0.4 // pixels of a block
+const STEP = 0.4 // blocks that a step of one counts for: land rises in steps
 const AT_ONCE = 8 // chunks, which take a millisecond each
 
 export class LoadedLand {
@@ -57,7 +58,7 @@ function drawChunk(chunk: Chunk): HTMLCanvasElement {
     const [lx, lz] = [Math.min(x, SIZE - 2), Math.min(z, SIZE - 2)]
     const east = heightAt(lx + 1, z) - heightAt(lx, z)
     const south = heightAt(x, lz + 1) - heightAt(x, lz)
-    return { block, light: lightOf(height, east, south) }
+    return { block, light: lightOf(height, east * STEP, south * STEP) }
   })
 }
 

@@ -70,9 +70,14 @@ export function drawClaim(
   const [width, height] = [across(frame, max[0] + 1) - left, down(frame, max[2] + 1) - top]
   context.fillStyle = member ? 'rgb(143 211 90 / 18%)' : 'rgb(255 184 77 / 18%)'
   context.fillRect(left, top, width, height)
-  context.lineWidth = 2
-  context.strokeStyle = member ? '#8fd35a' : '#ffb84d'
-  context.strokeRect(left, top, width, height)
+  for (const [line, colour] of [
+    [5, 'rgb(0 0 0 / 55%)'],
+    [2, member ? '#8fd35a' : '#ffb84d'],
+  ] as const) {
+    context.lineWidth = line
+    context.strokeStyle = colour
+    context.strokeRect(left, top, width, height)
+  }
   if (width >= SMALLEST_NAMED) drawText(context, `${name} · ${owner}`, left + width / 2, top - 6)
 }
 

@@ -3,15 +3,14 @@
 import { colourOf } from '../render/block-colour'
 import { context2D } from '../render/canvas'
 
-const SLOPE = 0.3 // how much lighter or darker land is that rises a block in a block
-const DARKEST = 0.6
-const BRIGHTEST = 1.4
+const SLOPE = 1.6 // how fast land gets lighter or darker with its slope
+const MOST = 0.22 // how much lighter or darker it gets
 const GROUND = 32 // land at this height has the colours of its blocks, higher land is lighter
 const PER_BLOCK = 1 / 400
 
 /** Returns how light land is at a height that rises so many blocks in a block towards the east, and towards the south. */
 export function lightOf(height: number, east: number, south: number): number {
-  return Math.min(Math.max(1 + SLOPE * (east + south), DARKEST), BRIGHTEST) + (height - GROUND) * PER_BLOCK
+  return 1 + MOST * Math.tanh(SLOPE * (east + south)) + (height - GROUND) * PER_BLOCK
 }
 
 /** Returns a canvas with so many points along a side, a pixel each. Block and light of a point are null where nothing is known. */
