@@ -58,7 +58,8 @@ export class MapControl {
       close: () => void screens.resume(),
     })
     this.panel.root.addEventListener('keydown', (event) => {
-      if (event.target instanceof HTMLInputElement || actionOf(store.settings.bindings, event.code) !== 'map') return
+      const typing = event.target instanceof HTMLInputElement && event.target.type === 'text'
+      if (typing || actionOf(store.settings.bindings, event.code) !== 'map') return
       event.preventDefault()
       void screens.resume()
     })
