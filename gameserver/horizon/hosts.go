@@ -13,7 +13,7 @@ type Host struct {
 	Width int32  `json:"width"` // in blocks, along X
 	Depth int32  `json:"depth"` // along Z
 	Node  string `json:"node,omitempty"`
-	// Closed means that nobody is near, so that the node only keeps it; Lost, that no node answers for it. Land that is not founded is left out.
+	// Closed means that nobody is near, so that the node only keeps it; Lost, that no node that leads it answers. Land that is not founded is left out.
 	Closed bool `json:"closed,omitempty"`
 	Lost   bool `json:"lost,omitempty"`
 }

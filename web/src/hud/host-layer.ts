@@ -37,7 +37,7 @@ export class HostLayer {
         'li',
         '',
         swatch,
-        el('span', 'grow', node ? `…${node.slice(-6)}` : 'Not reachable'),
+        el('span', 'grow', node ? `…${node.slice(-6)}` : 'Without a leader'),
         node === this.own() ? el('span', 'badge', 'yours') : null,
         el('span', 'muted', regions === 1 ? '1 region' : `${regions} regions`),
       )

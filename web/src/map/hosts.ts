@@ -21,7 +21,7 @@ export interface Host {
   node?: string
   /** Nobody is near: the node only keeps it. */
   closed?: boolean
-  /** No node answers for it. */
+  /** No node that leads it answers. */
   lost?: boolean
 }
 
@@ -41,7 +41,7 @@ export class Hosts {
     if (!this.asking && now >= this.askAt) void this.ask(base, sectorsIn(frame), now)
   }
 
-  /** Returns the nodes that lead regions in a frame and the number of these; that of the land that nobody answers for has no node. */
+  /** Returns the nodes that lead regions in a frame and the number of these; that of the land without a leader has no node. */
   legend(frame: Frame): { node: string; regions: number }[] {
     const counts = new Map<string, number>()
     for (const host of this.within(frame)) {
@@ -51,7 +51,7 @@ export class Hosts {
     return [...counts].map(([node, regions]) => ({ node, regions })).sort((a, b) => b.regions - a.regions)
   }
 
-  /** Returns the colour of a node; without one, that of land that nobody answers for. */
+  /** Returns the colour of a node; without one, that of land without a leader. */
   colourOf(node: string): string {
     if (!node) return 'hsl(0 0% 12%)'
     const known = this.colours.get(node)

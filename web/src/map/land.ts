@@ -95,17 +95,19 @@ function drawIn(context: CanvasRenderingContext2D, frame: Frame, { key, image }:
   const bottom = Math.round(down(frame, (key.z + 1) * side))
   if (left > frame.width || top > frame.height || right < 0 || bottom < 0) return
   context.imageSmoothingEnabled = true
-  context.drawImage(image, left, top, right - left, bottom - top)
+  // from the middle of the first pixel to that of the last one, which is the first of the next tile
+  context.drawImage(image, 0.5, 0.5, CELLS, CELLS, left, top, right - left, bottom - top)
 }
 
-/** Returns a picture with a pixel for each cell. */
+/** Returns a picture with a pixel for each point. */
 function drawTile({ level, heights, blocks, built }: Tile): HTMLCanvasElement {
   const step = SQUARE << level
-  const image = drawPoints(CELLS, (x, z) => {
-    const i = z * POINTS + x
-    const height = heights[i] ?? 0
-    const rise = (to: number) => ((heights[to] ?? 0) - height) / step
-    return { block: blocks[i] ?? 0, light: lightOf(height, rise(i + 1), rise(i + POINTS)) }
+  const at = (x: number, z: number) => heights[z * POINTS + x] ?? 0
+  const image = drawPoints(POINTS, (x, z) => {
+    const [lx, lz] = [Math.min(x, CELLS - 1), Math.min(z, CELLS - 1)] // the last ones have no neighbour here
+    const east = (at(lx + 1, z) - at(lx, z)) / step
+    const south = (at(x, lz + 1) - at(x, lz)) / step
+    return { block: blocks[z * POINTS + x] ?? 0, light: lightOf(at(x, z), east, south) }
   })
   const context = context2D(image)
   for (const { x, z, length, block } of built) {

@@ -72,7 +72,7 @@ export function drawClaim(
   context.fillRect(left, top, width, height)
   for (const [line, colour] of [
     [5, 'rgb(0 0 0 / 55%)'],
-    [2, member ? '#8fd35a' : '#ffb84d'],
+    [2, member ? '#b8ff6a' : '#ffb84d'],
   ] as const) {
     context.lineWidth = line
     context.strokeStyle = colour
