@@ -4,6 +4,7 @@ import { appearanceOf } from '../render/figure'
 import { el, show } from './dom'
 
 const MAX_ROWS = 500
+const MANY = 15 // rows, which are shown in columns
 
 export interface Listed {
   /** Empty for somebody who is not near: only their name is known. */
@@ -33,6 +34,7 @@ export class Players {
   show(world: string, players: Listed[], count: number, complete: boolean): void {
     show(this.missing, !complete)
     this.head.textContent = `${world} · ${count === 1 ? 'Nobody else is here' : `${count} players`}`
+    this.root.classList.toggle('many', players.length > MANY)
     this.list.replaceChildren(
       ...players.slice(0, MAX_ROWS).map(({ player, name, guest, distance, inView }) => {
         const swatch = el('i', 'swatch')
