@@ -37,6 +37,13 @@ describe('the view of the map', () => {
     expect([it.x, it.z]).toEqual([90, -45])
   })
 
+  it('keeps its scale when the size of the canvas gets known', () => {
+    const it = new MapView()
+    it.setScale(1.5)
+    it.resize({ width: 900, height: 600 })
+    expect(it.scale).toBe(1.5)
+  })
+
   it('shows two chunks at least, and several kilometres at most', () => {
     const it = view()
     it.zoom(1e9)

@@ -38,7 +38,7 @@ export class HostLayer {
         '',
         swatch,
         el('span', 'grow', node ? `…${node.slice(-6)}` : 'Without a leader'),
-        node === this.own() ? el('span', 'badge', 'yours') : null,
+        node === this.own() ? el('span', 'badge', 'this node') : null,
         el('span', 'muted', regions === 1 ? '1 region' : `${regions} regions`),
       )
       item.dataset.node = node

@@ -33,7 +33,7 @@ export const down = (frame: Frame, z: number): number => (z - frame.z) * frame.s
 
 /** The part of the land that a player looks at, by its middle. */
 export class MapView {
-  private size: Size = { width: 1, height: 1 }
+  private size: Size = { width: 1000, height: 1000 } // until it is known
   private pixels = 1 // of a block
 
   constructor(
