@@ -95,6 +95,7 @@ type Players struct {
 	Guests                bool  `koanf:"guests"`                  // whether players without a key may join
 	Original              bool  `koanf:"original"`                // whether clients of the original protocol may join, where guests may
 	Map                   bool  `koanf:"map"`                     // whether players are shown a map, and who is near
+	PublicMap             bool  `koanf:"public_map"`              // whether everybody is shown the land, if players are
 	SessionsPerAddress    int   `koanf:"sessions_per_address"`    // maximum of one IP address
 	ConnectionsPerAddress int   `koanf:"connections_per_address"` // maximum of HTTP; 0, here and below: it follows from SessionsPerAddress
 	JoinsPerAddress       int   `koanf:"joins_per_address"`       // maximum of players who join, a second

@@ -33,7 +33,7 @@ func TestDefaults(t *testing.T) {
 		Dividing:    Dividing{Split: true, SplitTick: 60, SplitPlayers: 1000, SplitEdits: 2000, SplitStored: 200_000, MergeAfter: 5 * time.Minute},
 		History:     History{HistoryKeep: 720 * time.Hour, HistorySize: 8 << 20},
 		Backups:     Backups{BackupKeep: 7},
-		Players:     Players{ViewDistance: 12, Guests: true, Original: true, Map: true, SessionsPerAddress: 64, MotionBudget: 19_200, EditsPerSecond: 20},
+		Players:     Players{ViewDistance: 12, Guests: true, Original: true, Map: true, PublicMap: true, SessionsPerAddress: 64, MotionBudget: 19_200, EditsPerSecond: 20},
 		Monitoring:  Monitoring{Metrics: "127.0.0.1:9102"},
 		Logging:     Logging{LogLevel: "info", LogFormat: "text"},
 	}

@@ -204,6 +204,10 @@ var Groups = []Group{
 			Usage: "show players a map of the land around them, and who is near, in view or not; and the land far away",
 		},
 		{
+			Name: "public-map", Kind: Switch, Default: "true", Reload: true,
+			Usage: "serve the page /map, which shows the land and the nodes that host it to everybody, without a session; no players, and no claims; needs `map`",
+		},
+		{
 			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: oneTo(MaxSessionsPerAddress),
 			Usage: "maximum number of players of one IP address; each session counts as one player, and so do up to 100 connections of the original protocol; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
 		},

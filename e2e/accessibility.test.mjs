@@ -115,8 +115,9 @@ test('the chat is a log, and closes at Escape', async () => {
 
 test('the map', async () => {
   await ada.page.keyboard.press('KeyM')
-  await ada.page.waitForSelector('.map', { state: 'visible' })
+  await focusIsIn('.map')
   await inspect('map')
   await ada.page.keyboard.press('KeyM')
+  await ada.until(() => window.__voxeld.state().screen === 'play')
   assert.deepEqual(ada.troubles, [])
 })

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
+import { buildTower } from './mason.mjs'
 import { Player, bytesOf } from './player.mjs'
 
 const BRICK = 19
@@ -51,45 +52,6 @@ async function drawn() {
   return (await ada.state()).horizon
 }
 
-/** Builds a tower at the spawn in a session of its own on another node: it rises, and places a block after the other beside it. */
-function buildTower(url, block, floors) {
-  return ada.page.evaluate(
-    async ([url, block, floors]) => {
-      const socket = new WebSocket(url)
-      const send = (message) => socket.send(JSON.stringify(message))
-      const next = (wanted) =>
-        new Promise((done, failed) => {
-          const listen = ({ data }) => {
-            const message = JSON.parse(data)
-            if (message.type === 'failure') failed(new Error(message.message))
-            if (!wanted(message)) return
-            socket.removeEventListener('message', listen)
-            done(message)
-          }
-          socket.addEventListener('message', listen)
-        })
-      await new Promise((done) => socket.addEventListener('open', done))
-      const welcomed = next(({ type }) => type === 'welcome')
-      send({ type: 'join', version: 2, name: 'mason', view: 2, encoding: 'json' })
-      const { pose, next_seq } = await welcomed
-      const own = [pose.x, pose.z].map((v) => Math.floor(v / 32)).join()
-      await next(({ type, chunk }) => type === 'chunk' && chunk.join() === own)
-      const [x, y, z] = [pose.x + 2, pose.y, pose.z].map(Math.floor)
-      for (let i = 0; i < floors; i++) {
-        const acked = next(({ type }) => type === 'ack')
-        send({ type: 'move', ...pose, y: pose.y + i })
-        send({ type: 'edit', seq: next_seq + i, x, y: y + i, z, block })
-        const ack = await acked
-        if (ack.refused || ack.reason) throw new Error(JSON.stringify(ack))
-        await new Promise((done) => setTimeout(done, 120)) // not faster than players fly
-      }
-      socket.close()
-      return { x, y: y + floors - 1, z }
-    },
-    [new URL('ws', url.replace(/^http/, 'ws')).href, block, floors],
-  )
-}
-
 test('land at 2 km is there, for few bytes, calls and triangles', async () => {
   ada = await Player.open(nodes[0].url, 'ada')
   ada.page.on('requestfinished', async (request) => {
@@ -131,7 +93,7 @@ test('land at 2 km is there, for few bytes, calls and triangles', async () => {
 test('a tower that is built on another node stands on the horizon within 10 s', async () => {
   await lookAlong(-1000, -60, 0)
   assert.equal((await drawn()).built, 0)
-  const top = await buildTower(nodes[1].url, BRICK, FLOORS)
+  const top = await buildTower(ada.page, nodes[1].url, BRICK, FLOORS)
   const from = Date.now()
   const deadline = from + PATIENCE_MS
   // the squares that are drawn are as high as the tower

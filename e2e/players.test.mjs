@@ -50,16 +50,12 @@ test('two players on different nodes meet', async () => {
   assert.notEqual((await ada.state()).gateway, (await bob.state()).gateway)
 })
 
-test('the list of players and the map show who is near, on whichever node', async () => {
-  await ada.page.keyboard.press('KeyM')
-  await ada.until(() => window.__voxeld.state().mapTiles >= 16 && window.__voxeld.state().nearby.length === 2)
-  await ada.until(() => /with 1 other player$/.test(document.querySelector('.map canvas').ariaLabel ?? ''))
+test('the list of players shows who is near, on whichever node', async () => {
   await ada.page.keyboard.down('Tab')
+  await ada.until(() => window.__voxeld.state().nearby.length === 2)
   await ada.until(() => document.querySelector('.players').textContent.includes('bob'))
-  await ada.screenshot('players-map')
+  await ada.screenshot('players-list')
   await ada.page.keyboard.up('Tab')
-  await ada.page.keyboard.press('KeyM')
-  await ada.until(() => document.querySelector('.map').classList.contains('hidden'))
 })
 
 test('a click on the other player hits them, and knocks them back', async () => {

@@ -72,7 +72,7 @@ func options(l *lands, network, disk *playerstest.Memory) Options {
 		Terrain: ground(), Peer: self, Version: "test",
 		HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002",
 		Regions: l, Nodes: noNodes{}, Players: network, Storage: disk,
-		Client:    fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "assets/a-1.js": {Data: []byte("1")}},
+		Client:    fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "map.html": {Data: []byte("<p>map</p>")}, "assets/a-1.js": {Data: []byte("1")}},
 		Admission: admission.Settings{MaxView: 2, Guests: true, PerAddress: 1000},
 		People:    newPeople(),
 		Ready:     func() error { return nil },

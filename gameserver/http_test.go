@@ -12,6 +12,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -29,7 +31,12 @@ func serveReal(t *testing.T, change ...func(*Options)) string {
 
 func TestHTTP(t *testing.T) {
 	unready := errors.New("alone")
-	address := serveReal(t, func(o *Options) { o.Ready = func() error { return unready } })
+	address := serveReal(t, func(o *Options) {
+		o.Ready = func() error { return unready }
+		o.World.Name = "voxels"
+		o.Admission.Map, o.Admission.PublicMap = true, true
+		o.Ranges = func(context.Context, region.RangeQuery) (region.RangeResult, error) { return region.RangeResult{}, nil }
+	})
 	for _, c := range []struct {
 		path   string
 		status int
@@ -43,6 +50,9 @@ func TestHTTP(t *testing.T) {
 		{"/healthz", 200, "", `"ok"`},
 		{"/readyz", 503, "", "alone"},
 		{"/ws", 426, "", ""},
+		{"/map", 200, "no-cache", "<p>map</p>"},
+		{"/map.html", 404, "", ""},
+		{"/map/world", 200, "public, max-age=60", `{"world":"voxels","node":"`},
 	} {
 		response, err := http.Get("http://" + address + c.path)
 		if err != nil {
@@ -52,6 +62,23 @@ func TestHTTP(t *testing.T) {
 		response.Body.Close()
 		if err != nil || response.StatusCode != c.status || response.Header.Get("Cache-Control") != c.cache || !strings.Contains(string(body), c.body) {
 			t.Errorf("%s: %d, cache %q, %.80q (%v)", c.path, response.StatusCode, response.Header.Get("Cache-Control"), body, err)
+		}
+	}
+}
+
+// A node whose operator wants no public map, or no map at all, has none.
+func TestPublicMapIsOptional(t *testing.T) {
+	for _, p := range []admission.Policy{{Map: true}, {PublicMap: true}} {
+		address := serveReal(t, func(o *Options) { o.Admission.Map, o.Admission.PublicMap = p.Map, p.PublicMap })
+		for _, path := range []string{"/map", "/map/world"} {
+			response, err := http.Get("http://" + address + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != http.StatusNotFound {
+				t.Errorf("%s with %+v: %d", path, p, response.StatusCode)
+			}
 		}
 	}
 }

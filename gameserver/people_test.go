@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -287,6 +288,9 @@ func TestPlayersElsewhere(t *testing.T) {
 		ann, cid, bob := first.join("ann", 1), first.join("cid", 1), second.join("Bob", 1)
 		if got := ann.command("who"); got != "On this node: ann, cid.; On other nodes: Bob." {
 			t.Error(got)
+		}
+		if got, want := first.g.surroundings.People(t.Context()), (sessionmsg.People{Names: []string{"Bob", "ann", "cid"}, Players: 3}); !reflect.DeepEqual(got, want) {
+			t.Errorf("people %+v, want %+v", got, want)
 		}
 		for _, c := range []struct {
 			text, told string

@@ -57,6 +57,13 @@ func (h here) PlayerNames() (all []string) {
 	return all
 }
 
+// names returns the names of the players here and on other nodes, and how many there are.
+func (h here) names(ctx context.Context) ([]string, uint64) {
+	others, players := h.g.Elsewhere.List(ctx)
+	here := h.PlayerNames()
+	return append(here, others...), players + uint64(len(here))
+}
+
 // FindPlayer returns the player here whom others see under the name, in any case.
 func (h here) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
 	for _, p := range h.g.playersHere() {

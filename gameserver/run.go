@@ -36,19 +36,18 @@ import (
 // New returns a gateway that is not running yet.
 func New(o Options) *Gateway {
 	g := &Gateway{
-		Options:      o,
-		rules:        player.Rules{Height: int(o.World.Height())}.WithDefaults(),
-		start:        time.Now(),
-		metrics:      newMetrics(o.Registerer),
-		sessions:     sessions.New[*session](),
-		limits:       admission.NewLimits(o.Admission, o.Registerer),
-		interest:     newSharedIndex(o.Admission.Budget()),
-		frames:       frames{requested: wake.NewSignal(), crowds: make(map[*mirror.Subscription]int)},
-		surroundings: surroundings.New(o.Ranges, o.Terrain),
-		horizon:      horizon.New(horizon.Query(o.Ranges), o.Terrain, o.Registerer),
-		spawn:        make(chan func(context.Context)),
-		stop:         make(chan struct{}),
-		shutdown:     newShutdown(),
+		Options:  o,
+		rules:    player.Rules{Height: int(o.World.Height())}.WithDefaults(),
+		start:    time.Now(),
+		metrics:  newMetrics(o.Registerer),
+		sessions: sessions.New[*session](),
+		limits:   admission.NewLimits(o.Admission, o.Registerer),
+		interest: newSharedIndex(o.Admission.Budget()),
+		frames:   frames{requested: wake.NewSignal(), crowds: make(map[*mirror.Subscription]int)},
+		horizon:  horizon.New(horizon.Query(o.Ranges), o.Terrain, o.Registerer),
+		spawn:    make(chan func(context.Context)),
+		stop:     make(chan struct{}),
+		shutdown: newShutdown(),
 	}
 	g.metrics.panics = isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription")
 	g.settings.Store(&o.Admission)
@@ -56,6 +55,7 @@ func New(o Options) *Gateway {
 		Guests: func() bool { return g.settings.Load().Guests }, Original: func() bool { return !g.settings.Load().NoOriginal },
 	}, g.announce, o.Registerer)
 	g.Elsewhere = elsewhere.New(o.Nodes, here{g})
+	g.surroundings = surroundings.New(o.Ranges, here{g}.names, o.Terrain)
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
@@ -114,6 +114,9 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	ended := make(chan error)
 	website := httpd.Options{
 		Files: g.Client, Ready: g.ready, Session: g.serveSocket, Surface: g.horizon.Handler(g.hasMap, func(r *http.Request) bool { return g.limits.Client(addrOf(r)).Allow(admission.Tile) }), TLS: l.TLS,
+		Map: func() (httpd.Map, bool) {
+			return httpd.Map{World: g.World.Name, Node: g.Peer, Spawn: g.spawnPose().Block()}, g.hasMap() && g.settings.Load().PublicMap
+		},
 		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 	running := 2

@@ -109,6 +109,8 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	case sessionmsg.NearbyRequest:
 		at := s.place.pose().Chunk()
 		return s.survey(sessionmsg.Nearby{}, func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.Nearby(ctx, at) })
+	case sessionmsg.PeopleRequest:
+		return s.survey(sessionmsg.People{}, func(ctx context.Context) sessionmsg.FromServer { return s.g.surroundings.People(ctx) })
 	case sessionmsg.MapRequest:
 		if err := checkTile(m, s.place.pose().Chunk()); err != nil {
 			return err
@@ -136,7 +138,7 @@ func (s *session) survey(none sessionmsg.FromServer, answer func(context.Context
 		return nil
 	}
 	if !s.surveying.CompareAndSwap(false, true) {
-		return &wire.Error{Code: wire.FailRate, Message: "wait for the answer to your last nearby or map message"}
+		return &wire.Error{Code: wire.FailRate, Message: "wait for the answer to your last nearby, people or map message"}
 	}
 	s.g.run(func(ctx context.Context) {
 		defer s.g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)

@@ -258,7 +258,7 @@ func welcomeTo(s *session) sessionmsg.Welcome {
 		Pose:    s.place.pose(), View: int(s.view.chunks.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
 		TimeOfDay: g.timeOfDay(), DayMS: g.World.DayLength().Milliseconds(),
-		Gateway: g.Peer, ServerName: g.Version, Map: g.hasMap(), Signed: !s.body.Guest,
+		Gateway: g.Peer, ServerName: g.Version, Map: g.hasMap(), People: g.hasMap(), Signed: !s.body.Guest,
 	}
 }
 

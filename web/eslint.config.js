@@ -15,6 +15,7 @@ const FOLDERS = [
   'mesh',
   'render',
   'horizon',
+  'map',
   'input',
   'hud',
   'game',

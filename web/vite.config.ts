@@ -5,6 +5,9 @@ import { defineConfig, type Plugin } from 'vite'
 
 const DIST = join(import.meta.dirname, 'dist')
 
+/** Modules that the game and the public map share. */
+const COMMON = /\/src\/(net\/place-link|world\/(coords|hash|tiles)|render\/(pixels|tiles|mipmaps|figure|canvas))\.ts$/
+
 export default defineConfig({
   base: './', // a gateway may be served under a path
   build: {
@@ -13,6 +16,11 @@ export default defineConfig({
     emptyOutDir: true, // every build copies public/.gitkeep, so that Go can always embed dist
     chunkSizeWarningLimit: 1200,
     modulePreload: false, // preloadGame does it
+    rolldownOptions: {
+      input: ['index.html', 'map.html'].map((name) => join(import.meta.dirname, name)),
+      // what both pages need of the game: one file, instead of several small ones
+      output: { codeSplitting: { groups: [{ name: 'common', test: COMMON }] } },
+    },
   },
   worker: { format: 'es' },
   plugins: [pruneThree(), preloadGame(), compress()],
@@ -91,7 +99,8 @@ function preloadGame(): Plugin {
     apply: 'build',
     transformIndexHtml: {
       order: 'post',
-      handler(_, { bundle }) {
+      handler(_, { bundle, path }) {
+        if (path !== '/index.html') return []
         const chunks = Object.values(bundle ?? {}).filter((file) => file.type === 'chunk')
         const game = chunks.find((chunk) => chunk.facadeModuleId?.endsWith('/game/start.ts'))
         if (!game) throw new Error('preload the game: it has no chunk')

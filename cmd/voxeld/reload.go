@@ -15,7 +15,7 @@ import (
 // admissionSettings returns what the options grant to players.
 func admissionSettings(o config.Players) admission.Settings {
 	return admission.Settings{
-		MaxView: o.ViewDistance, Guests: o.Guests, NoOriginal: !o.Original, Map: o.Map, PerAddress: o.SessionsPerAddress,
+		MaxView: o.ViewDistance, Guests: o.Guests, NoOriginal: !o.Original, Map: o.Map, PublicMap: o.PublicMap, PerAddress: o.SessionsPerAddress,
 		MotionBudget: int(o.MotionBudget), EditsPerSecond: o.EditsPerSecond,
 		ConnectionsPerAddress: o.ConnectionsPerAddress, JoinsPerAddress: o.JoinsPerAddress, BytesPerAddress: int(o.BytesPerAddress),
 	}

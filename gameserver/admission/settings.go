@@ -15,6 +15,7 @@ type Settings struct {
 	Guests         bool // whether players without a key may join
 	NoOriginal     bool // whether clients of the original protocol may not
 	Map            bool // whether players are shown a map, and who is near
+	PublicMap      bool // whether everybody is shown the map of the land, if players are
 	EditsPerSecond int  // of one player; see Edits
 
 	// What one IP address (of IPv6, one /64) may have and do here; loopback is not counted. 0 depends on PerAddress; see the methods.

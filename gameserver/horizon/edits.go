@@ -2,6 +2,7 @@ package horizon
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -47,13 +49,19 @@ type edits struct {
 
 	mu struct {
 		sync.Mutex
-		sectors *lru.Cache[sector, time.Time] // when it was looked at
+		sectors *lru.Cache[sector, look]
 		squares *lru.Cache[Key, square]
 		version uint64
 	}
 }
 
 type sector struct{ x, z int32 }
+
+// look is what is known of a sector.
+type look struct {
+	at    time.Time
+	hosts []Host // nil if no query has succeeded
+}
 
 // square is what is known of a square with founded land.
 type square struct {
@@ -66,7 +74,7 @@ type square struct {
 
 func newEdits(query Query) *edits {
 	e := &edits{query: query, running: make(chan struct{}, atOnce), looks: rate.NewLimiter(lookRate, looksAtOnce), seed: maphash.MakeSeed()}
-	e.mu.sectors, e.mu.squares = newCache[sector, time.Time](maxSectors), newCache[Key, square](maxSquares)
+	e.mu.sectors, e.mu.squares = newCache[sector, look](maxSectors), newCache[Key, square](maxSquares)
 	return e
 }
 
@@ -111,13 +119,12 @@ func sectorOf(square Key) sector {
 // look brings what is known of a sector up to date, unless that was done just now.
 func (e *edits) look(ctx context.Context, at sector) {
 	e.mu.Lock()
-	looked, ok := e.mu.sectors.Get(at)
+	known, ok := e.mu.sectors.Get(at)
 	e.mu.Unlock()
-	if ok && time.Since(looked) < sectorFor {
+	if ok && time.Since(known.at) < sectorFor {
 		return
 	}
-	name := Key{X: at.x, Z: at.z}.String()
-	done := e.flights.DoChan(name, func() (any, error) {
+	done := e.flights.DoChan(at.String(), func() (any, error) {
 		if !e.looks.Allow() {
 			return nil, nil //nolint:nilnil // likewise
 		}
@@ -131,6 +138,26 @@ func (e *edits) look(ctx context.Context, at sector) {
 	case <-ctx.Done():
 	}
 }
+
+// hosts returns the hosts of a sector, and false if nothing is known of it.
+func (e *edits) hosts(ctx context.Context, at sector) ([]Host, bool) {
+	e.look(ctx, at)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known, ok := e.mu.sectors.Get(at)
+	return known.hosts, ok && known.hosts != nil
+}
+
+func parseSector(name string) (at sector, err error) {
+	const limit = maxTile / (sectorSide * BaseSide)
+	if _, err := fmt.Sscanf(name, "%d.%d", &at.x, &at.z); err != nil || at.String() != name || min(at.x, at.z) < -limit || max(at.x, at.z) >= limit {
+		return sector{}, fmt.Errorf("no sector is called %q", wire.Clip([]byte(name)))
+	}
+	return at, nil
+}
+
+// String returns the name of the sector in addresses.
+func (s sector) String() string { return fmt.Sprintf("%d.%d", s.x, s.z) }
 
 func (e *edits) refresh(ctx context.Context, at sector) {
 	const side = sectorSide * BaseSide / grid.ChunkSize
@@ -148,7 +175,13 @@ func (e *edits) refresh(ctx context.Context, at sector) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.mu.sectors.Add(at, time.Now())
+	now := look{at: time.Now()}
+	if ok {
+		now.hosts = hostsIn(found)
+	} else if before, known := e.mu.sectors.Peek(at); known {
+		now.hosts = before.hosts
+	}
+	e.mu.sectors.Add(at, now)
 }
 
 func (e *edits) ask(ctx context.Context, q region.RangeQuery) (region.RangeResult, bool) {

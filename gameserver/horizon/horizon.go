@@ -48,7 +48,7 @@ type Horizon struct {
 
 	mu struct {
 		sync.Mutex
-		asking   map[string]int // by address: requests for hashes that are being answered
+		asking   map[string]int // by address: requests for hashes and hosts that are being answered
 		made     *lru.Cache[Key, made]
 		contents *lru.Cache[string, []byte] // by name and hash; compressed with gzip
 	}

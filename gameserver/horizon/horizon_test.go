@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,8 @@ type world struct {
 	points  []nodemsg.SurfacePoint
 	fails   bool
 	clipped bool
+	leader  string
+	missing []region.MissingRange
 
 	wide, narrow, running, most int
 }
@@ -55,10 +58,11 @@ func (w *world) query(_ context.Context, q region.RangeQuery) (found region.Rang
 		return found, errors.New("no")
 	}
 	cell := grid.CellAt(home, grid.FoundingLabel)
+	found.Missing = w.missing
 	if !w.founded || !cell.Area().Overlaps(q.Area) {
 		return found, nil
 	}
-	g := nodemsg.RangeRegion{Region: nodemsg.Region{ID: 7, Cell: cell}, State: nodemsg.StateOpen, Edits: len(w.points), Applied: w.applied, Clipped: w.clipped}
+	g := nodemsg.RangeRegion{Region: nodemsg.Region{ID: 7, Cell: cell, Leader: w.leader}, State: nodemsg.StateOpen, Edits: len(w.points), Applied: w.applied, Clipped: w.clipped}
 	if q.Surface {
 		g.Surface = []nodemsg.ChunkSurface{{Chunk: home, Points: w.points}}
 	}
@@ -193,9 +197,9 @@ func TestTilesAreLimited(t *testing.T) {
 		defer cancel()
 		n := 0
 		for x := int32(0); ; x++ {
-			h.edits.mu.sectors.Add(sectorOf(Key{X: x}), time.Now()) // no queries
-			h.edits.mu.sectors.Add(sectorOf(Key{X: x + 1}), time.Now())
-			h.edits.mu.sectors.Add(sectorOf(Key{X: x, Z: 1}), time.Now())
+			h.edits.mu.sectors.Add(sectorOf(Key{X: x}), look{at: time.Now()}) // no queries
+			h.edits.mu.sectors.Add(sectorOf(Key{X: x + 1}), look{at: time.Now()})
+			h.edits.mu.sectors.Add(sectorOf(Key{X: x, Z: 1}), look{at: time.Now()})
 			if _, ok := h.Hash(ctx, Key{X: x}); !ok {
 				break
 			}
@@ -290,6 +294,46 @@ func TestHashesOfAnAddress(t *testing.T) {
 		crew.Wait()
 		if len(h.mu.asking) != 0 {
 			t.Errorf("%v is kept", h.mu.asking)
+		}
+	})
+}
+
+// Hosts are those of the latest look at a sector. A look that fails changes nothing.
+func TestHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{founded: true, leader: "a"}
+		handler := newHorizon(t, w).Handler(func() bool { return true }, func(*http.Request) bool { return true })
+		get := func(query string) (hosts []Host, code int) {
+			<-time.After(sectorFor + time.Second)
+			answer, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/surface/hosts?sectors="+query, nil)
+			handler.ServeHTTP(answer, r)
+			var all hostsAnswer
+			if err := json.Unmarshal(answer.Body.Bytes(), &all); answer.Code == http.StatusOK && err != nil {
+				t.Fatal(err)
+			}
+			return all.Sectors["0.0"], answer.Code
+		}
+		want := func(when string, want ...Host) {
+			t.Helper()
+			if got, _ := get("0.0"); !slices.Equal(got, want) {
+				t.Errorf("%s: %+v, want %+v", when, got, want)
+			}
+		}
+		here := Host{Width: 512, Depth: 512, Node: "a"}
+		want("led", here)
+		w.set(func() { w.fails = true })
+		want("the query fails", here)
+		w.set(func() { w.fails, w.leader = false, "b" })
+		here.Node = "b"
+		want("led by another node", here)
+		w.set(func() {
+			w.founded, w.missing = false, []region.MissingRange{{Cell: grid.CellAt(home, grid.FoundingLabel)}}
+		})
+		want("nobody answers", Host{Width: 512, Depth: 512, Lost: true})
+		for _, query := range []string{"", "0", "0.0.0", "536870912.0", "0.-524289", "0.0" + strings.Repeat(",0.0", maxSectorsNamed)} {
+			if _, code := get(query); code != http.StatusBadRequest {
+				t.Errorf("sectors %.20q: %d", query, code)
+			}
 		}
 	})
 }

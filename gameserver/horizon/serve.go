@@ -17,7 +17,7 @@ const (
 	// maxNamed is the most tiles in one request for hashes, and hashTime how long their hashes are computed. The rest are left out.
 	maxNamed = 80
 	hashTime = 2500 * time.Millisecond
-	// maxAsking is the most requests for hashes of one address at the same time: they wait for each other, and others must not wait for all.
+	// maxAsking is the most requests for hashes or hosts of one address at the same time: they wait for each other, and others must not wait for all.
 	maxAsking = 4
 )
 
@@ -31,12 +31,14 @@ type hashes struct {
 //
 //	GET /surface?tiles=0.1.-2,1.0.0       the hashes of tiles
 //	GET /surface/0.1.-2/ID0Y2eVqFm9KPc5N  a tile
+//	GET /surface/hosts?sectors=0.-1,0.0   which nodes lead the regions there
 //
-// Both are public, and may be read by pages of other nodes: a page stays while its player moves to another node. Enabled reports whether
+// All are public, and may be read by pages of other nodes: a page stays while its player moves to another node. Enabled reports whether
 // there are tiles now; allow, whether the sender of the request may be answered, and counts it.
 func (h *Horizon) Handler(enabled func() bool, allow func(*http.Request) bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /surface", h.serveHashes)
+	mux.HandleFunc("GET /surface/hosts", h.serveHosts)
 	mux.HandleFunc("GET /surface/{tile}/{hash}", h.serveTile)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -57,7 +59,7 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many tiles in one request", http.StatusBadRequest)
 		return
 	}
-	address, _, _ := net.SplitHostPort(r.RemoteAddr) // it has that form
+	address := addressOf(r)
 	if !h.begin(address) {
 		h.refuse(w)
 		return
@@ -84,7 +86,53 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 }
 
-// begin counts a request for hashes until end is called. It reports false if its address has too many.
+// maxSectorsNamed is the most sectors in one request for hosts.
+const maxSectorsNamed = 36
+
+// hostsAnswer is the answer to a request for hosts, by the names of the sectors. Those of which nothing is known yet are left out.
+type hostsAnswer struct {
+	Sectors map[string][]Host `json:"sectors"`
+}
+
+func (h *Horizon) serveHosts(w http.ResponseWriter, r *http.Request) {
+	names := strings.SplitN(r.URL.Query().Get("sectors"), ",", maxSectorsNamed+1)
+	if len(names) > maxSectorsNamed {
+		http.Error(w, "too many sectors in one request", http.StatusBadRequest)
+		return
+	}
+	sectors := make([]sector, len(names))
+	for i, name := range names {
+		var err error
+		if sectors[i], err = parseSector(name); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	address := addressOf(r)
+	if !h.begin(address) {
+		h.refuse(w)
+		return
+	}
+	defer h.end(address)
+	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
+	defer cancel()
+	answer := hostsAnswer{Sectors: make(map[string][]Host, len(sectors))}
+	for _, at := range sectors {
+		if hosts, ok := h.edits.hosts(ctx, at); ok {
+			answer.Sectors[at.String()] = hosts
+		}
+	}
+	w.Header().Set("Cache-Control", "public, max-age=2")
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
+}
+
+func addressOf(r *http.Request) string {
+	address, _, _ := net.SplitHostPort(r.RemoteAddr) // it has that form
+	return address
+}
+
+// begin counts a request for hashes or hosts until end is called. It reports false if its address has too many.
 func (h *Horizon) begin(address string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -54,6 +54,10 @@ func newFiles(content fs.FS) (*files, error) {
 	if index, ok := f.pages["/index.html"]; ok {
 		f.pages["/"] = index
 	}
+	if public, ok := f.pages["/map.html"]; ok {
+		f.pages["/map"] = public
+		delete(f.pages, "/map.html") // which would not ask whether it is public
+	}
 	return f, nil
 }
 

@@ -32,6 +32,7 @@ type Options struct {
 	Files    fs.FS        // the browser client's
 	Ready    func() error // why the node should not be sent players now; nil if it may
 	Surface  http.Handler // of /surface, surface tiles
+	Map      func() (about Map, public bool)
 	Session  func(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	TLS      *tls.Config // nil: plain HTTP
 	Proxies  realip.Proxies
@@ -53,6 +54,8 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", client)
+	mux.Handle("GET /map", publicMap(o.Map, client))
+	mux.Handle("GET /map/world", publicMap(o.Map, nil))
 	mux.Handle("GET /surface", o.Surface)
 	mux.Handle("GET /surface/", o.Surface)
 	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
-// Package surroundings answers players who ask who is near them, and what the land looks like from above. The answers are those of range
-// queries (docs/adr/0034), which are bounded, and shared for some seconds by all who ask.
+// Package surroundings answers players who ask who is near them, who plays in the world, and what the land looks like from above. The answers are those of range
+// queries (docs/adr/0034) and of other gateways, which are bounded, and shared for some seconds by all who ask.
 //
 // Only package gameserver imports it.
 package surroundings
@@ -7,6 +7,7 @@ package surroundings
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 )
 
 const (
-	// playersFor and tileFor are how long an answer is shared.
-	playersFor, tileFor = 2 * time.Second, 15 * time.Second
+	// playersFor, peopleFor and tileFor are how long an answer is shared.
+	playersFor, peopleFor, tileFor = 2 * time.Second, 4 * time.Second, 15 * time.Second
 	// maxLists and maxTiles bound the answers that are kept, the latter at 16 KiB each.
 	maxLists, maxTiles = 256, 512
 	// atOnce is how many queries of this gateway run at the same time, and queryTime bounds one.
@@ -37,13 +38,18 @@ type Terrain interface {
 // Query runs a range query; that of a *region.Host.
 type Query func(context.Context, region.RangeQuery) (region.RangeResult, error)
 
+// Names returns the names of the players on this node and on the others, and how many there are. It takes a second at most.
+type Names func(context.Context) (names []string, players uint64)
+
 // Surroundings answers the questions of all sessions of a gateway. Any goroutine may use it.
 type Surroundings struct {
 	query   Query
+	names   Names
 	terrain Terrain
 	rooms   sync.Pool
 	running chan struct{} // a slot for each query
 	lists   answers[grid.Cell, sessionmsg.Nearby]
+	people  answers[struct{}, sessionmsg.People]
 	tiles   answers[tile, sessionmsg.MapTile]
 	grounds *lru.Cache[tile, []byte] // tiles of the untouched land
 }
@@ -52,10 +58,10 @@ type Surroundings struct {
 type tile struct{ x, z int32 }
 
 // New returns Surroundings.
-func New(query Query, t Terrain) *Surroundings {
+func New(query Query, names Names, t Terrain) *Surroundings {
 	return &Surroundings{
-		query: query, terrain: t, running: make(chan struct{}, atOnce), rooms: sync.Pool{New: func() any { return new(terrain.Room) }},
-		lists: newAnswers[grid.Cell, sessionmsg.Nearby](maxLists, playersFor), tiles: newAnswers[tile, sessionmsg.MapTile](maxTiles, tileFor),
+		query: query, names: names, terrain: t, running: make(chan struct{}, atOnce), rooms: sync.Pool{New: func() any { return new(terrain.Room) }},
+		lists: newAnswers[grid.Cell, sessionmsg.Nearby](maxLists, playersFor), people: newAnswers[struct{}, sessionmsg.People](1, peopleFor), tiles: newAnswers[tile, sessionmsg.MapTile](maxTiles, tileFor),
 		grounds: newCache[tile, []byte](maxTiles),
 	}
 }
@@ -140,6 +146,16 @@ func (s *Surroundings) listPlayers(ctx context.Context, cell grid.Cell) (list se
 			})
 		}
 	}
+	return list
+}
+
+// People lists who plays in the world.
+func (s *Surroundings) People(ctx context.Context) sessionmsg.People {
+	list, _ := find(ctx, s, &s.people, struct{}{}, func(ctx context.Context) sessionmsg.People {
+		names, players := s.names(ctx)
+		slices.Sort(names)
+		return sessionmsg.People{Names: names[:min(len(names), sessionmsg.MaxNearby)], Players: players}
+	})
 	return list
 }
 

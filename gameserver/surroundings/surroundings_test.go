@@ -44,7 +44,7 @@ func TestTile(t *testing.T) {
 			{Chunk: grid.ChunkPos{X: 1000}, Points: []nodemsg.SurfacePoint{{Index: 1}}}, // not requested
 		}}}
 		return found, nil
-	}, g)
+	}, nil, g)
 	tile := s.Tile(t.Context(), -2, 1)
 	if !tile.Complete || tile.X != -2 || tile.Z != 1 || len(tile.Points) != points*points*sessionmsg.MapPointSize {
 		t.Fatalf("tile (%d, %d), complete: %v, %d bytes", tile.X, tile.Z, tile.Complete, len(tile.Points))
@@ -83,7 +83,7 @@ func TestAnswersAreShared(t *testing.T) {
 				{Player: player.ID{1}, Name: "ada", At: grid.Pos{X: q.Area.MinX * grid.ChunkSize, Y: 40}},
 			}}}
 			return found, fails
-		}, newGenerator(t))
+		}, nil, newGenerator(t))
 		var crew sync.WaitGroup
 		for i := range 100 {
 			crew.Go(func() {
@@ -107,6 +107,34 @@ func TestAnswersAreShared(t *testing.T) {
 		fails = errors.New("the world ends here")
 		if list := s.Nearby(t.Context(), grid.ChunkPos{}); list.Complete || queries != 2 { // then without the cells around
 			t.Errorf("%+v after %d queries", list, queries)
+		}
+	})
+}
+
+// The list of everybody is shared, in order, and bounded.
+func TestPeople(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		s := New(nil, func(context.Context) ([]string, uint64) {
+			asked++
+			names := []string{"zoe"}
+			for range 3 * sessionmsg.MaxNearby {
+				names = append(names, "ada")
+			}
+			return names, 2000
+		}, newGenerator(t))
+		for range 5 {
+			list := s.People(t.Context())
+			if len(list.Names) != sessionmsg.MaxNearby || list.Names[0] != "ada" || list.Players != 2000 {
+				t.Errorf("%d names, %d players", len(list.Names), list.Players)
+			}
+		}
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+		<-time.After(peopleFor + time.Second)
+		if s.People(t.Context()); asked != 2 {
+			t.Errorf("asked %d times", asked)
 		}
 	})
 }

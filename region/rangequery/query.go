@@ -360,6 +360,9 @@ func (w *walk) finish(ctx context.Context) {
 		w.result.Missing = append(w.result.Missing, Missing{cell, why})
 	}
 	for _, g := range w.found {
+		if g.State == nodemsg.StateClosed && w.why[g.Region.Leader] != nil {
+			g.Region.Leader = "" // it does not answer: nobody leads the region
+		}
 		w.result.Regions = append(w.result.Regions, g)
 	}
 	slices.SortFunc(w.result.Regions, func(a, b nodemsg.RangeRegion) int {

@@ -98,7 +98,7 @@ describe('a preview of a rollback', () => {
 
   const setup = () => {
     const store = { screen: 'chat', inWorld: true }
-    const session = { sendCommand: vi.fn(), surroundings: { look: vi.fn(), tiles: new Map() } }
+    const session = { sendCommand: vi.fn(), connection: { url: 'ws://localhost/ws' } }
     const screens = { show: vi.fn((screen: string) => (store.screen = screen)), resume: vi.fn(() => Promise.resolve()) }
     const dialog = { ask: vi.fn(), draw: vi.fn() }
     const parts = [store, {}, {}, session, screens, dialog] as unknown as ConstructorParameters<typeof RollbackControl>

@@ -65,6 +65,8 @@ func decodeFields(o *wire.Object, name string) FromClient {
 		return Ping{Nonce: o.Unsigned("nonce")}
 	case "nearby":
 		return NearbyRequest{}
+	case "people":
+		return PeopleRequest{}
 	case "map":
 		return MapRequest{X: int32(o.Integer("x", -maxTile, maxTile-1)), Z: int32(o.Integer("z", -maxTile, maxTile-1))}
 	case "chunk":
@@ -143,7 +145,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
 	Challenge{}, Welcome{}, ChunkData{}, ChunkHash{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
-	Reconnect{}, Nearby{}, MapTile{}, Permissions{}, Claims{}, RollbackPreview{},
+	Reconnect{}, Nearby{}, MapTile{}, Permissions{}, Claims{}, RollbackPreview{}, People{},
 )
 
 func typesByName(messages ...FromServer) map[string]reflect.Type {

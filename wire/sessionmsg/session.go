@@ -114,6 +114,7 @@ type Welcome struct {
 	ServerName string      `json:"server_version"`   // version of the daemon
 	Map        bool        `json:"map,omitempty"`    // this gateway answers NearbyRequest and MapRequest
 	Signed     bool        `json:"signed,omitempty"` // players with a key sign their edits
+	People     bool        `json:"people,omitempty"` // this gateway answers PeopleRequest
 }
 
 // Frame holds the changes of one tick in the chunks in view. Each element of Chunks is an encoded Piece, made once for

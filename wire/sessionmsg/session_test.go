@@ -35,6 +35,7 @@ var clientMessages = []struct {
 	{`{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":0}`, Edit{Seq: 1, X: 12, Y: 63, Z: -4}},
 	{`{"type":"chat","text":"hello 🌍"}`, Chat{Text: "hello 🌍"}},
 	{`{"type":"nearby"}`, NearbyRequest{}},
+	{`{"type":"people"}`, PeopleRequest{}},
 	{`{"type":"map","x":3,"z":-2}`, MapRequest{X: 3, Z: -2}},
 	{`{"type":"chunk","x":0,"z":-1}`, ChunkRequest{Z: -1}},
 	{`{"type":"hit","player":"` + aPlayer + `"}`, Hit{Player: aPlayer}},
@@ -193,6 +194,7 @@ var serverMessages = []struct {
 		`{"type":"nearby","players":[{"player":"` + aPlayer + `","name":"ada","x":120,"y":31,"z":-8}],"complete":true}`,
 		Nearby{Players: []NearbyPlayer{{Player: aPlayer, Name: "ada", X: 120, Y: 31, Z: -8}}, Complete: true},
 	},
+	{`{"type":"people","names":["ada","bob"],"players":2}`, People{Names: []string{"ada", "bob"}, Players: 2}},
 	{`{"type":"map","x":3,"z":-2,"points":"HwAFAA==","complete":false}`, MapTile{X: 3, Z: -2, Points: []byte{31, 0, 5, 0}}},
 	{
 		`{"type":"rollback","command":"revert eve 5 0,1,2 3,4,5","of":"eve","blocks":7,"min":[0,1,2],"max":[3,4,5],"columns":[{"x":1,"z":-1,"bits":"AQ=="}]}`,

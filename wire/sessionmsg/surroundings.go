@@ -3,7 +3,7 @@ package sessionmsg
 import "github.com/voxelpopuli/voxeld/grid"
 
 const (
-	// MaxNearby is the most players in a Nearby.
+	// MaxNearby is the most players in a Nearby, and names in a People.
 	MaxNearby = 500
 	// MapTileChunks is the number of chunks along a side of a tile of the map, which has a point every 4 blocks.
 	MapTileChunks = 8
@@ -19,6 +19,9 @@ const (
 // arrived.
 type NearbyRequest struct{}
 
+// PeopleRequest requests a People. It may be sent if the Welcome has People set, under the same rule.
+type PeopleRequest struct{}
+
 // MapRequest requests a MapTile.
 type MapRequest struct {
 	X int32 `json:"x"`
@@ -26,6 +29,7 @@ type MapRequest struct {
 }
 
 func (NearbyRequest) clientType() string { return "nearby" }
+func (PeopleRequest) clientType() string { return "people" }
 func (MapRequest) clientType() string    { return "map" }
 
 // Nearby lists the players in the land around the player, in view or not, themselves included.
@@ -44,6 +48,12 @@ type NearbyPlayer struct {
 	Z      int32  `json:"z"`
 }
 
+// People lists who plays in the world, on any node: at most MaxNearby names, in order, and how many players there are.
+type People struct {
+	Names   []string `json:"names"`
+	Players uint64   `json:"players"`
+}
+
 // MapTile shows MapTileChunks × MapTileChunks chunks from above; the first is (X, Z) times that. Points are rows along X. Each is the
 // height and the block id of the topmost block there, as two little-endian uint16s. They are empty if the gateway is too busy.
 type MapTile struct {
@@ -54,4 +64,5 @@ type MapTile struct {
 }
 
 func (Nearby) serverType() string  { return "nearby" }
+func (People) serverType() string  { return "people" }
 func (MapTile) serverType() string { return "map" }

@@ -197,8 +197,19 @@ export function startGame(
   const horizon = new HorizonControl(store, body, session, meshes, shown, view)
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view)
   const counter = new FrameCounter()
-  const panels = new Panels(store, body, avatars, session, controls, hud, () =>
-    import('./debug-rows').then(({ DebugRows }) => new DebugRows(world, body, session, meshes, view, counter)),
+  const panels: Panels = new Panels(
+    store,
+    body,
+    avatars,
+    session,
+    controls,
+    hud,
+    screens,
+    () => import('./debug-rows').then(({ DebugRows }) => new DebugRows(world, body, session, meshes, view, counter)),
+    () =>
+      import('./map-control').then(
+        ({ MapControl }) => new MapControl(store, world, body, session, screens, () => panels.others()),
+      ),
   )
 
   const devices = new Devices(canvas, store, input, controls, screens, hotbar, interaction, hud, () =>
@@ -237,7 +248,7 @@ export function startGame(
     else if (action === 'command') screens.show('chat', '/')
     else if (action === 'give') players.give(controls.performs('sink'))
     else if (action === 'fly') movement.toggleFlying()
-    else if (action === 'map') panels.toggleMap()
+    else if (action === 'map') void panels.openMap()
     else if (action === 'claims') claims.toggleFar()
     else if (action === 'inspect') command('inspect')
     else if (action === 'build') build.use((part) => part.openPanel())
@@ -326,7 +337,7 @@ export function startGame(
       inspecting: inspect.part?.on ?? false,
       build: build.part?.state ?? null,
       nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
-      mapTiles: session.surroundings.tiles.size,
+      mapTiles: panels.map?.panel.map.land.progress.there ?? rollback.part?.tiles ?? 0,
       others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
       fps: counter.rate,
       ping: session.connection.traffic.ping,

@@ -2,6 +2,7 @@
 
 import type { Horizon } from '../horizon/horizon'
 import type { MeshScheduler, MeshSink } from '../mesh/scheduler'
+import { surfaceOf } from '../net/endpoints'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import type { View } from '../render/view'
@@ -91,11 +92,4 @@ export class HorizonControl implements System {
     this.horizon = null
     this.view.setReach(0)
   }
-}
-
-/** Returns the address of the surface tiles of the gateway with a WebSocket. */
-function surfaceOf(socket: string): string {
-  const url = new URL('surface', socket)
-  url.protocol = url.protocol === 'wss:' ? 'https:' : 'http:'
-  return url.href
 }

@@ -1,13 +1,15 @@
-// The panels that are not redrawn every frame: the list of players while Tab is held, the map, and the F3 panel.
+// The panels that are not redrawn every frame: the list of players while Tab is held, and the F3 panel. It also opens the map.
 
 import type { Hud } from '../hud/hud'
-import type { WorldMap } from '../hud/map'
+import type { Listed } from '../hud/players'
 import type { Controls } from '../input/controls'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import type { Avatars } from '../render/avatars'
 import type { DebugRows } from './debug-rows'
 import type { Frame, System } from './frame-loop'
+import type { MapControl } from './map-control'
+import type { Screens } from './screens'
 import type { Store } from './store'
 
 const INTERVAL_MS = 200
@@ -15,6 +17,8 @@ const INTERVAL_MS = 200
 export class Panels implements System {
   private updatedAt = 0 // ms
   private debugRows: DebugRows | null = null // loaded with F3
+  /** Null until it is opened first. */
+  map: MapControl | null = null
 
   constructor(
     private readonly store: Store,
@@ -23,22 +27,22 @@ export class Panels implements System {
     private readonly session: Session,
     private readonly controls: Controls,
     private readonly hud: Hud,
+    private readonly screens: Screens,
     private readonly loadDebugRows: () => Promise<DebugRows>,
+    private readonly loadMap: () => Promise<MapControl>,
   ) {}
 
   update({ now }: Frame): void {
     if (now - this.updatedAt <= INTERVAL_MS) return
     this.updatedAt = now
     if (this.hud.debug.open && this.debugRows) this.hud.debug.show(this.debugRows.at(now))
+    if (this.store.screen === 'map') this.map?.update(now)
     if (this.store.screen !== 'play') return
     const list = this.controls.performs('players')
-    const map = this.hud.map?.open ? this.hud.map : null
     this.hud.players.toggle(list)
-    if (!list && !map) return
-    const { x, z } = this.body
-    this.session.surroundings.look({ list, map: map !== null, x, z, reach: map?.reach ?? 0 }, now)
-    if (list) this.listPlayers()
-    if (map) this.drawMap(map)
+    if (!list) return
+    this.session.surroundings.look({ people: true }, now)
+    this.listPlayers()
   }
 
   async toggleDebug(): Promise<void> {
@@ -46,16 +50,21 @@ export class Panels implements System {
     this.hud.debug.toggle()
   }
 
-  toggleMap(): void {
+  async openMap(): Promise<void> {
     if (!this.session.surroundings.supported) {
       this.hud.messages.toast('This node has no map.')
       return
     }
-    void this.hud.toggleMap().then(() => (this.updatedAt = 0))
+    if (!this.map) {
+      const loaded = await this.loadMap()
+      this.map ??= loaded
+      this.hud.addDialog('map', this.map.panel)
+    }
+    if (this.store.screen === 'play') this.screens.show('map')
   }
 
   /** Returns the other players, those in view where they are now. */
-  private others(): {
+  others(): {
     player: string
     name: string
     guest: boolean
@@ -80,11 +89,11 @@ export class Panels implements System {
       distance: Math.hypot(other.x - body.x, other.y - body.y, other.z - body.z),
     }))
     const complete = surroundings.nearby?.complete ?? true
-    this.hud.players.show(welcome.world_name, [self, ...others.sort((a, b) => a.distance - b.distance)], complete)
-  }
-
-  private drawMap(map: WorldMap): void {
-    const { tiles } = this.session.surroundings
-    map.show(tiles, this.body, this.others(), tiles.size === 0 ? 'Loading…' : 'M closes the map')
+    const rows: Listed[] = [self, ...others.sort((a, b) => a.distance - b.distance)]
+    const near = new Set(rows.map(({ name }) => name))
+    for (const name of surroundings.people?.names ?? [])
+      if (!near.has(name)) rows.push({ player: '', name, guest: false, distance: null, inView: false })
+    const count = Math.max(rows.length, surroundings.people?.players ?? 0)
+    this.hud.players.show(welcome.world_name, rows, count, complete)
   }
 }

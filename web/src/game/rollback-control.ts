@@ -2,6 +2,7 @@
 
 import type { Hud } from '../hud/hud'
 import { RollbackDialog } from '../hud/rollback-dialog'
+import { surfaceOf } from '../net/endpoints'
 import type { RollbackPreview } from '../net/protocol'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
@@ -11,8 +12,6 @@ import type { Screens } from './screens'
 import type { Store } from './store'
 
 const INTERVAL_MS = 200
-/** How far from the middle of the box land is drawn at most, in blocks. */
-const MAX_REACH = 1700
 
 /** Returns the control with its dialog. */
 export function createRollback(
@@ -42,8 +41,13 @@ export class RollbackControl implements System {
     private readonly body: Body,
     private readonly session: Session,
     private readonly screens: Screens,
-    private readonly dialog: Pick<RollbackDialog, 'ask' | 'draw'>,
+    private readonly dialog: Pick<RollbackDialog, 'ask' | 'draw' | 'tiles'>,
   ) {}
+
+  /** The number of tiles in the picture. */
+  get tiles(): number {
+    return this.dialog.tiles
+  }
 
   propose(preview: RollbackPreview): void {
     this.preview = preview.blocks > 0 ? preview : null // the chat says that there is nothing to undo
@@ -71,11 +75,6 @@ export class RollbackControl implements System {
     }
     if (store.screen !== 'rollback' || now - this.drawnAt < INTERVAL_MS) return
     this.drawnAt = now
-    const { min, max } = preview
-    const { surroundings } = this.session
-    const [x, z] = [(min[0] + max[0]) / 2, (min[2] + max[2]) / 2]
-    const reach = Math.min(0.6 * Math.max(max[0] - min[0], max[2] - min[2]), MAX_REACH) // the picture has a margin
-    surroundings.look({ list: false, map: true, x, z, reach }, now)
-    dialog.draw(surroundings.tiles, this.body)
+    dialog.draw(surfaceOf(this.session.connection.url), this.body, now)
   }
 }

@@ -45,7 +45,7 @@ export interface TestState {
   inspecting: boolean
   /** Null until the building tools are loaded. */
   build: BuildState | null
-  /** Names in the latest list of players nearby; number of tiles of the map. */
+  /** Names in the latest list of players nearby; number of tiles of the map, or of the picture of a rollback. */
   nearby: string[]
   mapTiles: number
   others: { player: string; name: string; x: number; y: number; z: number }[]

@@ -19,7 +19,7 @@ import {
   type PixelFormat,
   type RawShaderMaterial,
 } from 'three'
-import { colourOf } from '../render/map-tile'
+import { colourOf } from '../render/block-colour'
 import { kindOf } from '../world/blocks'
 import { TileLoader } from './loader'
 import { makeFloorMaterial, makeMaterial } from './material'

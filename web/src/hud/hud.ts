@@ -8,14 +8,13 @@ import { Debug } from './debug'
 import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
 import type { KeyDialog } from './key-dialog'
-import type { WorldMap } from './map'
 import { Menu } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
 import type { Title } from './title'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
-export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build'
+export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map'
 
 /** A panel that is shown on one screen. */
 interface Panel {
@@ -45,8 +44,6 @@ export class Hud {
   readonly claimLine = new ClaimLine()
   readonly debug = new Debug()
   readonly players = new Players()
-  /** Null until it is loaded. */
-  map: WorldMap | null = null
   readonly menu: Menu
   private readonly dialogs = new Map<Screen, Panel>()
   private keyDialog: KeyDialog | null = null
@@ -105,16 +102,6 @@ export class Hud {
     })
   }
 
-  /** Opens or closes the map, which is loaded when it is opened first. */
-  async toggleMap(): Promise<void> {
-    const { WorldMap } = await import('./map')
-    if (!this.map) {
-      this.map = new WorldMap()
-      this.inWorld.append(this.map.root)
-    }
-    this.map.toggle(!this.map.open)
-  }
-
   /** Adds a dialog that is open on a screen. */
   addDialog(screen: Screen, dialog: Panel): void {
     this.dialogs.set(screen, dialog)
@@ -148,6 +135,5 @@ export class Hud {
       })
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
-    if (screen === 'title') this.map?.toggle(false)
   }
 }

@@ -1,106 +1,208 @@
-// The map of the surroundings, with the players on it: north is up. It is drawn only while it is open.
+// The map of the world: the land from above, and what is known of it. It is drawn only while it is open.
 
-import type { Tile } from '../net/surroundings'
-import { context2D } from '../render/canvas'
-import { appearanceOf } from '../render/figure'
-import { drawTiles } from '../render/map-tile'
-import { el, show } from './dom'
+import { MAX_BOOKMARKS, MAX_NAME, type Bookmark, type Bookmarks } from '../map/bookmarks'
+import { Dialog } from './dialog'
+import { button, el, find, show } from './dom'
+import { HostLayer } from './host-layer'
+import { MapCanvas, type MapScene } from './map-canvas'
+import './map.css'
 
-const SIZE = 512 // pixels of the canvas
-const BLOCKS_PER_PIXEL = 2
+const FIRST_SCALE = 1.5 // pixels of a block
 
-export interface Marked {
-  player: string
-  name: string
-  x: number
-  z: number
-}
-
-export interface Place {
-  x: number
-  y: number
-  z: number
-  yaw: number
+export interface WorldMapEvents {
+  scene(): Omit<MapScene, 'bookmarks'>
+  bookmarks(): Bookmarks
+  /** The peer id of the node that serves the session. */
+  gateway(): string
+  /** Returns the height of the land at a block, or null if it is not known. */
+  heightAt(x: number, z: number): number | null
+  /** Returns a link to a place. */
+  link(place: Omit<Bookmark, 'name'>): string
+  /** Goes to a place. */
+  go(place: Omit<Bookmark, 'name'>): void
+  /** Goes home, or to where players begin. */
+  travel(command: 'home' | 'spawn'): void
+  mayUse(command: string): boolean
+  close(): void
 }
 
 export class WorldMap {
   readonly root: HTMLElement
-  /** How far the map reaches from the player, in blocks. */
-  readonly reach = (SIZE * BLOCKS_PER_PIXEL) / 2
-  open = false
-  private readonly canvas = el('canvas')
-  private readonly context: CanvasRenderingContext2D
-  private readonly position = el('span', 'grow')
-  private readonly state = el('span', 'muted')
+  readonly map: MapCanvas
+  private readonly dialog: Dialog
+  private readonly hosts: HostLayer
+  private readonly pointer = el('p', 'map-pointer')
+  private readonly state = el('p', 'muted')
+  private readonly place = el('section', 'map-place hidden')
+  private readonly list = el('ul', 'map-bookmarks')
+  private readonly travels = el('div', 'map-buttons')
+  private opened = false
 
-  constructor() {
-    this.canvas.width = this.canvas.height = SIZE
-    this.canvas.setAttribute('role', 'img')
-    this.canvas.setAttribute('aria-label', 'Map of the surroundings')
-    this.context = context2D(this.canvas)
-    this.root = el('div', 'panel map hidden', this.canvas, el('footer', '', this.position, this.state))
+  constructor(private readonly events: WorldMapEvents) {
+    this.map = new MapCanvas({
+      scene: () => ({ ...events.scene(), bookmarks: events.bookmarks().all }),
+      pointed: (x, z) => this.showPointer(x, z),
+      selected: (x, z) => this.showPlace(x, z),
+      drawn: () => this.showState(),
+    })
+    this.hosts = new HostLayer(this.map, () => events.gateway())
+    const { map } = this
+    const panel = el(
+      'div',
+      'panel map',
+      el(
+        'div',
+        'map-view',
+        map.root,
+        el(
+          'div',
+          'map-zoom',
+          iconButton('+', 'Zoom in', () => map.zoom(1.6)),
+          iconButton('−', 'Zoom out', () => map.zoom(1 / 1.6)),
+          iconButton('◎', 'Show where I am', () => this.centre()),
+        ),
+      ),
+      el(
+        'aside',
+        '',
+        el(
+          'header',
+          '',
+          el('h2', '', 'Map'),
+          button('Close', 'quiet', () => events.close()),
+        ),
+        this.pointer,
+        this.state,
+        this.place,
+        this.travels,
+        this.hosts.root,
+        el('h3', '', 'Bookmarks'),
+        this.list,
+      ),
+    )
+    this.dialog = new Dialog('Map', () => events.close(), panel)
+    this.root = this.dialog.root
   }
 
   toggle(open: boolean): void {
-    this.open = open
-    show(this.root, open)
+    if (open === this.opened) return
+    this.opened = open
+    this.dialog.toggle(open)
+    if (!open) return
+    this.map.view.setScale(FIRST_SCALE)
+    this.map.selected = null
+    show(this.place, false)
+    this.centre()
+    this.showBookmarks()
+    this.showTravels()
+    this.map.root.focus()
   }
 
-  /** Shows the land around the own player, whose place is self. */
-  show(tiles: ReadonlyMap<string, Tile>, self: Place, others: Marked[], state: string): void {
-    const { context } = this
-    context.fillStyle = '#10151c'
-    context.fillRect(0, 0, SIZE, SIZE)
-    const across = (block: number) => SIZE / 2 + (block - self.x) / BLOCKS_PER_PIXEL
-    const down = (block: number) => SIZE / 2 + (block - self.z) / BLOCKS_PER_PIXEL
-    drawTiles(context, tiles, { x: self.x - this.reach, z: self.z - this.reach, scale: 1 / BLOCKS_PER_PIXEL }, SIZE)
-    for (const other of others) this.mark(across(other.x), down(other.z), other)
-    drawPointer(context, SIZE / 2, SIZE / 2, self.yaw)
-    this.position.textContent = `${Math.floor(self.x)}, ${Math.floor(self.y)}, ${Math.floor(self.z)}`
-    this.state.textContent = state
-    const who = others.length === 1 ? '1 other player' : `${others.length} other players`
-    this.canvas.setAttribute('aria-label', `Map of the surroundings, with ${who}`)
+  /** Called some times a second while the map is open. */
+  update(now: number): void {
+    this.map.update(now)
   }
 
-  private mark(x: number, y: number, { player, name }: Marked): void {
-    const { context } = this
-    const edge = 7
-    const inside = x > edge && y > edge && x < SIZE - edge && y < SIZE - edge
-    const px = Math.min(Math.max(x, edge), SIZE - edge) // who is farther away is marked at the edge
-    const py = Math.min(Math.max(y, edge), SIZE - edge)
-    context.beginPath()
-    context.arc(px, py, inside ? 5 : 3.5, 0, 2 * Math.PI)
-    context.fillStyle = appearanceOf(player).css
-    context.fill()
-    context.lineWidth = 2
-    context.strokeStyle = '#fff'
-    context.stroke()
-    if (!inside) return
-    context.font = '600 16px system-ui, sans-serif'
-    context.textAlign = 'center'
-    context.lineWidth = 4
-    context.strokeStyle = 'rgb(0 0 0 / 70%)'
-    context.strokeText(name, px, py - 10)
-    context.fillStyle = '#fff'
-    context.fillText(name, px, py - 10)
+  private centre(): void {
+    const { self } = this.events.scene()
+    if (!self) return
+    this.map.moveTo(self.x, self.z)
+    this.showPointer(Math.floor(self.x), Math.floor(self.z))
+  }
+
+  private showPointer(x: number, z: number): void {
+    const height = this.events.heightAt(x, z)
+    this.pointer.textContent = height === null ? `x ${x}, z ${z}` : `x ${x}, z ${z}, height ${height}`
+  }
+
+  private showState(): void {
+    this.hosts.update()
+    const { wanted, there } = this.map.land.progress
+    const { players, claims } = this.events.scene()
+    const parts = [count(players.length, 'other player'), count(claims.length, 'claim')]
+    if (there < wanted) parts.push('loading…')
+    const text = parts.join(' · ')
+    if (this.state.textContent !== text) this.state.textContent = text
+  }
+
+  /** Shows what can be done with a block that was clicked. */
+  private showPlace(x: number, z: number): void {
+    const place = { x, y: (this.events.heightAt(x, z) ?? 0) + 1, z }
+    const name = el('input', 'field')
+    name.maxLength = MAX_NAME
+    name.placeholder = 'Name of a bookmark'
+    name.setAttribute('aria-label', 'Name of a bookmark')
+    const form = el('form', 'map-name', name, el('button', 'quiet', 'Bookmark'))
+    form.addEventListener('submit', (event) => {
+      event.preventDefault()
+      const added = this.events.bookmarks().add({ ...place, name: name.value || `${x}, ${z}` })
+      if (!added) {
+        this.state.textContent = `You have ${MAX_BOOKMARKS} bookmarks: delete one first.`
+        return
+      }
+      name.value = ''
+      this.showBookmarks()
+      this.map.refresh()
+    })
+    this.place.replaceChildren(
+      el('h3', '', `${place.x}, ${place.y}, ${place.z}`),
+      el('div', 'map-buttons', ...this.actions(place)),
+      form,
+    )
+    show(this.place, true)
+    this.place.scrollIntoView({ block: 'nearest' })
+  }
+
+  private actions(place: Omit<Bookmark, 'name'>): HTMLElement[] {
+    const link = this.events.link(place)
+    const anchor = el('a', 'quiet', 'Link')
+    anchor.href = link
+    anchor.target = '_blank'
+    const copy = button('Copy link', 'quiet', () => {
+      void navigator.clipboard.writeText(link).then(() => (copy.textContent = 'Copied'))
+    })
+    const go = button('Go there', 'primary', () => this.events.go(place))
+    const may = this.events.mayUse('tp') || this.events.mayUse('visit')
+    // pages over plain http have no clipboard
+    return [...(may ? [go] : []), window.isSecureContext ? copy : anchor]
+  }
+
+  private showBookmarks(): void {
+    const bookmarks = this.events.bookmarks()
+    const rows = bookmarks.all.map((bookmark) => {
+      const shown = button(bookmark.name, 'map-bookmark', () => {
+        this.map.moveTo(bookmark.x, bookmark.z)
+        this.map.select(bookmark.x, bookmark.z)
+      })
+      const remove = iconButton('✕', `Delete the bookmark ${bookmark.name}`, () => {
+        bookmarks.remove(bookmark)
+        this.showBookmarks()
+        this.map.refresh()
+        find(this.root, 'canvas').focus()
+      })
+      return el('li', '', shown, remove)
+    })
+    this.list.replaceChildren(
+      ...(rows.length > 0
+        ? rows
+        : [el('li', 'muted', 'Click a place on the map to name it. Only you see your bookmarks.')]),
+    )
+  }
+
+  private showTravels(): void {
+    const travel = (command: 'home' | 'spawn', label: string) =>
+      this.events.mayUse(command) ? [button(label, 'quiet', () => this.events.travel(command))] : []
+    this.travels.replaceChildren(...travel('home', 'Go home'), ...travel('spawn', 'Go to the start'))
   }
 }
 
-/** Draws the own player, as an arrow. */
-export function drawPointer(context: CanvasRenderingContext2D, x: number, y: number, yaw: number): void {
-  context.save()
-  context.translate(x, y)
-  context.rotate(Math.PI + yaw) // yaw 0 is south
-  context.beginPath()
-  context.moveTo(0, -14)
-  context.lineTo(10, 11)
-  context.lineTo(0, 6)
-  context.lineTo(-10, 11)
-  context.closePath()
-  context.fillStyle = '#fff'
-  context.fill()
-  context.lineWidth = 2
-  context.strokeStyle = 'rgb(0 0 0 / 75%)'
-  context.stroke()
-  context.restore()
+function iconButton(icon: string, label: string, press: () => void): HTMLButtonElement {
+  const element = button(icon, 'quiet', press)
+  element.setAttribute('aria-label', label)
+  element.title = label
+  return element
+}
+
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`
 }

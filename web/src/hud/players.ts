@@ -1,13 +1,17 @@
-// The list of players nearby, shown while Tab is held.
+// The list of everybody in the world, shown while Tab is held: first those nearby.
 
 import { appearanceOf } from '../render/figure'
 import { el, show } from './dom'
 
+const MAX_ROWS = 500
+const MANY = 15 // rows, which are shown in columns
+
 export interface Listed {
+  /** Empty for somebody who is not near: only their name is known. */
   player: string
   name: string
   guest: boolean
-  /** In blocks; null for the player's own row. */
+  /** In blocks; null for the player's own row, and for those who are not near. */
   distance: number | null
   inView: boolean
 }
@@ -26,21 +30,22 @@ export class Players {
     show(this.root, open)
   }
 
-  /** Complete is false if some land near did not say who is there. */
-  show(world: string, players: Listed[], complete: boolean): void {
+  /** Count is the number of players in the world; complete is false if some land near did not say who is there. */
+  show(world: string, players: Listed[], count: number, complete: boolean): void {
     show(this.missing, !complete)
-    this.head.textContent = `${world} · ${players.length === 1 ? 'Nobody else nearby' : `${players.length} players`}`
+    this.head.textContent = `${world} · ${count === 1 ? 'Nobody else is here' : `${count} players`}`
+    this.root.classList.toggle('many', players.length > MANY)
     this.list.replaceChildren(
-      ...players.map(({ player, name, guest, distance, inView }) => {
+      ...players.slice(0, MAX_ROWS).map(({ player, name, guest, distance, inView }) => {
         const swatch = el('i', 'swatch')
-        swatch.style.background = appearanceOf(player).css
+        if (player) swatch.style.background = appearanceOf(player).css
         return el(
           'li',
           inView ? '' : 'far',
           swatch,
           el('span', 'grow', name),
           guest ? el('span', 'badge', 'guest') : null,
-          el('span', 'muted', distance === null ? 'you' : `${Math.round(distance)} m`),
+          el('span', 'muted', distance === null ? (player ? 'you' : '') : `${Math.round(distance)} m`),
         )
       }),
     )

@@ -1,16 +1,17 @@
 // The dialog that asks whether a rollback is to be carried out, with a picture of the land from above: north is up.
 
+import type { Frame } from '../map/frame'
+import { MapLand } from '../map/land'
+import { LoadedLand } from '../map/loaded-land'
+import { drawPointer, type Place } from '../map/marks'
 import { fromBase64 } from '../net/bytes'
 import { MAX_PREVIEW_CHUNKS, type PreviewChunk, type RollbackPreview } from '../net/protocol'
-import type { Tile } from '../net/surroundings'
 import { context2D } from '../render/canvas'
-import { drawLoaded, drawTiles, type MapFrame } from '../render/map-tile'
 import type { Box } from '../world/claims'
 import { SIZE as CHUNK } from '../world/coords'
 import type { World } from '../world/world'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
-import { drawPointer, type Place } from './map'
 import './rollback.css'
 
 const SIZE = 640 // pixels of the canvas
@@ -20,10 +21,9 @@ const EDGE = 16 // pixels between the edge and the player's arrow
 
 interface Shown {
   preview: RollbackPreview
-  frame: MapFrame
+  frame: Frame
   columns: [x: number, z: number][]
-  /** The land that is loaded; null if that is too small a part. */
-  land: HTMLCanvasElement | null
+  loaded: LoadedLand
 }
 
 export class RollbackDialog {
@@ -34,6 +34,7 @@ export class RollbackDialog {
   private readonly incomplete = el('p', 'error', 'There are more changes than the picture shows.')
   private readonly canvas = el('canvas')
   private readonly context: CanvasRenderingContext2D
+  private readonly land = new MapLand(() => undefined) // it is drawn again and again
   private shown: Shown | null = null
 
   constructor(confirm: () => void, cancel: () => void) {
@@ -70,8 +71,7 @@ export class RollbackDialog {
     const { of, blocks, min, max } = preview
     const columns = columnsOf(preview.columns ?? [])
     const frame = frameOf(preview, SIZE)
-    const land = frame.scale >= 1 ? drawLoaded(world, frame.x, frame.z, Math.ceil(SIZE / frame.scale)) : null
-    this.shown = { preview, frame, columns, land }
+    this.shown = { preview, frame, columns, loaded: new LoadedLand(world) }
     const changes = blocks === 1 ? '1 change' : `${blocks.toLocaleString('en-US')} changes`
     this.title.textContent = `Undo ${changes} of ${of === '*' ? 'everybody' : of.replaceAll(',', ', ')}?`
     this.area.textContent = `Between ${min.join(', ')} and ${max.join(', ')}. Newer changes of others stay. /undo takes it back.`
@@ -79,18 +79,25 @@ export class RollbackDialog {
     this.canvas.setAttribute('aria-label', `${changes} in ${columns.length} columns of blocks, from above`)
   }
 
-  /** Draws the picture again: more of the land may be known. */
-  draw(tiles: ReadonlyMap<string, Tile>, self: Place): void {
+  /** The number of tiles of the land that are there. */
+  get tiles(): number {
+    return this.land.progress.there
+  }
+
+  /** Draws the picture again: more of the land may be known. Base is the address of the surface tiles. */
+  draw(base: string, self: Place, now: number): void {
     if (!this.shown) return
-    const { context } = this
-    const { preview, frame, columns, land } = this.shown
+    const { context, land } = this
+    const { preview, frame, columns, loaded } = this.shown
+    land.update(base, frame, now)
     const { scale } = frame
     const across = (block: number) => (block - frame.x) * scale
     const down = (block: number) => (block - frame.z) * scale
     context.fillStyle = '#10151c'
     context.fillRect(0, 0, SIZE, SIZE)
-    drawTiles(context, tiles, frame, SIZE)
-    if (land) context.drawImage(land, 0, 0, land.width * scale, land.height * scale)
+    land.draw(context, frame)
+    context.imageSmoothingEnabled = false
+    loaded.draw(context, frame)
 
     const left = across(preview.min[0])
     const top = down(preview.min[2])
@@ -136,7 +143,7 @@ export function columnsOf(chunks: PreviewChunk[]): [x: number, z: number][] {
 }
 
 /** Returns the frame of a canvas of so many pixels that has a box in its middle, and begins at a whole block. */
-export function frameOf({ min, max }: Box, pixels: number): MapFrame {
+export function frameOf({ min, max }: Box, pixels: number): Frame {
   const width = max[0] - min[0] + 1
   const length = max[2] - min[2] + 1
   const side = Math.ceil(Math.max(width, length) * (1 + 2 * MARGIN)) + 1
@@ -144,5 +151,7 @@ export function frameOf({ min, max }: Box, pixels: number): MapFrame {
     x: min[0] - Math.floor((side - width) / 2),
     z: min[2] - Math.floor((side - length) / 2),
     scale: pixels / side,
+    width: pixels,
+    height: pixels,
   }
 }

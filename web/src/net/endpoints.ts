@@ -27,6 +27,13 @@ export function gatewayOf(page: Location): string {
   return url.href
 }
 
+/** Returns the address of the surface tiles of the gateway with a WebSocket. */
+export function surfaceOf(socket: string): string {
+  const url = new URL('surface', socket)
+  url.protocol = url.protocol === 'wss:' ? 'https:' : 'http:'
+  return url.href
+}
+
 export class Endpoints {
   private urls: string[] // tried in turn, round-robin
   private current = 0

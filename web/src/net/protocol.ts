@@ -25,7 +25,7 @@ export type FromClient =
   | { type: 'view'; view: number }
   | { type: 'ping'; nonce: number }
   | { type: 'nearby' }
-  | { type: 'map'; x: number; z: number }
+  | { type: 'people' }
   | { type: 'chunk'; x: number; z: number }
 
 export interface Welcome {
@@ -48,8 +48,10 @@ export interface Welcome {
   day_ms: number
   gateway: string
   server_version: string
-  /** The gateway answers `nearby` and `map`. */
+  /** The gateway answers `nearby`, and has surface tiles. */
   map?: boolean
+  /** The gateway answers `people`. */
+  people?: boolean
   /** Players with a key sign their edits. */
   signed?: boolean
 }
@@ -105,13 +107,11 @@ export interface NearbyList {
   complete: boolean
 }
 
-/** A tile of the map: TILE_POINTS rows of as many points, each a height and a block id of two bytes. */
-export interface MapTile {
-  type: 'map'
-  x: number
-  z: number
-  points: string | Uint8Array<ArrayBuffer>
-  complete: boolean
+/** Who plays in the world, on any node: some of the names, and how many players there are. */
+export interface PeopleList {
+  type: 'people'
+  names: string[] | null
+  players: number
 }
 
 export interface Avatar extends Pose {
@@ -191,7 +191,7 @@ export type FromServer =
   | ClaimList
   | RollbackPreview
   | NearbyList
-  | MapTile
+  | PeopleList
   | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
   | { type: 'failure'; code: string; message: string }
 
@@ -253,7 +253,7 @@ const KNOWN = new Set<string>([
   'claims',
   'rollback',
   'nearby',
-  'map',
+  'people',
   'reconnect',
   'failure',
 ] satisfies FromServer['type'][])

@@ -319,7 +319,7 @@ export class Session {
         this.events.rollback(message)
         break
       case 'nearby':
-      case 'map':
+      case 'people':
         this.surroundings.answer(message, now)
         break
     }

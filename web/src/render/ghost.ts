@@ -10,7 +10,7 @@ import {
   Vector3,
 } from 'three'
 import { AIR } from '../world/blocks'
-import { colourOf } from './map-tile'
+import { colourOf } from './block-colour'
 
 /** In blocks: how far outside of a block its faces are, so that they do not flicker in those of real blocks. */
 const OUTSIDE = 0.006
