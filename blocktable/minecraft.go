@@ -1,0 +1,67 @@
+package blocktable
+
+import "github.com/voxelpopuli/voxeld/chunk"
+
+//go:generate node minecraft.mjs
+
+// MinecraftStateBits is how many bits the state of any block takes in Minecraft Java 1.20.2.
+const MinecraftStateBits = 15
+
+// minecraftImage is what a block of ours is in Minecraft.
+type minecraftImage struct {
+	state uint16 // of the block
+	item  uint16 // that a player places it with; 0 if there is none
+	light uint8  // that the block gives, 0 to 15
+}
+
+var (
+	minecraftByBlock []minecraftImage // of the known blocks
+	minecraftByItem  = make(map[int32]chunk.Block)
+)
+
+func init() {
+	for b := chunk.Air; b.Known(); b++ {
+		image, exact := minecraftImages[b.Name()]
+		if !exact {
+			image = minecraftImages[minecraftFallback(b).Name()]
+			image.item = 0
+		}
+		minecraftByBlock = append(minecraftByBlock, image)
+		for _, item := range minecraftItems[b.Name()] {
+			minecraftByItem[int32(item)] = b
+		}
+	}
+}
+
+// minecraftFallback returns a block that has an image, for one without: it is as solid as that, and as clear.
+func minecraftFallback(b chunk.Block) chunk.Block {
+	switch {
+	case !b.Solid():
+		return chunk.TallGrass
+	case !b.Opaque():
+		return chunk.Glass
+	}
+	return chunk.Stone
+}
+
+func minecraft(b chunk.Block) minecraftImage {
+	if !b.Known() {
+		b = chunk.Stone
+	}
+	return minecraftByBlock[b]
+}
+
+// ToMinecraft returns the state of a block's image in Minecraft. That of an unknown block is stone.
+func ToMinecraft(b chunk.Block) uint16 { return minecraft(b).state }
+
+// MinecraftItem returns the item that a player places a block with; 0 if there is none.
+func MinecraftItem(b chunk.Block) uint16 { return minecraft(b).item }
+
+// MinecraftLight returns the light of a block's image, 0 to 15.
+func MinecraftLight(b chunk.Block) uint8 { return minecraft(b).light }
+
+// FromMinecraft returns what an item of Minecraft becomes here, and reports whether it is a block that we have.
+func FromMinecraft(item int32) (b chunk.Block, known bool) {
+	b, known = minecraftByItem[item]
+	return b, known
+}

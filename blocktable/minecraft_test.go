@@ -1,0 +1,77 @@
+package blocktable
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+)
+
+// passableStates are the images that do not stop a body in Minecraft.
+var passableStates = []string{
+	"air", "water", "tall_grass", "dry_grass", "fern", "poppy", "dandelion", "cornflower", "daisy", "dead_bush", "reeds",
+}
+
+// Every block has an image that Minecraft has, as solid as the block, and a player can place it with an item.
+func TestEveryBlockHasAnImageInMinecraft(t *testing.T) {
+	passable := make(map[uint16]bool)
+	for _, name := range passableStates {
+		passable[minecraftImages[name].state] = true
+	}
+	for b := chunk.Air; b.Known(); b++ {
+		state := ToMinecraft(b)
+		if state >= minecraftStates || b != chunk.Air && state == 0 {
+			t.Errorf("%s is shown as state %d", b.Name(), state)
+		}
+		if _, exact := minecraftImages[b.Name()]; !exact {
+			t.Logf("%s has no image of its own: it is shown as %s", b.Name(), minecraftFallback(b).Name())
+			continue
+		}
+		if b.Solid() == passable[state] {
+			t.Errorf("%s: solid is %v, but not of state %d", b.Name(), b.Solid(), state)
+		}
+		if b == chunk.Air {
+			continue
+		}
+		if back, known := FromMinecraft(int32(MinecraftItem(b))); !known || back != b {
+			t.Errorf("the item of %s places %s", b.Name(), back.Name())
+		}
+	}
+	if got := ToMinecraft(60000); got != minecraftImages["stone"].state {
+		t.Errorf("an unknown block is shown as state %d", got)
+	}
+	if minecraftStates > 1<<MinecraftStateBits || minecraftStates <= 1<<(MinecraftStateBits-1) {
+		t.Errorf("%d states do not take %d bits", minecraftStates, MinecraftStateBits)
+	}
+}
+
+// A new block that Minecraft lacks is shown as one that is as solid.
+func TestFallbackInMinecraft(t *testing.T) {
+	for b := chunk.Air; b.Known(); b++ {
+		if like := minecraftFallback(b); like.Solid() != b.Solid() || minecraftImages[like.Name()].state == 0 {
+			t.Errorf("%s is shown as %s", b.Name(), like.Name())
+		}
+	}
+}
+
+// Each item becomes one block, which players can place.
+func TestWayBackFromMinecraft(t *testing.T) {
+	seen := make(map[uint16]string)
+	for name, items := range minecraftItems {
+		for _, item := range items {
+			if seen[item] != "" {
+				t.Errorf("item %d becomes %s and %s", item, name, seen[item])
+			}
+			seen[item] = name
+			if b, known := FromMinecraft(int32(item)); !known || b.Name() != name {
+				t.Errorf("item %d becomes %s, not %s", item, b.Name(), name)
+			}
+		}
+		if !slices.Contains(minecraftItems[name], minecraftImages[name].item) {
+			t.Errorf("the item of %s does not become it", name)
+		}
+	}
+	if b, known := FromMinecraft(-1); known {
+		t.Errorf("item -1 becomes %s", b.Name())
+	}
+}
