@@ -14,23 +14,23 @@ type minecraftImage struct {
 	light uint8  // that the block gives, 0 to 15
 }
 
-var (
-	minecraftByBlock []minecraftImage // of the known blocks
-	minecraftByItem  = make(map[int32]chunk.Block)
-)
+var minecraftByBlock, minecraftByItem = minecraftTables()
 
-func init() {
+// minecraftTables returns the images of the known blocks, and the blocks of items.
+func minecraftTables() (byBlock []minecraftImage, byItem map[int32]chunk.Block) {
+	byItem = make(map[int32]chunk.Block)
 	for b := chunk.Air; b.Known(); b++ {
 		image, exact := minecraftImages[b.Name()]
 		if !exact {
 			image = minecraftImages[minecraftFallback(b).Name()]
 			image.item = 0
 		}
-		minecraftByBlock = append(minecraftByBlock, image)
+		byBlock = append(byBlock, image)
 		for _, item := range minecraftItems[b.Name()] {
-			minecraftByItem[int32(item)] = b
+			byItem[int32(item)] = b
 		}
 	}
+	return byBlock, byItem
 }
 
 // minecraftFallback returns a block that has an image, for one without: it is as solid as that, and as clear.

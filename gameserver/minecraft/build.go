@@ -98,7 +98,7 @@ func (cl *Client) answer(m sessionmsg.Ack, why string) {
 
 // showBlock shows a block.
 func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
-	if cl.mu.state == playing {
+	if cl.mu.state == inPlay {
 		cl.put(begin(packetBlock).position(pos).varint(int(blocktable.ToMinecraft(b))))
 	}
 }

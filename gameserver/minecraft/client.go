@@ -30,10 +30,10 @@ const (
 type state int
 
 const (
-	loggingIn state = iota
-	configuring
-	playing
-	ended // the reason was sent
+	atLogin state = iota
+	inConfiguration
+	inPlay
+	isOver // the reason was sent
 )
 
 // Client is the connection of one client: a games.Client.
@@ -104,16 +104,16 @@ func (cl *Client) put(p packet) {
 
 // say shows a message.
 func (cl *Client) say(text component) {
-	if cl.mu.state == playing {
+	if cl.mu.state == inPlay {
 		cl.put(begin(packetSystemChat).text(text.json()).u8(0))
 	}
 }
 
 // end sends the reason for the end of the connection.
 func (cl *Client) end(why string) {
-	kind := map[state]byte{loggingIn: packetLoginRefused, configuring: packetConfigRefused, playing: packetDisconnect}
+	kind := map[state]byte{atLogin: packetLoginRefused, inConfiguration: packetConfigRefused, inPlay: packetDisconnect}
 	cl.put(begin(kind[cl.mu.state]).text(textOf(why, "").json()))
-	cl.mu.state = ended
+	cl.mu.state = isOver
 }
 
 // block returns what is at a position in view.

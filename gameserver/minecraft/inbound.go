@@ -53,22 +53,22 @@ func (cl *Client) translate(frame []byte, now time.Time) (m sessionmsg.FromClien
 	f := fields{data: frame}
 	kind := f.varint()
 	switch cl.mu.state {
-	case loggingIn:
+	case atLogin:
 		if !f.bad && kind == packetLoginAck && cl.mu.welcome.Player != "" {
 			cl.configure()
 			return nil, cl.mu.out.Flush()
 		}
 		f.bad = true
-	case configuring:
+	case inConfiguration:
 		switch kind {
 		case packetConfigFinish:
 			return nil, cl.play(now)
 		case packetConfigSettings:
 			m = cl.readSettings(&f)
 		}
-	case playing:
+	case inPlay:
 		m, err = cl.readPlay(kind, &f, now)
-	case ended:
+	case isOver:
 		return nil, nil
 	}
 	if f.bad || kind < 0 || kind > lastPlayPacket {

@@ -20,7 +20,7 @@ const flySpeed = .045
 func (cl *Client) Send(message []byte) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if cl.mu.state == ended {
+	if cl.mu.state == isOver {
 		return nil
 	}
 	if message[0] == sessionmsg.TickFrame {
@@ -79,7 +79,7 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 
 // configure tells the client about the world.
 func (cl *Client) configure() {
-	cl.mu.state = configuring
+	cl.mu.state = inConfiguration
 	for _, p := range configure(cl.height()) {
 		cl.put(p)
 	}
@@ -87,7 +87,7 @@ func (cl *Client) configure() {
 
 // play lets the client play, with all that the session has sent before.
 func (cl *Client) play(now time.Time) error {
-	cl.mu.state, cl.mu.alive.answered = playing, now
+	cl.mu.state, cl.mu.alive.answered = inPlay, now
 	w := &cl.mu.welcome
 	view := across * (w.View + 1) // sessions keep chunks up to one beyond the view distance
 	cl.put(begin(packetLogin).i32(selfEntity).u8(0).varint(1).text(dimension).varint(0).varint(view).varint(view).
@@ -110,7 +110,7 @@ func (cl *Client) play(now time.Time) error {
 // place puts the client where the player is.
 func (cl *Client) place(at motion.Pose) {
 	cl.mu.pose = at
-	if cl.mu.state != playing {
+	if cl.mu.state != inPlay {
 		return
 	}
 	cl.centre()

@@ -184,6 +184,7 @@ func (p packet) i16(v int16) packet   { return binary.BigEndian.AppendUint16(p, 
 func (p packet) i32(v int32) packet   { return binary.BigEndian.AppendUint32(p, uint32(v)) } //nolint:gosec // likewise
 func (p packet) i64(v int64) packet   { return binary.BigEndian.AppendUint64(p, uint64(v)) } //nolint:gosec // likewise
 func (p packet) f32(v float32) packet { return binary.BigEndian.AppendUint32(p, math.Float32bits(v)) }
+
 func (p packet) f64(v ...float64) packet {
 	for _, v := range v {
 		p = binary.BigEndian.AppendUint64(p, math.Float64bits(v))
@@ -193,6 +194,7 @@ func (p packet) f64(v ...float64) packet {
 
 func (p packet) varint(v int) packet  { return binary.AppendUvarint(p, uint64(uint32(v))) } //nolint:gosec // two's complement, of 32 bits
 func (p packet) text(t string) packet { return append(p.varint(len(t)), t...) }
+
 func (p packet) longs(v []uint64) packet {
 	p = p.varint(len(v))
 	for _, l := range v {

@@ -99,7 +99,7 @@ func registriesFor(height int32) []byte {
 	plains.Effects.Sky, plains.Effects.WaterFog, plains.Effects.Fog, plains.Effects.Water = 0x78a7ff, 0x050533, 0xc0d8ff, 0x3f76e4
 	said := decoration{Key: "chat.type.text", Parameters: []string{"sender", "content"}}
 	var hurt []entry[damageType]
-	for _, name := range strings.Fields(damages) {
+	for name := range strings.FieldsSeq(damages) {
 		hurt = append(hurt, entry[damageType]{Name: "minecraft:" + name, Element: damageType{Message: name, Scaling: "never"}})
 	}
 	return marshal(registries{

@@ -40,7 +40,7 @@ func (cl *Client) Run(ctx context.Context) {
 func (cl *Client) tick(now time.Time) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if cl.mu.state == ended {
+	if cl.mu.state == isOver {
 		return nil
 	}
 	if now.Sub(cl.mu.alive.answered) > answerWithin {
@@ -50,7 +50,7 @@ func (cl *Client) tick(now time.Time) error {
 		}
 		return context.DeadlineExceeded
 	}
-	if cl.mu.state == playing {
+	if cl.mu.state == inPlay {
 		if now.Sub(cl.mu.alive.asked) >= askEvery {
 			cl.mu.alive.asked = now
 			cl.put(begin(packetKeepAlive).i64(now.UnixMilli()))

@@ -10,7 +10,7 @@ import (
 
 // centre tells the client around which column it keeps the land, if that has changed.
 func (cl *Client) centre() {
-	if at := columnOf(cl.mu.pose); at != cl.mu.centre && cl.mu.state == playing {
+	if at := columnOf(cl.mu.pose); at != cl.mu.centre && cl.mu.state == inPlay {
 		cl.mu.centre = at
 		cl.putCentre()
 	}
@@ -35,7 +35,7 @@ func (cl *Client) showAll() error {
 
 // showChunk shows a chunk.
 func (cl *Client) showChunk(at grid.ChunkPos) error {
-	if cl.mu.state != playing || !shownThere(at) {
+	if cl.mu.state != inPlay || !shownThere(at) {
 		return nil
 	}
 	packets, err := cl.translateChunk(at)
@@ -72,7 +72,7 @@ func (cl *Client) translateChunk(at grid.ChunkPos) ([]packet, error) {
 func (cl *Client) hideChunk(at grid.ChunkPos) {
 	delete(cl.mu.lands, at)
 	cl.mu.avatars.decoder.Gone(at)
-	if cl.mu.state == playing {
+	if cl.mu.state == inPlay {
 		columns(at, func(at column, _, _ int) { cl.put(begin(packetUnloadColumn).i32(at.z).i32(at.x)) })
 	}
 }
