@@ -82,7 +82,12 @@ lint-floors:
 		chunk gameserver/interest grid history kv overlay player terrain trust vclock wire world 2>/dev/null \
 		|| { echo 'floors 0 to 2 start no goroutine (docs/ARCHITECTURE.md)' >&2; exit 1; }
 
-test-go: build
+e2e/minecraft/node_modules/.package-lock.json: e2e/minecraft/package.json e2e/minecraft/package-lock.json
+	@echo '== a Minecraft client, for the tests'
+	npm --prefix e2e/minecraft ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+test-go: build e2e/minecraft/node_modules/.package-lock.json
 	@echo '== go test'
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
 	@for need in 'pebble pebble' 'caddy caddy' 'nginx nginx-light'; do \

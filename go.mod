@@ -2,7 +2,10 @@ module github.com/voxelpopuli/voxeld
 
 go 1.26.0
 
-ignore ./web/node_modules
+ignore (
+	./e2e/minecraft/node_modules
+	./web/node_modules
+)
 
 require (
 	charm.land/bubbletea/v2 v2.1.1

@@ -254,8 +254,8 @@ func TestChat(t *testing.T) {
 		}
 	}
 	cl, s := playing(t, nil)
-	receive(t, cl, sessionmsg.Notice{Text: `a §4 "b"`})
-	if got := s.received(t, true); len(got) != 1 || !strings.Contains(string(got[0]), `{"text":"a 4 \"b\"","color":"yellow"}`) {
+	receive(t, cl, sessionmsg.Notice{Text: `a §4"b"`})
+	if got := s.received(t, true); len(got) != 1 || !strings.Contains(string(got[0]), `{"text":"a \"b\"","color":"yellow"}`) {
 		t.Errorf("a notice is shown as %q", got)
 	}
 }

@@ -27,9 +27,8 @@ var firstBar = [...]chunk.Block{
 // fill puts the first blocks into the player's hands.
 func (h *hands) fill(put func(packet)) {
 	for i, b := range firstBar {
-		item := blocktable.MinecraftItem(b)
-		h.bar[i] = int32(item)
-		put(begin(packetSlot).u8(0).varint(0).i16(int16(firstBarSlot+i)).u8(1).varint(int(item)).u8(1, 0)) //nolint:gosec // few
+		h.bar[i] = int32(blocktable.MinecraftItem(b))
+		putSlot(int16(firstBarSlot+i), h.bar[i], 1, put) //nolint:gosec // few
 	}
 }
 
@@ -45,17 +44,30 @@ func (h *hands) readSelected(f *fields) error {
 	return nil
 }
 
-// readSlot notes an item that the player has chosen. What belongs to the item is ignored.
-func (h *hands) readSlot(f *fields) {
-	slot, item := int(f.i16()), int32(0)
+// readSlot notes an item that the player has chosen, and confirms it. What belongs to the item is ignored.
+func (h *hands) readSlot(f *fields, put func(packet)) {
+	slot, item, count := f.i16(), int32(0), byte(0)
 	if present := f.u8() != 0; present {
-		item = f.varint()
+		item, count = f.varint(), f.u8()
 	}
+	n := int(slot) - firstBarSlot
 	switch {
-	case f.bad:
+	case f.bad, item < 0, slot < 0, slot > offhandSlot: // an item that is dropped has no slot
+		return
 	case slot == offhandSlot:
 		h.offhand = item
-	case slot >= firstBarSlot && slot < firstBarSlot+len(h.bar):
-		h.bar[slot-firstBarSlot] = item
+	case n >= 0 && n < len(h.bar):
+		h.bar[n] = item
 	}
+	putSlot(slot, item, count, put)
+}
+
+// putSlot shows what is in a slot.
+func putSlot(slot int16, item int32, count byte, put func(packet)) {
+	p := begin(packetSlot).u8(0).varint(0).i16(slot)
+	if item == 0 {
+		put(p.u8(0))
+		return
+	}
+	put(p.u8(1).varint(int(item)).u8(count, 0))
 }

@@ -112,7 +112,7 @@ func (cl *Client) readPlay(kind int32, f *fields, now time.Time) (sessionmsg.Fro
 	case packetSelectSlot:
 		return nil, cl.mu.hands.readSelected(f)
 	case packetSetCreativeSlot:
-		cl.mu.hands.readSlot(f)
+		cl.mu.hands.readSlot(f, cl.put) // the next tick flushes it
 	case packetChat:
 		return readChat(f), nil
 	case packetCommand:

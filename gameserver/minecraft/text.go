@@ -2,7 +2,7 @@ package minecraft
 
 import (
 	"encoding/json"
-	"strings"
+	"regexp"
 )
 
 // component is a text of the game.
@@ -15,9 +15,12 @@ type component struct {
 // colourNotice is the colour of what is not said by a player.
 const colourNotice = "yellow"
 
+// colourCode is a colour, or a style, within a text.
+var colourCode = regexp.MustCompile("§[0-9a-fk-or]?")
+
 // textOf returns a text in one colour, or in the usual one. Codes of colours in it are removed.
 func textOf(text, color string) component {
-	return component{Text: strings.ReplaceAll(text, "§", ""), Color: color}
+	return component{Text: colourCode.ReplaceAllString(text, ""), Color: color}
 }
 
 // json returns the text as the client reads it.
