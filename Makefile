@@ -201,7 +201,7 @@ evening: release ## an operator's first evening with the packages, on three fres
 	tools/evening.sh
 
 clean: ## remove build output; the world in ./data stays
-	rm -rf bin web/node_modules
+	rm -rf bin web/node_modules e2e/minecraft/node_modules
 	find web/dist -mindepth 1 -not -name .gitkeep -delete
 
 help: ## show this list

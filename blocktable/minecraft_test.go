@@ -1,6 +1,10 @@
 package blocktable
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -73,5 +77,28 @@ func TestWayBackFromMinecraft(t *testing.T) {
 	}
 	if b, known := FromMinecraft(-1); known {
 		t.Errorf("item -1 becomes %s", b.Name())
+	}
+}
+
+// The table is what its generator writes. make test installs what that needs, where it can.
+func TestMinecraftTableIsGenerated(t *testing.T) {
+	const generator = "../e2e/minecraft/"
+	if _, err := os.Stat(generator + "node_modules/minecraft-data"); err != nil {
+		t.Skip("minecraft-data is missing: run npm --prefix e2e/minecraft ci")
+	}
+	path := filepath.Join(t.TempDir(), "table.go")
+	if out, err := exec.CommandContext(t.Context(), "node", generator+"blocktable.mjs", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("minecraft_table.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("minecraft_table.go is out of date: run go generate ./blocktable")
 	}
 }

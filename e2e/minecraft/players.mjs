@@ -7,7 +7,16 @@ import vec3 from 'vec3'
 const players = new Map()
 
 const join = (name, host, port, version = '1.20.2') => {
-  const bot = mineflayer.createBot({ host, port, username: name, auth: 'offline', version, viewDistance: 'short', hideErrors: true, logErrors: false })
+  const bot = mineflayer.createBot({
+    host,
+    port,
+    username: name,
+    auth: 'offline',
+    version,
+    viewDistance: 'short',
+    hideErrors: true,
+    logErrors: false,
+  })
   const p = { bot, chat: [], forced: 0, spawned: false, ended: '', changed: 0, built: 0, walk: null }
   players.set(name, p)
   bot.on('message', (m) => p.chat.push(m.toString()))
@@ -34,7 +43,7 @@ const look = ({ bot, chat, forced, spawned, ended, changed, built }, from = 0) =
   online: Object.keys(bot.players ?? {}),
   bodies: Object.values(bot.entities ?? {})
     .filter((e) => e.type === 'player' && e !== bot.entity)
-    .map((e) => ({ name: e.username ?? '', x: e.position.x, y: e.position.y, z: e.position.z }))
+    .map((e) => ({ name: e.username ?? '', x: e.position.x, y: e.position.y, z: e.position.z })),
 })
 
 const block = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.name ?? ''
@@ -52,7 +61,16 @@ const dig = ({ bot }, x, y, z) => bot.dig(bot.blockAt(vec3(x, y, z)), 'ignore')
 
 // put places the block in the hand beside another one, also in the air.
 const put = ({ bot }, x, y, z, sequence = 1) =>
-  bot._client.write('block_place', { hand: 0, location: vec3(x, y - 1, z), direction: 1, cursorX: 0.5, cursorY: 1, cursorZ: 0.5, insideBlock: false, sequence })
+  bot._client.write('block_place', {
+    hand: 0,
+    location: vec3(x, y - 1, z),
+    direction: 1,
+    cursorX: 0.5,
+    cursorY: 1,
+    cursorZ: 0.5,
+    insideBlock: false,
+    sequence,
+  })
 
 // fly makes a player fly to and fro over x, at a height, and build and break a block every second.
 const fly = (p, over, height, speed) => {
@@ -101,12 +119,13 @@ const actions = {
   stop,
   step,
   say: ({ bot }, text) => bot.chat(text),
-  leave: ({ bot }) => bot.quit()
+  leave: ({ bot }) => bot.quit(),
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
   const [number, name, what, ...args] = JSON.parse(line)
-  const answer = (result, error) => process.stdout.write(JSON.stringify(error ? [number, null, error] : [number, result ?? null]) + '\n')
+  const answer = (result, error) =>
+    process.stdout.write(JSON.stringify(error ? [number, null, error] : [number, result ?? null]) + '\n')
   if (what === 'join') {
     join(name, ...args)
     answer()
