@@ -14,19 +14,31 @@ type minecraftImage struct {
 	light uint8  // that the block gives, 0 to 15
 }
 
+// minecraftRow has a block of ours, by its name, its image, and the items that become it.
+type minecraftRow struct {
+	name  string
+	image minecraftImage
+	items []uint16
+}
+
 var minecraftByBlock, minecraftByItem = minecraftTables()
 
 // minecraftTables returns the images of the known blocks, and the blocks of items.
 func minecraftTables() (byBlock []minecraftImage, byItem map[int32]chunk.Block) {
+	rows := make(map[string]minecraftRow, len(minecraftRows))
+	for _, row := range minecraftRows {
+		rows[row.name] = row
+	}
 	byItem = make(map[int32]chunk.Block)
 	for b := chunk.Air; b.Known(); b++ {
-		image, exact := minecraftImages[b.Name()]
+		row, exact := rows[b.Name()]
 		if !exact {
-			image = minecraftImages[minecraftFallback(b).Name()]
-			image.item = 0
+			row = rows[minecraftFallback(b).Name()]
+			row.image.item = 0
+			row.items = nil
 		}
-		byBlock = append(byBlock, image)
-		for _, item := range minecraftItems[b.Name()] {
+		byBlock = append(byBlock, row.image)
+		for _, item := range row.items { // the later of two blocks is more like it
 			byItem[int32(item)] = b
 		}
 	}

@@ -47,7 +47,77 @@ const images = {
   reeds: ['sugar_cane'],
 }
 
-// What items become that are no image of a block: the first that matches their name.
+const firsts = new Set(Object.keys(images))
+
+// Those with a colour, and those with a shape, whose states have the directions in their names. A world without them shows others.
+const colours =
+  'white light_grey grey black brown red orange yellow lime green cyan light_blue blue purple magenta pink'.split(' ')
+for (const colour of colours) {
+  const theirs = colour.replace('grey', 'gray')
+  images[`${colour}_wool`] = [`${theirs}_wool`]
+  images[`${colour}_concrete`] = [`${theirs}_concrete`]
+  images[`${colour}_glass`] = [`${theirs}_stained_glass`]
+}
+Object.assign(images, {
+  stone_bricks: ['stone_bricks'],
+  mossy_cobble: ['mossy_cobblestone'],
+  smooth_stone: ['smooth_stone'],
+  sandstone: ['sandstone'],
+  birch_planks: ['birch_planks'],
+  pine_planks: ['spruce_planks'],
+  marble: ['quartz_block'],
+  basalt: ['polished_blackstone'],
+  terracotta: ['terracotta'],
+  roof_tiles: ['red_nether_bricks'],
+  bookshelf: ['bookshelf'],
+  straw: ['hay_block'],
+  iron_block: ['iron_block'],
+  gold_block: ['gold_block'],
+  diamond_block: ['diamond_block'],
+  plank_fence: ['oak_fence'],
+  birch_plank_fence: ['birch_fence'],
+  pine_plank_fence: ['spruce_fence'],
+  glass_pane: ['glass_pane'],
+  torch: ['torch'],
+})
+const opposite = { east: 'west', west: 'east', south: 'north', north: 'south' }
+const turned = (facing) => (facing === 'east' ? '' : `_${facing}`)
+const materials = {
+  stone: 'stone',
+  cobble: 'cobblestone',
+  plank: 'oak',
+  birch_plank: 'birch',
+  pine_plank: 'spruce',
+  brick: 'brick',
+  stone_brick: 'stone_brick',
+  sandstone: 'sandstone',
+  smooth_stone: ['smooth_stone', 'polished_andesite'], // there are no stairs of smooth stone
+  marble: 'quartz',
+  basalt: 'polished_blackstone',
+  roof_tile: 'red_nether_brick',
+}
+for (const [ours, theirs] of Object.entries(materials)) {
+  const [slab, stairs] = [theirs].flat().length > 1 ? theirs : [theirs, theirs]
+  images[`${ours}_slab`] = [`${slab}_slab`]
+  images[`${ours}_slab_upper`] = [`${slab}_slab`, { type: 'top' }, null]
+  for (const facing of Object.keys(opposite)) {
+    images[`${ours}_stairs${turned(facing)}`] = [`${stairs}_stairs`, { facing }, ...(facing === 'east' ? [] : [null])]
+  }
+}
+for (const facing of Object.keys(opposite)) {
+  const item = facing === 'east' ? [] : [null]
+  images[`torch_on_the_${facing}`] = ['wall_torch', { facing: opposite[facing] }, null]
+  images[`ladder${turned(facing)}`] = ['ladder', { facing: opposite[facing] }, ...item]
+  for (const [ours, theirs] of [
+    ['door', 'oak_door'],
+    ['pine_door', 'spruce_door'],
+  ]) {
+    images[`${ours}${turned(facing)}`] = [theirs, { facing, hinge: 'left', open: 'false' }, ...item]
+    images[`${ours}_open_${facing}`] = [theirs, { facing, hinge: 'left', open: 'true' }, null]
+  }
+}
+
+// What items become that are no image of a block: the first that matches their name. Each has one here that any world has.
 const others = [
   [/glass/, 'glass'],
   [/birch_(log|wood)|stripped_birch/, 'birch_log'],
@@ -89,15 +159,15 @@ const state = (block, want) => {
   return block.minStateId + index
 }
 
-const width = Math.max(...Object.keys(images).map((ours) => ours.length)) + 3
 const becomes = new Map(Object.keys(images).map((ours) => [ours, []]))
 const rows = Object.entries(images).map(([ours, [name, properties = {}, item = name]]) => {
   const block = data.blocksByName[name]
   const id = item === null ? 0 : data.itemsByName[item].id
   if (id > 0) becomes.get(ours).push(id)
-  return `\t${`"${ours}":`.padEnd(width)} {state: ${state(block, properties)}, item: ${id}, light: ${block.emitLight}},`
+  return { ours, head: `"${ours}", minecraftImage{${state(block, properties)}, ${id}, ${block.emitLight}}` }
 })
-const taken = new Set([...becomes.values()].flat())
+// Blocks that any world has are images of the first kind; the items of others become one of those, too, in a world without the others.
+const taken = new Set([...becomes].filter(([ours]) => firsts.has(ours)).flatMap(([, ids]) => ids))
 for (const item of data.itemsArray) {
   const block = data.blocksByName[item.name]
   if (!block || taken.has(item.id)) continue
@@ -110,9 +180,30 @@ for (const item of data.itemsArray) {
   if (!solid && !passable.includes(ours)) continue
   becomes.get(ours).push(item.id)
 }
-const items = [...becomes]
-  .filter(([, ids]) => ids.length > 0)
-  .map(([ours, ids]) => `\t${`"${ours}":`.padEnd(width)} {${ids.join(', ')}},`)
+// Items that are like a later block.
+const likeLater = [
+  [/^(stripped_)?birch_(planks|wood)/, 'birch_planks'],
+  [/^(spruce|dark_oak)_planks/, 'pine_planks'],
+  [/stained_glass_pane/, 'glass_pane'],
+  [/(oak|jungle|acacia|mangrove|cherry|bamboo|crimson|warped).*_stairs/, 'plank_stairs'],
+  [/_stairs/, 'stone_stairs'],
+  [/(oak|jungle|acacia|mangrove|cherry|bamboo|crimson|warped).*_slab/, 'plank_slab'],
+  [/_slab/, 'stone_slab'],
+  [/_fence$/, 'plank_fence'],
+  [/dark_oak_door/, 'pine_door'],
+  [/_door/, 'door'],
+  [/torch$/, 'torch'],
+  [/sandstone/, 'sandstone'],
+  [/terracotta/, 'terracotta'],
+]
+const later = new Set([...becomes].filter(([ours]) => !firsts.has(ours)).flatMap(([, ids]) => ids.slice(0, 1)))
+for (const item of data.itemsArray) {
+  const powder = item.name.match(/^(.*)_concrete_powder$/)
+  const ours = powder
+    ? `${powder[1].replace('gray', 'grey')}_concrete`
+    : likeLater.find(([pattern]) => pattern.test(item.name))?.[1]
+  if (ours && data.blocksByName[item.name] && !later.has(item.id)) becomes.get(ours).push(item.id)
+}
 
 writeFileSync(
   process.argv[2] ?? new URL('../../blocktable/minecraft_table.go', import.meta.url),
@@ -123,14 +214,9 @@ package blocktable
 // minecraftStates is the number of states in Minecraft.
 const minecraftStates = ${Math.max(...data.blocksArray.map((b) => b.maxStateId)) + 1}
 
-// minecraftImages has the images of our blocks in Minecraft, by the names of ours.
-var minecraftImages = map[string]minecraftImage{
-${rows.join('\n')}
-}
-
-// minecraftItems has the items of Minecraft that become each of our blocks.
-var minecraftItems = map[string][]uint16{
-${items.join('\n')}
+// minecraftRows are our blocks. Some are of later versions.
+var minecraftRows = [...]minecraftRow{
+${rows.map(({ ours, head }) => `\t{${head}, []uint16{${becomes.get(ours).join(', ')}}},`).join('\n')}
 }
 `,
 )
