@@ -75,7 +75,7 @@ func TestStatus(t *testing.T) {
 	handshake := begin(packetHandshake).varint(47).text("localhost").i16(25566).varint(wantStatus)
 	frames := appendFrame(appendFrame(nil, handshake, false), begin(packetStatusRequest), false)
 	s := newScript(appendFrame(frames, begin(packetStatusPing).i64(77), false))
-	if _, _, err := newTestAdapter().Open(t.Context(), s); err != errStatus { //nolint:errorlint // it is not wrapped
+	if _, _, err := newTestAdapter().Open(t.Context(), s); err != errStatus {
 		t.Fatal(err)
 	}
 	got := s.received(t, false)
@@ -427,8 +427,18 @@ func TestLight(t *testing.T) {
 		x, y, z    int
 		sky, lamps byte
 	}{
-		{25, 1, 10, 15, 0}, {20, 4, 10, 15, 0}, {19, 4, 10, 14, 0}, {15, 2, 10, 10, 0}, {5, 1, 10, 15, 0}, {6, 1, 10, 14, 0},
-		{0, 1, 0, 0, 15}, {2, 1, 0, 0, 13}, {2, 1, 5, 0, 8}, {4, 1, 0, 14, 0}, {0, 5, 0, 0, 0}, {0, 6, 0, 15, 0},
+		{25, 1, 10, 15, 0},
+		{20, 4, 10, 15, 0},
+		{19, 4, 10, 14, 0},
+		{15, 2, 10, 10, 0},
+		{5, 1, 10, 15, 0},
+		{6, 1, 10, 14, 0},
+		{0, 1, 0, 0, 15},
+		{2, 1, 0, 0, 13},
+		{2, 1, 5, 0, 8},
+		{4, 1, 0, 14, 0},
+		{0, 5, 0, 0, 0},
+		{0, 6, 0, 15, 0},
 	} {
 		i := chunk.IndexOf(c.x, c.y, c.z)
 		if l.sky[i] != c.sky || l.block[i] != c.lamps {
