@@ -252,6 +252,17 @@ func TestMinecraftPlayers(t *testing.T) {
 	bob.do("say", "/who")
 	bob.hears("On this node: bob")
 
+	for yaw := 0.; math.Hypot(ada.look().At[0]-at[0], ada.look().At[2]-at[2]) < 1; yaw++ { // something may be in the way
+		if yaw > 20 {
+			t.Fatal("ada cannot walk")
+		}
+		ada.do("step", yaw, 500)
+	}
+	session.until("that ada has walked", func() bool {
+		to, seen := ada.look().At, session.Avatars["ada"]
+		return math.Hypot(seen.X-to[0], seen.Z-to[2]) < .1
+	})
+
 	crowd := []*minecraftPlayer{ada, bob}
 	for i := len(crowd); i < *minecraftBots; i++ {
 		crowd = append(crowd, clients.join(others[i%2], fmt.Sprint("walker", i)))

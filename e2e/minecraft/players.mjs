@@ -97,12 +97,9 @@ const fly = (p, over, height, speed) => {
   }
 }
 
-// stop lets a player stand in the air.
-const stop = (p) => {
-  p.walk = null
-}
-
-const step = async ({ bot }, ms) => {
+// step makes a player walk in a direction for some time, on their feet.
+const step = async ({ bot }, yaw, ms) => {
+  await bot.look(yaw, 0, true)
   bot.setControlState('forward', true)
   await new Promise((done) => setTimeout(done, ms))
   bot.clearControlStates()
@@ -116,7 +113,6 @@ const actions = {
   dig,
   put,
   fly,
-  stop,
   step,
   say: ({ bot }, text) => bot.chat(text),
   leave: ({ bot }) => bot.quit(),

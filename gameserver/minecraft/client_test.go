@@ -490,3 +490,31 @@ func BenchmarkChunk(b *testing.B) {
 	b.ReportMetric(float64(size), "bytes/chunk")
 	b.ReportMetric(float64(plain), "plain_bytes/chunk")
 }
+
+// One tick of a client that sees 100 others walk.
+func BenchmarkTickOfCrowd(b *testing.B) {
+	cl, s := playing(b, nil)
+	var d sessionmsg.TickDelta
+	for i := range uint32(100) {
+		at := sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: 3 + float64(i)/10, Y: 10, Z: 3})
+		d.Enter = append(d.Enter, sessionmsg.TickAvatar{Index: i, Player: player.ID{1, byte(i)}, Name: "p", Place: at})
+	}
+	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 1), &d)); err != nil {
+		b.Fatal(err)
+	}
+	now := time.Now()
+	var sentBytes int
+	for b.Loop() {
+		cl.mu.avatars.readAt, cl.mu.alive.answered = now, now
+		for _, shown := range cl.mu.avatars.shown { // as if all had moved
+			shown.at.x -= 900
+			shown.at.yaw++
+		}
+		s.out.Reset()
+		if err := cl.tick(now); err != nil {
+			b.Fatal(err)
+		}
+		sentBytes += s.out.Len()
+	}
+	b.ReportMetric(float64(sentBytes)/float64(b.N), "bytes/tick")
+}

@@ -177,7 +177,7 @@ func (f *fields) position() grid.Pos {
 // packet builds one packet.
 type packet []byte
 
-func begin(kind byte) packet { return packet{kind} }
+func begin(kind byte) packet { return append(make(packet, 0, 48), kind) } // room for most of them
 
 func (p packet) u8(v ...byte) packet  { return append(p, v...) }
 func (p packet) i16(v int16) packet   { return binary.BigEndian.AppendUint16(p, uint16(v)) } //nolint:gosec // two's complement
