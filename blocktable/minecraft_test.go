@@ -17,7 +17,7 @@ var passableNames = []string{
 	"air", "water", "tall_grass", "dry_grass", "fern", "poppy", "dandelion", "cornflower", "daisy", "dead_bush", "reeds",
 }
 
-func minecraftByName() map[string]minecraftRow {
+func rowsByName() map[string]minecraftRow {
 	rows := make(map[string]minecraftRow)
 	for _, row := range minecraftRows {
 		rows[row.name] = row
@@ -27,7 +27,7 @@ func minecraftByName() map[string]minecraftRow {
 
 // Every block has an image that Minecraft has, as solid as the block, and a player can place it with an item.
 func TestEveryBlockHasAnImageInMinecraft(t *testing.T) {
-	rows, passable := minecraftByName(), make(map[uint16]bool)
+	rows, passable := rowsByName(), make(map[uint16]bool)
 	for name, row := range rows {
 		// Ladders and open doors stop bodies there: the client keeps players out of what they may pass.
 		passable[row.image.state] = slices.Contains(passableNames, name) || strings.HasPrefix(name, "torch") ||
@@ -48,7 +48,7 @@ func TestEveryBlockHasAnImageInMinecraft(t *testing.T) {
 		if MinecraftItem(b) == 0 { // air, and states of blocks that are placed otherwise
 			continue
 		}
-		if back, known := FromMinecraft(int32(MinecraftItem(b))); !known || back != b {
+		if back, known := FromMinecraft(int32(MinecraftItem(b)), Placing{}); !known || back != b {
 			t.Errorf("the item of %s places %s", b.Name(), back.Name())
 		}
 	}
@@ -62,7 +62,7 @@ func TestEveryBlockHasAnImageInMinecraft(t *testing.T) {
 
 // A new block that Minecraft lacks is shown as one that is as solid.
 func TestFallbackInMinecraft(t *testing.T) {
-	rows := minecraftByName()
+	rows := rowsByName()
 	for b := chunk.Air; b.Known(); b++ {
 		if like := minecraftFallback(b); like.Solid() != b.Solid() || rows[like.Name()].image.state == 0 {
 			t.Errorf("%s is shown as %s", b.Name(), like.Name())
@@ -72,15 +72,11 @@ func TestFallbackInMinecraft(t *testing.T) {
 
 // Each item becomes one of the blocks that it is listed for, which this world has.
 func TestWayBackFromMinecraft(t *testing.T) {
-	byName := make(map[string]chunk.Block)
-	for b := chunk.Air; b.Known(); b++ {
-		byName[b.Name()] = b
-	}
-	rows := minecraftByName()
+	rows := rowsByName()
 	for name, row := range rows {
 		for _, item := range row.items {
-			b, known := FromMinecraft(int32(item))
-			_, here := byName[name]
+			b, known := FromMinecraft(int32(item), Placing{})
+			_, here := minecraftByName[name]
 			if here && !known || known && !slices.Contains(rows[b.Name()].items, item) {
 				t.Errorf("item %d becomes %s, not %s", item, b.Name(), name)
 			}
@@ -89,8 +85,36 @@ func TestWayBackFromMinecraft(t *testing.T) {
 			t.Errorf("the item of %s does not become it", name)
 		}
 	}
-	if b, known := FromMinecraft(-1); known {
+	if b, known := FromMinecraft(-1, Placing{}); known {
 		t.Errorf("item -1 becomes %s", b.Name())
+	}
+}
+
+func TestPlacing(t *testing.T) {
+	for _, c := range []struct {
+		block string
+		how   Placing
+		want  string
+	}{
+		{"stone", Placing{Looks: "west", Wall: "north", Upper: true}, "stone"},
+		{"brick_stairs", Placing{Looks: "east", Wall: "north"}, "brick_stairs"},
+		{"brick_stairs", Placing{Looks: "south"}, "brick_stairs_south"},
+		{"stone_slab", Placing{Looks: "west"}, "stone_slab"},
+		{"stone_slab", Placing{Looks: "west", Upper: true}, "stone_slab_upper"},
+		{"torch", Placing{Looks: "west"}, "torch"},
+		{"torch", Placing{Looks: "west", Wall: "east"}, "torch_on_the_east"},
+		{"ladder", Placing{Looks: "west", Wall: "east"}, "ladder"},
+		{"ladder", Placing{Looks: "west"}, "ladder_west"},
+		{"pine_door", Placing{Looks: "north", Wall: "east"}, "pine_door_north"},
+	} {
+		if got := c.how.state(c.block); got != c.want {
+			t.Errorf("%s placed as %+v is %s, want %s", c.block, c.how, got, c.want)
+		}
+	}
+	// States that this world has not are those of the block.
+	stone, _ := FromMinecraft(1, Placing{Looks: "west", Wall: "west", Upper: true})
+	if stone != chunk.Stone {
+		t.Errorf("stone is placed as %s", stone.Name())
 	}
 }
 

@@ -1,6 +1,7 @@
 package minecraft
 
 import (
+	"math"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
@@ -12,6 +13,16 @@ import (
 
 // faces are the directions of the faces of a block: down, up, north, south, west, east.
 var faces = [...]grid.Pos{{Y: -1}, {Y: 1}, {Z: -1}, {Z: 1}, {X: -1}, {X: 1}}
+
+// placing returns how a block is placed by a player who looks somewhere, and has clicked a face at some height above its bottom.
+func placing(yaw float32, face int32, height float32) blocktable.Placing {
+	clockwise := [...]string{"south", "west", "north", "east"} // from yaw 0 on
+	how := blocktable.Placing{Looks: clockwise[int(math.Round(float64(yaw)/(math.Pi/2)))&3], Upper: face == 0}
+	if face >= 2 && int(face) < len(faces) {
+		how.Wall, how.Upper = [...]string{"south", "north", "east", "west"}[face-2], height > .5 // opposite of the face
+	}
+	return how
+}
 
 // readDig returns the edit that breaks a block. In creative mode that is done at once; what else the packet reports is acknowledged.
 func (cl *Client) readDig(f *fields) (sessionmsg.FromClient, error) {
@@ -27,14 +38,16 @@ func (cl *Client) readDig(f *fields) (sessionmsg.FromClient, error) {
 // readUseItemOn returns the edit that places the block in a hand at the face of another one, or in its stead if it is water or a plant.
 func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient, error) {
 	hand, pos, face := f.varint(), f.position(), f.varint()
-	f.next(3 * 4) // where in the face
-	f.u8()        // whether the head is inside of a block
+	f.f32() // where in the face: x, y, z
+	height := f.f32()
+	f.f32()
+	f.u8() // whether the head is inside of a block
 	number := f.varint()
 	item := cl.mu.hands.bar[cl.mu.hands.selected]
 	if hand != 0 {
 		item = cl.mu.hands.offhand
 	}
-	b, known := blocktable.FromMinecraft(item)
+	b, known := blocktable.FromMinecraft(item, placing(cl.mu.pose.Yaw, face, height))
 	if f.bad || int(face) >= len(faces) || face < 0 || !known || !cl.placements.AllowN(now, 1) {
 		if item != 0 && !known {
 			cl.say(textOf("This world has no such block.", colourNotice))

@@ -153,6 +153,27 @@ func TestWhereBlocksGo(t *testing.T) {
 	}
 }
 
+// Where a block's front is depends on the player, and on what they have clicked.
+func TestPlacing(t *testing.T) {
+	for _, c := range []struct {
+		degrees, height float32
+		face            int32
+		want            blocktable.Placing
+	}{
+		{0, 1, 1, blocktable.Placing{Looks: "south"}},
+		{80, 0, 0, blocktable.Placing{Looks: "west", Upper: true}},
+		{-100, .7, 4, blocktable.Placing{Looks: "east", Wall: "east", Upper: true}},
+		{179, .2, 3, blocktable.Placing{Looks: "north", Wall: "north"}},
+		{-179, .2, 2, blocktable.Placing{Looks: "north", Wall: "south"}},
+		{0, .2, 99, blocktable.Placing{Looks: "south"}},
+		{0, .2, -1, blocktable.Placing{Looks: "south"}},
+	} {
+		if got := placing(c.degrees*math.Pi/180, c.face, c.height); got != c.want {
+			t.Errorf("%+v is placed as %+v", c, got)
+		}
+	}
+}
+
 // Requests are acknowledged when all up to them are answered; a refused one is put back, with the reason.
 func TestAnswersAreShown(t *testing.T) {
 	cl, s := playing(t, sent(confirm(), dig(1, 9, 2, 0), dig(1, 9, 3, 1)))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,24 +107,28 @@ func playing(t testing.TB, more []byte) (*Client, *script) {
 // floor is a chunk with stone up to height 9.
 func floor(t testing.TB, at grid.ChunkPos) sessionmsg.ChunkData {
 	t.Helper()
+	packed, err := packedFloor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sessionmsg.ChunkData{Chunk: at, Data: packed}
+}
+
+var packedFloor = sync.OnceValues(func() ([]byte, error) {
 	blocks := make([]chunk.Block, chunk.SectionBlocks)
 	for i := range chunk.IndexOf(0, 10, 0) {
 		blocks[i] = chunk.Stone
 	}
 	c, err := chunk.FromBlocks(blocks)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	plain, err := c.MarshalBinary()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	packed, err := wire.PackChunk(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sessionmsg.ChunkData{Chunk: at, Data: packed}
-}
+	return wire.PackChunk(plain)
+})
 
 func receive(t testing.TB, cl *Client, m sessionmsg.FromServer) {
 	t.Helper()
