@@ -82,7 +82,12 @@ lint-floors:
 		chunk gameserver/interest grid history kv overlay player terrain trust vclock wire world 2>/dev/null \
 		|| { echo 'floors 0 to 2 start no goroutine (docs/ARCHITECTURE.md)' >&2; exit 1; }
 
-test-go: build
+e2e/minecraft/node_modules/.package-lock.json: e2e/minecraft/package.json e2e/minecraft/package-lock.json
+	@echo '== a Minecraft client, for the tests'
+	npm --prefix e2e/minecraft ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+test-go: build e2e/minecraft/node_modules/.package-lock.json
 	@echo '== go test'
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
 	@for need in 'pebble pebble' 'caddy caddy' 'nginx nginx-light'; do \
@@ -196,7 +201,7 @@ evening: release ## an operator's first evening with the packages, on three fres
 	tools/evening.sh
 
 clean: ## remove build output; the world in ./data stays
-	rm -rf bin web/node_modules
+	rm -rf bin web/node_modules e2e/minecraft/node_modules
 	find web/dist -mindepth 1 -not -name .gitkeep -delete
 
 help: ## show this list

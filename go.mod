@@ -2,11 +2,15 @@ module github.com/voxelpopuli/voxeld
 
 go 1.26.0
 
-ignore ./web/node_modules
+ignore (
+	./e2e/minecraft/node_modules
+	./web/node_modules
+)
 
 require (
 	charm.land/bubbletea/v2 v2.1.1
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/Tnze/go-mc v1.20.2
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/coder/websocket v1.8.15
 	github.com/coreos/go-systemd/v22 v22.7.0

@@ -44,6 +44,7 @@ type Network struct {
 	Game          string   `koanf:"game"`           // host:port of the game server (TCP)
 	HTTP          string   `koanf:"http"`           // host:port of client, /ws, /healthz, /readyz
 	ClassiCube    string   `koanf:"classicube"`     // host:port for clients of ClassiCube; empty: none
+	Minecraft     string   `koanf:"minecraft"`      // host:port for clients of Minecraft; empty: none
 	AdvertiseGame string   `koanf:"advertise_game"` // host:port advertised to others; empty: derived by cmd
 	AdvertiseHTTP string   `koanf:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
 }

@@ -68,7 +68,7 @@ func TestHTTP(t *testing.T) {
 
 // A node whose operator wants no public map, or no map at all, has none.
 func TestPublicMapIsOptional(t *testing.T) {
-	for _, p := range []admission.Policy{{Map: true}, {PublicMap: true}} {
+	for _, p := range []admission.Settings{{Map: true}, {PublicMap: true}} {
 		address := serveReal(t, func(o *Options) { o.Admission.Map, o.Admission.PublicMap = p.Map, p.PublicMap })
 		for _, path := range []string{"/map", "/map/world"} {
 			response, err := http.Get("http://" + address + path)

@@ -27,13 +27,13 @@ var (
 // classicPort is where the daemons of these tests serve Classic.
 const classicPort = ":25565"
 
-// classicCluster starts daemons of one world that serve Classic.
-func classicCluster(t *testing.T, n int) (all []*daemon) {
+// gameCluster starts daemons of one world that serve another game on a port.
+func gameCluster(t *testing.T, n int, option, port string) (all []*daemon) {
 	t.Helper()
 	token := ""
 	for range n {
 		ip := takeAddress(t)
-		args := []string{"--classicube", ip + classicPort}
+		args := []string{option, ip + port}
 		if token != "" {
 			args = append(args, "--join", token)
 		}
@@ -136,7 +136,7 @@ func (p *classicPlayer) sees(pos grid.Pos, b chunk.Block) {
 // of a region while its leader is killed, and nobody is disconnected.
 func TestClassicPlayers(t *testing.T) {
 	t.Parallel()
-	all := classicCluster(t, 4)
+	all := gameCluster(t, 4, "--classicube", classicPort)
 	scout := join(t, all[0].Game, "scout", 1)
 	start := scout.Pose.Block()
 	leader, others := leaderOf(t, all, start.Chunk())
@@ -191,7 +191,7 @@ func TestClassicPlayers(t *testing.T) {
 // another version; who plays while their node drains is told where to go on.
 func TestClassicEnds(t *testing.T) {
 	t.Parallel()
-	all := classicCluster(t, 2)
+	all := gameCluster(t, 2, "--classicube", classicPort)
 	plain := joinClassic(t, all[0], "plain", nil)
 	plain.until("a line about the place", func(s *classicclient.State) bool {
 		return slices.ContainsFunc(s.Chat, func(line string) bool { return strings.Contains(line, "You are at") })

@@ -39,6 +39,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/classicube"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/minecraft"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
@@ -164,10 +165,16 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 	}
 	parts.onStop("http socket", closeOnce(n.http))
 	if n.cfg.ClassiCube != "" {
-		if n.classicube, err = listen("classicube", n.cfg.ClassiCube); err != nil {
+		if n.games.classicube, err = listen("classicube", n.cfg.ClassiCube); err != nil {
 			return err
 		}
-		parts.onStop("classicube socket", closeOnce(n.classicube))
+		parts.onStop("classicube socket", closeOnce(n.games.classicube))
+	}
+	if n.cfg.Minecraft != "" {
+		if n.games.minecraft, err = listen("minecraft", n.cfg.Minecraft); err != nil {
+			return err
+		}
+		parts.onStop("minecraft socket", closeOnce(n.games.minecraft))
 	}
 	if n.cfg.HTTPRedirect != "" {
 		if n.redirect, err = listen("http-redirect", n.cfg.HTTPRedirect); err != nil {
@@ -414,8 +421,12 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 		return cli.Usage(err)
 	}
 	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
-	if adapter := classicube.New(n.metrics); n.classicube != nil { // its metrics are there in any case
-		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.classicube, Protocol: adapter})
+	if adapter := classicube.New(n.metrics); n.games.classicube != nil { // its metrics are there in any case
+		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.games.classicube, Protocol: adapter})
+	}
+	status := func() minecraft.Status { return minecraft.Status{Text: n.world.Name, Players: len(n.gateway.Online())} }
+	if adapter := minecraft.New(n.metrics, status); n.games.minecraft != nil { // likewise
+		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.games.minecraft, Protocol: adapter})
 	}
 	if n.certs != nil {
 		_, port, err := net.SplitHostPort(n.http.Addr().String())

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -13,8 +14,6 @@ import (
 )
 
 const (
-	// writeTimeout bounds one write to the client.
-	writeTimeout = 10 * time.Second
 	// maxPending is the most edits that may wait for their answers.
 	maxPending = 1024
 )
@@ -59,20 +58,10 @@ type clock struct {
 
 func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
 	cl := &Client{a: a, c: c, in: in, features: f}
-	cl.mu.out = bufio.NewWriterSize(deadlined{c}, 8<<10)
+	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
 	cl.mu.avatars = newAvatars(f[extPlayerList])
 	return cl
-}
-
-// deadlined bounds each write.
-type deadlined struct{ net.Conn }
-
-func (d deadlined) Write(b []byte) (int, error) {
-	if err := d.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return 0, err
-	}
-	return d.Conn.Write(b)
 }
 
 // put buffers a packet. An error is that of the next flush.
@@ -86,16 +75,7 @@ func (cl *Client) Flush() error {
 }
 
 // Close ends the connection in order. The gateway closes it when the client has read the rest.
-func (cl *Client) Close() error {
-	half, ok := cl.c.(interface{ CloseWrite() error })
-	if !ok {
-		return cl.c.Close()
-	}
-	if err := half.CloseWrite(); err != nil {
-		return err
-	}
-	return cl.c.SetReadDeadline(time.Now())
-}
+func (cl *Client) Close() error { return games.CloseInOrder(cl.c) }
 
 // Cut ends the connection at once.
 func (cl *Client) Cut() { cl.c.Close() } //nolint:errcheck // readers and writers see the error

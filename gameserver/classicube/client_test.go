@@ -170,28 +170,6 @@ func TestChunkThatComesAgain(t *testing.T) {
 	}
 }
 
-// Changes of a chunk take a bounded amount of memory, and none is lost.
-func TestChangesAreFolded(t *testing.T) {
-	l := &land{packed: floor(t, grid.ChunkPos{}).Data}
-	for i := range chunk.Index(3 * foldAfter) {
-		if err := l.set(i, chunk.Brick); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(l.edits) > foldAfter {
-		t.Errorf("%d changes are kept", len(l.edits))
-	}
-	blocks, err := l.load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range chunk.Index(3 * foldAfter) {
-		if blocks.Get(i) != chunk.Brick {
-			t.Fatalf("block %d is %v", i, blocks.Get(i).Name())
-		}
-	}
-}
-
 // enter returns a frame in which players enter the chunk at the corner of the world.
 func enter(tick uint64, from, to int) []byte {
 	var delta sessionmsg.TickDelta

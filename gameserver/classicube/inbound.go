@@ -2,10 +2,10 @@ package classicube
 
 import (
 	"math"
-	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -129,19 +129,9 @@ func (cl *Client) readChat(body fields) sessionmsg.FromClient {
 		}
 		return nil
 	}
-	text := strings.TrimSpace(stripColours(cl.partial + body.text()))
+	text := stripColours(cl.partial + body.text())
 	cl.partial = ""
-	for len(text) > wire.MaxChat {
-		text = string([]rune(text)[:len([]rune(text))-1])
-	}
-	command, isCommand := strings.CutPrefix(text, "/")
-	switch {
-	case wire.CheckChat(text) != nil, isCommand && wire.CheckChat(command) != nil:
-		return nil // blank
-	case isCommand:
-		return sessionmsg.Command{Text: command}
-	}
-	return sessionmsg.Chat{Text: text}
+	return games.ChatOf(text)
 }
 
 // answerPing answers a ping of the client.

@@ -3,16 +3,15 @@ package classicube
 import (
 	"bytes"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -81,7 +80,7 @@ func (cl *Client) retarget() error {
 // showChunk keeps a chunk, and shows what is new of it.
 func (cl *Client) showChunk(m sessionmsg.ChunkData) error {
 	before := cl.mu.lands[m.Chunk]
-	now := &land{packed: m.Data}
+	now := games.NewLand(m.Data)
 	cl.mu.lands[m.Chunk] = now
 	switch {
 	case !cl.mu.loaded:
@@ -96,12 +95,12 @@ func (cl *Client) showChunk(m sessionmsg.ChunkData) error {
 const maxDifference = 8192
 
 // showDifference shows how a chunk of the level differs from before.
-func (cl *Client) showDifference(at grid.ChunkPos, before, now *land) error {
-	old, err := before.load()
+func (cl *Client) showDifference(at grid.ChunkPos, before, now *games.Land) error {
+	old, err := before.Load()
 	if err != nil {
 		return err
 	}
-	blocks, err := now.load()
+	blocks, err := now.Load()
 	if err != nil {
 		return err
 	}
@@ -225,20 +224,11 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	delete(cl.mu.pending, m.Seq)
 	if m.Error != "" {
 		cl.a.metrics.restored.Inc()
-		if why := refusals[m.Error]; why != "" {
+		if why := games.Refusal(m.Error); why != "" {
 			cl.say(colourNotice + why)
 		}
 	}
 	cl.showBlock(pos, chunk.Block(m.Block))
-}
-
-// refusals say why an edit was refused, where the player cannot see it.
-var refusals = map[string]string{
-	wire.RefusedOutOfReach:    "That is out of reach.",
-	wire.RefusedClaimed:       "That is another player's claim.",
-	wire.RefusedOutsideBorder: "That is outside the border of the world.",
-	wire.RefusedRate:          "You build too fast.",
-	wire.RefusedNotLoaded:     "The land there is being loaded.",
 }
 
 // showBlock shows a block, if it is in the level.
@@ -265,7 +255,7 @@ func (cl *Client) Delta(n *sessionmsg.TickDelta) {
 	}
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
-			if l.set(b.At, b.Block) != nil {
+			if l.Set(b.At, b.Block) != nil {
 				delete(cl.mu.lands, n.Chunk) // the gateway packed it
 				break
 			}
@@ -302,13 +292,7 @@ func (cl *Client) showInteraction(m sessionmsg.Struck) {
 // redirect ends the connection because the node is stopping: the protocol cannot send the client elsewhere.
 func (cl *Client) redirect(m sessionmsg.Reconnect) {
 	cl.say(colourNotice + escape(m.Reason))
-	for _, g := range m.Gateways {
-		if u, err := url.Parse(g.URL); err == nil {
-			cl.end("This node is stopping. Join again at " + u.Hostname() + ".")
-			return
-		}
-	}
-	cl.end("This node is stopping. Come back in a while.")
+	cl.end(games.Elsewhere(m))
 }
 
 // end sends the reason for the end of the connection. One that is too long for it is said before.

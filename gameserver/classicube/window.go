@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -19,8 +20,6 @@ const (
 	maxVolume = 512 * 128 * 512
 	// maxTravel is how far from a window's middle the player may go before there is another one, in chunks.
 	maxTravel = 2
-	// foldAfter is the number of changes of a chunk after which it is kept unpacked.
-	foldAfter = 2048
 )
 
 // window is the part of the world that is the client's level: the chunks at most radius away from the middle.
@@ -68,51 +67,8 @@ func (w window) chunks(visit func(at grid.ChunkPos) bool) bool {
 	return true
 }
 
-// land is a chunk in view.
-type land struct {
-	packed []byte
-	edits  map[chunk.Index]chunk.Block // since then
-	blocks *chunk.Chunk                // nil unless the chunk is kept unpacked
-}
-
-// load returns the chunk's blocks.
-func (l *land) load() (*chunk.Chunk, error) {
-	if l.blocks != nil {
-		return l.blocks, nil
-	}
-	plain, err := wire.UnpackChunk(l.packed)
-	if err != nil {
-		return nil, err
-	}
-	blocks, err := chunk.Decode(plain)
-	if err != nil {
-		return nil, err
-	}
-	for at, b := range l.edits {
-		blocks.Set(at, b)
-	}
-	return blocks, nil
-}
-
-// set changes a block.
-func (l *land) set(at chunk.Index, b chunk.Block) (err error) {
-	if l.blocks == nil {
-		if l.edits == nil {
-			l.edits = make(map[chunk.Index]chunk.Block)
-		}
-		if l.edits[at] = b; len(l.edits) <= foldAfter {
-			return nil
-		}
-		l.blocks, err = l.load()
-		l.packed, l.edits = nil, nil
-		return err
-	}
-	l.blocks.Set(at, b)
-	return nil
-}
-
 // lands are the chunks in view.
-type lands map[grid.ChunkPos]*land
+type lands map[grid.ChunkPos]*games.Land
 
 // has reports whether the whole window is in view.
 func (ls lands) has(w window) bool {
@@ -141,7 +97,7 @@ func (ls lands) writeLevel(to io.Writer, w window, f features) error {
 			var column *chunk.Chunk
 			if l := ls[grid.ChunkPos{X: w.middle.X + x, Z: w.middle.Z + z}]; l != nil {
 				var err error
-				if column, err = l.load(); err != nil {
+				if column, err = l.Load(); err != nil {
 					return err
 				}
 			}

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+var (
+	minecraftBots = flag.Int("minecraft.bots", 3, "how many clients of Minecraft fly in TestMinecraftPlayers")
+	minecraftWalk = flag.Duration("minecraft.walk", 15*time.Second, "how long they fly")
+)
+
+const (
+	// minecraftPort is where the daemons of these tests serve Minecraft.
+	minecraftPort = ":25566"
+	// minecraftClient has the client, and its packages.
+	minecraftClient = "../../e2e/minecraft/"
+)
+
+// minecraftClients are players of Minecraft in a process of their own: players.mjs says how it is driven.
+type minecraftClients struct {
+	t  *testing.T
+	in io.WriteCloser
+
+	mu struct {
+		sync.Mutex
+		number  int
+		waiting map[int]chan minecraftAnswer
+	}
+}
+
+type minecraftAnswer struct {
+	Result json.RawMessage
+	Error  string
+}
+
+// startMinecraftClients starts the process. make test installs its packages where it can.
+func startMinecraftClients(t *testing.T) *minecraftClients {
+	t.Helper()
+	if _, err := os.Stat(minecraftClient + "node_modules/mineflayer"); err != nil {
+		t.Skip("mineflayer is missing: run npm --prefix e2e/minecraft ci")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is missing")
+	}
+	process := exec.CommandContext(t.Context(), node, minecraftClient+"players.mjs")
+	in, err := process.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs strings.Builder
+	process.Stderr = &errs
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &minecraftClients{t: t, in: in}
+	c.mu.waiting = make(map[int]chan minecraftAnswer)
+	var reader sync.WaitGroup
+	reader.Go(func() { c.read(out) })
+	t.Cleanup(func() {
+		in.Close()
+		reader.Wait()
+		if err := process.Wait(); err != nil && t.Context().Err() == nil || errs.Len() > 0 {
+			t.Errorf("the clients end with %v, %s", err, errs.String())
+		}
+	})
+	return c
+}
+
+// read passes the answers on.
+func (c *minecraftClients) read(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var number int
+		var a minecraftAnswer
+		if err := json.Unmarshal(lines.Bytes(), &[]any{&number, &a.Result, &a.Error}); err != nil {
+			c.t.Errorf("the clients print %q", lines.Text())
+			return
+		}
+		c.mu.Lock()
+		if to := c.mu.waiting[number]; to != nil {
+			to <- a
+		}
+		delete(c.mu.waiting, number)
+		c.mu.Unlock()
+	}
+}
+
+// minecraftPlayer is a player with a client of Minecraft.
+type minecraftPlayer struct {
+	*minecraftClients
+	name string
+}
+
+// minecraftView is what a player sees.
+type minecraftView struct {
+	Spawned                bool
+	Ended                  string
+	Forced, Changed, Built int
+	Chat, Online           []string
+	At                     []float64
+	Time                   int
+	Bodies                 []struct {
+		Name    string
+		X, Y, Z float64
+	}
+}
+
+// do makes the player do something, and waits until it is done.
+func (p *minecraftPlayer) do(what string, arguments ...any) (result json.RawMessage) {
+	p.t.Helper()
+	answer := make(chan minecraftAnswer, 1)
+	p.mu.Lock()
+	p.mu.number++
+	number := p.mu.number
+	p.mu.waiting[number] = answer
+	line, err := json.Marshal(append([]any{number, p.name, what}, arguments...))
+	if err == nil {
+		_, err = p.in.Write(append(line, '\n'))
+	}
+	p.mu.Unlock()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	select {
+	case a := <-answer:
+		if a.Error != "" {
+			p.t.Fatalf("%s cannot %s %v: %s", p.name, what, arguments, a.Error)
+		}
+		return a.Result
+	case <-time.After(patience):
+		p.t.Fatalf("%s does not %s", p.name, what)
+		return nil
+	}
+}
+
+func (p *minecraftPlayer) look() (v minecraftView) {
+	p.t.Helper()
+	if err := json.Unmarshal(p.do("look"), &v); err != nil {
+		p.t.Fatal(err)
+	}
+	return v
+}
+
+// until waits for something that the player sees.
+func (p *minecraftPlayer) until(what string, condition func(v minecraftView) bool) {
+	p.t.Helper()
+	eventually(p.t, p.name+" sees "+what, patience, func() bool {
+		v := p.look()
+		if v.Ended != "" {
+			p.t.Fatalf("%s is disconnected before %s: %s", p.name, what, v.Ended)
+		}
+		return condition(v)
+	})
+}
+
+// hears waits until the chat has a line.
+func (p *minecraftPlayer) hears(text string) {
+	p.t.Helper()
+	p.until("the line "+text, func(v minecraftView) bool {
+		return slices.ContainsFunc(v.Chat, func(line string) bool { return strings.Contains(line, text) })
+	})
+}
+
+// sees waits until the player sees a block of Minecraft.
+func (p *minecraftPlayer) sees(pos grid.Pos, name string) {
+	p.t.Helper()
+	want, _ := json.Marshal(name)
+	eventually(p.t, fmt.Sprintf("%s sees %s at %v", p.name, name, pos), patience, func() bool {
+		return string(p.do("block", pos.X, pos.Y, pos.Z)) == string(want)
+	})
+}
+
+func (c *minecraftClients) start(d *daemon, name string, version string) *minecraftPlayer {
+	c.t.Helper()
+	p := &minecraftPlayer{minecraftClients: c, name: name}
+	p.do("join", d.ip, 25566, version)
+	return p
+}
+
+// join starts a player who plays.
+func (c *minecraftClients) join(d *daemon, name string) *minecraftPlayer {
+	c.t.Helper()
+	p := c.start(d, name, "1.20.2")
+	p.until("the world", func(v minecraftView) bool { return v.Spawned && len(v.At) == 3 && v.Forced > 0 })
+	at := p.look().At
+	below := grid.Pos{X: int32(math.Floor(at[0])), Y: 0, Z: int32(math.Floor(at[2]))}
+	p.sees(below, "bedrock")
+	return p
+}
+
+// Players of Minecraft on two nodes and one in the browser's protocol see one another, and what they build and say; they fly over the border
+// of a region while its leader is killed, and nobody is disconnected.
+func TestMinecraftPlayers(t *testing.T) {
+	t.Parallel()
+	clients := startMinecraftClients(t)
+	all := gameCluster(t, 4, "--minecraft", minecraftPort)
+	scout := join(t, all[0].Game, "scout", 1)
+	start := scout.Pose.Block()
+	leader, others := leaderOf(t, all, start.Chunk())
+	session := join(t, others[0].Game, "browser", 2)
+	ada, bob := clients.join(others[0], "ada"), clients.join(others[1], "bob")
+
+	for _, p := range []*minecraftPlayer{ada, bob} {
+		p.until("the others", func(v minecraftView) bool { return len(v.Bodies) >= 3 && len(v.Online) >= 4 })
+	}
+	session.until("the players of Minecraft", func() bool { return len(session.Avatars) >= 3 })
+
+	at := ada.look().At
+	ground := grid.Pos{X: int32(math.Floor(at[0])) + 1, Y: int32(math.Floor(at[1])) - 1, Z: int32(math.Floor(at[2])) + 1}
+	ada.sees(ground, "grass_block")
+	above := grid.Pos{X: ground.X, Y: ground.Y + 1, Z: ground.Z}
+	ada.do("choose", "sea_lantern")
+	ada.do("place", ground.X, ground.Y, ground.Z)
+	session.until("ada's block", func() bool { b, known := session.Block(above); return known && b == chunk.Lamp })
+	bob.sees(above, "sea_lantern")
+	beside := grid.Pos{X: above.X + 1, Y: above.Y, Z: above.Z}
+	session.put(beside, chunk.Brick)
+	ada.sees(beside, "bricks")
+	bob.do("dig", above.X, above.Y, above.Z)
+	ada.sees(above, "air")
+	ada.do("put", ground.X+40, ground.Y+9, ground.Z) // out of reach: it is put back
+	ada.hears("out of reach")
+
+	ada.do("say", "good §4morning")
+	session.until("ada's line", func() bool {
+		return slices.ContainsFunc(session.Received, func(l sessionmsg.ChatLine) bool { return l.Name == "ada" && strings.HasPrefix(l.Text, "good") })
+	})
+	session.send(sessionmsg.Chat{Text: "hello & welcome"})
+	bob.hears("<browser> hello & welcome")
+	bob.do("say", "/who")
+	bob.hears("On this node: bob")
+
+	for yaw := 0.; math.Hypot(ada.look().At[0]-at[0], ada.look().At[2]-at[2]) < 1; yaw++ { // something may be in the way
+		if yaw > 20 {
+			t.Fatal("ada cannot walk")
+		}
+		ada.do("step", yaw, 500)
+	}
+	session.until("that ada has walked", func() bool {
+		to, seen := ada.look().At, session.Avatars["ada"]
+		return math.Hypot(seen.X-to[0], seen.Z-to[2]) < .1
+	})
+
+	crowd := []*minecraftPlayer{ada, bob}
+	for i := len(crowd); i < *minecraftBots; i++ {
+		crowd = append(crowd, clients.join(others[i%2], fmt.Sprint("walker", i)))
+	}
+	border := start.X
+	for cell := grid.CellAt(start.Chunk(), grid.FoundingLabel); grid.CellAt((grid.Pos{X: border, Z: start.Z}).Chunk(), grid.FoundingLabel) == cell; {
+		border++
+	}
+	t.Logf("%d players fly from %v to the border at %d, for %v", len(crowd), start, border, *minecraftWalk)
+	flyMinecraft(t, crowd, float64(border), *minecraftWalk, func() { leader.kill() })
+}
+
+// flyMinecraft makes players fly to and fro over a border of regions, at 8 blocks a second, and build. In the middle it calls meanwhile.
+func flyMinecraft(t *testing.T, crowd []*minecraftPlayer, border float64, during time.Duration, meanwhile func()) {
+	t.Helper()
+	for _, p := range crowd {
+		p.do("fly", border, 122, .4)
+	}
+	crossed, begun, done := make(map[string]bool), time.Now(), false
+	before := make(map[string]int) // how many blocks they had seen change when it was called
+	eventually(t, "all have crossed the border, and see blocks change since then", during+patience, func() bool {
+		if !done && time.Since(begun) > during/2 {
+			done = true
+			for _, p := range crowd {
+				before[p.name] = p.look().Changed
+			}
+			meanwhile()
+		}
+		ready := done && time.Since(begun) > during
+		for _, p := range crowd {
+			v := p.look()
+			if v.Ended != "" {
+				t.Fatalf("%s is disconnected: %s", p.name, v.Ended)
+			}
+			crossed[p.name] = crossed[p.name] || v.At[0] > border+2
+			ready = ready && crossed[p.name] && v.Changed > before[p.name]+2
+		}
+		return ready
+	})
+	for _, p := range crowd {
+		v := p.look()
+		t.Logf("%s: put %d times, has built %d times, seen %d blocks change", p.name, v.Forced, v.Built, v.Changed)
+	}
+}
+
+// Names that a guest may not have are refused with a reason, and so is another version; who plays while their node drains is told where to go on.
+func TestMinecraftEnds(t *testing.T) {
+	t.Parallel()
+	clients := startMinecraftClients(t)
+	all := gameCluster(t, 2, "--minecraft", minecraftPort)
+	ada := clients.join(all[0], "ada")
+	owner := joinWithKey(t, all[0].Game, "own-name", "owner")
+	owner.command("register")
+	for _, c := range []struct{ name, version, want string }{
+		{"own-name", "1.20.2", "own-name"},
+		{"with blanks", "1.20.2", "letters"},
+		{"old", "1.20.1", "1.20.2"},
+		{"newer", "1.20.4", "1.20.2"},
+	} {
+		p := clients.start(all[0], c.name, c.version)
+		eventually(t, c.name+" is refused", patience, func() bool {
+			v := p.look()
+			if v.Spawned {
+				t.Fatalf("%s plays", c.name)
+			}
+			if v.Ended != "" && !strings.Contains(v.Ended, c.want) {
+				t.Fatalf("%s is refused with %q", c.name, v.Ended)
+			}
+			return v.Ended != ""
+		})
+	}
+	all[0].drain()
+	eventually(t, "the end", patience, func() bool { return ada.look().Ended != "" })
+	if ended := ada.look().Ended; !strings.Contains(ended, "oin again at "+all[1].ip) {
+		t.Errorf("the reason is %q", ended)
+	}
+}

@@ -1,0 +1,49 @@
+package games
+
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// refusals say why an edit was refused, where the player cannot see it.
+var refusals = map[string]string{
+	wire.RefusedOutOfReach:    "That is out of reach.",
+	wire.RefusedClaimed:       "That is another player's claim.",
+	wire.RefusedOutsideBorder: "That is outside the border of the world.",
+	wire.RefusedRate:          "You build too fast.",
+	wire.RefusedNotLoaded:     "The land there is being loaded.",
+}
+
+// Refusal says why an edit was refused, by the code of the Ack; empty if the player can see it.
+func Refusal(code string) string { return refusals[code] }
+
+// Elsewhere says where to go on when the node is stopping, for protocols that cannot send the client there.
+func Elsewhere(m sessionmsg.Reconnect) string {
+	for _, g := range m.Gateways {
+		if u, err := url.Parse(g.URL); err == nil {
+			return "This node is stopping. Join again at " + u.Hostname() + "."
+		}
+	}
+	return "This node is stopping. Come back in a while."
+}
+
+// ChatOf returns the chat line, or the command, that a text becomes; nil if it is blank. What is too long is cut off.
+func ChatOf(text string) sessionmsg.FromClient {
+	text = strings.TrimSpace(text)
+	for len(text) > wire.MaxChat {
+		_, last := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-last]
+	}
+	command, isCommand := strings.CutPrefix(text, "/")
+	switch {
+	case wire.CheckChat(text) != nil, isCommand && wire.CheckChat(command) != nil:
+		return nil
+	case isCommand:
+		return sessionmsg.Command{Text: command}
+	}
+	return sessionmsg.Chat{Text: text}
+}

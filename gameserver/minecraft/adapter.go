@@ -1,0 +1,52 @@
+package minecraft
+
+import (
+	"context"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// maxBuilding is how many chunks are translated at the same time: each takes a core for some milliseconds.
+const maxBuilding = 2
+
+// Adapter is the games.Protocol of Minecraft.
+type Adapter struct {
+	metrics  *metrics
+	status   func() Status
+	building chan struct{} // holds a token for each chunk that is being translated
+}
+
+// New returns an Adapter, which shows a status in lists of servers.
+func New(r prometheus.Registerer, status func() Status) *Adapter {
+	return &Adapter{metrics: newMetrics(r), status: status, building: make(chan struct{}, maxBuilding)}
+}
+
+// Subprotocol returns that there are no WebSockets.
+func (a *Adapter) Subprotocol() string { return "" }
+
+// Open reads a connection's handshake: it is for the status, or for a login.
+func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
+	in := newFrameReader(c)
+	version, want, err := readHandshake(in)
+	if err != nil {
+		return nil, sessionmsg.Join{}, err
+	}
+	if want == wantStatus {
+		return nil, sessionmsg.Join{}, answerStatus(c, in, a.status())
+	}
+	name, err := readLogin(in, version)
+	if err != nil {
+		return nil, sessionmsg.Join{}, err
+	}
+	join := sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: maxView, Encoding: sessionmsg.EncodingCBOR}
+	return newClient(a, c, in), join, nil
+}
+
+// Refuse disconnects a client that is logging in, with a reason.
+func (a *Adapter) Refuse(c net.Conn, why string) {
+	c.Write(appendFrame(nil, begin(packetLoginRefused).text(textOf(why, "").json()), false)) //nolint:errcheck // it may be gone already
+}

@@ -1,0 +1,146 @@
+package minecraft
+
+import (
+	"bufio"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// maxView is asked of the gateway, in chunks: twice as many of the game's.
+	maxView = 5
+	// maxPending is the most edits that may wait for their answers.
+	maxPending = 1024
+	// packetsPerSecond bounds what a client sends: it moves 20 times a second.
+	packetsPerSecond, packetsAtOnce = 400, 1000
+	// placementsPerSecond bounds how often the land is looked at. Clients place at most 20 blocks a second.
+	placementsPerSecond, placementsAtOnce = 40, 80
+)
+
+// state is that of a connection.
+type state int
+
+const (
+	atLogin state = iota
+	inConfiguration
+	inPlay
+	isOver // the reason was sent
+)
+
+// Client is the connection of one client: a games.Client.
+type Client struct {
+	a          *Adapter
+	c          net.Conn
+	in         *frameReader
+	message    []byte // the last result of Read
+	packets    *rate.Limiter
+	placements *rate.Limiter
+
+	mu struct {
+		sync.Mutex
+		out        *bufio.Writer
+		frame      []byte // scratch
+		state      state
+		compressed bool
+		welcome    sessionmsg.Welcome
+		since      time.Time // when the connection, and then the session, began
+		alive      alive
+
+		lands   map[grid.ChunkPos]*games.Land
+		centre  column // of the land that the client keeps
+		avatars avatars
+
+		pose     motion.Pose // of the player, as the gateway has it
+		teleport teleport
+		sent     time.Time // when the session was last sent a move
+		timed    time.Time // when the client was last sent the time
+
+		requests requests
+		hands    hands
+	}
+}
+
+// alive is what is known of the connection.
+type alive struct {
+	asked    time.Time // when the last question was sent
+	answered time.Time
+}
+
+// teleport is where the client was put last.
+type teleport struct {
+	number  int
+	pending bool // the client has not confirmed it: what it sends is ignored
+}
+
+func newClient(a *Adapter, c net.Conn, in *frameReader) *Client {
+	cl := &Client{
+		a: a, c: c, in: in,
+		packets:    rate.NewLimiter(packetsPerSecond, packetsAtOnce),
+		placements: rate.NewLimiter(placementsPerSecond, placementsAtOnce),
+	}
+	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
+	cl.mu.lands = make(map[grid.ChunkPos]*games.Land)
+	cl.mu.avatars = newAvatars()
+	cl.mu.requests = newRequests()
+	cl.mu.since = time.Now()
+	cl.mu.alive = alive{asked: cl.mu.since, answered: cl.mu.since}
+	return cl
+}
+
+// put buffers a packet. An error is that of the next flush.
+func (cl *Client) put(p packet) {
+	cl.mu.frame = appendFrame(cl.mu.frame[:0], p, cl.mu.compressed)
+	cl.mu.out.Write(cl.mu.frame) //nolint:errcheck // bufio keeps it
+}
+
+// say shows a message.
+func (cl *Client) say(text component) {
+	if cl.mu.state == inPlay {
+		cl.put(begin(packetSystemChat).text(text.json()).u8(0))
+	}
+}
+
+// end sends the reason for the end of the connection.
+func (cl *Client) end(why string) {
+	kind := map[state]byte{atLogin: packetLoginRefused, inConfiguration: packetConfigRefused, inPlay: packetDisconnect}
+	cl.put(begin(kind[cl.mu.state]).text(textOf(why, "").json()))
+	cl.mu.state = isOver
+}
+
+// block returns what is at a position in view.
+func (cl *Client) block(pos grid.Pos) (b chunk.Block, known bool, err error) {
+	l := cl.mu.lands[pos.Chunk()]
+	if l == nil || pos.Y < 0 {
+		return chunk.Air, false, nil
+	}
+	blocks, err := l.Load()
+	if err != nil || int(pos.Y) >= blocks.Height() {
+		return chunk.Air, false, err
+	}
+	return blocks.Get(chunk.At(pos)), true, nil
+}
+
+// height returns that of the world, in blocks.
+func (cl *Client) height() int32 { return int32(cl.mu.welcome.Sections) * grid.ChunkSize } //nolint:gosec // at most wire.MaxSections
+
+// Flush sends what is buffered.
+func (cl *Client) Flush() error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.mu.out.Flush()
+}
+
+// Close ends the connection in order. The gateway closes it when the client has read the rest.
+func (cl *Client) Close() error { return games.CloseInOrder(cl.c) }
+
+// Cut ends the connection at once.
+func (cl *Client) Cut() { cl.c.Close() } //nolint:errcheck // readers and writers see the error

@@ -1,0 +1,541 @@
+package minecraft
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Tnze/go-mc/nbt"
+
+	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// read returns the next message of a client.
+func read[M sessionmsg.FromClient](t *testing.T, cl *Client) M {
+	t.Helper()
+	data, err := cl.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := sessionmsg.DecodeClientCBOR(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, ok := m.(M)
+	if !ok {
+		t.Fatalf("the client sends %#v", m)
+	}
+	return got
+}
+
+// has reports whether a packet is among those received.
+func has(packets [][]byte, want packet) bool {
+	for _, p := range packets {
+		if string(p) == string(want) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestHandshake(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		sent []byte
+		want string // the refusal; empty: the client may log in
+	}{
+		{"a player", hello("ada", protocolVersion, wantLogin), ""},
+		{"another version", hello("ada", 763, wantLogin), "1.20.2"},
+		{"blanks", hello("a b", protocolVersion, wantLogin), "letters"},
+		{"a long name", hello(strings.Repeat("a", 17), protocolVersion, wantLogin), "letters"},
+		{"neither status nor login", hello("ada", protocolVersion, 3), "handshake"},
+		{"a long packet", []byte{0xff, 0xff, 0xff, 0x7f}, "bytes"},
+	} {
+		_, join, err := newTestAdapter().Open(t.Context(), newScript(c.sent))
+		switch {
+		case c.want == "" && (err != nil || join.Name != "ada"):
+			t.Errorf("%s: %+v, %v", c.name, join, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// The status names the version also for other ones, and a ping is answered.
+func TestStatus(t *testing.T) {
+	handshake := begin(packetHandshake).varint(47).text("localhost").i16(25566).varint(wantStatus)
+	frames := appendFrame(appendFrame(nil, handshake, false), begin(packetStatusRequest), false)
+	s := newScript(appendFrame(frames, begin(packetStatusPing).i64(77), false))
+	if _, _, err := newTestAdapter().Open(t.Context(), s); err != errStatus {
+		t.Fatal(err)
+	}
+	got := s.received(t, false)
+	if len(got) != 2 || !has(got, begin(packetStatusPong).i64(77)) {
+		t.Fatalf("the client is sent %x", got)
+	}
+	var status struct {
+		Version     struct{ Protocol int }
+		Players     struct{ Online, Max int }
+		Description struct{ Text string }
+	}
+	f := fields{data: got[0][1:]}
+	if err := json.Unmarshal([]byte(f.text(1000)), &status); err != nil {
+		t.Fatal(err)
+	}
+	if status.Version.Protocol != 764 || status.Players.Online != 3 || status.Players.Max != 4 || status.Description.Text != "a world" {
+		t.Errorf("the status is %+v", status)
+	}
+}
+
+// What the client is told about the world is what the library of another project reads.
+func TestRegistries(t *testing.T) {
+	var got registries
+	d := nbt.NewDecoder(strings.NewReader(string(registriesFor(256))))
+	d.NetworkFormat(true)
+	if _, err := d.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if e := got.Dimensions.Value[0]; e.Name != dimension || e.Element.Height != 256 || e.Element.MinY != 0 || !e.Element.HasSkylight {
+		t.Errorf("the world is %+v", e)
+	}
+	if got.Biomes.Value[0].Name != biome || len(got.Damages.Value) != 44 || got.Damages.Value[43].ID != 43 {
+		t.Errorf("the registries are %+v", got)
+	}
+}
+
+// What a client sends before it confirms where it was put has no effect.
+func TestClientIsIgnoredUntilItConfirms(t *testing.T) {
+	moveTo := func(x float64) packet { return begin(packetMovePosition).f64(x, 10, 2.5).u8(1) }
+	cl, s := playing(t, sent(
+		moveTo(-20), useOn(1, 9, 2, 1), begin(packetConfirmTeleport).varint(9), moveTo(-21), confirm(), moveTo(2), useOn(1, 9, 2, 2),
+	))
+	if m := read[sessionmsg.Move](t, cl); m.X != 2 || m.Y != 10 || m.Z != 2.5 {
+		t.Errorf("the client moves to %+v", m)
+	}
+	if e := read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != 1 || e.Y != 10 || e.Z != 2 || chunk.Block(e.Block) != chunk.Stone {
+		t.Errorf("the client edits %+v", e)
+	}
+	cl.tick(time.Now()) //nolint:errcheck // into memory
+	if got := s.received(t, true); !has(got, begin(packetAckBlock).varint(1)) {
+		t.Errorf("the request without effect is answered by %x", got)
+	}
+}
+
+// A block goes to the face that was clicked, but into water and plants; items that are no block place nothing.
+func TestWhereBlocksGo(t *testing.T) {
+	choose := begin(packetSetCreativeSlot).i16(37).u8(1).varint(int(blocktable.MinecraftItem(chunk.Lamp))).u8(64, 10, 0)
+	sword := begin(packetSetCreativeSlot).i16(38).u8(1).varint(800).u8(1, 0)
+	cl, _ := playing(t, sent(
+		confirm(), useOn(1, 9, 2, 1), choose, begin(packetSelectSlot).i16(1), useOn(3, 10, 3, 2),
+		sword, begin(packetSelectSlot).i16(2), useOn(1, 9, 2, 3), dig(1, 9, 2, 4),
+	))
+	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.IndexOf(3, 10, 3), Block: chunk.Poppy}}}
+	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []sessionmsg.Edit{
+		{Seq: 100, X: 1, Y: 10, Z: 2, Block: uint16(chunk.Stone)},
+		{Seq: 101, X: 3, Y: 10, Z: 3, Block: uint16(chunk.Lamp)},
+		{Seq: 102, X: 1, Y: 9, Z: 2, Block: uint16(chunk.Air)},
+	} {
+		if e := read[sessionmsg.Edit](t, cl); e != want {
+			t.Errorf("the client edits %+v, want %+v", e, want)
+		}
+	}
+}
+
+// Where a block's front is depends on the player, and on what they have clicked.
+func TestPlacing(t *testing.T) {
+	for _, c := range []struct {
+		degrees, height float32
+		face            int32
+		want            blocktable.Placing
+	}{
+		{0, 1, 1, blocktable.Placing{Looks: "south"}},
+		{80, 0, 0, blocktable.Placing{Looks: "west", Upper: true}},
+		{-100, .7, 4, blocktable.Placing{Looks: "east", Wall: "east", Upper: true}},
+		{179, .2, 3, blocktable.Placing{Looks: "north", Wall: "north"}},
+		{-179, .2, 2, blocktable.Placing{Looks: "north", Wall: "south"}},
+		{0, .2, 99, blocktable.Placing{Looks: "south"}},
+		{0, .2, -1, blocktable.Placing{Looks: "south"}},
+	} {
+		if got := placing(c.degrees*math.Pi/180, c.face, c.height); got != c.want {
+			t.Errorf("%+v is placed as %+v", c, got)
+		}
+	}
+}
+
+// Requests are acknowledged when all up to them are answered; a refused one is put back, with the reason.
+func TestAnswersAreShown(t *testing.T) {
+	cl, s := playing(t, sent(confirm(), dig(1, 9, 2, 0), dig(1, 9, 3, 1)))
+	read[sessionmsg.Edit](t, cl)
+	read[sessionmsg.Edit](t, cl)
+	receive(t, cl, sessionmsg.Ack{Seq: 101, Block: uint16(chunk.Air)})
+	got := s.received(t, true)
+	if !has(got, begin(packetBlock).position(grid.Pos{X: 1, Y: 9, Z: 3}).varint(0)) || len(got) != 1 {
+		t.Errorf("the second answer is shown as %x", got)
+	}
+	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
+	got = s.received(t, true)
+	if len(got) != 3 || !strings.Contains(string(got[0]), "claim") ||
+		!has(got, begin(packetBlock).position(grid.Pos{X: 1, Y: 9, Z: 2}).varint(1)) || !has(got, begin(packetAckBlock).varint(1)) {
+		t.Errorf("the refusal is shown as %x", got)
+	}
+	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone)})
+	if got := s.received(t, true); len(got) > 0 {
+		t.Errorf("an answer to nothing is shown as %x", got)
+	}
+	receive(t, cl, sessionmsg.Correction{Pose: motion.Pose{X: 1, Y: 10, Z: 1}, Reason: "too_fast"})
+	want := begin(packetTeleport).f64(1, 10, 1).f32(0).f32(float32(math.Copysign(0, -1))).u8(0).varint(2)
+	if got := s.received(t, true); !has(got, want) {
+		t.Errorf("a correction is shown as %x", got)
+	}
+}
+
+// Others come into the list and into sight, move, and go again.
+func TestOthersAreShown(t *testing.T) {
+	cl, s := playing(t, nil)
+	id := player.ID{1, 2, 3}
+	frame := func(tick uint64, d sessionmsg.TickDelta) {
+		if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, tick), &d)); err != nil {
+			t.Fatal(err)
+		}
+		cl.tick(time.Now()) //nolint:errcheck // into memory
+	}
+	enter := func(x float64) sessionmsg.TickDelta {
+		at := sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: x, Y: 10, Z: 3})
+		return sessionmsg.TickDelta{Enter: []sessionmsg.TickAvatar{{Index: 4, Player: id, Name: "a-name-of-20-letters", Place: at}}}
+	}
+	frame(1, enter(3))
+	got := s.received(t, true)
+	want := append(begin(packetPlayers).u8(playerAddAndList).varint(1), id[:]...).text("a-name-of-20-let").varint(0).varint(1).u8(1)
+	if !has(got, want) || !strings.HasPrefix(string(got[1]), string(append(begin(packetSpawnEntity).varint(2), id[:]...))) {
+		t.Fatalf("a player is shown as %x", got)
+	}
+	if hit, known := cl.mu.avatars.player(2); !known || hit != id {
+		t.Errorf("entity 2 is %v", hit)
+	}
+	frame(2, enter(4))
+	if got := s.received(t, true); !has(got, begin(packetMoveEntity).varint(2).i16(unit).i16(0).i16(0).u8(0, 0, 1)) {
+		t.Errorf("a step is shown as %x", got)
+	}
+	frame(3, enter(24))
+	if got := s.received(t, true); len(got) != 1 || got[0][0] != packetTeleportEntity {
+		t.Errorf("a jump is shown as %x", got)
+	}
+	frame(4, sessionmsg.TickDelta{Leave: []uint32{4}})
+	if got := s.received(t, true); !has(got, begin(packetRemoveEntities).varint(1).varint(2)) || len(cl.mu.avatars.entities) > 0 {
+		t.Errorf("a player who has gone is shown as %x", got)
+	}
+}
+
+// A client that does not answer is disconnected.
+func TestSilentClientIsDisconnected(t *testing.T) {
+	cl, s := playing(t, nil)
+	now := time.Now()
+	if err := cl.tick(now.Add(askEvery)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.received(t, true); len(got) != 2 || got[0][0] != packetKeepAlive || got[1][0] != packetTime {
+		t.Errorf("the client is sent %x", got)
+	}
+	if err := cl.tick(now.Add(answerWithin + time.Second)); err == nil {
+		t.Error("the client goes on")
+	}
+	if got := s.received(t, true); len(got) != 1 || got[0][0] != packetDisconnect {
+		t.Errorf("the client is sent %x", got)
+	}
+}
+
+func TestChat(t *testing.T) {
+	for _, c := range []struct {
+		sent packet
+		want sessionmsg.FromClient
+	}{
+		{chatPacket(" hello "), sessionmsg.Chat{Text: "hello"}},
+		{chatPacket(strings.Repeat("ü", 200)), sessionmsg.Chat{Text: strings.Repeat("ü", 128)}},
+		{begin(packetCommand).text("tp 1 2 3").i64(0), sessionmsg.Command{Text: "tp 1 2 3"}},
+	} {
+		cl, _ := playing(t, sent(chatPacket(" "), c.sent))
+		data, err := cl.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := sessionmsg.DecodeClientCBOR(data); err != nil || got != c.want {
+			t.Errorf("%q becomes %#v, %v", c.sent, got, err)
+		}
+	}
+	cl, s := playing(t, nil)
+	receive(t, cl, sessionmsg.Notice{Text: `a §4"b"`})
+	if got := s.received(t, true); len(got) != 1 || !strings.Contains(string(got[0]), `{"text":"a \"b\"","color":"yellow"}`) {
+		t.Errorf("a notice is shown as %q", got)
+	}
+}
+
+// A kick has the form that the state of the connection requires.
+func TestReasonsForTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		m    sessionmsg.FromServer
+		want string
+	}{
+		{sessionmsg.Failure{Code: wire.FailBanned, Message: "You are banned."}, "You are banned."},
+		{sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:4002"}}, Reason: "Stopping."}, "Join again at b.example.org."},
+		{sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "Stopping."}, "Come back in a while."},
+	} {
+		cl, s := playing(t, nil)
+		receive(t, cl, c.m)
+		receive(t, cl, sessionmsg.Notice{Text: "late"})
+		got := s.received(t, true)
+		if last := got[len(got)-1]; last[0] != packetDisconnect || !strings.Contains(string(last), c.want) {
+			t.Errorf("%T ends with %q", c.m, got)
+		}
+
+		s = newScript(hello("ada", protocolVersion, wantLogin))
+		opened, _, err := newTestAdapter().Open(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		receive(t, opened.(*Client), c.m)
+		if got := s.received(t, false); len(got) != 1 || got[0][0] != packetLoginRefused || !strings.Contains(string(got[0]), c.want) {
+			t.Errorf("%T ends a login with %q", c.m, got)
+		}
+	}
+}
+
+// The client's day begins at sunrise.
+func TestTicksOfDay(t *testing.T) {
+	for minutes, want := range map[float64]int64{360: 0, 720: 6000, 0: 18000, 1439: 17983} {
+		if got := ticksOfDay(&sessionmsg.Welcome{TimeOfDay: minutes, DayMS: 1000}, 2*time.Second); got != want {
+			t.Errorf("minute %v is tick %d, want %d", minutes, got, want)
+		}
+	}
+}
+
+// readStates returns the states of a section's container, and what follows it.
+func readStates(t *testing.T, f *fields) (states [sectionBlocks]uint16) {
+	t.Helper()
+	width := int(f.u8())
+	var palette []uint16
+	switch {
+	case width == 0:
+		palette = []uint16{uint16(f.varint())}
+	case width <= 8:
+		palette = make([]uint16, f.varint())
+		for i := range palette {
+			palette[i] = uint16(f.varint())
+		}
+	}
+	words := make([]uint64, f.varint())
+	for i := range words {
+		words[i] = f.u64()
+	}
+	for i := range states {
+		index := uint16(0)
+		if width > 0 {
+			each := 64 / width
+			index = uint16(words[i/each] >> (i % each * width) & (1<<width - 1))
+		}
+		if states[i] = index; palette != nil {
+			states[i] = palette[index]
+		}
+	}
+	return states
+}
+
+// checkColumns checks the packets of a chunk of one of our sections.
+func checkColumns(t *testing.T, blocks []chunk.Block) {
+	t.Helper()
+	c, err := chunk.FromBlocks(blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range chunkPackets(grid.ChunkPos{X: -1, Z: 2}, c) {
+		x, z := i%2*columnSize, i/2*columnSize
+		f := fields{data: p[1:]}
+		if at := (column{int32(f.next(4)[3]), int32(f.next(4)[3])}); at.x != int32(byte(-2+i%2)) || at.z != int32(4+i/2) {
+			t.Fatalf("packet %d is of column %v", i, at)
+		}
+		var heights heightmaps
+		d := nbt.NewDecoder(strings.NewReader(string(f.data)))
+		d.NetworkFormat(true)
+		if _, err := d.Decode(&heights); err != nil || len(heights.Motion) != 26 { // 10 values of 6 bits in each
+			t.Fatalf("heights %v, %v", heights, err)
+		}
+		f.next(len(marshal(heights)))
+		sections := fields{data: f.next(int(f.varint()))}
+		for y := 0; y < c.Height(); y += sectionSize {
+			filled := int(sections.i16())
+			states := readStates(t, &sections)
+			for i, state := range states {
+				b := c.Get(chunk.IndexOf(x+i%16, y+i/256, z+i/16%16))
+				if state != blocktable.ToMinecraft(b) {
+					t.Fatalf("%v is sent as state %d", b, state)
+				}
+				if b != chunk.Air {
+					filled--
+				}
+			}
+			if biomes := sections.next(3); filled != 0 || string(biomes) != "\x00\x00\x00" {
+				t.Fatalf("the section has %d blocks more, and biomes %x", filled, biomes)
+			}
+		}
+		if f.u8() != 0 || len(sections.data) > 0 {
+			t.Fatal("there are entities, or more sections")
+		}
+		checkLight(t, &f, c.Height()/sectionSize+2)
+	}
+}
+
+// checkLight checks the light of a column.
+func checkLight(t *testing.T, f *fields, sections int) {
+	t.Helper()
+	var masks [4]uint64
+	for i := range masks {
+		if f.varint() != 1 {
+			t.Fatal("a mask has other than one word")
+		}
+		masks[i] = f.u64()
+	}
+	all := uint64(1)<<sections - 1
+	if masks[0]|masks[2] != all || masks[0]&masks[2] != 0 || masks[1]|masks[3] != all || masks[1]&masks[3] != 0 || masks[0]>>(sections-1) != 1 {
+		t.Fatalf("the masks are %b", masks)
+	}
+	for range 2 {
+		for range f.varint() {
+			if f.varint() != lightBytes {
+				t.Fatal("a section's light has another size")
+			}
+			f.next(lightBytes)
+		}
+	}
+	if f.bad || len(f.data) > 0 {
+		t.Fatalf("%d bytes are left", len(f.data))
+	}
+}
+
+// Light falls down, spreads below a roof, and lamps shine in the dark.
+func TestLight(t *testing.T) {
+	blocks := make([]chunk.Block, chunk.SectionBlocks)
+	set := func(x, y, z int, b chunk.Block) { blocks[chunk.IndexOf(x, y, z)] = b }
+	for x := range 32 {
+		for z := range 32 {
+			set(x, 0, z, chunk.Stone)
+			if x < 20 {
+				set(x, 5, z, chunk.Stone)
+			}
+			if x == 5 || x == 25 {
+				set(x, 5, z, chunk.Glass)
+			}
+		}
+	}
+	set(0, 1, 0, chunk.Lamp)
+	for y := 1; y < 5; y++ {
+		for z := range 32 {
+			set(3, y, z, chunk.Brick)
+		}
+	}
+	l := lightOf(blocks)
+	for _, c := range []struct {
+		x, y, z    int
+		sky, lamps byte
+	}{
+		{25, 1, 10, 15, 0},
+		{20, 4, 10, 15, 0},
+		{19, 4, 10, 14, 0},
+		{15, 2, 10, 10, 0},
+		{5, 1, 10, 15, 0},
+		{6, 1, 10, 14, 0},
+		{0, 1, 0, 0, 15},
+		{2, 1, 0, 0, 13},
+		{2, 1, 5, 0, 8},
+		{4, 1, 0, 14, 0},
+		{0, 5, 0, 0, 0},
+		{0, 6, 0, 15, 0},
+	} {
+		i := chunk.IndexOf(c.x, c.y, c.z)
+		if l.sky[i] != c.sky || l.block[i] != c.lamps {
+			t.Errorf("%d, %d, %d has light %d, %d, want %d, %d", c.x, c.y, c.z, l.sky[i], l.block[i], c.sky, c.lamps)
+		}
+	}
+}
+
+// A world of many kinds of blocks needs no palette.
+func TestSectionsWithoutPalette(t *testing.T) {
+	palette, indices := make([]uint16, 300), make([]uint16, sectionBlocks)
+	for i := range palette {
+		palette[i] = uint16(i * 80)
+	}
+	for i := range indices {
+		indices[i] = uint16(i % 300)
+	}
+	f := fields{data: appendStates(nil, palette, indices)}
+	for i, state := range readStates(t, &f) {
+		if state != palette[indices[i]] {
+			t.Fatalf("block %d is state %d", i, state)
+		}
+	}
+}
+
+// The packets of one chunk, which the gateway sends in 100 KiB or so.
+func BenchmarkChunk(b *testing.B) {
+	blocks := make([]chunk.Block, 4*chunk.SectionBlocks)
+	for i := range blocks {
+		x, y, z := chunk.Index(i).XYZ()
+		if ground := 60 + int(8*math.Sin(float64(x)/5)+8*math.Cos(float64(z)/7)); y < ground {
+			blocks[i] = chunk.Stone
+		} else if y == ground {
+			blocks[i] = chunk.Grass
+		}
+	}
+	c, err := chunk.FromBlocks(blocks)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var size, plain int
+	for b.Loop() {
+		size, plain = 0, 0
+		for _, p := range chunkPackets(grid.ChunkPos{}, c) {
+			plain += len(p)
+			size += len(appendFrame(nil, p, true))
+		}
+	}
+	b.ReportMetric(float64(size), "bytes/chunk")
+	b.ReportMetric(float64(plain), "plain_bytes/chunk")
+}
+
+// One tick of a client that sees 100 others walk.
+func BenchmarkTickOfCrowd(b *testing.B) {
+	cl, s := playing(b, nil)
+	var d sessionmsg.TickDelta
+	for i := range uint32(100) {
+		at := sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: 3 + float64(i)/10, Y: 10, Z: 3})
+		d.Enter = append(d.Enter, sessionmsg.TickAvatar{Index: i, Player: player.ID{1, byte(i)}, Name: "p", Place: at})
+	}
+	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 1), &d)); err != nil {
+		b.Fatal(err)
+	}
+	now := time.Now()
+	var sentBytes int
+	for b.Loop() {
+		cl.mu.avatars.readAt, cl.mu.alive.answered = now, now
+		for _, shown := range cl.mu.avatars.shown { // as if all had moved
+			shown.at.x -= 900
+			shown.at.yaw++
+		}
+		s.out.Reset()
+		if err := cl.tick(now); err != nil {
+			b.Fatal(err)
+		}
+		sentBytes += s.out.Len()
+	}
+	b.ReportMetric(float64(sentBytes)/float64(b.N), "bytes/tick")
+}

@@ -1,0 +1,146 @@
+package minecraft
+
+import (
+	"math"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// This file makes packets of what the session sends. The writer runs it, and the reader when the client begins to play.
+
+// flySpeed keeps a player who sprints in the air below the gateway's speed limit: 19.6 blocks/s. The game's own is 0.05.
+const flySpeed = .045
+
+// Send translates a message of the session.
+func (cl *Client) Send(message []byte) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.state == isOver {
+		return nil
+	}
+	if message[0] == sessionmsg.TickFrame {
+		return cl.mu.avatars.read(message, time.Now(), cl)
+	}
+	m, err := sessionmsg.DecodeServerCBOR(message)
+	if err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case sessionmsg.Welcome:
+		return cl.enter(m)
+	case sessionmsg.ChunkData:
+		cl.mu.lands[m.Chunk] = games.NewLand(m.Data)
+		return cl.showChunk(m.Chunk)
+	case sessionmsg.ChunkGone:
+		cl.hideChunk(m.Chunk)
+	case sessionmsg.Ack:
+		cl.answer(m, games.Refusal(m.Error))
+	case sessionmsg.Correction:
+		cl.place(m.Pose)
+	case sessionmsg.Notice:
+		cl.say(textOf(m.Text, colourNotice))
+	case sessionmsg.Struck:
+		if m.To == cl.mu.welcome.Player {
+			cl.say(textOf(m.Name+" hit you.", colourNotice))
+		}
+	case sessionmsg.Reconnect:
+		cl.say(textOf(m.Reason, colourNotice))
+		cl.end(games.Elsewhere(m))
+	case sessionmsg.Failure:
+		cl.end(m.Message)
+	}
+	return nil
+}
+
+// enter lets the client log in.
+func (cl *Client) enter(m sessionmsg.Welcome) error {
+	id, err := player.ParseID(m.Player)
+	if err != nil {
+		return err
+	}
+	if math.Abs(m.Pose.X) > maxAcross || math.Abs(m.Pose.Z) > maxAcross {
+		cl.end("You are farther out than Minecraft can go. Come back with a browser first.")
+		return nil
+	}
+	now := time.Now()
+	cl.mu.welcome, cl.mu.pose, cl.mu.since, cl.mu.sent = m, m.Pose, now, now
+	cl.mu.requests.seq = m.NextSeq
+	cl.mu.avatars.self, cl.mu.avatars.tick = id, time.Duration(m.TickMS)*time.Millisecond
+	cl.put(begin(packetCompress).varint(compressFrom))
+	cl.mu.compressed = true
+	cl.put(append(begin(packetLoginSuccess), id[:]...).text(m.Name).varint(0))
+	return nil
+}
+
+// configure tells the client about the world.
+func (cl *Client) configure() {
+	cl.mu.state = inConfiguration
+	for _, p := range configure(cl.height()) {
+		cl.put(p)
+	}
+}
+
+// play lets the client play, with all that the session has sent before.
+func (cl *Client) play(now time.Time) error {
+	cl.mu.state, cl.mu.alive.answered = inPlay, now
+	w := &cl.mu.welcome
+	view := across * (w.View + 1) // sessions keep chunks up to one beyond the view distance
+	cl.put(begin(packetLogin).i32(selfEntity).u8(0).varint(1).text(dimension).varint(0).varint(view).varint(view).
+		u8(0, 0, 0). // all of F3, no screen after a death, all recipes
+		text(dimension).text(dimension).i64(0).u8(gameModeCreative, 0xff).u8(0, 0).u8(0).varint(0))
+	cl.put(begin(packetAbilities).u8(abilityCreative).f32(flySpeed).f32(.1))
+	cl.put(begin(packetHealth).f32(20).varint(20).f32(5))
+	cl.mu.hands.fill(cl.put)
+	cl.put(begin(packetSpawnPoint).position(cl.mu.pose.Block()).f32(0))
+	cl.mu.avatars.list(cl.mu.avatars.self, w.Name, cl.put)
+	cl.mu.centre = columnOf(cl.mu.pose)
+	cl.putCentre()
+	cl.place(cl.mu.pose)
+	if err := cl.mu.out.Flush(); err != nil {
+		return err
+	}
+	return cl.showAll()
+}
+
+// place puts the client where the player is.
+func (cl *Client) place(at motion.Pose) {
+	cl.mu.pose = at
+	if cl.mu.state != inPlay {
+		return
+	}
+	cl.centre()
+	cl.mu.teleport = teleport{number: (cl.mu.teleport.number + 1) & math.MaxInt32, pending: true}
+	cl.put(begin(packetTeleport).f64(at.X, at.Y, at.Z).f32(degrees(at.Yaw)).f32(degrees(-at.Pitch)).u8(0).varint(cl.mu.teleport.number))
+}
+
+func degrees(radians float32) float32 { return float32(float64(radians) * 180 / math.Pi) }
+
+// Tick is that of sessionmsg.TickReader.
+func (cl *Client) Tick(uint16) {}
+
+// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
+func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
+
+// Delta shows the changes of a chunk, except motion.
+func (cl *Client) Delta(n *sessionmsg.TickDelta) {
+	for _, a := range n.Enter {
+		cl.mu.avatars.names[a.Player] = a.Name
+	}
+	if l := cl.mu.lands[n.Chunk]; l != nil {
+		for _, b := range n.Blocks {
+			if l.Set(b.At, b.Block) != nil {
+				delete(cl.mu.lands, n.Chunk) // the gateway packed it
+				break
+			}
+			cl.showBlock(b.At.Pos(n.Chunk), b.Block)
+		}
+	}
+	for _, u := range n.Chat {
+		cl.say(component{Extra: []component{textOf("<"+u.Name+"> ", "aqua"), textOf(u.Text, "")}})
+	}
+}

@@ -1,0 +1,80 @@
+package minecraft
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// tickEvery is how often other players are moved.
+	tickEvery = 50 * time.Millisecond
+	// askEvery is how often the client is asked whether it is there, and answerWithin how long it may take to answer, or to begin to play.
+	askEvery, answerWithin = 10 * time.Second, 30 * time.Second
+	// timeEvery is how often the client is sent the time of day. In between it goes on by itself, at the same pace.
+	timeEvery = 10 * time.Second
+)
+
+// Run moves the other players, and asks the client whether it is there, until ctx ends or the connection fails.
+func (cl *Client) Run(ctx context.Context) {
+	cl.a.metrics.clients.Inc()
+	defer cl.a.metrics.clients.Dec()
+	ticker := time.NewTicker(tickEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			if cl.tick(now) != nil {
+				cl.Cut()
+				return
+			}
+		}
+	}
+}
+
+// tick sends what time brings.
+func (cl *Client) tick(now time.Time) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.state == isOver {
+		return nil
+	}
+	if now.Sub(cl.mu.alive.answered) > answerWithin {
+		cl.end("Your client did not answer for too long.")
+		if err := cl.mu.out.Flush(); err != nil {
+			return err
+		}
+		return context.DeadlineExceeded
+	}
+	if cl.mu.state == inPlay {
+		if now.Sub(cl.mu.alive.asked) >= askEvery {
+			cl.mu.alive.asked = now
+			cl.put(begin(packetKeepAlive).i64(now.UnixMilli()))
+		}
+		cl.mu.avatars.move(now, cl.put)
+		if now.Sub(cl.mu.timed) >= timeEvery {
+			cl.mu.timed = now
+			cl.put(begin(packetTime).i64(0).i64(ticksOfDay(&cl.mu.welcome, now.Sub(cl.mu.since))))
+		}
+	}
+	return cl.mu.out.Flush()
+}
+
+const (
+	dayTicks = 24000
+	sunrise  = .25 // when the client's day begins
+)
+
+// ticksOfDay returns the time of day in the client's ticks since sunrise, some time after a welcome.
+func ticksOfDay(w *sessionmsg.Welcome, after time.Duration) int64 {
+	days := w.TimeOfDay / 1440
+	if w.DayMS > 0 {
+		days += float64(after.Milliseconds()) / float64(w.DayMS)
+	}
+	_, day := math.Modf(days + 1 - sunrise)
+	return int64(day * dayTicks)
+}

@@ -1,0 +1,78 @@
+package minecraft
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// centre tells the client around which column it keeps the land, if that has changed.
+func (cl *Client) centre() {
+	if at := columnOf(cl.mu.pose); at != cl.mu.centre && cl.mu.state == inPlay {
+		cl.mu.centre = at
+		cl.putCentre()
+	}
+}
+
+func (cl *Client) putCentre() {
+	cl.put(begin(packetCentre).varint(int(cl.mu.centre.x)).varint(int(cl.mu.centre.z)))
+}
+
+// showAll shows the chunks that have arrived, the nearest first.
+func (cl *Client) showAll() error {
+	middle := cl.mu.pose.Chunk()
+	for _, at := range slices.SortedFunc(maps.Keys(cl.mu.lands), func(a, b grid.ChunkPos) int {
+		return cmp.Or(cmp.Compare(a.Distance(middle), b.Distance(middle)), a.Compare(b))
+	}) {
+		if err := cl.showChunk(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showChunk shows a chunk.
+func (cl *Client) showChunk(at grid.ChunkPos) error {
+	if cl.mu.state != inPlay || !shownThere(at) {
+		return nil
+	}
+	packets, err := cl.translateChunk(at)
+	if err != nil {
+		return err
+	}
+	cl.put(begin(packetBatchStart))
+	for _, p := range packets {
+		cl.put(p)
+	}
+	cl.put(begin(packetBatchEnd).varint(len(packets)))
+	cl.a.metrics.columns.Inc()
+	return nil
+}
+
+// shownThere reports whether the game has a place for a chunk.
+func shownThere(at grid.ChunkPos) bool {
+	const most = maxAcross / grid.ChunkSize
+	return at.X >= -most && at.X < most && at.Z >= -most && at.Z < most
+}
+
+// translateChunk returns the packets of a chunk's columns, while few others of the node do so.
+func (cl *Client) translateChunk(at grid.ChunkPos) ([]packet, error) {
+	cl.a.building <- struct{}{}
+	defer func() { <-cl.a.building }()
+	c, err := cl.mu.lands[at].Load()
+	if err != nil {
+		return nil, err
+	}
+	return chunkPackets(at, c), nil
+}
+
+// hideChunk removes a chunk.
+func (cl *Client) hideChunk(at grid.ChunkPos) {
+	delete(cl.mu.lands, at)
+	cl.mu.avatars.decoder.Gone(at)
+	if cl.mu.state == inPlay {
+		columns(at, func(at column, _, _ int) { cl.put(begin(packetUnloadColumn).i32(at.z).i32(at.x)) })
+	}
+}
