@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/crowd"
 )
 
 const (
@@ -139,7 +140,7 @@ type testLand struct {
 type testRegion struct {
 	cell   grid.Cell
 	land   *testLand
-	crowd  *world.Crowd
+	crowd  *crowd.Crowd
 	tick   uint64
 	links  map[*testLink]bool
 	number uint64
@@ -170,7 +171,7 @@ func (l *lands) at(pos grid.ChunkPos) *testRegion {
 }
 
 func (l *lands) newRegion(cell grid.Cell, land *testLand) *testRegion {
-	r := &testRegion{cell: cell, land: land, crowd: world.NewCrowd(cell), links: make(map[*testLink]bool)}
+	r := &testRegion{cell: cell, land: land, crowd: crowd.New(cell), links: make(map[*testLink]bool)}
 	l.mu.regions[cell] = r
 	return r
 }

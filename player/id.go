@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +39,9 @@ func ParseID(text string) (ID, error) {
 
 // String returns the id in hex.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Compare returns how the bytes of two ids compare, as slices.Compare does.
+func (id ID) Compare(other ID) int { return slices.Compare(id[:], other[:]) }
 
 // Key returns the DHT key of the player's record, /player/<hex>.
 func (id ID) Key() string { return keyPrefix + id.String() }

@@ -6,7 +6,7 @@ import { defineConfig, type Plugin } from 'vite'
 const DIST = join(import.meta.dirname, 'dist')
 
 /** Modules that the game and the public map share. */
-const COMMON = /\/src\/(net\/place-link|world\/(coords|hash|tiles)|render\/(pixels|tiles|mipmaps|figure|canvas))\.ts$/
+const COMMON = /\/src\/(net\/place-link|world\/(coords|hash)|render\/(pixels|tiles|mipmaps|figure|canvas))\.ts$/
 
 export default defineConfig({
   base: './', // a gateway may be served under a path
@@ -33,12 +33,17 @@ export default defineConfig({
 /** The shaders of three.js that the client draws with: those of LineBasicMaterial. All others are its own. */
 const SHADERS = ['meshbasic_vert', 'meshbasic_frag']
 
-/** What replaces parts of three.js that the client never uses: headsets, and the tables of physically based materials. */
+/** What replaces parts of three.js that the client never uses: headsets, shadow maps, and the tables of physically based materials. */
 const STUBS: [name: string, part: RegExp, stub: string][] = [
   [
     'WebXRManager',
     /^class WebXRManager extends EventDispatcher \{$.*?^\}$/ms,
     'class WebXRManager extends EventDispatcher { enabled = false; isPresenting = false; getEnvironmentBlendMode() {} setAnimationLoop() {} dispose() {} }',
+  ],
+  [
+    'WebGLShadowMap',
+    /^function WebGLShadowMap\( .*? \) \{$.*?^\}$/ms,
+    'function WebGLShadowMap() { this.enabled = false; this.type = 1; this.render = () => {} }',
   ],
   ['PMREMGenerator', /^class PMREMGenerator \{$.*?^\}$/ms, 'class PMREMGenerator {}'],
   ['the DFG table', /^const DATA = new Uint16Array\( \[$.*?^\] \);$/ms, 'const DATA = new Uint16Array( 512 );'],

@@ -86,7 +86,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		}
 		out.Results = append(out.Results, result)
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(touched), compareIDs) {
+	for _, id := range slices.SortedFunc(maps.Keys(touched), player.ID.Compare) {
 		l.tracked.addSequences(index, id, touched[id])
 	}
 	l.evictPlayers(index)

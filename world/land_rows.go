@@ -85,7 +85,7 @@ func (l *Land) Writes() []kv.Write {
 	for _, s := range slices.SortedFunc(maps.Keys(u.history), segmentAt.compare) {
 		put(l.historyKey(s.chunk, s.number), bytes.Clone(l.pinned[s.chunk].history.Segment(s.number)))
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(u.players), compareIDs) {
+	for _, id := range slices.SortedFunc(maps.Keys(u.players), player.ID.Compare) {
 		if r := l.recents[id]; r != nil {
 			put(l.playerKey(id), r.encode())
 		} else {
@@ -130,7 +130,7 @@ func (l *Land) PartPrefixes(p Part) [][]byte {
 // the call.
 func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	if p.Sequences {
-		for _, id := range slices.SortedFunc(maps.Keys(l.recents), compareIDs) {
+		for _, id := range slices.SortedFunc(maps.Keys(l.recents), player.ID.Compare) {
 			visit(l.playerKey(id), l.recents[id].encode())
 		}
 		if row := l.rolledBackRow(); row != nil {
@@ -255,7 +255,7 @@ func (l *Land) evictPlayers(index uint64) {
 		return
 	}
 	longestIdleFirst := slices.SortedFunc(maps.Keys(l.recents), func(a, b player.ID) int {
-		return cmp.Or(cmp.Compare(l.recents[a].last, l.recents[b].last), compareIDs(a, b))
+		return cmp.Or(cmp.Compare(l.recents[a].last, l.recents[b].last), a.Compare(b))
 	})
 	for _, id := range longestIdleFirst[:excess] {
 		l.tracked.removeSequences(index, id, l.recents[id])

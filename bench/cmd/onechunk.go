@@ -68,21 +68,17 @@ func (o *oneChunk) compare(ctx context.Context) error {
 		o.numbers = []int{100, 1500}
 	}
 	for _, n := range o.numbers {
-		measure := func(crowdOf func(context.Context, int) (crowdRow, error)) (crowdRow, error) {
-			row, err := crowdOf(ctx, n)
+		kinds := [...]func(context.Context, int) (crowdRow, error){o.crowdOf, o.classicOf}
+		measure := func(kind int) (crowdRow, error) {
+			row, err := kinds[kind](ctx, n)
 			return row, errors.Join(err, row.failed)
 		}
-		sessions := func() (crowdRow, error) { return measure(o.crowdOf) }
-		title, err := fmt.Sprintf("with %d players in one chunk", n), error(nil)
+		title := fmt.Sprintf("with %d players in one chunk", n)
+		err := error(nil)
 		if o.classic {
-			err = alternate(title, [2]string{"sessions", "ClassiCube"}, func(i int) (crowdRow, error) {
-				if i == 0 {
-					return sessions()
-				}
-				return measure(o.classicOf)
-			}, costs)
+			err = alternate(title, [2]string{"sessions", "ClassiCube"}, measure, costs)
 		} else {
-			err = compare(o.bench, o.old, title, sessions, costs)
+			err = compare(o.bench, o.old, title, func() (crowdRow, error) { return measure(0) }, costs)
 		}
 		if err != nil {
 			return err

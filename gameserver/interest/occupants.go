@@ -11,7 +11,7 @@ import (
 )
 
 // Occupants are the players in a chunk of the mirror, each once, ordered by id. Regions send a chunk's players in that order too
-// (world.Crowd.Flush): applying a crowd's moves walks both lists in parallel, without lookups.
+// (crowd.Crowd.Flush): applying a crowd's moves walks both lists in parallel, without lookups.
 type Occupants []Occupant
 
 // Occupant is a player's body and their avatar in the index.

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/crowd"
 )
 
 const (
@@ -106,7 +107,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	if o.StayAwake == nil {
 		o.StayAwake = func(uint64) bool { return false }
 	}
-	c := &hub.Contents{Land: land, Crowd: world.NewCrowd(info.Cell)}
+	c := &hub.Contents{Land: land, Crowd: crowd.New(info.Cell)}
 	l := &Land{
 		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: hub.New(c), edits: newEditQueue(c, info.Cell, g),
 		budget: budget.New(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int),
@@ -223,7 +224,7 @@ func (l *Land) Contents() *world.Land { return l.contents.Land }
 func AppliedTo(l *Land) uint64 { return l.applied }
 
 // CrowdOf returns the avatars in a region, on its leader. Like Contents, it belongs to the region's goroutine.
-func CrowdOf(l *Land) *world.Crowd { return l.contents.Crowd }
+func CrowdOf(l *Land) *crowd.Crowd { return l.contents.Crowd }
 
 // Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Waits(block chunk.Block) bool {

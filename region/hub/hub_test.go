@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/crowd"
 )
 
 // inbox is the inbox of a region, which the test empties.
@@ -27,7 +28,7 @@ func (i inbox) run() {
 // linked returns a hub with one gateway, which watches what it is asked to.
 func linked() (*Hub, inbox, *Subscription) {
 	cell := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
-	h := New(&Contents{Land: world.NewLand(7, cell, 64), Crowd: world.NewCrowd(cell)})
+	h := New(&Contents{Land: world.NewLand(7, cell, 64), Crowd: crowd.New(cell)})
 	h.Detached, h.Slow = func(*Subscriber) {}, func() {}
 	s := NewSubscriber()
 	h.Attach(s)

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/crowd"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // Contents are a region's land and the players on it.
 type Contents struct {
 	Land  *world.Land
-	Crowd *world.Crowd
+	Crowd *crowd.Crowd
 }
 
 // Subscriber is a gateway that follows a region.

@@ -1,4 +1,4 @@
-package world
+package crowd
 
 import (
 	"fmt"
@@ -14,7 +14,10 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
+
+var testCell = grid.CellAt(grid.ChunkPos{X: -3, Z: 3}, grid.FoundingLabel)
 
 // poseIn returns a pose in the chunk, different for each step.
 func poseIn(at grid.ChunkPos, step int) motion.Pose {
@@ -56,7 +59,7 @@ func TestDeltasKeepMirrorsCurrent(t *testing.T) {
 		{X: area.MaxX, Z: area.MinZ}, // not of this cell
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewCrowd(testCell)
+		c := New(testCell)
 		owner := make(map[player.ID]uint64) // the players inside, and the link that owns each
 		all := mirror{}
 		for _, at := range chunks {
@@ -156,8 +159,8 @@ func TestOneTickOfDeltas(t *testing.T) {
 			c.Leave(1, player.ID{1})
 		}, []nodemsg.ChunkDelta{{Chunk: a, Enter: []nodemsg.Body{bodyIn(1, a, 1)}}}},
 		"blocks and words in order": {func(c *Crowd) {
-			c.Changed(Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Stone}})
-			c.Changed(Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Air}})
+			c.Changed(world.Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Stone}})
+			c.Changed(world.Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Air}})
 			c.Chat(nodemsg.ChatEvent{Chunk: a, Text: "eins"})
 			c.Chat(nodemsg.ChatEvent{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
 		}, []nodemsg.ChunkDelta{{
@@ -166,7 +169,7 @@ func TestOneTickOfDeltas(t *testing.T) {
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crowd := NewCrowd(testCell)
+			crowd := New(testCell)
 			crowd.Enter(1, bodyIn(1, a, 0))
 			crowd.Flush()
 			c.steps(crowd)
@@ -187,7 +190,7 @@ func TestOneTickOfDeltas(t *testing.T) {
 
 // The lists stay within the limits of a message between nodes, however many players enter.
 func TestCrowdIsBounded(t *testing.T) {
-	c := NewCrowd(testCell)
+	c := New(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	for n := range maxCrowd + 10 {
 		c.Enter(1, nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8), byte(n >> 16)}, Name: "x", Pose: poseIn(at, 1)})
@@ -208,7 +211,7 @@ func TestCrowdIsBounded(t *testing.T) {
 
 // A crowded chunk where everybody moves three times per tick.
 func BenchmarkCrowdTick(b *testing.B) {
-	c := NewCrowd(testCell)
+	c := New(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	for n := range 1000 {
 		c.Enter(1, nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, 1)})
@@ -228,7 +231,7 @@ func TestInsideGoesOn(t *testing.T) {
 	area := testCell.Area()
 	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
 	velocity := motion.VelocityOf(.25, 0, 0)
-	c := NewCrowd(testCell)
+	c := New(testCell)
 	c.Enter(1, bodyIn(1, at, 1))
 	c.Tick()
 	c.Flush()

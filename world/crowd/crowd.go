@@ -1,4 +1,5 @@
-package world
+// Package crowd holds the players in a region, and what changes about them between two frames.
+package crowd
 
 import (
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
@@ -47,8 +49,8 @@ type chunkChanges struct {
 	base      []byte // the chunk was pinned
 }
 
-// NewCrowd returns the empty crowd of a cell.
-func NewCrowd(cell grid.Cell) *Crowd {
+// New returns the empty crowd of a cell.
+func New(cell grid.Cell) *Crowd {
 	return &Crowd{
 		cell:    cell,
 		bodies:  make(map[player.ID]*avatar),
@@ -148,13 +150,13 @@ func (c *Crowd) Chat(u nodemsg.ChatEvent) {
 }
 
 // Changed adds a block change to the changes of its chunk.
-func (c *Crowd) Changed(change Change) {
+func (c *Crowd) Changed(change world.Change) {
 	h := c.changesOf(change.Chunk)
 	h.blocks = append(h.blocks, change.BlockAt)
 }
 
 // Pinned adds the base of a newly edited chunk to the changes of its chunk.
-func (c *Crowd) Pinned(p Pin) { c.changesOf(p.Chunk).base = p.Base[:] }
+func (c *Crowd) Pinned(p world.Pin) { c.changesOf(p.Chunk).base = p.Base[:] }
 
 // Inside returns the bodies in the chunk at their extrapolated poses, by ascending id.
 func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
@@ -195,8 +197,8 @@ func (c *Crowd) Flush() map[grid.ChunkPos]*nodemsg.ChunkDelta {
 		if len(n.Enter)+len(n.Moves)+len(n.Leave)+len(n.Blocks)+len(n.Chat)+len(n.Base) == 0 {
 			continue // entered and left between two Flushes
 		}
-		slices.SortFunc(n.Enter, func(a, b nodemsg.Body) int { return compareIDs(a.Player, b.Player) })
-		slices.SortFunc(n.Leave, compareIDs)
+		slices.SortFunc(n.Enter, func(a, b nodemsg.Body) int { return player.ID.Compare(a.Player, b.Player) })
+		slices.SortFunc(n.Leave, player.ID.Compare)
 		deltas[at] = n
 	}
 	clear(c.changes)
@@ -224,7 +226,7 @@ func (c *Crowd) movesIn(at grid.ChunkPos, h *chunkChanges) []nodemsg.BodyMove {
 
 // search returns the index of the player among those in the chunk.
 func (c *Crowd) search(at grid.ChunkPos, id player.ID) (int, bool) {
-	return slices.BinarySearchFunc(c.inside[at], id, func(p *avatar, id player.ID) int { return compareIDs(p.body.Player, id) })
+	return slices.BinarySearchFunc(c.inside[at], id, func(p *avatar, id player.ID) int { return player.ID.Compare(p.body.Player, id) })
 }
 
 func (c *Crowd) addToChunk(p *avatar) {
