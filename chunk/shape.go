@@ -49,7 +49,7 @@ func boxesOfShapes() (all [shapes][]Box) {
 	all[panePost] = []Box{{Low: [3]uint8{7, 0, 7}, High: [3]uint8{9, 16, 9}}}
 	for d := range shape(4) {
 		turned := func(x0, y0, z0, x1, y1, z1 uint8) Box {
-			return Box{[3]uint8{x0, y0, z0}, [3]uint8{x1, y1, z1}}.turned(d)
+			return Box{[3]uint8{x0, y0, z0}, [3]uint8{x1, y1, z1}}.turned(int(d))
 		}
 		all[stairs+d] = []Box{lower, turned(8, 8, 0, 16, 16, 16)}
 		all[wallTorch+d] = []Box{turned(14, 4, 7, 16, 14, 9)}
@@ -63,7 +63,7 @@ func boxesOfShapes() (all [shapes][]Box) {
 }
 
 // turned returns a box that was made for +x as it is for a direction.
-func (b Box) turned(direction shape) Box {
+func (b Box) turned(direction int) Box {
 	x0, z0, x1, z1 := b.Low[0], b.Low[2], b.High[0], b.High[2]
 	switch direction {
 	case 1:

@@ -163,17 +163,17 @@ func (t *table) addColours() {
 }
 
 func (t *table) addMaterials() {
-	for _, name := range strings.Fields("stone_bricks mossy_cobble smooth_stone sandstone") {
+	for name := range strings.FieldsSeq("stone_bricks mossy_cobble smooth_stone sandstone") {
 		t.add(traits{name: name, group: building, original: Stone})
 	}
 	t.add(traits{name: "birch_planks", group: building, original: Dirt})
 	t.add(traits{name: "pine_planks", group: building, original: Dirt})
-	for _, name := range strings.Fields("marble basalt terracotta roof_tiles") {
+	for name := range strings.FieldsSeq("marble basalt terracotta roof_tiles") {
 		t.add(traits{name: name, group: building, original: Stone})
 	}
 	t.add(traits{name: "bookshelf", group: building, original: Dirt, tiles: "planks bookshelf planks"})
 	t.add(traits{name: "straw", group: building, original: Grass, tiles: "straw_top straw straw_top"})
-	for _, name := range strings.Fields("iron_block gold_block diamond_block") {
+	for name := range strings.FieldsSeq("iron_block gold_block diamond_block") {
 		t.add(traits{name: name, group: building, original: Stone})
 	}
 }
@@ -183,8 +183,17 @@ func (t *table) addSlabsAndStairs() {
 		name     string
 		material Block
 	}{
-		{"stone", Stone}, {"cobble", Cobble}, {"plank", Planks}, {"birch_plank", BirchPlanks}, {"pine_plank", PinePlanks}, {"brick", Brick},
-		{"stone_brick", StoneBricks}, {"sandstone", Sandstone}, {"smooth_stone", SmoothStone}, {"marble", Marble}, {"basalt", Basalt},
+		{"stone", Stone},
+		{"cobble", Cobble},
+		{"plank", Planks},
+		{"birch_plank", BirchPlanks},
+		{"pine_plank", PinePlanks},
+		{"brick", Brick},
+		{"stone_brick", StoneBricks},
+		{"sandstone", Sandstone},
+		{"smooth_stone", SmoothStone},
+		{"marble", Marble},
+		{"basalt", Basalt},
 		{"roof_tile", RoofTiles},
 	} {
 		b := traits{original: t.all[of.material].original, clear: true, dims: noLight, tiles: t.all[of.material].name}

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
-import { after, before, beforeEach, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
 import { buildTower } from './mason.mjs'
 import { Player } from './player.mjs'
@@ -25,10 +25,6 @@ let spawn
 before(async () => {
   nodes.push(await Daemon.start())
   nodes.push(await Daemon.start(nodes[0]))
-})
-
-beforeEach(async () => {
-  if (ada && (await ada.state()).screen === 'map') await closeMap(ada) // a test has failed
 })
 
 after(async () => {

@@ -44,11 +44,11 @@ func (h *Host) ScrubAll(ctx context.Context) []Scrubbed { return h.scrubber.Scru
 // RangeQuery is what is asked of a rectangle of the world.
 type RangeQuery = rangequery.Query
 
-// RangeResult is what is in it, and MissingRange a part of it of which nothing is known.
-type (
-	RangeResult  = rangequery.Result
-	MissingRange = rangequery.Missing
-)
+// RangeResult is what is in it.
+type RangeResult = rangequery.Result
+
+// MissingRange is a part of it of which nothing is known.
+type MissingRange = rangequery.Missing
 
 // CheckRange returns an error if a range query of the area is not allowed.
 func CheckRange(area grid.Area) error { return nodemsg.RectangleOf(area).Valid() }

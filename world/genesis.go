@@ -18,8 +18,10 @@ import (
 const (
 	// DefaultDay is the duration of 1440 minutes of game time, unless the genesis has another one.
 	DefaultDay = 20 * time.Minute
-	// MinDay and MaxDay bound it.
-	MinDay, MaxDay = time.Minute, 7 * 24 * time.Hour
+	// MinDay is the shortest day that a genesis may have.
+	MinDay = time.Minute
+	// MaxDay is the longest.
+	MaxDay = 7 * 24 * time.Hour
 	// MinutesPerDay is the length of a day in game minutes.
 	MinutesPerDay = 24 * 60
 	// morning is the game time at the genesis' origin, in minutes: a new world starts in daylight.

@@ -208,6 +208,7 @@ func (s RollbackStep) Encode() []byte {
 
 // isTrim reports whether a log entry is a Trim, isRollback whether it is a RollbackStep.
 func isTrim(entry []byte) bool { return len(entry) > 1 && entry[0] == trimVersion }
+
 func isRollback(entry []byte) bool {
 	return len(entry) > 1 && (entry[0] == rollbackVersion || entry[0] == rollbackVersionPlayers)
 }

@@ -316,7 +316,7 @@ func BenchmarkFirstQuestion(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer changes.Close() //nolint:errcheck // the test ends
+			defer changes.Close()
 			for b.Loop() {
 				if err := pair.from.play(b, pair.to); err != nil {
 					b.Fatal(err)

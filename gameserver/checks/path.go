@@ -134,7 +134,7 @@ func (land Land) collides(start body, feet [3]float64) bool {
 	b := bodyAt(feet)
 	return b.anyBlock(func(pos grid.Pos) bool {
 		boxes := land(pos)
-		return b.reaches(pos, boxes) && !start.reaches(pos, boxes) && !(start.isAbove(pos) && land.buries(start))
+		return b.reaches(pos, boxes) && !start.reaches(pos, boxes) && (!start.isAbove(pos) || !land.buries(start))
 	})
 }
 
