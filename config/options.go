@@ -54,6 +54,10 @@ var Groups = []Group{
 			Usage: "host:port, mostly :25565, for clients of ClassiCube and Minecraft Classic (TCP, and WebSockets of the web client), which play as guests; empty disables it",
 		},
 		{
+			Name: "luanti", Kind: Address, check: unlessEmpty(hostPort(false)),
+			Usage: "host:port, mostly :30000, for clients of Luanti (Minetest) 5.1 to 5.11 over UDP, which play as guests; empty disables it",
+		},
+		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),
 			Usage: "host:port of the game server to advertise to other nodes and original clients; needed behind NAT or in a container (default the host of --game, or an address of this machine)",
 		},

@@ -57,6 +57,7 @@ type node struct {
 	certs      certs.Source // of http; nil: plain HTTP
 	redirect   net.Listener // to https; nil if there is none
 	classicube net.Listener // for another game; nil if there is none
+	luanti     net.Listener // likewise
 	scrape     net.Listener // of metrics; nil if there are none
 	cpu        *cputime.Sampler
 	shutdown   *shutdownProgress

@@ -39,6 +39,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/classicube"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/luanti"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
@@ -168,6 +169,12 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 			return err
 		}
 		parts.onStop("classicube socket", closeOnce(n.classicube))
+	}
+	if n.cfg.Luanti != "" {
+		if n.luanti, err = listenPackets("luanti", n.cfg.Luanti); err != nil {
+			return err
+		}
+		parts.onStop("luanti socket", closeOnce(n.luanti))
 	}
 	if n.cfg.HTTPRedirect != "" {
 		if n.redirect, err = listen("http-redirect", n.cfg.HTTPRedirect); err != nil {
@@ -416,6 +423,13 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
 	if adapter := classicube.New(n.metrics); n.classicube != nil { // its metrics are there in any case
 		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.classicube, Protocol: adapter})
+	}
+	adapter, err := luanti.New(n.metrics)
+	if err != nil {
+		return err
+	}
+	if n.luanti != nil {
+		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.luanti, Protocol: adapter})
 	}
 	if n.certs != nil {
 		_, port, err := net.SplitHostPort(n.http.Addr().String())
