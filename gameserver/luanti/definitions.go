@@ -193,8 +193,8 @@ func defineNode(b chunk.Block) packet {
 	return p.flag(false, false).text("air").u8(0).u8(alpha) // old rotations, what digging leaves, level
 }
 
-// tile appends a texture of a node.
-func (p packet) tile(name string) packet { return p.u8(6).text(name).u8(0).u16(1) }
+// tile appends a texture of a node: faces behind are not drawn, and it may be repeated both ways.
+func (p packet) tile(name string) packet { return p.u8(6).text(name).u8(0).u16(1 | 2 | 4) }
 
 // sound appends a sound, which is none.
 func (p packet) sound() packet { return p.text("").f32(1, 1, 0) }
@@ -225,7 +225,11 @@ const reach = 7.5
 
 func defineItem(kind byte, name, words, placed string) packet {
 	p := packet(nil).u8(6, kind).text(name).text(words).text("").text("").f32(1, 1, 1) // version; no images; scale
-	p = p.s16(1).flag(false, false).text("").u16(0).text(placed)                       // stack, use, liquids, tools, groups
+	var tool packet
+	if kind == itemNone { // the hand has to be a tool, which is good for nothing else than what is dug at once
+		tool = tool.u8(5).f32(1).s16(0).u32(0).u32(0).u16(0)
+	}
+	p = p.s16(1).flag(false, false).bytes(tool).u16(0).text(placed) // stack, use, liquids, groups
 	p = p.sound().sound().f32(reach).text("").u8(white, white, white, white)
 	return p.text("").text("").text("").u8(0) // overlays, short text, rotation
 }
