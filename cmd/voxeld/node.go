@@ -41,28 +41,27 @@ type node struct {
 	metrics *prometheus.Registry
 	started time.Time
 
-	db         *store.DB
-	host       *transport.Host
-	world      world.Genesis
-	access     joining.Access
-	created    bool // this run created the world
-	replicas   *replica.Host
-	dht        *dht.DHT
-	regions    *region.Host
-	gateway    *gameserver.Gateway
-	sessions   atomic.Pointer[gameserver.Gateway] // the gateway, once it is made: for the regions, which are made before
-	backups    *backups.Backups
-	game       net.Listener
-	http       net.Listener
-	certs      certs.Source // of http; nil: plain HTTP
-	redirect   net.Listener // to https; nil if there is none
-	classicube net.Listener // for another game; nil if there is none
-	luanti     net.Listener // likewise
-	scrape     net.Listener // of metrics; nil if there are none
-	cpu        *cputime.Sampler
-	shutdown   *shutdownProgress
-	reloader   *reload.Reloader
-	hangups    chan os.Signal // SIGHUPs, which request a reload
+	db       *store.DB
+	host     *transport.Host
+	world    world.Genesis
+	access   joining.Access
+	created  bool // this run created the world
+	replicas *replica.Host
+	dht      *dht.DHT
+	regions  *region.Host
+	gateway  *gameserver.Gateway
+	sessions atomic.Pointer[gameserver.Gateway] // the gateway, once it is made: for the regions, which are made before
+	backups  *backups.Backups
+	game     net.Listener
+	http     net.Listener
+	certs    certs.Source            // of http; nil: plain HTTP
+	redirect net.Listener            // to https; nil if there is none
+	games    map[string]net.Listener // for clients of other games, by the names of their flags
+	scrape   net.Listener            // of metrics; nil if there are none
+	cpu      *cputime.Sampler
+	shutdown *shutdownProgress
+	reloader *reload.Reloader
+	hangups  chan os.Signal // SIGHUPs, which request a reload
 }
 
 func newNode(cfg config.Config, logger *slog.Logger) *node {

@@ -164,17 +164,18 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 		return err
 	}
 	parts.onStop("http socket", closeOnce(n.http))
-	if n.cfg.ClassiCube != "" {
-		if n.classicube, err = listen("classicube", n.cfg.ClassiCube); err != nil {
+	n.games = make(map[string]net.Listener)
+	for _, g := range []struct {
+		flag, address string
+		listen        func(flag, address string) (net.Listener, error)
+	}{{"classicube", n.cfg.ClassiCube, listen}, {"luanti", n.cfg.Luanti, listenPackets}} {
+		if g.address == "" {
+			continue
+		}
+		if n.games[g.flag], err = g.listen(g.flag, g.address); err != nil {
 			return err
 		}
-		parts.onStop("classicube socket", closeOnce(n.classicube))
-	}
-	if n.cfg.Luanti != "" {
-		if n.luanti, err = listenPackets("luanti", n.cfg.Luanti); err != nil {
-			return err
-		}
-		parts.onStop("luanti socket", closeOnce(n.luanti))
+		parts.onStop(g.flag+" socket", closeOnce(n.games[g.flag]))
 	}
 	if n.cfg.HTTPRedirect != "" {
 		if n.redirect, err = listen("http-redirect", n.cfg.HTTPRedirect); err != nil {
@@ -421,15 +422,16 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 		return cli.Usage(err)
 	}
 	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
-	if adapter := classicube.New(n.metrics); n.classicube != nil { // its metrics are there in any case
-		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.classicube, Protocol: adapter})
-	}
-	adapter, err := luanti.New(n.metrics)
+	other, err := luanti.New(n.metrics)
 	if err != nil {
 		return err
 	}
-	if n.luanti != nil {
-		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.luanti, Protocol: adapter})
+	for _, a := range []gameserver.Adapted{
+		{Listener: n.games["classicube"], Protocol: classicube.New(n.metrics)}, {Listener: n.games["luanti"], Protocol: other},
+	} {
+		if a.Listener != nil { // the metrics of the others are there, too
+			listeners.Adapted = append(listeners.Adapted, a)
+		}
 	}
 	if n.certs != nil {
 		_, port, err := net.SplitHostPort(n.http.Addr().String())

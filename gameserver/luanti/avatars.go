@@ -10,6 +10,8 @@ import (
 )
 
 const (
+	// tickEvery is how often other players are moved.
+	tickEvery = 50 * time.Millisecond
 	// selfID is the client's own player as an object. Others get the numbers after it.
 	selfID = 1
 	// maxShown is how many others are shown.

@@ -51,6 +51,7 @@ type Client struct {
 		slots   []chunk.Block // of the inventory
 		avatars avatars
 		ended   bool // the reason for the end was sent
+		closed  bool // nothing more is read
 	}
 }
 
@@ -79,7 +80,12 @@ func (cl *Client) Flush() error {
 }
 
 // Close ends the connection in order. The gateway closes it when the client has read the rest.
-func (cl *Client) Close() error { return cl.c.SetReadDeadline(time.Now()) }
+func (cl *Client) Close() error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.mu.closed = true
+	return cl.c.SetReadDeadline(time.Now())
+}
 
 // Cut ends the connection at once.
 func (cl *Client) Cut() { cl.c.Close() } //nolint:errcheck // readers and writers see the error

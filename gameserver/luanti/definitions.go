@@ -11,9 +11,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// prefix is that of the names of nodes, items and media: they are the world's own.
-const prefix = "voxeld_"
-
 // tileFiles are the textures of blocks, which the browser's client draws (web/src/render/tiles.ts): "npm --prefix web run test" compares
 // them, and writes them anew with TILES=write.
 //

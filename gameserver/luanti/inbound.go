@@ -19,7 +19,7 @@ const (
 	// placeAgain is when a client that does not go on from where it was put is put there again.
 	placeAgain = 2 * time.Second
 	// moveAtLeast is how often the session is sent a move, even if the client stands still, or is still loading: otherwise it seems to be gone.
-	moveAtLeast = 10 * time.Second
+	moveAtLeast = 5 * time.Second
 )
 
 // What a client does with its pointer.
@@ -32,13 +32,14 @@ const (
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
 	for {
-		if err := cl.awaitLoading(); err != nil {
+		open, err := cl.boundRead()
+		if err != nil {
 			return nil, err
 		}
 		n, err := cl.c.Read(cl.buffer)
 		var m sessionmsg.FromClient
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded) && cl.isLoading():
+		case errors.Is(err, os.ErrDeadlineExceeded) && open:
 			m = cl.stand(time.Now())
 		case err != nil:
 			return nil, err
@@ -58,21 +59,15 @@ func (cl *Client) Read() ([]byte, error) {
 	}
 }
 
-// isLoading reports whether the client has not said yet that it is in the game.
-func (cl *Client) isLoading() bool {
+// boundRead bounds the next read: the client says nothing while it loads, or its player stands still. It reports whether the connection is
+// still open. One whose client is gone ends by itself.
+func (cl *Client) boundRead() (open bool, err error) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	return !cl.mu.ready && !cl.mu.ended
-}
-
-// awaitLoading bounds the next read while the client loads, and may send nothing for long.
-func (cl *Client) awaitLoading() error {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	if cl.mu.ready || cl.mu.ended {
-		return nil
+	if cl.mu.closed {
+		return false, nil
 	}
-	return cl.c.SetReadDeadline(time.Now().Add(moveAtLeast))
+	return true, cl.c.SetReadDeadline(time.Now().Add(moveAtLeast))
 }
 
 // stand returns the move of a client that stays where it is.
@@ -149,7 +144,6 @@ func (cl *Client) load(command uint16, f *fields) error {
 	case fromClientReady:
 		cl.mu.ready = true
 		cl.enter()
-		return cl.c.SetReadDeadline(time.Time{})
 	}
 	return nil
 }

@@ -95,36 +95,6 @@ func squared(a, b grid.ChunkPos) int64 {
 	return x*x + z*z
 }
 
-// sendNearest sends the nearest chunk that the client does not have, and reports whether there was one.
-func (cl *Client) sendNearest() (bool, error) {
-	at, found := cl.mu.lands.nearest(cl.mu.pose.Chunk())
-	if !found {
-		return false, nil
-	}
-	l := cl.mu.lands[at]
-	l.sent, l.holes = true, false
-	cl.a.building <- struct{}{}
-	defer func() { <-cl.a.building }()
-	blocks, err := l.load()
-	if err != nil {
-		return false, err
-	}
-	cl.a.metrics.columns.Inc()
-	column := lightColumn(blocks)
-	corner := cl.mu.origin.node(grid.Pos{X: at.Origin().X, Z: at.Origin().Z + grid.ChunkSize - 1})
-	for y := range blocks.Height()/side + airAbove {
-		for _, part := range [...][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
-			data, err := cl.a.uniform.pack(column, part[0], y, part[1])
-			if err != nil {
-				return false, err
-			}
-			p := begin(toBlockData).s16(corner.x/side + part[0]).s16(y).s16(corner.z/side + part[1])
-			cl.put(append(p, data...))
-		}
-	}
-	return true, cl.mu.failed
-}
-
 // column is a chunk in the client's nodes, with light in their low and high four bits: by day, and from lamps.
 type column struct {
 	height int

@@ -101,6 +101,51 @@ func (cl *Client) place(now time.Time) {
 	cl.put(begin(toMovePlayer).place(at).f32(at.pitch, at.yaw))
 }
 
+// timeEvery is how often the client is told the time of day. It keeps the connection in use, too.
+const timeEvery = 5 * time.Second
+
+// showTime tells the client the time of day.
+func (cl *Client) showTime(now time.Time) {
+	w := &cl.mu.welcome
+	if now.Sub(cl.mu.clocked) < timeEvery || w.DayMS <= 0 {
+		return
+	}
+	cl.mu.clocked = now
+	days := w.TimeOfDay/1440 + float64(now.Sub(cl.mu.since).Milliseconds())/float64(w.DayMS)
+	const units, dayMS = 24000, 24 * 3600 * 1000
+	cl.put(begin(toTimeOfDay).u16(uint16(int64(days*units) % units)).f32(dayMS / float64(w.DayMS))) //nolint:gosec // positive
+}
+
+// sendNearest sends the nearest chunk that the client does not have, and reports whether there was one.
+func (cl *Client) sendNearest() (bool, error) {
+	at, found := cl.mu.lands.nearest(cl.mu.pose.Chunk())
+	if !found {
+		return false, nil
+	}
+	l := cl.mu.lands[at]
+	l.sent, l.holes = true, false
+	cl.a.building <- struct{}{}
+	defer func() { <-cl.a.building }()
+	blocks, err := l.load()
+	if err != nil {
+		return false, err
+	}
+	cl.a.metrics.columns.Inc()
+	column := lightColumn(blocks)
+	corner := cl.mu.origin.node(grid.Pos{X: at.Origin().X, Z: at.Origin().Z + grid.ChunkSize - 1})
+	for y := range blocks.Height()/side + airAbove {
+		for _, part := range [...][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
+			data, err := cl.a.uniform.pack(column, part[0], y, part[1])
+			if err != nil {
+				return false, err
+			}
+			p := begin(toBlockData).s16(corner.x/side + part[0]).s16(y).s16(corner.z/side + part[1])
+			cl.put(append(p, data...))
+		}
+	}
+	return true, cl.mu.failed
+}
+
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
 func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	pos, waits := cl.mu.pending[m.Seq]

@@ -52,6 +52,9 @@ const (
 	denied = 10
 )
 
+// prefix is that of the names of files.
+const prefix = "voxeld_"
+
 // channelOf returns the channel of a packet: land and textures are sent beside the rest, so that they do not delay it.
 func channelOf(p []byte) byte {
 	if len(p) < 2 {

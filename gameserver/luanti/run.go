@@ -6,10 +6,6 @@ import (
 )
 
 const (
-	// tickEvery is how often other players are moved.
-	tickEvery = 50 * time.Millisecond
-	// timeEvery is how often the client is told the time of day. It keeps the connection in use, too.
-	timeEvery = 5 * time.Second
 	// maxUnderway is how many bytes may be underway to the client when it is sent another chunk.
 	maxUnderway = 128 << 10
 	// maxChunks is how many chunks it is sent in one tick.
@@ -58,16 +54,4 @@ func (cl *Client) tick(now time.Time) error {
 	cl.mu.avatars.move(now, cl.mu.origin, cl.put)
 	cl.showTime(now)
 	return cl.mu.failed
-}
-
-// showTime tells the client the time of day.
-func (cl *Client) showTime(now time.Time) {
-	w := &cl.mu.welcome
-	if now.Sub(cl.mu.clocked) < timeEvery || w.DayMS <= 0 {
-		return
-	}
-	cl.mu.clocked = now
-	days := w.TimeOfDay/1440 + float64(now.Sub(cl.mu.since).Milliseconds())/float64(w.DayMS)
-	const units, dayMS = 24000, 24 * 3600 * 1000
-	cl.put(begin(toTimeOfDay).u16(uint16(int64(days*units) % units)).f32(dayMS / float64(w.DayMS))) //nolint:gosec // positive
 }
