@@ -19,7 +19,7 @@ const (
 	// objectKind is the kind of all objects.
 	objectKind = 101
 	// Commands to objects.
-	objectProperties, objectPosition = 0, 1
+	objectProperties, objectPosition, objectAttachment = 0, 1, 8
 )
 
 // avatars are the other players in view, and those of them that the client is shown.
@@ -140,6 +140,8 @@ func object(id uint16, name string, at place, seen bool) packet {
 	p = p.u16(0).flag(false).f32(.6).flag(false).f32(0).flag(false)     // colours, collisions, step, facing, culling
 	p = p.text(name).u8(white, white, white, white).f32(-1).text("").text("").u8(0).u16(11)
 	p = p.f32(eyeHeight, 0).flag(false).text("").flag(true, false).u8(0, 0, 0, 0)
-	data := packet(nil).u8(1).text(name).flag(true).u16(id).place(at).f32(0, at.yaw, 0).u16(20).u8(1).blob(p)
+	data := packet(nil).u8(1).text(name).flag(true).u16(id).place(at).f32(0, at.yaw, 0).u16(20).u8(2).blob(p)
+	// It is attached to nothing. Until it has been told so, the client hides it.
+	data = data.blob(packet(nil).u8(objectAttachment).u16(0).text("").f32(0, 0, 0, 0, 0, 0).flag(seen))
 	return packet(nil).u16(id).u8(objectKind).blob(data)
 }

@@ -153,17 +153,17 @@ func defineNode(b chunk.Block) packet {
 	p = p.u8(1, 0, draw).text("").f32(1)      // light, no rotation
 	p = p.u8(6)
 	for _, name := range []string{names[0], names[2], names[1], names[1], names[1], names[1]} {
-		p = p.tile(name)
+		p = p.tile(name, draw)
 	}
 	for range 6 { // overlays
-		p = p.tile("")
+		p = p.tile("", draw)
 	}
 	p = p.u8(6)
 	for range 6 { // of liquids: their top and sides
 		if draw == drawLiquid {
-			p = p.tile(names[0])
+			p = p.tile(names[0], draw)
 		} else {
-			p = p.tile("")
+			p = p.tile("", draw)
 		}
 	}
 	p = p.u8(white, white, white, white).text("").u8(0).u8(0).u16(0)
@@ -190,8 +190,14 @@ func defineNode(b chunk.Block) packet {
 	return p.flag(false, false).text("air").u8(0).u8(alpha) // old rotations, what digging leaves, level
 }
 
-// tile appends a texture of a node: faces behind are not drawn, and it may be repeated both ways.
-func (p packet) tile(name string) packet { return p.u8(6).text(name).u8(0).u16(1 | 2 | 4) }
+// tile appends a texture of a node. It may be repeated both ways; the backs of faces are drawn only of plants.
+func (p packet) tile(name string, draw byte) packet {
+	flags := uint16(2 | 4)
+	if draw != drawPlant {
+		flags |= 1
+	}
+	return p.u8(6).text(name).u8(0).u16(flags)
+}
 
 // sound appends a sound, which is none.
 func (p packet) sound() packet { return p.text("").f32(1, 1, 0) }
