@@ -2,6 +2,7 @@ package luanti
 
 import (
 	"bytes"
+	"compress/zlib"
 	"errors"
 	"io"
 	"math"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/klauspost/compress/zlib"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -338,7 +337,7 @@ func lossy(t *testing.T, server string) string {
 			default:
 			}
 			if i%5 != 0 {
-				back.Write(buffer[:n])
+				back.Write(buffer[:n]) //nolint:errcheck // as good as lost
 			}
 		}
 	}()
@@ -351,7 +350,7 @@ func lossy(t *testing.T, server string) string {
 				return
 			}
 			if i%5 != 0 {
-				front.WriteTo(buffer[:n], to)
+				front.WriteTo(buffer[:n], to) //nolint:errcheck // as good as lost
 			}
 		}
 	}()

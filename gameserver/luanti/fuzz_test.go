@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,14 +59,8 @@ func (s *script) sent(command uint16) (bodies []packet) {
 	return bodies
 }
 
-func newTestAdapter(t testing.TB) *Adapter {
-	t.Helper()
-	a, err := New(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
+// testAdapter is the adapter of all tests.
+var testAdapter = sync.OnceValues(func() (*Adapter, error) { return New(prometheus.NewRegistry()) })
 
 func initOf(name string, oldest, newest uint16) packet {
 	return begin(fromInit).u8(29).u16(0).u16(oldest).u16(newest).text(name)
@@ -82,7 +77,11 @@ var start = motion.Pose{X: 1.5, Y: 10, Z: 2.5}
 func playing(t testing.TB, sent ...[]byte) (*Client, *script) {
 	t.Helper()
 	s := &script{in: append(loginOf("ada"), sent...)}
-	opened, join, err := newTestAdapter(t).Open(t.Context(), s)
+	a, err := testAdapter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, join, err := a.Open(t.Context(), s)
 	if err != nil || join.Name != "ada" {
 		t.Fatalf("join %+v, %v", join, err)
 	}
@@ -91,9 +90,13 @@ func playing(t testing.TB, sent ...[]byte) (*Client, *script) {
 		Player: "000102030405060708090a0b0c0d0e0f", Name: "ada", WorldName: "test", View: 1, Sections: 1, NextSeq: 100, Reach: 8,
 		Pose: start, DayMS: 1000,
 	})
+	land, err := floor()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for x := int32(-1); x <= 1; x++ {
 		for z := int32(-1); z <= 1; z++ {
-			receive(t, cl, floor(t, grid.ChunkPos{X: x, Z: z}))
+			receive(t, cl, sessionmsg.ChunkData{Chunk: grid.ChunkPos{X: x, Z: z}, Data: land})
 		}
 	}
 	for _, p := range []packet{begin(fromInit2).text(""), begin(fromRequestMedia).u16(1).text(frontImage), begin(fromClientReady)} {
@@ -101,33 +104,25 @@ func playing(t testing.TB, sent ...[]byte) (*Client, *script) {
 			t.Fatalf("%v, %v", m, err)
 		}
 	}
-	if err := cl.tick(time.Now()); err != nil {
-		t.Fatal(err)
-	}
 	return cl, s
 }
 
 // floor is a chunk with stone up to height 9.
-func floor(t testing.TB, at grid.ChunkPos) sessionmsg.ChunkData {
-	t.Helper()
+var floor = sync.OnceValues(func() ([]byte, error) {
 	blocks := make([]chunk.Block, chunk.SectionBlocks)
 	for i := range chunk.IndexOf(0, 10, 0) {
 		blocks[i] = chunk.Stone
 	}
 	c, err := chunk.FromBlocks(blocks)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	plain, err := c.MarshalBinary()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	packed, err := wire.PackChunk(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sessionmsg.ChunkData{Chunk: at, Data: packed}
-}
+	return wire.PackChunk(plain)
+})
 
 func receive(t testing.TB, cl *Client, m sessionmsg.FromServer) {
 	t.Helper()

@@ -100,7 +100,7 @@ func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, 
 	case fromPlayerPos:
 		return cl.readMove(f, now), nil
 	case fromInteract:
-		return cl.readInteract(f, now)
+		return cl.readInteract(f)
 	case fromPlayerItem:
 		cl.mu.held = int(f.u16())
 	case fromInventoryAction:
@@ -180,7 +180,7 @@ func readPlace(f *fields) (at place) {
 }
 
 // readInteract returns the edit that the client has made, and shows already.
-func (cl *Client) readInteract(f *fields, now time.Time) (sessionmsg.FromClient, error) {
+func (cl *Client) readInteract(f *fields) (sessionmsg.FromClient, error) {
 	action := f.u8()
 	slot := int(f.u16())
 	f.u32() // the length of what is pointed at

@@ -2,9 +2,8 @@ package luanti
 
 import (
 	"bytes"
+	"compress/zlib"
 	"sync"
-
-	"github.com/klauspost/compress/zlib"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -222,7 +221,7 @@ func packBlock(raw []byte) ([]byte, error) {
 
 // deflate writes bytes as zlib.
 func deflate(to *bytes.Buffer, plain []byte) error {
-	w, _ := deflaters.Get().(*zlib.Writer) //nolint:errcheck // it holds nothing else
+	w, _ := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(w)
 	w.Reset(to)
 	if _, err := w.Write(plain); err != nil {

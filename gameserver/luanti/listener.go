@@ -47,7 +47,7 @@ func Listen(address string) (*Listener, error) {
 		return nil, err
 	}
 	l := &Listener{socket: socket, fresh: make(chan *peer, maxWaiting), done: make(chan struct{}), peers: make(map[netip.AddrPort]*peer)}
-	rand.Read(l.secret[:]) //nolint:errcheck // never fails
+	rand.Read(l.secret[:])
 	l.crew.Go(l.read)
 	l.crew.Go(l.resend)
 	return l, nil
@@ -65,9 +65,18 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // Close stops new peers. The socket is closed when the last one is gone.
 func (l *Listener) Close() error {
+	l.mu.Lock()
 	l.end.Do(func() { close(l.done) })
-	l.closeIfIdle()
-	return nil
+	l.mu.Unlock()
+	for { // peers that nobody has accepted
+		select {
+		case p := <-l.fresh:
+			p.Close() //nolint:errcheck // never fails
+		default:
+			l.closeIfIdle()
+			return nil
+		}
+	}
 }
 
 // Addr returns the address of the socket.
@@ -135,7 +144,7 @@ func (l *Listener) receive(datagram []byte, from netip.AddrPort) {
 
 // number returns what an address has to send back before it has a peer.
 func (l *Listener) number(from netip.AddrPort) uint16 {
-	text, _ := from.MarshalBinary() //nolint:errcheck // never fails
+	text, _ := from.MarshalBinary() // never fails
 	mac := hmac.New(sha256.New, l.secret[:])
 	mac.Write(text)
 	return max(binary.BigEndian.Uint16(mac.Sum(nil)), serverID+1)

@@ -46,7 +46,7 @@ func readLogin(c net.Conn) (name string, err error) {
 			return "", wire.Refuse(wire.FailUnexpected, "Your client did not say who you are.")
 		case command == fromSRPBytesA:
 			random := make([]byte, saltBytes+srpBytes)
-			rand.Read(random)                              //nolint:errcheck // never fails
+			rand.Read(random)
 			random[saltBytes] = 1 + random[saltBytes]&0x7f // less than the group's prime, and not 0
 			if _, err := c.Write(begin(toSRPBytesB).bytes(random[:saltBytes]).bytes(random[saltBytes:])); err != nil {
 				return "", err

@@ -107,7 +107,7 @@ func (c *Client) Leave() {
 	defer c.mu.Unlock()
 	c.left = true
 	c.send(0, []byte{0, 3})
-	c.socket.Close()
+	c.socket.Close() //nolint:errcheck // the reader ends
 }
 
 // again sends again what was not acknowledged, and the first packet until it is answered.
@@ -144,7 +144,7 @@ func text(b []byte, s string) []byte {
 func (c *Client) send(channel byte, body []byte) {
 	d := binary.BigEndian.AppendUint32(nil, 0x4f457403)
 	d = append(binary.BigEndian.AppendUint16(d, c.id), channel)
-	c.socket.Write(append(d, body...))
+	c.socket.Write(append(d, body...)) //nolint:errcheck // as good as lost
 }
 
 // reliable sends a packet, again and again until it is acknowledged.
@@ -275,7 +275,7 @@ func (c *Client) handle(packet []byte) error {
 	case 96:
 		f.text()
 		if b := f.text(); len(b) != 256 {
-			return fmt.Errorf("B has %d bytes", len(b))
+			return fmt.Errorf("the number B has %d bytes", len(b))
 		}
 		c.reliable(1, text([]byte{0, 82}, string(make([]byte, 32))))
 	case 3: // accepted
