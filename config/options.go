@@ -55,7 +55,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "luanti", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :30000, for clients of Luanti (Minetest) 5.1 to 5.11 over UDP, which play as guests; empty disables it",
+			Usage: "host:port, mostly :30000, for clients of Luanti (Minetest) that speak protocol 39, such as 5.6, over UDP; they play as guests; empty disables it",
 		},
 		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),

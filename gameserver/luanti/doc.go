@@ -1,4 +1,4 @@
-// Package luanti serves clients of Luanti, once called Minetest: network protocol 39, which its versions from 5.1 on speak.
+// Package luanti serves clients of Luanti, once called Minetest: network protocol 39, which version 5.6 speaks.
 //
 // A Listener gives UDP peers as connections that carry whole packets: what one Write writes is what one Read of the other side returns, in
 // order. An Adapter makes a Client of each, which translates: packets of the client become messages of a session, and those of the session
