@@ -28,8 +28,9 @@ type packetConn interface {
 type Client struct {
 	a       *Adapter
 	c       packetConn
-	buffer  []byte // a packet; the reader's
-	message []byte // the last result of Read
+	buffer  []byte                  // a packet; the reader's
+	message []byte                  // the last result of Read
+	next    []sessionmsg.FromClient // the results after it; the reader's
 
 	mu struct {
 		sync.Mutex

@@ -40,7 +40,7 @@ func define() (definitions, error) {
 			return d, err
 		}
 	}
-	announce := begin(toAnnounceMedia).u16(uint16(len(d.media))) //nolint:gosec // some fifty
+	announce := begin(toAnnounceMedia).u16(uint16(len(d.media))) //nolint:gosec // some hundred
 	for name, data := range d.media {
 		sum := sha1.Sum(data) //nolint:gosec // what the protocol names media by
 		announce = announce.text(name).text(base64.StdEncoding.EncodeToString(sum[:]))
@@ -53,25 +53,12 @@ func define() (definitions, error) {
 	return d, err
 }
 
-// looks are how blocks look whose six faces are not alike, or that do not have a texture of their name: top, side and bottom.
-var looks = map[chunk.Block][3]string{
-	chunk.Grass:      {"grass_top", "grass_side", "dirt"},
-	chunk.SnowyGrass: {"snow", "snowy_grass_side", "dirt"},
-	chunk.Log:        {"log_top", "log_side", "log_top"},
-	chunk.BirchLog:   {"birch_log_top", "birch_log_side", "birch_log_top"},
-	chunk.PineLog:    {"pine_log_top", "pine_log_side", "pine_log_top"},
-	chunk.Cactus:     {"cactus_top", "cactus_side", "cactus_top"},
-}
-
 // tilesOf returns the textures of a block: top, side and bottom.
 func tilesOf(b chunk.Block) [3]string {
-	names, differ := looks[b]
-	if !differ {
-		names = [3]string{b.Name(), b.Name(), b.Name()}
-	}
+	names := b.Tiles()
 	for i, n := range names {
 		names[i] = prefix + n + ".png"
-		if b == chunk.Water || b == chunk.Ice {
+		if b == chunk.Water {
 			names[i] += "^[opacity:180"
 		}
 	}
@@ -85,6 +72,7 @@ const (
 	drawGlass  = 4
 	drawLeaves = 6
 	drawPlant  = 9
+	drawBoxes  = 12
 )
 
 // Ways to use the alpha of a texture.
@@ -96,17 +84,23 @@ const (
 
 func isLeaves(b chunk.Block) bool { return strings.HasSuffix(b.Name(), "leaves") }
 
+func isColouredGlass(b chunk.Block) bool {
+	return b >= chunk.ColouredGlass && b < chunk.ColouredGlass+chunk.Colours
+}
+
 // drawing returns how a block is drawn, and what becomes of its alpha.
 func drawing(b chunk.Block) (draw, alpha byte) {
 	switch {
 	case b == chunk.Water:
 		return drawLiquid, alphaBlend
-	case b == chunk.Ice:
+	case b == chunk.Ice, isColouredGlass(b):
 		return drawGlass, alphaBlend
 	case b.Plant():
 		return drawPlant, alphaClip
 	case isLeaves(b):
 		return drawLeaves, alphaClip
+	case b >= chunk.FirstShaped:
+		return drawBoxes, alphaClip
 	case !b.Opaque():
 		return drawGlass, alphaClip
 	}
@@ -143,11 +137,7 @@ const white = 0xff
 func defineNode(b chunk.Block) packet {
 	draw, alpha := drawing(b)
 	names := tilesOf(b)
-	glow := byte(0)
-	if b == chunk.Lamp {
-		glow = full - 1 // the most that the client knows
-	}
-	clear := !b.Opaque()
+	glow := min(b.Glow(), full-1)             // the most that the client knows
 	p := packet(nil).u8(13).text(nodeName(b)) // version
 	p = p.u16(1).text("dig_immediate").s16(3) // groups: it is dug at once
 	p = p.u8(1, 0, draw).text("").f32(1)      // light, no rotation
@@ -166,24 +156,22 @@ func defineNode(b chunk.Block) packet {
 			p = p.tile("", draw)
 		}
 	}
-	p = p.u8(white, white, white, white).text("").u8(0).u8(0).u16(0)
+	p = p.u8(white, white, white, white).text("").u8(0).u8(0).joined(b)
 	if b == chunk.Water {
 		p = p.u8(120, 30, 70, 140) // the colour of what is seen from within
 	} else {
 		p = p.u8(0, 0, 0, 0)
 	}
-	p = p.u8(0).flag(clear, clear).u8(glow)                              // level, light passes, sunlight passes
-	p = p.flag(false, b.Solid(), b != chunk.Water, b.Breakable(), false) // ground, stops bodies, can be pointed at, dug, climbed
-	p = p.flag(b.Plant() || b == chunk.Water, false).u32(0)              // replaced by what is put there, reacts to clicks, damage
+	p = p.u8(0).flag(!b.Opaque(), !shades(b)).u8(glow)                                      // level, light passes, sunlight passes
+	p = p.flag(false, b.Solid(), b != chunk.Water, b.Breakable(), b.Base() == chunk.Ladder) // ground, stops bodies, can be pointed at, dug, climbed
+	p = p.flag(b.Plant() || b == chunk.Water, isDoor(b)).u32(0)                             // replaced by what is put there, reacts to clicks, damage
 	if b == chunk.Water {
 		p = p.u8(2).text(nodeName(b)).text(nodeName(b)).u8(1)
 	} else {
 		p = p.u8(0).text("").text("").u8(0)
 	}
 	p = p.flag(false).u8(0, 0).flag(false) // renewed, range, drowning, floods
-	for range 3 {                          // boxes: of drawing, pointing, collisions
-		p = p.u8(6, 0)
-	}
+	p = p.boxes(b)
 	for range 3 { // sounds: steps, digging, dug
 		p = p.sound()
 	}
@@ -208,15 +196,22 @@ const (
 	itemNode = 1
 )
 
-// defineItems returns the packet with the items: the hand, and a block of each kind.
+// defineItems returns the packet with the items: the hand, and a block of each kind, but not its states.
 func defineItems() (packet, error) {
 	p := packet(nil).u8(0)
 	items := []packet{defineItem(itemNone, "", "Hand", "")}
 	for b := chunk.Air + 1; b.Known(); b++ {
+		if b.Base() != b {
+			continue
+		}
 		words := strings.ReplaceAll(b.Name(), "_", " ")
-		items = append(items, defineItem(itemNode, nodeName(b), strings.ToUpper(words[:1])+words[1:], nodeName(b)))
+		shown := nodeName(b)
+		if hasStates(b) {
+			shown = "" // which one it is, the server says
+		}
+		items = append(items, defineItem(itemNode, nodeName(b), strings.ToUpper(words[:1])+words[1:], shown))
 	}
-	p = p.u16(uint16(len(items))) //nolint:gosec // some forty
+	p = p.u16(uint16(len(items))) //nolint:gosec // some hundred
 	for _, i := range items {
 		p = p.bytes(i)
 	}
@@ -226,6 +221,7 @@ func defineItems() (packet, error) {
 // reach is how far the client points, in blocks: a little less than the gateway's, which measures from elsewhere.
 const reach = 7.5
 
+// defineItem returns the definition of an item. The client shows the node placed at once, if there is one.
 func defineItem(kind byte, name, words, placed string) packet {
 	p := packet(nil).u8(6, kind).text(name).text(words).text("").text("").f32(1, 1, 1) // version; no images; scale
 	var tool packet

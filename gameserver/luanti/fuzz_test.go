@@ -150,7 +150,13 @@ func moveTo(p motion.Pose) packet {
 
 // interact is the packet of a client that digs or places.
 func interact(action byte, slot uint16, under, above grid.Pos) packet {
-	return begin(fromInteract).u8(action).u16(slot).u32(14).u8(0, pointedNode).node(origin{}.node(under)).node(origin{}.node(above))
+	return interactFrom(start, action, slot, under, above)
+}
+
+// interactFrom is that of a client whose player has a pose.
+func interactFrom(p motion.Pose, action byte, slot uint16, under, above grid.Pos) packet {
+	what := begin(fromInteract).u8(action).u16(slot).u32(14).u8(0, pointedNode).node(origin{}.node(under)).node(origin{}.node(above))
+	return append(what, moveTo(p)[2:]...)
 }
 
 // Whatever a client sends, in its handshake and later, becomes messages that a session takes, or an error.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -22,22 +21,15 @@ const (
 	moveAtLeast = 5 * time.Second
 )
 
-// What a client does with its pointer.
-const (
-	interactDug    = 2
-	interactPlaced = 3
-	pointedNode    = 1
-)
-
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
-	for {
+	m := cl.takeNext()
+	for m == nil {
 		open, err := cl.boundRead()
 		if err != nil {
 			return nil, err
 		}
 		n, err := cl.c.Read(cl.buffer)
-		var m sessionmsg.FromClient
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded) && open:
 			m = cl.stand(time.Now())
@@ -48,15 +40,12 @@ func (cl *Client) Read() ([]byte, error) {
 				return nil, err
 			}
 		}
-		if m == nil {
-			continue
-		}
-		if move, ok := m.(sessionmsg.Move); ok { // ten a second
-			cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-			return cl.message, nil
-		}
-		return sessionmsg.EncodeClientCBOR(m)
 	}
+	if move, ok := m.(sessionmsg.Move); ok { // ten a second
+		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
+		return cl.message, nil
+	}
+	return sessionmsg.EncodeClientCBOR(m)
 }
 
 // boundRead bounds the next read: the client says nothing while it loads, or its player stands still. It reports whether the connection is
@@ -177,41 +166,6 @@ func readPlace(f *fields) (at place) {
 	f.take(12)
 	at.pitch, at.yaw = float64(f.s32())/fine, float64(f.s32())/fine
 	return at
-}
-
-// readInteract returns the edit that the client has made, and shows already.
-func (cl *Client) readInteract(f *fields) (sessionmsg.FromClient, error) {
-	action := f.u8()
-	slot := int(f.u16())
-	f.u32() // the length of what is pointed at
-	version, kind := f.u8(), f.u8()
-	under, above := f.node(), f.node()
-	if f.short || version != 0 || kind != pointedNode || action != interactDug && action != interactPlaced {
-		return nil, nil
-	}
-	o := cl.mu.origin
-	pos, block := o.pos(under), chunk.Air
-	if action == interactPlaced {
-		if slot >= len(cl.mu.slots) || cl.mu.slots[slot] == chunk.Air {
-			return nil, nil
-		}
-		block = cl.mu.slots[slot]
-		if there, seen := cl.mu.lands.at(pos); !seen || !there.Plant() && there != chunk.Water {
-			pos = o.pos(above)
-		}
-	}
-	switch {
-	case !cl.mu.placed.IsZero():
-		b, _ := cl.mu.lands.at(pos)
-		cl.showBlock(pos, b) // it was made from another place
-		return nil, nil
-	case len(cl.mu.pending) >= maxPending:
-		return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
-	}
-	e := sessionmsg.Edit{Seq: cl.mu.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(block)}
-	cl.mu.seq++
-	cl.mu.pending[e.Seq] = pos
-	return e, nil
 }
 
 // noteHoles notes which chunks the client has dropped a part of.

@@ -8,23 +8,27 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// slotsAcross is how many slots are in a row. The first row is at hand.
-const slotsAcross = 8
+const (
+	// slotsAcross is how many slots are at hand: the first ones.
+	slotsAcross = 8
+	// formAcross is how many of the others are in a row.
+	formAcross = 16
+)
 
 // atHand are the blocks at hand at first.
 var atHand = [slotsAcross]chunk.Block{
 	chunk.Stone, chunk.Cobble, chunk.Brick, chunk.Dirt, chunk.Planks, chunk.Log, chunk.Glass, chunk.Lamp,
 }
 
-// firstSlots are the slots of a player who joins: a block of each kind that can be placed. They are never used up.
+// firstSlots are the slots of a player who joins: a block of each kind that can be placed, without its states. They are never used up.
 func firstSlots() []chunk.Block {
 	slots := append([]chunk.Block(nil), atHand[:]...)
 	for b := chunk.Air + 1; b.Known(); b++ {
-		if b.Placeable() && !isAtHand(b) {
+		if b.Placeable() && b.Base() == b && !isAtHand(b) {
 			slots = append(slots, b)
 		}
 	}
-	for len(slots)%slotsAcross != 0 {
+	for (len(slots)-slotsAcross)%formAcross != 0 {
 		slots = append(slots, chunk.Air)
 	}
 	return slots
@@ -56,9 +60,9 @@ func inventory(slots []chunk.Block) packet {
 
 // inventoryForm returns the packet with the form that the client shows for the inventory.
 func inventoryForm(slots []chunk.Block) packet {
-	rows := len(slots) / slotsAcross
-	form := fmt.Sprintf("size[%d,%d]list[current_player;main;0,%g;%d,%d;%d]list[current_player;main;0,%g;%d,1;]",
-		slotsAcross, rows+1, 0.0, slotsAcross, rows-1, slotsAcross, float64(rows-1)+.5, slotsAcross)
+	rows := (len(slots) - slotsAcross) / formAcross
+	form := fmt.Sprintf("size[%d,%d.5]list[current_player;main;0,0;%d,%d;%d]list[current_player;main;%d,%d.5;%d,1;]",
+		formAcross, rows+1, formAcross, rows, slotsAcross, (formAcross-slotsAcross)/2, rows, slotsAcross)
 	return begin(toInventoryForm).blob([]byte(form))
 }
 

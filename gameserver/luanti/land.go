@@ -65,17 +65,28 @@ func (l *land) set(at chunk.Index, b chunk.Block) error {
 // lands are the chunks in view.
 type lands map[grid.ChunkPos]*land
 
-// at returns a block, if it is in view.
-func (ls lands) at(pos grid.Pos) (chunk.Block, bool) {
-	l := ls[pos.Chunk()]
-	if l == nil || pos.Y < 0 {
-		return chunk.Air, false
+// load returns a chunk; nil if it is not in view.
+func (ls lands) load(at grid.ChunkPos) *chunk.Chunk {
+	l := ls[at]
+	if l == nil {
+		return nil
 	}
 	blocks, err := l.load()
-	if err != nil || int(pos.Y) >= blocks.Height() {
+	if err != nil {
+		return nil
+	}
+	return blocks
+}
+
+// at returns a block, if it is in view.
+func (ls lands) at(pos grid.Pos) (chunk.Block, bool) { return blockOf(ls.load(pos.Chunk()), pos) }
+
+// blockOf returns a block of its chunk, if that is in view.
+func blockOf(c *chunk.Chunk, pos grid.Pos) (chunk.Block, bool) {
+	if c == nil || pos.Y < 0 || int(pos.Y) >= c.Height() {
 		return chunk.Air, false
 	}
-	return blocks.Get(chunk.At(pos)), true
+	return c.Get(chunk.At(pos)), true
 }
 
 // nearest returns the chunk nearest to another one that the client is to be sent.
@@ -115,15 +126,15 @@ func lightColumn(c *chunk.Chunk) column {
 			at := y*layer + i
 			b := col.blocks[at]
 			switch {
-			case b == chunk.Lamp:
-				col.light[at] |= full << 4
-				lamps = append(lamps, at)
-				sun = 0
-			case b.Opaque():
+			case shades(b):
 				sun = 0
 			case sun > 0:
 				col.light[at] |= sun
 				day = append(day, at)
+			}
+			if b.Glow() > 0 {
+				col.light[at] |= b.Glow() << 4
+				lamps = append(lamps, at)
 			}
 		}
 	}

@@ -2,13 +2,21 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { TILE } from '../src/render/pixels'
-import { drawTile } from '../src/render/tiles'
-import { TILES } from '../src/world/tiles'
+import { LAYERS, drawTile } from '../src/render/tiles'
+import { COLOURS, TILES } from '../src/world/block-table'
 
 // The textures that the server sends to clients of other games: TILES=write writes them.
 const folder = new URL('../../gameserver/luanti/tiles/', import.meta.url)
 const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 const ROW = 4 * TILE
+
+// By layer. The server names coloured blocks as their textures.
+const NAMES = [
+  ...TILES,
+  ...['wool', 'concrete', 'glass'].flatMap((of) =>
+    COLOURS.map((colour) => `${colour.toLowerCase().replace(' ', '_')}_${of}`),
+  ),
+]
 
 function chunk(type: string, data: Uint8Array): Buffer {
   const content = Buffer.concat([Buffer.from(type), data])
@@ -41,12 +49,13 @@ function decode(file: Buffer): Uint8Array {
 }
 
 test('other games are sent the textures that this client draws', () => {
+  expect(NAMES.length).toBe(LAYERS)
   if (process.env.TILES === 'write') {
     mkdirSync(folder, { recursive: true })
-    for (const tile of TILES) writeFileSync(new URL(`${tile}.png`, folder), encode(drawTile(tile)))
+    NAMES.forEach((name, layer) => writeFileSync(new URL(`${name}.png`, folder), encode(drawTile(layer))))
   }
-  for (const tile of TILES) {
-    const file = decode(readFileSync(new URL(`${tile}.png`, folder)))
-    expect(file, `${tile}: run the tests with TILES=write`).toEqual(new Uint8Array(drawTile(tile)))
-  }
+  NAMES.forEach((name, layer) => {
+    const file = decode(readFileSync(new URL(`${name}.png`, folder)))
+    expect(file, `${name}: run the tests with TILES=write`).toEqual(new Uint8Array(drawTile(layer)))
+  })
 })
