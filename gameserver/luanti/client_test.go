@@ -409,3 +409,95 @@ func TestLoss(t *testing.T) {
 		}
 	}
 }
+
+// Blocks are placed in the states that a player in the browser gets.
+func TestPlacing(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 9, Z: 4} // of stone
+	up, side := grid.Pos{X: 1, Y: 10, Z: 4}, grid.Pos{X: 1, Y: 9, Z: 3}
+	south := func(pitch float64) motion.Pose { return motion.Pose{X: 1.5, Y: 8, Z: 1, Pitch: float32(pitch)} }
+	for _, c := range []struct {
+		held  chunk.Block
+		from  motion.Pose
+		above grid.Pos
+		want  string
+	}{
+		{chunk.StoneSlab, south(0), up, "stone_slab"},
+		{chunk.StoneSlab, south(0), side, "stone_slab_upper"},        // 0.62 above the bottom
+		{chunk.StoneSlab, south(-.1), side, "stone_slab"},            // 0.32
+		{chunk.StoneStairs, south(0), up, "stone_stairs_south"},      // the high side is away from the player
+		{chunk.Torch, south(0), side, "torch_on_the_south"},          // the wall is there
+		{chunk.Torch, south(0), up, "torch"},                         //
+		{chunk.Ladder, south(0), side, "ladder_south"},               //
+		{chunk.Stone, south(0), grid.Pos{X: 7, Y: 1, Z: 9}, "stone"}, // of no side
+	} {
+		cl, _ := playing(t, moveTo(start), interactFrom(c.from, interactPlaced, 0, at, c.above))
+		cl.mu.slots[0] = c.held
+		if e := read[sessionmsg.Edit](t, cl); chunk.Block(e.Block).Name() != c.want || (grid.Pos{X: e.X, Y: e.Y, Z: e.Z}) != c.above {
+			t.Errorf("%s is placed as %s at %d %d %d, want %s", c.held.Name(), chunk.Block(e.Block).Name(), e.X, e.Y, e.Z, c.want)
+		}
+	}
+}
+
+// A door has two halves, which are placed, used and broken together; a second slab makes a whole block.
+func TestPairs(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 9, Z: 3}
+	up, top := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
+	const door = chunk.Door + 2 // from where the client starts, it looks south
+	for name, c := range map[string]struct {
+		held, lower, upper chunk.Block // there are the others already
+		sent               packet
+		want               []change
+	}{
+		"place a door": {chunk.Door, chunk.Air, chunk.Air, interact(interactPlaced, 0, at, up), []change{{up, door}, {top, door}}},
+		"open it":      {chunk.Stone, door, door, interact(interactPlaced, 0, top, top), []change{{top, door + 4}, {up, door + 4}}},
+		"close it":     {chunk.Air, door + 4, door + 4, interact(interactPlaced, 0, up, up), []change{{up, door}, {top, door}}},
+		"break it":     {chunk.Air, door, door, interact(interactDug, 0, up, up), []change{{up, chunk.Air}, {top, chunk.Air}}},
+		"half a door":  {chunk.Air, door, chunk.Stone, interact(interactDug, 0, up, up), []change{{up, chunk.Air}}},
+		"no room":      {chunk.Door, chunk.Air, chunk.Stone, interact(interactPlaced, 0, at, up), nil},
+		"a slab":       {chunk.CobbleSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []change{{up, chunk.Cobble}}},
+		"another slab": {chunk.StoneSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []change{{top, chunk.StoneSlab}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := playing(t, moveTo(start), c.sent, moveTo(motion.Pose{X: 2, Y: 10, Z: 2.5}))
+			cl.mu.slots[0] = c.held
+			land := cl.mu.lands[at.Chunk()]
+			for pos, b := range map[grid.Pos]chunk.Block{up: c.lower, top: c.upper} {
+				if err := land.set(chunk.At(pos), b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, want := range c.want {
+				e := read[sessionmsg.Edit](t, cl)
+				if got := (change{grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
+					t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
+				}
+			}
+			read[sessionmsg.Move](t, cl) // and nothing else before it
+		})
+	}
+}
+
+// Fences are joined to fences, panes to panes, and both to cubes and doors. Boxes are in the client's space, whose Z runs the other way.
+func TestShapes(t *testing.T) {
+	for _, c := range []struct {
+		fence, beside chunk.Block
+		want          bool
+	}{
+		{chunk.PlankFence, chunk.PinePlankFence, true},
+		{chunk.PlankFence, chunk.GlassPane, false},
+		{chunk.GlassPane, chunk.GlassPane, true},
+		{chunk.GlassPane, chunk.Glass, true},
+		{chunk.PlankFence, chunk.Door + 4, true},
+		{chunk.PlankFence, chunk.TallGrass, false},
+		{chunk.PlankFence, chunk.StoneSlab, false},
+		{chunk.PlankFence, chunk.Torch, false},
+	} {
+		if got := joins(c.fence, c.beside); got != c.want {
+			t.Errorf("%s is joined to %s: %v", c.fence.Name(), c.beside.Name(), got)
+		}
+	}
+	north := packet(nil).list((chunk.Ladder + 3).Boxes())
+	if want := packet(nil).u16(1).f32(-5, -5, 4.375, 5, 5, 5); !bytes.Equal(north, want) {
+		t.Errorf("a ladder to the north is %x, want %x", north, want)
+	}
+}

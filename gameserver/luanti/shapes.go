@@ -86,8 +86,8 @@ func (p packet) list(boxes []chunk.Box) packet {
 	p = p.u16(uint16(len(boxes))) //nolint:gosec // a few
 	place := func(sixteenths uint8) float64 { return (float64(sixteenths)/16 - middle) * unit }
 	for _, b := range boxes {
-		p = p.f32(place(b.Low[0]), place(b.Low[1]), -place(b.High[2]))
-		p = p.f32(place(b.High[0]), place(b.High[1]), -place(b.Low[2]))
+		p = p.f32(place(b.Low[0]), place(b.Low[1]), place(16-b.High[2]))
+		p = p.f32(place(b.High[0]), place(b.High[1]), place(16-b.Low[2]))
 	}
 	return p
 }
