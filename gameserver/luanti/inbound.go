@@ -155,6 +155,7 @@ func (cl *Client) readMove(f *fields, now time.Time) sessionmsg.FromClient {
 	cl.mu.pose, cl.mu.sent = pose, now
 	if !cl.mu.origin.bears(pose) {
 		cl.end("Your game's map ends here. Join again to go on.")
+		return nil
 	}
 	return sessionmsg.Move{Pose: pose}
 }
