@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // Placing is how a player places a block. Directions are east, west, south and north.
@@ -35,12 +34,12 @@ func (p Placing) state(block string) string {
 	return block + "_" + towards
 }
 
-// PlacedBy returns how a block is placed by a player with a yaw, who has clicked another one: the face with a normal, at a height above its
-// bottom.
-func PlacedBy(yaw float64, normal grid.Pos, height float64) Placing {
+// PlacedBy returns how a block is placed by a player with a yaw, who has clicked another one: the face with a normal (x, y, z), at a height
+// above its bottom.
+func PlacedBy(yaw float64, normal [3]int32, height float64) Placing {
 	clockwise := [...]string{"south", "west", "north", "east"} // from yaw 0 on
-	how := Placing{Looks: clockwise[int(math.Round(yaw/(math.Pi/2)))&3], Upper: normal.Y < 0}
-	opposite := map[grid.Pos]string{{X: 1}: "west", {X: -1}: "east", {Z: 1}: "north", {Z: -1}: "south"}
+	how := Placing{Looks: clockwise[int(math.Round(yaw/(math.Pi/2)))&3], Upper: normal[1] < 0}
+	opposite := map[[3]int32]string{{1, 0, 0}: "west", {-1, 0, 0}: "east", {0, 0, 1}: "north", {0, 0, -1}: "south"}
 	if how.Wall = opposite[normal]; how.Wall != "" {
 		how.Upper = height > .5
 	}

@@ -82,12 +82,12 @@ func (cl *Client) build(slot int, under, above grid.Pos, pose motion.Pose) []cha
 		return nil
 	}
 	block, at := cl.mu.slots[slot], above
-	normal := grid.Pos{X: above.X - under.X, Y: above.Y - under.Y, Z: above.Z - under.Z}
+	normal := [3]int32{above.X - under.X, above.Y - under.Y, above.Z - under.Z}
 	switch {
-	case isSlab(block) && (there == block && normal.Y > 0 || there == block+1 && normal.Y < 0):
+	case isSlab(block) && (there == block && normal[1] > 0 || there == block+1 && normal[1] < 0):
 		return []change{{under, block.Material()}}
 	case seen && gives(there):
-		at, normal = under, grid.Pos{Y: 1}
+		at, normal = under, [3]int32{0, 1, 0}
 	}
 	block = blocktable.PlacedBy(float64(pose.Yaw), normal, pointsAt(pose, under, normal)).Block(block)
 	if !isDoor(block) {
@@ -104,11 +104,11 @@ func (cl *Client) build(slot int, under, above grid.Pos, pose motion.Pose) []cha
 func gives(b chunk.Block) bool { return b.Plant() || b == chunk.Water }
 
 // pointsAt returns how high above the bottom of a block a player points at the side with a normal.
-func pointsAt(p motion.Pose, at, normal grid.Pos) float64 {
-	away := float64(at.X) + middle + middle*float64(normal.X) - p.X
+func pointsAt(p motion.Pose, at grid.Pos, normal [3]int32) float64 {
+	away := float64(at.X) + middle + middle*float64(normal[0]) - p.X
 	ahead := -math.Sin(float64(p.Yaw))
-	if normal.Z != 0 {
-		away = float64(at.Z) + middle + middle*float64(normal.Z) - p.Z
+	if normal[2] != 0 {
+		away = float64(at.Z) + middle + middle*float64(normal[2]) - p.Z
 		ahead = math.Cos(float64(p.Yaw))
 	}
 	return p.Y + eyeHeight + math.Tan(float64(p.Pitch))*away/ahead - float64(at.Y)

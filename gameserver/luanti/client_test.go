@@ -198,7 +198,7 @@ func TestLand(t *testing.T) {
 	}
 }
 
-// Light falls from the sky, fades under a roof, and comes from lamps.
+// Light falls from the sky, fades under a roof, and comes from lamps and torches.
 func TestLight(t *testing.T) {
 	blocks := make([]chunk.Block, chunk.SectionBlocks)
 	for x := range 8 {
@@ -207,6 +207,8 @@ func TestLight(t *testing.T) {
 		}
 	}
 	blocks[chunk.IndexOf(20, 0, 20)] = chunk.Lamp
+	blocks[chunk.IndexOf(30, 0, 5)] = chunk.Torch
+	blocks[chunk.IndexOf(12, 9, 28)] = chunk.StoneSlab
 	c, err := chunk.FromBlocks(blocks)
 	if err != nil {
 		t.Fatal(err)
@@ -215,6 +217,7 @@ func TestLight(t *testing.T) {
 	for at, want := range map[chunk.Index]byte{
 		chunk.IndexOf(9, 5, 9): full, chunk.IndexOf(7, 5, 0): full - 1, chunk.IndexOf(0, 5, 0): full - 8, chunk.IndexOf(0, 10, 0): 0,
 		chunk.IndexOf(21, 0, 20): full | (full-1)<<4, chunk.IndexOf(20, 2, 20): full | (full-2)<<4,
+		chunk.IndexOf(30, 0, 5): full | (full-1)<<4, chunk.IndexOf(31, 0, 5): full | (full-2)<<4, chunk.IndexOf(12, 9, 28): full - 1,
 	} {
 		if col.light[at] != want {
 			x, y, z := at.XYZ()

@@ -105,7 +105,7 @@ func squared(a, b grid.ChunkPos) int64 {
 	return x*x + z*z
 }
 
-// column is a chunk in the client's nodes, with light in their low and high four bits: by day, and from lamps.
+// column is a chunk in the client's nodes, with light in their low and high four bits: by day, and from what glows.
 type column struct {
 	height int
 	blocks []chunk.Block

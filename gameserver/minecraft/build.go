@@ -15,9 +15,9 @@ var faces = [...]grid.Pos{{Y: -1}, {Y: 1}, {Z: -1}, {Z: 1}, {X: -1}, {X: 1}}
 
 // placing returns how a block is placed by a player who looks somewhere, and has clicked a face at some height above its bottom.
 func placing(yaw float32, face int32, height float32) blocktable.Placing {
-	var normal grid.Pos
+	var normal [3]int32
 	if face >= 0 && int(face) < len(faces) {
-		normal = faces[face]
+		normal = [3]int32{faces[face].X, faces[face].Y, faces[face].Z}
 	}
 	return blocktable.PlacedBy(float64(yaw), normal, float64(height))
 }
