@@ -198,6 +198,33 @@ func TestLand(t *testing.T) {
 	}
 }
 
+// The upper half of a door has a node of its own, whichever half is shown first.
+func TestUpperHalf(t *testing.T) {
+	cl, s := playing(t)
+	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
+	land := cl.mu.lands[lower.Chunk()]
+	for _, pos := range []grid.Pos{upper, lower} {
+		if err := land.set(chunk.At(pos), chunk.Door); err != nil {
+			t.Fatal(err)
+		}
+		cl.showBlock(pos, chunk.Door)
+	}
+	id := blocktable.ToLuanti(chunk.Door)
+	added := s.sent(toAddNode)
+	for i, want := range []packet{
+		packet(nil).node(node{1, 11, -4}).u16(id), packet(nil).node(node{1, 10, -4}).u16(id), packet(nil).node(node{1, 11, -4}).u16(id + upperHalves),
+	} {
+		if len(added) != 3 || !bytes.Equal(added[i][:8], want) {
+			t.Errorf("nodes %x, want %x as number %d", added, want, i)
+		}
+	}
+	for b := chunk.Air; b.Known(); b++ {
+		if blocktable.ToLuanti(b) >= upperHalves {
+			t.Errorf("the node of %s is one of an upper half", b.Name())
+		}
+	}
+}
+
 // Light falls from the sky, fades under a roof, and comes from lamps and torches.
 func TestLight(t *testing.T) {
 	blocks := make([]chunk.Block, chunk.SectionBlocks)

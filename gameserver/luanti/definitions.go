@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
@@ -115,7 +114,14 @@ func defineNodes() (packet, error) {
 	var defs packet
 	count := uint16(0)
 	for b := chunk.Air + 1; b.Known(); b++ {
-		defs = defs.u16(blocktable.ToLuanti(b)).bytes(defineNode(b))
+		names := tilesOf(b)
+		if isDoor(b) {
+			upper := [3]string{names[0], names[0], names[0]}
+			defs = defs.u16(nodeOf(b, b)).bytes(defineNode(b, nodeName(b)+"_upper", upper))
+			count++
+			names[0] = names[1]
+		}
+		defs = defs.u16(nodeOf(b, chunk.Air)).bytes(defineNode(b, nodeName(b), names))
 		count++
 	}
 	return deflated(toNodeDefinitions, packet(nil).u8(1).u16(count).blob(defs))
@@ -133,12 +139,11 @@ func deflated(command uint16, content packet) (packet, error) {
 // white is the colour that changes nothing.
 const white = 0xff
 
-// defineNode returns the definition of a block's node.
-func defineNode(b chunk.Block) packet {
+// defineNode returns the definition of a block's node, with its name and the textures of its top, side and bottom.
+func defineNode(b chunk.Block, name string, names [3]string) packet {
 	draw, alpha := drawing(b)
-	names := tilesOf(b)
 	glow := min(b.Glow(), full-1)             // the most that the client knows
-	p := packet(nil).u8(13).text(nodeName(b)) // version
+	p := packet(nil).u8(13).text(name)        // version
 	p = p.u16(1).text("dig_immediate").s16(3) // groups: it is dug at once
 	p = p.u8(1, 0, draw).text("").f32(1)      // light, no rotation
 	p = p.u8(6)

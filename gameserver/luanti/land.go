@@ -5,7 +5,6 @@ import (
 	"compress/zlib"
 	"sync"
 
-	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -183,12 +182,15 @@ func (u *uniforms) pack(col column, x, y, z int) ([]byte, error) {
 	alike := true
 	for i := range nodes {
 		nx, ny, nz := i%side, i/side%side, i/side/side
-		b, light := chunk.Air, byte(full)
+		b, below, light := chunk.Air, chunk.Air, byte(full)
 		if above := y*side + ny; above < col.height {
 			at := above*layer + (grid.ChunkSize-1-z*side-nz)*grid.ChunkSize + x*side + nx
 			b, light = col.blocks[at], col.light[at]
+			if above > 0 {
+				below = col.blocks[at-layer]
+			}
 		}
-		id := blocktable.ToLuanti(b)
+		id := nodeOf(b, below)
 		raw[2*i], raw[2*i+1], raw[2*nodes+i] = byte(id>>8), byte(id), light
 		alike = alike && raw[2*i] == raw[0] && raw[2*i+1] == raw[1] && light == raw[2*nodes]
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -171,14 +170,27 @@ var refusals = map[string]string{
 	wire.RefusedNotLoaded:     "The land there is being loaded.",
 }
 
-// showBlock shows a block.
+// showBlock shows a block. Half of a door may be the upper one, or make the one above that.
 func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
-	at := cl.mu.origin.node(pos)
 	if b == chunk.Air {
-		cl.put(begin(toRemoveNode).node(at))
-	} else {
-		cl.put(begin(toAddNode).node(at).u16(blocktable.ToLuanti(b)).u8(0, 0).flag(false))
+		cl.put(begin(toRemoveNode).node(cl.mu.origin.node(pos)))
+		return
 	}
+	if !isDoor(b) {
+		cl.showNode(pos, nodeOf(b, chunk.Air))
+		return
+	}
+	blocks := cl.mu.lands.load(pos.Chunk())
+	below, _ := blockOf(blocks, grid.Pos{X: pos.X, Y: pos.Y - 1, Z: pos.Z})
+	cl.showNode(pos, nodeOf(b, below))
+	upper := grid.Pos{X: pos.X, Y: pos.Y + 1, Z: pos.Z}
+	if above, _ := blockOf(blocks, upper); above == b {
+		cl.showNode(upper, nodeOf(above, b))
+	}
+}
+
+func (cl *Client) showNode(pos grid.Pos, id uint16) {
+	cl.put(begin(toAddNode).node(cl.mu.origin.node(pos)).u16(id).u8(0, 0).flag(false))
 }
 
 // Tick is that of sessionmsg.TickReader.

@@ -10,6 +10,17 @@ import (
 // isDoor reports whether a block is half of a door, open or closed.
 func isDoor(b chunk.Block) bool { return b.Base() == chunk.Door || b.Base() == chunk.PineDoor }
 
+// upperHalves is added to the number of a door's node where it is the upper half, which has a texture of its own. There are fewer blocks.
+const upperHalves = 1024
+
+// nodeOf returns the number of a block's node, by the block below.
+func nodeOf(b, below chunk.Block) uint16 {
+	if isDoor(b) && below == b {
+		return blocktable.ToLuanti(b) + upperHalves
+	}
+	return blocktable.ToLuanti(b)
+}
+
 // isSlab reports whether a block is a lower slab. Its upper one follows.
 func isSlab(b chunk.Block) bool { return strings.HasSuffix(b.Name(), "_slab") }
 
@@ -42,6 +53,10 @@ func (p packet) joined(b chunk.Block) packet {
 		if joins(b, other) {
 			all = all.u16(blocktable.ToLuanti(other))
 			count++
+			if isDoor(other) {
+				all = all.u16(nodeOf(other, other))
+				count++
+			}
 		}
 	}
 	return append(p.u16(count), all...)
