@@ -92,6 +92,8 @@ test-go: build e2e/minecraft/node_modules/.package-lock.json
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
 	@for need in 'pebble pebble' 'caddy caddy' 'nginx nginx-light'; do \
 		tools/need.sh $$need || echo "$${need% *} is missing: the tests of HTTPS skip its part"; done
+	@for need in '/usr/games/minetest minetest' 'Xvfb xvfb'; do \
+		tools/need.sh $$need || echo "$${need% *} is missing: the test with Debian's client of Luanti is skipped"; done
 	go test ./...
 
 race: build ## go test with the race detector (needs a C compiler)

@@ -1,11 +1,6 @@
 package blocktable
 
-import (
-	"cmp"
-	"strings"
-
-	"github.com/voxelpopuli/voxeld/chunk"
-)
+import "github.com/voxelpopuli/voxeld/chunk"
 
 //go:generate node ../e2e/minecraft/blocktable.mjs
 
@@ -26,15 +21,15 @@ type minecraftRow struct {
 	items []uint16
 }
 
-var minecraftByBlock, minecraftByItem, minecraftByName = minecraftTables()
+var minecraftByBlock, minecraftByItem = minecraftTables()
 
-// minecraftTables returns the images of the known blocks, and the blocks by items and by names.
-func minecraftTables() (byBlock []minecraftImage, byItem map[int32]chunk.Block, byName map[string]chunk.Block) {
+// minecraftTables returns the images of the known blocks, and the blocks by items.
+func minecraftTables() (byBlock []minecraftImage, byItem map[int32]chunk.Block) {
 	rows := make(map[string]minecraftRow, len(minecraftRows))
 	for _, row := range minecraftRows {
 		rows[row.name] = row
 	}
-	byItem, byName = make(map[int32]chunk.Block), make(map[string]chunk.Block)
+	byItem = make(map[int32]chunk.Block)
 	for b := chunk.Air; b.Known(); b++ {
 		row, exact := rows[b.Name()]
 		if !exact {
@@ -42,12 +37,12 @@ func minecraftTables() (byBlock []minecraftImage, byItem map[int32]chunk.Block, 
 			row.image.item = 0
 			row.items = nil
 		}
-		byBlock, byName[b.Name()] = append(byBlock, row.image), b
+		byBlock = append(byBlock, row.image)
 		for _, item := range row.items { // the later of two blocks is more like it
 			byItem[int32(item)] = b
 		}
 	}
-	return byBlock, byItem, byName
+	return byBlock, byItem
 }
 
 // minecraftFallback returns a block that has an image, for one without: it is as solid as that, and as clear.
@@ -77,37 +72,8 @@ func MinecraftItem(b chunk.Block) uint16 { return minecraft(b).item }
 // MinecraftLight returns the light of a block's image, 0 to 15.
 func MinecraftLight(b chunk.Block) uint8 { return minecraft(b).light }
 
-// Placing is how a player places a block. Directions are east, west, south and north.
-type Placing struct {
-	Looks string // the direction in which the player looks
-	Wall  string // that of the block whose side was clicked; empty if it was clicked from above or from below
-	Upper bool   // in the upper half
-}
-
-// state returns the name of a block's state that is placed so, by the names of the states here; that of the block if it has none.
-func (p Placing) state(block string) string {
-	towards := ""
-	switch {
-	case block == "torch" && p.Wall != "":
-		return "torch_on_the_" + p.Wall
-	case strings.HasSuffix(block, "_slab") && p.Upper:
-		return block + "_upper"
-	case block == "ladder":
-		towards = cmp.Or(p.Wall, p.Looks)
-	case strings.HasSuffix(block, "_stairs"), block == "door", block == "pine_door":
-		towards = p.Looks
-	}
-	if towards == "" || towards == "east" { // the first state
-		return block
-	}
-	return block + "_" + towards
-}
-
 // FromMinecraft returns what an item of Minecraft becomes here, and reports whether it is a block that we have.
 func FromMinecraft(item int32, how Placing) (b chunk.Block, known bool) {
 	b, known = minecraftByItem[item]
-	if turned, is := minecraftByName[how.state(b.Name())]; known && is {
-		return turned, true
-	}
-	return b, known
+	return how.Block(b), known
 }

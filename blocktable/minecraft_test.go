@@ -76,7 +76,7 @@ func TestWayBackFromMinecraft(t *testing.T) {
 	for name, row := range rows {
 		for _, item := range row.items {
 			b, known := FromMinecraft(int32(item), Placing{})
-			_, here := minecraftByName[name]
+			_, here := byName[name]
 			if here && !known || known && !slices.Contains(rows[b.Name()].items, item) {
 				t.Errorf("item %d becomes %s, not %s", item, b.Name(), name)
 			}

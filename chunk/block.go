@@ -1,6 +1,10 @@
 package chunk
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
 
 // Block is the id of a kind of block. Ids are stored and sent: their numbers never change, and new ones are appended.
 type Block uint16
@@ -138,6 +142,19 @@ func (b Block) Material() Block {
 	return blocks[b].material
 }
 
+// Tiles returns the names of the textures of the block's top, side and bottom. The upper half of a door has that of its top on all sides.
+func (b Block) Tiles() (names [3]string) {
+	tiles := "unknown"
+	if b != Air && b.Known() {
+		tiles = cmp.Or(blocks[b].tiles, b.Base().Name())
+	}
+	all := strings.Fields(tiles)
+	for i := range names {
+		names[i] = all[min(i, len(all)-1)]
+	}
+	return names
+}
+
 // Plant reports whether the block is a thin plant: grass, a flower, reeds. Bodies and light pass through it, and
 // a block put there takes its place.
 func (b Block) Plant() bool { return b.traits().shape == plant }
@@ -148,6 +165,23 @@ func (b Block) Glow() uint8 { return b.traits().glow }
 // Boxes returns the parts of the block's space that it fills, and none for air, water and plants. Bodies stop at them if the block is
 // Solid. The caller must not change them.
 func (b Block) Boxes() []Box { return shapeBoxes[b.traits().shape] }
+
+// Arms returns the parts of a fence, or a pane, that are seen: those in the middle, and those to the sides, which are there if something is
+// joined: in the directions +x, −x, +z and −z. Other blocks have none. The caller must not change them.
+func (b Block) Arms() (middle []Box, arms [4][]Box) {
+	post := fencePost
+	switch b.traits().shape {
+	case fence:
+	case pane:
+		post = panePost
+	default:
+		return nil, arms
+	}
+	for d := range arms {
+		arms[d] = shapeBoxes[int(post)+1+d]
+	}
+	return shapeBoxes[post], arms
+}
 
 // Solid reports whether the block stops a body. Air, water, plants, torches, ladders and open doors do not.
 func (b Block) Solid() bool { return !b.traits().passable }

@@ -1,7 +1,6 @@
 package chunk
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -143,8 +142,8 @@ func clientTable() string {
 	}
 	for id := range blocks {
 		b := &blocks[id]
-		of := tileNames(id)
-		top, side, bottom := layer(b, of[0]), layer(b, of[min(1, len(of)-1)]), layer(b, of[len(of)-1])
+		of := Block(id).Tiles()
+		top, side, bottom := layer(b, of[0]), layer(b, of[1]), layer(b, of[2])
 		flags := bit(b.passable) | bit(b.clear)<<1 | bit(b.fixed)<<2 | bit(b.leafy)<<3 | int(b.pass)<<4
 		state := id - int(b.base)
 		row := []int{int(b.shape), flags, int(b.glow | b.dims<<4), int(b.group), top, side, bottom, state}
@@ -245,22 +244,13 @@ func after(run []int) []int {
 func clientTiles() []string {
 	tiles := []string{"unknown"}
 	for id, b := range blocks {
-		for _, name := range tileNames(id) {
+		for _, name := range Block(id).Tiles() {
 			if !slices.Contains(tiles, name) && (b.group < wool || b.group > glass) {
 				tiles = append(tiles, name)
 			}
 		}
 	}
 	return tiles
-}
-
-// tileNames returns the names of a block's textures: one, or those of its top, side and bottom.
-func tileNames(id int) []string {
-	if Block(id) == Air {
-		return []string{"unknown"}
-	}
-	b := blocks[id]
-	return strings.Fields(cmp.Or(b.tiles, blocks[b.base].name))
 }
 
 func capitalized(names []string) []string {

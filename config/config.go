@@ -45,6 +45,7 @@ type Network struct {
 	HTTP          string   `koanf:"http"`           // host:port of client, /ws, /healthz, /readyz
 	ClassiCube    string   `koanf:"classicube"`     // host:port for clients of ClassiCube; empty: none
 	Minecraft     string   `koanf:"minecraft"`      // host:port for clients of Minecraft; empty: none
+	Luanti        string   `koanf:"luanti"`         // host:port (UDP) for clients of Luanti; empty: none
 	AdvertiseGame string   `koanf:"advertise_game"` // host:port advertised to others; empty: derived by cmd
 	AdvertiseHTTP string   `koanf:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
 }

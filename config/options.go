@@ -58,6 +58,10 @@ var Groups = []Group{
 			Usage: "host:port, mostly :25566, for clients of Minecraft Java 1.20.2, which play as guests; empty disables it",
 		},
 		{
+			Name: "luanti", Kind: Address, check: unlessEmpty(hostPort(false)),
+			Usage: "host:port, mostly :30000, for clients of Luanti (Minetest) that speak protocol 39, such as 5.6, over UDP; they play as guests; empty disables it",
+		},
+		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),
 			Usage: "host:port of the game server to advertise to other nodes and original clients; needed behind NAT or in a container (default the host of --game, or an address of this machine)",
 		},

@@ -5,17 +5,30 @@ import (
 	"fmt"
 	"net"
 	"syscall"
+
+	"github.com/voxelpopuli/voxeld/gameserver/luanti"
 )
 
 func listen(flag, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
+	return l, explain(flag, address, err)
+}
+
+// listenPackets listens for clients of Luanti, over UDP.
+func listenPackets(flag, address string) (net.Listener, error) {
+	l, err := luanti.Listen(address)
+	return l, explain(flag, address, err)
+}
+
+// explain says what to do when an address cannot be listened at.
+func explain(flag, address string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: the address is in use, perhaps by another voxeld: stop that, or choose another address with --%s", address, flag)
+		return fmt.Errorf("listen on %s: the address is in use, perhaps by another voxeld: stop that, or choose another address with --%s", address, flag)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; choose another address with --%s", err, flag) // it names the address
+		return fmt.Errorf("%w; choose another address with --%s", err, flag) // it names the address
 	}
-	return l, nil
+	return nil
 }
 
 func closeOnce(l net.Listener) func() error {

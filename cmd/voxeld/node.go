@@ -54,10 +54,10 @@ type node struct {
 	backups  *backups.Backups
 	game     net.Listener
 	http     net.Listener
-	certs    certs.Source // of http; nil: plain HTTP
-	redirect net.Listener // to https; nil if there is none
-	games    games        // sockets for clients of other games
-	scrape   net.Listener // of metrics; nil if there are none
+	certs    certs.Source            // of http; nil: plain HTTP
+	redirect net.Listener            // to https; nil if there is none
+	games    map[string]net.Listener // for clients of other games, by the names of their flags
+	scrape   net.Listener            // of metrics; nil if there are none
 	cpu      *cputime.Sampler
 	shutdown *shutdownProgress
 	reloader *reload.Reloader
@@ -72,9 +72,6 @@ func newNode(cfg config.Config, logger *slog.Logger) *node {
 	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return n
 }
-
-// games are the sockets for clients of other games; nil if there is none.
-type games struct{ classicube, minecraft net.Listener }
 
 // prefix returns the prefix of the world's protocol names.
 func (n *node) prefix() string { return "/voxeld/" + n.world.ID()[:16] }

@@ -39,6 +39,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/classicube"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
+	"github.com/voxelpopuli/voxeld/gameserver/luanti"
 	"github.com/voxelpopuli/voxeld/gameserver/minecraft"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -164,17 +165,20 @@ func (n *node) openSockets(_ context.Context, parts *stack) (err error) {
 		return err
 	}
 	parts.onStop("http socket", closeOnce(n.http))
-	if n.cfg.ClassiCube != "" {
-		if n.games.classicube, err = listen("classicube", n.cfg.ClassiCube); err != nil {
+	n.games = make(map[string]net.Listener)
+	for _, g := range []struct {
+		flag, address string
+		listen        func(flag, address string) (net.Listener, error)
+	}{
+		{"classicube", n.cfg.ClassiCube, listen}, {"luanti", n.cfg.Luanti, listenPackets}, {"minecraft", n.cfg.Minecraft, listen},
+	} {
+		if g.address == "" {
+			continue
+		}
+		if n.games[g.flag], err = g.listen(g.flag, g.address); err != nil {
 			return err
 		}
-		parts.onStop("classicube socket", closeOnce(n.games.classicube))
-	}
-	if n.cfg.Minecraft != "" {
-		if n.games.minecraft, err = listen("minecraft", n.cfg.Minecraft); err != nil {
-			return err
-		}
-		parts.onStop("minecraft socket", closeOnce(n.games.minecraft))
+		parts.onStop(g.flag+" socket", closeOnce(n.games[g.flag]))
 	}
 	if n.cfg.HTTPRedirect != "" {
 		if n.redirect, err = listen("http-redirect", n.cfg.HTTPRedirect); err != nil {
@@ -421,12 +425,18 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 		return cli.Usage(err)
 	}
 	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
-	if adapter := classicube.New(n.metrics); n.games.classicube != nil { // its metrics are there in any case
-		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.games.classicube, Protocol: adapter})
+	other, err := luanti.New(n.metrics)
+	if err != nil {
+		return err
 	}
 	status := func() minecraft.Status { return minecraft.Status{Text: n.world.Name, Players: len(n.gateway.Online())} }
-	if adapter := minecraft.New(n.metrics, status); n.games.minecraft != nil { // likewise
-		listeners.Adapted = append(listeners.Adapted, gameserver.Adapted{Listener: n.games.minecraft, Protocol: adapter})
+	for _, a := range []gameserver.Adapted{
+		{Listener: n.games["classicube"], Protocol: classicube.New(n.metrics)}, {Listener: n.games["luanti"], Protocol: other},
+		{Listener: n.games["minecraft"], Protocol: minecraft.New(n.metrics, status)},
+	} {
+		if a.Listener != nil { // the metrics of the others are there, too
+			listeners.Adapted = append(listeners.Adapted, a)
+		}
 	}
 	if n.certs != nil {
 		_, port, err := net.SplitHostPort(n.http.Addr().String())

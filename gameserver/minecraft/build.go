@@ -1,7 +1,6 @@
 package minecraft
 
 import (
-	"math"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
@@ -16,12 +15,11 @@ var faces = [...]grid.Pos{{Y: -1}, {Y: 1}, {Z: -1}, {Z: 1}, {X: -1}, {X: 1}}
 
 // placing returns how a block is placed by a player who looks somewhere, and has clicked a face at some height above its bottom.
 func placing(yaw float32, face int32, height float32) blocktable.Placing {
-	clockwise := [...]string{"south", "west", "north", "east"} // from yaw 0 on
-	how := blocktable.Placing{Looks: clockwise[int(math.Round(float64(yaw)/(math.Pi/2)))&3], Upper: face == 0}
-	if face >= 2 && int(face) < len(faces) {
-		how.Wall, how.Upper = [...]string{"south", "north", "east", "west"}[face-2], height > .5 // opposite of the face
+	var normal [3]int32
+	if face >= 0 && int(face) < len(faces) {
+		normal = [3]int32{faces[face].X, faces[face].Y, faces[face].Z}
 	}
-	return how
+	return blocktable.PlacedBy(float64(yaw), normal, float64(height))
 }
 
 // readDig returns the edit that breaks a block. In creative mode that is done at once; what else the packet reports is acknowledged.

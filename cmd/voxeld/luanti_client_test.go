@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
+)
+
+// luantiProgram is where Debian's package minetest has its client, which shells of root may not find.
+const luantiProgram = "/usr/games/minetest"
+
+// Debian's client of Luanti joins, loads, is sent land, and is seen by a player in the browser's protocol.
+func TestLuantiClientOfDebian(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{luantiProgram, "Xvfb"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed (Debian: minetest, xvfb)", program)
+		}
+	}
+	ip := takeAddress(t)
+	d := newDaemon(t, kit.Options{IP: ip, Args: []string{"--luanti", ip + luantiPort}})
+	d.init()
+	d.start()
+	session := join(t, d.Game, "browser", 2)
+
+	home := t.TempDir()
+	screen, _, out, err := process.StartPiped(process.Options{Log: filepath.Join(home, "screen.log")}, "Xvfb", "-displayfd", "1", "-screen", "0", "320x240x24", "-nolisten", "tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(screen.Kill)
+	display, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("no screen: %v, %s", err, screen.Output())
+	}
+	settings := filepath.Join(home, "minetest.conf")
+	if err := os.WriteFile(settings, []byte("enable_sound = false\nenable_shaders = false\nfps_max = 5\nviewing_range = 30\nscreen_w = 320\nscreen_h = 240\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := process.Start(process.Options{
+		Log: filepath.Join(home, "client.log"), Env: []string{"HOME=" + home, "DISPLAY=:" + strings.TrimSpace(display), "LIBGL_ALWAYS_SOFTWARE=1"}, Nice: 5,
+	}, luantiProgram, "--go", "--config", settings, "--address", ip, "--port", luantiPort[1:], "--name", "debian", "--password", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Kill)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the client says: %s", client.Output())
+		}
+	})
+	eventually(t, "land is sent, which is when the client has loaded", patience, func() bool {
+		if !client.Running() {
+			t.Fatal("the client has ended")
+		}
+		return d.metric("voxeld_luanti_chunks_total") > 0
+	})
+	session.until("the client's player", func() bool { return len(session.Avatars) >= 2 })
+	client.Stop()
+	eventually(t, "the client's end", patience, func() bool { return d.metric("voxeld_luanti_clients") == 0 })
+}

@@ -1,0 +1,58 @@
+package luanti
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// viewDistance is asked of the gateway, in chunks.
+	viewDistance = 5
+	// maxBuilding is how many chunks are packed at the same time.
+	maxBuilding = 2
+)
+
+// Adapter is the games.Protocol of Luanti.
+type Adapter struct {
+	metrics     *metrics
+	building    chan struct{} // holds a token for each chunk that is being packed
+	definitions definitions
+	uniform     uniforms
+}
+
+// New returns an Adapter.
+func New(r prometheus.Registerer) (*Adapter, error) {
+	d, err := define()
+	if err != nil {
+		return nil, fmt.Errorf("textures for Luanti: %w", err)
+	}
+	return &Adapter{metrics: newMetrics(r), building: make(chan struct{}, maxBuilding), definitions: d}, nil
+}
+
+// Subprotocol is that of WebSockets, which the game has none of.
+func (a *Adapter) Subprotocol() string { return "" }
+
+// Open reads a connection's handshake.
+func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
+	to, ok := c.(packetConn)
+	if !ok {
+		return nil, sessionmsg.Join{}, fmt.Errorf("%T is not a connection of a luanti.Listener", c)
+	}
+	name, err := readLogin(c)
+	if err != nil {
+		return nil, sessionmsg.Join{}, err
+	}
+	join := sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: viewDistance, Encoding: sessionmsg.EncodingCBOR}
+	return newClient(a, to), join, nil
+}
+
+// Refuse disconnects a client with a reason.
+func (a *Adapter) Refuse(c net.Conn, why string) {
+	c.Write(deny(why)) //nolint:errcheck // it may be gone already
+}

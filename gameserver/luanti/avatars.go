@@ -1,0 +1,147 @@
+package luanti
+
+import (
+	"maps"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// tickEvery is how often other players are moved.
+	tickEvery = 50 * time.Millisecond
+	// selfID is the client's own player as an object. Others get the numbers after it.
+	selfID = 1
+	// maxShown is how many others are shown.
+	maxShown = 1000
+	// objectKind is the kind of all objects.
+	objectKind = 101
+	// Commands to objects.
+	objectProperties, objectPosition, objectAttachment = 0, 1, 8
+)
+
+// avatars are the other players in view, and those of them that the client is shown.
+type avatars struct {
+	self    player.ID
+	tick    time.Duration // of the gateway
+	decoder *sessionmsg.AvatarDecoder
+	readAt  time.Time // when the newest frame arrived
+	names   map[player.ID]string
+	shown   map[player.ID]*shown
+	used    map[uint16]bool // ids
+	next    uint16
+
+	seen map[player.ID]motion.Pose // scratch
+}
+
+// shown is another player as the client sees them.
+type shown struct {
+	id uint16
+	at place
+}
+
+func newAvatars() avatars {
+	return avatars{
+		decoder: new(sessionmsg.AvatarDecoder), names: make(map[player.ID]string), shown: make(map[player.ID]*shown),
+		seen: make(map[player.ID]motion.Pose), used: make(map[uint16]bool), next: selfID,
+	}
+}
+
+// read applies a tick frame, and passes its pieces on.
+func (a *avatars) read(frame []byte, now time.Time, to sessionmsg.TickReader) error {
+	a.readAt = now
+	return a.decoder.Read(frame, to)
+}
+
+// id returns a number that is not in use.
+func (a *avatars) id() uint16 {
+	for {
+		if a.next++; a.next > selfID && !a.used[a.next] {
+			a.used[a.next] = true
+			return a.next
+		}
+	}
+}
+
+// move shows the players in view where they are now.
+func (a *avatars) move(now time.Time, o origin, put func(packet)) {
+	clear(a.seen)
+	after := min(float64(now.Sub(a.readAt))/float64(max(a.tick, 1)), sessionmsg.TickExtrapolation)
+	a.decoder.Each(max(0, after), func(id player.ID, pose motion.Pose) {
+		if id != a.self && o.bears(pose) {
+			a.seen[id] = pose
+		}
+	})
+	var gone []uint16
+	for id, s := range a.shown {
+		if _, here := a.seen[id]; !here {
+			gone = append(gone, s.id)
+			delete(a.used, s.id)
+			delete(a.shown, id)
+		}
+	}
+	var fresh []packet
+	moved := begin(toObjectMessages)
+	for id, pose := range a.seen {
+		at := o.place(pose)
+		s := a.shown[id]
+		switch {
+		case s == nil && len(a.shown) < maxShown:
+			s = &shown{id: a.id(), at: at}
+			a.shown[id] = s
+			fresh = append(fresh, object(s.id, a.names[id], at, true))
+		case s != nil && s.at != at:
+			s.at = at
+			moved = moved.u16(s.id).bytes(position(at))
+		}
+	}
+	if len(gone)+len(fresh) > 0 {
+		put(objects(gone, fresh))
+	}
+	if len(moved) > 2 {
+		put(moved)
+	}
+	maps.DeleteFunc(a.names, func(id player.ID, _ string) bool { _, here := a.seen[id]; return !here })
+}
+
+// objects returns the packet with objects that are gone, and new ones.
+func objects(gone []uint16, fresh []packet) packet {
+	p := begin(toActiveObjects).u16(uint16(len(gone))) //nolint:gosec // at most maxShown
+	for _, id := range gone {
+		p = p.u16(id)
+	}
+	p = p.u16(uint16(len(fresh))) //nolint:gosec // likewise
+	for _, f := range fresh {
+		p = append(p, f...)
+	}
+	return p
+}
+
+// position is the message to an object that it is at a place now.
+func position(at place) packet {
+	return packet(nil).u8(objectPosition).place(at).f32(0, 0, 0).f32(0, 0, 0).f32(0, at.yaw, 0).flag(true, false).f32(tickEvery.Seconds())
+}
+
+// Size of a player, in blocks.
+const (
+	halfWidth, height, eyeHeight = .3, 1.8, 1.62
+)
+
+// object is a new player, who is the client's own if they are not seen.
+func object(id uint16, name string, at place, seen bool) packet {
+	p := packet(nil).u8(objectProperties, 4).u16(20).flag(false).f32(0)
+	for range 2 { // for collisions, and for pointing
+		p = p.f32(-halfWidth, 0, -halfWidth, halfWidth, height, halfWidth)
+	}
+	p = p.flag(seen).text("upright_sprite").f32(1, 2, 1).u16(2).text(frontImage).text(backImage)
+	p = p.s16(1).s16(1).s16(0).s16(0).flag(seen, false).f32(0).text("") // sprites, visible, steps, turning, mesh
+	p = p.u16(0).flag(false).f32(.6).flag(false).f32(0).flag(false)     // colours, collisions, step, facing, culling
+	p = p.text(name).u8(white, white, white, white).f32(-1).text("").text("").u8(0).u16(11)
+	p = p.f32(eyeHeight, 0).flag(false).text("").flag(true, false).u8(0, 0, 0, 0)
+	data := packet(nil).u8(1).text(name).flag(true).u16(id).place(at).f32(0, at.yaw, 0).u16(20).u8(2).blob(p)
+	// It is attached to nothing. Until it has been told so, the client hides it.
+	data = data.blob(packet(nil).u8(objectAttachment).u16(0).text("").f32(0, 0, 0, 0, 0, 0).flag(seen))
+	return packet(nil).u16(id).u8(objectKind).blob(data)
+}

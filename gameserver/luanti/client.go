@@ -1,0 +1,92 @@
+package luanti
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// writeTimeout bounds one write to the client.
+	writeTimeout = 10 * time.Second
+	// maxPending is the most edits that may wait for their answers.
+	maxPending = 1024
+)
+
+// packetConn is a connection that carries packets, and knows how much of what was sent has not arrived.
+type packetConn interface {
+	net.Conn
+	Backlog() int
+}
+
+// Client is the connection of one client: a games.Client.
+type Client struct {
+	a       *Adapter
+	c       packetConn
+	buffer  []byte                  // a packet; the reader's
+	message []byte                  // the last result of Read
+	next    []sessionmsg.FromClient // the results after it; the reader's
+
+	mu struct {
+		sync.Mutex
+		failed  error // of a write
+		welcome sessionmsg.Welcome
+		since   time.Time // when the welcome arrived
+		seq     uint64    // of the next edit
+		ready   bool      // the client has the definitions and is in the game
+
+		origin origin
+		lands  lands
+
+		pose    motion.Pose // of the player, as the gateway has it
+		placed  time.Time   // when the client was put there, and until it says so what it sends is ignored; else zero
+		sent    time.Time   // when the session was last sent a move
+		clocked time.Time   // when the client was last told the time of day
+		pending map[uint64]grid.Pos
+		held    int           // the slot that is in the player's hand
+		slots   []chunk.Block // of the inventory
+		avatars avatars
+		ended   bool // the reason for the end was sent
+		closed  bool // nothing more is read
+	}
+}
+
+func newClient(a *Adapter, c packetConn) *Client {
+	cl := &Client{a: a, c: c, buffer: make([]byte, maxPacket)}
+	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
+	cl.mu.slots, cl.mu.avatars = firstSlots(), newAvatars()
+	return cl
+}
+
+// put sends a packet. An error is that of the next flush.
+func (cl *Client) put(p packet) {
+	if cl.mu.failed != nil {
+		return
+	}
+	if cl.mu.failed = cl.c.SetWriteDeadline(time.Now().Add(writeTimeout)); cl.mu.failed == nil {
+		_, cl.mu.failed = cl.c.Write(p)
+	}
+}
+
+// Flush reports whether everything could be sent.
+func (cl *Client) Flush() error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.mu.failed
+}
+
+// Close ends the connection in order. The gateway closes it when the client has read the rest.
+func (cl *Client) Close() error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	cl.mu.closed = true
+	return cl.c.SetReadDeadline(time.Now())
+}
+
+// Cut ends the connection at once.
+func (cl *Client) Cut() { cl.c.Close() } //nolint:errcheck // readers and writers see the error

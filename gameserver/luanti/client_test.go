@@ -1,0 +1,533 @@
+package luanti
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/testkit/luanticlient"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+func TestLogin(t *testing.T) {
+	first := [][]byte{initOf("ada", 37, 39), initOf("ada", 37, 39), begin(fromFirstSRP).text("salt").text("verifier").u8(0)}
+	for name, c := range map[string]struct {
+		sent [][]byte
+		code string
+	}{
+		"again":          {loginOf("ada"), ""},
+		"first":          {first, ""},
+		"newer client":   {[][]byte{initOf("ada", 40, 46)}, wire.FailWrongVersion},
+		"older client":   {[][]byte{initOf("ada", 13, 38)}, wire.FailWrongVersion},
+		"a bad name":     {[][]byte{initOf("ada lovelace", 37, 41)}, wire.FailBadName},
+		"no name":        {[][]byte{begin(fromSRPBytesA)}, wire.FailUnexpected},
+		"too early":      {[][]byte{initOf("ada", 37, 41), begin(fromChatMessage)}, wire.FailUnexpected},
+		"cut off":        {[][]byte{initOf("ada", 37, 41)[:8]}, wire.FailBadValue},
+		"never logs in":  {append(slices.Repeat([][]byte{{}}, maxTries), loginOf("ada")...), wire.FailUnexpected},
+		"ends at a byte": {[][]byte{{1}, initOf("ada", 99, 99)}, wire.FailWrongVersion},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := readLogin(&script{in: c.sent})
+			refused, _ := errors.AsType[*wire.Error](err)
+			if c.code == "" && (err != nil || got != "ada") || c.code != "" && (refused == nil || refused.Code != c.code) {
+				t.Fatalf("%q, %v, want %q", got, err, c.code)
+			}
+		})
+	}
+}
+
+// The directions of the two games agree, though one space is the other's mirror image: both sides look at the same thing.
+func TestAngles(t *testing.T) {
+	for _, c := range []struct {
+		yaw, pitch float64 // in Luanti: 0 looks along its +Z, 90 along -X, and pitch 90 straight down
+		look       [3]float64
+	}{
+		{0, 0, [3]float64{0, 0, -1}},
+		{90, 0, [3]float64{-1, 0, 0}},
+		{180, 0, [3]float64{0, 0, 1}},
+		{0, 90, [3]float64{0, -1, 0}},
+	} {
+		p := origin{}.pose(place{yaw: c.yaw, pitch: c.pitch})
+		yaw, pitch := float64(p.Yaw), float64(p.Pitch)
+		got := [3]float64{-math.Sin(yaw) * math.Cos(pitch), math.Sin(pitch), math.Cos(yaw) * math.Cos(pitch)} // docs/protocol.md
+		for i := range got {
+			if math.Abs(got[i]-c.look[i]) > 1e-6 {
+				t.Errorf("yaw %v and pitch %v look along %v, want %v", c.yaw, c.pitch, got, c.look)
+				break
+			}
+		}
+	}
+}
+
+// A block and a body in it have the same place in the game, anywhere in the world.
+func TestNodes(t *testing.T) {
+	for _, pos := range []grid.Pos{{}, {X: -1, Y: 3, Z: -1}, {X: 31, Z: 32}, {X: 1_000_000, Y: 7, Z: -2_000_001}} {
+		pose := motion.Pose{X: float64(pos.X) + .5, Y: float64(pos.Y) + .5, Z: float64(pos.Z) + .5}
+		o := originNear(pose)
+		n, at := o.node(pos), o.place(pose)
+		if o.pos(n) != pos || at.x != float64(n.x)*unit || at.y != float64(n.y)*unit || at.z != float64(n.z)*unit || !o.bears(pose) {
+			t.Errorf("%v is node %v, and its middle %v", pos, n, at)
+		}
+	}
+}
+
+// read returns the next message of a client.
+func read[M sessionmsg.FromClient](t *testing.T, cl *Client) M {
+	t.Helper()
+	data, err := cl.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := sessionmsg.DecodeClientCBOR(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, ok := m.(M)
+	if !ok {
+		t.Fatalf("the client sends %#v", m)
+	}
+	return got
+}
+
+// What a client sends before it is where it was put has no effect.
+func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
+	on, at := grid.Pos{X: 1, Y: 9, Z: 3}, grid.Pos{X: 1, Y: 10, Z: 3}
+	edit := interact(interactPlaced, 2, on, at)
+	far := motion.Pose{X: -20, Y: 10, Z: -20}
+	cl, s := playing(t, moveTo(far), edit, moveTo(start), edit, moveTo(motion.Pose{X: 2, Y: 10, Z: 2.5}))
+	if e := read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != at.X || e.Y != at.Y || e.Z != at.Z || chunk.Block(e.Block) != chunk.Brick {
+		t.Fatalf("%+v", e)
+	}
+	if m := read[sessionmsg.Move](t, cl); math.Abs(m.Pose.X-2) > 1e-3 {
+		t.Fatalf("%+v", m)
+	}
+	if len(s.sent(toRemoveNode)) != 1 {
+		t.Error("the edit that was ignored is not put back")
+	}
+	receive(t, cl, sessionmsg.Correction{Pose: start})
+	if len(s.sent(toMovePlayer)) != 2 {
+		t.Error("the client was not put back")
+	}
+	if err := cl.tick(time.Now().Add(placeAgain)); err != nil || len(s.sent(toMovePlayer)) != 3 {
+		t.Errorf("the client was not put back again, %v", err)
+	}
+}
+
+// A client that stands still sends nothing; its session is sent moves all the same, until it is closed.
+func TestClientThatStandsStill(t *testing.T) {
+	cl, _ := playing(t, nil, nil)
+	if m := read[sessionmsg.Move](t, cl); m.Pose != start {
+		t.Errorf("%+v", m)
+	}
+	if err := cl.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cl.Read(); !os.IsTimeout(err) {
+		t.Errorf("a closed client reads on: %v", err)
+	}
+}
+
+// What an edit has come to is shown; why it was refused is said.
+func TestEditsAreCorrected(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 9, Z: 3}
+	cl, s := playing(t, moveTo(start), interact(interactDug, 0, at, at))
+	read[sessionmsg.Edit](t, cl)
+	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
+	added := s.sent(toAddNode)
+	if len(added) != 1 || !bytes.Equal(added[0][:8], packet(nil).node(node{1, 9, -4}).u16(blocktable.ToLuanti(chunk.Stone))) {
+		t.Errorf("added %x", added)
+	}
+	if chat := s.sent(toChatMessage); len(chat) != 1 {
+		t.Errorf("%d lines", len(chat))
+	}
+}
+
+// The client is sent each chunk once, the one where it stands first, and one of which it has dropped a part again.
+func TestLand(t *testing.T) {
+	cl, s := playing(t)
+	for range 5 {
+		if err := cl.tick(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := s.sent(toBlockData)
+	const perChunk = 4 * (grid.ChunkSize/side + airAbove)
+	if len(data) != 9*perChunk {
+		t.Fatalf("%d map blocks, want %d", len(data), 9*perChunk)
+	}
+	f := fields{rest: data[0]}
+	if at := f.node(); at != (node{0, 0, -2}) {
+		t.Errorf("the first one is %v", at)
+	}
+	flags := f.take(5)
+	r, err := zlib.NewReader(bytes.NewReader(f.rest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil || len(raw) != 4*nodes || flags[3] != 2 {
+		t.Fatalf("%d bytes, %v", len(raw), err)
+	}
+	for y, want := range map[int]struct {
+		b     chunk.Block
+		light byte
+	}{9: {chunk.Stone, 0}, 10: {chunk.Air, full}} {
+		i := 5*side*side + y*side + 3
+		if got := uint16(raw[2*i])<<8 | uint16(raw[2*i+1]); got != blocktable.ToLuanti(want.b) || raw[2*nodes+i] != want.light {
+			t.Errorf("at height %d there is node %d, with light %d", y, got, raw[2*nodes+i])
+		}
+	}
+	if _, err := cl.translate(begin(fromDeletedBlocks).u8(1).node(node{0, 0, -1}), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.tick(time.Now()); err != nil || len(s.sent(toBlockData)) != 10*perChunk {
+		t.Errorf("%d map blocks, %v", len(s.sent(toBlockData)), err)
+	}
+}
+
+// The upper half of a door has a node of its own, whichever half is shown first.
+func TestUpperHalf(t *testing.T) {
+	cl, s := playing(t)
+	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
+	land := cl.mu.lands[lower.Chunk()]
+	for _, pos := range []grid.Pos{upper, lower} {
+		if err := land.set(chunk.At(pos), chunk.Door); err != nil {
+			t.Fatal(err)
+		}
+		cl.showBlock(pos, chunk.Door)
+	}
+	id := blocktable.ToLuanti(chunk.Door)
+	added := s.sent(toAddNode)
+	for i, want := range []packet{
+		packet(nil).node(node{1, 11, -4}).u16(id), packet(nil).node(node{1, 10, -4}).u16(id), packet(nil).node(node{1, 11, -4}).u16(id + upperHalves),
+	} {
+		if len(added) != 3 || !bytes.Equal(added[i][:8], want) {
+			t.Errorf("nodes %x, want %x as number %d", added, want, i)
+		}
+	}
+	for b := chunk.Air; b.Known(); b++ {
+		if blocktable.ToLuanti(b) >= upperHalves {
+			t.Errorf("the node of %s is one of an upper half", b.Name())
+		}
+	}
+}
+
+// Light falls from the sky, fades under a roof, and comes from lamps and torches.
+func TestLight(t *testing.T) {
+	blocks := make([]chunk.Block, chunk.SectionBlocks)
+	for x := range 8 {
+		for z := range 8 {
+			blocks[chunk.IndexOf(x, 10, z)] = chunk.Stone
+		}
+	}
+	blocks[chunk.IndexOf(20, 0, 20)] = chunk.Lamp
+	blocks[chunk.IndexOf(30, 0, 5)] = chunk.Torch
+	blocks[chunk.IndexOf(12, 9, 28)] = chunk.StoneSlab
+	c, err := chunk.FromBlocks(blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	col := lightColumn(c)
+	for at, want := range map[chunk.Index]byte{
+		chunk.IndexOf(9, 5, 9): full, chunk.IndexOf(7, 5, 0): full - 1, chunk.IndexOf(0, 5, 0): full - 8, chunk.IndexOf(0, 10, 0): 0,
+		chunk.IndexOf(21, 0, 20): full | (full-1)<<4, chunk.IndexOf(20, 2, 20): full | (full-2)<<4,
+		chunk.IndexOf(30, 0, 5): full | (full-1)<<4, chunk.IndexOf(31, 0, 5): full | (full-2)<<4, chunk.IndexOf(12, 9, 28): full - 1,
+	} {
+		if col.light[at] != want {
+			x, y, z := at.XYZ()
+			t.Errorf("at %d %d %d there is light %#x, want %#x", x, y, z, col.light[at], want)
+		}
+	}
+}
+
+// Blocks of the inventory change places, and nothing else does.
+func TestInventory(t *testing.T) {
+	slots := firstSlots()
+	move(slots, "Move 1 current_player main 0 current_player main 8")
+	if slots[8] != chunk.Stone || slots[0] == chunk.Stone || (len(slots)-slotsAcross)%formAcross != 0 {
+		t.Errorf("%v", slots)
+	}
+	before := string(inventory(slots))
+	for _, action := range []string{"", "Drop 1 current_player main 0", "Move 1 current_player main -1 current_player main 8", "Move 1 p m 0 p m 999"} {
+		if move(slots, action); string(inventory(slots)) != before {
+			t.Errorf("%q changes the inventory", action)
+		}
+	}
+	for b := chunk.Air + 1; b.Known(); b++ {
+		if (b.Placeable() && b.Base() == b) != strings.Contains(before, nodeName(b)+"\n") {
+			t.Errorf("%s is in the inventory, or is not", b.Name())
+		}
+	}
+}
+
+// Every texture that a node has is sent.
+func TestTextures(t *testing.T) {
+	d, err := define()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b := chunk.Air + 1; b.Known(); b++ {
+		for _, name := range tilesOf(b) {
+			if file, _, _ := strings.Cut(name, "^"); d.media[file] == nil {
+				t.Errorf("%s: there is no %s", b.Name(), file)
+			}
+		}
+	}
+}
+
+// An address that has not sent back its number gets no memory, and no answer that is longer than its question.
+func TestGreeting(t *testing.T) {
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("udp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	header := packet(nil).u32(protocolID)
+	question := header.u16(0).u8(0, kindReliable).u16(firstSequence).u8(kindOriginal, 0, 0)
+	answer := make([]byte, 100)
+	ask := func() []byte {
+		if _, err := c.Write(question); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Read(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer[:n]
+	}
+	first := append([]byte(nil), ask()...)
+	if len(first) > len(question) || !bytes.Equal(first, ask()) {
+		t.Errorf("%x is answered %x", question, first)
+	}
+	id := fields{rest: first[headerSize+2:]}
+	number := id.u16()
+	if _, err := c.Write(append(header.u16(number+1), 0, kindOriginal, 0, 0)); err != nil { // a wrong number
+		t.Fatal(err)
+	}
+	ask()
+	l.mu.Lock()
+	peers := len(l.peers)
+	l.mu.Unlock()
+	if peers != 0 {
+		t.Errorf("%d peers before an answer", peers)
+	}
+	if _, err := c.Write(append(header.u16(number), 0, kindOriginal, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := p.Read(answer); n != 2 || err != nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+	p.Close()
+}
+
+// lossy passes datagrams on between a client and a server, and loses every fifth.
+func lossy(t *testing.T, server string) string {
+	t.Helper()
+	front, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := net.Dial("udp", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { front.Close(); back.Close() })
+	client := make(chan net.Addr, 1)
+	go func() {
+		buffer := make([]byte, 2000)
+		for i := 1; ; i++ {
+			n, from, err := front.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			select {
+			case client <- from:
+			default:
+			}
+			if i%5 != 0 {
+				back.Write(buffer[:n]) //nolint:errcheck // as good as lost
+			}
+		}
+	}()
+	go func() {
+		to := <-client
+		buffer := make([]byte, 2000)
+		for i := 1; ; i++ {
+			n, err := back.Read(buffer)
+			if err != nil {
+				return
+			}
+			if i%5 != 0 {
+				front.WriteTo(buffer[:n], to) //nolint:errcheck // as good as lost
+			}
+		}
+	}()
+	return front.LocalAddr().String()
+}
+
+// Where datagrams are lost, what was sent arrives all the same, in order.
+func TestLoss(t *testing.T) {
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := luanticlient.Dial(lossy(t, l.Addr().String()), luanticlient.Options{Name: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Leave()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if name, err := readLogin(c); err != nil || name != "ada" {
+		t.Fatalf("%q, %v", name, err)
+	}
+	const lines = 100
+	long := strings.Repeat("long ", 1000)
+	for i := range lines {
+		text := string(rune('a' + i%26))
+		if i == lines-1 {
+			text = long
+		}
+		if _, err := c.Write(begin(toChatMessage).u8(1, 0).wide("").wide(text).u64(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		done := false
+		client.Look(func(s *luanticlient.State) {
+			done = len(s.Chat) == lines
+			for i, line := range s.Chat {
+				if want := ": " + string(rune('a'+i%26)); i < lines-1 && line != want {
+					t.Fatalf("line %d is %q, want %q", i, line, want)
+				}
+			}
+			if done && s.Chat[lines-1] != ": "+long {
+				t.Error("the long line has changed")
+			}
+		})
+		if done {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("not all lines have arrived")
+		}
+	}
+}
+
+// Blocks are placed in the states that a player in the browser gets.
+func TestPlacing(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 9, Z: 4} // of stone
+	up, side := grid.Pos{X: 1, Y: 10, Z: 4}, grid.Pos{X: 1, Y: 9, Z: 3}
+	south := func(pitch float64) motion.Pose { return motion.Pose{X: 1.5, Y: 8, Z: 1, Pitch: float32(pitch)} }
+	for _, c := range []struct {
+		held  chunk.Block
+		from  motion.Pose
+		above grid.Pos
+		want  string
+	}{
+		{chunk.StoneSlab, south(0), up, "stone_slab"},
+		{chunk.StoneSlab, south(0), side, "stone_slab_upper"},        // 0.62 above the bottom
+		{chunk.StoneSlab, south(-.1), side, "stone_slab"},            // 0.32
+		{chunk.StoneStairs, south(0), up, "stone_stairs_south"},      // the high side is away from the player
+		{chunk.Torch, south(0), side, "torch_on_the_south"},          // the wall is there
+		{chunk.Torch, south(0), up, "torch"},                         //
+		{chunk.Ladder, south(0), side, "ladder_south"},               //
+		{chunk.Stone, south(0), grid.Pos{X: 7, Y: 1, Z: 9}, "stone"}, // of no side
+	} {
+		cl, _ := playing(t, moveTo(start), interactFrom(c.from, interactPlaced, 0, at, c.above))
+		cl.mu.slots[0] = c.held
+		if e := read[sessionmsg.Edit](t, cl); chunk.Block(e.Block).Name() != c.want || (grid.Pos{X: e.X, Y: e.Y, Z: e.Z}) != c.above {
+			t.Errorf("%s is placed as %s at %d %d %d, want %s", c.held.Name(), chunk.Block(e.Block).Name(), e.X, e.Y, e.Z, c.want)
+		}
+	}
+}
+
+// A door has two halves, which are placed, used and broken together; a second slab makes a whole block.
+func TestPairs(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 9, Z: 3}
+	up, top := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
+	const door = chunk.Door + 2 // from where the client starts, it looks south
+	for name, c := range map[string]struct {
+		held, lower, upper chunk.Block // there are the others already
+		sent               packet
+		want               []change
+	}{
+		"place a door": {chunk.Door, chunk.Air, chunk.Air, interact(interactPlaced, 0, at, up), []change{{up, door}, {top, door}}},
+		"open it":      {chunk.Stone, door, door, interact(interactPlaced, 0, top, top), []change{{top, door + 4}, {up, door + 4}}},
+		"close it":     {chunk.Air, door + 4, door + 4, interact(interactPlaced, 0, up, up), []change{{up, door}, {top, door}}},
+		"break it":     {chunk.Air, door, door, interact(interactDug, 0, up, up), []change{{up, chunk.Air}, {top, chunk.Air}}},
+		"half a door":  {chunk.Air, door, chunk.Stone, interact(interactDug, 0, up, up), []change{{up, chunk.Air}}},
+		"no room":      {chunk.Door, chunk.Air, chunk.Stone, interact(interactPlaced, 0, at, up), nil},
+		"a slab":       {chunk.CobbleSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []change{{up, chunk.Cobble}}},
+		"another slab": {chunk.StoneSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []change{{top, chunk.StoneSlab}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := playing(t, moveTo(start), c.sent, moveTo(motion.Pose{X: 2, Y: 10, Z: 2.5}))
+			cl.mu.slots[0] = c.held
+			land := cl.mu.lands[at.Chunk()]
+			for pos, b := range map[grid.Pos]chunk.Block{up: c.lower, top: c.upper} {
+				if err := land.set(chunk.At(pos), b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, want := range c.want {
+				e := read[sessionmsg.Edit](t, cl)
+				if got := (change{grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
+					t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
+				}
+			}
+			read[sessionmsg.Move](t, cl) // and nothing else before it
+		})
+	}
+}
+
+// Fences are joined to fences, panes to panes, and both to cubes and doors. Boxes are in the client's space, whose Z runs the other way.
+func TestShapes(t *testing.T) {
+	for _, c := range []struct {
+		fence, beside chunk.Block
+		want          bool
+	}{
+		{chunk.PlankFence, chunk.PinePlankFence, true},
+		{chunk.PlankFence, chunk.GlassPane, false},
+		{chunk.GlassPane, chunk.GlassPane, true},
+		{chunk.GlassPane, chunk.Glass, true},
+		{chunk.PlankFence, chunk.Door + 4, true},
+		{chunk.PlankFence, chunk.TallGrass, false},
+		{chunk.PlankFence, chunk.StoneSlab, false},
+		{chunk.PlankFence, chunk.Torch, false},
+	} {
+		if got := joins(c.fence, c.beside); got != c.want {
+			t.Errorf("%s is joined to %s: %v", c.fence.Name(), c.beside.Name(), got)
+		}
+	}
+	north := packet(nil).list((chunk.Ladder + 3).Boxes())
+	if want := packet(nil).u16(1).f32(-5, -5, 4.375, 5, 5, 5); !bytes.Equal(north, want) {
+		t.Errorf("a ladder to the north is %x, want %x", north, want)
+	}
+}

@@ -1,0 +1,18 @@
+// Package luanti serves clients of Luanti, once called Minetest: network protocol 39, which version 5.6 speaks.
+//
+// A Listener gives UDP peers as connections that carry whole packets: what one Write writes is what one Read of the other side returns, in
+// order. An Adapter makes a Client of each, which translates: packets of the client become messages of a session, and those of the session
+// become packets (package games). A Client checks nothing that the session checks; it keeps what the other protocol needs:
+//
+//   - An address gets no memory before it has sent back a number that was sent to it, and that answer is no longer than the question.
+//   - The game's Z runs the other way: its space is left-handed. Blocks have their middle at whole numbers, and places are in tenths.
+//   - Places have 16 bits. The client's origin is near where the player joins; far from there they are asked to join again.
+//   - The client is sent columns of 16³ blocks when it has the definitions of nodes, the nearest first, as fast as it acknowledges them. The
+//     chunks in view are kept packed, with the changes since.
+//   - The client cannot be asked where it is. After a correction, what it sends is ignored until it says that it is where it was put.
+//
+// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and Run sends land and moves the other players. The lock of
+// a Client guards what they share. A Listener has two of its own: one reads the socket, and one sends again what was not acknowledged.
+//
+// Only cmd/voxeld imports this package.
+package luanti

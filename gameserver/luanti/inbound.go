@@ -1,0 +1,206 @@
+package luanti
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// This file makes messages of a session of what the client sends. The reader runs it.
+
+const (
+	// nearPlace is how far from where it was put a client may be when it goes on from there, in blocks.
+	nearPlace = 4
+	// placeAgain is when a client that does not go on from where it was put is put there again.
+	placeAgain = 2 * time.Second
+	// moveAtLeast is how often the session is sent a move, even if the client stands still, or is still loading: otherwise it seems to be gone.
+	moveAtLeast = 5 * time.Second
+)
+
+// Read waits for the client's next message to the session, in CBOR.
+func (cl *Client) Read() ([]byte, error) {
+	m := cl.takeNext()
+	for m == nil {
+		open, err := cl.boundRead()
+		if err != nil {
+			return nil, err
+		}
+		n, err := cl.c.Read(cl.buffer)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) && open:
+			m = cl.stand(time.Now())
+		case err != nil:
+			return nil, err
+		default:
+			if m, err = cl.translate(cl.buffer[:n], time.Now()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if move, ok := m.(sessionmsg.Move); ok { // ten a second
+		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
+		return cl.message, nil
+	}
+	return sessionmsg.EncodeClientCBOR(m)
+}
+
+// boundRead bounds the next read: the client says nothing while it loads, or its player stands still. It reports whether the connection is
+// still open. One whose client is gone ends by itself.
+func (cl *Client) boundRead() (open bool, err error) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.closed {
+		return false, nil
+	}
+	return true, cl.c.SetReadDeadline(time.Now().Add(moveAtLeast))
+}
+
+// stand returns the move of a client that stays where it is.
+func (cl *Client) stand(now time.Time) sessionmsg.FromClient {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.welcome.Player == "" {
+		return nil
+	}
+	cl.mu.sent = now
+	return sessionmsg.Move{Pose: cl.mu.pose}
+}
+
+// translate returns the message that a packet becomes; nil for none. Packets that have no meaning here are ignored.
+func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, error) {
+	f := &fields{rest: data}
+	command := f.u16()
+	switch command {
+	case fromChatMessage:
+		return readChat(f), nil
+	case fromInit2, fromRequestMedia, fromClientReady:
+		return nil, cl.load(command, f)
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if !cl.mu.ready {
+		return nil, nil
+	}
+	switch command {
+	case fromPlayerPos:
+		return cl.readMove(f, now), nil
+	case fromInteract:
+		return cl.readInteract(f)
+	case fromPlayerItem:
+		cl.mu.held = int(f.u16())
+	case fromInventoryAction:
+		move(cl.mu.slots, string(f.rest))
+		cl.put(inventory(cl.mu.slots))
+	case fromDeletedBlocks:
+		cl.noteHoles(f)
+	}
+	return nil, nil
+}
+
+// load answers what a client sends before it is in the game.
+func (cl *Client) load(command uint16, f *fields) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.welcome.Player == "" || cl.mu.ready {
+		return nil
+	}
+	d := &cl.a.definitions
+	switch command {
+	case fromInit2:
+		cl.put(d.items)
+		cl.put(d.nodes)
+		cl.put(d.announcement)
+		cl.put(movement())
+	case fromRequestMedia:
+		n := int(f.u16())
+		if n > len(d.media) {
+			return wire.Refuse(wire.FailBadValue, "Your client asks for %d files; there are %d.", n, len(d.media))
+		}
+		var files packet
+		for range n {
+			name := f.text()
+			data, known := d.media[name]
+			if !known {
+				return wire.Refuse(wire.FailBadValue, "There is no file %.40q.", name)
+			}
+			files = files.text(name).blob(data)
+		}
+		cl.put(append(begin(toMedia).u16(1).u16(0).u32(uint32(n)), files...)) //nolint:gosec // as many as there are files
+	case fromClientReady:
+		cl.mu.ready = true
+		cl.enter()
+	}
+	return nil
+}
+
+// readMove returns the move to a place, unless the client has not gone on from where it was put.
+func (cl *Client) readMove(f *fields, now time.Time) sessionmsg.FromClient {
+	at := readPlace(f)
+	due := now.Sub(cl.mu.sent) >= moveAtLeast
+	pose := cl.mu.origin.pose(at)
+	switch {
+	case f.short, !cl.mu.placed.IsZero() && distance(pose, cl.mu.pose) > nearPlace:
+		pose = cl.mu.pose
+	default:
+		cl.mu.placed = time.Time{}
+		due = due || pose != cl.mu.pose
+	}
+	if !due {
+		return nil
+	}
+	cl.mu.pose, cl.mu.sent = pose, now
+	if !cl.mu.origin.bears(pose) {
+		cl.end("Your game's map ends here. Join again to go on.")
+		return nil
+	}
+	return sessionmsg.Move{Pose: pose}
+}
+
+// readPlace reads where the client's player is: a place and a speed, in hundredths, and where they look.
+func readPlace(f *fields) (at place) {
+	const fine = 100
+	at.x, at.y, at.z = float64(f.s32())/fine, float64(f.s32())/fine, float64(f.s32())/fine
+	f.take(12)
+	at.pitch, at.yaw = float64(f.s32())/fine, float64(f.s32())/fine
+	return at
+}
+
+// noteHoles notes which chunks the client has dropped a part of.
+func (cl *Client) noteHoles(f *fields) {
+	for range f.u8() {
+		n := f.node()
+		if f.short {
+			return
+		}
+		n = node{n.x * side, n.y * side, n.z * side}
+		if l := cl.mu.lands[cl.mu.origin.pos(n).Chunk()]; l != nil {
+			l.holes = true
+		}
+	}
+}
+
+// readChat returns the chat line, or the command, of a message.
+func readChat(f *fields) sessionmsg.FromClient {
+	text := strings.TrimSpace(f.wide())
+	for len(text) > wire.MaxChat {
+		runes := []rune(text)
+		text = string(runes[:min(len(runes)-1, wire.MaxChat)])
+	}
+	command, isCommand := strings.CutPrefix(text, "/")
+	switch {
+	case wire.CheckChat(text) != nil, isCommand && wire.CheckChat(command) != nil:
+		return nil // blank
+	case isCommand:
+		return sessionmsg.Command{Text: command}
+	}
+	return sessionmsg.Chat{Text: text}
+}
+
+// movement is how the client's player moves: it is slower than the gateway allows.
+func movement() packet {
+	return begin(toMovement).f32(3, 2, 10, 4.5, 1.6, 12, 3, 6.5, 1, .5, 10, 9.81)
+}

@@ -1,0 +1,252 @@
+package luanti
+
+import (
+	"bytes"
+	"compress/zlib"
+	"sync"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+)
+
+const (
+	// side is that of a map block, in nodes.
+	side, nodes = 16, side * side * side
+	// airAbove is how many layers of map blocks above the world are sent as air. In what it was not sent, the client does not move.
+	airAbove = 4
+	// nearby is how far the player may be, in chunks, from a chunk of which the client has dropped a part, when it is sent again.
+	nearby = 2
+	// foldAfter is the number of changes of a chunk after which it is packed again.
+	foldAfter = 2048
+	full      = 15 // of light
+)
+
+// land is a chunk in view.
+type land struct {
+	packed []byte
+	edits  chunk.Edits // since then
+	sent   bool        // the client has it
+	holes  bool        // or has had it, and has dropped a part
+}
+
+// load returns the chunk's blocks.
+func (l *land) load() (*chunk.Chunk, error) {
+	plain, err := wire.UnpackChunk(l.packed)
+	if err != nil {
+		return nil, err
+	}
+	blocks, err := chunk.Decode(plain)
+	if err != nil {
+		return nil, err
+	}
+	return blocks, l.edits.Apply(blocks)
+}
+
+// set changes a block.
+func (l *land) set(at chunk.Index, b chunk.Block) error {
+	if l.edits.Set(at, b); l.edits.Len() <= foldAfter {
+		return nil
+	}
+	blocks, err := l.load()
+	if err != nil {
+		return err
+	}
+	plain, err := blocks.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	l.packed, err = wire.PackChunk(plain)
+	l.edits = chunk.Edits{}
+	return err
+}
+
+// lands are the chunks in view.
+type lands map[grid.ChunkPos]*land
+
+// load returns a chunk; nil if it is not in view.
+func (ls lands) load(at grid.ChunkPos) *chunk.Chunk {
+	l := ls[at]
+	if l == nil {
+		return nil
+	}
+	blocks, err := l.load()
+	if err != nil {
+		return nil
+	}
+	return blocks
+}
+
+// at returns a block, if it is in view.
+func (ls lands) at(pos grid.Pos) (chunk.Block, bool) { return blockOf(ls.load(pos.Chunk()), pos) }
+
+// blockOf returns a block of its chunk, if that is in view.
+func blockOf(c *chunk.Chunk, pos grid.Pos) (chunk.Block, bool) {
+	if c == nil || pos.Y < 0 || int(pos.Y) >= c.Height() {
+		return chunk.Air, false
+	}
+	return c.Get(chunk.At(pos)), true
+}
+
+// nearest returns the chunk nearest to another one that the client is to be sent.
+func (ls lands) nearest(to grid.ChunkPos) (at grid.ChunkPos, found bool) {
+	best := int64(-1)
+	for c, l := range ls {
+		if away := c.Distance(to); (!l.sent || l.holes && away <= nearby) && (best < 0 || squared(c, to) < best) {
+			at, best = c, squared(c, to)
+		}
+	}
+	return at, best >= 0
+}
+
+func squared(a, b grid.ChunkPos) int64 {
+	x, z := int64(a.X)-int64(b.X), int64(a.Z)-int64(b.Z)
+	return x*x + z*z
+}
+
+// column is a chunk in the client's nodes, with light in their low and high four bits: by day, and from what glows.
+type column struct {
+	height int
+	blocks []chunk.Block
+	light  []byte
+}
+
+const layer = grid.ChunkSize * grid.ChunkSize
+
+// lightColumn lights a chunk: what is open to the sky has full light, and from there and from lamps it fades with each block. Light from
+// other chunks is left out.
+func lightColumn(c *chunk.Chunk) column {
+	col := column{height: c.Height(), blocks: c.Blocks()}
+	col.light = make([]byte, len(col.blocks))
+	var day, lamps []int
+	for i := range layer {
+		sun := byte(full)
+		for y := col.height - 1; y >= 0; y-- {
+			at := y*layer + i
+			b := col.blocks[at]
+			switch {
+			case shades(b):
+				sun = 0
+			case sun > 0:
+				col.light[at] |= sun
+				day = append(day, at)
+			}
+			if b.Glow() > 0 {
+				col.light[at] |= b.Glow() << 4
+				lamps = append(lamps, at)
+			}
+		}
+	}
+	col.spread(day, 0)
+	col.spread(lamps, 4)
+	return col
+}
+
+// spread spreads light from some blocks. Its bits are shifted.
+func (col column) spread(from []int, shift uint) {
+	for next := []int(nil); len(from) > 0; from, next = next, from[:0] {
+		for _, at := range from {
+			level := col.light[at] >> shift & full
+			if level <= 1 {
+				continue
+			}
+			try := func(inside bool, to int) {
+				if inside && !col.blocks[to].Opaque() && col.light[to]>>shift&full < level-1 {
+					col.light[to] = col.light[to]&^(full<<shift) | (level-1)<<shift
+					next = append(next, to)
+				}
+			}
+			x, z, y := at%grid.ChunkSize, at/grid.ChunkSize%grid.ChunkSize, at/layer
+			try(x > 0, at-1)
+			try(x < grid.ChunkSize-1, at+1)
+			try(z > 0, at-grid.ChunkSize)
+			try(z < grid.ChunkSize-1, at+grid.ChunkSize)
+			try(y > 0, at-layer)
+			try(y < col.height-1, at+layer)
+		}
+	}
+}
+
+// uniforms keeps map blocks in which every node is alike: most of them are air.
+type uniforms struct {
+	mu   sync.Mutex
+	kept map[[2]uint16][]byte
+}
+
+// maxUniforms bounds them: mostly there is air by day, stone, and air in the dark.
+const maxUniforms = 256
+
+// pack returns a map block, by its place in the column.
+func (u *uniforms) pack(col column, x, y, z int) ([]byte, error) {
+	raw := make([]byte, 4*nodes)
+	alike := true
+	for i := range nodes {
+		nx, ny, nz := i%side, i/side%side, i/side/side
+		b, below, light := chunk.Air, chunk.Air, byte(full)
+		if above := y*side + ny; above < col.height {
+			at := above*layer + (grid.ChunkSize-1-z*side-nz)*grid.ChunkSize + x*side + nx
+			b, light = col.blocks[at], col.light[at]
+			if above > 0 {
+				below = col.blocks[at-layer]
+			}
+		}
+		id := nodeOf(b, below)
+		raw[2*i], raw[2*i+1], raw[2*nodes+i] = byte(id>>8), byte(id), light
+		alike = alike && raw[2*i] == raw[0] && raw[2*i+1] == raw[1] && light == raw[2*nodes]
+	}
+	if !alike {
+		return packBlock(raw)
+	}
+	key := [2]uint16{uint16(raw[0])<<8 | uint16(raw[1]), uint16(raw[2*nodes])}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if kept := u.kept[key]; kept != nil {
+		return kept, nil
+	}
+	data, err := packBlock(raw)
+	if err == nil && len(u.kept) < maxUniforms {
+		if u.kept == nil {
+			u.kept = make(map[[2]uint16][]byte)
+		}
+		u.kept[key] = data
+	}
+	return data, err
+}
+
+// Flags of a map block.
+const (
+	dayAndNightDiffer = 2
+	allLit            = 0xffff // the light from all sides is in it
+)
+
+// packBlock returns a map block of raw nodes: ids, light, and rotation, which there is none of.
+func packBlock(raw []byte) ([]byte, error) {
+	var out bytes.Buffer
+	out.Write(packet(nil).u8(dayAndNightDiffer).u16(allLit).u8(2, 2)) // bytes of an id, and of the rest
+	if err := deflate(&out, raw); err != nil {
+		return nil, err
+	}
+	if err := deflate(&out, []byte{0}); err != nil { // no metadata
+		return nil, err
+	}
+	return append(out.Bytes(), 2), nil // version of what only the network has
+}
+
+// deflate writes bytes as zlib.
+func deflate(to *bytes.Buffer, plain []byte) error {
+	w, _ := deflaters.Get().(*zlib.Writer)
+	defer deflaters.Put(w)
+	w.Reset(to)
+	if _, err := w.Write(plain); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+var deflaters = sync.Pool{New: func() any {
+	w, err := zlib.NewWriterLevel(nil, zlib.BestSpeed)
+	if err != nil {
+		panic(err) // the level exists
+	}
+	return w
+}}

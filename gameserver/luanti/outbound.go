@@ -1,0 +1,255 @@
+package luanti
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// This file makes packets of what the session sends. The writer runs it.
+
+// Send translates a message of the session.
+func (cl *Client) Send(message []byte) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.ended {
+		return nil
+	}
+	if message[0] == sessionmsg.TickFrame {
+		return cl.mu.avatars.read(message, time.Now(), cl)
+	}
+	m, err := sessionmsg.DecodeServerCBOR(message)
+	if err != nil {
+		return err
+	}
+	switch m := m.(type) {
+	case sessionmsg.Welcome:
+		return cl.accept(m)
+	case sessionmsg.ChunkData:
+		cl.mu.lands[m.Chunk] = &land{packed: m.Data}
+	case sessionmsg.ChunkGone:
+		delete(cl.mu.lands, m.Chunk)
+		cl.mu.avatars.decoder.Gone(m.Chunk)
+	case sessionmsg.Ack:
+		cl.acknowledge(m)
+	case sessionmsg.Correction:
+		cl.mu.pose = m.Pose
+		cl.place(time.Now())
+	case sessionmsg.Notice:
+		cl.say("", m.Text)
+	case sessionmsg.Struck:
+		if m.To == cl.mu.welcome.Player {
+			cl.say("", m.Name+" hit you.")
+		}
+	case sessionmsg.Reconnect:
+		cl.redirect(m)
+	case sessionmsg.Failure:
+		cl.end(m.Message)
+	}
+	return nil
+}
+
+// accept begins the session. The client asks for the definitions next.
+func (cl *Client) accept(m sessionmsg.Welcome) error {
+	id, err := player.ParseID(m.Player)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
+	cl.mu.origin = originNear(m.Pose)
+	cl.mu.avatars.self, cl.mu.avatars.tick = id, time.Duration(m.TickMS)*time.Millisecond
+	const interval = .09 // of what the client sends, in seconds; it does not care
+	cl.put(begin(toAuthAccept).place(cl.mu.origin.place(m.Pose)).u64(0).f32(interval).u32(authSRP))
+	return cl.mu.failed
+}
+
+// Parts of the screen.
+const (
+	hudHotbar, hudCrosshair, hudHand, hudMinimap = 1, 4, 8, 32
+	hudAll                                       = 0x7f
+)
+
+// enter puts the client into the game, when it has loaded.
+func (cl *Client) enter() {
+	now := time.Now()
+	cl.put(begin(toPrivileges).u16(4).text("interact").text("shout").text("fly").text("fast"))
+	cl.put(inventoryForm(cl.mu.slots))
+	cl.put(inventory(cl.mu.slots))
+	cl.put(begin(toHP).u16(20))
+	cl.put(begin(toHUDFlags).u32(hudHotbar | hudCrosshair | hudHand | hudMinimap).u32(hudAll))
+	own := object(selfID, cl.mu.welcome.Name, cl.mu.origin.place(cl.mu.pose), false)
+	cl.put(objects(nil, []packet{own}))
+	cl.place(now)
+	cl.showTime(now)
+}
+
+// place puts the client where the player is.
+func (cl *Client) place(now time.Time) {
+	if !cl.mu.ready {
+		return
+	}
+	cl.mu.placed = now
+	at := cl.mu.origin.place(cl.mu.pose)
+	cl.put(begin(toMovePlayer).place(at).f32(at.pitch, at.yaw))
+}
+
+// timeEvery is how often the client is told the time of day. It keeps the connection in use, too.
+const timeEvery = 5 * time.Second
+
+// showTime tells the client the time of day.
+func (cl *Client) showTime(now time.Time) {
+	w := &cl.mu.welcome
+	if now.Sub(cl.mu.clocked) < timeEvery || w.DayMS <= 0 {
+		return
+	}
+	cl.mu.clocked = now
+	days := w.TimeOfDay/1440 + float64(now.Sub(cl.mu.since).Milliseconds())/float64(w.DayMS)
+	const units, dayMS = 24000, 24 * 3600 * 1000
+	cl.put(begin(toTimeOfDay).u16(uint16(int64(days*units) % units)).f32(dayMS / float64(w.DayMS))) //nolint:gosec // positive
+}
+
+// sendNearest sends the nearest chunk that the client does not have, and reports whether there was one.
+func (cl *Client) sendNearest() (bool, error) {
+	at, found := cl.mu.lands.nearest(cl.mu.pose.Chunk())
+	if !found {
+		return false, nil
+	}
+	l := cl.mu.lands[at]
+	l.sent, l.holes = true, false
+	cl.a.building <- struct{}{}
+	defer func() { <-cl.a.building }()
+	blocks, err := l.load()
+	if err != nil {
+		return false, err
+	}
+	cl.a.metrics.columns.Inc()
+	column := lightColumn(blocks)
+	corner := cl.mu.origin.node(grid.Pos{X: at.Origin().X, Z: at.Origin().Z + grid.ChunkSize - 1})
+	for y := range blocks.Height()/side + airAbove {
+		for _, part := range [...][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
+			data, err := cl.a.uniform.pack(column, part[0], y, part[1])
+			if err != nil {
+				return false, err
+			}
+			p := begin(toBlockData).s16(corner.x/side + part[0]).s16(y).s16(corner.z/side + part[1])
+			cl.put(append(p, data...))
+		}
+	}
+	return true, cl.mu.failed
+}
+
+// acknowledge shows what an edit has come to: the client has shown what it asked for.
+func (cl *Client) acknowledge(m sessionmsg.Ack) {
+	pos, waits := cl.mu.pending[m.Seq]
+	if !waits {
+		return
+	}
+	delete(cl.mu.pending, m.Seq)
+	if m.Error != "" {
+		cl.a.metrics.restored.Inc()
+		if why := refusals[m.Error]; why != "" {
+			cl.say("", why)
+		}
+	}
+	cl.showBlock(pos, chunk.Block(m.Block))
+}
+
+// refusals say why an edit was refused, where the player cannot see it.
+var refusals = map[string]string{
+	wire.RefusedOutOfReach:    "That is out of reach.",
+	wire.RefusedClaimed:       "That is another player's claim.",
+	wire.RefusedOutsideBorder: "That is outside the border of the world.",
+	wire.RefusedRate:          "You build too fast.",
+	wire.RefusedNotLoaded:     "The land there is being loaded.",
+}
+
+// showBlock shows a block. Half of a door may be the upper one, or make the one above that.
+func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
+	if b == chunk.Air {
+		cl.put(begin(toRemoveNode).node(cl.mu.origin.node(pos)))
+		return
+	}
+	if !isDoor(b) {
+		cl.showNode(pos, nodeOf(b, chunk.Air))
+		return
+	}
+	blocks := cl.mu.lands.load(pos.Chunk())
+	below, _ := blockOf(blocks, grid.Pos{X: pos.X, Y: pos.Y - 1, Z: pos.Z})
+	cl.showNode(pos, nodeOf(b, below))
+	upper := grid.Pos{X: pos.X, Y: pos.Y + 1, Z: pos.Z}
+	if above, _ := blockOf(blocks, upper); above == b {
+		cl.showNode(upper, nodeOf(above, b))
+	}
+}
+
+func (cl *Client) showNode(pos grid.Pos, id uint16) {
+	cl.put(begin(toAddNode).node(cl.mu.origin.node(pos)).u16(id).u8(0, 0).flag(false))
+}
+
+// Tick is that of sessionmsg.TickReader.
+func (cl *Client) Tick(uint16) {}
+
+// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
+func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
+
+// Delta shows the changes of a chunk, except motion.
+func (cl *Client) Delta(n *sessionmsg.TickDelta) {
+	for _, a := range n.Enter {
+		cl.mu.avatars.names[a.Player] = a.Name
+	}
+	if l := cl.mu.lands[n.Chunk]; l != nil {
+		for _, b := range n.Blocks {
+			if l.set(b.At, b.Block) != nil {
+				delete(cl.mu.lands, n.Chunk) // the gateway packed it
+				break
+			}
+			if l.sent {
+				cl.showBlock(b.At.Pos(n.Chunk), b.Block)
+			}
+		}
+	}
+	for _, u := range n.Chat {
+		cl.say(u.Name, u.Text)
+	}
+}
+
+// Kinds of chat messages.
+const (
+	chatNormal = 1
+	chatSystem = 3
+)
+
+// say shows a message of a player, or of the server. Escape sequences of the client in it have no effect.
+func (cl *Client) say(name, text string) {
+	kind := byte(chatNormal)
+	if name == "" {
+		kind = chatSystem
+	}
+	text = strings.ReplaceAll(text, "\x1b", "")
+	cl.put(begin(toChatMessage).u8(1, kind).wide(name).wide(text).u64(uint64(time.Now().Unix()))) //nolint:gosec // after 1970
+}
+
+// redirect ends the connection because the node is stopping: the protocol cannot send the client elsewhere.
+func (cl *Client) redirect(m sessionmsg.Reconnect) {
+	cl.say("", m.Reason)
+	for _, g := range m.Gateways {
+		if u, err := url.Parse(g.URL); err == nil {
+			cl.end("This node is stopping. Join again at " + u.Hostname() + ".")
+			return
+		}
+	}
+	cl.end("This node is stopping. Come back in a while.")
+}
+
+// end sends the reason for the end of the connection.
+func (cl *Client) end(why string) {
+	cl.put(deny(strings.TrimSpace(why)))
+	cl.mu.ended = true
+}

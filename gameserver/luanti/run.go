@@ -1,0 +1,57 @@
+package luanti
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// maxUnderway is how many bytes may be underway to the client when it is sent another chunk.
+	maxUnderway = 128 << 10
+	// maxChunks is how many chunks it is sent in one tick.
+	maxChunks = 4
+)
+
+// Run sends land, moves the other players, and tells the time of day, until ctx ends or the connection fails.
+func (cl *Client) Run(ctx context.Context) {
+	cl.a.metrics.clients.Inc()
+	defer cl.a.metrics.clients.Dec()
+	ticker := time.NewTicker(tickEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			if cl.tick(now) != nil {
+				cl.Cut()
+				return
+			}
+		}
+	}
+}
+
+// tick sends what time brings.
+func (cl *Client) tick(now time.Time) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.ended || !cl.mu.ready {
+		return cl.mu.failed
+	}
+	if !cl.mu.placed.IsZero() && now.Sub(cl.mu.placed) >= placeAgain {
+		cl.place(now)
+	}
+	for range maxChunks {
+		if cl.c.Backlog() > maxUnderway {
+			break
+		}
+		if sent, err := cl.sendNearest(); err != nil {
+			return err
+		} else if !sent {
+			break
+		}
+	}
+	cl.mu.avatars.move(now, cl.mu.origin, cl.put)
+	cl.showTime(now)
+	return cl.mu.failed
+}
