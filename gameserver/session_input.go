@@ -239,19 +239,22 @@ func teleport(s *session, to motion.Pose) {
 }
 
 // bringInside brings a player back who is outside of the border of the world, and reports whether they were: to the lowest free place in the column of
-// blocks that is not below them, or to the top of the world if that land is not in view.
+// blocks that is not below them, or to the top of the world if that land is not known here.
 func bringInside(s *session, at motion.Pose) bool {
 	to, outside := s.permissions.BringInside(at)
 	if !outside {
 		return false
 	}
 	feet := to.Block()
-	known, boxes := s.subs[feet.Chunk()] != nil, s.land()
-	for to.Y = float64(s.g.World.Height()); known && feet.Y < s.g.World.Height(); feet.Y++ {
-		if len(boxes(feet)) == 0 && len(boxes(grid.Pos{X: feet.X, Y: feet.Y + 1, Z: feet.Z})) == 0 {
-			to.Y = max(at.Y, float64(feet.Y))
-			break
-		}
+	to.X, to.Z = float64(feet.X)+.5, float64(feet.Z)+.5
+	known := false
+	if sub := s.subs[feet.Chunk()]; sub != nil {
+		_, known = sub.Block(grid.Pos{X: feet.X, Z: feet.Z})
+	}
+	if to.Y = max(math.Floor(at.Y), 0); !known {
+		to.Y = float64(s.g.World.Height())
+	}
+	for land := s.land(); !land.Free([3]float64{to.X, to.Y, to.Z}); to.Y++ { // above the world it is
 	}
 	teleport(s, to)
 	return true

@@ -143,6 +143,8 @@ func (s *State) playerOf(text string) (player.ID, error) {
 		return player.ID{}, fmt.Errorf("%q is neither a player's name nor an id", text)
 	case target.Name != "":
 		return player.GuestID(text), nil
+	case target.Player == player.ID{}:
+		return player.ID{}, fmt.Errorf("%q is nobody's id", text) // in a filter it would stand for everybody
 	}
 	return target.Player, nil
 }

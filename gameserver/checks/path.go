@@ -138,6 +138,9 @@ func (land Land) collides(start body, feet [3]float64) bool {
 	})
 }
 
+// Free reports whether a body with its feet there is in no solid block.
+func (land Land) Free(feet [3]float64) bool { return !land.buries(bodyAt(feet)) }
+
 // buries reports whether a body is inside solid blocks.
 func (land Land) buries(b body) bool {
 	return b.anyBlock(func(pos grid.Pos) bool { return b.reaches(pos, land(pos)) })

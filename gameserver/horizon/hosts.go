@@ -13,9 +13,8 @@ type Host struct {
 	Width int32  `json:"width"` // in blocks, along X
 	Depth int32  `json:"depth"` // along Z
 	Node  string `json:"node,omitempty"`
-	// Closed means that nobody is near, so that the node only keeps it; Lost, that no node that leads it answers. Land that is not founded is left out.
-	Closed bool `json:"closed,omitempty"`
-	Lost   bool `json:"lost,omitempty"`
+	// Lost means that no node that leads it answers. Land that is not founded is left out. Whether a region is open is not told: that says where players are.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // hostsIn returns the hosts of what a range query has found.
@@ -23,7 +22,7 @@ func hostsIn(found region.RangeResult) []Host {
 	all := make([]Host, 0, len(found.Regions)+len(found.Missing))
 	for _, g := range found.Regions {
 		h := hostOf(g.Region.Cell)
-		h.Node, h.Closed, h.Lost = g.Region.Leader, g.State == nodemsg.StateClosed, g.State == nodemsg.StateQuarantined || g.Region.Leader == ""
+		h.Node, h.Lost = g.Region.Leader, g.State == nodemsg.StateQuarantined || g.Region.Leader == ""
 		all = append(all, h)
 	}
 	for _, m := range found.Missing {

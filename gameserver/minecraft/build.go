@@ -56,7 +56,7 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	if err != nil {
 		return nil, err
 	}
-	if inView && (clicked == chunk.Air || clicked.Solid()) {
+	if inView && clicked != chunk.Water && !clicked.Plant() { // those it takes the place of
 		d := faces[face]
 		pos = grid.Pos{X: pos.X + d.X, Y: pos.Y + d.Y, Z: pos.Z + d.Z}
 	}

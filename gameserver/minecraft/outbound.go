@@ -104,7 +104,9 @@ func (cl *Client) play(now time.Time) error {
 	if err := cl.mu.out.Flush(); err != nil {
 		return err
 	}
-	return cl.showAll()
+	err := cl.showAll()
+	cl.mu.alive.answered = time.Now() // on a slow line that took long
+	return err
 }
 
 // place puts the client where the player is.

@@ -13,8 +13,10 @@ const (
 	tickEvery = 50 * time.Millisecond
 	// askEvery is how often the client is asked whether it is there, and answerWithin how long it may take to answer, or to begin to play.
 	askEvery, answerWithin = 10 * time.Second, 30 * time.Second
-	// timeEvery is how often the client is sent the time of day. In between it goes on by itself, at the same pace.
-	timeEvery = 10 * time.Second
+	// timeEvery is how often the client is sent the time of day. In between it goes on by itself, at the pace of gameDay; in worlds with another
+	// day it does not, and is sent the time more often.
+	timeEvery, otherTimeEvery = 10 * time.Second, 200 * time.Millisecond
+	gameDay                   = 20 * time.Minute
 )
 
 // Run moves the other players, and asks the client whether it is there, until ctx ends or the connection fails.
@@ -56,9 +58,13 @@ func (cl *Client) tick(now time.Time) error {
 			cl.put(begin(packetKeepAlive).i64(now.UnixMilli()))
 		}
 		cl.mu.avatars.move(now, cl.put)
-		if now.Sub(cl.mu.timed) >= timeEvery {
+		every, ticks := timeEvery, ticksOfDay(&cl.mu.welcome, now.Sub(cl.mu.since))
+		if cl.mu.welcome.DayMS != gameDay.Milliseconds() {
+			every, ticks = otherTimeEvery, -max(ticks, 1) // negative: it stands still in between
+		}
+		if now.Sub(cl.mu.timed) >= every {
 			cl.mu.timed = now
-			cl.put(begin(packetTime).i64(0).i64(ticksOfDay(&cl.mu.welcome, now.Sub(cl.mu.since))))
+			cl.put(begin(packetTime).i64(0).i64(ticks))
 		}
 	}
 	return cl.mu.out.Flush()

@@ -129,6 +129,9 @@ func (k *Keeper) Progress(ctx context.Context, r history.Rollback) (p Progress, 
 		lock.Lock()
 		defer lock.Unlock()
 		a.Columns = slices.DeleteFunc(a.Columns, func(c nodemsg.ChunkColumns) bool { return !region.Cell.Contains(c.Chunk) }) // a node that lies has others
+		if len(a.Columns) == 0 {
+			a.Left = 0
+		}
 		part := Progress{Changed: a.Changed, Left: a.Left, Regions: 1, Columns: a.Columns}
 		if a.Done {
 			part.Done = 1

@@ -225,7 +225,16 @@ type plan struct {
 	proposed time.Time // when an entry was proposed that is to do it; zero if none was
 }
 
-var errStopped = errors.New("it was paused or aborted")
+var (
+	errStopped = errors.New("it was paused or aborted")
+	errOlder   = errors.New("a member of the region cannot apply rollbacks of several players: upgrade it")
+)
+
+// isOlder reports whether a member cannot apply the entries of a rollback of several players.
+func (k *Keeper) isOlder(m nodemsg.Member) bool {
+	version, known := k.Detector.Version(m.Peer)
+	return m.Peer != k.Self.Peer && (!known || version < nodemsg.VersionPlayers)
+}
 
 // run carries out the rollback, and returns when it is complete in the region.
 func (w *work) run(ctx context.Context) error {
@@ -243,8 +252,8 @@ func (w *work) run(ctx context.Context) error {
 		case s.rolledBack >= w.rollback.Number:
 			return nil
 		}
-		if len(w.rollback.Players) > 1 && !w.keeper.Detector.Understand(w.keeper.Self.Peer, s.members, nodemsg.VersionPlayers) {
-			s.frozen = true // it waits until all members can apply its entries
+		if len(w.rollback.Players) > 1 && slices.ContainsFunc(s.members, w.keeper.isOlder) {
+			return errOlder // and later there is another attempt
 		}
 		left, err := w.round(ctx, s)
 		if err != nil {

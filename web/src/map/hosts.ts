@@ -19,8 +19,6 @@ export interface Host {
   width: number
   depth: number
   node?: string
-  /** Nobody is near: the node only keeps it. */
-  closed?: boolean
   /** No node that leads it answers. */
   lost?: boolean
 }
@@ -67,7 +65,7 @@ export class Hosts {
       const [left, top] = [across(frame, host.x), down(frame, host.z)]
       const [width, height] = [host.width * frame.scale, host.depth * frame.scale]
       context.fillStyle = context.strokeStyle = this.colourOf(node)
-      context.globalAlpha = node === '' ? 0.7 : host.closed ? 0.22 : 0.42
+      context.globalAlpha = node === '' ? 0.7 : 0.42
       context.fillRect(left, top, width, height)
       context.globalAlpha = 0.9
       context.lineWidth = 1.5
