@@ -251,9 +251,14 @@ func TestGrieferIsRolledBack(t *testing.T) {
 		t.Fatal(got)
 	}
 	began := time.Now()
-	victim, rest := leaderOf(t, nodes, grid.ChunkPos{X: 0, Z: 0})
-	if victim == nodes[1] { // the moderator is there
-		victim, rest = leaderOf(t, nodes, grid.ChunkPos{X: -1, Z: -1})
+	victim, rest := nodes[1], nodes
+	for _, corner := range []grid.ChunkPos{{}, {X: -1}, {Z: -1}, {X: -1, Z: -1}} {
+		if victim == nodes[1] { // the moderator is there
+			victim, rest = leaderOf(t, nodes, corner)
+		}
+	}
+	if victim == nodes[1] {
+		t.Skip("the moderator's node leads all four regions")
 	}
 	victim.kill()
 	eventually(t, "the rollback is complete", time.Minute, func() bool { return rest[0].rolledBack(1) })

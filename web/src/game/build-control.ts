@@ -29,7 +29,7 @@ import type { Avatars } from '../render/avatars'
 import { Ghost } from '../render/ghost'
 import type { View } from '../render/view'
 import { keyName } from '../settings/bindings'
-import { AIR, boxesOf, isAimable, isPlant, isReplaceable } from '../world/blocks'
+import { AIR, boxesOf, isAimable, isPlant, isReplaceable, useDoor } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
@@ -165,9 +165,14 @@ export class BuildControl implements System {
   /** Leaves the tool, or stops the work; returns false if there is none. */
   cancel(): boolean {
     const { gesture, job } = this
-    if (gesture) this.gesture = null
-    else if (job) this.stop()
-    return gesture !== null || job !== null
+    const stops = gesture === null && job !== null && job.work.left.length > 0
+    if (stops) this.stop()
+    this.leaveTool()
+    return gesture !== null || stops
+  }
+
+  leaveTool(): void {
+    this.gesture = null
   }
 
   undo(): void {
@@ -198,9 +203,12 @@ export class BuildControl implements System {
     }
     if (before === after) return
     const last = this.lastHandEdit
-    // a plant that broke together with the block below it
-    const follows = last && seq === last.seq + 1 && isPlant(before) && after === AIR && last.block === AIR && y > last.y
-    if (follows && x === last.x && z === last.z) this.stack.extend(change)
+    const near = last && seq === last.seq + 1 && x === last.x && z === last.z
+    // a plant that broke together with the block below it; the other half of a door
+    const plant = near && isPlant(before) && after === AIR && last.block === AIR && y > last.y
+    const door = (useDoor(before) ?? useDoor(after)) !== null
+    const half = near && door && Math.abs(y - last.y) === 1 && before === last.before && after === last.block
+    if (plant || half) this.stack.extend(change)
     else this.stack.add([change])
     this.lastHandEdit = edit
     this.updateDialog()
@@ -216,6 +224,7 @@ export class BuildControl implements System {
   /** Discards everything, for another world or another player. */
   reset(): void {
     this.gesture = this.job = this.result = this.lastHandEdit = null
+    this.undoNext = false
     this.stack.clear()
   }
 
@@ -242,6 +251,7 @@ export class BuildControl implements System {
 
   private turn(): void {
     if (this.copy) this.copy = turned(this.copy)
+    this.shown = '' // its sides may be as long as before
   }
 
   private point(gesture: Gesture): void {
@@ -291,6 +301,7 @@ export class BuildControl implements System {
     }
     if (gesture.tool === 'copy') {
       this.copy = copyBox(this.world, boxBetween(...gesture.corners))
+      this.shown = ''
       this.gesture = new Gesture('paste')
       this.say(`Copied ${countBlocks(this.copy)} blocks.`)
       return
@@ -379,6 +390,7 @@ export class BuildControl implements System {
     try {
       // decodeBlueprint reports files that are too large
       this.copy = decodeBlueprint(await file.slice(0, MAX_FILE + 1).text())
+      this.shown = ''
       this.begin('paste')
     } catch (reason) {
       this.hud.messages.toast(reason instanceof Error ? reason.message : String(reason))
@@ -414,7 +426,12 @@ export class BuildControl implements System {
     const { gesture, job, result } = this
     const news = result && now < result.until ? result.text : ''
     if (gesture)
-      return { title: this.titleOf(gesture), note: news || this.noteOf(gesture), buttons: buttonsOf(gesture) }
+      return {
+        title: this.titleOf(gesture),
+        note: news || this.noteOf(gesture),
+        buttons: buttonsOf(gesture),
+        confirm: CONFIRMS[gesture.tool] ?? 'Build',
+      }
     if (job) return this.statusOf(job.work, job.purpose)
     if (!news) return null
     const undoable = this.stack.sizes.undo > 0
@@ -425,7 +442,9 @@ export class BuildControl implements System {
 
   private statusOf(work: Work, purpose: Purpose): BuildStatus {
     const { done, total, stuck, left } = work
-    const verb = purpose === 'build' ? 'Building' : purpose === 'undo' ? 'Undoing' : 'Redoing'
+    const removes = left.length > 0 && left.every(({ block }) => block === AIR)
+    const builds = removes ? 'Removing' : 'Building'
+    const verb = purpose === 'build' ? builds : purpose === 'undo' ? 'Undoing' : 'Redoing'
     const stop = isTouched() ? '' : 'Esc stops.'
     return {
       title: `${verb}: ${done} of ${total}`,
@@ -475,6 +494,9 @@ function touchNoteFor({ tool, stage }: Gesture): string {
 function isTouched(): boolean {
   return document.documentElement.dataset.input === 'touch'
 }
+
+/** What the button says that agrees to a gesture, unless it is to build. */
+const CONFIRMS: Partial<Record<Tool, string>> = { clear: 'Remove', copy: 'Copy', paste: 'Paste' }
 
 /** The copied blocks are shown in the colour of ice. */
 const COPIED = 21

@@ -19,7 +19,8 @@ import { Avatars } from '../render/avatars'
 import { View } from '../render/view'
 import { actionOf, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
-import { kindOf } from '../world/blocks'
+import { kindOf, useDoor } from '../world/blocks'
+import type { PendingEdit } from '../world/edits'
 import { World } from '../world/world'
 import { ClaimControl } from './claim-control'
 import { Devices } from './devices'
@@ -44,6 +45,9 @@ export interface Game {
   hook: TestHook
 }
 
+/** After joining, parts that the player may open are loaded in so many ms. */
+const PARTS_AFTER_MS = 5000
+
 /** Starts the client on a canvas; url is the WebSocket of the page's own node. */
 export function startGame(
   canvas: HTMLCanvasElement,
@@ -66,6 +70,7 @@ export function startGame(
   view.onContextRestored(() => meshes.remeshAll())
 
   const hud = new Hud(hudRoot, title, settings, {
+    partMissing,
     resume: () => void screens.resume(),
     leave: () => screens.showTitle(null),
     selectSlot: (slot) => hotbar.select(slot),
@@ -101,7 +106,10 @@ export function startGame(
     {
       joined: (welcome, first, moved) => {
         interaction.reach = welcome.reach
-        if (first) build.part?.reset()
+        if (first) {
+          build.part?.reset()
+          loadParts()
+        }
         screens.joined(welcome, first, moved)
         showHints()
       },
@@ -112,7 +120,7 @@ export function startGame(
       hit: (event) => players.showHit(event),
       gift: (event) => players.showGift(event),
       committed: (edit) => {
-        hud.hotbar.countPlaced(edit.block)
+        countPlaced(edit)
         build.use((part) => part.committed(edit))
       },
       rejected: (edit, error, again) => {
@@ -166,22 +174,28 @@ export function startGame(
   const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
   const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
   const claims = new ClaimControl(store, world, body, session, hud, () => view.loadClaimWalls(), interaction)
-  const inspect = new Lazy(() =>
-    import('./inspect-control').then(({ InspectControl }) => new InspectControl(store, session, interaction, hud)),
+  const inspect = new Lazy(
+    () =>
+      import('./inspect-control').then(({ InspectControl }) => new InspectControl(store, session, interaction, hud)),
+    partMissing,
   )
-  const rollback = new Lazy(() =>
-    import('./rollback-control').then(({ createRollback }) =>
-      createRollback(store, world, body, session, screens, hud),
-    ),
+  const rollback = new Lazy(
+    () =>
+      import('./rollback-control').then(({ createRollback }) =>
+        createRollback(store, world, body, session, screens, hud),
+      ),
+    partMissing,
   )
-  const build = new Lazy(() =>
-    import('./build-control').then(
-      ({ BuildControl }) =>
-        new BuildControl(store, world, body, session, avatars, interaction, screens, hud, view, () => {
-          claims.end()
-          inspect.part?.stop()
-        }),
-    ),
+  const build = new Lazy(
+    () =>
+      import('./build-control').then(
+        ({ BuildControl }) =>
+          new BuildControl(store, world, body, session, avatars, interaction, screens, hud, view, () => {
+            claims.end()
+            inspect.part?.stop()
+          }),
+      ),
+    partMissing,
   )
   const movement = new Movement(store, world, body, controls, hud.messages, sound, (from, to) =>
     claims.keepsOut(from, to),
@@ -231,12 +245,32 @@ export function startGame(
 
   /** Carries out a command of the chat, without its slash. */
   function command(line: string): void {
-    build.part?.cancel()
     if (line.toLowerCase() === 'inspect' && session.mayUse('inspect')) {
+      build.part?.leaveTool()
       claims.end()
       inspect.use((part) => part.toggle())
-    } else if (claims.begin(line)) inspect.part?.stop()
-    else if (line) session.sendCommand(line)
+    } else if (claims.begin(line)) {
+      build.part?.leaveTool()
+      inspect.part?.stop()
+    } else if (line) session.sendCommand(line)
+  }
+
+  /** Counts down the gifts of a block that was placed; a door is one, and its use is none. */
+  function countPlaced({ x, y, z, before, block }: PendingEdit): void {
+    const { base } = kindOf(block)
+    const half = useDoor(block) !== null && world.get(x, y - 1, z) === block
+    if (base !== kindOf(before).base && !half) hud.hotbar.countPlaced(base)
+  }
+
+  function partMissing(): void {
+    hud.messages.toast('A part of the page could not be loaded. Reload the page.')
+    if (store.screen === 'blocks') void screens.resume()
+  }
+
+  /** Loads what the player will open, while the node from which the page came is there. */
+  function loadParts(): void {
+    const parts = [() => import('../hud/inventory'), () => import('./build-control'), () => import('./map-control')]
+    window.setTimeout(() => void Promise.allSettled(parts.map((load) => load())), PARTS_AFTER_MS)
   }
 
   function act(action: Action): void {

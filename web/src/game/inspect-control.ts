@@ -30,7 +30,7 @@ export class InspectControl implements System {
       this.active = true
       this.hud.claimLine.setHint(
         'Inspecting: click a block to see who changed it',
-        'Right click: the place in front of it. I or /inspect to stop.',
+        'Right click: the place in front of it. /inspect stops it.',
       )
     }
   }

@@ -7,7 +7,10 @@ export class Lazy<T extends System> implements System {
   part: T | null = null
   private loading: Promise<T> | null = null
 
-  constructor(private readonly load: () => Promise<T>) {}
+  constructor(
+    private readonly load: () => Promise<T>,
+    private readonly failed: () => void,
+  ) {}
 
   /** Uses the system as soon as it is loaded, in the order of these calls. */
   use(act: (part: T) => void): void {
@@ -16,7 +19,10 @@ export class Lazy<T extends System> implements System {
       return
     }
     this.loading ??= this.load().then((part) => (this.part = part))
-    void this.loading.then(act)
+    this.loading.then(act, () => {
+      this.loading = null // the node may be back the next time
+      this.failed()
+    })
   }
 
   update(frame: Frame): void {

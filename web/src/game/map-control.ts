@@ -55,6 +55,7 @@ export class MapControl {
         void screens.resume()
       },
       mayUse: (command) => session.mayUse(command),
+      mayGo: () => session.mayUse('tp') || (session.mayUse('visit') && !session.visited),
       close: () => void screens.resume(),
     })
     this.panel.root.addEventListener('keydown', (event) => {

@@ -56,7 +56,11 @@ export class Panels implements System {
       return
     }
     if (!this.map) {
-      const loaded = await this.loadMap()
+      const loaded = await this.loadMap().catch(() => null)
+      if (!loaded) {
+        this.hud.messages.toast('The map could not be loaded. Reload the page.')
+        return
+      }
       this.map ??= loaded
       this.hud.addDialog('map', this.map.panel)
     }

@@ -19,6 +19,8 @@ export interface BuildStatus {
   progress?: { done: number; total: number }
   /** The buttons that are of use now. */
   buttons: readonly (keyof BuildBarEvents)[]
+  /** What the button says that agrees. */
+  confirm?: string
 }
 
 const LABELS: [keyof BuildBarEvents, string][] = [
@@ -75,10 +77,13 @@ export class BuildBar {
       this.progress.max = progress.total
       this.progress.value = progress.done
     }
-    for (const part of this.buttons)
+    for (const part of this.buttons) {
+      if (part.dataset.name === 'confirm' && status.confirm && part.firstElementChild)
+        part.firstElementChild.textContent = status.confirm
       show(
         part,
         buttons.some((name) => name === part.dataset.name),
       )
+    }
   }
 }

@@ -23,6 +23,8 @@ interface Panel {
 }
 
 export interface HudEvents {
+  /** A part of the page could not be loaded. */
+  partMissing: () => void
   resume: () => void
   leave: () => void
   selectSlot: (slot: number) => void
@@ -129,10 +131,10 @@ export class Hud {
     } else this.title.close()
     for (const [of, dialog] of this.dialogs) dialog.toggle(of === screen)
     if (screen === 'blocks' && !this.dialogs.has(screen))
-      void import('./inventory').then(({ Inventory }) => {
+      import('./inventory').then(({ Inventory }) => {
         if (!this.dialogs.has(screen))
           this.addDialog(screen, new Inventory(this.events.selectBlock, this.events.resume))
-      })
+      }, this.events.partMissing)
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
   }

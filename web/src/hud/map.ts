@@ -23,6 +23,8 @@ export interface WorldMapEvents {
   /** Goes home, or to where players begin. */
   travel(command: 'home' | 'spawn'): void
   mayUse(command: string): boolean
+  /** Reports whether the player may go to any place now. */
+  mayGo(): boolean
   close(): void
 }
 
@@ -162,7 +164,7 @@ export class WorldMap {
       void navigator.clipboard.writeText(link).then(() => (copy.textContent = 'Copied'))
     })
     const go = button('Go there', 'primary', () => this.events.go(place))
-    const may = this.events.mayUse('tp') || this.events.mayUse('visit')
+    const may = this.events.mayGo()
     // pages over plain http have no clipboard
     return [...(may ? [go] : []), window.isSecureContext ? copy : anchor]
   }

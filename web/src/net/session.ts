@@ -84,6 +84,8 @@ export class Session {
   private inWorld = false // the body has a position in the world
   /** The latest welcome; null before the first. */
   welcome: Welcome | null = null
+  /** The player has used /visit, which is for one place after joining. */
+  visited = false
   acknowledged = 0
 
   constructor(
@@ -174,6 +176,7 @@ export class Session {
 
   /** Sends a command, without its slash. The place that some need is where the player stands, unless they name another one. */
   sendCommand(line: string): void {
+    if (line.startsWith('visit ')) this.visited = true
     const text = withPlace(line, this.permissions?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast('Not sent: you’re offline.')
@@ -235,6 +238,7 @@ export class Session {
     const before = this.welcome
     if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
     this.welcome = welcome
+    this.visited = false
     this.welcomedAt = performance.now()
     this.permissions = null
     this.claims.set([])

@@ -141,7 +141,10 @@ export class BlockInteraction {
     const { aim } = this
     if (!aim) return
     const there = this.world.get(aim.x, aim.y, aim.z)
-    if (this.openDoor(aim, there)) return
+    if (this.openDoor(aim, there)) {
+      this.rest()
+      return
+    }
     const block = this.handlers.selectedBlock()
     const joined = joinSlabs(there, block, aim.normal[1])
     if (joined !== null) {
@@ -164,7 +167,10 @@ export class BlockInteraction {
     )
     if (state < 0) return
     if (useDoor(state) === null) this.put(x, y, z, state)
-    else if (isReplaceable(this.world.get(x, y + 1, z)) && this.put(x, y, z, state)) this.put(x, y + 1, z, state)
+    else if (isReplaceable(this.world.get(x, y + 1, z)) && this.put(x, y, z, state)) {
+      this.put(x, y + 1, z, state)
+      this.rest() // holding the button must not open it
+    }
   }
 
   /** Opens or closes a door; returns false if the block is none. */

@@ -57,13 +57,15 @@ export function rebind(bindings: Bindings, action: Action, code: string): Bindin
   return { ...bindings, ...Object.fromEntries(rest), [action]: [code] }
 }
 
-/** Returns stored bindings; actions that are missing or invalid get their defaults. */
+/** Returns stored bindings; actions that are missing or invalid get those of their default keys that no stored one has. */
 export function bindingsFrom(stored: unknown): Bindings {
-  const of = (action: Action): readonly string[] => {
+  const storedOf = (action: Action): readonly string[] | null => {
     const codes: unknown = (stored as Partial<Record<Action, unknown>> | null | undefined)?.[action]
     const valid = Array.isArray(codes) && codes.length <= 4 && codes.every((code) => typeof code === 'string')
-    return valid && action !== 'menu' ? codes : DEFAULTS[action]
+    return valid && action !== 'menu' ? codes : null
   }
+  const taken = new Set(ACTIONS.flatMap((action) => storedOf(action) ?? []))
+  const of = (action: Action) => storedOf(action) ?? DEFAULTS[action].filter((code) => !taken.has(code))
   return Object.fromEntries(ACTIONS.map((action) => [action, of(action)])) as Bindings
 }
 
