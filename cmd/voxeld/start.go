@@ -431,7 +431,8 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 	}
 	status := func() minecraft.Status { return minecraft.Status{Text: n.world.Name, Players: len(n.gateway.Online())} }
 	for _, a := range []gameserver.Adapted{
-		{Listener: n.games["classicube"], Protocol: classicube.New(n.metrics)}, {Listener: n.games["luanti"], Protocol: other},
+		{Listener: n.games["classicube"], Protocol: classicube.New(n.metrics)},
+		{Listener: n.games["luanti"], Protocol: other},
 		{Listener: n.games["minecraft"], Protocol: minecraft.New(n.metrics, status)},
 	} {
 		if a.Listener != nil { // the metrics of the others are there, too
