@@ -9,7 +9,7 @@ import { Player } from './player.mjs'
 
 const { default: AxeBuilder } = createRequire(new URL('../web/package.json', import.meta.url))('@axe-core/playwright')
 
-const BRICK = 19
+const RED_WOOL = 43
 const COLOURS = 60 // of a picture of land, with 4 bits a channel
 const PHONES = [
   { name: 'portrait', width: 390, height: 844 },
@@ -205,10 +205,10 @@ test('a bookmark survives a reload, and leads to its place', async () => {
 })
 
 test('a tower that is built at another node appears', async () => {
-  const red = 'r > 120 && r > 1.25 * g && b > 0.7 * g'
+  const red = 'r > 90 && r > 1.8 * g && r > 1.8 * b'
   await untilLand(ada)
   const before = await pixels(ada, red, 150) // edges of marks
-  await buildTower(bob.page, nodes[1].url, BRICK, 12, 5, 5)
+  await buildTower(bob.page, nodes[1].url, RED_WOOL, 12, 5, 5)
   await untilPixels(ada, red, 150, before + 5)
   await ada.screenshot('map-tower')
   await closeMap(ada)
