@@ -62,6 +62,7 @@ export class MapControl {
       const typing = event.target instanceof HTMLInputElement && event.target.type === 'text'
       if (typing || actionOf(store.settings.bindings, event.code) !== 'map') return
       event.preventDefault()
+      event.stopPropagation() // the key must not open it again
       void screens.resume()
     })
   }
