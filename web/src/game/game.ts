@@ -45,9 +45,6 @@ export interface Game {
   hook: TestHook
 }
 
-/** After joining, parts that the player may open are loaded in so many ms. */
-const PARTS_AFTER_MS = 5000
-
 /** Starts the client on a canvas; url is the WebSocket of the page's own node. */
 export function startGame(
   canvas: HTMLCanvasElement,
@@ -270,7 +267,7 @@ export function startGame(
   /** Loads what the player will open, while the node from which the page came is there. */
   function loadParts(): void {
     const parts = [() => import('../hud/inventory'), () => import('./build-control'), () => import('./map-control')]
-    window.setTimeout(() => void Promise.allSettled(parts.map((load) => load())), PARTS_AFTER_MS)
+    void Promise.allSettled(parts.map((load) => load()))
   }
 
   function act(action: Action): void {
