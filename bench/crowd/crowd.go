@@ -30,7 +30,7 @@ type Options struct {
 	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in.
 	// Homes and View then have no effect.
 	Original *grid.ChunkPos
-	// Classic says that the players have clients of Minecraft Classic. Nothing of what they see is counted.
+	// Classic is set if the players have clients of Minecraft Classic. Nothing of what they see is counted.
 	Classic bool
 	// FloorMove, if not nil, is the move that players send to a floor program (bench/floor), in its framing.
 	FloorMove []byte

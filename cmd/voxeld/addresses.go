@@ -20,7 +20,7 @@ func listenPackets(flag, address string) (net.Listener, error) {
 	return l, explain(flag, address, err)
 }
 
-// explain says what to do when an address cannot be listened at.
+// explain returns an error that tells what to do about an address that cannot be listened at; nil for nil.
 func explain(flag, address string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("listen on %s: the address is in use, perhaps by another voxeld: stop that, or choose another address with --%s", address, flag)

@@ -3,10 +3,8 @@ package classicube
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Ids of other players: a client with ExtPlayerList has room for more of them.
@@ -17,27 +15,20 @@ const (
 
 // avatars are the other players in view, and those of them that the client is shown.
 type avatars struct {
-	self    player.ID
-	tick    time.Duration // of the gateway
-	decoder *sessionmsg.AvatarDecoder
-	readAt  time.Time // when the newest frame arrived
-	others  map[player.ID]*avatar
-	free    []byte // ids
-	list    bool   // the client has ExtPlayerList
-	moves   uint64 // calls of move
+	*games.Others[shown]
+	free []byte // ids
+	list bool   // the client has ExtPlayerList
 }
 
-// avatar is another player.
-type avatar struct {
-	name  string
-	at    place  // in the level
-	seen  uint64 // the call of move that saw them last
-	shown bool
-	id    byte // for the client, if shown
+// shown is another player as the client sees them.
+type shown struct {
+	on bool // they have an id
+	id byte
+	at place // in the level
 }
 
 func newAvatars(list bool) avatars {
-	a := avatars{decoder: new(sessionmsg.AvatarDecoder), others: make(map[player.ID]*avatar), list: list}
+	a := avatars{Others: games.NewOthers[shown](), list: list}
 	n := plainIDs
 	if list {
 		n = extendedIDs
@@ -48,83 +39,48 @@ func newAvatars(list bool) avatars {
 	return a
 }
 
-// enter names a player who comes into view with the frame that is being read.
-func (a *avatars) enter(id player.ID, name string) { a.of(id).name = name }
-
-func (a *avatars) of(id player.ID) *avatar {
-	v := a.others[id]
-	if v == nil {
-		v = &avatar{seen: a.moves}
-		a.others[id] = v
-	}
-	return v
-}
-
-// read applies a tick frame, and passes its pieces on.
-func (a *avatars) read(frame []byte, now time.Time, to sessionmsg.TickReader) error {
-	a.readAt = now
-	return a.decoder.Read(frame, to)
-}
-
 // forget takes everybody out of sight, before a new level.
 func (a *avatars) forget(put func(packet)) {
-	for _, v := range a.others {
-		a.hide(v, put)
+	for v := range a.All() {
+		a.hide(&v.As, put)
 	}
 }
 
-func (a *avatars) hide(v *avatar, put func(packet)) {
-	if !v.shown {
+func (a *avatars) hide(s *shown, put func(packet)) {
+	if !s.on {
 		return
 	}
-	put(begin(packetDespawn).u8(v.id))
+	put(begin(packetDespawn).u8(s.id))
 	if a.list {
-		put(begin(packetRemovePlayerName).u16(uint16(v.id)))
+		put(begin(packetRemovePlayerName).u16(uint16(s.id)))
 	}
-	a.free = append(a.free, v.id)
-	v.shown = false
+	a.free = append(a.free, s.id)
+	s.on = false
 }
 
 // move shows the players in view where they are now, in a level with a corner. Whoever comes while there is no id is shown as soon as there
 // is one.
 func (a *avatars) move(now time.Time, origin grid.Pos, put func(packet)) {
-	a.moves++
-	newcomers := false
-	after := min(float64(now.Sub(a.readAt))/float64(max(a.tick, 1)), sessionmsg.TickExtrapolation)
-	a.decoder.Each(max(0, after), func(id player.ID, pose motion.Pose) {
-		if id == a.self {
-			return
-		}
-		v, at := a.of(id), placeOf(pose, origin, eyes)
-		if v.shown && v.at != at {
-			put(begin(packetTeleport).u8(v.id).place(at))
-		}
-		v.at, v.seen = at, a.moves
-		newcomers = newcomers || !v.shown
-	})
-	for id, v := range a.others {
-		if v.seen != a.moves {
-			a.hide(v, put)
-			delete(a.others, id)
-		}
-	}
-	for _, v := range a.others {
-		if !newcomers || len(a.free) == 0 {
-			break
-		}
-		if !v.shown {
-			a.show(v, put)
+	a.Update(now, func(v *games.Other[shown]) { a.hide(&v.As, put) })
+	for v := range a.All() {
+		s, at := &v.As, placeOf(v.Pose, origin, eyes)
+		switch {
+		case s.on && s.at != at:
+			s.at = at
+			put(begin(packetTeleport).u8(s.id).place(at))
+		case !s.on && len(a.free) > 0:
+			*s = shown{on: true, id: a.free[len(a.free)-1], at: at}
+			a.free = a.free[:len(a.free)-1]
+			a.show(v.Name, s, put)
 		}
 	}
 }
 
-func (a *avatars) show(v *avatar, put func(packet)) {
-	v.id, v.shown = a.free[len(a.free)-1], true
-	a.free = a.free[:len(a.free)-1]
+func (a *avatars) show(name string, s *shown, put func(packet)) {
 	if !a.list {
-		put(begin(packetSpawn).u8(v.id).text(v.name).place(v.at))
+		put(begin(packetSpawn).u8(s.id).text(name).place(s.at))
 		return
 	}
-	put(begin(packetAddPlayerName).u16(uint16(v.id)).text(v.name).text(v.name).text("Players").u8(0))
-	put(begin(packetAddEntity2).u8(v.id).text(v.name).text(v.name).place(v.at))
+	put(begin(packetAddPlayerName).u16(uint16(s.id)).text(name).text(name).text("Players").u8(0))
+	put(begin(packetAddEntity2).u8(s.id).text(name).text(name).place(s.at))
 }

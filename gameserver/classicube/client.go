@@ -9,7 +9,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -31,7 +30,6 @@ type Client struct {
 		sync.Mutex
 		out     *bufio.Writer
 		welcome sessionmsg.Welcome
-		self    player.ID
 		since   time.Time // when the welcome arrived
 		seq     uint64    // of the next edit
 

@@ -184,9 +184,9 @@ func enter(tick uint64, from, to int) []byte {
 // idsOf returns the ids of the players who are shown.
 func idsOf(a *avatars) map[byte]bool {
 	used := make(map[byte]bool)
-	for _, v := range a.others {
-		if v.shown {
-			used[v.id] = true
+	for v := range a.All() {
+		if v.As.on {
+			used[v.As.id] = true
 		}
 	}
 	return used
@@ -215,8 +215,8 @@ func TestMorePlayersThanIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		cl.tick(now.Add(tickEvery)) //nolint:errcheck // into memory
-		if used := idsOf(&cl.mu.avatars); len(used) != 10 || len(cl.mu.avatars.others) != 10 || len(cl.mu.avatars.free) != c.ids-10 {
-			t.Errorf("%d players are shown, of %d; %d ids are free", len(used), len(cl.mu.avatars.others), len(cl.mu.avatars.free))
+		if used := idsOf(&cl.mu.avatars); len(used) != 10 || cl.mu.avatars.Len() != 10 || len(cl.mu.avatars.free) != c.ids-10 {
+			t.Errorf("%d players are shown, of %d; %d ids are free", len(used), cl.mu.avatars.Len(), len(cl.mu.avatars.free))
 		}
 	}
 }

@@ -3,25 +3,20 @@ package classicube
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 )
 
 type metrics struct {
-	clients  prometheus.Gauge
-	levels   prometheus.Counter
-	restored prometheus.Counter
+	games.Metrics
+	levels prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
-	f := promauto.With(r)
 	return &metrics{
-		clients: f.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_classicube_clients", Help: "Clients of ClassiCube that are connected; they are counted in voxeld_sessions, too.",
-		}),
-		levels: f.NewCounter(prometheus.CounterOpts{
+		Metrics: games.NewMetrics(r, "classicube", "ClassiCube"),
+		levels: promauto.With(r).NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_classicube_levels_total", Help: "Levels that were sent to clients of ClassiCube: one to each that joins, and others as they walk.",
-		}),
-		restored: f.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_classicube_edits_put_back_total", Help: "Blocks that were put back for clients of ClassiCube, because an edit was refused.",
 		}),
 	}
 }

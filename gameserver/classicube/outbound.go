@@ -11,7 +11,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -25,7 +24,7 @@ func (cl *Client) Send(message []byte) error {
 		return nil
 	}
 	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.read(message, time.Now(), cl)
+		return cl.mu.avatars.Read(message, time.Now(), cl)
 	}
 	m, err := sessionmsg.DecodeServerCBOR(message)
 	if err != nil {
@@ -38,7 +37,7 @@ func (cl *Client) Send(message []byte) error {
 		return cl.showChunk(m)
 	case sessionmsg.ChunkGone:
 		delete(cl.mu.lands, m.Chunk)
-		cl.mu.avatars.decoder.Gone(m.Chunk)
+		cl.mu.avatars.Gone(m.Chunk)
 	case sessionmsg.Ack:
 		cl.acknowledge(m)
 	case sessionmsg.Correction:
@@ -59,13 +58,11 @@ func (cl *Client) Send(message []byte) error {
 
 // enter begins the session.
 func (cl *Client) enter(m sessionmsg.Welcome) error {
-	id, err := player.ParseID(m.Player)
-	if err != nil {
+	if _, err := cl.mu.avatars.Begin(m); err != nil {
 		return err
 	}
 	now := time.Now()
-	cl.mu.welcome, cl.mu.self, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, id, now, m.NextSeq, m.Pose, now
-	cl.mu.avatars.self, cl.mu.avatars.tick = id, time.Duration(m.TickMS)*time.Millisecond
+	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
 	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
 	return cl.retarget()
 }
@@ -223,7 +220,7 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	}
 	delete(cl.mu.pending, m.Seq)
 	if m.Error != "" {
-		cl.a.metrics.restored.Inc()
+		cl.a.metrics.PutBack.Inc()
 		if why := games.Refusal(m.Error); why != "" {
 			cl.say(colourNotice + why)
 		}
@@ -250,9 +247,7 @@ func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
 
 // Delta shows the changes of a chunk, except motion.
 func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	for _, a := range n.Enter {
-		cl.mu.avatars.enter(a.Player, a.Name)
-	}
+	cl.mu.avatars.Enter(n)
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
 			if l.Set(b.At, b.Block) != nil {

@@ -14,21 +14,7 @@ const (
 
 // Run moves the other players, and shows the time of day and the coordinates, until ctx ends or the connection fails.
 func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.clients.Inc()
-	defer cl.a.metrics.clients.Dec()
-	ticker := time.NewTicker(tickEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			if cl.tick(now) != nil {
-				cl.Cut()
-				return
-			}
-		}
-	}
+	cl.a.metrics.Run(ctx, tickEvery, cl.tick, cl.Cut)
 }
 
 // tick sends what time brings.

@@ -9,7 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// refusals say why an edit was refused, where the player cannot see it.
+// refusals are the reasons for which an edit was refused, where the player cannot see them.
 var refusals = map[string]string{
 	wire.RefusedOutOfReach:    "That is out of reach.",
 	wire.RefusedClaimed:       "That is another player's claim.",
@@ -18,10 +18,10 @@ var refusals = map[string]string{
 	wire.RefusedNotLoaded:     "The land there is being loaded.",
 }
 
-// Refusal says why an edit was refused, by the code of the Ack; empty if the player can see it.
+// Refusal returns why an edit was refused, by the code of the Ack; empty if the player can see it.
 func Refusal(code string) string { return refusals[code] }
 
-// Elsewhere says where to go on when the node is stopping, for protocols that cannot send the client there.
+// Elsewhere returns the text about where to go on when the node is stopping, for protocols that cannot send the client there.
 func Elsewhere(m sessionmsg.Reconnect) string {
 	for _, g := range m.Gateways {
 		if u, err := url.Parse(g.URL); err == nil {

@@ -1,12 +1,9 @@
 package luanti
 
 import (
-	"maps"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 )
 
 const (
@@ -24,35 +21,19 @@ const (
 
 // avatars are the other players in view, and those of them that the client is shown.
 type avatars struct {
-	self    player.ID
-	tick    time.Duration // of the gateway
-	decoder *sessionmsg.AvatarDecoder
-	readAt  time.Time // when the newest frame arrived
-	names   map[player.ID]string
-	shown   map[player.ID]*shown
-	used    map[uint16]bool // ids
-	next    uint16
-
-	seen map[player.ID]motion.Pose // scratch
+	*games.Others[shown]
+	used map[uint16]bool // ids
+	next uint16
 }
 
 // shown is another player as the client sees them.
 type shown struct {
-	id uint16
+	id uint16 // 0: they are not shown
 	at place
 }
 
 func newAvatars() avatars {
-	return avatars{
-		decoder: new(sessionmsg.AvatarDecoder), names: make(map[player.ID]string), shown: make(map[player.ID]*shown),
-		seen: make(map[player.ID]motion.Pose), used: make(map[uint16]bool), next: selfID,
-	}
-}
-
-// read applies a tick frame, and passes its pieces on.
-func (a *avatars) read(frame []byte, now time.Time, to sessionmsg.TickReader) error {
-	a.readAt = now
-	return a.decoder.Read(frame, to)
+	return avatars{Others: games.NewOthers[shown](), used: make(map[uint16]bool), next: selfID}
 }
 
 // id returns a number that is not in use.
@@ -65,36 +46,32 @@ func (a *avatars) id() uint16 {
 	}
 }
 
-// move shows the players in view where they are now.
+// move shows the players in view where they are now, as far as the client's space reaches.
 func (a *avatars) move(now time.Time, o origin, put func(packet)) {
-	clear(a.seen)
-	after := min(float64(now.Sub(a.readAt))/float64(max(a.tick, 1)), sessionmsg.TickExtrapolation)
-	a.decoder.Each(max(0, after), func(id player.ID, pose motion.Pose) {
-		if id != a.self && o.bears(pose) {
-			a.seen[id] = pose
-		}
-	})
 	var gone []uint16
-	for id, s := range a.shown {
-		if _, here := a.seen[id]; !here {
-			gone = append(gone, s.id)
-			delete(a.used, s.id)
-			delete(a.shown, id)
+	hide := func(v *games.Other[shown]) {
+		if v.As.id != 0 {
+			gone = append(gone, v.As.id)
+			delete(a.used, v.As.id)
+			v.As.id = 0
 		}
 	}
+	a.Update(now, hide)
 	var fresh []packet
 	moved := begin(toObjectMessages)
-	for id, pose := range a.seen {
-		at := o.place(pose)
-		s := a.shown[id]
+	for v := range a.All() {
+		if !o.bears(v.Pose) {
+			hide(v)
+			continue
+		}
+		at := o.place(v.Pose)
 		switch {
-		case s == nil && len(a.shown) < maxShown:
-			s = &shown{id: a.id(), at: at}
-			a.shown[id] = s
-			fresh = append(fresh, object(s.id, a.names[id], at, true))
-		case s != nil && s.at != at:
-			s.at = at
-			moved = moved.u16(s.id).bytes(position(at))
+		case v.As.id == 0 && len(a.used) < maxShown:
+			v.As = shown{id: a.id(), at: at}
+			fresh = append(fresh, object(v.As.id, v.Name, at, true))
+		case v.As.id != 0 && v.As.at != at:
+			v.As.at = at
+			moved = moved.u16(v.As.id).bytes(position(at))
 		}
 	}
 	if len(gone)+len(fresh) > 0 {
@@ -103,7 +80,6 @@ func (a *avatars) move(now time.Time, o origin, put func(packet)) {
 	if len(moved) > 2 {
 		put(moved)
 	}
-	maps.DeleteFunc(a.names, func(id player.ID, _ string) bool { _, here := a.seen[id]; return !here })
 }
 
 // objects returns the packet with objects that are gone, and new ones.

@@ -204,7 +204,7 @@ func TestUpperHalf(t *testing.T) {
 	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
 	land := cl.mu.lands[lower.Chunk()]
 	for _, pos := range []grid.Pos{upper, lower} {
-		if err := land.set(chunk.At(pos), chunk.Door); err != nil {
+		if err := land.Set(chunk.At(pos), chunk.Door); err != nil {
 			t.Fatal(err)
 		}
 		cl.showBlock(pos, chunk.Door)
@@ -492,7 +492,7 @@ func TestPairs(t *testing.T) {
 			cl.mu.slots[0] = c.held
 			land := cl.mu.lands[at.Chunk()]
 			for pos, b := range map[grid.Pos]chunk.Block{up: c.lower, top: c.upper} {
-				if err := land.set(chunk.At(pos), b); err != nil {
+				if err := land.Set(chunk.At(pos), b); err != nil {
 					t.Fatal(err)
 				}
 			}

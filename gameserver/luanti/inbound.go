@@ -3,9 +3,9 @@ package luanti
 import (
 	"errors"
 	"os"
-	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -76,7 +76,7 @@ func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, 
 	command := f.u16()
 	switch command {
 	case fromChatMessage:
-		return readChat(f), nil
+		return games.ChatOf(f.wide()), nil
 	case fromInit2, fromRequestMedia, fromClientReady:
 		return nil, cl.load(command, f)
 	}
@@ -181,23 +181,6 @@ func (cl *Client) noteHoles(f *fields) {
 			l.holes = true
 		}
 	}
-}
-
-// readChat returns the chat line, or the command, of a message.
-func readChat(f *fields) sessionmsg.FromClient {
-	text := strings.TrimSpace(f.wide())
-	for len(text) > wire.MaxChat {
-		runes := []rune(text)
-		text = string(runes[:min(len(runes)-1, wire.MaxChat)])
-	}
-	command, isCommand := strings.CutPrefix(text, "/")
-	switch {
-	case wire.CheckChat(text) != nil, isCommand && wire.CheckChat(command) != nil:
-		return nil // blank
-	case isCommand:
-		return sessionmsg.Command{Text: command}
-	}
-	return sessionmsg.Chat{Text: text}
 }
 
 // movement is how the client's player moves: it is slower than the gateway allows.

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
@@ -17,48 +17,14 @@ const (
 	airAbove = 4
 	// nearby is how far the player may be, in chunks, from a chunk of which the client has dropped a part, when it is sent again.
 	nearby = 2
-	// foldAfter is the number of changes of a chunk after which it is packed again.
-	foldAfter = 2048
-	full      = 15 // of light
+	full   = 15 // of light
 )
 
 // land is a chunk in view.
 type land struct {
-	packed []byte
-	edits  chunk.Edits // since then
-	sent   bool        // the client has it
-	holes  bool        // or has had it, and has dropped a part
-}
-
-// load returns the chunk's blocks.
-func (l *land) load() (*chunk.Chunk, error) {
-	plain, err := wire.UnpackChunk(l.packed)
-	if err != nil {
-		return nil, err
-	}
-	blocks, err := chunk.Decode(plain)
-	if err != nil {
-		return nil, err
-	}
-	return blocks, l.edits.Apply(blocks)
-}
-
-// set changes a block.
-func (l *land) set(at chunk.Index, b chunk.Block) error {
-	if l.edits.Set(at, b); l.edits.Len() <= foldAfter {
-		return nil
-	}
-	blocks, err := l.load()
-	if err != nil {
-		return err
-	}
-	plain, err := blocks.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	l.packed, err = wire.PackChunk(plain)
-	l.edits = chunk.Edits{}
-	return err
+	*games.Land
+	sent  bool // the client has it
+	holes bool // or has had it, and has dropped a part
 }
 
 // lands are the chunks in view.
@@ -70,7 +36,7 @@ func (ls lands) load(at grid.ChunkPos) *chunk.Chunk {
 	if l == nil {
 		return nil
 	}
-	blocks, err := l.load()
+	blocks, err := l.Load()
 	if err != nil {
 		return nil
 	}

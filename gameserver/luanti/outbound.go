@@ -1,14 +1,12 @@
 package luanti
 
 import (
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -22,7 +20,7 @@ func (cl *Client) Send(message []byte) error {
 		return nil
 	}
 	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.read(message, time.Now(), cl)
+		return cl.mu.avatars.Read(message, time.Now(), cl)
 	}
 	m, err := sessionmsg.DecodeServerCBOR(message)
 	if err != nil {
@@ -32,10 +30,10 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Welcome:
 		return cl.accept(m)
 	case sessionmsg.ChunkData:
-		cl.mu.lands[m.Chunk] = &land{packed: m.Data}
+		cl.mu.lands[m.Chunk] = &land{Land: games.NewLand(m.Data)}
 	case sessionmsg.ChunkGone:
 		delete(cl.mu.lands, m.Chunk)
-		cl.mu.avatars.decoder.Gone(m.Chunk)
+		cl.mu.avatars.Gone(m.Chunk)
 	case sessionmsg.Ack:
 		cl.acknowledge(m)
 	case sessionmsg.Correction:
@@ -57,14 +55,12 @@ func (cl *Client) Send(message []byte) error {
 
 // accept begins the session. The client asks for the definitions next.
 func (cl *Client) accept(m sessionmsg.Welcome) error {
-	id, err := player.ParseID(m.Player)
-	if err != nil {
+	if _, err := cl.mu.avatars.Begin(m); err != nil {
 		return err
 	}
 	now := time.Now()
 	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
 	cl.mu.origin = originNear(m.Pose)
-	cl.mu.avatars.self, cl.mu.avatars.tick = id, time.Duration(m.TickMS)*time.Millisecond
 	const interval = .09 // of what the client sends, in seconds; it does not care
 	cl.put(begin(toAuthAccept).place(cl.mu.origin.place(m.Pose)).u64(0).f32(interval).u32(authSRP))
 	return cl.mu.failed
@@ -103,7 +99,7 @@ func (cl *Client) place(now time.Time) {
 // timeEvery is how often the client is told the time of day. It keeps the connection in use, too.
 const timeEvery = 5 * time.Second
 
-// showTime tells the client the time of day.
+// showTime sends the client the time of day, if it is due.
 func (cl *Client) showTime(now time.Time) {
 	w := &cl.mu.welcome
 	if now.Sub(cl.mu.clocked) < timeEvery || w.DayMS <= 0 {
@@ -125,7 +121,7 @@ func (cl *Client) sendNearest() (bool, error) {
 	l.sent, l.holes = true, false
 	cl.a.building <- struct{}{}
 	defer func() { <-cl.a.building }()
-	blocks, err := l.load()
+	blocks, err := l.Load()
 	if err != nil {
 		return false, err
 	}
@@ -153,21 +149,12 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	}
 	delete(cl.mu.pending, m.Seq)
 	if m.Error != "" {
-		cl.a.metrics.restored.Inc()
-		if why := refusals[m.Error]; why != "" {
+		cl.a.metrics.PutBack.Inc()
+		if why := games.Refusal(m.Error); why != "" {
 			cl.say("", why)
 		}
 	}
 	cl.showBlock(pos, chunk.Block(m.Block))
-}
-
-// refusals say why an edit was refused, where the player cannot see it.
-var refusals = map[string]string{
-	wire.RefusedOutOfReach:    "That is out of reach.",
-	wire.RefusedClaimed:       "That is another player's claim.",
-	wire.RefusedOutsideBorder: "That is outside the border of the world.",
-	wire.RefusedRate:          "You build too fast.",
-	wire.RefusedNotLoaded:     "The land there is being loaded.",
 }
 
 // showBlock shows a block. Half of a door may be the upper one, or make the one above that.
@@ -201,12 +188,10 @@ func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
 
 // Delta shows the changes of a chunk, except motion.
 func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	for _, a := range n.Enter {
-		cl.mu.avatars.names[a.Player] = a.Name
-	}
+	cl.mu.avatars.Enter(n)
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
-			if l.set(b.At, b.Block) != nil {
+			if l.Set(b.At, b.Block) != nil {
 				delete(cl.mu.lands, n.Chunk) // the gateway packed it
 				break
 			}
@@ -239,13 +224,7 @@ func (cl *Client) say(name, text string) {
 // redirect ends the connection because the node is stopping: the protocol cannot send the client elsewhere.
 func (cl *Client) redirect(m sessionmsg.Reconnect) {
 	cl.say("", m.Reason)
-	for _, g := range m.Gateways {
-		if u, err := url.Parse(g.URL); err == nil {
-			cl.end("This node is stopping. Join again at " + u.Hostname() + ".")
-			return
-		}
-	}
-	cl.end("This node is stopping. Come back in a while.")
+	cl.end(games.Elsewhere(m))
 }
 
 // end sends the reason for the end of the connection.

@@ -359,7 +359,7 @@ func (p *peer) Backlog() int {
 	return p.backlog
 }
 
-// CloseWrite says that nothing more is written. What was written is still sent.
+// CloseWrite ends what is written. What was written before is still sent.
 func (p *peer) CloseWrite() error { return nil }
 
 // Close ends the peer at once.

@@ -1,13 +1,12 @@
 package minecraft
 
 import (
-	"maps"
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // selfEntity is the number of the client's own player.
@@ -15,21 +14,15 @@ const selfEntity = 1
 
 // avatars are the other players in view, as the client is shown them.
 type avatars struct {
+	*games.Others[shown]
 	self     player.ID
-	tick     time.Duration // of the gateway
-	decoder  *sessionmsg.AvatarDecoder
-	readAt   time.Time // when the newest frame arrived
-	names    map[player.ID]string
-	shown    map[player.ID]*shown
-	entities map[int32]player.ID // of the shown
+	entities map[int32]player.ID // of those who are shown
 	last     int32               // entity; they are not used again
-
-	seen map[player.ID]motion.Pose // scratch
 }
 
 // shown is another player as the client sees them.
 type shown struct {
-	entity int32
+	entity int32 // 0: not yet
 	at     place
 }
 
@@ -53,16 +46,7 @@ func (at place) position() (x, y, z float64) {
 }
 
 func newAvatars() avatars {
-	return avatars{
-		decoder: new(sessionmsg.AvatarDecoder), names: make(map[player.ID]string), shown: make(map[player.ID]*shown),
-		entities: make(map[int32]player.ID), last: selfEntity, seen: make(map[player.ID]motion.Pose),
-	}
-}
-
-// read applies a tick frame, and passes its pieces on.
-func (a *avatars) read(frame []byte, now time.Time, to sessionmsg.TickReader) error {
-	a.readAt = now
-	return a.decoder.Read(frame, to)
+	return avatars{Others: games.NewOthers[shown](), entities: make(map[int32]player.ID), last: selfEntity}
 }
 
 // player returns the player that is shown as an entity.
@@ -79,40 +63,30 @@ func (a *avatars) list(id player.ID, name string, put func(packet)) {
 
 // move shows the players in view where they are now.
 func (a *avatars) move(now time.Time, put func(packet)) {
-	clear(a.seen)
-	after := min(float64(now.Sub(a.readAt))/float64(max(a.tick, 1)), sessionmsg.TickExtrapolation)
-	a.decoder.Each(max(0, after), func(id player.ID, pose motion.Pose) {
-		if id != a.self {
-			a.seen[id] = pose
+	a.Update(now, func(v *games.Other[shown]) {
+		if v.As.entity != 0 {
+			put(begin(packetRemoveEntities).varint(1).varint(int(v.As.entity)))
+			put(append(begin(packetRemovePlayers).varint(1), v.ID[:]...))
+			delete(a.entities, v.As.entity)
 		}
 	})
-	for id, s := range a.shown {
-		if _, here := a.seen[id]; !here {
-			put(begin(packetRemoveEntities).varint(1).varint(int(s.entity)))
-			put(append(begin(packetRemovePlayers).varint(1), id[:]...))
-			delete(a.entities, s.entity)
-			delete(a.shown, id)
+	for v := range a.All() {
+		switch at := placeOf(v.Pose); {
+		case v.As.entity == 0:
+			a.show(v, at, put)
+		case v.As.at != at:
+			v.As.move(at, put)
 		}
 	}
-	for id, pose := range a.seen {
-		at := placeOf(pose)
-		switch s := a.shown[id]; {
-		case s == nil:
-			a.show(id, at, put)
-		case s.at != at:
-			s.move(at, put)
-		}
-	}
-	maps.DeleteFunc(a.names, func(id player.ID, _ string) bool { _, here := a.seen[id]; return !here })
 }
 
-func (a *avatars) show(id player.ID, at place, put func(packet)) {
+func (a *avatars) show(v *games.Other[shown], at place, put func(packet)) {
 	a.last++
-	s := &shown{entity: a.last, at: at}
-	a.shown[id], a.entities[s.entity] = s, id
-	a.list(id, a.names[id], put)
+	v.As = shown{entity: a.last, at: at}
+	a.entities[a.last] = v.ID
+	a.list(v.ID, v.Name, put)
 	x, y, z := at.position()
-	put(append(begin(packetSpawnEntity).varint(int(s.entity)), id[:]...).varint(entityPlayer).f64(x, y, z).
+	put(append(begin(packetSpawnEntity).varint(int(a.last)), v.ID[:]...).varint(entityPlayer).f64(x, y, z).
 		u8(at.pitch, at.yaw, at.yaw).varint(0).i16(0).i16(0).i16(0))
 }
 

@@ -98,7 +98,7 @@ func (cl *Client) answer(m sessionmsg.Ack, why string) {
 		return
 	}
 	if m.Error != "" {
-		cl.a.metrics.restored.Inc()
+		cl.a.metrics.PutBack.Inc()
 		if why != "" {
 			cl.say(textOf(why, colourNotice))
 		}

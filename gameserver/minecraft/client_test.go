@@ -526,10 +526,10 @@ func BenchmarkTickOfCrowd(b *testing.B) {
 	now := time.Now()
 	var sentBytes int
 	for b.Loop() {
-		cl.mu.avatars.readAt, cl.mu.alive.answered = now, now
-		for _, shown := range cl.mu.avatars.shown { // as if all had moved
-			shown.at.x -= 900
-			shown.at.yaw++
+		cl.mu.alive.answered = now
+		for v := range cl.mu.avatars.All() { // as if all had moved
+			v.As.at.x -= 900
+			v.As.at.yaw++
 		}
 		s.out.Reset()
 		if err := cl.tick(now); err != nil {

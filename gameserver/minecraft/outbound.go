@@ -7,7 +7,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -24,7 +23,7 @@ func (cl *Client) Send(message []byte) error {
 		return nil
 	}
 	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.read(message, time.Now(), cl)
+		return cl.mu.avatars.Read(message, time.Now(), cl)
 	}
 	m, err := sessionmsg.DecodeServerCBOR(message)
 	if err != nil {
@@ -59,7 +58,7 @@ func (cl *Client) Send(message []byte) error {
 
 // enter lets the client log in.
 func (cl *Client) enter(m sessionmsg.Welcome) error {
-	id, err := player.ParseID(m.Player)
+	id, err := cl.mu.avatars.Begin(m)
 	if err != nil {
 		return err
 	}
@@ -70,14 +69,14 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	now := time.Now()
 	cl.mu.welcome, cl.mu.pose, cl.mu.since, cl.mu.sent = m, m.Pose, now, now
 	cl.mu.requests.seq = m.NextSeq
-	cl.mu.avatars.self, cl.mu.avatars.tick = id, time.Duration(m.TickMS)*time.Millisecond
+	cl.mu.avatars.self = id
 	cl.put(begin(packetCompress).varint(compressFrom))
 	cl.mu.compressed = true
 	cl.put(append(begin(packetLoginSuccess), id[:]...).text(m.Name).varint(0))
 	return nil
 }
 
-// configure tells the client about the world.
+// configure sends the client the registries of the world.
 func (cl *Client) configure() {
 	cl.mu.state = inConfiguration
 	for _, p := range configure(cl.height()) {
@@ -130,9 +129,7 @@ func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
 
 // Delta shows the changes of a chunk, except motion.
 func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	for _, a := range n.Enter {
-		cl.mu.avatars.names[a.Player] = a.Name
-	}
+	cl.mu.avatars.Enter(n)
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
 			if l.Set(b.At, b.Block) != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// centre tells the client around which column it keeps the land, if that has changed.
+// centre sends the client the column around which it keeps the land, if that has changed.
 func (cl *Client) centre() {
 	if at := columnOf(cl.mu.pose); at != cl.mu.centre && cl.mu.state == inPlay {
 		cl.mu.centre = at
@@ -71,7 +71,7 @@ func (cl *Client) translateChunk(at grid.ChunkPos) ([]packet, error) {
 // hideChunk removes a chunk.
 func (cl *Client) hideChunk(at grid.ChunkPos) {
 	delete(cl.mu.lands, at)
-	cl.mu.avatars.decoder.Gone(at)
+	cl.mu.avatars.Gone(at)
 	if cl.mu.state == inPlay {
 		columns(at, func(at column, _, _ int) { cl.put(begin(packetUnloadColumn).i32(at.z).i32(at.x)) })
 	}

@@ -1,0 +1,92 @@
+package games
+
+import (
+	"iter"
+	"maps"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// Others are the other players in view of a client. T is what the adapter keeps of each. The client's lock guards them.
+type Others[T any] struct {
+	self    player.ID
+	tick    time.Duration // of the gateway
+	decoder sessionmsg.AvatarDecoder
+	readAt  time.Time // when the newest frame arrived
+	all     map[player.ID]*Other[T]
+	updates uint64
+}
+
+// Other is another player in view.
+type Other[T any] struct {
+	ID   player.ID
+	Name string
+	Pose motion.Pose // as of the last Update
+	As   T
+	seen uint64 // the Update that saw them last
+}
+
+// NewOthers returns an empty view.
+func NewOthers[T any]() *Others[T] { return &Others[T]{all: make(map[player.ID]*Other[T])} }
+
+// Begin takes the client's own player, whom it returns, from the session's welcome.
+func (o *Others[T]) Begin(m sessionmsg.Welcome) (self player.ID, err error) {
+	if o.self, err = player.ParseID(m.Player); err != nil {
+		return o.self, err
+	}
+	o.tick = time.Duration(m.TickMS) * time.Millisecond
+	return o.self, nil
+}
+
+// Read applies a tick frame, and passes its pieces on.
+func (o *Others[T]) Read(frame []byte, now time.Time, to sessionmsg.TickReader) error {
+	o.readAt = now
+	return o.decoder.Read(frame, to)
+}
+
+// Enter names the players who come into view with the frame that is being read.
+func (o *Others[T]) Enter(n *sessionmsg.TickDelta) {
+	for _, a := range n.Enter {
+		o.of(a.Player).Name = a.Name
+	}
+}
+
+// Gone removes the players in a chunk that has left the view, at the next Update.
+func (o *Others[T]) Gone(at grid.ChunkPos) { o.decoder.Gone(at) }
+
+func (o *Others[T]) of(id player.ID) *Other[T] {
+	v := o.all[id]
+	if v == nil {
+		v = &Other[T]{ID: id}
+		o.all[id] = v
+	}
+	return v
+}
+
+// Update moves everybody to where they are now. It calls left with those who are no longer in view.
+func (o *Others[T]) Update(now time.Time, left func(*Other[T])) {
+	o.updates++
+	after := min(float64(now.Sub(o.readAt))/float64(max(o.tick, 1)), sessionmsg.TickExtrapolation)
+	o.decoder.Each(max(0, after), func(id player.ID, pose motion.Pose) {
+		if id != o.self {
+			v := o.of(id)
+			v.Pose, v.seen = pose, o.updates
+		}
+	})
+	for id, v := range o.all {
+		if v.seen != o.updates {
+			left(v)
+			delete(o.all, id)
+		}
+	}
+}
+
+// All returns those who were in view at the last Update, in no order.
+func (o *Others[T]) All() iter.Seq[*Other[T]] { return maps.Values(o.all) }
+
+// Len returns their number.
+func (o *Others[T]) Len() int { return len(o.all) }
