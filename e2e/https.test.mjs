@@ -50,8 +50,9 @@ after(async () => {
 test('the page and its scripts are small, and nothing violates its policy', { skip }, async () => {
   assert.match(daemon.url, /^https:\/\/localhost:/)
   ada = await Player.open(daemon.url, 'ada')
-  await ada.play()
+  await ada.until(() => window.__voxeld?.state().chunksMeshed > 0) // all scripts of the title screen and its land are here
   assert.ok(ada.received > 100_000 && ada.received < 175_000, `the page and its scripts took ${ada.received} bytes`)
+  await ada.play() // which loads more
   assert.deepEqual(ada.troubles, [])
 })
 
