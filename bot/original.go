@@ -205,7 +205,8 @@ func (p *originalPlayer) edit(now time.Time) error {
 		return nil
 	}
 	pos, block, ok := p.build.next(p.walk.pose, p.reach, p.ground)
-	if !ok || pos.Y >= legacymsg.SlabHeight {
+	// Elsewhere the edit could overtake, on another connection, the moves that bring it within reach.
+	if !ok || pos.Y >= legacymsg.SlabHeight || pos.Chunk() != p.here {
 		p.build.placed = nil
 		return nil
 	}

@@ -117,10 +117,23 @@ async function pinch({ page }, [x, y], from, to) {
   await session.detach()
 }
 
-/** Flies to a place that is far away. */
+/** Travels to a place that is far away, as soon as the node lets a player travel that often. */
 async function travel(player, command, x, z) {
-  await player.say(`/${command} ${x} 120 ${z}`)
-  await player.until(([x, z]) => Math.hypot(window.__voxeld.state().x - x, window.__voxeld.state().z - z) < 20, [x, z])
+  let arrived
+  do {
+    const refused = await player.page.locator('text=you travel too often').count()
+    await player.say(`/${command} ${x} 120 ${z}`)
+    const answered = await player.until(
+      ([x, z, refused]) => {
+        const { x: atX, z: atZ } = window.__voxeld.state()
+        if (Math.hypot(atX - x, atZ - z) < 20) return 'arrived'
+        const lines = [...document.querySelectorAll('.chat-line')]
+        return lines.filter((line) => line.textContent.includes('you travel too often')).length > refused && 'refused'
+      },
+      [x, z, refused],
+    )
+    arrived = (await answered.jsonValue()) === 'arrived'
+  } while (!arrived)
 }
 
 /** Reports whether a node leads land at a place, or up to 4 km east or south of it. */

@@ -143,8 +143,13 @@ export class Player {
   }
 
   /** Waits until a condition, evaluated on the page, is true. */
-  until(condition, argument) {
-    return this.page.waitForFunction(condition, argument, PATIENCE)
+  async until(condition, argument) {
+    try {
+      return await this.page.waitForFunction(condition, argument, PATIENCE)
+    } catch (error) {
+      const said = await this.page.locator('.chat-line').allTextContents()
+      throw new Error(`${condition} is not true. The chat: ${said.slice(-8).join(' / ')}`, { cause: error })
+    }
   }
 
   /** Waits until a line of the chat contains a text. */
