@@ -67,11 +67,22 @@ var classicColours = [chunk.Colours]image{
 }
 
 // classicMaterials has the images of what is neither one of the first blocks nor has a colour.
-var classicMaterials = [...]image{
-	{65, 4}, {48, 48}, {43, 43}, {52, 12}, // stone bricks, mossy cobble, smooth stone, sandstone
-	{5, 5}, {5, 5}, {63, 36}, {49, 49}, // planks of birch and of pine, marble: a pillar, basalt: obsidian
-	{57, 22}, {45, 45}, {47, 47}, {23, 23}, // terracotta, roof tiles, bookshelf, straw
-	{42, 42}, {41, 41}, {28, 28}, // of iron, gold, diamond
+var classicMaterials = map[chunk.Block]image{
+	chunk.StoneBricks:  {65, 4},
+	chunk.MossyCobble:  {48, 48},
+	chunk.SmoothStone:  {43, 43},
+	chunk.Sandstone:    {52, 12},
+	chunk.BirchPlanks:  {5, 5},
+	chunk.PinePlanks:   {5, 5},
+	chunk.Marble:       {63, 36}, // a pillar
+	chunk.Basalt:       {49, 49}, // obsidian
+	chunk.Terracotta:   {57, 22},
+	chunk.RoofTiles:    {45, 45},
+	chunk.Bookshelf:    {47, 47},
+	chunk.Straw:        {23, 23},
+	chunk.IronBlock:    {42, 42},
+	chunk.GoldBlock:    {41, 41},
+	chunk.DiamondBlock: {28, 28},
 }
 
 // classicOf returns the image of a block.
@@ -82,8 +93,9 @@ func classicOf(b chunk.Block) image {
 		return classic[b]
 	case b < chunk.StoneBricks && b >= chunk.Wool:
 		return classicColours[(b-chunk.Wool)%chunk.Colours]
-	case b >= chunk.StoneBricks && b < chunk.FirstShaped:
-		return classicMaterials[b-chunk.StoneBricks]
+	}
+	if image, ok := classicMaterials[b]; ok {
+		return image
 	}
 	boxes := b.Boxes()
 	switch {

@@ -12,9 +12,6 @@ var passable = []byte{0, 6, 8, 9, 10, 11, 37, 38, 39, 40, 51, 54}
 
 // Every block has an image that Classic has, as solid as the block.
 func TestEveryBlockHasAnImageInClassic(t *testing.T) {
-	if n := chunk.FirstShaped - chunk.StoneBricks; int(n) != len(classicMaterials) {
-		t.Fatalf("%d images for %d materials", len(classicMaterials), n)
-	}
 	for b, want := range map[chunk.Block]byte{
 		chunk.Wool: 36, chunk.Wool + 5: 21, chunk.ColouredGlass + 12: 29, chunk.StoneSlab: 44, chunk.CobbleSlab: 50, chunk.StoneStairs + 3: 1,
 		chunk.PlankFence: 5, chunk.GlassPane: 20, chunk.Torch + 2: 54, chunk.Ladder: 51, chunk.Door: 5, chunk.Door + 4: 51,
@@ -27,6 +24,9 @@ func TestEveryBlockHasAnImageInClassic(t *testing.T) {
 		custom, plain := ToClassic(b, true), ToClassic(b, false)
 		if custom >= ClassicCustomBlocks || plain >= ClassicBlocks {
 			t.Errorf("%s: there is no block %d, %d", b.Name(), custom, plain)
+		}
+		if _, own := classicMaterials[b]; b >= chunk.StoneBricks && !b.Shaped() && !own {
+			t.Errorf("%s has no image", b.Name())
 		}
 		if b != chunk.Air && (custom == 0 || plain == 0) {
 			t.Errorf("%s is invisible", b.Name())

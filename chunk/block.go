@@ -76,13 +76,12 @@ const (
 	IronBlock
 	GoldBlock
 	DiamondBlock
-	// FirstShaped is the first block that has another shape than a cube, a liquid or a plant.
-	FirstShaped
+	afterMaterials
 )
 
 // Of slabs (with an upper one) and stairs (in four directions), the first and some others.
 const (
-	StoneSlab       = FirstShaped
+	StoneSlab       = afterMaterials
 	StoneStairs     = StoneSlab + 2
 	CobbleSlab      = StoneSlab + 6
 	SmoothStoneSlab = StoneSlab + 8*6
@@ -158,6 +157,9 @@ func (b Block) Tiles() (names [3]string) {
 // Plant reports whether the block is a thin plant: grass, a flower, reeds. Bodies and light pass through it, and
 // a block put there takes its place.
 func (b Block) Plant() bool { return b.traits().shape == plant }
+
+// Shaped reports whether the block has another shape than a cube, a liquid or a plant.
+func (b Block) Shaped() bool { return b.traits().shape > plant }
 
 // Glow returns the light that the block emits, 0 to 15.
 func (b Block) Glow() uint8 { return b.traits().glow }

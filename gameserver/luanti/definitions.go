@@ -98,7 +98,7 @@ func drawing(b chunk.Block) (draw, alpha byte) {
 		return drawPlant, alphaClip
 	case isLeaves(b):
 		return drawLeaves, alphaClip
-	case b >= chunk.FirstShaped:
+	case b.Shaped():
 		return drawBoxes, alphaClip
 	case !b.Opaque():
 		return drawGlass, alphaClip

@@ -39,7 +39,7 @@ func shades(b chunk.Block) bool { return b.Opaque() || b >= chunk.StoneSlab && b
 // joins reports whether a fence, or a pane, is joined to a block beside it, as in the browser's client (web/src/mesh/shapes.ts).
 func joins(fence, beside chunk.Block) bool {
 	bothPanes := (fence == chunk.GlassPane) == (beside == chunk.GlassPane)
-	return isFence(beside) && bothPanes || isDoor(beside) || beside < chunk.FirstShaped && beside.Solid()
+	return isFence(beside) && bothPanes || isDoor(beside) || !beside.Shaped() && beside.Solid()
 }
 
 // joined appends the nodes to which a block's node is joined.
@@ -87,7 +87,7 @@ func (p packet) boxes(b chunk.Block) packet {
 			p = p.list(nil)
 		}
 		return p.u8(boxVersion, boxWhole).u8(boxVersion, boxFixed).list(b.Boxes())
-	case b >= chunk.FirstShaped:
+	case b.Shaped():
 		for range 3 {
 			p = p.u8(boxVersion, boxFixed).list(b.Boxes())
 		}
