@@ -5,7 +5,7 @@
 // They never use regions directly.
 //
 // CBOR sessions receive moves from the frame loop: once a tick it updates the interest index, which holds all avatars in view of
-// a session here, encodes the motion of each cell once, and writes one frame to each session (docs/adr/0011). JSON sessions and
+// a session here, encodes the motion of each bucket once, and writes one frame to each session (docs/adr/0011). JSON sessions and
 // original clients receive moves from chunk deltas.
 //
 // Chat goes through the sequencer of package chat, where events wait for those that they follow, whichever subscription they
@@ -14,7 +14,7 @@
 // With an overlay other than relay, gateways send one another the moves of their players (package p2p; docs/overlays.md). These updates
 // are handled like a region's deltas, and take precedence over what regions send of the same avatars.
 //
-// Goroutines, all started and awaited by Gateway.Run: the frame loop; for each connection a reader, which owns the session, and a
+// Goroutines, all started and awaited by Gateway.Run: the frame loop; judgePlayers, after changes of the policy; the servers of other games; for each connection a reader, which owns the session, and a
 // writer; those of chat, mirror, p2p, park, players and legacy; during shutdown the drain, with one goroutine for each session that
 // it hands off.
 //

@@ -21,5 +21,5 @@
 //
 // A node that stops is drained first (Drain): it hands over its leaderships while everything still runs.
 //
-// Only gameserver and cmd import this package.
+// Only gameserver, cmd and bench import this package.
 package region

@@ -20,5 +20,5 @@
 // under Subscription.mu also those of Interest, Overlay and the subscribers. None is held while a goroutine waits, except sender:
 // it is locked while the link takes a message, and others only try to lock it.
 //
-// Only gameserver imports this package.
+// Only gameserver and packages below it import this package.
 package mirror
