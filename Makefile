@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test vet lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof balance-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof balance-proof race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -47,7 +47,7 @@ web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
 	npm --prefix web run --silent build
 	@touch $@ web/dist/.gitkeep
 
-TEST_STEPS := client-test vet lint test-go fuzz-short containers e2e
+TEST_STEPS := client-test lint test-go fuzz-short containers e2e
 
 test: $(TEST_STEPS) ## run all tests: client, lint, Go, fuzz, a real browser
 	@echo '== all tests passed'
@@ -59,10 +59,6 @@ client-test: web/node_modules/.package-lock.json
 
 steps: # for .ci/run
 	@echo $(TEST_STEPS)
-
-vet: client
-	@echo '== go vet'
-	go vet ./...
 
 lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.md, and the limits of packages
 	@echo '== structure of packages'
