@@ -9,6 +9,7 @@ const FOLDERS = [
   'motion',
   'world',
   'settings',
+  'text',
   'player',
   'build',
   'net',
