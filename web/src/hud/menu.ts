@@ -8,6 +8,7 @@ import { texts as commonTexts } from '../text/texts'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import { Help } from './help'
+import './menu.css'
 
 type Numbers = keyof typeof RANGES
 /** What the menu shows besides the settings. */
@@ -41,7 +42,7 @@ function languageRow(settings: Settings, changed: () => void): HTMLElement {
     changed()
     show(reload, true)
   })
-  return el('label', 'row', el('span', '', texts.language), select, reload)
+  return el('div', 'row', el('span', '', texts.language), select, reload)
 }
 
 function percent(value: number): string {
