@@ -49,7 +49,7 @@ describe.each(['de', 'es'] as const)('the texts in %s', (language) => {
         ])
           expect(shownBy(text, values), path).toEqual(shownBy(original, values))
         shownBy(text, ['', '', ''])
-        if (/claim|members/i.test(path)) shownBy(text, [null, 'name']) // the player's own
+        if (/inClaim|membersOnly|claimEntered|claimLeft|overlaps/.test(path)) shownBy(text, [null, 'name']) // the player's own
       }
     }
   })
