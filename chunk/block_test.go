@@ -181,11 +181,11 @@ export const TILES = [` + quoted(tiles) + `] as const
 
 /** The groups of the inventory. */
 // prettier-ignore
-export const GROUPS: readonly string[] = [` + quoted(groups[:]) + `]
+export const GROUPS = [` + quoted(groups[:]) + `] as const
 
 /** The colours of wool, concrete and glass. */
 // prettier-ignore
-export const COLOURS: readonly string[] = [` + quoted(capitalized(colours[:])) + `]
+export const COLOURS = [` + quoted(capitalized(colours[:])) + `] as const
 
 /** The names of blocks, without states. One that begins with a space is that of 16, after their colours. */
 // prettier-ignore

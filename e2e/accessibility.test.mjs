@@ -32,7 +32,7 @@ async function inspect(name) {
     [],
   )
   const hidden = await ada.page.evaluate(() => {
-    const elements = [...document.querySelectorAll('button, input, summary, output, h1, h2, kbd')]
+    const elements = [...document.querySelectorAll('button, input, select, summary, output, h1, h2, kbd')]
     return elements
       .filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.closest('[inert]'))
       .filter((element) => !document.querySelector('dialog[open]') || element.closest('dialog[open]'))
@@ -120,4 +120,35 @@ test('the map', async () => {
   await ada.page.keyboard.press('KeyM')
   await ada.until(() => window.__voxeld.state().screen === 'play')
   assert.deepEqual(ada.troubles, [])
+})
+
+test('the page is in the language of the browser, and then in the one that the player chooses', async () => {
+  const greta = await Player.open(daemon.url, 'greta', { device: { locale: 'de-DE' } })
+  try {
+    const isIn = (language, motto) =>
+      greta.until(
+        ([language, motto]) =>
+          document.documentElement.lang === language && document.querySelector('.motto').textContent === motto,
+        [language, motto],
+      )
+    await isIn('de', 'Eine Welt, von allen betrieben')
+    assert.equal(await greta.page.textContent('.title button.primary'), 'Spielen')
+    await greta.screenshot('german-title')
+    await greta.play()
+    await greta.untilChat('Willkommen in')
+    await greta.page.keyboard.press('KeyE')
+    await greta.page.fill('.inventory input', 'rote wolle')
+    assert.equal(await greta.page.textContent('.inventory h3:visible'), 'Wolle')
+    await greta.screenshot('german-blocks')
+    await greta.page.keyboard.press('Escape')
+    await greta.until(() => window.__voxeld.state().screen === 'play')
+    await greta.page.evaluate(() => document.exitPointerLock()) // as the browser does at Escape
+    await greta.page.selectOption('.menu select', { label: 'English' })
+    await greta.screenshot('german-menu')
+    await greta.page.click('.menu button:has-text("Neu laden")')
+    await isIn('en', 'One world, hosted by everyone')
+    assert.deepEqual(greta.troubles, [])
+  } finally {
+    await greta.close()
+  }
 })

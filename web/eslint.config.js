@@ -9,6 +9,7 @@ const FOLDERS = [
   'motion',
   'world',
   'settings',
+  'text',
   'player',
   'build',
   'net',
@@ -21,6 +22,17 @@ const FOLDERS = [
   'game',
   'bench',
 ]
+
+/** Texts are in src/text/: these calls take none of their own. */
+const TEXT_LITERALS = [
+  ['el', 'callee.name', 2],
+  ['button', 'callee.name', 0],
+  ['toast|setHint|setBanner|addNotice|showError', 'callee.property.name', 0],
+  ['setAttribute', 'callee.property.name', 1, '[arguments.0.value=/^(aria-label|title|placeholder)$/]'],
+].map(([name, callee, argument, more = '']) => ({
+  selector: `CallExpression[${callee}=/^(${name})$/]${more}[arguments.${argument}.value=/[A-Za-z]{2}/]`,
+  message: 'Texts are in src/text/, in every language.',
+}))
 
 function importsDownwards(folder, i) {
   const below = FOLDERS.slice(0, i).join('|')
@@ -56,6 +68,7 @@ export default defineConfig(
     },
   },
   FOLDERS.map(importsDownwards),
+  { files: ['src/hud/**', 'src/game/**'], rules: { 'no-restricted-syntax': ['error', ...TEXT_LITERALS] } },
   // in a test, an assertion that is wrong fails the test
   { files: ['test/**'], rules: { '@typescript-eslint/no-non-null-assertion': 'off' } },
   { files: ['*.js'], extends: [tseslint.configs.disableTypeChecked] },

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { KEYS, keysOf } from '../src/hud/help'
-import { ACTIONS, DEFAULTS, actionOf, bindingsFrom, codeOf, keyName, rebind } from '../src/settings/bindings'
+import { keysOf } from '../src/hud/help'
+import { ACTIONS, DEFAULTS, actionOf, bindingsFrom, codeOf, rebind } from '../src/settings/bindings'
 import { defaults, loadSettings, saveSettings } from '../src/settings/settings'
+import { enLater } from '../src/text/en-later'
+import { en } from '../src/text/en'
+
+const KEYS = [...Object.values(en.help), ...Object.values(enLater.help)]
 
 describe('key bindings', () => {
   test('no key has two actions', () => {
@@ -21,7 +25,7 @@ describe('key bindings', () => {
     ])
     expect(actionOf(DEFAULTS, key({ metaKey: true }))).toBe('undo')
     expect(key({ key: '/', code: 'Digit7', shiftKey: true })).toBe('/')
-    expect(['Control+KeyZ', 'Control+Shift+KeyZ', 'Digit7'].map(keyName)).toEqual(['Ctrl+Z', 'Ctrl+Shift+Z', '7'])
+    expect(['Control+KeyZ', 'Control+Shift+KeyZ', 'Digit7'].map(en.key)).toEqual(['Ctrl+Z', 'Ctrl+Shift+Z', '7'])
   })
 
   test('a key that is bound again leaves its old action', () => {
@@ -70,7 +74,7 @@ describe('key bindings', () => {
       'debug',
       'menu',
     ] as const)
-      expect(help, action).toContain(keyName(DEFAULTS[action][0]))
+      expect(help, action).toContain(en.key(DEFAULTS[action][0]))
     expect(help).toContain('Shift')
     expect(KEYS.slice(0, 5).map(([keys]) => keysOf(keys, DEFAULTS))).toEqual([
       'W A S D',

@@ -1,9 +1,11 @@
 // Copies as files, see "Blueprints" in docs/client.md: JSON with the ids of the blocks, and runs of equal blocks.
 
+import { laterTexts } from '../text/later-texts'
 import { AIR, KINDS, kindOf } from '../world/blocks'
 import type { Copy } from './copy'
 import { MAX_BLOCKS, MAX_SIDE } from './shapes'
 
+const texts = laterTexts.blueprint
 const FORMAT = 'voxeld blueprint'
 const VERSION = 1
 /** In bytes. The longest file that encodeBlueprint writes is shorter. */
@@ -24,31 +26,27 @@ export function encodeBlueprint({ sides, blocks }: Copy): string {
 
 /** Returns the copy in a file. Throws an error that says what is wrong with it. */
 export function decodeBlueprint(text: string): Copy {
-  if (text.length > MAX_FILE) throw new Error(`This file is too large: a blueprint has at most ${MAX_FILE >> 10} kB.`)
+  if (text.length > MAX_FILE) throw new Error(texts.tooLarge(MAX_FILE >> 10))
   const { format, version, sides, palette, runs } = objectIn(text)
-  if (format !== FORMAT) throw new Error('This file is not a blueprint.')
-  if (version !== VERSION) throw new Error('This blueprint was written by a newer client. Reload this page.')
-  if (!isSides(sides))
-    throw new Error(`This blueprint is damaged: its sides are not three numbers from 1 to ${MAX_SIDE}.`)
+  if (format !== FORMAT) throw new Error(texts.invalid)
+  if (version !== VERSION) throw new Error(texts.newer)
+  if (!isSides(sides)) throw new Error(texts.sides(MAX_SIDE))
   const volume = sides[0] * sides[1] * sides[2]
-  if (volume > MAX_BLOCKS) throw new Error(`This blueprint has more than ${MAX_BLOCKS.toLocaleString('en')} blocks.`)
-  if (!isNumbers(palette) || palette.length > KINDS.length)
-    throw new Error('This blueprint is damaged: it has no palette.')
+  if (volume > MAX_BLOCKS) throw new Error(texts.tooMany(MAX_BLOCKS))
+  if (!isNumbers(palette) || palette.length > KINDS.length) throw new Error(texts.noPalette)
   const unknown = palette.find((block) => block !== AIR && !kindOf(block).placeable)
-  if (unknown !== undefined)
-    throw new Error(`This blueprint has a block that cannot be placed here (number ${unknown}).`)
-  if (!isNumbers(runs) || runs.length % 2 !== 0) throw new Error('This blueprint is damaged: it has no runs.')
+  if (unknown !== undefined) throw new Error(texts.unknownBlock(unknown))
+  if (!isNumbers(runs) || runs.length % 2 !== 0) throw new Error(texts.noRuns)
   const blocks = new Uint16Array(volume)
   let at = 0
   for (let i = 0; i < runs.length; i += 2) {
     const length = runs[i] ?? 0
     const block = palette[runs[i + 1] ?? -1]
-    if (length < 1 || at + length > volume || block === undefined)
-      throw new Error(`This blueprint is damaged: its run ${i / 2} does not fit.`)
+    if (length < 1 || at + length > volume || block === undefined) throw new Error(texts.badRun(i / 2))
     blocks.fill(block, at, at + length)
     at += length
   }
-  if (at !== volume) throw new Error(`This blueprint is damaged: it has ${at} of ${volume} blocks.`)
+  if (at !== volume) throw new Error(texts.incomplete(at, volume))
   return { sides, blocks }
 }
 
@@ -59,7 +57,7 @@ function objectIn(text: string): Partial<Record<string, unknown>> {
   } catch {
     // not JSON
   }
-  throw new Error('This file is not a blueprint.')
+  throw new Error(texts.invalid)
 }
 
 function isNumbers(value: unknown): value is number[] {

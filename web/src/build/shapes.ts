@@ -1,6 +1,7 @@
 // The blocks of a line, a wall, a box or a hollow, in the order in which they are built: from below.
 
 import type { Vector } from '../player/ray'
+import { laterTexts } from '../text/later-texts'
 import type { Box } from '../world/claims'
 
 /** The limits of what is built, copied or undone at once, in blocks. */
@@ -36,8 +37,8 @@ export function countOf(shape: Shape, a: Vector, b: Vector): number {
 
 /** Returns why a shape cannot be built, or null. */
 export function problemOf(shape: Shape, a: Vector, b: Vector): string | null {
-  if (Math.max(...sidesOf(boxBetween(a, b))) > MAX_SIDE) return `Choose at most ${MAX_SIDE} blocks along each side.`
-  if (countOf(shape, a, b) > MAX_BLOCKS) return `Choose at most ${MAX_BLOCKS.toLocaleString('en')} blocks at once.`
+  if (Math.max(...sidesOf(boxBetween(a, b))) > MAX_SIDE) return laterTexts.build.maxSide(MAX_SIDE)
+  if (countOf(shape, a, b) > MAX_BLOCKS) return laterTexts.build.maxBlocks(MAX_BLOCKS)
   return null
 }
 

@@ -28,7 +28,8 @@ import { castRay, type Vector } from '../player/ray'
 import type { Avatars } from '../render/avatars'
 import { Ghost } from '../render/ghost'
 import type { View } from '../render/view'
-import { keyName } from '../settings/bindings'
+import { laterTexts } from '../text/later-texts'
+import { texts as commonTexts } from '../text/texts'
 import { AIR, boxesOf, isAimable, isPlant, isReplaceable, useDoor } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
@@ -42,16 +43,7 @@ const CORNER_REACH = 64
 const REACH_MARGIN = 0.05
 const SHOWN_EVERY_MS = 200
 const RESULT_MS = 6000
-const NAMES: Record<Tool, string> = {
-  line: 'Line',
-  wall: 'Wall',
-  box: 'Box',
-  hollow: 'Hollow box',
-  fill: 'Fill',
-  clear: 'Clear',
-  copy: 'Copy',
-  paste: 'Paste',
-}
+const texts = laterTexts.build
 type Purpose = 'build' | 'undo' | 'redo'
 
 /** The state for the end-to-end tests. */
@@ -149,7 +141,7 @@ export class BuildControl implements System {
     if (button !== LEFT) return button === RIGHT
     this.point(gesture)
     if (gesture.stage === 'confirm') this.confirm()
-    else if (!gesture.choose()) this.say('Aim at a block.')
+    else if (!gesture.choose()) this.say(laterTexts.aimAtBlock)
     return true
   }
 
@@ -183,14 +175,14 @@ export class BuildControl implements System {
     }
     const step = this.stack.takeUndo()
     if (step) this.start(changesOf(inverseOf(step)), 'undo')
-    else this.say('There is nothing to undo.')
+    else this.say(texts.nothingToUndo)
   }
 
   redo(): void {
     if (this.job) return
     const step = this.stack.takeRedo()
     if (step) this.start(changesOf(step), 'redo')
-    else this.say('There is nothing to redo.')
+    else this.say(texts.nothingToRedo)
   }
 
   /** Notes an edit that the server has acknowledged. */
@@ -278,11 +270,11 @@ export class BuildControl implements System {
     const [a, b] = corners
     const block = tool === 'clear' ? AIR : this.store.selectedBlock
     const all = (places: Vector[]): Wanted[] => places.map(([x, y, z]) => ({ x, y, z, block }))
-    if (tool === 'paste') return this.copy ? placed(this.copy, a) : 'There is no copy yet.'
+    if (tool === 'paste') return this.copy ? placed(this.copy, a) : texts.noCopy
     if (tool === 'fill') {
       if (stage !== 'confirm') return all([a])
       const places = hollowFrom(a, (x, y, z) => isReplaceable(this.world.get(x, y, z)))
-      return places ? all(places) : 'This hollow is too large, or open at a side.'
+      return places ? all(places) : texts.notHollow
     }
     const shape = shapeOf(tool)
     return problemOf(shape, a, b) ?? all(placesOf(shape, a, b))
@@ -291,7 +283,7 @@ export class BuildControl implements System {
   private confirm(): void {
     const { gesture } = this
     if (!gesture?.corners || gesture.stage !== 'confirm') {
-      this.say('First choose a place.')
+      this.say(texts.choosePlace)
       return
     }
     const wanted = this.wantedBy(gesture)
@@ -303,11 +295,11 @@ export class BuildControl implements System {
       this.copy = copyBox(this.world, boxBetween(...gesture.corners))
       this.shown = ''
       this.gesture = new Gesture('paste')
-      this.say(`Copied ${countBlocks(this.copy)} blocks.`)
+      this.say(texts.copiedNow(countBlocks(this.copy)))
       return
     }
     if (this.job) {
-      this.say('The work before is not done yet.')
+      this.say(texts.busy)
       return
     }
     this.gesture = new Gesture(gesture.tool)
@@ -367,13 +359,9 @@ export class BuildControl implements System {
   private resultOf(work: Work, purpose: Purpose): string {
     const { changes, skipped, refused } = work
     const removes = changes.length > 0 && changes.every(({ after }) => after === AIR)
-    const verb = purpose === 'undo' ? 'Undone' : purpose === 'redo' ? 'Redone' : removes ? 'Removed' : 'Built'
-    const parts = [`${verb}: ${blocks(changes.length)}.`]
-    if (skipped > 0)
-      parts.push(
-        purpose === 'build' ? `${skipped} left out: something else is there.` : `${skipped} left alone: changed since.`,
-      )
-    if (refused > 0) parts.push(`${refused} refused: ${refusalMessage(work.refusal)}`)
+    const parts = [texts.results[purpose === 'build' && removes ? 'remove' : purpose](changes.length)]
+    if (skipped > 0) parts.push(purpose === 'build' ? texts.leftOut(skipped) : texts.leftAlone(skipped))
+    if (refused > 0) parts.push(texts.refused(refused, refusalMessage(work.refusal)))
     return parts.join(' ')
   }
 
@@ -430,36 +418,34 @@ export class BuildControl implements System {
         title: this.titleOf(gesture),
         note: news || this.noteOf(gesture),
         buttons: buttonsOf(gesture),
-        confirm: CONFIRMS[gesture.tool] ?? 'Build',
+        confirm: confirmOf(gesture.tool),
       }
     if (job) return this.statusOf(job.work, job.purpose)
     if (!news) return null
     const undoable = this.stack.sizes.undo > 0
     const key = isTouched() ? undefined : this.store.settings.bindings.undo[0]
-    const note = undoable && key ? `${keyName(key)} takes it back.` : ''
+    const note = undoable && key ? texts.takesBack(commonTexts.key(key)) : ''
     return { title: news, note, buttons: undoable ? ['undo'] : [] }
   }
 
   private statusOf(work: Work, purpose: Purpose): BuildStatus {
     const { done, total, stuck, left } = work
     const removes = left.length > 0 && left.every(({ block }) => block === AIR)
-    const builds = removes ? 'Removing' : 'Building'
-    const verb = purpose === 'build' ? builds : purpose === 'undo' ? 'Undoing' : 'Redoing'
-    const stop = isTouched() ? '' : 'Esc stops.'
+    const stop = isTouched() ? '' : texts.escStops
     return {
-      title: `${verb}: ${done} of ${total}`,
-      note: stuck ? `${blocks(left.length)} out of reach: go nearer. ${stop}` : stop,
+      title: texts.progress[purpose === 'build' && removes ? 'remove' : purpose](done, total),
+      note: stuck ? `${texts.goNearer(left.length)} ${stop}` : stop,
       progress: { done, total },
       buttons: ['cancel'],
     }
   }
 
   private titleOf(gesture: Gesture): string {
-    const name = NAMES[gesture.tool]
+    const name = texts.tools[gesture.tool]
     if (!gesture.corners) return name
-    if (gesture.tool === 'fill' || gesture.tool === 'paste') return `${name}: ${blocks(this.ghosts.length)}`
+    if (gesture.tool === 'fill' || gesture.tool === 'paste') return `${name}: ${texts.blocks(this.ghosts.length)}`
     const sides = sidesOf(boxBetween(...gesture.corners)).join(' × ')
-    return this.ghosts.length > 0 ? `${name}: ${sides}, ${blocks(this.ghosts.length)}` : `${name}: ${sides}`
+    return this.ghosts.length > 0 ? `${name}: ${sides}, ${texts.blocks(this.ghosts.length)}` : `${name}: ${sides}`
   }
 
   private noteOf(gesture: Gesture): string {
@@ -469,34 +455,36 @@ export class BuildControl implements System {
     if (gesture.stage !== 'confirm' || gesture.tool === 'copy') return note
     const { isInReach } = this.place()
     const far = this.ghosts.filter(({ x, y, z }) => !isInReach(x, y, z)).length
-    return far > 0 ? `${note} ${blocks(far)} out of reach: walk along while they are built.` : note
+    return far > 0 ? `${note} ${texts.walkAlong(far)}` : note
   }
 }
 
 /** Returns what a gesture waits for from a player with mouse and keys. */
 function noteFor({ tool, stage }: Gesture): string {
-  const act = tool === 'copy' ? 'copy' : tool === 'clear' ? 'remove' : 'build'
-  if (stage === 'second') return 'Click at the opposite corner. Right click goes back.'
-  if (stage === 'confirm')
-    return `Click to ${act}. The wheel ${tool === 'paste' ? 'turns it' : 'moves the last corner up or down'}.`
-  if (tool === 'paste') return 'Click where it goes. The wheel turns it. Right click leaves the tool.'
-  if (tool === 'fill') return 'Click at the place up to which it is filled. Right click leaves the tool.'
-  return 'Click at one corner. Right click leaves the tool.'
+  if (stage === 'second') return texts.secondCorner
+  if (stage === 'confirm') {
+    const click = tool === 'copy' ? texts.clickToCopy : tool === 'clear' ? texts.clickToRemove : texts.clickToBuild
+    return `${click} ${tool === 'paste' ? texts.wheelTurns : texts.wheelMoves}`
+  }
+  return tool === 'paste' ? texts.pasteAt : tool === 'fill' ? texts.fillTo : texts.firstCorner
 }
 
 /** Returns what a gesture waits for from a player with fingers, who has buttons for the rest. */
 function touchNoteFor({ tool, stage }: Gesture): string {
   if (stage === 'confirm') return ''
-  if (stage === 'second') return 'Tap the opposite corner.'
-  return tool === 'paste' ? 'Tap where it goes.' : tool === 'fill' ? 'Tap where it is filled to.' : 'Tap one corner.'
+  if (stage === 'second') return texts.tapSecond
+  return tool === 'paste' ? texts.tapPaste : tool === 'fill' ? texts.tapFill : texts.tapFirst
 }
 
 function isTouched(): boolean {
   return document.documentElement.dataset.input === 'touch'
 }
 
-/** What the button says that agrees to a gesture, unless it is to build. */
-const CONFIRMS: Partial<Record<Tool, string>> = { clear: 'Remove', copy: 'Copy', paste: 'Paste' }
+/** Returns what the button says that agrees to a gesture. */
+function confirmOf(tool: Tool): string {
+  if (tool === 'clear') return texts.remove
+  return tool === 'copy' || tool === 'paste' ? texts.tools[tool] : texts.confirm
+}
 
 /** The copied blocks are shown in the colour of ice. */
 const COPIED = 21
@@ -512,8 +500,4 @@ function buttonsOf({ tool, stage }: Gesture): BuildStatus['buttons'] {
 
 function changesOf(step: Step): Wanted[] {
   return step.map(({ x, y, z, before, after }) => ({ x, y, z, block: after, instead: before }))
-}
-
-function blocks(count: number): string {
-  return count === 1 ? '1 block' : `${count.toLocaleString('en')} blocks`
 }

@@ -5,7 +5,8 @@ import type { Session } from '../net/session'
 import type { BlockInteraction } from '../player/block-interaction'
 import type { Body } from '../player/body'
 import type { ClaimWalls, ShownBox } from '../render/claim-walls'
-import { contains, titleOf, type Claim } from '../world/claims'
+import { texts } from '../text/texts'
+import { contains, otherOwner, type Claim } from '../world/claims'
 import type { World } from '../world/world'
 import type { ClaimDraft } from './claim-draft'
 import type { System } from './frame-loop'
@@ -47,7 +48,7 @@ export class ClaimControl implements System {
   toggleFar(): void {
     this.far = !this.far
     this.walls?.setFar(this.far)
-    this.hud.messages.toast(this.far ? 'Claims are shown from afar.' : 'Claims are shown when you are near.')
+    this.hud.messages.toast(this.far ? texts.claimsFar : texts.claimsNear)
   }
 
   /** Begins to choose a claim if the command has no corners; returns false if it is not such a command. */
@@ -73,14 +74,14 @@ export class ClaimControl implements System {
   mayEdit(x: number, y: number, z: number): boolean {
     const claim = this.session.claims.at(x, y, z)
     if (!claim || claim.build) return true
-    this.hud.messages.toast(`This is ${this.titleOf(claim)}.`)
+    this.hud.messages.toast(texts.inClaim(this.otherOwner(claim)))
     return false
   }
 
   /** Reports whether a claim keeps the player from a step, and says so if it does. */
   keepsOut(from: Body | { x: number; y: number; z: number }, to: Body): boolean {
     const claim = this.session.claims.keepingOut(from, to)
-    if (claim) this.hud.messages.toast(`Only members may enter ${this.titleOf(claim)}.`)
+    if (claim) this.hud.messages.toast(texts.membersOnly(this.otherOwner(claim)))
     return claim !== null
   }
 
@@ -107,13 +108,13 @@ export class ClaimControl implements System {
     const now = this.store.inWorld ? session.claims.at(body.x, body.y, body.z) : null
     this.inside = now
     if (now?.owner === inside?.owner && now?.name === inside?.name) return
-    if (now) this.hud.claimLine.show(`${capital(this.titleOf(now))}: ${now.name}`, noteOf(now))
+    if (now) this.hud.claimLine.show(texts.claimEntered(this.otherOwner(now), now.name), noteOf(now))
     else if (inside && !contains(inside, body.x, body.y, body.z))
-      this.hud.claimLine.show(`You left ${this.titleOf(inside)}`, inside.name)
+      this.hud.claimLine.show(texts.claimLeft(this.otherOwner(inside)), inside.name)
   }
 
-  private titleOf(claim: Claim): string {
-    return titleOf(claim, this.session.registeredName)
+  private otherOwner(claim: Claim): string | null {
+    return otherOwner(claim, this.session.registeredName)
   }
 
   private showWalls(): void {
@@ -143,10 +144,6 @@ function colourOf({ member, build, enter }: Claim): readonly [number, number, nu
 }
 
 function noteOf({ member, build }: Claim): string {
-  if (member) return 'You may build here.'
-  return build ? 'You may build here, too.' : 'Only members build here.'
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
+  if (member) return texts.mayBuild
+  return build ? texts.mayBuildToo : texts.membersBuild
 }

@@ -5,9 +5,12 @@ import type { Session } from '../net/session'
 import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
 import { EYE, type Body } from '../player/body'
 import { castRay } from '../player/ray'
+import { laterTexts } from '../text/later-texts'
 import { boxesOf, isAimable } from '../world/blocks'
-import { MAX_SIDE, MIN_SIDE, columnsBetween, overlaps, titleOf, type Box } from '../world/claims'
+import { MAX_SIDE, MIN_SIDE, columnsBetween, otherOwner, overlaps, type Box } from '../world/claims'
 import type { World } from '../world/world'
+
+const texts = laterTexts.claim
 
 /** How far away a corner may be, in blocks. */
 const REACH = 64
@@ -45,7 +48,7 @@ export class ClaimDraft {
     if (button !== LEFT) return button !== RIGHT
     const corner = this.aim()
     if (!corner) {
-      this.hud.messages.toast('Aim at a block.')
+      this.hud.messages.toast(laterTexts.aimAtBlock)
       return true
     }
     if (!this.first) {
@@ -65,26 +68,26 @@ export class ClaimDraft {
 
   update(): void {
     const { name, first, hud } = this
-    const what = name ? `The claim ${name}` : 'A new claim'
+    const what = texts.named(name)
     const corner = this.aim()
     if (!first) {
       this.box = corner && columnsBetween(corner, corner, this.world.height)
-      hud.claimLine.setHint(what, 'Click at one corner. Right click cancels.')
+      hud.claimLine.setHint(what, texts.first)
       return
     }
     if (corner) this.box = columnsBetween(first, corner, this.world.height)
     const [width, length] = this.box ? sidesOf(this.box) : [0, 0]
     const problem = this.box && this.problemOf(this.box)
-    hud.claimLine.setHint(`${what}: ${width} × ${length} blocks`, problem ?? 'Click at the opposite corner.')
+    hud.claimLine.setHint(texts.sides(what, width, length), problem ?? texts.second)
   }
 
   /** Returns why a box cannot be claimed, as far as is known here, or null. */
   private problemOf(box: Box): string | null {
     const sides = sidesOf(box)
-    if (Math.min(...sides) < MIN_SIDE) return `A claim is at least ${MIN_SIDE} blocks wide and long.`
-    if (Math.max(...sides) > MAX_SIDE) return `A claim is at most ${MAX_SIDE} blocks wide and long.`
+    if (Math.min(...sides) < MIN_SIDE) return texts.tooSmall(MIN_SIDE)
+    if (Math.max(...sides) > MAX_SIDE) return texts.tooLarge(MAX_SIDE)
     const other = this.session.claims.list.find((claim) => overlaps(claim, box))
-    return other ? `A part of that is ${titleOf(other, this.session.registeredName)}.` : null
+    return other ? texts.overlaps(otherOwner(other, this.session.registeredName)) : null
   }
 
   private aim(): Corner | null {

@@ -5,13 +5,14 @@ import type { Traffic } from '../net/link'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import type { View } from '../render/view'
+import { laterTexts } from '../text/later-texts'
 import { clockText } from '../world/clock'
 import { chunkOf } from '../world/coords'
 import type { World } from '../world/world'
 import type { FrameCounter } from './frame-loop'
 
 const MIN_INTERVAL_MS = 500 // of a rate
-const DIRECTIONS = ['south +Z', 'west −X', 'north −Z', 'east +X']
+const texts = laterTexts.figures
 
 export class DebugRows {
   private readonly rate = new TrafficRate()
@@ -32,19 +33,19 @@ export class DebugRows {
     const quarter = ((Math.round(body.yaw / (Math.PI / 2)) % 4) + 4) % 4
     rate.measure(connection.traffic, now)
     return [
-      ['position', `${body.x.toFixed(2)}  ${body.y.toFixed(2)}  ${body.z.toFixed(2)}`],
-      ['chunk', `${chunkOf(body.x)}, ${chunkOf(body.z)}`],
-      ['facing', DIRECTIONS[quarter] ?? ''],
-      ['time', clockText(session.clock.minutesAt(now))],
-      ['frames', `${this.counter.rate.toFixed(0)}/s`],
-      ['drawn', `${calls} calls, ${kilo(triangles)} triangles of ${kilo(2 * quads)}`],
-      ['chunks', `${world.size} loaded, ${meshes.meshed} meshed, ${meshes.backlog} waiting`],
-      ['meshing', `${meshes.meanDuration.toFixed(1)} ms per chunk`],
-      ['ping', connection.open ? `${connection.traffic.ping.toFixed(0)} ms` : 'offline'],
-      ['network', `${kilo(rate.received)}B/s in, ${kilo(rate.sent)}B/s out`],
-      ['edits', `${session.edits.waiting.length} waiting`],
-      ['gateway', welcome?.gateway ?? '–'],
-      ['server', welcome?.server_version ?? '–'],
+      [texts.position, `${body.x.toFixed(2)}  ${body.y.toFixed(2)}  ${body.z.toFixed(2)}`],
+      [texts.chunk, `${chunkOf(body.x)}, ${chunkOf(body.z)}`],
+      [texts.facing, texts.directions[quarter] ?? ''],
+      [texts.time, clockText(session.clock.minutesAt(now))],
+      [texts.frames, texts.perSecond(this.counter.rate.toFixed(0))],
+      [texts.drawn, texts.calls(calls, kilo(triangles), kilo(2 * quads))],
+      [texts.chunks, texts.counts(world.size, meshes.meshed, meshes.backlog)],
+      [texts.meshing, texts.perChunk(meshes.meanDuration.toFixed(1))],
+      [texts.ping, connection.open ? `${connection.traffic.ping.toFixed(0)} ms` : texts.offline],
+      [texts.network, texts.traffic(kilo(rate.received), kilo(rate.sent))],
+      [texts.edits, texts.waiting(session.edits.waiting.length)],
+      [texts.gateway, welcome?.gateway ?? '–'],
+      [texts.server, welcome?.server_version ?? '–'],
     ]
   }
 }

@@ -19,6 +19,7 @@ import { Avatars } from '../render/avatars'
 import { View } from '../render/view'
 import { actionOf, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
+import { texts } from '../text/texts'
 import { kindOf, useDoor } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
 import { World } from '../world/world'
@@ -167,7 +168,7 @@ export function startGame(
   })
 
   const hotbar = new HotbarControl(store, hud.hotbar, view.hand)
-  const quality = new QualityControl(store, session, meshes, view, hud.menu)
+  const quality = new QualityControl(store, session, meshes, view, hud)
   const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
   const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
   const claims = new ClaimControl(store, world, body, session, hud, () => view.loadClaimWalls(), interaction)
@@ -260,13 +261,18 @@ export function startGame(
   }
 
   function partMissing(): void {
-    hud.messages.toast('A part of the page could not be loaded. Reload the page.')
-    if (store.screen === 'blocks') void screens.resume()
+    hud.messages.toast(texts.partMissing)
+    if (store.screen === 'blocks' || store.screen === 'menu') void screens.resume()
   }
 
   /** Loads what the player will open, while the node from which the page came is there. */
   function loadParts(): void {
-    const parts = [() => import('../hud/inventory'), () => import('./build-control'), () => import('./map-control')]
+    const parts = [
+      () => import('../hud/menu'),
+      () => import('../hud/inventory'),
+      () => import('./build-control'),
+      () => import('./map-control'),
+    ]
     void Promise.allSettled(parts.map((load) => load()))
   }
 

@@ -3,6 +3,7 @@
 import type { Hud } from '../hud/hud'
 import type { Session } from '../net/session'
 import { LEFT, MIDDLE, RIGHT, type BlockInteraction } from '../player/block-interaction'
+import { laterTexts } from '../text/later-texts'
 import type { System } from './frame-loop'
 import type { Store } from './store'
 
@@ -28,10 +29,7 @@ export class InspectControl implements System {
     if (this.active) this.stop()
     else {
       this.active = true
-      this.hud.claimLine.setHint(
-        'Inspecting: click a block to see who changed it',
-        'Right click: the place in front of it. /inspect stops it.',
-      )
+      this.hud.claimLine.setHint(laterTexts.inspect.title, laterTexts.inspect.note)
     }
   }
 
@@ -56,11 +54,11 @@ export class InspectControl implements System {
     this.interaction.updateAim()
     const { aim } = this.interaction
     if (!aim) {
-      this.hud.messages.toast('Aim at a block.')
+      this.hud.messages.toast(laterTexts.aimAtBlock)
       return
     }
     if (now - this.askedAt < INTERVAL_MS) {
-      this.hud.messages.toast('One block a second.')
+      this.hud.messages.toast(laterTexts.inspect.tooFast)
       return
     }
     this.askedAt = now

@@ -5,6 +5,7 @@ import type { Sound } from '../hud/sound'
 import type { Controls } from '../input/controls'
 import { type Body, type Intent } from '../player/body'
 import type { Action } from '../settings/bindings'
+import { texts } from '../text/texts'
 import { kindOf } from '../world/blocks'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
@@ -62,7 +63,7 @@ export class Movement implements System {
   toggleFlying(): void {
     this.body.flying = !this.body.flying
     if (this.body.flying) this.body.vy = 0
-    this.messages.toast(this.body.flying ? 'Flying: Space up, Shift down' : 'Walking')
+    this.messages.toast(this.body.flying ? texts.flying : texts.walking)
   }
 
   private playFootsteps(dt: number): void {

@@ -6,6 +6,7 @@ import type { Controls } from '../input/controls'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import type { Avatars } from '../render/avatars'
+import { texts } from '../text/texts'
 import type { DebugRows } from './debug-rows'
 import type { Frame, System } from './frame-loop'
 import type { MapControl } from './map-control'
@@ -52,13 +53,13 @@ export class Panels implements System {
 
   async openMap(): Promise<void> {
     if (!this.session.surroundings.supported) {
-      this.hud.messages.toast('This node has no map.')
+      this.hud.messages.toast(texts.noMap)
       return
     }
     if (!this.map) {
       const loaded = await this.loadMap().catch(() => null)
       if (!loaded) {
-        this.hud.messages.toast('The map could not be loaded. Reload the page.')
+        this.hud.messages.toast(texts.mapMissing)
         return
       }
       this.map ??= loaded

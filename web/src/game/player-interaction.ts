@@ -1,5 +1,6 @@
 // Hits and gifts between players.
 
+import type { ChatPart } from '../hud/chat'
 import type { Hud } from '../hud/hud'
 import type { Sound } from '../hud/sound'
 import type { GiftEvent, HitEvent } from '../net/protocol'
@@ -8,6 +9,7 @@ import type { BlockInteraction } from '../player/block-interaction'
 import type { Body } from '../player/body'
 import type { Avatars } from '../render/avatars'
 import type { Hand } from '../render/hand'
+import { texts } from '../text/texts'
 import { kindOf } from '../world/blocks'
 import type { HotbarControl } from './hotbar-control'
 import type { Store } from './store'
@@ -35,7 +37,7 @@ export class PlayerInteraction {
     this.interaction.updateAim()
     const { target } = this.interaction
     if (!target) {
-      this.hud.messages.toast('Look at a player to give them the block you’re holding.')
+      this.hud.messages.toast(texts.lookAtPlayer)
       return
     }
     this.hand.swing()
@@ -44,7 +46,7 @@ export class PlayerInteraction {
 
   showHit(event: HitEvent): void {
     this.avatars.animateInteraction(event.player, event.to, true)
-    this.addChatLine(event, ' hit ')
+    this.addChatLine(event, texts.hit, texts.hitYou)
     this.sound.playHit()
     if (!this.isSelf(event.to)) return
     const { x, z } = this.avatars.shownAt(event.player) ?? this.body
@@ -55,15 +57,26 @@ export class PlayerInteraction {
 
   showGift(event: GiftEvent): void {
     this.avatars.animateInteraction(event.player, event.to, false)
-    this.addChatLine(event, ' gave ', ` ${event.count} × ${kindOf(event.block).name}`)
+    this.addChatLine(event, texts.gave, texts.gaveYou, `${event.count} × ${texts.block(kindOf(event.block).name)}`)
     if (!this.isSelf(event.to)) return
     this.sound.playGift()
     this.hotbar.receive(event.block, event.count)
   }
 
-  private addChatLine({ player, name, to, to_name }: HitEvent | GiftEvent, verb: string, end = ''): void {
-    const target = { player: to, name: this.isSelf(to) ? 'you' : to_name }
-    this.hud.chat.addInteraction({ player, name }, verb, target, end)
+  /** text is the line, and toYou if it is about this player; names and the gift stand for what is in braces. */
+  private addChatLine(
+    { player, name, to, to_name }: HitEvent | GiftEvent,
+    text: string,
+    toYou: string,
+    gift = '',
+  ): void {
+    const parts: Partial<Record<string, ChatPart>> = {
+      '{player}': { player, name },
+      '{to}': { player: to, name: to_name },
+      '{gift}': gift,
+    }
+    const line = (this.isSelf(to) ? toYou : text).split(/({\w+})/)
+    this.hud.chat.addInteraction(...line.map((part) => parts[part] ?? part))
   }
 
   private isSelf(player: string): boolean {

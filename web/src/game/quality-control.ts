@@ -1,6 +1,6 @@
 // Applies the settings for quality, lowered while frames are slow.
 
-import type { Menu } from '../hud/menu'
+import type { Hud } from '../hud/hud'
 import type { MeshScheduler } from '../mesh/scheduler'
 import { MAX_VIEW, type Welcome } from '../net/protocol'
 import type { Session } from '../net/session'
@@ -21,7 +21,7 @@ export class QualityControl implements System {
     private readonly session: Session,
     private readonly meshes: MeshScheduler,
     private readonly view: View,
-    private readonly menu: Menu,
+    private readonly hud: Pick<Hud, 'showStatus'>,
   ) {}
 
   update({ now }: Frame): void {
@@ -49,7 +49,7 @@ export class QualityControl implements System {
   apply(): void {
     const { view, renderScale } = this.effective
     this.view.setScale(renderScale)
-    this.menu.showEffectiveQuality(this.store.settings, { view, renderScale })
+    this.hud.showStatus({ quality: { view, renderScale } })
     const { welcome } = this.session
     if (!welcome || view === this.requestedView) return
     // if the granted view was below the requested one, it is this world's maximum

@@ -9,6 +9,7 @@ import type { Welcome } from '../net/protocol'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import type { View } from '../render/view'
+import { texts } from '../text/texts'
 import { generateBackdrop } from '../world/backdrop'
 import type { World } from '../world/world'
 import type { QualityControl } from './quality-control'
@@ -60,14 +61,14 @@ export class Screens {
   joined(welcome: Welcome, first: boolean, moved: boolean): void {
     this.quality.joined(welcome)
     this.hud.messages.setBanner(null)
-    this.hud.menu.setWorld(`${welcome.name}${welcome.guest ? ' (guest)' : ''} in ${welcome.world_name}`)
+    this.hud.showStatus({ welcome })
     if (!first) {
-      if (!moved) this.hud.messages.toast('Reconnected.')
+      if (!moved) this.hud.messages.toast(texts.reconnected)
       return
     }
     this.body.flying = false
     this.hud.hotbar.clearGifts()
-    this.hud.chat.addNotice(`Welcome to ${welcome.world_name}, ${welcome.name}.`)
+    this.hud.chat.addNotice(texts.welcome(welcome.name, welcome.world_name))
     void this.resume()
   }
 
@@ -80,6 +81,6 @@ export class Screens {
   async resume(): Promise<void> {
     this.sound.start()
     this.show('play')
-    if (!(await this.controls.capture())) this.hud.messages.toast('Click to look around.')
+    if (!(await this.controls.capture())) this.hud.messages.toast(texts.clickToLook)
   }
 }

@@ -1,5 +1,6 @@
 // The line that shows what the building tool waits for, how far its work is, and what it has done; with buttons for fingers.
 
+import { laterTexts } from '../text/later-texts'
 import './build.css'
 import { button, el, show } from './dom'
 
@@ -23,12 +24,13 @@ export interface BuildStatus {
   confirm?: string
 }
 
+const texts = laterTexts.build
 const LABELS: [keyof BuildBarEvents, string][] = [
   ['raise', ''],
-  ['turn', 'Turn'],
-  ['confirm', 'Build'],
-  ['undo', 'Undo'],
-  ['cancel', 'Cancel'],
+  ['turn', texts.turn],
+  ['confirm', texts.confirm],
+  ['undo', texts.undo],
+  ['cancel', laterTexts.cancel],
 ]
 
 export class BuildBar {
@@ -49,8 +51,8 @@ export class BuildBar {
       name === 'raise'
         ? named(
             name,
-            button('Lower', 'quiet', () => events.raise(-1)),
-            button('Higher', 'quiet', () => events.raise(1)),
+            button(texts.lower, 'quiet', () => events.raise(-1)),
+            button(texts.higher, 'quiet', () => events.raise(1)),
           )
         : named(
             name,
@@ -59,7 +61,7 @@ export class BuildBar {
     )
     const text = el('div', 'build-text', this.title, this.note)
     text.setAttribute('role', 'status')
-    this.progress.setAttribute('aria-label', 'Building')
+    this.progress.setAttribute('aria-label', texts.building)
     this.root = el('div', 'build-bar hidden', text, this.progress, el('div', 'build-buttons', ...this.buttons))
   }
 

@@ -1,6 +1,7 @@
 // The panel with the building tools, and what is done to copies.
 
 import type { Tool } from '../build/gesture'
+import { laterTexts } from '../text/later-texts'
 import './build.css'
 import { Dialog } from './dialog'
 import { button, el } from './dom'
@@ -21,17 +22,8 @@ const ICONS = {
   open: 'M3 19V5h6l2 3h10v11z',
 } as const
 
-const TOOLS: [Tool, label: string, what: string][] = [
-  ['line', 'Line', 'A straight line between two places.'],
-  ['wall', 'Wall', 'An upright wall between two corners.'],
-  ['box', 'Box', 'A box full of blocks.'],
-  ['hollow', 'Hollow box', 'The six sides of a box.'],
-  ['fill', 'Fill', 'A hollow in the ground or a floor between walls, up to the place that you click.'],
-  ['clear', 'Clear', 'Takes away all blocks of a box.'],
-  ['copy', 'Copy', 'Copies the blocks of a box.'],
-  ['paste', 'Paste', 'Puts the copy elsewhere. The wheel turns it.'],
-]
-const WHAT = 'The tools build with the block in your hand.'
+const texts = laterTexts.build
+const TOOLS = ['line', 'wall', 'box', 'hollow', 'fill', 'clear', 'copy', 'paste'] as const satisfies Tool[]
 
 export interface BuildDialogEvents {
   chosen(tool: Tool): void
@@ -55,7 +47,7 @@ export class BuildDialog {
   readonly root: HTMLElement
   private readonly dialog: Dialog
   private readonly buttons = new Map<keyof typeof ICONS, HTMLButtonElement>()
-  private readonly what = el('p', 'muted', WHAT)
+  private readonly what = el('p', 'muted', texts.about)
   private readonly file = el('input')
 
   constructor(events: BuildDialogEvents) {
@@ -63,7 +55,7 @@ export class BuildDialog {
     const act = (icon: keyof typeof ICONS, label: string, press: () => void, text = '') => {
       const element = button('', 'quiet', press)
       element.append(strokeIcon(ICONS[icon]), el('span', '', label))
-      const explain = () => (what.textContent = text || WHAT)
+      const explain = () => (what.textContent = text || texts.about)
       element.addEventListener('focus', explain)
       element.addEventListener('mouseenter', explain)
       this.buttons.set(icon, element)
@@ -86,27 +78,27 @@ export class BuildDialog {
       el(
         'header',
         '',
-        el('h2', '', 'Build'),
-        button('Close', 'quiet', () => events.close()),
+        el('h2', '', texts.title),
+        button(laterTexts.close, 'quiet', () => events.close()),
       ),
       el(
         'div',
         'build-tools',
-        ...TOOLS.map(([tool, label, text]) => act(tool, label, () => events.chosen(tool), text)),
+        ...TOOLS.map((tool) => act(tool, texts.tools[tool], () => events.chosen(tool), texts.whatTools[tool])),
       ),
       what,
-      el('label', 'check', replace, el('span', '', 'Replace blocks that are in the way')),
+      el('label', 'check', replace, el('span', '', texts.replace)),
       el(
         'div',
         'build-actions',
-        act('undo', 'Undo', () => events.undo()),
-        act('redo', 'Redo', () => events.redo()),
-        act('save', 'Save copy', () => events.save(), 'Saves the copy as a file, a blueprint.'),
-        act('open', 'Open file', () => file.click(), 'Opens a blueprint that you or somebody else has saved.'),
+        act('undo', texts.undo, () => events.undo()),
+        act('redo', texts.redo, () => events.redo()),
+        act('save', texts.save, () => events.save(), texts.whatSave),
+        act('open', texts.open, () => file.click(), texts.whatOpen),
       ),
       file,
     )
-    this.dialog = new Dialog('Build', () => events.close(), panel)
+    this.dialog = new Dialog(texts.title, () => events.close(), panel)
     this.root = this.dialog.root
   }
 
@@ -116,7 +108,7 @@ export class BuildDialog {
       const element = this.buttons.get(name as keyof typeof possible)
       if (element) element.disabled = !on
     }
-    this.what.textContent = copied > 0 ? `${WHAT} You have a copy of ${copied} blocks.` : WHAT
+    this.what.textContent = copied > 0 ? `${texts.about} ${texts.copied(copied)}` : texts.about
   }
 
   toggle(open: boolean): void {

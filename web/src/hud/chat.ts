@@ -2,12 +2,16 @@
 
 import { clipChat, type CommandHelp } from '../net/protocol'
 import { appearanceOf } from '../render/figure'
+import { texts } from '../text/texts'
 import { readableInChat } from './contrast'
 import { el, show } from './dom'
 
 const MAX_LINES = 100
 const FADE_MS = 9000
 const MAX_SUGGESTIONS = 8
+
+/** Text, or a player with their colour. */
+export type ChatPart = string | { player: string; name: string }
 
 export class Chat {
   readonly root: HTMLElement
@@ -21,12 +25,12 @@ export class Chat {
     private readonly closed: () => void,
   ) {
     this.log.setAttribute('role', 'log')
-    this.log.setAttribute('aria-label', 'Chat')
+    this.log.setAttribute('aria-label', texts.chat)
     this.input.maxLength = 256
-    this.input.placeholder = 'Message nearby players'
+    this.input.placeholder = texts.message
     this.input.enterKeyHint = 'send'
     this.input.autocomplete = 'off'
-    this.input.setAttribute('aria-label', 'Chat')
+    this.input.setAttribute('aria-label', texts.chat)
     this.input.addEventListener('keydown', (event) => {
       if (event.isComposing) return
       if (event.code === 'Tab') {
@@ -116,8 +120,8 @@ export class Chat {
     this.add(el('div', 'chat-line', label, el('span', '', text)))
   }
 
-  /** Adds a line about a hit or a gift; parts are text, or players with their colours. */
-  addInteraction(...parts: (string | { player: string; name: string })[]): void {
+  /** Adds a line about a hit or a gift. */
+  addInteraction(...parts: ChatPart[]): void {
     const shown = parts.map((part) => {
       if (typeof part === 'string') return el('span', '', part)
       const label = el('b', '', part.name)

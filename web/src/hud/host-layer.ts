@@ -1,7 +1,10 @@
 // The switch of the map that shows which node leads which land, and its legend.
 
+import { laterTexts } from '../text/later-texts'
 import { el, show } from './dom'
 import type { MapCanvas } from './map-canvas'
+
+const texts = laterTexts.map
 
 export class HostLayer {
   readonly root: HTMLElement
@@ -20,7 +23,7 @@ export class HostLayer {
       show(this.legend, box.checked)
       map.update(performance.now())
     })
-    this.root = el('section', '', el('label', 'check', box, el('span', '', 'Who hosts what')), this.legend)
+    this.root = el('section', '', el('label', 'check', box, el('span', '', texts.hosts)), this.legend)
   }
 
   /** Updates the legend. Called when the map was drawn. */
@@ -37,14 +40,14 @@ export class HostLayer {
         'li',
         '',
         swatch,
-        el('span', 'grow', node ? `…${node.slice(-6)}` : 'Without a leader'),
-        node === this.own() ? el('span', 'badge', 'this node') : null,
-        el('span', 'muted', regions === 1 ? '1 region' : `${regions} regions`),
+        el('span', 'grow', node ? `…${node.slice(-6)}` : texts.noLeader),
+        node === this.own() ? el('span', 'badge', texts.thisNode) : null,
+        el('span', 'muted', texts.regions(regions)),
       )
       item.dataset.node = node
       item.title = node
       return item
     })
-    this.legend.replaceChildren(...(rows.length > 0 ? items : [el('li', 'muted', 'Nobody has been here yet.')]))
+    this.legend.replaceChildren(...(rows.length > 0 ? items : [el('li', 'muted', texts.nobody)]))
   }
 }

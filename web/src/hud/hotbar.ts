@@ -1,6 +1,7 @@
 // The hotbar: slots with blocks.
 
 import { iconOf } from '../render/icons'
+import { texts } from '../text/texts'
 import { kindOf } from '../world/blocks'
 import { el, restartAnimation } from './dom'
 
@@ -26,7 +27,7 @@ export class Hotbar {
 
   constructor(size: number, select: (slot: number) => void) {
     this.root.setAttribute('role', 'toolbar')
-    this.root.setAttribute('aria-label', 'Hotbar')
+    this.root.setAttribute('aria-label', texts.hotbar)
     this.root.append(this.label)
     for (let i = 0; i < size; i++) {
       const image = el('img')
@@ -79,7 +80,7 @@ export class Hotbar {
       const block = blocks[i] ?? null
       if (block !== null && block !== slot.block) {
         slot.image.src = iconOf(block)
-        slot.image.alt = kindOf(block).name
+        slot.image.alt = texts.block(kindOf(block).name)
       }
       slot.block = block
       slot.root.classList.toggle('selected', i === selected)
@@ -102,7 +103,7 @@ export class Hotbar {
     if (block === null || (slot === this.labelled && block === this.labelledBlock)) return
     this.labelled = slot
     this.labelledBlock = block
-    this.label.textContent = kindOf(block).name
+    this.label.textContent = texts.block(kindOf(block).name)
     this.label.classList.add('shown')
     window.clearTimeout(this.fade)
     this.fade = window.setTimeout(() => this.label.classList.remove('shown'), LABEL_MS)

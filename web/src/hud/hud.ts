@@ -2,13 +2,14 @@
 
 import type { TransferredKey } from '../net/key-transfer'
 import { SLOTS, type Settings } from '../settings/settings'
+import { texts } from '../text/texts'
 import { Chat } from './chat'
 import { ClaimLine } from './claim-line'
 import { Debug } from './debug'
 import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
 import type { KeyDialog } from './key-dialog'
-import { Menu } from './menu'
+import type { Menu, MenuStatus } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
 import type { Title } from './title'
@@ -46,7 +47,8 @@ export class Hud {
   readonly claimLine = new ClaimLine()
   readonly debug = new Debug()
   readonly players = new Players()
-  readonly menu: Menu
+  private menu: Menu | null = null // loaded when it is opened first
+  private readonly status: MenuStatus
   private readonly dialogs = new Map<Screen, Panel>()
   private keyDialog: KeyDialog | null = null
   private readonly inWorld: HTMLElement
@@ -59,14 +61,7 @@ export class Hud {
     private readonly events: HudEvents,
   ) {
     this.hotbar = new Hotbar(SLOTS, events.selectSlot)
-    this.menu = new Menu(
-      settings,
-      events.settingsChanged,
-      events.resume,
-      () => this.openKeyDialog((dialog) => dialog.openExport()),
-      () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
-      events.leave,
-    )
+    this.status = { welcome: null, quality: settings }
     this.chat = new Chat(events.chat, events.resume)
     this.inWorld = el(
       'div',
@@ -80,7 +75,6 @@ export class Hud {
     )
     root.prepend(this.inWorld, this.debug.root) // below the title
     root.append(this.messages.root)
-    this.addDialog('menu', this.menu)
     if (location.hash.startsWith('#key=')) this.openKeyDialog((dialog) => dialog.openFromAddress())
   }
 
@@ -97,7 +91,7 @@ export class Hud {
         imported: (key) => {
           this.events.keyImported(key)
           this.title.setName(key.name)
-          this.messages.toast('Your key is here. Press Play.')
+          this.messages.toast(texts.keyImported)
         },
       })
       open(this.keyDialog)
@@ -109,6 +103,33 @@ export class Hud {
     this.dialogs.set(screen, dialog)
     this.messages.root.before(dialog.root) // messages are above it
     dialog.toggle(this.root.dataset.screen === screen)
+  }
+
+  /** Loads and adds the dialog of a screen. */
+  private load<Part>(screen: Screen, part: Promise<Part>, create: (part: Part) => Panel): void {
+    part.then((part) => {
+      if (!this.dialogs.has(screen)) this.addDialog(screen, create(part))
+    }, this.events.partMissing)
+  }
+
+  private createMenu({ Menu }: typeof import('./menu')): Menu {
+    const { root, events } = this
+    this.menu = new Menu(
+      this.settings,
+      events.settingsChanged,
+      events.resume,
+      () => this.openKeyDialog((dialog) => dialog.openExport()),
+      () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
+      events.leave,
+    )
+    this.menu.showStatus(this.status)
+    return this.menu
+  }
+
+  /** Shows in the menu what has changed. */
+  showStatus(status: Partial<MenuStatus>): void {
+    Object.assign(this.status, status)
+    this.menu?.showStatus(this.status)
   }
 
   /** Adds what is shown over the world. */
@@ -125,16 +146,17 @@ export class Hud {
   show(screen: Screen, text = ''): void {
     this.root.dataset.screen = screen
     show(this.inWorld, screen !== 'title')
+    const { events } = this
     if (screen === 'title') {
       this.title.showKeys(this.settings.bindings)
       this.title.open()
     } else this.title.close()
     for (const [of, dialog] of this.dialogs) dialog.toggle(of === screen)
-    if (screen === 'blocks' && !this.dialogs.has(screen))
-      import('./inventory').then(({ Inventory }) => {
-        if (!this.dialogs.has(screen))
-          this.addDialog(screen, new Inventory(this.events.selectBlock, this.events.resume))
-      }, this.events.partMissing)
+    if (!this.dialogs.has(screen)) {
+      if (screen === 'blocks')
+        this.load(screen, import('./inventory'), ({ Inventory }) => new Inventory(events.selectBlock, events.resume))
+      if (screen === 'menu') this.load(screen, import('./menu'), (part) => this.createMenu(part))
+    }
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
   }

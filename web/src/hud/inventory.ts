@@ -1,6 +1,8 @@
 // All blocks that can be placed, in groups; a click puts one into the selected slot of the hotbar.
 
 import { iconOf } from '../render/icons'
+import { laterTexts } from '../text/later-texts'
+import { texts } from '../text/texts'
 import { PLACEABLE, kindOf } from '../world/blocks'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
@@ -16,7 +18,7 @@ export class Inventory {
   readonly root: HTMLElement
   private readonly dialog: Dialog
   private readonly search = el('input', 'field')
-  private readonly name = el('span', 'muted', 'Click a block to hold it.')
+  private readonly name = el('span', 'muted', laterTexts.inventory.hold)
   private readonly groups: { root: HTMLElement; slots: Slot[] }[]
 
   constructor(
@@ -27,11 +29,11 @@ export class Inventory {
     this.groups = names.map((group) => {
       const slots = PLACEABLE.filter((block) => kindOf(block).group === group).map((block) => this.slotOf(block))
       const grid = el('div', 'inventory-grid', ...slots.map(({ root }) => root))
-      return { root: el('section', '', el('h3', 'muted', group), grid), slots }
+      return { root: el('section', '', el('h3', 'muted', laterTexts.group(group)), grid), slots }
     })
     const { search } = this
-    search.placeholder = 'Search'
-    search.setAttribute('aria-label', 'Search for a block')
+    search.placeholder = laterTexts.inventory.search
+    search.setAttribute('aria-label', laterTexts.inventory.searchFor)
     search.addEventListener('input', () => this.find(search.value))
     search.addEventListener('keydown', (event) => {
       event.stopPropagation() // letters do not close the panel
@@ -40,11 +42,11 @@ export class Inventory {
     const panel = el(
       'div',
       'panel inventory',
-      el('header', '', el('h2', '', 'Blocks'), search, button('Close', 'quiet', close)),
+      el('header', '', el('h2', '', laterTexts.inventory.title), search, button(laterTexts.close, 'quiet', close)),
       el('div', 'inventory-groups', ...this.groups.map(({ root }) => root)),
       el('footer', '', this.name),
     )
-    this.dialog = new Dialog('Blocks', close, panel)
+    this.dialog = new Dialog(laterTexts.inventory.title, close, panel)
     this.root = this.dialog.root
     this.root.addEventListener('mousedown', (event) => {
       if (event.target === this.root) close()
@@ -60,7 +62,8 @@ export class Inventory {
   }
 
   private slotOf(block: number): Slot {
-    const { name, group } = kindOf(block)
+    const kind = kindOf(block)
+    const name = texts.block(kind.name)
     const image = el('img')
     image.src = iconOf(block)
     image.alt = name
@@ -72,7 +75,7 @@ export class Inventory {
     root.addEventListener('focus', describe)
     root.addEventListener('mouseenter', describe)
     root.addEventListener('click', () => this.select(block))
-    return { root, text: `${name} ${group}`.toLowerCase() }
+    return { root, text: `${name} ${laterTexts.group(kind.group)}`.toLowerCase() }
   }
 
   /** Shows the blocks that have all words of a text in their name or group. */
@@ -89,7 +92,7 @@ export class Inventory {
         slots.some((slot) => !slot.root.classList.contains('hidden')),
       )
     }
-    this.name.textContent = this.firstFound() ? 'Click a block to hold it.' : 'There is no such block.'
+    this.name.textContent = this.firstFound() ? laterTexts.inventory.hold : laterTexts.inventory.none
   }
 
   private firstFound(): HTMLElement | undefined {

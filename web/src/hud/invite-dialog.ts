@@ -1,29 +1,31 @@
 // The dialog that invites a friend: a link to where the player stands, and its QR code.
 
+import { laterTexts } from '../text/later-texts'
 import { button, el, show } from './dom'
 import { qrCode } from './qr'
 import './key-dialog.css'
 
 /** Shows the dialog over the others until it is closed. */
 export function showInvite(parent: HTMLElement, link: string): void {
+  const texts = laterTexts.invite
   const text = el('input', 'field')
   text.readOnly = true
   text.value = link
-  text.setAttribute('aria-label', 'Link to this place')
+  text.setAttribute('aria-label', texts.link)
   text.addEventListener('focus', () => text.select())
-  const copy = button('Copy', 'primary', () => {
-    void navigator.clipboard.writeText(link).then(() => (copy.textContent = 'Copied'))
+  const copy = button(laterTexts.copy, 'primary', () => {
+    void navigator.clipboard.writeText(link).then(() => (copy.textContent = laterTexts.copied))
   })
   show(copy, window.isSecureContext) // pages over plain http have no clipboard
-  const close = button('Close', 'quiet', () => root.remove())
+  const close = button(laterTexts.close, 'quiet', () => root.remove())
   const root = el(
     'section',
     'screen shade',
     el(
       'div',
       'panel key-dialog',
-      el('h2', '', 'Invite a friend'),
-      el('p', 'muted', 'Whoever opens this link starts where you stand now.'),
+      el('h2', '', texts.title),
+      el('p', 'muted', texts.text),
       el('div', 'key-result', qrCode(link), text),
       el('div', 'key-actions', copy, close),
     ),

@@ -1,41 +1,11 @@
 // The list of actions and their keys, in the menu. A click on a key waits for the one that takes its place.
 
-import { ACTIONS, DEFAULTS, codeOf, keyName, rebind, type Action } from '../settings/bindings'
+import { ACTIONS, DEFAULTS, codeOf, rebind, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
+import { laterTexts } from '../text/later-texts'
+import { texts } from '../text/texts'
 import { button, el } from './dom'
 import './key-bindings.css'
-
-const LABELS: Record<Action, string> = {
-  forward: 'Forward',
-  left: 'Left',
-  back: 'Back',
-  right: 'Right',
-  jump: 'Jump, fly up',
-  sink: 'Sneak, fly down',
-  run: 'Run',
-  fly: 'Fly',
-  break: 'Break',
-  place: 'Place',
-  pick: 'Take the block you look at',
-  lookUp: 'Look up',
-  lookDown: 'Look down',
-  lookLeft: 'Look left',
-  lookRight: 'Look right',
-  blocks: 'Blocks',
-  chat: 'Chat',
-  command: 'Command',
-  build: 'Building tools',
-  undo: 'Undo',
-  redo: 'Redo',
-  give: 'Give a block',
-  map: 'Map',
-  players: 'Players',
-  claims: 'Claims from afar',
-  inspect: 'Who changed a block',
-  hints: 'First steps',
-  debug: 'Figures',
-  menu: 'Menu',
-}
 
 export class KeyBindings {
   readonly root = el('div', 'bindings')
@@ -74,13 +44,13 @@ export class KeyBindings {
 
   private show(waiting: Action | null = null): void {
     const rows = ACTIONS.filter((action) => action !== 'menu').map((action) => {
-      const keys = this.settings.bindings[action].map(keyName).join(', ') || 'none'
-      const key = button(action === waiting ? 'Press a key' : keys, 'quiet', () => this.wait(action))
+      const keys = this.settings.bindings[action].map(texts.key).join(', ') || laterTexts.noKeys
+      const key = button(action === waiting ? laterTexts.pressKey : keys, 'quiet', () => this.wait(action))
       key.dataset.action = action
-      key.setAttribute('aria-label', `${LABELS[action]}: ${key.textContent}`)
-      return el('div', 'row', el('span', '', LABELS[action]), key)
+      key.setAttribute('aria-label', `${laterTexts.actions[action]}: ${key.textContent}`)
+      return el('div', 'row', el('span', '', laterTexts.actions[action]), key)
     })
-    const reset = button('Reset the keys', 'quiet', () => {
+    const reset = button(laterTexts.resetKeys, 'quiet', () => {
       this.settings.bindings = { ...DEFAULTS }
       this.changed()
       this.show()

@@ -1,11 +1,13 @@
 // The dialog by which a player's key moves to another device: a link, its QR code and a file, all encrypted with a passphrase.
 
 import { MIN_PASSPHRASE, codeIn, keyLink, openKey, sealKey, type TransferredKey } from '../net/key-transfer'
+import { laterTexts } from '../text/later-texts'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import { qrCode } from './qr'
 import './key-dialog.css'
 
+const texts = laterTexts.key
 const FILE_NAME = 'voxeld-key.txt'
 
 export interface KeyDialogEvents {
@@ -16,7 +18,7 @@ export interface KeyDialogEvents {
 }
 
 export class KeyDialog {
-  private readonly dialog = new Dialog('Your key', () => this.close())
+  private readonly dialog = new Dialog(texts.title, () => this.close())
   private readonly root = this.dialog.root
 
   constructor(
@@ -33,17 +35,17 @@ export class KeyDialog {
     const result = el('div', 'key-result hidden')
     const error = el('p', 'error hidden')
     this.open(
-      'Play on another device',
-      'Your name belongs to a key in this browser. Take it along as a link that only your passphrase opens. Whoever has both is you.',
+      texts.exportTitle,
+      texts.exportText,
       async () => {
         const key = this.events.key()
-        if (!key) throw new Error('You have no key yet: join the world without “Play as a guest” first.')
-        if (passphrase.value.length < MIN_PASSPHRASE) throw new Error(`Use at least ${MIN_PASSPHRASE} characters.`)
+        if (!key) throw new Error(texts.noKey)
+        if (passphrase.value.length < MIN_PASSPHRASE) throw new Error(texts.tooShort(MIN_PASSPHRASE))
         const link = keyLink(location.href, await sealKey(key, passphrase.value))
         result.replaceChildren(...transferOf(link))
         show(result, true)
       },
-      'Make the link',
+      texts.makeLink,
       error,
       [passphrase],
       result,
@@ -53,28 +55,26 @@ export class KeyDialog {
   /** Opens the dialog that takes over the key of another device. text is a link, or empty. */
   openImport(text: string): void {
     const code = el('textarea', 'field')
-    code.placeholder = 'Paste the link'
-    code.setAttribute('aria-label', 'Link')
+    code.placeholder = texts.paste
+    code.setAttribute('aria-label', texts.link)
     code.rows = 3
     code.value = text
     const file = el('input', 'field')
     file.type = 'file'
     file.accept = '.txt,text/plain'
-    file.setAttribute('aria-label', 'Key file')
+    file.setAttribute('aria-label', texts.file)
     file.addEventListener('change', () => void file.files?.[0]?.text().then((content) => (code.value = content.trim())))
     const passphrase = passphraseField('current-password')
     const error = el('p', 'error hidden')
     const replaced = this.events.key()
     this.open(
-      'Bring your key from another device',
-      replaced
-        ? `Open the menu there, choose “Play on another device”, and paste the link here, or choose the file. It replaces the key of this browser${replaced.name ? `, which ${replaced.name} belongs to` : ''}.`
-        : 'Open the menu there, choose “Play on another device”, and paste the link here, or choose the file.',
+      texts.importTitle,
+      texts.importText + (replaced ? texts.replaces(replaced.name) : ''),
       async () => {
         this.events.imported(await openKey(code.value, passphrase.value))
         this.close()
       },
-      'Take it over',
+      texts.takeOver,
       error,
       [code, file, passphrase],
       null,
@@ -108,7 +108,7 @@ export class KeyDialog {
       go,
       result,
     )
-    form.append(button('Close', 'quiet', () => this.close()))
+    form.append(button(laterTexts.close, 'quiet', () => this.close()))
     form.addEventListener('submit', (event) => {
       event.preventDefault()
       show(error, false)
@@ -135,8 +135,8 @@ function passphraseField(autocomplete: 'new-password' | 'current-password'): HTM
   const field = el('input', 'field')
   field.type = 'password'
   field.autocomplete = autocomplete
-  field.placeholder = 'Passphrase'
-  field.setAttribute('aria-label', 'Passphrase')
+  field.placeholder = texts.passphrase
+  field.setAttribute('aria-label', texts.passphrase)
   return field
 }
 
@@ -145,13 +145,13 @@ function transferOf(link: string): HTMLElement[] {
   const text = el('input', 'field')
   text.readOnly = true
   text.value = link
-  text.setAttribute('aria-label', 'Link with your key')
+  text.setAttribute('aria-label', texts.ownLink)
   text.addEventListener('focus', () => text.select())
-  const copy = button('Copy', 'quiet', () => {
-    void navigator.clipboard.writeText(link).then(() => (copy.textContent = 'Copied'))
+  const copy = button(laterTexts.copy, 'quiet', () => {
+    void navigator.clipboard.writeText(link).then(() => (copy.textContent = laterTexts.copied))
   })
   show(copy, window.isSecureContext) // pages over plain http have no clipboard
-  const save = button('Save as a file', 'quiet', () => {
+  const save = button(texts.save, 'quiet', () => {
     const anchor = el('a')
     anchor.href = URL.createObjectURL(new Blob([link + '\n'], { type: 'text/plain' }))
     anchor.download = FILE_NAME

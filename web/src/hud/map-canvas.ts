@@ -16,6 +16,7 @@ import {
   type Place,
 } from '../map/marks'
 import { context2D } from '../render/canvas'
+import { laterTexts } from '../text/later-texts'
 import type { Claim } from '../world/claims'
 import { el } from './dom'
 
@@ -62,7 +63,7 @@ export class MapCanvas {
     const { root } = this
     root.tabIndex = 0
     root.setAttribute('role', 'application')
-    root.setAttribute('aria-label', 'Map. Arrow keys move it, + and − zoom, Enter selects the middle.')
+    root.setAttribute('aria-label', laterTexts.map.canvas)
     root.addEventListener('pointerdown', (event) => this.pointerDown(event))
     root.addEventListener('pointermove', (event) => this.pointerMove(event))
     root.addEventListener('pointerup', (event) => this.pointerUp(event))

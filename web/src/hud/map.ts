@@ -1,12 +1,14 @@
 // The map of the world: the land from above, and what is known of it. It is drawn only while it is open.
 
 import { MAX_BOOKMARKS, MAX_NAME, type Bookmark, type Bookmarks } from '../map/bookmarks'
+import { laterTexts } from '../text/later-texts'
 import { Dialog } from './dialog'
 import { button, el, find, show } from './dom'
 import { HostLayer } from './host-layer'
 import { MapCanvas, type MapScene } from './map-canvas'
 import './map.css'
 
+const texts = laterTexts.map
 const FIRST_SCALE = 1.5 // pixels of a block
 
 export interface WorldMapEvents {
@@ -59,9 +61,9 @@ export class WorldMap {
         el(
           'div',
           'map-zoom',
-          iconButton('+', 'Zoom in', () => map.zoom(1.6)),
-          iconButton('−', 'Zoom out', () => map.zoom(1 / 1.6)),
-          iconButton('◎', 'Show where I am', () => this.centre()),
+          iconButton('+', texts.zoomIn, () => map.zoom(1.6)),
+          iconButton('−', texts.zoomOut, () => map.zoom(1 / 1.6)),
+          iconButton('◎', texts.centre, () => this.centre()),
         ),
       ),
       el(
@@ -70,19 +72,19 @@ export class WorldMap {
         el(
           'header',
           '',
-          el('h2', '', 'Map'),
-          button('Close', 'quiet', () => events.close()),
+          el('h2', '', texts.title),
+          button(laterTexts.close, 'quiet', () => events.close()),
         ),
         this.pointer,
         this.state,
         this.place,
         this.travels,
         this.hosts.root,
-        el('h3', '', 'Bookmarks'),
+        el('h3', '', texts.bookmarks),
         this.list,
       ),
     )
-    this.dialog = new Dialog('Map', () => events.close(), panel)
+    this.dialog = new Dialog(texts.title, () => events.close(), panel)
     this.root = this.dialog.root
   }
 
@@ -114,15 +116,15 @@ export class WorldMap {
 
   private showPointer(x: number, z: number): void {
     const height = this.events.heightAt(x, z)
-    this.pointer.textContent = height === null ? `x ${x}, z ${z}` : `x ${x}, z ${z}, height ${height}`
+    this.pointer.textContent = height === null ? `x ${x}, z ${z}` : `x ${x}, z ${z}, ${texts.height(height)}`
   }
 
   private showState(): void {
     this.hosts.update()
     const { wanted, there } = this.map.land.progress
     const { players, claims } = this.events.scene()
-    const parts = [count(players.length, 'other player'), count(claims.length, 'claim')]
-    if (there < wanted) parts.push('loading…')
+    const parts = [texts.players(players.length), texts.claims(claims.length)]
+    if (there < wanted) parts.push(texts.loading)
     const text = parts.join(' · ')
     if (this.state.textContent !== text) this.state.textContent = text
   }
@@ -132,14 +134,14 @@ export class WorldMap {
     const place = { x, y: (this.events.heightAt(x, z) ?? 0) + 1, z }
     const name = el('input', 'field')
     name.maxLength = MAX_NAME
-    name.placeholder = 'Name of a bookmark'
-    name.setAttribute('aria-label', 'Name of a bookmark')
-    const form = el('form', 'map-name', name, el('button', 'quiet', 'Bookmark'))
+    name.placeholder = texts.bookmarkName
+    name.setAttribute('aria-label', texts.bookmarkName)
+    const form = el('form', 'map-name', name, el('button', 'quiet', texts.bookmark))
     form.addEventListener('submit', (event) => {
       event.preventDefault()
       const added = this.events.bookmarks().add({ ...place, name: name.value || `${x}, ${z}` })
       if (!added) {
-        this.state.textContent = `You have ${MAX_BOOKMARKS} bookmarks: delete one first.`
+        this.state.textContent = texts.manyBookmarks(MAX_BOOKMARKS)
         return
       }
       name.value = ''
@@ -157,13 +159,13 @@ export class WorldMap {
 
   private actions(place: Omit<Bookmark, 'name'>): HTMLElement[] {
     const link = this.events.link(place)
-    const anchor = el('a', 'quiet', 'Link')
+    const anchor = el('a', 'quiet', texts.link)
     anchor.href = link
     anchor.target = '_blank'
-    const copy = button('Copy link', 'quiet', () => {
-      void navigator.clipboard.writeText(link).then(() => (copy.textContent = 'Copied'))
+    const copy = button(texts.copyLink, 'quiet', () => {
+      void navigator.clipboard.writeText(link).then(() => (copy.textContent = laterTexts.copied))
     })
-    const go = button('Go there', 'primary', () => this.events.go(place))
+    const go = button(texts.go, 'primary', () => this.events.go(place))
     const may = this.events.mayGo()
     // pages over plain http have no clipboard
     return [...(may ? [go] : []), window.isSecureContext ? copy : anchor]
@@ -176,7 +178,7 @@ export class WorldMap {
         this.map.moveTo(bookmark.x, bookmark.z)
         this.map.select(bookmark.x, bookmark.z)
       })
-      const remove = iconButton('✕', `Delete the bookmark ${bookmark.name}`, () => {
+      const remove = iconButton('✕', texts.deleteBookmark(bookmark.name), () => {
         bookmarks.remove(bookmark)
         this.showBookmarks()
         this.map.refresh()
@@ -184,17 +186,13 @@ export class WorldMap {
       })
       return el('li', '', shown, remove)
     })
-    this.list.replaceChildren(
-      ...(rows.length > 0
-        ? rows
-        : [el('li', 'muted', 'Click a place on the map to name it. Only you see your bookmarks.')]),
-    )
+    this.list.replaceChildren(...(rows.length > 0 ? rows : [el('li', 'muted', texts.noBookmarks)]))
   }
 
   private showTravels(): void {
     const travel = (command: 'home' | 'spawn', label: string) =>
       this.events.mayUse(command) ? [button(label, 'quiet', () => this.events.travel(command))] : []
-    this.travels.replaceChildren(...travel('home', 'Go home'), ...travel('spawn', 'Go to the start'))
+    this.travels.replaceChildren(...travel('home', texts.goHome), ...travel('spawn', texts.goToSpawn))
   }
 }
 
@@ -203,8 +201,4 @@ function iconButton(icon: string, label: string, press: () => void): HTMLButtonE
   element.setAttribute('aria-label', label)
   element.title = label
   return element
-}
-
-function count(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`
 }

@@ -1,20 +1,49 @@
 // The menu in the world: resume, settings, leave.
 
+import type { Welcome } from '../net/protocol'
+import { LANGUAGES, isLanguage } from '../settings/language'
 import { RANGES, type Settings } from '../settings/settings'
+import { laterTexts } from '../text/later-texts'
+import { texts as commonTexts } from '../text/texts'
 import { Dialog } from './dialog'
-import { button, el } from './dom'
+import { button, el, show } from './dom'
 import { Help } from './help'
+import './menu.css'
 
 type Numbers = keyof typeof RANGES
+/** What the menu shows besides the settings. */
+export interface MenuStatus {
+  welcome: Pick<Welcome, 'name' | 'guest' | 'world_name'> | null
+  /** The quality in effect. */
+  quality: Pick<Settings, 'view' | 'renderScale'>
+}
+
 type Flags = 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'
 
+const texts = laterTexts.menu
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
-  ['view', 'View distance', (v) => `${v} chunks`],
-  ['fieldOfView', 'Field of view', (v) => `${v}°`],
-  ['sensitivity', 'Sensitivity', (v) => `${v.toFixed(1)}×`],
-  ['brightness', 'Brightness', percent],
-  ['renderScale', 'Resolution', percent],
+  ['view', texts.view, texts.chunks],
+  ['fieldOfView', texts.fieldOfView, (v) => `${v}°`],
+  ['sensitivity', texts.sensitivity, (v) => `${v.toFixed(1)}×`],
+  ['brightness', texts.brightness, percent],
+  ['renderScale', texts.renderScale, percent],
 ]
+
+/** Returns the choice of the language, which takes effect with a reload. */
+function languageRow(settings: Settings, changed: () => void): HTMLElement {
+  const select = el('select', 'field')
+  select.append(new Option(texts.browserLanguage, ''))
+  for (const [language, name] of Object.entries(LANGUAGES)) select.append(new Option(name, language))
+  select.value = settings.language ?? ''
+  select.setAttribute('aria-label', texts.language)
+  const reload = button(texts.reload, 'quiet hidden', () => location.reload())
+  select.addEventListener('change', () => {
+    settings.language = isLanguage(select.value) ? select.value : null
+    changed()
+    show(reload, true)
+  })
+  return el('div', 'row', el('span', '', texts.language), select, reload)
+}
 
 function percent(value: number): string {
   return `${Math.round(value * 100)} %`
@@ -62,12 +91,16 @@ export class Menu {
       })
       return el('label', 'check', box, el('span', '', label, hint))
     }
-    const help = new Help('muted', true, settings.bindings)
+    const help = new Help(
+      'muted',
+      [...Object.values(commonTexts.help), ...Object.values(laterTexts.help)],
+      settings.bindings,
+    )
     const rebound = () => {
       help.update(settings.bindings)
       changed()
     }
-    const keys = el('details', 'with-keys', el('summary', '', 'Keys…'))
+    const keys = el('details', 'with-keys', el('summary', '', texts.keys))
     keys.addEventListener('toggle', () => {
       if (keys.childElementCount > 1) return
       void import('./key-bindings').then(({ KeyBindings }) => {
@@ -77,26 +110,27 @@ export class Menu {
     const panel = el(
       'div',
       'panel menu',
-      el('h2', '', 'Menu'),
+      el('h2', '', texts.title),
       this.world,
-      button('Back to the world', 'primary', resume),
+      button(texts.resume, 'primary', resume),
       el(
         'div',
         'rows',
         ...rows,
-        flag('invert', 'Invert looking up and down'),
-        flag('adaptive', 'Lower quality when it’s slow', this.effectiveQuality),
-        flag('smoothEdges', 'Anti-aliasing', el('small', 'muted', ' (needs reload)')),
-        flag('sound', 'Sounds'),
-        flag('hints', 'Show the first steps'),
+        languageRow(settings, changed),
+        flag('invert', texts.invert),
+        flag('adaptive', texts.adaptive, this.effectiveQuality),
+        flag('smoothEdges', texts.smoothEdges, el('small', 'muted', texts.needsReload)),
+        flag('sound', texts.sound),
+        flag('hints', texts.hints),
       ),
-      button('Invite a friend…', 'quiet', invite),
-      button('Play on another device…', 'quiet', takeKey),
-      button('Leave', 'quiet', leave),
+      button(texts.invite, 'quiet', invite),
+      button(texts.otherDevice, 'quiet', takeKey),
+      button(texts.leave, 'quiet', leave),
       keys,
       ...help.lists,
     )
-    this.dialog = new Dialog('Menu', resume, panel)
+    this.dialog = new Dialog(texts.title, resume, panel)
     this.root = this.dialog.root
   }
 
@@ -105,15 +139,10 @@ export class Menu {
     this.dialog.toggle(open)
   }
 
-  /** Shows the quality in effect if it is lower than the settings. */
-  showEffectiveQuality(settings: Settings, effective: Pick<Settings, 'view' | 'renderScale'>): void {
-    const lowered = effective.view < settings.view || effective.renderScale < settings.renderScale
-    this.effectiveQuality.textContent = lowered
-      ? ` now ${effective.view} chunks at ${percent(effective.renderScale)}`
-      : ''
-  }
-
-  setWorld(text: string): void {
-    this.world.textContent = text
+  /** Shows the world, and the quality in effect if it is lower than the settings. */
+  showStatus({ welcome, quality: { view, renderScale } }: MenuStatus): void {
+    const lowered = view < this.settings.view || renderScale < this.settings.renderScale
+    if (welcome) this.world.textContent = texts.inWorld(welcome.name, welcome.guest, welcome.world_name)
+    this.effectiveQuality.textContent = lowered ? texts.lowered(view, percent(renderScale)) : ''
   }
 }

@@ -1,6 +1,7 @@
 // The list of everybody in the world, shown while Tab is held: first those nearby.
 
 import { appearanceOf } from '../render/figure'
+import { texts } from '../text/texts'
 import { el, show } from './dom'
 
 const MAX_ROWS = 500
@@ -20,7 +21,7 @@ export class Players {
   readonly root = el('div', 'panel players hidden')
   private readonly list = el('ul')
   private readonly head = el('h2')
-  private readonly missing = el('p', 'muted hidden', 'Some land did not answer: there may be others.')
+  private readonly missing = el('p', 'muted hidden', texts.playersMissing)
 
   constructor() {
     this.root.append(this.head, this.list, this.missing)
@@ -33,7 +34,7 @@ export class Players {
   /** Count is the number of players in the world; complete is false if some land near did not say who is there. */
   show(world: string, players: Listed[], count: number, complete: boolean): void {
     show(this.missing, !complete)
-    this.head.textContent = `${world} · ${count === 1 ? 'Nobody else is here' : `${count} players`}`
+    this.head.textContent = `${world} · ${count === 1 ? texts.nobodyElse : texts.players(count)}`
     this.root.classList.toggle('many', players.length > MANY)
     this.list.replaceChildren(
       ...players.slice(0, MAX_ROWS).map(({ player, name, guest, distance, inView }) => {
@@ -44,8 +45,8 @@ export class Players {
           inView ? '' : 'far',
           swatch,
           el('span', 'grow', name),
-          guest ? el('span', 'badge', 'guest') : null,
-          el('span', 'muted', distance === null ? (player ? 'you' : '') : `${Math.round(distance)} m`),
+          guest ? el('span', 'badge', texts.guest) : null,
+          el('span', 'muted', distance === null ? (player ? texts.you : '') : `${Math.round(distance)} m`),
         )
       }),
     )

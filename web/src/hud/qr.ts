@@ -1,6 +1,7 @@
 // QR codes of links.
 
 import { encode } from 'uqr'
+import { laterTexts } from '../text/later-texts'
 import { el } from './dom'
 import './key-dialog.css'
 
@@ -10,7 +11,7 @@ export function qrCode(text: string): HTMLCanvasElement {
   const { size, data } = encode(text, { border: 2 })
   const canvas = el('canvas', 'qr')
   canvas.width = canvas.height = size * SCALE
-  canvas.setAttribute('aria-label', 'QR code of the link')
+  canvas.setAttribute('aria-label', laterTexts.qrCode)
   const context = canvas.getContext('2d')
   if (!context) return canvas
   context.fillStyle = '#fff'

@@ -7,6 +7,7 @@ import { drawPointer, type Place } from '../map/marks'
 import { fromBase64 } from '../net/bytes'
 import { MAX_PREVIEW_CHUNKS, type PreviewChunk, type RollbackPreview } from '../net/protocol'
 import { context2D } from '../render/canvas'
+import { laterTexts } from '../text/later-texts'
 import type { Box } from '../world/claims'
 import { SIZE as CHUNK } from '../world/coords'
 import type { World } from '../world/world'
@@ -14,6 +15,7 @@ import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import './rollback.css'
 
+const texts = laterTexts.rollback
 const SIZE = 640 // pixels of the canvas
 const MARGIN = 0.08 // of the box's longer side, on each side
 const SMALLEST_MARK = 4 // pixels of a column that would change
@@ -31,7 +33,7 @@ export class RollbackDialog {
   private readonly dialog: Dialog
   private readonly title = el('h2')
   private readonly area = el('p', 'muted')
-  private readonly incomplete = el('p', 'error', 'There are more changes than the picture shows.')
+  private readonly incomplete = el('p', 'error', texts.incomplete)
   private readonly canvas = el('canvas')
   private readonly context: CanvasRenderingContext2D
   private readonly land = new MapLand(() => undefined) // it is drawn again and again
@@ -50,14 +52,14 @@ export class RollbackDialog {
       el(
         'ul',
         'rollback-legend muted',
-        el('li', '', el('i', 'swatch change'), 'is changed back'),
-        el('li', '', el('i', 'swatch border'), 'the area'),
-        el('li', '', el('i', 'swatch self'), 'you'),
+        el('li', '', el('i', 'swatch change'), texts.changedBack),
+        el('li', '', el('i', 'swatch border'), texts.area),
+        el('li', '', el('i', 'swatch self'), texts.you),
       ),
       this.incomplete,
-      el('footer', '', button('Undo them', 'primary', confirm), button('Cancel', 'quiet', cancel)),
+      el('footer', '', button(texts.undo, 'primary', confirm), button(laterTexts.cancel, 'quiet', cancel)),
     )
-    this.dialog = new Dialog('Rollback', cancel, panel)
+    this.dialog = new Dialog(texts.title, cancel, panel)
     this.root = this.dialog.root
   }
 
@@ -72,11 +74,10 @@ export class RollbackDialog {
     const columns = columnsOf(preview.columns ?? [])
     const frame = frameOf(preview, SIZE)
     this.shown = { preview, frame, columns, loaded: new LoadedLand(world) }
-    const changes = blocks === 1 ? '1 change' : `${blocks.toLocaleString('en-US')} changes`
-    this.title.textContent = `Undo ${changes} of ${of === '*' ? 'everybody' : of.replaceAll(',', ', ')}?`
-    this.area.textContent = `Between ${min.join(', ')} and ${max.join(', ')}. Newer changes of others stay. /undo takes it back.`
+    this.title.textContent = texts.ask(blocks, of === '*' ? null : of.replaceAll(',', ', '))
+    this.area.textContent = texts.between(min.join(', '), max.join(', '))
     show(this.incomplete, (preview.columns?.length ?? 0) >= MAX_PREVIEW_CHUNKS)
-    this.canvas.setAttribute('aria-label', `${changes} in ${columns.length} columns of blocks, from above`)
+    this.canvas.setAttribute('aria-label', texts.picture(blocks, columns.length))
   }
 
   /** The number of tiles of the land that are there. */

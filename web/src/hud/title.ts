@@ -3,6 +3,7 @@
 import { isName } from '../net/protocol'
 import type { Bindings } from '../settings/bindings'
 import { randomName } from '../settings/random-name'
+import { texts } from '../text/texts'
 import { find, show } from './dom'
 import { Help } from './help'
 import './style.css'
@@ -29,21 +30,24 @@ export class Title {
     bringKey: () => void,
   ) {
     const form = find(root, 'form')
+    for (const element of root.querySelectorAll<HTMLElement>('[data-text]'))
+      element.textContent = texts.page[element.dataset.text as keyof typeof texts.page]
     this.name = find(root, 'input')
+    this.name.placeholder = this.name.ariaLabel = texts.page.name
     this.guest = find(root, 'input', '[type=checkbox]')
     this.play = find(root, 'button', '.primary')
     this.error = find(root, 'p', '.error')
     this.name.value = initial.name || randomName()
     this.chosen = initial.name !== ''
     this.guest.checked = initial.guest
-    this.help = new Help('', false, initial.bindings)
+    this.help = new Help('', Object.values(texts.help), initial.bindings)
     root.append(...this.help.lists)
     find(root, 'button', '.link').addEventListener('click', bringKey)
     form.addEventListener('submit', (event) => {
       event.preventDefault()
       const name = this.name.value.trim()
       if (!isName(name)) {
-        this.showError(name === '' ? 'Type a name first.' : 'Use 1–20 letters, digits, _ or -')
+        this.showError(name === '' ? texts.noName : texts.badName)
         this.name.focus()
         return
       }
@@ -81,7 +85,7 @@ export class Title {
   /** Disables the form while joining. */
   setJoining(joining: boolean): void {
     this.play.disabled = joining
-    this.play.textContent = joining ? 'Joining…' : 'Play'
+    this.play.textContent = joining ? texts.joining : texts.page.play
     if (joining) show(this.error, false)
   }
 

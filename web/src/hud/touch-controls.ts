@@ -3,6 +3,7 @@
 import type { Controls } from '../input/controls'
 import { CENTRED, withDeadZone } from '../input/stick'
 import type { Action } from '../settings/bindings'
+import { laterTexts } from '../text/later-texts'
 import { el } from './dom'
 import { strokeIcon } from './icon'
 import './touch.css'
@@ -30,22 +31,22 @@ export class TouchControls {
 
   constructor(controls: Controls) {
     const now = () => performance.now()
-    const tapped = (action: keyof typeof ICONS, label: string) => {
-      const button = iconButton(action, label)
+    const tapped = (action: keyof typeof ICONS) => {
+      const button = iconButton(action)
       onTap(button, () => {
         controls.press(action, now())
         controls.lift(action)
       })
       return button
     }
-    const held = (action: keyof typeof ICONS, label: string) => {
-      const button = iconButton(action, label)
+    const held = (action: keyof typeof ICONS) => {
+      const button = iconButton(action)
       button.addEventListener('pointerdown', () => controls.press(action, now()))
       for (const end of ['pointerup', 'pointercancel', 'lostpointercapture'] as const)
         button.addEventListener(end, () => controls.lift(action))
       return button
     }
-    const players = iconButton('players', 'Players')
+    const players = iconButton('players')
     players.setAttribute('aria-pressed', 'false')
     onTap(players, () => {
       const open = players.getAttribute('aria-pressed') !== 'true'
@@ -56,18 +57,9 @@ export class TouchControls {
     this.root = el(
       'div',
       'touch',
-      el(
-        'div',
-        'touch-bar',
-        players,
-        tapped('map', 'Map'),
-        tapped('blocks', 'Blocks'),
-        tapped('build', 'Build'),
-        tapped('chat', 'Chat'),
-        tapped('menu', 'Menu'),
-      ),
+      el('div', 'touch-bar', players, tapped('map'), tapped('blocks'), tapped('build'), tapped('chat'), tapped('menu')),
       stick(controls),
-      el('div', 'touch-pad', tapped('fly', 'Fly'), held('jump', 'Jump, fly up'), held('sink', 'Sneak, fly down')),
+      el('div', 'touch-pad', tapped('fly'), held('jump'), held('sink')),
     )
     this.root.addEventListener('contextmenu', (event) => event.preventDefault())
   }
@@ -86,11 +78,11 @@ function onTap(button: HTMLElement, act: () => void): void {
   })
 }
 
-function iconButton(action: keyof typeof ICONS, label: string): HTMLButtonElement {
+function iconButton(action: keyof typeof ICONS): HTMLButtonElement {
   const button = el('button', `touch-button touch-${action}`)
   button.append(strokeIcon(ICONS[action]))
   button.type = 'button'
-  button.setAttribute('aria-label', label)
+  button.setAttribute('aria-label', laterTexts.touch[action])
   return button
 }
 

@@ -2,6 +2,7 @@
 // hands the player off, it connects to the next one at once. It does not interpret messages about the world: the session
 // does.
 
+import { texts } from '../text/texts'
 import { Endpoints } from './endpoints'
 import type { Identity } from './identity'
 import { Link, type Traffic } from './link'
@@ -123,7 +124,7 @@ export class Connection {
       key: identity?.key,
     }
     const timer = stay.handingOff
-      ? window.setTimeout(() => this.failOver(stay, 'The next node did not answer.'), HANDOFF_TIMEOUT_MS)
+      ? window.setTimeout(() => this.failOver(stay, texts.nextSilent), HANDOFF_TIMEOUT_MS)
       : undefined
     const link = new Link(this.endpoints.url, join, this.traffic, {
       message: (message) => {
@@ -138,12 +139,12 @@ export class Connection {
     switch (message.type) {
       case 'challenge': {
         const { identity } = stay.options
-        if (this.isOtherWorld(message.world)) this.failOver(stay, 'The next node belongs to another world.')
+        if (this.isOtherWorld(message.world)) this.failOver(stay, texts.otherWorld)
         else if (identity) link.send({ type: 'prove', signature: identity.prove(message.nonce, message.world) })
         return
       }
       case 'welcome':
-        if (this.isOtherWorld(message.world)) this.failOver(stay, 'The next node belongs to another world.')
+        if (this.isOtherWorld(message.world)) this.failOver(stay, texts.otherWorld)
         else this.welcomed(stay, link, message)
         return
       case 'reconnect':

@@ -3,6 +3,7 @@
 import { xchacha20poly1305 } from '@noble/ciphers/chacha.js'
 import { scryptAsync } from '@noble/hashes/scrypt.js'
 import { utf8ToBytes } from '@noble/hashes/utils.js'
+import { laterTexts } from '../text/later-texts'
 import { isName } from './protocol'
 
 export const MIN_PASSPHRASE = 8
@@ -32,7 +33,7 @@ export async function sealKey({ secret, name }: TransferredKey, passphrase: stri
 export async function openKey(text: string, passphrase: string): Promise<TransferredKey> {
   const bytes = fromBase64url(codeIn(text) ?? text.trim())
   if (!bytes || bytes[0] !== VERSION || bytes.length < 1 + SALT_BYTES + NONCE_BYTES + SECRET_BYTES) {
-    throw new Error('That is no key. Paste the whole link, or choose the file that you saved.')
+    throw new Error(laterTexts.key.invalid)
   }
   const salt = bytes.subarray(1, 1 + SALT_BYTES)
   const nonce = bytes.subarray(1 + SALT_BYTES, 1 + SALT_BYTES + NONCE_BYTES)
@@ -41,7 +42,7 @@ export async function openKey(text: string, passphrase: string): Promise<Transfe
   try {
     plain = xchacha20poly1305(key, nonce).decrypt(bytes.subarray(1 + SALT_BYTES + NONCE_BYTES))
   } catch {
-    throw new Error('The passphrase is wrong, or the link is not complete.')
+    throw new Error(laterTexts.key.wrongPassphrase)
   }
   const name = new TextDecoder().decode(plain.subarray(SECRET_BYTES))
   return { secret: plain.slice(0, SECRET_BYTES), name: isName(name) ? name : '' }

@@ -1,6 +1,7 @@
 // One WebSocket to one gateway: it joins, reads and writes messages, measures the round trip, and notices silence. It ends
 // with closed, at most once.
 
+import { texts } from '../text/texts'
 import {
   decode,
   decodeBinary,
@@ -46,7 +47,7 @@ export class Link {
     this.socket.binaryType = 'arraybuffer'
     this.socket.onopen = () => this.send(join)
     this.socket.onmessage = (event) => this.receive(event.data)
-    this.socket.onclose = () => this.fail('Connection lost.')
+    this.socket.onclose = () => this.fail(texts.connectionLost)
     this.heartbeatTimer = window.setInterval(() => this.heartbeat(), PING_MS)
   }
 
@@ -84,7 +85,7 @@ export class Link {
     try {
       message = this.read(data)
     } catch {
-      this.fail('The server sent an unreadable message.')
+      this.fail(texts.unreadable)
       return
     }
     if (!message) return // a type that only newer servers use
@@ -113,7 +114,7 @@ export class Link {
   }
 
   private heartbeat(): void {
-    if (++this.silentHeartbeats > MAX_SILENT_HEARTBEATS) this.fail('The server stopped responding.')
+    if (++this.silentHeartbeats > MAX_SILENT_HEARTBEATS) this.fail(texts.silent)
     else if (this.decoder) this.ping()
   }
 }

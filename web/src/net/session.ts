@@ -3,6 +3,7 @@
 
 import type { Pose } from '../motion/pose'
 import type { Body } from '../player/body'
+import { texts } from '../text/texts'
 import { Claims } from '../world/claims'
 import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
@@ -103,7 +104,7 @@ export class Session {
       (x, z) => this.resend(x, z),
       (reason) => {
         console.warn('decoding a chunk failed', reason)
-        events.toast('Part of the land could not be loaded.')
+        events.toast(texts.landMissing)
       },
       cache,
       (x, z) => this.connection.send({ type: 'chunk', x, z }),
@@ -114,7 +115,7 @@ export class Session {
     this.connection = new Connection(url, {
       welcomed: (welcome, moved) => this.welcomed(welcome, moved),
       message: (message) => this.handle(message),
-      lost: (reason) => events.disconnected(`${reason} Reconnecting…`),
+      lost: (reason) => events.disconnected(texts.reconnecting(reason)),
       refused: (code, message) => {
         this.inWorld = false
         events.refused(failureMessage(code, message))
@@ -171,7 +172,7 @@ export class Session {
 
   sendChat(text: string): void {
     if (this.connection.open) this.connection.send({ type: 'chat', text })
-    else this.events.toast('Not sent: you’re offline.')
+    else this.events.toast(texts.notSent)
   }
 
   /** Sends a command, without its slash. The place that some need is where the player stands, unless they name another one. */
@@ -179,7 +180,7 @@ export class Session {
     if (line.startsWith('visit ')) this.visited = true
     const text = withPlace(line, this.permissions?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
-      this.events.toast('Not sent: you’re offline.')
+      this.events.toast(texts.notSent)
       return
     }
     if (!this.identity) {
@@ -202,7 +203,7 @@ export class Session {
 
   private sendInteraction(message: FromClient): void {
     if (!this.connection.open) {
-      this.events.toast('Not possible while offline.')
+      this.events.toast(texts.notPossible)
       return
     }
     this.lastMove = 0 // the server checks reach against the latest pose

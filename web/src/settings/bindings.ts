@@ -68,13 +68,3 @@ export function bindingsFrom(stored: unknown): Bindings {
   const of = (action: Action) => storedOf(action) ?? DEFAULTS[action].filter((code) => !taken.has(code))
   return Object.fromEntries(ACTIONS.map((action) => [action, of(action)])) as Bindings
 }
-
-/** Returns what is written on a key, as far as its code says. */
-export function keyName(code: string): string {
-  return code
-    .replace('Control+', 'Ctrl+')
-    .replace(/(^|\+)(Key|Digit)/, '$1')
-    .replace(/^Arrow(.*)$/, '$1 arrow')
-    .replace(/^(Shift|Control|Alt|Meta)(Left|Right)$/, '$2 $1')
-    .replace(/^Escape$/, 'Esc')
-}

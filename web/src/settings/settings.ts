@@ -2,10 +2,13 @@
 
 import { PLACEABLE } from '../world/blocks'
 import { DEFAULTS, bindingsFrom, type Bindings } from './bindings'
+import { isLanguage, type Language } from './language'
 
 export interface Settings {
   name: string
   guest: boolean
+  /** Null for the one that the browser prefers. */
+  language: Language | null
   /** Chunks in each direction, 2 to 12. */
   view: number
   /** How far mouse, finger and stick turn the camera, a factor from 0.2 to 3. */
@@ -48,6 +51,7 @@ export function defaults(software: boolean): Settings {
   return {
     name: '',
     guest: false,
+    language: null,
     view: software ? 4 : 6,
     sensitivity: 1,
     invert: false,
@@ -84,6 +88,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
   return {
     name: typeof stored.name === 'string' ? stored.name : fallback.name,
     guest: flag('guest'),
+    language: isLanguage(stored.language) ? stored.language : fallback.language,
     view: Math.round(number('view')),
     sensitivity: number('sensitivity'),
     invert: flag('invert'),

@@ -8,11 +8,11 @@ export const TILES = ['unknown','stone','grass_top','grass_side','dirt','sand','
 
 /** The groups of the inventory. */
 // prettier-ignore
-export const GROUPS: readonly string[] = ['','Nature','Plants','Building','Wool','Concrete','Glass','Slabs','Stairs','Fittings']
+export const GROUPS = ['','Nature','Plants','Building','Wool','Concrete','Glass','Slabs','Stairs','Fittings'] as const
 
 /** The colours of wool, concrete and glass. */
 // prettier-ignore
-export const COLOURS: readonly string[] = ['White','Light grey','Grey','Black','Brown','Red','Orange','Yellow','Lime','Green','Cyan','Light blue','Blue','Purple','Magenta','Pink']
+export const COLOURS = ['White','Light grey','Grey','Black','Brown','Red','Orange','Yellow','Lime','Green','Cyan','Light blue','Blue','Purple','Magenta','Pink'] as const
 
 /** The names of blocks, without states. One that begins with a space is that of 16, after their colours. */
 // prettier-ignore

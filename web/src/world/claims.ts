@@ -42,9 +42,9 @@ export function columnsBetween(a: { x: number; z: number }, b: { x: number; z: n
   }
 }
 
-/** Returns what a claim is called for the player of a name. */
-export function titleOf({ owner, member }: Claim, name: string): string {
-  return member && owner === name ? 'your claim' : `${owner}’s claim`
+/** Returns the owner of a claim, or null if it is the player's own; name is theirs. */
+export function otherOwner({ owner, member }: Claim, name: string): string | null {
+  return member && owner === name ? null : owner
 }
 
 export class Claims {

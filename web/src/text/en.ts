@@ -1,0 +1,153 @@
+// The texts in English, and so the shape of the texts in every language. These are needed before the player has joined, or at once
+// after it; en-later.ts has all others.
+
+/** A line of the help: keys, with actions in braces, and what they do. */
+export type HelpLine = [keys: string, what: string]
+
+/** owner is null if the claim is the player's own. */
+export const claimOf = (owner: string | null) => (owner === null ? 'your claim' : `${owner}’s claim`)
+
+export const en = {
+  /** Of index.html, which has the same texts in English. */
+  page: {
+    world: 'The world',
+    motto: 'One world, hosted by everyone',
+    name: 'Your name',
+    guest: 'Play as a guest (your name isn’t protected)',
+    bringKey: 'Bring your key from another device',
+    play: 'Play',
+  },
+  keyImported: 'Your key is here. Press Play.',
+  joining: 'Joining…',
+  noName: 'Type a name first.',
+  badName: 'Use 1–20 letters, digits, _ or -',
+  noWebGL: 'Your browser doesn’t support WebGL 2. Try a current Chrome, Firefox or Safari.',
+  gameMissing: 'The game could not be loaded. Check your connection and reload the page.',
+  mapMissing: 'The map could not be loaded. Reload the page.',
+  partMissing: 'A part of the page could not be loaded. Reload the page.',
+
+  /** Returns what is written on a key, as far as its code says; see settings/bindings.ts. */
+  key: (code: string) =>
+    code
+      .replace('Control+', 'Ctrl+')
+      .replace(/(^|\+)(Key|Digit)/, '$1')
+      .replace(/^Arrow(.*)$/, '$1 arrow')
+      .replace(/^(Shift|Control|Alt|Meta)(Left|Right)$/, '$2 $1')
+      .replace(/^Escape$/, 'Esc'),
+  noKey: 'no key',
+  arrowKeys: 'arrow keys',
+  /** The keys that the title screen shows: what a newcomer needs comes first. */
+  help: {
+    walk: ['{forward} {left} {back} {right}', 'walk'],
+    look: ['Mouse, {lookUp} {lookLeft} {lookDown} {lookRight}', 'look around'],
+    jump: ['{jump}', 'jump / fly up'],
+    fly: ['{fly}, {jump} {jump}', 'fly'],
+    blocks: ['Left / right click, {break} / {place}', 'break / place'],
+    inventory: ['{blocks}', 'blocks'],
+    chat: ['{chat}', 'chat, /help for commands'],
+    map: ['{map}', 'map'],
+    build: ['{build}', 'walls, boxes, copies'],
+    undo: ['{undo}, {redo}', 'undo, redo'],
+    menu: ['{menu}', 'menu, all keys'],
+  } satisfies Record<string, HelpLine>,
+  touchHelp: {
+    tap: ['Tap', 'place, hit a player'],
+    hold: ['Hold', 'break'],
+    drag: ['Drag', 'look around'],
+    stick: ['Stick', 'walk; push it further to run'],
+    swipe: ['Swipe the hotbar', 'choose a block'],
+    hammer: ['Hammer', 'walls, boxes, copies, undo'],
+  } satisfies Record<string, HelpLine>,
+
+  chat: 'Chat',
+  message: 'Message nearby players',
+  hotbar: 'Hotbar',
+  /** Returns what a block of the block table is called. */
+  block: (name: string) => name,
+
+  welcome: (name: string, world: string) => `Welcome to ${world}, ${name}.`,
+  clickToLook: 'Click to look around.',
+  flying: 'Flying: Space up, Shift down',
+  walking: 'Walking',
+  noMap: 'This node has no map.',
+  landMissing: 'Part of the land could not be loaded.',
+
+  connectionLost: 'Connection lost.',
+  unreadable: 'The server sent an unreadable message.',
+  silent: 'The server stopped responding.',
+  nextSilent: 'The next node did not answer.',
+  otherWorld: 'The next node belongs to another world.',
+  reconnecting: (reason: string) => `${reason} Reconnecting…`,
+  reconnected: 'Reconnected.',
+  notSent: 'Not sent: you’re offline.',
+  notPossible: 'Not possible while offline.',
+
+  nobodyElse: 'Nobody else is here',
+  players: (count: number) => `${count} players`,
+  playersMissing: 'Some land did not answer: there may be others.',
+  guest: 'guest',
+  you: 'you',
+  lookAtPlayer: 'Look at a player to give them the block you’re holding.',
+  /** In the chat; names stand for what is in braces. */
+  hit: '{player} hit {to}',
+  hitYou: '{player} hit you',
+  gave: '{player} gave {to} {gift}',
+  gaveYou: '{player} gave you {gift}',
+
+  claimsFar: 'Claims are shown from afar.',
+  claimsNear: 'Claims are shown when you are near.',
+  inClaim: (owner: string | null) => `This is ${claimOf(owner)}.`,
+  membersOnly: (owner: string | null) => `Only members may enter ${claimOf(owner)}.`,
+  claimEntered: (owner: string | null, name: string) => `${owner === null ? 'Your claim' : claimOf(owner)}: ${name}`,
+  claimLeft: (owner: string | null) => `You left ${claimOf(owner)}`,
+  mayBuild: 'You may build here.',
+  mayBuildToo: 'You may build here, too.',
+  membersBuild: 'Only members build here.',
+
+  /** Why the server refused an edit, a hit or a gift, by its code. */
+  refusals: {
+    out_of_world: 'The world ends there.',
+    out_of_reach: 'That is too far away.',
+    unknown_block: 'This world does not have that block yet.',
+    unbreakable: 'That block cannot be broken.',
+    not_placeable: 'That block cannot be placed.',
+    inside_player: 'A player is standing there.',
+    rate: 'Too many edits at once.',
+    stale: 'That edit came too late.',
+    not_loaded: 'This area is still loading.',
+    unavailable: 'This area cannot be reached right now.',
+    quarantined: 'This area is locked for repair.',
+    not_allowed: 'You may not build here.',
+    outside_border: 'That is outside the border of the world.',
+    claimed: 'This land is claimed by another player.',
+    unsigned: 'The world could not verify that this edit is yours. Reload this page.',
+  },
+  /** Those of hits and gifts that differ. */
+  denials: {
+    unknown_player: 'That player is no longer here.',
+    behind_block: 'There is a block in the way.',
+    unavailable: 'That did not go through. Try again.',
+  },
+  refused: (code: string) => `The world refused that (${code}).`,
+  /** Why the server closed the connection. */
+  failures: {
+    bad_name: 'Use 1–20 letters, digits, _ or -',
+    bad_key: 'Your key is damaged. Play as a guest, or clear this page’s data to get a new one.',
+    bad_signature: 'The world could not verify your key.',
+    wrong_version: 'This page is older or newer than the world. Reload it.',
+    no_guests: 'Only players with a key can join this world. Untick “Play as a guest”.',
+    replaced: 'You joined from somewhere else, so this window was disconnected.',
+    full: 'This node is full. Try again later, or use another address of this world.',
+  },
+  closed: (code: string) => `The world closed the connection (${code}).`,
+  /** Why the server moved the player. */
+  corrections: {
+    not_finite: 'Your position was reset.',
+    out_of_world: 'The world ends here.',
+    outside_border: 'The world ends here.',
+    too_fast: 'You moved too fast and were put back.',
+    claimed: 'Only members may enter this claim.',
+  },
+}
+
+export type Texts = typeof en
