@@ -10,6 +10,7 @@ const FOLDERS = [
   'world',
   'settings',
   'player',
+  'sound',
   'build',
   'net',
   'mesh',

@@ -19,6 +19,9 @@ const WATER_SURFACE = 0.875 // above the lower side of a block of water
 
 export class Scene implements System {
   private readonly stillness = window.matchMedia('(prefers-reduced-motion: reduce)')
+  /** Of the last frame. */
+  camera: Camera = { x: 0, y: 0, z: 0, yaw: 0, pitch: 0 }
+  submerged = false
 
   constructor(
     private readonly store: Store,
@@ -35,13 +38,15 @@ export class Scene implements System {
     const { store, view, body } = this
     body.stepped *= Math.exp(-STEP_RATE * dt)
     const camera = store.inWorld ? playerCamera(body) : titleCamera(this.stillness.matches ? 0 : now / 1000)
+    this.camera = camera
+    this.submerged = isUnderWater(this.world, camera)
     view.setCamera(camera)
     const aim = store.inWorld && store.screen !== 'menu' && this.interaction.sight ? this.interaction.aim : null
     view.outlineBlock(aim, boundsOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
     this.avatars.update(now, dt, camera, view.originX, view.originZ)
     this.meshes.pump(camera.x, camera.z)
     const minutes = store.inWorld ? this.clock.minutesAt(now) : BACKDROP_MINUTES
-    view.draw(camera, minutes, isUnderWater(this.world, camera), now / 1000, dt, body.walkingSpeed)
+    view.draw(camera, minutes, this.submerged, now / 1000, dt, body.walkingSpeed)
   }
 }
 

@@ -9,6 +9,7 @@
 
 import type { Hit } from '../player/ray'
 import type { BuildState } from './build-control'
+import type { HeardSound } from './effects'
 
 export interface TestState {
   connected: boolean
@@ -65,6 +66,10 @@ export interface TestState {
     calls: number
     triangles: number
   }
+  /** The latest sounds, newest last, at most 32. */
+  sounds: readonly HeardSound[]
+  /** The number of blocks whose particles were shown when they changed. */
+  bursts: number
   drawCalls: number
   triangles: number
   frames: number

@@ -14,6 +14,7 @@ const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['sensitivity', 'Sensitivity', (v) => `${v.toFixed(1)}×`],
   ['brightness', 'Brightness', percent],
   ['renderScale', 'Resolution', percent],
+  ['volume', 'Volume', percent],
 ]
 
 function percent(value: number): string {

@@ -29,6 +29,7 @@ export const DEFAULTS = {
   players: ['Tab'],
   claims: ['KeyC'],
   inspect: ['KeyI'],
+  mute: ['KeyN'],
   hints: ['KeyH'],
   debug: ['F3'],
   menu: ['Escape'],
