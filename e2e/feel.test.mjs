@@ -79,23 +79,48 @@ test('and their edits, from the side where they are', async () => {
   assert.ok(left.pan < -0.5, `the pan is ${left.pan} on the left`)
 })
 
-test('who sees a block break sees particles', async () => {
+test('who looks away sees no particles', async () => {
   assert.equal((await breakBeside('behind')).bursts, 0)
-  assert.ok((await breakBeside('ahead')).bursts > 0)
-  await ada.page.emulateMedia({ reducedMotion: 'reduce' })
-  assert.equal((await breakBeside('ahead')).bursts, 0)
 })
 
-test('what is farther away is less loud, and nothing is heard with the sounds off', async () => {
+test('what is farther away is less loud, and has particles', async () => {
   await bob.walk(8)
   const far = await breakBeside('ahead')
   assert.ok(far.gain > 0 && far.gain < near.gain, `the gain is ${far.gain}, and nearer it was ${near.gain}`)
+  assert.ok(far.bursts > 0)
+})
+
+test('nothing is heard with the sounds off, nor seen with reduced motion', async () => {
   await ada.page.keyboard.press('KeyN')
-  const { sounds } = await ada.state()
+  await ada.page.emulateMedia({ reducedMotion: 'reduce' })
+  const { sounds, bursts } = await ada.state()
   const at = await bob.aimAtGround()
   await bob.click('left')
   await ada.untilBlock(at, 0)
-  assert.deepEqual((await ada.state()).sounds, sounds)
+  const after = await ada.state()
+  assert.deepEqual([after.sounds, after.bursts], [sounds, bursts])
   await ada.page.keyboard.press('KeyN')
+})
+
+/** Presses the key of the camera, and returns how far it is from Ada's eyes. */
+async function changeCamera(mode) {
+  await ada.page.keyboard.press('KeyV')
+  await ada.until((mode) => window.__voxeld.state().camera.mode === mode, mode)
+  await ada.nextFrames(2)
+  const { x, y, z, camera } = await ada.state()
+  return Math.hypot(camera.x - x, camera.y - y - 1.62, camera.z - z)
+}
+
+test('a player sees themselves from behind and from the front', async () => {
+  await ada.page.evaluate(() => {
+    const { x, y, z } = window.__voxeld.state()
+    window.__voxeld.lookAt(x + 9, y + 1, z + 3)
+  })
+  const behind = await changeCamera('behind')
+  await ada.screenshot('third-person-behind')
+  const front = await changeCamera('front')
+  await ada.screenshot('third-person-front')
+  assert.ok(behind > 1 && front > 1, `the camera is ${behind} blocks behind, and ${front} before them`)
+  assert.ok((await changeCamera('first')) < 0.1)
   assert.deepEqual([...ada.troubles, ...bob.troubles], [])
 })

@@ -81,6 +81,10 @@ export function startGame(
       }
     },
     settingsChanged: () => applySettings(),
+    changeCamera: () => {
+      act('camera')
+      void screens.resume()
+    },
     link: () => placeLink(location.href, body),
     key: () => {
       const secret = storedKey(localStorage)
@@ -201,7 +205,14 @@ export function startGame(
     },
   }
   const horizon = new HorizonControl(store, body, session, meshes, shown, view)
-  const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view)
+  const thirdPerson = new Lazy(
+    () =>
+      import('./third-person').then(
+        ({ ThirdPerson }) => new ThirdPerson(store, world, body, session, avatars, view, hudRoot),
+      ),
+    partMissing,
+  )
+  const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view, thirdPerson)
   const effects = new Lazy(
     () => import('./effects').then(({ Effects }) => new Effects(store, world, body, avatars, scene, view)),
     partMissing,
@@ -285,6 +296,7 @@ export function startGame(
     else if (action === 'build') build.use((part) => part.openPanel())
     else if (action === 'undo') build.use((part) => part.undo())
     else if (action === 'redo') build.use((part) => part.redo())
+    else if (action === 'camera') thirdPerson.use((part) => part.next())
     else if (action === 'mute') {
       settings.sound = !settings.sound
       applySettings()
@@ -335,6 +347,7 @@ export function startGame(
     build,
     quality,
     horizon,
+    thirdPerson,
     scene,
     effects,
     panels,
@@ -376,6 +389,7 @@ export function startGame(
       others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
       fps: counter.rate,
       ping: session.connection.traffic.ping,
+      camera: { mode: thirdPerson.part?.mode ?? 'first', ...scene.camera },
       horizon: horizon.state,
       sounds: effects.part?.heard ?? [],
       bursts: effects.part?.shown ?? 0,

@@ -10,6 +10,8 @@
 import type { Hit } from '../player/ray'
 import type { BuildState } from './build-control'
 import type { HeardSound } from './effects'
+import type { Camera } from '../render/camera'
+import type { CameraMode } from './third-person'
 
 export interface TestState {
   connected: boolean
@@ -52,6 +54,7 @@ export interface TestState {
   others: { player: string; name: string; x: number; y: number; z: number }[]
   fps: number
   ping: number
+  camera: Camera & { mode: CameraMode }
   /** Land beyond the chunks that are loaded. */
   horizon: {
     /** The number of tiles wanted, and of those that are there. */

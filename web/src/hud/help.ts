@@ -25,6 +25,7 @@ export const KEYS: [string, string][] = [
   ['{inspect}', 'show who changed a block'],
   ['Click', 'hit a player'],
   ['{give}, Shift {give}', 'give the block you’re holding, or ten'],
+  ['{camera}', 'see yourself'],
   ['{mute}', 'sounds on, off'],
   ['{hints}', 'first steps'],
   ['{debug}', 'figures'],

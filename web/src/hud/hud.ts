@@ -31,6 +31,7 @@ export interface HudEvents {
   selectBlock: (block: number) => void
   chat: (text: string) => void
   settingsChanged: () => void
+  changeCamera: () => void
   /** Returns a link to where the player stands. */
   link: () => string
   /** Returns the key of this browser, or null if it has none yet. */
@@ -63,6 +64,7 @@ export class Hud {
       settings,
       events.settingsChanged,
       events.resume,
+      events.changeCamera,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
       () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
       events.leave,

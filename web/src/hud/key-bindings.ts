@@ -32,6 +32,7 @@ const LABELS: Record<Action, string> = {
   players: 'Players',
   claims: 'Claims from afar',
   inspect: 'Who changed a block',
+  camera: 'Change the camera',
   mute: 'Sounds on or off',
   hints: 'First steps',
   debug: 'Figures',

@@ -87,6 +87,14 @@ export class View {
     return this.claimWalls
   }
 
+  /** Shows the held block in the world, or in the player's view. */
+  carryBlock(inWorld: boolean): void {
+    if (inWorld) {
+      this.hand.carried = true
+      this.scene.add(this.hand.root)
+    } else this.hand.takeBack()
+  }
+
   /** Sets the number of pixels rendered per screen pixel, 0.25 to 2. */
   setScale(scale: number): void {
     this.scale = scale
