@@ -11,6 +11,7 @@ const FOLDERS = [
   'settings',
   'text',
   'player',
+  'sound',
   'build',
   'net',
   'mesh',

@@ -1,7 +1,6 @@
 // Wires the client together: creates its parts and systems, passes events up to the systems, and starts the frame loop.
 
 import { Hud } from '../hud/hud'
-import { Sound } from '../hud/sound'
 import type { JoinChoice, Title } from '../hud/title'
 import { Controls } from '../input/controls'
 import { InputSwitch } from '../input/kind'
@@ -59,7 +58,6 @@ export function startGame(
   const store = new Store(settings, localStorage)
   const world = new World()
   const body = new Body()
-  const sound = new Sound()
   const avatars = new Avatars(world)
   const view = new View(canvas, settings.smoothEdges)
   view.add(avatars.group)
@@ -84,6 +82,10 @@ export function startGame(
       }
     },
     settingsChanged: () => applySettings(),
+    changeCamera: () => {
+      act('camera')
+      void screens.resume()
+    },
     link: () => placeLink(location.href, body),
     key: () => {
       const secret = storedKey(localStorage)
@@ -115,8 +117,14 @@ export function startGame(
       refused: (reason) => screens.showTitle(reason),
       toast: (text) => hud.messages.toast(text),
       chat: ({ player, name, text }) => hud.chat.addMessage(player, name, text),
-      hit: (event) => players.showHit(event),
-      gift: (event) => players.showGift(event),
+      hit: (event) => {
+        players.showHit(event)
+        effects.part?.interacted('hit', event.to)
+      },
+      gift: (event) => {
+        players.showGift(event)
+        effects.part?.interacted('gift', event.to)
+      },
       committed: (edit) => {
         countPlaced(edit)
         build.use((part) => part.committed(edit))
@@ -155,22 +163,15 @@ export function startGame(
     anyoneTouches: (x, y, z) => avatars.anyTouches((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
     castPlayers: (origin, dir, reach) => avatars.castRay(origin, dir, reach),
     hit: (target) => session.sendHit(target.player),
-    broke: (x, y, z, block) => {
-      view.particles.burst(x - view.originX, y, z - view.originZ, block)
-      sound.playBreak(kindOf(block).name)
-      hints?.tick('break')
-    },
-    placed: (block) => {
-      sound.playPlace(kindOf(block).name)
-      hints?.tick('place')
-    },
+    broke: () => hints?.tick('break'),
+    placed: () => hints?.tick('place'),
     swing: () => view.hand.swing(),
   })
 
   const hotbar = new HotbarControl(store, hud.hotbar, view.hand)
   const quality = new QualityControl(store, session, meshes, view, hud)
-  const screens = new Screens(store, world, body, session, controls, view, hud, sound, quality)
-  const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud, sound)
+  const screens = new Screens(store, world, body, session, controls, view, hud, quality)
+  const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud)
   const claims = new ClaimControl(store, world, body, session, hud, () => view.loadClaimWalls(), interaction)
   const inspect = new Lazy(
     () =>
@@ -195,9 +196,7 @@ export function startGame(
       ),
     partMissing,
   )
-  const movement = new Movement(store, world, body, controls, hud.messages, sound, (from, to) =>
-    claims.keepsOut(from, to),
-  )
+  const movement = new Movement(store, world, body, controls, hud.messages, (from, to) => claims.keepsOut(from, to))
   const actions: System = {
     update({ now }) {
       if (!store.inWorld) return
@@ -207,7 +206,18 @@ export function startGame(
     },
   }
   const horizon = new HorizonControl(store, body, session, meshes, shown, view)
-  const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view)
+  const thirdPerson = new Lazy(
+    () =>
+      import('./third-person').then(
+        ({ ThirdPerson }) => new ThirdPerson(store, world, body, session, avatars, view, hudRoot),
+      ),
+    partMissing,
+  )
+  const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view, thirdPerson)
+  const effects = new Lazy(
+    () => import('./effects').then(({ Effects }) => new Effects(store, world, body, avatars, scene, view)),
+    partMissing,
+  )
   const counter = new FrameCounter()
   const panels: Panels = new Panels(
     store,
@@ -274,6 +284,7 @@ export function startGame(
       () => import('./map-control'),
     ]
     void Promise.allSettled(parts.map((load) => load()))
+    effects.use((part) => part.applySettings())
   }
 
   function act(action: Action): void {
@@ -291,7 +302,11 @@ export function startGame(
     else if (action === 'build') build.use((part) => part.openPanel())
     else if (action === 'undo') build.use((part) => part.undo())
     else if (action === 'redo') build.use((part) => part.redo())
-    else if (action === 'hints') {
+    else if (action === 'camera') thirdPerson.use((part) => part.next())
+    else if (action === 'mute') {
+      settings.sound = !settings.sound
+      applySettings()
+    } else if (action === 'hints') {
       settings.hints = !settings.hints
       applySettings()
     } else if (action === 'debug') void panels.toggleDebug()
@@ -300,7 +315,7 @@ export function startGame(
   function applySettings(): void {
     view.setFieldOfView(settings.fieldOfView)
     view.brightness = settings.brightness
-    sound.on = settings.sound
+    effects.part?.applySettings()
     store.save()
     quality.apply()
     showHints()
@@ -338,7 +353,9 @@ export function startGame(
     build,
     quality,
     horizon,
+    thirdPerson,
     scene,
+    effects,
     panels,
   ]
   new FrameLoop(systems).start()
@@ -378,7 +395,10 @@ export function startGame(
       others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
       fps: counter.rate,
       ping: session.connection.traffic.ping,
+      camera: { mode: thirdPerson.part?.mode ?? 'first', ...scene.camera },
       horizon: horizon.state,
+      sounds: effects.part?.heard ?? [],
+      bursts: effects.part?.shown ?? 0,
       drawCalls: view.stats.calls,
       triangles: view.stats.triangles,
       frames: counter.frames,

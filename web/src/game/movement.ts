@@ -1,12 +1,10 @@
 // Moves the player's body by keys, mouse, fingers and sticks.
 
 import type { Messages } from '../hud/messages'
-import type { Sound } from '../hud/sound'
 import type { Controls } from '../input/controls'
 import { type Body, type Intent } from '../player/body'
 import type { Action } from '../settings/bindings'
 import { texts } from '../text/texts'
-import { kindOf } from '../world/blocks'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
 import type { Store } from './store'
@@ -16,18 +14,14 @@ const KEYS_TURN = 1.8 // radians/s, by keys
 const MAX_PITCH = Math.PI / 2 - 0.01
 const STEP = 0.05 // seconds: longer frames are simulated in several steps
 const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false }
-const FOOTSTEP_DISTANCE = 2.1 // blocks between two footstep sounds
 
 export class Movement implements System {
-  private sinceFootstep = 0 // blocks
-
   constructor(
     private readonly store: Store,
     private readonly world: World,
     private readonly body: Body,
     private readonly controls: Controls,
     private readonly messages: Messages,
-    private readonly sound: Sound,
     /** Reports whether the body may not go on from a position to where it is now. */
     private readonly keptOut: (from: { x: number; y: number; z: number }, body: Body) => boolean,
   ) {}
@@ -46,7 +40,6 @@ export class Movement implements System {
     const { x, y, z } = body
     for (let left = dt; left > 1e-6; left -= STEP) body.step(this.world, intent, Math.min(STEP, left))
     if (this.keptOut({ x, y, z }, body)) body.place(x, y, z)
-    this.playFootsteps(dt)
   }
 
   /** Returns the turn by keys, in radians. */
@@ -64,14 +57,5 @@ export class Movement implements System {
     this.body.flying = !this.body.flying
     if (this.body.flying) this.body.vy = 0
     this.messages.toast(this.body.flying ? texts.flying : texts.walking)
-  }
-
-  private playFootsteps(dt: number): void {
-    const { body } = this
-    this.sinceFootstep = body.onGround ? this.sinceFootstep + body.walkingSpeed * dt : 0
-    if (this.sinceFootstep < FOOTSTEP_DISTANCE) return
-    this.sinceFootstep = 0
-    const ground = this.world.get(Math.floor(body.x), Math.floor(body.y - 0.5), Math.floor(body.z))
-    this.sound.playFootstep(kindOf(ground).name)
   }
 }

@@ -2,7 +2,6 @@
 
 import type { ChatPart } from '../hud/chat'
 import type { Hud } from '../hud/hud'
-import type { Sound } from '../hud/sound'
 import type { GiftEvent, HitEvent } from '../net/protocol'
 import type { Session } from '../net/session'
 import type { BlockInteraction } from '../player/block-interaction'
@@ -29,7 +28,6 @@ export class PlayerInteraction {
     private readonly hotbar: HotbarControl,
     private readonly hand: Hand,
     private readonly hud: Hud,
-    private readonly sound: Sound,
   ) {}
 
   /** Gives the selected block to the player aimed at. */
@@ -47,7 +45,6 @@ export class PlayerInteraction {
   showHit(event: HitEvent): void {
     this.avatars.animateInteraction(event.player, event.to, true)
     this.addChatLine(event, texts.hit, texts.hitYou)
-    this.sound.playHit()
     if (!this.isSelf(event.to)) return
     const { x, z } = this.avatars.shownAt(event.player) ?? this.body
     this.body.knockBack(x, z)
@@ -59,7 +56,6 @@ export class PlayerInteraction {
     this.avatars.animateInteraction(event.player, event.to, false)
     this.addChatLine(event, texts.gave, texts.gaveYou, `${event.count} × ${texts.block(kindOf(event.block).name)}`)
     if (!this.isSelf(event.to)) return
-    this.sound.playGift()
     this.hotbar.receive(event.block, event.count)
   }
 

@@ -11,7 +11,9 @@ import { AIR, WATER, boundsOf } from '../world/blocks'
 import type { Clock } from '../world/clock'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
+import type { Lazy } from './lazy'
 import type { Store } from './store'
+import type { ThirdPerson } from './third-person'
 
 const BACKDROP_MINUTES = 16.6 * 60
 const STEP_RATE = 14 // 1/s, of the camera's rise after a step
@@ -19,6 +21,9 @@ const WATER_SURFACE = 0.875 // above the lower side of a block of water
 
 export class Scene implements System {
   private readonly stillness = window.matchMedia('(prefers-reduced-motion: reduce)')
+  /** Of the last frame. */
+  camera: Camera = { x: 0, y: 0, z: 0, yaw: 0, pitch: 0 }
+  submerged = false
 
   constructor(
     private readonly store: Store,
@@ -29,19 +34,25 @@ export class Scene implements System {
     private readonly avatars: Avatars,
     private readonly meshes: MeshScheduler,
     private readonly view: View,
+    private readonly thirdPerson: Pick<Lazy<ThirdPerson>, 'part'>,
   ) {}
 
   update({ now, dt }: Frame): void {
     const { store, view, body } = this
     body.stepped *= Math.exp(-STEP_RATE * dt)
-    const camera = store.inWorld ? playerCamera(body) : titleCamera(this.stillness.matches ? 0 : now / 1000)
+    const { part } = this.thirdPerson
+    const eyes = store.inWorld ? playerCamera(body) : titleCamera(this.stillness.matches ? 0 : now / 1000)
+    const camera = part ? part.cameraFrom(eyes) : eyes
+    this.camera = camera
+    this.submerged = isUnderWater(this.world, camera)
     view.setCamera(camera)
     const aim = store.inWorld && store.screen !== 'menu' && this.interaction.sight ? this.interaction.aim : null
     view.outlineBlock(aim, boundsOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
     this.avatars.update(now, dt, camera, view.originX, view.originZ)
+    part?.holdBlock()
     this.meshes.pump(camera.x, camera.z)
     const minutes = store.inWorld ? this.clock.minutesAt(now) : BACKDROP_MINUTES
-    view.draw(camera, minutes, isUnderWater(this.world, camera), now / 1000, dt, body.walkingSpeed)
+    view.draw(camera, minutes, this.submerged, now / 1000, dt, body.walkingSpeed)
   }
 }
 

@@ -1,7 +1,6 @@
 // Decides which screen is shown: joins and leaves worlds, and opens and closes panels.
 
 import type { Hud, Screen } from '../hud/hud'
-import type { Sound } from '../hud/sound'
 import type { JoinChoice } from '../hud/title'
 import type { Controls } from '../input/controls'
 import { loadIdentity } from '../net/identity'
@@ -26,7 +25,6 @@ export class Screens {
     private readonly controls: Controls,
     private readonly view: View,
     private readonly hud: Hud,
-    private readonly sound: Sound,
     private readonly quality: QualityControl,
   ) {}
 
@@ -52,7 +50,6 @@ export class Screens {
     this.store.settings.name = name
     this.store.settings.guest = guest
     this.store.save()
-    this.sound.start()
     this.hud.title.setJoining(true)
     this.session.join({ name, view: this.quality.joining(), identity: guest ? null : loadIdentity(localStorage) })
   }
@@ -79,7 +76,6 @@ export class Screens {
 
   /** Returns to the world. The browser may refuse to lock the pointer, as it does right after Escape: then a click locks it. */
   async resume(): Promise<void> {
-    this.sound.start()
     this.show('play')
     if (!(await this.controls.capture())) this.hud.messages.toast(texts.clickToLook)
   }

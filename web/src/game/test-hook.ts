@@ -9,6 +9,9 @@
 
 import type { Hit } from '../player/ray'
 import type { BuildState } from './build-control'
+import type { HeardSound } from './effects'
+import type { Camera } from '../render/camera'
+import type { CameraMode } from './third-person'
 
 export interface TestState {
   connected: boolean
@@ -51,6 +54,7 @@ export interface TestState {
   others: { player: string; name: string; x: number; y: number; z: number }[]
   fps: number
   ping: number
+  camera: Camera & { mode: CameraMode }
   /** Land beyond the chunks that are loaded. */
   horizon: {
     /** The number of tiles wanted, and of those that are there. */
@@ -65,6 +69,10 @@ export interface TestState {
     calls: number
     triangles: number
   }
+  /** The latest sounds, newest last, at most 32. */
+  sounds: readonly HeardSound[]
+  /** The number of blocks whose particles were shown when they changed. */
+  bursts: number
   drawCalls: number
   triangles: number
   frames: number

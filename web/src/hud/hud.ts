@@ -32,6 +32,7 @@ export interface HudEvents {
   selectBlock: (block: number) => void
   chat: (text: string) => void
   settingsChanged: () => void
+  changeCamera: () => void
   /** Returns a link to where the player stands. */
   link: () => string
   /** Returns the key of this browser, or null if it has none yet. */
@@ -118,6 +119,7 @@ export class Hud {
       this.settings,
       events.settingsChanged,
       events.resume,
+      events.changeCamera,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
       () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
       events.leave,

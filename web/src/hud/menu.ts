@@ -27,6 +27,7 @@ const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['sensitivity', texts.sensitivity, (v) => `${v.toFixed(1)}×`],
   ['brightness', texts.brightness, percent],
   ['renderScale', texts.renderScale, percent],
+  ['volume', texts.volume, percent],
 ]
 
 /** Returns the choice of the language, which takes effect with a reload. */
@@ -60,6 +61,7 @@ export class Menu {
     private readonly settings: Settings,
     changed: () => void,
     resume: () => void,
+    changeCamera: () => void,
     takeKey: () => void,
     invite: () => void,
     leave: () => void,
@@ -124,6 +126,7 @@ export class Menu {
         flag('sound', texts.sound),
         flag('hints', texts.hints),
       ),
+      button(texts.camera, 'quiet', changeCamera),
       button(texts.invite, 'quiet', invite),
       button(texts.otherDevice, 'quiet', takeKey),
       button(texts.leave, 'quiet', leave),

@@ -40,6 +40,7 @@ const ACTIONS: [button: number, action: Action][] = [
   [11, 'pick'],
   [12, 'chat'],
   [13, 'players'],
+  [15, 'camera'],
 ]
 const MOUSE: [button: number, of: number][] = [
   [6, RIGHT],

@@ -41,8 +41,8 @@ export interface InteractionHandlers {
   /** Returns the nearest other player whose body a ray hits within reach. */
   castPlayers(origin: Vector, dir: Vector, reach: number): TargetPlayer | null
   hit(target: TargetPlayer): void
-  broke(x: number, y: number, z: number, block: number): void
-  placed(block: number): void
+  broke(): void
+  placed(): void
   swing(): void
 }
 
@@ -128,12 +128,11 @@ export class BlockInteraction {
     const block = this.world.get(x, y, z)
     if (!kindOf(block).breakable) return
     const half = otherHalf(this.world, x, y, z)
-    if (half !== null && this.handlers.edit(x, half, z, AIR)) this.handlers.broke(x, half, z, block)
-    if (this.handlers.edit(x, y, z, AIR)) this.handlers.broke(x, y, z, block)
+    if (half !== null && this.handlers.edit(x, half, z, AIR)) this.handlers.broke()
+    if (this.handlers.edit(x, y, z, AIR)) this.handlers.broke()
     // plants on top of it break too
     for (let above = y + 1; isPlant(this.world.get(x, above, z)); above++) {
-      const plant = this.world.get(x, above, z)
-      if (this.handlers.edit(x, above, z, AIR)) this.handlers.broke(x, above, z, plant)
+      if (this.handlers.edit(x, above, z, AIR)) this.handlers.broke()
     }
   }
 
@@ -191,7 +190,7 @@ export class BlockInteraction {
     }
     this.handlers.swing()
     if (!this.handlers.edit(x, y, z, block)) return false
-    this.handlers.placed(kindOf(block).base)
+    this.handlers.placed()
     return true
   }
 }

@@ -5,6 +5,7 @@ import type { Avatar, AvatarMove, ChunkAddress } from '../net/protocol'
 import type { TargetPlayer } from '../player/block-interaction'
 import { castBody, type Vector } from '../player/ray'
 import { InterpolationBuffer } from '../motion/interpolation-buffer'
+import type { Pose } from '../motion/pose'
 import { kindOf } from '../world/blocks'
 import { Lamps } from '../world/lamps'
 import type { World } from '../world/world'
@@ -30,7 +31,17 @@ interface RemoteAvatar {
   litAt: number // ms, of the last search for light
 }
 
+/** The player's own figure, in third person. */
+export interface OwnFigure {
+  player: string
+  figure: Figure
+  body: { x: number; y: number; z: number; yaw: number; pitch: number; walkingSpeed: number }
+  litAt: number
+}
+
 export class Avatars {
+  /** Null unless it is shown. */
+  self: OwnFigure | null = null
   readonly group = new Group()
   private others = new Map<string, RemoteAvatar>()
   private readonly figures = new FigureMesh()
@@ -115,8 +126,12 @@ export class Avatars {
 
   /** Animates an interaction: the first player swings an arm; the second flinches if hit. */
   animateInteraction(player: string, to: string, hit: boolean): void {
-    this.others.get(player)?.figure.swingArm()
-    if (hit) this.others.get(to)?.figure.flinch()
+    this.figureOf(player)?.swingArm()
+    if (hit) this.figureOf(to)?.flinch()
+  }
+
+  private figureOf(player: string): Figure | undefined {
+    return (this.self?.player === player ? this.self : this.others.get(player))?.figure
   }
 
   /** Updates the figures; their positions are relative to the render origin. */
@@ -127,24 +142,43 @@ export class Avatars {
       const speed = dt > 0 ? Math.min(20, distance / dt) : 0
       other.speed += (speed - other.speed) * (1 - Math.exp(-10 * dt))
       other.shown = { x: pose.x, y: pose.y, z: pose.z }
-      const { figure, tag } = other
-      figure.place[0] = tag.x = pose.x - originX
-      figure.place[1] = pose.y
-      figure.place[2] = tag.z = pose.z - originZ
+      const { tag } = other
+      tag.x = pose.x - originX
       tag.y = pose.y + TAG_HEIGHT
+      tag.z = pose.z - originZ
       tag.distance = Math.hypot(pose.x - camera.x, pose.y - camera.y, pose.z - camera.z)
-      figure.pose(pose.yaw, pose.pitch, other.speed, dt)
-      if (now - other.litAt > LIGHT_MS) {
-        other.litAt = now
-        const x = Math.floor(pose.x)
-        const y = Math.floor(pose.y) + 1
-        const z = Math.floor(pose.z)
-        figure.light(this.hasRoof(x, y, z), (this.lamps.glowAt(x, y, z, LAMP_REACH) / 15) ** 2)
-      }
+      this.pose(other, pose, other.speed, now, dt, originX, originZ)
     }
     const others = [...this.others.values()]
-    this.figures.show(others.map(({ figure }) => figure))
+    const figures = others.map(({ figure }) => figure)
+    const { self } = this
+    if (self) {
+      this.pose(self, self.body, self.body.walkingSpeed, now, dt, originX, originZ)
+      figures.push(self.figure)
+    }
+    this.figures.show(figures)
     this.tags.show(others.map(({ tag }) => tag))
+  }
+
+  /** Poses a figure, and now and then lights it. */
+  private pose(
+    of: { figure: Figure; litAt: number },
+    { x, y, z, yaw, pitch }: Pose,
+    speed: number,
+    now: number,
+    dt: number,
+    originX: number,
+    originZ: number,
+  ): void {
+    const { figure } = of
+    figure.place[0] = x - originX
+    figure.place[1] = y
+    figure.place[2] = z - originZ
+    figure.pose(yaw, pitch, speed, dt)
+    if (now - of.litAt <= LIGHT_MS) return
+    of.litAt = now
+    const [bx, by, bz] = [Math.floor(x), Math.floor(y) + 1, Math.floor(z)]
+    figure.light(this.hasRoof(bx, by, bz), (this.lamps.glowAt(bx, by, bz, LAMP_REACH) / 15) ** 2)
   }
 
   private hasRoof(x: number, y: number, z: number): boolean {

@@ -11,7 +11,7 @@ import {
   Mesh,
   RawShaderMaterial,
 } from 'three'
-import type { Figure } from './figure'
+import { PIXEL, type Figure } from './figure'
 import { FOG_GLSL, SKY_GLSL, air } from './glsl'
 
 const VERTEX = /* glsl */ `
@@ -87,7 +87,6 @@ interface Box {
   brightness?: number
 }
 
-const PIXEL = 1.8 / 32 // a figure is 32 pixels high
 const LEG: Box[] = [
   { size: [3.9, 12, 3.9], at: [0, -6, 0], paint: 'trousers' },
   { size: [4.2, 2.2, 4.8], at: [0, -10.9, 0.4], paint: 'trousers', brightness: 0.55 },

@@ -3,6 +3,9 @@
 import { hash, pick } from '../world/hash'
 import type { Colour } from './pixels'
 
+/** In blocks: a figure is 32 pixels high. */
+export const PIXEL = 1.8 / 32
+
 /** Converts hue, saturation and lightness (each 0 to 1) to a colour. */
 function hsl(h: number, s: number, l: number): Colour {
   const f = (n: number) => {

@@ -1,4 +1,4 @@
-// Particles of broken blocks: small squares in the block's colours that fall for less than a second.
+// Particles of blocks that change: small squares in the block's colours that fall for less than a second. Loaded after joining.
 
 import { BufferAttribute, BufferGeometry, GLSL3, Points, RawShaderMaterial, Vector3 } from 'three'
 import { kindOf } from '../world/blocks'
@@ -7,7 +7,9 @@ import { TILE } from './pixels'
 import { drawTile } from './tiles'
 
 const MAX_PARTICLES = 512
-const PER_BLOCK = 22
+const MAX_PER_BLOCK = 22
+/** In blocks: farther away there are none. */
+const REACH = 40
 const LIFE = 0.7 // seconds
 const GRAVITY = 16
 const UPWARDS = new Vector3(0, 2.2, 0)
@@ -46,6 +48,11 @@ interface Particle {
   age: number // seconds
 }
 
+/** Returns the number of particles of a block that breaks at a distance. */
+export function particlesAt(distance: number): number {
+  return Math.ceil(MAX_PER_BLOCK * Math.max(0, 1 - distance / REACH))
+}
+
 export class Particles {
   readonly points: Points
   private readonly particles: Particle[] = []
@@ -75,10 +82,10 @@ export class Particles {
     this.points.visible = false
   }
 
-  /** Emits the particles of a block at (x, y, z), relative to the render origin. */
-  burst(x: number, y: number, z: number, block: number): void {
+  /** Emits particles of a block at (x, y, z), relative to the render origin. */
+  burst(x: number, y: number, z: number, block: number, count: number): void {
     const pixels = drawTile(kindOf(block).side)
-    for (let i = 0; i < PER_BLOCK; i++) {
+    for (let i = 0; i < count; i++) {
       const at = this.next
       this.next = (this.next + 1) % MAX_PARTICLES
       const place = new Vector3().random()

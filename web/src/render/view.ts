@@ -18,14 +18,12 @@ import type { Camera } from './camera'
 import type { ClaimWalls } from './claim-walls'
 import { air } from './glsl'
 import { Hand } from './hand'
-import { Particles } from './particles'
 import { Sky } from './sky'
 import { ORIGIN_STEP, Terrain } from './terrain'
 
 export class View {
   readonly terrain: Terrain
   readonly hand: Hand
-  readonly particles = new Particles()
   private claimWalls: ClaimWalls | null = null
   private readonly renderer: WebGLRenderer
   private readonly scene = new Scene()
@@ -57,7 +55,7 @@ export class View {
     )
     this.outline.visible = false
     this.outline.renderOrder = 2.7
-    this.scene.add(this.terrain.group, this.sky.dome, this.sky.clouds, this.particles.points, this.outline)
+    this.scene.add(this.terrain.group, this.sky.dome, this.sky.clouds, this.outline)
     window.addEventListener('resize', () => this.resize())
     this.resize()
   }
@@ -87,6 +85,14 @@ export class View {
       this.scene.add(this.claimWalls.mesh)
     }
     return this.claimWalls
+  }
+
+  /** Shows the held block in the world, or in the player's view. */
+  carryBlock(inWorld: boolean): void {
+    if (inWorld) {
+      this.hand.carried = true
+      this.scene.add(this.hand.root)
+    } else this.hand.takeBack()
   }
 
   /** Sets the number of pixels rendered per screen pixel, 0.25 to 2. */
@@ -153,13 +159,16 @@ export class View {
     air.time.value = seconds % 3600
     air.submerged.value = submerged ? 1 : 0
     this.sky.follow(this.camera, camera.x, camera.z, seconds)
-    const pixels = this.renderer.domElement.height
-    this.particles.update(dt, pixels / (2 * Math.tan((this.camera.fov * Math.PI) / 360)))
     this.hand.update(dt, speed)
     this.renderer.info.reset()
     this.renderer.clear()
     this.renderer.render(this.scene, this.camera)
     if (this.showHand) this.hand.draw(this.renderer, this.camera.aspect)
+  }
+
+  /** The height in pixels of a block at a distance of one block. */
+  get pixelsPerBlock(): number {
+    return this.renderer.domElement.height / (2 * Math.tan((this.camera.fov * Math.PI) / 360))
   }
 
   get stats(): { calls: number; triangles: number; quads: number } {

@@ -29,6 +29,8 @@ export const DEFAULTS = {
   players: ['Tab'],
   claims: ['KeyC'],
   inspect: ['KeyI'],
+  camera: ['KeyV'],
+  mute: ['KeyN'],
   hints: ['KeyH'],
   debug: ['F3'],
   menu: ['Escape'],

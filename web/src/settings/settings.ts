@@ -26,6 +26,8 @@ export interface Settings {
   /** Lower the quality while frames are slow (quality-governor.ts). */
   adaptive: boolean
   sound: boolean
+  /** Of all sounds, 0 to 1. */
+  volume: number
   /** Show what a newcomer tries first. */
   hints: boolean
   /** The blocks in the nine slots of the hotbar. */
@@ -39,6 +41,7 @@ export const RANGES = {
   fieldOfView: [50, 110, 1],
   brightness: [0.5, 2, 0.1],
   renderScale: [0.25, 1, 0.05],
+  volume: [0, 1, 0.05],
 } as const
 
 /** The number of slots of the hotbar. */
@@ -62,6 +65,7 @@ export function defaults(software: boolean): Settings {
     smoothEdges: !software,
     adaptive: true,
     sound: true,
+    volume: 0.7,
     hints: true,
     hotbar: [...HOTBAR],
   }
@@ -99,6 +103,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     smoothEdges: flag('smoothEdges'),
     adaptive: flag('adaptive'),
     sound: flag('sound'),
+    volume: number('volume'),
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }

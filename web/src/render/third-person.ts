@@ -1,0 +1,43 @@
+// Third person: where the camera is, and where the player's figure holds a block.
+
+import { Matrix4 } from 'three'
+import type { Blocks } from '../player/body'
+import { castRay, direction } from '../player/ray'
+import { boxesOf, isSolid } from '../world/blocks'
+import type { Camera } from './camera'
+import { PIXEL, type Figure } from './figure'
+
+const DISTANCE = 4 // blocks from the eyes
+/** In blocks: how near the camera comes to a block. It is more than the near plane reaches at the widest field of view. */
+const MARGIN = 0.15
+const SIDES = [-MARGIN, MARGIN]
+
+/** Returns the camera behind somebody's eyes, or before them and turned to them, on this side of all solid blocks. */
+export function cameraAround(blocks: Blocks, eyes: Camera, front: boolean): Camera {
+  const yaw = front ? eyes.yaw + Math.PI : eyes.yaw
+  const pitch = front ? -eyes.pitch : eyes.pitch
+  const [x, y, z] = direction(yaw, pitch)
+  let distance = DISTANCE
+  for (const dx of SIDES) {
+    for (const dy of SIDES) {
+      for (const dz of SIDES) {
+        const corner = [eyes.x + dx, eyes.y + dy, eyes.z + dz] as const
+        const hit = castRay(blocks, corner, [-x, -y, -z], distance, isSolid, boxesOf)
+        if (hit) distance = hit.distance
+      }
+    }
+  }
+  return { x: eyes.x - x * distance, y: eyes.y - y * distance, z: eyes.z - z * distance, yaw, pitch }
+}
+
+/** Returns the place of the right hand of a figure, as figure-mesh.ts draws it. */
+export function handOf({ place: [x, y, z, yaw], limbs }: Figure): Matrix4 {
+  const [, , arm, outwards] = limbs
+  return new Matrix4()
+    .makeTranslation(x, y, z)
+    .multiply(new Matrix4().makeRotationY(-yaw))
+    .multiply(new Matrix4().makeTranslation(-6 * PIXEL, 23 * PIXEL, 0))
+    .multiply(new Matrix4().makeRotationX(arm))
+    .multiply(new Matrix4().makeRotationZ(-outwards))
+    .multiply(new Matrix4().makeTranslation(0, -10.5 * PIXEL, 3.5 * PIXEL))
+}
