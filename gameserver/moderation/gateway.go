@@ -13,6 +13,7 @@ type Gateway struct {
 	elsewhere.Here
 	Elsewhere *elsewhere.Players
 	History   History
+	Terrain   Terrain
 
 	Pose      func() motion.Pose // of the player
 	Spawn     func() motion.Pose // where new players start
