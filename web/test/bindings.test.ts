@@ -67,6 +67,7 @@ describe('key bindings', () => {
       'players',
       'claims',
       'inspect',
+      'past',
       'debug',
       'menu',
     ] as const)

@@ -36,7 +36,7 @@ export class Scene implements System {
     body.stepped *= Math.exp(-STEP_RATE * dt)
     const camera = store.inWorld ? playerCamera(body) : titleCamera(this.stillness.matches ? 0 : now / 1000)
     view.setCamera(camera)
-    const aim = store.inWorld && store.screen !== 'menu' && this.interaction.sight ? this.interaction.aim : null
+    const aim = store.screen === 'play' && this.interaction.sight ? this.interaction.aim : null
     view.outlineBlock(aim, boundsOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
     this.avatars.update(now, dt, camera, view.originX, view.originZ)
     this.meshes.pump(camera.x, camera.z)

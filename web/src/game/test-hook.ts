@@ -9,6 +9,7 @@
 
 import type { Hit } from '../player/ray'
 import type { BuildState } from './build-control'
+import type { PastState } from './past-control'
 
 export interface TestState {
   connected: boolean
@@ -43,6 +44,8 @@ export interface TestState {
   choosing: '' | 'first' | 'second'
   /** Clicks ask who changed a block. */
   inspecting: boolean
+  /** Null until the past was watched first. */
+  past: PastState | null
   /** Null until the building tools are loaded. */
   build: BuildState | null
   /** Names in the latest list of players nearby; number of tiles of the map, or of the picture of a rollback. */

@@ -23,6 +23,7 @@ export const KEYS: [string, string][] = [
   ['{players}', 'players'],
   ['{claims}', 'show claims from afar'],
   ['{inspect}', 'show who changed a block'],
+  ['{past}', 'watch the past of this place'],
   ['Click', 'hit a player'],
   ['{give}, Shift {give}', 'give the block you’re holding, or ten'],
   ['{hints}', 'first steps'],

@@ -32,6 +32,7 @@ const LABELS: Record<Action, string> = {
   players: 'Players',
   claims: 'Claims from afar',
   inspect: 'Who changed a block',
+  past: 'The past of this place',
   hints: 'First steps',
   debug: 'Figures',
   menu: 'Menu',

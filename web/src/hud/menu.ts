@@ -33,6 +33,7 @@ export class Menu {
     resume: () => void,
     takeKey: () => void,
     invite: () => void,
+    past: () => void,
     leave: () => void,
   ) {
     const rows = SLIDERS.map(([key, label, text]) => {
@@ -90,6 +91,7 @@ export class Menu {
         flag('sound', 'Sounds'),
         flag('hints', 'Show the first steps'),
       ),
+      button('Watch the past…', 'quiet', past),
       button('Invite a friend…', 'quiet', invite),
       button('Play on another device…', 'quiet', takeKey),
       button('Leave', 'quiet', leave),

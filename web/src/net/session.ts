@@ -22,6 +22,7 @@ import type {
   FromClient,
   FromServer,
   GiftEvent,
+  HistoryPage,
   HitEvent,
   RollbackPreview,
   Permissions,
@@ -63,6 +64,7 @@ export interface SessionEvents {
   notice(text: string): void
   permissions(permissions: Permissions): void
   rollback(preview: RollbackPreview): void
+  history(page: HistoryPage): void
 }
 
 export class Session {
@@ -322,6 +324,9 @@ export class Session {
       case 'rollback':
         this.events.rollback(message)
         break
+      case 'history':
+        this.events.history(message)
+        break
       case 'nearby':
       case 'people':
         this.surroundings.answer(message, now)
@@ -340,7 +345,13 @@ export class Session {
 
   /** Reports whether the player may use a command. */
   mayUse(command: string): boolean {
-    return this.permissions?.commands.some(({ name }) => name === command) ?? false
+    return this.usageOf(command) !== null
+  }
+
+  /** Returns the arguments of a command, or null if the player may not use it. */
+  usageOf(command: string): string | null {
+    const found = this.permissions?.commands.find(({ name }) => name === command)
+    return found ? (found.usage ?? '') : null
   }
 
   /** The name that is registered to the player's key, or empty. */

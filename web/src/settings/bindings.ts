@@ -29,6 +29,7 @@ export const DEFAULTS = {
   players: ['Tab'],
   claims: ['KeyC'],
   inspect: ['KeyI'],
+  past: ['KeyV'],
   hints: ['KeyH'],
   debug: ['F3'],
   menu: ['Escape'],
