@@ -99,11 +99,15 @@ test('bob moves through the past by keys', async () => {
 test('the time-lapse ends now, and changes of others are there after it', async () => {
   await click(eve, 'left', tower[0], false)
   assert.equal(await bob.blockAt(tower[1]), BRICK)
-  await bob.page.keyboard.press('Home')
-  await untilMoment(0)
-  await bob.page.click('.past-controls button')
-  await bob.until(() => window.__voxeld.state().past.playing)
+  await bob.page.keyboard.press('End')
   await untilMoment(3)
+  const { at, playing } = await bob.page.$eval('.past-controls button', (play) => {
+    play.click()
+    return window.__voxeld.state().past
+  })
+  assert.deepEqual({ at, playing }, { at: 0, playing: true })
+  await untilMoment(3)
+  await bob.page.focus('.past-controls input')
   await bob.page.keyboard.press('Home')
   await untilMoment(0)
   await bob.page.keyboard.press('Escape')
