@@ -79,6 +79,14 @@ test('bob moves through the past by keys', async () => {
   assert.equal(await line(), 'eve broke Brick')
   assert.deepEqual(await shown(), [BRICK, AIR])
 
+  const { yaw } = await bob.state()
+  await bob.page.mouse.move(400, 200)
+  await bob.page.mouse.down()
+  await bob.page.mouse.move(420, 200)
+  await bob.page.mouse.up()
+  assert.notEqual((await bob.state()).yaw, yaw, 'a drag beside the bar does not turn the camera')
+  await bob.page.focus('.past-controls input')
+
   await bob.page.keyboard.press('Home')
   await untilMoment(0)
   assert.equal(await line(), 'Before the first change')

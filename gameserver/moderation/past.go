@@ -17,11 +17,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Terrain generates the untouched land; a *terrain.Generator. Any goroutine.
-type Terrain interface {
-	ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
-}
-
 // maxSkip is how many changes can be left out: those before the page that is asked for are read, too.
 const maxSkip = 10_000
 

@@ -121,6 +121,7 @@ export class PastControl implements System {
   }
 
   open(): void {
+    if (this.store.screen === 'title') return // the player has left while this part was loaded
     const usage = this.session.usageOf('inspect')
     if (usage === null) this.messages.toast(TEXT.forbidden)
     else if (!usage.startsWith(OF_BOXES)) this.messages.toast(TEXT.unsupported)

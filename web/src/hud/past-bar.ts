@@ -162,7 +162,7 @@ export function describe(changes: readonly PastChange[], at: number, now: number
         : isReplaceable(before)
           ? TEXT.placed(name, kindOf(after).name)
           : TEXT.replaced(name, kindOf(before).name, kindOf(after).name),
-    when: `${ago(now - time)}, ${new Date(time).toLocaleString()}`,
+    when: `${ago(now - time)}, ${new Date(time).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' })}`,
   }
   return text
 }
