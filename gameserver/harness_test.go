@@ -159,6 +159,7 @@ type client struct {
 		denied      []sessionmsg.Denied
 		notices     []string
 		claims      []sessionmsg.Claim // of the last message
+		histories   []sessionmsg.History
 		corrections int
 		reason      string          // of the last correction
 		order       []grid.ChunkPos // of the whole chunks
@@ -317,6 +318,8 @@ func (c *client) handle(m sessionmsg.FromServer) {
 		c.mu.notices = append(c.mu.notices, m.Text)
 	case sessionmsg.Claims:
 		c.mu.claims = m.Claims
+	case sessionmsg.History:
+		c.mu.histories = append(c.mu.histories, m)
 	case sessionmsg.Correction:
 		c.mu.corrections++
 		c.mu.reason = m.Reason

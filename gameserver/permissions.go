@@ -105,7 +105,7 @@ func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 		return s.permissions.TooFast()
 	}
 	return s.permissions.Command(m, moderation.Gateway{
-		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
+		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Terrain: g.Terrain, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
 		SetHome: func(home motion.Pose) error { return setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
 		Background: func(task func(context.Context)) {
 			g.run(func(ctx context.Context) {

@@ -148,8 +148,8 @@ var commands = []Command{
 		Example: "unmute eve",
 	},
 	{
-		Name: "inspect", Usage: "X,Y,Z", Role: Builder, Local: true,
-		Help: "show who changed a block",
+		Name: "inspect", Usage: "X,Y,Z [X,Y,Z [UNTIL [SKIP]]]", Role: Builder, Local: true,
+		Help: "show who changed a block; with two corners, the page shows what happened between them",
 	},
 	{
 		Name: "rollback", Usage: "PLAYER[,PLAYER…] TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,

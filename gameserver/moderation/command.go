@@ -47,14 +47,6 @@ func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 	return nil
 }
 
-// sentence returns an error as a sentence. A command at its beginning stays as it is.
-func sentence(text string) string {
-	if strings.HasPrefix(text, "/") {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
-}
-
 // answer answers a command that changes no policy.
 func (s *Permissions) answer(c policy.Command, rest string, g Gateway) {
 	if role := s.verdict.Load().Role; !role.MayUse(c) {

@@ -2,10 +2,19 @@ package moderation
 
 import (
 	"context"
+	"strings"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/terrain"
 )
+
+// Terrain generates the untouched land; a *terrain.Generator. Any goroutine.
+type Terrain interface {
+	ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
+}
 
 // Gateway is what commands need of a player's session, and of its gateway. Teleport and SetHome are called in the goroutine that handles the
 // player's messages.
@@ -13,6 +22,7 @@ type Gateway struct {
 	elsewhere.Here
 	Elsewhere *elsewhere.Players
 	History   History
+	Terrain   Terrain
 
 	Pose      func() motion.Pose // of the player
 	Spawn     func() motion.Pose // where new players start
@@ -26,3 +36,11 @@ type Gateway struct {
 
 // wrongUsage is returned for arguments that a command does not have.
 const wrongUsage = "?"
+
+// sentence returns an error as a sentence. A command at its beginning stays as it is.
+func sentence(text string) string {
+	if strings.HasPrefix(text, "/") {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}

@@ -40,6 +40,9 @@ const (
 
 // inspect shows who has changed a block.
 func (s *Permissions) inspect(args []string, g Gateway) (why string) {
+	if len(args) > 1 {
+		return s.inspectBox(args, g)
+	}
 	if len(args) != 1 {
 		return wrongUsage
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -47,6 +48,7 @@ func (k *Keeper) Query(ctx context.Context, q Query) (r Result, err error) {
 		q.Until = time.Now().UnixMilli() // changes that come between two pages would shift them
 	}
 	var lock sync.Mutex
+	found := make(map[uint64][]nodemsg.HistoryRecord) // by region
 	r.Missing, err = k.askAll(ctx, q.Box, func(ctx context.Context, region nodemsg.Region) error {
 		request := requestOf(region, q.Filter)
 		request.Newest = q.Newest
@@ -66,9 +68,12 @@ func (k *Keeper) Query(ctx context.Context, q Query) (r Result, err error) {
 		})
 		lock.Lock()
 		defer lock.Unlock()
-		r.Records, r.More = append(r.Records, all...), r.More || more
+		found[region.ID], r.More = all, r.More || more
 		return nil
 	})
+	for _, id := range slices.Sorted(maps.Keys(found)) { // the same order each time: who asks for a page skips those before it
+		r.Records = append(r.Records, found[id]...)
+	}
 	slices.SortStableFunc(r.Records, func(a, b nodemsg.HistoryRecord) int {
 		if q.Newest {
 			a, b = b, a

@@ -71,6 +71,7 @@ describe('key bindings', () => {
       'players',
       'claims',
       'inspect',
+      'past',
       'debug',
       'menu',
     ] as const)

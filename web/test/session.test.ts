@@ -30,6 +30,7 @@ describe('session', () => {
       notice: vi.fn(),
       permissions: vi.fn(),
       rollback: vi.fn(),
+      history: vi.fn(),
     }
     const kept = new Map<string, Uint8Array<ArrayBuffer>>() // the cache, by hash
     const cache = {

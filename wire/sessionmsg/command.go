@@ -70,9 +70,33 @@ type PreviewChunk struct {
 	Bits []byte `json:"bits"` // 128 bytes
 }
 
+// MaxHistory is the most changes in a History, and MaxHistorySide how many blocks its box has along X and Z at most.
+const (
+	MaxHistory     = 1000
+	MaxHistorySide = 3 * grid.ChunkSize
+)
+
+// History is who changed blocks of a box, newest first, in answer to /inspect with two corners.
+type History struct {
+	Min   grid.Pos `json:"min"` // the box, both corners included
+	Max   grid.Pos `json:"max"`
+	Until int64    `json:"until"` // no change is later, in Unix milliseconds; 0: no limit
+	Skip  int      `json:"skip"`  // how many changes were left out, the newest
+	Names []string `json:"names"` // who has made these changes
+	// Changes has HistoryFields numbers for each change: its time in Unix milliseconds, the index of its author in Names, X, Y, Z, and the ids of the
+	// block before and after. There are MaxHistory changes at most.
+	Changes []int64 `json:"changes"`
+	More    bool    `json:"more,omitempty"`    // there are older changes
+	Missing bool    `json:"missing,omitempty"` // a part of the box did not answer
+}
+
+// HistoryFields is the number of numbers of a change in a History.
+const HistoryFields = 7
+
 func (Command) clientType() string { return "command" }
 
 // Its name in messages is from before.
 func (Permissions) serverType() string     { return "standing" }
 func (Claims) serverType() string          { return "claims" }
 func (RollbackPreview) serverType() string { return "rollback" }
+func (History) serverType() string         { return "history" }

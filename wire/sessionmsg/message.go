@@ -145,7 +145,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
 	Challenge{}, Welcome{}, ChunkData{}, ChunkHash{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
-	Reconnect{}, Nearby{}, MapTile{}, Permissions{}, Claims{}, RollbackPreview{}, People{},
+	Reconnect{}, Nearby{}, MapTile{}, Permissions{}, Claims{}, RollbackPreview{}, People{}, History{},
 )
 
 func typesByName(messages ...FromServer) map[string]reflect.Type {

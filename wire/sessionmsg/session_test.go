@@ -200,6 +200,10 @@ var serverMessages = []struct {
 		`{"type":"rollback","command":"revert eve 5 0,1,2 3,4,5","of":"eve","blocks":7,"min":[0,1,2],"max":[3,4,5],"columns":[{"x":1,"z":-1,"bits":"AQ=="}]}`,
 		RollbackPreview{Command: "revert eve 5 0,1,2 3,4,5", Of: "eve", Blocks: 7, Min: grid.Pos{Y: 1, Z: 2}, Max: grid.Pos{X: 3, Y: 4, Z: 5}, Columns: []PreviewChunk{{X: 1, Z: -1, Bits: []byte{1}}}},
 	},
+	{
+		`{"type":"history","min":[0,1,2],"max":[3,4,5],"until":1767225600000,"skip":1,"names":["ada"],"changes":[1767225599900,0,3,1,-2,0,19],"more":true}`,
+		History{Min: grid.Pos{Y: 1, Z: 2}, Max: grid.Pos{X: 3, Y: 4, Z: 5}, Until: 1767225600000, Skip: 1, Names: []string{"ada"}, Changes: []int64{1767225599900, 0, 3, 1, -2, 0, 19}, More: true},
+	},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},
 	{`{"type":"failure","code":"full","message":"no room"}`, Failure{Code: wire.FailFull, Message: "no room"}},
 	{`{"type":"reconnect","homes":[],"reason":"no other node"}`, Reconnect{Gateways: []wire.Gateway{}, Reason: "no other node"}},

@@ -107,6 +107,7 @@ class Bench {
       notice: () => undefined,
       permissions: () => undefined,
       rollback: () => undefined,
+      history: () => undefined,
     }
     this.session = new Session(url, this.world, this.avatars, this.body, events, new ChunkCache(indexedDBStorage()))
   }

@@ -224,7 +224,7 @@ export class BuildControl implements System {
     if (!this.store.inWorld) this.reset()
     const { gesture, job } = this
     if (gesture && this.interaction.sight && this.store.screen === 'play') this.point(gesture)
-    if (job) {
+    if (job && this.store.screen !== 'past') {
       job.work.advance(now, this.pace)
       if (job.work.finished) this.finish(now)
     }

@@ -69,6 +69,7 @@ export function startGame(
     partMissing,
     resume: () => void screens.resume(),
     leave: () => screens.showTitle(null),
+    openPast,
     selectSlot: (slot) => hotbar.select(slot),
     selectBlock: (block) => {
       hotbar.setSelected(block)
@@ -138,6 +139,7 @@ export function startGame(
         visit()
       },
       rollback: (preview) => rollback.use((part) => part.propose(preview)),
+      history: (page) => past.part?.answer(page),
     },
     new ChunkCache(indexedDBStorage()),
   )
@@ -182,6 +184,13 @@ export function startGame(
     () =>
       import('./rollback-control').then(({ createRollback }) =>
         createRollback(store, world, body, session, screens, hud),
+      ),
+    partMissing,
+  )
+  const past = new Lazy(
+    () =>
+      import('./past-control').then(({ createPast }) =>
+        createPast(store, world, body, session, screens, hud, (x, y) => movement.turn(x, y)),
       ),
     partMissing,
   )
@@ -257,7 +266,8 @@ export function startGame(
       build.part?.leaveTool()
       claims.end()
       inspect.use((part) => part.toggle())
-    } else if (claims.begin(line)) {
+    } else if (line.toLowerCase() === 'past') openPast()
+    else if (claims.begin(line)) {
       build.part?.leaveTool()
       inspect.part?.stop()
     } else if (line) session.sendCommand(line)
@@ -268,6 +278,10 @@ export function startGame(
     const { base } = kindOf(block)
     const half = useDoor(block) !== null && world.get(x, y - 1, z) === block
     if (base !== kindOf(before).base && !half) hud.hotbar.countPlaced(base)
+  }
+
+  function openPast(): void {
+    past.use((part) => part.open())
   }
 
   function partMissing(): void {
@@ -299,6 +313,7 @@ export function startGame(
     else if (action === 'map') void panels.openMap()
     else if (action === 'claims') claims.toggleFar()
     else if (action === 'inspect') command('inspect')
+    else if (action === 'past') openPast()
     else if (action === 'build') build.use((part) => part.openPanel())
     else if (action === 'undo') build.use((part) => part.undo())
     else if (action === 'redo') build.use((part) => part.redo())
@@ -350,6 +365,7 @@ export function startGame(
     claims,
     inspect,
     rollback,
+    past,
     build,
     quality,
     horizon,
@@ -389,6 +405,7 @@ export function startGame(
       claim: claims.here ? `${claims.here.owner}/${claims.here.name}` : '',
       choosing: claims.choosing,
       inspecting: inspect.part?.on ?? false,
+      past: past.part?.state ?? null,
       build: build.part?.state ?? null,
       nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
       mapTiles: panels.map?.panel.map.land.progress.there ?? rollback.part?.tiles ?? 0,

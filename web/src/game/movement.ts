@@ -30,12 +30,9 @@ export class Movement implements System {
     if (!this.store.inWorld) return
     const { body } = this
     const turn = this.controls.consumeTurn()
-    const { sensitivity, invert } = this.store.settings
-    const factor = RADIANS_PER_PIXEL * sensitivity
     const { right, up } = this.keysTurn(dt)
-    const pitch = invert ? turn.y : -turn.y
-    this.look((body.yaw + turn.x * factor + right) % (2 * Math.PI), body.pitch + pitch * factor + up)
-    if (!this.world.loaded(Math.floor(body.x), Math.floor(body.z))) return
+    this.turn(turn.x, turn.y, right, up)
+    if (this.store.screen === 'past' || !this.world.loaded(Math.floor(body.x), Math.floor(body.z))) return
     const intent = this.store.screen === 'play' ? this.controls.intent() : STILL
     const { x, y, z } = body
     for (let left = dt; left > 1e-6; left -= STEP) body.step(this.world, intent, Math.min(STEP, left))
@@ -46,6 +43,14 @@ export class Movement implements System {
   private keysTurn(dt: number): { right: number; up: number } {
     const by = (action: Action) => (this.controls.performs(action) ? KEYS_TURN * dt : 0)
     return { right: by('lookRight') - by('lookLeft'), up: by('lookUp') - by('lookDown') }
+  }
+
+  /** Turns the camera as the mouse does, by so many pixels, and by angles. */
+  turn(x: number, y: number, right = 0, up = 0): void {
+    const { body } = this
+    const { sensitivity, invert } = this.store.settings
+    const factor = RADIANS_PER_PIXEL * sensitivity
+    this.look((body.yaw + x * factor + right) % (2 * Math.PI), body.pitch + (invert ? y : -y) * factor + up)
   }
 
   look(yaw: number, pitch: number): void {

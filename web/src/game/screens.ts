@@ -33,7 +33,7 @@ export class Screens {
     this.store.screen = screen
     if (screen !== 'play') this.controls.release()
     this.hud.show(screen, text)
-    this.view.showHand = screen !== 'title'
+    this.view.showHand = screen !== 'title' && screen !== 'past'
   }
 
   /** Leaves the world, if the player is in one. */

@@ -12,6 +12,7 @@ import type { BuildState } from './build-control'
 import type { HeardSound } from './effects'
 import type { Camera } from '../render/camera'
 import type { CameraMode } from './third-person'
+import type { PastState } from './past-control'
 
 export interface TestState {
   connected: boolean
@@ -46,6 +47,8 @@ export interface TestState {
   choosing: '' | 'first' | 'second'
   /** Clicks ask who changed a block. */
   inspecting: boolean
+  /** Null until the past was watched first. */
+  past: PastState | null
   /** Null until the building tools are loaded. */
   build: BuildState | null
   /** Names in the latest list of players nearby; number of tiles of the map, or of the picture of a rollback. */

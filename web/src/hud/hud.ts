@@ -15,7 +15,7 @@ import { Players } from './players'
 import type { Title } from './title'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
-export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map'
+export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map' | 'past'
 
 /** A panel that is shown on one screen. */
 interface Panel {
@@ -28,6 +28,7 @@ export interface HudEvents {
   partMissing: () => void
   resume: () => void
   leave: () => void
+  openPast: () => void
   selectSlot: (slot: number) => void
   selectBlock: (block: number) => void
   chat: (text: string) => void
@@ -122,6 +123,7 @@ export class Hud {
       events.changeCamera,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
       () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
+      events.openPast,
       events.leave,
     )
     this.menu.showStatus(this.status)

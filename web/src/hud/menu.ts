@@ -64,6 +64,7 @@ export class Menu {
     changeCamera: () => void,
     takeKey: () => void,
     invite: () => void,
+    past: () => void,
     leave: () => void,
   ) {
     const rows = SLIDERS.map(([key, label, text]) => {
@@ -127,6 +128,7 @@ export class Menu {
         flag('hints', texts.hints),
       ),
       button(texts.camera, 'quiet', changeCamera),
+      button(texts.past, 'quiet', past),
       button(texts.invite, 'quiet', invite),
       button(texts.otherDevice, 'quiet', takeKey),
       button(texts.leave, 'quiet', leave),

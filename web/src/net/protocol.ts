@@ -100,6 +100,21 @@ export interface PreviewChunk {
 
 export const MAX_PREVIEW_CHUNKS = 1024
 
+/** Who changed blocks of a box, newest first, in answer to the command inspect with two corners. */
+export interface HistoryPage extends Box {
+  type: 'history'
+  /** As in the command: no change is later (ms since 1970; 0: no limit), and so many of the newest are left out. */
+  until: number
+  skip: number
+  names: string[] | null
+  /** Seven numbers for each change: time (ms since 1970), index in names, x, y, z, block before, block after. */
+  changes: number[] | null
+  /** There are older changes. */
+  more?: boolean
+  /** A part of the box did not answer. */
+  missing?: boolean
+}
+
 /** The players in the land around this one, in view or not. */
 export interface NearbyList {
   type: 'nearby'
@@ -190,6 +205,7 @@ export type FromServer =
   | Permissions
   | ClaimList
   | RollbackPreview
+  | HistoryPage
   | NearbyList
   | PeopleList
   | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
@@ -252,6 +268,7 @@ const KNOWN = new Set<string>([
   'standing',
   'claims',
   'rollback',
+  'history',
   'nearby',
   'people',
   'reconnect',

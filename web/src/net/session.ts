@@ -23,6 +23,7 @@ import type {
   FromClient,
   FromServer,
   GiftEvent,
+  HistoryPage,
   HitEvent,
   RollbackPreview,
   Permissions,
@@ -64,6 +65,7 @@ export interface SessionEvents {
   notice(text: string): void
   permissions(permissions: Permissions): void
   rollback(preview: RollbackPreview): void
+  history(page: HistoryPage): void
 }
 
 export class Session {
@@ -323,6 +325,9 @@ export class Session {
       case 'rollback':
         this.events.rollback(message)
         break
+      case 'history':
+        this.events.history(message)
+        break
       case 'nearby':
       case 'people':
         this.surroundings.answer(message, now)
@@ -341,7 +346,13 @@ export class Session {
 
   /** Reports whether the player may use a command. */
   mayUse(command: string): boolean {
-    return this.permissions?.commands.some(({ name }) => name === command) ?? false
+    return this.usageOf(command) !== null
+  }
+
+  /** Returns the arguments of a command, or null if the player may not use it. */
+  usageOf(command: string): string | null {
+    const found = this.permissions?.commands.find(({ name }) => name === command)
+    return found ? (found.usage ?? '') : null
   }
 
   /** The name that is registered to the player's key, or empty. */

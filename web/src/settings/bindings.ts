@@ -31,6 +31,7 @@ export const DEFAULTS = {
   inspect: ['KeyI'],
   camera: ['KeyV'],
   mute: ['KeyN'],
+  past: ['KeyL'],
   hints: ['KeyH'],
   debug: ['F3'],
   menu: ['Escape'],

@@ -43,6 +43,8 @@ export class World {
   private listeners: WorldListener[] = []
   /** The height in blocks: 32 · sections. */
   height = 128
+  /** Takes changes that are not to be shown for now; returns false for others. Null: all are shown. */
+  hold: ((x: number, y: number, z: number, block: number) => boolean) | null = null
 
   listen(listener: WorldListener): void {
     this.listeners.push(listener)
@@ -99,6 +101,7 @@ export class World {
   set(x: number, y: number, z: number, block: number): boolean {
     const chunk = this.chunk(chunkOf(x), chunkOf(z))
     if (!chunk || y < 0 || y >= chunk.sections.length * SIZE) return false
+    if (this.hold?.(x, y, z, block)) return true
     const before = chunk.get(within(x), y, within(z))
     if (before === block) return true
     chunk.set(within(x), y, within(z), block)
