@@ -152,8 +152,10 @@ balance-proof: ## five daemons, and players in regions of one of them, without b
 	go test ./cmd/voxeld -run '^TestBalance$$' -v -count 1 -timeout 30m -balance-time 5m
 
 e2e: build ## a real browser against a real daemon
-	@echo '== end to end, in Chromium'
+	@echo '== end to end, in Chromium and Firefox'
 	@tools/need.sh chromium chromium
+	@for need in 'firefox-esr firefox-esr' 'Xvfb xvfb'; do \
+		tools/need.sh $$need || echo "$${need% *} is missing: the test in Firefox is skipped"; done
 	npm --prefix web run --silent e2e
 
 containers: build ## the compose files on a container engine, with players, a cut network, a kill and an upgrade (needs root)

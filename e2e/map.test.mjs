@@ -10,7 +10,6 @@ import { Player } from './player.mjs'
 const { default: AxeBuilder } = createRequire(new URL('../web/package.json', import.meta.url))('@axe-core/playwright')
 
 const RED_WOOL = 43
-const COLOURS = 60 // of a picture of land, with 4 bits a channel
 const PHONES = [
   { name: 'portrait', width: 390, height: 844 },
   { name: 'landscape', width: 640, height: 360 },
@@ -31,30 +30,6 @@ after(async () => {
   await Promise.all([ada?.close(), bob?.close(), guest?.close()])
   for (const node of nodes) await node.remove()
 })
-
-/** Waits until a canvas of the map shows all its tiles, with many colours. */
-async function untilLand(player) {
-  await player.until((least) => {
-    const canvas = document.querySelector('.map-canvas')
-    if (!canvas?.width || document.querySelector('aside')?.checkVisibility() === false) return false
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
-    const colours = new Set()
-    for (let i = 0; i < data.length; i += 4)
-      colours.add(((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4))
-    return colours.size > least && !/loading/i.test(document.querySelector('main.public-map, .map')?.innerText)
-  }, COLOURS)
-}
-
-async function openMap(player) {
-  await player.page.keyboard.press('KeyM')
-  await player.until(() => window.__voxeld.state().screen === 'map')
-  await untilLand(player)
-}
-
-async function closeMap(player) {
-  await player.page.keyboard.press('Escape')
-  await player.until(() => window.__voxeld.state().screen === 'play')
-}
 
 /** Returns the number of pixels with a colour, as a condition of their channels, in so many pixels around the middle of the map. */
 function pixels(player, condition, around = Infinity) {
@@ -167,14 +142,14 @@ test('the map shows the land, a claim, and a player of another node', async () =
   await ada.untilChat('You own this world now')
   bob = await Player.open(nodes[1].url, 'bob')
   await bob.play()
-  await openMap(ada)
+  await ada.openMap()
   await ada.until(() => document.querySelector('.map aside').textContent.includes('1 other player'))
   assert.equal(await pixels(ada, 'r === 0xb8 && g === 0xff && b === 0x6a'), 0)
-  await closeMap(ada)
+  await ada.closeMap()
   const [x, z] = [spawn.x, spawn.z].map(Math.floor)
   await ada.say(`/claim ${x - 30},${z - 30} ${x - 10},${z - 6} harbour`)
   await ada.until(() => window.__voxeld.state().claims.length === 1)
-  await openMap(ada)
+  await ada.openMap()
   await untilPixels(ada, 'r === 0xb8 && g === 0xff && b === 0x6a') // the outline
   assert.match(await ada.page.textContent('.map aside'), /1 claim/)
   await inspect(ada)
@@ -204,27 +179,27 @@ test('mouse and keys move the map, and a place has a height and a link', async (
   await ada.page.fill('.map-name input', 'the spawn')
   await ada.page.keyboard.press('Enter')
   await ada.page.waitForSelector('.map-bookmark')
-  await closeMap(ada)
+  await ada.closeMap()
 })
 
 test('a bookmark survives a reload, and leads to its place', async () => {
   await travel(ada, 'tp', Math.floor(spawn.x) + 3000, Math.floor(spawn.z))
   await ada.reload()
-  await openMap(ada)
+  await ada.openMap()
   assert.ok((await ada.state()).x > spawn.x + 2000)
   await ada.page.click('text=the spawn')
   await ada.until(() => document.querySelector('.map-place h3')?.checkVisibility())
-  await untilLand(ada)
+  await ada.untilMap()
 })
 
 test('a tower that is built at another node appears', async () => {
   const red = 'r > 90 && r > 1.8 * g && r > 1.8 * b'
-  await untilLand(ada)
+  await ada.untilMap()
   const before = await pixels(ada, red, 150) // edges of marks
   await buildTower(bob.page, nodes[1].url, RED_WOOL, 12, 5, 5)
   await untilPixels(ada, red, 150, before + 5)
   await ada.screenshot('map-tower')
-  await closeMap(ada)
+  await ada.closeMap()
 })
 
 test('everybody in the world is listed, not only those nearby', async () => {
@@ -242,7 +217,7 @@ test('everybody in the world is listed, not only those nearby', async () => {
 test('the map fits a phone', async () => {
   for (const { name, ...size } of PHONES) {
     await ada.page.setViewportSize(size)
-    await openMap(ada)
+    await ada.openMap()
     await inspect(ada)
     const hidden = await ada.page.evaluate(() =>
       [...document.querySelectorAll('.map button, .map input, .map canvas')]
@@ -260,7 +235,7 @@ test('the map fits a phone', async () => {
     await pinch(ada, [140, 150], 20, 50)
     const after = await blocksBetween(ada, [40, 100], [240, 100])
     assert.ok(Math.abs(before / after - 2.5) < 0.4, `a pinch shows ${after} blocks instead of ${before}`)
-    await closeMap(ada)
+    await ada.closeMap()
   }
   await ada.page.setViewportSize({ width: 960, height: 600 })
 })
@@ -278,7 +253,7 @@ test('the public map needs no session and no WebGL', async () => {
       })
     },
   })
-  await untilLand(guest)
+  await guest.untilMap()
   await guest.page.click('text=Who hosts what')
   await guest.page.waitForSelector('.map-legend li[data-node]')
   await inspect(guest)
@@ -298,11 +273,11 @@ test('when a node dies, its land is not hosted by it any more', async () => {
     assert.ok(i < 20, 'the node leads no land')
     await travel(ada, 'tp', x + 600 * (i % 4), z + 600 * Math.floor(i / 4)) // which founds land
   }
-  await openMap(ada)
+  await ada.openMap()
   await ada.page.click('text=Who hosts what')
   for (let i = 0; i < 5; i++) await ada.page.click('[aria-label="Zoom out"]')
   await ada.page.waitForSelector(`.map-legend li[data-node="${gateway}"]`)
-  await untilLand(ada)
+  await ada.untilMap()
   await ada.screenshot('map-hosts')
   await bob.close()
   await nodes[1].end('SIGKILL')

@@ -22,7 +22,10 @@ const FLAGS = [
 ]
 const SIZE = { width: 960, height: 600 }
 const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
+/** The hash of the style 'body {}', which Playwright adds for a screenshot in Firefox, and which the policy of the page forbids. */
+const SCREENSHOT_STYLE = 'sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA='
 const PATIENCE = { timeout: 150_000, polling: 100 } // long enough for slow machines: it only ends a hang
+const MAP_COLOURS = 60 // at least, of a picture of land, with 4 bits a channel
 const STUCK_FRAMES = 150 // without arriving: the way is blocked
 // Chromium renders in software here, and shares the cores with the daemons: the settings draw less land, and disable the
 // adaptive quality so that nothing changes during a test. They are stored where the client stores its settings.
@@ -32,6 +35,11 @@ const SETTINGS = { view: 3, renderScale: 0.5, smoothEdges: false, adaptive: fals
 export async function bytesOf(request) {
   const sizes = await request.sizes().catch(() => null)
   return sizes ? sizes.responseBodySize + sizes.responseHeadersSize : 0
+}
+
+function launchChromium() {
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
+  return chromium.launch({ executablePath, args: FLAGS, headless: true })
 }
 
 export class Player {
@@ -55,20 +63,22 @@ export class Player {
 
   /**
    * Opens the page in its own browser. Pages of one browser share a rendering thread: while it renders the first page in
-   * software, the second page waits half a minute for its first WebGL call. device has further options of the browser's context;
-   * prepare is called with the page before it opens url.
+   * software, the second page waits half a minute for its first WebGL call. launch starts the browser; device has further options
+   * of its context; prepare is called with the page before it opens url.
    */
-  static async open(url, name, { device = {}, prepare = null } = {}) {
-    const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
-    const browser = await chromium.launch({ executablePath, args: FLAGS, headless: true })
+  static async open(url, name, { launch = launchChromium, device = {}, prepare = null } = {}) {
+    const browser = await launch()
     const context = await browser.newContext({ viewport: SIZE, ignoreHTTPSErrors: true, ...device })
     await context.addInitScript((settings) => {
+      if (origin === 'null') return // about:blank has no storage in Firefox
       if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
     }, SETTINGS)
     const page = await context.newPage()
     page.setDefaultTimeout(PATIENCE.timeout) // with software rendering, opening a page is slow on a busy machine
     const player = new Player(browser, page, name)
-    page.on('pageerror', (error) => player.troubles.push(`exception: ${error.stack}`))
+    page.on('pageerror', (error) => {
+      if (!error.message.includes(SCREENSHOT_STYLE)) player.troubles.push(`exception: ${error.stack}`)
+    })
     page.on('console', (message) => {
       if (message.type() !== 'error') return
       if (player.mayLoseConnection && /WebSocket connection/.test(message.text())) return
@@ -165,6 +175,30 @@ export class Player {
     await this.page.keyboard.press('KeyT')
     await this.page.keyboard.type(text)
     await this.page.keyboard.press('Enter')
+  }
+
+  /** Waits until a canvas of the map shows all its tiles, with many colours. */
+  untilMap() {
+    return this.until((least) => {
+      const canvas = document.querySelector('.map-canvas')
+      if (!canvas?.width || document.querySelector('aside')?.checkVisibility() === false) return false
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+      const colours = new Set()
+      for (let i = 0; i < data.length; i += 4)
+        colours.add(((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4))
+      return colours.size > least && !/loading/i.test(document.querySelector('main.public-map, .map')?.innerText)
+    }, MAP_COLOURS)
+  }
+
+  async openMap() {
+    await this.page.keyboard.press('KeyM')
+    await this.until(() => window.__voxeld.state().screen === 'map')
+    await this.untilMap()
+  }
+
+  async closeMap() {
+    await this.page.keyboard.press('Escape')
+    await this.until(() => window.__voxeld.state().screen === 'play')
   }
 
   untilBlock(at, block) {

@@ -33,7 +33,8 @@ export default defineConfig({
 /** The shaders of three.js that the client draws with: those of LineBasicMaterial. All others are its own. */
 const SHADERS = ['meshbasic_vert', 'meshbasic_frag']
 
-/** What replaces parts of three.js that the client never uses: headsets, shadow maps, and the tables of physically based materials. */
+/** What replaces parts of three.js that the client never uses: headsets, shadow maps, groups of uniforms, environments, and the tables of
+ * physically based materials. */
 const STUBS: [name: string, part: RegExp, stub: string][] = [
   [
     'WebXRManager',
@@ -44,6 +45,16 @@ const STUBS: [name: string, part: RegExp, stub: string][] = [
     'WebGLShadowMap',
     /^function WebGLShadowMap\( .*? \) \{$.*?^\}$/ms,
     'function WebGLShadowMap() { this.enabled = false; this.type = 1; this.render = () => {} }',
+  ],
+  [
+    'WebGLUniformsGroups',
+    /^function WebGLUniformsGroups\( .*? \) \{$.*?^\}$/ms,
+    'function WebGLUniformsGroups() { this.dispose = () => {} }',
+  ],
+  [
+    'WebGLEnvironments',
+    /^function WebGLEnvironments\( .*? \) \{$.*?^\}$/ms,
+    'function WebGLEnvironments() { this.get = () => null; this.dispose = () => {} }',
   ],
   ['PMREMGenerator', /^class PMREMGenerator \{$.*?^\}$/ms, 'class PMREMGenerator {}'],
   ['the DFG table', /^const DATA = new Uint16Array\( \[$.*?^\] \);$/ms, 'const DATA = new Uint16Array( 512 );'],

@@ -218,13 +218,44 @@ describe('mesher', () => {
     expect(quadsOf(thicket)).toHaveLength(1) // separate, because it is drawn only nearby
   })
 
-  test('a thicket that is far away is not meshed', () => {
-    const land = landOf(worldOf(1, (x, y, z) => (y === 4 && z === 3 && (x === 9 || x === 10) ? LEAVES : 0)))
-    const volume = newVolume()
-    copyVolume(land, land.chunk(0, 0)!, 0, volume)
-    const { cutout, thicket } = meshSection(volume, 0, false)
-    expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(10)
-    expect(thicket).toHaveLength(0)
+  describe('far away', () => {
+    const far = (world: World) => {
+      const land = landOf(world)
+      const volume = newVolume()
+      copyVolume(land, land.chunk(0, 0)!, 0, volume)
+      return meshSection(volume, 0, false)
+    }
+
+    test('leaves are cubes of two blocks, if three of these are leaves, without a thicket', () => {
+      const { cutout, thicket } = far(worldOf(1, (x, y, z) => (y === 4 && z < 2 && x + z < 5 ? LEAVES : 0)))
+      // at z = 0 five leaves, at z = 1 four: two full cubes, and one with a single leaf
+      expect(quadsOf(cutout).reduce((sum, quad) => sum + area(quad), 0)).toBe(4 * 10)
+      expect(thicket).toHaveLength(0)
+    })
+
+    test('where a cube of leaves meets rock, the rock shows', () => {
+      const { opaque, cutout } = far(
+        worldOf(1, (x, y, z) => (x < 8 || x > 11 || y < 8 || y > 9 || z < 8 || z > 9 ? 0 : x < 9 ? STONE : LEAVES)),
+      )
+      expect(quadsOf(opaque).reduce((sum, quad) => sum + area(quad), 0)).toBe(16) // leaves hide none
+      const planes = quadsOf(cutout).filter((quad) => quad.every(({ at }) => at[0] === 8))
+      expect(planes).toHaveLength(0)
+    })
+
+    test('no face is shaded towards a corner', () => {
+      const { opaque } = far(worldOf(1, (x, y, z) => (y < 4 || (y === 4 && x > 9 && z > 9) ? STONE : 0)))
+      for (const quad of quadsOf(opaque)) {
+        expect(new Set(quad.map(({ sky }) => sky)).size).toBe(1)
+        expect(new Set(quad.map(({ occlusion }) => occlusion)).size).toBe(1)
+      }
+    })
+
+    test('a quarter of the plants is left', () => {
+      const { cutout } = far(worldOf(1, (_x, y) => (y < 4 ? STONE : y === 4 ? POPPY : 0)))
+      const plants = quadsOf(cutout).length / 2
+      expect(plants).toBeGreaterThan(200)
+      expect(plants).toBeLessThan(312)
+    })
   })
 
   test('leaves of different kinds do so in either order', () => {

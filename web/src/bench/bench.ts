@@ -115,6 +115,7 @@ class Bench {
   /** Measures everything, or after loading only one part: ?bench&only=edit. */
   async run(): Promise<void> {
     await this.load()
+    await this.view.compile()
     const parts: Record<string, () => void | Promise<void>> = {
       mesh: () => this.compareMeshers(),
       culling: () => this.compareCulling(),
@@ -288,13 +289,14 @@ class Bench {
   /** Flies straight on over the land, which is loaded on the way, and counts the tasks that block the page. */
   private async fly(): Promise<void> {
     const { body, session } = this
-    const tasks: number[] = []
-    const observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)))
-    observer.observe({ type: 'longtask' })
     const work: number[] = []
     const from = body.x
     body.flying = true
+    this.draw(body.x, body.y + 1.6, body.z, Math.PI / 2, -0.2) // a player has seen some frames before
     const start = await frame()
+    const tasks: number[] = []
+    const observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)))
+    observer.observe({ type: 'longtask' })
     for (let before = start, now = start; now - start < FLIGHT_MS; before = now) {
       now = await frame()
       const begin = performance.now()

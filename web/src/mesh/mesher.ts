@@ -4,7 +4,8 @@
 // uniform light are merged into one rectangle (greedy meshing). Faces with different light at their corners are not merged,
 // so that shading stays smooth. Where there is no light at all, occlusion cannot be seen: such faces have the same at all
 // corners, so that more of them merge. Rectangles do not cross the borders of cells of 16³ blocks, which are culled one by
-// one. A vertex is two uint32:
+// one. Sections that are far away have fewer quads: no face has different light at its corners, leaves are cubes of 2³ blocks,
+// and one plant of four is left. A vertex is two uint32:
 //
 //   word 0: x:6 y:6 z:6 (0 to 32 within the section) | face:3 (+x −x +y −y +z −z, two diagonals) | corner:2 |
 //           occlusion:2 | low:1 | water:1 | section:5 (its number within the chunk)
@@ -17,6 +18,7 @@
 
 import { SIZE } from '../world/coords'
 import { CELL, CELLS, cellOf } from './cells'
+import { eachFace, findCubes } from './far-leaves'
 import { OPEN_CELLS, openingsOf } from './openings'
 import { meshShapes } from './shapes'
 import { CUBE, LAYERS, LEAFY, LIQUID, MERGES, PASS, SHAPE } from './tables'
@@ -40,8 +42,7 @@ export interface SectionMesh {
   opaque: Uint32Array
   cutout: Uint32Array
   water: Uint32Array
-  /** Faces between two leaf blocks, about half of a forest's faces: of the cutout pass, but drawn only nearby; those of far sections
-   *  are not meshed. */
+  /** Faces between two leaf blocks, about half of a forest's faces: of the cutout pass, but drawn only nearby. */
   thicket: Uint32Array
 }
 
@@ -123,14 +124,17 @@ function passOf(block: number): Quads {
 
 let stamp = 0 // the section's number, as bits of word 0
 
-/** Meshes a volume, which is section s of a chunk; with its thicket if near is true. */
+/** Meshes a volume, which is section s of a chunk; for being seen from afar, if near is false. */
 export function meshSection(volume: Volume, s = 0, near = true): SectionMesh {
   stamp = s << 27
+  const cubes = !near && findCubes(volume)
   for (let face = 0; face < 6; face++) {
-    meshDirection(volume, face, near)
+    let slices = markFaces(volume, face, near)
+    if (cubes) slices |= markCubes(volume, face)
+    for (; slices !== 0; slices &= slices - 1) mergeSlice(face, 31 - Math.clz32(slices & -slices))
     meshShapes(volume, face, stamp, passOf, (next, u, v) => shadeCorners(volume.shade, next, u, v))
   }
-  meshPlants(volume)
+  meshPlants(volume, near)
   const starts = new Uint32Array(PARTS.length * (GROUPS + 1))
   const flush = (quads: Quads, part: number) => quads.flush(startsOf(starts, part))
   return {
@@ -148,7 +152,11 @@ export function startsOf(starts: Uint32Array, part: number): Uint32Array {
   return starts.subarray(part * (GROUPS + 1), (part + 1) * (GROUPS + 1))
 }
 
-function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face: number, near: boolean): void {
+/**
+ * Emits the faces of a direction that have different light at their corners, and enters the others into rows and keys. Returns the
+ * slices that have such, as bits.
+ */
+function markFaces({ blocks, shade, faces, hides, hidesEnds }: Volume, face: number, near: boolean): number {
   const axis = face >> 1
   const negative = face & 1
   const stride = STRIDE[axis] ?? 0
@@ -172,10 +180,11 @@ function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face:
         const block = blocks[cell] ?? 0
         const beyond = blocks[next] ?? 0
         if (beyond === block && MERGES[block]) continue
+        if (!near && LEAFY[block]) continue
         const inner = (LEAFY[block] ?? 0) & (LEAFY[beyond] ?? 0)
-        if (inner && (negative || !near)) continue
-        if (negative && beyond === block) continue
+        if (negative && (inner || beyond === block)) continue
         shadeCorners(shade, next, uStep, vStep)
+        if (!near) flatten()
         const low = SHAPE[block] === LIQUID && blocks[cell + LAYER] !== block ? 1 : 0
         const slice = axis === 0 ? x : axis === 1 ? y : z
         const u = axis === 0 ? y : axis === 1 ? z : x
@@ -191,7 +200,47 @@ function meshDirection({ blocks, shade, faces, hides, hidesEnds }: Volume, face:
       }
     }
   }
-  for (; slices !== 0; slices &= slices - 1) mergeSlice(face, 31 - Math.clz32(slices & -slices))
+  return slices
+}
+
+/** Enters the faces of cubes of leaves into rows and keys, where there are no others. Returns their slices, as bits. */
+function markCubes(volume: Volume, face: number): number {
+  const axis = face >> 1
+  const last = face & 1 ? 0 : 1
+  let slices = 0
+  eachFace(volume, face, (x, y, z, block, light) => {
+    const slice = last + (axis === 0 ? x : axis === 1 ? y : z)
+    const u = axis === 0 ? y : axis === 1 ? z : x
+    const v = axis === 0 ? z : axis === 1 ? x : y
+    corners.fill((NO_OCCLUSION << 12) | ((light >> 4) << 8) | ((light & 15) << 2))
+    flatten()
+    const key = (block << (2 + CORNER_BITS)) | (corners[0] ?? 0)
+    for (let at = slice * SIZE + v; at < slice * SIZE + v + 2; at++) {
+      const free = (3 << u) & ~(rows[at] ?? 0)
+      for (let i = u; i < u + 2; i++) if (free & (1 << i)) keys[at * SIZE + i] = key
+      rows[at] = (rows[at] ?? 0) | free
+    }
+    slices |= 1 << slice
+  })
+  return slices
+}
+
+/** Sets all corners to their mean, in steps of two levels of light. */
+function flatten(): void {
+  let occlusion = 0
+  let sky = 0
+  let glow = 0
+  for (let i = 0; i < 4; i++) {
+    const shade = corners[i] ?? 0
+    occlusion += shade >> 12
+    sky += (shade >> 6) & 63
+    glow += shade & 63
+  }
+  corners.fill((((occlusion + 2) >> 2) << 12) | (level(sky) << 6) | level(glow))
+}
+
+function level(sum: number): number {
+  return Math.min(60, ((sum + 16) >> 5) << 3)
 }
 
 /** Computes corners for the face whose outer block is at next; each corner is shaded by the four blocks that touch it. */
@@ -299,12 +348,13 @@ function brightness(corner: number): number {
   return (shade >> 12) * 20 + ((shade >> 6) & 63) + (shade & 63)
 }
 
-function meshPlants({ blocks, shade, plants }: Volume): void {
+function meshPlants({ blocks, shade, plants }: Volume, near: boolean): void {
   for (let y = 0; y < SIZE; y++) {
     for (let z = 0; z < SIZE; z++) {
       const row = (y + 1) * WIDTH + z + 1
       for (let left = plants[row] ?? 0; left !== 0; left &= left - 1) {
         const x = 31 - Math.clz32(left & -left)
+        if (!near && (plantHash(x, z) >>> 25) & 3) continue
         const cell = row * WIDTH + x + 1
         const block = blocks[cell] ?? 0
         emitPlant(x, y, z, block, (shade[cell] ?? 0) & 255, blocks[cell - LAYER] === block)
@@ -312,6 +362,14 @@ function meshPlants({ blocks, shade, plants }: Volume): void {
     }
   }
 }
+
+/** The hash by which the shader varies plants (growPlant in render/terrain-material.ts). */
+function plantHash(x: number, z: number): number {
+  let h = (Math.imul(x, 374761393) + Math.imul(z, 668265263)) | 0
+  h = Math.imul(h ^ (h >>> 13), 1274126177)
+  return h ^ (h >>> 16)
+}
+
 function emitPlant(x: number, y: number, z: number, block: number, light: number, stacked: boolean): void {
   const shade = (LAYERS[3 * block + 1] ?? 0) | ((light >> 4) << 12) | ((light & 15) << 18) // four times the levels
   const quads = passOf(block)

@@ -34,7 +34,7 @@ export interface MeshChunk {
   x: number
   z: number
   sections: number
-  /** Whether the chunk is near enough that thickets are drawn; so it remains for edits. */
+  /** Whether it is meshed for being seen nearby; so it remains for edits. */
   near: boolean
 }
 

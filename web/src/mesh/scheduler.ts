@@ -9,7 +9,9 @@ import type { Meshed, ToWorker } from './messages'
 import { MeshPool, holdersOf, ownerOf, poolSize } from './pool'
 
 const QUIET_MS = 500 // after the last chunk arrived, chunks at the edge are meshed without all neighbours
-const NEAR_CHUNKS = 3.5 // up to here from the camera, thickets are meshed: early enough for when they are drawn
+/** Chunks up to here from the camera are meshed for being seen nearby: before thickets are drawn, and plants are (terrain-material.ts). */
+const NEAR_CHUNKS = 2.75
+const APPROACH_STEP = 0.25 // chunks that the camera moves until it is looked again which are near
 const JOBS_PER_WORKER = 2 // so that none is idle, and edits do not wait behind a long queue
 
 export interface MeshSink {
@@ -28,7 +30,7 @@ interface Loaded {
   version: number
   /** Its meshes were shown. */
   meshed: boolean
-  /** It was meshed with its thickets, or is about to be. */
+  /** It was meshed for being seen nearby, or is about to be. */
   near: boolean
 }
 
@@ -64,6 +66,7 @@ export class MeshScheduler implements WorldListener {
   private lastArrival = 0
   private cameraX = 0 // in chunks, from the centre of chunk 0
   private cameraZ = 0
+  private approached: readonly [x: number, z: number] = [0, 0] // the camera, when it was last looked which chunks are near
   private nextJob = 1
   private nextVersion = 1
   private readonly pool: WorkerPool
@@ -134,19 +137,19 @@ export class MeshScheduler implements WorldListener {
 
   /** Assigns jobs to free workers; called once per frame. (x, z) is the camera's position in blocks. */
   pump(x: number, z: number): void {
-    const moved =
-      chunkOf(x) !== chunkOf(SIZE * (this.cameraX + 0.5)) || chunkOf(z) !== chunkOf(SIZE * (this.cameraZ + 0.5))
     this.cameraX = x / SIZE - 0.5
     this.cameraZ = z / SIZE - 0.5
-    if (moved) this.approach()
+    const [fromX, fromZ] = this.approached
+    if (Math.max(Math.abs(this.cameraX - fromX), Math.abs(this.cameraZ - fromZ)) >= APPROACH_STEP) this.approach()
     this.shares.forEach(({ editing }, worker) => {
       if (!editing) this.sendEdits(worker)
     })
     this.startNearest()
   }
 
-  /** Meshes the thickets of chunks that are near by now. */
+  /** Meshes chunks again that are near by now. */
   private approach(): void {
+    this.approached = [this.cameraX, this.cameraZ]
     for (const [key, loaded] of this.loaded)
       if (loaded.meshed && !loaded.near && this.isNear(loaded)) this.dirty.set(key, loaded)
   }

@@ -3,9 +3,11 @@
 
 import {
   BoxGeometry,
+  BufferGeometry,
   EdgesGeometry,
   LineBasicMaterial,
   LineSegments,
+  Mesh,
   PerspectiveCamera,
   Scene,
   WebGLRenderer,
@@ -33,6 +35,8 @@ export class View {
   private scale = 1
   private near = 160 // blocks
   private reach = 0
+  private compiling: Promise<void> | null = null
+  private compiled = false
   /** The render origin in world blocks: positions in the scene are relative to it. */
   originX = 0
   originZ = 0
@@ -154,7 +158,29 @@ export class View {
     this.terrain.cull(this.camera, camera.x, camera.y, camera.z)
   }
 
+  /**
+   * Compiles the shaders of all that has been added, and of the land. The browser takes some frames for it, in which the page is
+   * not blocked; draw does nothing until then.
+   */
+  compile(): Promise<void> {
+    return (this.compiling ??= this.compileAll())
+  }
+
+  private async compileAll(): Promise<void> {
+    const samples = Object.values(this.terrain.materials).map((material) => new Mesh(new BufferGeometry(), material))
+    for (const sample of samples) sample.frustumCulled = false
+    this.scene.add(...samples)
+    await this.renderer.compileAsync(this.scene, this.camera)
+    this.renderer.render(this.scene, this.camera) // three.js looks up the uniforms of a program when it is first used
+    this.scene.remove(...samples)
+    this.compiled = true
+  }
+
   draw(camera: Camera, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
+    if (!this.compiled) {
+      void this.compile()
+      return
+    }
     setDaytime(minutes, this.brightness)
     air.time.value = seconds % 3600
     air.submerged.value = submerged ? 1 : 0
