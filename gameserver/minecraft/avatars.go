@@ -70,7 +70,7 @@ func (a *avatars) move(now time.Time, put func(packet)) {
 			delete(a.entities, v.As.entity)
 		}
 	})
-	for v := range a.All() {
+	for _, v := range a.All() {
 		switch at := placeOf(v.Pose); {
 		case v.As.entity == 0:
 			a.show(v, at, put)
