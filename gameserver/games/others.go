@@ -40,6 +40,7 @@ func (o *Others[T]) Begin(m sessionmsg.Welcome) (self player.ID, err error) {
 		return o.self, err
 	}
 	o.tick = time.Duration(m.TickMS) * time.Millisecond
+	o.decoder, o.indexed = sessionmsg.AvatarDecoder{}, nil // those of a session before leave at the next Update
 	return o.self, nil
 }
 
