@@ -32,7 +32,8 @@ func (g *Gateway) adapted(p games.Protocol) *games.Server {
 		Session: func(ctx context.Context, c games.Client, remote net.Addr, join sessionmsg.Join) {
 			g.serveSession(ctx, adaptedConn{c, remote}, &join)
 		},
-		HangUp: hangUp, Panics: g.metrics.panics, Logger: g.Logger,
+		Accounts: &games.Accounts{World: g.World.ID(), Owner: g.enforcer.OwnerOf},
+		HangUp:   hangUp, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 }
 

@@ -171,7 +171,7 @@ func (e *avatarView) piece(n *sessionmsg.TickDelta) sessionmsg.Piece {
 // places returns the places that the client predicts for a tick.
 func (e *avatarView) places(tick uint64) map[player.ID]motion.Pose {
 	all := make(map[player.ID]motion.Pose)
-	e.scene.Each(float64(tick-e.scene.Now()), func(id player.ID, pose motion.Pose) { all[id] = pose })
+	e.scene.Each(float64(tick-e.scene.Now()), func(_ uint32, id player.ID, pose motion.Pose) { all[id] = pose })
 	return all
 }
 

@@ -97,7 +97,7 @@ func TestMirrorExtrapolates(t *testing.T) {
 			if ann.cbor {
 				seen = func() (x float64) {
 					ann.look(func() {
-						ann.view.scene.Each(float64(ticks()-ann.view.scene.Now()), func(id player.ID, p motion.Pose) {
+						ann.view.scene.Each(float64(ticks()-ann.view.scene.Now()), func(_ uint32, id player.ID, p motion.Pose) {
 							if id == eve.Player {
 								x = p.X
 							}

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/player"
@@ -36,6 +37,9 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	s.out.Owner = s
 	if socket, ok := c.(*socketConn); ok {
 		s.client.chunks.On = socket.chunkHashes
+	}
+	if _, adapted := c.(adaptedConn); adapted {
+		s.out.Pace = int(games.TickEvery / region.TickEvery)
 	}
 	if line, ok := c.(*lineConn); ok && line.socket() != nil {
 		s.out.Direct = line

@@ -125,6 +125,6 @@ func (cborCodec) decode(scene *sessionmsg.AvatarDecoder, message []byte, see fun
 	if err := scene.Read(message, nil); err != nil {
 		return false, err
 	}
-	scene.Each(0, func(id player.ID, pose motion.Pose) { see(id.String(), pose) })
+	scene.Each(0, func(_ uint32, id player.ID, pose motion.Pose) { see(id.String(), pose) })
 	return true, nil
 }

@@ -109,7 +109,7 @@ func (c *Crowd) measureErrors(p *client) {
 	if c.o.Original == nil && !p.sampler.last.IsZero() { // session clients extrapolate avatars by their velocity
 		now = make(map[string]motion.Pose, len(now))
 		ticks := time.Since(p.sampler.last).Seconds() / .05
-		p.sampler.scene.Each(ticks, func(id player.ID, pose motion.Pose) { now[id.String()] = pose })
+		p.sampler.scene.Each(ticks, func(_ uint32, id player.ID, pose motion.Pose) { now[id.String()] = pose })
 	}
 	for range min(errorChecks, len(c.all)) {
 		who := c.all[c.rng.IntN(len(c.all))]

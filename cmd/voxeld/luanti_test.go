@@ -11,7 +11,6 @@ import (
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/luanticlient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -23,29 +22,6 @@ var (
 
 // luantiPort is where the daemons of these tests serve Luanti.
 const luantiPort = ":30000"
-
-// luantiCluster starts daemons of one world that serve Luanti.
-func luantiCluster(t *testing.T, n int) (all []*daemon) {
-	t.Helper()
-	token := ""
-	for range n {
-		ip := takeAddress(t)
-		args := []string{"--luanti", ip + luantiPort}
-		if token != "" {
-			args = append(args, "--join", token)
-		}
-		d := newDaemon(t, kit.Options{IP: ip, Args: args})
-		if token == "" {
-			d.init()
-		}
-		d.start()
-		if token == "" {
-			token = d.invite()
-		}
-		all = append(all, d)
-	}
-	return all
-}
 
 // luantiPlayer is a player with a client of Luanti.
 type luantiPlayer struct {
@@ -116,7 +92,7 @@ const brick = 2
 // of a region while its leader is killed, and nobody is disconnected.
 func TestLuantiPlayers(t *testing.T) {
 	t.Parallel()
-	all := luantiCluster(t, 4)
+	all := gameCluster(t, 4, "--luanti", luantiPort)
 	scout := join(t, all[0].Game, "scout", 1)
 	start := scout.Pose.Block()
 	leader, others := leaderOf(t, all, start.Chunk())
@@ -172,12 +148,9 @@ func TestLuantiPlayers(t *testing.T) {
 // go on.
 func TestLuantiEnds(t *testing.T) {
 	t.Parallel()
-	all := luantiCluster(t, 2)
+	all := gameCluster(t, 2, "--luanti", luantiPort)
 	stays := joinLuanti(t, all[0], luanticlient.Options{Name: "stays"})
-	owner := joinWithKey(t, all[0].Game, "own-name", "owner")
-	owner.command("register")
 	for why, o := range map[string]luanticlient.Options{
-		"registered":  {Name: "own-name"},
 		"letters":     {Name: "with blanks"},
 		"protocol 39": {Name: "old", Version: 36},
 	} {

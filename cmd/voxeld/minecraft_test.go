@@ -314,10 +314,7 @@ func TestMinecraftEnds(t *testing.T) {
 	clients := startMinecraftClients(t)
 	all := gameCluster(t, 2, "--minecraft", minecraftPort)
 	ada := clients.join(all[0], "ada")
-	owner := joinWithKey(t, all[0].Game, "own-name", "owner")
-	owner.command("register")
 	for _, c := range []struct{ name, version, want string }{
-		{"own-name", "1.20.2", "own-name"},
 		{"with blanks", "1.20.2", "letters"},
 		{"old", "1.20.1", "1.20.2"},
 		{"newer", "1.20.4", "1.20.2"},

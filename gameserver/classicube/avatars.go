@@ -41,7 +41,7 @@ func newAvatars(list bool) avatars {
 
 // forget takes everybody out of sight, before a new level.
 func (a *avatars) forget(put func(packet)) {
-	for v := range a.All() {
+	for _, v := range a.All() {
 		a.hide(&v.As, put)
 	}
 }
@@ -62,7 +62,7 @@ func (a *avatars) hide(s *shown, put func(packet)) {
 // is one.
 func (a *avatars) move(now time.Time, origin grid.Pos, put func(packet)) {
 	a.Update(now, func(v *games.Other[shown]) { a.hide(&v.As, put) })
-	for v := range a.All() {
+	for _, v := range a.All() {
 		s, at := &v.As, placeOf(v.Pose, origin, eyes)
 		switch {
 		case s.on && s.at != at:

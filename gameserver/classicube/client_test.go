@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -184,7 +185,7 @@ func enter(tick uint64, from, to int) []byte {
 // idsOf returns the ids of the players who are shown.
 func idsOf(a *avatars) map[byte]bool {
 	used := make(map[byte]bool)
-	for v := range a.All() {
+	for _, v := range a.All() {
 		if v.As.on {
 			used[v.As.id] = true
 		}
@@ -214,9 +215,9 @@ func TestMorePlayersThanIDs(t *testing.T) {
 		if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 2), &gone)); err != nil {
 			t.Fatal(err)
 		}
-		cl.tick(now.Add(tickEvery)) //nolint:errcheck // into memory
-		if used := idsOf(&cl.mu.avatars); len(used) != 10 || cl.mu.avatars.Len() != 10 || len(cl.mu.avatars.free) != c.ids-10 {
-			t.Errorf("%d players are shown, of %d; %d ids are free", len(used), cl.mu.avatars.Len(), len(cl.mu.avatars.free))
+		cl.tick(now.Add(games.TickEvery)) //nolint:errcheck // into memory
+		if used := idsOf(&cl.mu.avatars); len(used) != 10 || len(cl.mu.avatars.All()) != 10 || len(cl.mu.avatars.free) != c.ids-10 {
+			t.Errorf("%d players are shown, of %d; %d ids are free", len(used), len(cl.mu.avatars.All()), len(cl.mu.avatars.free))
 		}
 	}
 }

@@ -63,6 +63,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
+	clear(cl.mu.lands)
+	clear(cl.mu.pending)
 	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
 	return cl.retarget()
 }

@@ -5,16 +5,12 @@ import (
 	"time"
 )
 
-const (
-	// tickEvery is how often other players are moved: as often as servers of the game do. Clients interpolate.
-	tickEvery = 100 * time.Millisecond
-	// pingEvery is how often an idle connection is written to, so that nothing on the way drops it.
-	pingEvery = 5 * time.Second
-)
+// pingEvery is how often an idle connection is written to, so that nothing on the way drops it.
+const pingEvery = 5 * time.Second
 
 // Run moves the other players, and shows the time of day and the coordinates, until ctx ends or the connection fails.
 func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, tickEvery, cl.tick, cl.Cut)
+	cl.a.metrics.Run(ctx, cl.tick, cl.Cut)
 }
 
 // tick sends what time brings.

@@ -21,8 +21,8 @@ type Protocol interface {
 	Refuse(c net.Conn, why string)
 }
 
-// Client is a client of another game, as a client of sessions in CBOR. One goroutine calls Read; another one Send, Flush and Close; any
-// may call Cut.
+// Client is a client of another game, as a client of sessions in CBOR. One goroutine calls Read; any may call the rest. A second Welcome
+// begins another session of the same client, whose player has become another one.
 type Client interface {
 	// Run sends what time brings, until ctx ends or the connection fails.
 	Run(ctx context.Context)

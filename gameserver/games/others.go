@@ -1,8 +1,7 @@
 package games
 
 import (
-	"iter"
-	"maps"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -17,21 +16,23 @@ type Others[T any] struct {
 	tick    time.Duration // of the gateway
 	decoder sessionmsg.AvatarDecoder
 	readAt  time.Time // when the newest frame arrived
-	all     map[player.ID]*Other[T]
+	all     []*Other[T]
+	indexed []*Other[T] // by the index of their avatar; nil for the client's own player, and for nobody
 	updates uint64
 }
 
 // Other is another player in view.
 type Other[T any] struct {
-	ID   player.ID
-	Name string
-	Pose motion.Pose // as of the last Update
-	As   T
-	seen uint64 // the Update that saw them last
+	ID    player.ID
+	Name  string
+	Pose  motion.Pose // as of the last Update
+	As    T
+	index uint32 // of their avatar
+	seen  uint64 // the Update that saw them last
 }
 
 // NewOthers returns an empty view.
-func NewOthers[T any]() *Others[T] { return &Others[T]{all: make(map[player.ID]*Other[T])} }
+func NewOthers[T any]() *Others[T] { return new(Others[T]) }
 
 // Begin takes the client's own player, whom it returns, from the session's welcome.
 func (o *Others[T]) Begin(m sessionmsg.Welcome) (self player.ID, err error) {
@@ -39,6 +40,7 @@ func (o *Others[T]) Begin(m sessionmsg.Welcome) (self player.ID, err error) {
 		return o.self, err
 	}
 	o.tick = time.Duration(m.TickMS) * time.Millisecond
+	o.decoder, o.indexed = sessionmsg.AvatarDecoder{}, nil // those of a session before leave at the next Update
 	return o.self, nil
 }
 
@@ -51,42 +53,46 @@ func (o *Others[T]) Read(frame []byte, now time.Time, to sessionmsg.TickReader) 
 // Enter names the players who come into view with the frame that is being read.
 func (o *Others[T]) Enter(n *sessionmsg.TickDelta) {
 	for _, a := range n.Enter {
-		o.of(a.Player).Name = a.Name
+		if a.Player == o.self {
+			continue
+		}
+		if missing := int(a.Index) + 1 - len(o.indexed); missing > 0 {
+			o.indexed = append(o.indexed, make([]*Other[T], missing)...)
+		}
+		v := o.indexed[a.Index]
+		if v == nil || v.ID != a.Player { // then the former one has left
+			v = &Other[T]{ID: a.Player, index: a.Index}
+			o.indexed[a.Index] = v
+			o.all = append(o.all, v)
+		}
+		v.Name = a.Name
 	}
 }
 
 // Gone removes the players in a chunk that has left the view, at the next Update.
 func (o *Others[T]) Gone(at grid.ChunkPos) { o.decoder.Gone(at) }
 
-func (o *Others[T]) of(id player.ID) *Other[T] {
-	v := o.all[id]
-	if v == nil {
-		v = &Other[T]{ID: id}
-		o.all[id] = v
-	}
-	return v
-}
-
 // Update moves everybody to where they are now. It calls left with those who are no longer in view.
 func (o *Others[T]) Update(now time.Time, left func(*Other[T])) {
 	o.updates++
 	after := min(float64(now.Sub(o.readAt))/float64(max(o.tick, 1)), sessionmsg.TickExtrapolation)
-	o.decoder.Each(max(0, after), func(id player.ID, pose motion.Pose) {
+	o.decoder.Each(max(0, after), func(index uint32, id player.ID, pose motion.Pose) {
 		if id != o.self {
-			v := o.of(id)
+			v := o.indexed[index]
 			v.Pose, v.seen = pose, o.updates
 		}
 	})
-	for id, v := range o.all {
-		if v.seen != o.updates {
-			left(v)
-			delete(o.all, id)
+	o.all = slices.DeleteFunc(o.all, func(v *Other[T]) bool {
+		if v.seen == o.updates {
+			return false
 		}
-	}
+		left(v)
+		if o.indexed[v.index] == v {
+			o.indexed[v.index] = nil
+		}
+		return true
+	})
 }
 
-// All returns those who were in view at the last Update, in no order.
-func (o *Others[T]) All() iter.Seq[*Other[T]] { return maps.Values(o.all) }
-
-// Len returns their number.
-func (o *Others[T]) Len() int { return len(o.all) }
+// All returns those who were in view at the last Update, in no order. The caller must not change the list.
+func (o *Others[T]) All() []*Other[T] { return o.all }

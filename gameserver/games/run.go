@@ -27,11 +27,14 @@ func NewMetrics(r prometheus.Registerer, flag, game string) Metrics {
 	}
 }
 
-// Run counts a client and calls its tick every so often, until ctx ends or the tick fails: then it cuts the connection.
-func (m Metrics) Run(ctx context.Context, every time.Duration, tick func(now time.Time) error, cut func()) {
+// TickEvery is how often clients are shown where others are, as servers of these games do. Clients interpolate.
+const TickEvery = 100 * time.Millisecond
+
+// Run counts a client and calls its tick every TickEvery, until ctx ends or the tick fails: then it cuts the connection.
+func (m Metrics) Run(ctx context.Context, tick func(now time.Time) error, cut func()) {
 	m.Clients.Inc()
 	defer m.Clients.Dec()
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(TickEvery)
 	defer ticker.Stop()
 	for {
 		select {

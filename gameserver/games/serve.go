@@ -26,11 +26,12 @@ type Server struct {
 	Protocol Protocol
 	// Admit counts a connection against its address, as a player, until release is called.
 	Admit func(remote net.Addr) (release func(), err error)
-	// Session runs a client's session.
-	Session func(ctx context.Context, c Client, remote net.Addr, join sessionmsg.Join)
-	HangUp  func(net.Conn) // closes a connection so that what was sent is delivered
-	Panics  *isolate.Panics
-	Logger  *slog.Logger
+	// Session runs a client's session. It may be called again when it has returned.
+	Session  func(ctx context.Context, c Client, remote net.Addr, join sessionmsg.Join)
+	Accounts *Accounts
+	HangUp   func(net.Conn) // closes a connection so that what was sent is delivered
+	Panics   *isolate.Panics
+	Logger   *slog.Logger
 }
 
 // Serve serves connections until ctx ends or the listener fails, and returns when all of them have ended.
@@ -95,7 +96,10 @@ func (s *Server) serveClient(ctx context.Context, c net.Conn, remote net.Addr) e
 		defer s.Panics.Recover("connection", client.Cut, "remote", remote.String())
 		client.Run(running)
 	})
-	s.Session(ctx, client, remote, join)
+	a := newAccount(client, s.Accounts, join)
+	for again := true; again; again = a.again.Load() {
+		s.Session(ctx, a, remote, a.begin())
+	}
 	return nil
 }
 

@@ -294,6 +294,6 @@ func (c *landscape) readFrame(v *tourist, data []byte) {
 // places returns the places that the client predicts for the newest tick.
 func (c *landscape) places(v *tourist) map[player.ID]motion.Pose {
 	all := make(map[player.ID]motion.Pose)
-	v.client.Each(float64(c.ix.tick-v.client.Now()), func(id player.ID, pose motion.Pose) { all[id] = pose })
+	v.client.Each(float64(c.ix.tick-v.client.Now()), func(_ uint32, id player.ID, pose motion.Pose) { all[id] = pose })
 	return all
 }

@@ -7,8 +7,6 @@ import (
 )
 
 const (
-	// tickEvery is how often other players are moved.
-	tickEvery = 50 * time.Millisecond
 	// selfID is the client's own player as an object. Others get the numbers after it.
 	selfID = 1
 	// maxShown is how many others are shown.
@@ -59,7 +57,7 @@ func (a *avatars) move(now time.Time, o origin, put func(packet)) {
 	a.Update(now, hide)
 	var fresh []packet
 	moved := begin(toObjectMessages)
-	for v := range a.All() {
+	for _, v := range a.All() {
 		if !o.bears(v.Pose) {
 			hide(v)
 			continue
@@ -97,7 +95,7 @@ func objects(gone []uint16, fresh []packet) packet {
 
 // position is the message to an object that it is at a place now.
 func position(at place) packet {
-	return packet(nil).u8(objectPosition).place(at).f32(0, 0, 0).f32(0, 0, 0).f32(0, at.yaw, 0).flag(true, false).f32(tickEvery.Seconds())
+	return packet(nil).u8(objectPosition).place(at).f32(0, 0, 0).f32(0, 0, 0).f32(0, at.yaw, 0).flag(true, false).f32(games.TickEvery.Seconds())
 }
 
 // Size of a player, in blocks.

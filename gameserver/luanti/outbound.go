@@ -59,7 +59,14 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 		return err
 	}
 	now := time.Now()
+	again := cl.mu.welcome.Player != ""
 	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
+	if again {
+		clear(cl.mu.lands)
+		clear(cl.mu.pending)
+		cl.place(now)
+		return cl.mu.failed
+	}
 	cl.mu.origin = originNear(m.Pose)
 	const interval = .09 // of what the client sends, in seconds; it does not care
 	cl.put(begin(toAuthAccept).place(cl.mu.origin.place(m.Pose)).u64(0).f32(interval).u32(authSRP))

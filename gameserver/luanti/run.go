@@ -14,7 +14,7 @@ const (
 
 // Run sends land, moves the other players, and tells the time of day, until ctx ends or the connection fails.
 func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, tickEvery, cl.tick, cl.Cut)
+	cl.a.metrics.Run(ctx, cl.tick, cl.Cut)
 }
 
 // tick sends what time brings.

@@ -15,7 +15,7 @@ const selfEntity = 1
 // avatars are the other players in view, as the client is shown them.
 type avatars struct {
 	*games.Others[shown]
-	self     player.ID
+	self     player.ID           // as the client knows it
 	entities map[int32]player.ID // of those who are shown
 	last     int32               // entity; they are not used again
 }
@@ -61,16 +61,20 @@ func (a *avatars) list(id player.ID, name string, put func(packet)) {
 	put(append(begin(packetPlayers).u8(playerAddAndList).varint(1), id[:]...).text(name).varint(0).varint(gameModeCreative).u8(1))
 }
 
+func (a *avatars) unlist(id player.ID, put func(packet)) {
+	put(append(begin(packetRemovePlayers).varint(1), id[:]...))
+}
+
 // move shows the players in view where they are now.
 func (a *avatars) move(now time.Time, put func(packet)) {
 	a.Update(now, func(v *games.Other[shown]) {
 		if v.As.entity != 0 {
 			put(begin(packetRemoveEntities).varint(1).varint(int(v.As.entity)))
-			put(append(begin(packetRemovePlayers).varint(1), v.ID[:]...))
+			a.unlist(v.ID, put)
 			delete(a.entities, v.As.entity)
 		}
 	})
-	for v := range a.All() {
+	for _, v := range a.All() {
 		switch at := placeOf(v.Pose); {
 		case v.As.entity == 0:
 			a.show(v, at, put)

@@ -16,6 +16,7 @@ import (
 )
 
 const (
+	maxEarly = 16 // lines for a client that does not play yet
 	// maxView is asked of the gateway, in chunks: twice as many of the game's.
 	maxView = 5
 	// maxPending is the most edits that may wait for their answers.
@@ -51,6 +52,7 @@ type Client struct {
 		frame      []byte // scratch
 		state      state
 		compressed bool
+		early      []component // said when the client plays
 		welcome    sessionmsg.Welcome
 		since      time.Time // when the connection, and then the session, began
 		alive      alive
@@ -104,8 +106,11 @@ func (cl *Client) put(p packet) {
 
 // say shows a message.
 func (cl *Client) say(text component) {
-	if cl.mu.state == inPlay {
+	switch {
+	case cl.mu.state == inPlay:
 		cl.put(begin(packetSystemChat).text(text.json()).u8(0))
+	case len(cl.mu.early) < maxEarly:
+		cl.mu.early = append(cl.mu.early, text)
 	}
 }
 

@@ -527,7 +527,7 @@ func BenchmarkTickOfCrowd(b *testing.B) {
 	var sentBytes int
 	for b.Loop() {
 		cl.mu.alive.answered = now
-		for v := range cl.mu.avatars.All() { // as if all had moved
+		for _, v := range cl.mu.avatars.All() { // as if all had moved
 			v.As.at.x -= 900
 			v.As.at.yaw++
 		}

@@ -56,7 +56,7 @@ func (cl *Client) Send(message []byte) error {
 	return nil
 }
 
-// enter lets the client log in.
+// enter lets the client log in, or puts one that plays into another session.
 func (cl *Client) enter(m sessionmsg.Welcome) error {
 	id, err := cl.mu.avatars.Begin(m)
 	if err != nil {
@@ -69,6 +69,17 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	now := time.Now()
 	cl.mu.welcome, cl.mu.pose, cl.mu.since, cl.mu.sent = m, m.Pose, now, now
 	cl.mu.requests.seq = m.NextSeq
+	if cl.mu.state == inPlay {
+		clear(cl.mu.requests.pending)
+		for at := range cl.mu.lands {
+			cl.hideChunk(at)
+		}
+		self := cl.mu.avatars.self // who they are to their client
+		cl.mu.avatars.unlist(self, cl.put)
+		cl.mu.avatars.list(self, m.Name, cl.put)
+		cl.place(m.Pose)
+		return nil
+	}
 	cl.mu.avatars.self = id
 	cl.put(begin(packetCompress).varint(compressFrom))
 	cl.mu.compressed = true
@@ -100,6 +111,10 @@ func (cl *Client) play(now time.Time) error {
 	cl.mu.centre = columnOf(cl.mu.pose)
 	cl.putCentre()
 	cl.place(cl.mu.pose)
+	for _, text := range cl.mu.early {
+		cl.say(text)
+	}
+	cl.mu.early = nil
 	if err := cl.mu.out.Flush(); err != nil {
 		return err
 	}

@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	// tickEvery is how often other players are moved.
-	tickEvery = 50 * time.Millisecond
 	// askEvery is how often the client is asked whether it is there, and answerWithin how long it may take to answer, or to begin to play.
 	askEvery, answerWithin = 10 * time.Second, 30 * time.Second
 	// timeEvery is how often the client is sent the time of day. In between it goes on by itself, at the pace of gameDay; in worlds with another
@@ -21,7 +19,7 @@ const (
 
 // Run moves the other players, and asks the client whether it is there, until ctx ends or the connection fails.
 func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, tickEvery, cl.tick, cl.Cut)
+	cl.a.metrics.Run(ctx, cl.tick, cl.Cut)
 }
 
 // tick sends what time brings.

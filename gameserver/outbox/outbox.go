@@ -45,6 +45,7 @@ type Outbox struct {
 	Owner  mirror.Subscriber // for chunks that wait
 	Direct DirectWriter      // lets the frame loop write without the writer; nil for none
 	Mute   bool              // the protocol has no last message
+	Pace   int               // ticks of motion that are written together, unless something else waits; at most LateTicks. 0: one
 
 	wake wake.Signal // holds a token while there is something for the writer, or the outbox is closed
 	cut  func()      // ends the connection at once
@@ -151,7 +152,7 @@ func (o *Outbox) PutMotion(tick uint64, compose func(dst []byte, missed bool) []
 	o.mu.ticks++
 	o.mu.motion = compose(o.mu.motion, o.mu.missed)
 	o.mu.missed = false
-	if o.Direct == nil && len(o.mu.motion)+len(o.mu.items) > 0 {
+	if o.Direct == nil && (len(o.mu.items) > 0 || len(o.mu.motion) > 0 && o.mu.ticks >= o.Pace) {
 		o.wake.Set()
 	}
 	return false

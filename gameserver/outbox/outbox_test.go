@@ -227,3 +227,32 @@ func (r *recorder) TryWrite(data []byte) (int, error) {
 	return r.to.Write(data)
 }
 func (r *recorder) WriteLater([]byte) {}
+
+// A client that is sent motion at a slower pace is sent several ticks of it at once, and other changes with the next tick.
+func TestPace(t *testing.T) {
+	o := New(func() {})
+	o.SetCodec(codec.CBOR)
+	o.Pace = 2
+	motion := func(dst []byte, _ bool) []byte { return sessionmsg.AppendMotionChunk(dst, grid.ChunkPos{}) }
+	var d Writer
+	frames := 0
+	write := func() {
+		t.Helper()
+		if err := d.WriteNext(o, sinkFunc(func([]byte) error { frames++; return nil })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.PutMotion(1, motion)
+	if o.Woken() {
+		t.Error("the writer is woken for one tick")
+	}
+	o.PutMotion(2, motion)
+	if write(); frames != 1 {
+		t.Errorf("%d frames of two ticks", frames)
+	}
+	o.Piece(3, []byte{1})
+	o.PutMotion(3, motion)
+	if write(); frames != 2 {
+		t.Errorf("%d frames after a change", frames)
+	}
+}

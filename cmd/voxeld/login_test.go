@@ -1,0 +1,104 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/testkit/classicclient"
+	"github.com/voxelpopuli/voxeld/testkit/luanticlient"
+)
+
+// gamePlayer is a player with a client of another game.
+type gamePlayer struct {
+	say   func(line string)
+	hears func(text string)
+	leave func()
+}
+
+// Players of other games keep a name with a password, on every node: others cannot take it, and what they build is signed.
+func TestPlayersOfGamesLogIn(t *testing.T) {
+	t.Parallel()
+	all := gameCluster(t, 2, "--classicube", classicPort, "--luanti", luantiPort, "--minecraft", minecraftPort)
+	minecraft := startMinecraftClients(t)
+	for game, enter := range map[string]func(d *daemon, name string) gamePlayer{
+		"classic": func(d *daemon, name string) gamePlayer {
+			p := joinClassic(t, d, name, classicclient.Usual)
+			return gamePlayer{
+				say: func(line string) { p.Say(line, false) }, //nolint:errcheck // the answer is waited for
+				hears: func(text string) {
+					p.until("the line "+text, func(s *classicclient.State) bool { return strings.Contains(unwrapped(s.Chat), text) })
+				},
+				leave: p.Leave,
+			}
+		},
+		"luanti": func(d *daemon, name string) gamePlayer {
+			p := joinLuanti(t, d, luanticlient.Options{Name: name})
+			return gamePlayer{
+				say: p.Say,
+				hears: func(text string) {
+					p.until("the line "+text, func(s *luanticlient.State) bool {
+						return slices.ContainsFunc(s.Chat, func(line string) bool { return strings.Contains(line, text) })
+					})
+				},
+				leave: p.Leave,
+			}
+		},
+		"minecraft": func(d *daemon, name string) gamePlayer {
+			p := minecraft.join(d, name)
+			return gamePlayer{
+				say: func(line string) { p.do("say", line) }, hears: p.hears, leave: func() { p.do("leave") },
+			}
+		},
+	} {
+		name := game + "-ada"
+		ada := enter(all[0], name)
+		ada.hears("You are a guest")
+		ada.say("/register short")
+		ada.hears("at least 8 characters")
+		ada.say("/register correct-horse")
+		ada.hears("is yours: nobody else")
+		ada.leave()
+
+		eventually(t, "the name on the other node", patience, func() bool {
+			var audit []admin.AuditEntry
+			all[1].ask("audit", &audit)
+			return slices.ContainsFunc(audit, func(e admin.AuditEntry) bool { return e.By == name })
+		})
+		ada = enter(all[1], name)
+		ada.hears("you are the guest")
+		ada.say("/register correct-horse")
+		ada.hears("type /login PASSWORD")
+		ada.say("/login wrong-horse")
+		ada.hears("not the password")
+		ada.say("/login correct-horse")
+		ada.hears("logged in as " + name)
+		ada.say("/who")
+		ada.hears("On this node: " + name)
+		ada.leave()
+	}
+
+	ada := joinClassic(t, all[0], "classic-ada", classicclient.Usual)
+	ada.Say("/login correct-horse", false) //nolint:errcheck // the answer is waited for
+	ada.until("the name", func(s *classicclient.State) bool {
+		return strings.Contains(unwrapped(s.Chat), "logged in as") && s.Levels >= 2
+	})
+	watcher := join(t, all[1].Game, "watcher", 2)
+	var at grid.Pos
+	o := ada.origin()
+	ada.Look(func(s *classicclient.State) {
+		at = grid.Pos{X: o.X + int32(math.Floor(s.Self.X)) + 1, Y: int32(math.Floor(s.Self.Y)) + 2, Z: o.Z + int32(math.Floor(s.Self.Z)) + 1}
+	})
+	ada.build(at, chunk.Brick)
+	watcher.until("what ada has signed", func() bool { b, known := watcher.Block(at); return known && b == chunk.Brick })
+	if out, errs, _ := voxeld(t, "history", "--at", at.String(), "--data-dir", all[0].dir); !strings.Contains(out, "classic-ada") || strings.Contains(out, "guest") {
+		t.Errorf("the history of the block is %q %q", out, errs)
+	}
+}
+
+// unwrapped returns the lines of a chat of Classic as one text.
+func unwrapped(chat []string) string { return strings.ReplaceAll(strings.Join(chat, " "), "&7> &f", "") }
