@@ -26,8 +26,9 @@ type avatars struct {
 
 // shown is another player as the client sees them.
 type shown struct {
-	id uint16 // 0: they are not shown
-	at place
+	id    uint16 // 0: they are not shown
+	at    place
+	lossy bool // the client may not have been sent it
 }
 
 func newAvatars() avatars {
@@ -44,8 +45,9 @@ func (a *avatars) id() uint16 {
 	}
 }
 
-// move shows the players in view where they are now, as far as the client's space reaches.
-func (a *avatars) move(now time.Time, o origin, put func(packet)) {
+// move shows the players in view where they are now, as far as the client's space reaches. Where somebody walks may be lost: the next place
+// follows soon, and the last one is sent once more.
+func (a *avatars) move(now time.Time, o origin, put func(packet), putLossy func([]byte)) {
 	var gone []uint16
 	hide := func(v *games.Other[shown]) {
 		if v.As.id != 0 {
@@ -56,7 +58,7 @@ func (a *avatars) move(now time.Time, o origin, put func(packet)) {
 	}
 	a.Update(now, hide)
 	var fresh []packet
-	moved := begin(toObjectMessages)
+	moved, stopped := begin(toObjectMessages), begin(toObjectMessages)
 	for _, v := range a.All() {
 		if !o.bears(v.Pose) {
 			hide(v)
@@ -68,15 +70,26 @@ func (a *avatars) move(now time.Time, o origin, put func(packet)) {
 			v.As = shown{id: a.id(), at: at}
 			fresh = append(fresh, object(v.As.id, v.Name, at, true))
 		case v.As.id != 0 && v.As.at != at:
-			v.As.at = at
-			moved = moved.u16(v.As.id).bytes(position(at))
+			v.As.at, v.As.lossy = at, true
+			message := packet(nil).u16(v.As.id).bytes(position(at))
+			if len(moved)+len(message) > maxLossy {
+				putLossy(moved)
+				moved = begin(toObjectMessages)
+			}
+			moved = append(moved, message...)
+		case v.As.lossy:
+			v.As.lossy = false
+			stopped = stopped.u16(v.As.id).bytes(position(at))
 		}
 	}
 	if len(gone)+len(fresh) > 0 {
 		put(objects(gone, fresh))
 	}
 	if len(moved) > 2 {
-		put(moved)
+		putLossy(moved)
+	}
+	if len(stopped) > 2 {
+		put(stopped)
 	}
 }
 

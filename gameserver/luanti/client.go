@@ -21,6 +21,8 @@ const (
 // packetConn is a connection that carries packets, and knows how much of what was sent has not arrived.
 type packetConn interface {
 	net.Conn
+	// WriteLossy sends a packet of at most maxLossy bytes at once. It may be lost.
+	WriteLossy(p []byte)
 	Backlog() int
 }
 

@@ -37,7 +37,7 @@ func (cl *Client) tick(now time.Time) error {
 			break
 		}
 	}
-	cl.mu.avatars.move(now, cl.mu.origin, cl.put)
+	cl.mu.avatars.move(now, cl.mu.origin, cl.put, cl.c.WriteLossy)
 	cl.showTime(now)
 	return cl.mu.failed
 }
