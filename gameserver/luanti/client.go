@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -53,6 +54,7 @@ type Client struct {
 		held    int           // the slot that is in the player's hand
 		slots   []chunk.Block // of the inventory
 		avatars avatars
+		ticks   games.Ticks
 		ended   bool // the reason for the end was sent
 		closed  bool // nothing more is read
 	}
@@ -61,7 +63,7 @@ type Client struct {
 func newClient(a *Adapter, c packetConn) *Client {
 	cl := &Client{a: a, c: c, buffer: make([]byte, maxPacket)}
 	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
-	cl.mu.slots, cl.mu.avatars = firstSlots(), newAvatars()
+	cl.mu.slots, cl.mu.avatars, cl.mu.ticks = firstSlots(), newAvatars(), games.NewTicks()
 	return cl
 }
 
@@ -75,10 +77,13 @@ func (cl *Client) put(p packet) {
 	}
 }
 
-// Flush reports whether everything could be sent.
+// Flush sends what time brings, and reports whether everything could be sent.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	if now := time.Now(); cl.mu.ticks.Due(now) {
+		return cl.advance(now)
+	}
 	return cl.mu.failed
 }
 
