@@ -54,6 +54,9 @@ func (s *Server) serveEither(ctx context.Context, c net.Conn) error {
 		return err
 	}
 	defer release()
+	if _, packets := c.(PacketConn); !packets {
+		c = &pacedConn{Conn: c}
+	}
 	if s.Protocol.Subprotocol() == "" {
 		return s.serveClient(ctx, c, c.RemoteAddr())
 	}
@@ -109,8 +112,10 @@ type peekedConn struct {
 func (c peekedConn) Read(b []byte) (int, error) { return c.in.Read(b) }
 
 // CloseWrite ends the stream, if the connection can do so in one direction.
-func (c peekedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+func (c peekedConn) CloseWrite() error { return closeWrite(c.Conn) }
+
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return c.Close()

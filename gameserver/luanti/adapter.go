@@ -48,7 +48,7 @@ func (a *Adapter) Subprotocol() string { return "" }
 
 // Open reads a connection's handshake.
 func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
-	to, ok := c.(packetConn)
+	to, ok := c.(games.PacketConn)
 	if !ok {
 		return nil, sessionmsg.Join{}, fmt.Errorf("%T is not a connection of a luanti.Listener", c)
 	}

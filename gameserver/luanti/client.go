@@ -1,7 +1,6 @@
 package luanti
 
 import (
-	"net"
 	"sync"
 	"time"
 
@@ -19,18 +18,10 @@ const (
 	maxPending = 1024
 )
 
-// packetConn is a connection that carries packets, and knows how much of what was sent has not arrived.
-type packetConn interface {
-	net.Conn
-	// WriteLossy sends a packet of at most maxLossy bytes at once. It may be lost.
-	WriteLossy(p []byte)
-	Backlog() int
-}
-
 // Client is the connection of one client: a games.Client.
 type Client struct {
 	a       *Adapter
-	c       packetConn
+	c       games.PacketConn
 	buffer  []byte                  // a packet; the reader's
 	message []byte                  // the last result of Read
 	next    []sessionmsg.FromClient // the results after it; the reader's
@@ -60,7 +51,7 @@ type Client struct {
 	}
 }
 
-func newClient(a *Adapter, c packetConn) *Client {
+func newClient(a *Adapter, c games.PacketConn) *Client {
 	cl := &Client{a: a, c: c, buffer: make([]byte, maxPacket)}
 	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
 	cl.mu.slots, cl.mu.avatars, cl.mu.ticks = firstSlots(), newAvatars(), games.NewTicks()
