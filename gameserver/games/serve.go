@@ -114,13 +114,6 @@ func (c peekedConn) Read(b []byte) (int, error) { return c.in.Read(b) }
 // CloseWrite ends the stream, if the connection can do so in one direction.
 func (c peekedConn) CloseWrite() error { return closeWrite(c.Conn) }
 
-func closeWrite(c net.Conn) error {
-	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return c.Close()
-}
-
 // serveUpgrade serves a client over a WebSocket. The connection's HTTP server ends with it.
 func (s *Server) serveUpgrade(ctx context.Context, c net.Conn) error {
 	listener := &oneListener{conn: c, done: make(chan struct{})}

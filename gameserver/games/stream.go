@@ -40,6 +40,13 @@ func (c *pacedConn) Read(b []byte) (n int, err error) {
 // CloseWrite ends the stream, if the connection can do so in one direction.
 func (c *pacedConn) CloseWrite() error { return closeWrite(c.Conn) }
 
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close()
+}
+
 // CloseInOrder ends what is sent, and makes reads return. The gateway closes the connection when the client has read the rest.
 func CloseInOrder(c net.Conn) error {
 	half, ok := c.(interface{ CloseWrite() error })

@@ -22,6 +22,7 @@ type Options struct {
 	Name    string
 	Version uint16 // of the protocol; 0: 39
 	First   bool   // as if for the first time: with a verifier of a password
+	NoLand  bool   // land is not unpacked
 }
 
 // Place is a place of the player's feet, in nodes: their middles are at whole numbers.
@@ -335,6 +336,9 @@ func (c *Client) handle(packet []byte) error {
 		}
 		c.reliable(1, text([]byte{0, 67, 5, 6, 1, 0}, "test"))
 	case 32:
+		if c.o.NoLand {
+			break
+		}
 		at := f.node()
 		f.take(5)
 		raw := inflate(f.b)
