@@ -20,8 +20,9 @@ const (
 // avatars are the other players in view, and those of them that the client is shown.
 type avatars struct {
 	*games.Others[shown]
-	used map[uint16]bool // ids
-	next uint16
+	used  map[uint16]bool // ids
+	next  uint16
+	moved packet // scratch
 }
 
 // shown is another player as the client sees them.
@@ -58,7 +59,7 @@ func (a *avatars) move(now time.Time, o origin, put func(packet), putLossy func(
 	}
 	a.Update(now, hide)
 	var fresh []packet
-	moved, stopped := begin(toObjectMessages), begin(toObjectMessages)
+	moved, stopped := append(a.moved[:0], 0, toObjectMessages), begin(toObjectMessages)
 	for _, v := range a.All() {
 		if !o.bears(v.Pose) {
 			hide(v)
@@ -71,21 +72,20 @@ func (a *avatars) move(now time.Time, o origin, put func(packet), putLossy func(
 			fresh = append(fresh, object(v.As.id, v.Name, at, true))
 		case v.As.id != 0 && v.As.at != at:
 			v.As.at, v.As.lossy = at, true
-			message := packet(nil).u16(v.As.id).bytes(position(at))
-			if len(moved)+len(message) > maxLossy {
+			if len(moved)+positionBytes > maxLossy {
 				putLossy(moved)
-				moved = begin(toObjectMessages)
+				moved = moved[:2]
 			}
-			moved = append(moved, message...)
+			moved = moved.position(v.As.id, at)
 		case v.As.lossy:
 			v.As.lossy = false
-			stopped = stopped.u16(v.As.id).bytes(position(at))
+			stopped = stopped.position(v.As.id, at)
 		}
 	}
 	if len(gone)+len(fresh) > 0 {
 		put(objects(gone, fresh))
 	}
-	if len(moved) > 2 {
+	if a.moved = moved; len(moved) > 2 {
 		putLossy(moved)
 	}
 	if len(stopped) > 2 {
@@ -106,9 +106,13 @@ func objects(gone []uint16, fresh []packet) packet {
 	return p
 }
 
-// position is the message to an object that it is at a place now.
-func position(at place) packet {
-	return packet(nil).u8(objectPosition).place(at).f32(0, 0, 0).f32(0, 0, 0).f32(0, at.yaw, 0).flag(true, false).f32(games.TickEvery.Seconds())
+// positionBytes is the length of a position.
+const positionBytes = 2 + 2 + 1 + 12*4 + 2 + 4
+
+// position appends the message to an object that it is at a place now.
+func (p packet) position(id uint16, at place) packet {
+	return p.u16(id).u16(positionBytes-4).u8(objectPosition).place(at).f32(0, 0, 0).f32(0, 0, 0).f32(0, at.yaw, 0).flag(true, false).
+		f32(games.TickEvery.Seconds())
 }
 
 // Size of a player, in blocks.

@@ -558,12 +558,12 @@ func TestOthersMove(t *testing.T) {
 				if len(p) > maxLossy {
 					t.Errorf("a packet of %d bytes", len(p))
 				}
-				n += (len(p) - 2) / (4 + len(position(place{})))
+				n += (len(p) - 2) / positionBytes
 			}
 			return n
 		}
 		for _, body := range s.sent(toObjectMessages) {
-			reliable += len(body) / (4 + len(position(place{})))
+			reliable += len(body) / positionBytes
 		}
 		return count(s.lossy), reliable
 	}
