@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -172,12 +171,9 @@ func (b *bench) startCrowd(ctx context.Context, game string) (*daemon.Daemon, cr
 	if game == "" {
 		return b.startSpreadCrowd(ctx, 1)
 	}
-	const port = ":25565"
-	d, o, err := b.startSpreadCrowd(ctx, 1, "--"+game, port, "--sessions-per-address", "10000")
-	if err == nil {
-		host, _, _ := net.SplitHostPort(d.Game) // the daemon listens there
-		o.Game, o.Targets = game, []string{host + port}
-	}
+	const at = "127.101.0.1:25565" // the address of the first daemon
+	d, o, err := b.startSpreadCrowd(ctx, 1, "--"+game, at, "--sessions-per-address", "10000")
+	o.Game, o.Targets = game, []string{at}
 	return d, o, err
 }
 
