@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
@@ -17,7 +18,7 @@ type oneChunk struct {
 	*bench
 	numbers []int  // of players; empty: search for the largest
 	old     string // binary to compare with; "": none
-	classic bool   // compare players of sessions and of Minecraft Classic
+	game    string // whose players to compare with those of sessions; "": none
 }
 
 func newOneChunk(b *bench) *cobra.Command {
@@ -30,17 +31,17 @@ func newOneChunk(b *bench) *cobra.Command {
 		o.run)
 	c.Flags().IntSliceVar(&o.numbers, "players", nil, "numbers of players to measure (default: search for the largest)")
 	compareFlag(c, &o.old)
-	c.Flags().BoolVar(&o.classic, "classicube", false, "print what players with ClassiCube cost beside players of sessions, in place of the figure")
+	c.Flags().StringVar(&o.game, "game", "", "print what players of this game cost beside players of sessions, in place of the figure: "+crowd.Games())
 	return c
 }
 
 func (o *oneChunk) run(ctx context.Context) error {
-	if o.old != "" || o.classic {
+	if o.old != "" || o.game != "" {
 		return o.compare(ctx)
 	}
 	var rows []crowdRow
 	most, err := search(o.numbers, 100, func(n int) (bool, error) {
-		row, err := retryUnreliable(func() (crowdRow, error) { return o.crowdOf(ctx, n) })
+		row, err := retryUnreliable(func() (crowdRow, error) { return o.crowdOf(ctx, "", n) })
 		rows = append(rows, row)
 		return row.missed() == "", err
 	})
@@ -68,15 +69,14 @@ func (o *oneChunk) compare(ctx context.Context) error {
 		o.numbers = []int{100, 1500}
 	}
 	for _, n := range o.numbers {
-		kinds := [...]func(context.Context, int) (crowdRow, error){o.crowdOf, o.classicOf}
-		measure := func(kind int) (crowdRow, error) {
-			row, err := kinds[kind](ctx, n)
+		measure := func(i int) (crowdRow, error) {
+			row, err := o.crowdOf(ctx, [2]string{"", o.game}[i], n)
 			return row, errors.Join(err, row.failed)
 		}
 		title := fmt.Sprintf("with %d players in one chunk", n)
 		err := error(nil)
-		if o.classic {
-			err = alternate(title, [2]string{"sessions", "ClassiCube"}, measure, costs)
+		if o.game != "" {
+			err = alternate(title, [2]string{"sessions", o.game}, measure, costs)
 		} else {
 			err = compare(o.bench, o.old, title, func() (crowdRow, error) { return measure(0) }, costs)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
@@ -17,6 +18,7 @@ import (
 type profile struct {
 	*bench
 	players int
+	game    string
 }
 
 func newProfile(b *bench) *cobra.Command {
@@ -26,6 +28,7 @@ func newProfile(b *bench) *cobra.Command {
 			"of each kind of work. The profile is kept beside the page.",
 		p.run)
 	c.Flags().IntVar(&p.players, "players", 1000, "players")
+	c.Flags().StringVar(&p.game, "game", "", "the players' game: "+crowd.Games()+" (default: sessions)")
 	return c
 }
 
@@ -59,7 +62,7 @@ const module = "github.com/voxelpopuli/voxeld/"
 
 func (b *profile) run(ctx context.Context) error {
 	warm, length := b.times(seconds{8, 15}, seconds{8, 10})
-	d, o, err := b.startSpreadCrowd(ctx, 1)
+	d, o, err := b.startCrowd(ctx, b.game)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -166,37 +166,28 @@ func caveats(rows []crowdRow) string {
 	return b.String()
 }
 
-// crowdOf measures a fresh daemon with n players in the chunk where players enter the world.
-func (b *bench) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
-	d, o, err := b.startSpreadCrowd(ctx, 1)
+// startCrowd starts one daemon for players in the chunk where they enter the world: with sessions, or of another game.
+func (b *bench) startCrowd(ctx context.Context, game string) (*daemon.Daemon, crowd.Options, error) {
+	if game == "" {
+		return b.startSpreadCrowd(ctx, 1)
+	}
+	const at = "127.101.0.1:25565" // the address of the first daemon
+	d, o, err := b.startSpreadCrowd(ctx, 1, "--"+game, at, "--sessions-per-address", "10000")
+	o.Game, o.Targets = game, []string{at}
+	return d, o, err
+}
+
+// crowdOf measures a fresh daemon with n players.
+func (b *bench) crowdOf(ctx context.Context, game string, n int) (row crowdRow, err error) {
+	d, o, err := b.startCrowd(ctx, game)
 	if err != nil {
 		return row, err
 	}
 	defer d.Kill()
-	return b.crowdIn(ctx, d, o, n)
-}
-
-// classicOf measures the same with players of Minecraft Classic.
-func (b *bench) classicOf(ctx context.Context, n int) (row crowdRow, err error) {
-	const port = ":25565"
-	d, o, err := b.startSpreadCrowd(ctx, 1, "--classicube", port, "--sessions-per-address", "10000")
-	if err != nil {
-		return row, err
-	}
-	defer d.Kill()
-	host, _, err := net.SplitHostPort(d.Game)
-	if err != nil {
-		return row, err
-	}
-	o.Classic, o.Targets = true, []string{host + port}
-	return b.crowdIn(ctx, d, o, n)
-}
-
-func (b *bench) crowdIn(ctx context.Context, d *daemon.Daemon, o crowd.Options, n int) (crowdRow, error) {
 	warm, length := b.times(seconds{8, 15}, seconds{8, 10})
-	row, err := b.crowdOn(ctx, d, o, n, warm, length)
+	row, err = b.crowdOn(ctx, d, o, n, warm, length)
 	if err == nil {
-		logf("%s", row.line("voxeld"))
+		logf("%s", row.line(cmp.Or(game, "voxeld")))
 	}
 	return row, err
 }

@@ -36,6 +36,9 @@ type arrival struct {
 	grain  float64 // positions are sent as multiples of it, in blocks; 0: unrounded
 	// Positions are sent relative to this corner.
 	cornerX, cornerZ float64
+	head             []byte // before each move
+	// hear returns what the client answers to what it has received; nil if it answers nothing.
+	hear func(received []byte) (reply []byte, err error)
 }
 
 // floorCodec is the framing of the floor program (bench/floor): moves of a fixed size, and frames with a length prefix of
@@ -127,4 +130,47 @@ func (cborCodec) decode(scene *sessionmsg.AvatarDecoder, message []byte, see fun
 	}
 	scene.Each(0, func(_ uint32, id player.ID, pose motion.Pose) { see(id.String(), pose) })
 	return true, nil
+}
+
+// errPutBack is the error of a player whose move was refused: then the crowd does not do what it should.
+var errPutBack = errors.New("the server put the player back")
+
+// unsampled is what codecs without samples have in common.
+type unsampled struct{}
+
+func (unsampled) split(received []byte) (message, rest []byte, err error) { return nil, received, nil }
+
+func (unsampled) decode(*sessionmsg.AvatarDecoder, []byte, func(string, motion.Pose)) (bool, error) {
+	return false, nil
+}
+
+// packetStream reads the packets that a player is sent over TCP.
+type packetStream struct {
+	rest  []byte
+	split func(received []byte) (packet, rest []byte, err error)
+	// read returns what the client answers; nil for nothing.
+	read func(packet []byte) (reply []byte, err error)
+}
+
+// hear is arrival.hear.
+func (s *packetStream) hear(received []byte) (reply []byte, err error) {
+	s.rest = append(s.rest, received...)
+	rest := s.rest
+	for {
+		packet, left, err := s.split(rest)
+		if err != nil {
+			return nil, err
+		}
+		if packet == nil {
+			break
+		}
+		rest = left
+		answer, err := s.read(packet)
+		if err != nil {
+			return nil, err
+		}
+		reply = append(reply, answer...)
+	}
+	s.rest = append(s.rest[:0], rest...)
+	return reply, nil
 }

@@ -11,11 +11,10 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // classicCodec is Minecraft Classic without extensions, to the port for which the daemon has --classicube.
-type classicCodec struct{}
+type classicCodec struct{ unsampled }
 
 // classicSizes are the lengths of the packets that a server sends, by their first byte, which they include.
 var classicSizes = map[byte]int{
@@ -74,6 +73,7 @@ func (classicCodec) enter(c net.Conn, name string, _ int, _ *HeightMap) (a arriv
 				return a, nil, err
 			}
 			a.player, a.height, a.grain = name, 128, 1./classicUnit
+			a.hear = (&packetStream{split: splitClassic, read: readClassic}).hear
 			a.cornerX, a.cornerZ = x-math.Floor(a.pose.X), z-math.Floor(a.pose.Z)
 			a.pose.X += a.cornerX
 			a.pose.Z += a.cornerZ
@@ -96,7 +96,7 @@ func (classicCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
 	return append(dst, yaw, 0), nil
 }
 
-func (classicCodec) split(received []byte) (message, rest []byte, err error) {
+func splitClassic(received []byte) (packet, rest []byte, err error) {
 	if len(received) == 0 {
 		return nil, received, nil
 	}
@@ -110,10 +110,9 @@ func (classicCodec) split(received []byte) (message, rest []byte, err error) {
 	return received[:size], received[size:], nil
 }
 
-// decode shows no avatars: their places say nothing of the players whom they belong to.
-func (classicCodec) decode(_ *sessionmsg.AvatarDecoder, packet []byte, _ func(string, motion.Pose)) (frame bool, err error) {
+func readClassic(packet []byte) (reply []byte, err error) {
 	if packet[0] == classicTeleport && packet[1] == classicSelf {
-		return false, errors.New("the server put the player back")
+		return nil, errPutBack
 	}
-	return false, nil
+	return nil, nil
 }

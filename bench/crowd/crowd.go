@@ -30,10 +30,18 @@ type Options struct {
 	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in.
 	// Homes and View then have no effect.
 	Original *grid.ChunkPos
-	// Classic is set if the players have clients of Minecraft Classic. Nothing of what they see is counted.
-	Classic bool
+	// Game is the other game that the players have clients of; see Games. Nothing of what they see is counted.
+	Game string
 	// FloorMove, if not nil, is the move that players send to a floor program (bench/floor), in its framing.
 	FloorMove []byte
+}
+
+// network returns the network of a game's sockets.
+func (o Options) network() string {
+	if o.Game == "luanti" {
+		return "udp"
+	}
+	return "tcp"
 }
 
 func (o Options) withDefaults() Options {
@@ -53,6 +61,9 @@ func (o Options) withDefaults() Options {
 		o.Samples = 4
 	}
 	o.Samples = min(o.Samples, maxSamples)
+	if o.Game != "" {
+		o.Samples = 0
+	}
 	if o.Original != nil {
 		o.Homes = []grid.ChunkPos{*o.Original}
 	}
@@ -106,12 +117,10 @@ type Crowd struct {
 
 // client is one player in the world.
 type client struct {
+	arrival
 	number  int
-	id      string
 	fd      int
 	mover   mover
-	cornerX float64 // positions are sent relative to it
-	cornerZ float64
 	unsent  []byte      // the rest of a move that the socket accepted in part
 	history moveHistory // where the player really was
 	sampler *sampler    // nil unless the player is a sample
@@ -122,8 +131,8 @@ type client struct {
 func New(o Options) *Crowd {
 	c := &Crowd{o: o.withDefaults(), entered: make(chan *client, 64), codec: cborCodec{}, numbers: make(map[int]*client), known: make(map[string]*client), buffer: make([]byte, 1<<20)}
 	c.rng = rand.New(rand.NewPCG(c.o.Seed, 0))
-	if o.Classic {
-		c.codec = classicCodec{}
+	if game := games[o.Game]; game != nil {
+		c.codec = game
 	}
 	if o.FloorMove != nil {
 		c.codec = floorCodec{o.FloorMove}
@@ -195,7 +204,7 @@ func (c *Crowd) admit() {
 			c.slots[c.turn] = append(c.slots[c.turn], p)
 			c.turn = (c.turn + 7) % parts // 7 and 25 are coprime: players who joined one after another do not move together
 			c.all = append(c.all, p)
-			c.known[p.id] = p
+			c.known[p.player] = p
 			if c.o.Silences {
 				if err := c.poll.add(p.number, p.fd); err != nil {
 					c.remove(p, err)
@@ -243,7 +252,9 @@ func (c *Crowd) play(slice int, late time.Duration) {
 		if c.o.Rate > 0 {
 			c.mu.Due++
 			c.mu.Late.Add(late.Seconds())
-			c.move(p)
+			if c.move(p); p.fd < 0 {
+				continue
+			}
 		}
 		if p.sampler == nil {
 			c.drain(p)
@@ -267,7 +278,7 @@ func (c *Crowd) move(p *client) {
 		pose := p.mover.pose
 		pose.X -= p.cornerX
 		pose.Z -= p.cornerZ
-		if c.packet, err = c.codec.appendMove(c.packet[:0], pose); err != nil {
+		if c.packet, err = c.codec.appendMove(append(c.packet[:0], p.head...), pose); err != nil {
 			c.remove(p, err)
 			return
 		}
@@ -306,14 +317,32 @@ func (c *Crowd) due(p *client) {
 	c.mu.Deliveries.Due += uint64(n)
 }
 
-// drain reads what the server has sent, and drops it.
+// drain reads what the server has sent, and answers it where the protocol requires that.
 func (c *Crowd) drain(p *client) {
 	for {
 		n, ok := c.read(p)
-		if !ok || n < len(c.buffer) {
+		if !ok {
+			return
+		}
+		if p.hear != nil {
+			if err := p.answer(c.buffer[:n]); err != nil {
+				c.remove(p, err)
+				return
+			}
+		}
+		if n < len(c.buffer) && c.o.network() == "tcp" {
 			return
 		}
 	}
+}
+
+// answer answers what a player has received. Answers are short, and a socket that does not accept one loses it.
+func (p *client) answer(received []byte) error {
+	reply, err := p.hear(received)
+	if len(reply) > 0 {
+		unix.Write(p.fd, reply) //nolint:errcheck // the next read reports the end of the connection
+	}
+	return err
 }
 
 // read reads once into the crowd's buffer; ok is false if there is nothing.

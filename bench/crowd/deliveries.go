@@ -41,7 +41,7 @@ func (t *moveHistory) receive(pose motion.Pose, sample uint64) (r receipt, sent 
 
 // receive counts a move that a sample has received. The crowd's lock is held.
 func (c *Crowd) receive(p *client, id string, pose motion.Pose, now time.Time) {
-	if id == p.id {
+	if id == p.player {
 		return
 	}
 	c.mu.Deliveries.Received++

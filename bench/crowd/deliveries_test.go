@@ -112,12 +112,12 @@ func TestDeliveries(t *testing.T) {
 		{"their own", func(line func(string, motion.Pose)) { line("ada", at(30)) }, 0, 0, 0, 0, math.NaN()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ada := &client{id: "ada", sampler: newSampler(0), history: newMoveHistory(8)}
-			ben := &client{id: "ben", history: newMoveHistory(8)}
-			cid := &client{id: "cid", history: newMoveHistory(8)}
+			ada := &client{arrival: arrival{player: "ada"}, sampler: newSampler(0), history: newMoveHistory(8)}
+			ben := &client{arrival: arrival{player: "ben"}, history: newMoveHistory(8)}
+			cid := &client{arrival: arrival{player: "cid"}, history: newMoveHistory(8)}
 			crowd := New(Options{Original: &grid.ChunkPos{}})
 			for _, p := range []*client{ada, ben, cid} {
-				crowd.known[p.id] = p
+				crowd.known[p.player] = p
 			}
 			crowd.mu.Samples = 1
 			for p, places := range map[*client][]int{ada: {30, 31}, ben: {0, 1, 2}, cid: {10, 11}} {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -63,7 +64,7 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.o.Targets[i%len(c.o.Targets)])
+	conn, err := new(net.Dialer).DialContext(ctx, c.o.network(), c.o.Targets[i%len(c.o.Targets)])
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &client{number: i, id: at.player, cornerX: at.cornerX, cornerZ: at.cornerZ, history: newMoveHistory(shortHistory)}
+	p := &client{number: i, arrival: at, history: newMoveHistory(shortHistory)}
 	if c.o.Original != nil {
 		p.history = newMoveHistory(deliveryHistory)
 	}
@@ -92,12 +93,14 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 		p.sampler = newSampler(i)
 		p.sampler.received = append(p.sampler.received, early...) // it arrived with the welcome
 	}
-	p.fd, err = dupFD(conn.(*net.TCPConn))
+	if p.fd, err = dupFD(conn.(syscall.Conn)); err == nil && p.hear != nil {
+		err = p.answer(early)
+	}
 	return p, err
 }
 
 // dupFD duplicates a connection's descriptor, so that Go's poller does not wake up for every packet.
-func dupFD(c *net.TCPConn) (fd int, err error) {
+func dupFD(c syscall.Conn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return -1, fmt.Errorf("duplicate socket: %w", err)

@@ -119,7 +119,7 @@ func (c *Crowd) measureErrors(p *client) {
 		real := who.history.at[(who.history.next-1+len(who.history.at))%len(who.history.at)].pose
 		ring := bandOf(distance(p.mover.pose, real))
 		c.mu.Looks[ring]++
-		shown, ok := now[who.id]
+		shown, ok := now[who.player]
 		if !ok {
 			c.mu.Unseen[ring]++
 			continue

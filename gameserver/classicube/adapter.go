@@ -10,18 +10,18 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// maxBuilding is how many levels are packed at the same time: each takes a core for a tenth of a second.
-const maxBuilding = 2
+// maxLevels is how many levels are kept for others at the same place, and maxLevel the bytes of each.
+const maxLevels, maxLevel = 8, 2 << 20
 
 // Adapter is the games.Protocol of ClassiCube.
 type Adapter struct {
-	metrics  *metrics
-	building chan struct{} // holds a token for each level that is being packed
+	metrics *metrics
+	levels  *games.Shared[levelKey]
 }
 
 // New returns an Adapter.
 func New(r prometheus.Registerer) *Adapter {
-	return &Adapter{metrics: newMetrics(r), building: make(chan struct{}, maxBuilding)}
+	return &Adapter{metrics: newMetrics(r), levels: games.NewShared[levelKey](maxLevels, maxLevel)}
 }
 
 // Subprotocol is that of WebSockets of ClassiCube's web client.

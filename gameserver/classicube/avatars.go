@@ -18,6 +18,7 @@ type avatars struct {
 	*games.Others[shown]
 	free []byte // ids
 	list bool   // the client has ExtPlayerList
+	next packet // scratch
 }
 
 // shown is another player as the client sees them.
@@ -67,7 +68,8 @@ func (a *avatars) move(now time.Time, origin grid.Pos, put func(packet)) {
 		switch {
 		case s.on && s.at != at:
 			s.at = at
-			put(begin(packetTeleport).u8(s.id).place(at))
+			a.next = append(a.next[:0], packetTeleport).u8(s.id).place(at)
+			put(a.next)
 		case !s.on && len(a.free) > 0:
 			*s = shown{on: true, id: a.free[len(a.free)-1], at: at}
 			a.free = a.free[:len(a.free)-1]

@@ -44,6 +44,7 @@ type Client struct {
 		pending map[uint64]grid.Pos // edits by their seq
 		avatars avatars
 		clock   clock
+		ticks   games.Ticks
 		ended   bool // the reason for the end was sent
 	}
 }
@@ -58,17 +59,20 @@ func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
 	cl := &Client{a: a, c: c, in: in, features: f}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
-	cl.mu.avatars = newAvatars(f[extPlayerList])
+	cl.mu.avatars, cl.mu.ticks = newAvatars(f[extPlayerList]), games.NewTicks()
 	return cl
 }
 
 // put buffers a packet. An error is that of the next flush.
 func (cl *Client) put(p packet) { cl.mu.out.Write(p) } //nolint:errcheck // bufio keeps it
 
-// Flush sends what is buffered.
+// Flush sends what is buffered, and what time brings.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	if now := time.Now(); cl.mu.ticks.Due(now) {
+		return cl.advance(now)
+	}
 	return cl.mu.out.Flush()
 }
 

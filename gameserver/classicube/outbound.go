@@ -120,21 +120,19 @@ func (cl *Client) showDifference(at grid.ChunkPos, before, now *games.Land) erro
 	return nil
 }
 
-// buildLevel writes the level of a window, while few others of the node do so.
-func (cl *Client) buildLevel(level *bytes.Buffer, w window) error {
-	cl.a.building <- struct{}{}
-	defer func() { <-cl.a.building }()
-	return cl.mu.lands.writeLevel(level, w, cl.features)
-}
-
 // showLevel sends the window, if its land is here and the client does not have it.
 func (cl *Client) showLevel() error {
 	w := cl.mu.window
 	if cl.mu.loaded || cl.mu.welcome.Player == "" || !cl.mu.lands.has(w) {
 		return nil
 	}
-	var level bytes.Buffer
-	if err := cl.buildLevel(&level, w); err != nil { // not while the client, which may be slow, is sent it
+	key, shared := cl.mu.lands.key(w, cl.features)
+	level, err := cl.a.levels.Get(key, shared, func() ([][]byte, error) { // not while the client, which may be slow, is sent it
+		var level bytes.Buffer
+		err := cl.mu.lands.writeLevel(&level, w, cl.features)
+		return [][]byte{level.Bytes()}, err
+	})
+	if err != nil {
 		return err
 	}
 	cl.mu.avatars.forget(cl.put)
@@ -143,8 +141,8 @@ func (cl *Client) showLevel() error {
 		head = head.u32(w.volume())
 	}
 	cl.put(head)
-	sent, size := 0, level.Len()
-	for part := range slices.Chunk(level.Bytes(), levelPart) {
+	sent, size := 0, len(level[0])
+	for part := range slices.Chunk(level[0], levelPart) {
 		sent += len(part)
 		p := begin(packetLevelData).u16(uint16(len(part))) //nolint:gosec // at most levelPart
 		p = append(append(p, part...), make([]byte, levelPart-len(part))...)

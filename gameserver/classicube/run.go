@@ -10,15 +10,21 @@ const pingEvery = 5 * time.Second
 
 // Run moves the other players, and shows the time of day and the coordinates, until ctx ends or the connection fails.
 func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, cl.tick, cl.Cut)
+	cl.a.metrics.Run(ctx, &cl.mu.ticks, cl.tick, cl.Cut)
 }
 
 // tick sends what time brings.
 func (cl *Client) tick(now time.Time) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	return cl.advance(now)
+}
+
+// advance is tick, with the lock held.
+func (cl *Client) advance(now time.Time) error {
+	cl.mu.ticks.Begin(now)
 	if cl.mu.ended {
-		return nil
+		return cl.mu.out.Flush()
 	}
 	if now.Sub(cl.mu.pinged) >= pingEvery {
 		cl.mu.pinged = now

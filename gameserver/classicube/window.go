@@ -75,6 +75,24 @@ func (ls lands) has(w window) bool {
 	return w.chunks(func(at grid.ChunkPos) bool { return ls[at] != nil })
 }
 
+// levelKey is all that a level is made of.
+type levelKey struct {
+	window
+	fast, custom bool
+	lands        [(2*viewDistance - 1) * (2*viewDistance - 1)]games.Packed // as many as a window has at most
+}
+
+// key returns the key of a window's level, unless a chunk of it has changed since it was sent.
+func (ls lands) key(w window, f features) (key levelKey, has bool) {
+	key, i := levelKey{window: w, fast: f[extFastMap], custom: f[extCustomBlocks]}, 0
+	has = w.chunks(func(at grid.ChunkPos) (unchanged bool) {
+		key.lands[i], unchanged = ls[at].Unchanged()
+		i++
+		return unchanged
+	})
+	return key, has
+}
+
 // writeLevel writes the blocks of a window, X first, then Z, then Y, deflated as the client wants them: with FastMap raw, else with gzip
 // and their number before them.
 func (ls lands) writeLevel(to io.Writer, w window, f features) error {

@@ -21,6 +21,14 @@ type Protocol interface {
 	Refuse(c net.Conn, why string)
 }
 
+// PacketConn is a connection that carries packets, and knows how much of what was sent has not arrived.
+type PacketConn interface {
+	net.Conn
+	// WriteLossy sends a packet at once, which has to fit into a datagram and may be lost.
+	WriteLossy(p []byte)
+	Backlog() int
+}
+
 // Client is a client of another game, as a client of sessions in CBOR. One goroutine calls Read; any may call the rest. A second Welcome
 // begins another session of the same client, whose player has become another one.
 type Client interface {

@@ -1,6 +1,8 @@
 package games
 
 import (
+	"unique"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -8,22 +10,28 @@ import (
 // foldAfter is the number of changes of a chunk after which it is kept unpacked.
 const foldAfter = 2048
 
+// Packed is a chunk as it is sent to sessions. Equal ones have their bytes in common.
+type Packed = unique.Handle[string]
+
 // Land is a chunk that a client has in view. It is kept packed, with the changes since.
 type Land struct {
-	packed []byte
+	packed Packed
 	edits  map[chunk.Index]chunk.Block // since then
 	blocks *chunk.Chunk                // nil unless the chunk is kept unpacked
 }
 
-// NewLand returns the chunk of a sessionmsg.ChunkData, whose data it keeps.
-func NewLand(data []byte) *Land { return &Land{packed: data} }
+// NewLand returns the chunk of a sessionmsg.ChunkData.
+func NewLand(data []byte) *Land { return &Land{packed: unique.Make(string(data))} }
+
+// Unchanged returns the chunk if it is as it was sent.
+func (l *Land) Unchanged() (p Packed, is bool) { return l.packed, l.blocks == nil && len(l.edits) == 0 }
 
 // Load returns the chunk's blocks, which the caller must not change.
 func (l *Land) Load() (*chunk.Chunk, error) {
 	if l.blocks != nil {
 		return l.blocks, nil
 	}
-	plain, err := wire.UnpackChunk(l.packed)
+	plain, err := wire.UnpackChunk([]byte(l.packed.Value()))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +55,7 @@ func (l *Land) Set(at chunk.Index, b chunk.Block) (err error) {
 			return nil
 		}
 		l.blocks, err = l.Load()
-		l.packed, l.edits = nil, nil
+		l.packed, l.edits = Packed{}, nil
 		return err
 	}
 	l.blocks.Set(at, b)

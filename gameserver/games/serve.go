@@ -55,6 +55,9 @@ func (s *Server) serveEither(ctx context.Context, c net.Conn) error {
 		return err
 	}
 	defer release()
+	if _, packets := c.(PacketConn); !packets {
+		c = &pacedConn{Conn: c}
+	}
 	if s.Protocol.Subprotocol() == "" {
 		return s.serveClient(ctx, c, c.RemoteAddr())
 	}
@@ -113,12 +116,7 @@ type peekedConn struct {
 func (c peekedConn) Read(b []byte) (int, error) { return c.in.Read(b) }
 
 // CloseWrite ends the stream, if the connection can do so in one direction.
-func (c peekedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return c.Close()
-}
+func (c peekedConn) CloseWrite() error { return closeWrite(c.Conn) }
 
 // serveUpgrade serves a client over a WebSocket. The connection's HTTP server ends with it.
 func (s *Server) serveUpgrade(ctx context.Context, c net.Conn) error {

@@ -8,20 +8,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 const (
 	// viewDistance is asked of the gateway, in chunks.
 	viewDistance = 5
-	// maxBuilding is how many chunks are packed at the same time.
-	maxBuilding = 2
+	// maxColumns is how many chunks are kept for others at the same place, and maxColumn the bytes of each.
+	maxColumns, maxColumn = 512, 64 << 10
 )
+
+// landKey is all that the packets of a chunk are made of.
+type landKey struct {
+	origin
+	at   grid.ChunkPos
+	land games.Packed
+}
 
 // Adapter is the games.Protocol of Luanti.
 type Adapter struct {
 	metrics     *metrics
-	building    chan struct{} // holds a token for each chunk that is being packed
+	columns     *games.Shared[landKey]
 	definitions definitions
 	uniform     uniforms
 }
@@ -32,7 +40,7 @@ func New(r prometheus.Registerer) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("textures for Luanti: %w", err)
 	}
-	return &Adapter{metrics: newMetrics(r), building: make(chan struct{}, maxBuilding), definitions: d}, nil
+	return &Adapter{metrics: newMetrics(r), columns: games.NewShared[landKey](maxColumns, maxColumn), definitions: d}, nil
 }
 
 // Subprotocol is that of WebSockets, which the game has none of.
@@ -40,7 +48,7 @@ func (a *Adapter) Subprotocol() string { return "" }
 
 // Open reads a connection's handshake.
 func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
-	to, ok := c.(packetConn)
+	to, ok := c.(games.PacketConn)
 	if !ok {
 		return nil, sessionmsg.Join{}, fmt.Errorf("%T is not a connection of a luanti.Listener", c)
 	}

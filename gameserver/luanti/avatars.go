@@ -20,14 +20,16 @@ const (
 // avatars are the other players in view, and those of them that the client is shown.
 type avatars struct {
 	*games.Others[shown]
-	used map[uint16]bool // ids
-	next uint16
+	used  map[uint16]bool // ids
+	next  uint16
+	moved packet // scratch
 }
 
 // shown is another player as the client sees them.
 type shown struct {
-	id uint16 // 0: they are not shown
-	at place
+	id    uint16 // 0: they are not shown
+	at    place
+	lossy bool // the client may not have been sent it
 }
 
 func newAvatars() avatars {
@@ -44,8 +46,9 @@ func (a *avatars) id() uint16 {
 	}
 }
 
-// move shows the players in view where they are now, as far as the client's space reaches.
-func (a *avatars) move(now time.Time, o origin, put func(packet)) {
+// move shows the players in view where they are now, as far as the client's space reaches. Where somebody walks may be lost: the next place
+// follows soon, and the last one is sent once more.
+func (a *avatars) move(now time.Time, o origin, put func(packet), putLossy func([]byte)) {
 	var gone []uint16
 	hide := func(v *games.Other[shown]) {
 		if v.As.id != 0 {
@@ -56,7 +59,7 @@ func (a *avatars) move(now time.Time, o origin, put func(packet)) {
 	}
 	a.Update(now, hide)
 	var fresh []packet
-	moved := begin(toObjectMessages)
+	moved, stopped := append(a.moved[:0], 0, toObjectMessages), begin(toObjectMessages)
 	for _, v := range a.All() {
 		if !o.bears(v.Pose) {
 			hide(v)
@@ -68,15 +71,25 @@ func (a *avatars) move(now time.Time, o origin, put func(packet)) {
 			v.As = shown{id: a.id(), at: at}
 			fresh = append(fresh, object(v.As.id, v.Name, at, true))
 		case v.As.id != 0 && v.As.at != at:
-			v.As.at = at
-			moved = moved.u16(v.As.id).bytes(position(at))
+			v.As.at, v.As.lossy = at, true
+			if len(moved)+positionBytes > maxLossy {
+				putLossy(moved)
+				moved = moved[:2]
+			}
+			moved = moved.position(v.As.id, at)
+		case v.As.lossy:
+			v.As.lossy = false
+			stopped = stopped.position(v.As.id, at)
 		}
 	}
 	if len(gone)+len(fresh) > 0 {
 		put(objects(gone, fresh))
 	}
-	if len(moved) > 2 {
-		put(moved)
+	if a.moved = moved; len(moved) > 2 {
+		putLossy(moved)
+	}
+	if len(stopped) > 2 {
+		put(stopped)
 	}
 }
 
@@ -93,9 +106,13 @@ func objects(gone []uint16, fresh []packet) packet {
 	return p
 }
 
-// position is the message to an object that it is at a place now.
-func position(at place) packet {
-	return packet(nil).u8(objectPosition).place(at).f32(0, 0, 0).f32(0, 0, 0).f32(0, at.yaw, 0).flag(true, false).f32(games.TickEvery.Seconds())
+// positionBytes is the length of a position.
+const positionBytes = 2 + 2 + 1 + 12*4 + 2 + 4
+
+// position appends the message to an object that it is at a place now.
+func (p packet) position(id uint16, at place) packet {
+	return p.u16(id).u16(positionBytes-4).u8(objectPosition).place(at).f32(0, 0, 0).f32(0, 0, 0).f32(0, at.yaw, 0).flag(true, false).
+		f32(games.TickEvery.Seconds())
 }
 
 // Size of a player, in blocks.

@@ -1,11 +1,11 @@
 package luanti
 
 import (
-	"net"
 	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -18,16 +18,10 @@ const (
 	maxPending = 1024
 )
 
-// packetConn is a connection that carries packets, and knows how much of what was sent has not arrived.
-type packetConn interface {
-	net.Conn
-	Backlog() int
-}
-
 // Client is the connection of one client: a games.Client.
 type Client struct {
 	a       *Adapter
-	c       packetConn
+	c       games.PacketConn
 	buffer  []byte                  // a packet; the reader's
 	message []byte                  // the last result of Read
 	next    []sessionmsg.FromClient // the results after it; the reader's
@@ -51,15 +45,16 @@ type Client struct {
 		held    int           // the slot that is in the player's hand
 		slots   []chunk.Block // of the inventory
 		avatars avatars
+		ticks   games.Ticks
 		ended   bool // the reason for the end was sent
 		closed  bool // nothing more is read
 	}
 }
 
-func newClient(a *Adapter, c packetConn) *Client {
+func newClient(a *Adapter, c games.PacketConn) *Client {
 	cl := &Client{a: a, c: c, buffer: make([]byte, maxPacket)}
 	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
-	cl.mu.slots, cl.mu.avatars = firstSlots(), newAvatars()
+	cl.mu.slots, cl.mu.avatars, cl.mu.ticks = firstSlots(), newAvatars(), games.NewTicks()
 	return cl
 }
 
@@ -73,10 +68,13 @@ func (cl *Client) put(p packet) {
 	}
 }
 
-// Flush reports whether everything could be sent.
+// Flush sends what time brings, and reports whether everything could be sent.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	if now := time.Now(); cl.mu.ticks.Due(now) {
+		return cl.advance(now)
+	}
 	return cl.mu.failed
 }
 

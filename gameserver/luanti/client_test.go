@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/luanticlient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -529,5 +530,51 @@ func TestShapes(t *testing.T) {
 	north := packet(nil).list((chunk.Ladder + 3).Boxes())
 	if want := packet(nil).u16(1).f32(-5, -5, 4.375, 5, 5, 5); !bytes.Equal(north, want) {
 		t.Errorf("a ladder to the north is %x, want %x", north, want)
+	}
+}
+
+// Where others walk is sent without acknowledgement, in packets that fit into a datagram, and once more when they stop.
+func TestOthersMove(t *testing.T) {
+	cl, s := playing(t, moveTo(start))
+	const others = 50
+	frame := func(tick uint64, x float64) {
+		var d sessionmsg.TickDelta
+		for i := range uint32(others) {
+			at := sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: x, Y: 10, Z: 3})
+			d.Enter = append(d.Enter, sessionmsg.TickAvatar{Index: i, Player: player.ID{1, byte(i)}, Name: "p", Place: at})
+		}
+		if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, tick), &d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	tick := func() (lossy, reliable int) {
+		s.lossy, s.out = nil, nil
+		if err := cl.tick(now); err != nil {
+			t.Fatal(err)
+		}
+		count := func(packets []packet) (n int) {
+			for _, p := range packets {
+				if len(p) > maxLossy {
+					t.Errorf("a packet of %d bytes", len(p))
+				}
+				n += (len(p) - 2) / positionBytes
+			}
+			return n
+		}
+		for _, body := range s.sent(toObjectMessages) {
+			reliable += len(body) / positionBytes
+		}
+		return count(s.lossy), reliable
+	}
+	frame(1, 3)
+	if lossy, reliable := tick(); lossy+reliable != 0 || len(s.sent(toActiveObjects)) != 1 {
+		t.Errorf("%d and %d moves of players who enter", lossy, reliable)
+	}
+	frame(2, 4)
+	for i, want := range [][2]int{{others, 0}, {0, others}, {0, 0}} {
+		if lossy, reliable := tick(); lossy != want[0] || reliable != want[1] {
+			t.Errorf("tick %d: %d and %d moves, want %v", i, lossy, reliable, want)
+		}
 	}
 }

@@ -23,9 +23,12 @@ import (
 // script is a connection whose client has sent everything already.
 type script struct {
 	net.Conn
-	in  [][]byte
-	out []packet
+	in    [][]byte
+	out   []packet
+	lossy []packet
 }
+
+func (s *script) WriteLossy(b []byte) { s.lossy = append(s.lossy, append(packet(nil), b...)) }
 
 func (s *script) Read(b []byte) (int, error) {
 	if len(s.in) == 0 {

@@ -142,6 +142,21 @@ type uniforms struct {
 // maxUniforms bounds them: mostly there is air by day, stone, and air in the dark.
 const maxUniforms = 256
 
+// packColumn returns the packets of a column whose first node, and lowest in the game, is at a corner.
+func (u *uniforms) packColumn(col column, corner node) (packets [][]byte, err error) {
+	for y := range col.height/side + airAbove {
+		for _, part := range [...][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
+			data, err := u.pack(col, part[0], y, part[1])
+			if err != nil {
+				return nil, err
+			}
+			p := begin(toBlockData).s16(corner.x/side + part[0]).s16(y).s16(corner.z/side + part[1])
+			packets = append(packets, append(p, data...))
+		}
+	}
+	return packets, nil
+}
+
 // pack returns a map block, by its place in the column.
 func (u *uniforms) pack(col column, x, y, z int) ([]byte, error) {
 	raw := make([]byte, 4*nodes)

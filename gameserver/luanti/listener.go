@@ -163,11 +163,15 @@ func (l *Listener) greet(to netip.AddrPort, id uint16) {
 
 // send sends a datagram. One that is lost is sent again, if it is reliable.
 func (l *Listener) send(to netip.AddrPort, channel byte, body []byte) {
-	d := make([]byte, 0, headerSize+len(body))
-	d = binary.BigEndian.AppendUint32(d, protocolID)
-	d = append(binary.BigEndian.AppendUint16(d, serverID), channel)
-	l.socket.WriteToUDPAddrPort(append(d, body...), to) //nolint:errcheck // as good as lost
+	d := datagrams.Get().(*[maxDatagram]byte)
+	defer datagrams.Put(d)
+	b := binary.BigEndian.AppendUint32(d[:0], protocolID)
+	b = append(binary.BigEndian.AppendUint16(b, serverID), channel)
+	l.socket.WriteToUDPAddrPort(append(b, body...), to) //nolint:errcheck // as good as lost
 }
+
+// datagrams are buffers.
+var datagrams = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
 
 // resend sends again what was not acknowledged, and gives up on peers that are silent, until the last peer of a closed Listener is gone.
 func (l *Listener) resend() {

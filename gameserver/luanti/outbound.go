@@ -1,6 +1,7 @@
 package luanti
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -126,26 +127,19 @@ func (cl *Client) sendNearest() (bool, error) {
 	}
 	l := cl.mu.lands[at]
 	l.sent, l.holes = true, false
-	cl.a.building <- struct{}{}
-	defer func() { <-cl.a.building }()
-	blocks, err := l.Load()
-	if err != nil {
-		return false, err
+	land, unchanged := l.Unchanged()
+	packets, err := cl.a.columns.Get(landKey{cl.mu.origin, at, land}, unchanged, func() ([][]byte, error) {
+		blocks, err := l.Load()
+		if err != nil {
+			return nil, err
+		}
+		return cl.a.uniform.packColumn(lightColumn(blocks), cl.mu.origin.node(grid.Pos{X: at.Origin().X, Z: at.Origin().Z + grid.ChunkSize - 1}))
+	})
+	for _, p := range packets {
+		cl.put(p)
 	}
 	cl.a.metrics.columns.Inc()
-	column := lightColumn(blocks)
-	corner := cl.mu.origin.node(grid.Pos{X: at.Origin().X, Z: at.Origin().Z + grid.ChunkSize - 1})
-	for y := range blocks.Height()/side + airAbove {
-		for _, part := range [...][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}} {
-			data, err := cl.a.uniform.pack(column, part[0], y, part[1])
-			if err != nil {
-				return false, err
-			}
-			p := begin(toBlockData).s16(corner.x/side + part[0]).s16(y).s16(corner.z/side + part[1])
-			cl.put(append(p, data...))
-		}
-	}
-	return true, cl.mu.failed
+	return true, errors.Join(err, cl.mu.failed)
 }
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.

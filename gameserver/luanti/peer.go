@@ -45,6 +45,8 @@ const (
 	// splitHeader is what a part of a packet has before its bytes; reliableHeader is before that.
 	splitHeader, reliableHeader = 7, 3
 	maxBody                     = maxDatagram - headerSize - reliableHeader
+	// maxLossy is the longest packet that may be sent without acknowledgement: it is not sent in parts.
+	maxLossy = maxDatagram - headerSize - 1
 )
 
 var errSilent = errors.New("the client has been silent for too long")
@@ -310,6 +312,11 @@ func (p *peer) Write(b []byte) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// WriteLossy sends a packet that is not acknowledged, nor sent again.
+func (p *peer) WriteLossy(b []byte) {
+	p.l.send(p.to, channelOf(b), append([]byte{kindOriginal}, b...))
 }
 
 // enqueue appends a packet to a channel's queue, in parts if it is long.

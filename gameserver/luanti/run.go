@@ -14,13 +14,19 @@ const (
 
 // Run sends land, moves the other players, and tells the time of day, until ctx ends or the connection fails.
 func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, cl.tick, cl.Cut)
+	cl.a.metrics.Run(ctx, &cl.mu.ticks, cl.tick, cl.Cut)
 }
 
 // tick sends what time brings.
 func (cl *Client) tick(now time.Time) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	return cl.advance(now)
+}
+
+// advance is tick, with the lock held.
+func (cl *Client) advance(now time.Time) error {
+	cl.mu.ticks.Begin(now)
 	if cl.mu.ended || !cl.mu.ready {
 		return cl.mu.failed
 	}
@@ -37,7 +43,7 @@ func (cl *Client) tick(now time.Time) error {
 			break
 		}
 	}
-	cl.mu.avatars.move(now, cl.mu.origin, cl.put)
+	cl.mu.avatars.move(now, cl.mu.origin, cl.put, cl.c.WriteLossy)
 	cl.showTime(now)
 	return cl.mu.failed
 }

@@ -7,22 +7,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// maxBuilding is how many chunks are translated at the same time: each takes a core for some milliseconds.
-const maxBuilding = 2
+// maxColumns is how many chunks are kept for others at the same place, and maxColumn the bytes of each.
+const maxColumns, maxColumn = 512, 64 << 10
+
+// landKey is all that the packets of a chunk are made of.
+type landKey struct {
+	at   grid.ChunkPos
+	land games.Packed
+}
 
 // Adapter is the games.Protocol of Minecraft.
 type Adapter struct {
-	metrics  *metrics
-	status   func() Status
-	building chan struct{} // holds a token for each chunk that is being translated
+	metrics *metrics
+	status  func() Status
+	columns *games.Shared[landKey]
 }
 
 // New returns an Adapter, which shows a status in lists of servers.
 func New(r prometheus.Registerer, status func() Status) *Adapter {
-	return &Adapter{metrics: newMetrics(r), status: status, building: make(chan struct{}, maxBuilding)}
+	return &Adapter{metrics: newMetrics(r), status: status, columns: games.NewShared[landKey](maxColumns, maxColumn)}
 }
 
 // Subprotocol returns that there are no WebSockets.

@@ -18,6 +18,7 @@ type avatars struct {
 	self     player.ID           // as the client knows it
 	entities map[int32]player.ID // of those who are shown
 	last     int32               // entity; they are not used again
+	next     packet              // scratch, with room for a move
 }
 
 // shown is another player as the client sees them.
@@ -46,7 +47,7 @@ func (at place) position() (x, y, z float64) {
 }
 
 func newAvatars() avatars {
-	return avatars{Others: games.NewOthers[shown](), entities: make(map[int32]player.ID), last: selfEntity}
+	return avatars{Others: games.NewOthers[shown](), entities: make(map[int32]player.ID), last: selfEntity, next: begin(0)}
 }
 
 // player returns the player that is shown as an entity.
@@ -79,7 +80,7 @@ func (a *avatars) move(now time.Time, put func(packet)) {
 		case v.As.entity == 0:
 			a.show(v, at, put)
 		case v.As.at != at:
-			v.As.move(at, put)
+			v.As.move(at, a.next[:0], put)
 		}
 	}
 }
@@ -94,17 +95,17 @@ func (a *avatars) show(v *games.Other[shown], at place, put func(packet)) {
 		u8(at.pitch, at.yaw, at.yaw).varint(0).i16(0).i16(0).i16(0))
 }
 
-// move shows a player at another place: from the last one if it is near.
-func (s *shown) move(at place, put func(packet)) {
+// move shows a player at another place: from the last one if it is near. Next is scratch.
+func (s *shown) move(at place, next packet, put func(packet)) {
 	dx, dy, dz := at.x-s.at.x, at.y-s.at.y, at.z-s.at.z
 	if far := max(dx, -dx, dy, -dy, dz, -dz) > math.MaxInt16; far {
 		x, y, z := at.position()
-		put(begin(packetTeleportEntity).varint(int(s.entity)).f64(x, y, z).u8(at.yaw, at.pitch, 1))
+		put(next.u8(packetTeleportEntity).varint(int(s.entity)).f64(x, y, z).u8(at.yaw, at.pitch, 1))
 	} else {
-		put(begin(packetMoveEntity).varint(int(s.entity)).i16(int16(dx)).i16(int16(dy)).i16(int16(dz)).u8(at.yaw, at.pitch, 1))
+		put(next.u8(packetMoveEntity).varint(int(s.entity)).i16(int16(dx)).i16(int16(dy)).i16(int16(dz)).u8(at.yaw, at.pitch, 1))
 	}
 	if at.yaw != s.at.yaw {
-		put(begin(packetTurnHead).varint(int(s.entity)).u8(at.yaw))
+		put(next.u8(packetTurnHead).varint(int(s.entity)).u8(at.yaw))
 	}
 	s.at = at
 }

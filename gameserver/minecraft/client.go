@@ -56,6 +56,7 @@ type Client struct {
 		welcome    sessionmsg.Welcome
 		since      time.Time // when the connection, and then the session, began
 		alive      alive
+		ticks      games.Ticks
 
 		lands   map[grid.ChunkPos]*games.Land
 		centre  column // of the land that the client keeps
@@ -91,7 +92,7 @@ func newClient(a *Adapter, c net.Conn, in *frameReader) *Client {
 	}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands = make(map[grid.ChunkPos]*games.Land)
-	cl.mu.avatars = newAvatars()
+	cl.mu.avatars, cl.mu.ticks = newAvatars(), games.NewTicks()
 	cl.mu.requests = newRequests()
 	cl.mu.since = time.Now()
 	cl.mu.alive = alive{asked: cl.mu.since, answered: cl.mu.since}
@@ -137,10 +138,13 @@ func (cl *Client) block(pos grid.Pos) (b chunk.Block, known bool, err error) {
 // height returns that of the world, in blocks.
 func (cl *Client) height() int32 { return int32(cl.mu.welcome.Sections) * grid.ChunkSize } //nolint:gosec // at most wire.MaxSections
 
-// Flush sends what is buffered.
+// Flush sends what is buffered, and what time brings.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	if now := time.Now(); cl.mu.ticks.Due(now) {
+		return cl.advance(now)
+	}
 	return cl.mu.out.Flush()
 }
 

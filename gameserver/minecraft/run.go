@@ -19,15 +19,21 @@ const (
 
 // Run moves the other players, and asks the client whether it is there, until ctx ends or the connection fails.
 func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, cl.tick, cl.Cut)
+	cl.a.metrics.Run(ctx, &cl.mu.ticks, cl.tick, cl.Cut)
 }
 
 // tick sends what time brings.
 func (cl *Client) tick(now time.Time) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
+	return cl.advance(now)
+}
+
+// advance is tick, with the lock held.
+func (cl *Client) advance(now time.Time) error {
+	cl.mu.ticks.Begin(now)
 	if cl.mu.state == isOver {
-		return nil
+		return cl.mu.out.Flush()
 	}
 	if now.Sub(cl.mu.alive.answered) > answerWithin {
 		cl.end("Your client did not answer for too long.")

@@ -38,15 +38,15 @@ func (cl *Client) showChunk(at grid.ChunkPos) error {
 	if cl.mu.state != inPlay || !shownThere(at) {
 		return nil
 	}
-	packets, err := cl.translateChunk(at)
+	frames, err := cl.translateChunk(at)
 	if err != nil {
 		return err
 	}
 	cl.put(begin(packetBatchStart))
-	for _, p := range packets {
-		cl.put(p)
+	for _, f := range frames {
+		cl.mu.out.Write(f) //nolint:errcheck // bufio keeps it
 	}
-	cl.put(begin(packetBatchEnd).varint(len(packets)))
+	cl.put(begin(packetBatchEnd).varint(len(frames)))
 	cl.a.metrics.columns.Inc()
 	return nil
 }
@@ -57,15 +57,20 @@ func shownThere(at grid.ChunkPos) bool {
 	return at.X >= -most && at.X < most && at.Z >= -most && at.Z < most
 }
 
-// translateChunk returns the packets of a chunk's columns, while few others of the node do so.
-func (cl *Client) translateChunk(at grid.ChunkPos) ([]packet, error) {
-	cl.a.building <- struct{}{}
-	defer func() { <-cl.a.building }()
-	c, err := cl.mu.lands[at].Load()
-	if err != nil {
-		return nil, err
-	}
-	return chunkPackets(at, c), nil
+// translateChunk returns the frames of a chunk's columns.
+func (cl *Client) translateChunk(at grid.ChunkPos) ([][]byte, error) {
+	l := cl.mu.lands[at]
+	land, unchanged := l.Unchanged()
+	return cl.a.columns.Get(landKey{at, land}, unchanged, func() (frames [][]byte, err error) {
+		c, err := l.Load()
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range chunkPackets(at, c) {
+			frames = append(frames, appendFrame(nil, p, true))
+		}
+		return frames, nil
+	})
 }
 
 // hideChunk removes a chunk.

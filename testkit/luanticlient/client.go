@@ -22,6 +22,7 @@ type Options struct {
 	Name    string
 	Version uint16 // of the protocol; 0: 39
 	First   bool   // as if for the first time: with a verifier of a password
+	NoLand  bool   // land is not unpacked
 }
 
 // Place is a place of the player's feet, in nodes: their middles are at whole numbers.
@@ -61,6 +62,7 @@ type Client struct {
 	split    [3][]byte
 	flying   map[[2]uint16][]byte // by channel and number
 	left     bool
+	done     chan struct{} // closed when the reader has ended
 }
 
 const (
@@ -78,10 +80,15 @@ func Dial(address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return New(socket, o)
+}
+
+// New joins over a socket that is connected to a server.
+func New(socket *net.UDPConn, o Options) (*Client, error) {
 	if o.Version == 0 {
 		o.Version = 39
 	}
-	c := &Client{socket: socket, o: o, flying: make(map[[2]uint16][]byte), state: State{
+	c := &Client{socket: socket, o: o, done: make(chan struct{}), flying: make(map[[2]uint16][]byte), state: State{
 		Blocks: make(map[Node]*[4096]uint16), Players: make(map[uint16]string), Places: make(map[uint16]Place), Media: make(map[string]int),
 		Packets: make(map[uint16]int),
 	}}
@@ -89,7 +96,10 @@ func Dial(address string, o Options) (*Client, error) {
 		c.next[i], c.expected[i], c.early[i] = first, first, make(map[uint16][]byte)
 	}
 	c.reliable(0, []byte{0, 0})
-	go c.read()
+	go func() { // ends with the connection, and when the client has left it
+		defer close(c.done)
+		c.read()
+	}()
 	go c.again()
 	return c, nil
 }
@@ -108,6 +118,18 @@ func (c *Client) Leave() {
 	c.left = true
 	c.send(0, []byte{0, 3})
 	c.socket.Close() //nolint:errcheck // the reader ends
+}
+
+// Detach leaves the connection to the caller, who acknowledges what arrives from now on. It returns the head of the client's datagrams,
+// on channel 0.
+func (c *Client) Detach() (head []byte, err error) {
+	c.mu.Lock()
+	c.left = true
+	head = c.header(0)
+	err = c.socket.SetReadDeadline(time.Now())
+	c.mu.Unlock()
+	<-c.done
+	return head, errors.Join(err, c.socket.SetReadDeadline(time.Time{}))
 }
 
 // again sends again what was not acknowledged, and the first packet until it is answered.
@@ -142,9 +164,11 @@ func text(b []byte, s string) []byte {
 }
 
 func (c *Client) send(channel byte, body []byte) {
-	d := binary.BigEndian.AppendUint32(nil, 0x4f457403)
-	d = append(binary.BigEndian.AppendUint16(d, c.id), channel)
-	c.socket.Write(append(d, body...)) //nolint:errcheck // as good as lost
+	c.socket.Write(append(c.header(channel), body...)) //nolint:errcheck // as good as lost
+}
+
+func (c *Client) header(channel byte) []byte {
+	return append(binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(nil, 0x4f457403), c.id), channel)
 }
 
 // reliable sends a packet, again and again until it is acknowledged.
@@ -161,7 +185,13 @@ func (c *Client) reliable(channel byte, packet []byte) {
 func (c *Client) read() {
 	buffer := make([]byte, 64<<10)
 	for {
+		c.mu.Lock()
+		if c.left {
+			c.mu.Unlock()
+			return
+		}
 		err := c.socket.SetReadDeadline(time.Now().Add(silence))
+		c.mu.Unlock()
 		n := 0
 		if err == nil {
 			n, err = c.socket.Read(buffer)
@@ -186,6 +216,8 @@ func (c *Client) receive(channel byte, body []byte) error {
 	switch body[0] {
 	case 0:
 		return c.control(channel, body)
+	case 1:
+		return c.handle(body[1:])
 	case 3:
 		number := binary.BigEndian.Uint16(body[1:])
 		c.send(channel, binary.BigEndian.AppendUint16([]byte{0, 0}, number))
@@ -304,6 +336,9 @@ func (c *Client) handle(packet []byte) error {
 		}
 		c.reliable(1, text([]byte{0, 67, 5, 6, 1, 0}, "test"))
 	case 32:
+		if c.o.NoLand {
+			break
+		}
 		at := f.node()
 		f.take(5)
 		raw := inflate(f.b)
