@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,5 +113,48 @@ func TestConnectionsOfStrangersAreCounted(t *testing.T) {
 	}
 	if refuses(member) {
 		t.Error("the member is refused")
+	}
+}
+
+// briefGate admits a peer once it is waited for, until its connection ends.
+type briefGate struct {
+	memberGate
+	admitted  *atomic.Bool
+	waitedFor chan struct{}
+	forgotten chan struct{}
+}
+
+func (g briefGate) Admitted(peer.ID) bool { return g.admitted.Load() }
+func (g briefGate) Refused(peer.ID) bool {
+	if !g.admitted.Swap(true) {
+		g.waitedFor <- struct{}{}
+	}
+	return false
+}
+func (g briefGate) Forget(peer.ID) {
+	g.admitted.Store(false)
+	g.forgotten <- struct{}{}
+}
+
+// A node whose connections end soon after it was admitted is no stranger.
+func TestBriefConnectionsOfNodesAreNotCounted(t *testing.T) {
+	victim, member := startHost(t, 1, nettest.NewMemory()), startHost(t, 2, nettest.NewMemory())
+	gate := briefGate{admitted: new(atomic.Bool), waitedFor: make(chan struct{}), forgotten: make(chan struct{})}
+	victim.SetGate(gate)
+	for range 2 * strangerConnsAtOnce {
+		if _, err := member.Connect(nettest.Context(t), victim.Addrs()[0]); err != nil {
+			t.Fatal(err)
+		}
+		<-gate.waitedFor
+		if err := member.lib.Network().ClosePeer(victim.lib.ID()); err != nil {
+			t.Fatal(err)
+		}
+		<-gate.forgotten
+	}
+	if err := victim.Close(); err != nil { // it waits for what looks after the connections
+		t.Fatal(err)
+	}
+	if victim.lib.strangers.refuses(source{peer: member.lib.ID()}, time.Now()) {
+		t.Error("the node is refused")
 	}
 }
