@@ -2,10 +2,12 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
@@ -79,6 +81,49 @@ func TestSourceOf(t *testing.T) {
 		if got := sourceOf(ma.StringCast(c.a), "one") == sourceOf(ma.StringCast(c.b), "two"); got != c.same {
 			t.Errorf("%s and %s are one source: %v", c.a, c.b, got)
 		}
+	}
+}
+
+// inboundFrom is a connection from an address.
+type inboundFrom struct {
+	network.Conn
+	addr ma.Multiaddr
+}
+
+func (c inboundFrom) RemoteMultiaddr() ma.Multiaddr { return c.addr }
+func (inboundFrom) Stat() network.ConnStats {
+	return network.ConnStats{Stats: network.Stats{Direction: network.DirInbound}}
+}
+
+// Strangers with many addresses have a bounded number of connections together.
+func TestConnectionsOfAllStrangersAreBounded(t *testing.T) {
+	s := newStrangers()
+	begin := func(i int) func() {
+		return s.beginConn(inboundFrom{addr: ma.StringCast(fmt.Sprintf("/ip4/198.51.%d.%d/tcp/4001", i/256, i%256))})
+	}
+	var ends []func()
+	for i := range maxAllStrangerConns {
+		address := i / maxStrangerConnsFromIP
+		end := begin(address)
+		if end == nil {
+			t.Fatalf("connection %d is refused", i)
+		}
+		if full := i%maxStrangerConnsFromIP == maxStrangerConnsFromIP-1; full && begin(address) != nil {
+			t.Fatal("an address has one connection too many")
+		}
+		ends = append(ends, end)
+	}
+	if begin(1000) != nil {
+		t.Error("there is one connection too many")
+	}
+	for _, end := range ends {
+		end()
+	}
+	if begin(1000) == nil {
+		t.Error("a connection is refused when the others have ended")
+	}
+	if len(s.mu.conns) != 1 {
+		t.Errorf("%d addresses are remembered, of one connection", len(s.mu.conns))
 	}
 }
 
