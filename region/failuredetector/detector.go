@@ -40,6 +40,8 @@ type Detector struct {
 	StrangerEvery time.Duration // the same for a node that shares no group led by this one
 	// Excluded reports whether a node is excluded from the world: it is not alive, and gone at once. If nil, none is.
 	Excluded func(peer string) bool
+	// Remember stores the version that Agreed returns whenever it rises; nil stores it nowhere.
+	Remember func(version int)
 
 	grace     time.Duration
 	describe  Describe
@@ -49,6 +51,8 @@ type Detector struct {
 		sync.Mutex
 		nodes    map[string]*nodeState
 		suspects map[string]time.Time // nodes that did not answer a request, and when; see Suspect
+		agreed   int                  // see Agreed
+		settled  time.Time            // since when all known nodes understand this node's version; zero: they do not, or nobody was asked yet
 	}
 }
 
@@ -86,6 +90,7 @@ type About struct {
 	Skew          time.Duration // how far its clock is ahead of this node's; 0 if that is less than can be measured
 	Load          *nodemsg.Load // how busy it is; nil if it did not say
 	Version       int           // of the messages between nodes; 0 is one before versions were numbered
+	Agreed        int           // version that all nodes understood at some time, as far as it knows
 }
 
 // leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
@@ -181,6 +186,7 @@ func (d *Detector) Refresh(ctx context.Context, peers Watched) {
 		})
 	}
 	questions.Wait() //nolint:errcheck // always nil
+	d.agree()
 }
 
 // lost records whether the peer is connected, and reports whether its connection has been lost since the last call.
@@ -220,7 +226,7 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 		return nodemsg.Member{}, err
 	}
 	d.note(peer, asked, *answer.Member, true)
-	d.noteAbout(peer, About{answer.Quarantined, answer.CatalogLeader, Skew(answer.Clock, asked, time.Since(asked)), answer.Load, answer.Version})
+	d.noteAbout(peer, About{answer.Quarantined, answer.CatalogLeader, Skew(answer.Clock, asked, time.Since(asked)), answer.Load, answer.Version, answer.Agreed})
 	return *answer.Member, nil
 }
 

@@ -21,7 +21,7 @@ const searched = 4096
 
 // Search looks for the changes that a rollback would undo in all regions of the world, whatever its Box. It returns the places where they are, most
 // changes first: one rollback can undo those in the Extent of a place.
-// The error is that of a search that is not possible; what else fails is in missing.
+// The error is that of a search that is not possible; what else fails is in missing, also if it is all that was asked.
 func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progress, missing []rangequery.Missing, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
@@ -41,8 +41,9 @@ func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progr
 	for _, domain := range slices.SortedFunc(maps.Keys(domains), func(a, b grid.Domain) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Z, b.Z)) }) {
 		r.Box = columnsOf(grid.Cell{Domain: domain}.Area())
 		p, err := k.Progress(ctx, r)
-		if err != nil {
-			return nil, nil, err
+		if err != nil { // the others may have what is looked for
+			missing = append(missing, rangequery.Missing{Cell: grid.Cell{Domain: domain}, Why: err.Error()})
+			continue
 		}
 		missing = append(missing, p.Missing...)
 		if p.Left > 0 {
