@@ -139,7 +139,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
 	h.detector.Excluded = o.Excluded
-	if err := h.rememberAgreed(); err != nil {
+	if err := rememberAgreed(h.detector, o.Storage, o.Logger); err != nil {
 		return nil, err
 	}
 	h.regions.issuers = &succession.Issuers{

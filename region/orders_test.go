@@ -1,7 +1,6 @@
 package region
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -177,15 +176,6 @@ func TestRollbackOfSeveralPlayers(t *testing.T) {
 				t.Errorf("place %d is %v, want %v", i, got, want)
 			}
 		}
-		founded := b.History.Founded
-		b.History.Founded = func(ctx context.Context) ([]nodemsg.Region, error) { // as a catalog that lies
-			all, err := founded(ctx)
-			return append(all, nodemsg.Region{ID: 99, Cell: grid.Cell{Domain: grid.Domain{X: grid.Limit / grid.DomainSize}}}), err
-		}
-		if some, missing, err := b.History.Search(t.Context(), proposed); err != nil || len(some) != 2 || len(missing) != 1 {
-			t.Errorf("with a domain that cannot be searched: %d places, %v, %v", len(some), missing, err)
-		}
-		b.History.Founded = founded
 		for i, p := range places {
 			if got, err := a.Policy.Operate(t.Context(), policy.RevertText(of, start.UnixMilli(), p.Extent)); err != nil || got != fmt.Sprintf("Rollback %d has begun.", i+1) {
 				t.Fatal(got, err)
