@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,10 +176,17 @@ func ParseCorners(a, b string) (grid.Box, error) {
 	return box, nil
 }
 
-// ProposeRollback returns the rollback of players' changes, as PlayersOf takes the players, since a time (Unix milliseconds). RevertText orders it.
+// farthest is a corner of the world. No box has a longer text than the one between two of them.
+var farthest = grid.Pos{X: math.MinInt32, Y: grid.MaxHeight - 1, Z: math.MinInt32}
+
+// ProposeRollback returns the rollback of players' changes, as PlayersOf takes the players, since a time (Unix milliseconds). RevertText orders it. The
+// zero Box stands for one that is not known yet: the command has room for any.
 func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p history.Rollback, err error) {
 	p.Box, p.Since = box, since/1000*1000
 	p.Players, err = s.PlayersOf(of)
+	if box == (grid.Box{}) {
+		box = grid.BoxOf(farthest, farthest)
+	}
 	if text := RevertText(of, since, box); err == nil && len(text) > wire.MaxChat {
 		err = errors.New("the names are too long for one command: name fewer players at a time")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -103,6 +104,18 @@ func TestNeeds(t *testing.T) {
 	}
 	if _, err := s.ProposeRollback(strings.Repeat(idOf("eve").String()+",", 9)+"bob", 0, grid.Box{}); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("too many ids for one line: %v", err)
+	}
+	origin := grid.BoxOf(grid.Pos{}, grid.Pos{X: 1, Y: 1, Z: 1})
+	for _, name := range []string{strings.Repeat("guest:bob,", 21) + "guest:bob", strings.Repeat("guest:bob,", 17) + "guest:bob"} {
+		since := time.Now().UnixMilli()
+		_, err := s.ProposeRollback(name, since, grid.Box{})
+		far := grid.BoxOf(grid.Pos{X: -1 << 26, Z: -1 << 26}, grid.Pos{X: 100 - 1<<26, Y: 127, Z: 100 - 1<<26})
+		if fits := len(RevertText(name, since, far)) <= wire.MaxChat; fits != (err == nil) {
+			t.Errorf("%d bytes of names, for a box that may be far away: %v", len(name), err)
+		}
+		if _, err := s.ProposeRollback(name, since, origin); err != nil {
+			t.Errorf("%d bytes of names, for a near box: %v", len(name), err)
+		}
 	}
 }
 

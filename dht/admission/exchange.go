@@ -161,7 +161,9 @@ func (g *Gate) take(id peer.ID, m message) judgement {
 		}
 		j.err = g.judge(id, m.Certificate) // it may be the one that was revoked
 	}
-	g.judgeAgain()
+	if j.added || len(m.Revocations) > 0 {
+		g.judgeAgain()
+	}
 	j.same = m.Digest == g.mu.authority.Digest()
 	return j
 }

@@ -3,6 +3,8 @@ package admission
 import (
 	"context"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
@@ -18,3 +20,16 @@ func (g *Gate) AddCharter(raw []byte) error {
 
 // Charter returns the newest charter.
 func (g *Gate) Charter() trust.Charter { return Charter(g) }
+
+// OwnBytes returns the node's own sealed certificate.
+func OwnBytes(g *Gate) []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.own
+}
+
+// ReadsFromSeen reports whether the certificate of a node is read without verifying its signature again.
+func ReadsFromSeen(g *Gate, id peer.ID, raw []byte) bool {
+	v, err := g.Seen.read(id, raw)
+	return err == nil && &v.raw[0] != &raw[0]
+}

@@ -49,7 +49,7 @@ type Gate struct {
 		sync.Mutex
 		authority *trust.Authority
 		own       []byte                  // sealed certificate; nil until the node has one
-		admitted  map[peer.ID]admitted    // peers that are connected, and have shown a valid certificate
+		admitted  map[peer.ID]verified    // peers that are connected, and have shown a valid certificate
 		refused   map[peer.ID]struct{}    // peers that are connected, and have shown one that is not valid
 		running   map[peer.ID]*exchanging // exchanges that this node began
 		warned    time.Time               // when the log last said that another node refuses this one
@@ -65,12 +65,6 @@ type Contrary struct {
 	At   time.Time // zero: there was none
 }
 
-// admitted is a peer with the certificate that it has shown.
-type admitted struct {
-	certificate trust.Certificate
-	raw         []byte
-}
-
 // Open returns the gate of a node, with what is stored.
 func Open(o Options) (*Gate, error) {
 	authority, err := trust.NewAuthority(o.World, o.Roots)
@@ -79,7 +73,7 @@ func Open(o Options) (*Gate, error) {
 	}
 	g := &Gate{Options: o, self: selfOf(o.Host), Seen: newSeen(), changed: make(chan struct{}, 1)}
 	g.mu.authority = authority
-	g.mu.admitted, g.mu.refused, g.mu.running = make(map[peer.ID]admitted), make(map[peer.ID]struct{}), make(map[peer.ID]*exchanging)
+	g.mu.admitted, g.mu.refused, g.mu.running = make(map[peer.ID]verified), make(map[peer.ID]struct{}), make(map[peer.ID]*exchanging)
 	if err := g.Reload(); err != nil {
 		return nil, err
 	}
@@ -202,15 +196,18 @@ func (g *Gate) judge(id peer.ID, raw []byte) error {
 	if len(raw) == 0 {
 		return errNone
 	}
-	c, err := g.mu.authority.Check(raw, key, g.now())
+	v, err := g.Seen.read(id, raw)
 	if err != nil {
+		return err
+	}
+	if err := g.mu.authority.CheckRead(v.certificate, v.issuer, key, g.now()); err != nil {
 		return err
 	}
 	if _, there := g.mu.admitted[id]; !there {
 		transport.Admit(g.Host, id)
 	}
-	g.mu.admitted[id] = admitted{c, raw}
-	g.Seen.add(id, c)
+	g.mu.admitted[id] = v
+	g.Seen.add(id, v)
 	delete(g.mu.refused, id)
 	return nil
 }

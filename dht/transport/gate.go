@@ -60,7 +60,11 @@ func (h *Host) SetGate(g Gate) {
 			awaitAdmission(h, g, c)
 		},
 		DisconnectedF: func(n network.Network, c network.Conn) {
-			if id := c.RemotePeer(); n.Connectedness(id) != network.Connected {
+			id := c.RemotePeer()
+			if !g.Admitted(id) {
+				lib.strangers.noteUnadmitted(c)
+			}
+			if n.Connectedness(id) != network.Connected {
 				g.Forget(id)
 			}
 		},
@@ -80,11 +84,6 @@ func awaitAdmission(h *Host, g Gate, c network.Conn) {
 	go func() {
 		defer done()
 		id := c.RemotePeer()
-		defer func() {
-			if !g.Admitted(id) {
-				h.lib.strangers.noteUnadmitted(c)
-			}
-		}()
 		end := h.lib.strangers.beginConn(c)
 		if end == nil {
 			c.Close() //nolint:errcheck // it is of no use

@@ -17,9 +17,10 @@ import (
 
 // What peers that are not admitted may use.
 const (
-	maxStrangerStreams     = 8    // of one stranger at the same time, of all protocols together
-	maxAllStrangerStreams  = 1024 // of all strangers
-	maxStrangerConnsFromIP = 16   // inbound connections from one address; loopback is not limited
+	maxStrangerStreams     = 8   // of one stranger at the same time, of all protocols together
+	maxAllStrangerStreams  = 256 // of all strangers
+	maxStrangerConnsFromIP = 16  // inbound connections from one address; loopback is not limited
+	maxAllStrangerConns    = 256 // inbound connections from all addresses: those that are left are for nodes
 
 	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime, and for twice as long each time
 	// that they do so again within longestRefused.
@@ -41,6 +42,7 @@ type strangers struct {
 		streams map[peer.ID]int
 		all     int // streams
 		conns   map[netip.Addr]int
+		unshown int // inbound connections
 		sources *lru.Cache[source, *usage]
 	}
 }
@@ -167,22 +169,24 @@ func (s *strangers) noteUnadmitted(c network.Conn) {
 	u.allow(u.conns, time.Now())
 }
 
-// beginConn counts an inbound connection until end is called. It returns nil if there are too many from the address.
+// beginConn counts an inbound connection until end is called. It returns nil if there are too many, from the address or in all.
 func (s *strangers) beginConn(c network.Conn) (end func()) {
-	addr, ok := ipOf(c.RemoteMultiaddr())
-	if !ok || addr.IsLoopback() || c.Stat().Direction != network.DirInbound {
+	if c.Stat().Direction != network.DirInbound {
 		return func() {}
 	}
+	addr, ok := ipOf(c.RemoteMultiaddr())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.conns[addr] >= maxStrangerConnsFromIP {
+	if s.mu.unshown >= maxAllStrangerConns || ok && !addr.IsLoopback() && s.mu.conns[addr] >= maxStrangerConnsFromIP {
 		s.refused.WithLabelValues("connections").Inc()
 		return nil
 	}
+	s.mu.unshown++
 	s.mu.conns[addr]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.mu.unshown--
 		if s.mu.conns[addr]--; s.mu.conns[addr] == 0 {
 			delete(s.mu.conns, addr)
 		}
@@ -191,7 +195,7 @@ func (s *strangers) beginConn(c network.Conn) (end func()) {
 
 // The limits of libp2p for a peer, before and after it is admitted. A stream reserves a window of 256 KiB.
 var (
-	strangerLimit = peerLimit(2*maxStrangerStreams, 16<<20)
+	strangerLimit = peerLimit(2*maxStrangerStreams, 2*maxStrangerStreams*256<<10)
 	memberLimit   = peerLimit(maxStreamsPeer, maxMemoryPerPeer)
 )
 

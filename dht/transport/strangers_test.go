@@ -2,9 +2,12 @@ package transport
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
 
@@ -81,6 +84,49 @@ func TestSourceOf(t *testing.T) {
 	}
 }
 
+// inboundFrom is a connection from an address.
+type inboundFrom struct {
+	network.Conn
+	addr ma.Multiaddr
+}
+
+func (c inboundFrom) RemoteMultiaddr() ma.Multiaddr { return c.addr }
+func (inboundFrom) Stat() network.ConnStats {
+	return network.ConnStats{Stats: network.Stats{Direction: network.DirInbound}}
+}
+
+// Strangers with many addresses have a bounded number of connections together.
+func TestConnectionsOfAllStrangersAreBounded(t *testing.T) {
+	s := newStrangers()
+	begin := func(i int) func() {
+		return s.beginConn(inboundFrom{addr: ma.StringCast(fmt.Sprintf("/ip4/198.51.%d.%d/tcp/4001", i/256, i%256))})
+	}
+	var ends []func()
+	for i := range maxAllStrangerConns {
+		address := i / maxStrangerConnsFromIP
+		end := begin(address)
+		if end == nil {
+			t.Fatalf("connection %d is refused", i)
+		}
+		if full := i%maxStrangerConnsFromIP == maxStrangerConnsFromIP-1; full && begin(address) != nil {
+			t.Fatal("an address has one connection too many")
+		}
+		ends = append(ends, end)
+	}
+	if begin(1000) != nil {
+		t.Error("there is one connection too many")
+	}
+	for _, end := range ends {
+		end()
+	}
+	if begin(1000) == nil {
+		t.Error("a connection is refused when the others have ended")
+	}
+	if len(s.mu.conns) != 1 {
+		t.Errorf("%d addresses are remembered, of one connection", len(s.mu.conns))
+	}
+}
+
 // memberGate admits one peer.
 type memberGate struct{ member peer.ID }
 
@@ -112,5 +158,48 @@ func TestConnectionsOfStrangersAreCounted(t *testing.T) {
 	}
 	if refuses(member) {
 		t.Error("the member is refused")
+	}
+}
+
+// briefGate admits a peer once it is waited for, until its connection ends.
+type briefGate struct {
+	memberGate
+	admitted  *atomic.Bool
+	waitedFor chan struct{}
+	forgotten chan struct{}
+}
+
+func (g briefGate) Admitted(peer.ID) bool { return g.admitted.Load() }
+func (g briefGate) Refused(peer.ID) bool {
+	if !g.admitted.Swap(true) {
+		g.waitedFor <- struct{}{}
+	}
+	return false
+}
+func (g briefGate) Forget(peer.ID) {
+	g.admitted.Store(false)
+	g.forgotten <- struct{}{}
+}
+
+// A node whose connections end soon after it was admitted is no stranger.
+func TestBriefConnectionsOfNodesAreNotCounted(t *testing.T) {
+	victim, member := startHost(t, 1, nettest.NewMemory()), startHost(t, 2, nettest.NewMemory())
+	gate := briefGate{admitted: new(atomic.Bool), waitedFor: make(chan struct{}), forgotten: make(chan struct{})}
+	victim.SetGate(gate)
+	for range 2 * strangerConnsAtOnce {
+		if _, err := member.Connect(nettest.Context(t), victim.Addrs()[0]); err != nil {
+			t.Fatal(err)
+		}
+		<-gate.waitedFor
+		if err := member.lib.Network().ClosePeer(victim.lib.ID()); err != nil {
+			t.Fatal(err)
+		}
+		<-gate.forgotten
+	}
+	if err := victim.Close(); err != nil { // it waits for what looks after the connections
+		t.Fatal(err)
+	}
+	if victim.lib.strangers.refuses(source{peer: member.lib.ID()}, time.Now()) {
+		t.Error("the node is refused")
 	}
 }

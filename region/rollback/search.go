@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/policy"
@@ -21,7 +23,7 @@ const searched = 4096
 
 // Search looks for the changes that a rollback would undo in all regions of the world, whatever its Box. It returns the places where they are, most
 // changes first: one rollback can undo those in the Extent of a place.
-// The error is that of a search that is not possible; what else fails is in missing.
+// The error is that of a search that is not possible; what else fails is in missing, also if it is all that was asked.
 func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progress, missing []rangequery.Missing, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
@@ -38,11 +40,30 @@ func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progr
 			domains[info.Cell.Domain] = true
 		}
 	}
-	for _, domain := range slices.SortedFunc(maps.Keys(domains), func(a, b grid.Domain) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Z, b.Z)) }) {
+	ordered := slices.SortedFunc(maps.Keys(domains), func(a, b grid.Domain) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Z, b.Z)) })
+	places, missing = searchAll(ordered, func(domain grid.Domain) (Progress, error) {
+		r := r
 		r.Box = columnsOf(grid.Cell{Domain: domain}.Area())
-		p, err := k.Progress(ctx, r)
-		if err != nil {
-			return nil, nil, err
+		return k.Progress(ctx, r)
+	})
+	return places, missing, nil
+}
+
+// searchAll searches domains, some at a time: one that fails, or does not answer until the time is up, keeps nobody from what the others have.
+func searchAll(domains []grid.Domain, search func(grid.Domain) (Progress, error)) (places []Progress, missing []rangequery.Missing) {
+	found, errs := make([]Progress, len(domains)), make([]error, len(domains))
+	var crew errgroup.Group
+	crew.SetLimit(parallel)
+	for i, domain := range domains {
+		crew.Go(func() error {
+			found[i], errs[i] = search(domain)
+			return nil
+		})
+	}
+	crew.Wait() //nolint:errcheck // always nil
+	for i, p := range found {
+		if errs[i] != nil {
+			missing = append(missing, rangequery.Missing{Cell: grid.Cell{Domain: domains[i]}, Why: errs[i].Error()})
 		}
 		missing = append(missing, p.Missing...)
 		if p.Left > 0 {
@@ -50,7 +71,7 @@ func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progr
 		}
 	}
 	slices.SortFunc(places, func(a, b Progress) int { return cmp.Compare(b.Left, a.Left) })
-	return places, missing, nil
+	return places, missing
 }
 
 // addPlace adds a place, to another one if a rollback can undo the changes of both.
