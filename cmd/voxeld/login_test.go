@@ -101,4 +101,6 @@ func TestPlayersOfGamesLogIn(t *testing.T) {
 }
 
 // unwrapped returns the lines of a chat of Classic as one text.
-func unwrapped(chat []string) string { return strings.ReplaceAll(strings.Join(chat, " "), "&7> &f", "") }
+func unwrapped(chat []string) string {
+	return strings.ReplaceAll(strings.Join(chat, " "), "&7> &f", "")
+}
