@@ -104,6 +104,8 @@ test('the daemon is killed and restarted: the players reconnect, and the edits a
   await ada.until(() => !window.__voxeld.state().connected)
   await ada.page.waitForSelector('.banner:not(.hidden)')
   await ada.screenshot('5-away')
+  await ada.say('nobody hears this yet')
+  assert.equal(await ada.page.inputValue('.chat-input'), 'nobody hears this yet') // it stays
   await daemon.run()
   for (const player of [ada, bob]) {
     await player.until(() => window.__voxeld.state().connected)
@@ -111,6 +113,8 @@ test('the daemon is killed and restarted: the players reconnect, and the edits a
     for (const at of broken) await player.untilBlock(at, AIR)
     for (const at of placed) await player.untilBlock(at, BRICK)
   }
+  await ada.page.keyboard.press('Enter')
+  await bob.untilChat('nobody hears this yet')
   // and the session works: one more edit
   await ada.until(() => window.__voxeld.state().onGround)
   broken.push(await ada.aimAtGround([...broken, ...placed]))

@@ -51,6 +51,18 @@ test('triggers break and place as long as they are held, bumpers choose, buttons
   expect(controls.lift.mock.calls).toEqual([['jump']])
 })
 
+test('the cross opens the building tools to the left, and undoes to the right', () => {
+  for (const button of [14, 15]) {
+    update([0, 0, 0, 0], [button])
+    update([0, 0, 0, 0])
+  }
+  expect(controls.press.mock.calls).toEqual([
+    ['build', 0],
+    ['undo', 0],
+  ])
+  expect(events.focused).not.toHaveBeenCalled()
+})
+
 test('in a panel, the cross moves the focus, A presses, and B or start close', () => {
   for (const button of [13, 12, 0, 1, 9]) {
     update([0, 1, 0, 0], [button], false)

@@ -188,7 +188,7 @@ describe('session', () => {
     const { session, events } = setup()
     const socket = Socket.last
     socket.onclose?.()
-    session.sendChat('hello')
+    expect(session.sendChat('hello')).toBe(false)
     session.sendHit('p2')
     expect(events.toast.mock.calls).toEqual([['Not sent: you’re offline.'], ['Not possible while offline.']])
     expect([...socket.sentOf('chat'), ...socket.sentOf('hit')]).toEqual([])

@@ -8,7 +8,6 @@ import type { InputKind, InputSwitch } from '../input/kind'
 import type { TouchInput } from '../input/touch'
 import type { BlockInteraction } from '../player/block-interaction'
 import type { Frame, System } from './frame-loop'
-import type { HotbarControl } from './hotbar-control'
 import type { Screens } from './screens'
 import type { Store } from './store'
 
@@ -26,7 +25,7 @@ export class Devices implements System {
     private readonly input: InputSwitch,
     private readonly controls: Controls,
     private readonly screens: Screens,
-    private readonly hotbar: HotbarControl,
+    private readonly scrolled: (steps: number) => void,
     private readonly interaction: Pick<BlockInteraction, 'sight' | 'updateAim'>,
     private readonly hud: Hud,
     /** Returns the mouse buttons that a tap and a finger that rests stand for now. */
@@ -70,10 +69,10 @@ export class Devices implements System {
 
   private async loadPad(): Promise<void> {
     const { GamepadInput } = await import('../input/gamepad')
-    const { store, input, screens, hotbar } = this
+    const { store, input, screens, scrolled } = this
     this.padInput ??= new GamepadInput(this.controls, {
       used: () => input.use('gamepad'),
-      scrolled: (steps) => hotbar.select(store.slotAfter(steps)),
+      scrolled,
       resumed: () => {
         if (store.inWorld) void screens.resume()
       },

@@ -76,11 +76,10 @@ export function startGame(
       store.save()
     },
     chat: (text) => {
-      if (text.startsWith('/')) command(text.slice(1).trim())
-      else {
-        session.sendChat(text)
-        hints?.tick('chat')
-      }
+      if (text.startsWith('/')) return command(text.slice(1).trim())
+      const sent = session.sendChat(text)
+      if (sent) hints?.tick('chat')
+      return sent
     },
     settingsChanged: () => applySettings(),
     changeCamera: () => {
@@ -153,9 +152,7 @@ export function startGame(
       if (build.part?.click(button) || claims.click(button) || inspect.part?.click(button, now)) interaction.rest()
       else interaction.press(button, now)
     },
-    scrolled: (steps) => {
-      if (!build.part?.scroll(steps)) hotbar.select(store.slotAfter(steps))
-    },
+    scrolled: (steps) => scroll(steps),
     pointerReleased: () => (document.hasFocus() ? act('menu') : screens.show('menu')),
   })
   const interaction: BlockInteraction = new BlockInteraction(world, body, {
@@ -243,9 +240,14 @@ export function startGame(
       ),
   )
 
-  const devices = new Devices(canvas, store, input, controls, screens, hotbar, interaction, hud, () =>
+  const devices = new Devices(canvas, store, input, controls, screens, scroll, interaction, hud, () =>
     choosing() || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT],
   )
+
+  /** Moves what a building tool holds, or selects the slot some steps further. */
+  function scroll(steps: number): void {
+    if (!build.part?.scroll(steps)) hotbar.select(store.slotAfter(steps))
+  }
 
   /** Reports whether clicks choose something, instead of changing blocks. */
   function choosing(): boolean {
@@ -260,8 +262,8 @@ export function startGame(
     history.replaceState(null, '', location.pathname + location.search) // a reload keeps the player where they are
   }
 
-  /** Carries out a command of the chat, without its slash. */
-  function command(line: string): void {
+  /** Carries out a command of the chat, without its slash; returns false if it cannot be sent now. */
+  function command(line: string): boolean {
     if (line.toLowerCase() === 'inspect' && session.mayUse('inspect')) {
       build.part?.leaveTool()
       claims.end()
@@ -270,7 +272,8 @@ export function startGame(
     else if (claims.begin(line)) {
       build.part?.leaveTool()
       inspect.part?.stop()
-    } else if (line) session.sendCommand(line)
+    } else if (line) return session.sendCommand(line)
+    return true
   }
 
   /** Counts down the gifts of a block that was placed; a door is one, and its use is none. */

@@ -21,7 +21,8 @@ export class Chat {
   private commands: CommandHelp[] = []
 
   constructor(
-    private readonly send: (text: string) => void,
+    /** Returns false if the line cannot be sent now: it stays. */
+    private readonly send: (text: string) => boolean,
     private readonly closed: () => void,
   ) {
     this.log.setAttribute('role', 'log')
@@ -40,8 +41,7 @@ export class Chat {
       if (event.key !== 'Enter') return // keyboards on the screen have no codes
       event.preventDefault()
       const text = clipChat(this.input.value)
-      if (text) this.send(text)
-      this.close()
+      if (!text || this.send(text)) this.close()
     })
     this.input.addEventListener('input', () => this.suggest())
     this.root = el('div', 'chat', this.log, this.suggestions, this.input)

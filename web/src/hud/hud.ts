@@ -31,7 +31,8 @@ export interface HudEvents {
   openPast: () => void
   selectSlot: (slot: number) => void
   selectBlock: (block: number) => void
-  chat: (text: string) => void
+  /** Returns false if a line of the chat cannot be sent now. */
+  chat: (text: string) => boolean
   settingsChanged: () => void
   changeCamera: () => void
   /** Returns a link to where the player stands. */

@@ -10,7 +10,6 @@ import { button, el, show } from './dom'
 import { Help } from './help'
 import './menu.css'
 
-type Numbers = keyof typeof RANGES
 /** What the menu shows besides the settings. */
 export interface MenuStatus {
   welcome: Pick<Welcome, 'name' | 'guest' | 'world_name'> | null
@@ -18,6 +17,7 @@ export interface MenuStatus {
   quality: Pick<Settings, 'view' | 'renderScale'>
 }
 
+type Numbers = keyof typeof RANGES
 type Flags = 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'
 
 const texts = laterTexts.menu

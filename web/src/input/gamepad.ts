@@ -14,7 +14,7 @@ const TURN = 1100
 export interface PadEvents {
   /** A button or stick is in use. */
   used(): void
-  /** Selects the slot some steps further. */
+  /** Selects the slot some steps further, or moves what a building tool holds. */
   scrolled(steps: number): void
   /** Back to the world from a panel. */
   resumed(): void
@@ -40,7 +40,8 @@ const ACTIONS: [button: number, action: Action][] = [
   [11, 'pick'],
   [12, 'chat'],
   [13, 'players'],
-  [15, 'camera'],
+  [14, 'build'],
+  [15, 'undo'],
 ]
 const MOUSE: [button: number, of: number][] = [
   [6, RIGHT],

@@ -172,27 +172,36 @@ export class Session {
     return edit !== null
   }
 
-  sendChat(text: string): void {
-    if (this.connection.open) this.connection.send({ type: 'chat', text })
-    else this.events.toast(texts.notSent)
+  /** Sends a line of the chat; returns false, and says so, if there is no connection. */
+  sendChat(text: string): boolean {
+    if (!this.connection.open) {
+      this.events.toast(texts.notSent)
+      return false
+    }
+    this.connection.send({ type: 'chat', text })
+    return true
   }
 
-  /** Sends a command, without its slash. The place that some need is where the player stands, unless they name another one. */
-  sendCommand(line: string): void {
-    if (line.startsWith('visit ')) this.visited = true
+  /**
+   * Sends a command, without its slash; returns false, and says so, if there is no connection. The place that some need is where the
+   * player stands, unless they name another one.
+   */
+  sendCommand(line: string): boolean {
     const text = withPlace(line, this.permissions?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast(texts.notSent)
-      return
+      return false
     }
+    if (line.startsWith('visit ')) this.visited = true
     if (!this.identity) {
       this.connection.send({ type: 'command', text })
-      return
+      return true
     }
     const { world, name } = this.welcome
     const seq = Math.max(this.lastCommand + 1, Date.now() * 1000)
     this.lastCommand = seq
     this.connection.send({ type: 'command', text, seq, signature: this.identity.signCommand(world, seq, name, text) })
+    return true
   }
 
   sendHit(player: string): void {

@@ -6,6 +6,7 @@ export type HelpLine = [keys: string, what: string]
 
 /** owner is null if the claim is the player's own. */
 export const claimOf = (owner: string | null) => (owner === null ? 'your claim' : `${owner}’s claim`)
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 export const en = {
   /** Of index.html, which has the same texts in English. */
@@ -98,7 +99,7 @@ export const en = {
   claimsNear: 'Claims are shown when you are near.',
   inClaim: (owner: string | null) => `This is ${claimOf(owner)}.`,
   membersOnly: (owner: string | null) => `Only members may enter ${claimOf(owner)}.`,
-  claimEntered: (owner: string | null, name: string) => `${owner === null ? 'Your claim' : claimOf(owner)}: ${name}`,
+  claimEntered: (owner: string | null, name: string) => `${capital(claimOf(owner))}: ${name}`,
   claimLeft: (owner: string | null) => `You left ${claimOf(owner)}`,
   mayBuild: 'You may build here.',
   mayBuildToo: 'You may build here, too.',
