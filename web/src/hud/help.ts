@@ -26,6 +26,7 @@ export const KEYS: [string, string][] = [
   ['Click', 'hit a player'],
   ['{give}, Shift {give}', 'give the block you’re holding, or ten'],
   ['{camera}', 'see yourself'],
+  ['{wave}', 'wave'],
   ['{mute}', 'sounds on, off'],
   ['{hints}', 'first steps'],
   ['{debug}', 'figures'],

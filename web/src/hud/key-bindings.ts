@@ -33,6 +33,7 @@ const LABELS: Record<Action, string> = {
   claims: 'Claims from afar',
   inspect: 'Who changed a block',
   camera: 'Change the camera',
+  wave: 'Wave',
   mute: 'Sounds on or off',
   hints: 'First steps',
   debug: 'Figures',
