@@ -111,7 +111,7 @@ async function changeCamera(mode) {
   return Math.hypot(camera.x - x, camera.y - y - 1.62, camera.z - z)
 }
 
-test('a player sees themselves from behind and from the front', async () => {
+test('a player sees themselves from behind and from the front, and waves', async () => {
   await ada.page.evaluate(() => {
     const { x, y, z } = window.__voxeld.state()
     window.__voxeld.lookAt(x + 9, y + 1, z + 3)
@@ -119,6 +119,9 @@ test('a player sees themselves from behind and from the front', async () => {
   const behind = await changeCamera('behind')
   await ada.screenshot('third-person-behind')
   const front = await changeCamera('front')
+  await ada.page.keyboard.press('KeyJ')
+  await bob.untilChat('o/')
+  await ada.nextFrames(5)
   await ada.screenshot('third-person-front')
   assert.ok(behind > 1 && front > 1, `the camera is ${behind} blocks behind, and ${front} before them`)
   assert.ok((await changeCamera('first')) < 0.1)

@@ -45,6 +45,10 @@ export interface Game {
   hook: TestHook
 }
 
+/** What a player says to wave, with a key or in the chat. */
+const WAVE = 'o/'
+const WAVE_MS = 2000
+
 /** Starts the client on a canvas; url is the WebSocket of the page's own node. */
 export function startGame(
   canvas: HTMLCanvasElement,
@@ -54,6 +58,7 @@ export function startGame(
   settings: Settings,
 ): Game {
   let hints: HintControl | null = null // loaded for newcomers
+  let wavedAt = -WAVE_MS
   let hintsLoading: Promise<void> | null = null
   const store = new Store(settings, localStorage)
   const world = new World()
@@ -116,7 +121,10 @@ export function startGame(
       disconnected: (reason) => screens.disconnected(reason),
       refused: (reason) => screens.showTitle(reason),
       toast: (text) => hud.messages.toast(text),
-      chat: ({ player, name, text }) => hud.chat.addMessage(player, name, text),
+      chat: ({ player, name, text }) => {
+        hud.chat.addMessage(player, name, text)
+        if (text === WAVE) avatars.wave(player)
+      },
       hit: (event) => {
         players.showHit(event)
         effects.part?.interacted('hit', event.to)
@@ -321,6 +329,7 @@ export function startGame(
     else if (action === 'undo') build.use((part) => part.undo())
     else if (action === 'redo') build.use((part) => part.redo())
     else if (action === 'camera') thirdPerson.use((part) => part.next())
+    else if (action === 'wave') wave()
     else if (action === 'mute') {
       settings.sound = !settings.sound
       applySettings()
@@ -328,6 +337,13 @@ export function startGame(
       settings.hints = !settings.hints
       applySettings()
     } else if (action === 'debug') void panels.toggleDebug()
+  }
+
+  /** Waves, unless the player still does: who floods the chat is muted. */
+  function wave(): void {
+    if (performance.now() - wavedAt < WAVE_MS) return
+    wavedAt = performance.now()
+    session.sendChat(WAVE)
   }
 
   function applySettings(): void {

@@ -130,6 +130,10 @@ export class Avatars {
     if (hit) this.figureOf(to)?.flinch()
   }
 
+  wave(player: string): void {
+    this.figureOf(player)?.wave()
+  }
+
   private figureOf(player: string): Figure | undefined {
     return (this.self?.player === player ? this.self : this.others.get(player))?.figure
   }

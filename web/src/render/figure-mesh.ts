@@ -24,7 +24,7 @@ in vec3 paint;        // part, colour, brightness
 in vec4 place;        // of the figure, relative to the render origin, and its yaw
 in vec4 limbs;        // angles: head, legs, right arm, both arms outwards
 in vec3 state;        // roofed, warmth, hurt
-in vec4 shirt, trousers, skin, hair;
+in vec4 shirt, trousers, skin, hair, accent;
 out vec3 relative, facing, colour, condition;
 
 vec3 turnX(vec3 v, float a) { return vec3(v.x, v.y * cos(a) - v.z * sin(a), v.y * sin(a) + v.z * cos(a)); }
@@ -51,7 +51,8 @@ void main() {
   facing = turn(bend(normal));
   int which = int(paint.y);
   vec3 base = which == 0 ? shirt.rgb : which == 1 ? trousers.rgb : which == 2 ? skin.rgb : which == 3 ? hair.rgb
-            : which == 4 ? vec3(245.0) / 255.0 : vec3(48.0, 60.0, 98.0) / 255.0;
+            : which == 4 ? vec3(245.0) / 255.0 : which == 5 ? vec3(48.0, 60.0, 98.0) / 255.0
+            : (int(accent.a * 255.0 + 0.5) >> (which - 6) & 1) == 1 ? accent.rgb : which == 9 ? hair.rgb : shirt.rgb;
   colour = min(base * paint.z, 1.0);
   condition = state;
   gl_Position = projectionMatrix * (viewMatrix * vec4(at, 1.0));
@@ -78,7 +79,7 @@ void main() {
 `
 
 type Vector = readonly [x: number, y: number, z: number]
-const PAINTS = ['shirt', 'trousers', 'skin', 'hair', 'white', 'eye'] as const
+const PAINTS = ['shirt', 'trousers', 'skin', 'hair', 'white', 'eye', 'stripe', 'braces', 'cuffs', 'cap'] as const
 
 interface Box {
   size: Vector // in pixels
@@ -94,6 +95,7 @@ const LEG: Box[] = [
 const ARM: Box[] = [
   { size: [3.8, 12, 3.8], at: [0, -5, 0], paint: 'skin' },
   { size: [4.1, 5, 4.1], at: [0, -1.4, 0], paint: 'shirt', brightness: 0.92 },
+  { size: [4.3, 1.6, 4.3], at: [0, -3, 0], paint: 'cuffs', brightness: 0.92 },
 ]
 /** The body, and the parts that bend: head, left leg, right leg, left arm, right arm. */
 const PARTS: { joint: Vector; boxes: Box[] }[] = [
@@ -102,6 +104,9 @@ const PARTS: { joint: Vector; boxes: Box[] }[] = [
     boxes: [
       { size: [8, 12, 4], at: [0, -6, 0], paint: 'shirt' },
       { size: [8.2, 1.2, 4.2], at: [0, -11.4, 0], paint: 'trousers', brightness: 0.7 },
+      { size: [8.2, 2.2, 4.2], at: [0, -5.4, 0], paint: 'stripe' },
+      { size: [1.3, 11.5, 4.3], at: [-2.4, -5.7, 0], paint: 'braces' },
+      { size: [1.3, 11.5, 4.3], at: [2.4, -5.7, 0], paint: 'braces' },
       { size: [3, 1.4, 0.2], at: [0, -1, 2], paint: 'shirt', brightness: 0.75 },
     ],
   },
@@ -109,7 +114,7 @@ const PARTS: { joint: Vector; boxes: Box[] }[] = [
     joint: [0, 24, 0],
     boxes: [
       { size: [8, 8, 8], at: [0, 4, 0], paint: 'skin' },
-      { size: [8.4, 2.4, 8.4], at: [0, 7.2, 0], paint: 'hair' },
+      { size: [8.4, 2.4, 8.4], at: [0, 7.2, 0], paint: 'cap' },
       { size: [8.4, 5, 3], at: [0, 5, -2.8], paint: 'hair' },
       { size: [2, 1.4, 0.2], at: [-2, 4, 4], paint: 'white' },
       { size: [2, 1.4, 0.2], at: [2, 4, 4], paint: 'white' },
@@ -155,7 +160,7 @@ function addBoxes(geometry: InstancedBufferGeometry): void {
 }
 
 const MOTION = { place: 4, limbs: 4, state: 3 } as const // written each frame
-const COLOURS = ['shirt', 'trousers', 'skin', 'hair'] as const
+const COLOURS = ['shirt', 'trousers', 'skin', 'hair', 'accent'] as const
 
 export class FigureMesh {
   readonly mesh: Mesh<InstancedBufferGeometry, RawShaderMaterial>

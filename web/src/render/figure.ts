@@ -31,17 +31,27 @@ const HAIRS: readonly [Colour, ...Colour[]] = [
   [140, 52, 36],
 ]
 
+export interface Appearance {
+  shirt: Colour
+  trousers: Colour
+  skin: Colour
+  hair: Colour
+  /** The colour of what is put on, and that as bits: stripe, braces, cuffs, cap. */
+  accent: readonly [red: number, green: number, blue: number, bits: number]
+  css: string
+}
+
 /** Returns the appearance for a player id: the same on every client. */
-export function appearanceOf(id: string): { shirt: Colour; trousers: Colour; skin: Colour; hair: Colour; css: string } {
+export function appearanceOf(id: string): Appearance {
   let seed = 7
   for (const letter of id) seed = (Math.imul(seed, 31) + letter.charCodeAt(0)) | 0
   const hue = hash(1, 0, seed)
-  const shirt = hsl(hue, 0.62, 0.5)
   return {
-    shirt,
+    shirt: hsl(hue, 0.62, 0.5),
     trousers: hsl((hue + 0.45 + 0.2 * hash(2, 0, seed)) % 1, 0.35, 0.3),
     skin: pick(SKINS, hash(3, 0, seed)),
     hair: pick(HAIRS, hash(4, 0, seed)),
+    accent: [...hsl((hue + 0.2 + 0.6 * hash(5, 0, seed)) % 1, 0.7, 0.6), Math.floor(16 * hash(6, 0, seed))],
     css: `hsl(${Math.round(hue * 360)} 62% 58%)`,
   }
 }
@@ -58,6 +68,7 @@ export class Figure {
   private gait = 0
   private hurt = 0 // 1 at a hit, then fading
   private armSwing = 0 // 1 at the start of a swing, then falling
+  private waving = 0 // 1 at the start, then falling
 
   constructor(id: string) {
     this.appearance = appearanceOf(id)
@@ -71,7 +82,9 @@ export class Figure {
     this.place[3] = yaw
     this.limbs[0] = -pitch * 0.8
     this.limbs[1] = angle
-    this.limbs[2] = angle - 1.6 * Math.sin(Math.PI * this.armSwing)
+    const raised = Math.min(1, 5 * this.waving, 5 * (1 - this.waving))
+    this.limbs[2] = angle - 1.6 * Math.sin(Math.PI * this.armSwing) - raised * (2.6 + 0.4 * Math.sin(32 * this.waving))
+    this.waving = Math.max(0, this.waving - dt / 2)
     this.limbs[3] = 0.05 + Math.sin(this.swing * 0.35) * 0.03
     this.armSwing = Math.max(0, this.armSwing - dt / 0.3)
     this.hurt = Math.max(0, this.hurt - dt / 0.45)
@@ -86,6 +99,11 @@ export class Figure {
   /** Swings the right arm: the player hits or gives. */
   swingArm(): void {
     this.armSwing = 1
+  }
+
+  /** Raises the right arm, and waves it. */
+  wave(): void {
+    if (this.waving === 0) this.waving = 1
   }
 
   /** Sets the ambient light: whether there is a roof, and the light of nearby lamps, 0 to 1. */

@@ -30,6 +30,7 @@ export const DEFAULTS = {
   claims: ['KeyC'],
   inspect: ['KeyI'],
   camera: ['KeyV'],
+  wave: ['KeyJ'],
   mute: ['KeyN'],
   past: ['KeyL'],
   hints: ['KeyH'],

@@ -1,7 +1,6 @@
-// The steps of somebody who walks: one for each so many blocks, and where they land.
+// The steps of somebody who walks: one for each so many blocks, and where they land or arrive.
 
 const STRIDE = 2.1 // blocks
-const MOVED = 8 // blocks between two looks: neither walked nor fallen
 
 export class Steps {
   private walked = 0
@@ -9,9 +8,8 @@ export class Steps {
 
   /** Reports whether somebody has made a step, who is at a position now. */
   move(x: number, y: number, z: number, onGround: boolean): boolean {
-    const by = this.last ? Math.hypot(x - this.last.x, y - this.last.y, z - this.last.z) : 0
+    if (this.last) this.walked += Math.hypot(x - this.last.x, y - this.last.y, z - this.last.z)
     this.last = { x, y, z }
-    this.walked = by < MOVED ? this.walked + by : 0
     if (!onGround || this.walked < STRIDE) return false
     this.walked = 0
     return true
