@@ -212,7 +212,7 @@ func (r Reading) Missed(wanted int) string {
 	switch {
 	case r.Players < wanted:
 		return fmt.Sprintf("%d of %d players lost", wanted-r.Players, wanted)
-	case !(r.FrameRate() >= MinFrameRate):
+	case r.Seen.Samples > 0 && !(r.FrameRate() >= MinFrameRate): // players of other games are no samples
 		return fmt.Sprintf("%.1f frames/s", r.FrameRate())
 	case !(r.Tick99() <= maxTick99):
 		return fmt.Sprintf("tick p99 %.0f ms", 1000*r.Tick99())
