@@ -242,6 +242,14 @@ describe('mesher', () => {
       expect(planes).toHaveLength(0)
     })
 
+    test('a trunk does not show through the leaves around it', () => {
+      const { opaque, cutout } = far(
+        worldOf(1, (x, y, z) => (x < 8 || x > 9 || y < 8 || y > 9 || z < 8 || z > 9 ? 0 : x + z < 17 ? STONE : LEAVES)),
+      )
+      expect(quadsOf(opaque).reduce((sum, quad) => sum + area(quad), 0)).toBe(4) // the sides inside
+      expect(quadsOf(cutout)).toHaveLength(6)
+    })
+
     test('no face is shaded towards a corner', () => {
       const { opaque } = far(worldOf(1, (x, y, z) => (y < 4 || (y === 4 && x > 9 && z > 9) ? STONE : 0)))
       for (const quad of quadsOf(opaque)) {

@@ -5,6 +5,7 @@ import { LEAFY, OPAQUE } from './tables'
 import { LAYER, WIDTH, type Volume } from './volume'
 
 const LEAST = 3 // leaf blocks in a cube
+const DENSE = 6 // in one whose faces replace those of other blocks: a trunk in its crown
 const CUBES = SIZE / 2
 const ROW = CUBES + 2 // with a margin, like the volume
 const PLANE = ROW * ROW
@@ -42,12 +43,12 @@ export function findCubes({ blocks, faces, hides }: Volume): boolean {
 
 /**
  * Calls add for each face of a cube in a direction that borders neither another cube nor rock, with the face's low corner along
- * the three axes, in blocks. light is that of the brightest block beyond it.
+ * the three axes, in blocks. light is that of the brightest block beyond it. dense: it replaces the faces of other blocks.
  */
 export function eachFace(
   { blocks, shade }: Volume,
   face: number,
-  add: (x: number, y: number, z: number, block: number, light: number) => void,
+  add: (x: number, y: number, z: number, block: number, light: number, dense: boolean) => void,
 ): void {
   const axis = face >> 1
   const outward = face & 1 ? -1 : 1
@@ -68,7 +69,7 @@ export function eachFace(
           light = Math.max(light & 0xf0, here & 0xf0) | Math.max(light & 15, here & 15)
           rock &&= OPAQUE[blocks[next] ?? 0] === 1
         }
-        if (!rock) add(2 * x, 2 * y, 2 * z, leaves[cube] ?? 0, light)
+        if (!rock) add(2 * x, 2 * y, 2 * z, leaves[cube] ?? 0, light, (counts[cube] ?? 0) >= DENSE)
       }
     }
   }

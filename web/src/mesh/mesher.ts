@@ -203,12 +203,12 @@ function markFaces({ blocks, shade, faces, hides, hidesEnds }: Volume, face: num
   return slices
 }
 
-/** Enters the faces of cubes of leaves into rows and keys, where there are no others. Returns their slices, as bits. */
+/** Enters the faces of cubes of leaves into rows and keys. Returns their slices, as bits. */
 function markCubes(volume: Volume, face: number): number {
   const axis = face >> 1
   const last = face & 1 ? 0 : 1
   let slices = 0
-  eachFace(volume, face, (x, y, z, block, light) => {
+  eachFace(volume, face, (x, y, z, block, light, dense) => {
     const slice = last + (axis === 0 ? x : axis === 1 ? y : z)
     const u = axis === 0 ? y : axis === 1 ? z : x
     const v = axis === 0 ? z : axis === 1 ? x : y
@@ -216,7 +216,7 @@ function markCubes(volume: Volume, face: number): number {
     flatten()
     const key = (block << (2 + CORNER_BITS)) | (corners[0] ?? 0)
     for (let at = slice * SIZE + v; at < slice * SIZE + v + 2; at++) {
-      const free = (3 << u) & ~(rows[at] ?? 0)
+      const free = (3 << u) & (dense ? -1 : ~(rows[at] ?? 0))
       for (let i = u; i < u + 2; i++) if (free & (1 << i)) keys[at * SIZE + i] = key
       rows[at] = (rows[at] ?? 0) | free
     }
