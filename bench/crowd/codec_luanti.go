@@ -15,9 +15,10 @@ import (
 type luantiCodec struct{ unsampled }
 
 const (
-	luantiHead   = 7 // bytes before a datagram's body: the protocol, the sender and the channel
-	luantiUnit   = 1000
-	luantiMiddle = .5 // of a block: there it is at a whole number
+	luantiHead   = 7    // bytes before a datagram's body: the protocol, the sender and the channel
+	luantiNode   = 10   // the server's units of a place
+	luantiUnit   = 1000 // the client's
+	luantiMiddle = .5   // of a block: there it is at a whole number
 )
 
 // enter joins with the tests' client, whose socket it uses from then on.
@@ -36,7 +37,7 @@ func (luantiCodec) enter(c net.Conn, name string, _ int, _ *HeightMap) (a arriva
 	}
 	a.pose = motion.Pose{X: at.X + luantiMiddle, Y: at.Y + luantiMiddle, Z: -at.Z - luantiMiddle}
 	a.player, a.height, a.grain = name, 128, 1./luantiUnit
-	a.hear = luantiReader{a.head}.hear
+	a.hear = luantiReader{a.head, float32(at.X * luantiNode)}.hear
 	return a, nil, nil
 }
 
@@ -52,8 +53,11 @@ func (luantiCodec) appendMove(dst []byte, pose motion.Pose) ([]byte, error) {
 	return append(dst, make([]byte, 4+2)...), nil // keys, and how far the client sees
 }
 
-// luantiReader acknowledges what a player receives. It has the head of their datagrams.
-type luantiReader struct{ head []byte }
+// luantiReader acknowledges what a player receives.
+type luantiReader struct {
+	head  []byte  // of their datagrams
+	start float32 // X of where the server has put them; it does so again if their first place was lost
+}
 
 // hear is arrival.hear.
 func (r luantiReader) hear(datagram []byte) (reply []byte, err error) {
@@ -64,7 +68,7 @@ func (r luantiReader) hear(datagram []byte) (reply []byte, err error) {
 		reply = append(reply, r.head...)
 		reply[luantiHead-1] = datagram[luantiHead-1]
 		reply = append(reply, 0, ack, body[1], body[2])
-		if len(body) >= 6 && body[3] == 1 && body[4] == 0 && body[5] == 52 {
+		if len(body) >= 10 && body[3] == 1 && body[4] == 0 && body[5] == 52 && math.Float32frombits(binary.BigEndian.Uint32(body[6:])) != r.start {
 			return reply, errPutBack
 		}
 	case len(body) == 2 && body[0] == 0 && body[1] == disconnect:
