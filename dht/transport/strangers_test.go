@@ -176,6 +176,7 @@ func (g briefGate) Refused(peer.ID) bool {
 	}
 	return false
 }
+
 func (g briefGate) Forget(peer.ID) {
 	g.admitted.Store(false)
 	g.forgotten <- struct{}{}

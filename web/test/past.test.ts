@@ -136,7 +136,7 @@ group('the time machine', () => {
     const world = worldOf([0, 0])
     world.height = 64
     const waiting: unknown[] = []
-    const session = { sendCommand: vi.fn(), usageOf: () => usage, edits: { waiting } }
+    const session = { sendCommand: vi.fn(), usageOf: () => usage, edits: { waiting }, connection: { open: true } }
     const screens = { show: vi.fn((screen: Screen) => void (store.screen = screen)), resume: vi.fn() }
     screens.resume.mockImplementation(() => void (store.screen = 'play'))
     const messages = { toast: vi.fn() }

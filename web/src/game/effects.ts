@@ -53,6 +53,7 @@ export class Effects implements System, WorldListener {
     private readonly store: Store,
     private readonly world: World,
     private readonly body: Body,
+    private readonly isSelf: (player: string) => boolean,
     private readonly avatars: Pick<Avatars, 'list' | 'shownAt'>,
     private readonly scene: Pick<Scene, 'camera' | 'submerged'>,
     private readonly view: Pick<View, 'add' | 'originX' | 'originZ' | 'pixelsPerBlock'>,
@@ -83,11 +84,14 @@ export class Effects implements System, WorldListener {
 
   /** Plays a hit or a gift at the player who gets it. */
   interacted(kind: 'hit' | 'gift', to: string): void {
-    const { x, y, z } = this.avatars.shownAt(to) ?? this.body
+    const at = this.avatars.shownAt(to) ?? (this.isSelf(to) ? this.body : null)
+    if (!at) return
+    const { x, y, z } = at
     this.play(kind, 'stone', x, y + 1, z)
   }
 
   blockChanged(x: number, y: number, z: number, before: number, after: number): void {
+    if (this.world.hold) return // the past is shown
     const [kind, material] = soundOfChange(before, after)
     this.play(kind, material, x + 0.5, y + 0.5, z + 0.5)
     if (kind === 'break') this.burst(x, y, z, before, 1)

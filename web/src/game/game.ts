@@ -73,6 +73,9 @@ export function startGame(
   const hud = new Hud(hudRoot, title, settings, {
     partMissing,
     resume: () => void screens.resume(),
+    chatClosed: () => {
+      if (store.screen === 'chat') void screens.resume() // a command may have opened another one
+    },
     leave: () => screens.showTitle(null),
     openPast,
     selectSlot: (slot) => hotbar.select(slot),
@@ -116,6 +119,7 @@ export function startGame(
           loadParts()
         }
         screens.joined(welcome, first, moved)
+        past.part?.joined()
         showHints()
       },
       disconnected: (reason) => screens.disconnected(reason),
@@ -229,7 +233,7 @@ export function startGame(
   )
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view, thirdPerson)
   const effects = new Lazy(
-    () => import('./effects').then(({ Effects }) => new Effects(store, world, body, avatars, scene, view)),
+    () => import('./effects').then(({ Effects }) => new Effects(store, world, body, isSelf, avatars, scene, view)),
     partMissing,
   )
   const counter = new FrameCounter()
@@ -332,6 +336,7 @@ export function startGame(
     else if (action === 'wave') wave()
     else if (action === 'mute') {
       settings.sound = !settings.sound
+      hud.messages.toast(settings.sound ? texts.soundsOn : texts.soundsOff)
       applySettings()
     } else if (action === 'hints') {
       settings.hints = !settings.hints
@@ -349,9 +354,9 @@ export function startGame(
   function applySettings(): void {
     view.setFieldOfView(settings.fieldOfView)
     view.brightness = settings.brightness
-    effects.part?.applySettings()
     store.save()
     quality.apply()
+    effects.part?.applySettings()
     showHints()
   }
 

@@ -1,5 +1,6 @@
 // Moves the player's body by keys, mouse, fingers and sticks.
 
+import { keysOf } from '../hud/help'
 import type { Messages } from '../hud/messages'
 import type { Controls } from '../input/controls'
 import { type Body, type Intent } from '../player/body'
@@ -61,6 +62,6 @@ export class Movement implements System {
   toggleFlying(): void {
     this.body.flying = !this.body.flying
     if (this.body.flying) this.body.vy = 0
-    this.messages.toast(this.body.flying ? texts.flying : texts.walking)
+    this.messages.toast(this.body.flying ? keysOf(texts.flying, this.store.settings.bindings) : texts.walking)
   }
 }

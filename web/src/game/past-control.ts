@@ -48,6 +48,8 @@ interface Question {
   max: [number, number, number]
   until: number
   skip: number
+  /** performance.now when the page was needed; null until it is waited for. */
+  since: number | null
   /** performance.now when it was sent; null until it is. */
   sentAt: number | null
   /** The answers so far, newest first. */
@@ -100,7 +102,7 @@ export class PastControl implements System {
     private readonly store: Pick<Store, 'screen'>,
     private readonly world: World,
     private readonly body: Pick<Body, 'x' | 'z'>,
-    private readonly session: Pick<Session, 'sendCommand' | 'usageOf' | 'edits'>,
+    private readonly session: Pick<Session, 'sendCommand' | 'usageOf' | 'edits' | 'connection'>,
     private readonly screens: Pick<Screens, 'show' | 'resume'>,
     private readonly messages: Pick<Hud['messages'], 'toast'>,
     private readonly bar: Pick<PastBar, 'load' | 'fail' | 'begin' | 'show' | 'setPlaying'>,
@@ -129,6 +131,7 @@ export class PastControl implements System {
         max: [(cx + RADIUS + 1) * SIZE - 1, this.world.height - 1, (cz + RADIUS + 1) * SIZE - 1],
         until: 0,
         skip: 0,
+        since: null,
         sentAt: null,
         changes: [],
         missing: false,
@@ -142,6 +145,11 @@ export class PastControl implements System {
   leave(): void {
     this.end()
     void this.screens.resume()
+  }
+
+  /** Must be called in a new session: an answer of the one before is lost. */
+  joined(): void {
+    if (this.question) this.question.sentAt = this.question.since = null
   }
 
   seek(at: number): void {
@@ -173,7 +181,7 @@ export class PastControl implements System {
     if (page.more && oldest && question.changes.length < MAX_CHANGES) {
       question.skip = question.changes.filter(({ time }) => time === oldest.time).length
       question.until = oldest.time
-      question.sentAt = null
+      question.sentAt = question.since = null
       this.bar.load(question.changes.length)
       return
     }
@@ -204,13 +212,14 @@ export class PastControl implements System {
   private ask(now: number): void {
     const { question, session } = this
     if (!question) return
-    if (question.sentAt !== null) {
-      if (now - question.sentAt < PATIENCE_MS) return
+    question.since ??= now
+    if (now - question.since > PATIENCE_MS) {
       this.question = null
       this.bar.fail(texts.silent)
       return
     }
-    if (now - this.askedAt < INTERVAL_MS || session.edits.waiting.length > 0) return
+    if (question.sentAt !== null || now - this.askedAt < INTERVAL_MS) return
+    if (!session.connection.open || session.edits.waiting.length > 0) return
     this.askedAt = question.sentAt = now
     const { min, max, until, skip } = question
     session.sendCommand(`inspect ${min.join()} ${max.join()} ${until} ${skip}`)

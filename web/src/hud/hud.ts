@@ -65,7 +65,7 @@ export class Hud {
   ) {
     this.hotbar = new Hotbar(SLOTS, events.selectSlot)
     this.status = { welcome: null, quality: settings }
-    this.chat = new Chat(events.chat, events.resume)
+    this.chat = new Chat(events.chat, events.chatClosed)
     this.inWorld = el(
       'div',
       'hidden',

@@ -234,6 +234,7 @@ export class MeshScheduler implements WorldListener {
       if (!loaded.meshed) {
         loaded.meshed = true
         this.meshed++
+        if (!loaded.near && this.isNear(loaded)) this.dirty.set(chunkKey(x, z), loaded) // the player came meanwhile
       }
       this.sink.show(x, z, section, mesh)
     }

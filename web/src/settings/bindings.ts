@@ -46,7 +46,9 @@ export const ACTIONS = Object.keys(DEFAULTS) as Action[]
 /** Returns what a key pressed together with others is in the bindings. */
 export function codeOf({ key, code, ctrlKey, metaKey, shiftKey }: KeyboardEvent): string {
   if (key === '/') return key // wherever the layout has it
-  return ctrlKey || metaKey ? `Control+${shiftKey ? 'Shift+' : ''}${code}` : code
+  if (!ctrlKey && !metaKey) return code
+  const letter = /^[a-z]$/i.test(key) ? `Key${key.toUpperCase()}` : code // Ctrl+Z is where the layout has Z
+  return `Control+${shiftKey ? 'Shift+' : ''}${letter}`
 }
 
 /** Returns the action of a key, or null. */

@@ -45,6 +45,7 @@ export class Mixer {
   private muffle: BiquadFilterNode | null = null
   private master: GainNode | null = null
   private volume = 0
+  private missing = false // the browser has no output
 
   constructor() {
     // browsers allow sound after a click or a key, and some only in their handlers
@@ -64,6 +65,7 @@ export class Mixer {
     const [tone, ring] = TONES[material]
     const now = this.context?.currentTime ?? 0
     const seconds = length * ring
+    if (document.hidden || this.context?.state === 'suspended') return false // they would be heard later, all at once
     if (this.volume === 0 || !this.voices.makeRoom(gain * loudness, now)) return false
     const { context, noise, muffle } = this
     if (!context || !noise || !muffle) return true
@@ -82,7 +84,7 @@ export class Mixer {
     source.connect(filter).connect(level).connect(side).connect(muffle)
     source.start(now, Math.random(), seconds + 0.05)
     source.onended = () => side.disconnect()
-    this.voices.add({ gain: gain * loudness, end: now + seconds, stop: () => source.stop() })
+    this.voices.add({ gain: gain * loudness, end: now + seconds, stop: () => (source.stop(), side.disconnect()) })
     return true
   }
 
@@ -98,7 +100,7 @@ export class Mixer {
   /** Opens the output when it is needed first, which is after a click on Play, and lets it rest while nothing can be heard. */
   private apply(): void {
     const audible = this.volume > 0 && !document.hidden
-    if (audible && !this.context) this.open()
+    if (audible && !this.context && !this.missing) this.open()
     const { context, master } = this
     if (!context || !master) return
     master.gain.value = this.volume ** 2 // as loud as the slider looks
@@ -107,7 +109,13 @@ export class Mixer {
   }
 
   private open(): void {
-    const context = (this.context = new AudioContext())
+    let context: AudioContext
+    try {
+      context = this.context = new AudioContext()
+    } catch {
+      this.missing = true
+      return
+    }
     const noise = (this.noise = context.createBuffer(1, 3 * context.sampleRate, context.sampleRate))
     const samples = noise.getChannelData(0)
     for (let i = 0; i < samples.length; i++) samples[i] = Math.random() * 2 - 1

@@ -68,8 +68,10 @@ export const en = {
 
   welcome: (name: string, world: string) => `Welcome to ${world}, ${name}.`,
   clickToLook: 'Click to look around.',
-  flying: 'Flying: Space up, Shift down',
+  flying: 'Flying: {jump} up, {sink} down',
   walking: 'Walking',
+  soundsOn: 'Sounds on',
+  soundsOff: 'Sounds off',
   noMap: 'This node has no map.',
   landMissing: 'Part of the land could not be loaded.',
 

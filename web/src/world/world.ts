@@ -65,7 +65,7 @@ export class World {
   /** Adds or replaces a chunk; an identical one changes nothing. */
   put(chunk: Chunk): void {
     const before = this.chunk(chunk.x, chunk.z)
-    if (before && sameSections(before.sections, chunk.sections)) return
+    if (before && !this.hold && sameSections(before.sections, chunk.sections)) return // what is held may not be what is shown
     this.chunks.set(chunkKey(chunk.x, chunk.z), chunk)
     for (const listener of this.listeners) listener.chunkChanged(chunk)
   }
