@@ -63,7 +63,7 @@ type Options struct {
 	Regions Regions
 	Ranges  surroundings.Query // nil: players have no map, whatever the settings
 	Nodes   handoff.Nodes
-	// Understood reports whether all nodes understand, or have understood, a version of the messages between nodes; nil: they do.
+	// Understood reports whether all nodes that are known understand a version of the messages between nodes; nil: they do.
 	Understood func(version int) bool
 	Players    players.Network
 	Storage    players.Storage

@@ -139,9 +139,6 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
 	h.detector.Excluded = o.Excluded
-	if err := rememberAgreed(h.detector, o.Storage, o.Logger); err != nil {
-		return nil, err
-	}
 	h.regions.issuers = &succession.Issuers{
 		World: o.World, Issued: issued(o.Issued), Key: o.Operator.Key, Sign: o.Operator.Sign, Charter: o.Operator.Charter,
 	}

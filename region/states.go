@@ -186,6 +186,6 @@ func (o *observer) description() nodemsg.Answer {
 	quarantined := o.host.failures.AllQuarantined()
 	return nodemsg.Answer{
 		Member: &o.host.Self, Clock: time.Now().UnixMilli(), CatalogLeader: o.host.regions.catalogLeader(),
-		Quarantined: quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version, Agreed: o.host.detector.Agreed(), Load: o.host.supervisor.Load(),
+		Quarantined: quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version, Load: o.host.supervisor.Load(),
 	}
 }

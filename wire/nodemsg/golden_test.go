@@ -105,7 +105,6 @@ func laterMessages() []interface{ Valid() error } {
 		PlayersAnswer{Found: &FoundPlayer{Player: player.GuestID("bob"), Name: "bob", Pose: aPose}, Shown: true},
 		home,
 		Question{History: &HistoryRequest{Region: 7, Player: player.GuestID("bob"), Others: []player.ID{player.GuestID("eve")}}},
-		Answer{Member: &aMember, Version: 5, Agreed: 5},
 	}
 }
 

@@ -191,8 +191,6 @@ type Answer struct {
 	CatalogLeader string `cbor:"9,keyasint,omitempty"`
 	// Version, with Member, is what the peer understands: VersionSplits or later. 0 is an earlier one.
 	Version int `cbor:"10,keyasint,omitempty"`
-	// Agreed, with Member, is the version that all nodes of the world understood at some time, as far as the peer knows; 0: it does not know.
-	Agreed int `cbor:"29,keyasint,omitempty"`
 	// Attempt, with Region, answers Structure: the number of the attempt to merge that is under way or comes next.
 	Attempt uint64 `cbor:"11,keyasint,omitempty"`
 	// Load, with Member, is how busy the peer is; nil if it does not know.
