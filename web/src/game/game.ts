@@ -233,7 +233,11 @@ export function startGame(
   )
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view, thirdPerson)
   const effects = new Lazy(
-    () => import('./effects').then(({ Effects }) => new Effects(store, world, body, isSelf, avatars, scene, view)),
+    () =>
+      import('./effects').then(
+        ({ Effects }) =>
+          new Effects(store, world, body, (player) => player === session.welcome?.player, avatars, scene, view),
+      ),
     partMissing,
   )
   const counter = new FrameCounter()

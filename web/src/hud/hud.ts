@@ -27,6 +27,7 @@ export interface HudEvents {
   /** A part of the page could not be loaded. */
   partMissing: () => void
   resume: () => void
+  chatClosed: () => void
   leave: () => void
   openPast: () => void
   selectSlot: (slot: number) => void

@@ -84,7 +84,11 @@ export class Mixer {
     source.connect(filter).connect(level).connect(side).connect(muffle)
     source.start(now, Math.random(), seconds + 0.05)
     source.onended = () => side.disconnect()
-    this.voices.add({ gain: gain * loudness, end: now + seconds, stop: () => (source.stop(), side.disconnect()) })
+    const stop = () => {
+      source.stop()
+      side.disconnect()
+    }
+    this.voices.add({ gain: gain * loudness, end: now + seconds, stop })
     return true
   }
 
