@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
@@ -207,7 +208,9 @@ func (p *originalPlayer) edit(now time.Time) error {
 	pos, block, ok := p.build.next(p.walk.pose, p.reach, p.ground)
 	// Elsewhere the edit could overtake, on another connection, the moves that bring it within reach.
 	if !ok || pos.Y >= legacymsg.SlabHeight || pos.Chunk() != p.here {
-		p.build.placed = nil
+		if p.build.placed = nil; ok && block == chunk.Air { // it is removed when the player is back
+			p.build.placed = &pos
+		}
 		return nil
 	}
 	p.pending = &sentEdit{at: time.Now(), pos: pos, block: block}

@@ -19,7 +19,7 @@ type Adapted struct {
 }
 
 // adapted returns the server of a game.
-func (g *Gateway) adapted(p games.Protocol) *games.Server {
+func (g *Gateway) adapted(p games.Protocol, accounts *games.Accounts) *games.Server {
 	return &games.Server{
 		Protocol: p,
 		Admit: func(remote net.Addr) (func(), error) {
@@ -32,8 +32,7 @@ func (g *Gateway) adapted(p games.Protocol) *games.Server {
 		Session: func(ctx context.Context, c games.Client, remote net.Addr, join sessionmsg.Join) {
 			g.serveSession(ctx, adaptedConn{c, remote}, &join)
 		},
-		Accounts: &games.Accounts{World: g.World.ID(), Owner: g.enforcer.OwnerOf},
-		HangUp:   hangUp, Panics: g.metrics.panics, Logger: g.Logger,
+		Accounts: accounts, HangUp: hangUp, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 }
 

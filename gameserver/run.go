@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/horizon"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
@@ -126,10 +127,11 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 		running++
 		crew.Go(func() { ended <- httpd.ServeRedirect(front, l.Redirect, website, l.Redirects) })
 	}
+	accounts := games.NewAccounts(g.World.ID(), g.enforcer.OwnerOf)
 	for _, a := range l.Adapted {
 		running++
 		crew.Go(func() {
-			ended <- g.adapted(a.Protocol).Serve(front, l.Proxies.Listener(a.Listener, wire.HandshakeTimeout))
+			ended <- g.adapted(a.Protocol, accounts).Serve(front, l.Proxies.Listener(a.Listener, wire.HandshakeTimeout))
 		})
 	}
 	defer close(g.stop)

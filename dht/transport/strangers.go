@@ -17,10 +17,11 @@ import (
 
 // What peers that are not admitted may use.
 const (
-	maxStrangerStreams     = 8   // of one stranger at the same time, of all protocols together
-	maxAllStrangerStreams  = 256 // of all strangers
-	maxStrangerConnsFromIP = 16  // inbound connections from one address; loopback is not limited
-	maxAllStrangerConns    = 256 // inbound connections from all addresses: those that are left are for nodes
+	maxStrangerStreams    = 8   // of one stranger at the same time, of all protocols together
+	maxSourceStreams      = 32  // of all strangers of one source
+	maxAllStrangerStreams = 256 // of all strangers
+	maxSourceConns        = 16  // inbound connections from one source; loopback is not limited
+	maxAllStrangerConns   = 256 // inbound connections from all addresses: those that are left are for nodes
 
 	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime, and for twice as long each time
 	// that they do so again within longestRefused.
@@ -41,7 +42,6 @@ type strangers struct {
 		sync.Mutex
 		streams map[peer.ID]int
 		all     int // streams
-		conns   map[netip.Addr]int
 		unshown int // inbound connections
 		sources *lru.Cache[source, *usage]
 	}
@@ -57,6 +57,8 @@ type source struct {
 type usage struct {
 	streams *rate.Limiter
 	conns   *rate.Limiter // that ended before their peer was admitted
+	open    int           // streams
+	joined  int           // inbound connections
 	refused time.Time     // until when they are not let in
 	pause   time.Duration // for how long that is, or was
 }
@@ -81,7 +83,7 @@ func newStrangers() *strangers {
 	for _, reason := range []string{"streams", "connections", "rate"} {
 		s.refused.WithLabelValues(reason)
 	}
-	s.mu.streams, s.mu.conns = make(map[peer.ID]int), make(map[netip.Addr]int)
+	s.mu.streams = make(map[peer.ID]int)
 	sources, err := lru.New[source, *usage](maxSources)
 	if err != nil {
 		panic(err) // only if the size is not positive
@@ -142,16 +144,18 @@ func (s *strangers) beginStream(c network.Conn) (end func()) {
 	case !u.allow(u.streams, time.Now()):
 		s.refused.WithLabelValues("rate").Inc()
 		return nil
-	case s.mu.streams[id] >= maxStrangerStreams, s.mu.all >= maxAllStrangerStreams:
+	case s.mu.streams[id] >= maxStrangerStreams, u.open >= maxSourceStreams, s.mu.all >= maxAllStrangerStreams:
 		s.refused.WithLabelValues("streams").Inc()
 		return nil
 	}
 	s.mu.streams[id]++
+	u.open++
 	s.mu.all++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.mu.all--
+		u.open--
 		if s.mu.streams[id]--; s.mu.streams[id] == 0 {
 			delete(s.mu.streams, id)
 		}
@@ -169,27 +173,26 @@ func (s *strangers) noteUnadmitted(c network.Conn) {
 	u.allow(u.conns, time.Now())
 }
 
-// beginConn counts an inbound connection until end is called. It returns nil if there are too many, from the address or in all.
+// beginConn counts an inbound connection until end is called. It returns nil if there are too many, from the source or in all.
 func (s *strangers) beginConn(c network.Conn) (end func()) {
 	if c.Stat().Direction != network.DirInbound {
 		return func() {}
 	}
-	addr, ok := ipOf(c.RemoteMultiaddr())
+	from := sourceOf(c.RemoteMultiaddr(), c.RemotePeer())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.unshown >= maxAllStrangerConns || ok && !addr.IsLoopback() && s.mu.conns[addr] >= maxStrangerConnsFromIP {
+	u := s.usageOf(from)
+	if s.mu.unshown >= maxAllStrangerConns || from.peer == "" && u.joined >= maxSourceConns {
 		s.refused.WithLabelValues("connections").Inc()
 		return nil
 	}
 	s.mu.unshown++
-	s.mu.conns[addr]++
+	u.joined++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.mu.unshown--
-		if s.mu.conns[addr]--; s.mu.conns[addr] == 0 {
-			delete(s.mu.conns, addr)
-		}
+		u.joined--
 	}
 }
 

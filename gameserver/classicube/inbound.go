@@ -2,6 +2,7 @@ package classicube
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
@@ -129,8 +130,11 @@ func (cl *Client) readChat(body fields) sessionmsg.FromClient {
 		}
 		return nil
 	}
-	text := stripColours(cl.partial + body.text())
+	text := cl.partial + body.text()
 	cl.partial = ""
+	if !strings.HasPrefix(text, "/") { // a password may look like a colour
+		text = stripColours(text)
+	}
 	return games.ChatOf(text)
 }
 

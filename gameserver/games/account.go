@@ -2,6 +2,7 @@ package games
 
 import (
 	"crypto/ed25519"
+	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -23,9 +25,13 @@ import (
 // This file lets players of other games have a key (docs/adr/0070).
 
 const (
-	minPassword = 8
-	maxAttempts = 3 // at a password, by a connection
-	guestSuffix = "-guest"
+	minPassword, maxPassword = 8, 64
+	maxAttempts              = 6 // to log in, by a connection
+	maxNames                 = 3 // that are tried for a guest
+	// All players of a node may log in so often, each second and at once.
+	keyRate, keysAtOnce = 4, 20
+	// maxLast is the size of the largest message that ends a session, beyond which it is not looked for.
+	maxLast = 4 << 10
 
 	// What making a key costs: some 60 ms of a core.
 	keyPasses, keyMemory = 3, 32 << 10 // KiB
@@ -33,18 +39,25 @@ const (
 
 // Accounts are the players of a world who have a name and a password.
 type Accounts struct {
-	World string // its id
-	// Owner returns the player to whom a name is registered.
-	Owner func(name string) (owner player.ID, registered bool)
-
+	world  string // its id
+	owner  func(name string) (owner player.ID, registered bool)
+	rate   *rate.Limiter
 	making sync.Mutex // keys, which take memory: one at a time
 }
 
-// key returns the key that a name and a password stand for.
+// NewAccounts returns the accounts of a world. Owner returns the player to whom a name is registered.
+func NewAccounts(world string, owner func(name string) (owner player.ID, registered bool)) *Accounts {
+	return &Accounts{world: world, owner: owner, rate: rate.NewLimiter(keyRate, keysAtOnce)}
+}
+
+// key returns the key that a name and a password stand for, or nil if too many are asked for.
 func (a *Accounts) key(name, password string) ed25519.PrivateKey {
+	if !a.rate.Allow() {
+		return nil
+	}
 	a.making.Lock()
 	defer a.making.Unlock()
-	salt := "voxeld password 1\n" + a.World + "\n" + strings.ToLower(name)
+	salt := "voxeld password 1\n" + a.world + "\n" + strings.ToLower(name)
 	return ed25519.NewKeyFromSeed(argon2.IDKey([]byte(password), []byte(salt), keyPasses, keyMemory, 1, ed25519.SeedSize))
 }
 
@@ -54,7 +67,8 @@ type account struct {
 	Client
 	accounts *Accounts
 	name     string // under which the client came
-	attempts int    // at a password
+	attempts int    // to log in
+	names    int    // that were tried for the guest
 
 	// Set before a session begins.
 	join    sessionmsg.Join
@@ -68,8 +82,15 @@ type account struct {
 	welcome    sessionmsg.Welcome // of this session
 	world      string             // of the challenge
 	lastSeq    uint64             // of a signed command
-	again      atomic.Bool        // another session follows this one
+	state      atomic.Int32       // running, again or closed
 }
+
+// The states of an account.
+const (
+	running = iota // a session runs, and the connection ends with it
+	again          // another session follows this one
+	closed         // the connection ends
+)
 
 func newAccount(c Client, accounts *Accounts, join sessionmsg.Join) *account {
 	a := &account{Client: c, accounts: accounts, name: join.Name, join: join}
@@ -77,29 +98,29 @@ func newAccount(c Client, accounts *Accounts, join sessionmsg.Join) *account {
 	return a
 }
 
-// begin prepares the next session.
+// next reports whether another session follows.
+func (a *account) next() bool { return a.state.CompareAndSwap(again, running) }
+
+// begin prepares a session.
 func (a *account) begin() sessionmsg.Join {
 	arrived := make(chan struct{})
 	a.challenges, a.arrived = make(chan sessionmsg.Challenge, 1), arrived
 	a.arrive = sync.OnceFunc(func() { close(arrived) })
 	a.welcome = sessionmsg.Welcome{}
-	a.again.Store(false)
 	return a.join
 }
 
 // Read waits for the client's next message, which is signed if it must be.
 func (a *account) Read() ([]byte, error) {
-	if a.key != nil {
-		select {
-		case c := <-a.challenges:
-			a.world = c.World
-			return sessionmsg.EncodeClientCBOR(sessionmsg.Prove{Signature: a.sign(player.ProofText(c.Nonce, c.World))})
-		case <-a.arrived:
-		}
-		if text := a.command; text != "" {
-			a.command = ""
-			return sessionmsg.EncodeClientCBOR(a.signed(text))
-		}
+	select {
+	case c := <-a.challenges:
+		a.world = c.World
+		return sessionmsg.EncodeClientCBOR(sessionmsg.Prove{Signature: a.sign(player.ProofText(c.Nonce, c.World))})
+	case <-a.arrived:
+	}
+	if text := a.command; text != "" {
+		a.command = ""
+		return sessionmsg.EncodeClientCBOR(a.signed(text))
 	}
 	for {
 		data, err := a.Client.Read()
@@ -120,11 +141,12 @@ func (a *account) Read() ([]byte, error) {
 		case sessionmsg.Command:
 			answer, mine := a.logIn(m.Text)
 			switch {
-			case a.again.Load():
+			case a.state.Load() != running:
 				return nil, io.EOF // the guest's session ends
-			case mine && a.attempts >= maxAttempts:
-				return nil, wire.Refuse(wire.FailNotAllowed, "That was the wrong password too often.")
 			case mine:
+				if a.attempts++; a.attempts >= maxAttempts {
+					return nil, wire.Refuse(wire.FailNotAllowed, "You have tried to log in too often.")
+				}
 				if err := a.tell(answer); err != nil {
 					return nil, err
 				}
@@ -154,10 +176,10 @@ func (a *account) logIn(text string) (answer string, mine bool) {
 	case len(words) != 2:
 		return "Type /register PASSWORD or /login PASSWORD: one word that nobody else knows.", true
 	}
-	if len(password) < minPassword {
-		return fmt.Sprintf("A password has at least %d characters. Longer is safer: anybody may try them on their own computer.", minPassword), true
+	if len(password) < minPassword || len(password) > maxPassword {
+		return fmt.Sprintf("A password has at least %d characters, and at most %d. Longer is safer.", minPassword, maxPassword), true
 	}
-	owner, registered := a.accounts.Owner(name)
+	owner, registered := a.accounts.owner(name)
 	switch {
 	case register && registered:
 		return fmt.Sprintf("The name %s is registered. If it is yours, type /login PASSWORD.", name), true
@@ -165,9 +187,11 @@ func (a *account) logIn(text string) (answer string, mine bool) {
 		return fmt.Sprintf("The name %s is registered to nobody: /register PASSWORD makes it yours.", name), true
 	}
 	key := a.accounts.key(name, password)
+	if key == nil {
+		return "Too many players are logging in. Try again in a few seconds.", true
+	}
 	public := key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // documented
 	if registered && owner != player.IDOf(public) {
-		a.attempts++
 		return fmt.Sprintf("That is not the password of %s. A name that was registered in a browser can be used there only.", name), true
 	}
 	a.key, a.told = key, "You are logged in as "+name+"."
@@ -175,7 +199,7 @@ func (a *account) logIn(text string) (answer string, mine bool) {
 	if register {
 		a.command, a.told = "register", ""
 	}
-	a.again.Store(true)
+	a.state.CompareAndSwap(running, again) // unless the session ends just now
 	return "", true
 }
 
@@ -205,7 +229,7 @@ func (a *account) tell(text string) error {
 
 // Send sends a session's message, except what it says before the player has arrived.
 func (a *account) Send(message []byte) error {
-	if a.welcome.Player != "" {
+	if a.welcome.Player != "" && (message[0] == sessionmsg.TickFrame || len(message) > maxLast) {
 		return a.Client.Send(message)
 	}
 	m, err := sessionmsg.DecodeServerCBOR(message)
@@ -221,15 +245,20 @@ func (a *account) Send(message []byte) error {
 			return err
 		}
 		a.welcome = m
+		text := a.told // before the reader goes on
 		a.arrive()
-		return a.tell(a.told)
+		return a.tell(text)
 	case sessionmsg.Failure:
-		if m.Code == wire.FailNameTaken && a.key == nil && a.join.Name == a.name {
-			a.join.Name = a.name[:min(len(a.name), player.MaxName-len(guestSuffix))] + guestSuffix
+		if a.welcome.Player == "" && m.Code == wire.FailNameTaken && a.key == nil && a.names < maxNames {
+			a.names++
+			a.join.Name = player.Namesake(a.name, rand.Text(), a.names)
 			a.told = fmt.Sprintf("The name %s is taken: you are the guest %s. If it is yours, type /login PASSWORD.", a.name, a.join.Name)
-			a.again.Store(true)
+			a.state.CompareAndSwap(running, again)
 			return nil
 		}
+		a.state.Store(closed)
+	case sessionmsg.Reconnect:
+		a.state.Store(closed)
 	}
 	return a.Client.Send(message)
 }
@@ -237,15 +266,16 @@ func (a *account) Send(message []byte) error {
 // Close ends the connection in order, unless another session follows.
 func (a *account) Close() error {
 	a.arrive()
-	if a.again.Load() {
+	if a.state.Load() == again {
 		return nil
 	}
+	a.state.Store(closed)
 	return a.Client.Close()
 }
 
 // Cut ends the connection at once.
 func (a *account) Cut() {
-	a.again.Store(false)
+	a.state.Store(closed)
 	a.arrive()
 	a.Client.Cut()
 }

@@ -100,7 +100,8 @@ func (s *Server) serveClient(ctx context.Context, c net.Conn, remote net.Addr) e
 		client.Run(running)
 	})
 	a := newAccount(client, s.Accounts, join)
-	for again := true; again; again = a.again.Load() {
+	s.Session(ctx, a, remote, a.begin())
+	for a.next() {
 		s.Session(ctx, a, remote, a.begin())
 	}
 	return nil

@@ -44,7 +44,14 @@ func (s *Shared[K]) Get(key K, has bool, build func() ([][]byte, error)) ([][]by
 			result = other
 		}
 	}
+	built := false
+	defer func() {
+		if !built { // it panics: the next one tries again
+			s.kept.Remove(key)
+		}
+	}()
 	all, err := result()
+	built = true
 	size := 0
 	for _, part := range all {
 		size += len(part)

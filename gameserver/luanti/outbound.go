@@ -65,6 +65,9 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 	if again {
 		clear(cl.mu.lands)
 		clear(cl.mu.pending)
+		if !cl.mu.origin.bears(m.Pose) {
+			cl.mu.origin = originNear(m.Pose) // what the client has is sent again
+		}
 		cl.place(now)
 		return cl.mu.failed
 	}

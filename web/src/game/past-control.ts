@@ -178,7 +178,8 @@ export class PastControl implements System {
     question.changes.push(...changes)
     question.missing ||= page.missing === true
     const oldest = changes.at(-1)
-    if (page.more && oldest && question.changes.length < MAX_CHANGES) {
+    // a page that lacks a region would be the wrong base for the next one
+    if (page.more && !question.missing && oldest && question.changes.length < MAX_CHANGES) {
       question.skip = question.changes.filter(({ time }) => time === oldest.time).length
       question.until = oldest.time
       question.sentAt = question.since = null
