@@ -53,7 +53,7 @@ func (c *typist) Close() error {
 
 func (c *typist) Flush() error        { return nil }
 func (c *typist) Run(context.Context) {}
-func (c *typist) Cut()                { c.Close() } //nolint:errcheck // never fails
+func (c *typist) Cut()                { c.Close() }
 
 func send(t *testing.T, a *account, m sessionmsg.FromServer) {
 	t.Helper()
@@ -93,7 +93,7 @@ func TestNoSessionFollowsAnEnd(t *testing.T) {
 		"a kick":  func(a *account) { send(t, a, sessionmsg.Failure{Code: wire.FailBanned, Message: "kicked"}) },
 		"a drain": func(a *account) { send(t, a, sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "stopping"}) },
 		"a cut":   func(a *account) { a.Cut() },
-		"an end":  func(a *account) { a.Close() }, //nolint:errcheck // never fails
+		"an end":  func(a *account) { a.Close() },
 	} {
 		for _, before := range []bool{true, false} {
 			a, c := accountFor("ada", nil, "register correct-horse")
@@ -107,7 +107,7 @@ func TestNoSessionFollowsAnEnd(t *testing.T) {
 			if !before && why != "an end" {
 				end(a)
 			}
-			a.Close() //nolint:errcheck // never fails
+			a.Close()
 			if follows := a.next(); follows != (!before && why == "an end") || c.shut == follows {
 				t.Errorf("%s, before %v: another session follows: %v, closed: %v", why, before, follows, c.shut)
 			}
@@ -161,7 +161,7 @@ func TestTakenNames(t *testing.T) {
 	for range maxNames {
 		names[a.begin().Name] = true
 		send(t, a, sessionmsg.Failure{Code: wire.FailNameTaken, Message: "taken"})
-		a.Close() //nolint:errcheck // never fails
+		a.Close()
 		if !a.next() || c.ended != "" {
 			t.Fatalf("refused with %q", c.ended)
 		}
@@ -170,7 +170,7 @@ func TestTakenNames(t *testing.T) {
 		t.Errorf("the names %v", names)
 	}
 	send(t, a, sessionmsg.Failure{Code: wire.FailNameTaken, Message: "taken"})
-	a.Close() //nolint:errcheck // never fails
+	a.Close()
 	if a.next() || c.ended != "taken" || !c.shut {
 		t.Errorf("not refused: %q", c.ended)
 	}
