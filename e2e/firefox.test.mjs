@@ -97,5 +97,9 @@ test('an exception and a rejected promise would have been seen', options, async 
     })
     setTimeout(() => Promise.reject(new Error('rejected')))
   })
-  while (!/thrown/.test(ada.troubles.join()) || !/rejected/.test(ada.troubles.join())) await ada.nextFrames(1)
+  const missing = () => ['thrown', 'rejected'].filter((text) => !ada.troubles.join().includes(text))
+  for (let i = 0; missing().length > 0; i++) {
+    assert.ok(i < 300, `not seen: ${missing().join()}`)
+    await ada.nextFrames(1)
+  }
 })
