@@ -16,6 +16,7 @@ import { NameTags, type NameTag } from './name-tags'
 
 const TAG_HEIGHT = 2
 const ROOF_REACH = 24 // blocks above an avatar that are searched for a roof
+const INSIDE = 0.6 // blocks from a figure
 const LAMP_REACH = 15
 const LIGHT_MS = 500 // between two searches
 
@@ -154,7 +155,7 @@ export class Avatars {
       this.pose(other, pose, other.speed, now, dt, originX, originZ)
     }
     const others = [...this.others.values()]
-    const figures = others.map(({ figure }) => figure)
+    const figures = others.filter(({ shown }) => !isAround(shown, camera)).map(({ figure }) => figure)
     const { self } = this
     if (self) {
       this.pose(self, self.body, self.body.walkingSpeed, now, dt, originX, originZ)
@@ -189,4 +190,10 @@ export class Avatars {
     for (let up = 1; up < ROOF_REACH; up++) if (kindOf(this.world.get(x, y + up, z)).opaque) return true
     return false
   }
+}
+
+/** Reports whether the camera is in a figure, or so near that it would fill the picture: players who join stand in one place. */
+function isAround(feet: { x: number; y: number; z: number }, camera: { x: number; y: number; z: number }): boolean {
+  const up = camera.y - feet.y
+  return Math.hypot(camera.x - feet.x, camera.z - feet.z) < INSIDE && up > -INSIDE && up < TAG_HEIGHT + INSIDE
 }
