@@ -51,15 +51,15 @@ var Groups = []Group{
 		},
 		{
 			Name: "classicube", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :25565, for clients of ClassiCube and Minecraft Classic (TCP, and WebSockets of the web client), which play as guests; empty disables it",
+			Usage: "host:port, mostly :25565, for clients of ClassiCube and Minecraft Classic (TCP, and WebSockets of the web client), who are guests until they log in; empty disables it",
 		},
 		{
 			Name: "minecraft", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :25566, for clients of Minecraft Java 1.20.2, which play as guests; empty disables it",
+			Usage: "host:port, mostly :25566, for clients of Minecraft Java 1.20.2, who are guests until they log in; empty disables it",
 		},
 		{
 			Name: "luanti", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :30000, for clients of Luanti (Minetest) that speak protocol 39, such as 5.6, over UDP; they play as guests; empty disables it",
+			Usage: "host:port, mostly :30000, for clients of Luanti (Minetest) that speak protocol 39, such as 5.6, over UDP; they are guests until they log in; empty disables it",
 		},
 		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),

@@ -124,7 +124,7 @@ test('the time-lapse ends now, and changes of others are there after it', async 
   assert.equal((await bob.state()).pendingEdits, 0)
   assert.equal((await bob.state()).acknowledgedEdits, 0, 'watching changed the world')
 
-  await bob.page.keyboard.press('KeyL') // the history has the last change, too
+  await bob.say('/past') // its history has the last change, too
   await untilMoment(4)
   await bob.page.keyboard.press('ArrowLeft')
   await untilMoment(3)

@@ -55,12 +55,11 @@ type source struct {
 
 // usage is what the strangers of a source have done.
 type usage struct {
-	streams *rate.Limiter
-	conns   *rate.Limiter // that ended before their peer was admitted
-	open    int           // streams
-	joined  int           // inbound connections
-	refused time.Time     // until when they are not let in
-	pause   time.Duration // for how long that is, or was
+	streams                *rate.Limiter
+	conns                  *rate.Limiter // that ended before their peer was admitted
+	openStreams, openConns int           // at the moment; of connections the inbound ones
+	refused                time.Time     // until when they are not let in
+	pause                  time.Duration // for how long that is, or was
 }
 
 func sourceOf(remote ma.Multiaddr, id peer.ID) source {
@@ -144,18 +143,18 @@ func (s *strangers) beginStream(c network.Conn) (end func()) {
 	case !u.allow(u.streams, time.Now()):
 		s.refused.WithLabelValues("rate").Inc()
 		return nil
-	case s.mu.streams[id] >= maxStrangerStreams, u.open >= maxSourceStreams, s.mu.all >= maxAllStrangerStreams:
+	case s.mu.streams[id] >= maxStrangerStreams, u.openStreams >= maxSourceStreams, s.mu.all >= maxAllStrangerStreams:
 		s.refused.WithLabelValues("streams").Inc()
 		return nil
 	}
 	s.mu.streams[id]++
-	u.open++
+	u.openStreams++
 	s.mu.all++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.mu.all--
-		u.open--
+		u.openStreams--
 		if s.mu.streams[id]--; s.mu.streams[id] == 0 {
 			delete(s.mu.streams, id)
 		}
@@ -182,17 +181,17 @@ func (s *strangers) beginConn(c network.Conn) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.usageOf(from)
-	if s.mu.unshown >= maxAllStrangerConns || from.peer == "" && u.joined >= maxSourceConns {
+	if s.mu.unshown >= maxAllStrangerConns || from.peer == "" && u.openConns >= maxSourceConns {
 		s.refused.WithLabelValues("connections").Inc()
 		return nil
 	}
 	s.mu.unshown++
-	u.joined++
+	u.openConns++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.mu.unshown--
-		u.joined--
+		u.openConns--
 	}
 }
 

@@ -88,10 +88,11 @@ func TestSourceOf(t *testing.T) {
 type inboundFrom struct {
 	network.Conn
 	addr ma.Multiaddr
+	peer peer.ID
 }
 
 func (c inboundFrom) RemoteMultiaddr() ma.Multiaddr { return c.addr }
-func (inboundFrom) RemotePeer() peer.ID             { return "" }
+func (c inboundFrom) RemotePeer() peer.ID           { return c.peer }
 func (inboundFrom) Stat() network.ConnStats {
 	return network.ConnStats{Stats: network.Stats{Direction: network.DirInbound}}
 }
@@ -122,6 +123,25 @@ func TestConnectionsOfAllStrangersAreBounded(t *testing.T) {
 	}
 	if begin(1000) == nil {
 		t.Error("a connection is refused when the others have ended")
+	}
+}
+
+// Strangers of one source leave streams to those of others.
+func TestStreamsOfASourceAreBounded(t *testing.T) {
+	s := newStrangers()
+	begin := func(address string, i int) func() {
+		return s.beginStream(inboundFrom{addr: ma.StringCast("/ip4/" + address + "/tcp/4001"), peer: peer.ID(fmt.Sprint(address, i))})
+	}
+	for i := range maxSourceStreams {
+		if begin("192.0.2.1", i) == nil {
+			t.Fatalf("stream %d is refused", i)
+		}
+	}
+	if begin("192.0.2.1", maxSourceStreams) != nil {
+		t.Error("a source has one stream too many")
+	}
+	if begin("192.0.2.2", 0) == nil {
+		t.Error("a stream of another source is refused")
 	}
 }
 

@@ -82,14 +82,14 @@ type account struct {
 	welcome    sessionmsg.Welcome // of this session
 	world      string             // of the challenge
 	lastSeq    uint64             // of a signed command
-	state      atomic.Int32       // running, again or closed
+	state      atomic.Int32       // lastSession, anotherSession or closed
 }
 
 // The states of an account.
 const (
-	running = iota // a session runs, and the connection ends with it
-	again          // another session follows this one
-	closed         // the connection ends
+	lastSession    = iota // the connection ends with the session
+	anotherSession        // another one follows it
+	closed                // the connection ends
 )
 
 func newAccount(c Client, accounts *Accounts, join sessionmsg.Join) *account {
@@ -99,7 +99,7 @@ func newAccount(c Client, accounts *Accounts, join sessionmsg.Join) *account {
 }
 
 // next reports whether another session follows.
-func (a *account) next() bool { return a.state.CompareAndSwap(again, running) }
+func (a *account) next() bool { return a.state.CompareAndSwap(anotherSession, lastSession) }
 
 // begin prepares a session.
 func (a *account) begin() sessionmsg.Join {
@@ -141,7 +141,7 @@ func (a *account) Read() ([]byte, error) {
 		case sessionmsg.Command:
 			answer, mine := a.logIn(m.Text)
 			switch {
-			case a.state.Load() != running:
+			case a.state.Load() != lastSession:
 				return nil, io.EOF // the guest's session ends
 			case mine:
 				if a.attempts++; a.attempts >= maxAttempts {
@@ -164,10 +164,14 @@ func (a *account) Read() ([]byte, error) {
 // logIn prepares another session if a command is /login or /register with a password, or returns why it does not.
 func (a *account) logIn(text string) (answer string, mine bool) {
 	words := strings.Fields(text)
-	if len(words) == 0 || words[0] != "login" && (words[0] != "register" || a.key != nil) {
+	if len(words) == 0 {
 		return "", false
 	}
-	register, name, password := words[0] == "register", a.name, words[len(words)-1]
+	register, login := strings.EqualFold(words[0], "register"), strings.EqualFold(words[0], "login")
+	if !login && (!register || a.key != nil) {
+		return "", false
+	}
+	name, password := a.name, words[len(words)-1]
 	switch {
 	case a.key != nil:
 		return "You are logged in.", true
@@ -199,7 +203,7 @@ func (a *account) logIn(text string) (answer string, mine bool) {
 	if register {
 		a.command, a.told = "register", ""
 	}
-	a.state.CompareAndSwap(running, again) // unless the session ends just now
+	a.state.CompareAndSwap(lastSession, anotherSession) // unless the session ends just now
 	return "", true
 }
 
@@ -253,7 +257,7 @@ func (a *account) Send(message []byte) error {
 			a.names++
 			a.join.Name = player.Namesake(a.name, rand.Text(), a.names)
 			a.told = fmt.Sprintf("The name %s is taken: you are the guest %s. If it is yours, type /login PASSWORD.", a.name, a.join.Name)
-			a.state.CompareAndSwap(running, again)
+			a.state.CompareAndSwap(lastSession, anotherSession)
 			return nil
 		}
 		a.state.Store(closed)
@@ -266,7 +270,7 @@ func (a *account) Send(message []byte) error {
 // Close ends the connection in order, unless another session follows.
 func (a *account) Close() error {
 	a.arrive()
-	if a.state.Load() == again {
+	if a.state.Load() == anotherSession {
 		return nil
 	}
 	a.state.Store(closed)

@@ -129,7 +129,7 @@ func TestPasswords(t *testing.T) {
 	}
 	owners := map[string]player.ID{"ada": player.IDOf(key)}
 
-	a, c := accountFor("Ada", owners, "login correct-horse")
+	a, c := accountFor("Ada", owners, "Login correct-horse")
 	enter(t, a)
 	if _, err := a.Read(); !errors.Is(err, io.EOF) || a.begin().Key != join.Key {
 		t.Errorf("the same password is another key: %v, %q", err, c.told)

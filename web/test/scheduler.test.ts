@@ -88,6 +88,16 @@ describe('mesh scheduler', () => {
     return [...new Set(shown.splice(0).map((section) => section.split(' ')[0]!))]
   }
 
+  /** Finishes all jobs; returns the chunks that were meshed for being seen nearby. */
+  function drainNear(): string[] {
+    const near: string[] = []
+    for (let job = workers.jobs[0]; job; job = workers.jobs[0]) {
+      if (job.type === 'mesh' && job.near) near.push(`${job.x},${job.z}`)
+      workers.finish(job)
+    }
+    return near
+  }
+
   test('a chunk waits for its eight neighbours', () => {
     putSquare(1)
     world.remove(1, 1)
@@ -129,14 +139,6 @@ describe('mesh scheduler', () => {
 
   test('chunks near the camera are meshed for it, and others once it comes near', () => {
     putSquare(7)
-    const drainNear = () => {
-      const near: string[] = []
-      for (let job = workers.jobs[0]; job; job = workers.jobs[0]) {
-        if (job.type === 'mesh' && job.near) near.push(`${job.x},${job.z}`)
-        workers.finish(job)
-      }
-      return near
-    }
     scheduler.pump(0.5 * SIZE, 0.5 * SIZE) // in the middle of chunk (0, 0)
     const first = drainNear()
     expect(first).toHaveLength(25)
@@ -148,6 +150,17 @@ describe('mesh scheduler', () => {
     expect(drainNear().sort()).toEqual([-2, -1, 0, 1, 2].map((z) => `3,${z}`).sort())
     scheduler.pump(0.5 * SIZE, 0.5 * SIZE)
     expect(workers.jobs).toEqual([])
+  })
+
+  test('a chunk that was meshed from afar while the camera came is meshed again', () => {
+    putSquare(7)
+    const isFar = (job: Job): job is MeshChunk => job.type === 'mesh' && !job.near
+    scheduler.pump(0.5 * SIZE, 0.5 * SIZE)
+    for (let near = workers.jobs.find((job) => !isFar(job)); near; near = workers.jobs.find((job) => !isFar(job)))
+      workers.finish(near)
+    const { x, z } = workers.jobs.find(isFar)!
+    scheduler.pump((x + 0.5) * SIZE, (z + 0.5) * SIZE)
+    expect(drainNear()).toContain(`${x},${z}`)
   })
 
   test('a worker holds the neighbours of its chunks', () => {

@@ -3,6 +3,7 @@ import { particlesAt } from '../src/render/particles'
 import { ambienceAt } from '../src/sound/ambience'
 import { REACH, hear } from '../src/sound/hearing'
 import { materialOf, soundOfChange } from '../src/sound/kinds'
+import { Mixer } from '../src/sound/mixer'
 import { Steps } from '../src/sound/steps'
 import { MAX_VOICES, Voices } from '../src/sound/voices'
 import { AIR, KINDS, WATER } from '../src/world/blocks'
@@ -148,4 +149,28 @@ test('blocks that break far away have fewer particles, and then none', () => {
   expect(particlesAt(0)).toBe(22)
   expect(particlesAt(30)).toBeLessThan(particlesAt(10))
   expect([particlesAt(39) > 0, particlesAt(41)]).toEqual([true, 0])
+})
+
+describe('the output', () => {
+  test('is tried once where there is none, and a hidden page plays nothing', () => {
+    const opened = vi.fn(() => {
+      throw new Error('no output')
+    })
+    const page = { hidden: false, addEventListener: () => undefined }
+    vi.stubGlobal('window', { addEventListener: () => undefined })
+    vi.stubGlobal('document', page)
+    vi.stubGlobal('AudioContext', opened)
+    try {
+      const mixer = new Mixer()
+      mixer.setVolume(0.5)
+      mixer.setVolume(1)
+      expect(opened).toHaveBeenCalledTimes(1)
+      const play = () => mixer.play('break', 'stone', { gain: 1, pan: 0 })
+      expect(play()).toBe(true)
+      page.hidden = true
+      expect(play()).toBe(false)
+    } finally {
+      vi.unstubAllGlobals()
+    }
+  })
 })
