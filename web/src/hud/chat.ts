@@ -106,7 +106,6 @@ export class Chat {
   private close(): void {
     if (!this.open) return
     show(this.input, false) // before anything that may cause a blur event
-    this.input.blur() // at once: the next key is for the world
     this.input.value = ''
     this.suggest()
     this.root.classList.remove('open')

@@ -165,5 +165,7 @@ export class Hud {
     }
     if (screen === 'chat') this.chat.focus(text)
     if (screen !== 'play') this.players.toggle(false)
+    // at once: browsers take the focus from a hidden element with the next frame, and until then it receives the player's keys
+    else if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
   }
 }

@@ -72,7 +72,6 @@ export class Title {
 
   close(): void {
     show(this.root, false)
-    this.name.blur()
   }
 
   /** Shows the name of a key that was brought here. */
