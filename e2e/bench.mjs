@@ -11,7 +11,9 @@ const view = Number(process.argv[2] ?? 6)
 const only = process.argv[3] ?? ''
 const daemon = await Daemon.start()
 try {
-  const player = await Player.open(`${daemon.url}?bench&view=${view}&only=${only}`, 'bench')
+  const player = await Player.open(`${daemon.url}?bench&view=${view}&only=${only}`, 'bench', {
+    settings: { renderScale: 0.5, horizon: true },
+  })
   try {
     let printed = 0
     let bench

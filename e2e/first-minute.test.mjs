@@ -147,12 +147,7 @@ test('a newcomer who follows the hints on the screen places a block within 60 s 
 })
 
 test('a reload at view 6 transfers at most 40 kB', async () => {
-  ada = await Player.open(daemon.url, 'ada')
-  await ada.page.evaluate(() => {
-    const settings = JSON.parse(localStorage.getItem('voxeld.settings'))
-    localStorage.setItem('voxeld.settings', JSON.stringify({ ...settings, view: 6 }))
-  })
-  await ada.page.reload()
+  ada = await Player.open(daemon.url, 'ada', { settings: { view: 6, horizon: true } })
   const first = await bytesOf(ada, () => ada.play())
   await ada.until(keptChunks)
   const again = await bytesOf(ada, () => ada.reload())

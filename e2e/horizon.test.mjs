@@ -53,7 +53,7 @@ async function drawn() {
 }
 
 test('land at 2 km is there, for few bytes, calls and triangles', async () => {
-  ada = await Player.open(nodes[0].url, 'ada')
+  ada = await Player.open(nodes[0].url, 'ada', { settings: { view: 3, renderScale: 0.5, horizon: true } })
   ada.page.on('requestfinished', async (request) => {
     if (!new URL(request.url()).pathname.startsWith('/surface')) return
     const more = await bytesOf(request)

@@ -96,14 +96,14 @@ async function pinch({ page }, [x, y], from, to) {
 async function travel(player, command, x, z) {
   let arrived
   do {
-    const refused = await player.page.locator('text=you travel too often').count()
+    const refused = await player.page.locator('text=travel too often').count()
     await player.say(`/${command} ${x} 120 ${z}`)
     const answered = await player.until(
       ([x, z, refused]) => {
         const { x: atX, z: atZ } = window.__voxeld.state()
         if (Math.hypot(atX - x, atZ - z) < 20) return 'arrived'
         const lines = [...document.querySelectorAll('.chat-line')]
-        return lines.filter((line) => line.textContent.includes('you travel too often')).length > refused && 'refused'
+        return lines.filter((line) => line.textContent.includes('travel too often')).length > refused && 'refused'
       },
       [x, z, refused],
     )

@@ -29,7 +29,7 @@ const MAP_COLOURS = 60 // at least, of a picture of land, with 4 bits a channel
 const STUCK_FRAMES = 150 // without arriving: the way is blocked
 // Chromium renders in software here, and shares the cores with the daemons: the settings draw less land, and disable the
 // adaptive quality so that nothing changes during a test. They are stored where the client stores its settings.
-const SETTINGS = { view: 3, renderScale: 0.5, smoothEdges: false, adaptive: false }
+const SETTINGS = { view: 2, renderScale: 0.25, smoothEdges: false, horizon: false, adaptive: false }
 
 /** Returns the bytes of the answer to a request, as they travelled; 0 if the browser has been closed. */
 export async function bytesOf(request) {
@@ -64,15 +64,18 @@ export class Player {
   /**
    * Opens the page in its own browser. Pages of one browser share a rendering thread: while it renders the first page in
    * software, the second page waits half a minute for its first WebGL call. launch starts the browser; device has further options
-   * of its context; prepare is called with the page before it opens url.
+   * of its context; settings replace some of SETTINGS; prepare is called with the page before it opens url.
    */
-  static async open(url, name, { launch = launchChromium, device = {}, prepare = null } = {}) {
+  static async open(url, name, { launch = launchChromium, device = {}, settings = {}, prepare = null } = {}) {
     const browser = await launch()
     const context = await browser.newContext({ viewport: SIZE, ignoreHTTPSErrors: true, ...device })
-    await context.addInitScript((settings) => {
-      if (origin === 'null') return // about:blank has no storage in Firefox
-      if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
-    }, SETTINGS)
+    await context.addInitScript(
+      (settings) => {
+        if (origin === 'null') return // about:blank has no storage in Firefox
+        if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
+      },
+      { ...SETTINGS, ...settings },
+    )
     const page = await context.newPage()
     page.setDefaultTimeout(PATIENCE.timeout) // with software rendering, opening a page is slow on a busy machine
     const player = new Player(browser, page, name)

@@ -25,13 +25,7 @@ let site // where she builds: the block of her feet, and the direction
 
 before(async () => {
   daemon = await Daemon.start()
-  ada = await Player.open(daemon.url, 'ada', {
-    prepare: (page) =>
-      page.addInitScript((hotbar) => {
-        const settings = JSON.parse(localStorage.getItem('voxeld.settings') ?? '{}')
-        localStorage.setItem('voxeld.settings', JSON.stringify({ ...settings, hotbar }))
-      }, HOTBAR),
-  })
+  ada = await Player.open(daemon.url, 'ada', { settings: { hotbar: HOTBAR } })
   await ada.play()
 })
 

@@ -50,7 +50,7 @@ export class HorizonControl implements System {
 
   update({ now, dt }: Frame): void {
     const { welcome } = this.session
-    const on = this.store.inWorld && welcome?.map === true
+    const on = this.store.settings.horizon && this.store.inWorld && welcome?.map === true
     if (this.horizon && (!on || welcome.world !== this.world)) this.end()
     if (on && !this.horizon && !this.loading && this.meshes.meshed >= NEAR_LAND && this.meshes.backlog === 0)
       void this.begin(welcome.world)

@@ -18,7 +18,7 @@ export interface MenuStatus {
 }
 
 type Numbers = keyof typeof RANGES
-type Flags = 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'
+type Flags = 'invert' | 'smoothEdges' | 'horizon' | 'adaptive' | 'sound' | 'hints'
 
 const texts = laterTexts.menu
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
@@ -124,6 +124,7 @@ export class Menu {
         flag('invert', texts.invert),
         flag('adaptive', texts.adaptive, this.effectiveQuality),
         flag('smoothEdges', texts.smoothEdges, el('small', 'muted', texts.needsReload)),
+        flag('horizon', texts.horizon),
         flag('sound', texts.sound),
         flag('hints', texts.hints),
       ),

@@ -23,6 +23,8 @@ export interface Settings {
   /** Pixels rendered per screen pixel, 0.25 to 1. */
   renderScale: number
   smoothEdges: boolean
+  /** Draw the land beyond the view, up to 2 km. */
+  horizon: boolean
   /** Lower the quality while frames are slow (quality-governor.ts). */
   adaptive: boolean
   sound: boolean
@@ -63,6 +65,7 @@ export function defaults(software: boolean): Settings {
     brightness: 1,
     renderScale: software ? 0.6 : 1,
     smoothEdges: !software,
+    horizon: true,
     adaptive: true,
     sound: true,
     volume: 0.7,
@@ -85,7 +88,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     const [min, max] = RANGES[key]
     return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
-  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'): boolean => {
+  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'horizon' | 'adaptive' | 'sound' | 'hints'): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
   }
@@ -101,6 +104,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     brightness: number('brightness'),
     renderScale: number('renderScale'),
     smoothEdges: flag('smoothEdges'),
+    horizon: flag('horizon'),
     adaptive: flag('adaptive'),
     sound: flag('sound'),
     volume: number('volume'),

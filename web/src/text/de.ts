@@ -316,6 +316,7 @@ export const laterTexts: LaterTexts = {
     invert: 'Hoch und runter umkehren',
     adaptive: 'Weniger Qualität, wenn es ruckelt',
     lowered: (chunks, resolution) => ` jetzt ${chunks} Chunks bei ${resolution}`,
+    horizon: 'Land in der Ferne',
     smoothEdges: 'Kantenglättung',
     needsReload: ' (nach dem Neuladen)',
     sound: 'Geräusche',

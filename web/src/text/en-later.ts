@@ -26,6 +26,7 @@ export const enLater = {
     invert: 'Invert looking up and down',
     adaptive: 'Lower quality when it’s slow',
     lowered: (chunks: number, resolution: string) => ` now ${chunks} chunks at ${resolution}`,
+    horizon: 'Distant land',
     smoothEdges: 'Anti-aliasing',
     needsReload: ' (needs reload)',
     sound: 'Sounds',

@@ -315,6 +315,7 @@ export const laterTexts: LaterTexts = {
     invert: 'Invertir arriba y abajo',
     adaptive: 'Bajar la calidad cuando va lento',
     lowered: (chunks, resolution) => ` ahora ${chunks} chunks al ${resolution}`,
+    horizon: 'Terreno lejano',
     smoothEdges: 'Suavizado de bordes',
     needsReload: ' (al recargar)',
     sound: 'Sonidos',
