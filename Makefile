@@ -96,8 +96,8 @@ race: build ## go test with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...
 
 fuzz-short:
-	@echo '== fuzz, 3 s each'
-	@tools/fuzz.sh 3s
+	@echo '== fuzz, 1 s each'
+	@tools/fuzz.sh 1s
 
 fuzz: ## fuzz every target for FUZZTIME (default 5m each; 60000000x: so many executions in total)
 	@tools/fuzz.sh $(FUZZTIME)

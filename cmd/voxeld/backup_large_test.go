@@ -218,6 +218,7 @@ func (n ticks) String() string {
 // acknowledged before is there when it is restored. As much time passes without a backup, so that one can see whether ticks are late
 // because of it. make backup-proof runs it with 2,000 regions and a million edits.
 func TestLargeBackup(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "large.voxback")
 	largeWorld(t, file, false, *largeRegions, *largeEdits, *largePlayers)
 	begun := time.Now()

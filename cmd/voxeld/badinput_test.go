@@ -24,6 +24,7 @@ import (
 
 // A client that sends invalid input gets one clear error. Other clients keep playing.
 func TestBadInputHurtsNobodyElse(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	ann := join(t, d.Game, "ann", 2)
 	place := under(ann, 1, 1, 0)
@@ -233,6 +234,7 @@ func TestBadInputHurtsNobodyElse(t *testing.T) {
 
 // Each operator mistake gets one line that says what to do, and an exit code for scripts.
 func TestOperatorsMistakes(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	other := startDaemon(t)
 	base := func(dir string, more ...string) []string {

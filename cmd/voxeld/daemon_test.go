@@ -38,7 +38,7 @@ var daemonBinary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "5"); err != nil { // these tests mostly wait; a flag on the command line counts
+	if err := flag.Set("test.parallel", "6"); err != nil { // these tests mostly wait; a flag on the command line counts
 		panic(err)
 	}
 	code := m.Run()

@@ -159,6 +159,7 @@ func TestRollingRestart(t *testing.T) {
 
 // voxeld drain reports what moves. The node reports that it drains to load balancers, new players and voxeld status.
 func TestDrainCommand(t *testing.T) {
+	t.Parallel()
 	all := cluster(t, 2, "--replicas", "1")
 	a, b := all[0], all[1]
 	ann := join(t, a.Game, "ann", 1) // does not follow a reconnect

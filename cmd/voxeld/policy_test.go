@@ -40,6 +40,8 @@ func TestPolicy(t *testing.T) {
 
 	eve := joinWithKey(t, third.Game, "eve", "eve's key")
 	eve.command("register")
+	first.operate("mute", "eve") // at once: the name was entered at another node
+	first.operate("unmute", "eve")
 	at := eve.Welcome.Pose
 	place := grid.Pos{X: int32(at.X) + 2, Y: int32(at.Y) + 3, Z: int32(at.Z)}
 	eve.put(place, chunk.Brick)

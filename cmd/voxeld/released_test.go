@@ -90,6 +90,7 @@ func complete(nodes []*daemon) bool {
 // A player with the released client's habits walks on three nodes, two of which are drained and killed again and again: no
 // connection closes without a reset, and there is ground wherever they walk.
 func TestReleasedClient(t *testing.T) {
+	t.Parallel()
 	all := cluster(t, 3)
 	dht := dialOriginal(t, all[0].Game)
 	dht.send(`{"type":"dht"}`)

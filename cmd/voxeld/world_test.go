@@ -29,6 +29,7 @@ func floor(v float64) int {
 
 // Two players on one node see each other's edits, moves and chat.
 func TestPlayersShareAWorld(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	ann := join(t, d.Game, "ann", 3)
 	bob := join(t, d.Game, "bob", 3)

@@ -84,7 +84,11 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
 	if err := act.Valid(); err != nil {
 		return "", err
 	}
-	if err := c.check(act); err != nil {
+	err := c.check(act)
+	if err != nil && c.update(ctx) == nil { // what it depends on, a name or a role, may be new: entered by another node
+		err = c.check(act)
+	}
+	if err != nil {
 		return "", err
 	}
 	answer := make(chan effect, 1)
@@ -97,7 +101,7 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
 		delete(c.mu.asking, of)
 		c.mu.Unlock()
 	}()
-	_, err := c.Directory.Consult(ctx, nodemsg.Question{Act: &act}, func(catalog *actor.Catalog) (nodemsg.Answer, error) {
+	_, err = c.Directory.Consult(ctx, nodemsg.Question{Act: &act}, func(catalog *actor.Catalog) (nodemsg.Answer, error) {
 		number, err := c.AnswerEnter(ctx, c.Self, catalog, act)
 		return nodemsg.Answer{Number: number}, err
 	})
