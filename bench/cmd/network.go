@@ -112,6 +112,9 @@ func usedBy(targets []measure.Target) (sum time.Duration) {
 }
 
 func (b *network) report(series []measure.Moment, r measure.Reading, before idleUsage, joined float64) error {
+	if why := r.Caveat(); why != "" {
+		return unreliable(why)
+	}
 	nodes := len(r.CPU)
 	var most, mean, all []figure.Point
 	peak, sum, n := 0.0, 0.0, 0.0
@@ -172,8 +175,5 @@ func (b *network) report(series []measure.Moment, r measure.Reading, before idle
 	table.Add("moves of a player that the gateway sends to the region, a second", ratio(reported, r.Seconds*float64(r.Players)))
 	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
-	if why := r.Caveat(); why != "" {
-		text += "\n**Unreliable**: " + why + ".\n"
-	}
 	return b.publish("network", text)
 }
