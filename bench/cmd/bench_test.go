@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -17,5 +18,15 @@ func TestArguments(t *testing.T) {
 		if got := arguments(strings.Fields(line), "ramp"); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
+	}
+}
+
+// Rows during which other programs used much of a core are not published; those that failed are, with the reason.
+func TestRowsInDoubtAreLeftOut(t *testing.T) {
+	quiet, busy, failed := crowdRow{wanted: 1}, crowdRow{wanted: 2}, crowdRow{wanted: 3, failed: errors.New("no room")}
+	busy.Others, failed.Others = .2, .2
+	kept := reliable([]crowdRow{quiet, busy, failed})
+	if len(kept) != 2 || kept[0].wanted != 1 || kept[1].wanted != 3 {
+		t.Errorf("kept %+v", kept)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,6 +151,9 @@ func (b *gateways) run(ctx context.Context) error {
 		return err
 	}
 	logf("%s", many.line(fmt.Sprintf("%d daemons", nodes)))
+	if why := cmp.Or(one.Caveat(), many.Caveat()); why != "" {
+		return unreliable(why)
+	}
 	share := fmt.Sprintf("1/%d of the one", nodes)
 	table := figure.Table{Head: []string{
 		"daemon", "CPU, % of a core", "of it receiving frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
@@ -168,12 +172,10 @@ func (b *gateways) run(ctx context.Context) error {
 		}
 		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), many.seen())
 	}
-	text := table.Markdown() + "\n" + caveats([]crowdRow{one.crowdRow, many.crowdRow}) +
+	text := table.Markdown() + "\n" +
 		fmt.Sprintf("The most expensive gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames plus the\n"+
-			"gateway's own frames. The cost of frames is the share of the daemon's CPU profile in the functions that receive from\n"+
-			"the region's leader, from the stream between nodes (yamux' `recvLoop`) to the mirror (`Subscription.receive`), times its CPU.\n"+
-			"It does not include the motion of all players, which each gateway computes for its own players. Leading the region\n"+
-			"takes %s %% of a core: ticks, and links to gateways.\n",
+			"gateway's own frames: the functions that receive from the region's leader, in the daemon's CPU profile. The motion of all players,\n"+
+			"which each gateway computes for its own, is not among them. Leading the region takes %s %% of a core.\n",
 			figure.Number(worst), share, figure.Number(dearest), share, figure.Number(percent(many.spent(many.leader, slices.Concat(leadFuncs, streamFuncs)...))))
 	return b.publish("gateways", text)
 }

@@ -233,6 +233,9 @@ func stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd, builders 
 }
 
 func (l *land) report(a arrivals, each, alone float64) error {
+	if why := a.Caveat(); why != "" {
+		return unreliable(why)
+	}
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players on the node", a.Players), "count", "p50, ms", "p99, ms"}}
 	var csv [][]float64
 	var bytes histogram.Histogram
@@ -259,8 +262,5 @@ func (l *land) report(a arrivals, each, alone float64) error {
 	size.Add("a changed block to each player who sees it, at most one a tick", alone)
 	size.Add("a changed block to each player who sees it, several a tick", each)
 	text := table.Markdown() + "\n" + size.Markdown()
-	if why := a.Caveat(); why != "" {
-		text += "\n**Unreliable**: " + why + ".\n"
-	}
 	return l.publish("land", text)
 }

@@ -112,9 +112,12 @@ func usedBy(targets []measure.Target) (sum time.Duration) {
 }
 
 func (b *network) report(series []measure.Moment, r measure.Reading, before idleUsage, joined float64) error {
+	if why := r.Caveat(); why != "" {
+		return unreliable(why)
+	}
 	nodes := len(r.CPU)
 	var most, mean, all []figure.Point
-	peak, sum, n := 0.0, 0.0, 0.0
+	peak := 0.0
 	for _, m := range series {
 		high := slices.Max(m.CPU)
 		cpu, _ := m.Total()
@@ -122,7 +125,7 @@ func (b *network) report(series []measure.Moment, r measure.Reading, before idle
 		mean = append(mean, figure.Point{X: m.At, Y: percent(cpu) / float64(nodes)})
 		all = append(all, figure.Point{X: m.At, Y: percent(cpu)})
 		if m.At > joined {
-			peak, sum, n = max(peak, high), sum+high, n+1
+			peak = max(peak, high)
 		}
 	}
 	axis := figure.Axis{Label: "time, s"}
@@ -146,24 +149,12 @@ func (b *network) report(series []measure.Moment, r measure.Reading, before idle
 	table.Add("all daemons, % of a core", percent(r.TotalCPU()))
 	table.Add("mean of a daemon, %", percent(r.TotalCPU())/float64(nodes))
 	table.Add("busiest daemon in any 2 s, %", percent(peak))
-	table.Add("busiest daemon in 2 s, on average, %", percent(ratio(sum, n)))
 	table.Add("memory of a daemon, MiB", rss/float64(nodes)/(1<<20))
 	table.Add("kB/s to each player", r.PerPlayer(r.Seen.BytesIn)/1000)
 	table.Add("players lost", r.Seen.Lost)
 	table.Add("the players' program, % of a core", percent(r.BotCPU))
 	table.Add("before players join: all daemons, % of a core", percent(before.idle))
 	table.Add("to start them all, s of a core", before.starting.Seconds())
-	located, cached := 0.0, 0.0
-	for i := range r.After {
-		for _, source := range sources {
-			n := r.After[i].Value("voxeld_region_lookups_total", "source", source) - r.Before[i].Value("voxeld_region_lookups_total", "source", source)
-			if located += n; source == "cache" {
-				cached += n
-			}
-		}
-	}
-	table.Add("searches for a chunk's region", located)
-	table.Add("of these without asking another node, %", percent(ratio(cached, located)))
 	reported, bytes := 0.0, 0.0
 	for i := range r.After {
 		reported += r.After[i].Value("voxeld_moves_total", "outcome", "sent") - r.Before[i].Value("voxeld_moves_total", "outcome", "sent")
@@ -172,8 +163,5 @@ func (b *network) report(series []measure.Moment, r measure.Reading, before idle
 	table.Add("moves of a player that the gateway sends to the region, a second", ratio(reported, r.Seconds*float64(r.Players)))
 	table.Add("kB/s from a daemon to others", ratio(bytes, r.Seconds*float64(nodes))/1000)
 	text := "![CPU of the daemons](performance/network.svg)\n\n" + table.Markdown()
-	if why := r.Caveat(); why != "" {
-		text += "\n**Unreliable**: " + why + ".\n"
-	}
 	return b.publish("network", text)
 }

@@ -197,6 +197,7 @@ func loadAt(rows []crowdRow, n int) load {
 
 // report writes the figure.
 func (o *oneChunk) report(rows, floors []crowdRow, most, floorMost int) error {
+	rows, floors = reliable(rows), reliable(floors)
 	byPlayers := func(a, b crowdRow) int { return a.wanted - b.wanted }
 	slices.SortStableFunc(rows, byPlayers)
 	slices.SortStableFunc(floors, byPlayers)
@@ -212,19 +213,25 @@ func (o *oneChunk) report(rows, floors []crowdRow, most, floorMost int) error {
 		return err
 	}
 	table := tableOf(rows, text("players", crowdRow.players), text("holds", crowdRow.holds), number("CPU, % of a core", crowdRow.cpuPercent),
-		number("per player", crowdRow.cpuEach), number("kB/s to each", crowdRow.kBIn), number("kB/s from each", crowdRow.kBOut),
+		number("kB/s to each", crowdRow.kBIn),
 		number("frames/s", crowdRow.FrameRate), number("tick p99, ms", crowdRow.tickMS), text("seen p50 / p99, ms", crowdRow.seen),
-		text("position error ≤ 16 blocks, mean / p99", crowdRow.errors), number("RSS, MiB", crowdRow.rssMiB), number("players' core, %", crowdRow.botPercent))
-	page := fmt.Sprintf("![players in one chunk](performance/one-chunk.svg)\n\n%s\n%sThe largest number of players that met the rule: **%d**.\n",
-		table.Markdown(), caveats(rows), most)
+		text("position error ≤ 16 blocks, mean / p99", crowdRow.errors), number("RSS, MiB", crowdRow.rssMiB),
+		text("CPU of the floor program, %", func(r crowdRow) string { return cpuAmong(floors, r.wanted) }))
+	page := fmt.Sprintf("![players in one chunk](performance/one-chunk.svg) [CSV](performance/one-chunk.csv)\n\n%s\nThe largest number of players that met the rule: **%d**.\n",
+		table.Markdown(), most)
 	if len(floors) > 0 {
-		table := tableOf(floors, text("players of the floor program", crowdRow.players), text("holds", crowdRow.holds),
-			number("CPU, % of a core", crowdRow.cpuPercent), number("kB/s to each", crowdRow.kBIn), number("frames/s", crowdRow.FrameRate),
-			number("tick p99, ms", crowdRow.tickMS), number("players' core, %", crowdRow.botPercent))
-		page += fmt.Sprintf("\n%s\n%sThe floor program met it with **%d**: voxeld supports **%s** of that.\n",
-			table.Markdown(), caveats(floors), floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
+		page += fmt.Sprintf("The floor program met it with **%d**: voxeld supports **%s** of that.\n", floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
 	}
 	return o.publish("one-chunk", page)
+}
+
+// cpuAmong returns the processor time of the row with n players, "" if there is none.
+func cpuAmong(rows []crowdRow, n int) string {
+	i := slices.IndexFunc(rows, func(r crowdRow) bool { return r.wanted == n && r.failed == nil })
+	if i < 0 {
+		return ""
+	}
+	return figure.Number(rows[i].cpuPercent())
 }
 
 func (o *oneChunk) plot(rows, floors []crowdRow) error {

@@ -75,6 +75,9 @@ func (b *profile) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if why := row.Caveat(); why != "" {
+		return unreliable(why)
+	}
 	p, err := daemon.ReadProfile(ctx, b.profileFile(name))
 	if err != nil {
 		return err
@@ -99,9 +102,6 @@ func (b *profile) run(ctx context.Context) error {
 	table.Add("all else", percent(rest), rest*each)
 	text := fmt.Sprintf("%s\n%d players took %s %% of a core; at the same cost for each a core is full with **%.0f**. The next limit is %s.\n",
 		table.Markdown(), players, figure.Number(percent(row.TotalCPU())), float64(players)/row.TotalCPU(), workKinds[largest].limit)
-	if why := row.Caveat(); why != "" {
-		text += "\n**Unreliable**: " + why + ".\n"
-	}
 	return b.publish("profile", text)
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
@@ -149,21 +148,14 @@ func yesOrNo(missed string) string {
 	return "yes"
 }
 
-// caveats lists the measurements that may be unreliable.
-func caveats(rows []crowdRow) string {
-	var b strings.Builder
-	for _, r := range rows {
-		if r.failed != nil {
-			continue
-		}
-		if why := r.Caveat(); why != "" {
-			fmt.Fprintf(&b, "- With %d players **unreliable**: %s.\n", r.wanted, why)
-		}
-	}
-	if b.Len() > 0 {
-		b.WriteByte('\n')
-	}
-	return b.String()
+// reliable returns the rows that are published: those that are not in doubt.
+func reliable(rows []crowdRow) []crowdRow {
+	return slices.DeleteFunc(slices.Clone(rows), func(r crowdRow) bool { return r.failed == nil && r.Caveat() != "" })
+}
+
+// unreliable is the error of a figure that is not published, because it is in doubt.
+func unreliable(why string) error {
+	return fmt.Errorf("not published, measure it again on a quiet machine: %s", why)
 }
 
 // startCrowd starts one daemon for players in the chunk where they enter the world: with sessions, or of another game.

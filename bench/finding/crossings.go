@@ -236,6 +236,9 @@ func Table(names []string, results []Result) figure.Table {
 			t.Rows[j] = append(t.Rows[j], row.value)
 		}
 	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(row []string) bool {
+		return !slices.ContainsFunc(row[1:], func(v string) bool { return v != none })
+	})
 	return t
 }
 
@@ -265,10 +268,13 @@ func (r Result) rows() []row {
 	}
 }
 
-// ifAny returns the text, unless there was nothing of which it tells.
+// none is the value of a row that has nothing to count.
+const none = "none"
+
+// ifAny returns the text, or none if there was nothing to count.
 func ifAny(n float64, text string) string {
 	if n == 0 {
-		return "none"
+		return none
 	}
 	return text
 }

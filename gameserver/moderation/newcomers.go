@@ -37,7 +37,7 @@ func newNewcomers(r prometheus.Registerer, now func() time.Time) *newcomers {
 	n.mu.removals = make(map[player.ID]int)
 	auto.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_newcomer_removals_peak",
-		Help: "Most blocks that one new player has requested to remove on this node within 30 seconds, of these 30 seconds and those before.",
+		Help: "Most blocks that one new player asked to remove on this node within 30 seconds, these or those before.",
 	}, func() float64 { return n.peak(now()) })
 	return n
 }

@@ -18,7 +18,7 @@ func newMetrics(r prometheus.Registerer) metrics {
 	}, []string{"direction"})
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "voxeld_overlay_refused_total",
-		Help: "Movement updates from other gateways that were refused: farther away than the player can have moved.",
+		Help: "Movement updates of other gateways refused: farther away than the player can have moved.",
 	})
 	r.MustRegister(packets, bytes, refused)
 	return metrics{

@@ -31,7 +31,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		scrubbedChunks: counter("voxeld_scrub_parts_total", "Parts compared by scrubs: chunks, and the player state of a region."),
 		damaged:        counter("voxeld_scrub_damaged_total", "Damaged parts found by scrubs, on any member of a region led by this node."),
 		reseeded:       counter("voxeld_replicas_discarded_total", "Unusable replicas discarded on this node; the other members replace them."),
-		bases:          counter("voxeld_terrain_fetches_total", "Chunks of terrain fetched from another node, because this node's generator differs from the one the edits were made on."),
+		bases:          counter("voxeld_terrain_fetches_total", "Chunks of terrain fetched from another node, because this node generates other terrain than the one under the edits."),
 		missingBases:   counter("voxeld_terrain_fetch_failures_total", "Attempts to fetch terrain that no reachable node had."),
 		isolated: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_isolated_total",

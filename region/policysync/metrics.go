@@ -21,13 +21,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"result"}),
 		updated: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_policy_updated_timestamp_seconds",
-			Help: "When the node's copy of the roles, bans and names was last up to date, in seconds since 1970.",
+			Help: "Unix time at which the node's copy of roles, bans and names was last up to date.",
 		}),
 		claims: prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_claims", Help: "Claims in the world."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_policy_edits_refused_total",
-			Help: "Edits that the policy forbids and a gateway let through, refused by this node as the leader of their region, by reason: not_allowed or claimed. " +
-				"A few are of players whose gateway was late, many of a gateway that lies.",
+			Help: "Edits that the policy forbids and a gateway let through, refused by this node as the region's leader, by reason: not_allowed or claimed. " +
+				"A few are of a gateway that was late, many of one that lies.",
 		}, []string{"reason"}),
 	}
 	for _, reason := range []string{wire.RefusedNotAllowed, wire.RefusedClaimed} {

@@ -93,7 +93,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "voxeld_rollback_regions", Help: "Regions in which this node is carrying out a rollback.",
 		}),
 		trims: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_history_trims_total", Help: "How often this node had old history of a region dropped, as history_keep and history_size say.",
+			Name: "voxeld_history_trims_total", Help: "Times that this node dropped old history of a region (history_keep, history_size).",
 		}),
 	}
 	r.MustRegister(m.blocks, m.running, m.trims)

@@ -27,11 +27,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Merges of regions that this node wanted, by trigger (quiet, or manual) and result (done, failed)."),
 		splitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "voxeld_region_split_seconds", Buckets: buckets,
-			Help: "Time in which edits of a region that was split waited, in seconds: until both halves were led. On the node that led the region.",
+			Help: "Time that edits waited while a region was split, in seconds, on the node that led it.",
 		}),
 		mergeSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "voxeld_region_merge_seconds", Buckets: buckets,
-			Help: "Time in which edits of regions that were merged waited, in seconds. On the node that merged them.",
+			Help: "Time that edits waited while regions were merged, in seconds, on the node that merged them.",
 		}),
 	}
 	r.MustRegister(m.splits, m.merges, m.splitSeconds, m.mergeSeconds)

@@ -30,7 +30,7 @@ func Register(r prometheus.Registerer, o Options) {
 		}
 		return 1
 	})
-	free := gauge("voxeld_disk_free_bytes", "Free bytes of the file system of the data directory, as far as the daemon may use them.", func() float64 {
+	free := gauge("voxeld_disk_free_bytes", "Bytes of the data directory's file system that the daemon can still use.", func() float64 {
 		s, err := fileSystem(o.DataDir)
 		if err != nil {
 			return math.NaN()
