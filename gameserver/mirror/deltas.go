@@ -164,8 +164,8 @@ func (c *Chunk) CatchUp(by Subscriber, caughtUp func()) {
 }
 
 // sendResults sends the results of edits to the subscribers that wait for them, each once. It applies committed edits to the
-// mirror: the region answers at once, but sends the delta at its next tick, and until then a player would collide with a block
-// that they broke.
+// mirror: the region answers at once, but may send the delta only with its next tick (hub.Hub.PublishEarly), and until then a
+// player would collide with a block that they broke.
 func (f *feed) sendResults(results []nodemsg.EditResult) {
 	sub := f.sub
 	for _, r := range results {

@@ -1,10 +1,7 @@
 // Package sessionmsg defines the messages of sessions, voxeld's own protocol, in JSON and in CBOR.
 //
 // JSON objects with their name in "type", over TCP one per line, over WebSocket one per text frame (EncodeClient,
-// DecodeClient, EncodeServer, DecodeServer):
-//
-//	client   join prove move edit chat hit gift view ping
-//	server   challenge welcome chunk chunk_gone frame hit gift denied ack correction pong notice reconnect failure
+// DecodeClient, EncodeServer, DecodeServer). decodeFields has all messages of clients, serverTypes all of servers.
 //
 // The server refuses unknown fields; the client ignores them. A frame is the concatenation of pieces, each encoded
 // once for all sessions (EncodePiece, AppendFrame). A chunk's data is the chunk codec's bytes (package chunk),
@@ -22,4 +19,5 @@
 //
 // To add a message of a client, declare its type with a clientType and add a case to decodeFields, which checks its fields
 // in both encodings. To add a message of the server, declare its type with a serverType and add it to serverTypes.
+// Clients may send a new message only to servers that announce it in Welcome, as Map and People: others refuse it.
 package sessionmsg
