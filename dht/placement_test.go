@@ -10,17 +10,19 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
 // Of a hundred nodes twenty are hostile, run by two operators, and have generated ids next to the key that they want. In an open world
-// they are its members. Where nodes are admitted they have as many places as anybody else, and one of each operator at most.
+// they are its members. Where nodes are admitted they have as many places as anybody else, one of each operator at most, and since many operators
+// run nodes, two of the five members.
 func TestSybils(t *testing.T) {
-	const keys, honest, hostile = 1000, 80, 20
+	const keys, honest, hostile, candidates = 1000, 80, 20, 8
 	random := rand.NewChaCha8([32]byte{1})
 	ids := randomIDs(t, random, 2000)
 	places := newPlaces()
-	captured := func(admitted bool, copies int) (n int) {
+	captured := func(admitted, spread bool, copies int) (n int) {
 		for i := range keys {
 			key := fmt.Sprintf("/chunk/%d", i)
 			pool := slices.Clone(ids)
@@ -39,26 +41,39 @@ func TestSybils(t *testing.T) {
 			if admitted {
 				p.certificate = func(id peer.ID) (trust.Certificate, bool) { c, known := certificates[id]; return c, known }
 			}
+			size, able := copies, places.named(p.nearest(key, slices.Clone(all), candidates))
+			if spread { // as a region's leader does
+				size, able = membership.Choose(copies, nil, able, func(name string) string { return p.operator(decode(t, name)) })
+			}
 			liars := 0
-			for _, id := range p.nearest(key, slices.Clone(all), 8)[:copies] {
-				if slices.Contains(all[honest:], id) {
+			for _, name := range able[:size] {
+				if slices.Contains(all[honest:], decode(t, name)) {
 					liars++
 				}
 			}
-			if 2*liars > copies {
+			if 2*liars > size {
 				n++
 			}
 		}
 		return n
 	}
-	if n := captured(false, 3); n < keys*9/10 {
+	if n := captured(false, true, 3); n < keys*9/10 {
 		t.Errorf("ids were not generated well enough: they captured %d of %d", n, keys)
 	}
-	of3, of5 := captured(true, 3), captured(true, 5)
-	t.Logf("two hostile operators are the majority of 3 members in %d of %d groups, and of 5 in %d", of3, keys, of5)
-	if of3 > keys/5 || of5 != 0 {
-		t.Errorf("captured %d groups of 3 members and %d of 5", of3, of5)
+	three, chosen := captured(true, false, 3), captured(true, true, 3)
+	t.Logf("two hostile operators are the majority in %d of %d groups, and would be in %d if all had 3 members", chosen, keys, three)
+	if chosen != 0 || three == 0 || three > keys/5 {
+		t.Errorf("captured %d groups, and %d of 3 members", chosen, three)
 	}
+}
+
+func decode(t *testing.T, name string) peer.ID {
+	t.Helper()
+	id, err := peer.Decode(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 func TestPlacementSpreadsOperators(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,6 +154,44 @@ func TestOperatorsShareRegions(t *testing.T) {
 		}
 		return copies >= cells
 	})
+}
+
+// Three nodes of three operators have three copies of every region. When two more operators run one, it has five, so that no two of them are most of its
+// members.
+func TestFiveOperators(t *testing.T) {
+	t.Parallel()
+	const cells = 4
+	a := startDaemon(t)
+	all := []*daemon{a}
+	grow := func(operators ...string) {
+		for _, name := range operators {
+			all = append(all, startDaemon(t, "--join", a.operate("invite", "--operator", name)))
+		}
+		for _, d := range all {
+			eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == len(all)-1 })
+		}
+	}
+	have := func(voters int) {
+		t.Helper()
+		have := make(map[string]bool) // some are closed again before the last one has them
+		eventually(t, fmt.Sprintf("all regions have %d voters, and are healthy", voters), 2*patience, func() bool {
+			for _, d := range all {
+				for _, r := range d.regions() {
+					if r.Leader == d.Status.Peer && r.Voters == voters {
+						have[r.ID] = true
+					}
+				}
+			}
+			return len(have) >= cells && complete(all)
+		})
+	}
+	grow("Ada", "Bob")
+	for i := range int32(cells) {
+		locate(t, all[i%3].Game, grid.ChunkPos{X: 64 * i, Z: 64 * i})
+	}
+	have(3)
+	grow("Cleo", "Dan")
+	have(5)
 }
 
 // Nodes that are started together share a token in a file. It outlives restarts.

@@ -424,7 +424,7 @@ func (x *examined) assess() []Finding {
 		add("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
 	case copies == 0 && x.info.Epoch == actor.FirstEpoch: // it was founded and never visited
 	case state == census.UnderReplicated && len(quarantined) == 0:
-		add(state.String(), fmt.Sprintf("it hibernates, and %d of %d copies can be reached", len(lives), x.want()),
+		add(state.String(), fmt.Sprintf("it hibernates, and %d of %d copies can be reached", len(lives), x.want(census.MembersOf(x.info))),
 			"others take over by themselves, some time after replace_after")
 	}
 	return all
@@ -470,13 +470,21 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 		}
 	}
 	if x.state(members, lives) == census.UnderReplicated {
-		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", len(lives), x.want()),
+		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", len(lives), x.want(members)),
 			"new members are made by themselves, of one that is silent after replace_after")
 	}
 }
 
-// want returns the number of members that the region should have.
-func (x *examined) want() int { return min(x.limits.Copies, x.limits.Nodes) }
+// want returns how many of the region's members should be alive.
+func (x *examined) want(members []census.Member) int {
+	voters := 0
+	for _, m := range members {
+		if !m.Learner {
+			voters++
+		}
+	}
+	return x.limits.Want(voters)
+}
 
 func peerList(info nodemsg.Region) string {
 	peers := make([]string, len(info.Members))
