@@ -91,6 +91,7 @@ func (h *Examiner) Examine(ctx context.Context) Health {
 	e.Contradictions.each(func(peer, what string) {
 		e.found("contradicted", peer, what, "ask who runs it: it lies, or its data is damaged; voxeld peers revoke "+peer+" throws it out")
 	})
+	e.older()
 	slices.SortStableFunc(e.Findings, func(a, b Finding) int { return cmp.Compare(a.Kind, b.Kind) })
 	return e.Health
 }
@@ -109,6 +110,14 @@ func (e *examination) node() {
 	if err := e.Replicas.Stalled(); err != nil {
 		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
 			"free space on the data directory's disk, or look for I/O errors in the kernel log; edits work again by themselves")
+	}
+}
+
+// older names the connected nodes because of which nothing can be used that an older version does not understand.
+func (e *examination) older() {
+	for _, peer := range e.Detector.Older(nodemsg.Version) {
+		e.found("older", peer, "it runs an older version of voxeld, or says so: while it is connected, nothing can be used here that it does not understand, such as new blocks",
+			"upgrade it; if it only says so, voxeld peers revoke "+peer+" throws it out")
 	}
 }
 
