@@ -60,7 +60,8 @@ func (d *daemon) connected() int {
 	return s.Peers
 }
 
-// A node needs a token. A token admits one node. A revoked node is excluded everywhere within seconds, and comes back when that is lifted.
+// A node needs a token. A token admits as many nodes as it says. A node that is revoked, or its operator or token, is excluded everywhere within
+// seconds, and comes back when that is lifted.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	a := startDaemon(t)
@@ -74,7 +75,8 @@ func TestAdmission(t *testing.T) {
 	if said := stranger.refused(token); !strings.Contains(said, "was used") {
 		t.Errorf("with a used token: %s", said)
 	}
-	c := startDaemon(t, "--join", a.operate("invite"))
+	two := a.operate("invite", "--uses", "2")
+	c := startDaemon(t, "--join", two)
 	for _, d := range []*daemon{a, b, c} {
 		eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == 2 })
 	}
@@ -94,16 +96,40 @@ func TestAdmission(t *testing.T) {
 		t.Errorf("operators: %v", operators)
 	}
 
-	a.operate("peers", "revoke", b.Status.Peer, "--reason", "broken")
-	eventually(t, "the revoked node is excluded", revocationTime, func() bool { return a.connected() == 1 && c.connected() == 1 })
-	if said := a.operate("peers", "revoked"); !strings.Contains(said, b.Status.Peer) || !strings.Contains(said, "broken") {
-		t.Errorf("revocations:\n%s", said)
+	for _, revoked := range []struct {
+		what     []string
+		listed   string
+		excluded *daemon
+		other    *daemon
+		token    string // which admits nobody meanwhile
+	}{
+		{[]string{b.Status.Peer}, b.Status.Peer, b, c, ""},
+		{[]string{"--operator", "Ada"}, "Ada", b, c, a.operate("invite", "--operator", "Ada")},
+		{[]string{"--token", two}, "token", c, b, two},
+	} {
+		revoke := append([]string{"peers", "revoke"}, revoked.what...)
+		begun := time.Now()
+		a.operate(append(revoke, "--reason", "broken")...)
+		eventually(t, revoked.listed+" is excluded", revocationTime, func() bool {
+			return a.connected() == 1 && revoked.other.connected() == 1 && revoked.excluded.connected() == 0
+		})
+		t.Logf("%s is excluded after %v", revoked.listed, time.Since(begun).Round(time.Millisecond))
+		for _, d := range []*daemon{a, revoked.other} {
+			eventually(t, "the node lists it", revocationTime, func() bool {
+				said := d.operate("peers", "revoked")
+				return strings.Contains(said, revoked.listed) && strings.Contains(said, "broken")
+			})
+		}
+		if revoked.token != "" {
+			if said := stranger.refused(revoked.token); !strings.Contains(said, "revoked") {
+				t.Errorf("with a token that is revoked: %s", said)
+			}
+		}
+		a.operate(append(revoke, "--lift")...)
+		for _, d := range []*daemon{a, b, c} {
+			eventually(t, "the node is back", patience, func() bool { return d.connected() == 2 })
+		}
 	}
-	eventually(t, "the other node has the revocation", revocationTime, func() bool {
-		return strings.Contains(c.operate("peers", "revoked"), b.Status.Peer)
-	})
-	a.operate("peers", "revoke", "--lift", b.Status.Peer)
-	eventually(t, "the node is back", patience, func() bool { return a.connected() == 2 && c.connected() == 2 })
 }
 
 // The regions of a node that is revoked get other members at once, though they would wait an hour for one that is silent.
