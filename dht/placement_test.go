@@ -69,7 +69,9 @@ func TestSybils(t *testing.T) {
 		t.Errorf("ids were not generated well enough: they captured %d of %d", n, keys)
 	}
 	for _, c := range []struct{ operators, down, most int }{
-		{honest, 0, 0}, {10, 0, 0}, {4, 0, 0},
+		{honest, 0, 0},
+		{10, 0, 0},
+		{4, 0, 0},
 		{3, 0, 5},      // some groups are not near nodes of all five
 		{honest, 8, 5}, // some groups are near several that are down
 	} {

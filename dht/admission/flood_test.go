@@ -27,7 +27,7 @@ func TestJoinDuringFlood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer host.Close() //nolint:errcheck // it is of no use
+		defer host.Close()
 		flood[i] = host
 	}
 	ctx, cancel := context.WithCancel(t.Context())
