@@ -79,3 +79,44 @@ func TestFiveOperators(t *testing.T) {
 		is("when both are back", "A B C D E")
 	})
 }
+
+// Regions that are closed get five members when the fifth operator comes, and three when two have gone.
+func TestClosedRegionsFollowOperators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.operators = map[string]string{"A": "ada", "B": "bob", "C": "cleo", "D": "dan", "E": "eve"}
+		n.near("A", "B", "C", "D", "E")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		n.start("C", newDisk())
+		<-time.After(20 * time.Second)
+		g := a.follow(here)
+		g.edit(stone(1))
+		id := idHere(t, a)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		is := func(when string, want int) {
+			t.Helper()
+			<-time.After(5 * time.Minute)
+			known, err := a.regions.Catalog().Find(t.Context(), id)
+			if err != nil || len(known.Members) != want {
+				t.Errorf("%s the region has %d members, want %d: %v", when, len(known.Members), want, err)
+			}
+			if all := a.Regions(t.Context()); len(all) != 0 {
+				t.Errorf("%s it does not sleep: %+v", when, all)
+			}
+		}
+		is("with three operators", 3)
+		d, e := n.start("D", newDisk()), n.start("E", newDisk())
+		is("with five", 5)
+		n.kill(d)
+		is("while one is away", 5)
+		n.kill(e)
+		is("while two are away", 3)
+		if s := a.refollow().state(here); len(s.Edits) != 1 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
