@@ -125,7 +125,7 @@ var Groups = []Group{
 	{"Replication", []Option{
 		{
 			Name: "replicas", Kind: Number, Default: "3", check: oneTo(MaxReplicas),
-			Usage: "number of replicas of each region (1–7); data survives the loss of any minority; a world with fewer nodes has fewer replicas",
+			Usage: "number of replicas of each region (1–7); data survives the loss of any minority; a world with fewer nodes has fewer replicas, and where nodes of five operators are, 3 and 4 mean five, one of each",
 		},
 		{
 			Name: "replace-after", Kind: Duration, Default: "1m", check: atLeast(time.Second, false),

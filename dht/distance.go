@@ -55,6 +55,15 @@ func (p *places) name(id peer.ID) string {
 	return name
 }
 
+// named returns the peers' ids in base58.
+func (p *places) named(peers []peer.ID) []string {
+	names := make([]string, len(peers))
+	for i, id := range peers {
+		names[i] = p.name(id)
+	}
+	return names
+}
+
 // id is the inverse of name. It returns an error if the name is not a peer's.
 func (p *places) id(name string) (peer.ID, error) {
 	id, known := p.ids.Get(name)

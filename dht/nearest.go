@@ -28,7 +28,7 @@ func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) 
 	if d.opts.Certificate != nil {
 		peers = append(peers, d.kad.RoutingTable().ListPeers()...) // places are not where Kademlia looks
 	}
-	return d.names(d.placement.nearest(key, append(peers, d.lib.ID()), n)), nil // kad-dht leaves out the asking node
+	return d.places.named(d.placement.nearest(key, append(peers, d.lib.ID()), n)), nil // kad-dht leaves out the asking node
 }
 
 // NearestKnown is Nearest without a question to other nodes. It considers this node's routing table, this node itself,
@@ -41,13 +41,14 @@ func (d *DHT) NearestKnown(key string, n int, also ...string) []string {
 			peers = append(peers, id)
 		}
 	}
-	return d.names(d.placement.nearest(key, peers, n))
+	return d.places.named(d.placement.nearest(key, peers, n))
 }
 
-func (d *DHT) names(peers []peer.ID) []string {
-	names := make([]string, len(peers))
-	for i, id := range peers {
-		names[i] = d.places.name(id)
+// Operator returns who runs a node, as its certificate says; "" if that is not known, and in an open world.
+func (d *DHT) Operator(peer string) string {
+	id, err := d.places.id(peer)
+	if err != nil {
+		return ""
 	}
-	return names
+	return d.placement.operator(id)
 }

@@ -41,15 +41,34 @@ func (p placement) operator(id peer.ID) string {
 // others would hold more than its share; with fewer, two hostile operators are more often most of them.
 const spreadOver = 12
 
+// Where so many operators run nodes, a group has that many members (docs/adr/0074). To find that many, it is spread over more nodes: with five members
+// instead of three, an operator with one node has no more than its share for that.
+const spreadOperators, spreadFar = 5, 24
+
 // nearest returns the n peers whose places are nearest to the key. Of the nearest few, the nearest one of each operator comes first, then each one's second, and so on, by distance: so as many operators as possible are among a group's members, and the nearest node of
 // all remains the first. It changes peers.
 func (p placement) nearest(key string, peers []peer.ID, n int) []peer.ID {
 	sortByDistance(key, peers, p.of)
 	peers = slices.Compact(peers)
 	if p.certificate != nil {
-		p.spread(peers[:min(spreadOver, len(peers))])
+		near, far := peers[:min(spreadOver, len(peers))], peers[:min(spreadFar, len(peers))]
+		if p.operators(near) < spreadOperators && p.operators(far) >= spreadOperators {
+			near = far
+		}
+		p.spread(near)
 	}
 	return peers[:min(n, len(peers))]
+}
+
+// operators returns how many operators run these nodes, as far as that is known.
+func (p placement) operators(peers []peer.ID) int {
+	distinct := make(map[string]bool)
+	for _, id := range peers {
+		if operator := p.operator(id); operator != "" {
+			distinct[operator] = true
+		}
+	}
+	return len(distinct)
 }
 
 // spread sorts peers by how many of the others before them have the same operator.

@@ -10,25 +10,34 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
 // Of a hundred nodes twenty are hostile, run by two operators, and have generated ids next to the key that they want. In an open world
-// they are its members. Where nodes are admitted they have as many places as anybody else, and one of each operator at most.
+// they are its members. Where nodes are admitted they have as many places as anybody else, and one of each operator at most. Where enough operators
+// run nodes, that is two of five.
 func TestSybils(t *testing.T) {
-	const keys, honest, hostile = 1000, 80, 20
+	const keys, honest, hostile, candidates = 1000, 80, 20, 8
+	if spreadOperators != membership.Spread {
+		t.Fatalf("nodes of %d operators are looked for, and groups have %d members", spreadOperators, membership.Spread)
+	}
 	random := rand.NewChaCha8([32]byte{1})
 	ids := randomIDs(t, random, 2000)
 	places := newPlaces()
-	captured := func(admitted bool, copies int) (n int) {
-		for i := range keys {
-			key := fmt.Sprintf("/chunk/%d", i)
-			pool := slices.Clone(ids)
-			sortByDistance(key, pool[honest:], places.of)
-			all := pool[:honest+hostile]
+	near := make([][]peer.ID, keys) // the nodes of each key's world
+	for i := range near {
+		pool := slices.Clone(ids)
+		sortByDistance(keyOf(i), pool[honest:], places.of)
+		near[i] = pool[:honest+hostile]
+	}
+	// captured returns in how many groups most members are hostile. Operators is how many run the honest nodes, 0 in an open world; spread says
+	// whether the size of a group depends on them; and the first few honest nodes are down.
+	captured := func(operators int, spread bool, down int) (n int) {
+		for i, all := range near {
 			certificates := make(map[peer.ID]trust.Certificate, len(all))
 			for j, id := range all {
-				c := trust.Certificate{Operator: fmt.Sprint("honest ", j)}
+				c := trust.Certificate{Operator: fmt.Sprint("honest ", j%max(operators, 1))}
 				if j >= honest {
 					c.Operator = fmt.Sprint("hostile ", j%2)
 				}
@@ -36,29 +45,53 @@ func TestSybils(t *testing.T) {
 				certificates[id] = c
 			}
 			p := placement{places: places}
-			if admitted {
+			if operators > 0 {
 				p.certificate = func(id peer.ID) (trust.Certificate, bool) { c, known := certificates[id]; return c, known }
 			}
+			able := slices.DeleteFunc(p.nearest(keyOf(i), slices.Clone(all), candidates), func(id peer.ID) bool { return slices.Contains(all[:down], id) })
+			size, members := 3, places.named(able)
+			if spread { // as a region's leader does
+				size, members = membership.Choose(size, nil, members, func(name string) string { return p.operator(decode(t, name)) })
+			}
 			liars := 0
-			for _, id := range p.nearest(key, slices.Clone(all), 8)[:copies] {
-				if slices.Contains(all[honest:], id) {
+			for _, name := range members[:min(size, len(members))] {
+				if slices.Contains(all[honest:], decode(t, name)) {
 					liars++
 				}
 			}
-			if 2*liars > copies {
+			if 2*liars > size {
 				n++
 			}
 		}
 		return n
 	}
-	if n := captured(false, 3); n < keys*9/10 {
+	if n := captured(0, true, 0); n < keys*9/10 {
 		t.Errorf("ids were not generated well enough: they captured %d of %d", n, keys)
 	}
-	of3, of5 := captured(true, 3), captured(true, 5)
-	t.Logf("two hostile operators are the majority of 3 members in %d of %d groups, and of 5 in %d", of3, keys, of5)
-	if of3 > keys/5 || of5 != 0 {
-		t.Errorf("captured %d groups of 3 members and %d of 5", of3, of5)
+	for _, c := range []struct{ operators, down, most int }{
+		{honest, 0, 0},
+		{10, 0, 0},
+		{4, 0, 0},
+		{3, 0, 5},      // some groups are not near nodes of all five
+		{honest, 8, 5}, // some groups are near several that are down
+	} {
+		three, chosen := captured(c.operators, false, c.down), captured(c.operators, true, c.down)
+		t.Logf("%2d honest operators, %d nodes down: two hostile ones are the majority of %d of %d groups; of %d if all had three members", c.operators, c.down, chosen, keys, three)
+		if chosen > c.most || three < keys/50 || three > keys/5 {
+			t.Errorf("captured %d groups, and %d of three members", chosen, three)
+		}
 	}
+}
+
+func keyOf(i int) string { return fmt.Sprintf("/chunk/%d", i) }
+
+func decode(t *testing.T, name string) peer.ID {
+	t.Helper()
+	id, err := peer.Decode(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 func TestPlacementSpreadsOperators(t *testing.T) {

@@ -460,9 +460,9 @@ func TestTooMuch(t *testing.T) {
 			if resent := ann.mu.wholes - few; resent != 49-9 || ann.mu.ended {
 				t.Errorf("%d chunks were sent, ann ended: %v", resent, ann.mu.ended)
 			}
-			pass(viewKept)
+			pass(2 * time.Second) // 5 s after it became larger
 			ann.send(sessionmsg.Ping{Nonce: 1})
-			pass(time.Second)
+			pass(100 * time.Millisecond)
 			if len(ann.mu.chunks) != 25 { // one chunk more than the view is kept
 				t.Errorf("ann sees %d chunks in the end, want 25", len(ann.mu.chunks))
 			}

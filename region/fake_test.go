@@ -177,6 +177,8 @@ type network struct {
 	copies  int            // number of members of a region; 0 means 1
 	adjust  func(peer string, o *Options)
 	old     string // a node that says that it understands neither signed edits nor roles that admins define
+	// operators are who runs each node; unknown if there is none.
+	operators map[string]string
 
 	mu struct {
 		sync.Mutex
@@ -287,6 +289,8 @@ func (n *network) node(peer string) (*node, error) {
 	}
 	return nil, errUnreachable
 }
+
+func (n *network) Operator(peer string) string { return n.operators[peer] }
 
 // pipe is a stream between two nodes.
 type pipe struct {

@@ -35,7 +35,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "Regions opened on this node because of a message from another member.",
 		}),
 		node: byState("voxeld_node_regions",
-			"Regions of which this node holds a replica, the catalog included, by state: healthy, under_replicated (fewer live members than replicas says, or than there are nodes), no_quorum (most members do not answer), quarantined, unknown (members not asked yet)."),
+			"Regions of which this node holds a replica, the catalog included, by state: healthy, under_replicated (fewer live members than it should have), no_quorum (most members do not answer), quarantined, unknown (members not asked yet)."),
 		world: byState("voxeld_world_regions",
 			"All regions of the world, hibernating ones included and the catalog not counted, by state as in voxeld_node_regions. Only nodes that hold the catalog export it."),
 		catalogQuorum: gauge("voxeld_catalog_quorum", "1 if this node sees a catalog with a leader that a majority follows, else 0: no new land can be founded."),

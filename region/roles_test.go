@@ -1,6 +1,7 @@
 package region
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,10 +40,16 @@ func TestOldNodePreventsTheFirstRole(t *testing.T) {
 		if err := define("role create helper builder"); err == nil || !strings.Contains(err.Error(), "older version") || defined(a)+defined(b) > 0 {
 			t.Errorf("with an old node: %v; %d and %d roles", err, defined(a), defined(b))
 		}
+		if found := kinds(a.Examiner.Examine(t.Context()), "B"); !slices.Contains(found, "older") {
+			t.Errorf("what is found about the old node: %v", found)
+		}
 		say("")
 		<-time.After(time.Minute)
 		if err := define("role create helper builder"); err != nil || defined(a) != 1 || defined(b) != 1 {
 			t.Errorf("with a new node: %v; %d and %d roles", err, defined(a), defined(b))
+		}
+		if found := kinds(a.Examiner.Examine(t.Context()), "B"); slices.Contains(found, "older") {
+			t.Errorf("what is found about the new node: %v", found)
 		}
 		say("B")
 		<-time.After(time.Minute)

@@ -7,6 +7,7 @@
 //
 //   - player: three voxeld daemons; each writer is a player with their own TCP session in CBOR, who edits blocks
 //     within reach, on the node that leads their region.
+//   - five: the same with five daemons; operators: with five daemons of five operators, so that each region has five copies.
 //   - region: three processes with all of a daemon but its gateway (store, libp2p, DHT, raft, catalog, region loops);
 //     the writers are in these processes and use the regions as gateways do.
 //
@@ -37,7 +38,7 @@ func main() {
 		exit(runIdle(os.Args[2:]))
 	}
 	var o options
-	floors := flag.String("systems", "etcd,region,player", "which, in this order in each round")
+	floors := flag.String("systems", "etcd,region,player", "which of etcd, region, player, five and operators, in this order in each round")
 	writers := flag.String("writers", "512,1", "numbers of writers")
 	flag.StringVar(&o.dir, "dir", "", "directory for the data, on the disk to be measured (default a new one in the working directory)")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds")
@@ -89,13 +90,13 @@ func run(ctx context.Context, o options) error {
 	}()
 	for i, name := range o.systems {
 		begin := map[string]func(context.Context, options, int) (system, error){
-			"etcd": startEtcd, "region": startRegions, "player": startPlayers,
+			"etcd": startEtcd, "region": startRegions, "player": startPlayers, "five": startFive, "operators": startOperators,
 		}[name]
 		if begin == nil {
-			return fmt.Errorf("-systems: %q is not one of etcd, region, player", name)
+			return fmt.Errorf("-systems: %q is not one of etcd, region, player, five, operators", name)
 		}
 		fmt.Fprintf(os.Stderr, "starting %s\n", name)
-		s, err := begin(ctx, o, o.net+3*i)
+		s, err := begin(ctx, o, o.net+5*i)
 		if err != nil {
 			return fmt.Errorf("start %s: %w", name, err)
 		}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -30,21 +32,36 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// playerSystem is three daemons, and the sessions of all writers.
+// playerSystem is daemons of one world, and the sessions of all writers.
 type playerSystem struct {
-	voxeld   string
-	rate     float64
-	keys     bool
-	daemons  []*daemon.Daemon
-	sessions []*session
+	voxeld    string
+	name      string
+	nodes     int
+	operators bool // each node is another operator's
+	rate      float64
+	keys      bool
+	daemons   []*daemon.Daemon
+	sessions  []*session
 }
 
 func startPlayers(ctx context.Context, o options, net int) (system, error) {
+	return startDaemons(ctx, o, net, playerSystem{name: "player", nodes: 3})
+}
+
+func startFive(ctx context.Context, o options, net int) (system, error) {
+	return startDaemons(ctx, o, net, playerSystem{name: "five", nodes: 5})
+}
+
+func startOperators(ctx context.Context, o options, net int) (system, error) {
+	return startDaemons(ctx, o, net, playerSystem{name: "operators", nodes: 5, operators: true})
+}
+
+func startDaemons(ctx context.Context, o options, net int, f playerSystem) (system, error) {
 	root, err := sources()
 	if err != nil {
 		return nil, err
 	}
-	f := &playerSystem{rate: o.rate, keys: o.keys}
+	f.rate, f.keys = o.rate, o.keys
 	if f.voxeld, err = build(ctx, o, root, "./cmd/voxeld", "voxeld"); err != nil {
 		return nil, err
 	}
@@ -52,15 +69,34 @@ func startPlayers(ctx context.Context, o options, net int) (system, error) {
 		f.stop()
 		return nil, err
 	}
-	return f, nil
+	return &f, nil
+}
+
+// invite returns a token of the first node for the next one.
+func (f *playerSystem) invite(ctx context.Context, dir string, node int) (string, error) {
+	args := []string{"invite", "--data-dir", dir}
+	if f.operators {
+		args = append(args, "--operator", fmt.Sprint("operator", node))
+	}
+	out, err := exec.CommandContext(ctx, f.voxeld, args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("voxeld %v: %w", args, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	regions := regionsAt(o.regions)
 	most := slices.Max(o.writers)
-	token := ""
-	for i := range 3 {
-		dir := filepath.Join(o.dir, fmt.Sprintf("player-%d", i))
+	token, first := "", filepath.Join(o.dir, f.name+"-0")
+	for i := range f.nodes {
+		if i > 0 {
+			var err error
+			if token, err = f.invite(ctx, first, i); err != nil {
+				return err
+			}
+		}
+		dir := filepath.Join(o.dir, fmt.Sprintf("%s-%d", f.name, i))
 		d := daemon.New(daemon.Options{
 			Binary: f.voxeld, Dir: dir, IP: fmt.Sprintf("127.%d.0.1", net+i), Options: process.Options{Log: dir + ".log"},
 			Args: []string{"--sessions-per-address", "10000", "--edits-per-second", "1000000"},
@@ -68,17 +104,11 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 		if err := f.startDaemon(ctx, d, dir, regions, most, token); err != nil {
 			return err
 		}
-		if token == "" {
-			var err error
-			if token, err = d.Invite(ctx); err != nil {
-				return err
-			}
-		}
 	}
 	for _, d := range f.daemons {
 		err := waitFor(ctx, "every daemon knows the others", 30*time.Second, func() bool {
 			peers, err := metric(ctx, d.Metrics, "voxeld_dht_table_peers")
-			return err == nil && peers >= 2
+			return err == nil && int(peers) >= f.nodes-1
 		})
 		if err != nil {
 			return err

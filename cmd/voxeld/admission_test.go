@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,8 @@ func (d *daemon) connected() int {
 	return s.Peers
 }
 
-// A node needs a token. A token admits one node. A revoked node is excluded everywhere within seconds, and comes back when that is lifted.
+// A node needs a token. A token admits as many nodes as it says. A node that is revoked, or its operator or token, is excluded everywhere within
+// seconds, and comes back when that is lifted.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	a := startDaemon(t)
@@ -73,7 +75,8 @@ func TestAdmission(t *testing.T) {
 	if said := stranger.refused(token); !strings.Contains(said, "was used") {
 		t.Errorf("with a used token: %s", said)
 	}
-	c := startDaemon(t, "--join", a.operate("invite"))
+	two := a.operate("invite", "--uses", "2")
+	c := startDaemon(t, "--join", two)
 	for _, d := range []*daemon{a, b, c} {
 		eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == 2 })
 	}
@@ -93,16 +96,40 @@ func TestAdmission(t *testing.T) {
 		t.Errorf("operators: %v", operators)
 	}
 
-	a.operate("peers", "revoke", b.Status.Peer, "--reason", "broken")
-	eventually(t, "the revoked node is excluded", revocationTime, func() bool { return a.connected() == 1 && c.connected() == 1 })
-	if said := a.operate("peers", "revoked"); !strings.Contains(said, b.Status.Peer) || !strings.Contains(said, "broken") {
-		t.Errorf("revocations:\n%s", said)
+	for _, revoked := range []struct {
+		what     []string
+		listed   string
+		excluded *daemon
+		other    *daemon
+		token    string // which admits nobody meanwhile
+	}{
+		{[]string{b.Status.Peer}, b.Status.Peer, b, c, ""},
+		{[]string{"--operator", "Ada"}, "Ada", b, c, a.operate("invite", "--operator", "Ada")},
+		{[]string{"--token", two}, "token", c, b, two},
+	} {
+		revoke := append([]string{"peers", "revoke"}, revoked.what...)
+		begun := time.Now()
+		a.operate(append(revoke, "--reason", "broken")...)
+		eventually(t, revoked.listed+" is excluded", revocationTime, func() bool {
+			return a.connected() == 1 && revoked.other.connected() == 1 && revoked.excluded.connected() == 0
+		})
+		t.Logf("%s is excluded after %v", revoked.listed, time.Since(begun).Round(time.Millisecond))
+		for _, d := range []*daemon{a, revoked.other} {
+			eventually(t, "the node lists it", revocationTime, func() bool {
+				said := d.operate("peers", "revoked")
+				return strings.Contains(said, revoked.listed) && strings.Contains(said, "broken")
+			})
+		}
+		if revoked.token != "" {
+			if said := stranger.refused(revoked.token); !strings.Contains(said, "revoked") {
+				t.Errorf("with a token that is revoked: %s", said)
+			}
+		}
+		a.operate(append(revoke, "--lift")...)
+		for _, d := range []*daemon{a, b, c} {
+			eventually(t, "the node is back", patience, func() bool { return d.connected() == 2 })
+		}
 	}
-	eventually(t, "the other node has the revocation", revocationTime, func() bool {
-		return strings.Contains(c.operate("peers", "revoked"), b.Status.Peer)
-	})
-	a.operate("peers", "revoke", "--lift", b.Status.Peer)
-	eventually(t, "the node is back", patience, func() bool { return a.connected() == 2 && c.connected() == 2 })
 }
 
 // The regions of a node that is revoked get other members at once, though they would wait an hour for one that is silent.
@@ -153,6 +180,44 @@ func TestOperatorsShareRegions(t *testing.T) {
 		}
 		return copies >= cells
 	})
+}
+
+// Three nodes of three operators have three copies of every region. When two more operators run one, it has five, so that no two of them are most of its
+// members.
+func TestFiveOperators(t *testing.T) {
+	t.Parallel()
+	const cells = 4
+	a := startDaemon(t)
+	all := []*daemon{a}
+	grow := func(operators ...string) {
+		for _, name := range operators {
+			all = append(all, startDaemon(t, "--join", a.operate("invite", "--operator", name)))
+		}
+		for _, d := range all {
+			eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == len(all)-1 })
+		}
+	}
+	have := func(voters int) {
+		t.Helper()
+		have := make(map[string]bool) // some are closed again before the last one has them
+		eventually(t, fmt.Sprintf("all regions have %d voters, and are healthy", voters), 2*patience, func() bool {
+			for _, d := range all {
+				for _, r := range d.regions() {
+					if r.Leader == d.Status.Peer && r.Voters == voters {
+						have[r.ID] = true
+					}
+				}
+			}
+			return len(have) >= cells && complete(all)
+		})
+	}
+	grow("Ada", "Bob")
+	for i := range int32(cells) {
+		locate(t, all[i%3].Game, grid.ChunkPos{X: 64 * i, Z: 64 * i})
+	}
+	have(3)
+	grow("Cleo", "Dan")
+	have(5)
 }
 
 // Nodes that are started together share a token in a file. It outlives restarts.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +25,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/region/budget"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -94,17 +92,6 @@ func (p peers) Ask(ctx context.Context, peer, protocol string, question []byte) 
 
 func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error) {
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
-}
-
-// understood returns a function that reports whether all connected nodes, as far as they have described themselves, understand a version of the
-// messages.
-func understood(connected func() []string, d *failuredetector.Detector) func(version int) bool {
-	return func(version int) bool {
-		return !slices.ContainsFunc(connected(), func(peer string) bool {
-			at, known := d.Version(peer)
-			return known && at < version
-		})
-	}
 }
 
 // ready returns why the node cannot take players now, or nil.

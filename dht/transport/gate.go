@@ -61,9 +61,7 @@ func (h *Host) SetGate(g Gate) {
 		},
 		DisconnectedF: func(n network.Network, c network.Conn) {
 			id := c.RemotePeer()
-			if !g.Admitted(id) {
-				lib.strangers.noteUnadmitted(c)
-			}
+			lib.strangers.endConn(c, g.Admitted(id))
 			if n.Connectedness(id) != network.Connected {
 				g.Forget(id)
 			}
@@ -81,17 +79,17 @@ func awaitAdmission(h *Host, g Gate, c network.Conn) {
 	if done == nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, strangerTime)
+	end := h.lib.strangers.beginConn(c, cancel) // before it has streams, and before it ends
 	go func() {
 		defer done()
+		defer cancel()
 		id := c.RemotePeer()
-		end := h.lib.strangers.beginConn(c)
 		if end == nil {
 			c.Close() //nolint:errcheck // it is of no use
 			return
 		}
 		defer end()
-		ctx, cancel := context.WithTimeout(ctx, strangerTime)
-		defer cancel()
 		if c.Stat().Direction == network.DirOutbound { // the other end waits to be asked
 			if err := g.Await(ctx, id); err != nil {
 				h.logger.Debug("peer not admitted", "peer", id.String(), "error", err)

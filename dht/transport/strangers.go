@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net/netip"
 	"sync"
 	"time"
@@ -19,9 +20,9 @@ import (
 const (
 	maxStrangerStreams    = 8   // of one stranger at the same time, of all protocols together
 	maxSourceStreams      = 32  // of all strangers of one source
-	maxAllStrangerStreams = 256 // of all strangers
+	maxAllStrangerStreams = 256 // of all strangers; if there are more, another connection is shed
 	maxSourceConns        = 16  // inbound connections from one source; loopback is not limited
-	maxAllStrangerConns   = 256 // inbound connections from all addresses: those that are left are for nodes
+	maxAllStrangerConns   = 256 // inbound connections from all addresses, those that are left are for nodes; likewise
 
 	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime, and for twice as long each time
 	// that they do so again within longestRefused.
@@ -41,10 +42,21 @@ type strangers struct {
 	mu struct {
 		sync.Mutex
 		streams map[peer.ID]int
-		all     int // streams
-		unshown int // inbound connections
+		all     int                 // streams
+		unshown int                 // inbound connections that count
+		inbound map[string]*inbound // by the connection's id, until it is closed
 		sources *lru.Cache[source, *usage]
 	}
+}
+
+// inbound is an inbound connection.
+type inbound struct {
+	usage     *usage // of its source
+	began     time.Time
+	streams   int  // that count
+	counts    bool // its peer is not admitted yet, and it was not shed
+	blameless bool // it is closed because of others: that it ends does not count against its source
+	shed      func()
 }
 
 // source is where a stranger comes from: an address, of IPv6 a /56. On loopback, which all have in common, it is the peer.
@@ -77,12 +89,13 @@ func sourceOf(remote ma.Multiaddr, id peer.ID) source {
 func newStrangers() *strangers {
 	s := &strangers{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_strangers_refused_total",
-		Help: "Streams and connections of peers without a certificate that were refused, by reason (streams, connections: too many at once; rate: their address opened too many).",
+		Help: "Streams and connections of peers without a certificate that were refused, by reason (streams, connections: too many at once; rate: their address opened too many; shed: a connection was closed so that another could begin).",
 	}, []string{"reason"})}
-	for _, reason := range []string{"streams", "connections", "rate"} {
+	for _, reason := range []string{"streams", "connections", "rate", "shed"} {
 		s.refused.WithLabelValues(reason)
 	}
 	s.mu.streams = make(map[peer.ID]int)
+	s.mu.inbound = make(map[string]*inbound)
 	sources, err := lru.New[source, *usage](maxSources)
 	if err != nil {
 		panic(err) // only if the size is not positive
@@ -133,65 +146,124 @@ func (u *usage) allow(limiter *rate.Limiter, now time.Time) bool {
 	return true
 }
 
-// beginStream counts a stream until end is called. It returns nil if the stranger, or all of them, have too many.
+// beginStream counts a stream until end is called. It returns nil if the stranger has too many, or all have and none can be shed.
 func (s *strangers) beginStream(c network.Conn) (end func()) {
 	id := c.RemotePeer()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.usageOf(sourceOf(c.RemoteMultiaddr(), id))
+	u, in := s.usageOf(sourceOf(c.RemoteMultiaddr(), id)), s.mu.inbound[c.ID()]
+	if in == nil {
+		in = &inbound{} // an outbound one
+	}
 	switch {
 	case !u.allow(u.streams, time.Now()):
 		s.refused.WithLabelValues("rate").Inc()
 		return nil
-	case s.mu.streams[id] >= maxStrangerStreams, u.openStreams >= maxSourceStreams, s.mu.all >= maxAllStrangerStreams:
+	case s.mu.streams[id] >= maxStrangerStreams, u.openStreams >= maxSourceStreams:
 		s.refused.WithLabelValues("streams").Inc()
+		return nil
+	case s.mu.all >= maxAllStrangerStreams && !s.shed(in, func(i *inbound) int { return min(i.streams, 1) * i.usage.openStreams }):
+		s.refused.WithLabelValues("streams").Inc()
+		in.blameless = true
 		return nil
 	}
 	s.mu.streams[id]++
 	u.openStreams++
 	s.mu.all++
+	in.streams++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.mu.all--
-		u.openStreams--
 		if s.mu.streams[id]--; s.mu.streams[id] == 0 {
 			delete(s.mu.streams, id)
+		}
+		if in.streams > 0 { // it was not shed
+			in.streams--
+			s.mu.all--
+			u.openStreams--
 		}
 	}
 }
 
-// noteUnadmitted counts a connection that ended before its peer was admitted.
-func (s *strangers) noteUnadmitted(c network.Conn) {
+// shed closes one of the connections that count, other than the one for which there is no room: of the sources that use most, the oldest. It reports
+// whether there was one that uses anything. The lock is held.
+//
+// Whoever wants to become a node needs a second. So with a flood from many addresses connections are short, and those of addresses that have more of them are
+// shorter.
+func (s *strangers) shed(newcomer *inbound, use func(*inbound) int) bool {
+	var worst *inbound
+	for _, in := range s.mu.inbound {
+		if in.counts && in != newcomer && (worst == nil || cmp.Or(cmp.Compare(use(in), use(worst)), worst.began.Compare(in.began)) > 0) {
+			worst = in
+		}
+	}
+	if worst == nil || use(worst) == 0 {
+		return false
+	}
+	s.refused.WithLabelValues("shed").Inc()
+	s.mu.all -= worst.streams
+	worst.usage.openStreams -= worst.streams
+	worst.streams, worst.blameless = 0, true
+	s.uncount(worst)
+	worst.shed()
+	return true
+}
+
+// uncount ends the time for which a connection counts. The lock is held.
+func (s *strangers) uncount(in *inbound) {
+	if in.counts {
+		in.counts = false
+		s.mu.unshown--
+		in.usage.openConns--
+	}
+}
+
+// endConn forgets a connection that has ended. It counts against its source if its peer was not admitted, unless it ended because of others.
+func (s *strangers) endConn(c network.Conn, admitted bool) {
 	if c.Stat().Direction != network.DirInbound {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	in := s.mu.inbound[c.ID()]
+	delete(s.mu.inbound, c.ID())
+	if admitted || in != nil && in.blameless {
+		return
+	}
 	u := s.usageOf(sourceOf(c.RemoteMultiaddr(), c.RemotePeer()))
 	u.allow(u.conns, time.Now())
 }
 
-// beginConn counts an inbound connection until end is called. It returns nil if there are too many, from the source or in all.
-func (s *strangers) beginConn(c network.Conn) (end func()) {
+// beginConn counts an inbound connection until end is called, or until it is shed for another one: then the function shed is called, which must not wait.
+// It returns nil if the source has too many. If all have, one is shed; that counts against the newcomer's source, so that a flood of
+// connections that shed one another ends.
+func (s *strangers) beginConn(c network.Conn, shed func()) (end func()) {
 	if c.Stat().Direction != network.DirInbound {
 		return func() {}
 	}
 	from := sourceOf(c.RemoteMultiaddr(), c.RemotePeer())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.usageOf(from)
-	if s.mu.unshown >= maxAllStrangerConns || from.peer == "" && u.openConns >= maxSourceConns {
+	in := &inbound{usage: s.usageOf(from), began: time.Now(), shed: shed}
+	if from.peer == "" && in.usage.openConns >= maxSourceConns {
 		s.refused.WithLabelValues("connections").Inc()
 		return nil
 	}
+	if s.mu.unshown >= maxAllStrangerConns {
+		if !in.usage.allow(in.usage.conns, in.began) {
+			s.refused.WithLabelValues("rate").Inc()
+			return nil
+		}
+		s.shed(in, func(i *inbound) int { return i.usage.openConns })
+	}
+	s.mu.inbound[c.ID()] = in
+	in.counts = true
 	s.mu.unshown++
-	u.openConns++
+	in.usage.openConns++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.mu.unshown--
-		u.openConns--
+		s.uncount(in)
 	}
 }
 

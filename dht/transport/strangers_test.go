@@ -3,6 +3,8 @@ package transport
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -87,61 +89,168 @@ func TestSourceOf(t *testing.T) {
 // inboundFrom is a connection from an address.
 type inboundFrom struct {
 	network.Conn
+	id   string
 	addr ma.Multiaddr
 	peer peer.ID
 }
 
+// fromAddress returns a connection from an address, which is a number.
+func fromAddress(address int, id string) inboundFrom {
+	return inboundFrom{id: id, addr: ma.StringCast(fmt.Sprintf("/ip4/198.51.%d.%d/tcp/4001", address/256, address%256)), peer: peer.ID(id)}
+}
+
+func (c inboundFrom) ID() string                    { return c.id }
 func (c inboundFrom) RemoteMultiaddr() ma.Multiaddr { return c.addr }
 func (c inboundFrom) RemotePeer() peer.ID           { return c.peer }
 func (inboundFrom) Stat() network.ConnStats {
 	return network.ConnStats{Stats: network.Stats{Direction: network.DirInbound}}
 }
 
-// Strangers with many addresses have a bounded number of connections together.
-func TestConnectionsOfAllStrangersAreBounded(t *testing.T) {
-	s := newStrangers()
-	begin := func(i int) func() {
-		return s.beginConn(inboundFrom{addr: ma.StringCast(fmt.Sprintf("/ip4/198.51.%d.%d/tcp/4001", i/256, i%256))})
+// flood is strangers of many addresses.
+type flood struct {
+	*strangers
+	conns []inboundFrom
+	shed  []string // connections, in the order in which they were shed
+}
+
+// open opens a connection, and reports whether it was let in. It ends if it was not, and so do those that are shed for it.
+func (f *flood) open(address int) (c inboundFrom, open bool) {
+	c = fromAddress(address, fmt.Sprint(len(f.conns)))
+	f.conns = append(f.conns, c)
+	before := len(f.shed)
+	end := f.beginConn(c, func() { f.shed = append(f.shed, c.id) })
+	if end == nil {
+		f.endConn(c, false)
 	}
-	var ends []func()
-	for i := range maxAllStrangerConns {
+	for _, id := range f.shed[before:] {
+		i, err := strconv.Atoi(id)
+		if err != nil {
+			panic(err)
+		}
+		f.endConn(f.conns[i], false)
+	}
+	return c, end != nil
+}
+
+// Strangers with many addresses have a bounded number of connections together. If there are more, the oldest one of the addresses that have most is closed.
+func TestConnectionsOfAllStrangersAreBounded(t *testing.T) {
+	f := &flood{strangers: newStrangers()}
+	joiner, _ := f.open(9999)
+	for i := range maxAllStrangerConns - 1 {
 		address := i / maxSourceConns
-		end := begin(address)
-		if end == nil {
+		if _, open := f.open(address); !open {
 			t.Fatalf("connection %d is refused", i)
 		}
-		if full := i%maxSourceConns == maxSourceConns-1; full && begin(address) != nil {
-			t.Fatal("an address has one connection too many")
+		if full := i%maxSourceConns == maxSourceConns-1; full {
+			if _, open := f.open(address); open {
+				t.Fatal("an address has one connection too many")
+			}
 		}
-		ends = append(ends, end)
 	}
-	if begin(1000) != nil {
-		t.Error("there is one connection too many")
+	if len(f.shed) > 0 {
+		t.Fatalf("%v were shed before there were too many", f.shed)
 	}
-	for _, end := range ends {
-		end()
+	for address := 1000; address < 1100; address++ {
+		if _, open := f.open(address); !open {
+			t.Fatal("a newcomer is refused")
+		}
 	}
-	if begin(1000) == nil {
-		t.Error("a connection is refused when the others have ended")
+	if len(f.shed) != 100 || slices.Contains(f.shed, joiner.id) || f.mu.unshown != maxAllStrangerConns {
+		t.Errorf("%d connections, and these were shed: %v", f.mu.unshown, f.shed)
+	}
+}
+
+// While strangers of thousands of addresses connect again and again, whoever wants to become a node stays connected until all who were there have been
+// shed, and that they were shed does not count against them.
+func TestFloodFromManyAddresses(t *testing.T) {
+	f := &flood{strangers: newStrangers()}
+	for address := range maxAllStrangerConns {
+		f.open(address)
+	}
+	joiner, open := f.open(9999)
+	if !open {
+		t.Fatal("the joiner is refused")
+	}
+	left := func() float64 { return f.usageOf(sourceOf(joiner.addr, joiner.peer)).conns.Tokens() }
+	before := left()
+	f.shed = nil
+	for address := 20000; !slices.Contains(f.shed, joiner.id); address++ {
+		f.open(address)
+	}
+	if len(f.shed) < maxAllStrangerConns {
+		t.Errorf("the joiner was shed after %d others", len(f.shed))
+	}
+	if left() < before {
+		t.Errorf("the joiner could connect %.1f times, and when it had been shed %.1f times", before, left())
+	}
+}
+
+// A flood whose connections shed one another does not go on: that counts against its addresses.
+func TestShedderPays(t *testing.T) {
+	f := &flood{strangers: newStrangers()}
+	const addresses = 2 * maxAllStrangerConns / maxSourceConns
+	for range 3 * strangerConnsAtOnce {
+		for address := range addresses {
+			f.open(address)
+		}
+	}
+	for address := range addresses {
+		if !f.refuses(sourceOf(fromAddress(address, "").addr, ""), time.Now()) {
+			t.Errorf("address %d is not refused", address)
+		}
+	}
+	if most := addresses*strangerConnsAtOnce + maxAllStrangerConns; len(f.shed) > most {
+		t.Errorf("%d connections were shed, at most %d can be", len(f.shed), most)
 	}
 }
 
 // Strangers of one source leave streams to those of others.
 func TestStreamsOfASourceAreBounded(t *testing.T) {
 	s := newStrangers()
-	begin := func(address string, i int) func() {
-		return s.beginStream(inboundFrom{addr: ma.StringCast("/ip4/" + address + "/tcp/4001"), peer: peer.ID(fmt.Sprint(address, i))})
-	}
+	begin := func(address, i int) func() { return s.beginStream(fromAddress(address, fmt.Sprint(address, i))) }
 	for i := range maxSourceStreams {
-		if begin("192.0.2.1", i) == nil {
+		if begin(1, i) == nil {
 			t.Fatalf("stream %d is refused", i)
 		}
 	}
-	if begin("192.0.2.1", maxSourceStreams) != nil {
+	if begin(1, maxSourceStreams) != nil {
 		t.Error("a source has one stream too many")
 	}
-	if begin("192.0.2.2", 0) == nil {
+	if begin(2, 0) == nil {
 		t.Error("a stream of another source is refused")
+	}
+}
+
+// Strangers of many sources have a bounded number of streams together. If there are more, a connection of a source that has many is closed.
+func TestStreamsOfAllStrangersAreBounded(t *testing.T) {
+	f := &flood{strangers: newStrangers()}
+	joiner, _ := f.open(9999)
+	end := f.beginStream(joiner)
+	flooders := make(map[string]bool)
+	var ends []func()
+	for address := 0; len(ends) < maxAllStrangerStreams-1; address++ {
+		c, _ := f.open(address)
+		flooders[c.id] = true
+		for range min(maxStrangerStreams, maxAllStrangerStreams-1-len(ends)) {
+			ends = append(ends, f.beginStream(c))
+		}
+	}
+	second, _ := f.open(9998)
+	if f.beginStream(second) == nil || f.mu.all > maxAllStrangerStreams {
+		t.Errorf("a newcomer has no stream; there are %d", f.mu.all)
+	}
+	if len(f.shed) != 1 || !flooders[f.shed[0]] {
+		t.Errorf("shed: %v", f.shed)
+	}
+	if end == nil {
+		t.Fatal("the joiner has no stream")
+	}
+	end()
+	for _, end := range ends {
+		end() // of those that were shed, too
+	}
+	if f.mu.all != 1 || len(f.mu.streams) != 1 {
+		t.Errorf("%d streams are left, of %v", f.mu.all, f.mu.streams)
 	}
 }
 
@@ -220,5 +329,39 @@ func TestBriefConnectionsOfNodesAreNotCounted(t *testing.T) {
 	}
 	if victim.lib.strangers.refuses(source{peer: member.lib.ID()}, time.Now()) {
 		t.Error("the node is refused")
+	}
+}
+
+// While there are too many strangers, one who connects is let in, and the oldest is disconnected. A node is not.
+func TestNewcomerIsLetIn(t *testing.T) {
+	victim, member := startHost(t, 1, nettest.NewMemory()), startHost(t, 2, nettest.NewMemory())
+	oldest, newcomer := startHost(t, 3, nettest.NewMemory()), startHost(t, 4, nettest.NewMemory())
+	victim.SetGate(memberGate{member.lib.ID()})
+	connect := func(h *Host) {
+		t.Helper()
+		if _, err := h.Connect(nettest.Context(t), victim.Addrs()[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	connected := func(h *Host) bool { return victim.lib.Network().Connectedness(h.lib.ID()) == network.Connected }
+	counted := func(n int) func() bool {
+		return func() bool {
+			victim.lib.strangers.mu.Lock()
+			defer victim.lib.strangers.mu.Unlock()
+			return victim.lib.strangers.mu.unshown == n
+		}
+	}
+	connect(member)
+	connect(oldest)
+	nettest.Eventually(t, "the oldest counts, and the node does not", counted(1))
+	f := &flood{strangers: victim.lib.strangers}
+	for address := range maxAllStrangerConns - 1 {
+		f.open(address)
+	}
+	connect(newcomer)
+	nettest.Eventually(t, "the oldest is disconnected", func() bool { return !connected(oldest) })
+	nettest.Eventually(t, "as many count as may", counted(maxAllStrangerConns))
+	if !connected(newcomer) || !connected(member) || len(f.shed) > 0 {
+		t.Errorf("the newcomer is connected: %v; the node: %v; shed: %v", connected(newcomer), connected(member), f.shed)
 	}
 }

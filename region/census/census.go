@@ -48,6 +48,16 @@ type Limits struct {
 	Nodes  int // number of nodes in the world: a region cannot have more members
 }
 
+// Want returns how many of a region's voters should be alive. One whose voters are spread over operators has more than are configured, and one more
+// than that if it is moving: it should be able to lose another one.
+func (l Limits) Want(voters int) int {
+	want := min(l.Copies, l.Nodes)
+	if voters > l.Copies+1 {
+		want = max(want, voters/2+2)
+	}
+	return want
+}
+
 // Assess returns the state of a region with these members.
 func Assess(members []Member, liveness func(peer string) Liveness, quarantined bool, l Limits) State {
 	if quarantined {
@@ -60,7 +70,7 @@ func Assess(members []Member, liveness func(peer string) Liveness, quarantined b
 			count[liveness(m.Peer)]++
 		}
 	}
-	want := min(l.Copies, l.Nodes)
+	want := l.Want(voters)
 	switch alive, unclear := count[Alive], count[NotAsked]; {
 	case voters == 0:
 		return Unknown

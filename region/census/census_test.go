@@ -32,7 +32,11 @@ func TestAssess(t *testing.T) {
 		{"AA", 3, 2, Healthy},
 		{"AAA", 5, 3, Healthy}, // the catalog wants five, and there are three
 		{"AAA", 5, 4, UnderReplicated},
-		{"AAAA", 3, 4, Healthy}, // a move: one more than necessary
+		{"AAAA", 3, 4, Healthy},  // a move: one more than necessary
+		{"AAAAA", 3, 5, Healthy}, // of five operators
+		{"AAAAS", 3, 5, Healthy}, // it can lose another one
+		{"AAASS", 3, 5, UnderReplicated},
+		{"AAANS", 3, 5, Unknown},
 		{"AAS", 3, 3, UnderReplicated},
 		{"AAS", 3, 9, UnderReplicated},
 		{"AASS", 3, 4, NoQuorum},

@@ -48,13 +48,15 @@ type Records interface {
 	NearestKnown(key string, n int, also ...string) []string
 	// Nearest returns the peers nearest to the key, nearest first. This node is included, and so are nodes that may be down.
 	Nearest(ctx context.Context, key string, n int) ([]string, error)
+	// Operator returns who runs a node; "" if that is not known.
+	Operator(peer string) string
 }
 
 // Options configure a Directory. All fields are required.
 type Options struct {
 	Self       nodemsg.Member
 	Placement  grid.Placement // maps cells to keys
-	Copies     int            // number of members of a region, at least 1
+	Copies     int            // least number of members of a region, at least 1: see membership.Choose
 	Records    Records
 	Questions  transport.Questions
 	Detector   *failuredetector.Detector

@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -107,9 +108,10 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg
 	if err != nil {
 		return nil, fmt.Errorf("find nodes near %v: %w", cell, err)
 	}
+	size, peers := membership.Choose(d.Copies, nil, peers, d.Records.Operator)
 	var members []nodemsg.Member
 	for _, peer := range peers {
-		if len(members) == d.Copies {
+		if len(members) == size {
 			break
 		}
 		if peer == d.Self.Peer {
@@ -123,8 +125,11 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg
 		}
 		members = append(members, member)
 	}
-	if len(members) == 0 {
+	switch {
+	case len(members) == 0:
 		members = append(members, d.Self)
+	case len(members) < size:
+		members = members[:min(d.Copies, len(members))]
 	}
 	return members, nil
 }

@@ -293,6 +293,15 @@ func (d *Detector) Version(peer string) (version int, known bool) {
 	return p.about.Version, true
 }
 
+// Older lists the connected nodes that understand less than a version of the messages, as they described themselves last. Whoever has not described
+// themselves yet, or was revoked, is not among them.
+func (d *Detector) Older(version int) []string {
+	return slices.DeleteFunc(d.connected(), func(peer string) bool {
+		at, known := d.Version(peer)
+		return !known || at >= version || d.excluded(peer)
+	})
+}
+
 // note records the answer to a question, or that there was none, unless newer information is known.
 func (d *Detector) note(peer string, asked time.Time, member nodemsg.Member, lives bool) {
 	d.mu.Lock()

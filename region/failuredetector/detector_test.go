@@ -261,3 +261,38 @@ func TestUnderstand(t *testing.T) {
 		expect("it is upgraded", true, "self", "A", "B", "C")
 	})
 }
+
+// A connected node that describes itself as an older version is named until it is upgraded or revoked.
+func TestOlder(t *testing.T) {
+	said := map[string]int{"A": 4, "B": 5}
+	revoked := ""
+	describe := func(_ context.Context, peer string) (nodemsg.Answer, error) {
+		m := member(peer)
+		return nodemsg.Answer{Member: &m, Version: said[peer]}, nil
+	}
+	d := New(time.Minute, describe, func() []string { return []string{"A", "B", "silent"} })
+	d.Excluded = func(peer string) bool { return peer == revoked }
+	check := func() {
+		t.Helper()
+		for peer := range said {
+			if _, err := d.Check(t.Context(), peer); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	older := func(when string, version int, want ...string) {
+		t.Helper()
+		if got := d.Older(version); !slices.Equal(got, want) {
+			t.Errorf("%s older than %d: %v, want %v", when, version, got, want)
+		}
+	}
+	older("before they were asked,", 5)
+	check()
+	older("asked,", 4)
+	older("asked,", 5, "A")
+	revoked = "A"
+	older("when A is revoked,", 5)
+	revoked, said["A"] = "", 5
+	check()
+	older("when A is upgraded,", 5)
+}

@@ -91,6 +91,7 @@ func (h *Examiner) Examine(ctx context.Context) Health {
 	e.Contradictions.each(func(peer, what string) {
 		e.found("contradicted", peer, what, "ask who runs it: it lies, or its data is damaged; voxeld peers revoke "+peer+" throws it out")
 	})
+	e.older()
 	slices.SortStableFunc(e.Findings, func(a, b Finding) int { return cmp.Compare(a.Kind, b.Kind) })
 	return e.Health
 }
@@ -109,6 +110,14 @@ func (e *examination) node() {
 	if err := e.Replicas.Stalled(); err != nil {
 		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
 			"free space on the data directory's disk, or look for I/O errors in the kernel log; edits work again by themselves")
+	}
+}
+
+// older names the connected nodes because of which nothing can be used that an older version does not understand.
+func (e *examination) older() {
+	for _, peer := range e.Detector.Older(nodemsg.Version) {
+		e.found("older", peer, "it runs an older version of voxeld, or says so: while it is connected, nothing can be used here that it does not understand, such as new blocks",
+			"upgrade it; if it only says so, voxeld peers revoke "+peer+" throws it out")
 	}
 }
 
@@ -424,7 +433,7 @@ func (x *examined) assess() []Finding {
 		add("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
 	case copies == 0 && x.info.Epoch == actor.FirstEpoch: // it was founded and never visited
 	case state == census.UnderReplicated && len(quarantined) == 0:
-		add(state.String(), fmt.Sprintf("it hibernates, and %d of %d copies can be reached", len(lives), x.want()),
+		add(state.String(), fmt.Sprintf("it hibernates, and %d of %d copies can be reached", len(lives), x.want(census.MembersOf(x.info))),
 			"others take over by themselves, some time after replace_after")
 	}
 	return all
@@ -470,13 +479,21 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 		}
 	}
 	if x.state(members, lives) == census.UnderReplicated {
-		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", len(lives), x.want()),
+		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", len(lives), x.want(members)),
 			"new members are made by themselves, of one that is silent after replace_after")
 	}
 }
 
-// want returns the number of members that the region should have.
-func (x *examined) want() int { return min(x.limits.Copies, x.limits.Nodes) }
+// want returns how many of the region's members should be alive.
+func (x *examined) want(members []census.Member) int {
+	voters := 0
+	for _, m := range members {
+		if !m.Learner {
+			voters++
+		}
+	}
+	return x.limits.Want(voters)
+}
 
 func peerList(info nodemsg.Region) string {
 	peers := make([]string, len(info.Members))

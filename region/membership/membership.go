@@ -1,6 +1,6 @@
 // Package membership decides how the members of a region's group follow its key. It is pure: no clock, no network. The supervisor
 // of package region passes in what it observes and executes one step at a time; so does the simulation in the tests of package
-// replica. No other package imports it, and it imports none of this module.
+// replica. Only region's subpackages import it, and it imports none of this module.
 package membership
 
 import "slices"

@@ -68,11 +68,11 @@ func (sv *Supervisor) targets(w Group, status replica.Status, load float64, now 
 			members[m.Peer] = n
 		}
 	}
-	if len(states) < w.Copies {
+	size, nearest := sv.nearestOf(w, status)
+	if len(states) < size {
 		return members, nil
 	}
-	nearest := sv.nearestOf(w, status)
-	for _, peer := range nearest[:min(w.Copies+balance.Spare, len(nearest))] {
+	for _, peer := range nearest[:min(size+balance.Spare, len(nearest))] {
 		isMember := slices.ContainsFunc(states, func(m membership.Member) bool { return m.Peer == peer })
 		if n, known := sv.meter.node(peer, now); known && !isMember && n.HasRoom(load) {
 			spares[peer] = n

@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -93,13 +94,16 @@ func (sv *Supervisor) Responsible(info nodemsg.Region) bool {
 	return false
 }
 
-// misplaced reports whether a live node that should be a member is not one, or a member is gone and can be replaced. It adds the
-// nodes whose state it needs to peers.
+// misplaced reports whether a live node that should be a member is not one, a member is gone and can be replaced, or there are too many. It adds
+// the nodes whose state it needs to peers.
 func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watched) bool {
-	members := make([]string, len(info.Members))
+	members, voters := make([]string, len(info.Members)), make([]string, 0, len(info.Members))
 	for i, m := range info.Members {
 		peers.Add(m.Peer, sv.Detector.Every)
 		members[i] = m.Peer
+		if !m.Learner {
+			voters = append(voters, m.Peer)
+		}
 	}
 	nearest := sv.Records.NearestKnown(sv.Directory.Key(info.Cell), directory.Candidates, members...)
 	nearest = slices.DeleteFunc(nearest, func(peer string) bool {
@@ -113,7 +117,8 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 		}
 		return !lives || !sv.understandsSigned(peer) // what is in the log is not known before the region is open
 	})
+	size, nearest := membership.Choose(sv.Copies, voters, nearest, sv.Records.Operator)
 	isMember := func(peer string) bool { return actor.HasMember(info, peer) }
-	nearest = sv.meter.preferred(info.ID, nearest, sv.Copies, 0, isMember)
-	return slices.ContainsFunc(nearest[:min(sv.Copies, len(nearest))], func(peer string) bool { return !isMember(peer) })
+	nearest = sv.meter.preferred(info.ID, nearest, size, 0, isMember)
+	return len(voters) > size || slices.ContainsFunc(nearest[:min(size, len(nearest))], func(peer string) bool { return !isMember(peer) })
 }

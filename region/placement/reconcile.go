@@ -19,7 +19,7 @@ func (sv *Supervisor) reconcile(ctx context.Context, w Group) {
 		if !status.Self {
 			return
 		}
-		next := membership.Next(sv.Self, sv.memberStates(w, status), sv.nearestOf(w, status), w.Copies)
+		next := sv.next(w, status)
 		if err := sv.ensureMembersKnown(ctx, w); err != nil {
 			sv.Logger.Debug("members not announced", "group", w.ID, "error", err)
 			return

@@ -54,7 +54,7 @@ const (
 type Group struct {
 	ID     uint64
 	Key    string // in the DHT: its members are the nodes nearest to it
-	Copies int    // number of members that it should have
+	Copies int    // least number of members that it should have: see membership.Choose
 	Raft   *replica.Group
 	Actor  *actor.Actor
 }
@@ -72,7 +72,7 @@ type Regions interface {
 // Options configure a Supervisor. All fields but Balance are required.
 type Options struct {
 	Self       string
-	Copies     int // number of members of a region
+	Copies     int // least number of members of a region
 	Records    directory.Records
 	Directory  *directory.Directory
 	Registry   *directory.Registry
@@ -183,14 +183,23 @@ func (sv *Supervisor) understandsSigned(peer string) bool {
 	return version >= nodemsg.VersionSigned
 }
 
-// nearestOf lists the nodes nearest to the group's key that can be members: live nodes that understand its log, and members whose grace period is not
-// over. Those that should be members are first.
-func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
-	members := make([]string, len(s.Members))
+// next returns the next change to the group.
+func (sv *Supervisor) next(w Group, s replica.Status) membership.Step {
+	size, nearest := sv.nearestOf(w, s)
+	return membership.Next(sv.Self, sv.memberStates(w, s), nearest, size)
+}
+
+// nearestOf returns how many members the group should have, and the nodes nearest to its key that can be members: live nodes that understand its log,
+// and members whose grace period is not over. Those that should be members are first.
+func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []string) {
+	members, voters := make([]string, len(s.Members)), make([]string, 0, len(s.Members))
 	for i, m := range s.Members {
 		members[i] = m.Peer
+		if !m.Learner {
+			voters = append(voters, m.Peer)
+		}
 	}
-	nearest := sv.Records.NearestKnown(w.Key, directory.Candidates, members...)
+	nearest = sv.Records.NearestKnown(w.Key, directory.Candidates, members...)
 	nearest = slices.DeleteFunc(nearest, func(peer string) bool {
 		if peer == sv.Self {
 			return false
@@ -202,13 +211,14 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) []string {
 		_, lives := sv.Detector.Alive(peer)
 		return !lives || i < 0 && sv.outdated(w, peer)
 	})
+	size, nearest = membership.Choose(w.Copies, voters, nearest, sv.Records.Operator)
 	isMember := func(peer string) bool { return slices.Contains(members, peer) }
 	if sv.Balance.Shed && w.ID != world.CatalogID && sv.ledFor(w.ID, s.Term) < balance.Settled {
 		// It is not known yet what the region costs here, nor what else its last leader gave away: whoever is a member stays one.
 		known := slices.DeleteFunc(slices.Clone(nearest), func(peer string) bool { return !isMember(peer) })
 		nearest = append(known, slices.DeleteFunc(nearest, isMember)...)
 	}
-	return sv.meter.preferred(w.ID, nearest, w.Copies, sv.meter.region(w.ID), isMember)
+	return size, sv.meter.preferred(w.ID, nearest, size, sv.meter.region(w.ID), isMember)
 }
 
 // Announce reports the region's members to the catalog, unless it has them.
@@ -285,7 +295,7 @@ func AwaitGroup(ctx context.Context, done func() bool) error {
 // UpToDate returns the live members other than this node, all of which have applied as much as this node. It returns an error if
 // there is another live one, the members are to be changed, or the catalog does not have them.
 func (sv *Supervisor) UpToDate(ctx context.Context, w Group, status replica.Status) ([]string, error) {
-	next := membership.Next(sv.Self, sv.memberStates(w, status), sv.nearestOf(w, status), w.Copies)
+	next := sv.next(w, status)
 	if next.Kind != membership.Stay && next.Kind != membership.Transfer {
 		return nil, errors.New("its members are being changed")
 	}

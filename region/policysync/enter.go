@@ -160,7 +160,7 @@ func (c *Copy) requireVersion(root nodemsg.Region, act nodemsg.Act) error {
 	if version <= needed || c.Detector.Understand(c.Self, root.Members, version) {
 		return nil
 	}
-	return fmt.Errorf("a node of this world runs an older version of voxeld, which does not know %s, or does not answer: upgrade all nodes first (voxeld peers lists them)", what)
+	return fmt.Errorf("a node of this world runs an older version of voxeld, which does not know %s, or does not answer: upgrade all nodes first (voxeld doctor names it)", what)
 }
 
 // AnswerEnter enters an act into the log of the catalog for a peer, if this node leads it and the act would have an effect. It returns how
