@@ -167,15 +167,15 @@ func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
 		cl.put(begin(toRemoveNode).node(cl.mu.origin.node(pos)))
 		return
 	}
-	if !isDoor(b) {
+	if !b.Door() {
 		cl.showNode(pos, nodeOf(b, chunk.Air))
 		return
 	}
-	blocks := cl.mu.lands.load(pos.Chunk())
-	below, _ := blockOf(blocks, grid.Pos{X: pos.X, Y: pos.Y - 1, Z: pos.Z})
+	blocks := cl.mu.lands.blocks()
+	below, _ := blocks(grid.Pos{X: pos.X, Y: pos.Y - 1, Z: pos.Z})
 	cl.showNode(pos, nodeOf(b, below))
 	upper := grid.Pos{X: pos.X, Y: pos.Y + 1, Z: pos.Z}
-	if above, _ := blockOf(blocks, upper); above == b {
+	if above, _ := blocks(upper); above == b {
 		cl.showNode(upper, nodeOf(above, b))
 	}
 }

@@ -33,7 +33,7 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Welcome:
 		return cl.enter(m)
 	case sessionmsg.ChunkData:
-		cl.mu.lands[m.Chunk] = games.NewLand(m.Data)
+		cl.mu.lands[m.Chunk] = &land{Land: games.NewLand(m.Data)}
 		return cl.showChunk(m.Chunk)
 	case sessionmsg.ChunkGone:
 		cl.hideChunk(m.Chunk)
@@ -151,7 +151,10 @@ func (cl *Client) Delta(n *sessionmsg.TickDelta) {
 				delete(cl.mu.lands, n.Chunk) // the gateway packed it
 				break
 			}
-			cl.showBlock(b.At.Pos(n.Chunk), b.Block)
+		}
+		blocks := cl.mu.lands.blocks()
+		for _, b := range n.Blocks {
+			cl.change(b.At.Pos(n.Chunk), b.Block, blocks)
 		}
 	}
 	for _, u := range n.Chat {
