@@ -30,8 +30,8 @@ type Client struct {
 		sync.Mutex
 		out     *bufio.Writer
 		welcome sessionmsg.Welcome
-		since   time.Time // when the welcome arrived
-		seq     uint64    // of the next edit
+		since   time.Time      // when the welcome arrived
+		seqs    games.Sequence // of edits
 
 		lands  lands
 		window window // that the client has, or is to be sent

@@ -54,7 +54,7 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 		body.u8() // the block in the player's hand, or 255
 		return cl.readMove(place{x: body.u16(), y: body.u16(), z: body.u16(), yaw: body.u8(), pitch: body.u8()}, now)
 	case packetSetBlockClient:
-		return cl.readEdit(body)
+		return cl.readEdit(body, now)
 	case packetMessage:
 		return cl.readChat(body), nil
 	case packetTwoWayPing:
@@ -93,7 +93,7 @@ func distance(a, b motion.Pose) float64 {
 }
 
 // readEdit returns the edit of a block in the level.
-func (cl *Client) readEdit(body fields) (sessionmsg.FromClient, error) {
+func (cl *Client) readEdit(body fields, now time.Time) (sessionmsg.FromClient, error) {
 	x, y, z := body.u16(), body.u16(), body.u16()
 	place, id := body.u8() != 0, body.u8()
 	if !place {
@@ -115,8 +115,7 @@ func (cl *Client) readEdit(body fields) (sessionmsg.FromClient, error) {
 		return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
 	}
 	origin := w.origin()
-	e := sessionmsg.Edit{Seq: cl.mu.seq, X: origin.X + int32(x), Y: int32(y), Z: origin.Z + int32(z), Block: uint16(block)}
-	cl.mu.seq++
+	e := sessionmsg.Edit{Seq: cl.mu.seqs.Next(now), X: origin.X + int32(x), Y: int32(y), Z: origin.Z + int32(z), Block: uint16(block)}
 	cl.mu.pending[e.Seq] = grid.Pos{X: e.X, Y: e.Y, Z: e.Z}
 	return e, nil
 }

@@ -62,7 +62,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 		return err
 	}
 	now := time.Now()
-	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
+	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
+	cl.mu.seqs = games.NewSequence(m.NextSeq, now)
 	clear(cl.mu.lands)
 	clear(cl.mu.pending)
 	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))

@@ -2,6 +2,7 @@ package luanti
 
 import (
 	"math"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -20,7 +21,7 @@ const (
 )
 
 // readInteract returns the first edit that the client has made. Mostly it shows it already. The others are the next.
-func (cl *Client) readInteract(f *fields) (sessionmsg.FromClient, error) {
+func (cl *Client) readInteract(f *fields, now time.Time) (sessionmsg.FromClient, error) {
 	action, slot := f.u8(), int(f.u16())
 	f.u32() // the length of what is pointed at
 	version, kind := f.u8(), f.u8()
@@ -52,9 +53,9 @@ func (cl *Client) readInteract(f *fields) (sessionmsg.FromClient, error) {
 		if len(cl.mu.pending) >= maxPending {
 			return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
 		}
-		cl.next = append(cl.next, sessionmsg.Edit{Seq: cl.mu.seq, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)})
-		cl.mu.pending[cl.mu.seq] = c.Pos
-		cl.mu.seq++
+		seq := cl.mu.seqs.Next(now)
+		cl.next = append(cl.next, sessionmsg.Edit{Seq: seq, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)})
+		cl.mu.pending[seq] = c.Pos
 	}
 	return cl.takeNext(), nil
 }

@@ -30,9 +30,9 @@ type Client struct {
 		sync.Mutex
 		failed  error // of a write
 		welcome sessionmsg.Welcome
-		since   time.Time // when the welcome arrived
-		seq     uint64    // of the next edit
-		ready   bool      // the client has the definitions and is in the game
+		since   time.Time      // when the welcome arrived
+		seqs    games.Sequence // of edits
+		ready   bool           // the client has the definitions and is in the game
 
 		origin origin
 		lands  lands

@@ -89,7 +89,7 @@ func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, 
 	case fromPlayerPos:
 		return cl.readMove(f, now), nil
 	case fromInteract:
-		return cl.readInteract(f)
+		return cl.readInteract(f, now)
 	case fromPlayerItem:
 		cl.mu.held = int(f.u16())
 	case fromInventoryAction:

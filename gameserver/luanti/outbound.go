@@ -61,7 +61,8 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	again := cl.mu.welcome.Player != ""
-	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
+	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
+	cl.mu.seqs = games.NewSequence(m.NextSeq, now)
 	if again {
 		clear(cl.mu.lands)
 		clear(cl.mu.pending)

@@ -22,7 +22,7 @@ func (cl *Client) readDig(f *fields, now time.Time) (sessionmsg.FromClient, erro
 	if f.bad || action != digStart || !cl.placements.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
-	return cl.edit(number, cl.mu.lands.blocks().Break(pos))
+	return cl.edit(number, cl.mu.lands.blocks().Break(pos), now)
 }
 
 // readUseItemOn returns the edit of a click at the face of a block, with the item in a hand.
@@ -48,11 +48,11 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	if len(changes) == 0 && item != 0 && !known {
 		cl.say(textOf("This world has no such block.", colourNotice))
 	}
-	return cl.edit(number, changes)
+	return cl.edit(number, changes, now)
 }
 
 // edit returns the first edit of a request. The others are the next.
-func (cl *Client) edit(number int32, changes []games.Change) (sessionmsg.FromClient, error) {
+func (cl *Client) edit(number int32, changes []games.Change, now time.Time) (sessionmsg.FromClient, error) {
 	inside := func(c games.Change) bool { return c.Pos.Y >= 0 && c.Pos.Y < cl.height() }
 	switch {
 	case len(changes) == 0, cl.mu.teleport.pending, !inside(changes[0]):
@@ -61,7 +61,7 @@ func (cl *Client) edit(number int32, changes []games.Change) (sessionmsg.FromCli
 		return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
 	}
 	for _, c := range changes {
-		seq := cl.mu.requests.add(number, c.Pos)
+		seq := cl.mu.requests.add(number, c.Pos, now)
 		cl.next = append(cl.next, sessionmsg.Edit{Seq: seq, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)})
 	}
 	return cl.takeNext(), nil

@@ -68,7 +68,7 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	cl.mu.welcome, cl.mu.pose, cl.mu.since, cl.mu.sent = m, m.Pose, now, now
-	cl.mu.requests.seq = m.NextSeq
+	cl.mu.requests.seqs = games.NewSequence(m.NextSeq, now)
 	if cl.mu.state == inPlay {
 		clear(cl.mu.requests.pending)
 		for at := range cl.mu.lands {

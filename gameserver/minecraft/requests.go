@@ -1,11 +1,16 @@
 package minecraft
 
-import "github.com/voxelpopuli/voxeld/grid"
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/grid"
+)
 
 // requests are the client's changes of blocks. It numbers them, and shows what it has asked for until they are acknowledged: by the highest
 // number up to which all are answered.
 type requests struct {
-	seq     uint64 // of the session's next edit
+	seqs    games.Sequence // of the session's edits
 	pending map[uint64]request
 	highest int32 // number
 	acked   int32
@@ -21,9 +26,8 @@ func newRequests() requests {
 }
 
 // add notes a request that the session is to answer, and returns its seq.
-func (r *requests) add(number int32, pos grid.Pos) (seq uint64) {
-	seq = r.seq
-	r.seq++
+func (r *requests) add(number int32, pos grid.Pos, now time.Time) (seq uint64) {
+	seq = r.seqs.Next(now)
 	r.pending[seq] = request{number, pos}
 	r.highest = max(r.highest, number)
 	return seq
