@@ -161,6 +161,20 @@ func TestClassicPlayers(t *testing.T) {
 	ada.sees(beside, chunk.Lamp)
 	bob.build(above, chunk.Air)
 	ada.sees(above, chunk.Air)
+	top := grid.Pos{X: above.X, Y: above.Y + 1, Z: above.Z}
+	for _, half := range []grid.Pos{above, top} {
+		session.put(half, chunk.Door)
+		bob.sees(half, chunk.Door)
+	}
+	o := bob.origin()
+	if err := bob.Use(int(top.X-o.X), int(top.Y), int(top.Z-o.Z), 45); err != nil {
+		t.Fatal(err)
+	}
+	session.until("the open door", func() bool {
+		lower, _ := session.Block(above)
+		upper, _ := session.Block(top)
+		return lower == upper && lower == chunk.Door.Used()
+	})
 	far := grid.Pos{X: start.X + 40, Y: above.Y, Z: start.Z} // out of reach: it is put back
 	ada.build(far, chunk.Brick)
 	ada.until("the refusal", func(s *classicclient.State) bool {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -15,6 +17,8 @@ import (
 const (
 	// maxPending is the most edits that may wait for their answers.
 	maxPending = 1024
+	// looksPerSecond bounds how often the land is looked at. Clients place, or break, at most 10 blocks a second.
+	looksPerSecond, looksAtOnce = 40, 80
 )
 
 // Client is the connection of one client: a games.Client.
@@ -24,7 +28,12 @@ type Client struct {
 	in       *packetReader
 	features features
 	message  []byte // the last result of Read
-	partial  string // the beginning of a long chat message; the reader's
+	looks    *rate.Limiter
+
+	// The reader's.
+	partial  string                  // the beginning of a long chat message
+	next     []sessionmsg.FromClient // the results of Read after the last one
+	usedDoor bool                    // by the last click: the block that the client asks for beside it is not meant
 
 	mu struct {
 		sync.Mutex
@@ -56,7 +65,7 @@ type clock struct {
 }
 
 func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
-	cl := &Client{a: a, c: c, in: in, features: f}
+	cl := &Client{a: a, c: c, in: in, features: f, looks: rate.NewLimiter(looksPerSecond, looksAtOnce)}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
 	cl.mu.avatars, cl.mu.ticks = newAvatars(f[extPlayerList]), games.NewTicks()

@@ -3,6 +3,7 @@ package classicube
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,81 @@ func TestAnswersAreShown(t *testing.T) {
 	cl.Flush() //nolint:errcheck // into memory
 	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(41); s.out.String() != string(want) {
 		t.Errorf("a lamp is shown as %x, want %x", s.out.Bytes(), want)
+	}
+}
+
+// A right click uses both halves of a door, and the block that the client asks for beside it is put back. Other clicks have no effect.
+func TestDoors(t *testing.T) {
+	click := func(button, action byte, x, y, z uint16) []byte {
+		return begin(packetPlayerClick).u8(button, action).u16(0).u16(0).u8(255).u16(x).u16(y).u16(z).u8(1)
+	}
+	brick := func(x, y, z uint16) []byte { return begin(packetSetBlockClient).u16(x).u16(y).u16(z).u8(1, 45) }
+	cl, s := playing(t, slices.Concat(here(),
+		click(rightButton, isPressed, 33, 11, 35), brick(33, 11, 34), click(rightButton, 1, 33, 11, 35),
+		click(0, isPressed, 33, 10, 35), click(rightButton, isPressed, 0xffff, 0xffff, 0xffff), click(rightButton, isPressed, 34, 9, 35), brick(34, 10, 35),
+		begin(packetSetBlockClient).u16(33).u16(11).u16(35).u8(0, 45),
+	), extPlayerClick)
+	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
+	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.At(lower), Block: chunk.Door}, {At: chunk.At(upper), Block: chunk.Door}}}
+	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
+		t.Fatal(err)
+	}
+	cl.Flush() //nolint:errcheck // into memory
+	s.out.Reset()
+	for i, want := range []games.Change{
+		{Pos: upper, To: chunk.Door + 4}, {Pos: lower, To: chunk.Door + 4},
+		{Pos: grid.Pos{X: 2, Y: 10, Z: 3}, To: chunk.Brick},
+		{Pos: upper}, {Pos: lower},
+	} {
+		e := read[sessionmsg.Edit](t, cl)
+		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
+			t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
+		}
+	}
+	cl.tick(time.Now()) //nolint:errcheck // into memory
+	if want := begin(packetSetBlock).u16(33).u16(11).u16(34).u8(0); !strings.Contains(s.out.String(), string(want)) {
+		t.Errorf("the block beside the door is not put back: %x", s.out.Bytes())
+	}
+}
+
+// Each extension is used by clients that have it, and only by them.
+func TestExtensionsAreUsed(t *testing.T) {
+	packets := map[string]byte{ // what a client is sent
+		extClickDistance: packetClickDistance, extCustomBlocks: packetCustomBlocks, extPlayerList: packetAddPlayerName, extEnvColors: packetEnvColor,
+		extMapAspect: packetMapProperty, extHackControl: packetHackControl, extSetHotbar: packetSetHotbar,
+	}
+	sizes := map[byte]int{
+		packetIdentification: 130, packetPing: 0, packetLevelBegin: 0, packetLevelData: 1027, packetLevelEnd: 6, packetSpawn: 73, packetTeleport: 9, packetMessage: 65,
+		packetExtInfo: 66, packetExtEntry: 68, packetClickDistance: 2, packetCustomBlocks: 1, packetAddPlayerName: 195, packetEnvColor: 7, packetHackControl: 7,
+		packetAddEntity2: 137, packetMapProperty: 5, packetSetHotbar: 2,
+	}
+	for _, e := range extensions {
+		var sent []byte
+		if e.name == extCustomBlocks { // the client's answer
+			sent = []byte{packetCustomBlocks, 1}
+		}
+		cl, s := playing(t, sent, e.name)
+		if !cl.features[e.name] || len(cl.features) != 1 {
+			t.Errorf("with %s the client has %v", e.name, cl.features)
+		}
+		cl.tick(time.Now()) //nolint:errcheck // into memory
+		got := make(map[byte]bool)
+		for out := s.out.Bytes(); len(out) > 0; {
+			kind := out[0]
+			size, known := sizes[kind]
+			if kind == packetLevelBegin && e.name == extFastMap {
+				size += 4
+			}
+			if !known || len(out) < 1+size {
+				t.Fatalf("with %s the client is sent %x", e.name, out[:min(len(out), 40)])
+			}
+			got[kind], out = true, out[1+size:]
+		}
+		for name, kind := range packets {
+			if got[kind] != (name == e.name) {
+				t.Errorf("with %s the client is sent packet %#x of %s: %v", e.name, kind, name, got[kind])
+			}
+		}
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -27,24 +27,31 @@ const (
 
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
-	for {
+	m := cl.takeNext()
+	for m == nil {
 		kind, body, err := cl.in.next()
 		if err != nil {
 			return nil, err
 		}
-		m, err := cl.translate(kind, body, time.Now())
-		switch {
-		case err != nil:
+		if m, err = cl.translate(kind, body, time.Now()); err != nil {
 			return nil, err
-		case m == nil:
-			continue
 		}
-		if move, ok := m.(sessionmsg.Move); ok { // 20 a second
-			cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-			return cl.message, nil
-		}
-		return sessionmsg.EncodeClientCBOR(m)
 	}
+	if move, ok := m.(sessionmsg.Move); ok { // 20 a second
+		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
+		return cl.message, nil
+	}
+	return sessionmsg.EncodeClientCBOR(m)
+}
+
+// takeNext returns an edit that is to be sent; nil for none.
+func (cl *Client) takeNext() sessionmsg.FromClient {
+	if len(cl.next) == 0 {
+		return nil
+	}
+	m := cl.next[0]
+	cl.next = cl.next[1:]
+	return m
 }
 
 // translate returns the message that a packet becomes; nil for none.
@@ -55,6 +62,8 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 		return cl.readMove(place{x: body.u16(), y: body.u16(), z: body.u16(), yaw: body.u8(), pitch: body.u8()}, now)
 	case packetSetBlockClient:
 		return cl.readEdit(body, now)
+	case packetPlayerClick:
+		return cl.readClick(body, now)
 	case packetMessage:
 		return cl.readChat(body), nil
 	case packetTwoWayPing:
@@ -92,7 +101,7 @@ func distance(a, b motion.Pose) float64 {
 	return math.Sqrt((a.X-b.X)*(a.X-b.X) + (a.Y-b.Y)*(a.Y-b.Y) + (a.Z-b.Z)*(a.Z-b.Z))
 }
 
-// readEdit returns the edit of a block in the level.
+// readEdit returns the first edit of a block in the level. The others are the next.
 func (cl *Client) readEdit(body fields, now time.Time) (sessionmsg.FromClient, error) {
 	x, y, z := body.u16(), body.u16(), body.u16()
 	place, id := body.u8() != 0, body.u8()
@@ -105,19 +114,65 @@ func (cl *Client) readEdit(body fields, now time.Time) (sessionmsg.FromClient, e
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	w := cl.mu.window
+	if cl.away() {
+		return nil, nil
+	}
+	pos, inside := cl.mu.window.pos(x, y, z)
 	switch {
-	case !cl.mu.loaded, !cl.mu.placed.IsZero():
-		return nil, nil // meant for another level, or from another place
-	case int64(x) >= w.side(), int32(y) >= w.height, int64(z) >= w.side():
+	case !inside:
 		return nil, wire.Refuse(wire.FailBadValue, "There is no block at %d, %d, %d of the level.", x, y, z)
-	case len(cl.mu.pending) >= maxPending:
+	case place && cl.usedDoor:
+		b, _ := cl.mu.lands.blocks()(pos)
+		cl.showBlock(pos, b) // the next tick flushes it
+		return nil, nil
+	case block == chunk.Air && cl.looks.AllowN(now, 1):
+		return cl.edit(cl.mu.lands.blocks().Break(pos), now)
+	}
+	return cl.edit([]games.Change{{Pos: pos, To: block}}, now)
+}
+
+// away reports whether what the client does is meant for another level, or from another place.
+func (cl *Client) away() bool { return !cl.mu.loaded || !cl.mu.placed.IsZero() }
+
+// edit returns the first edit of changes. The others are the next.
+func (cl *Client) edit(changes []games.Change, now time.Time) (sessionmsg.FromClient, error) {
+	if len(cl.mu.pending) >= maxPending {
 		return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
 	}
-	origin := w.origin()
-	e := sessionmsg.Edit{Seq: cl.mu.seqs.Next(now), X: origin.X + int32(x), Y: int32(y), Z: origin.Z + int32(z), Block: uint16(block)}
-	cl.mu.pending[e.Seq] = grid.Pos{X: e.X, Y: e.Y, Z: e.Z}
-	return e, nil
+	for _, c := range changes {
+		e := sessionmsg.Edit{Seq: cl.mu.seqs.Next(now), X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)}
+		cl.mu.pending[e.Seq] = c.Pos
+		cl.next = append(cl.next, e)
+	}
+	return cl.takeNext(), nil
+}
+
+// What a click is.
+const (
+	rightButton = 1
+	isPressed   = 0
+)
+
+// readClick returns the edit of a door that is clicked. For other clicks the client sends edits.
+func (cl *Client) readClick(body fields, now time.Time) (sessionmsg.FromClient, error) {
+	button, action := body.u8(), body.u8()
+	body.u16() // where the player looks
+	body.u16()
+	body.u8() // the player who is clicked
+	x, y, z := body.u16(), body.u16(), body.u16()
+	if action != isPressed {
+		return nil, nil
+	}
+	cl.usedDoor = false
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	pos, inside := cl.mu.window.pos(x, y, z) // mostly of no block
+	if button != rightButton || cl.away() || !inside || !cl.looks.AllowN(now, 1) {
+		return nil, nil
+	}
+	changes := cl.mu.lands.blocks().Door(pos)
+	cl.usedDoor = len(changes) > 0
+	return cl.edit(changes, now)
 }
 
 // readChat returns the chat line, or the command, that a message completes.

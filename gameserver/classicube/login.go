@@ -22,6 +22,7 @@ const (
 	extTwoWayPing     = "TwoWayPing"
 	extFastMap        = "FastMap"
 	extSetHotbar      = "SetHotbar"
+	extPlayerClick    = "PlayerClick"
 )
 
 var extensions = []struct {
@@ -40,6 +41,7 @@ var extensions = []struct {
 	{extTwoWayPing, 1},
 	{extFastMap, 1},
 	{extSetHotbar, 1},
+	{extPlayerClick, 1},
 }
 
 // maxExtensions is the most extensions that a client may list: ClassiCube has some 40.

@@ -44,6 +44,10 @@ func (cl *Client) Send(message []byte) error {
 		return cl.correct(m)
 	case sessionmsg.Notice:
 		cl.say(colourNotice + escape(m.Text))
+	case sessionmsg.History:
+		for _, line := range games.HistoryLines(m, time.Now()) {
+			cl.say(colourNotice + escape(line))
+		}
 	case sessionmsg.Permissions:
 		cl.showRole(m)
 	case sessionmsg.Struck:

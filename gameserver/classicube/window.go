@@ -49,6 +49,13 @@ func (w window) origin() grid.Pos {
 	return grid.ChunkPos{X: w.middle.X - w.radius, Z: w.middle.Z - w.radius}.Origin()
 }
 
+// pos returns the position of a block of the level, and reports whether there is one.
+func (w window) pos(x, y, z uint16) (pos grid.Pos, inside bool) {
+	o := w.origin()
+	inside = int64(x) < w.side() && int32(y) < w.height && int64(z) < w.side()
+	return grid.Pos{X: o.X + int32(x), Y: int32(y), Z: o.Z + int32(z)}, inside
+}
+
 func (w window) contains(at grid.ChunkPos) bool { return at.Distance(w.middle) <= int64(w.radius) }
 
 // left reports whether the player, who is at a pose, should be sent another window.
@@ -69,6 +76,11 @@ func (w window) chunks(visit func(at grid.ChunkPos) bool) bool {
 
 // lands are the chunks in view.
 type lands map[grid.ChunkPos]*games.Land
+
+// blocks returns the blocks in view.
+func (ls lands) blocks() games.Blocks {
+	return games.BlocksOf(func(at grid.ChunkPos) *games.Land { return ls[at] })
+}
 
 // has reports whether the whole window is in view.
 func (ls lands) has(w window) bool {

@@ -42,6 +42,10 @@ func (cl *Client) Send(message []byte) error {
 		cl.place(time.Now())
 	case sessionmsg.Notice:
 		cl.say("", m.Text)
+	case sessionmsg.History:
+		for _, line := range games.HistoryLines(m, time.Now()) {
+			cl.say("", line)
+		}
 	case sessionmsg.Struck:
 		if m.To == cl.mu.welcome.Player {
 			cl.say("", m.Name+" hit you.")

@@ -43,6 +43,10 @@ func (cl *Client) Send(message []byte) error {
 		cl.place(m.Pose)
 	case sessionmsg.Notice:
 		cl.say(textOf(m.Text, colourNotice))
+	case sessionmsg.History:
+		for _, line := range games.HistoryLines(m, time.Now()) {
+			cl.say(textOf(line, colourNotice))
+		}
 	case sessionmsg.Struck:
 		if m.To == cl.mu.welcome.Player {
 			cl.say(textOf(m.Name+" hit you.", colourNotice))
