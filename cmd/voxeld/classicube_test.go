@@ -120,7 +120,7 @@ func (p *classicPlayer) build(pos grid.Pos, b chunk.Block) {
 	if err := p.Move(at); err != nil { // what comes before the first move is ignored
 		p.t.Fatal(err)
 	}
-	if err := p.Build(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z), blocktable.ToClassic(b, true)); err != nil {
+	if err := p.Build(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z), blocktable.ToClassic(b, blocktable.ClassicCustom)); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -131,7 +131,7 @@ func (p *classicPlayer) sees(pos grid.Pos, b chunk.Block) {
 	o := p.origin()
 	p.until(fmt.Sprintf("%s at %v", b.Name(), pos), func(*classicclient.State) bool { return true })
 	eventually(p.t, fmt.Sprintf("%s at %v", b.Name(), pos), patience, func() bool {
-		return p.Block(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z)) == blocktable.ToClassic(b, true)
+		return p.Block(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z)) == blocktable.ToClassic(b, blocktable.ClassicCustom)
 	})
 }
 

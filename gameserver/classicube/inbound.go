@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -27,7 +28,7 @@ const (
 
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
-	m := cl.takeNext()
+	m := cl.mu.edits.Next()
 	for m == nil {
 		kind, body, err := cl.in.next()
 		if err != nil {
@@ -42,16 +43,6 @@ func (cl *Client) Read() ([]byte, error) {
 		return cl.message, nil
 	}
 	return sessionmsg.EncodeClientCBOR(m)
-}
-
-// takeNext returns an edit that is to be sent; nil for none.
-func (cl *Client) takeNext() sessionmsg.FromClient {
-	if len(cl.next) == 0 {
-		return nil
-	}
-	m := cl.next[0]
-	cl.next = cl.next[1:]
-	return m
 }
 
 // translate returns the message that a packet becomes; nil for none.
@@ -122,30 +113,29 @@ func (cl *Client) readEdit(body fields, now time.Time) (sessionmsg.FromClient, e
 	case !inside:
 		return nil, wire.Refuse(wire.FailBadValue, "There is no block at %d, %d, %d of the level.", x, y, z)
 	case place && cl.usedDoor:
-		b, _ := cl.mu.lands.blocks()(pos)
-		cl.showBlock(pos, b) // the next tick flushes it
+		cl.showThere(pos)
 		return nil, nil
-	case block == chunk.Air && cl.looks.AllowN(now, 1):
-		return cl.edit(cl.mu.lands.blocks().Break(pos), now)
+	case !cl.looks.AllowN(now, 1):
+		return cl.mu.edits.AddAll([]games.Change{{Pos: pos, To: block}}, now)
+	case block == chunk.Air:
+		return cl.mu.edits.AddAll(cl.mu.lands.blocks().Break(pos), now)
 	}
-	return cl.edit([]games.Change{{Pos: pos, To: block}}, now)
+	block = blocktable.PlacedBy(float64(cl.mu.pose.Yaw), [3]int32{0, 1, 0}, 0).Block(block)
+	changes := cl.mu.lands.blocks().Place(pos, block)
+	if len(changes) == 0 {
+		cl.showThere(pos)
+	}
+	return cl.mu.edits.AddAll(changes, now)
+}
+
+// showThere shows what is in place of a block that the client has placed. The next tick flushes it.
+func (cl *Client) showThere(pos grid.Pos) {
+	b, _ := cl.mu.lands.blocks()(pos)
+	cl.showBlock(pos, b)
 }
 
 // away reports whether what the client does is meant for another level, or from another place.
 func (cl *Client) away() bool { return !cl.mu.loaded || !cl.mu.placed.IsZero() }
-
-// edit returns the first edit of changes. The others are the next.
-func (cl *Client) edit(changes []games.Change, now time.Time) (sessionmsg.FromClient, error) {
-	if len(cl.mu.pending) >= maxPending {
-		return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
-	}
-	for _, c := range changes {
-		e := sessionmsg.Edit{Seq: cl.mu.seqs.Next(now), X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)}
-		cl.mu.pending[e.Seq] = c.Pos
-		cl.next = append(cl.next, e)
-	}
-	return cl.takeNext(), nil
-}
 
 // What a click is.
 const (
@@ -172,7 +162,7 @@ func (cl *Client) readClick(body fields, now time.Time) (sessionmsg.FromClient, 
 	}
 	changes := cl.mu.lands.blocks().Door(pos)
 	cl.usedDoor = len(changes) > 0
-	return cl.edit(changes, now)
+	return cl.mu.edits.AddAll(changes, now)
 }
 
 // readChat returns the chat line, or the command, that a message completes.

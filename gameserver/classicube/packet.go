@@ -35,6 +35,7 @@ const (
 	packetHackControl      = 0x20
 	packetAddEntity2       = 0x21
 	packetPlayerClick      = 0x22
+	packetDefineBlockExt   = 0x25
 	packetMapProperty      = 0x29
 	packetTwoWayPing       = 0x2b
 	packetSetHotbar        = 0x2d

@@ -90,13 +90,14 @@ func (ls lands) has(w window) bool {
 // levelKey is all that a level is made of.
 type levelKey struct {
 	window
-	fast, custom bool
-	lands        [(2*viewDistance - 1) * (2*viewDistance - 1)]games.Packed // as many as a window has at most
+	fast  bool
+	level blocktable.ClassicLevel
+	lands [(2*viewDistance - 1) * (2*viewDistance - 1)]games.Packed // as many as a window has at most
 }
 
 // key returns the key of a window's level, unless a chunk of it has changed since it was sent.
 func (ls lands) key(w window, f features) (key levelKey, has bool) {
-	key, i := levelKey{window: w, fast: f[extFastMap], custom: f[extCustomBlocks]}, 0
+	key, i := levelKey{window: w, fast: f[extFastMap], level: f.level()}, 0
 	has = w.chunks(func(at grid.ChunkPos) (unchanged bool) {
 		key.lands[i], unchanged = ls[at].Unchanged()
 		i++
@@ -134,7 +135,7 @@ func (ls lands) writeLevel(to io.Writer, w window, f features) error {
 			columns = append(columns, column)
 		}
 	}
-	images := imagesFor(f[extCustomBlocks])
+	images := imagesFor(f.level())
 	across, layer := int(2*w.radius+1), make([]byte, w.side()*w.side())
 	for y := range int(w.height) {
 		for i, column := range columns {
@@ -162,14 +163,14 @@ func (w window) volume() uint32 { return uint32(w.side() * w.side() * int64(w.he
 
 // images are those of the first blocks, for loops over millions of blocks.
 type images struct {
-	known  []byte
-	custom bool
+	known []byte
+	level blocktable.ClassicLevel
 }
 
-func imagesFor(custom bool) images {
-	t := images{custom: custom}
+func imagesFor(level blocktable.ClassicLevel) images {
+	t := images{level: level}
 	for b := chunk.Air; b.Known(); b++ {
-		t.known = append(t.known, blocktable.ToClassic(b, custom))
+		t.known = append(t.known, blocktable.ToClassic(b, level))
 	}
 	return t
 }
@@ -178,5 +179,5 @@ func (t images) of(b chunk.Block) byte {
 	if int(b) < len(t.known) {
 		return t.known[b]
 	}
-	return blocktable.ToClassic(b, t.custom)
+	return blocktable.ToClassic(b, t.level)
 }

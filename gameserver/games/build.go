@@ -72,7 +72,11 @@ func (at Blocks) Click(c Click) []Change {
 	case seen && givesWay(there):
 		pos, c.Normal = c.At, [3]int32{0, 1, 0}
 	}
-	block := blocktable.PlacedBy(c.Yaw, c.Normal, c.Height).Block(c.Block)
+	return at.Place(pos, blocktable.PlacedBy(c.Yaw, c.Normal, c.Height).Block(c.Block))
+}
+
+// Place returns the changes that place a block, in one of its states: of a door, both halves.
+func (at Blocks) Place(pos grid.Pos, block chunk.Block) []Change {
 	if !block.Door() {
 		return []Change{{pos, block}}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -49,25 +48,7 @@ func (cl *Client) readInteract(f *fields, now time.Time) (sessionmsg.FromClient,
 		}
 		return nil, nil
 	}
-	for _, c := range changes {
-		if len(cl.mu.pending) >= maxPending {
-			return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
-		}
-		seq := cl.mu.seqs.Next(now)
-		cl.next = append(cl.next, sessionmsg.Edit{Seq: seq, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)})
-		cl.mu.pending[seq] = c.Pos
-	}
-	return cl.takeNext(), nil
-}
-
-// takeNext returns an edit that is to be sent; nil for none.
-func (cl *Client) takeNext() sessionmsg.FromClient {
-	if len(cl.next) == 0 {
-		return nil
-	}
-	m := cl.next[0]
-	cl.next = cl.next[1:]
-	return m
+	return cl.mu.edits.AddAll(changes, now)
 }
 
 // pointsAt returns how high above the bottom of a block a player points at the side with a normal.

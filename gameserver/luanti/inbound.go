@@ -23,7 +23,7 @@ const (
 
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
-	m := cl.takeNext()
+	m := cl.mu.edits.Next()
 	for m == nil {
 		open, err := cl.boundRead()
 		if err != nil {

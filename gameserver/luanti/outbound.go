@@ -66,10 +66,9 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 	now := time.Now()
 	again := cl.mu.welcome.Player != ""
 	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
-	cl.mu.seqs = games.NewSequence(m.NextSeq, now)
+	cl.mu.edits.Begin(m.NextSeq, now)
 	if again {
 		clear(cl.mu.lands)
-		clear(cl.mu.pending)
 		if !cl.mu.origin.bears(m.Pose) {
 			cl.mu.origin = originNear(m.Pose) // what the client has is sent again
 		}
@@ -152,11 +151,10 @@ func (cl *Client) sendNearest() (bool, error) {
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
 func (cl *Client) acknowledge(m sessionmsg.Ack) {
-	pos, waits := cl.mu.pending[m.Seq]
+	pos, waits := cl.mu.edits.Answer(m.Seq)
 	if !waits {
 		return
 	}
-	delete(cl.mu.pending, m.Seq)
 	if m.Error != "" {
 		cl.a.metrics.PutBack.Inc()
 		if why := games.Refusal(m.Error); why != "" {

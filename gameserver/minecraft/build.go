@@ -7,7 +7,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -54,27 +53,13 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 // edit returns the first edit of a request. The others are the next.
 func (cl *Client) edit(number int32, changes []games.Change, now time.Time) (sessionmsg.FromClient, error) {
 	inside := func(c games.Change) bool { return c.Pos.Y >= 0 && c.Pos.Y < cl.height() }
-	switch {
-	case len(changes) == 0, cl.mu.teleport.pending, !inside(changes[0]):
+	if len(changes) == 0 || cl.mu.teleport.pending || !inside(changes[0]) {
 		return cl.acknowledgeOnly(number) // meant from another place, or for no place
-	case len(cl.mu.requests.pending) >= maxPending:
-		return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
 	}
-	for _, c := range changes {
-		seq := cl.mu.requests.add(number, c.Pos, now)
-		cl.next = append(cl.next, sessionmsg.Edit{Seq: seq, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)})
+	if err := cl.mu.requests.add(number, changes, now); err != nil {
+		return nil, err
 	}
-	return cl.takeNext(), nil
-}
-
-// takeNext returns an edit that is to be sent; nil for none.
-func (cl *Client) takeNext() sessionmsg.FromClient {
-	if len(cl.next) == 0 {
-		return nil
-	}
-	m := cl.next[0]
-	cl.next = cl.next[1:]
-	return m
+	return cl.mu.requests.edits.Next(), nil
 }
 
 // acknowledgeOnly answers a request that changes nothing: the client shows what was there before.

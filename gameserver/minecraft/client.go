@@ -18,8 +18,6 @@ const (
 	maxEarly = 16 // lines for a client that does not play yet
 	// maxView is asked of the gateway, in chunks: twice as many of the game's.
 	maxView = 5
-	// maxPending is the most edits that may wait for their answers.
-	maxPending = 1024
 	// packetsPerSecond bounds what a client sends: it moves 20 times a second.
 	packetsPerSecond, packetsAtOnce = 400, 1000
 	// placementsPerSecond bounds how often the land is looked at. Clients place, or break, at most 20 blocks a second.
@@ -41,8 +39,7 @@ type Client struct {
 	a          *Adapter
 	c          net.Conn
 	in         *frameReader
-	message    []byte                  // the last result of Read
-	next       []sessionmsg.FromClient // the results after it; the reader's
+	message    []byte // the last result of Read
 	packets    *rate.Limiter
 	placements *rate.Limiter
 

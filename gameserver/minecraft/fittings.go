@@ -136,23 +136,20 @@ func (cl *Client) join(pos grid.Pos, direction int, b chunk.Block) {
 // joinBorders joins the fittings at the borders of a chunk that has been sent, on both sides.
 func (cl *Client) joinBorders(at grid.ChunkPos) {
 	blocks := cl.mu.lands.blocks()
+	join := func(at grid.ChunkPos, direction int) {
+		for i := range cl.mu.lands[at].fittings {
+			pos := i.Pos(at)
+			if beyond := add(pos, around[direction]); beyond.Chunk() != at {
+				b, _ := blocks(beyond)
+				cl.join(pos, direction, b)
+			}
+		}
+	}
 	for direction, d := range around {
 		beside := grid.ChunkPos{X: at.X + d.X, Z: at.Z + d.Z}
-		if beside == at || cl.mu.lands[beside] == nil {
-			continue
-		}
-		cl.joinBorder(at, direction, blocks)
-		cl.joinBorder(beside, direction^1, blocks) // the other way
-	}
-}
-
-// joinBorder joins the fittings of a chunk to what is beyond its border in a direction.
-func (cl *Client) joinBorder(at grid.ChunkPos, direction int, blocks games.Blocks) {
-	for i := range cl.mu.lands[at].fittings {
-		pos := i.Pos(at)
-		if beyond := add(pos, around[direction]); beyond.Chunk() != at {
-			b, _ := blocks(beyond)
-			cl.join(pos, direction, b)
+		if beside != at && cl.mu.lands[beside] != nil {
+			join(at, direction)
+			join(beside, direction^1) // the other way
 		}
 	}
 }

@@ -17,7 +17,7 @@ const moveAtLeast = 10 * time.Second
 
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
-	m := cl.takeNext()
+	m := cl.mu.requests.edits.Next()
 	for m == nil {
 		frame, err := cl.in.next()
 		if err != nil {

@@ -72,9 +72,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	cl.mu.welcome, cl.mu.pose, cl.mu.since, cl.mu.sent = m, m.Pose, now, now
-	cl.mu.requests.seqs = games.NewSequence(m.NextSeq, now)
+	cl.mu.requests.begin(m.NextSeq, now)
 	if cl.mu.state == inPlay {
-		clear(cl.mu.requests.pending)
 		for at := range cl.mu.lands {
 			cl.hideChunk(at)
 		}
