@@ -40,7 +40,8 @@ type fitting struct {
 	beside blocktable.Beside
 }
 
-func isFitting(b chunk.Block) bool { return b.Joinable() || b.Door() }
+// isFitting reports whether a block is one. Loops over all blocks of a chunk call it, and the first blocks are none.
+func isFitting(b chunk.Block) bool { return b >= chunk.PlankFence && (b.Joinable() || b.Door()) }
 
 // around is where the blocks are on which a fitting's state depends, in the order of blocktable.Beside.
 var around = [...]grid.Pos{{X: 1}, {X: -1}, {Z: 1}, {Z: -1}, {Y: -1}}
