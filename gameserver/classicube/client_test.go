@@ -173,7 +173,8 @@ func TestShapes(t *testing.T) {
 	cl.mu.pose.Yaw = 0                                                     // it looks south
 	cl.mu.lands[grid.ChunkPos{}].Set(chunk.IndexOf(1, 10, 4), chunk.Stone) //nolint:errcheck // it is packed well
 	for _, want := range []games.Change{
-		{Pos: grid.Pos{X: 1, Y: 10, Z: 3}, To: chunk.Door + 2}, {Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Door + 2},
+		{Pos: grid.Pos{X: 1, Y: 10, Z: 3}, To: chunk.Door + 2},
+		{Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Door + 2},
 		{Pos: grid.Pos{X: 1, Y: 10, Z: 4}, To: chunk.CobbleSlab + 1}, // no room for the other door
 	} {
 		e := read[sessionmsg.Edit](t, cl)
@@ -207,9 +208,11 @@ func TestDoors(t *testing.T) {
 	cl.Flush() //nolint:errcheck // into memory
 	s.out.Reset()
 	for i, want := range []games.Change{
-		{Pos: upper, To: chunk.Door + 4}, {Pos: lower, To: chunk.Door + 4},
+		{Pos: upper, To: chunk.Door + 4},
+		{Pos: lower, To: chunk.Door + 4},
 		{Pos: grid.Pos{X: 2, Y: 10, Z: 3}, To: chunk.Brick},
-		{Pos: upper}, {Pos: lower},
+		{Pos: upper},
+		{Pos: lower},
 	} {
 		e := read[sessionmsg.Edit](t, cl)
 		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
