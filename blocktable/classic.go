@@ -1,11 +1,25 @@
 package blocktable
 
-import "github.com/voxelpopuli/voxeld/chunk"
+import (
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+)
 
 // Numbers of blocks of Minecraft Classic, and with the 16 of CPE's CustomBlocks.
 const (
 	ClassicBlocks       = 50
 	ClassicCustomBlocks = 66
+)
+
+// ClassicLevel says which blocks a client of Classic has.
+type ClassicLevel uint8
+
+// ClassicLevels, each with the blocks of those before.
+const (
+	ClassicPlain  ClassicLevel = iota
+	ClassicCustom              // those of CustomBlocks
+	ClassicShaped              // and ClassicShapes
 )
 
 // image is a block's in Classic: with CustomBlocks, and without.
@@ -148,13 +162,26 @@ var fromClassic = [ClassicCustomBlocks]chunk.Block{
 	58: blue, 59: cyan, 60: chunk.Ice, 61: chunk.Marble, 62: chunk.Lamp, 63: chunk.Marble, 64: chunk.Planks, 65: chunk.StoneBricks,
 }
 
-// ToClassic returns the image of a block in Classic, for a client with CustomBlocks or without. That of an unknown block is stone.
-func ToClassic(b chunk.Block, custom bool) byte {
+// classicShaped are the blocks with one box that is no whole block: slabs, torches, ladders and doors, in each state.
+var classicShaped = func() (all []chunk.Block) {
+	for b := chunk.StoneSlab; b.Known(); b++ {
+		if b.Shaped() && !b.Joinable() && len(b.Boxes()) == 1 {
+			all = append(all, b)
+		}
+	}
+	return all
+}()
+
+// ToClassic returns the image of a block in Classic, for a client that has the blocks of a level. That of an unknown block is stone.
+func ToClassic(b chunk.Block, level ClassicLevel) byte {
 	of := classic[chunk.Stone]
 	if b.Known() {
 		of = classicOf(b)
 	}
-	if custom {
+	if shaped := slices.Index(classicShaped, b); shaped >= 0 && level == ClassicShaped {
+		return byte(ClassicCustomBlocks + shaped) //nolint:gosec // checked by a test
+	}
+	if level >= ClassicCustom {
 		return of.custom
 	}
 	return of.plain
@@ -162,8 +189,11 @@ func ToClassic(b chunk.Block, custom bool) byte {
 
 // FromClassic returns what a block of Classic becomes here, and reports whether there is such a block.
 func FromClassic(id byte) (b chunk.Block, known bool) {
-	if int(id) >= len(fromClassic) {
-		return chunk.Air, false
+	if shaped := int(id) - len(fromClassic); shaped >= 0 {
+		if shaped >= len(classicShaped) {
+			return chunk.Air, false
+		}
+		return classicShaped[shaped], true
 	}
 	return fromClassic[id], true
 }

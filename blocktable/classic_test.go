@@ -16,12 +16,12 @@ func TestEveryBlockHasAnImageInClassic(t *testing.T) {
 		chunk.Wool: 36, chunk.Wool + 5: 21, chunk.ColouredGlass + 12: 29, chunk.StoneSlab: 44, chunk.CobbleSlab: 50, chunk.StoneStairs + 3: 1,
 		chunk.PlankFence: 5, chunk.GlassPane: 20, chunk.Torch + 2: 54, chunk.Ladder: 51, chunk.Door: 5, chunk.Door + 4: 51,
 	} {
-		if got := ToClassic(b, true); got != want {
+		if got := ToClassic(b, ClassicCustom); got != want {
 			t.Errorf("%s is shown as %d, want %d", b.Name(), got, want)
 		}
 	}
 	for b := chunk.Air; b.Known(); b++ {
-		custom, plain := ToClassic(b, true), ToClassic(b, false)
+		custom, plain := ToClassic(b, ClassicCustom), ToClassic(b, ClassicPlain)
 		if custom >= ClassicCustomBlocks || plain >= ClassicBlocks {
 			t.Errorf("%s: there is no block %d, %d", b.Name(), custom, plain)
 		}
@@ -37,7 +37,7 @@ func TestEveryBlockHasAnImageInClassic(t *testing.T) {
 			}
 		}
 	}
-	if got := ToClassic(60000, true); got != 1 {
+	if got := ToClassic(60000, ClassicCustom); got != 1 {
 		t.Errorf("an unknown block is shown as %d", got)
 	}
 }
@@ -54,14 +54,39 @@ func TestWayBackFromClassic(t *testing.T) {
 		}
 	}
 	for b := chunk.Air; b.Known(); b++ {
-		for _, custom := range []bool{true, false} {
-			image := ToClassic(b, custom)
-			if back, _ := FromClassic(image); ToClassic(back, true) != image && ToClassic(back, false) != image {
+		for _, level := range []ClassicLevel{ClassicCustom, ClassicPlain} {
+			image := ToClassic(b, level)
+			if back, _ := FromClassic(image); ToClassic(back, ClassicCustom) != image && ToClassic(back, ClassicPlain) != image {
 				t.Errorf("%s is shown as %d, which becomes %s", b.Name(), image, back.Name())
 			}
 		}
 	}
-	if _, known := FromClassic(ClassicCustomBlocks); known {
-		t.Error("there is a 67th block")
+	if _, known := FromClassic(byte(ClassicCustomBlocks + len(classicShaped))); known {
+		t.Error("there are more blocks")
+	}
+}
+
+// Slabs, torches, ladders and doors have numbers of their own, textures that the game has, and the boxes of the world.
+func TestClassicShapes(t *testing.T) {
+	numbers := make(map[byte]chunk.Block)
+	for _, s := range ClassicShapes() {
+		if other, taken := numbers[s.ID]; taken || s.ID < ClassicCustomBlocks || s.Textures == [3]byte{} {
+			t.Errorf("%s is %+v, as %s", s.Block.Name(), s, other.Name())
+		}
+		numbers[s.ID] = s.Block
+		if back, known := FromClassic(s.ID); !known || back != s.Block {
+			t.Errorf("%s becomes %s", s.Block.Name(), back.Name())
+		}
+		if s.Block.Boxes()[0] != s.Box || s.Block.Material() == s.Block.Base() && ToClassic(s.Block, ClassicCustom) == s.ID {
+			t.Errorf("%s is drawn as %v", s.Block.Name(), s.Box)
+		}
+	}
+	for _, b := range []chunk.Block{chunk.StoneSlab, chunk.CobbleSlab + 1, chunk.Torch, chunk.Torch + 3, chunk.Ladder + 2, chunk.Door, chunk.PineDoor + 7} {
+		if numbers[ToClassic(b, ClassicShaped)] != b {
+			t.Errorf("%s has no shape", b.Name())
+		}
+	}
+	if ToClassic(chunk.StoneStairs, ClassicShaped) != 1 || len(numbers) > 256-ClassicCustomBlocks {
+		t.Errorf("%d shapes, and stairs are %d", len(numbers), ToClassic(chunk.StoneStairs, ClassicShaped))
 	}
 }

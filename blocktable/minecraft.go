@@ -66,6 +66,29 @@ func minecraft(b chunk.Block) minecraftImage {
 // ToMinecraft returns the state of a block's image in Minecraft. That of an unknown block is stone.
 func ToMinecraft(b chunk.Block) uint16 { return minecraft(b).state }
 
+// Beside is a set of what is beside a block, on which its state depends in Minecraft.
+type Beside uint8
+
+// What is beside a block: something that a fence or a pane is joined to, in the order of chunk.Block.Arms; or the lower half of a door.
+const (
+	JoinedEast Beside = 1 << iota
+	JoinedWest
+	JoinedSouth
+	JoinedNorth
+	LowerHalf
+)
+
+// ToMinecraftBeside returns the state of the image of a fence, a pane or half of a door.
+func ToMinecraftBeside(b chunk.Block, beside Beside) uint16 {
+	state := ToMinecraft(b)
+	for i, less := range minecraftBeside {
+		if beside&(1<<i) != 0 {
+			state -= less
+		}
+	}
+	return state
+}
+
 // MinecraftItem returns the item that a player places a block with; 0 if there is none.
 func MinecraftItem(b chunk.Block) uint16 { return minecraft(b).item }
 
@@ -73,7 +96,7 @@ func MinecraftItem(b chunk.Block) uint16 { return minecraft(b).item }
 func MinecraftLight(b chunk.Block) uint8 { return minecraft(b).light }
 
 // FromMinecraft returns what an item of Minecraft becomes here, and reports whether it is a block that we have.
-func FromMinecraft(item int32, how Placing) (b chunk.Block, known bool) {
+func FromMinecraft(item int32) (b chunk.Block, known bool) {
 	b, known = minecraftByItem[item]
-	return how.Block(b), known
+	return b, known
 }

@@ -2,6 +2,7 @@ package blocktable
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,7 +49,7 @@ func TestEveryBlockHasAnImageInMinecraft(t *testing.T) {
 		if MinecraftItem(b) == 0 { // air, and states of blocks that are placed otherwise
 			continue
 		}
-		if back, known := FromMinecraft(int32(MinecraftItem(b)), Placing{}); !known || back != b {
+		if back, known := FromMinecraft(int32(MinecraftItem(b))); !known || back != b {
 			t.Errorf("the item of %s places %s", b.Name(), back.Name())
 		}
 	}
@@ -75,7 +76,7 @@ func TestWayBackFromMinecraft(t *testing.T) {
 	rows := rowsByName()
 	for name, row := range rows {
 		for _, item := range row.items {
-			b, known := FromMinecraft(int32(item), Placing{})
+			b, known := FromMinecraft(int32(item))
 			_, here := byName[name]
 			if here && !known || known && !slices.Contains(rows[b.Name()].items, item) {
 				t.Errorf("item %d becomes %s, not %s", item, b.Name(), name)
@@ -85,7 +86,7 @@ func TestWayBackFromMinecraft(t *testing.T) {
 			t.Errorf("the item of %s does not become it", name)
 		}
 	}
-	if b, known := FromMinecraft(-1, Placing{}); known {
+	if b, known := FromMinecraft(-1); known {
 		t.Errorf("item -1 becomes %s", b.Name())
 	}
 }
@@ -112,9 +113,28 @@ func TestPlacing(t *testing.T) {
 		}
 	}
 	// States that this world has not are those of the block.
-	stone, _ := FromMinecraft(1, Placing{Looks: "west", Wall: "west", Upper: true})
-	if stone != chunk.Stone {
+	if stone := (Placing{Looks: "west", Wall: "west", Upper: true}).Block(chunk.Stone); stone != chunk.Stone {
 		t.Errorf("stone is placed as %s", stone.Name())
+	}
+}
+
+// Where a block's front is depends on the player, and on what they have clicked.
+func TestPlacedBy(t *testing.T) {
+	for _, c := range []struct {
+		degrees, height float64
+		normal          [3]int32
+		want            Placing
+	}{
+		{0, 1, [3]int32{0, 1, 0}, Placing{Looks: "south"}},
+		{80, 0, [3]int32{0, -1, 0}, Placing{Looks: "west", Upper: true}},
+		{-100, .7, [3]int32{-1, 0, 0}, Placing{Looks: "east", Wall: "east", Upper: true}},
+		{179, .2, [3]int32{0, 0, 1}, Placing{Looks: "north", Wall: "north"}},
+		{-179, .2, [3]int32{0, 0, -1}, Placing{Looks: "north", Wall: "south"}},
+		{0, .2, [3]int32{5, 0, 7}, Placing{Looks: "south"}},
+	} {
+		if got := PlacedBy(c.degrees*math.Pi/180, c.normal, c.height); got != c.want {
+			t.Errorf("%+v is placed as %+v", c, got)
+		}
 	}
 }
 

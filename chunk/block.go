@@ -185,6 +185,32 @@ func (b Block) Arms() (middle []Box, arms [4][]Box) {
 	return shapeBoxes[post], arms
 }
 
+// Joinable reports whether the block is a fence, or a pane: it is seen joined to what is beside it.
+func (b Block) Joinable() bool {
+	shape := b.traits().shape
+	return shape == fence || shape == pane
+}
+
+// Joins reports whether a block that is Joinable is joined to one beside it, as in the browser's client (web/src/mesh/shapes.ts).
+func (b Block) Joins(beside Block) bool {
+	other := beside.traits().shape
+	return other == b.traits().shape || other == cube || beside.Door()
+}
+
+// Door reports whether the block is half of a door, open or closed.
+func (b Block) Door() bool {
+	shape := b.traits().shape
+	return shape >= door && shape < fencePost
+}
+
+// Used returns half of a door as it is after it was opened or closed.
+func (b Block) Used() Block {
+	if b.traits().shape < openDoor {
+		return b + Block(openDoor-door)
+	}
+	return b - Block(openDoor-door)
+}
+
 // Solid reports whether the block stops a body. Air, water, plants, torches, ladders and open doors do not.
 func (b Block) Solid() bool { return !b.traits().passable }
 

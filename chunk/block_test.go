@@ -267,3 +267,36 @@ func bit(b bool) int {
 	}
 	return 0
 }
+
+// Fences are joined to fences, panes to panes, and both to cubes and doors.
+func TestJoins(t *testing.T) {
+	for _, c := range []struct {
+		fence, beside Block
+		want          bool
+	}{
+		{PlankFence, PinePlankFence, true},
+		{PlankFence, GlassPane, false},
+		{GlassPane, GlassPane, true},
+		{GlassPane, Glass, true},
+		{PlankFence, Door + 4, true},
+		{PlankFence, TallGrass, false},
+		{PlankFence, StoneSlab, false},
+		{PlankFence, Torch, false},
+	} {
+		if got := c.fence.Joins(c.beside); got != c.want || !c.fence.Joinable() {
+			t.Errorf("%s is joined to %s: %v", c.fence.Name(), c.beside.Name(), got)
+		}
+	}
+}
+
+// A door is opened and closed in each direction, and nothing else is a door.
+func TestDoors(t *testing.T) {
+	for b := Air; b.Known(); b++ {
+		switch {
+		case b.Door() != strings.Contains(b.Name(), "door"):
+			t.Errorf("%s is a door: %v", b.Name(), b.Door())
+		case b.Door() && (b.Used().Base() != b.Base() || b.Used().Solid() == b.Solid() || b.Used().Used() != b):
+			t.Errorf("%s becomes %s", b.Name(), b.Used().Name())
+		}
+	}
+}

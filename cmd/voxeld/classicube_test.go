@@ -120,7 +120,7 @@ func (p *classicPlayer) build(pos grid.Pos, b chunk.Block) {
 	if err := p.Move(at); err != nil { // what comes before the first move is ignored
 		p.t.Fatal(err)
 	}
-	if err := p.Build(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z), blocktable.ToClassic(b, true)); err != nil {
+	if err := p.Build(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z), blocktable.ToClassic(b, blocktable.ClassicCustom)); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -131,7 +131,7 @@ func (p *classicPlayer) sees(pos grid.Pos, b chunk.Block) {
 	o := p.origin()
 	p.until(fmt.Sprintf("%s at %v", b.Name(), pos), func(*classicclient.State) bool { return true })
 	eventually(p.t, fmt.Sprintf("%s at %v", b.Name(), pos), patience, func() bool {
-		return p.Block(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z)) == blocktable.ToClassic(b, true)
+		return p.Block(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z)) == blocktable.ToClassic(b, blocktable.ClassicCustom)
 	})
 }
 
@@ -161,6 +161,20 @@ func TestClassicPlayers(t *testing.T) {
 	ada.sees(beside, chunk.Lamp)
 	bob.build(above, chunk.Air)
 	ada.sees(above, chunk.Air)
+	top := grid.Pos{X: above.X, Y: above.Y + 1, Z: above.Z}
+	for _, half := range []grid.Pos{above, top} {
+		session.put(half, chunk.Door)
+		bob.sees(half, chunk.Door)
+	}
+	o := bob.origin()
+	if err := bob.Use(int(top.X-o.X), int(top.Y), int(top.Z-o.Z), 45); err != nil {
+		t.Fatal(err)
+	}
+	session.until("the open door", func() bool {
+		lower, _ := session.Block(above)
+		upper, _ := session.Block(top)
+		return lower == upper && lower == chunk.Door.Used()
+	})
 	far := grid.Pos{X: start.X + 40, Y: above.Y, Z: start.Z} // out of reach: it is put back
 	ada.build(far, chunk.Brick)
 	ada.until("the refusal", func(s *classicclient.State) bool {

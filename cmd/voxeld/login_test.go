@@ -79,6 +79,8 @@ func TestPlayersOfGamesLogIn(t *testing.T) {
 		ada.hears("logged in as " + name)
 		ada.say("/who")
 		ada.hears("On this node: " + name)
+		ada.say("/inspect 90,1,90 91,2,91")
+		ada.hears("Nobody has changed anything between 90,1,90 and 91,2,91")
 		ada.leave()
 	}
 
@@ -95,6 +97,10 @@ func TestPlayersOfGamesLogIn(t *testing.T) {
 	})
 	ada.build(at, chunk.Brick)
 	watcher.until("what ada has signed", func() bool { b, known := watcher.Block(at); return known && b == chunk.Brick })
+	ada.Say("/inspect "+at.String()+" "+at.String(), false) //nolint:errcheck // the answer is waited for
+	ada.until("their change", func(s *classicclient.State) bool {
+		return strings.Contains(unwrapped(s.Chat), "1 change between "+at.String())
+	})
 	if out, errs, _ := voxeld(t, "history", "--at", at.String(), "--data-dir", all[0].dir); !strings.Contains(out, "classic-ada") || strings.Contains(out, "guest") {
 		t.Errorf("the history of the block is %q %q", out, errs)
 	}

@@ -192,6 +192,23 @@ func (p *minecraftPlayer) sees(pos grid.Pos, name string) {
 	})
 }
 
+// seesState waits until a block looks to the player as it should.
+func (p *minecraftPlayer) seesState(pos grid.Pos, want map[string]any) {
+	p.t.Helper()
+	eventually(p.t, fmt.Sprintf("%s sees %v at %v", p.name, want, pos), patience, func() bool {
+		var got map[string]any
+		if err := json.Unmarshal(p.do("state", pos.X, pos.Y, pos.Z), &got); err != nil {
+			p.t.Fatal(err)
+		}
+		for property, value := range want {
+			if got[property] != value {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 func (c *minecraftClients) start(d *daemon, name string, version string) *minecraftPlayer {
 	c.t.Helper()
 	p := &minecraftPlayer{minecraftClients: c, name: name}
@@ -239,6 +256,32 @@ func TestMinecraftPlayers(t *testing.T) {
 	session.put(beside, chunk.Brick)
 	ada.sees(beside, "bricks")
 	bob.do("dig", above.X, above.Y, above.Z)
+	ada.sees(above, "air")
+
+	fence := grid.Pos{X: beside.X, Y: beside.Y, Z: beside.Z + 1}
+	session.put(fence, chunk.PlankFence)
+	ada.seesState(fence, map[string]any{"north": true, "south": false})
+	ada.do("choose", "oak_door")
+	ada.do("place", ground.X, ground.Y, ground.Z)
+	top := grid.Pos{X: above.X, Y: above.Y + 1, Z: above.Z}
+	door := func(open bool) {
+		t.Helper()
+		session.until("the door", func() bool {
+			lower, known := session.Block(above)
+			upper, _ := session.Block(top)
+			return known && lower == upper && lower.Door() && lower.Solid() != open
+		})
+		for _, p := range []*minecraftPlayer{ada, bob} {
+			p.seesState(above, map[string]any{"half": "lower", "open": open})
+			p.seesState(top, map[string]any{"half": "upper", "open": open})
+		}
+	}
+	door(false)
+	bob.do("use", top.X, top.Y, top.Z)
+	door(true)
+	ada.do("use", above.X, above.Y, above.Z)
+	door(false)
+	bob.do("dig", top.X, top.Y, top.Z)
 	ada.sees(above, "air")
 	ada.do("put", ground.X+40, ground.Y+9, ground.Z) // out of reach: it is put back
 	ada.hears("out of reach")

@@ -159,6 +159,16 @@ const state = (block, want) => {
   return block.minStateId + index
 }
 
+// How far the states of fences and panes are apart from those that are joined, and those of doors from their upper halves.
+const apart = (block, want) => state(block, {}) - state(block, want)
+const fences = Object.values(images).filter(([name]) => /_fence$|_pane$/.test(name))
+const joined = ['east', 'west', 'south', 'north'].map((side) => {
+  const [all, ...others] = new Set(fences.map(([name]) => apart(data.blocksByName[name], { [side]: 'true' })))
+  if (others.length > 0) throw new Error(`the states of fences differ to the ${side}`)
+  return all
+})
+const upper = apart(data.blocksByName.oak_door, { half: 'upper' })
+
 const becomes = new Map(Object.keys(images).map((ours) => [ours, []]))
 const rows = Object.entries(images).map(([ours, [name, properties = {}, item = name]]) => {
   const block = data.blocksByName[name]
@@ -213,6 +223,9 @@ package blocktable
 
 // minecraftStates is the number of states in Minecraft.
 const minecraftStates = ${Math.max(...data.blocksArray.map((b) => b.maxStateId)) + 1}
+
+// minecraftBeside is what a state becomes less by when the block is joined to the east, west, south or north, or is the upper half of a door.
+var minecraftBeside = [...]uint16{${[...joined, upper].join(', ')}}
 
 // minecraftRows are our blocks. Some are of later versions.
 var minecraftRows = [...]minecraftRow{

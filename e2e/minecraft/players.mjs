@@ -48,6 +48,9 @@ const look = ({ bot, chat, forced, spawned, ended, changed, built }, from = 0) =
 
 const block = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.name ?? ''
 
+// state returns a block's properties, as Minecraft has them.
+const state = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.getProperties() ?? {}
+
 const choose = async ({ bot }, item) => {
   const Item = bot.registry.itemsByName[item]
   const ItemOf = (await import('prismarine-item')).default(bot.registry)
@@ -56,6 +59,9 @@ const choose = async ({ bot }, item) => {
 }
 
 const place = ({ bot }, x, y, z) => bot.placeBlock(bot.blockAt(vec3(x, y, z)), vec3(0, 1, 0))
+
+// use clicks on a block.
+const use = ({ bot }, x, y, z) => bot.activateBlock(bot.blockAt(vec3(x, y, z)))
 
 const dig = ({ bot }, x, y, z) => bot.dig(bot.blockAt(vec3(x, y, z)), 'ignore')
 
@@ -108,8 +114,10 @@ const step = async ({ bot }, yaw, ms) => {
 const actions = {
   look,
   block,
+  state,
   choose,
   place,
+  use,
   dig,
   put,
   fly,

@@ -16,12 +16,12 @@ const maxLevels, maxLevel = 8, 2 << 20
 // Adapter is the games.Protocol of ClassiCube.
 type Adapter struct {
 	metrics *metrics
-	levels  *games.Shared[levelKey]
+	levels  *games.Shared[levelKey, [][]byte]
 }
 
 // New returns an Adapter.
 func New(r prometheus.Registerer) *Adapter {
-	return &Adapter{metrics: newMetrics(r), levels: games.NewShared[levelKey](maxLevels, maxLevel)}
+	return &Adapter{metrics: newMetrics(r), levels: games.NewShared[levelKey](maxLevels, maxLevel, games.SizeOf)}
 }
 
 // Subprotocol is that of WebSockets of ClassiCube's web client.

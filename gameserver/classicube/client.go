@@ -6,16 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-const (
-	// maxPending is the most edits that may wait for their answers.
-	maxPending = 1024
-)
+// looksPerSecond bounds how often the land is looked at. Clients place, or break, at most 10 blocks a second.
+const looksPerSecond, looksAtOnce = 40, 80
 
 // Client is the connection of one client: a games.Client.
 type Client struct {
@@ -24,14 +23,17 @@ type Client struct {
 	in       *packetReader
 	features features
 	message  []byte // the last result of Read
-	partial  string // the beginning of a long chat message; the reader's
+	looks    *rate.Limiter
+
+	// The reader's.
+	partial  string // the beginning of a long chat message
+	usedDoor bool   // by the last click: the block that the client asks for beside it is not meant
 
 	mu struct {
 		sync.Mutex
 		out     *bufio.Writer
 		welcome sessionmsg.Welcome
 		since   time.Time // when the welcome arrived
-		seq     uint64    // of the next edit
 
 		lands  lands
 		window window // that the client has, or is to be sent
@@ -41,7 +43,7 @@ type Client struct {
 		placed  time.Time   // when the client was put there, and until it says so what it sends is ignored; else zero
 		sent    time.Time   // when the session was last sent a move
 		pinged  time.Time
-		pending map[uint64]grid.Pos // edits by their seq
+		edits   games.Edits
 		avatars avatars
 		clock   clock
 		ticks   games.Ticks
@@ -56,9 +58,9 @@ type clock struct {
 }
 
 func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
-	cl := &Client{a: a, c: c, in: in, features: f}
+	cl := &Client{a: a, c: c, in: in, features: f, looks: rate.NewLimiter(looksPerSecond, looksAtOnce)}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
-	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
+	cl.mu.lands = make(lands)
 	cl.mu.avatars, cl.mu.ticks = newAvatars(f[extPlayerList]), games.NewTicks()
 	return cl
 }

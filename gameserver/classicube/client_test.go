@@ -3,10 +3,12 @@ package classicube
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -156,6 +158,119 @@ func TestAnswersAreShown(t *testing.T) {
 	}
 }
 
+// A client that draws shapes is told of them, sees and places them. A door has two halves, and turns with the player.
+func TestShapes(t *testing.T) {
+	door := blocktable.ToClassic(chunk.Door, blocktable.ClassicShaped)
+	cl, s := playing(t, slices.Concat([]byte{packetCustomBlocks, 1}, here(),
+		begin(packetSetBlockClient).u16(33).u16(10).u16(35).u8(1, door), begin(packetSetBlockClient).u16(33).u16(9).u16(36).u8(1, door),
+		begin(packetSetBlockClient).u16(33).u16(10).u16(36).u8(1, blocktable.ToClassic(chunk.CobbleSlab+1, blocktable.ClassicShaped)),
+	), extCustomBlocks, extBlockDefs, extBlockDefsExt)
+	slab := begin(packetDefineBlockExt).u8(blocktable.ToClassic(chunk.CobbleSlab+1, blocktable.ClassicShaped)).text("cobble slab upper").
+		u8(2, 128, 16, 16, 16, 16, 16, 16, 0, 4, 0).u8(0, 8, 0, 16, 16, 16).u8(0, 0, 0, 0, 0)
+	if !strings.Contains(s.out.String(), string(slab)) {
+		t.Error("the client is not told of slabs")
+	}
+	cl.mu.pose.Yaw = 0                                                     // it looks south
+	cl.mu.lands[grid.ChunkPos{}].Set(chunk.IndexOf(1, 10, 4), chunk.Stone) //nolint:errcheck // it is packed well
+	for _, want := range []games.Change{
+		{Pos: grid.Pos{X: 1, Y: 10, Z: 3}, To: chunk.Door + 2},
+		{Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Door + 2},
+		{Pos: grid.Pos{X: 1, Y: 10, Z: 4}, To: chunk.CobbleSlab + 1}, // no room for the other door
+	} {
+		e := read[sessionmsg.Edit](t, cl)
+		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want {
+			t.Errorf("the client edits %v, want %v", got, want)
+		}
+	}
+	s.out.Reset()
+	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Door + 2)})
+	if want := begin(packetSetBlock).u16(33).u16(10).u16(35).u8(door + 2); !strings.HasSuffix(s.out.String(), string(want)) {
+		t.Errorf("a door is shown as %x", s.out.Bytes())
+	}
+}
+
+// A right click uses both halves of a door, and the block that the client asks for beside it is put back. Other clicks have no effect.
+func TestDoors(t *testing.T) {
+	click := func(button, action byte, x, y, z uint16) []byte {
+		return begin(packetPlayerClick).u8(button, action).u16(0).u16(0).u8(255).u16(x).u16(y).u16(z).u8(1)
+	}
+	brick := func(x, y, z uint16) []byte { return begin(packetSetBlockClient).u16(x).u16(y).u16(z).u8(1, 45) }
+	cl, s := playing(t, slices.Concat(here(),
+		click(rightButton, isPressed, 33, 11, 35), brick(33, 11, 34), click(rightButton, 1, 33, 11, 35),
+		click(0, isPressed, 33, 10, 35), click(rightButton, isPressed, 0xffff, 0xffff, 0xffff), click(rightButton, isPressed, 34, 9, 35), brick(34, 10, 35),
+		begin(packetSetBlockClient).u16(33).u16(11).u16(35).u8(0, 45),
+	), extPlayerClick)
+	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
+	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.At(lower), Block: chunk.Door}, {At: chunk.At(upper), Block: chunk.Door}}}
+	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
+		t.Fatal(err)
+	}
+	cl.Flush() //nolint:errcheck // into memory
+	s.out.Reset()
+	for i, want := range []games.Change{
+		{Pos: upper, To: chunk.Door + 4},
+		{Pos: lower, To: chunk.Door + 4},
+		{Pos: grid.Pos{X: 2, Y: 10, Z: 3}, To: chunk.Brick},
+		{Pos: upper},
+		{Pos: lower},
+	} {
+		e := read[sessionmsg.Edit](t, cl)
+		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
+			t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
+		}
+	}
+	cl.tick(time.Now()) //nolint:errcheck // into memory
+	if want := begin(packetSetBlock).u16(33).u16(11).u16(34).u8(0); !strings.Contains(s.out.String(), string(want)) {
+		t.Errorf("the block beside the door is not put back: %x", s.out.Bytes())
+	}
+}
+
+// Each extension is used by clients that have it, and only by them.
+func TestExtensionsAreUsed(t *testing.T) {
+	packets := map[string]byte{ // what a client is sent
+		extClickDistance: packetClickDistance, extCustomBlocks: packetCustomBlocks, extPlayerList: packetAddPlayerName, extEnvColors: packetEnvColor,
+		extMapAspect: packetMapProperty, extHackControl: packetHackControl, extSetHotbar: packetSetHotbar, extBlockDefsExt: packetDefineBlockExt,
+	}
+	sizes := map[byte]int{
+		packetIdentification: 130, packetPing: 0, packetLevelBegin: 0, packetLevelData: 1027, packetLevelEnd: 6, packetSpawn: 73, packetTeleport: 9, packetMessage: 65,
+		packetExtInfo: 66, packetExtEntry: 68, packetClickDistance: 2, packetCustomBlocks: 1, packetAddPlayerName: 195, packetEnvColor: 7, packetHackControl: 7,
+		packetAddEntity2: 137, packetDefineBlockExt: 87, packetMapProperty: 5, packetSetHotbar: 2,
+	}
+	for _, e := range extensions {
+		var sent []byte
+		has := []string{e.name}
+		if e.name == extBlockDefsExt {
+			has = append(has, extBlockDefs, extCustomBlocks) // which it needs
+		}
+		custom := slices.Contains(has, extCustomBlocks)
+		if custom { // the client's answer
+			sent = []byte{packetCustomBlocks, 1}
+		}
+		cl, s := playing(t, sent, has...)
+		if !cl.features[e.name] || len(cl.features) != len(has) {
+			t.Errorf("with %s the client has %v", e.name, cl.features)
+		}
+		cl.tick(time.Now()) //nolint:errcheck // into memory
+		got := make(map[byte]bool)
+		for out := s.out.Bytes(); len(out) > 0; {
+			kind := out[0]
+			size, known := sizes[kind]
+			if kind == packetLevelBegin && e.name == extFastMap {
+				size += 4
+			}
+			if !known || len(out) < 1+size {
+				t.Fatalf("with %s the client is sent %x", e.name, out[:min(len(out), 40)])
+			}
+			got[kind], out = true, out[1+size:]
+		}
+		for name, kind := range packets {
+			if got[kind] != slices.Contains(has, name) {
+				t.Errorf("with %s the client is sent packet %#x of %s: %v", e.name, kind, name, got[kind])
+			}
+		}
+	}
+}
+
 // A chunk that comes again is shown by what differs.
 func TestChunkThatComesAgain(t *testing.T) {
 	cl, s := playing(t, nil)
@@ -248,6 +363,19 @@ func TestChat(t *testing.T) {
 		if got, err := sessionmsg.DecodeClientCBOR(data); err != nil || got != c.want {
 			t.Errorf("%q becomes %#v, %v", sent, got, err)
 		}
+	}
+}
+
+// A client's ping is answered, and its answer to one is not.
+func TestPing(t *testing.T) {
+	cl, s := playing(t, slices.Concat(begin(packetTwoWayPing).u8(0).u16(7), begin(packetTwoWayPing).u8(1).u16(8), here()), extTwoWayPing)
+	s.out.Reset()
+	if _, err := cl.Read(); err == nil {
+		t.Error("a ping becomes a message")
+	}
+	cl.mu.out.Flush() //nolint:errcheck // into memory
+	if want := begin(packetTwoWayPing).u8(0).u16(7); s.out.String() != string(want) {
+		t.Errorf("pings are answered by %x", s.out.Bytes())
 	}
 }
 

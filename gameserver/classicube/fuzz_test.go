@@ -46,7 +46,7 @@ func extensionsOf(names ...string) []byte {
 	p := begin(packetExtInfo).text("test").u16(uint16(len(names)))
 	for _, n := range names {
 		version := uint32(1)
-		if n == extPlayerList {
+		if n == extPlayerList || n == extBlockDefsExt {
 			version = 2
 		}
 		p = append(p, begin(packetExtEntry).text(n).u32(version)...)
@@ -129,11 +129,12 @@ func FuzzClient(f *testing.F) {
 	f.Add(hello("a b", 7, 0), append(here(), begin(packetSetBlockClient).u16(33).u16(10).u16(34).u8(1, 65)...))
 	f.Add(hello("x", 7, 0), append(append(here(), begin(packetMessage).u8(1).text("one ")...), begin(packetMessage).u8(0).text("%4two")...))
 	f.Add(hello("x", 7, 0), []byte{packetTwoWayPing, 0, 1, 2, packetTwoWayPing, 1, 0, 0, 0xff})
+	f.Add(hello("x", 7, 0), []byte(begin(packetPlayerClick).u8(rightButton, isPressed).u32(0).u8(255).u16(33).u16(9).u16(34).u8(1)))
 	f.Fuzz(func(t *testing.T, login, sent []byte) {
 		if _, _, err := newTestAdapter().Open(t.Context(), newScript(login)); err == nil && len(login) < 131 {
 			t.Errorf("%d bytes are a login", len(login))
 		}
-		cl, _ := playing(t, append(here(), sent...), extLongerMessages, extTwoWayPing)
+		cl, _ := playing(t, append(here(), sent...), extLongerMessages, extTwoWayPing, extPlayerClick)
 		for {
 			message, err := cl.Read()
 			if err != nil {
@@ -143,8 +144,8 @@ func FuzzClient(f *testing.F) {
 				t.Fatalf("%x becomes a message that is refused: %v", sent, err)
 			}
 		}
-		if len(cl.partial) > wire.MaxChat || len(cl.mu.pending) > maxPending {
-			t.Errorf("%d bytes and %d edits are kept", len(cl.partial), len(cl.mu.pending))
+		if len(cl.partial) > wire.MaxChat || cl.mu.edits.Pending() > 1024 {
+			t.Errorf("%d bytes and %d edits are kept", len(cl.partial), cl.mu.edits.Pending())
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -27,24 +28,21 @@ const (
 
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
-	for {
+	m := cl.mu.edits.Next()
+	for m == nil {
 		kind, body, err := cl.in.next()
 		if err != nil {
 			return nil, err
 		}
-		m, err := cl.translate(kind, body, time.Now())
-		switch {
-		case err != nil:
+		if m, err = cl.translate(kind, body, time.Now()); err != nil {
 			return nil, err
-		case m == nil:
-			continue
 		}
-		if move, ok := m.(sessionmsg.Move); ok { // 20 a second
-			cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-			return cl.message, nil
-		}
-		return sessionmsg.EncodeClientCBOR(m)
 	}
+	if move, ok := m.(sessionmsg.Move); ok { // 20 a second
+		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
+		return cl.message, nil
+	}
+	return sessionmsg.EncodeClientCBOR(m)
 }
 
 // translate returns the message that a packet becomes; nil for none.
@@ -54,7 +52,9 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 		body.u8() // the block in the player's hand, or 255
 		return cl.readMove(place{x: body.u16(), y: body.u16(), z: body.u16(), yaw: body.u8(), pitch: body.u8()}, now)
 	case packetSetBlockClient:
-		return cl.readEdit(body)
+		return cl.readEdit(body, now)
+	case packetPlayerClick:
+		return cl.readClick(body, now)
 	case packetMessage:
 		return cl.readChat(body), nil
 	case packetTwoWayPing:
@@ -92,8 +92,8 @@ func distance(a, b motion.Pose) float64 {
 	return math.Sqrt((a.X-b.X)*(a.X-b.X) + (a.Y-b.Y)*(a.Y-b.Y) + (a.Z-b.Z)*(a.Z-b.Z))
 }
 
-// readEdit returns the edit of a block in the level.
-func (cl *Client) readEdit(body fields) (sessionmsg.FromClient, error) {
+// readEdit returns the first edit of a block in the level. The others are the next.
+func (cl *Client) readEdit(body fields, now time.Time) (sessionmsg.FromClient, error) {
 	x, y, z := body.u16(), body.u16(), body.u16()
 	place, id := body.u8() != 0, body.u8()
 	if !place {
@@ -105,20 +105,64 @@ func (cl *Client) readEdit(body fields) (sessionmsg.FromClient, error) {
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	w := cl.mu.window
-	switch {
-	case !cl.mu.loaded, !cl.mu.placed.IsZero():
-		return nil, nil // meant for another level, or from another place
-	case int64(x) >= w.side(), int32(y) >= w.height, int64(z) >= w.side():
-		return nil, wire.Refuse(wire.FailBadValue, "There is no block at %d, %d, %d of the level.", x, y, z)
-	case len(cl.mu.pending) >= maxPending:
-		return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
+	if cl.away() {
+		return nil, nil
 	}
-	origin := w.origin()
-	e := sessionmsg.Edit{Seq: cl.mu.seq, X: origin.X + int32(x), Y: int32(y), Z: origin.Z + int32(z), Block: uint16(block)}
-	cl.mu.seq++
-	cl.mu.pending[e.Seq] = grid.Pos{X: e.X, Y: e.Y, Z: e.Z}
-	return e, nil
+	pos, inside := cl.mu.window.pos(x, y, z)
+	switch {
+	case !inside:
+		return nil, wire.Refuse(wire.FailBadValue, "There is no block at %d, %d, %d of the level.", x, y, z)
+	case place && cl.usedDoor:
+		cl.showThere(pos)
+		return nil, nil
+	case !cl.looks.AllowN(now, 1):
+		return cl.mu.edits.AddAll([]games.Change{{Pos: pos, To: block}}, now)
+	case block == chunk.Air:
+		return cl.mu.edits.AddAll(cl.mu.lands.blocks().Break(pos), now)
+	}
+	block = blocktable.PlacedBy(float64(cl.mu.pose.Yaw), [3]int32{0, 1, 0}, 0).Block(block)
+	changes := cl.mu.lands.blocks().Place(pos, block)
+	if len(changes) == 0 {
+		cl.showThere(pos)
+	}
+	return cl.mu.edits.AddAll(changes, now)
+}
+
+// showThere shows what is in place of a block that the client has placed. The next tick flushes it.
+func (cl *Client) showThere(pos grid.Pos) {
+	b, _ := cl.mu.lands.blocks()(pos)
+	cl.showBlock(pos, b)
+}
+
+// away reports whether what the client does is meant for another level, or from another place.
+func (cl *Client) away() bool { return !cl.mu.loaded || !cl.mu.placed.IsZero() }
+
+// What a click is.
+const (
+	rightButton = 1
+	isPressed   = 0
+)
+
+// readClick returns the edit of a door that is clicked. For other clicks the client sends edits.
+func (cl *Client) readClick(body fields, now time.Time) (sessionmsg.FromClient, error) {
+	button, action := body.u8(), body.u8()
+	body.u16() // where the player looks
+	body.u16()
+	body.u8() // the player who is clicked
+	x, y, z := body.u16(), body.u16(), body.u16()
+	if action != isPressed {
+		return nil, nil
+	}
+	cl.usedDoor = false
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	pos, inside := cl.mu.window.pos(x, y, z) // mostly of no block
+	if button != rightButton || cl.away() || !inside || !cl.looks.AllowN(now, 1) {
+		return nil, nil
+	}
+	changes := cl.mu.lands.blocks().Door(pos)
+	cl.usedDoor = len(changes) > 0
+	return cl.mu.edits.AddAll(changes, now)
 }
 
 // readChat returns the chat line, or the command, that a message completes.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 
+	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -22,6 +23,9 @@ const (
 	extTwoWayPing     = "TwoWayPing"
 	extFastMap        = "FastMap"
 	extSetHotbar      = "SetHotbar"
+	extPlayerClick    = "PlayerClick"
+	extBlockDefs      = "BlockDefinitions"
+	extBlockDefsExt   = "BlockDefinitionsExt"
 )
 
 var extensions = []struct {
@@ -40,6 +44,9 @@ var extensions = []struct {
 	{extTwoWayPing, 1},
 	{extFastMap, 1},
 	{extSetHotbar, 1},
+	{extPlayerClick, 1},
+	{extBlockDefs, 1},
+	{extBlockDefsExt, 2},
 }
 
 // maxExtensions is the most extensions that a client may list: ClassiCube has some 40.
@@ -47,6 +54,17 @@ const maxExtensions = 256
 
 // features are the extensions that both sides understand.
 type features map[string]bool
+
+// level returns which blocks the client has.
+func (f features) level() blocktable.ClassicLevel {
+	switch {
+	case !f[extCustomBlocks]:
+		return blocktable.ClassicPlain
+	case !f[extBlockDefs] || !f[extBlockDefsExt]:
+		return blocktable.ClassicCustom
+	}
+	return blocktable.ClassicShaped
+}
 
 // login is the handshake of a client.
 type login struct {

@@ -44,6 +44,10 @@ func (cl *Client) Send(message []byte) error {
 		return cl.correct(m)
 	case sessionmsg.Notice:
 		cl.say(colourNotice + escape(m.Text))
+	case sessionmsg.History:
+		for _, line := range games.HistoryLines(m, time.Now()) {
+			cl.say(colourNotice + escape(line))
+		}
 	case sessionmsg.Permissions:
 		cl.showRole(m)
 	case sessionmsg.Struck:
@@ -62,11 +66,45 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 		return err
 	}
 	now := time.Now()
-	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
+	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
+	cl.mu.edits.Begin(m.NextSeq, now)
 	clear(cl.mu.lands)
-	clear(cl.mu.pending)
+	if cl.features.level() == blocktable.ClassicShaped {
+		for _, s := range blocktable.ClassicShapes() {
+			cl.put(defineBlock(s))
+		}
+	}
 	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
 	return cl.retarget()
+}
+
+// How a block is drawn and stops bodies, and the usual speed on it.
+const (
+	collideNone, collideSolid, collideLadder = 0, 2, 7
+	usualSpeed                               = 128
+	soundWood, soundStone                    = 1, 4
+	drawOpaque, drawTransparent              = 0, 1
+)
+
+// defineBlock returns the packet that tells a client to draw a block.
+func defineBlock(s blocktable.ClassicShape) packet {
+	name := strings.ReplaceAll(s.Block.Name(), "_", " ")
+	collide, sound, bright, light, draw := byte(collideNone), byte(soundWood), byte(0), byte(1), byte(drawTransparent)
+	switch {
+	case s.Block.Base() == chunk.Ladder:
+		collide = collideLadder
+	case s.Block.Glow() > 0:
+		bright = 1
+	case s.Block.Door():
+		if s.Block.Solid() {
+			collide = collideSolid
+		}
+	default:
+		collide, sound, light, draw = collideSolid, soundStone, 0, drawOpaque
+	}
+	top, side, bottom := s.Textures[0], s.Textures[1], s.Textures[2]
+	p := begin(packetDefineBlockExt).u8(s.ID).text(name).u8(collide, usualSpeed, top, side, side, side, side, bottom, light, sound, bright)
+	return append(append(p, s.Box.Low[:]...), s.Box.High[:]...).u8(draw, 0, 0, 0, 0) // no fog
 }
 
 // retarget chooses the window around the player. It is sent as soon as its land is here.
@@ -180,7 +218,7 @@ func (cl *Client) showSelf() {
 	}
 	if cl.features[extSetHotbar] {
 		for i, b := range hotbar {
-			cl.put(begin(packetSetHotbar).u8(blocktable.ToClassic(b, cl.features[extCustomBlocks]), byte(i)))
+			cl.put(begin(packetSetHotbar).u8(blocktable.ToClassic(b, cl.features.level()), byte(i)))
 		}
 	}
 	cl.mu.clock = clock{}
@@ -214,11 +252,10 @@ func (cl *Client) correct(m sessionmsg.Correction) error {
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
 func (cl *Client) acknowledge(m sessionmsg.Ack) {
-	pos, waits := cl.mu.pending[m.Seq]
+	pos, waits := cl.mu.edits.Answer(m.Seq)
 	if !waits {
 		return
 	}
-	delete(cl.mu.pending, m.Seq)
 	if m.Error != "" {
 		cl.a.metrics.PutBack.Inc()
 		if why := games.Refusal(m.Error); why != "" {
@@ -236,7 +273,7 @@ func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
 	}
 	o := w.origin()
 	cl.put(begin(packetSetBlock).u16(uint16(pos.X - o.X)).u16(uint16(pos.Y)).u16(uint16(pos.Z - o.Z)). //nolint:gosec // inside the level
-														u8(blocktable.ToClassic(b, cl.features[extCustomBlocks])))
+														u8(blocktable.ToClassic(b, cl.features.level())))
 }
 
 // Tick is that of sessionmsg.TickReader.

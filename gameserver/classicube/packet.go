@@ -34,6 +34,8 @@ const (
 	packetEnvColor         = 0x19
 	packetHackControl      = 0x20
 	packetAddEntity2       = 0x21
+	packetPlayerClick      = 0x22
+	packetDefineBlockExt   = 0x25
 	packetMapProperty      = 0x29
 	packetTwoWayPing       = 0x2b
 	packetSetHotbar        = 0x2d
@@ -51,6 +53,7 @@ const (
 var sizes = map[byte]int{
 	packetIdentification: 1 + 2*textBytes + 1, packetSetBlockClient: 8, packetTeleport: 9, packetMessage: 1 + textBytes,
 	packetExtInfo: textBytes + 2, packetExtEntry: textBytes + 4, packetCustomBlocks: 1, packetTwoWayPing: 3,
+	packetPlayerClick: 14,
 }
 
 const largestPacket = 1 + 2*textBytes + 1

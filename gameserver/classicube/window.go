@@ -49,6 +49,13 @@ func (w window) origin() grid.Pos {
 	return grid.ChunkPos{X: w.middle.X - w.radius, Z: w.middle.Z - w.radius}.Origin()
 }
 
+// pos returns the position of a block of the level, and reports whether there is one.
+func (w window) pos(x, y, z uint16) (pos grid.Pos, inside bool) {
+	o := w.origin()
+	inside = int64(x) < w.side() && int32(y) < w.height && int64(z) < w.side()
+	return grid.Pos{X: o.X + int32(x), Y: int32(y), Z: o.Z + int32(z)}, inside
+}
+
 func (w window) contains(at grid.ChunkPos) bool { return at.Distance(w.middle) <= int64(w.radius) }
 
 // left reports whether the player, who is at a pose, should be sent another window.
@@ -70,6 +77,11 @@ func (w window) chunks(visit func(at grid.ChunkPos) bool) bool {
 // lands are the chunks in view.
 type lands map[grid.ChunkPos]*games.Land
 
+// blocks returns the blocks in view.
+func (ls lands) blocks() games.Blocks {
+	return games.BlocksOf(func(at grid.ChunkPos) *games.Land { return ls[at] })
+}
+
 // has reports whether the whole window is in view.
 func (ls lands) has(w window) bool {
 	return w.chunks(func(at grid.ChunkPos) bool { return ls[at] != nil })
@@ -78,13 +90,14 @@ func (ls lands) has(w window) bool {
 // levelKey is all that a level is made of.
 type levelKey struct {
 	window
-	fast, custom bool
-	lands        [(2*viewDistance - 1) * (2*viewDistance - 1)]games.Packed // as many as a window has at most
+	fast  bool
+	level blocktable.ClassicLevel
+	lands [(2*viewDistance - 1) * (2*viewDistance - 1)]games.Packed // as many as a window has at most
 }
 
 // key returns the key of a window's level, unless a chunk of it has changed since it was sent.
 func (ls lands) key(w window, f features) (key levelKey, has bool) {
-	key, i := levelKey{window: w, fast: f[extFastMap], custom: f[extCustomBlocks]}, 0
+	key, i := levelKey{window: w, fast: f[extFastMap], level: f.level()}, 0
 	has = w.chunks(func(at grid.ChunkPos) (unchanged bool) {
 		key.lands[i], unchanged = ls[at].Unchanged()
 		i++
@@ -122,7 +135,7 @@ func (ls lands) writeLevel(to io.Writer, w window, f features) error {
 			columns = append(columns, column)
 		}
 	}
-	images := imagesFor(f[extCustomBlocks])
+	images := imagesFor(f.level())
 	across, layer := int(2*w.radius+1), make([]byte, w.side()*w.side())
 	for y := range int(w.height) {
 		for i, column := range columns {
@@ -150,14 +163,14 @@ func (w window) volume() uint32 { return uint32(w.side() * w.side() * int64(w.he
 
 // images are those of the first blocks, for loops over millions of blocks.
 type images struct {
-	known  []byte
-	custom bool
+	known []byte
+	level blocktable.ClassicLevel
 }
 
-func imagesFor(custom bool) images {
-	t := images{custom: custom}
+func imagesFor(level blocktable.ClassicLevel) images {
+	t := images{level: level}
 	for b := chunk.Air; b.Known(); b++ {
-		t.known = append(t.known, blocktable.ToClassic(b, custom))
+		t.known = append(t.known, blocktable.ToClassic(b, level))
 	}
 	return t
 }
@@ -166,5 +179,5 @@ func (t images) of(b chunk.Block) byte {
 	if int(b) < len(t.known) {
 		return t.known[b]
 	}
-	return blocktable.ToClassic(b, t.custom)
+	return blocktable.ToClassic(b, t.level)
 }

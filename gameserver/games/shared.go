@@ -11,25 +11,34 @@ import (
 const maxBuilding = 2
 
 // Shared keeps what was built of the land, for clients that are sent the same: those who stand in one place.
-type Shared[K comparable] struct {
-	largest  int // bytes
+type Shared[K comparable, V any] struct {
+	largest  int         // bytes
+	size     func(V) int // bytes
 	building chan struct{}
-	kept     *lru.Cache[K, func() ([][]byte, error)]
+	kept     *lru.Cache[K, func() (V, error)]
+}
+
+// SizeOf returns how many bytes parts have.
+func SizeOf(parts [][]byte) (size int) {
+	for _, part := range parts {
+		size += len(part)
+	}
+	return size
 }
 
 // NewShared returns a Shared that keeps the last so many, but none that has more than so many bytes.
-func NewShared[K comparable](most, largest int) *Shared[K] {
-	kept, err := lru.New[K, func() ([][]byte, error)](most)
+func NewShared[K comparable, V any](most, largest int, size func(V) int) *Shared[K, V] {
+	kept, err := lru.New[K, func() (V, error)](most)
 	if err != nil {
 		panic(fmt.Sprintf("keep %d of what is shared: %v", most, err)) // not positive
 	}
-	return &Shared[K]{largest: largest, building: make(chan struct{}, maxBuilding), kept: kept}
+	return &Shared[K, V]{largest: largest, size: size, building: make(chan struct{}, maxBuilding), kept: kept}
 }
 
 // Get returns what was built for a key, or builds it while few others do so. What has no key is built for one client only.
 // The caller must not change it.
-func (s *Shared[K]) Get(key K, has bool, build func() ([][]byte, error)) ([][]byte, error) {
-	bounded := func() ([][]byte, error) {
+func (s *Shared[K, V]) Get(key K, has bool, build func() (V, error)) (V, error) {
+	bounded := func() (V, error) {
 		s.building <- struct{}{}
 		defer func() { <-s.building }()
 		return build()
@@ -50,14 +59,10 @@ func (s *Shared[K]) Get(key K, has bool, build func() ([][]byte, error)) ([][]by
 			s.kept.Remove(key)
 		}
 	}()
-	all, err := result()
+	v, err := result()
 	built = true
-	size := 0
-	for _, part := range all {
-		size += len(part)
-	}
-	if size > s.largest || err != nil {
+	if err != nil || s.size(v) > s.largest {
 		s.kept.Remove(key)
 	}
-	return all, err
+	return v, err
 }

@@ -8,7 +8,7 @@ import (
 
 // What many clients ask for at once is built once, and what is too large, or fails, is not kept.
 func TestShared(t *testing.T) {
-	s := NewShared[int](2, 10)
+	s := NewShared[int](2, 10, SizeOf)
 	built := 0
 	var mu sync.Mutex
 	get := func(key, size int, fails error) {

@@ -14,8 +14,14 @@ var refusals = map[string]string{
 	wire.RefusedOutOfReach:    "That is out of reach.",
 	wire.RefusedClaimed:       "That is another player's claim.",
 	wire.RefusedOutsideBorder: "That is outside the border of the world.",
+	wire.RefusedNotAllowed:    "You may not build here.",
+	wire.RefusedUnknownBlock:  "This world does not have that block yet.",
 	wire.RefusedRate:          "You build too fast.",
 	wire.RefusedNotLoaded:     "The land there is being loaded.",
+	wire.RefusedUnavailable:   "This land cannot be reached right now. Try again.",
+	wire.RefusedQuarantined:   "This land is locked for repair.",
+	wire.RefusedStale:         "That came too late. Try again.",
+	wire.RefusedUnsigned:      "The world could not verify that this edit is yours. Join again, and type /login PASSWORD.",
 }
 
 // Refusal returns why an edit was refused, by the code of the Ack; empty if the player can see it.

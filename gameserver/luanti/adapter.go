@@ -29,7 +29,7 @@ type landKey struct {
 // Adapter is the games.Protocol of Luanti.
 type Adapter struct {
 	metrics     *metrics
-	columns     *games.Shared[landKey]
+	columns     *games.Shared[landKey, [][]byte]
 	definitions definitions
 	uniform     uniforms
 }
@@ -40,7 +40,7 @@ func New(r prometheus.Registerer) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("textures for Luanti: %w", err)
 	}
-	return &Adapter{metrics: newMetrics(r), columns: games.NewShared[landKey](maxColumns, maxColumn), definitions: d}, nil
+	return &Adapter{metrics: newMetrics(r), columns: games.NewShared[landKey](maxColumns, maxColumn, games.SizeOf), definitions: d}, nil
 }
 
 // Subprotocol is that of WebSockets, which the game has none of.

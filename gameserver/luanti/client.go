@@ -6,32 +6,25 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-const (
-	// writeTimeout bounds one write to the client.
-	writeTimeout = 10 * time.Second
-	// maxPending is the most edits that may wait for their answers.
-	maxPending = 1024
-)
+// writeTimeout bounds one write to the client.
+const writeTimeout = 10 * time.Second
 
 // Client is the connection of one client: a games.Client.
 type Client struct {
 	a       *Adapter
 	c       games.PacketConn
-	buffer  []byte                  // a packet; the reader's
-	message []byte                  // the last result of Read
-	next    []sessionmsg.FromClient // the results after it; the reader's
+	buffer  []byte // a packet; the reader's
+	message []byte // the last result of Read
 
 	mu struct {
 		sync.Mutex
 		failed  error // of a write
 		welcome sessionmsg.Welcome
 		since   time.Time // when the welcome arrived
-		seq     uint64    // of the next edit
 		ready   bool      // the client has the definitions and is in the game
 
 		origin origin
@@ -41,7 +34,7 @@ type Client struct {
 		placed  time.Time   // when the client was put there, and until it says so what it sends is ignored; else zero
 		sent    time.Time   // when the session was last sent a move
 		clocked time.Time   // when the client was last told the time of day
-		pending map[uint64]grid.Pos
+		edits   games.Edits
 		held    int           // the slot that is in the player's hand
 		slots   []chunk.Block // of the inventory
 		avatars avatars
@@ -53,8 +46,7 @@ type Client struct {
 
 func newClient(a *Adapter, c games.PacketConn) *Client {
 	cl := &Client{a: a, c: c, buffer: make([]byte, maxPacket)}
-	cl.mu.lands, cl.mu.pending = make(lands), make(map[uint64]grid.Pos)
-	cl.mu.slots, cl.mu.avatars, cl.mu.ticks = firstSlots(), newAvatars(), games.NewTicks()
+	cl.mu.lands, cl.mu.slots, cl.mu.avatars, cl.mu.ticks = make(lands), firstSlots(), newAvatars(), games.NewTicks()
 	return cl
 }
 

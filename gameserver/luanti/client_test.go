@@ -15,6 +15,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -477,16 +478,16 @@ func TestPairs(t *testing.T) {
 	for name, c := range map[string]struct {
 		held, lower, upper chunk.Block // there are the others already
 		sent               packet
-		want               []change
+		want               []games.Change
 	}{
-		"place a door": {chunk.Door, chunk.Air, chunk.Air, interact(interactPlaced, 0, at, up), []change{{up, door}, {top, door}}},
-		"open it":      {chunk.Stone, door, door, interact(interactPlaced, 0, top, top), []change{{top, door + 4}, {up, door + 4}}},
-		"close it":     {chunk.Air, door + 4, door + 4, interact(interactPlaced, 0, up, up), []change{{up, door}, {top, door}}},
-		"break it":     {chunk.Air, door, door, interact(interactDug, 0, up, up), []change{{up, chunk.Air}, {top, chunk.Air}}},
-		"half a door":  {chunk.Air, door, chunk.Stone, interact(interactDug, 0, up, up), []change{{up, chunk.Air}}},
+		"place a door": {chunk.Door, chunk.Air, chunk.Air, interact(interactPlaced, 0, at, up), []games.Change{{Pos: up, To: door}, {Pos: top, To: door}}},
+		"open it":      {chunk.Stone, door, door, interact(interactPlaced, 0, top, top), []games.Change{{Pos: top, To: door + 4}, {Pos: up, To: door + 4}}},
+		"close it":     {chunk.Air, door + 4, door + 4, interact(interactPlaced, 0, up, up), []games.Change{{Pos: up, To: door}, {Pos: top, To: door}}},
+		"break it":     {chunk.Air, door, door, interact(interactDug, 0, up, up), []games.Change{{Pos: up, To: chunk.Air}, {Pos: top, To: chunk.Air}}},
+		"half a door":  {chunk.Air, door, chunk.Stone, interact(interactDug, 0, up, up), []games.Change{{Pos: up, To: chunk.Air}}},
 		"no room":      {chunk.Door, chunk.Air, chunk.Stone, interact(interactPlaced, 0, at, up), nil},
-		"a slab":       {chunk.CobbleSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []change{{up, chunk.Cobble}}},
-		"another slab": {chunk.StoneSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []change{{top, chunk.StoneSlab}}},
+		"a slab":       {chunk.CobbleSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []games.Change{{Pos: up, To: chunk.Cobble}}},
+		"another slab": {chunk.StoneSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []games.Change{{Pos: top, To: chunk.StoneSlab}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, _ := playing(t, moveTo(start), c.sent, moveTo(motion.Pose{X: 2, Y: 10, Z: 2.5}))
@@ -499,7 +500,7 @@ func TestPairs(t *testing.T) {
 			}
 			for i, want := range c.want {
 				e := read[sessionmsg.Edit](t, cl)
-				if got := (change{grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
+				if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
 					t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
 				}
 			}
@@ -508,25 +509,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// Fences are joined to fences, panes to panes, and both to cubes and doors. Boxes are in the client's space, whose Z runs the other way.
+// Boxes are in the client's space, whose Z runs the other way.
 func TestShapes(t *testing.T) {
-	for _, c := range []struct {
-		fence, beside chunk.Block
-		want          bool
-	}{
-		{chunk.PlankFence, chunk.PinePlankFence, true},
-		{chunk.PlankFence, chunk.GlassPane, false},
-		{chunk.GlassPane, chunk.GlassPane, true},
-		{chunk.GlassPane, chunk.Glass, true},
-		{chunk.PlankFence, chunk.Door + 4, true},
-		{chunk.PlankFence, chunk.TallGrass, false},
-		{chunk.PlankFence, chunk.StoneSlab, false},
-		{chunk.PlankFence, chunk.Torch, false},
-	} {
-		if got := joins(c.fence, c.beside); got != c.want {
-			t.Errorf("%s is joined to %s: %v", c.fence.Name(), c.beside.Name(), got)
-		}
-	}
 	north := packet(nil).list((chunk.Ladder + 3).Boxes())
 	if want := packet(nil).u16(1).f32(-5, -5, 4.375, 5, 5, 5); !bytes.Equal(north, want) {
 		t.Errorf("a ladder to the north is %x, want %x", north, want)

@@ -115,7 +115,7 @@ func defineNodes() (packet, error) {
 	count := uint16(0)
 	for b := chunk.Air + 1; b.Known(); b++ {
 		names := tilesOf(b)
-		if isDoor(b) {
+		if b.Door() {
 			upper := [3]string{names[0], names[0], names[0]}
 			defs = defs.u16(nodeOf(b, b)).bytes(defineNode(b, nodeName(b)+"_upper", upper))
 			count++
@@ -169,7 +169,7 @@ func defineNode(b chunk.Block, name string, names [3]string) packet {
 	}
 	p = p.u8(0).flag(!b.Opaque(), !shades(b)).u8(glow)                                      // level, light passes, sunlight passes
 	p = p.flag(false, b.Solid(), b != chunk.Water, b.Breakable(), b.Base() == chunk.Ladder) // ground, stops bodies, can be pointed at, dug, climbed
-	p = p.flag(b.Plant() || b == chunk.Water, isDoor(b)).u32(0)                             // replaced by what is put there, reacts to clicks, damage
+	p = p.flag(b.Plant() || b == chunk.Water, b.Door()).u32(0)                              // replaced by what is put there, reacts to clicks, damage
 	if b == chunk.Water {
 		p = p.u8(2).text(nodeName(b)).text(nodeName(b)).u8(1)
 	} else {

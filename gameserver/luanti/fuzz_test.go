@@ -190,8 +190,8 @@ func FuzzClient(f *testing.F) {
 				t.Fatalf("%x becomes a message that is refused: %v", sent, err)
 			}
 		}
-		if len(cl.mu.slots) != len(firstSlots()) || len(cl.mu.pending) > 4 { // a door is two
-			t.Errorf("%d slots and %d edits are kept", len(cl.mu.slots), len(cl.mu.pending))
+		if len(cl.mu.slots) != len(firstSlots()) || cl.mu.edits.Pending() > 4 { // a door is two
+			t.Errorf("%d slots and %d edits are kept", len(cl.mu.slots), cl.mu.edits.Pending())
 		}
 	})
 }

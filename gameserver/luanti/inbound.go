@@ -23,7 +23,7 @@ const (
 
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
-	m := cl.takeNext()
+	m := cl.mu.edits.Next()
 	for m == nil {
 		open, err := cl.boundRead()
 		if err != nil {
@@ -89,7 +89,7 @@ func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, 
 	case fromPlayerPos:
 		return cl.readMove(f, now), nil
 	case fromInteract:
-		return cl.readInteract(f)
+		return cl.readInteract(f, now)
 	case fromPlayerItem:
 		cl.mu.held = int(f.u16())
 	case fromInventoryAction:

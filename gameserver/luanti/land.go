@@ -30,28 +30,14 @@ type land struct {
 // lands are the chunks in view.
 type lands map[grid.ChunkPos]*land
 
-// load returns a chunk; nil if it is not in view.
-func (ls lands) load(at grid.ChunkPos) *chunk.Chunk {
-	l := ls[at]
-	if l == nil {
+// blocks returns the blocks in view.
+func (ls lands) blocks() games.Blocks {
+	return games.BlocksOf(func(at grid.ChunkPos) *games.Land {
+		if l := ls[at]; l != nil {
+			return l.Land
+		}
 		return nil
-	}
-	blocks, err := l.Load()
-	if err != nil {
-		return nil
-	}
-	return blocks
-}
-
-// at returns a block, if it is in view.
-func (ls lands) at(pos grid.Pos) (chunk.Block, bool) { return blockOf(ls.load(pos.Chunk()), pos) }
-
-// blockOf returns a block of its chunk, if that is in view.
-func blockOf(c *chunk.Chunk, pos grid.Pos) (chunk.Block, bool) {
-	if c == nil || pos.Y < 0 || int(pos.Y) >= c.Height() {
-		return chunk.Air, false
-	}
-	return c.Get(chunk.At(pos)), true
+	})
 }
 
 // nearest returns the chunk nearest to another one that the client is to be sent.

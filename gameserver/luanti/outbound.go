@@ -42,6 +42,10 @@ func (cl *Client) Send(message []byte) error {
 		cl.place(time.Now())
 	case sessionmsg.Notice:
 		cl.say("", m.Text)
+	case sessionmsg.History:
+		for _, line := range games.HistoryLines(m, time.Now()) {
+			cl.say("", line)
+		}
 	case sessionmsg.Struck:
 		if m.To == cl.mu.welcome.Player {
 			cl.say("", m.Name+" hit you.")
@@ -61,10 +65,10 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	again := cl.mu.welcome.Player != ""
-	cl.mu.welcome, cl.mu.since, cl.mu.seq, cl.mu.pose, cl.mu.sent = m, now, m.NextSeq, m.Pose, now
+	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
+	cl.mu.edits.Begin(m.NextSeq, now)
 	if again {
 		clear(cl.mu.lands)
-		clear(cl.mu.pending)
 		if !cl.mu.origin.bears(m.Pose) {
 			cl.mu.origin = originNear(m.Pose) // what the client has is sent again
 		}
@@ -147,11 +151,10 @@ func (cl *Client) sendNearest() (bool, error) {
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
 func (cl *Client) acknowledge(m sessionmsg.Ack) {
-	pos, waits := cl.mu.pending[m.Seq]
+	pos, waits := cl.mu.edits.Answer(m.Seq)
 	if !waits {
 		return
 	}
-	delete(cl.mu.pending, m.Seq)
 	if m.Error != "" {
 		cl.a.metrics.PutBack.Inc()
 		if why := games.Refusal(m.Error); why != "" {
@@ -167,15 +170,15 @@ func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
 		cl.put(begin(toRemoveNode).node(cl.mu.origin.node(pos)))
 		return
 	}
-	if !isDoor(b) {
+	if !b.Door() {
 		cl.showNode(pos, nodeOf(b, chunk.Air))
 		return
 	}
-	blocks := cl.mu.lands.load(pos.Chunk())
-	below, _ := blockOf(blocks, grid.Pos{X: pos.X, Y: pos.Y - 1, Z: pos.Z})
+	blocks := cl.mu.lands.blocks()
+	below, _ := blocks(grid.Pos{X: pos.X, Y: pos.Y - 1, Z: pos.Z})
 	cl.showNode(pos, nodeOf(b, below))
 	upper := grid.Pos{X: pos.X, Y: pos.Y + 1, Z: pos.Z}
-	if above, _ := blockOf(blocks, upper); above == b {
+	if above, _ := blocks(upper); above == b {
 		cl.showNode(upper, nodeOf(above, b))
 	}
 }

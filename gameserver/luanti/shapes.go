@@ -1,33 +1,19 @@
 package luanti
 
 import (
-	"strings"
-
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 )
-
-// isDoor reports whether a block is half of a door, open or closed.
-func isDoor(b chunk.Block) bool { return b.Base() == chunk.Door || b.Base() == chunk.PineDoor }
 
 // upperHalves is added to the number of a door's node where it is the upper half, which has a texture of its own. There are fewer blocks.
 const upperHalves = 1024
 
 // nodeOf returns the number of a block's node, by the block below.
 func nodeOf(b, below chunk.Block) uint16 {
-	if isDoor(b) && below == b {
+	if b.Door() && below == b {
 		return blocktable.ToLuanti(b) + upperHalves
 	}
 	return blocktable.ToLuanti(b)
-}
-
-// isSlab reports whether a block is a lower slab. Its upper one follows.
-func isSlab(b chunk.Block) bool { return strings.HasSuffix(b.Name(), "_slab") }
-
-// isFence reports whether a block is joined to what is beside it: a fence or a pane.
-func isFence(b chunk.Block) bool {
-	middle, _ := b.Arms()
-	return len(middle) > 0
 }
 
 // hasStates reports whether a block has states, of which one is chosen when it is placed.
@@ -36,24 +22,18 @@ func hasStates(b chunk.Block) bool { return (b + 1).Known() && (b+1).Base() == b
 // shades reports whether a block stops the light of the sky. Some light reaches into slabs and stairs, as otherwise they would be black.
 func shades(b chunk.Block) bool { return b.Opaque() || b >= chunk.StoneSlab && b < chunk.PlankFence }
 
-// joins reports whether a fence, or a pane, is joined to a block beside it, as in the browser's client (web/src/mesh/shapes.ts).
-func joins(fence, beside chunk.Block) bool {
-	bothPanes := (fence == chunk.GlassPane) == (beside == chunk.GlassPane)
-	return isFence(beside) && bothPanes || isDoor(beside) || !beside.Shaped() && beside.Solid()
-}
-
 // joined appends the nodes to which a block's node is joined.
 func (p packet) joined(b chunk.Block) packet {
-	if !isFence(b) {
+	if !b.Joinable() {
 		return p.u16(0)
 	}
 	var all packet
 	count := uint16(0)
 	for other := chunk.Air + 1; other.Known(); other++ {
-		if joins(b, other) {
+		if b.Joins(other) {
 			all = all.u16(blocktable.ToLuanti(other))
 			count++
-			if isDoor(other) {
+			if other.Door() {
 				all = all.u16(nodeOf(other, other))
 				count++
 			}
@@ -73,7 +53,7 @@ const (
 // boxes appends what a block fills: when it is drawn, pointed at, and run into.
 func (p packet) boxes(b chunk.Block) packet {
 	switch {
-	case isFence(b):
+	case b.Joinable():
 		middle, arms := b.Arms()
 		east, west, south, north := arms[0], arms[1], arms[2], arms[3]
 		p = p.u8(boxVersion, boxJoined).list(middle).list(nil).list(nil) // above and below

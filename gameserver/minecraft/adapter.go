@@ -24,12 +24,12 @@ type landKey struct {
 type Adapter struct {
 	metrics *metrics
 	status  func() Status
-	columns *games.Shared[landKey]
+	columns *games.Shared[landKey, shownChunk]
 }
 
 // New returns an Adapter, which shows a status in lists of servers.
 func New(r prometheus.Registerer, status func() Status) *Adapter {
-	return &Adapter{metrics: newMetrics(r), status: status, columns: games.NewShared[landKey](maxColumns, maxColumn)}
+	return &Adapter{metrics: newMetrics(r), status: status, columns: games.NewShared[landKey](maxColumns, maxColumn, shownChunk.size)}
 }
 
 // Subprotocol returns that there are no WebSockets.

@@ -5,35 +5,26 @@ import (
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // faces are the directions of the faces of a block: down, up, north, south, west, east.
 var faces = [...]grid.Pos{{Y: -1}, {Y: 1}, {Z: -1}, {Z: 1}, {X: -1}, {X: 1}}
 
-// placing returns how a block is placed by a player who looks somewhere, and has clicked a face at some height above its bottom.
-func placing(yaw float32, face int32, height float32) blocktable.Placing {
-	var normal [3]int32
-	if face >= 0 && int(face) < len(faces) {
-		normal = [3]int32{faces[face].X, faces[face].Y, faces[face].Z}
-	}
-	return blocktable.PlacedBy(float64(yaw), normal, float64(height))
-}
-
 // readDig returns the edit that breaks a block. In creative mode that is done at once; what else the packet reports is acknowledged.
-func (cl *Client) readDig(f *fields) (sessionmsg.FromClient, error) {
+func (cl *Client) readDig(f *fields, now time.Time) (sessionmsg.FromClient, error) {
 	action, pos := f.varint(), f.position()
 	f.u8() // the face
 	number := f.varint()
-	if action != digStart {
+	if f.bad || action != digStart || !cl.placements.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
-	return cl.edit(f, number, pos, chunk.Air)
+	return cl.edit(number, cl.mu.lands.blocks().Break(pos), now)
 }
 
-// readUseItemOn returns the edit that places the block in a hand at the face of another one, or in its stead if it is water or a plant.
+// readUseItemOn returns the edit of a click at the face of a block, with the item in a hand.
 func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient, error) {
 	hand, pos, face := f.varint(), f.position(), f.varint()
 	f.f32() // where in the face: x, y, z
@@ -45,36 +36,30 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	if hand != 0 {
 		item = cl.mu.hands.offhand
 	}
-	b, known := blocktable.FromMinecraft(item, placing(cl.mu.pose.Yaw, face, height))
-	if f.bad || int(face) >= len(faces) || face < 0 || !known || !cl.placements.AllowN(now, 1) {
-		if item != 0 && !known {
-			cl.say(textOf("This world has no such block.", colourNotice))
-		}
+	if f.bad || int(face) >= len(faces) || face < 0 || !cl.placements.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
-	clicked, inView, err := cl.block(pos)
-	if err != nil {
-		return nil, err
+	b, known := blocktable.FromMinecraft(item)
+	d := faces[face]
+	changes := cl.mu.lands.blocks().Click(games.Click{
+		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.pose.Yaw),
+	})
+	if len(changes) == 0 && item != 0 && !known {
+		cl.say(textOf("This world has no such block.", colourNotice))
 	}
-	if inView && clicked != chunk.Water && !clicked.Plant() { // those it takes the place of
-		d := faces[face]
-		pos = grid.Pos{X: pos.X + d.X, Y: pos.Y + d.Y, Z: pos.Z + d.Z}
-	}
-	return cl.edit(f, number, pos, b)
+	return cl.edit(number, changes, now)
 }
 
-// edit returns the edit of a block.
-func (cl *Client) edit(f *fields, number int32, pos grid.Pos, b chunk.Block) (sessionmsg.FromClient, error) {
-	switch {
-	case f.bad:
-		return nil, nil
-	case cl.mu.teleport.pending, pos.Y < 0, pos.Y >= cl.height():
+// edit returns the first edit of a request. The others are the next.
+func (cl *Client) edit(number int32, changes []games.Change, now time.Time) (sessionmsg.FromClient, error) {
+	inside := func(c games.Change) bool { return c.Pos.Y >= 0 && c.Pos.Y < cl.height() }
+	if len(changes) == 0 || cl.mu.teleport.pending || !inside(changes[0]) {
 		return cl.acknowledgeOnly(number) // meant from another place, or for no place
-	case len(cl.mu.requests.pending) >= maxPending:
-		return nil, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
 	}
-	seq := cl.mu.requests.add(number, pos)
-	return sessionmsg.Edit{Seq: seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)}, nil
+	if err := cl.mu.requests.add(number, changes, now); err != nil {
+		return nil, err
+	}
+	return cl.mu.requests.edits.Next(), nil
 }
 
 // acknowledgeOnly answers a request that changes nothing: the client shows what was there before.
@@ -103,13 +88,6 @@ func (cl *Client) answer(m sessionmsg.Ack, why string) {
 			cl.say(textOf(why, colourNotice))
 		}
 	}
-	cl.showBlock(pos, chunk.Block(m.Block))
+	cl.showState(pos, fittingAt(pos, chunk.Block(m.Block), cl.mu.lands.blocks()).state())
 	cl.acknowledge()
-}
-
-// showBlock shows a block.
-func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
-	if cl.mu.state == inPlay {
-		cl.put(begin(packetBlock).position(pos).varint(int(blocktable.ToMinecraft(b))))
-	}
 }

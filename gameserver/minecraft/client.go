@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -19,11 +18,9 @@ const (
 	maxEarly = 16 // lines for a client that does not play yet
 	// maxView is asked of the gateway, in chunks: twice as many of the game's.
 	maxView = 5
-	// maxPending is the most edits that may wait for their answers.
-	maxPending = 1024
 	// packetsPerSecond bounds what a client sends: it moves 20 times a second.
 	packetsPerSecond, packetsAtOnce = 400, 1000
-	// placementsPerSecond bounds how often the land is looked at. Clients place at most 20 blocks a second.
+	// placementsPerSecond bounds how often the land is looked at. Clients place, or break, at most 20 blocks a second.
 	placementsPerSecond, placementsAtOnce = 40, 80
 )
 
@@ -58,7 +55,7 @@ type Client struct {
 		alive      alive
 		ticks      games.Ticks
 
-		lands   map[grid.ChunkPos]*games.Land
+		lands   lands
 		centre  column // of the land that the client keeps
 		avatars avatars
 
@@ -91,7 +88,7 @@ func newClient(a *Adapter, c net.Conn, in *frameReader) *Client {
 		placements: rate.NewLimiter(placementsPerSecond, placementsAtOnce),
 	}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
-	cl.mu.lands = make(map[grid.ChunkPos]*games.Land)
+	cl.mu.lands = make(lands)
 	cl.mu.avatars, cl.mu.ticks = newAvatars(), games.NewTicks()
 	cl.mu.requests = newRequests()
 	cl.mu.since = time.Now()
@@ -120,19 +117,6 @@ func (cl *Client) end(why string) {
 	kind := map[state]byte{atLogin: packetLoginRefused, inConfiguration: packetConfigRefused, inPlay: packetDisconnect}
 	cl.put(begin(kind[cl.mu.state]).text(textOf(why, "").json()))
 	cl.mu.state = isOver
-}
-
-// block returns what is at a position in view.
-func (cl *Client) block(pos grid.Pos) (b chunk.Block, known bool, err error) {
-	l := cl.mu.lands[pos.Chunk()]
-	if l == nil || pos.Y < 0 {
-		return chunk.Air, false, nil
-	}
-	blocks, err := l.Load()
-	if err != nil || int(pos.Y) >= blocks.Height() {
-		return chunk.Air, false, err
-	}
-	return blocks.Get(chunk.At(pos)), true, nil
 }
 
 // height returns that of the world, in blocks.

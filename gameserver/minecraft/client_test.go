@@ -1,8 +1,10 @@
 package minecraft
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -149,27 +152,6 @@ func TestWhereBlocksGo(t *testing.T) {
 	} {
 		if e := read[sessionmsg.Edit](t, cl); e != want {
 			t.Errorf("the client edits %+v, want %+v", e, want)
-		}
-	}
-}
-
-// Where a block's front is depends on the player, and on what they have clicked.
-func TestPlacing(t *testing.T) {
-	for _, c := range []struct {
-		degrees, height float32
-		face            int32
-		want            blocktable.Placing
-	}{
-		{0, 1, 1, blocktable.Placing{Looks: "south"}},
-		{80, 0, 0, blocktable.Placing{Looks: "west", Upper: true}},
-		{-100, .7, 4, blocktable.Placing{Looks: "east", Wall: "east", Upper: true}},
-		{179, .2, 3, blocktable.Placing{Looks: "north", Wall: "north"}},
-		{-179, .2, 2, blocktable.Placing{Looks: "north", Wall: "south"}},
-		{0, .2, 99, blocktable.Placing{Looks: "south"}},
-		{0, .2, -1, blocktable.Placing{Looks: "south"}},
-	} {
-		if got := placing(c.degrees*math.Pi/180, c.face, c.height); got != c.want {
-			t.Errorf("%+v is placed as %+v", c, got)
 		}
 	}
 }
@@ -351,6 +333,56 @@ func readStates(t *testing.T, f *fields) (states [sectionBlocks]uint16) {
 	return states
 }
 
+// readColumn reads the packet of a column: where it is, its states, Y first, then Z, then X, and what follows them.
+func readColumn(t *testing.T, p []byte, height int) (at column, states []uint16, rest fields) {
+	t.Helper()
+	f := fields{data: p[1:]}
+	for _, v := range []*int32{&at.x, &at.z} {
+		*v = int32(binary.BigEndian.Uint32(f.next(4)))
+	}
+	var heights heightmaps
+	d := nbt.NewDecoder(strings.NewReader(string(f.data)))
+	d.NetworkFormat(true)
+	if _, err := d.Decode(&heights); err != nil || height == grid.ChunkSize && len(heights.Motion) != 26 { // 10 values of 6 bits in each
+		t.Fatalf("heights %v, %v", heights, err)
+	}
+	f.next(len(marshal(heights)))
+	sections := fields{data: f.next(int(f.varint()))}
+	for y := 0; y < height; y += sectionSize {
+		filled := int(sections.i16())
+		section := readStates(t, &sections)
+		for _, state := range section {
+			if state != 0 {
+				filled--
+			}
+		}
+		if biomes := sections.next(3); filled != 0 || string(biomes) != "\x00\x00\x00" {
+			t.Fatalf("the section has %d blocks more, and biomes %x", filled, biomes)
+		}
+		states = append(states, section[:]...)
+	}
+	if f.u8() != 0 || len(sections.data) > 0 {
+		t.Fatal("there are entities, or more sections")
+	}
+	return at, states, f
+}
+
+// looks returns the state in which a block is seen.
+func looks(pos grid.Pos, at func(grid.Pos) chunk.Block) uint16 {
+	b, beside := at(pos), blocktable.Beside(0)
+	for bit, d := range map[blocktable.Beside]grid.Pos{
+		blocktable.JoinedEast: {X: 1}, blocktable.JoinedWest: {X: -1}, blocktable.JoinedSouth: {Z: 1}, blocktable.JoinedNorth: {Z: -1},
+	} {
+		if b.Joinable() && b.Joins(at(grid.Pos{X: pos.X + d.X, Y: pos.Y, Z: pos.Z + d.Z})) {
+			beside |= bit
+		}
+	}
+	if b.Door() && at(grid.Pos{X: pos.X, Y: pos.Y - 1, Z: pos.Z}) == b {
+		beside |= blocktable.LowerHalf
+	}
+	return blocktable.ToMinecraftBeside(b, beside)
+}
+
 // checkColumns checks the packets of a chunk of one of our sections.
 func checkColumns(t *testing.T, blocks []chunk.Block) {
 	t.Helper()
@@ -358,40 +390,157 @@ func checkColumns(t *testing.T, blocks []chunk.Block) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, p := range chunkPackets(grid.ChunkPos{X: -1, Z: 2}, c) {
+	at := grid.ChunkPos{X: -1, Z: 2}
+	get := func(pos grid.Pos) chunk.Block {
+		if pos.Chunk() != at || pos.Y < 0 {
+			return chunk.Air
+		}
+		return c.Get(chunk.At(pos))
+	}
+	packets, _ := chunkPackets(at, c)
+	for i, p := range packets {
 		x, z := i%2*columnSize, i/2*columnSize
-		f := fields{data: p[1:]}
-		if at := (column{int32(f.next(4)[3]), int32(f.next(4)[3])}); at.x != int32(byte(-2+i%2)) || at.z != int32(4+i/2) {
-			t.Fatalf("packet %d is of column %v", i, at)
+		column, states, f := readColumn(t, p, c.Height())
+		if column.x != int32(-2+i%2) || column.z != int32(4+i/2) {
+			t.Fatalf("packet %d is of column %v", i, column)
 		}
-		var heights heightmaps
-		d := nbt.NewDecoder(strings.NewReader(string(f.data)))
-		d.NetworkFormat(true)
-		if _, err := d.Decode(&heights); err != nil || len(heights.Motion) != 26 { // 10 values of 6 bits in each
-			t.Fatalf("heights %v, %v", heights, err)
-		}
-		f.next(len(marshal(heights)))
-		sections := fields{data: f.next(int(f.varint()))}
-		for y := 0; y < c.Height(); y += sectionSize {
-			filled := int(sections.i16())
-			states := readStates(t, &sections)
-			for i, state := range states {
-				b := c.Get(chunk.IndexOf(x+i%16, y+i/256, z+i/16%16))
-				if state != blocktable.ToMinecraft(b) {
-					t.Fatalf("%v is sent as state %d", b, state)
-				}
-				if b != chunk.Air {
-					filled--
-				}
+		for i, state := range states {
+			pos := chunk.IndexOf(x+i%16, i/256, z+i/16%16).Pos(at)
+			if state != looks(pos, get) {
+				t.Fatalf("%v is sent as state %d", get(pos), state)
 			}
-			if biomes := sections.next(3); filled != 0 || string(biomes) != "\x00\x00\x00" {
-				t.Fatalf("the section has %d blocks more, and biomes %x", filled, biomes)
-			}
-		}
-		if f.u8() != 0 || len(sections.data) > 0 {
-			t.Fatal("there are entities, or more sections")
 		}
 		checkLight(t, &f, c.Height()/sectionSize+2)
+	}
+}
+
+// Fences, panes and doors look as in the whole world, however its chunks arrive and change: within them, over their borders, and above each other.
+func TestFittings(t *testing.T) {
+	const height, rounds = grid.ChunkSize, 60
+	random := rand.New(rand.NewPCG(1, 2))
+	kinds := []chunk.Block{chunk.Air, chunk.Stone, chunk.Glass, chunk.PlankFence, chunk.PinePlankFence, chunk.GlassPane, chunk.Door, chunk.Door + 5, chunk.Torch}
+	some := func() (grid.ChunkPos, chunk.Index, chunk.Block) { // near the corner of four chunks
+		pos := grid.Pos{X: 30 + random.Int32N(4), Y: 10 + random.Int32N(3), Z: 30 + random.Int32N(4)}
+		return pos.Chunk(), chunk.At(pos), kinds[random.IntN(len(kinds))]
+	}
+	world := make(map[grid.ChunkPos]*chunk.Chunk)
+	for _, at := range []grid.ChunkPos{{}, {X: 1}, {Z: 1}, {X: 1, Z: 1}} {
+		c, err := chunk.FromBlocks(make([]chunk.Block, chunk.SectionBlocks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		world[at] = c
+	}
+	get := func(pos grid.Pos) chunk.Block { return world[pos.Chunk()].Get(chunk.At(pos)) }
+	for range 100 {
+		at, i, b := some()
+		world[at].Set(i, b)
+	}
+	cl, s := playing(t, nil)
+	seen := make(map[grid.Pos]uint16)
+	arrive := func(at grid.ChunkPos) {
+		plain, err := world[at].MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed, err := wire.PackChunk(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		receive(t, cl, sessionmsg.ChunkData{Chunk: at, Data: packed})
+	}
+	for at := range world {
+		arrive(at)
+	}
+	for round := range rounds {
+		at, i, b := some()
+		switch round % 6 {
+		case 5: // a chunk goes and comes again, changed
+			receive(t, cl, sessionmsg.ChunkGone{Chunk: at})
+			world[at].Set(i, b)
+			arrive(at)
+		default:
+			delta := sessionmsg.TickDelta{Chunk: at}
+			for range 1 + random.IntN(4) {
+				other, i, b := some()
+				if other == at {
+					world[at].Set(i, b)
+					delta.Blocks = append(delta.Blocks, nodemsg.BlockAt{At: i, Block: b})
+				}
+			}
+			if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, uint64(round)), &delta)); err != nil {
+				t.Fatal(err)
+			}
+			if err := cl.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, p := range s.received(t, true) {
+			switch f := (fields{data: p[1:]}); p[0] {
+			case packetColumn:
+				column, states, _ := readColumn(t, p, height)
+				for i, state := range states {
+					seen[grid.Pos{X: column.x*16 + int32(i%16), Y: int32(i / 256), Z: column.z*16 + int32(i/16%16)}] = state
+				}
+			case packetBlock:
+				seen[f.position()] = uint16(f.varint())
+			}
+		}
+		for x := range int32(6) {
+			for y := range int32(5) {
+				for z := range int32(6) {
+					pos := grid.Pos{X: 29 + x, Y: 9 + y, Z: 29 + z}
+					if want := looks(pos, get); seen[pos] != want {
+						t.Fatalf("round %d: %s at %v is seen as state %d, want %d", round, get(pos).Name(), pos, seen[pos], want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A click uses both halves of a door, also with an empty hand, and a door is placed and broken as two. All edits of a request are answered
+// before it is acknowledged.
+func TestDoors(t *testing.T) {
+	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
+	const door = chunk.Door + 2 // the player looks south
+	item := func(b chunk.Block) packet {
+		return begin(packetSetCreativeSlot).i16(firstBarSlot).u8(1).varint(int(blocktable.MinecraftItem(b))).u8(1, 0)
+	}
+	empty := begin(packetSetCreativeSlot).i16(firstBarSlot).u8(0)
+	for name, c := range map[string]struct {
+		lower, upper chunk.Block // there already
+		item, sent   packet
+		want         []games.Change
+	}{
+		"place": {0, 0, item(chunk.Door), useOn(1, 9, 3, 7), []games.Change{{Pos: lower, To: door}, {Pos: upper, To: door}}},
+		"open":  {door, door, item(chunk.Stone), useOn(1, 11, 3, 7), []games.Change{{Pos: upper, To: door + 4}, {Pos: lower, To: door + 4}}},
+		"close": {door + 4, door + 4, empty, useOn(1, 10, 3, 7), []games.Change{{Pos: lower, To: door}, {Pos: upper, To: door}}},
+		"break": {door, door, empty, dig(1, 10, 3, 7), []games.Change{{Pos: lower}, {Pos: upper}}},
+		"stack": {chunk.StoneSlab, 0, item(chunk.StoneSlab), useOn(1, 10, 3, 7), []games.Change{{Pos: lower, To: chunk.Stone}}},
+		"full":  {0, chunk.Stone, item(chunk.Door), useOn(1, 9, 3, 7), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, s := playing(t, sent(confirm(), c.item, c.sent, begin(packetMoveLook).f32(9).f32(0).u8(1)))
+			delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.At(lower), Block: c.lower}, {At: chunk.At(upper), Block: c.upper}}}
+			if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range c.want {
+				e := read[sessionmsg.Edit](t, cl)
+				if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
+					t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
+				}
+			}
+			read[sessionmsg.Move](t, cl) // and nothing else before it
+			for i := range c.want {
+				s.out.Reset()
+				receive(t, cl, sessionmsg.Ack{Seq: 100 + uint64(i), Block: uint16(c.want[i].To)})
+				if acked := has(s.received(t, true), begin(packetAckBlock).varint(7)); acked != (i == len(c.want)-1) {
+					t.Errorf("acknowledged after %d answers: %v", i+1, acked)
+				}
+			}
+		})
 	}
 }
 
@@ -503,7 +652,8 @@ func BenchmarkChunk(b *testing.B) {
 	var size, plain int
 	for b.Loop() {
 		size, plain = 0, 0
-		for _, p := range chunkPackets(grid.ChunkPos{}, c) {
+		packets, _ := chunkPackets(grid.ChunkPos{}, c)
+		for _, p := range packets {
 			plain += len(p)
 			size += len(appendFrame(nil, p, true))
 		}

@@ -38,30 +38,31 @@ type heightmaps struct {
 	Motion []int64 `nbt:"MOTION_BLOCKING"`
 }
 
-// chunkPackets returns the packets of a chunk's four columns.
-func chunkPackets(at grid.ChunkPos, c *chunk.Chunk) []packet {
+// chunkPackets returns the packets of a chunk's four columns, and the fittings in it.
+func chunkPackets(at grid.ChunkPos, c *chunk.Chunk) ([]packet, fittings) {
 	blocks := c.Blocks()
+	fittings := fittingsOf(blocks)
 	light := lightOf(blocks)
 	packets := make([]packet, 0, across*across)
 	columns(at, func(at column, x, z int) {
 		var data packet
 		for y := 0; y < c.Height(); y += sectionSize {
-			data = appendSection(data, blocks, x, y, z)
+			data = appendSection(data, blocks, fittings, x, y, z)
 		}
 		p := begin(packetColumn).i32(at.x).i32(at.z)
 		p = append(p, marshal(heightmaps{heightmap(light.tops, x, z, c.Height())})...)
 		p = append(p.varint(len(data)), data...).varint(0) // no entities of blocks
 		packets = append(packets, light.appendTo(p, x, z))
 	})
-	return packets
+	return packets, fittings
 }
 
 // appendSection appends a section: the number of its blocks, their states, and the biome.
-func appendSection(p packet, blocks []chunk.Block, x, y, z int) packet {
+func appendSection(p packet, blocks []chunk.Block, fittings fittings, x, y, z int) packet {
 	var (
-		indices [sectionBlocks]uint16 // into the palette
-		palette []uint16              // states
-		known   = make(map[chunk.Block]uint16, 8)
+		indices [sectionBlocks]uint16        // into the palette
+		palette []uint16                     // states
+		known   = make(map[uint16]uint16, 8) // indices, by the state
 		last    = chunk.Air
 		index   uint16
 		filled  int16
@@ -69,13 +70,14 @@ func appendSection(p packet, blocks []chunk.Block, x, y, z int) packet {
 	i := 0
 	for dy := range sectionSize {
 		for dz := range sectionSize {
-			row := blocks[(y+dy)*layerBlocks+(z+dz)*grid.ChunkSize+x:][:sectionSize]
-			for _, b := range row {
-				if b != last || len(palette) == 0 {
+			first := chunk.IndexOf(x, y+dy, z+dz)
+			for dx, b := range blocks[first:][:sectionSize] {
+				if b != last || len(palette) == 0 || isFitting(b) {
+					state := fittings.state(first+chunk.Index(dx), b) //nolint:gosec // small
 					var is bool
-					if index, is = known[b]; !is {
+					if index, is = known[state]; !is {
 						index = uint16(len(palette)) //nolint:gosec // at most sectionBlocks
-						palette, known[b] = append(palette, blocktable.ToMinecraft(b)), index
+						palette, known[state] = append(palette, state), index
 					}
 					last = b
 				}

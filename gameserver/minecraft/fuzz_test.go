@@ -202,8 +202,8 @@ func FuzzClient(f *testing.F) {
 				t.Fatalf("%x becomes a message that is refused: %v", p, err)
 			}
 		}
-		if len(cl.mu.requests.pending) > 4 {
-			t.Errorf("%d edits are kept", len(cl.mu.requests.pending))
+		if len(cl.mu.requests.numbers) > 4 {
+			t.Errorf("%d edits are kept", len(cl.mu.requests.numbers))
 		}
 	})
 }

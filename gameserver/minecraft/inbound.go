@@ -17,7 +17,8 @@ const moveAtLeast = 10 * time.Second
 
 // Read waits for the client's next message to the session, in CBOR.
 func (cl *Client) Read() ([]byte, error) {
-	for {
+	m := cl.mu.requests.edits.Next()
+	for m == nil {
 		frame, err := cl.in.next()
 		if err != nil {
 			return nil, err
@@ -26,19 +27,15 @@ func (cl *Client) Read() ([]byte, error) {
 		if !cl.packets.AllowN(now, 1) {
 			return nil, wire.Refuse(wire.FailRate, "Your client sends more than %d packets a second.", packetsPerSecond)
 		}
-		m, err := cl.translate(frame, now)
-		switch {
-		case err != nil:
+		if m, err = cl.translate(frame, now); err != nil {
 			return nil, err
-		case m == nil:
-			continue
 		}
-		if move, ok := m.(sessionmsg.Move); ok { // 20 a second
-			cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-			return cl.message, nil
-		}
-		return sessionmsg.EncodeClientCBOR(m)
 	}
+	if move, ok := m.(sessionmsg.Move); ok { // 20 a second
+		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
+		return cl.message, nil
+	}
+	return sessionmsg.EncodeClientCBOR(m)
 }
 
 // translate returns the message that a frame becomes; nil for none.
@@ -103,7 +100,7 @@ func (cl *Client) readPlay(kind int32, f *fields, now time.Time) (sessionmsg.Fro
 		cl.mu.alive.answered = now
 		return cl.move(pose, f, now)
 	case packetDig:
-		return cl.readDig(f)
+		return cl.readDig(f, now)
 	case packetUseItemOn:
 		return cl.readUseItemOn(f, now)
 	case packetUseItem:

@@ -33,7 +33,7 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Welcome:
 		return cl.enter(m)
 	case sessionmsg.ChunkData:
-		cl.mu.lands[m.Chunk] = games.NewLand(m.Data)
+		cl.mu.lands[m.Chunk] = &land{Land: games.NewLand(m.Data)}
 		return cl.showChunk(m.Chunk)
 	case sessionmsg.ChunkGone:
 		cl.hideChunk(m.Chunk)
@@ -43,6 +43,10 @@ func (cl *Client) Send(message []byte) error {
 		cl.place(m.Pose)
 	case sessionmsg.Notice:
 		cl.say(textOf(m.Text, colourNotice))
+	case sessionmsg.History:
+		for _, line := range games.HistoryLines(m, time.Now()) {
+			cl.say(textOf(line, colourNotice))
+		}
 	case sessionmsg.Struck:
 		if m.To == cl.mu.welcome.Player {
 			cl.say(textOf(m.Name+" hit you.", colourNotice))
@@ -68,9 +72,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	cl.mu.welcome, cl.mu.pose, cl.mu.since, cl.mu.sent = m, m.Pose, now, now
-	cl.mu.requests.seq = m.NextSeq
+	cl.mu.requests.begin(m.NextSeq, now)
 	if cl.mu.state == inPlay {
-		clear(cl.mu.requests.pending)
 		for at := range cl.mu.lands {
 			cl.hideChunk(at)
 		}
@@ -151,7 +154,10 @@ func (cl *Client) Delta(n *sessionmsg.TickDelta) {
 				delete(cl.mu.lands, n.Chunk) // the gateway packed it
 				break
 			}
-			cl.showBlock(b.At.Pos(n.Chunk), b.Block)
+		}
+		blocks := cl.mu.lands.blocks()
+		for _, b := range n.Blocks {
+			cl.change(b.At.Pos(n.Chunk), b.Block, blocks)
 		}
 	}
 	for _, u := range n.Chat {

@@ -1,46 +1,53 @@
 package minecraft
 
-import "github.com/voxelpopuli/voxeld/grid"
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/grid"
+)
 
 // requests are the client's changes of blocks. It numbers them, and shows what it has asked for until they are acknowledged: by the highest
-// number up to which all are answered.
+// number up to which all are answered. A request may be two edits.
 type requests struct {
-	seq     uint64 // of the session's next edit
-	pending map[uint64]request
-	highest int32 // number
+	edits   games.Edits
+	numbers map[uint64]int32 // of requests, by those of edits that wait for their answers
+	highest int32            // number of a request
 	acked   int32
 }
 
-type request struct {
-	number int32
-	pos    grid.Pos
+func newRequests() requests { return requests{highest: -1, acked: -1} }
+
+// begin begins a session, whose first edit has a number.
+func (r *requests) begin(first uint64, now time.Time) {
+	r.edits.Begin(first, now)
+	r.numbers = make(map[uint64]int32)
 }
 
-func newRequests() requests {
-	return requests{pending: make(map[uint64]request), highest: -1, acked: -1}
-}
-
-// add notes a request that the session is to answer, and returns its seq.
-func (r *requests) add(number int32, pos grid.Pos) (seq uint64) {
-	seq = r.seq
-	r.seq++
-	r.pending[seq] = request{number, pos}
+// add adds the edits of a request.
+func (r *requests) add(number int32, changes []games.Change, now time.Time) error {
+	for _, c := range changes {
+		seq, err := r.edits.Add(c, now)
+		if err != nil {
+			return err
+		}
+		r.numbers[seq] = number
+	}
 	r.highest = max(r.highest, number)
-	return seq
+	return nil
 }
 
-// answer takes a request from those that wait for the session.
+// answer takes an edit from those that wait for the session.
 func (r *requests) answer(seq uint64) (pos grid.Pos, waits bool) {
-	q, waits := r.pending[seq]
-	delete(r.pending, seq)
-	return q.pos, waits
+	delete(r.numbers, seq)
+	return r.edits.Answer(seq)
 }
 
 // acknowledge returns the number up to which all are answered, if it has not been acknowledged.
 func (r *requests) acknowledge() (number int32, is bool) {
 	number = r.highest
-	for _, q := range r.pending {
-		number = min(number, q.number-1)
+	for _, waiting := range r.numbers {
+		number = min(number, waiting-1)
 	}
 	if number <= r.acked {
 		return 0, false

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
@@ -38,16 +39,18 @@ func (cl *Client) showChunk(at grid.ChunkPos) error {
 	if cl.mu.state != inPlay || !shownThere(at) {
 		return nil
 	}
-	frames, err := cl.translateChunk(at)
+	shown, err := cl.translateChunk(at)
 	if err != nil {
 		return err
 	}
 	cl.put(begin(packetBatchStart))
-	for _, f := range frames {
+	for _, f := range shown.frames {
 		cl.mu.out.Write(f) //nolint:errcheck // bufio keeps it
 	}
-	cl.put(begin(packetBatchEnd).varint(len(frames)))
+	cl.put(begin(packetBatchEnd).varint(len(shown.frames)))
 	cl.a.metrics.columns.Inc()
+	cl.mu.lands[at].fittings = maps.Clone(shown.fittings)
+	cl.joinBorders(at)
 	return nil
 }
 
@@ -57,19 +60,33 @@ func shownThere(at grid.ChunkPos) bool {
 	return at.X >= -most && at.X < most && at.Z >= -most && at.Z < most
 }
 
-// translateChunk returns the frames of a chunk's columns.
-func (cl *Client) translateChunk(at grid.ChunkPos) ([][]byte, error) {
+// shownChunk is a chunk as it is sent, and the fittings in it. Nothing of it is changed.
+type shownChunk struct {
+	frames   [][]byte
+	fittings fittings
+}
+
+// size returns about how many bytes it takes.
+func (s shownChunk) size() int {
+	const each = 16 // bytes of a fitting
+	return games.SizeOf(s.frames) + len(s.fittings)*each
+}
+
+// translateChunk returns a chunk as it is sent.
+func (cl *Client) translateChunk(at grid.ChunkPos) (shownChunk, error) {
 	l := cl.mu.lands[at]
 	land, unchanged := l.Unchanged()
-	return cl.a.columns.Get(landKey{at, land}, unchanged, func() (frames [][]byte, err error) {
+	return cl.a.columns.Get(landKey{at, land}, unchanged, func() (s shownChunk, err error) {
 		c, err := l.Load()
 		if err != nil {
-			return nil, err
+			return s, err
 		}
-		for _, p := range chunkPackets(at, c) {
-			frames = append(frames, appendFrame(nil, p, true))
+		var packets []packet
+		packets, s.fittings = chunkPackets(at, c)
+		for _, p := range packets {
+			s.frames = append(s.frames, appendFrame(nil, p, true))
 		}
-		return frames, nil
+		return s, nil
 	})
 }
 

@@ -27,7 +27,7 @@ type Options struct {
 // Usual are the extensions of ClassiCube that tests need.
 var Usual = []string{
 	"ClickDistance", "CustomBlocks", "EnvColors", "EnvMapAspect", "MessageTypes", "HackControl", "FullCP437", "LongerMessages", "TwoWayPing",
-	"FastMap", "SetHotbar", "ExtPlayerList", "SomethingElse",
+	"FastMap", "SetHotbar", "ExtPlayerList", "PlayerClick", "SomethingElse",
 }
 
 // Place is a place in a level: X, Y (of the feet) and Z in blocks.
@@ -150,6 +150,23 @@ func (c *Client) Build(x, y, z int, id byte) error {
 		mode, id = 0, 1 // what the player holds
 	}
 	return c.send(5, body, mode, id)
+}
+
+// Use clicks on a block with the right button, as a client that would place a block on top of it.
+func (c *Client) Use(x, y, z int, id byte) error {
+	at := binary.BigEndian.AppendUint16(nil, uint16(x))
+	at = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(at, uint16(y)), uint16(z))
+	for action := range 2 { // pressed, and released
+		if err := c.send(0x22, 1, action, []byte{0, 0, 0, 0}, 255, at, 1); err != nil {
+			return err
+		}
+		if action == 0 {
+			if err := c.Build(x, y+1, z, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Say sends a line of at most 64 bytes. With more, LongerMessages, another follows that continues it.

@@ -1,0 +1,112 @@
+package games
+
+import (
+	"strings"
+
+	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// Change is a block that a player changes.
+type Change struct {
+	Pos grid.Pos
+	To  chunk.Block
+}
+
+// Blocks returns the block at a position, and reports whether it is in view.
+type Blocks func(pos grid.Pos) (b chunk.Block, seen bool)
+
+// BlocksOf returns the Blocks of a client's land: land returns a chunk of it, or nil. Each chunk is unpacked once.
+func BlocksOf(land func(at grid.ChunkPos) *Land) Blocks {
+	loaded := make(map[grid.ChunkPos]*chunk.Chunk)
+	return func(pos grid.Pos) (chunk.Block, bool) {
+		at := pos.Chunk()
+		c, known := loaded[at]
+		if !known {
+			if l := land(at); l != nil {
+				c, _ = l.Load() // the gateway packed it
+			}
+			loaded[at] = c
+		}
+		if c == nil || pos.Y < 0 || int(pos.Y) >= c.Height() {
+			return chunk.Air, false
+		}
+		return c.Get(chunk.At(pos)), true
+	}
+}
+
+// Break returns the changes when a block is broken.
+func (at Blocks) Break(pos grid.Pos) []Change { return at.withOtherHalf(Change{pos, chunk.Air}) }
+
+// Click is a click with a block in the hand at the side of another one.
+type Click struct {
+	Block  chunk.Block // air: none
+	At     grid.Pos
+	Normal [3]int32
+	Height float64 // of the place that was clicked, above the bottom of the block
+	Yaw    float64 // of the player
+}
+
+// Door returns the changes when half of a door is clicked, which opens or closes it; none for another block.
+func (at Blocks) Door(pos grid.Pos) []Change {
+	b, _ := at(pos)
+	if !b.Door() {
+		return nil
+	}
+	return at.withOtherHalf(Change{pos, b.Used()})
+}
+
+// Click returns the changes that a click makes, as in the browser's client: a door is used, a second slab makes a whole block, and plants and
+// water give way.
+func (at Blocks) Click(c Click) []Change {
+	if changes := at.Door(c.At); changes != nil || c.Block == chunk.Air {
+		return changes
+	}
+	there, seen := at(c.At)
+	isSlab := strings.HasSuffix(c.Block.Name(), "_slab") // the upper one follows it
+	pos := grid.Pos{X: c.At.X + c.Normal[0], Y: c.At.Y + c.Normal[1], Z: c.At.Z + c.Normal[2]}
+	switch {
+	case isSlab && (there == c.Block && c.Normal[1] > 0 || there == c.Block+1 && c.Normal[1] < 0):
+		return []Change{{c.At, c.Block.Material()}}
+	case seen && givesWay(there):
+		pos, c.Normal = c.At, [3]int32{0, 1, 0}
+	}
+	return at.Place(pos, blocktable.PlacedBy(c.Yaw, c.Normal, c.Height).Block(c.Block))
+}
+
+// Place returns the changes that place a block, in one of its states: of a door, both halves.
+func (at Blocks) Place(pos grid.Pos, block chunk.Block) []Change {
+	if !block.Door() {
+		return []Change{{pos, block}}
+	}
+	upper := grid.Pos{X: pos.X, Y: pos.Y + 1, Z: pos.Z}
+	if b, _ := at(upper); b != chunk.Air && !givesWay(b) {
+		return nil
+	}
+	return []Change{{pos, block}, {upper, block}}
+}
+
+// givesWay reports whether a block gives way to one that is placed there.
+func givesWay(b chunk.Block) bool { return b.Plant() || b == chunk.Water }
+
+// withOtherHalf returns a change, and the same of the other half if it is one of a door. The lowest two of a stack are one door.
+func (at Blocks) withOtherHalf(c Change) []Change {
+	half, _ := at(c.Pos)
+	if !half.Door() {
+		return []Change{c}
+	}
+	beside := func(dy int32) bool {
+		b, _ := at(grid.Pos{X: c.Pos.X, Y: c.Pos.Y + dy, Z: c.Pos.Z})
+		return b == half
+	}
+	below := int32(0)
+	for beside(-below - 1) {
+		below++
+	}
+	other := 1 - 2*(below%2)
+	if !beside(other) {
+		return []Change{c}
+	}
+	return []Change{c, {grid.Pos{X: c.Pos.X, Y: c.Pos.Y + other, Z: c.Pos.Z}, c.To}}
+}

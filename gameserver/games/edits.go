@@ -1,0 +1,75 @@
+package games
+
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// maxPending is the most edits that may wait for their answers.
+	maxPending = 1024
+	// sequenceEvery is how often the numbers of edits catch up with the time.
+	sequenceEvery = time.Minute
+)
+
+// Edits are a client's edits: those that its session is to be sent, and those that wait for their answers. The client's lock guards them;
+// only Next, which belongs to the reader, as Add does, needs none.
+type Edits struct {
+	first, number uint64 // of the session, and of the next edit
+	begun         time.Time
+	pending       map[uint64]grid.Pos
+	next          []sessionmsg.FromClient
+}
+
+// Begin begins a session, whose first edit has a number.
+func (e *Edits) Begin(first uint64, now time.Time) {
+	e.first, e.number, e.begun = first, first, now
+	e.pending = make(map[uint64]grid.Pos)
+}
+
+// Add adds an edit to those that are to be sent. Signed ones must be numbered near the time (docs/adr/0045), in microseconds, however long the
+// client plays: the number follows it.
+func (e *Edits) Add(c Change, now time.Time) (number uint64, err error) {
+	if len(e.pending) >= maxPending {
+		return 0, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
+	}
+	played := now.Sub(e.begun).Truncate(sequenceEvery)
+	number = max(e.number, e.first+uint64(played.Microseconds())) //nolint:gosec // positive
+	e.number = number + 1
+	e.pending[number] = c.Pos
+	e.next = append(e.next, sessionmsg.Edit{Seq: number, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)})
+	return number, nil
+}
+
+// AddAll adds edits, and returns the first one that is to be sent; nil for none.
+func (e *Edits) AddAll(changes []Change, now time.Time) (sessionmsg.FromClient, error) {
+	for _, c := range changes {
+		if _, err := e.Add(c, now); err != nil {
+			return nil, err
+		}
+	}
+	return e.Next(), nil
+}
+
+// Next takes an edit that is to be sent; nil for none.
+func (e *Edits) Next() sessionmsg.FromClient {
+	if len(e.next) == 0 {
+		return nil
+	}
+	m := e.next[0]
+	e.next = e.next[1:]
+	return m
+}
+
+// Answer takes an edit from those that wait for an answer.
+func (e *Edits) Answer(number uint64) (pos grid.Pos, waits bool) {
+	pos, waits = e.pending[number]
+	delete(e.pending, number)
+	return pos, waits
+}
+
+// Pending returns how many edits wait for their answers.
+func (e *Edits) Pending() int { return len(e.pending) }

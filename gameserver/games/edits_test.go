@@ -1,0 +1,50 @@
+package games
+
+import (
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// Edits are numbered one after the other, and near the time also when a client has played for days.
+func TestNumbersFollowTheTime(t *testing.T) {
+	begun := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	var e Edits
+	e.Begin(uint64(begun.UnixMicro()), begun)
+	last := uint64(begun.UnixMicro()) - 1
+	for played := time.Duration(0); played < 50*time.Hour; played += 7 * time.Minute {
+		now := begun.Add(played)
+		for range 3 {
+			number, err := e.Add(Change{}, now)
+			if away := now.Sub(time.UnixMicro(int64(number))); err != nil || number <= last || away.Abs() > 2*sequenceEvery {
+				t.Fatalf("after %v the number is %d after %d, %v away, %v", played, number, last, away, err)
+			}
+			last = number
+			if sent, is := e.Next().(sessionmsg.Edit); !is || sent.Seq != number {
+				t.Fatalf("edit %d is sent as %+v", number, sent)
+			}
+			if _, waits := e.Answer(number); !waits || e.Pending() > 0 {
+				t.Fatalf("edit %d waits: %v, and %d others", number, waits, e.Pending())
+			}
+		}
+	}
+}
+
+// A client that is not answered can only ask for so much.
+func TestPendingEditsAreBounded(t *testing.T) {
+	var e Edits
+	e.Begin(100, time.Now())
+	for range maxPending {
+		if _, err := e.AddAll([]Change{{}}, e.begun); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, err := e.AddAll([]Change{{}}, e.begun); err == nil || m != nil {
+		t.Errorf("one more is %v", m)
+	}
+	e.Begin(7, e.begun)
+	if m, err := e.AddAll([]Change{{}, {}}, e.begun); err != nil || m.(sessionmsg.Edit).Seq != 7 {
+		t.Errorf("the first edit of another session is %v, %v", m, err)
+	}
+}
