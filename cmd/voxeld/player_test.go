@@ -189,7 +189,7 @@ func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 
 // sign signs the edit with the current sequence number.
 func (p *tester) sign(world string, pos grid.Pos, b chunk.Block) []byte {
-	return ed25519.Sign(p.key, player.EditText(world, p.seq, pos, uint16(b)))
+	return ed25519.Sign(p.key, player.EditText(world, p.seq, pos, uint16(b), ""))
 }
 
 // put changes a block, once its chunk has arrived, and waits for the acknowledgement.
