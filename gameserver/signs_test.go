@@ -92,6 +92,7 @@ func TestSignsAfterTheRegionWasAway(t *testing.T) {
 		r.lands.commit(sign(5, 3, "stays"))
 		pass(time.Second)
 		r.lands.down(true)
+		pass(time.Second)
 		r.lands.commit(sign(3, 4, "new"))
 		r.lands.commit(sign(4, 5, ""))
 		r.lands.down(false)

@@ -115,7 +115,7 @@ func (c *Chunk) delta() *Delta {
 
 // publish sends the delta to the subscribers that have the chunk, or had it before it has to be sent anew.
 func (c *Chunk) publish(d *Delta) {
-	if d.empty() || d.ForTick == nil && c.everyMove == 0 {
+	if d.empty() || d.ForTick == nil && c.everyMove == 0 && len(d.Signs) == 0 {
 		return
 	}
 	for by, has := range c.subscribers {
