@@ -456,6 +456,7 @@ export function startGame(
       horizon: horizon.state,
       sounds: effects.part?.heard ?? [],
       bursts: effects.part?.shown ?? 0,
+      signs: signs.part?.count ?? 0,
       drawCalls: view.stats.calls,
       triangles: view.stats.triangles,
       frames: counter.frames,
