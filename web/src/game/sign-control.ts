@@ -5,7 +5,7 @@ import { SignDialog, SignLine } from '../hud/sign-dialog'
 import type { Session } from '../net/session'
 import type { BlockInteraction } from '../player/block-interaction'
 import type { Body } from '../player/body'
-import { SignTexts, type ShownSign } from '../render/sign-texts'
+import { REACH, SignTexts, type ShownSign } from '../render/sign-texts'
 import type { View } from '../render/view'
 import { SIGN, WALL_SIGN } from '../world/block-table'
 import { isSign, kindOf } from '../world/blocks'
@@ -96,7 +96,9 @@ export class SignControl implements System {
     const { aim } = this.interaction
     const playing = this.store.screen === 'play'
     this.line.show(playing && aim ? session.signs.textAt(aim.x, aim.y, aim.z) : '')
-    const signs = this.store.inWorld ? session.signs.list().flatMap((sign) => this.shown(sign)) : []
+    const signs = this.store.inWorld
+      ? session.signs.near(body.x, body.y, body.z, REACH).flatMap((sign) => this.shown(sign))
+      : []
     this.texts.show(signs, body.x, body.y, body.z)
   }
 

@@ -5,7 +5,7 @@ import { CanvasTexture, GLSL3, Group, LinearMipmapLinearFilter, Mesh, PlaneGeome
 import { context2D } from './canvas'
 
 /** In blocks: beyond that no text can be read. */
-const REACH = 24
+export const REACH = 24
 const MOST = 32
 const WIDTH = 256 // pixels
 const HEIGHT = 128

@@ -21,9 +21,14 @@ export class Signs {
     return this.all.get(blockKey(x, y, z))?.text ?? ''
   }
 
-  /** The signs with a text. */
-  list(): Sign[] {
-    return [...this.all.values()].filter(({ text }) => text !== '')
+  /** Returns the signs with a text that are at most so many blocks away in each direction. */
+  near(x: number, y: number, z: number, reach: number): Sign[] {
+    const found: Sign[] = []
+    for (const sign of this.all.values()) {
+      const away = Math.max(Math.abs(sign.x - x), Math.abs(sign.y - y), Math.abs(sign.z - z))
+      if (away <= reach && sign.text) found.push(sign)
+    }
+    return found
   }
 
   blockChanged(x: number, y: number, z: number): void {
