@@ -231,9 +231,7 @@ func (t *table) addFittings() {
 			open.original, open.passable = Air, true
 		}
 	}
-	t.addStates(traits{
-		name: "sign", group: fittings, shape: sign, passable: true, clear: true, tiles: t.all[Planks].name,
-	}, Planks, append(turned(""), turned("_on_the")...)...)
+	t.addStates(traits{name: "sign", group: fittings, shape: sign, passable: true, clear: true}, Planks, append(turned(""), turned("_on_the")...)...)
 }
 
 // turned returns the suffixes of the states in the four directions; without more, the first is the block itself.
