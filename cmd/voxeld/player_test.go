@@ -178,10 +178,17 @@ func (p *tester) receive(m sessionclient.Arrival) {
 // edit sends a block change and returns its sequence number.
 func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 	p.t.Helper()
+	return p.do(sessionmsg.Edit{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
+}
+
+// do sends an edit with the next sequence number, which it returns.
+func (p *tester) do(e sessionmsg.Edit) uint64 {
+	p.t.Helper()
 	p.seq++
-	e := sessionmsg.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)}
+	e.Seq = p.seq
 	if p.key != nil && p.Welcome.Signed {
-		e.Signature = hex.EncodeToString(p.sign(p.Welcome.World, pos, b))
+		text := player.EditText(p.Welcome.World, e.Seq, grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, e.Block, e.Text)
+		e.Signature = hex.EncodeToString(ed25519.Sign(p.key, text))
 	}
 	p.send(e)
 	return p.seq

@@ -48,6 +48,9 @@ const look = ({ bot, chat, forced, spawned, ended, changed, built }, from = 0) =
 
 const block = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.name ?? ''
 
+// sign returns the lines of a sign, as the server has sent them.
+const sign = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.blockEntity?.front_text?.messages ?? []
+
 const choose = async ({ bot }, item) => {
   const Item = bot.registry.itemsByName[item]
   const ItemOf = (await import('prismarine-item')).default(bot.registry)
@@ -108,6 +111,7 @@ const step = async ({ bot }, yaw, ms) => {
 const actions = {
   look,
   block,
+  sign,
   choose,
   place,
   dig,

@@ -58,7 +58,7 @@ type Client struct {
 		alive      alive
 		ticks      games.Ticks
 
-		lands   map[grid.ChunkPos]*games.Land
+		lands   map[grid.ChunkPos]*land
 		centre  column // of the land that the client keeps
 		avatars avatars
 
@@ -91,7 +91,7 @@ func newClient(a *Adapter, c net.Conn, in *frameReader) *Client {
 		placements: rate.NewLimiter(placementsPerSecond, placementsAtOnce),
 	}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
-	cl.mu.lands = make(map[grid.ChunkPos]*games.Land)
+	cl.mu.lands = make(map[grid.ChunkPos]*land)
 	cl.mu.avatars, cl.mu.ticks = newAvatars(), games.NewTicks()
 	cl.mu.requests = newRequests()
 	cl.mu.since = time.Now()

@@ -33,8 +33,10 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Welcome:
 		return cl.enter(m)
 	case sessionmsg.ChunkData:
-		cl.mu.lands[m.Chunk] = games.NewLand(m.Data)
+		cl.mu.lands[m.Chunk] = newLand(m.Data)
 		return cl.showChunk(m.Chunk)
+	case sessionmsg.Signs:
+		writeSigns(cl, m)
 	case sessionmsg.ChunkGone:
 		cl.hideChunk(m.Chunk)
 	case sessionmsg.Ack:
@@ -152,6 +154,7 @@ func (cl *Client) Delta(n *sessionmsg.TickDelta) {
 				break
 			}
 			cl.showBlock(b.At.Pos(n.Chunk), b.Block)
+			changeSign(cl, l, b.At.Pos(n.Chunk), b.Block)
 		}
 	}
 	for _, u := range n.Chat {

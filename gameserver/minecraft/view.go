@@ -47,6 +47,9 @@ func (cl *Client) showChunk(at grid.ChunkPos) error {
 		cl.mu.out.Write(f) //nolint:errcheck // bufio keeps it
 	}
 	cl.put(begin(packetBatchEnd).varint(len(frames)))
+	for pos, text := range cl.mu.lands[at].signs {
+		showSign(cl, pos, text)
+	}
 	cl.a.metrics.columns.Inc()
 	return nil
 }
