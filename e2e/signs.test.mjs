@@ -2,9 +2,12 @@
 // browser.test.mjs.
 
 import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
 import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
 import { Player } from './player.mjs'
+
+const { default: AxeBuilder } = createRequire(new URL('../web/package.json', import.meta.url))('@axe-core/playwright')
 
 const SIGN = 202 // and the three ids after it: +x −x +z −z; then those on walls
 const STATES = 8
@@ -58,7 +61,14 @@ test('whoever places a sign can write on it, and others read it', async () => {
   assert.ok(block >= SIGN && block < SIGN + STATES, `block ${block} is no sign`)
   await ada.until(() => window.__voxeld.state().screen === 'sign')
   await ada.page.keyboard.type('To the\nharbour →\n  a line that is far too long')
+  await ada.page.setViewportSize({ width: 640, height: 360 })
   await ada.screenshot('sign-dialog')
+  const { violations } = await new AxeBuilder({ page: ada.page }).setLegacyMode().analyze()
+  assert.deepEqual(
+    violations.filter(({ impact }) => impact === 'serious' || impact === 'critical'),
+    [],
+  )
+  await ada.page.setViewportSize({ width: 960, height: 600 })
   await ada.page.getByRole('button', { name: 'Write' }).click()
   await ada.until(() => window.__voxeld.state().screen === 'play')
   await ada.settled()
