@@ -31,7 +31,7 @@ func TestEveryBlockHasAnImageInMinecraft(t *testing.T) {
 	rows, passable := rowsByName(), make(map[uint16]bool)
 	for name, row := range rows {
 		// Ladders and open doors stop bodies there: the client keeps players out of what they may pass.
-		passable[row.image.state] = slices.Contains(passableNames, name) || strings.HasPrefix(name, "torch") ||
+		passable[row.image.state] = slices.Contains(passableNames, name) || strings.HasPrefix(name, "torch") || strings.HasPrefix(name, "sign") ||
 			strings.HasPrefix(name, "ladder") || strings.Contains(name, "door_open")
 	}
 	for b := chunk.Air; b.Known(); b++ {
@@ -104,6 +104,8 @@ func TestPlacing(t *testing.T) {
 		{"stone_slab", Placing{Looks: "west", Upper: true}, "stone_slab_upper"},
 		{"torch", Placing{Looks: "west"}, "torch"},
 		{"torch", Placing{Looks: "west", Wall: "east"}, "torch_on_the_east"},
+		{"sign", Placing{Looks: "south"}, "sign_south"},
+		{"sign", Placing{Looks: "south", Wall: "west"}, "sign_on_the_west"},
 		{"ladder", Placing{Looks: "west", Wall: "east"}, "ladder"},
 		{"ladder", Placing{Looks: "west"}, "ladder_west"},
 		{"pine_door", Placing{Looks: "north", Wall: "east"}, "pine_door_north"},

@@ -19,13 +19,13 @@ type Placing struct {
 func (p Placing) state(block string) string {
 	towards := ""
 	switch {
-	case block == "torch" && p.Wall != "":
-		return "torch_on_the_" + p.Wall
+	case (block == "torch" || block == "sign") && p.Wall != "":
+		return block + "_on_the_" + p.Wall
 	case strings.HasSuffix(block, "_slab") && p.Upper:
 		return block + "_upper"
 	case block == "ladder":
 		towards = cmp.Or(p.Wall, p.Looks)
-	case strings.HasSuffix(block, "_stairs"), block == "door", block == "pine_door":
+	case strings.HasSuffix(block, "_stairs"), block == "door", block == "pine_door", block == "sign":
 		towards = p.Looks
 	}
 	if towards == "" || towards == "east" { // the first state

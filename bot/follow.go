@@ -90,7 +90,7 @@ func (p *sessionPlayer) sendEdit(seq uint64) error {
 	e := p.pending[seq]
 	m := sessionmsg.Edit{Seq: seq, X: e.pos.X, Y: e.pos.Y, Z: e.pos.Z, Block: uint16(e.block)}
 	if p.signs != "" {
-		m.Signature = hex.EncodeToString(ed25519.Sign(p.key, player.EditText(p.signs, seq, e.pos, m.Block)))
+		m.Signature = hex.EncodeToString(ed25519.Sign(p.key, player.EditText(p.signs, seq, e.pos, m.Block, "")))
 	}
 	return p.send("edit", m)
 }

@@ -98,9 +98,13 @@ const (
 	Ladder   = Torch + 5
 	Door     = Ladder + 4
 	PineDoor = Door + 8
+	Sign     = PineDoor + 8
+	// lastSign is the last of the states of a sign.
+	lastSign = Sign + 7
 )
 
-// LastOfFirst is the last block that the first version of voxeld has. Nodes before nodemsg.VersionBlocks have no later ones.
+// LastOfFirst is the last block that the first version of voxeld has. Nodes before nodemsg.VersionBlocks have no later ones, and none before
+// nodemsg.VersionSigns has those from Sign on.
 const LastOfFirst = Reeds
 
 // unknown has the traits of ids of later versions: bodies stop at them, and players cannot change them.
@@ -161,6 +165,9 @@ func (b Block) Plant() bool { return b.traits().shape == plant }
 // Shaped reports whether the block has another shape than a cube, a liquid or a plant.
 func (b Block) Shaped() bool { return b.traits().shape > plant }
 
+// IsSign reports whether the block is a sign, which can have a text.
+func (b Block) IsSign() bool { return b >= Sign && b <= lastSign }
+
 // Glow returns the light that the block emits, 0 to 15.
 func (b Block) Glow() uint8 { return b.traits().glow }
 
@@ -211,7 +218,7 @@ func (b Block) Used() Block {
 	return b - Block(openDoor-door)
 }
 
-// Solid reports whether the block stops a body. Air, water, plants, torches, ladders and open doors do not.
+// Solid reports whether the block stops a body. Air, water, plants, torches, signs, ladders and open doors do not.
 func (b Block) Solid() bool { return !b.traits().passable }
 
 // Opaque reports whether the block hides what is behind it and stops light. Slabs and stairs stop light, but hide nothing.

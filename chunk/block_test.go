@@ -41,7 +41,7 @@ func TestBlockTraits(t *testing.T) {
 		}
 		name := b.Name()
 		open := strings.Contains(name, "door_open")
-		if solid := b != Air && b != Water && !plant && !strings.HasPrefix(name, "torch") && !strings.HasPrefix(name, "ladder") && !open; b.Solid() != solid {
+		if solid := b != Air && b != Water && !plant && !strings.HasPrefix(name, "torch") && !strings.HasPrefix(name, "ladder") && !b.IsSign() && !open; b.Solid() != solid {
 			t.Errorf("%s solid: %v", name, b.Solid())
 		}
 		leaves := strings.HasSuffix(name, "leaves")
@@ -66,7 +66,7 @@ func TestBlockTraits(t *testing.T) {
 		Wool: "white_wool", Concrete: "white_concrete", ColouredGlass + Colours - 1: "pink_glass", StoneBricks: "stone_bricks",
 		DiamondBlock: "diamond_block", StoneSlab: "stone_slab", StoneStairs: "stone_stairs", CobbleSlab: "cobble_slab",
 		SmoothStoneSlab: "smooth_stone_slab", PlankFence: "plank_fence", GlassPane: "glass_pane", Torch: "torch", Ladder: "ladder", Door: "door",
-		PineDoor: "pine_door",
+		PineDoor: "pine_door", Sign: "sign", lastSign: "sign_on_the_north",
 	} {
 		if b.Name() != name {
 			t.Errorf("%d is %s, want %s", b, b.Name(), name)
@@ -88,6 +88,8 @@ func TestTurnedShapes(t *testing.T) {
 		"plank_stairs_west":  {{High: [3]uint8{16, 8, 16}}, {Low: [3]uint8{0, 8, 0}, High: [3]uint8{8, 16, 16}}},
 		"plank_stairs_south": {{High: [3]uint8{16, 8, 16}}, {Low: [3]uint8{0, 8, 8}, High: whole}},
 		"plank_stairs_north": {{High: [3]uint8{16, 8, 16}}, {Low: [3]uint8{0, 8, 0}, High: [3]uint8{16, 16, 8}}},
+		"sign":               {{Low: [3]uint8{7, 0, 7}, High: [3]uint8{9, 7, 9}}, {Low: [3]uint8{7, 7, 0}, High: [3]uint8{9, 15, 16}}},
+		"sign_on_the_south":  {{Low: [3]uint8{0, 4, 14}, High: [3]uint8{16, 12, 16}}},
 		"ladder_north":       {{High: [3]uint8{16, 16, 1}}},
 		"door_south":         {{High: [3]uint8{16, 16, 3}}},
 		"door_open_south":    {{Low: [3]uint8{13, 0, 0}, High: whole}},
@@ -202,12 +204,14 @@ export const STAIRS = %d
 export const FENCE = %d
 export const PANE = %d
 export const TORCH = %d
+export const SIGN = %d
+export const WALL_SIGN = %d
 export const LADDER = %d
 export const DOOR = %d
 export const OPEN_DOOR = %d
 export const FENCE_POST = %d
 export const PANE_POST = %d
-`, none, cube, liquid, plant, slab, upperSlab, stairs, fence, pane, torch, ladder, door, openDoor, fencePost, panePost) + `
+`, none, cube, liquid, plant, slab, upperSlab, stairs, fence, pane, torch, sign, wallSign, ladder, door, openDoor, fencePost, panePost) + `
 /** The boxes of each shape, in sixteenths of a block: low and high corner. */
 // prettier-ignore
 export const SHAPE_BOXES: readonly (readonly (readonly number[])[])[] = [

@@ -20,7 +20,11 @@ const (
 	torch  = pane + 1
 	// The wall is there.
 	wallTorch = torch + 1
-	ladder    = wallTorch + 4
+	// Whoever looks there reads it.
+	sign = wallTorch + 4
+	// The wall is there.
+	wallSign = sign + 4
+	ladder   = wallSign + 4
 	// Whoever looks there is in front of it.
 	door     = ladder + 4
 	openDoor = door + 4
@@ -53,6 +57,8 @@ func boxesOfShapes() (all [shapes][]Box) {
 		}
 		all[stairs+d] = []Box{lower, turned(8, 8, 0, 16, 16, 16)}
 		all[wallTorch+d] = []Box{turned(14, 4, 7, 16, 14, 9)}
+		all[sign+d] = []Box{turned(7, 0, 7, 9, 7, 9), turned(7, 7, 0, 9, 15, 16)}
+		all[wallSign+d] = []Box{turned(14, 4, 0, 16, 12, 16)}
 		all[ladder+d] = []Box{turned(15, 0, 0, 16, 16, 16)}
 		all[fenceArm+d] = []Box{turned(10, 12, 7, 16, 15, 9), turned(10, 6, 7, 16, 9, 9)}
 		all[paneArm+d] = []Box{turned(9, 0, 7, 16, 16, 9)}

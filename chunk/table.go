@@ -231,6 +231,7 @@ func (t *table) addFittings() {
 			open.original, open.passable = Air, true
 		}
 	}
+	t.addStates(traits{name: "sign", group: fittings, shape: sign, passable: true, clear: true}, Planks, append(turned(""), turned("_on_the")...)...)
 }
 
 // turned returns the suffixes of the states in the four directions; without more, the first is the block itself.

@@ -166,7 +166,12 @@ func (l *lands) at(pos grid.ChunkPos) *testRegion {
 		}
 	}
 	cell := grid.CellAt(pos, grid.FoundingLabel)
-	l.mu.land[cell] = &testLand{Land: world.NewLand(2, cell, height), applied: make(map[edit]int)}
+	land := world.NewLand(2, cell, height)
+	land.Proofs = world.Proofs{ // players are believed
+		Signed: func(edits []nodemsg.Intent) []bool { return slices.Repeat([]bool{true}, len(edits)) },
+		Own:    func(player.ID) bool { return true },
+	}
+	l.mu.land[cell] = &testLand{Land: land, applied: make(map[edit]int)}
 	return l.newRegion(cell, l.mu.land[cell])
 }
 
@@ -318,8 +323,7 @@ func (l *lands) truth(pos grid.ChunkPos) *chunk.Chunk {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := ground().Chunk(pos)
-	_, edits := l.at(pos).land.Chunk(pos)
-	for _, e := range edits {
+	for _, e := range l.at(pos).land.Chunk(pos).Edits {
 		c.Set(e.At, e.Block)
 	}
 	return c
@@ -367,7 +371,7 @@ func (l *lands) sendFrame(pos grid.ChunkPos, frame nodemsg.FromRegion) {
 // apply commits edits one by one.
 func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 	for _, e := range edits {
-		batch := world.Batch{Edits: []nodemsg.Intent{e}}
+		batch := world.Batch{Time: time.Now().UnixMilli(), Edits: []nodemsg.Intent{e}}
 		if at := e.Pos.Chunk(); !r.land.Pinned(at) {
 			batch.Pins = append(batch.Pins, world.Pin{Chunk: at, Base: ground().Chunk(at).Hash()})
 		}
@@ -399,10 +403,9 @@ func (r *testRegion) endTick() {
 		shown := c.fresh
 		c.fresh = nil
 		for _, pos := range shown {
-			base, edits := r.land.Chunk(pos)
-			frame.Chunks = append(frame.Chunks, nodemsg.ChunkDelta{
-				Chunk: pos, State: &nodemsg.ChunkState{Base: base, Edits: edits, Bodies: r.crowd.Inside(pos)},
-			})
+			state := r.land.Chunk(pos)
+			state.Bodies = r.crowd.Inside(pos)
+			frame.Chunks = append(frame.Chunks, nodemsg.ChunkDelta{Chunk: pos, State: &state})
 		}
 		for pos, n := range deltas {
 			if c.watch[pos] && !slices.Contains(shown, pos) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"strings"
@@ -152,6 +153,7 @@ type client struct {
 		sync.Mutex
 		welcome     sessionmsg.Welcome
 		chunks      map[grid.ChunkPos]*chunk.Chunk
+		signs       map[grid.Pos]string
 		avatars     map[string]sessionmsg.Avatar
 		seenIn      map[string]grid.ChunkPos
 		acks        map[uint64][]sessionmsg.Ack
@@ -177,6 +179,7 @@ func newClient(t *testing.T, conn net.Conn) *client {
 	c.mu.avatars = make(map[string]sessionmsg.Avatar)
 	c.mu.seenIn = make(map[string]grid.ChunkPos)
 	c.mu.acks = make(map[uint64][]sessionmsg.Ack)
+	c.mu.signs = make(map[grid.Pos]string)
 	return c
 }
 
@@ -294,8 +297,13 @@ func (c *client) handle(m sessionmsg.FromServer) {
 		if c.mu.chunks[m.Chunk], err = chunk.Decode(plain); err != nil {
 			c.t.Error(err)
 		}
+		maps.DeleteFunc(c.mu.signs, func(at grid.Pos, _ string) bool { return at.Chunk() == m.Chunk })
 		c.mu.wholes++
 		c.mu.order = append(c.mu.order, m.Chunk)
+	case sessionmsg.Signs:
+		for _, s := range m.Signs {
+			c.mu.signs[grid.Pos{X: s.X, Y: s.Y, Z: s.Z}] = s.Text
+		}
 	case sessionmsg.ChunkGone:
 		delete(c.mu.chunks, m.Chunk)
 		for id, at := range c.mu.seenIn {
@@ -358,7 +366,9 @@ func (c *client) apply(p sessionmsg.Piece) {
 		}
 	}
 	for _, b := range p.Blocks {
-		land.Set(chunk.At(grid.Pos{X: b.X, Y: b.Y, Z: b.Z}), chunk.Block(b.Block))
+		at := grid.Pos{X: b.X, Y: b.Y, Z: b.Z}
+		land.Set(chunk.At(at), chunk.Block(b.Block))
+		delete(c.mu.signs, at)
 	}
 	for _, s := range p.Chat {
 		c.mu.said = append(c.mu.said, s.Name+": "+s.Text)

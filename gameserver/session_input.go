@@ -333,6 +333,9 @@ func (s *session) edit(e sessionmsg.Edit) {
 	}
 	pos := grid.Pos{X: e.X, Y: e.Y, Z: e.Z}
 	there, refused := s.checkEdit(pos, chunk.Block(e.Block))
+	if refused == "" && e.Text != "" {
+		refused = s.permissions.RefuseText(e)
+	}
 	if refused == "" && e.Seq > firstSeq(time.Now().Add(seqAhead)) {
 		refused = wire.RefusedStale
 	}
@@ -348,7 +351,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 		return // held since
 	}
 	s.permissions.NoteEdit(chunk.Block(e.Block) == chunk.Air)
-	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Proof: s.proof}
+	intent := nodemsg.Intent{Player: s.body.Player, Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Text: e.Text, Proof: s.proof}
 	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
 	s.subs[pos.Chunk()].Edit(intent, s)
 }
@@ -367,7 +370,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
-	case block > chunk.LastOfFirst && s.g.Understood != nil && !s.g.Understood(nodemsg.VersionBlocks):
+	case block > chunk.LastOfFirst && s.g.Understood != nil && !s.g.Understood(nodemsg.VersionOf(block)):
 		return there, wire.RefusedUnknownBlock
 	case forbidden != "":
 		return there, forbidden

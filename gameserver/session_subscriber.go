@@ -33,6 +33,9 @@ func (s *session) SendChunk(c *mirror.Chunk, _ bool) {
 			return s.codec.Encode(sessionmsg.ChunkData{Chunk: c.At(), Data: packed})
 		}).([]byte))
 	}
+	if signs := c.Signs(); len(signs) > 0 {
+		s.out.Put(s.codec.Encode(sessionmsg.SignsOf(c.At(), signs)))
+	}
 	if len(c.Occupants()) == 0 {
 		return
 	}
@@ -63,7 +66,13 @@ func (s *session) SendDelta(d *mirror.Delta) {
 	if piece != nil {
 		s.out.Piece(d.Tick, piece)
 	}
+	if len(d.Signs) > 0 { // likewise
+		s.out.Put(d.Form(signsIn{s.codec}, func() any { return s.codec.Encode(sessionmsg.SignsOf(d.Chunk, d.Signs)) }).([]byte))
+	}
 }
+
+// signsIn is the form of a delta of which a codec encodes the texts of signs.
+type signsIn struct{ codec codec.Codec }
 
 // SendResult sends the result of an edit.
 func (s *session) SendResult(r nodemsg.EditResult) (waits bool) {

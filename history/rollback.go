@@ -70,6 +70,7 @@ func (r *Rollback) Changes(pos grid.ChunkPos, segments [][]byte) ([]Change, erro
 			return nil, err
 		}
 	}
-	maps.DeleteFunc(undo, func(_ chunk.Index, c Change) bool { return c.From == c.To })
+	// A sign is changed even if it stays the same block: its text is not in the history, and is taken away.
+	maps.DeleteFunc(undo, func(_ chunk.Index, c Change) bool { return c.From == c.To && !c.From.IsSign() })
 	return slices.SortedFunc(maps.Values(undo), func(a, b Change) int { return cmp.Compare(a.At, b.At) }), nil
 }

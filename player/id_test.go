@@ -114,12 +114,19 @@ func TestProofText(t *testing.T) {
 
 // The text is what the browser signs, too (web/test/session.test.ts has the same signature).
 func TestEditText(t *testing.T) {
-	text := EditText("w1", 100, grid.Pos{X: 12, Y: 63, Z: -4}, 16)
+	text := EditText("w1", 100, grid.Pos{X: 12, Y: 63, Z: -4}, 16, "")
 	if string(text) != "voxeld edit 1\nw1\n100\n12\n63\n-4\n16" {
 		t.Errorf("the text is %q", text)
 	}
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 	if got := hex.EncodeToString(ed25519.Sign(key, text)); got != "f7e66c2e9c5bed97ad12baace1e34be56099e464e0afb0508514cf5e8313e208b936e27b24896eb7e12f0b84a366300de27343b6f218444d78dee2fa3e313f01" {
 		t.Errorf("the signature is %s", got)
+	}
+	sign := EditText("w1", 100, grid.Pos{X: 12, Y: 63, Z: -4}, 320, "to the\nharbour")
+	if string(sign) != "voxeld edit 2\nw1\n100\n12\n63\n-4\n320\nto the\nharbour" {
+		t.Errorf("the text of a sign is %q", sign)
+	}
+	if got := hex.EncodeToString(ed25519.Sign(key, sign)); got != "9e3dd039799f3ed6d0a358867d0ee51d10fcea943766121a702efc0de5a12aacd3536aa78092520c01745f8f7697f0bfff6841363934f6a5fe8b619e13ba6401" {
+		t.Errorf("the signature of a sign is %s", got)
 	}
 }

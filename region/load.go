@@ -132,13 +132,13 @@ func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 	return r.options(r.publisher.Changed), actor.LandOptions{
 		Hash: r.bases.Hash, Hibernate: r.hibernate, StayAwake: r.autoSplit.StayAwake, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
-		Split: r.splitter.Begin, Merged: r.splitter.DeleteMerged, Resolve: r.splitter.Resolve, Pinned: r.bases.Pinned, RefuseEdit: r.policy.RefuseEdit, Proofs: r.proofs, Signs: r.signs, CPU: r.cpu, Probe: r.probe,
+		Split: r.splitter.Begin, Merged: r.splitter.DeleteMerged, Resolve: r.splitter.Resolve, Pinned: r.bases.Pinned, RefuseEdit: r.policy.RefuseEdit, Proofs: r.proofs, Understood: r.understood, CPU: r.cpu, Probe: r.probe,
 	}
 }
 
-// signs reports whether the members, and all nodes that are alive, understand signed edits.
-func (r *regions) signs(members []nodemsg.Member) bool {
-	return r.proofs.Signed != nil && r.Detector.Understand(r.Self.Peer, members, nodemsg.VersionSigned)
+// understood reports whether signatures are checked here, and the members, and all nodes that are alive, understand a version.
+func (r *regions) understood(members []nodemsg.Member, version int) bool {
+	return r.proofs.Signed != nil && r.Detector.Understand(r.Self.Peer, members, version)
 }
 
 // readOnly reads a quarantined region's land.

@@ -199,8 +199,7 @@ func (o *owner) seen() uint64 {
 }
 
 func (o *owner) block(pos grid.Pos) chunk.Block {
-	_, edits := o.land.Chunk(pos.Chunk())
-	for _, e := range edits {
+	for _, e := range o.land.Chunk(pos.Chunk()).Edits {
 		if e.At == chunk.At(pos) {
 			return e.Block
 		}

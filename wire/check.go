@@ -35,9 +35,48 @@ func CheckChat(text string) error {
 		return Refuse(FailBadJSON, "a chat line must be valid UTF-8")
 	}
 	for _, r := range text {
-		const joiner = '\u200d' // joins composed emoji
-		if !unicode.IsGraphic(r) && r != joiner {
+		if !visible(r) {
 			return Refuse(FailBadValue, "a chat line must not contain the character %U", r)
+		}
+	}
+	return nil
+}
+
+// visible reports whether players may write a character: no control character, and no mark of formatting.
+func visible(r rune) bool {
+	const joiner = '\u200d' // joins composed emoji
+	return unicode.IsGraphic(r) || r == joiner
+}
+
+// CheckSignSize returns an *Error unless the text has at most MaxSignText bytes of UTF-8. What is stored is only checked for that: which characters are
+// visible depends on the version of Unicode, and all nodes must decide the same.
+func CheckSignSize(text string) error {
+	if len(text) > MaxSignText || !utf8.ValidString(text) {
+		return Refuse(FailBadValue, "the text of a sign has at most %d bytes of UTF-8", MaxSignText)
+	}
+	return nil
+}
+
+// CheckSign returns an *Error unless players may write the text on a sign: at most MaxSignLines lines of at most MaxSignLine visible characters
+// each, with a line feed between them. A blank sign has the empty text; any other is not blank.
+func CheckSign(text string) error {
+	if err := CheckSignSize(text); err != nil || text == "" {
+		return err
+	}
+	switch {
+	case strings.Count(text, "\n") >= MaxSignLines:
+		return Refuse(FailBadValue, "a sign has at most %d lines", MaxSignLines)
+	case strings.TrimSpace(text) == "":
+		return Refuse(FailBadValue, "the text of a sign must not be blank: leave it out")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if utf8.RuneCountInString(line) > MaxSignLine {
+			return Refuse(FailBadValue, "a line of a sign has at most %d characters", MaxSignLine)
+		}
+		for _, r := range line {
+			if !visible(r) {
+				return Refuse(FailBadValue, "a sign must not contain the character %U", r)
+			}
 		}
 	}
 	return nil

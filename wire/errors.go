@@ -76,6 +76,12 @@ const (
 	RefusedNotLoaded = "not_loaded"
 	// RefusedUnavailable: the region cannot commit at the moment. The client may try the edit again with the same Seq.
 	RefusedUnavailable = "unavailable"
+	// RefusedMuted: the player is muted, and must not write on signs.
+	RefusedMuted = "muted"
+	// RefusedText: the block cannot have this text: see CheckSign.
+	RefusedText = "bad_text"
+	// RefusedSigns: the chunk has MaxSigns signs with a text.
+	RefusedSigns = "too_many_signs"
 	// RefusedNotAllowed: the player's role does not allow it, or they are banned.
 	RefusedNotAllowed = "not_allowed"
 	// RefusedOutsideBorder: the block is outside the border that admins have set.

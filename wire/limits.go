@@ -28,6 +28,13 @@ const (
 	MaxView = 12
 	// MaxHistoryPlayers is the most players whose changes one question about history, or one rollback, selects.
 	MaxHistoryPlayers = 8
+	// MaxSignLines is how many lines the text of a sign has at most, and MaxSignLine how many characters each of them.
+	MaxSignLines = 4
+	MaxSignLine  = 20
+	// MaxSignText is the longest text of a sign, in bytes of UTF-8: with the line feeds between its lines.
+	MaxSignText = MaxSignLines*(4*MaxSignLine+1) - 1
+	// MaxSigns is the most signs with a text in one chunk.
+	MaxSigns = 64
 	// MaxChat is the longest chat line, in bytes of UTF-8.
 	MaxChat = 256
 	// MaxName is the longest player name, in bytes (ASCII). player.CheckName holds the rule.

@@ -28,6 +28,7 @@ type Outcome struct {
 type Change struct {
 	Chunk grid.ChunkPos
 	nodemsg.BlockAt
+	Text string // of a sign
 }
 
 // Apply applies the committed entry at the log index. Every replica gets the same outcome from the same log. An error
@@ -147,6 +148,9 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 	case stale:
 		return chunk.Air, wire.RefusedStale
 	case fresh:
+		if e.Text != "" && g.signs[at] == "" && len(g.signs) >= wire.MaxSigns {
+			return chunk.Air, wire.RefusedSigns
+		}
 		if a := authorOf(&e); out.Time != 0 && a.kind() == authorKey && !timely(e.Seq, out.Time) {
 			return chunk.Air, wire.RefusedStale
 		}
@@ -158,7 +162,7 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 	}
 	r.add(use, index)
 	l.dirtyRows.players[e.Player] = struct{}{}
-	l.setBlock(index, g, pos, nodemsg.BlockAt{At: at, Block: e.Block}, e.Player, e.Name, now, out)
+	l.setBlock(index, g, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}, Text: e.Text}, e.Player, e.Name, now, out)
 	return e.Block, ""
 }
 
@@ -180,5 +184,5 @@ func fingerprint(e nodemsg.Intent) uint32 {
 	binary.BigEndian.PutUint32(b[4:], uint32(e.Pos.Y))
 	binary.BigEndian.PutUint32(b[8:], uint32(e.Pos.Z))
 	binary.BigEndian.PutUint16(b[12:], uint16(e.Block))
-	return crc32.ChecksumIEEE(b[:])
+	return crc32.Update(crc32.ChecksumIEEE(b[:]), crc32.IEEETable, []byte(e.Text))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -34,6 +35,7 @@ type Batch struct {
 const (
 	batchUnsigned = 1
 	batchSigned   = 5
+	batchSigns    = 9 // signed, and some edits are of signs with a text
 )
 
 // Kinds of authors in a signed batch, with what follows the kind.
@@ -67,11 +69,15 @@ func (a *author) kind() byte {
 
 // Encode returns the bytes of the batch: version, time (uvarint), pins (count; X, Z as varints, 32 bytes), authors (count; player 16
 // bytes, kind, proof), edits (count; author's index uvarint, sequence uvarint, X, Y, Z as varints, block uvarint, and 64 bytes of signature
-// if the author has a key). A batch of the first version has no time and no authors; each edit begins with the player's 16 bytes instead.
+// if the author has a key), and if there are texts, in version 9: count; the edit's number as uvarint, the text's length as uvarint, the text. A
+// batch of the first version has no time and no authors; each edit begins with the player's 16 bytes instead.
 func (b Batch) Encode() []byte {
-	signed := b.Time != 0
+	signed, texts := b.Time != 0, b.texts()
 	out := make([]byte, 0, 16+len(b.Pins)*40+len(b.Edits)*96)
-	if signed {
+	if len(texts) > 0 {
+		out = append(out, batchSigns)
+		out = binary.AppendUvarint(out, uint64(b.Time))
+	} else if signed {
 		out = append(out, batchSigned)
 		out = binary.AppendUvarint(out, uint64(b.Time))
 	} else {
@@ -104,7 +110,24 @@ func (b Batch) Encode() []byte {
 			out = append(out, e.Signature[:]...)
 		}
 	}
+	if len(texts) > 0 {
+		out = binary.AppendUvarint(out, uint64(len(texts)))
+		for _, i := range texts {
+			out = binary.AppendUvarint(out, uint64(i))
+			out = appendText(out, b.Edits[i].Text)
+		}
+	}
 	return out
+}
+
+// texts returns the numbers of the edits that have a text. Without a time there are none.
+func (b Batch) texts() (numbers []int) {
+	for i := range b.Edits {
+		if b.Time != 0 && b.Edits[i].Text != "" {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
 }
 
 // appendAuthors appends the authors, in the order of their first edits, and returns the number of each edit's author.
@@ -138,7 +161,7 @@ func (b Batch) appendAuthors(out []byte) ([]byte, []uint64) {
 
 // IsBatch reports whether the entry is a batch of edits.
 func IsBatch(entry []byte) bool {
-	return len(entry) > 0 && (entry[0] == batchUnsigned || entry[0] == batchSigned)
+	return len(entry) > 0 && (entry[0] == batchUnsigned || entry[0] == batchSigned || entry[0] == batchSigns)
 }
 
 // DecodeBatch decodes what Encode wrote.
@@ -146,7 +169,7 @@ func DecodeBatch(data []byte) (Batch, error) {
 	if !IsBatch(data) {
 		return Batch{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errBatch)
 	}
-	r, signed := reader{data: data[1:]}, data[0] == batchSigned
+	r, signed := reader{data: data[1:]}, data[0] != batchUnsigned
 	var b Batch
 	if signed {
 		b.Time = int64(r.uvarint())
@@ -174,10 +197,25 @@ func DecodeBatch(data []byte) (Batch, error) {
 	for range n {
 		b.Edits = append(b.Edits, r.edit(signed, authors))
 	}
+	if data[0] == batchSigns {
+		r.signs(b.Edits)
+	}
 	if r.bad || len(r.data) != 0 {
 		return Batch{}, errBatch
 	}
 	return b, nil
+}
+
+// signs reads the texts of edits.
+func (r *reader) signs(edits []nodemsg.Intent) {
+	for range r.count(2) {
+		i, text := r.uvarint(), r.text(wire.MaxSignText)
+		if i >= uint64(len(edits)) || text == "" || wire.CheckSignSize(text) != nil {
+			r.fail()
+			return
+		}
+		edits[i].Text = text
+	}
 }
 
 func (r *reader) author() (a author) {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -33,6 +35,7 @@ func TestBatchRoundTrip(t *testing.T) {
 				e.Proof = rapid.SampledFrom([]nodemsg.Proof{
 					{}, {Name: "ada"}, {Name: "bob"}, {Key: [32]byte{1}, Signature: [64]byte{63: 2}}, {Key: [32]byte{1}}, {Key: [32]byte{2}},
 				}).Draw(t, "proof")
+				e.Text = rapid.SampledFrom([]string{"", "", "to the\nharbour", strings.Repeat("\U0001f30d", wire.MaxSignText/4)}).Draw(t, "text")
 			}
 			b.Edits = append(b.Edits, e)
 		}
@@ -52,7 +55,7 @@ func TestBatchRoundTrip(t *testing.T) {
 // A count cannot request more memory than its message has bytes.
 func TestDecodeBatchIsBounded(t *testing.T) {
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}
-	for _, front := range [][]byte{{batchUnsigned}, {batchUnsigned, 0}, {batchSigned, 1}, {batchSigned, 1, 0}, {batchSigned, 1, 0, 0}} {
+	for _, front := range [][]byte{{batchUnsigned}, {batchUnsigned, 0}, {batchSigned, 1}, {batchSigned, 1, 0}, {batchSigned, 1, 0, 0}, {batchSigns, 1, 0, 0, 0}} {
 		data := append(front, huge...)
 		if n := testing.AllocsPerRun(10, func() {
 			if _, err := DecodeBatch(data); err == nil {
@@ -80,6 +83,14 @@ func batchExample() Batch {
 	}
 }
 
+// signExample has a sign with a text, after a block.
+func signExample() Batch {
+	b := batchExample()
+	b.Edits = b.Edits[1:3]
+	b.Edits[1].Block, b.Edits[1].Text = chunk.Sign, "to\nö"
+	return b
+}
+
 // The bytes of batches must stay as they are: they are in the logs of regions, and members compare them.
 func TestGoldenBatches(t *testing.T) {
 	signed := batchExample()
@@ -99,6 +110,11 @@ func TestGoldenBatches(t *testing.T) {
 			"01" + "07" + at + "00" +
 			"00" + "81808080808080808001" + at + "03" + zeros(63) + "05" +
 			"02" + "01" + at + "03"},
+		{signExample(), "09" + "80d095ffbc31" + pins + base +
+			"02" + hex.EncodeToString(bob[:]) + "01" + "03" + "626f62" + "01" + zeros(15) + "02" + "090807" + zeros(29) +
+			"02" + "00" + "07" + at + "00" +
+			"01" + "81808080808080808001" + at + hex.EncodeToString(binary.AppendUvarint(nil, uint64(chunk.Sign))) + zeros(63) + "05" +
+			"01" + "01" + "05" + "746f0a" + "c3b6"},
 	} {
 		if got := hex.EncodeToString(c.batch.Encode()); got != c.want {
 			t.Errorf("%+v became\n%s, want\n%s", c.batch, got, c.want)
@@ -110,6 +126,7 @@ func FuzzDecodeBatch(f *testing.F) {
 	f.Add(Batch{}.Encode())
 	f.Add(Batch{Time: 1}.Encode())
 	f.Add(batchExample().Encode())
+	f.Add(signExample().Encode())
 	f.Add(Batch{
 		Pins:  []Pin{{Chunk: grid.ChunkPos{X: -1, Z: 2}}},
 		Edits: []nodemsg.Intent{{Player: player.ID{1}, Seq: 1 << 63, Pos: grid.Pos{X: -1, Y: 5, Z: 64}, Block: chunk.Stone}},

@@ -32,24 +32,26 @@ func (s segmentAt) compare(t segmentAt) int {
 }
 
 // setBlock sets a block of a pinned chunk for a player, and records who did it.
-func (l *Land) setBlock(index uint64, g *pinnedChunk, pos grid.ChunkPos, to nodemsg.BlockAt, by player.ID, guest string, now int64, out *Outcome) {
+func (l *Land) setBlock(index uint64, g *pinnedChunk, to Change, by player.ID, guest string, now int64, out *Outcome) {
 	before, had := g.edits.Get(to.At)
-	changeBlock(l, index, g, pos, to, out)
-	if now == 0 || had && before == to.Block || to.Block == history.Natural { // the last is no block: the leader lies
+	written := g.signs[to.At] != to.Text
+	changeBlock(l, index, g, to, out)
+	if now == 0 || had && before == to.Block && !written || to.Block == history.Natural { // the last is no block: the leader lies
 		return
 	}
 	if !had {
 		before = history.Natural
 	}
-	l.record(index, g, pos, history.Record{Time: now, Player: by, Guest: guest, At: to.At, Old: before, New: to.Block})
+	l.record(index, g, to.Chunk, history.Record{Time: now, Player: by, Guest: guest, At: to.At, Old: before, New: to.Block})
 }
 
-// changeBlock changes a block.
-func changeBlock(l *Land, index uint64, g *pinnedChunk, pos grid.ChunkPos, to nodemsg.BlockAt, out *Outcome) {
-	l.tracked.edited(index, pos, to.At, to.Block)
+// changeBlock changes a block, and the text of a sign.
+func changeBlock(l *Land, index uint64, g *pinnedChunk, to Change, out *Outcome) {
+	l.tracked.edited(index, to)
 	g.edits.Set(to.At, to.Block)
-	out.Changes = append(out.Changes, Change{Chunk: pos, BlockAt: to})
-	l.dirtyRows.edits[place{pos, to.At}] = struct{}{}
+	g.write(to.At, to.Text)
+	out.Changes = append(out.Changes, to)
+	l.dirtyRows.edits[place{to.Chunk, to.At}] = struct{}{}
 }
 
 // record adds a record to the history of a chunk.
@@ -310,8 +312,8 @@ func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 		}
 		// A block that is what it becomes is recorded, too: then it is done with.
 		l.record(index, g, s.Chunk, history.Record{Time: s.Time, Player: history.Author(s.Number), At: c.At, Old: c.From, New: c.To})
-		if c.To != c.From {
-			changeBlock(l, index, g, s.Chunk, nodemsg.BlockAt{At: c.At, Block: c.To}, &out)
+		if c.To != c.From || g.signs[c.At] != "" { // texts are not in the history: the sign becomes blank
+			changeBlock(l, index, g, Change{Chunk: s.Chunk, BlockAt: nodemsg.BlockAt{At: c.At, Block: c.To}}, &out)
 		}
 	}
 	return out, nil

@@ -230,7 +230,7 @@ func TestChunkHistoryIsBounded(t *testing.T) {
 		pos.Y = 1 + int32(i%50)
 		id := numbered(i)
 		var out Outcome
-		e.land.setBlock(e.index, e.land.pinned[a.Chunk()], a.Chunk(), nodemsg.BlockAt{At: chunk.At(pos), Block: chunk.Block(i % 3)}, id, "", e.now, &out)
+		e.land.setBlock(e.index, e.land.pinned[a.Chunk()], Change{Chunk: a.Chunk(), BlockAt: nodemsg.BlockAt{At: chunk.At(pos), Block: chunk.Block(i % 3)}}, id, "", e.now, &out)
 	}
 	size, oldest := e.land.HistorySize()
 	if size > maxChunkHistory || size < maxChunkHistory/2 || oldest == 0 {

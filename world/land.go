@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -56,7 +57,31 @@ type place struct {
 type pinnedChunk struct {
 	base    [32]byte
 	edits   chunk.Edits
+	signs   map[chunk.Index]string // the texts of signs among the edits that are not blank; at most wire.MaxSigns
 	history history.Log
+}
+
+// row returns the value of the row of an edited block: its id and, of a sign, its text; nil if the block is not edited.
+func (g *pinnedChunk) row(at chunk.Index) []byte {
+	block, edited := g.edits.Get(at)
+	if !edited {
+		return nil
+	}
+	return editRow(block, g.signs[at])
+}
+
+// write sets the text of a sign; empty: it has none, or is no sign.
+func (g *pinnedChunk) write(at chunk.Index, text string) {
+	if text == "" {
+		if delete(g.signs, at); len(g.signs) == 0 {
+			g.signs = nil
+		}
+		return
+	}
+	if g.signs == nil {
+		g.signs = make(map[chunk.Index]string)
+	}
+	g.signs[at] = text
 }
 
 // NewLand returns the empty state of a region in a world that is height blocks high.
@@ -74,17 +99,20 @@ func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 	}
 }
 
-// Chunk returns a chunk's pinned base hash (nil if it was never edited) and its edits in index order.
-func (l *Land) Chunk(pos grid.ChunkPos) (base []byte, edits []nodemsg.BlockAt) {
+// Chunk returns a chunk's pinned base hash (nil if it was never edited), its edits in index order, and the texts of its signs. There are no bodies in it.
+func (l *Land) Chunk(pos grid.ChunkPos) nodemsg.ChunkState {
 	g := l.pinned[pos]
 	if g == nil {
-		return nil, nil
+		return nodemsg.ChunkState{}
 	}
-	edits = make([]nodemsg.BlockAt, 0, g.edits.Len())
+	state := nodemsg.ChunkState{Base: slices.Clone(g.base[:]), Edits: make([]nodemsg.BlockAt, 0, g.edits.Len())}
 	for at, block := range g.edits.All() {
-		edits = append(edits, nodemsg.BlockAt{At: at, Block: block})
+		state.Edits = append(state.Edits, nodemsg.BlockAt{At: at, Block: block})
 	}
-	return slices.Clone(g.base[:]), edits
+	for _, at := range slices.Sorted(maps.Keys(g.signs)) {
+		state.Signs = append(state.Signs, nodemsg.SignAt{At: at, Text: g.signs[at]})
+	}
+	return state
 }
 
 // Pinned reports whether the chunk has a pinned base.

@@ -1,9 +1,6 @@
 package world
 
 import (
-	"encoding/binary"
-
-	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 )
@@ -88,18 +85,17 @@ func (s *LandDigest) pinned(index uint64, p Pin) {
 	s.update(Part{Chunk: p.Chunk}, index, func(d *Digest) { d.Add(s.land.baseKey(p.Chunk), p.Base[:]) })
 }
 
-func (s *LandDigest) edited(index uint64, pos grid.ChunkPos, at chunk.Index, to chunk.Block) {
+func (s *LandDigest) edited(index uint64, to Change) {
 	if s == nil {
 		return
 	}
-	s.digestChunk(pos)
-	before, had := s.land.pinned[pos].edits.Get(at)
-	key := binary.BigEndian.AppendUint32(s.land.chunkKey(keyEdit, pos), uint32(at))
-	s.update(Part{Chunk: pos}, index, func(d *Digest) {
-		if had {
-			d.Drop(key, binary.BigEndian.AppendUint16(nil, uint16(before)))
+	s.digestChunk(to.Chunk)
+	key, before := s.land.editKey(place{to.Chunk, to.At}), s.land.pinned[to.Chunk].row(to.At)
+	s.update(Part{Chunk: to.Chunk}, index, func(d *Digest) {
+		if before != nil {
+			d.Drop(key, before)
 		}
-		d.Add(key, binary.BigEndian.AppendUint16(nil, uint16(to)))
+		d.Add(key, editRow(to.Block, to.Text))
 	})
 }
 

@@ -3,6 +3,7 @@ package world
 import (
 	"encoding/binary"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 )
@@ -13,13 +14,18 @@ type landKeys struct{ id uint64 }
 // Kinds of rows in LandTable: the byte after the region id.
 const (
 	keyBase       = 'b' // X, Z → base hash, 32 bytes
-	keyEdit       = 'e' // X, Z, index → block, 2 bytes big-endian
+	keyEdit       = 'e' // X, Z, index → block, 2 bytes big-endian, and the text of a sign
 	keyHistory    = 'h' // X, Z, number of the segment → a segment of the chunk's history
 	keyPlayer     = 'p' // player id → recent sequences
 	keyRolledBack = 'r' // no more → number of the last rollback that is complete, 8 bytes big-endian
 	// keyStructure has no more in its key: → the region's Structure. Founded regions that were never split have none.
 	keyStructure = 's'
 )
+
+// editRow returns the value of the row of an edited block.
+func editRow(b chunk.Block, text string) []byte {
+	return append(binary.BigEndian.AppendUint16(nil, uint16(b)), text...)
+}
 
 // Prefix returns the key prefix of all rows of this region's land.
 func (k landKeys) Prefix() []byte { return binary.BigEndian.AppendUint64(nil, k.id) }
@@ -34,6 +40,10 @@ func (k landKeys) chunkKey(kind byte, pos grid.ChunkPos) []byte {
 }
 
 func (k landKeys) baseKey(pos grid.ChunkPos) []byte { return k.chunkKey(keyBase, pos) }
+
+func (k landKeys) editKey(p place) []byte {
+	return binary.BigEndian.AppendUint32(k.chunkKey(keyEdit, p.chunk), uint32(p.at))
+}
 
 func (k landKeys) playerKey(id player.ID) []byte {
 	return append(append(k.Prefix(), keyPlayer), id[:]...)

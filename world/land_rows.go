@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // errRow barriers a stored row of the land table that this package cannot have written.
@@ -31,13 +32,18 @@ func (l *Land) Load(key, value []byte) error {
 			return fmt.Errorf("%w: chunk %v is not in cell %v", errRow, pos, l.cell)
 		}
 		l.pinTo(pos, [32]byte(value))
-	case key[8] == keyEdit && len(rest) == 12 && len(value) == 2:
+	case key[8] == keyEdit && len(rest) == 12 && len(value) >= 2:
 		pos, at := readChunkPos(rest), chunk.Index(binary.BigEndian.Uint32(rest[8:]))
 		g := l.pinned[pos]
 		if g == nil || int64(at) >= int64(l.height)*grid.ChunkSize*grid.ChunkSize {
 			return fmt.Errorf("%w: edit %d of chunk %v without a base, or too high", errRow, at, pos)
 		}
-		g.edits.Set(at, chunk.Block(binary.BigEndian.Uint16(value)))
+		block, text := chunk.Block(binary.BigEndian.Uint16(value)), string(value[2:])
+		if wire.CheckSignSize(text) != nil || text != "" && len(g.signs) >= wire.MaxSigns {
+			return fmt.Errorf("%w: text of edit %d of chunk %v", errRow, at, pos)
+		}
+		g.edits.Set(at, block)
+		g.write(at, text)
 	case key[8] == keyHistory && len(rest) == 12:
 		g := l.pinned[readChunkPos(rest)]
 		if g == nil {
@@ -79,8 +85,7 @@ func (l *Land) Writes() []kv.Write {
 	}
 	byPlace := func(a, b place) int { return cmp.Or(a.chunk.Compare(b.chunk), cmp.Compare(a.at, b.at)) }
 	for _, p := range slices.SortedFunc(maps.Keys(u.edits), byPlace) {
-		block, _ := l.pinned[p.chunk].edits.Get(p.at)
-		put(binary.BigEndian.AppendUint32(l.chunkKey(keyEdit, p.chunk), uint32(p.at)), binary.BigEndian.AppendUint16(nil, uint16(block)))
+		put(l.editKey(p), l.pinned[p.chunk].row(p.at))
 	}
 	for _, s := range slices.SortedFunc(maps.Keys(u.history), segmentAt.compare) {
 		put(l.historyKey(s.chunk, s.number), bytes.Clone(l.pinned[s.chunk].history.Segment(s.number)))
@@ -147,11 +152,11 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	}
 	visit(l.baseKey(p.Chunk), g.base[:])
 	key := append(l.chunkKey(keyEdit, p.Chunk), 0, 0, 0, 0)
-	var value [2]byte
+	var value []byte
 	for at, block := range g.edits.All() {
 		binary.BigEndian.PutUint32(key[len(key)-4:], uint32(at))
-		binary.BigEndian.PutUint16(value[:], uint16(block))
-		visit(key, value[:])
+		value = append(binary.BigEndian.AppendUint16(value[:0], uint16(block)), g.signs[at]...)
+		visit(key, value)
 	}
 	g.history.All(func(number uint32, data []byte, _ int64) { visit(l.historyKey(p.Chunk, number), data) })
 }

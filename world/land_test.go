@@ -1,11 +1,11 @@
 package world
 
 import (
-	"bytes"
 	"maps"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -52,13 +52,14 @@ type model struct {
 	cell   grid.Cell
 	pins   map[grid.ChunkPos][32]byte
 	blocks map[grid.Pos]chunk.Block
+	texts  map[grid.Pos]string // of signs
 	used   map[player.ID]map[uint64]nodemsg.Intent
 	window map[player.ID][]uint64 // the newest recentWindow sequences, ascending
 }
 
 func newModel() *model {
 	return &model{
-		cell: testCell, pins: make(map[grid.ChunkPos][32]byte), blocks: make(map[grid.Pos]chunk.Block),
+		cell: testCell, pins: make(map[grid.ChunkPos][32]byte), blocks: make(map[grid.Pos]chunk.Block), texts: make(map[grid.Pos]string),
 		used: make(map[player.ID]map[uint64]nodemsg.Intent), window: make(map[player.ID][]uint64),
 	}
 }
@@ -87,24 +88,32 @@ func (w *model) edit(e nodemsg.Intent) nodemsg.EditResult {
 		slices.Sort(window)
 		w.window[e.Player] = window[max(0, len(window)-recentWindow):]
 		w.blocks[e.Pos] = e.Block
+		if delete(w.texts, e.Pos); e.Text != "" {
+			w.texts[e.Pos] = e.Text
+		}
 		r.Block = e.Block
 	}
 	return r
 }
 
-func (w *model) chunk(pos grid.ChunkPos) (base []byte, edits []nodemsg.BlockAt) {
+func (w *model) chunk(pos grid.ChunkPos) (s nodemsg.ChunkState) {
 	hash, pinned := w.pins[pos]
 	if !pinned {
-		return nil, nil
+		return s
 	}
-	edits = []nodemsg.BlockAt{}
+	s.Base, s.Edits = hash[:], []nodemsg.BlockAt{}
 	for at, b := range w.blocks {
-		if at.Chunk() == pos {
-			edits = append(edits, nodemsg.BlockAt{At: chunk.At(at), Block: b})
+		if at.Chunk() != pos {
+			continue
+		}
+		s.Edits = append(s.Edits, nodemsg.BlockAt{At: chunk.At(at), Block: b})
+		if text := w.texts[at]; text != "" {
+			s.Signs = append(s.Signs, nodemsg.SignAt{At: chunk.At(at), Text: text})
 		}
 	}
-	slices.SortFunc(edits, func(a, b nodemsg.BlockAt) int { return int(a.At) - int(b.At) })
-	return hash[:], edits
+	slices.SortFunc(s.Edits, func(a, b nodemsg.BlockAt) int { return int(a.At) - int(b.At) })
+	slices.SortFunc(s.Signs, func(a, b nodemsg.SignAt) int { return int(a.At) - int(b.At) })
+	return s
 }
 
 func drawBatch(t *rapid.T) Batch {
@@ -122,7 +131,7 @@ func drawBatch(t *rapid.T) Batch {
 	for range rapid.IntRange(0, 40).Draw(t, "edits") {
 		at := rapid.SampledFrom(chunks).Draw(t, "chunk").Origin()
 		name := rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "player")
-		b.Edits = append(b.Edits, nodemsg.Intent{
+		e := nodemsg.Intent{
 			Player: player.GuestID(name), Proof: nodemsg.Proof{Name: name},
 			Seq: rapid.Uint64Range(0, 150).Draw(t, "seq"),
 			Pos: grid.Pos{
@@ -130,7 +139,11 @@ func drawBatch(t *rapid.T) Batch {
 				Y: rapid.SampledFrom([]int32{-1, 0, 1, testHeight - 1, testHeight}).Draw(t, "y"),
 			},
 			Block: chunk.Block(rapid.SampledFrom([]uint16{0, 1, 60_000, math.MaxUint16}).Draw(t, "block")),
-		})
+		}
+		if text := rapid.SampledFrom([]string{"", "", "ö", "to the\nharbour"}).Draw(t, "text"); text != "" {
+			e.Block, e.Text = chunk.Sign, text
+		}
+		b.Edits = append(b.Edits, e)
 	}
 	return b
 }
@@ -166,10 +179,8 @@ func TestLandAgreesWithModel(t *testing.T) {
 				land = stored.load(t)
 			}
 			for pos := range simple.pins {
-				base, edits := land.Chunk(pos)
-				wantBase, wantEdits := simple.chunk(pos)
-				if !bytes.Equal(base, wantBase) || !slices.Equal(edits, wantEdits) || !land.Pinned(pos) {
-					t.Fatalf("chunk %v: %x %v, and %x %v is right", pos, base, edits, wantBase, wantEdits)
+				if got, want := land.Chunk(pos), simple.chunk(pos); !reflect.DeepEqual(got, want) || !land.Pinned(pos) {
+					t.Fatalf("chunk %v: %+v, and %+v is right", pos, got, want)
 				}
 			}
 			if land.Edits() != len(simple.blocks) {
@@ -254,7 +265,9 @@ func TestLandLoadRefuses(t *testing.T) {
 		"short base":        {l.baseKey(inside), make([]byte, 31)},
 		"edit without base": {edit(grid.ChunkPos{X: inside.X + 1, Z: inside.Z}, 0), []byte{0, 1}},
 		"above the world":   {edit(inside, 1), []byte{0, 1}},
-		"long block":        {edit(inside, 0), []byte{0, 0, 1}},
+		"short block":       {edit(inside, 0), []byte{0}},
+		"long text":         {edit(inside, 0), append([]byte{0, 1}, strings.Repeat("x", wire.MaxSignText+1)...)},
+		"text not in UTF-8": {edit(inside, 0), []byte{0, 1, 0xff}},
 		"garbage sequences": {l.playerKey(player.ID{}), []byte{1, 2, 3}},
 		"unknown kind":      {append(l.Prefix(), 'z'), nil},
 		"short key":         {[]byte{1}, nil},
@@ -271,6 +284,8 @@ func FuzzLandApply(f *testing.F) {
 	e := nodemsg.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
 	good := Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []nodemsg.Intent{e, e}}.Encode()
 	f.Add(good, good)
+	sign := nodemsg.Intent{Player: player.GuestID("ada"), Seq: 5, Pos: at, Block: chunk.Sign, Text: "home", Proof: nodemsg.Proof{Name: "ada"}}
+	f.Add(good, Batch{Time: 1, Edits: []nodemsg.Intent{sign}}.Encode())
 	f.Add(good, Batch{Edits: []nodemsg.Intent{e}}.Encode())
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		a, b, stored := newTestLand(), newTestLand(), rows{}
@@ -297,6 +312,7 @@ func FuzzLandLoad(f *testing.F) {
 	inside := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	f.Add(l.baseKey(inside), make([]byte, 32))
 	f.Add(append(l.chunkKey(keyEdit, inside), 0, 0, 0, 1), []byte{0, 3})
+	f.Add(append(l.chunkKey(keyEdit, inside), 0, 0, 0, 1), editRow(chunk.Sign, "home"))
 	f.Add(l.playerKey(player.ID{1}), (&recent{uses: []use{{4, 5}}, last: 6}).encode())
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		l := newTestLand()
@@ -306,9 +322,9 @@ func FuzzLandLoad(f *testing.F) {
 		if err := l.Load(key, value); err != nil {
 			return
 		}
-		base, edits := l.Chunk(inside)
-		if len(base) != 32 || len(edits) != l.Edits() && len(l.pinned) == 1 {
-			t.Fatalf("loaded %d edits, base %x", len(edits), base)
+		state := l.Chunk(inside)
+		if len(state.Base) != 32 || len(state.Edits) != l.Edits() && len(l.pinned) == 1 || len(state.Signs) > wire.MaxSigns {
+			t.Fatalf("loaded %d edits, %d texts, base %x", len(state.Edits), len(state.Signs), state.Base)
 		}
 		for pos, g := range l.pinned {
 			for at := range g.edits.All() {

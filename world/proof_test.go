@@ -41,7 +41,7 @@ func idOf(key ed25519.PrivateKey) player.ID { return player.IDOf(key.Public().(e
 func signed(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.Intent {
 	e.Player = idOf(key)
 	e.Proof = nodemsg.Proof{Key: [32]byte(key.Public().(ed25519.PublicKey))}
-	copy(e.Signature[:], ed25519.Sign(key, player.EditText(world, e.Seq, e.Pos, uint16(e.Block))))
+	copy(e.Signature[:], ed25519.Sign(key, e.SignedText(world)))
 	return e
 }
 
@@ -226,7 +226,7 @@ func TestMembersAgreeOnProofs(t *testing.T) {
 			}
 			for i, e := range b.Edits {
 				proven := e.Name == "ada" || e.Player == player.ID{1} ||
-					e.Key != [32]byte{} && ed25519.Verify(e.Key[:], player.EditText(testWorld, e.Seq, e.Pos, uint16(e.Block)), e.Signature[:])
+					e.Key != [32]byte{} && ed25519.Verify(e.Key[:], e.SignedText(testWorld), e.Signature[:])
 				if refused := out.Results[i].Refused == wire.RefusedUnsigned; refused == proven {
 					t.Fatalf("%+v, proven %t, is answered %+v", e, proven, out.Results[i])
 				}

@@ -34,5 +34,5 @@ func (e editor) id() player.ID {
 }
 
 func (e editor) sign(world string, seq uint64, pos grid.Pos, block chunk.Block) []byte {
-	return ed25519.Sign(e.key, player.EditText(world, seq, pos, uint16(block)))
+	return ed25519.Sign(e.key, player.EditText(world, seq, pos, uint16(block), ""))
 }

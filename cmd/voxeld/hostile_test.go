@@ -275,7 +275,7 @@ func forgeries(genuine nodemsg.Intent) []nodemsg.Intent {
 	elsewhere.Pos.Y++
 	mine.Key = [32]byte(own.Public().(ed25519.PublicKey))
 	world.Seq++
-	copy(world.Signature[:], ed25519.Sign(own, player.EditText("another world", world.Seq, world.Pos, uint16(world.Block))))
+	copy(world.Signature[:], ed25519.Sign(own, world.SignedText("another world")))
 	all := []nodemsg.Intent{bare, guest, later, air, elsewhere, mine, world}
 	for i := range all {
 		all[i].Seq += uint64(10 * (1 + i)) // each is a new one

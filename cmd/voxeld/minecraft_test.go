@@ -255,6 +255,13 @@ func TestMinecraftPlayers(t *testing.T) {
 	beside := grid.Pos{X: above.X + 1, Y: above.Y, Z: above.Z}
 	session.put(beside, chunk.Brick)
 	ada.sees(beside, "bricks")
+	session.do(sessionmsg.Edit{X: beside.X, Y: beside.Y, Z: beside.Z, Block: uint16(chunk.Sign), Text: "to the\nharbour 🌍"})
+	ada.sees(beside, "oak_sign")
+	eventually(t, "ada reads the sign", patience, func() bool {
+		var lines []string
+		err := json.Unmarshal(ada.do("sign", beside.X, beside.Y, beside.Z), &lines)
+		return err == nil && slices.Equal(lines, []string{`{"text":"to the"}`, `{"text":"harbour \ud83c\udf0d"}`, `{"text":""}`, `{"text":""}`})
+	})
 	bob.do("dig", above.X, above.Y, above.Z)
 	ada.sees(above, "air")
 

@@ -178,10 +178,17 @@ func (p *tester) receive(m sessionclient.Arrival) {
 // edit sends a block change and returns its sequence number.
 func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 	p.t.Helper()
+	return p.do(sessionmsg.Edit{X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)})
+}
+
+// do sends an edit with the next sequence number, which it returns.
+func (p *tester) do(e sessionmsg.Edit) uint64 {
+	p.t.Helper()
 	p.seq++
-	e := sessionmsg.Edit{Seq: p.seq, X: pos.X, Y: pos.Y, Z: pos.Z, Block: uint16(b)}
+	e.Seq = p.seq
 	if p.key != nil && p.Welcome.Signed {
-		e.Signature = hex.EncodeToString(p.sign(p.Welcome.World, pos, b))
+		text := player.EditText(p.Welcome.World, e.Seq, grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, e.Block, e.Text)
+		e.Signature = hex.EncodeToString(ed25519.Sign(p.key, text))
 	}
 	p.send(e)
 	return p.seq
@@ -189,7 +196,7 @@ func (p *tester) edit(pos grid.Pos, b chunk.Block) uint64 {
 
 // sign signs the edit with the current sequence number.
 func (p *tester) sign(world string, pos grid.Pos, b chunk.Block) []byte {
-	return ed25519.Sign(p.key, player.EditText(world, p.seq, pos, uint16(b)))
+	return ed25519.Sign(p.key, player.EditText(world, p.seq, pos, uint16(b), ""))
 }
 
 // put changes a block, once its chunk has arrived, and waits for the acknowledgement.

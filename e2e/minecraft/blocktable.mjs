@@ -104,6 +104,10 @@ for (const [ours, theirs] of Object.entries(materials)) {
     images[`${ours}_stairs${turned(facing)}`] = [`${stairs}_stairs`, { facing }, ...(facing === 'east' ? [] : [null])]
   }
 }
+for (const [facing, rotation] of Object.entries({ east: '4', west: '12', south: '8', north: '0' })) {
+  images[`sign${turned(facing)}`] = ['oak_sign', { rotation }, ...(facing === 'east' ? [] : [null])]
+  images[`sign_on_the_${facing}`] = ['oak_wall_sign', { facing: opposite[facing] }, null]
+}
 for (const facing of Object.keys(opposite)) {
   const item = facing === 'east' ? [] : [null]
   images[`torch_on_the_${facing}`] = ['wall_torch', { facing: opposite[facing] }, null]
@@ -203,6 +207,7 @@ const likeLater = [
   [/dark_oak_door/, 'pine_door'],
   [/_door/, 'door'],
   [/torch$/, 'torch'],
+  [/_sign$/, 'sign'],
   [/sandstone/, 'sandstone'],
   [/terracotta/, 'terracotta'],
 ]

@@ -50,6 +50,8 @@ const block = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.name ?? ''
 
 // state returns a block's properties, as Minecraft has them.
 const state = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.getProperties() ?? {}
+// sign returns the lines of a sign, as the server has sent them.
+const sign = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.blockEntity?.front_text?.messages ?? []
 
 const choose = async ({ bot }, item) => {
   const Item = bot.registry.itemsByName[item]
@@ -115,6 +117,7 @@ const actions = {
   look,
   block,
   state,
+  sign,
   choose,
   place,
   use,

@@ -136,7 +136,7 @@ func (a *account) Read() ([]byte, error) {
 			if a.key == nil || !a.welcome.Signed {
 				return data, nil
 			}
-			m.Signature = a.sign(player.EditText(a.world, m.Seq, grid.Pos{X: m.X, Y: m.Y, Z: m.Z}, m.Block))
+			m.Signature = a.sign(player.EditText(a.world, m.Seq, grid.Pos{X: m.X, Y: m.Y, Z: m.Z}, m.Block, m.Text))
 			return sessionmsg.EncodeClientCBOR(m)
 		case sessionmsg.Command:
 			answer, mine := a.logIn(m.Text)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,6 +181,48 @@ func TestAnswersAreShown(t *testing.T) {
 	want := begin(packetTeleport).f64(1, 10, 1).f32(0).f32(float32(math.Copysign(0, -1))).u8(0).varint(2)
 	if got := s.received(t, true); !has(got, want) {
 		t.Errorf("a correction is shown as %x", got)
+	}
+}
+
+// Texts of signs are shown when they arrive, and when their chunk is shown. One that is made blank is blank there, too.
+func TestSignsAreShown(t *testing.T) {
+	cl, s := playing(t, nil)
+	at := chunk.IndexOf(1, 9, 2)
+	front := begin(packetBlockEntity).position(at.Pos(grid.ChunkPos{})).varint(signEntity)
+	shows := func(what string, want ...string) {
+		t.Helper()
+		var shown [][]string
+		for _, p := range s.received(t, true) {
+			if data, is := strings.CutPrefix(string(p), string(front)); is {
+				var d signData
+				decoder := nbt.NewDecoder(strings.NewReader(data))
+				decoder.NetworkFormat(true)
+				if _, err := decoder.Decode(&d); err != nil {
+					t.Fatal(err)
+				}
+				shown = append(shown, d.Front.Lines)
+			}
+		}
+		if len(shown) != 1 || !slices.Equal(shown[0], want) {
+			t.Errorf("%s: shown is %q, want %q", what, shown, want)
+		}
+	}
+	receive(t, cl, sessionmsg.SignsOf(grid.ChunkPos{}, []nodemsg.SignAt{{At: at, Text: "to the\nharbour 🌍"}}))
+	want := []string{`{"text":"to the"}`, `{"text":"harbour \ud83c\udf0d"}`, `{"text":""}`, `{"text":""}`}
+	shows("a text", want...)
+	if err := cl.showChunk(grid.ChunkPos{}); err != nil {
+		t.Fatal(err)
+	}
+	cl.tick(time.Now()) //nolint:errcheck // into memory
+	shows("after its chunk", want...)
+	blank := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: at, Block: chunk.Sign}}}
+	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 1), &blank)); err != nil {
+		t.Fatal(err)
+	}
+	cl.tick(time.Now()) //nolint:errcheck // likewise
+	shows("made blank", `{"text":""}`, `{"text":""}`, `{"text":""}`, `{"text":""}`)
+	if signs := cl.mu.lands[grid.ChunkPos{}].signs; len(signs) > 0 {
+		t.Errorf("kept are %q", signs)
 	}
 }
 

@@ -12,7 +12,12 @@ import (
 // land is a chunk in view.
 type land struct {
 	*games.Land
-	fittings fittings // nil until the client has been sent the chunk
+	fittings fittings            // nil until the client has been sent the chunk
+	signs    map[grid.Pos]string // the texts of those that have one
+}
+
+func newLand(data []byte) *land {
+	return &land{Land: games.NewLand(data), signs: make(map[grid.Pos]string)}
 }
 
 // lands are the chunks in view.

@@ -33,8 +33,10 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Welcome:
 		return cl.enter(m)
 	case sessionmsg.ChunkData:
-		cl.mu.lands[m.Chunk] = &land{Land: games.NewLand(m.Data)}
+		cl.mu.lands[m.Chunk] = newLand(m.Data)
 		return cl.showChunk(m.Chunk)
+	case sessionmsg.Signs:
+		writeSigns(cl, m)
 	case sessionmsg.ChunkGone:
 		cl.hideChunk(m.Chunk)
 	case sessionmsg.Ack:
@@ -158,6 +160,7 @@ func (cl *Client) Delta(n *sessionmsg.TickDelta) {
 		blocks := cl.mu.lands.blocks()
 		for _, b := range n.Blocks {
 			cl.change(b.At.Pos(n.Chunk), b.Block, blocks)
+			changeSign(cl, l, b.At.Pos(n.Chunk), b.Block)
 		}
 	}
 	for _, u := range n.Chat {

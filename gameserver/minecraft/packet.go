@@ -63,6 +63,7 @@ const (
 	// Play, to the client.
 	packetSpawnEntity    = 0x01
 	packetAckBlock       = 0x05
+	packetBlockEntity    = 0x07
 	packetBlock          = 0x09
 	packetBatchEnd       = 0x0c
 	packetBatchStart     = 0x0d

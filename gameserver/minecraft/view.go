@@ -48,6 +48,9 @@ func (cl *Client) showChunk(at grid.ChunkPos) error {
 		cl.mu.out.Write(f) //nolint:errcheck // bufio keeps it
 	}
 	cl.put(begin(packetBatchEnd).varint(len(shown.frames)))
+	for pos, text := range cl.mu.lands[at].signs {
+		showSign(cl, pos, text)
+	}
 	cl.a.metrics.columns.Inc()
 	cl.mu.lands[at].fittings = maps.Clone(shown.fittings)
 	cl.joinBorders(at)

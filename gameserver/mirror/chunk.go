@@ -2,6 +2,8 @@ package mirror
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
@@ -28,6 +30,7 @@ type Chunk struct {
 	occupants   interest.Occupants
 	moved       []*interest.Occupant // scratch
 	land        land
+	signs       map[chunk.Index]string // the texts of those that are not blank
 }
 
 // land is the blocks of a chunk: generated terrain, and the edits of it.
@@ -112,7 +115,7 @@ func (c *Chunk) delta() *Delta {
 
 // publish sends the delta to the subscribers that have the chunk, or had it before it has to be sent anew.
 func (c *Chunk) publish(d *Delta) {
-	if d.empty() || d.ForTick == nil && c.everyMove == 0 {
+	if d.empty() || d.ForTick == nil && c.everyMove == 0 && len(d.Signs) == 0 {
 		return
 	}
 	for by, has := range c.subscribers {
@@ -138,6 +141,7 @@ func (c *Chunk) applyState(state *nodemsg.ChunkState) (difference nodemsg.ChunkD
 	change = c.occupants.Replace(state.Bodies, &difference)
 	c.hasState, c.shown = true, true
 	c.land.reset(state.Base, state.Edits)
+	difference.Signs = c.rewrite(state.Signs)
 	return difference, change
 }
 
@@ -146,7 +150,48 @@ func (c *Chunk) apply(n *nodemsg.ChunkDelta) interest.Change {
 	change := c.occupants.Apply(n, c.moved[:0])
 	c.moved = change.Moved
 	c.land.apply(n.Base, n.Blocks)
+	for _, b := range n.Blocks {
+		delete(c.signs, b.At)
+	}
+	c.write(n.Signs)
 	return change
+}
+
+// write adds texts of signs.
+func (c *Chunk) write(signs []nodemsg.SignAt) {
+	if len(signs) > 0 && c.signs == nil {
+		c.signs = make(map[chunk.Index]string)
+	}
+	for _, s := range signs {
+		c.signs[s.At] = s.Text
+	}
+}
+
+// rewrite replaces the texts of all signs. It returns those that differ: the empty ones are gone.
+func (c *Chunk) rewrite(signs []nodemsg.SignAt) (different []nodemsg.SignAt) {
+	before := c.signs
+	c.signs = nil
+	c.write(signs)
+	for _, s := range signs {
+		if before[s.At] != s.Text {
+			different = append(different, s)
+		}
+	}
+	for at := range before {
+		if c.signs[at] == "" {
+			different = append(different, nodemsg.SignAt{At: at})
+		}
+	}
+	return different
+}
+
+// Signs returns the texts of the chunk's signs, in the order of their places.
+func (c *Chunk) Signs() []nodemsg.SignAt {
+	all := make([]nodemsg.SignAt, 0, len(c.signs))
+	for _, at := range slices.Sorted(maps.Keys(c.signs)) {
+		all = append(all, nodemsg.SignAt{At: at, Text: c.signs[at]})
+	}
+	return all
 }
 
 // known reports whether terrain and edits are here.
@@ -264,7 +309,7 @@ func (d *Delta) Form(codec any, encode func() any) any { return d.forms.get(code
 
 // empty reports whether there is nothing to send.
 func (d *Delta) empty() bool {
-	return len(d.Enter)+len(d.Leave)+len(d.Moves)+len(d.Blocks)+len(d.Chat) == 0
+	return len(d.Enter)+len(d.Leave)+len(d.Moves)+len(d.Blocks)+len(d.Signs)+len(d.Chat) == 0
 }
 
 // forms keeps what codecs have made of something that many subscribers are sent, so that each codec encodes it once.

@@ -12,10 +12,12 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -185,6 +187,18 @@ func (s *Permissions) background(g Gateway, task func(context.Context)) {
 // RefuseEdit returns why the player may not change a block, as a code of wire; empty if they may.
 func (s *Permissions) RefuseEdit(at grid.Pos) string {
 	return s.enforcer.refuseEdit(s.who, *s.verdict.Load(), at)
+}
+
+// RefuseText returns why the player may not write the text of an edit, and tells them if they are muted; empty if they may.
+func (s *Permissions) RefuseText(e sessionmsg.Edit) string {
+	if !chunk.Block(e.Block).IsSign() || wire.CheckSign(e.Text) != nil {
+		return wire.RefusedText
+	}
+	if why := s.Mute(); why != "" {
+		s.notice(why)
+		return wire.RefusedMuted
+	}
+	return ""
 }
 
 // NoteEdit counts an edit that the player has requested.

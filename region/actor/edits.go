@@ -17,6 +17,8 @@ import (
 const (
 	// maxBatch bounds the edits of one log entry; further edits wait for the next one.
 	maxBatch = 4096
+	// maxTexts bounds the edits with a text of one log entry, which have five times the bytes of others.
+	maxTexts = 256
 	// maxInFlight is how many entries of a region may be uncommitted at once. Edits that arrive meanwhile share the next entry: a
 	// busy region needs few entries, and an edit in a quiet one does not wait. With two entries in flight, the active players
 	// split into two halves that took turns.
@@ -56,6 +58,7 @@ type editQueue struct {
 	hash     func(grid.ChunkPos)
 	rejected func(error)
 	signs    func() bool // reports whether signed batches are proposed: once one is applied, or all members understand them
+	writes   func() bool // reports whether texts of signs are proposed: all members understand them
 
 	waiting     []queued                    // edits to be proposed, in order
 	proposed    []nodemsg.Intent            // edits proposed and not yet committed, in order
@@ -116,6 +119,9 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 	if isPending {
 		return
 	}
+	if intent.Text != "" && !q.writes() {
+		refused = cmp.Or(refused, wire.RefusedUnavailable)
+	}
 	if intent.Seq > uint64(time.Now().Add(seqAhead).UnixMicro()) {
 		refused = cmp.Or(refused, wire.RefusedStale)
 	}
@@ -127,6 +133,8 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 		q.refuse(intent, wire.RefusedUnknownBlock)
 	case intent.Block != chunk.Air && !intent.Block.Placeable(): // gateways check it, too; they may lie
 		q.refuse(intent, wire.RefusedNotPlaceable)
+	case intent.Text != "" && (!intent.Block.IsSign() || wire.CheckSign(intent.Text) != nil): // likewise
+		q.refuse(intent, wire.RefusedText)
 	case intent.Pos.Y == 0: // always bedrock
 		q.refuse(intent, wire.RefusedUnbreakable)
 	case refused != "", len(q.waiting) >= maxWaiting:
@@ -230,6 +238,7 @@ func (q *editQueue) propose() {
 	}
 	var batch world.Batch
 	var rest []queued
+	texts := 0
 	pinned := make(map[grid.ChunkPos]bool) // by this batch
 	held := make(map[player.ID]bool)       // players with an earlier edit in rest
 	for _, e := range q.waiting {
@@ -239,17 +248,21 @@ func (q *editQueue) propose() {
 			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *q.terrainHash(pos)})
 			pinned[pos], ready = true, true
 		}
-		if !ready || held[e.Player] || len(batch.Edits) == maxBatch {
+		full := len(batch.Edits) == maxBatch || e.Text != "" && texts == maxTexts
+		if !ready || held[e.Player] || full {
 			held[e.Player] = true
 			rest = append(rest, e)
 			continue
+		}
+		if e.Text != "" {
+			texts++
 		}
 		batch.Edits = append(batch.Edits, e.Intent)
 	}
 	if len(batch.Edits) == 0 {
 		return
 	}
-	if q.signs() {
+	if texts > 0 || q.signs() {
 		batch.Time = time.Now().UnixMilli()
 	}
 	if err := q.group.Propose(batch.Encode()); err != nil {

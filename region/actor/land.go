@@ -60,8 +60,9 @@ type LandOptions struct {
 	RefuseEdit func(player.ID, *nodemsg.Proof, grid.Pos) string
 	// Proofs decide whose edits are accepted in signed batches. Signed may be called in any goroutine.
 	Proofs world.Proofs
-	// Signs reports whether all members, and all nodes that are alive, understand signed batches. If nil, none is proposed before one is applied.
-	Signs func(members []nodemsg.Member) bool
+	// Understood reports whether all members, and all nodes that are alive, understand signed batches and a version of the messages between nodes. If
+	// nil, no signed batch is proposed before one is applied, and none with texts of signs.
+	Understood func(members []nodemsg.Member, version int) bool
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
 	CPU func(work func()) time.Duration
 	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is applied. Tests make
@@ -116,9 +117,11 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.hub.Detached = l.edits.forget
 	l.hub.Slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
-	l.edits.signs = func() bool {
-		return l.contents.Land.Structure().Signed || l.Signs != nil && len(l.info.Members) == len(l.members) && l.Signs(l.info.Members)
+	understood := func(version int) bool {
+		return l.Understood != nil && len(l.info.Members) == len(l.members) && l.Understood(l.info.Members, version)
 	}
+	l.edits.signs = func() bool { return l.contents.Land.Structure().Signed || understood(nodemsg.VersionSigned) }
+	l.edits.writes = func() bool { return understood(nodemsg.VersionSigns) }
 	l.contents.Land.Proofs = o.Proofs
 	if o.Proofs.Signed != nil {
 		l.hub.Received = func(msg nodemsg.ToRegion) { o.Proofs.Signed(msg.Edits) } // it remembers the results

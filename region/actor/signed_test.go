@@ -20,13 +20,13 @@ const testWorld = "4f1c0f6d2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c
 func signs(l *Land, understood *bool) {
 	l.Proofs.Signed = signature.New(testWorld).Signed
 	l.contents.Land.Proofs = l.Proofs
-	l.Signs = func([]nodemsg.Member) bool { return *understood }
+	l.Understood = func([]nodemsg.Member, int) bool { return *understood }
 }
 
 func signedBy(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.Intent {
 	e.Player = player.IDOf(key.Public().(ed25519.PublicKey))
 	e.Proof = nodemsg.Proof{Key: [32]byte(key.Public().(ed25519.PublicKey))}
-	copy(e.Signature[:], ed25519.Sign(key, player.EditText(world, e.Seq, e.Pos, uint16(e.Block))))
+	copy(e.Signature[:], ed25519.Sign(key, e.SignedText(world)))
 	return e
 }
 
@@ -140,5 +140,49 @@ func TestSignsOnceAllUnderstand(t *testing.T) {
 	understood = false
 	if b, refused := ask(); b.Time == 0 || len(b.Edits) != 1 || refused != wire.RefusedUnsigned {
 		t.Errorf("afterwards: %+v, %q", b, refused)
+	}
+}
+
+// Texts of signs are proposed once all members understand them, and only those that a sign can have: gateways may lie.
+func TestLeaderChecksTexts(t *testing.T) {
+	l, g := scripted()
+	understood := false
+	signs(l, &understood)
+	l.contents.Land.Proofs.Own = func(player.ID) bool { return true }
+	link := newLink(l)
+	seq := uint64(time.Now().UnixMicro())
+	write := func(block chunk.Block, text string) string {
+		t.Helper()
+		seq++
+		send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{{Player: alice, Seq: seq, Pos: at(here, 1), Block: block, Text: text}}})
+		steps(l)
+		g.commit()
+		l.step()
+		results, _ := received(link)
+		if len(results) != 1 {
+			t.Fatalf("%d results", len(results))
+		}
+		return results[0].Refused
+	}
+	if refused := write(chunk.Sign, "home"); refused != wire.RefusedUnavailable {
+		t.Errorf("before all understand: %q", refused)
+	}
+	understood = true
+	for _, c := range []struct {
+		block      chunk.Block
+		text, want string
+	}{
+		{chunk.Sign + 7, "home", ""},
+		{chunk.Stone, "home", wire.RefusedText},
+		{chunk.Sign, "a\x07", wire.RefusedText},
+		{chunk.Sign, "a\nb\nc\nd\ne", wire.RefusedText},
+		{chunk.Sign, "again", ""},
+	} {
+		if refused := write(c.block, c.text); refused != c.want {
+			t.Errorf("%q on %s: %q, want %q", c.text, c.block.Name(), refused, c.want)
+		}
+	}
+	if signs := l.contents.Land.Chunk(here).Signs; len(signs) != 1 || signs[0].Text != "again" {
+		t.Errorf("the land has %+v", signs)
 	}
 }

@@ -261,6 +261,9 @@ const maxResults = 4 * wire.MaxBodies
 // tick. At least one chunk is always sent.
 const frameEdits = 1 << 15
 
+// signEdits is how many edits take as many bytes as the text of a sign.
+const signEdits = 32
+
 // show adds the whole state of newly watched chunks to the subscriber's frame. A pending subscriber gets nothing until the leader
 // is known: another member may lead and have newer land.
 func (h *Hub) show(s *Subscriber, frame func(*Subscriber) *nodemsg.FromRegion) {
@@ -274,7 +277,7 @@ func (h *Hub) show(s *Subscriber, frame func(*Subscriber) *nodemsg.FromRegion) {
 		s.unsent = s.unsent[1:]
 		s.shown[pos] = struct{}{}
 		delta := h.chunkState(pos)
-		edits += len(delta.State.Edits) + 1
+		edits += len(delta.State.Edits) + signEdits*len(delta.State.Signs) + 1
 		f := frame(s)
 		f.Chunks = append(f.Chunks, delta)
 	}
@@ -282,8 +285,9 @@ func (h *Hub) show(s *Subscriber, frame func(*Subscriber) *nodemsg.FromRegion) {
 
 // chunkState returns the current state of a chunk, with the changes of this tick included.
 func (h *Hub) chunkState(pos grid.ChunkPos) nodemsg.ChunkDelta {
-	base, edits := h.contents.Land.Chunk(pos)
-	return nodemsg.ChunkDelta{Chunk: pos, State: &nodemsg.ChunkState{Base: base, Edits: edits, Bodies: h.contents.Crowd.Inside(pos)}}
+	state := h.contents.Land.Chunk(pos)
+	state.Bodies = h.contents.Crowd.Inside(pos)
+	return nodemsg.ChunkDelta{Chunk: pos, State: &state}
 }
 
 // ShowAgain has a chunk sent as a whole to all its subscribers.

@@ -86,7 +86,7 @@ func (s *surfaces) collect(id, applied uint64, land *world.Land, area grid.Area)
 			clipped = true
 			continue
 		}
-		_, edits := land.Chunk(pos)
+		edits := land.Chunk(pos).Edits
 		copied += len(edits)
 		edited = append(edited, editedChunk{pos, edits})
 	}
@@ -114,7 +114,7 @@ func (s *surfaces) stored(ctx context.Context, storage kvReader, info nodemsg.Re
 			}
 		}
 		if land.Pinned(pos) {
-			_, edits := land.Chunk(pos)
+			edits := land.Chunk(pos).Edits
 			edited = append(edited, editedChunk{pos, edits})
 		}
 		if ctx.Err() != nil {

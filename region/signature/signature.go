@@ -15,7 +15,6 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519/extra/cache"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -102,8 +101,7 @@ func (v *Verifier) remember(edits []nodemsg.Intent, numbers []int, signed []bool
 func (v *Verifier) verify(edits []nodemsg.Intent, numbers []int, signed []bool) {
 	texts := make([][]byte, len(numbers))
 	for n, i := range numbers {
-		e := &edits[i]
-		texts[n] = player.EditText(v.world, e.Seq, e.Pos, uint16(e.Block))
+		texts[n] = edits[i].SignedText(v.world)
 	}
 	if len(numbers) > 1 {
 		batch := ed25519.NewBatchVerifierWithCapacity(len(numbers))

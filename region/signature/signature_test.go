@@ -9,7 +9,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -20,7 +19,7 @@ func keyOf(n byte) ed25519.PrivateKey { return ed25519.NewKeyFromSeed(append(mak
 func signed(key ed25519.PrivateKey, seq uint64) nodemsg.Intent {
 	e := nodemsg.Intent{Seq: seq, Pos: grid.Pos{X: -4, Y: 63, Z: int32(seq)}, Block: chunk.Brick}
 	e.Key = [32]byte(key.Public().(ed25519.PublicKey))
-	copy(e.Signature[:], ed25519.Sign(key, player.EditText(world, e.Seq, e.Pos, uint16(e.Block))))
+	copy(e.Signature[:], ed25519.Sign(key, e.SignedText(world)))
 	return e
 }
 
@@ -46,7 +45,7 @@ func TestSigned(t *testing.T) {
 			}
 			for i, got := range v.Signed(edits) {
 				e := &edits[i]
-				want := e.Name == "" && ed25519.Verify(e.Key[:], player.EditText(world, e.Seq, e.Pos, uint16(e.Block)), e.Signature[:])
+				want := e.Name == "" && ed25519.Verify(e.Key[:], e.SignedText(world), e.Signature[:])
 				if got != want {
 					t.Fatalf("edit %d of %d, %+v: %t", i, len(edits), e, got)
 				}

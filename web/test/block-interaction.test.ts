@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { Body, EYE } from '../src/player/body'
 import { BlockInteraction, LEFT, MIDDLE, RIGHT, type TargetPlayer } from '../src/player/block-interaction'
 import { anglesOf } from '../src/player/ray'
-import { AIR } from '../src/world/blocks'
+import { AIR, KINDS } from '../src/world/blocks'
 import type { World } from '../src/world/world'
 import { worldOf } from './columns'
 
@@ -22,6 +22,7 @@ describe('block interaction', () => {
   let bob: TargetPlayer | null
   let hits: string[]
   let picked: number[]
+  let written: number[][]
   let someoneStands: boolean
 
   beforeEach(() => {
@@ -32,6 +33,7 @@ describe('block interaction', () => {
     bob = null
     hits = []
     picked = []
+    written = []
     someoneStands = false
     interaction = new BlockInteraction(world, body, {
       edit: (x, y, z, block) => {
@@ -46,6 +48,7 @@ describe('block interaction', () => {
       broke: () => {},
       placed: () => {},
       swing: () => {},
+      write: (x, y, z) => written.push([x, y, z]),
     })
   })
 
@@ -72,6 +75,21 @@ describe('block interaction', () => {
     selectedBlock = REEDS
     expect(act(RIGHT, 0.5, 10, 3.5)).toEqual([[0, 10, 3, REEDS]])
     expect(act(RIGHT, 0.5, 10.79, 3.5)).toEqual([[0, 11, 3, REEDS]])
+  })
+
+  test('a sign that was placed, or is clicked, can be written on', () => {
+    const sign = KINDS.findIndex(({ name }) => name === 'Sign')
+    selectedBlock = sign
+    const south = sign + 2
+    expect(act(RIGHT, 3.5, 10, 4.5)).toEqual([[3, 10, 4, south]])
+    selectedBlock = STONE
+    expect(act(RIGHT, 3.5, 10.6, 4.5)).toEqual([])
+    expect(written).toEqual([
+      [3, 10, 4],
+      [3, 10, 4],
+    ])
+    interaction.update(10_000, (button) => button === RIGHT)
+    expect(edits).toEqual([])
   })
 
   test('a click hits the player in front of the block, once', () => {

@@ -1,15 +1,18 @@
 import { expect, test } from 'vitest'
 import { LAYERS } from '../src/render/tiles'
-import { DOOR, FENCE, LADDER, STAIRS, TORCH } from '../src/world/block-table'
+import { DOOR, FENCE, LADDER, SIGN, STAIRS, TORCH } from '../src/world/block-table'
 import {
   KINDS,
   PLACEABLE,
   boundsOf,
   boxesOf,
+  isLadder,
+  isSign,
   joinSlabs,
   kindOf,
   otherHalf,
   stateFor,
+  turnedRight,
   useDoor,
 } from '../src/world/blocks'
 
@@ -28,7 +31,7 @@ test('there are at least 80 blocks to choose from, each in a group and with a na
 })
 
 test('names, groups and ids are the server’s', () => {
-  const ids = [38, 53, 54, 85, 86, 101, 103, 173, 177, 201]
+  const ids = [38, 53, 54, 85, 86, 101, 103, 173, 177, 201, 209]
   expect(ids.map((id) => kindOf(id).name)).toEqual([
     'White wool',
     'Pink wool',
@@ -40,8 +43,9 @@ test('names, groups and ids are the server’s', () => {
     'Plank fence',
     'Torch',
     'Pine door',
+    'Sign',
   ])
-  expect(KINDS.length).toBe(202)
+  expect(KINDS.length).toBe(210)
   expect(kindOf(53).group).toBe('Wool')
   const layers = KINDS.flatMap(({ top, side, bottom }) => [top, side, bottom])
   expect(new Set(layers).size).toBe(LAYERS) // each has a user
@@ -94,6 +98,18 @@ test('torches and ladders are put onto walls', () => {
   expect(boundsOf(stateFor(ladder, EAST, WEST, 0))).toEqual([15 / 16, 0, 0, 1, 1, 1])
   expect(boundsOf(stateFor(ladder, NORTH, SOUTH, 0))).toEqual([0, 0, 0, 1, 1, 1 / 16])
   expect([kindOf(torch).shape, kindOf(ladder).shape]).toEqual([TORCH, LADDER])
+})
+
+test('signs stand, or hang on walls, and face the player', () => {
+  const sign = named('Sign')
+  expect(kindOf(sign).shape).toBe(SIGN)
+  expect([EAST, WEST, SOUTH, NORTH].map((ahead) => stateFor(sign, ahead, UP, 0) - sign)).toEqual([0, 1, 2, 3])
+  // the normal of a wall to the east points west
+  expect(boundsOf(stateFor(sign, NORTH, WEST, 0))).toEqual([14 / 16, 4 / 16, 0, 1, 12 / 16, 1])
+  for (let state = sign; state < sign + 8; state++)
+    expect([isSign(state), kindOf(state).solid, useDoor(state), isLadder(state)]).toEqual([true, false, null, false])
+  expect([named('Torch') + 4, named('Ladder')].map(isSign)).toEqual([false, false])
+  expect(turnedRight(sign + 4)).toBe(sign + 6)
 })
 
 test('a door is two halves that open and close', () => {

@@ -31,6 +31,7 @@ describe('session', () => {
       permissions: vi.fn(),
       rollback: vi.fn(),
       history: vi.fn(),
+      signs: vi.fn(),
     }
     const kept = new Map<string, Uint8Array<ArrayBuffer>>() // the cache, by hash
     const cache = {
@@ -123,7 +124,7 @@ describe('session', () => {
     Socket.last.receive({ type: 'ack', seq: first, block: 3 })
     Socket.last.receive({ type: 'ack', seq: first, block: 3 })
     Socket.last.receive({ type: 'ack', seq: second, block: 0, error: 'out_of_reach' })
-    expect(events.committed.mock.calls).toEqual([[{ seq: first, x: 1, y: 10, z: 1, block: 3, before: 0 }]])
+    expect(events.committed.mock.calls).toEqual([[{ seq: first, x: 1, y: 10, z: 1, block: 3, before: 0, text: '' }]])
     expect(events.rejected.mock.calls).toEqual([[expect.objectContaining({ seq: second }), 'out_of_reach', false]])
     session.leave()
   })
@@ -230,6 +231,27 @@ describe('session', () => {
     session.leave()
   })
 
+  test('texts of signs come and go with their blocks, and an edit is sent again with its text', () => {
+    const { session, events } = setup()
+    const at = (x: number, text: string) => ({ x, y: 9, z: 1, text })
+    Socket.last.receive({ type: 'signs', signs: [at(1, 'home'), at(2, 'to the\nharbour'), at(40, 'far')] })
+    expect(events.signs).toHaveBeenCalledOnce()
+    expect(session.signs.near(20, 9, 1, 20)).toHaveLength(3)
+    const change = { x: 1, y: 9, z: 1, block: 0 }
+    Socket.last.receive({ type: 'frame', tick: 1, chunks: [{ chunk: [0, 0], blocks: [change] }] })
+    Socket.last.receive({ type: 'signs', signs: [at(2, '')] })
+    Socket.last.receive({ type: 'chunk_gone', chunk: [1, 0] })
+    expect(session.signs.near(20, 9, 1, 20)).toEqual([])
+    session.edit(1, 9, 1, 16, 0, 'home')
+    session.edit(2, 9, 1, 16, 0)
+    expect(Socket.last.sentOf('edit').map(({ text }) => text)).toEqual(['home', undefined])
+    const seq = session.edits.waiting[0]?.seq
+    expect(session.edits.waiting.map(({ text }) => text)).toEqual(['home', ''])
+    Socket.last.receive({ type: 'ack', seq: seq ?? 0, block: 16 })
+    expect(session.edits.waiting).toHaveLength(1)
+    session.leave()
+  })
+
   test('a player with a key signs edits, where the gateway knows that', () => {
     const identity = new Identity(new Uint8Array(32).fill(7))
     const { session } = setup(identity)
@@ -242,6 +264,9 @@ describe('session', () => {
     // as player.EditText
     expect(identity.signEdit('w1', 100, 12, 63, -4, 16)).toBe(
       'f7e66c2e9c5bed97ad12baace1e34be56099e464e0afb0508514cf5e8313e208b936e27b24896eb7e12f0b84a366300de27343b6f218444d78dee2fa3e313f01',
+    )
+    expect(identity.signEdit('w1', 100, 12, 63, -4, 320, 'to the\nharbour')).toBe(
+      '9e3dd039799f3ed6d0a358867d0ee51d10fcea943766121a702efc0de5a12aacd3536aa78092520c01745f8f7697f0bfff6841363934f6a5fe8b619e13ba6401',
     )
     session.leave()
     const guest = setup().session

@@ -105,7 +105,19 @@ func laterMessages() []interface{ Valid() error } {
 		PlayersAnswer{Found: &FoundPlayer{Player: player.GuestID("bob"), Name: "bob", Pose: aPose}, Shown: true},
 		home,
 		Question{History: &HistoryRequest{Region: 7, Player: player.GuestID("bob"), Others: []player.ID{player.GuestID("eve")}}},
+		ToRegion{Edits: []Intent{{
+			Player: player.GuestID("bob"), Seq: 5, Pos: grid.Pos{X: 1, Y: 2, Z: 3}, Block: chunk.Sign, Proof: Proof{Name: "bob"}, Text: "to the\nharbour",
+		}}},
+		signs(),
 	}
+}
+
+// signs are the texts of signs in a chunk's state, and in a delta.
+func signs() FromRegion {
+	return FromRegion{Tick: 9, Chunks: []ChunkDelta{{
+		Chunk: grid.ChunkPos{X: -1, Z: 2}, Blocks: []BlockAt{{At: 6, Block: chunk.Sign}}, Signs: []SignAt{{At: 6, Text: "ö"}},
+		State: &ChunkState{Base: make([]byte, 32), Edits: []BlockAt{{At: 5, Block: chunk.Sign}}, Signs: []SignAt{{At: 5, Text: "to the\nharbour"}}},
+	}}}
 }
 
 // provenEdits are edits with proofs.

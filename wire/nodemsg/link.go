@@ -71,6 +71,8 @@ type ChunkDelta struct {
 	Chat   []ChatEvent   `cbor:"7,keyasint,omitempty"`
 	// Base comes with a chunk's first edit: the hash of the generated terrain under its edits from now on.
 	Base []byte `cbor:"8,keyasint,omitempty"`
+	// Signs are the new texts of signs, after Blocks. A sign among Blocks without one is blank.
+	Signs []SignAt `cbor:"9,keyasint,omitempty"`
 }
 
 // ChunkState is the whole state of a chunk, in answer to a Watch: edits over terrain, and the avatars in it. Base is
@@ -79,6 +81,7 @@ type ChunkState struct {
 	Base   []byte    `cbor:"1,keyasint,omitempty"`
 	Edits  []BlockAt `cbor:"2,keyasint,omitempty"`
 	Bodies []Body    `cbor:"3,keyasint,omitempty"`
+	Signs  []SignAt  `cbor:"4,keyasint,omitempty"` // those with a text
 }
 
 // Body is an avatar between nodes.
@@ -110,6 +113,12 @@ type BlockAt struct {
 	Block chunk.Block `cbor:"2,keyasint"`
 }
 
+// SignAt is the text of a sign in a chunk.
+type SignAt struct {
+	At   chunk.Index `cbor:"1,keyasint"`
+	Text string      `cbor:"2,keyasint"`
+}
+
 // Intent is an edit that a gateway has checked and asks the region to commit.
 type Intent struct {
 	Player player.ID   `cbor:"1,keyasint"`
@@ -117,6 +126,13 @@ type Intent struct {
 	Pos    grid.Pos    `cbor:"3,keyasint"`
 	Block  chunk.Block `cbor:"4,keyasint"`
 	Proof
+	// Text is that of the sign; other blocks have none. Nodes before VersionSigns ignore it.
+	Text string `cbor:"8,keyasint,omitempty"`
+}
+
+// SignedText returns what the player signs.
+func (i *Intent) SignedText(world string) []byte {
+	return player.EditText(world, i.Seq, i.Pos, uint16(i.Block), i.Text)
 }
 
 // Proof shows that a player made an edit. Either Name is set, of a guest, or Key and Signature. Older gateways send none.

@@ -51,6 +51,7 @@ func (n ChunkDelta) Valid() error {
 		checkList(n.Moves, wire.MaxBodies, BodyMove.Valid),
 		checkList(n.Blocks, wire.MaxBlocks, BlockAt.Valid),
 		checkList(n.Chat, wire.MaxBodies, ChatEvent.Valid),
+		checkList(n.Signs, wire.MaxSigns, SignAt.Valid),
 	)
 }
 
@@ -62,6 +63,7 @@ func (s ChunkState) Valid() error {
 	return firstError(
 		checkList(s.Edits, wire.MaxBlocks, BlockAt.Valid),
 		checkList(s.Bodies, wire.MaxBodies, Body.Valid),
+		checkList(s.Signs, wire.MaxSigns, SignAt.Valid),
 	)
 }
 
@@ -87,12 +89,17 @@ func (b BlockAt) Valid() error {
 	return nil
 }
 
+// Valid returns an error if the position, or the text, is invalid.
+func (s SignAt) Valid() error {
+	return firstError(BlockAt{At: s.At}.Valid(), wire.CheckSignSize(s.Text))
+}
+
 // Valid returns an error if the intent is invalid. The region checks the world's own height.
 func (i Intent) Valid() error {
 	if i.Pos.Y < 0 || i.Pos.Y >= wire.MaxSections*grid.ChunkSize {
 		return wire.Refuse(wire.FailBadValue, "an edit at height %d", i.Pos.Y)
 	}
-	return i.Proof.valid()
+	return firstError(wire.CheckSignSize(i.Text), i.Proof.valid())
 }
 
 // valid returns an error unless the proof is empty, a guest's or that of a key.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -226,8 +227,17 @@ const (
 	VersionRoles   = 4 // the first that has roles that admins define
 	VersionPlayers = 5 // the first that has rollbacks of several players
 	VersionBlocks  = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
-	Version        = VersionBlocks
+	VersionSigns   = 6 // the first that has signs
+	Version        = VersionSigns
 )
+
+// VersionOf returns the version of the first nodes that have a block after chunk.LastOfFirst.
+func VersionOf(b chunk.Block) int {
+	if b.IsSign() {
+		return VersionSigns
+	}
+	return VersionBlocks
+}
 
 // MaxQuarantined is the most quarantined regions that a node lists in its description.
 const MaxQuarantined = 256

@@ -43,6 +43,9 @@ func decodeFields(o *wire.Object, name string) FromClient {
 		if o.Has("signature") {
 			e.Signature = decodeSignature(o)
 		}
+		if o.Has("text") {
+			e.Text = o.Text("text", wire.MaxSignText)
+		}
 		return e
 	case "chat":
 		text := o.Text("text", wire.MaxChat)
@@ -144,7 +147,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
-	Challenge{}, Welcome{}, ChunkData{}, ChunkHash{}, ChunkGone{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
+	Challenge{}, Welcome{}, ChunkData{}, ChunkHash{}, ChunkGone{}, Signs{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
 	Reconnect{}, Nearby{}, MapTile{}, Permissions{}, Claims{}, RollbackPreview{}, People{}, History{},
 )
 

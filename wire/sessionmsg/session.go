@@ -58,6 +58,7 @@ type Edit struct {
 	Block uint16 `json:"block"`
 
 	Signature string `json:"signature,omitempty"` // in hex
+	Text      string `json:"text,omitempty"`      // of a sign
 }
 
 // Chat sends a chat line to everybody who sees the player: 1 to 256 bytes of printable UTF-8.

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/wiretest"
 )
 
@@ -17,6 +20,9 @@ const (
 	aKey       = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 	aSignature = "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"
 )
+
+// aSign is the id of a sign.
+var aSign = strconv.Itoa(int(chunk.Sign))
 
 const aPlayer = "6b86b273ff34fce19d6b804eff5a3f57"
 
@@ -33,6 +39,10 @@ var clientMessages = []struct {
 	{`{"type":"prove","signature":"` + aSignature + `"}`, Prove{Signature: aSignature}},
 	{`{"type":"move","x":12.5,"y":64,"z":-3.25,"yaw":1.57,"pitch":-0.2}`, Move{motion.Pose{X: 12.5, Y: 64, Z: -3.25, Yaw: 1.57, Pitch: -0.2}}},
 	{`{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":0}`, Edit{Seq: 1, X: 12, Y: 63, Z: -4}},
+	{
+		`{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":` + aSign + `,"text":"to the\nharbour"}`,
+		Edit{Seq: 1, X: 12, Y: 63, Z: -4, Block: uint16(chunk.Sign), Text: "to the\nharbour"},
+	},
 	{`{"type":"chat","text":"hello 🌍"}`, Chat{Text: "hello 🌍"}},
 	{`{"type":"nearby"}`, NearbyRequest{}},
 	{`{"type":"people"}`, PeopleRequest{}},
@@ -119,6 +129,7 @@ func TestDecodeClientRefuses(t *testing.T) {
 		{`{"type":"edit","seq":1,"x":2147483648,"y":0,"z":0,"block":0}`, wire.FailBadValue, `"x"`},
 		{`{"type":"edit","seq":1,"x":0.5,"y":0,"z":0,"block":0}`, wire.FailBadValue, `"x"`},
 		{`{"type":"edit","seq":1,"x":0,"y":0,"z":0,"block":65536}`, wire.FailBadValue, `"block"`},
+		{`{"type":"edit","seq":1,"x":0,"y":0,"z":0,"block":` + aSign + `,"text":"` + strings.Repeat("x", wire.MaxSignText+1) + `"}`, wire.FailBadValue, `"text"`},
 		{`{"type":"chat","text":""}`, wire.FailBadValue, "must not be blank"},
 		{`{"type":"chat","text":" \u00a0 "}`, wire.FailBadValue, "must not be blank"},
 		{`{"type":"chat","text":"a\u0007"}`, wire.FailBadValue, "U+0007"},
@@ -203,6 +214,10 @@ var serverMessages = []struct {
 	{
 		`{"type":"history","min":[0,1,2],"max":[3,4,5],"until":1767225600000,"skip":1,"names":["ada"],"changes":[1767225599900,0,3,1,-2,0,19],"more":true}`,
 		History{Min: grid.Pos{Y: 1, Z: 2}, Max: grid.Pos{X: 3, Y: 4, Z: 5}, Until: 1767225600000, Skip: 1, Names: []string{"ada"}, Changes: []int64{1767225599900, 0, 3, 1, -2, 0, 19}, More: true},
+	},
+	{
+		`{"type":"signs","chunk":[0,-1],"signs":[{"x":12,"y":63,"z":-4,"text":"to the\nharbour"}]}`,
+		SignsOf(grid.ChunkPos{Z: -1}, []nodemsg.SignAt{{At: chunk.IndexOf(12, 63, 28), Text: "to the\nharbour"}}),
 	},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},
 	{`{"type":"failure","code":"full","message":"no room"}`, Failure{Code: wire.FailFull, Message: "no room"}},

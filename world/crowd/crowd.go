@@ -45,6 +45,7 @@ type chunkChanges struct {
 	wasInside map[player.ID]bool // for players who entered or left: whether they were inside at the last Flush
 	moved     int                // how many moved within the chunk; some of them may have left since
 	blocks    []nodemsg.BlockAt
+	signs     []nodemsg.SignAt // the texts of those among blocks
 	chats     []nodemsg.ChatEvent
 	base      []byte // the chunk was pinned
 }
@@ -153,6 +154,10 @@ func (c *Crowd) Chat(u nodemsg.ChatEvent) {
 func (c *Crowd) Changed(change world.Change) {
 	h := c.changesOf(change.Chunk)
 	h.blocks = append(h.blocks, change.BlockAt)
+	h.signs = slices.DeleteFunc(h.signs, func(s nodemsg.SignAt) bool { return s.At == change.At })
+	if change.Text != "" {
+		h.signs = append(h.signs, nodemsg.SignAt{At: change.At, Text: change.Text})
+	}
 }
 
 // Pinned adds the base of a newly edited chunk to the changes of its chunk.
@@ -185,7 +190,7 @@ func (c *Crowd) Flush() map[grid.ChunkPos]*nodemsg.ChunkDelta {
 	}
 	deltas := make(map[grid.ChunkPos]*nodemsg.ChunkDelta, len(c.changes))
 	for at, h := range c.changes {
-		n := &nodemsg.ChunkDelta{Chunk: at, Blocks: h.blocks, Chat: h.chats, Base: h.base, Moves: c.movesIn(at, h)}
+		n := &nodemsg.ChunkDelta{Chunk: at, Blocks: h.blocks, Signs: h.signs, Chat: h.chats, Base: h.base, Moves: c.movesIn(at, h)}
 		for id, before := range h.wasInside {
 			switch _, here := c.search(at, id); {
 			case here: // inside now, so the last crossing was an entry

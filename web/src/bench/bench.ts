@@ -108,6 +108,7 @@ class Bench {
       permissions: () => undefined,
       rollback: () => undefined,
       history: () => undefined,
+      signs: () => undefined,
     }
     this.session = new Session(url, this.world, this.avatars, this.body, events, new ChunkCache(indexedDBStorage()))
   }

@@ -151,6 +151,7 @@ export function startGame(
       },
       rollback: (preview) => rollback.use((part) => part.propose(preview)),
       history: (page) => past.part?.answer(page),
+      signs: () => signs.use(() => undefined), // it shows them
     },
     new ChunkCache(indexedDBStorage()),
   )
@@ -177,6 +178,9 @@ export function startGame(
     broke: () => hints?.tick('break'),
     placed: () => hints?.tick('place'),
     swing: () => view.hand.swing(),
+    write: (x, y, z) => {
+      if (claims.mayEdit(x, y, z)) signs.use((part) => part.open(x, y, z))
+    },
   })
 
   const hotbar = new HotbarControl(store, hud.hotbar, view.hand)
@@ -200,6 +204,13 @@ export function startGame(
     () =>
       import('./past-control').then(({ createPast }) =>
         createPast(store, world, body, session, screens, hud, (x, y) => movement.turn(x, y)),
+      ),
+    partMissing,
+  )
+  const signs = new Lazy(
+    () =>
+      import('./sign-control').then(({ createSigns }) =>
+        createSigns(store, world, body, session, interaction, screens, hud, view),
       ),
     partMissing,
   )
@@ -394,6 +405,7 @@ export function startGame(
     inspect,
     rollback,
     past,
+    signs,
     build,
     quality,
     horizon,
@@ -444,6 +456,7 @@ export function startGame(
       horizon: horizon.state,
       sounds: effects.part?.heard ?? [],
       bursts: effects.part?.shown ?? 0,
+      signs: signs.part?.count ?? 0,
       drawCalls: view.stats.calls,
       triangles: view.stats.triangles,
       frames: counter.frames,

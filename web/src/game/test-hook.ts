@@ -76,6 +76,8 @@ export interface TestState {
   sounds: readonly HeardSound[]
   /** The number of blocks whose particles were shown when they changed. */
   bursts: number
+  /** The number of signs whose text is drawn. */
+  signs: number
   drawCalls: number
   triangles: number
   frames: number

@@ -15,7 +15,7 @@ import { Players } from './players'
 import type { Title } from './title'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
-export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map' | 'past'
+export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map' | 'past' | 'sign'
 
 /** A panel that is shown on one screen. */
 interface Panel {

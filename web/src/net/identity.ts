@@ -29,8 +29,8 @@ export class Identity {
   }
 
   /** Returns the signature of an edit, in hex. */
-  signEdit(world: string, seq: number, x: number, y: number, z: number, block: number): string {
-    return this.sign(editText(world, seq, x, y, z, block))
+  signEdit(world: string, seq: number, x: number, y: number, z: number, block: number, text = ''): string {
+    return this.sign(editText(world, seq, x, y, z, block, text))
   }
 
   private sign(text: string): string {

@@ -3,6 +3,7 @@
 
 import type { Pose } from '../motion/pose'
 import type { Box, Claim } from '../world/claims'
+import type { Sign } from '../world/signs'
 import { decodeCBOR, encodeCBOR } from './cbor'
 
 export const SESSION_VERSION = 2
@@ -17,7 +18,7 @@ export type FromClient =
   | { type: 'join'; version: number; name: string; view: number; encoding: 'json' | 'cbor'; key?: string }
   | { type: 'prove'; signature: string }
   | ({ type: 'move' } & Pose)
-  | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number; signature?: string }
+  | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number; signature?: string; text?: string }
   | { type: 'chat'; text: string }
   | { type: 'command'; text: string; seq?: number; signature?: string }
   | { type: 'hit'; player: string }
@@ -194,6 +195,7 @@ export type FromServer =
   | { type: 'chunk'; chunk: ChunkAddress; data: string | Uint8Array<ArrayBuffer> }
   | { type: 'chunk_hash'; chunk: ChunkAddress; hash: string | Uint8Array<ArrayBuffer> }
   | { type: 'chunk_gone'; chunk: ChunkAddress }
+  | { type: 'signs'; signs: Sign[] }
   | { type: 'frame'; tick: number; chunks: ChunkDelta[] | null }
   | { type: 'ack'; seq: number; block: number; error?: string }
   | HitEvent
@@ -257,6 +259,7 @@ const KNOWN = new Set<string>([
   'chunk',
   'chunk_hash',
   'chunk_gone',
+  'signs',
   'frame',
   'hit',
   'gift',
@@ -285,9 +288,18 @@ export function commandText(world: string, seq: number, name: string, text: stri
   return `voxeld command 1\n${world}\n${seq}\n${name}\n${text}`
 }
 
-/** Returns the text that a player signs to change a block (player.EditText). */
-export function editText(world: string, seq: number, x: number, y: number, z: number, block: number): string {
-  return ['voxeld edit 1', world, seq, x, y, z, block].join('\n')
+/** Returns the text that a player signs to change a block (player.EditText); sign: the text of a sign. */
+export function editText(
+  world: string,
+  seq: number,
+  x: number,
+  y: number,
+  z: number,
+  block: number,
+  sign: string,
+): string {
+  const lines = [world, seq, x, y, z, block]
+  return (sign ? ['voxeld edit 2', ...lines, sign] : ['voxeld edit 1', ...lines]).join('\n')
 }
 
 /** Reports whether a name is valid: 1 to 20 ASCII letters, digits, _ and -. */

@@ -8,6 +8,7 @@ import { Claims } from '../world/claims'
 import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
 import { Edits, type PendingEdit } from '../world/edits'
+import { Signs } from '../world/signs'
 import type { World } from '../world/world'
 import type { ChunkCache } from './chunk-cache'
 import { ChunkLoader } from './chunk-loader'
@@ -66,11 +67,14 @@ export interface SessionEvents {
   permissions(permissions: Permissions): void
   rollback(preview: RollbackPreview): void
   history(page: HistoryPage): void
+  /** Texts of signs have arrived. */
+  signs(): void
 }
 
 export class Session {
   readonly clock = new Clock()
   readonly claims = new Claims()
+  readonly signs = new Signs()
   readonly edits: Edits
   readonly connection: Connection
   readonly surroundings: Surroundings
@@ -161,13 +165,13 @@ export class Session {
     for (const delta of this.connection.extrapolate(now)) this.apply(delta, now)
   }
 
-  /** Changes a block locally at once, and sends the edit. */
-  edit(x: number, y: number, z: number, block: number, now: number): boolean {
+  /** Changes a block locally at once, and sends the edit; text is that of a sign. */
+  edit(x: number, y: number, z: number, block: number, now: number, text = ''): boolean {
     this.lastMove = 0 // the server checks reach against the latest pose
     this.sendPose(now)
     const hours = Math.floor((now - this.welcomedAt) / HOUR_MS)
     this.edits.skipTo((this.welcome?.next_seq ?? 0) + hours * HOUR_MS * 1000) // seqs of signed edits must be near the time
-    const edit = this.edits.make(x, y, z, block)
+    const edit = this.edits.make(x, y, z, block, text)
     if (edit) this.sendEdit(edit)
     return edit !== null
   }
@@ -222,12 +226,12 @@ export class Session {
     this.connection.send(message)
   }
 
-  private sendEdit({ seq, x, y, z, block }: PendingEdit): void {
+  private sendEdit({ seq, x, y, z, block, text }: PendingEdit): void {
     const signature =
       this.identity && this.welcome?.signed
-        ? this.identity.signEdit(this.welcome.world, seq, x, y, z, block)
+        ? this.identity.signEdit(this.welcome.world, seq, x, y, z, block, text)
         : undefined
-    this.connection.send({ type: 'edit', seq, x, y, z, block, signature })
+    this.connection.send({ type: 'edit', seq, x, y, z, block, signature, text: text || undefined })
   }
 
   private resend(cx: number, cz: number): void {
@@ -241,6 +245,7 @@ export class Session {
   private reset(): void {
     this.chunks.clear()
     this.edits.clear()
+    this.signs.clear()
     this.retries.clear()
     this.avatars.clear()
     this.world.clear()
@@ -287,14 +292,21 @@ export class Session {
     const now = performance.now()
     switch (message.type) {
       case 'chunk':
+        this.signs.chunkGone(...message.chunk)
         void this.chunks.load(message.chunk[0], message.chunk[1], message.data)
         break
       case 'chunk_hash':
+        this.signs.chunkGone(...message.chunk)
         void this.chunks.loadHash(message.chunk[0], message.chunk[1], message.hash)
         break
       case 'chunk_gone':
+        this.signs.chunkGone(...message.chunk)
         this.chunks.unload(message.chunk[0], message.chunk[1])
         this.avatars.chunkGone(message.chunk)
+        break
+      case 'signs':
+        this.signs.add(message.signs)
+        this.events.signs()
         break
       case 'frame':
         for (const delta of message.chunks ?? []) this.apply(delta, now)
@@ -374,7 +386,10 @@ export class Session {
     for (const avatar of delta.enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, delta.chunk, now)
     for (const player of delta.leave ?? []) this.avatars.leave(player, delta.chunk)
     for (const move of delta.moves ?? []) this.avatars.move(move, delta.chunk, now)
-    for (const change of delta.blocks ?? []) this.chunks.applyChange(change)
+    for (const change of delta.blocks ?? []) {
+      this.chunks.applyChange(change)
+      this.signs.blockChanged(change.x, change.y, change.z)
+    }
     for (const event of delta.says ?? []) this.events.chat(event)
   }
 

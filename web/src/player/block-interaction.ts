@@ -6,6 +6,7 @@ import {
   isAimable,
   isPlant,
   isReplaceable,
+  isSign,
   joinSlabs,
   kindOf,
   otherHalf,
@@ -44,6 +45,8 @@ export interface InteractionHandlers {
   broke(): void
   placed(): void
   swing(): void
+  /** Lets the player write on a sign. */
+  write(x: number, y: number, z: number): void
 }
 
 export class BlockInteraction {
@@ -140,6 +143,11 @@ export class BlockInteraction {
     const { aim } = this
     if (!aim) return
     const there = this.world.get(aim.x, aim.y, aim.z)
+    if (isSign(there)) {
+      this.rest()
+      this.handlers.write(aim.x, aim.y, aim.z)
+      return
+    }
     if (this.openDoor(aim, there)) {
       this.rest()
       return
@@ -165,8 +173,11 @@ export class BlockInteraction {
       this.body.y + EYE + ahead[1] * aim.distance - aim.y,
     )
     if (state < 0) return
-    if (useDoor(state) === null) this.put(x, y, z, state)
-    else if (isReplaceable(this.world.get(x, y + 1, z)) && this.put(x, y, z, state)) {
+    if (useDoor(state) === null) {
+      if (!this.put(x, y, z, state) || !isSign(state)) return
+      this.rest()
+      this.handlers.write(x, y, z)
+    } else if (isReplaceable(this.world.get(x, y + 1, z)) && this.put(x, y, z, state)) {
       this.put(x, y + 1, z, state)
       this.rest() // holding the button must not open it
     }

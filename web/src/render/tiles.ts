@@ -294,14 +294,15 @@ const RECIPES: Record<(typeof TILES)[number], (p: Pixels) => Pixels> = {
   door: (p) => door(p, WOOD, false),
   pine_door_top: (p) => door(p, PINE, true),
   pine_door: (p) => door(p, PINE, false),
+  sign: (p) => p.each((x, y) => bright([208, 178, 126], 0.93 + 0.12 * grain(x, y * 4, 16, p.seed))),
 }
 
 export const LAYERS = TILES.length + 48 // wool, concrete and glass
 
 /** Draws the tile of a layer: TILE × TILE RGBA, row 0 on top. */
 export function drawTile(layer: number): Uint8ClampedArray {
-  const p = new Pixels(layer + 11)
   const name = TILES[layer]
+  const p = new Pixels(name ? layer + 11 : layer - TILES.length + 79) // one that is added does not change the coloured ones
   return (name ? RECIPES[name](p) : coloured(p, layer - TILES.length)).data
 }
 

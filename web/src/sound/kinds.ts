@@ -9,7 +9,7 @@ const NAMES: [RegExp, Material][] = [
   [/^water$/i, 'water'],
   [/glass|^ice$|lamp/i, 'glass'],
   [/(iron|gold|diamond) block/i, 'metal'],
-  [/log$|plank|fence|door|ladder|bookshelf|torch/i, 'wood'],
+  [/log$|plank|fence|door|ladder|bookshelf|torch|sign/i, 'wood'],
   [/leaves|bush|reeds|fern|cactus|straw|(tall|dry) grass/i, 'leaves'],
   [/grass|dirt|sand$|snow|clay|gravel|wool/i, 'soft'],
 ]

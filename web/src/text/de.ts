@@ -111,6 +111,7 @@ const { block, group } = translateBlocks({
     Ladder: 'Leiter',
     Door: 'Tür',
     'Pine door': 'Kieferntür',
+    Sign: 'Schild',
   },
   coloured: {
     ' wool': (colour) => `${COLOURS[colour]}e Wolle`,
@@ -267,6 +268,9 @@ export const texts: Texts = {
     not_allowed: 'Hier darfst du nicht bauen.',
     outside_border: 'Das liegt hinter der Grenze der Welt.',
     claimed: 'Dieses Land gehört jemand anderem.',
+    muted: 'Du bist stummgeschaltet und kannst keine Schilder beschriften.',
+    bad_text: 'Diesen Text kann ein Schild nicht zeigen.',
+    too_many_signs: 'Hier gibt es zu viele Schilder mit Text.',
     unsigned: 'Die Welt konnte nicht prüfen, ob diese Änderung von dir ist. Lade die Seite neu.',
   },
   denials: {
@@ -519,6 +523,12 @@ export const laterTexts: LaterTexts = {
     nobody: 'Hier war noch niemand.',
   },
 
+  sign: {
+    title: 'Das Schild beschriften',
+    note: (lines, characters) => `Bis zu ${lines} Zeilen mit ${characters} Zeichen.`,
+    text: 'Text des Schilds',
+    write: 'Schreiben',
+  },
   rollback: {
     title: 'Zurücksetzen',
     incomplete: 'Es gibt mehr Änderungen, als das Bild zeigt.',

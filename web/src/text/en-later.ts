@@ -234,6 +234,12 @@ export const enLater = {
     nobody: 'Nobody has been here yet.',
   },
 
+  sign: {
+    title: 'Write on the sign',
+    note: (lines: number, characters: number) => `Up to ${lines} lines of ${characters} characters.`,
+    text: 'Text of the sign',
+    write: 'Write',
+  },
   rollback: {
     title: 'Rollback',
     incomplete: 'There are more changes than the picture shows.',

@@ -123,6 +123,9 @@ export const en = {
     not_allowed: 'You may not build here.',
     outside_border: 'That is outside the border of the world.',
     claimed: 'This land is claimed by another player.',
+    muted: 'You are muted, and cannot write on signs.',
+    bad_text: 'A sign cannot show that text.',
+    too_many_signs: 'There are too many signs with text here.',
     unsigned: 'The world could not verify that this edit is yours. Reload this page.',
   },
   /** Those of hits and gifts that differ. */

@@ -111,6 +111,7 @@ const { block, group } = translateBlocks({
     Ladder: 'Escalera de mano',
     Door: 'Puerta',
     'Pine door': 'Puerta de pino',
+    Sign: 'Cartel',
   },
   coloured: {
     ' wool': (colour) => `Lana ${COLOURS[colour][1]}`,
@@ -267,6 +268,9 @@ export const texts: Texts = {
     not_allowed: 'No puedes construir aquí.',
     outside_border: 'Eso está fuera de los límites del mundo.',
     claimed: 'Este terreno es de otra persona.',
+    muted: 'Estás silenciado y no puedes escribir en carteles.',
+    bad_text: 'Un cartel no puede mostrar ese texto.',
+    too_many_signs: 'Aquí hay demasiados carteles con texto.',
     unsigned: 'El mundo no ha podido comprobar que ese cambio sea tuyo. Recarga la página.',
   },
   denials: {
@@ -518,6 +522,12 @@ export const laterTexts: LaterTexts = {
     nobody: 'Aquí aún no ha estado nadie.',
   },
 
+  sign: {
+    title: 'Escribir en el cartel',
+    note: (lines, characters) => `Hasta ${lines} líneas de ${characters} caracteres.`,
+    text: 'Texto del cartel',
+    write: 'Escribir',
+  },
   rollback: {
     title: 'Revertir',
     incomplete: 'Hay más cambios de los que muestra la imagen.',

@@ -4,7 +4,7 @@
 
 /** The names of the block textures, by layer. Those of wool, concrete and glass follow, 16 colours each. */
 // prettier-ignore
-export const TILES = ['unknown','stone','grass_top','grass_side','dirt','sand','water','log_top','log_side','leaves','snow','coal_ore','iron_ore','gold_ore','diamond_ore','gravel','clay','bedrock','planks','cobble','glass','brick','lamp','ice','snowy_grass_side','cactus_top','cactus_side','birch_log_top','birch_log_side','birch_leaves','pine_log_top','pine_log_side','pine_leaves','dry_leaves','tall_grass','dry_grass','fern','poppy','dandelion','cornflower','daisy','dead_bush','reeds','stone_bricks','mossy_cobble','smooth_stone','sandstone','birch_planks','pine_planks','marble','basalt','terracotta','roof_tiles','bookshelf','straw_top','straw','iron_block','gold_block','diamond_block','torch_top','torch','torch_end','wall_torch','ladder','door_top','door','pine_door_top','pine_door'] as const
+export const TILES = ['unknown','stone','grass_top','grass_side','dirt','sand','water','log_top','log_side','leaves','snow','coal_ore','iron_ore','gold_ore','diamond_ore','gravel','clay','bedrock','planks','cobble','glass','brick','lamp','ice','snowy_grass_side','cactus_top','cactus_side','birch_log_top','birch_log_side','birch_leaves','pine_log_top','pine_log_side','pine_leaves','dry_leaves','tall_grass','dry_grass','fern','poppy','dandelion','cornflower','daisy','dead_bush','reeds','stone_bricks','mossy_cobble','smooth_stone','sandstone','birch_planks','pine_planks','marble','basalt','terracotta','roof_tiles','bookshelf','straw_top','straw','iron_block','gold_block','diamond_block','torch_top','torch','torch_end','wall_torch','ladder','door_top','door','pine_door_top','pine_door','sign'] as const
 
 /** The groups of the inventory. */
 // prettier-ignore
@@ -16,7 +16,7 @@ export const COLOURS = ['White','Light grey','Grey','Black','Brown','Red','Orang
 
 /** The names of blocks, without states. One that begins with a space is that of 16, after their colours. */
 // prettier-ignore
-export const NAMES = 'Air,Stone,Grass,Dirt,Sand,Water,Log,Leaves,Snow,Coal ore,Iron ore,Gold ore,Diamond ore,Gravel,Clay,Bedrock,Planks,Cobble,Glass,Brick,Lamp,Ice,Snowy grass,Cactus,Birch log,Birch leaves,Pine log,Pine leaves,Dry leaves,Tall grass,Dry grass,Fern,Poppy,Dandelion,Cornflower,Daisy,Dead bush,Reeds, wool, concrete, glass,Stone bricks,Mossy cobble,Smooth stone,Sandstone,Birch planks,Pine planks,Marble,Basalt,Terracotta,Roof tiles,Bookshelf,Straw,Iron block,Gold block,Diamond block,Stone slab,Stone stairs,Cobble slab,Cobble stairs,Plank slab,Plank stairs,Birch plank slab,Birch plank stairs,Pine plank slab,Pine plank stairs,Brick slab,Brick stairs,Stone brick slab,Stone brick stairs,Sandstone slab,Sandstone stairs,Smooth stone slab,Smooth stone stairs,Marble slab,Marble stairs,Basalt slab,Basalt stairs,Roof tile slab,Roof tile stairs,Plank fence,Birch plank fence,Pine plank fence,Glass pane,Torch,Ladder,Door,Pine door'
+export const NAMES = 'Air,Stone,Grass,Dirt,Sand,Water,Log,Leaves,Snow,Coal ore,Iron ore,Gold ore,Diamond ore,Gravel,Clay,Bedrock,Planks,Cobble,Glass,Brick,Lamp,Ice,Snowy grass,Cactus,Birch log,Birch leaves,Pine log,Pine leaves,Dry leaves,Tall grass,Dry grass,Fern,Poppy,Dandelion,Cornflower,Daisy,Dead bush,Reeds, wool, concrete, glass,Stone bricks,Mossy cobble,Smooth stone,Sandstone,Birch planks,Pine planks,Marble,Basalt,Terracotta,Roof tiles,Bookshelf,Straw,Iron block,Gold block,Diamond block,Stone slab,Stone stairs,Cobble slab,Cobble stairs,Plank slab,Plank stairs,Birch plank slab,Birch plank stairs,Pine plank slab,Pine plank stairs,Brick slab,Brick stairs,Stone brick slab,Stone brick stairs,Sandstone slab,Sandstone stairs,Smooth stone slab,Smooth stone stairs,Marble slab,Marble stairs,Basalt slab,Basalt stairs,Roof tile slab,Roof tile stairs,Plank fence,Birch plank fence,Pine plank fence,Glass pane,Torch,Ladder,Door,Pine door,Sign'
 
 /** The numbers of shapes. Those with a direction are followed by the same for the others: +x −x +z −z. Posts, by their arms. */
 export const NONE = 0
@@ -29,11 +29,13 @@ export const STAIRS = 6
 export const FENCE = 10
 export const PANE = 11
 export const TORCH = 12
-export const LADDER = 17
-export const DOOR = 21
-export const OPEN_DOOR = 25
-export const FENCE_POST = 29
-export const PANE_POST = 34
+export const SIGN = 17
+export const WALL_SIGN = 21
+export const LADDER = 25
+export const DOOR = 29
+export const OPEN_DOOR = 33
+export const FENCE_POST = 37
+export const PANE_POST = 42
 
 /** The boxes of each shape, in sixteenths of a block: low and high corner. */
 // prettier-ignore
@@ -55,6 +57,14 @@ export const SHAPE_BOXES: readonly (readonly (readonly number[])[])[] = [
   [[0,4,7,2,14,9]],
   [[7,4,14,9,14,16]],
   [[7,4,0,9,14,2]],
+  [[7,0,7,9,7,9],[7,7,0,9,15,16]],
+  [[7,0,7,9,7,9],[7,7,0,9,15,16]],
+  [[7,0,7,9,7,9],[0,7,7,16,15,9]],
+  [[7,0,7,9,7,9],[0,7,7,16,15,9]],
+  [[14,4,0,16,12,16]],
+  [[0,4,0,2,12,16]],
+  [[0,4,14,16,12,16]],
+  [[0,4,0,16,12,2]],
   [[15,0,0,16,16,16]],
   [[0,0,0,1,16,16]],
   [[0,0,15,16,16,16]],
@@ -86,4 +96,4 @@ export const SHAPE_BOXES: readonly (readonly (readonly number[])[])[] = [
  */
 // prettier-ignore
 export const RUNS =
-  '1,0,7,0,0,0,0,0,0 1,1,0,0,1,1,1,1,0 1,1,0,0,1,2,3,4,0 2,1,0,0,1,4,4,4,0 1,2,35,16,1,6,6,6,0 1,1,0,0,1,7,8,7,0 1,1,26,16,1,9,9,9,0 7,1,0,0,1,10,10,10,0 1,1,4,0,1,17,17,17,0 2,1,0,0,3,18,18,18,0 1,1,18,0,3,20,20,20,0 1,1,0,0,3,21,21,21,0 1,1,0,15,9,22,22,22,0 1,1,34,16,1,23,23,23,0 1,1,0,0,1,10,24,4,0 1,1,0,0,1,25,26,25,0 1,1,0,0,1,27,28,27,0 1,1,26,16,1,29,29,29,0 1,1,0,0,1,30,31,30,0 2,1,26,16,1,32,32,32,0 9,3,19,0,2,34,34,34,0 16,1,0,0,4,68,68,68,0 16,1,0,0,5,84,84,84,0 16,1,34,0,6,100,100,100,0 10,1,0,0,3,43,43,43,0 1,1,0,0,3,18,53,18,0 1,1,0,0,3,54,55,54,0 3,1,0,0,3,56,56,56,0 2,4,2,240,7,1,1,1,0 4,6,2,240,8,1,1,1,0 2,4,2,240,7,19,19,19,0 4,6,2,240,8,19,19,19,0 2,4,2,240,7,18,18,18,0 4,6,2,240,8,18,18,18,0 2,4,2,240,7,47,47,47,0 4,6,2,240,8,47,47,47,0 2,4,2,240,7,48,48,48,0 4,6,2,240,8,48,48,48,0 2,4,2,240,7,21,21,21,0 4,6,2,240,8,21,21,21,0 2,4,2,240,7,43,43,43,0 4,6,2,240,8,43,43,43,0 2,4,2,240,7,46,46,46,0 4,6,2,240,8,46,46,46,0 2,4,2,240,7,45,45,45,0 4,6,2,240,8,45,45,45,0 2,4,2,240,7,49,49,49,0 4,6,2,240,8,49,49,49,0 2,4,2,240,7,50,50,50,0 4,6,2,240,8,50,50,50,0 2,4,2,240,7,52,52,52,0 4,6,2,240,8,52,52,52,0 1,10,2,0,9,18,18,18,0 1,10,2,0,9,47,47,47,0 1,10,2,0,9,48,48,48,0 1,11,18,0,9,20,20,20,0 1,12,3,14,9,59,60,61,0 4,13,3,14,9,59,62,61,1 4,17,19,0,9,63,63,63,0 4,21,18,0,9,64,65,65,0 4,25,19,0,9,64,65,65,4 4,21,18,0,9,66,67,67,0 4,25,19,0,9,66,67,67,4'
+  '1,0,7,0,0,0,0,0,0 1,1,0,0,1,1,1,1,0 1,1,0,0,1,2,3,4,0 2,1,0,0,1,4,4,4,0 1,2,35,16,1,6,6,6,0 1,1,0,0,1,7,8,7,0 1,1,26,16,1,9,9,9,0 7,1,0,0,1,10,10,10,0 1,1,4,0,1,17,17,17,0 2,1,0,0,3,18,18,18,0 1,1,18,0,3,20,20,20,0 1,1,0,0,3,21,21,21,0 1,1,0,15,9,22,22,22,0 1,1,34,16,1,23,23,23,0 1,1,0,0,1,10,24,4,0 1,1,0,0,1,25,26,25,0 1,1,0,0,1,27,28,27,0 1,1,26,16,1,29,29,29,0 1,1,0,0,1,30,31,30,0 2,1,26,16,1,32,32,32,0 9,3,19,0,2,34,34,34,0 16,1,0,0,4,69,69,69,0 16,1,0,0,5,85,85,85,0 16,1,34,0,6,101,101,101,0 10,1,0,0,3,43,43,43,0 1,1,0,0,3,18,53,18,0 1,1,0,0,3,54,55,54,0 3,1,0,0,3,56,56,56,0 2,4,2,240,7,1,1,1,0 4,6,2,240,8,1,1,1,0 2,4,2,240,7,19,19,19,0 4,6,2,240,8,19,19,19,0 2,4,2,240,7,18,18,18,0 4,6,2,240,8,18,18,18,0 2,4,2,240,7,47,47,47,0 4,6,2,240,8,47,47,47,0 2,4,2,240,7,48,48,48,0 4,6,2,240,8,48,48,48,0 2,4,2,240,7,21,21,21,0 4,6,2,240,8,21,21,21,0 2,4,2,240,7,43,43,43,0 4,6,2,240,8,43,43,43,0 2,4,2,240,7,46,46,46,0 4,6,2,240,8,46,46,46,0 2,4,2,240,7,45,45,45,0 4,6,2,240,8,45,45,45,0 2,4,2,240,7,49,49,49,0 4,6,2,240,8,49,49,49,0 2,4,2,240,7,50,50,50,0 4,6,2,240,8,50,50,50,0 2,4,2,240,7,52,52,52,0 4,6,2,240,8,52,52,52,0 1,10,2,0,9,18,18,18,0 1,10,2,0,9,47,47,47,0 1,10,2,0,9,48,48,48,0 1,11,18,0,9,20,20,20,0 1,12,3,14,9,59,60,61,0 4,13,3,14,9,59,62,61,1 4,25,19,0,9,63,63,63,0 4,29,18,0,9,64,65,65,0 4,33,19,0,9,64,65,65,4 4,29,18,0,9,66,67,67,0 4,33,19,0,9,66,67,67,4 8,17,3,0,9,68,68,68,0'

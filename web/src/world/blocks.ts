@@ -14,10 +14,12 @@ import {
   OPEN_DOOR,
   PLANT,
   SHAPE_BOXES,
+  SIGN,
   SLAB,
   STAIRS,
   TORCH,
   UPPER_SLAB,
+  WALL_SIGN,
 } from './block-table'
 
 export interface BlockKind {
@@ -109,6 +111,11 @@ export function isLadder(block: number): boolean {
   return shape >= LADDER && shape < DOOR
 }
 
+export function isSign(block: number): boolean {
+  const { shape } = kindOf(block)
+  return shape >= SIGN && shape < LADDER
+}
+
 /** A box within a block: its low and high corners. */
 export type Box = readonly [x0: number, y0: number, z0: number, x1: number, y1: number, z1: number]
 
@@ -154,12 +161,14 @@ export function stateFor(
   if (shape === SLAB) return block + (ny < 0 || (ny === 0 && y > 0.5) ? 1 : 0)
   if (shape === STAIRS || shape === DOOR) return block + directionOf(aheadX ?? 0, aheadZ ?? 0)
   if (shape === TORCH) return ny > 0 ? block : ny < 0 ? -1 : block + 1 + directionOf(-nx, -nz)
+  if (shape === SIGN)
+    return ny !== 0 ? block + directionOf(aheadX ?? 0, aheadZ ?? 0) : block + 4 + directionOf(-nx, -nz)
   if (shape === LADDER) return ny !== 0 ? -1 : block + directionOf(-nx, -nz)
   return block
 }
 
 /** The first of the four shapes that have directions, in the order of directionOf. */
-const DIRECTED = [STAIRS, TORCH + 1, LADDER, DOOR, OPEN_DOOR]
+const DIRECTED = [STAIRS, TORCH + 1, SIGN, WALL_SIGN, LADDER, DOOR, OPEN_DOOR]
 /** The direction that each becomes by a turn of 90° to the right, seen from above. */
 const TURNED = [2, 3, 1, 0]
 

@@ -12,6 +12,8 @@ export interface PendingEdit {
   readonly block: number
   /** The block that was there when the edit was made. */
   readonly before: number
+  /** The text of a sign. */
+  readonly text: string
 }
 
 interface Blocks {
@@ -43,12 +45,12 @@ export class Edits {
   }
 
   /** Makes an edit and applies it locally. Returns null if its chunk is not loaded. */
-  make(x: number, y: number, z: number, block: number): PendingEdit | null {
+  make(x: number, y: number, z: number, block: number, text = ''): PendingEdit | null {
     const key = blockKey(x, y, z)
     const before = this.blocks.get(x, y, z)
     if (!this.blocks.set(x, y, z, block)) return null
     if (!this.beneath.has(key)) this.beneath.set(key, before)
-    const edit = { seq: this.nextSeq++, x, y, z, block, before }
+    const edit = { seq: this.nextSeq++, x, y, z, block, before, text }
     this.pending.push(edit)
     return edit
   }

@@ -1,0 +1,83 @@
+package minecraft
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// This file shows the texts of signs.
+
+// signEntity is the number of signs among the game's block entities.
+const signEntity = 7
+
+// signData is what the client keeps of a sign.
+type signData struct {
+	Front struct {
+		Lines []string `nbt:"messages"` // texts in JSON
+		Color string   `nbt:"color"`
+	} `nbt:"front_text"`
+	Waxed bool `nbt:"is_waxed"` // players cannot write on it
+}
+
+// writeSigns sets and shows texts of signs.
+func writeSigns(cl *Client, m sessionmsg.Signs) {
+	l := cl.mu.lands[m.Chunk]
+	if l == nil {
+		return
+	}
+	for _, s := range m.Signs {
+		pos := grid.Pos{X: s.X, Y: s.Y, Z: s.Z}
+		l.signs[pos] = s.Text
+		showSign(cl, pos, s.Text)
+	}
+}
+
+// changeSign handles the change of a block: the text of the sign that was there is gone.
+func changeSign(cl *Client, l *land, pos grid.Pos, to chunk.Block) {
+	if _, had := l.signs[pos]; !had {
+		return
+	}
+	delete(l.signs, pos)
+	if to.IsSign() { // to the client it is the same sign
+		showSign(cl, pos, "")
+	}
+}
+
+// showSign shows the text of a sign. The client ignores it if there is none.
+func showSign(cl *Client, pos grid.Pos, text string) {
+	if cl.mu.state != inPlay || !shownThere(pos.Chunk()) {
+		return
+	}
+	data := signData{Waxed: true}
+	data.Front.Color = "black"
+	lines := strings.Split(text, "\n")
+	for i := range wire.MaxSignLines {
+		line := ""
+		if i < len(lines) {
+			line = lines[i]
+		}
+		data.Front.Lines = append(data.Front.Lines, ascii(textOf(line, "").json()))
+	}
+	cl.put(append(begin(packetBlockEntity).position(pos).varint(signEntity), marshal(data)...))
+}
+
+// ascii returns a text in JSON with escapes for what is not ASCII: the game's own encoding of texts in such data differs from UTF-8.
+func ascii(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < 0x80 {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		}
+	}
+	return b.String()
+}

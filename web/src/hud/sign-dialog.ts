@@ -1,0 +1,79 @@
+// The dialog in which a player writes on a sign, and the line that shows the text of the sign that they look at.
+
+import { laterTexts } from '../text/later-texts'
+import { Dialog } from './dialog'
+import { button, el } from './dom'
+import './sign.css'
+
+/** The server's limits (wire.MaxSignLines, wire.MaxSignLine). */
+const LINES = 4
+const CHARACTERS = 20
+
+const texts = laterTexts.sign
+
+/** Returns what a sign can show of a text: four lines of twenty characters, without control characters; empty if nothing can be seen. */
+export function signText(text: string): string {
+  const lines = text.split(/\r?\n/).slice(0, LINES)
+  const clipped = lines.map((line) =>
+    Array.from(line.replace(/\t/g, ' ').replace(/[^\P{C}\u200d]/gu, '')).slice(0, CHARACTERS),
+  )
+  return clipped
+    .map((line) => line.join('').trimEnd())
+    .join('\n')
+    .trimEnd()
+}
+
+export class SignDialog {
+  readonly root: HTMLElement
+  private readonly dialog: Dialog
+  private readonly field = el('textarea', 'field')
+
+  constructor(write: (text: string) => void, cancel: () => void) {
+    const { field } = this
+    field.rows = LINES
+    field.maxLength = 2 * LINES * (CHARACTERS + 1) // in UTF-16
+    field.setAttribute('aria-label', texts.text)
+    field.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) write(signText(field.value))
+    })
+    const panel = el(
+      'div',
+      'panel sign-dialog',
+      el('h2', '', texts.title),
+      field,
+      el('p', 'muted', texts.note(LINES, CHARACTERS)),
+      el(
+        'footer',
+        '',
+        button(texts.write, 'primary', () => write(signText(field.value))),
+        button(laterTexts.cancel, 'quiet', cancel),
+      ),
+    )
+    this.dialog = new Dialog(texts.title, cancel, panel)
+    this.root = this.dialog.root
+  }
+
+  toggle(open: boolean): void {
+    this.dialog.toggle(open)
+    if (open) this.field.focus()
+  }
+
+  /** Sets what is on the sign now. */
+  fill(text: string): void {
+    this.field.value = text
+  }
+}
+
+export class SignLine {
+  readonly root = el('div', 'sign-line')
+  private shown = ''
+
+  constructor() {
+    this.root.setAttribute('role', 'status')
+  }
+
+  /** Shows the text of a sign; empty: none. */
+  show(text: string): void {
+    if (text !== this.shown) this.root.textContent = this.shown = text
+  }
+}
