@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -23,7 +24,7 @@ func TestOldNodeIsNotInvited(t *testing.T) {
 		if r := g.edit(e); r[e.Seq].Refused != "" {
 			t.Fatalf("edit: %+v", r)
 		}
-		if !g.loop().Signed.Load() {
+		if g.loop().Needs.Load() != nodemsg.VersionSigned {
 			t.Fatal("the region has no signed edits: the test shows nothing")
 		}
 		info, err := a.Locate(t.Context(), here)

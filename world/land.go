@@ -132,6 +132,19 @@ func (l *Land) Pins() []Pin {
 // Structure returns how the region relates to others.
 func (l *Land) Structure() Structure { return l.structure }
 
+// Needs returns the version of the first nodes that understand the rows of a region, and the entries of its log that led to them.
+func Needs(l *Land) int {
+	for _, g := range l.pinned {
+		if len(g.signs) > 0 {
+			return nodemsg.VersionSigns
+		}
+	}
+	if l.structure.Signed {
+		return nodemsg.VersionSigned
+	}
+	return 0
+}
+
 // Edits returns the number of edited blocks in the region.
 func (l *Land) Edits() int {
 	n := 0

@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -56,4 +57,18 @@ func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.
 // Refuse disconnects a client that is logging in, with a reason.
 func (a *Adapter) Refuse(c net.Conn, why string) {
 	c.Write(appendFrame(nil, begin(packetLoginRefused).text(textOf(why, "").json()), false)) //nolint:errcheck // it may be gone already
+}
+
+type metrics struct {
+	games.Metrics
+	columns prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	return &metrics{
+		Metrics: games.NewMetrics(r, "minecraft", "Minecraft"),
+		columns: promauto.With(r).NewCounter(prometheus.CounterOpts{
+			Name: "voxeld_minecraft_chunks_total", Help: "Chunks of 32 × 32 blocks that were sent to clients of Minecraft.",
+		}),
+	}
 }

@@ -37,7 +37,7 @@ func (l *Land) apply(c replica.Committed) {
 		return
 	}
 	if outcome.Time != 0 {
-		l.Signed.Store(true)
+		l.Needs.Store(max(l.Needs.Load(), nodemsg.VersionSigned))
 	}
 	l.Pinned(BasesOf(outcome.Pins))
 	for _, p := range outcome.Pins {
@@ -45,6 +45,9 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	for _, change := range outcome.Changes {
 		l.contents.Crowd.Changed(change)
+		if change.Text != "" {
+			l.Needs.Store(nodemsg.VersionSigns)
+		}
 		l.changed[change.Chunk]++
 	}
 	l.edits.committed(outcome, own)

@@ -76,8 +76,8 @@ type Land struct {
 	LandOptions
 	// Work is how long the region has been at work, for any goroutine.
 	Work budget.Stopwatch
-	// Signed reports whether a signed batch was applied, for any goroutine.
-	Signed atomic.Bool
+	// Needs is the version of the first nodes that understand the region's log, for any goroutine.
+	Needs atomic.Int64
 
 	contents   *hub.Contents
 	hub        *hub.Hub

@@ -154,7 +154,7 @@ func (s *splitter) takeOver() {
 	l, structure := s.land, s.land.contents.Land.Structure()
 	l.info.Split, l.info.Merged, l.hub.Split = structure.Split, structure.Merged, structure.Split
 	l.edits.frozen = structure.Frozen != 0
-	l.Signed.Store(structure.Signed)
+	l.Needs.Store(int64(world.Needs(s.land.contents.Land)))
 	if structure.Split != 0 {
 		l.hub.DismissAll(splitReason)
 	}

@@ -115,7 +115,8 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 		if actor.HasMember(info, peer) {
 			return !lives && sv.Detector.Gone(peer)
 		}
-		return !lives || !sv.understandsSigned(peer) // what is in the log is not known before the region is open
+		version, _ := sv.Detector.Version(peer)
+		return !lives || version < nodemsg.VersionSigns // what is in the log is not known before the region is open
 	})
 	size, nearest := membership.Choose(sv.Copies, voters, nearest, sv.Records.Operator)
 	isMember := func(peer string) bool { return actor.HasMember(info, peer) }

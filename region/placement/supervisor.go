@@ -172,15 +172,14 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 	return states
 }
 
-// outdated reports whether a node does not understand the log of a group: it would refuse signed edits, which others have applied.
+// outdated reports whether a node does not understand the log of a group: it would refuse edits that others have applied.
 func (sv *Supervisor) outdated(w Group, peer string) bool {
 	l := sv.Regions.Loaded(w.ID)
-	return l != nil && l.Signed.Load() && !sv.understandsSigned(peer)
-}
-
-func (sv *Supervisor) understandsSigned(peer string) bool {
+	if l == nil {
+		return false
+	}
 	version, _ := sv.Detector.Version(peer)
-	return version >= nodemsg.VersionSigned
+	return int64(version) < l.Needs.Load()
 }
 
 // next returns the next change to the group.
