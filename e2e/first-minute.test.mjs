@@ -154,7 +154,7 @@ test('a reload at view 6 transfers at most 40 kB', async () => {
   })
   await ada.page.reload()
   const first = await bytesOf(ada, () => ada.play())
-  await ada.until(keptChunks)
+  await ada.untilAsync(keptChunks)
   const again = await bytesOf(ada, () => ada.reload())
   console.log(
     `joining at view 6 took ${first.sockets} bytes of WebSocket frames; a reload ${again.sockets}, and ${again.http} of HTTP`,

@@ -96,7 +96,7 @@ test('after joining, the worker keeps the page, and a reload asks the node for t
   ada = await Player.open(front.url, 'ada')
   assert.equal(await ada.page.evaluate(() => navigator.serviceWorker.controller), null)
   await ada.play()
-  await ada.until(isKept, await mainScript(ada))
+  await ada.untilAsync(isKept, await mainScript(ada))
   await forgetHTTPCache(ada)
   front.asked = []
   await ada.reload()
@@ -113,7 +113,7 @@ test('a newer build of the node is used at once, and nothing else is kept', asyn
   front.newer = true
   await ada.reload()
   assert.equal(await mainScript(ada), renamed(old))
-  await ada.until(isKept, renamed(old))
+  await ada.untilAsync(isKept, renamed(old))
   kept = renamed(old)
   assert.deepEqual(ada.troubles, [])
 })
