@@ -13,6 +13,7 @@ const SCREENSHOTS = join(import.meta.dirname, 'screenshots')
 const FLAGS = [
   '--headless=new',
   '--no-sandbox',
+  '--ignore-certificate-errors', // ignoreHTTPSErrors is not for service workers
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
