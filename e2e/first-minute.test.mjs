@@ -149,7 +149,7 @@ test('a newcomer who follows the hints on the screen places a block within 60 s 
 test('a reload at view 6 transfers at most 40 kB', async () => {
   ada = await Player.open(daemon.url, 'ada', { settings: { view: 6, horizon: true } })
   const first = await bytesOf(ada, () => ada.play())
-  await ada.until(keptChunks)
+  await ada.untilAsync(keptChunks)
   const again = await bytesOf(ada, () => ada.reload())
   console.log(
     `joining at view 6 took ${first.sockets} bytes of WebSocket frames; a reload ${again.sockets}, and ${again.http} of HTTP`,

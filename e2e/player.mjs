@@ -4,6 +4,7 @@
 import { mkdir } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 
 // playwright-core is a dependency of the client's package
 const { chromium } = createRequire(new URL('../web/package.json', import.meta.url))('playwright-core')
@@ -12,6 +13,7 @@ const SCREENSHOTS = join(import.meta.dirname, 'screenshots')
 const FLAGS = [
   '--headless=new',
   '--no-sandbox',
+  '--ignore-certificate-errors', // ignoreHTTPSErrors is not for service workers
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
@@ -163,6 +165,11 @@ export class Player {
       const said = await this.page.locator('.chat-line').allTextContents()
       throw new Error(`${condition} is not true. The chat: ${said.slice(-8).join(' / ')}`, { cause: error })
     }
+  }
+
+  /** Waits until an asynchronous condition, evaluated on the page, is true. waitForFunction would take its promise for the result. */
+  async untilAsync(condition, argument) {
+    while (!(await this.page.evaluate(condition, argument))) await pause(PATIENCE.polling)
   }
 
   /** Waits until a line of the chat contains a text. */

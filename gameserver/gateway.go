@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
+	"github.com/voxelpopuli/voxeld/gameserver/newcomer"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
@@ -119,6 +120,7 @@ type Gateway struct {
 	frames       frames
 	surroundings *surroundings.Surroundings
 	horizon      *horizon.Horizon
+	newcomers    *newcomer.Chooser
 	spawn        chan func(context.Context)
 	stop         chan struct{} // closed when Run begins to shut down
 	shutdown     shutdown
@@ -229,7 +231,7 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}}
 }
 
-// spawnPose returns where an unknown player starts.
+// spawnPose returns the spawn of the world.
 func (g *Gateway) spawnPose() motion.Pose {
 	p := g.World.Spawn
 	if own := g.enforcer.Settings().Spawn; own != nil {

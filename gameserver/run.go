@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
+	"github.com/voxelpopuli/voxeld/gameserver/newcomer"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
@@ -56,6 +57,9 @@ func New(o Options) *Gateway {
 		Guests: func() bool { return g.settings.Load().Guests }, Original: func() bool { return !g.settings.Load().NoOriginal },
 	}, g.announce, o.Registerer)
 	g.Elsewhere = elsewhere.New(o.Nodes, here{g})
+	g.newcomers = newcomer.New(newcomer.Sources{
+		History: o.History, Ranges: o.Ranges, Terrain: o.Terrain, Policy: g.enforcer.Read, Height: o.World.Height(), Wall: g.wall,
+	})
 	g.surroundings = surroundings.New(o.Ranges, here{g}.names, o.Terrain)
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{

@@ -135,7 +135,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.g.players.NoteLoaded(record)
 	pose := record.Pose
 	if !known {
-		pose = s.g.spawnPose()
+		pose = s.g.newcomers.Pose(ctx, s.g.spawnPose())
 	} else if record.Home != nil {
 		s.place.setHome(*record.Home)
 	}

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -17,13 +18,16 @@ export default defineConfig({
     chunkSizeWarningLimit: 1200,
     modulePreload: false, // preloadGame does it
     rolldownOptions: {
-      input: ['index.html', 'map.html'].map((name) => join(import.meta.dirname, name)),
-      // what both pages need of the game: one file, instead of several small ones
-      output: { codeSplitting: { groups: [{ name: 'common', test: COMMON }] } },
+      input: ['index.html', 'map.html', 'src/service-worker.ts'].map((name) => join(import.meta.dirname, name)),
+      output: {
+        // what both pages need of the game: one file, instead of several small ones
+        codeSplitting: { groups: [{ name: 'common', test: COMMON }] },
+        entryFileNames: ({ name }) => (name === 'service-worker' ? '[name].js' : 'assets/[name]-[hash].js'),
+      },
     },
   },
   worker: { format: 'es' },
-  plugins: [pruneThree(), preloadGame(), compress()],
+  plugins: [pruneThree(), preloadGame(), listFiles(), compress()],
   server: {
     // for `npm run dev` with a daemon on this machine
     proxy: { '/ws': { target: 'ws://127.0.0.1:8080', ws: true } },
@@ -132,6 +136,30 @@ function preloadGame(): Plugin {
               ],
         )
       },
+    },
+  }
+}
+
+/** Parts of the client that few players use, which the service worker keeps once they are used. */
+const RARE = /\/(map\.html|src\/map-page\.ts|src\/public-map\.ts|src\/bench\/.*|src\/text\/(?!en)[a-z]{2}\.ts)$/
+
+/** Writes into the service worker which files belong to this build, and a hash of them and of the page: another build has another worker. */
+function listFiles(): Plugin {
+  return {
+    name: 'list-files',
+    apply: 'build',
+    writeBundle(_, bundle) {
+      const files = Object.values(bundle)
+        .filter(({ fileName }) => /^assets\/.*\.(css|js)$/.test(fileName))
+        .filter((file) => !(file.type === 'chunk' && RARE.test(file.facadeModuleId ?? '')))
+        .map(({ fileName }) => fileName)
+        .sort()
+      const hash = createHash('sha256')
+        .update(files.join())
+        .update(readFileSync(join(DIST, 'index.html')))
+      const build = JSON.stringify({ version: hash.digest('hex').slice(0, 16), files })
+      const worker = join(DIST, 'service-worker.js')
+      writeFileSync(worker, `const BUILD=${build};${readFileSync(worker, 'utf8')}`)
     },
   }
 }

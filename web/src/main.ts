@@ -30,6 +30,7 @@ async function main(): Promise<void> {
     (choice: JoinChoice) => void game.then((game) => game?.play(choice)),
     () => void game.then((game) => game?.bringKey()),
   )
+  if ('unanswered' in document.documentElement.dataset) title.showError(texts.keepTrying) // see service-worker.ts
   game.catch((reason: unknown) => {
     console.error(reason)
     title.open(texts.gameMissing)

@@ -100,4 +100,21 @@ describe('predictor', () => {
   test('stands still without a velocity', () => {
     expect(new Predictor(1, 2, 3, 0).isMoving(1)).toBe(false)
   })
+
+  test('glides to where a late update says that it is, and leaps if that is far', () => {
+    const predictor = new Predictor(0, 64, 0, 0)
+    predictor.setVelocity(0.2, 0)
+    const shown = predictor.at(5)
+    predictor.setPlace(0.4, 0.6, 5)
+    predictor.setVelocity(0, 0)
+    predictor.glideFrom(shown, 5)
+    expect(predictor.at(5)).toEqual(shown)
+    expect(predictor.isMoving(8)).toBe(true)
+    expect(predictor.at(8).z).toBeGreaterThan(0.3)
+    expect(predictor.at(18).x).toBeCloseTo(0.4, 2)
+    expect(predictor.isMoving(18)).toBe(false)
+    predictor.setPlace(100, 0, 20)
+    predictor.glideFrom(shown, 20)
+    expect(predictor.at(20).x).toBe(100)
+  })
 })

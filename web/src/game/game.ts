@@ -328,6 +328,7 @@ export function startGame(
       () => import('./map-control'),
     ]
     void Promise.allSettled(parts.map((load) => load()))
+    void import('./keep-page').catch(() => undefined)
     effects.use((part) => part.applySettings())
   }
 

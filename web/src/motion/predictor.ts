@@ -3,6 +3,16 @@
 
 /** Ticks after which an avatar without an update stops. */
 const MAX_TICKS = 40
+/** The ticks in which two thirds of a correction are shown. */
+const GLIDE_TICKS = 2.5
+/** A correction of more blocks is a leap, which is shown at once. */
+const MAX_GLIDE = 12
+
+interface Position {
+  x: number
+  y: number
+  z: number
+}
 
 export class Predictor {
   private velocityX = 0
@@ -10,6 +20,9 @@ export class Predictor {
   private climb = 0 // upwards
   private movedTick: number // of x and z
   private heightTick: number // of y
+  /** The last correction, from where the avatar was to be, and its time: a turn of which the update came late was not predicted. */
+  private glide: Position = { x: 0, y: 0, z: 0 }
+  private glideTick = -Infinity
 
   constructor(
     private x: number,
@@ -39,14 +52,30 @@ export class Predictor {
 
   /** Reports whether the predicted position changes at a time. */
   isMoving(tick: number): boolean {
+    if (tick - this.glideTick < 5 * GLIDE_TICKS) return true
     if (this.climb !== 0 && tick - this.heightTick < MAX_TICKS + 1) return true
     return (this.velocityX !== 0 || this.velocityZ !== 0) && tick - this.movedTick < MAX_TICKS + 1
   }
 
+  /** After an update that came late: glides from where the avatar was shown at a time to where it is. */
+  glideFrom(shown: Position, tick: number): void {
+    this.glideTick = -Infinity
+    const { x, y, z } = this.at(tick)
+    const glide = { x: shown.x - x, y: shown.y - y, z: shown.z - z }
+    if (Math.hypot(glide.x, glide.y, glide.z) > MAX_GLIDE) return
+    this.glide = glide
+    this.glideTick = tick
+  }
+
   /** Returns the predicted position at a time. */
-  at(tick: number): { x: number; y: number; z: number } {
+  at(tick: number): Position {
     const moved = Math.min(MAX_TICKS, tick - this.movedTick)
     const climbed = Math.min(MAX_TICKS, tick - this.heightTick)
-    return { x: this.x + this.velocityX * moved, y: this.y + this.climb * climbed, z: this.z + this.velocityZ * moved }
+    const left = Math.exp((this.glideTick - tick) / GLIDE_TICKS)
+    return {
+      x: this.x + this.velocityX * moved + this.glide.x * left,
+      y: this.y + this.climb * climbed + this.glide.y * left,
+      z: this.z + this.velocityZ * moved + this.glide.z * left,
+    }
   }
 }

@@ -45,9 +45,13 @@ export class Link {
   ) {
     this.socket = new WebSocket(withHashes(url))
     this.socket.binaryType = 'arraybuffer'
-    this.socket.onopen = () => this.send(join)
+    let closed = texts.unanswered
+    this.socket.onopen = () => {
+      closed = texts.connectionLost
+      this.send(join)
+    }
     this.socket.onmessage = (event) => this.receive(event.data)
-    this.socket.onclose = () => this.fail(texts.connectionLost)
+    this.socket.onclose = () => this.fail(closed)
     this.heartbeatTimer = window.setInterval(() => this.heartbeat(), PING_MS)
   }
 

@@ -15,6 +15,10 @@ const VELOCITY_UNIT = 128
 const CLIMB_UNIT = 64
 const MIN_Y = -64
 const HEIGHT_STEP = 4 * POSITION_UNIT
+/** Frames that come more ticks late than this correct what was predicted meanwhile. */
+const LATE_TICKS = 1.5
+/** How far a late frame moves the clock of the ticks, as a share of how late it is. */
+const LATE_GAIN = 0.01
 
 /** An avatar's state as of the last frame that updated it. */
 interface DecodedAvatar {
@@ -34,7 +38,8 @@ export interface TickFrame {
 export class AvatarDecoder {
   private avatars = new Map<number, DecodedAvatar>()
   private tick = 0 // of the newest frame
-  private receivedAt = 0 // ms
+  /** When tick 0 would have arrived, in ms, by the frames that arrived earliest: after a lost packet several arrive late, and at once. */
+  private begunAt = Infinity
   private extrapolatedAt = 0 // ms
   private updated = new Set<DecodedAvatar>() // by the frame being decoded
 
@@ -45,17 +50,16 @@ export class AvatarDecoder {
     const reader = new Bytes(bytes)
     if (reader.u8() !== TICK_FRAME) throw new Error('read frame: not a tick frame')
     this.updated.clear()
-    this.setTick(reader.u16())
-    this.receivedAt = now
+    this.setTick(reader.u16(), now)
     const frame: TickFrame = { type: 'frame', tick: this.tick, chunks: [] }
     let chunk: ChunkAddress | null = null
     while (!reader.done) {
       const head = reader.u8()
       if (head & 0x80) {
         if (!chunk) throw new Error('read frame: motion without a chunk')
-        this.motion(reader, chunk, head & 0x7f)
+        this.motion(reader, chunk, head & 0x7f, this.timeAt(now))
       } else if (head === 0x21) {
-        this.setTick(reader.u16())
+        this.setTick(reader.u16(), now)
       } else if (head === 0x20) {
         chunk = reader.chunk()
       } else if (head > 0 && head < 0x10) {
@@ -70,9 +74,16 @@ export class AvatarDecoder {
     return frame
   }
 
-  /** Sets the tick from its low 16 bits. */
-  private setTick(low: number): void {
+  /** Sets the tick from its low 16 bits, and adjusts the clock. */
+  private setTick(low: number, now: number): void {
     this.tick += ((low - this.tick + 0x18000) & 0xffff) - 0x8000
+    const begunAt = now - this.tick * this.tickMS
+    this.begunAt = begunAt < this.begunAt ? begunAt : this.begunAt + (begunAt - this.begunAt) * LATE_GAIN
+  }
+
+  /** Returns the time at now, in ms, in ticks. */
+  private timeAt(now: number): number {
+    return (now - this.begunAt) / this.tickMS
   }
 
   /** Returns the extrapolated positions of moving avatars, once per tick; otherwise nothing. */
@@ -86,7 +97,7 @@ export class AvatarDecoder {
   }
 
   private moves(now: number): ChunkDelta[] {
-    const time = this.tick + Math.max(0, now - this.receivedAt) / this.tickMS
+    const time = this.timeAt(now)
     const deltas = new Map<string, { chunk: ChunkAddress; moves: AvatarMove[] }>()
     for (const avatar of this.avatars.values()) {
       if (!this.updated.has(avatar) && !avatar.motion.isMoving(time)) continue
@@ -131,7 +142,7 @@ export class AvatarDecoder {
     return avatar.player
   }
 
-  private motion(reader: Bytes, chunk: ChunkAddress, cell: number): void {
+  private motion(reader: Bytes, chunk: ChunkAddress, cell: number, time: number): void {
     if (cell >= CELL_ROW * CELL_ROW) throw new Error(`read frame: no cell ${cell}`)
     const cornerX = chunk[0] * CHUNK + (cell % CELL_ROW) * CELL
     const cornerZ = chunk[1] * CHUNK + Math.floor(cell / CELL_ROW) * CELL
@@ -142,6 +153,7 @@ export class AvatarDecoder {
       const gap = head & 7
       index += 1 + gap + (gap === 7 ? reader.varint() : 0)
       const avatar = this.avatars.get(index) ?? unknownAvatar()
+      const before = avatar.motion.at(time)
       if (head & 0x08) {
         const x = cornerX + reader.u8() / POSITION_UNIT
         avatar.motion.setPlace(x, cornerZ + reader.u8() / POSITION_UNIT, this.tick)
@@ -159,6 +171,7 @@ export class AvatarDecoder {
         avatar.yaw = yawOf(reader.u8())
         avatar.pitch = pitchOf(reader.i8())
       }
+      if (time - this.tick > LATE_TICKS) avatar.motion.glideFrom(before, time)
       avatar.chunk = chunk
       this.updated.add(avatar)
     }

@@ -98,11 +98,9 @@ export class Avatars {
     this.others.clear()
   }
 
+  /** Returns all players in view, and where they are shown. */
   list(): { player: string; name: string; guest: boolean; x: number; y: number; z: number }[] {
-    return [...this.others].map(([player, other]) => {
-      const { x, y, z } = other.buffer.newest
-      return { player, name: other.name, guest: other.guest, x, y, z }
-    })
+    return [...this.others].map(([player, { name, guest, shown }]) => ({ player, name, guest, ...shown }))
   }
 
   /** Reports whether touches is true for any player's feet. */

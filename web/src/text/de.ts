@@ -223,6 +223,8 @@ export const texts: Texts = {
   landMissing: 'Ein Teil der Landschaft konnte nicht geladen werden.',
 
   connectionLost: 'Verbindung verloren.',
+  unanswered: 'Der Knoten antwortet nicht.',
+  keepTrying: 'Der Knoten antwortet nicht. Drück Spielen, dann versucht es die Seite weiter.',
   unreadable: 'Der Server hat etwas Unlesbares geschickt.',
   silent: 'Der Server antwortet nicht mehr.',
   nextSilent: 'Der nächste Knoten hat nicht geantwortet.',

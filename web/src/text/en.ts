@@ -76,6 +76,8 @@ export const en = {
   landMissing: 'Part of the land could not be loaded.',
 
   connectionLost: 'Connection lost.',
+  unanswered: 'The node does not answer.',
+  keepTrying: 'The node does not answer. Press Play to keep trying.',
   unreadable: 'The server sent an unreadable message.',
   silent: 'The server stopped responding.',
   nextSilent: 'The next node did not answer.',

@@ -223,6 +223,8 @@ export const texts: Texts = {
   landMissing: 'No se ha podido cargar una parte del terreno.',
 
   connectionLost: 'Conexión perdida.',
+  unanswered: 'El nodo no responde.',
+  keepTrying: 'El nodo no responde. Pulsa Jugar para seguir intentándolo.',
   unreadable: 'El servidor ha enviado algo ilegible.',
   silent: 'El servidor ha dejado de responder.',
   nextSilent: 'El siguiente nodo no ha respondido.',
