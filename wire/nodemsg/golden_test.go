@@ -105,6 +105,7 @@ func laterMessages() []interface{ Valid() error } {
 		PlayersAnswer{Found: &FoundPlayer{Player: player.GuestID("bob"), Name: "bob", Pose: aPose}, Shown: true},
 		home,
 		Question{History: &HistoryRequest{Region: 7, Player: player.GuestID("bob"), Others: []player.ID{player.GuestID("eve")}}},
+		ToRegion{Enter: []Body{{Player: player.GuestID("bob"), Name: "bob", Guest: true, Pose: aPose, Skin: 0x03fa10cd}}},
 	}
 }
 
