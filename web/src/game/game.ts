@@ -15,6 +15,7 @@ import { BlockInteraction, LEFT, RIGHT } from '../player/block-interaction'
 import { Body, EYE, bodyTouchesBlock } from '../player/body'
 import { anglesOf } from '../player/ray'
 import { Avatars } from '../render/avatars'
+import { setSkin } from '../render/figure'
 import { View } from '../render/view'
 import { actionOf, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
@@ -94,6 +95,13 @@ export function startGame(
       act('camera')
       void screens.resume()
     },
+    player: () => session.welcome?.player ?? '',
+    skinChosen: (skin) => {
+      settings.skin = skin
+      store.save()
+      thirdPerson.part?.dress()
+      session.connection.setSkin(skin)
+    },
     link: () => placeLink(location.href, body),
     key: () => {
       const secret = storedKey(localStorage)
@@ -114,6 +122,7 @@ export function startGame(
     {
       joined: (welcome, first, moved) => {
         interaction.reach = welcome.reach
+        setSkin(welcome.player, settings.skin)
         if (first) {
           build.part?.reset()
           loadParts()

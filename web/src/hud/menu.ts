@@ -64,6 +64,7 @@ export class Menu {
     changeCamera: () => void,
     takeKey: () => void,
     invite: () => void,
+    skin: () => void,
     past: () => void,
     leave: () => void,
   ) {
@@ -128,6 +129,7 @@ export class Menu {
         flag('hints', texts.hints),
       ),
       button(texts.camera, 'quiet', changeCamera),
+      button(texts.skin, 'quiet', skin),
       button(texts.past, 'quiet', past),
       button(texts.invite, 'quiet', invite),
       button(texts.otherDevice, 'quiet', takeKey),

@@ -7,6 +7,8 @@ import { isLanguage, type Language } from './language'
 export interface Settings {
   name: string
   guest: boolean
+  /** How the player has chosen to look (docs/protocol.md); 0 is no choice. */
+  skin: number
   /** Null for the one that the browser prefers. */
   language: Language | null
   /** Chunks in each direction, 2 to 12. */
@@ -54,6 +56,7 @@ export function defaults(software: boolean): Settings {
   return {
     name: '',
     guest: false,
+    skin: 0,
     language: null,
     view: software ? 4 : 6,
     sensitivity: 1,
@@ -92,6 +95,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
   return {
     name: typeof stored.name === 'string' ? stored.name : fallback.name,
     guest: flag('guest'),
+    skin: isSkin(stored.skin) ? stored.skin : fallback.skin,
     language: isLanguage(stored.language) ? stored.language : fallback.language,
     view: Math.round(number('view')),
     sensitivity: number('sensitivity'),
@@ -107,6 +111,10 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }
+}
+
+function isSkin(value: unknown): value is number {
+  return typeof value === 'number' && value === value >>> 0
 }
 
 function isHotbar(value: unknown): value is number[] {

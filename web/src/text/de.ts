@@ -323,6 +323,7 @@ export const laterTexts: LaterTexts = {
     language: 'Sprache',
     browserLanguage: 'Wie im Browser',
     reload: 'Neu laden',
+    skin: 'Aussehen ändern…',
     camera: 'Kamera wechseln',
     past: 'Vergangenheit ansehen…',
     invite: 'Freunde einladen…',
@@ -458,6 +459,15 @@ export const laterTexts: LaterTexts = {
   },
   group,
 
+  skin: {
+    title: 'Dein Aussehen',
+    portrait: 'So sehen dich andere',
+    main: 'Hauptfarbe',
+    second: 'Zweite Farbe',
+    patterns: ['Einfarbig', 'Streifen', 'Karos', 'Hälften', 'Punkte', 'Schräg'],
+    any: 'Überrasch mich',
+    none: 'Wie zugeteilt',
+  },
   invite: {
     title: 'Freunde einladen',
     text: 'Wer diesen Link öffnet, startet dort, wo du jetzt stehst.',

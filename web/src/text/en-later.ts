@@ -33,6 +33,7 @@ export const enLater = {
     language: 'Language',
     browserLanguage: 'As in the browser',
     reload: 'Reload',
+    skin: 'Change your look…',
     camera: 'Change the camera',
     past: 'Watch the past…',
     invite: 'Invite a friend…',
@@ -173,6 +174,15 @@ export const enLater = {
   /** Returns what a group of the block table is called. */
   group: (name: string) => name,
 
+  skin: {
+    title: 'Your look',
+    portrait: 'How others see you',
+    main: 'Main colour',
+    second: 'Second colour',
+    patterns: ['Plain', 'Stripes', 'Checks', 'Halves', 'Dots', 'Diagonal'],
+    any: 'Surprise me',
+    none: 'As given to you',
+  },
   invite: {
     title: 'Invite a friend',
     text: 'Whoever opens this link starts where you stand now.',

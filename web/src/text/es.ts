@@ -322,6 +322,7 @@ export const laterTexts: LaterTexts = {
     language: 'Idioma',
     browserLanguage: 'El del navegador',
     reload: 'Recargar',
+    skin: 'Cambiar tu aspecto…',
     camera: 'Cambiar la cámara',
     past: 'Ver el pasado…',
     invite: 'Invitar a alguien…',
@@ -457,6 +458,15 @@ export const laterTexts: LaterTexts = {
   },
   group,
 
+  skin: {
+    title: 'Tu aspecto',
+    portrait: 'Así te ven los demás',
+    main: 'Color principal',
+    second: 'Segundo color',
+    patterns: ['Liso', 'Rayas', 'Cuadros', 'Mitades', 'Puntos', 'Diagonal'],
+    any: 'Sorpréndeme',
+    none: 'Como se te dio',
+  },
   invite: {
     title: 'Invitar a alguien',
     text: 'Quien abra este enlace empezará donde estás ahora.',
