@@ -195,7 +195,10 @@ export class Avatars {
 }
 
 /** Reports whether the camera is in a figure, or so near that it would fill the picture: players who join stand in one place. */
-function isAround(feet: { x: number; y: number; z: number }, camera: { x: number; y: number; z: number }): boolean {
+export function isAround(
+  feet: { x: number; y: number; z: number },
+  camera: { x: number; y: number; z: number },
+): boolean {
   const up = camera.y - feet.y
   return Math.hypot(camera.x - feet.x, camera.z - feet.z) < INSIDE && up > -INSIDE && up < TAG_HEIGHT + INSIDE
 }
