@@ -208,7 +208,7 @@ export function startGame(
   const past = new Lazy(
     () =>
       import('./past-control').then(({ createPast }) =>
-        createPast(store, world, body, session, screens, hud, (x, y) => movement.turn(x, y)),
+        createPast(store, world, body, session, screens, hud, avatars.group, (x, y) => movement.turn(x, y)),
       ),
     partMissing,
   )
