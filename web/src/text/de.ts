@@ -662,6 +662,17 @@ export const laterTexts: LaterTexts = {
     tapSecond: 'Tipp auf die Ecke gegenüber.',
     tapFill: 'Tipp, bis wohin gefüllt wird.',
     tapPaste: 'Tipp, wo es hin soll.',
+    gamepad: {
+      firstCorner: 'Rechter Trigger: eine Ecke. Linker Trigger legt das Werkzeug weg.',
+      secondCorner: 'Rechter Trigger: die Ecke gegenüber. Linker Trigger geht zurück.',
+      fillTo: 'Rechter Trigger: die Stelle, bis zu der gefüllt wird. Linker Trigger legt das Werkzeug weg.',
+      pasteAt: 'Rechter Trigger: wo es hin soll. Die Schultertasten drehen es. Linker Trigger legt das Werkzeug weg.',
+      clickToBuild: 'Rechter Trigger baut.',
+      clickToRemove: 'Rechter Trigger entfernt.',
+      clickToCopy: 'Rechter Trigger kopiert.',
+      wheelMoves: 'Die Schultertasten schieben die letzte Ecke hoch oder runter.',
+      wheelTurns: 'Die Schultertasten drehen es.',
+    },
   },
   blueprint: {
     tooLarge: (kilobytes) => `Diese Datei ist zu groß: Ein Bauplan hat höchstens ${kilobytes} kB.`,

@@ -381,6 +381,17 @@ export const enLater = {
     tapSecond: 'Tap the opposite corner.',
     tapFill: 'Tap where it is filled to.',
     tapPaste: 'Tap where it goes.',
+    gamepad: {
+      firstCorner: 'Right trigger: one corner. Left trigger leaves the tool.',
+      secondCorner: 'Right trigger: the opposite corner. Left trigger goes back.',
+      fillTo: 'Right trigger: the place up to which it is filled. Left trigger leaves the tool.',
+      pasteAt: 'Right trigger: where it goes. The bumpers turn it. Left trigger leaves the tool.',
+      clickToBuild: 'Right trigger builds.',
+      clickToRemove: 'Right trigger removes.',
+      clickToCopy: 'Right trigger copies.',
+      wheelMoves: 'The bumpers move the last corner up or down.',
+      wheelTurns: 'The bumpers turn it.',
+    },
   },
   blueprint: {
     tooLarge: (kilobytes: number) => `This file is too large: a blueprint has at most ${kilobytes} kB.`,

@@ -660,6 +660,18 @@ export const laterTexts: LaterTexts = {
     tapSecond: 'Toca la esquina opuesta.',
     tapFill: 'Toca hasta dónde se rellena.',
     tapPaste: 'Toca donde va.',
+    gamepad: {
+      firstCorner: 'Gatillo derecho: una esquina. El izquierdo suelta la herramienta.',
+      secondCorner: 'Gatillo derecho: la esquina opuesta. El izquierdo vuelve atrás.',
+      fillTo: 'Gatillo derecho: el lugar hasta el que se rellena. El izquierdo suelta la herramienta.',
+      pasteAt:
+        'Gatillo derecho: donde va. Los botones superiores lo giran. El gatillo izquierdo suelta la herramienta.',
+      clickToBuild: 'El gatillo derecho construye.',
+      clickToRemove: 'El gatillo derecho quita.',
+      clickToCopy: 'El gatillo derecho copia.',
+      wheelMoves: 'Los botones superiores suben o bajan la última esquina.',
+      wheelTurns: 'Los botones superiores lo giran.',
+    },
   },
   blueprint: {
     tooLarge: (kilobytes) => `Este archivo es demasiado grande: un plano tiene como máximo ${kilobytes} kB.`,
