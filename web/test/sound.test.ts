@@ -125,9 +125,19 @@ describe('ambience', () => {
 
   test('a cave hums, and a house does not', () => {
     const cave = blocks((_, y) => (y >= 10 && y < 14 ? AIR : y < 40 ? STONE : AIR))
-    expect(ambienceAt(cave, 0, 11.6, 0)).toEqual({ water: 0, wind: 0, cave: 1 })
+    expect(ambienceAt(cave, 0, 11.6, 0)).toEqual({ water: 0, wind: 0, cave: 1, rain: 0 })
     const house = blocks((_, y) => (y < 30 || y === 34 ? STONE : AIR))
-    expect(ambienceAt(house, 0, 31.6, 0)).toEqual({ water: 0, wind: 0, cave: 0 })
+    expect(ambienceAt(house, 0, 31.6, 0)).toEqual({ water: 0, wind: 0, cave: 0, rain: 0 })
+  })
+
+  test('rain is loud in the open, quiet in a house, and not heard in a cave', () => {
+    const plain = blocks((_, y) => (y < 30 ? STONE : AIR))
+    expect(ambienceAt(plain, 0, 31.6, 0).rain).toBe(0)
+    expect(ambienceAt(plain, 0, 31.6, 0, 0.5).rain).toBe(0.5)
+    const house = blocks((_, y) => (y < 30 || y === 34 ? STONE : AIR))
+    expect(ambienceAt(house, 0, 31.6, 0, 1).rain).toBe(0.25)
+    const cave = blocks((_, y) => (y >= 10 && y < 14 ? AIR : y < 40 ? STONE : AIR))
+    expect(ambienceAt(cave, 0, 11.6, 0, 1).rain).toBe(0)
   })
 
   test('water is louder the more there is around', () => {

@@ -242,11 +242,7 @@ export function startGame(
   )
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view, thirdPerson)
   const effects = new Lazy(
-    () =>
-      import('./effects').then(
-        ({ Effects }) =>
-          new Effects(store, world, body, (player) => player === session.welcome?.player, avatars, scene, view),
-      ),
+    () => import('./effects').then(({ Effects }) => new Effects(store, world, body, session, avatars, scene, view)),
     partMissing,
   )
   const counter = new FrameCounter()
@@ -453,6 +449,7 @@ export function startGame(
       horizon: horizon.state,
       sounds: effects.part?.heard ?? [],
       bursts: effects.part?.shown ?? 0,
+      raining: effects.part?.raining ?? 0,
       drawCalls: view.stats.calls,
       triangles: view.stats.triangles,
       frames: counter.frames,

@@ -76,6 +76,8 @@ export interface TestState {
   sounds: readonly HeardSound[]
   /** The number of blocks whose particles were shown when they changed. */
   bursts: number
+  /** How hard it rains, 0 to 1. */
+  raining: number
   drawCalls: number
   triangles: number
   frames: number

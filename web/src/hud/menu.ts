@@ -18,7 +18,7 @@ export interface MenuStatus {
 }
 
 type Numbers = keyof typeof RANGES
-type Flags = 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'
+type Flags = 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints' | 'weather'
 
 const texts = laterTexts.menu
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
@@ -126,6 +126,7 @@ export class Menu {
         flag('adaptive', texts.adaptive, this.effectiveQuality),
         flag('smoothEdges', texts.smoothEdges, el('small', 'muted', texts.needsReload)),
         flag('sound', texts.sound),
+        flag('weather', texts.weather),
         flag('hints', texts.hints),
       ),
       button(texts.camera, 'quiet', changeCamera),

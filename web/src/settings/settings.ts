@@ -32,6 +32,8 @@ export interface Settings {
   volume: number
   /** Show what a newcomer tries first. */
   hints: boolean
+  /** Rain and snow. */
+  weather: boolean
   /** The blocks in the nine slots of the hotbar. */
   hotbar: number[]
 }
@@ -70,6 +72,7 @@ export function defaults(software: boolean): Settings {
     sound: true,
     volume: 0.7,
     hints: true,
+    weather: true,
     hotbar: [...HOTBAR],
   }
 }
@@ -88,7 +91,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     const [min, max] = RANGES[key]
     return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
-  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints'): boolean => {
+  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'adaptive' | 'sound' | 'hints' | 'weather'): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
   }
@@ -109,6 +112,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     sound: flag('sound'),
     volume: number('volume'),
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
+    weather: flag('weather'),
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }
 }

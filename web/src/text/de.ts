@@ -319,6 +319,7 @@ export const laterTexts: LaterTexts = {
     smoothEdges: 'Kantenglättung',
     needsReload: ' (nach dem Neuladen)',
     sound: 'Geräusche',
+    weather: 'Regen und Schnee',
     hints: 'Erste Schritte zeigen',
     language: 'Sprache',
     browserLanguage: 'Wie im Browser',

@@ -29,6 +29,7 @@ export const enLater = {
     smoothEdges: 'Anti-aliasing',
     needsReload: ' (needs reload)',
     sound: 'Sounds',
+    weather: 'Rain and snow',
     hints: 'Show the first steps',
     language: 'Language',
     browserLanguage: 'As in the browser',

@@ -318,6 +318,7 @@ export const laterTexts: LaterTexts = {
     smoothEdges: 'Suavizado de bordes',
     needsReload: ' (al recargar)',
     sound: 'Sonidos',
+    weather: 'Lluvia y nieve',
     hints: 'Mostrar los primeros pasos',
     language: 'Idioma',
     browserLanguage: 'El del navegador',
