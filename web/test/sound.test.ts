@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { particlesAt } from '../src/render/particles'
 import { ambienceAt } from '../src/sound/ambience'
 import { REACH, hear } from '../src/sound/hearing'
+import { Doors } from '../src/sound/doors'
 import { materialOf, soundOfChange } from '../src/sound/kinds'
 import { Mixer } from '../src/sound/mixer'
 import { Steps } from '../src/sound/steps'
@@ -89,6 +90,17 @@ describe('what blocks sound like', () => {
     const door = named('Door')
     expect(soundOfChange(door, door + 4)).toEqual(['use', 'wood'])
   })
+})
+
+test('the halves of a door make one sound, each time that it is used', () => {
+  const door = named('Door')
+  const doors = new Doors()
+  const use = (y: number, now: number, x = 0) => doors.sounded(x, y, 0, door, door + 4, now)
+  expect([use(5, 0), use(6, 10)]).toEqual([false, true])
+  expect([use(6, 100), use(5, 110)]).toEqual([false, true]) // used again at once
+  expect([use(5, 1000), use(5, 1010, 1)]).toEqual([false, false]) // another door beside it
+  expect([use(5, 2000), use(6, 3000)]).toEqual([false, false])
+  expect([doors.sounded(0, 5, 0, AIR, STONE, 4000), doors.sounded(0, 6, 0, AIR, STONE, 4000)]).toEqual([false, false])
 })
 
 describe('steps', () => {

@@ -9,6 +9,7 @@ import { Particles, particlesAt } from '../render/particles'
 import { Rain } from '../render/rain'
 import type { View } from '../render/view'
 import { ambienceAt } from '../sound/ambience'
+import { Doors } from '../sound/doors'
 import { hear } from '../sound/hearing'
 import { materialOf, soundOfChange, type Material, type SoundKind } from '../sound/kinds'
 import { Mixer } from '../sound/mixer'
@@ -51,6 +52,7 @@ export class Effects implements System, WorldListener {
   private readonly mixer = new Mixer()
   private readonly particles = new Particles()
   private readonly rain: Rain
+  private readonly doors = new Doors()
   private readonly stillness = window.matchMedia('(prefers-reduced-motion: reduce)')
   private steps = new Map<string, Steps>() // by player; the own ones are under ''
   private steppedAt = 0 // ms
@@ -113,7 +115,8 @@ export class Effects implements System, WorldListener {
   blockChanged(x: number, y: number, z: number, before: number, after: number): void {
     if (this.world.hold) return // the past is shown
     const [kind, material] = soundOfChange(before, after)
-    this.play(kind, material, x + 0.5, y + 0.5, z + 0.5)
+    if (!this.doors.sounded(x, y, z, before, after, performance.now()))
+      this.play(kind, material, x + 0.5, y + 0.5, z + 0.5)
     if (kind === 'break') this.burst(x, y, z, before, 1)
     else if (kind === 'place') this.burst(x, y, z, after, PLACED)
   }
