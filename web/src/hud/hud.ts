@@ -128,7 +128,10 @@ export class Hud {
       events.changeCamera,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
       () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
-      () => void import('./skin-dialog').then(({ showSkin }) => showSkin(root, events.player(), events.skinChosen)),
+      () =>
+        void import('./skin-dialog').then(({ showSkin }) =>
+          showSkin(root, events.player(), this.settings.skin, events.skinChosen),
+        ),
       events.openPast,
       events.leave,
     )

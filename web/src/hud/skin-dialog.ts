@@ -1,6 +1,6 @@
 // The dialog in which players choose how they look: two colours and a pattern.
 
-import { appearanceOf, setSkin, skins, PATTERNS } from '../render/figure'
+import { PATTERNS, appearanceOf, setSkin } from '../render/figure'
 import { drawPortrait, isSecond } from '../render/portrait'
 import { laterTexts } from '../text/later-texts'
 import { Dialog } from './dialog'
@@ -11,10 +11,9 @@ const PLAIN = 1 // the first pattern
 const COLUMNS = 16
 const ROWS = 8
 
-/** Shows the dialog over the others. chosen is called with the skin when the player closes it. */
-export function showSkin(parent: HTMLElement, player: string, chosen: (skin: number) => void): void {
+/** Shows the dialog over the others, for a player who has a skin. chosen is called with the new one when they close it. */
+export function showSkin(parent: HTMLElement, player: string, skin: number, chosen: (skin: number) => void): void {
   const texts = laterTexts.skin
-  let skin = skins.get(player) ?? 0
   const portrait = el('canvas', 'portrait')
   portrait.setAttribute('role', 'img')
   portrait.setAttribute('aria-label', texts.portrait)
