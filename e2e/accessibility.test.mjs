@@ -55,6 +55,17 @@ test('the title', async () => {
   await ada.play()
 })
 
+test('the dialog for the look', async () => {
+  await ada.page.evaluate(() => document.exitPointerLock())
+  await ada.page.click('.menu button:has-text("Change your look")')
+  await focusIsIn('.skin-dialog')
+  await inspect('look')
+  await ada.page.keyboard.press('Escape')
+  await ada.until(() => !document.querySelector('.skin-dialog'))
+  await ada.page.click('.menu button.primary')
+  await ada.until(() => window.__voxeld.state().screen === 'play')
+})
+
 test('the menu takes the focus, keeps it, and closes at Escape', async () => {
   await ada.page.evaluate(() => document.exitPointerLock()) // as the browser does at Escape
   await ada.until(() => window.__voxeld.state().screen === 'menu')

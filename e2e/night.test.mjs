@@ -1,4 +1,4 @@
-// Night: how light it is, with and without a lamp in the hand. Run as browser.test.mjs.
+// Night: how light it is, with and without a lamp in the hand. And rain. Run as browser.test.mjs.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -6,7 +6,7 @@ import { Daemon } from './daemon.mjs'
 import { Player } from './player.mjs'
 
 const LAMP_SLOT = 7 // in the default hotbar
-const DAY_MS = 1e10 // the time stands still, nearly
+let dayMs = 1e10 // the time stands still, nearly
 
 let daemon
 let player
@@ -27,7 +27,7 @@ async function setTimes(page) {
   await page.routeWebSocket(/\/ws/, (socket) => {
     socket.connectToServer().onMessage((message) => {
       if (typeof message === 'string') return socket.send(message)
-      return socket.send(replaceNumber(replaceNumber(message, 'time_of_day', minutes), 'day_ms', DAY_MS))
+      return socket.send(replaceNumber(replaceNumber(message, 'time_of_day', minutes), 'day_ms', dayMs))
     })
   })
 }
@@ -79,5 +79,27 @@ test('the brightness is a setting', async () => {
   await player.nextFrames(10)
   const bright = await player.medianLuminance('night-bright', GROUND)
   assert.ok(bright > ground + 15, `the ground was ${ground}, and is ${bright}`)
+  assert.deepEqual(player.troubles, [])
+})
+
+test('it rains, and it is darker, unless the player does without', async () => {
+  dayMs = 60_000 // so that it rains soon
+  const weather = (on) =>
+    player.page.evaluate((weather) => {
+      const stored = JSON.parse(localStorage.getItem('voxeld.settings'))
+      localStorage.setItem('voxeld.settings', JSON.stringify({ ...stored, brightness: 1, weather }))
+    }, on)
+  await weather(true)
+  minutes = 12 * 60
+  await player.reload()
+  await player.until(() => window.__voxeld.state().raining > 0.7)
+  const rain = await player.medianLuminance('rain', GROUND)
+  await weather(false)
+  await player.reload()
+  await player.nextFrames(3)
+  const dry = await player.medianLuminance('rain-off', GROUND)
+  console.log('median luminance', { rain, dry })
+  assert.equal((await player.state()).raining, 0)
+  assert.ok(rain < dry - 15, `the ground is ${rain} in the rain, and ${dry} without`)
   assert.deepEqual(player.troubles, [])
 })

@@ -31,7 +31,7 @@ const MAP_COLOURS = 60 // at least, of a picture of land, with 4 bits a channel
 const STUCK_FRAMES = 150 // without arriving: the way is blocked
 // Chromium renders in software here, and shares the cores with the daemons: the settings draw less land, and disable the
 // adaptive quality so that nothing changes during a test. They are stored where the client stores its settings.
-const SETTINGS = { view: 2, renderScale: 0.25, smoothEdges: false, horizon: false, adaptive: false }
+const SETTINGS = { view: 2, renderScale: 0.25, smoothEdges: false, horizon: false, weather: false, adaptive: false }
 
 /** Returns the bytes of the answer to a request, as they travelled; 0 if the browser has been closed. */
 export async function bytesOf(request) {

@@ -50,6 +50,34 @@ test('two players on different nodes meet', async () => {
   assert.notEqual((await ada.state()).gateway, (await bob.state()).gateway)
 })
 
+test('a player chooses how they look, and the other one sees it', async () => {
+  await ada.page.evaluate(() => document.exitPointerLock()) // as the browser does at Escape
+  await ada.page.click('.menu button:has-text("Change your look")')
+  await ada.page.fill('.skin-dialog [aria-label="Main colour"]', '#ff9911')
+  await ada.page.fill('.skin-dialog [aria-label="Second colour"]', '#3322bb')
+  await ada.page.check('.skin-dialog [aria-label="Checks"]', { force: true })
+  await ada.screenshot('players-skin-dialog')
+  await ada.page.click('.skin-dialog button.primary')
+  await ada.page.click('.menu button.primary')
+  await ada.until(() => window.__voxeld.state().connected) // their session has begun anew
+  await ada.say('how do I look?')
+  await bob.untilChat('how do I look?')
+  const colour = await bob.page.evaluate(() => {
+    const line = [...document.querySelectorAll('.chat-line')].find(({ textContent }) => textContent.includes('look?'))
+    return line.querySelector('b').style.color
+  })
+  assert.equal(colour, 'rgb(255, 153, 17)')
+  await bob.stand()
+  await aimAt(bob, ada)
+  await bob.nextFrames(3)
+  await bob.screenshot('players-skin')
+  await ada.page.keyboard.press('KeyV')
+  await ada.nextFrames(3)
+  await ada.screenshot('players-skin-own')
+  await ada.page.keyboard.press('KeyV')
+  await ada.page.keyboard.press('KeyV')
+})
+
 test('the list of players shows who is near, on whichever node', async () => {
   await ada.page.keyboard.down('Tab')
   await ada.until(() => window.__voxeld.state().nearby.length === 2)

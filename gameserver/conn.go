@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -183,7 +184,9 @@ type socketConn struct {
 	ws     *websocket.Conn
 	addr   net.Addr
 
-	chunkHashes bool // the client understands ChunkHash
+	chunkHashes bool        // the client understands ChunkHash
+	skins       bool        // the client understands skins in tick frames
+	skin        player.Skin // that the player has chosen
 }
 
 func (c *socketConn) read() ([]byte, error) {

@@ -88,7 +88,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 			return errors.Join(err, answer(c, string(codec.JSON.Encode(failureOf(err)))+"\n"))
 		}
 		defer release()
-		line := &lineConn{Conn: c, in: in, ending: "\n", framed: !codec.Of(h.Join.Encoding).IsText()}
+		line := &lineConn{Conn: c, in: in, ending: "\n", framed: !codec.Of(h.Join.Encoding, false).IsText()}
 		defer line.detach()()
 		g.serveSession(ctx, line, &h.Join)
 	}

@@ -36,7 +36,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	}
 	s.out.Owner = s
 	if socket, ok := c.(*socketConn); ok {
-		s.client.chunks.On = socket.chunkHashes
+		s.client.chunks.On, s.client.skins, s.body.Skin = socket.chunkHashes, socket.skins, socket.skin
 	}
 	if _, adapted := c.(adaptedConn); adapted {
 		s.out.Pace = int(games.TickEvery / region.TickEvery)
@@ -49,7 +49,7 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	var writer sync.WaitGroup
 	writer.Go(func() { g.runWriter(writing, s.out, c) })
 	if join != nil {
-		s.setCodec(codec.Of(join.Encoding))
+		s.setCodec(codec.Of(join.Encoding, false))
 	}
 	stop := context.AfterFunc(ctx, func() { s.out.End(stoppingFailure()) })
 	defer stop()
@@ -98,7 +98,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 			return err
 		}
 		opening = &join
-		s.setCodec(codec.Of(join.Encoding))
+		s.setCodec(codec.Of(join.Encoding, s.client.skins))
 	}
 	join := *opening
 	if s.g.shuttingDown() {

@@ -39,6 +39,7 @@ type actionLimits struct {
 type clientState struct {
 	version int           // of the protocol, as sent by the client
 	chunks  offers.Chunks // any goroutine's
+	skins   bool          // it understands skins in tick frames
 }
 
 // viewDistance is how far a client sees. The session's reader owns it, except where it says otherwise.

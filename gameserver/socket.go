@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/player"
 )
 
 // readLimit is the largest WebSocket message that is read at all. Messages between wire.MaxLine and this are refused with a
@@ -17,6 +18,12 @@ const readLimit = 2 << 20
 
 // serveSocket runs a session over WebSocket.
 func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	skin, err := player.ParseSkin(query.Get("skin"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	remote := addrOf(r)
 	release, err := g.limits.Admit(remote, admission.PlayerWeight)
 	if err != nil {
@@ -40,7 +47,7 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	defer ws.CloseNow() //nolint:errcheck // closed in order before, or gone
 	ws.SetReadLimit(readLimit)
 	// The request's context ends when the connection is hijacked; a session ends by its own rules.
-	c := &socketConn{ws: ws, addr: remote, codec: codec.JSON, chunkHashes: r.URL.Query().Has("hashes")}
+	c := &socketConn{ws: ws, addr: remote, codec: codec.JSON, chunkHashes: query.Has("hashes"), skins: query.Has("skin"), skin: skin}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	defer c.cancel()
 	g.serveSession(ctx, c, nil)

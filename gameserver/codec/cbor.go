@@ -1,11 +1,13 @@
 package codec
 
 import (
+	"slices"
+
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-type cborCodec struct{}
+type cborCodec struct{ skins bool }
 
 func (cborCodec) IsText() bool        { return false }
 func (cborCodec) HasTickFrames() bool { return true }
@@ -24,18 +26,29 @@ func (c cborCodec) Delta(d *mirror.Delta) []byte {
 	if d.ForTick == nil {
 		return nil
 	}
-	return d.Form(c, func() any { return sessionmsg.AppendDelta(nil, d.ForTick) }).([]byte)
+	return d.Form(c, func() any { return c.encode(*d.ForTick) }).([]byte)
 }
 
 // Calm returns the same as Delta: its moves come with the tick's motion.
 func (c cborCodec) Calm(d *mirror.Delta) []byte { return c.Delta(d) }
 
-func (cborCodec) Occupants(c *mirror.Chunk, index Index) []byte {
-	delta := index.Entering(c.At(), c.Occupants())
+func (c cborCodec) Occupants(of *mirror.Chunk, index Index) []byte {
+	delta := index.Entering(of.At(), of.Occupants())
 	if len(delta.Enter) == 0 {
 		return nil
 	}
-	return sessionmsg.AppendDelta(nil, delta)
+	return c.encode(*delta)
+}
+
+// encode returns the piece of a delta.
+func (c cborCodec) encode(n sessionmsg.TickDelta) []byte {
+	if !c.skins {
+		n.Enter = slices.Clone(n.Enter)
+		for i := range n.Enter {
+			n.Enter[i].Skin = 0
+		}
+	}
+	return sessionmsg.AppendDelta(nil, &n)
 }
 
 // AppendFrame appends the pieces and then the motion, with the tick of the frame loop.

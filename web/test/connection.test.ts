@@ -28,7 +28,7 @@ const failure = (code: string) => ({ type: 'failure', code, message: `it says ${
 describe('connection', () => {
   test('joins with the name, the view and the key, and signs the challenge', () => {
     const identity = new Identity(new Uint8Array(32).fill(7))
-    setup({ name: 'ada', view: 5, identity })
+    setup({ name: 'ada', view: 5, identity, skin: 0 })
     Socket.last.onopen?.()
     expect(Socket.last.sent).toEqual([
       { type: 'join', version: 2, name: 'ada', view: 5, encoding: 'cbor', key: identity.key },
@@ -87,6 +87,20 @@ describe('connection', () => {
     Socket.last.welcome()
     expect(Socket.last.sentOf('join')).toMatchObject([{ name: 'bob' }])
     expect(connection.open).toBe(true)
+  })
+
+  test('joins again at once with another skin, as if handed off', () => {
+    const { connection, events } = setup()
+    expect(new URL(Socket.last.url).searchParams.get('skin')).toBe('')
+    Socket.last.welcome()
+    connection.setSkin(0)
+    expect(Socket.all).toHaveLength(1)
+    connection.setSkin(0x83fa10cd)
+    expect(Socket.all).toHaveLength(2)
+    expect(new URL(Socket.last.url).searchParams.get('skin')).toBe('83fa10cd')
+    Socket.last.welcome()
+    expect(events.welcomed.mock.calls.map((call) => call[1] as boolean)).toEqual([false, true])
+    expect(events.lost).not.toHaveBeenCalled()
   })
 
   test('asks for the latest view at a reconnect', () => {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { Figure, appearanceOf } from '../src/render/figure'
+import { skinOf } from '../src/hud/skin-dialog'
+import { Figure, PATTERNS, appearanceOf, setSkin } from '../src/render/figure'
+import { isSecond } from '../src/render/portrait'
 
 describe('the appearance of a player', () => {
   const ids = Array.from({ length: 400 }, (_, i) => `player ${i}`)
@@ -15,6 +17,37 @@ describe('the appearance of a player', () => {
       const { shirt, accent } = appearanceOf(id)
       expect(Math.hypot(...shirt.map((value, i) => value - accent[i]!))).toBeGreaterThan(60)
     }
+  })
+})
+
+describe('a skin', () => {
+  test('decides the colours and the pattern, and leaves the face', () => {
+    const given = appearanceOf('eve')
+    setSkin('eve', skinOf(3, '#ffaa11', '#00ccdd'))
+    expect(appearanceOf('eve')).toMatchObject({
+      shirt: [255, 170, 17],
+      accent: [0, 204, 221, 3 << 4],
+      css: 'rgb(255 170 17)',
+      skin: given.skin,
+      hair: given.hair,
+    })
+    setSkin('eve', 0)
+    expect(appearanceOf('eve')).toEqual(given)
+  })
+
+  test('of a later version is plain', () => {
+    setSkin('bob', 0xff123456)
+    expect(appearanceOf('bob').accent[3]).toBe(0)
+    expect(appearanceOf('bob').shirt).toEqual([17, 34, 51])
+  })
+
+  test('has patterns that all differ, and that repeat every 4 pixels upwards', () => {
+    const drawn = PATTERNS.slice(1).map((_, i) =>
+      Array.from({ length: 96 }, (_, at) => Number(isSecond(i + 1, at % 8, Math.floor(at / 8) - 12))).join(''),
+    )
+    expect(new Set(drawn).size).toBe(drawn.length)
+    expect(drawn[0]).not.toContain('1')
+    for (const rows of drawn) expect(rows.slice(0, 32)).toBe(rows.slice(64))
   })
 })
 

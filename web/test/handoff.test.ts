@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { Connection, type ConnectionEvents } from '../src/net/connection'
 import { Endpoints, usableTargets } from '../src/net/endpoints'
-import { withHashes } from '../src/net/link'
+import { addressFor } from '../src/net/link'
 import { AS, ORIGIN, Socket, WELCOME, fakeNetwork } from './socket'
 
 const target = (host: string, scheme = 'ws') => ({ url: `${scheme}://${host}:8080/ws`, game: `${host}:4002` })
@@ -80,7 +80,7 @@ describe('connection', () => {
     const old = Socket.last
     old.receive(reconnect(target('b'), target('c')))
     expect(old.closed).toBe(true)
-    expect(Socket.last.url).toBe(withHashes(target('b').url))
+    expect(Socket.last.url).toBe(addressFor(target('b').url, 0))
     Socket.last.welcome()
     expect(Socket.last.sentOf('join')).toHaveLength(1)
     expect(connection.open).toBe(true)
@@ -93,13 +93,13 @@ describe('connection', () => {
     Socket.last.receive(reconnect(target('b'), target('c'), target('d')))
     Socket.last.onclose?.() // refused
     vi.advanceTimersByTime(5)
-    expect(Socket.last.url).toBe(withHashes(target('c').url))
+    expect(Socket.last.url).toBe(addressFor(target('c').url, 0))
     vi.advanceTimersByTime(4010) // silent
     vi.advanceTimersByTime(5)
-    expect(Socket.last.url).toBe(withHashes(target('d').url))
+    expect(Socket.last.url).toBe(addressFor(target('d').url, 0))
     Socket.last.welcome({ world: 'w2' })
     vi.advanceTimersByTime(5)
-    expect(Socket.last.url).toBe(withHashes(ORIGIN))
+    expect(Socket.last.url).toBe(addressFor(ORIGIN, 0))
     expect(events.welcomed).toHaveBeenCalledTimes(1)
     Socket.last.welcome()
     expect(events.welcomed).toHaveBeenLastCalledWith(expect.anything(), true)
@@ -126,10 +126,10 @@ describe('connection', () => {
     Socket.last.welcome()
     Socket.last.onclose?.()
     vi.advanceTimersByTime(1000)
-    expect(Socket.last.url).toBe(withHashes(ORIGIN))
+    expect(Socket.last.url).toBe(addressFor(ORIGIN, 0))
     Socket.last.onclose?.()
     vi.advanceTimersByTime(2000)
-    expect(Socket.last.url).toBe(withHashes(target('c').url))
+    expect(Socket.last.url).toBe(addressFor(target('c').url, 0))
   })
 
   test('without a target it reports the reason, and tries the same address until the node is back', () => {
@@ -140,7 +140,7 @@ describe('connection', () => {
       const before = Socket.all.length
       vi.advanceTimersByTime(15_000)
       expect(Socket.all.length).toBeGreaterThan(before)
-      expect(Socket.last.url).toBe(withHashes(ORIGIN))
+      expect(Socket.last.url).toBe(addressFor(ORIGIN, 0))
       Socket.last.onclose?.()
     }
     vi.advanceTimersByTime(15_000)
@@ -153,7 +153,7 @@ describe('connection', () => {
     Socket.last.receive(reconnect(target('b')))
     expect(events.lost).toHaveBeenCalled()
     vi.advanceTimersByTime(15_000)
-    expect(new Set(Socket.all.map(({ url }) => url))).toEqual(new Set([withHashes('wss://a/ws')]))
+    expect(new Set(Socket.all.map(({ url }) => url))).toEqual(new Set([addressFor('wss://a/ws', 0)]))
   })
 
   test('handoffs in a circle back off', () => {
@@ -173,7 +173,7 @@ describe('connection', () => {
     Socket.last.onopen?.()
     Socket.last.receive(reconnect(target('b')))
     Socket.last.welcome()
-    expect(Socket.last.url).toBe(withHashes(target('b').url))
+    expect(Socket.last.url).toBe(addressFor(target('b').url, 0))
     expect(events.welcomed).toHaveBeenCalledWith(expect.anything(), false)
   })
 })

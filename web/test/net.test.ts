@@ -167,10 +167,10 @@ test('the clock runs with the world’s day', () => {
 
 test('settings are restored, invalid ones are not', () => {
   const store = storage()
-  const settings = { ...defaults(false), name: 'ada', view: 9, guest: true }
+  const settings = { ...defaults(false), name: 'ada', view: 9, guest: true, skin: 0x83fa10cd }
   saveSettings(store, settings)
   expect(loadSettings(store, defaults(false))).toEqual(settings)
-  store.setItem('voxeld.settings', '{"view":99,"sensitivity":"fast","hotbar":[1,2],"guest":"yes","name":7}')
+  store.setItem('voxeld.settings', '{"view":99,"sensitivity":"fast","hotbar":[1,2],"guest":"yes","name":7,"skin":-1}')
   expect(loadSettings(store, defaults(true))).toEqual(defaults(true))
   store.setItem('voxeld.settings', '{"name":"ada"}') // from before there were hints
   expect(loadSettings(store, defaults(true)).hints).toBe(false)

@@ -141,6 +141,7 @@ group('the time machine', () => {
     screens.resume.mockImplementation(() => void (store.screen = 'play'))
     const messages = { toast: vi.fn() }
     const bar = { load: vi.fn(), fail: vi.fn(), begin: vi.fn(), show: vi.fn(), setPlaying: vi.fn() }
+    const players = { visible: true }
     const control = new PastControl(
       store,
       world,
@@ -149,6 +150,7 @@ group('the time machine', () => {
       screens,
       messages,
       bar,
+      players,
     )
     const page = (until: number, skip: number, more: boolean, ...changes: number[][]): HistoryPage => ({
       type: 'history',
@@ -160,7 +162,7 @@ group('the time machine', () => {
       changes: changes.flat(),
       more,
     })
-    return { store, world, waiting, session, screens, messages, bar, control, page }
+    return { store, world, waiting, session, screens, messages, bar, players, control, page }
   }
   const frame = (now: number, dt = 0.1) => ({ now, dt })
 
@@ -186,15 +188,18 @@ group('the time machine', () => {
   })
 
   test('plays from the beginning to now, and puts everything back', () => {
-    const { control, page, world, screens, bar } = setup()
+    const { control, page, world, screens, bar, players } = setup()
     for (const y of [1, 2, 3]) world.set(1, y, 1, DIRT)
     control.open()
     control.update(frame(5000))
     control.answer(page(0, 0, false, ...[3, 2, 1].map((y) => [y, 0, 1, y, 1, 0, DIRT])))
     const column = () => [1, 2, 3].map((y) => world.get(1, y, 1))
+    expect(players.visible).toBe(true)
     control.seek(1)
     expect(column()).toEqual([DIRT, AIR, AIR])
+    expect(players.visible).toBe(false) // they were not there
     control.seek(3)
+    expect(players.visible).toBe(true)
     control.togglePlaying()
     const seen = new Set([column().join()])
     for (let i = 0; control.state.playing; i++) {
@@ -205,7 +210,9 @@ group('the time machine', () => {
     expect([...seen]).toEqual(['0,0,0', '3,0,0', '3,3,0', '3,3,3'])
     control.seek(0)
     expect(bar.show).toHaveBeenLastCalledWith(0, expect.any(Number))
+    expect(players.visible).toBe(false)
     control.leave()
+    expect(players.visible).toBe(true)
     expect(column()).toEqual([DIRT, DIRT, DIRT])
     expect(screens.resume).toHaveBeenCalledOnce()
     control.answer(page(0, 0, false, [1, 0, 1, 1, 1, 0, DIRT])) // comes too late
@@ -213,7 +220,7 @@ group('the time machine', () => {
   })
 
   test('puts everything back when another screen opens', () => {
-    const { control, page, world, store } = setup()
+    const { control, page, world, store, players } = setup()
     world.set(1, 1, 1, DIRT)
     control.open()
     control.update(frame(5000))
@@ -223,6 +230,7 @@ group('the time machine', () => {
     store.screen = 'title'
     control.update(frame(5100))
     expect(world.get(1, 1, 1)).toBe(DIRT)
+    expect(players.visible).toBe(true)
   })
 
   test('does not open after the player has left', () => {

@@ -69,7 +69,7 @@ export const WELCOME: Welcome = {
   gateway: 'g',
   server_version: 't',
 }
-export const AS = { name: 'ada', view: 1, identity: null }
+export const AS = { name: 'ada', view: 1, identity: null, skin: 0 }
 
 /** Replaces WebSocket and timers in each test of a file. */
 export function fakeNetwork(): void {

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { particlesAt } from '../src/render/particles'
 import { ambienceAt } from '../src/sound/ambience'
 import { REACH, hear } from '../src/sound/hearing'
+import { Doors } from '../src/sound/doors'
 import { materialOf, soundOfChange } from '../src/sound/kinds'
 import { Mixer } from '../src/sound/mixer'
 import { Steps } from '../src/sound/steps'
@@ -91,6 +92,17 @@ describe('what blocks sound like', () => {
   })
 })
 
+test('the halves of a door make one sound, each time that it is used', () => {
+  const door = named('Door')
+  const doors = new Doors()
+  const use = (y: number, now: number, x = 0) => doors.sounded(x, y, 0, door, door + 4, now)
+  expect([use(5, 0), use(6, 10)]).toEqual([false, true])
+  expect([use(6, 100), use(5, 110)]).toEqual([false, true]) // used again at once
+  expect([use(5, 1000), use(5, 1010, 1)]).toEqual([false, false]) // another door beside it
+  expect([use(5, 2000), use(6, 3000)]).toEqual([false, false])
+  expect([doors.sounded(0, 5, 0, AIR, STONE, 4000), doors.sounded(0, 6, 0, AIR, STONE, 4000)]).toEqual([false, false])
+})
+
 describe('steps', () => {
   test('one for each so many blocks on the ground', () => {
     const steps = new Steps()
@@ -125,9 +137,19 @@ describe('ambience', () => {
 
   test('a cave hums, and a house does not', () => {
     const cave = blocks((_, y) => (y >= 10 && y < 14 ? AIR : y < 40 ? STONE : AIR))
-    expect(ambienceAt(cave, 0, 11.6, 0)).toEqual({ water: 0, wind: 0, cave: 1 })
+    expect(ambienceAt(cave, 0, 11.6, 0)).toEqual({ water: 0, wind: 0, cave: 1, rain: 0 })
     const house = blocks((_, y) => (y < 30 || y === 34 ? STONE : AIR))
-    expect(ambienceAt(house, 0, 31.6, 0)).toEqual({ water: 0, wind: 0, cave: 0 })
+    expect(ambienceAt(house, 0, 31.6, 0)).toEqual({ water: 0, wind: 0, cave: 0, rain: 0 })
+  })
+
+  test('rain is loud in the open, quiet in a house, and not heard in a cave', () => {
+    const plain = blocks((_, y) => (y < 30 ? STONE : AIR))
+    expect(ambienceAt(plain, 0, 31.6, 0).rain).toBe(0)
+    expect(ambienceAt(plain, 0, 31.6, 0, 0.5).rain).toBe(0.5)
+    const house = blocks((_, y) => (y < 30 || y === 34 ? STONE : AIR))
+    expect(ambienceAt(house, 0, 31.6, 0, 1).rain).toBe(0.25)
+    const cave = blocks((_, y) => (y >= 10 && y < 14 ? AIR : y < 40 ? STONE : AIR))
+    expect(ambienceAt(cave, 0, 11.6, 0, 1).rain).toBe(0)
   })
 
   test('water is louder the more there is around', () => {

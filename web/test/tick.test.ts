@@ -21,9 +21,9 @@ const TICK = 50
 describe('tick frames', () => {
   test('decode to the same deltas as in JSON', () => {
     const decoder = new AvatarDecoder(TICK)
-    const times = [0, 50, 250, 300]
+    const times = [0, 50, 250, 300, 350]
     const frames = golden.frames.map((hex, i) => decoder.decode(bytesOf(hex), times[i]!))
-    const [first, second, still, last] = frames as [TickFrame, TickFrame, TickFrame, TickFrame]
+    const [first, second, still, last, back] = frames as [TickFrame, TickFrame, TickFrame, TickFrame, TickFrame]
 
     const delta = first.chunks[0]!
     expect(delta.chunk).toEqual([-1, 2])
@@ -59,6 +59,9 @@ describe('tick frames', () => {
     expect(last.tick - first.tick).toBe(7)
     expect(last.chunks[0]!.enter!.map(({ player }) => player)).toEqual([bob])
     expect(last.chunks[1]!.leave).toEqual([bob, ann])
+    expect(back.chunks[0]!.enter).toMatchObject([
+      { name: 'ann', guest: true, skin: 0x83fa10cd, x: -20.5, y: 64, z: 70.25 },
+    ])
     expect(decoder.extrapolate(1000)).toEqual([])
   })
 

@@ -109,6 +109,7 @@ func laterMessages() []interface{ Valid() error } {
 			Player: player.GuestID("bob"), Seq: 5, Pos: grid.Pos{X: 1, Y: 2, Z: 3}, Block: chunk.Sign, Proof: Proof{Name: "bob"}, Text: "to the\nharbour",
 		}}},
 		signs(),
+		ToRegion{Enter: []Body{{Player: player.GuestID("bob"), Name: "bob", Guest: true, Pose: aPose, Skin: 0x03fa10cd}}},
 	}
 }
 

@@ -98,6 +98,8 @@ type Body struct {
 	Gateway string `cbor:"6,keyasint,omitempty"`
 	// Velocity is the avatar's velocity from the pose on.
 	Velocity motion.Velocity `cbor:"7,keyasint,omitzero"`
+	// Skin is how the player has chosen to look. Older nodes ignore it, and pass it on to nobody.
+	Skin player.Skin `cbor:"8,keyasint,omitempty"`
 }
 
 // BodyMove is an avatar's newest pose between nodes, and its velocity from there.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -141,6 +142,7 @@ type Avatar struct {
 	Name   string `json:"name"`
 	Guest  bool   `json:"guest,omitempty"`
 	motion.Pose
+	Skin player.Skin `json:"skin,omitempty"`
 }
 
 // AvatarMove is a known avatar's newest pose.

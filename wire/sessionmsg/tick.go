@@ -60,6 +60,7 @@ const (
 	cellUnits  = CellSize * PlaceUnit
 	chunkUnits = grid.ChunkSize * PlaceUnit
 	guestBit   = 0x80 // in the length byte of a name
+	skinBit    = 0x40 // likewise: a skin follows the name
 )
 
 // Place is the quantised pose of an avatar in tick frames. X, Y and Z are in 1/32 of a block: X and Z from the chunk's
@@ -126,6 +127,7 @@ type TickAvatar struct {
 	Player player.ID
 	Name   string
 	Guest  bool
+	Skin   player.Skin // 0 for clients that do not understand skins
 	Place
 }
 
@@ -192,7 +194,13 @@ func appendAvatar(dst []byte, a *TickAvatar) []byte {
 	if a.Guest {
 		length |= guestBit
 	}
+	if a.Skin != 0 {
+		length |= skinBit
+	}
 	dst = append(append(dst, length), a.Name...)
+	if a.Skin != 0 {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(a.Skin))
+	}
 	dst = binary.LittleEndian.AppendUint16(dst, a.X)
 	dst = binary.LittleEndian.AppendUint16(dst, a.Y)
 	dst = binary.LittleEndian.AppendUint16(dst, a.Z)

@@ -97,6 +97,13 @@ func (r *tickBytes) u16() uint16 {
 	return 0
 }
 
+func (r *tickBytes) u32() uint32 {
+	if b := r.next(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
 // number reads a varint of at most most.
 func (r *tickBytes) number(most uint64) uint64 {
 	v, n := binary.Uvarint(r.data)
@@ -184,7 +191,12 @@ func (r *tickBytes) avatar() TickAvatar {
 	a := TickAvatar{Index: uint32(r.number(MaxAvatarIndex)), Player: r.id()}
 	length := r.u8()
 	a.Guest = length&guestBit != 0
-	a.Name = r.name(length &^ guestBit)
+	a.Name = r.name(length &^ (guestBit | skinBit))
+	if length&skinBit != 0 {
+		if a.Skin = player.Skin(r.u32()); a.Skin == 0 {
+			r.fail("a skin that is none")
+		}
+	}
 	a.X, a.Y, a.Z = r.u16(), r.u16(), r.u16()
 	if a.X >= chunkUnits || a.Z >= chunkUnits {
 		r.fail("an avatar outside of its chunk")

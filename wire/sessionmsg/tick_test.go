@@ -63,7 +63,8 @@ func anyDelta(t *rapid.T) TickDelta {
 	for i := range rapid.IntRange(0, 3).Draw(t, "enter") {
 		name := fmt.Sprintf("p_%d", i)
 		n.Enter = append(n.Enter, TickAvatar{
-			Index: index.Draw(t, "index"), Player: player.GuestID(name), Name: name, Guest: rapid.Bool().Draw(t, "guest"), Place: anyPlace(t),
+			Index: index.Draw(t, "index"), Player: player.GuestID(name), Name: name, Guest: rapid.Bool().Draw(t, "guest"),
+			Skin: player.Skin(rapid.Uint32().Draw(t, "skin")), Place: anyPlace(t),
 		})
 	}
 	n.Leave = rapid.SliceOfN(index, 0, 3).Draw(t, "leave")
@@ -415,6 +416,9 @@ func goldenFrames() [][]byte {
 		{Index: 300, Player: player.GuestID("bob"), Name: "bob", Place: PlaceOf(next, motion.Pose{X: .5, Y: 70, Z: 95.5})},
 	}})
 	frames = append(frames, AppendDelta(frame, &TickDelta{Chunk: at, Leave: []uint32{300, 3}}))
+	frames = append(frames, AppendDelta(AppendTick(nil, 65543), &TickDelta{Chunk: at, Enter: []TickAvatar{
+		{Index: 3, Player: player.GuestID("ann"), Name: "ann", Guest: true, Skin: 0x83fa10cd, Place: PlaceOf(at, motion.Pose{X: -20.5, Y: 64, Z: 70.25})},
+	}}))
 	return frames
 }
 

@@ -133,7 +133,7 @@ class Bench {
 
   private async load(): Promise<void> {
     const start = performance.now()
-    this.session.join({ name: 'bench', view: this.distance, identity: null })
+    this.session.join({ name: 'bench', view: this.distance, identity: null, skin: 0 })
     const chunks = (2 * this.distance + 1) ** 2
     await this.until(() => this.world.size >= chunks && this.meshes.backlog === 0, 120_000)
     const { sections, loading } = this.meshes.stats

@@ -20,6 +20,7 @@ import { Work, type Wanted } from '../build/work'
 import { BuildBar, type BuildStatus } from '../hud/build-bar'
 import { BuildDialog } from '../hud/build-dialog'
 import type { Hud } from '../hud/hud'
+import type { InputKind } from '../input/kind'
 import { refusalMessage } from '../net/messages'
 import type { Session } from '../net/session'
 import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
@@ -423,7 +424,7 @@ export class BuildControl implements System {
     if (job) return this.statusOf(job.work, job.purpose)
     if (!news) return null
     const undoable = this.stack.sizes.undo > 0
-    const key = isTouched() ? undefined : this.store.settings.bindings.undo[0]
+    const key = inputIs('touch') ? undefined : this.store.settings.bindings.undo[0]
     const note = undoable && key ? texts.takesBack(commonTexts.key(key)) : ''
     return { title: news, note, buttons: undoable ? ['undo'] : [] }
   }
@@ -431,7 +432,7 @@ export class BuildControl implements System {
   private statusOf(work: Work, purpose: Purpose): BuildStatus {
     const { done, total, stuck, left } = work
     const removes = left.length > 0 && left.every(({ block }) => block === AIR)
-    const stop = isTouched() ? '' : texts.escStops
+    const stop = inputIs('touch') ? '' : texts.escStops
     return {
       title: texts.progress[purpose === 'build' && removes ? 'remove' : purpose](done, total),
       note: stuck ? `${texts.goNearer(left.length)} ${stop}` : stop,
@@ -451,7 +452,7 @@ export class BuildControl implements System {
   private noteOf(gesture: Gesture): string {
     const wanted = gesture.corners && this.ghosts.length === 0 ? this.wantedBy(gesture) : ''
     if (typeof wanted === 'string' && wanted) return wanted
-    const note = isTouched() ? touchNoteFor(gesture) : noteFor(gesture)
+    const note = inputIs('touch') ? touchNoteFor(gesture) : noteFor(gesture)
     if (gesture.stage !== 'confirm' || gesture.tool === 'copy') return note
     const { isInReach } = this.place()
     const far = this.ghosts.filter(({ x, y, z }) => !isInReach(x, y, z)).length
@@ -459,14 +460,15 @@ export class BuildControl implements System {
   }
 }
 
-/** Returns what a gesture waits for from a player with mouse and keys. */
+/** Returns what a gesture waits for from a player with mouse and keys, or a gamepad. */
 function noteFor({ tool, stage }: Gesture): string {
-  if (stage === 'second') return texts.secondCorner
+  const words = inputIs('gamepad') ? texts.gamepad : texts
+  if (stage === 'second') return words.secondCorner
   if (stage === 'confirm') {
-    const click = tool === 'copy' ? texts.clickToCopy : tool === 'clear' ? texts.clickToRemove : texts.clickToBuild
-    return `${click} ${tool === 'paste' ? texts.wheelTurns : texts.wheelMoves}`
+    const click = tool === 'copy' ? words.clickToCopy : tool === 'clear' ? words.clickToRemove : words.clickToBuild
+    return `${click} ${tool === 'paste' ? words.wheelTurns : words.wheelMoves}`
   }
-  return tool === 'paste' ? texts.pasteAt : tool === 'fill' ? texts.fillTo : texts.firstCorner
+  return tool === 'paste' ? words.pasteAt : tool === 'fill' ? words.fillTo : words.firstCorner
 }
 
 /** Returns what a gesture waits for from a player with fingers, who has buttons for the rest. */
@@ -476,8 +478,8 @@ function touchNoteFor({ tool, stage }: Gesture): string {
   return tool === 'paste' ? texts.tapPaste : tool === 'fill' ? texts.tapFill : texts.tapFirst
 }
 
-function isTouched(): boolean {
-  return document.documentElement.dataset.input === 'touch'
+function inputIs(kind: InputKind): boolean {
+  return document.documentElement.dataset.input === kind
 }
 
 /** Returns what the button says that agrees to a gesture. */

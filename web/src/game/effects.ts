@@ -1,16 +1,21 @@
-// What players hear, and the particles that they see: of everybody's edits, steps, hits and gifts, and of the surroundings.
+// What players hear, and the particles that they see: of everybody's edits, steps, hits and gifts, of the surroundings, and of the weather.
 // Loaded after joining.
 
 import type { Body } from '../player/body'
+import type { Session } from '../net/session'
 import type { Avatars } from '../render/avatars'
+import { air } from '../render/glsl'
 import { Particles, particlesAt } from '../render/particles'
+import { Rain } from '../render/rain'
 import type { View } from '../render/view'
 import { ambienceAt } from '../sound/ambience'
+import { Doors } from '../sound/doors'
 import { hear } from '../sound/hearing'
 import { materialOf, soundOfChange, type Material, type SoundKind } from '../sound/kinds'
 import { Mixer } from '../sound/mixer'
 import { Steps } from '../sound/steps'
 import { WATER, isSolid } from '../world/blocks'
+import { rainAt } from '../world/weather'
 import type { World, WorldListener } from '../world/world'
 import type { Frame, System } from './frame-loop'
 import type { Scene } from './scene'
@@ -31,6 +36,7 @@ export interface HeardSound {
 const STEPS_MS = 100 // between two looks at who walks
 const AMBIENCE_MS = 500
 const MAX_HEARD = 32
+const CLOUDED = 1.6 // as grey as rain is hard: the sky is wholly grey before it pours
 const MAX_BURSTS = 8 // of particles in a frame
 const PLACED = 0.3 // as many particles as of a block that breaks
 const OWN_STEPS = 0.5 // as loud as those of others
@@ -41,8 +47,12 @@ export class Effects implements System, WorldListener {
   readonly heard: HeardSound[] = []
   /** The number of blocks whose particles were shown. */
   shown = 0
+  /** How hard it rains, 0 to 1. */
+  raining = 0
   private readonly mixer = new Mixer()
   private readonly particles = new Particles()
+  private readonly rain: Rain
+  private readonly doors = new Doors()
   private readonly stillness = window.matchMedia('(prefers-reduced-motion: reduce)')
   private steps = new Map<string, Steps>() // by player; the own ones are under ''
   private steppedAt = 0 // ms
@@ -53,12 +63,14 @@ export class Effects implements System, WorldListener {
     private readonly store: Store,
     private readonly world: World,
     private readonly body: Body,
-    private readonly isSelf: (player: string) => boolean,
+    private readonly session: Pick<Session, 'welcome' | 'clock'>,
     private readonly avatars: Pick<Avatars, 'list' | 'shownAt'>,
     private readonly scene: Pick<Scene, 'camera' | 'submerged'>,
     private readonly view: Pick<View, 'add' | 'originX' | 'originZ' | 'pixelsPerBlock'>,
   ) {
+    this.rain = new Rain(world)
     view.add(this.particles.points)
+    view.add(this.rain.mesh)
     world.listen(this)
   }
 
@@ -69,6 +81,7 @@ export class Effects implements System, WorldListener {
 
   update({ now, dt }: Frame): void {
     this.particles.update(dt, this.view.pixelsPerBlock)
+    this.updateWeather(now)
     this.bursts = 0
     if (now - this.steppedAt > STEPS_MS) {
       this.steppedAt = now
@@ -78,13 +91,22 @@ export class Effects implements System, WorldListener {
       this.surroundedAt = now
       this.applySettings()
       const { camera, submerged } = this.scene
-      this.mixer.surround(ambienceAt(this.world, camera.x, camera.y, camera.z), submerged)
+      this.mixer.surround(ambienceAt(this.world, camera.x, camera.y, camera.z, this.raining), submerged)
     }
+  }
+
+  /** Nothing falls with reduced motion or under water; the sky is grey all the same. */
+  private updateWeather(now: number): void {
+    const { welcome, clock } = this.session
+    const shown = welcome && this.store.inWorld && this.store.settings.weather
+    this.raining = shown ? rainAt(welcome.world, clock.daysAt(now)) : 0
+    air.rain.value = Math.min(1, CLOUDED * this.raining)
+    this.rain.update(this.stillness.matches || this.scene.submerged ? 0 : this.raining, this.scene.camera)
   }
 
   /** Plays a hit or a gift at the player who gets it. */
   interacted(kind: 'hit' | 'gift', to: string): void {
-    const at = this.avatars.shownAt(to) ?? (this.isSelf(to) ? this.body : null)
+    const at = this.avatars.shownAt(to) ?? (to === this.session.welcome?.player ? this.body : null)
     if (!at) return
     const { x, y, z } = at
     this.play(kind, 'stone', x, y + 1, z)
@@ -93,7 +115,8 @@ export class Effects implements System, WorldListener {
   blockChanged(x: number, y: number, z: number, before: number, after: number): void {
     if (this.world.hold) return // the past is shown
     const [kind, material] = soundOfChange(before, after)
-    this.play(kind, material, x + 0.5, y + 0.5, z + 0.5)
+    if (!this.doors.sounded(x, y, z, before, after, performance.now()))
+      this.play(kind, material, x + 0.5, y + 0.5, z + 0.5)
     if (kind === 'break') this.burst(x, y, z, before, 1)
     else if (kind === 'place') this.burst(x, y, z, after, PLACED)
   }

@@ -15,6 +15,7 @@ import { BlockInteraction, LEFT, RIGHT } from '../player/block-interaction'
 import { Body, EYE, bodyTouchesBlock } from '../player/body'
 import { anglesOf } from '../player/ray'
 import { Avatars } from '../render/avatars'
+import { setSkin } from '../render/figure'
 import { View } from '../render/view'
 import { actionOf, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
@@ -94,6 +95,13 @@ export function startGame(
       act('camera')
       void screens.resume()
     },
+    player: () => session.welcome?.player ?? '',
+    skinChosen: (skin) => {
+      settings.skin = skin
+      store.save()
+      thirdPerson.part?.dress()
+      session.connection.setSkin(skin)
+    },
     link: () => placeLink(location.href, body),
     key: () => {
       const secret = storedKey(localStorage)
@@ -114,6 +122,7 @@ export function startGame(
     {
       joined: (welcome, first, moved) => {
         interaction.reach = welcome.reach
+        setSkin(welcome.player, settings.skin)
         if (first) {
           build.part?.reset()
           loadParts()
@@ -203,7 +212,7 @@ export function startGame(
   const past = new Lazy(
     () =>
       import('./past-control').then(({ createPast }) =>
-        createPast(store, world, body, session, screens, hud, (x, y) => movement.turn(x, y)),
+        createPast(store, world, body, session, screens, hud, avatars.group, (x, y) => movement.turn(x, y)),
       ),
     partMissing,
   )
@@ -244,11 +253,7 @@ export function startGame(
   )
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view, thirdPerson)
   const effects = new Lazy(
-    () =>
-      import('./effects').then(
-        ({ Effects }) =>
-          new Effects(store, world, body, (player) => player === session.welcome?.player, avatars, scene, view),
-      ),
+    () => import('./effects').then(({ Effects }) => new Effects(store, world, body, session, avatars, scene, view)),
     partMissing,
   )
   const counter = new FrameCounter()
@@ -458,6 +463,7 @@ export function startGame(
       sounds: effects.part?.heard ?? [],
       bursts: effects.part?.shown ?? 0,
       signs: signs.part?.count ?? 0,
+      raining: effects.part?.raining ?? 0,
       drawCalls: view.stats.calls,
       triangles: view.stats.triangles,
       frames: counter.frames,

@@ -67,6 +67,7 @@ export function createPast(
   session: Session,
   screens: Screens,
   hud: Hud,
+  players: { visible: boolean },
   turn: (x: number, y: number) => void,
 ): PastControl {
   const bar = new PastBar({
@@ -76,7 +77,7 @@ export function createPast(
     left: () => control.leave(),
   })
   hud.addDialog('past', bar)
-  const control = new PastControl(store, world, body, session, screens, hud.messages, bar)
+  const control = new PastControl(store, world, body, session, screens, hud.messages, bar, players)
   window.addEventListener(
     'keydown',
     (event) => {
@@ -106,6 +107,8 @@ export class PastControl implements System {
     private readonly screens: Pick<Screens, 'show' | 'resume'>,
     private readonly messages: Pick<Hud['messages'], 'toast'>,
     private readonly bar: Pick<PastBar, 'load' | 'fail' | 'begin' | 'show' | 'setPlaying'>,
+    /** The players of the present, and their names. */
+    private readonly players: { visible: boolean },
   ) {
     world.listen({
       chunkChanged: (chunk) => this.past?.chunkChanged(chunk),
@@ -235,10 +238,14 @@ export class PastControl implements System {
     if (this.playing) this.play(false)
     this.past?.end()
     this.past = this.question = null
+    this.players.visible = true
   }
 
   private show(): void {
-    if (this.past) this.bar.show(this.past.at, Date.now())
+    const { past } = this
+    if (!past) return
+    this.bar.show(past.at, Date.now())
+    this.players.visible = past.at === past.changes.length
   }
 }
 

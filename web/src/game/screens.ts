@@ -51,7 +51,12 @@ export class Screens {
     this.store.settings.guest = guest
     this.store.save()
     this.hud.title.setJoining(true)
-    this.session.join({ name, view: this.quality.joining(), identity: guest ? null : loadIdentity(localStorage) })
+    this.session.join({
+      name,
+      view: this.quality.joining(),
+      identity: guest ? null : loadIdentity(localStorage),
+      skin: this.store.settings.skin,
+    })
   }
 
   /** first is false after a reconnect; moved is true after a handoff, which is not shown. */

@@ -78,6 +78,8 @@ export interface TestState {
   bursts: number
   /** The number of signs whose text is drawn. */
   signs: number
+  /** How hard it rains, 0 to 1. */
+  raining: number
   drawCalls: number
   triangles: number
   frames: number

@@ -35,6 +35,11 @@ export class ThirdPerson implements System {
     this.set(MODES[(MODES.indexOf(this.mode) + 1) % MODES.length] ?? 'first')
   }
 
+  /** Dresses the figure: the player has chosen a skin. */
+  dress(): void {
+    if (this.self) this.self.figure = new Figure(this.self.player)
+  }
+
   update(): void {
     if (!this.store.inWorld && this.mode !== 'first') this.set('first')
     if (this.view.hand.swung === 0) this.self?.figure.swingArm()

@@ -20,19 +20,15 @@ function luminance(colour: Colour): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** Returns a colour, lightened until it can be read in the chat. css is hsl(hue saturation lightness). */
+/** Returns a colour, lightened until it can be read in the chat. css is rgb(red green blue). */
 export function readableInChat(css: string): string {
-  const [hue = 0, saturation = 0, lightness = 0] = (css.match(/[\d.]+/g) ?? []).map(Number)
-  let light = lightness
-  while (light < 100 && contrast(fromHSL(hue, saturation, light), CHAT) < ENOUGH) light++
-  return `hsl(${hue} ${saturation}% ${light}%)`
-}
-
-export function fromHSL(hue: number, saturation: number, lightness: number): Colour {
-  const [s, l] = [saturation / 100, lightness / 100]
-  const channel = (n: number) => {
-    const k = (n + hue / 30) % 12
-    return Math.round(255 * (l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1))))
+  const [red = 0, green = 0, blue = 0] = (css.match(/[\d.]+/g) ?? []).map(Number)
+  for (let white = 0; ; white += 0.01) {
+    const mixed = [red, green, blue].map((value) => Math.round(value + (255 - value) * white)) as [
+      number,
+      number,
+      number,
+    ]
+    if (white >= 1 || contrast(mixed, CHAT) >= ENOUGH) return `rgb(${mixed.join(' ')})`
   }
-  return [channel(0), channel(8), channel(4)]
 }

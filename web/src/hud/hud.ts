@@ -36,6 +36,9 @@ export interface HudEvents {
   chat: (text: string) => boolean
   settingsChanged: () => void
   changeCamera: () => void
+  /** Returns the player's id. */
+  player: () => string
+  skinChosen: (skin: number) => void
   /** Returns a link to where the player stands. */
   link: () => string
   /** Returns the key of this browser, or null if it has none yet. */
@@ -125,6 +128,10 @@ export class Hud {
       events.changeCamera,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
       () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
+      () =>
+        void import('./skin-dialog').then(({ showSkin }) =>
+          showSkin(root, events.player(), this.settings.skin, events.skinChosen),
+        ),
       events.openPast,
       events.leave,
     )

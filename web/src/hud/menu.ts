@@ -18,7 +18,7 @@ export interface MenuStatus {
 }
 
 type Numbers = keyof typeof RANGES
-type Flags = 'invert' | 'smoothEdges' | 'horizon' | 'adaptive' | 'sound' | 'hints'
+type Flags = 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'hints'
 
 const texts = laterTexts.menu
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
@@ -64,6 +64,7 @@ export class Menu {
     changeCamera: () => void,
     takeKey: () => void,
     invite: () => void,
+    skin: () => void,
     past: () => void,
     leave: () => void,
   ) {
@@ -126,9 +127,11 @@ export class Menu {
         flag('smoothEdges', texts.smoothEdges, el('small', 'muted', texts.needsReload)),
         flag('horizon', texts.horizon),
         flag('sound', texts.sound),
+        flag('weather', texts.weather),
         flag('hints', texts.hints),
       ),
       button(texts.camera, 'quiet', changeCamera),
+      button(texts.skin, 'quiet', skin),
       button(texts.past, 'quiet', past),
       button(texts.invite, 'quiet', invite),
       button(texts.otherDevice, 'quiet', takeKey),

@@ -14,6 +14,8 @@ export interface JoinOptions {
   view: number
   /** Null joins as a guest. */
   identity: Identity | null
+  /** How the player has chosen to look (docs/protocol.md); 0 is no choice. */
+  skin: number
 }
 
 export interface ConnectionEvents {
@@ -91,6 +93,16 @@ export class Connection {
     this.send({ type: 'view', view })
   }
 
+  /** Joins again with a skin, as gateways learn it when a player joins. */
+  setSkin(skin: number): void {
+    if (this.state.name === 'away') return
+    const { stay } = this.state
+    if (stay.options.skin === skin) return
+    stay.options = { ...stay.options, skin }
+    stay.handingOff = stay.welcomed // the position is saved, and nothing is lost
+    this.connect(stay)
+  }
+
   leave(): void {
     this.enter({ name: 'away' })
   }
@@ -114,7 +126,7 @@ export class Connection {
   }
 
   private connect(stay: Stay): void {
-    const { name, view, identity } = stay.options
+    const { name, view, identity, skin } = stay.options
     const join: FromClient = {
       type: 'join',
       version: SESSION_VERSION,
@@ -126,7 +138,7 @@ export class Connection {
     const timer = stay.handingOff
       ? window.setTimeout(() => this.failOver(stay, texts.nextSilent), HANDOFF_TIMEOUT_MS)
       : undefined
-    const link = new Link(this.endpoints.url, join, this.traffic, {
+    const link = new Link(this.endpoints.url, skin, join, this.traffic, {
       message: (message) => {
         if ('link' in this.state) this.receive(this.state, message)
       },

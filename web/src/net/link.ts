@@ -39,11 +39,12 @@ export class Link {
 
   constructor(
     url: string,
+    skin: number,
     join: FromClient,
     private readonly traffic: Traffic,
     private readonly events: LinkEvents,
   ) {
-    this.socket = new WebSocket(withHashes(url))
+    this.socket = new WebSocket(addressFor(url, skin))
     this.socket.binaryType = 'arraybuffer'
     let closed = texts.unanswered
     this.socket.onopen = () => {
@@ -123,9 +124,10 @@ export class Link {
   }
 }
 
-/** Returns the address of a gateway at which the client gets hashes of chunks first. Older gateways ignore that. */
-export function withHashes(address: string): string {
+/** Returns the address of a gateway for a player with a skin, at which the client gets hashes of chunks first. Older gateways ignore both. */
+export function addressFor(address: string, skin: number): string {
   const url = new URL(address)
   url.searchParams.set('hashes', '')
+  url.searchParams.set('skin', skin ? skin.toString(16) : '')
   return url.href
 }

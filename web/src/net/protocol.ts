@@ -134,6 +134,8 @@ export interface Avatar extends Pose {
   player: string
   name: string
   guest?: boolean
+  /** Absent if the player has chosen none. */
+  skin?: number
 }
 
 export interface AvatarMove extends Pose {

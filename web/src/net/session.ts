@@ -261,6 +261,7 @@ export class Session {
     this.claims.set([])
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
+    this.clock.setDate(welcome.next_seq / 1000, performance.now())
     this.edits.setNextSeq(welcome.next_seq)
     this.chunks.clear()
     this.surroundings.begin(welcome)

@@ -125,14 +125,15 @@ export class AvatarDecoder {
     const index = reader.varint()
     const player = reader.id()
     const length = reader.u8()
-    const name = reader.text(length & 0x7f)
+    const name = reader.text(length & 0x3f)
+    const skin = length & 0x40 ? { skin: reader.u16() + reader.u16() * 0x10000 } : {}
     const x = chunk[0] * CHUNK + reader.u16() / POSITION_UNIT
     const y = reader.u16() / POSITION_UNIT + MIN_Y
     const z = chunk[1] * CHUNK + reader.u16() / POSITION_UNIT
     const yaw = yawOf(reader.u8())
     const pitch = pitchOf(reader.i8())
     this.avatars.set(index, { player, chunk, motion: new Predictor(x, y, z, this.tick), yaw, pitch })
-    return { player, name, ...(length & 0x80 ? { guest: true } : {}), x, y, z, yaw, pitch }
+    return { player, name, ...(length & 0x80 ? { guest: true } : {}), ...skin, x, y, z, yaw, pitch }
   }
 
   private leave(index: number, chunk: ChunkAddress): string {

@@ -10,7 +10,7 @@ import { kindOf } from '../world/blocks'
 import { Lamps } from '../world/lamps'
 import type { World } from '../world/world'
 import type { Camera } from './camera'
-import { Figure } from './figure'
+import { Figure, setSkin, skins } from './figure'
 import { FigureMesh } from './figure-mesh'
 import { NameTags, type NameTag } from './name-tags'
 
@@ -56,12 +56,14 @@ export class Avatars {
 
   enter(avatar: Avatar, chunk: ChunkAddress, now: number): void {
     const known = this.others.get(avatar.player)
-    if (known && known.name === avatar.name) {
+    const skin = avatar.skin ?? 0
+    if (known && known.name === avatar.name && skin === skins.get(avatar.player)) {
       known.chunk = chunk
       known.buffer.add(avatar, now)
       return
     }
     this.others.delete(avatar.player)
+    setSkin(avatar.player, skin)
     const figure = new Figure(avatar.player)
     const guest = avatar.guest ?? false
     this.others.set(avatar.player, {
@@ -191,7 +193,10 @@ export class Avatars {
 }
 
 /** Reports whether the camera is in a figure, or so near that it would fill the picture: players who join stand in one place. */
-function isAround(feet: { x: number; y: number; z: number }, camera: { x: number; y: number; z: number }): boolean {
+export function isAround(
+  feet: { x: number; y: number; z: number },
+  camera: { x: number; y: number; z: number },
+): boolean {
   const up = camera.y - feet.y
   return Math.hypot(camera.x - feet.x, camera.z - feet.z) < INSIDE && up > -INSIDE && up < TAG_HEIGHT + INSIDE
 }

@@ -13,6 +13,7 @@ const DAY_LIGHT = new Color(1.0, 0.985, 0.95)
 const DUSK_LIGHT = new Color(1.0, 0.78, 0.6)
 const NIGHT_LIGHT = new Color(0.38, 0.46, 0.62)
 const AMBIENT = new Color(0.028, 0.03, 0.038)
+const RAIN = new Color(0.42, 0.44, 0.48)
 const MURK = new Color(0.06, 0.24, 0.44)
 
 const TILT = 0.35 // of the sun's path, to the south
@@ -33,12 +34,19 @@ export function setDaytime(minutes: number, brightness: number): void {
   const day = smooth(-0.2, 0.16, sun.y)
   const dusk = smooth(-0.22, 0.02, sun.y) * (1 - smooth(0.08, 0.42, sun.y))
   air.daylight.value = day
-  air.glowing.value = dusk
+  const rain = air.rain.value
+  air.glowing.value = dusk * (1 - rain)
   air.glow.value.copy(DUSK_GLOW)
   air.zenith.value.lerpColors(NIGHT_ZENITH, DAY_ZENITH, day)
   air.horizon.value.lerpColors(NIGHT_HORIZON, DAY_HORIZON, day)
+  const grey = rain * 0.85 * day
+  air.zenith.value.lerp(RAIN, grey)
+  air.horizon.value.lerp(RAIN, grey)
   air.ambient.value.copy(AMBIENT).multiplyScalar(brightness * brightness)
   const light = air.skyLight.value.copy(NIGHT_LIGHT).multiplyScalar(brightness)
-  light.lerp(DAY_LIGHT, day).lerp(DUSK_LIGHT, dusk * 0.45 * day)
+  light
+    .lerp(DAY_LIGHT, day)
+    .lerp(DUSK_LIGHT, dusk * 0.45 * day)
+    .multiplyScalar(1 - 0.32 * rain * day)
   air.murk.value.copy(MURK).multiplyScalar(0.12 + 0.88 * day)
 }

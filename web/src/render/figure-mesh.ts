@@ -11,7 +11,8 @@ import {
   Mesh,
   RawShaderMaterial,
 } from 'three'
-import { PIXEL, type Figure } from './figure'
+import { PATTERNS, PIXEL, type Figure } from './figure'
+import { PAINTS, PARTS, type Vector } from './figure-parts'
 import { FOG_GLSL, SKY_GLSL, air } from './glsl'
 
 const VERTEX = /* glsl */ `
@@ -25,7 +26,10 @@ in vec4 place;        // of the figure, relative to the render origin, and its y
 in vec4 limbs;        // angles: head, legs, right arm, both arms outwards
 in vec3 state;        // roofed, warmth, hurt
 in vec4 shirt, trousers, skin, hair, accent;
-out vec3 relative, facing, colour, condition;
+out vec3 relative, facing, colour, condition, second;
+out vec2 cloth;       // pixels
+flat out uint pattern;
+const uint patterns[] = uint[](${PATTERNS.map((rows) => `${rows}u`).join()});
 
 vec3 turnX(vec3 v, float a) { return vec3(v.x, v.y * cos(a) - v.z * sin(a), v.y * sin(a) + v.z * cos(a)); }
 vec3 turnZ(vec3 v, float a) { return vec3(v.x * cos(a) - v.y * sin(a), v.x * sin(a) + v.y * cos(a), v.z); }
@@ -49,11 +53,16 @@ void main() {
   vec3 at = place.xyz + turn(joint + bend(position));
   relative = at - cameraPosition;
   facing = turn(bend(normal));
-  int which = int(paint.y);
+  int which = int(paint.y), chosen = int(accent.a * 255.0 + 0.5);
   vec3 base = which == 0 ? shirt.rgb : which == 1 ? trousers.rgb : which == 2 ? skin.rgb : which == 3 ? hair.rgb
             : which == 4 ? vec3(245.0) / 255.0 : which == 5 ? vec3(48.0, 60.0, 98.0) / 255.0
-            : (int(accent.a * 255.0 + 0.5) >> (which - 6) & 1) == 1 ? accent.rgb : which == 9 ? hair.rgb : shirt.rgb;
+            : (chosen >> (which - 6) & 1) == 1 ? accent.rgb : which == 9 ? hair.rgb : shirt.rgb;
   colour = min(base * paint.z, 1.0);
+  pattern = which == 0 || which > 5 && which < 9 ? patterns[chosen >> 4] : 0u;
+  second = accent.rgb * paint.z;
+  bool flank = abs(normal.x) > 0.5;
+  float side = joint.x != 0.0 ? sign(joint.x) : flank ? sign(position.x) : 0.0; // so that each half is on one side
+  cloth = vec2((flank ? position.z : position.x) / ${PIXEL} + 4.0 + 2.0 * side, (abs(normal.y) > 0.5 ? position.z : position.y) / ${PIXEL});
   condition = state;
   gl_Position = projectionMatrix * (viewMatrix * vec4(at, 1.0));
 }
@@ -61,73 +70,27 @@ void main() {
 
 const FRAGMENT = /* glsl */ `
 precision highp float;
-in vec3 relative, facing, colour, condition;
+precision highp int;
+in vec3 relative, facing, colour, condition, second;
+in vec2 cloth;
+flat in uint pattern;
 out vec4 colour_;
 uniform vec3 skyLight, ambient;
 uniform float daylight, lamp;
 ${SKY_GLSL}
 ${FOG_GLSL}
 void main() {
+  ivec2 pixel = ivec2(floor(vec2(clamp(cloth.x, 0.0, 7.9), cloth.y)));
+  bool other = (pattern >> uint((pixel.y & 3) * 8 + pixel.x) & 1u) == 1u;
   float roofed = condition.x, warmth = condition.y, hurt = condition.z;
   vec3 n = normalize(facing);
   float side = 0.78 + 0.22 * n.y + 0.1 * abs(n.z) + 0.1 * max(dot(n, sunward), 0.0);
   vec3 light = mix(skyLight, skyLight * 0.3, roofed) * side + ambient;
   float near = max(0.0, 1.0 - length(relative) / 15.0);
   light += vec3(1.1, 0.84, 0.56) * max(warmth, lamp * near * near) * side * (1.0 - 0.75 * daylight * (1.0 - roofed));
-  colour_ = vec4(fogged(mix(min(colour * light, 1.0), vec3(0.86, 0.1, 0.08), 0.6 * hurt), relative), 1.0);
+  colour_ = vec4(fogged(mix(min((other ? second : colour) * light, 1.0), vec3(0.86, 0.1, 0.08), 0.6 * hurt), relative), 1.0);
 }
 `
-
-type Vector = readonly [x: number, y: number, z: number]
-const PAINTS = ['shirt', 'trousers', 'skin', 'hair', 'white', 'eye', 'stripe', 'braces', 'cuffs', 'cap'] as const
-
-interface Box {
-  size: Vector // in pixels
-  at: Vector // the centre, relative to the joint
-  paint: (typeof PAINTS)[number]
-  brightness?: number
-}
-
-const LEG: Box[] = [
-  { size: [3.9, 12, 3.9], at: [0, -6, 0], paint: 'trousers' },
-  { size: [4.2, 2.2, 4.8], at: [0, -10.9, 0.4], paint: 'trousers', brightness: 0.55 },
-]
-const ARM: Box[] = [
-  { size: [3.8, 12, 3.8], at: [0, -5, 0], paint: 'skin' },
-  { size: [4.1, 5, 4.1], at: [0, -1.4, 0], paint: 'shirt', brightness: 0.92 },
-  { size: [4.3, 1.6, 4.3], at: [0, -3, 0], paint: 'cuffs', brightness: 0.92 },
-]
-/** The body, and the parts that bend: head, left leg, right leg, left arm, right arm. */
-const PARTS: { joint: Vector; boxes: Box[] }[] = [
-  {
-    joint: [0, 24, 0],
-    boxes: [
-      { size: [8, 12, 4], at: [0, -6, 0], paint: 'shirt' },
-      { size: [8.2, 1.2, 4.2], at: [0, -11.4, 0], paint: 'trousers', brightness: 0.7 },
-      { size: [8.2, 2.2, 4.2], at: [0, -5.4, 0], paint: 'stripe' },
-      { size: [1.3, 10.6, 4.3], at: [-2.4, -5.3, 0], paint: 'braces' },
-      { size: [1.3, 10.6, 4.3], at: [2.4, -5.3, 0], paint: 'braces' },
-      { size: [3, 1.4, 0.2], at: [0, -1, 2], paint: 'shirt', brightness: 0.75 },
-    ],
-  },
-  {
-    joint: [0, 24, 0],
-    boxes: [
-      { size: [8, 8, 8], at: [0, 4, 0], paint: 'skin' },
-      { size: [8.4, 2.4, 8.4], at: [0, 7.2, 0], paint: 'cap' },
-      { size: [8.4, 5, 3], at: [0, 5, -2.8], paint: 'hair' },
-      { size: [2, 1.4, 0.2], at: [-2, 4, 4], paint: 'white' },
-      { size: [2, 1.4, 0.2], at: [2, 4, 4], paint: 'white' },
-      { size: [1, 1.4, 0.3], at: [-1.5, 4, 4], paint: 'eye' },
-      { size: [1, 1.4, 0.3], at: [1.5, 4, 4], paint: 'eye' },
-      { size: [2.4, 0.6, 0.2], at: [0, 1.6, 4], paint: 'skin', brightness: 0.7 },
-    ],
-  },
-  { joint: [2, 12, 0], boxes: LEG },
-  { joint: [-2, 12, 0], boxes: LEG },
-  { joint: [6, 23, 0], boxes: ARM },
-  { joint: [-6, 23, 0], boxes: ARM },
-]
 
 function inBlocks([x, y, z]: Vector): Vector {
   return [x * PIXEL, y * PIXEL, z * PIXEL]

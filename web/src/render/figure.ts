@@ -36,24 +36,60 @@ export interface Appearance {
   trousers: Colour
   skin: Colour
   hair: Colour
-  /** The colour of what is put on, and that as bits: stripe, braces, cuffs, cap. */
+  /** The second colour, and bits: stripe, braces, cuffs, cap; the high four are the pattern of the shirt. */
   accent: readonly [red: number, green: number, blue: number, bits: number]
   css: string
 }
 
-/** Returns the appearance for a player id: the same on every client. */
+/**
+ * The patterns of skins, by number (docs/protocol.md): 8 × 4 pixels, a byte for each row from the bottom, that have the second
+ * colour. 0 and 1 are plain.
+ */
+export const PATTERNS = [0, 0, 0x0000ffff, 0xcccc3333, 0xf0f0f0f0, 0x00666600, 0x66cc9933]
+
+/** The skins that players have chosen, by id: of those who have been in view. */
+export const skins = new Map<string, number>()
+const MAX_SKINS = 4096
+
+/** Sets the skin that a player has chosen (docs/protocol.md); 0 is none. */
+export function setSkin(id: string, skin: number): void {
+  if (skins.size >= MAX_SKINS) skins.clear()
+  skins.set(id, skin)
+}
+
+/** Returns a colour of a skin, red, green and blue in 4 bits each. */
+function colourOf(bits: number): Colour {
+  return [17 * ((bits >> 8) & 15), 17 * ((bits >> 4) & 15), 17 * (bits & 15)]
+}
+
+/** Returns how a player looks: by the skin that they have chosen, if any, otherwise by their id. It is the same on every client. */
 export function appearanceOf(id: string): Appearance {
   let seed = 7
   for (const letter of id) seed = (Math.imul(seed, 31) + letter.charCodeAt(0)) | 0
   const hue = hash(1, 0, seed)
-  return {
+  const given = {
     shirt: hsl(hue, 0.62, 0.5),
     trousers: hsl((hue + 0.45 + 0.2 * hash(2, 0, seed)) % 1, 0.35, 0.3),
     skin: pick(SKINS, hash(3, 0, seed)),
     hair: pick(HAIRS, hash(4, 0, seed)),
-    accent: [...hsl((hue + 0.2 + 0.6 * hash(5, 0, seed)) % 1, 0.7, 0.6), Math.floor(16 * hash(6, 0, seed))],
-    css: `hsl(${Math.round(hue * 360)} 62% 58%)`,
+    accent: [...hsl((hue + 0.2 + 0.6 * hash(5, 0, seed)) % 1, 0.7, 0.6), Math.floor(16 * hash(6, 0, seed))] as const,
+    css: cssOf(hsl(hue, 0.62, 0.58)),
   }
+  const skin = skins.get(id)
+  if (!skin) return given
+  const [main, second] = [colourOf(skin >>> 12), colourOf(skin)]
+  const pattern = skin >>> 24
+  return {
+    ...given,
+    shirt: main,
+    trousers: [second[0] * 0.6, second[1] * 0.6, second[2] * 0.6],
+    accent: [...second, (pattern < PATTERNS.length ? pattern : 0) << 4],
+    css: cssOf(main),
+  }
+}
+
+function cssOf(colour: Colour): string {
+  return `rgb(${colour.map(Math.round).join(' ')})`
 }
 
 export class Figure {

@@ -1,4 +1,4 @@
-// Shows blocks that are not there: translucent boxes in the colours of the blocks. All of them are one draw call.
+// Shows blocks that are not there: translucent boxes in the shapes and colours of the blocks. All of them are one draw call.
 
 import {
   BufferAttribute,
@@ -9,13 +9,14 @@ import {
   RawShaderMaterial,
   Vector3,
 } from 'three'
-import { AIR } from '../world/blocks'
+import { AIR, boxesOf, type Box } from '../world/blocks'
 import { colourOf } from './block-colour'
 
 /** In blocks: how far outside of a block its faces are, so that they do not flicker in those of real blocks. */
 const OUTSIDE = 0.006
 /** The colour of blocks that would be removed. */
 const REMOVED = [255, 70, 60] as const
+const CUBE: Box = [0, 0, 0, 1, 1, 1]
 
 // A face is along the axis face / 2; its corners are in counter-clockwise order if seen from outside.
 const VERTEX = /* glsl */ `
@@ -23,7 +24,8 @@ precision highp float;
 uniform mat4 viewMatrix, projectionMatrix;
 uniform vec3 offset;
 in vec3 position;
-in vec4 place;
+in vec4 place;      // of the block, and the face
+in vec3 low, size;  // of the box in the block
 in vec3 tint;
 out vec2 at;
 out vec3 colour;
@@ -36,7 +38,7 @@ void main() {
   float shade = face < 2.0 ? 0.8 : face < 4.0 ? 0.6 + 0.4 * high : 0.68;
   at = position.xy;
   colour = tint * shade;
-  gl_Position = projectionMatrix * viewMatrix * vec4(place.xyz + corner + offset, 1.0);
+  gl_Position = projectionMatrix * viewMatrix * vec4(place.xyz + low + corner * size + offset, 1.0);
 }
 `
 
@@ -84,15 +86,17 @@ export class Ghost {
     this.mesh.onBeforeRender = () => offset.value.set(this.baseX - origin.originX, 0, this.baseZ - origin.originZ)
   }
 
-  /** Shows blocks instead of those shown before. Faces between two of them are left out. */
+  /** Shows blocks instead of those shown before. Faces between two whole ones are left out. */
   show(blocks: readonly GhostBlock[]): void {
     this.mesh.visible = blocks.length > 0
     const [first] = blocks
     if (!first) return
     this.baseX = first.x // positions are relative to it: large ones are not exact
     this.baseZ = first.z
-    const taken = new Set(blocks.map(({ x, y, z }) => `${x},${y},${z}`))
+    const whole = new Set(blocks.flatMap(({ x, y, z, block }) => (isWhole(block) ? [`${x},${y},${z}`] : [])))
     const places: number[] = []
+    const lows: number[] = []
+    const sizes: number[] = []
     const tints: number[] = []
     for (const { x, y, z, block } of blocks) {
       const tint = block === AIR ? REMOVED : colourOf(block)
@@ -104,19 +108,36 @@ export class Ghost {
         [x, y, z - 1],
         [x, y, z + 1],
       ]
-      for (const [face, beside] of faces.entries()) {
-        if (taken.has(beside.join())) continue
-        places.push(x - this.baseX, y, z - this.baseZ, face)
-        tints.push(...tint)
+      for (const [x0, y0, z0, x1, y1, z1] of boxesShown(block)) {
+        for (const [face, beside] of faces.entries()) {
+          if (isWhole(block) && whole.has(beside.join())) continue
+          places.push(x - this.baseX, y, z - this.baseZ, face)
+          lows.push(x0, y0, z0)
+          sizes.push(x1 - x0, y1 - y0, z1 - z0)
+          tints.push(...tint)
+        }
       }
     }
     const geometry = new InstancedBufferGeometry()
     geometry.setAttribute('position', new BufferAttribute(new Float32Array([0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0]), 3))
     geometry.setIndex([0, 1, 2, 0, 2, 3])
     geometry.setAttribute('place', new InstancedBufferAttribute(new Float32Array(places), 4))
+    geometry.setAttribute('low', new InstancedBufferAttribute(new Float32Array(lows), 3))
+    geometry.setAttribute('size', new InstancedBufferAttribute(new Float32Array(sizes), 3))
     geometry.setAttribute('tint', new InstancedBufferAttribute(new Uint8Array(tints), 3, true))
     geometry.instanceCount = places.length / 4
     this.mesh.geometry.dispose()
     this.mesh.geometry = geometry
   }
+}
+
+/** Returns the boxes in which a block is shown: a cube for what is removed, and for what has no boxes. */
+function boxesShown(block: number): readonly Box[] {
+  const boxes = block === AIR ? [] : boxesOf(block)
+  return boxes.length > 0 ? boxes : [CUBE]
+}
+
+function isWhole(block: number): boolean {
+  const [box, second] = boxesShown(block)
+  return !second && box?.join() === CUBE.join()
 }

@@ -23,6 +23,7 @@ export const air = {
   submerged: { value: 0 },
   murk: { value: new Color(0.05, 0.2, 0.4) },
   time: { value: 0 }, // seconds
+  rain: { value: 0 }, // 0 to 1: the sky is grey
 }
 
 /** The colour of the sky along a direction. Fog uses it too, so that land fades into the sky behind it. */

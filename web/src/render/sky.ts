@@ -32,7 +32,7 @@ const SKY_FRAGMENT = /* glsl */ `
 precision highp float;
 in vec3 ray;
 out vec4 colour_;
-uniform float daylight, submerged, time;
+uniform float daylight, submerged, time, rain;
 uniform vec3 murk;
 ${SKY_GLSL}
 ${NOISE_GLSL}
@@ -44,7 +44,7 @@ vec2 onSprite(vec3 d, vec3 f, float size) {
 }
 void main() {
   vec3 d = normalize(ray);
-  vec3 c = skyColour(d);
+  vec3 c = skyColour(d), grey = c;
   float night = (1.0 - daylight) * (1.0 - daylight);
   if (night > 0.02) {
     // stars turn with the sun; some cells of a cube around the camera have one
@@ -77,6 +77,7 @@ void main() {
     c = mix(c, vec3(0.86, 0.9, 0.98) * crater, shown * (0.25 + 0.75 * night));
     c += vec3(0.3, 0.38, 0.56) * 0.4 * exp(-0.45 * max(face - 1.0, 0.0)) * night * smoothstep(-0.1, 0.1, moonward.y);
   }
+  c = mix(c, grey, rain); // no sun, moon or stars
   c += (hash2(gl_FragCoord.xy) - 0.5) / 255.0; // dithering against banding
   colour_ = vec4(mix(c, murk, submerged), 1.0);
 }
@@ -104,7 +105,7 @@ in vec2 place;
 in vec3 relative;
 out vec4 colour_;
 uniform vec3 skyLight;
-uniform float daylight, submerged;
+uniform float daylight, submerged, rain;
 ${SKY_GLSL}
 ${NOISE_GLSL}
 void main() {
@@ -112,9 +113,9 @@ void main() {
   float n = 0.62 * smoothNoise(cell * 0.13) + 0.28 * smoothNoise(cell * 0.37 + 31.0) + 0.1 * hash2(cell);
   float reach = length(relative.xz);
   float fade = 1.0 - smoothstep(380.0, 900.0, reach);
-  float alpha = step(0.56, n) * fade * 0.78;
+  float alpha = step(0.56 - 0.3 * rain, n) * fade * 0.78;
   if (alpha < 0.01) discard;
-  vec3 white = mix(vec3(0.25, 0.3, 0.43), vec3(0.97, 0.98, 1.0), daylight) * mix(vec3(1.0), skyLight, 0.4);
+  vec3 white = mix(vec3(0.25, 0.3, 0.43), vec3(0.97, 0.98, 1.0), daylight) * mix(vec3(1.0), skyLight, 0.4) * (1.0 - 0.3 * rain);
   vec3 d = relative / max(length(relative), 1e-3);
   vec3 c = mix(skyColour(d), white, 0.85) + glow * glowing * 0.25;
   colour_ = vec4(min(c, 1.0), alpha * (1.0 - submerged));

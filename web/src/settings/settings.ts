@@ -7,6 +7,8 @@ import { isLanguage, type Language } from './language'
 export interface Settings {
   name: string
   guest: boolean
+  /** How the player has chosen to look (docs/protocol.md); 0 is no choice. */
+  skin: number
   /** Null for the one that the browser prefers. */
   language: Language | null
   /** Chunks in each direction, 2 to 12. */
@@ -32,6 +34,8 @@ export interface Settings {
   volume: number
   /** Show what a newcomer tries first. */
   hints: boolean
+  /** Rain and snow. */
+  weather: boolean
   /** The blocks in the nine slots of the hotbar. */
   hotbar: number[]
 }
@@ -56,6 +60,7 @@ export function defaults(software: boolean): Settings {
   return {
     name: '',
     guest: false,
+    skin: 0,
     language: null,
     view: software ? 4 : 6,
     sensitivity: 1,
@@ -70,6 +75,7 @@ export function defaults(software: boolean): Settings {
     sound: true,
     volume: 0.7,
     hints: true,
+    weather: true,
     hotbar: [...HOTBAR],
   }
 }
@@ -88,13 +94,16 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     const [min, max] = RANGES[key]
     return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
-  const flag = (key: 'guest' | 'invert' | 'smoothEdges' | 'horizon' | 'adaptive' | 'sound' | 'hints'): boolean => {
+  const flag = (
+    key: 'guest' | 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'hints',
+  ): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
   }
   return {
     name: typeof stored.name === 'string' ? stored.name : fallback.name,
     guest: flag('guest'),
+    skin: isSkin(stored.skin) ? stored.skin : fallback.skin,
     language: isLanguage(stored.language) ? stored.language : fallback.language,
     view: Math.round(number('view')),
     sensitivity: number('sensitivity'),
@@ -109,8 +118,13 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     sound: flag('sound'),
     volume: number('volume'),
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
+    weather: flag('weather'),
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }
+}
+
+function isSkin(value: unknown): value is number {
+  return typeof value === 'number' && value === value >>> 0
 }
 
 function isHotbar(value: unknown): value is number[] {

@@ -1,4 +1,4 @@
-// What is heard of the surroundings: water, wind, and the hum of caves. Each is 0 to 1.
+// What is heard of the surroundings: water, wind, the hum of caves, and rain. Each is 0 to 1.
 
 import { WATER, kindOf } from '../world/blocks'
 
@@ -6,9 +6,10 @@ export interface Ambience {
   water: number
   wind: number
   cave: number
+  rain: number
 }
 
-export const SILENCE: Ambience = { water: 0, wind: 0, cave: 0 }
+export const SILENCE: Ambience = { water: 0, wind: 0, cave: 0, rain: 0 }
 
 interface Blocks {
   readonly height: number
@@ -23,8 +24,8 @@ const ROOF = 4 // opaque blocks above: thicker than that of a house
 const CALM = 40 // the height up to which wind stays the same
 const STORM = 110
 
-/** Returns what is heard at a position. */
-export function ambienceAt(blocks: Blocks, x: number, y: number, z: number): Ambience {
+/** Returns what is heard at a position while it rains so hard, 0 to 1. */
+export function ambienceAt(blocks: Blocks, x: number, y: number, z: number, rain = 0): Ambience {
   const [bx, by, bz] = [Math.floor(x), Math.floor(y), Math.floor(z)]
   let open = 0
   let roofed = 0
@@ -41,6 +42,7 @@ export function ambienceAt(blocks: Blocks, x: number, y: number, z: number): Amb
     water: Math.min(1, waterAround(blocks, bx, by, bz) / MUCH_WATER),
     wind: (open / columns) * (0.2 + 0.8 * height),
     cave: roofed === columns ? 1 : 0,
+    rain: roofed === columns ? 0 : rain * (0.25 + (0.75 * open) / columns),
   }
 }
 

@@ -1,4 +1,4 @@
-// Plays sounds made of filtered noise. Nothing is loaded. The graph: up to MAX_VOICES short sounds and three endless ones,
+// Plays sounds made of filtered noise. Nothing is loaded. The graph: up to MAX_VOICES short sounds and four endless ones,
 // then a filter for ears under water, and the volume.
 
 import { SILENCE, type Ambience } from './ambience'
@@ -30,8 +30,9 @@ const AMBIENCE: Record<keyof Ambience, [type: BiquadFilterType, pitch: number, q
   water: ['bandpass', 640, 0.6, 0.05],
   wind: ['bandpass', 260, 0.8, 0.06],
   cave: ['lowpass', 95, 4, 0.09],
+  rain: ['highpass', 1800, 0.4, 0.02],
 }
-const NAMES = ['water', 'wind', 'cave'] as const
+const NAMES = ['water', 'wind', 'cave', 'rain'] as const
 const BREATH = 0.13 // Hz: wind and water rise and fall
 const CLEAR = 20_000 // Hz, of the filter above water
 const MUFFLED = 480

@@ -30,10 +30,12 @@ export const enLater = {
     smoothEdges: 'Anti-aliasing',
     needsReload: ' (needs reload)',
     sound: 'Sounds',
+    weather: 'Rain and snow',
     hints: 'Show the first steps',
     language: 'Language',
     browserLanguage: 'As in the browser',
     reload: 'Reload',
+    skin: 'Change your look…',
     camera: 'Change the camera',
     past: 'Watch the past…',
     invite: 'Invite a friend…',
@@ -174,6 +176,15 @@ export const enLater = {
   /** Returns what a group of the block table is called. */
   group: (name: string) => name,
 
+  skin: {
+    title: 'Your look',
+    portrait: 'How others see you',
+    main: 'Main colour',
+    second: 'Second colour',
+    patterns: ['Plain', 'Stripes', 'Checks', 'Halves', 'Dots', 'Diagonal'],
+    any: 'Surprise me',
+    none: 'As given to you',
+  },
   invite: {
     title: 'Invite a friend',
     text: 'Whoever opens this link starts where you stand now.',
@@ -378,6 +389,17 @@ export const enLater = {
     tapSecond: 'Tap the opposite corner.',
     tapFill: 'Tap where it is filled to.',
     tapPaste: 'Tap where it goes.',
+    gamepad: {
+      firstCorner: 'Right trigger: one corner. Left trigger leaves the tool.',
+      secondCorner: 'Right trigger: the opposite corner. Left trigger goes back.',
+      fillTo: 'Right trigger: the place up to which it is filled. Left trigger leaves the tool.',
+      pasteAt: 'Right trigger: where it goes. The bumpers turn it. Left trigger leaves the tool.',
+      clickToBuild: 'Right trigger builds.',
+      clickToRemove: 'Right trigger removes.',
+      clickToCopy: 'Right trigger copies.',
+      wheelMoves: 'The bumpers move the last corner up or down.',
+      wheelTurns: 'The bumpers turn it.',
+    },
   },
   blueprint: {
     tooLarge: (kilobytes: number) => `This file is too large: a blueprint has at most ${kilobytes} kB.`,

@@ -325,10 +325,12 @@ export const laterTexts: LaterTexts = {
     smoothEdges: 'Suavizado de bordes',
     needsReload: ' (al recargar)',
     sound: 'Sonidos',
+    weather: 'Lluvia y nieve',
     hints: 'Mostrar los primeros pasos',
     language: 'Idioma',
     browserLanguage: 'El del navegador',
     reload: 'Recargar',
+    skin: 'Cambiar tu aspecto…',
     camera: 'Cambiar la cámara',
     past: 'Ver el pasado…',
     invite: 'Invitar a alguien…',
@@ -464,6 +466,15 @@ export const laterTexts: LaterTexts = {
   },
   group,
 
+  skin: {
+    title: 'Tu aspecto',
+    portrait: 'Así te ven los demás',
+    main: 'Color principal',
+    second: 'Segundo color',
+    patterns: ['Liso', 'Rayas', 'Cuadros', 'Mitades', 'Puntos', 'Diagonal'],
+    any: 'Sorpréndeme',
+    none: 'Como se te dio',
+  },
   invite: {
     title: 'Invitar a alguien',
     text: 'Quien abra este enlace empezará donde estás ahora.',
@@ -663,6 +674,18 @@ export const laterTexts: LaterTexts = {
     tapSecond: 'Toca la esquina opuesta.',
     tapFill: 'Toca hasta dónde se rellena.',
     tapPaste: 'Toca donde va.',
+    gamepad: {
+      firstCorner: 'Gatillo derecho: una esquina. El izquierdo suelta la herramienta.',
+      secondCorner: 'Gatillo derecho: la esquina opuesta. El izquierdo vuelve atrás.',
+      fillTo: 'Gatillo derecho: el lugar hasta el que se rellena. El izquierdo suelta la herramienta.',
+      pasteAt:
+        'Gatillo derecho: donde va. Los botones superiores lo giran. El gatillo izquierdo suelta la herramienta.',
+      clickToBuild: 'El gatillo derecho construye.',
+      clickToRemove: 'El gatillo derecho quita.',
+      clickToCopy: 'El gatillo derecho copia.',
+      wheelMoves: 'Los botones superiores suben o bajan la última esquina.',
+      wheelTurns: 'Los botones superiores lo giran.',
+    },
   },
   blueprint: {
     tooLarge: (kilobytes) => `Este archivo es demasiado grande: un plano tiene como máximo ${kilobytes} kB.`,

@@ -6,12 +6,23 @@ export class Clock {
   private minutes = 10 * 60
   private updatedAt = 0
   private dayMs = 20 * 60_000
+  private readonly from = { days: 0, now: 0 }
 
   /** Sets the server's time: minutes since midnight now, and the duration of a day in ms. */
   set(minutes: number, now: number, dayMs = this.dayMs): void {
     this.dayMs = Math.max(1000, dayMs)
     this.minutes = minutes
     this.updatedAt = now
+  }
+
+  /** Sets the server's clock, in ms since 1970. */
+  setDate(unix: number, now: number): void {
+    Object.assign(this.from, { days: unix / this.dayMs, now })
+  }
+
+  /** Returns the days of the world since 1970 at now, in ms. They do not begin at midnight. */
+  daysAt(now: number): number {
+    return this.from.days + (now - this.from.now) / this.dayMs
   }
 
   /** Returns the minutes since midnight at now, in ms. */
