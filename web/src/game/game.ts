@@ -23,7 +23,6 @@ import { texts } from '../text/texts'
 import { kindOf, useDoor } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
 import { World } from '../world/world'
-import { ClaimControl } from './claim-control'
 import { Devices } from './devices'
 import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import type { HintControl } from './hint-control'
@@ -171,14 +170,15 @@ export function startGame(
     jumpPressedTwice: () => movement.toggleFlying(),
     clicked: (button) => {
       const now = performance.now()
-      if (build.part?.click(button) || claims.click(button) || inspect.part?.click(button, now)) interaction.rest()
+      if (build.part?.click(button) || claims.part?.click(button) || inspect.part?.click(button, now))
+        interaction.rest()
       else interaction.press(button, now)
     },
     scrolled: (steps) => scroll(steps),
     pointerReleased: () => (document.hasFocus() ? act('menu') : screens.show('menu')),
   })
   const interaction: BlockInteraction = new BlockInteraction(world, body, {
-    edit: (x, y, z, block) => claims.mayEdit(x, y, z) && session.edit(x, y, z, block, performance.now()),
+    edit: (x, y, z, block) => mayEdit(x, y, z) && session.edit(x, y, z, block, performance.now()),
     selectedBlock: () => store.selectedBlock,
     pick: (block) => hotbar.pick(block),
     anyoneTouches: (x, y, z) => avatars.anyTouches((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
@@ -188,7 +188,7 @@ export function startGame(
     placed: () => hints?.tick('place'),
     swing: () => view.hand.swing(),
     write: (x, y, z) => {
-      if (claims.mayEdit(x, y, z)) signs.use((part) => part.open(x, y, z))
+      if (mayEdit(x, y, z)) signs.use((part) => part.open(x, y, z))
     },
   })
 
@@ -196,7 +196,14 @@ export function startGame(
   const quality = new QualityControl(store, session, meshes, view, hud)
   const screens = new Screens(store, world, body, session, controls, view, hud, quality)
   const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud)
-  const claims = new ClaimControl(store, world, body, session, hud, () => view.loadClaimWalls(), interaction)
+  const claims = new Lazy(
+    () =>
+      import('./claim-control').then(
+        ({ ClaimControl }) =>
+          new ClaimControl(store, world, body, session, hud, () => view.loadClaimWalls(), interaction),
+      ),
+    partMissing,
+  )
   const inspect = new Lazy(
     () =>
       import('./inspect-control').then(({ InspectControl }) => new InspectControl(store, session, interaction, hud)),
@@ -228,13 +235,20 @@ export function startGame(
       import('./build-control').then(
         ({ BuildControl }) =>
           new BuildControl(store, world, body, session, avatars, interaction, screens, hud, view, () => {
-            claims.end()
+            claims.part?.end()
             inspect.part?.stop()
           }),
       ),
     partMissing,
   )
-  const movement = new Movement(store, world, body, controls, hud.messages, (from, to) => claims.keepsOut(from, to))
+  const movement = new Movement(
+    store,
+    world,
+    body,
+    controls,
+    hud.messages,
+    (from, to) => claims.part?.keepsOut(from, to) ?? false,
+  )
   const actions: System = {
     update({ now }) {
       if (!store.inWorld) return
@@ -283,7 +297,12 @@ export function startGame(
 
   /** Reports whether clicks choose something, instead of changing blocks. */
   function choosing(): boolean {
-    return Boolean(build.part?.active || inspect.part?.on || claims.choosing)
+    return Boolean(build.part?.active || inspect.part?.on || claims.part?.choosing)
+  }
+
+  /** Reports whether the player may change a block. The node decides; until claims are loaded, only it. */
+  function mayEdit(x: number, y: number, z: number): boolean {
+    return claims.part?.mayEdit(x, y, z) ?? true
   }
 
   /** Goes to the place of the page's link, once. */
@@ -298,10 +317,10 @@ export function startGame(
   function command(line: string): boolean {
     if (line.toLowerCase() === 'inspect' && session.mayUse('inspect')) {
       build.part?.leaveTool()
-      claims.end()
+      claims.part?.end()
       inspect.use((part) => part.toggle())
     } else if (line.toLowerCase() === 'past') openPast()
-    else if (claims.begin(line)) {
+    else if (claims.part?.begin(line)) {
       build.part?.leaveTool()
       inspect.part?.stop()
     } else if (line) return session.sendCommand(line)
@@ -335,6 +354,7 @@ export function startGame(
     void Promise.allSettled(parts.map((load) => load()))
     void import('./keep-page').catch(() => undefined)
     effects.use((part) => part.applySettings())
+    claims.use((part) => part.update())
   }
 
   function act(action: Action): void {
@@ -347,7 +367,7 @@ export function startGame(
     else if (action === 'give') players.give(controls.performs('sink'))
     else if (action === 'fly') movement.toggleFlying()
     else if (action === 'map') void panels.openMap()
-    else if (action === 'claims') claims.toggleFar()
+    else if (action === 'claims') claims.use((part) => part.toggleFar())
     else if (action === 'inspect') command('inspect')
     else if (action === 'past') openPast()
     else if (action === 'build') build.use((part) => part.openPanel())
@@ -448,8 +468,8 @@ export function startGame(
       aimedPlayer: interaction.target?.player ?? '',
       hitsTaken: players.hitsTaken,
       claims: session.claims.list.map(({ owner, name }) => `${owner}/${name}`),
-      claim: claims.here ? `${claims.here.owner}/${claims.here.name}` : '',
-      choosing: claims.choosing,
+      claim: claims.part?.here ? `${claims.part.here.owner}/${claims.part.here.name}` : '',
+      choosing: claims.part?.choosing ?? '',
       inspecting: inspect.part?.on ?? false,
       past: past.part?.state ?? null,
       build: build.part?.state ?? null,
