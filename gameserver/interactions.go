@@ -14,10 +14,8 @@ import (
 // This file implements interactions between players: hits and gifts. The gateway of the acting player checks them against the
 // other player's place as known here. From then on they travel as chat does, and are shown in causal order with it.
 
-const (
-	// interactionLeeway is added to the reach for blocks, in blocks: the other player moves, and their place arrives late.
-	interactionLeeway = 1
-)
+// interactionLeeway is added to the reach for blocks, in blocks: the other player moves, and their place arrives late.
+const interactionLeeway = 1
 
 // interact does something to another player, or sends the reason why it was refused.
 func (s *session) interact(to string, d nodemsg.Interaction, limit *rate.Limiter) {

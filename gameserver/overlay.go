@@ -16,10 +16,9 @@ func (g *Gateway) ServeOverlay(ctx context.Context, peer string, stream io.ReadW
 
 // avatars returns the sessions that have a place, as p2p uses them.
 func (g *Gateway) avatars() []p2p.Avatar {
-	sessions := g.sessions.All()
-	avatars := make([]p2p.Avatar, len(sessions))
-	for i, s := range sessions {
-		avatars[i] = avatar{s}
+	var avatars []p2p.Avatar
+	for _, s := range g.sessions.All() {
+		avatars = append(avatars, avatar{s})
 	}
 	return avatars
 }
