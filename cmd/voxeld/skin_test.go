@@ -7,17 +7,17 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // enters records the avatars that enter, by name.
-type enters struct {
-	sessionmsg.TickReader
-	skins map[string]player.Skin
-}
+type enters struct{ skins map[string]player.Skin }
 
 func (e enters) Tick(uint16) {}
+
+func (e enters) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
 
 func (e enters) Delta(n *sessionmsg.TickDelta) {
 	for _, a := range n.Enter {
