@@ -265,6 +265,7 @@ func TestMinecraftPlayers(t *testing.T) {
 	bob.do("dig", above.X, above.Y, above.Z)
 	ada.sees(above, "air")
 
+	session.put(beside, chunk.Brick)
 	fence := grid.Pos{X: beside.X, Y: beside.Y, Z: beside.Z + 1}
 	session.put(fence, chunk.PlankFence)
 	ada.seesState(fence, map[string]any{"north": true, "south": false})

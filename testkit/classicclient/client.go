@@ -105,6 +105,7 @@ func New(conn net.Conn, o Options) (*Client, error) {
 		defer c.mu.Unlock()
 		c.mu.Err = err
 	}()
+	go c.stand()
 	return c, nil
 }
 
@@ -134,7 +135,33 @@ func (l *Level) index(x, y, z int) int { return (y*l.Length+z)*l.Width + x }
 
 // Move sends where the client is.
 func (c *Client) Move(to Place) error {
-	c.Look(func(s *State) { s.Self = to })
+	c.mu.Lock() // places are sent in order
+	defer c.mu.Unlock()
+	c.mu.Self = to
+	return c.sendPlace()
+}
+
+// stand sends where the client is, as the game does all the time, until the connection ends: who is silent is disconnected.
+func (c *Client) stand() {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-ticker.C:
+		}
+		c.mu.Lock()
+		if c.mu.Puts > 0 && c.mu.loading.Len() == 0 {
+			c.sendPlace() //nolint:errcheck // the reader sees the end
+		}
+		c.mu.Unlock()
+	}
+}
+
+// sendPlace sends where the client is. The caller holds the lock.
+func (c *Client) sendPlace() error {
+	to := c.mu.Self
 	return c.send(8, 255, binary.BigEndian.AppendUint16(nil, fixed(to.X)), binary.BigEndian.AppendUint16(nil, fixed(to.Y)+51),
 		binary.BigEndian.AppendUint16(nil, fixed(to.Z)), []byte{0, 0})
 }
