@@ -34,7 +34,7 @@ func (s *session) SendChunk(c *mirror.Chunk, _ bool) {
 		}).([]byte))
 	}
 	if signs := c.Signs(); len(signs) > 0 {
-		s.out.Put(s.codec.Encode(sessionmsg.SignsOf(c.At(), signs)))
+		s.out.PutChunk(s.codec.Encode(sessionmsg.SignsOf(c.At(), signs)))
 	}
 	if len(c.Occupants()) == 0 {
 		return

@@ -206,15 +206,19 @@ func DecodeBatch(data []byte) (Batch, error) {
 	return b, nil
 }
 
-// signs reads the texts of edits.
+// signs reads the texts of edits, at least one, in the order of the edits.
 func (r *reader) signs(edits []nodemsg.Intent) {
-	for range r.count(2) {
+	n, least := r.count(2), uint64(0)
+	if n == 0 {
+		r.fail()
+	}
+	for range n {
 		i, text := r.uvarint(), r.text(wire.MaxSignText)
-		if i >= uint64(len(edits)) || text == "" || wire.CheckSignSize(text) != nil {
+		if i < least || i >= uint64(len(edits)) || text == "" || wire.CheckSignSize(text) != nil {
 			r.fail()
 			return
 		}
-		edits[i].Text = text
+		edits[i].Text, least = text, i+1
 	}
 }
 

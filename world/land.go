@@ -132,7 +132,8 @@ func (l *Land) Pins() []Pin {
 // Structure returns how the region relates to others.
 func (l *Land) Structure() Structure { return l.structure }
 
-// Needs returns the version of the first nodes that understand the rows of a region, and the entries of its log that led to them.
+// Needs returns the version of the first nodes that understand the rows of a region. Entries of its log may need a later one: those with
+// texts of signs that are gone.
 func Needs(l *Land) int {
 	for _, g := range l.pinned {
 		if len(g.signs) > 0 {

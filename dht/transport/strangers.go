@@ -154,6 +154,8 @@ func (s *strangers) beginStream(c network.Conn) (end func()) {
 	u, in := s.usageOf(sourceOf(c.RemoteMultiaddr(), id)), s.mu.inbound[c.ID()]
 	if in == nil {
 		in = &inbound{} // an outbound one
+	} else if in.usage != nil {
+		u = in.usage // the sources may have forgotten it
 	}
 	switch {
 	case !u.allow(u.streams, time.Now()):

@@ -34,7 +34,7 @@ func (ls lands) blocks() games.Blocks {
 }
 
 // maxFittings bounds those of a chunk. Others are not joined.
-const maxFittings = 1 << 14
+const maxFittings = 1 << 12
 
 // fittings are those of a chunk.
 type fittings map[chunk.Index]fitting

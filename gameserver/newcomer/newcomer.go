@@ -34,18 +34,21 @@ const (
 	fresh, patience = 15 * time.Second, time.Second
 )
 
+// Terrain generates the untouched land.
+type Terrain interface {
+	ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
+}
+
 // Sources is what a choice is made of.
 type Sources struct {
 	History interface { // nil: newcomers start at the spawn
 		Query(ctx context.Context, q rollback.Query) (rollback.Result, error)
 	}
 	Ranges  func(context.Context, region.RangeQuery) (region.RangeResult, error) // nil likewise
-	Terrain interface {
-		ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
-	}
-	Policy func(func(*policy.State)) // reads it
-	Height int32                     // of the world
-	Wall   func() time.Time
+	Terrain Terrain
+	Policy  func(func(*policy.State)) // reads it
+	Height  int32                     // of the world
+	Wall    func() time.Time
 }
 
 // Chooser chooses places. A choice costs other nodes a question about the history around the spawn, and one about the surface.
@@ -111,6 +114,11 @@ func (c *Chooser) choose(ctx context.Context, spawn motion.Pose) motion.Pose {
 		}
 		l.addSurface(r.Surface)
 	}
+	for x := around.MinX; x < around.MaxX; x++ { // before the policy is read, which keeps others from changing it
+		for z := around.MinZ; z < around.MaxZ; z++ {
+			l.chunk(grid.ChunkPos{X: x, Z: z})
+		}
+	}
 	pose := spawn
 	c.Policy(func(p *policy.State) {
 		border, claims := p.Settings().Border, p.Claims()
@@ -165,9 +173,7 @@ type column struct{ x, z int32 }
 
 // land is the land around buildings.
 type land struct {
-	terrain interface {
-		ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
-	}
+	terrain Terrain
 	room    terrain.Room
 	chunks  map[grid.ChunkPos]*chunk.Chunk // untouched
 	changed map[column]bool
@@ -246,14 +252,19 @@ func (l *land) stand(at column) (y int32, ok bool) {
 	return int32(ground.Y) + 1, true //nolint:gosec // at most 1,023
 }
 
-// top returns the highest block of a column of the untouched land, plants left out.
-func (l *land) top(at column) terrain.TopBlock {
-	pos := grid.Pos{X: at.x, Z: at.z}.Chunk()
+// chunk returns a chunk of the untouched land.
+func (l *land) chunk(pos grid.ChunkPos) *chunk.Chunk {
 	c := l.chunks[pos]
 	if c == nil {
 		c = l.terrain.ChunkIn(&l.room, pos)
 		l.chunks[pos] = c
 	}
+	return c
+}
+
+// top returns the highest block of a column of the untouched land, plants left out.
+func (l *land) top(at column) terrain.TopBlock {
+	c := l.chunk(grid.Pos{X: at.x, Z: at.z}.Chunk())
 	for y := c.Height() - 1; y >= 0; y-- {
 		if b := c.Get(chunk.At(grid.Pos{X: at.x, Y: int32(y), Z: at.z})); b != chunk.Air && !b.Plant() { //nolint:gosec // at most 1,023
 			return terrain.TopBlock{Y: y, Block: b}

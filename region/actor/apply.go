@@ -46,7 +46,7 @@ func (l *Land) apply(c replica.Committed) {
 	for _, change := range outcome.Changes {
 		l.contents.Crowd.Changed(change)
 		if change.Text != "" {
-			l.Needs.Store(nodemsg.VersionSigns)
+			l.Needs.Store(max(l.Needs.Load(), nodemsg.VersionSigns))
 		}
 		l.changed[change.Chunk]++
 	}

@@ -55,10 +55,10 @@ type editQueue struct {
 	cell     grid.Cell
 	group    Group
 	// hash requests the hash of a chunk's terrain, which arrives as setTerrainHash. rejected is called if the group accepts no entry.
-	hash     func(grid.ChunkPos)
-	rejected func(error)
-	signs    func() bool // reports whether signed batches are proposed: once one is applied, or all members understand them
-	writes   func() bool // reports whether texts of signs are proposed: all members understand them
+	hash           func(grid.ChunkPos)
+	rejected       func(error)
+	proposesSigned func() bool // reports whether signed batches are proposed: once one is applied, or all members understand them
+	proposesTexts  func() bool // reports whether texts of signs are proposed: all members understand them
 
 	waiting     []queued                    // edits to be proposed, in order
 	proposed    []nodemsg.Intent            // edits proposed and not yet committed, in order
@@ -119,7 +119,7 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 	if isPending {
 		return
 	}
-	if intent.Text != "" && !q.writes() {
+	if intent.Text != "" && !q.proposesTexts() {
 		refused = cmp.Or(refused, wire.RefusedUnavailable)
 	}
 	if intent.Seq > uint64(time.Now().Add(seqAhead).UnixMicro()) {
@@ -159,6 +159,17 @@ func (q *editQueue) refuseWaiting(why string) {
 			q.refuse(e.Intent, why)
 		}
 		return !e.inDoubt
+	})
+}
+
+// refuseTexts refuses the waiting texts if a member does not understand them any more, as a new one may not.
+func (q *editQueue) refuseTexts() {
+	q.waiting = slices.DeleteFunc(q.waiting, func(e queued) bool {
+		refused := e.Text != "" && !e.inDoubt && !q.proposesTexts()
+		if refused {
+			q.refuse(e.Intent, wire.RefusedUnavailable)
+		}
+		return refused
 	})
 }
 
@@ -236,6 +247,7 @@ func (q *editQueue) propose() {
 	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight {
 		return
 	}
+	q.refuseTexts()
 	var batch world.Batch
 	var rest []queued
 	texts := 0
@@ -262,7 +274,7 @@ func (q *editQueue) propose() {
 	if len(batch.Edits) == 0 {
 		return
 	}
-	if texts > 0 || q.signs() {
+	if texts > 0 || q.proposesSigned() {
 		batch.Time = time.Now().UnixMilli()
 	}
 	if err := q.group.Propose(batch.Encode()); err != nil {

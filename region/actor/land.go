@@ -120,8 +120,8 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	understood := func(version int) bool {
 		return l.Understood != nil && len(l.info.Members) == len(l.members) && l.Understood(l.info.Members, version)
 	}
-	l.edits.signs = func() bool { return l.contents.Land.Structure().Signed || understood(nodemsg.VersionSigned) }
-	l.edits.writes = func() bool { return understood(nodemsg.VersionSigns) }
+	l.edits.proposesSigned = func() bool { return l.contents.Land.Structure().Signed || understood(nodemsg.VersionSigned) }
+	l.edits.proposesTexts = func() bool { return understood(nodemsg.VersionSigns) }
 	l.contents.Land.Proofs = o.Proofs
 	if o.Proofs.Signed != nil {
 		l.hub.Received = func(msg nodemsg.ToRegion) { o.Proofs.Signed(msg.Edits) } // it remembers the results

@@ -55,7 +55,7 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 		refused = wire.RefusedUnavailable
 	}
 	var proven []bool
-	if len(msg.Edits) > 0 && l.edits.signs() {
+	if len(msg.Edits) > 0 && l.edits.proposesSigned() {
 		proven = l.contents.Land.Proofs.Proven(msg.Edits) // verified when they were received, usually
 	}
 	for i, intent := range msg.Edits {

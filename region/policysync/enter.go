@@ -84,9 +84,12 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
 	if err := act.Valid(); err != nil {
 		return "", err
 	}
-	err := c.check(act)
+	if err := c.verify(act); err != nil {
+		return "", err
+	}
+	err := c.try(act)
 	if err != nil && c.update(ctx) == nil { // what it depends on, a name or a role, may be new: entered by another node
-		err = c.check(act)
+		err = c.try(act)
 	}
 	if err != nil {
 		return "", err
@@ -124,12 +127,22 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
 
 // check returns why the act would have no effect, as far as is known here.
 func (c *Copy) check(act nodemsg.Act) error {
+	if err := c.verify(act); err != nil {
+		return err
+	}
+	return c.try(act)
+}
+
+// verify returns why the act is not of whom it says.
+func (c *Copy) verify(act nodemsg.Act) error {
 	if act.Seq > uint64(time.Now().Add(maxSkew).UnixMicro()) {
 		return errors.New("the number of the command is of the future: set the clock of your machine")
 	}
-	if err := policy.Verify(c.World, act, c.Issued); err != nil {
-		return err
-	}
+	return policy.Verify(c.World, act, c.Issued)
+}
+
+// try returns why the act would have no effect after those that are here.
+func (c *Copy) try(act nodemsg.Act) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	act.At = time.Now().UnixMilli()
