@@ -10,7 +10,7 @@ const Spread = 5
 // nearest, or if the group has Spread members, the nearest of each operator. A group that has them keeps its size while members of
 // all but one of their operators are among nearest, so that a node that comes and goes changes nothing. Nearest lists the live nodes, nearest to the
 // key first, and voters the members with a vote, if the group exists. Operator returns who runs a node; "" if that is not known.
-// If fewer than three copies are wanted, or more than Spread, the group has that many.
+// If fewer than three copies are wanted, or more than Spread, or no operator is known, the group has that many.
 func Choose(copies int, voters, nearest []string, operator func(peer string) string) (size int, able []string) {
 	if copies < 3 || copies > Spread {
 		return copies, nearest
@@ -27,6 +27,9 @@ func Choose(copies int, voters, nearest []string, operator func(peer string) str
 			unknown++
 			able = append(able, peer)
 		}
+	}
+	if len(seen) == 0 { // an open world
+		return copies, nearest
 	}
 	if len(seen) >= Spread || spread(voters, operator) && len(seen)+unknown >= Spread-1 {
 		return Spread, able

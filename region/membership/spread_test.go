@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The first letter of a node's name is that of its operator; that of x and y is not known.
+// The first letter of a node's name is that of its operator; whose those are that begin with x or y is not known.
 func operatorOf(peer string) string {
 	if strings.ContainsAny(peer, "xy") {
 		return ""
@@ -38,9 +38,14 @@ func TestChoose(t *testing.T) {
 		{3, "a b c x y", "a b c x y d", 5, ""},       // the leader has just started, and does not know x and y yet
 		{3, "a b c x y", "a x y d d2", 5, "a x y d"}, // likewise
 		{3, "a b c", "a b c x y", 3, ""},             // they do not make a group larger
-		{1, "", "a b c d e", 1, ""},                  // few copies are wanted
-		{2, "", "a b c d e", 2, ""},                  // likewise
-		{7, "", "a b c d e f g", 7, ""},              // more than five are wanted
+		{3, "", "x1 x2 x3 x4 x5", 3, ""},             // an open world
+		{5, "", "x1 x2 x3 x4 x5 x6", 5, ""},
+		{3, "x1 x2 x3 x4 x5", "x1 x2 x3 x4 x5", 3, ""},    // five were wanted before
+		{5, "x1 x2 x3 x4 x5", "x1 x2 x3 x4 x6", 5, ""},    // x6 takes the place of x5
+		{5, "x1 x2 x3 x4 x5", "x6 x1 x2 x3 x4 x5", 5, ""}, // x6 is nearer
+		{1, "", "a b c d e", 1, ""},                       // few copies are wanted
+		{2, "", "a b c d e", 2, ""},                       // likewise
+		{7, "", "a b c d e f g", 7, ""},                   // more than five are wanted
 	} {
 		size, able := Choose(c.copies, strings.Fields(c.voters), strings.Fields(c.nearest), operatorOf)
 		want := c.able
