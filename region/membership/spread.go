@@ -31,21 +31,23 @@ func Choose(copies int, voters, nearest []string, operator func(peer string) str
 	if len(seen) == 0 { // an open world
 		return copies, nearest
 	}
-	if len(seen) >= Spread || spread(voters, operator) && len(seen)+unknown >= Spread-1 {
+	if len(seen) >= Spread || spread(copies, voters, nearest, operator) && len(seen)+unknown >= Spread-1 {
 		return Spread, able
 	}
 	return copies, nearest
 }
 
-// spread reports whether the group has members of Spread operators. A member whose operator is not known counts as one of another operator.
-func spread(voters []string, operator func(peer string) string) bool {
+// spread reports whether the group has members of Spread operators. A member whose operator is not known counts as one of another operator, unless it is away and
+// the group would have that many members anyway: it may be a second node of one of the others, and is replaced.
+func spread(copies int, voters, nearest []string, operator func(peer string) string) bool {
 	distinct := make(map[string]bool)
 	for _, peer := range voters {
-		name := operator(peer)
-		if name == "" {
-			name = "\x00" + peer // no operator's name
+		switch name := operator(peer); {
+		case name != "":
+			distinct[name] = true
+		case copies < Spread || slices.Contains(nearest, peer):
+			distinct["\x00"+peer] = true // no operator's name
 		}
-		distinct[name] = true
 	}
 	return len(distinct) >= Spread
 }
