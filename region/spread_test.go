@@ -80,6 +80,25 @@ func TestFiveOperators(t *testing.T) {
 	})
 }
 
+// Land is founded with as many members as are wanted if nodes of so few operators live that some must be of the same one.
+func TestFoundedWhileOperatorsAreDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.operators = map[string]string{"A": "ada", "A2": "ada", "B": "bob", "B2": "bob", "C": "cleo", "D": "dan", "E": "eve"}
+		n.near("A", "B", "C", "D", "E", "A2", "B2")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		n.start("A2", newDisk())
+		n.start("B2", newDisk())
+		<-time.After(20 * time.Second)
+		a.follow(here).edit(stone(1))
+		if got := a.voters(idHere(t, a)); got != "A A2 B" {
+			t.Errorf("the region was founded with the members %s", got)
+		}
+	})
+}
+
 // Regions that are closed get five members when the fifth operator comes, and three when two have gone.
 func TestClosedRegionsFollowOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
