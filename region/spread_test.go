@@ -139,3 +139,46 @@ func TestClosedRegionsFollowOperators(t *testing.T) {
 		}
 	})
 }
+
+// In an open world, where no operators are known, a member of five that has gone is replaced, of the catalog and of a region that is closed.
+func TestFiveMembersOfAnOpenWorld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 5
+		n.near("A", "B", "C", "D", "E", "F")
+		a := n.start("A", newDisk())
+		for _, peer := range []string{"B", "C", "D"} {
+			n.start(peer, newDisk())
+		}
+		e := n.start("E", newDisk())
+		n.start("F", newDisk())
+		<-time.After(20 * time.Second)
+		g := a.follow(here)
+		g.edit(stone(1))
+		id := idHere(t, a)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Minute)
+		if all := a.Regions(t.Context()); len(all) != 0 {
+			t.Fatalf("it does not sleep: %+v", all)
+		}
+		n.kill(e)
+		<-time.After(5 * time.Minute)
+		if got := a.voters(world.CatalogID); got != "A B C D F" {
+			t.Errorf("the catalog has the members %s", got)
+		}
+		known, err := a.regions.Catalog().Find(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members []string
+		for _, m := range known.Members {
+			members = append(members, m.Peer)
+		}
+		slices.Sort(members)
+		if got := strings.Join(members, " "); got != "A B C D F" {
+			t.Errorf("the region has the members %s", got)
+		}
+	})
+}
