@@ -80,6 +80,25 @@ func TestFiveOperators(t *testing.T) {
 	})
 }
 
+// Land is founded with as many members as are wanted if nodes of so few operators live that some must be of the same one.
+func TestFoundedWhileOperatorsAreDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.operators = map[string]string{"A": "ada", "A2": "ada", "B": "bob", "B2": "bob", "C": "cleo", "D": "dan", "E": "eve"}
+		n.near("A", "B", "C", "D", "E", "A2", "B2")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		n.start("A2", newDisk())
+		n.start("B2", newDisk())
+		<-time.After(20 * time.Second)
+		a.follow(here).edit(stone(1))
+		if got := a.voters(idHere(t, a)); got != "A A2 B" {
+			t.Errorf("the region was founded with the members %s", got)
+		}
+	})
+}
+
 // Regions that are closed get five members when the fifth operator comes, and three when two have gone.
 func TestClosedRegionsFollowOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -117,6 +136,49 @@ func TestClosedRegionsFollowOperators(t *testing.T) {
 		is("while two are away", 3)
 		if s := a.refollow().state(here); len(s.Edits) != 1 {
 			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// In an open world, where no operators are known, a member of five that has gone is replaced, of the catalog and of a region that is closed.
+func TestFiveMembersOfAnOpenWorld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 5
+		n.near("A", "B", "C", "D", "E", "F")
+		a := n.start("A", newDisk())
+		for _, peer := range []string{"B", "C", "D"} {
+			n.start(peer, newDisk())
+		}
+		e := n.start("E", newDisk())
+		n.start("F", newDisk())
+		<-time.After(20 * time.Second)
+		g := a.follow(here)
+		g.edit(stone(1))
+		id := idHere(t, a)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Minute)
+		if all := a.Regions(t.Context()); len(all) != 0 {
+			t.Fatalf("it does not sleep: %+v", all)
+		}
+		n.kill(e)
+		<-time.After(5 * time.Minute)
+		if got := a.voters(world.CatalogID); got != "A B C D F" {
+			t.Errorf("the catalog has the members %s", got)
+		}
+		known, err := a.regions.Catalog().Find(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members []string
+		for _, m := range known.Members {
+			members = append(members, m.Peer)
+		}
+		slices.Sort(members)
+		if got := strings.Join(members, " "); got != "A B C D F" {
+			t.Errorf("the region has the members %s", got)
 		}
 	})
 }

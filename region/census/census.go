@@ -48,11 +48,11 @@ type Limits struct {
 	Nodes  int // number of nodes in the world: a region cannot have more members
 }
 
-// Want returns how many of a region's voters should be alive. One whose voters are spread over operators has more than are configured, and one more
-// than that if it is moving: it should be able to lose another one.
+// Want returns how many of a region's voters should be alive. A group spread over five operators has more voters than Copies, and one more while a
+// member is being replaced. It should still be able to lose one. No group is spread if Copies is less than three.
 func (l Limits) Want(voters int) int {
 	want := min(l.Copies, l.Nodes)
-	if voters > l.Copies+1 {
+	if l.Copies >= 3 && voters > l.Copies+1 {
 		want = max(want, voters/2+2)
 	}
 	return want

@@ -37,6 +37,9 @@ func TestAssess(t *testing.T) {
 		{"AAAAS", 3, 5, Healthy}, // it can lose another one
 		{"AAASS", 3, 5, UnderReplicated},
 		{"AAANS", 3, 5, Unknown},
+		{"AAS", 1, 5, Healthy}, // fewer are wanted than before
+		{"AAAS", 2, 5, Healthy},
+		{"AAASS", 2, 5, Healthy},
 		{"AAS", 3, 3, UnderReplicated},
 		{"AAS", 3, 9, UnderReplicated},
 		{"AASS", 3, 4, NoQuorum},

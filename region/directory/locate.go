@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -102,16 +103,18 @@ func (d *Directory) found(ctx context.Context, cell grid.Cell) (nodemsg.Region, 
 	return checkCell(info, cell)
 }
 
-// nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered.
+// nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered. If they should be five of five operators and some
+// of these do not answer, it asks the others, too, and returns no more than Copies.
 func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg.Member, error) {
 	peers, err := d.Records.Nearest(ctx, d.Key(cell), Candidates)
 	if err != nil {
 		return nil, fmt.Errorf("find nodes near %v: %w", cell, err)
 	}
-	size, peers := membership.Choose(d.Copies, nil, peers, d.Records.Operator)
+	size, able := membership.Choose(d.Copies, nil, peers, d.Records.Operator)
+	others := slices.DeleteFunc(slices.Clone(peers), func(peer string) bool { return slices.Contains(able, peer) })
 	var members []nodemsg.Member
-	for _, peer := range peers {
-		if len(members) == size {
+	for i, peer := range slices.Concat(able, others) {
+		if len(members) == size || i >= len(able) && len(members) >= d.Copies {
 			break
 		}
 		if peer == d.Self.Peer {

@@ -10,7 +10,7 @@ const Spread = 5
 // nearest, or if the group has Spread members, the nearest of each operator. A group that has them keeps its size while members of
 // all but one of their operators are among nearest, so that a node that comes and goes changes nothing. Nearest lists the live nodes, nearest to the
 // key first, and voters the members with a vote, if the group exists. Operator returns who runs a node; "" if that is not known.
-// If fewer than three copies are wanted, or more than Spread, the group has that many.
+// If fewer than three copies are wanted, or more than Spread, or no operator is known, the group has that many.
 func Choose(copies int, voters, nearest []string, operator func(peer string) string) (size int, able []string) {
 	if copies < 3 || copies > Spread {
 		return copies, nearest
@@ -28,21 +28,26 @@ func Choose(copies int, voters, nearest []string, operator func(peer string) str
 			able = append(able, peer)
 		}
 	}
-	if len(seen) >= Spread || spread(voters, operator) && len(seen)+unknown >= Spread-1 {
+	if len(seen) == 0 { // an open world
+		return copies, nearest
+	}
+	if len(seen) >= Spread || spread(copies, voters, nearest, operator) && len(seen)+unknown >= Spread-1 {
 		return Spread, able
 	}
 	return copies, nearest
 }
 
-// spread reports whether the group has members of Spread operators. A member whose operator is not known counts as one of another operator.
-func spread(voters []string, operator func(peer string) string) bool {
+// spread reports whether the group has members of Spread operators. A member whose operator is not known counts as one of another operator, unless it is away and
+// the group would have that many members anyway: it may be a second node of one of the others, and is replaced.
+func spread(copies int, voters, nearest []string, operator func(peer string) string) bool {
 	distinct := make(map[string]bool)
 	for _, peer := range voters {
-		name := operator(peer)
-		if name == "" {
-			name = "\x00" + peer // no operator's name
+		switch name := operator(peer); {
+		case name != "":
+			distinct[name] = true
+		case copies < Spread || slices.Contains(nearest, peer):
+			distinct["\x00"+peer] = true // no operator's name
 		}
-		distinct[name] = true
 	}
 	return len(distinct) >= Spread
 }
