@@ -114,7 +114,8 @@ test('own edits are shown at once, and acknowledged later', async () => {
     assert.equal(shown.acknowledgedEdits, acknowledgedEdits)
     assert.ok(shown.pendingEdits > 0) // two if a plant stood on it
     await ada.settled()
-    assert.equal((await ada.state()).acknowledgedEdits, acknowledgedEdits + shown.pendingEdits)
+    // more if the browser was so slow that the button was held for another block
+    assert.ok((await ada.state()).acknowledgedEdits >= acknowledgedEdits + shown.pendingEdits)
     assert.equal(await ada.blockAt(at), AIR)
   }
 })
