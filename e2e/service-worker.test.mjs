@@ -77,8 +77,10 @@ after(async () => {
 
 /** Runs on the page: reports whether a worker controls it and keeps some builds, the latest with a script. */
 async function isKept([script, builds]) {
+  const { installing, waiting, active } = (await navigator.serviceWorker.getRegistration()) ?? {}
+  if (installing || waiting || active?.state !== 'activated' || !navigator.serviceWorker.controller) return false
   const names = await caches.keys()
-  if (!navigator.serviceWorker.controller || names.length !== builds) return false
+  if (names.length !== builds) return false
   const latest = await caches.open(names.at(-1))
   const page = await latest.match(location.href)
   return Boolean(await latest.match(`assets/${script}`)) && (await page.text()).includes(script)
@@ -98,6 +100,11 @@ test('after joining, the worker keeps the page, and a reload asks the node for t
   assert.equal(await ada.page.evaluate(() => navigator.serviceWorker.controller), null)
   await ada.play()
   await ada.untilAsync(isKept, [await mainScript(ada), 1])
+  const languages = await ada.page.evaluate(async () => {
+    const cache = await caches.open((await caches.keys())[0])
+    return (await cache.keys()).flatMap(({ url }) => /\/(de|es)-[^/]+\.js$/.exec(url)?.[1] ?? [])
+  })
+  assert.deepEqual(languages.sort(), ['de', 'es'])
   await forgetHTTPCache(ada)
   front.asked = []
   await ada.reload()
@@ -116,6 +123,12 @@ test('a newer build of the node is used at once, and the one before is kept for 
   assert.equal(await mainScript(ada), renamed(old))
   await ada.untilAsync(isKept, [renamed(old), 2])
   kept = renamed(old)
+  // the node has the file no longer
+  const fetched = await ada.page.evaluate(async (script) => {
+    const answer = await fetch(`assets/${script}`)
+    return [answer.status, (await answer.text()).length > 0]
+  }, old)
+  assert.deepEqual(fetched, [200, true])
   assert.deepEqual(ada.troubles, [])
 })
 
