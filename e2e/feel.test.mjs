@@ -36,7 +36,7 @@ function turn(player, [x, , z], side) {
 
 /** Bob breaks a block while it is on a side of Ada; returns what she heard of it. Louder sounds may drown it: then he breaks another. */
 async function breakBeside(side) {
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < 3; i++) {
     const at = await bob.aimAtGround()
     await turn(ada, at, side)
     await ada.nextFrames(2)

@@ -22,7 +22,7 @@ let placed // of the brick
 before(async () => {
   if (missing) return
   daemon = await Daemon.start()
-  ada = await Player.open(daemon.url, 'ada', { launch: launchFirefox })
+  ada = await Player.open(daemon.url, 'ada', { launch: launchFirefox, settings: { weather: true } })
 })
 
 after(async () => {

@@ -166,6 +166,7 @@ test('a link from the menu lands a friend beside the player who made it', async 
   await ada.page.click('.menu button:has-text("Invite a friend")')
   await ada.page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-invite.png') })
   const link = await ada.page.inputValue('input[aria-label="Link to this place"]')
+  await ada.page.getByRole('button', { name: 'Close' }).click()
   const host = await ada.state()
   friend = await Player.open(link, 'friend')
   await friend.play()

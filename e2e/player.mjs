@@ -169,7 +169,11 @@ export class Player {
 
   /** Waits until an asynchronous condition, evaluated on the page, is true. waitForFunction would take its promise for the result. */
   async untilAsync(condition, argument) {
-    while (!(await this.page.evaluate(condition, argument))) await pause(PATIENCE.polling)
+    const end = performance.now() + PATIENCE.timeout
+    while (!(await this.page.evaluate(condition, argument))) {
+      if (performance.now() > end) throw new Error(`${condition} is not true`)
+      await pause(PATIENCE.polling)
+    }
   }
 
   /** Waits until a line of the chat contains a text. */

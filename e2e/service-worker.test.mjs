@@ -75,12 +75,15 @@ after(async () => {
   await daemon?.remove()
 })
 
-/** Runs on the page: reports whether a worker controls it and keeps one build only, that with a script. */
-async function isKept(script) {
+/** Runs on the page: reports whether a worker controls it and keeps some builds, the latest with a script. */
+async function isKept([script, builds]) {
+  const { installing, waiting, active } = (await navigator.serviceWorker.getRegistration()) ?? {}
+  if (installing || waiting || active?.state !== 'activated' || !navigator.serviceWorker.controller) return false
   const names = await caches.keys()
-  if (!navigator.serviceWorker.controller || names.length !== 1) return false
-  const page = await caches.match(location.href)
-  return Boolean(await caches.match(`assets/${script}`)) && (await page.text()).includes(script)
+  if (names.length !== builds) return false
+  const latest = await caches.open(names.at(-1))
+  const page = await latest.match(location.href)
+  return Boolean(await latest.match(`assets/${script}`)) && (await page.text()).includes(script)
 }
 
 const mainScript = (player) =>
@@ -96,7 +99,12 @@ test('after joining, the worker keeps the page, and a reload asks the node for t
   ada = await Player.open(front.url, 'ada')
   assert.equal(await ada.page.evaluate(() => navigator.serviceWorker.controller), null)
   await ada.play()
-  await ada.untilAsync(isKept, await mainScript(ada))
+  await ada.untilAsync(isKept, [await mainScript(ada), 1])
+  const languages = await ada.page.evaluate(async () => {
+    const cache = await caches.open((await caches.keys())[0])
+    return (await cache.keys()).flatMap(({ url }) => /\/(de|es)-[^/]+\.js$/.exec(url)?.[1] ?? [])
+  })
+  assert.deepEqual(languages.sort(), ['de', 'es'])
   await forgetHTTPCache(ada)
   front.asked = []
   await ada.reload()
@@ -108,13 +116,19 @@ test('after joining, the worker keeps the page, and a reload asks the node for t
   assert.deepEqual(ada.troubles, [])
 })
 
-test('a newer build of the node is used at once, and nothing else is kept', async () => {
+test('a newer build of the node is used at once, and the one before is kept for other tabs', async () => {
   const old = await mainScript(ada)
   front.newer = true
   await ada.reload()
   assert.equal(await mainScript(ada), renamed(old))
-  await ada.untilAsync(isKept, renamed(old))
+  await ada.untilAsync(isKept, [renamed(old), 2])
   kept = renamed(old)
+  // the node has the file no longer
+  const fetched = await ada.page.evaluate(async (script) => {
+    const answer = await fetch(`assets/${script}`)
+    return [answer.status, (await answer.text()).length > 0]
+  }, old)
+  assert.deepEqual(fetched, [200, true])
   assert.deepEqual(ada.troubles, [])
 })
 

@@ -97,9 +97,14 @@ test('it is written again, and its text goes with the block', async () => {
   await ada.page.getByRole('button', { name: 'Write' }).click()
   await reads(bob, 'closed')
   await ada.until(() => window.__voxeld.state().screen === 'play')
-  await ada.page.evaluate(([x, y, z]) => window.__voxeld.lookAt(x, y + 0.2, z), at)
-  await ada.click('left')
-  await bob.untilBlock(at, 0)
+  await openSign()
+  await ada.page.keyboard.type('too late')
+  await bob.click('left') // at the sign
+  await ada.untilBlock(at, 0)
+  await ada.page.getByRole('button', { name: 'Write' }).click()
+  await ada.page.getByRole('alert').getByText('The sign is gone').waitFor()
+  assert.match(await ada.page.inputValue('.sign-dialog textarea'), /too late/)
+  await ada.page.getByRole('button', { name: 'Cancel' }).click()
   await bob.until(() => window.__voxeld.state().signs === 0 && !document.querySelector('.sign-line').innerText)
 })
 

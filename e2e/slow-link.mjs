@@ -34,7 +34,7 @@ export class SlowLink {
     return link
   }
 
-  /** The same sequence in each run. */
+  /** Returns a pseudo-random number from 0 to 1. All connections share the sequence, in the order in which their packets come. */
   #next() {
     this.#random = (this.#random * 16807) % 2147483647
     return this.#random / 2147483647

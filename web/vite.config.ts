@@ -141,7 +141,7 @@ function preloadGame(): Plugin {
 }
 
 /** Parts of the client that few players use, which the service worker keeps once they are used. */
-const RARE = /\/(map\.html|src\/map-page\.ts|src\/public-map\.ts|src\/bench\/.*|src\/text\/(?!en)[a-z]{2}\.ts)$/
+const RARE = /\/(map\.html|src\/map-page\.ts|src\/public-map\.ts|src\/bench\/.*)$/
 
 /** Writes into the service worker which files belong to this build, and a hash of them and of the page: another build has another worker. */
 function listFiles(): Plugin {

@@ -1,4 +1,4 @@
-// The service worker of the page, on https and on this machine. It keeps one build of the page, so that the page opens, and its parts
+// The service worker of the page, on https and on this machine. It keeps a build of the page, so that the page opens, and its parts
 // load, while the node does not answer. The page itself is always asked of the node first (docs/client.md).
 
 /** What the build prepends: a hash of this build, and the names of its files that are kept. */
@@ -44,20 +44,19 @@ async function fetchPage(request: Request): Promise<Response> {
 
 /** Returns a file with a hash in its name, which never changes, and keeps it. */
 async function fetchAsset(request: Request): Promise<Response> {
-  const cache = await caches.open(cacheName)
-  const kept = await cache.match(request.url)
+  const kept = await caches.match(request.url) // of any build: older pages may still be open
   if (kept) return kept
+  const cache = await caches.open(cacheName)
   const answer = await fetch(request)
   if (answer.status === 200) await cache.put(request.url, answer.clone()).catch(() => undefined) // the disk may be full
   return answer
 }
 
-/** Deletes the files of all other builds. */
+/** Deletes the files of all other builds but the latest, which another tab may still need. */
 async function deleteOthers(): Promise<void> {
-  const names = await caches.keys()
-  await Promise.all(
-    names.filter((other) => other.startsWith(prefix) && other !== cacheName).map((old) => caches.delete(old)),
-  )
+  const names = await caches.keys() // in the order in which they were made
+  const others = names.filter((other) => other.startsWith(prefix) && other !== cacheName)
+  await Promise.all(others.slice(0, -1).map((old) => caches.delete(old)))
 }
 
 scope.addEventListener('install', (event) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { skinOf } from '../src/hud/skin-dialog'
-import { Figure, PATTERNS, appearanceOf, setSkin } from '../src/render/figure'
+import { Figure, PATTERNS, appearanceOf, setOwnSkin, setSkin, skins } from '../src/render/figure'
 import { isSecond } from '../src/render/portrait'
 
 describe('the appearance of a player', () => {
@@ -33,6 +33,13 @@ describe('a skin', () => {
     })
     setSkin('eve', 0)
     expect(appearanceOf('eve')).toEqual(given)
+  })
+
+  test('of the player themselves and the latest of others are kept', () => {
+    setOwnSkin('me', 1)
+    for (let i = 0; i < 5000; i++) setSkin(`other ${i}`, 2)
+    expect([skins.get('me'), skins.get('other 4999'), skins.get('other 0')]).toEqual([1, 2, undefined])
+    expect(skins.size).toBe(4096)
   })
 
   test('of a later version is plain', () => {

@@ -108,7 +108,6 @@ class Bench {
       permissions: () => undefined,
       rollback: () => undefined,
       history: () => undefined,
-      signs: () => undefined,
     }
     this.session = new Session(url, this.world, this.avatars, this.body, events, new ChunkCache(indexedDBStorage()))
   }

@@ -13,6 +13,11 @@ import type { Store } from './store'
 
 const MIDDLE = [0, 0] as const
 
+/** Returns the dialogs that are open, the uppermost last. */
+function openDialogs(): HTMLDialogElement[] {
+  return [...document.querySelectorAll<HTMLDialogElement>('dialog[open]')]
+}
+
 export class Devices implements System {
   private touch: Promise<void> | null = null
   private touchInput: TouchInput | null = null
@@ -74,9 +79,11 @@ export class Devices implements System {
       used: () => input.use('gamepad'),
       scrolled,
       resumed: () => {
-        if (store.inWorld) void screens.resume()
+        const dialogs = openDialogs()
+        if (dialogs.length > 1 || !store.inWorld) dialogs.at(-1)?.close()
+        else void screens.resume()
       },
-      focused: (steps) => moveFocus(document.querySelector('dialog[open]') ?? document, steps),
+      focused: (steps) => moveFocus(openDialogs().at(-1) ?? document, steps),
       chosen: () => {
         if (document.activeElement instanceof HTMLElement) document.activeElement.click()
       },

@@ -104,6 +104,11 @@ export class Effects implements System, WorldListener {
     this.rain.update(this.stillness.matches || this.scene.submerged ? 0 : this.raining, this.scene.camera)
   }
 
+  /** The number of drops and flakes that are drawn. */
+  get drops(): number {
+    return this.rain.drops
+  }
+
   /** Plays a hit or a gift at the player who gets it. */
   interacted(kind: 'hit' | 'gift', to: string): void {
     const at = this.avatars.shownAt(to) ?? (to === this.session.welcome?.player ? this.body : null)
@@ -148,6 +153,7 @@ export class Effects implements System, WorldListener {
   private listenToSteps(): void {
     const before = this.steps
     this.steps = new Map()
+    if (this.world.hold) return // the past is shown
     const step = (
       player: string,
       { x, y, z }: { x: number; y: number; z: number },

@@ -15,7 +15,7 @@ import { BlockInteraction, LEFT, RIGHT } from '../player/block-interaction'
 import { Body, EYE, bodyTouchesBlock } from '../player/body'
 import { anglesOf } from '../player/ray'
 import { Avatars } from '../render/avatars'
-import { setSkin } from '../render/figure'
+import { setOwnSkin } from '../render/figure'
 import { View } from '../render/view'
 import { actionOf, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
@@ -121,7 +121,7 @@ export function startGame(
     {
       joined: (welcome, first, moved) => {
         interaction.reach = welcome.reach
-        setSkin(welcome.player, settings.skin)
+        setOwnSkin(welcome.player, settings.skin)
         if (first) {
           build.part?.reset()
           loadParts()
@@ -159,7 +159,6 @@ export function startGame(
       },
       rollback: (preview) => rollback.use((part) => part.propose(preview)),
       history: (page) => past.part?.answer(page),
-      signs: () => signs.use(() => undefined), // it shows them
     },
     new ChunkCache(indexedDBStorage()),
   )
@@ -320,9 +319,15 @@ export function startGame(
       claims.part?.end()
       inspect.use((part) => part.toggle())
     } else if (line.toLowerCase() === 'past') openPast()
-    else if (claims.part?.begin(line)) {
-      build.part?.leaveTool()
-      inspect.part?.stop()
+    else if (/^claim\b/i.test(line)) {
+      let sent = true
+      claims.use((part) => {
+        if (part.begin(line)) {
+          build.part?.leaveTool()
+          inspect.part?.stop()
+        } else sent = session.sendCommand(line)
+      })
+      return sent
     } else if (line) return session.sendCommand(line)
     return true
   }
@@ -355,6 +360,7 @@ export function startGame(
     void import('./keep-page').catch(() => undefined)
     effects.use((part) => part.applySettings())
     claims.use((part) => part.update())
+    signs.use(() => undefined) // it shows them
   }
 
   function act(action: Action): void {
@@ -484,6 +490,7 @@ export function startGame(
       bursts: effects.part?.shown ?? 0,
       signs: signs.part?.count ?? 0,
       raining: effects.part?.raining ?? 0,
+      drops: effects.part?.drops ?? 0,
       drawCalls: view.stats.calls,
       triangles: view.stats.triangles,
       frames: counter.frames,

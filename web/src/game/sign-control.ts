@@ -50,7 +50,7 @@ export class SignControl implements System {
     private readonly session: Session,
     private readonly interaction: Pick<BlockInteraction, 'aim'>,
     private readonly screens: Screens,
-    private readonly dialog: Pick<SignDialog, 'fill'>,
+    private readonly dialog: Pick<SignDialog, 'fill' | 'showGone'>,
     private readonly line: Pick<SignLine, 'show'>,
     private readonly view: View,
   ) {
@@ -66,20 +66,19 @@ export class SignControl implements System {
   open(x: number, y: number, z: number): void {
     if (this.store.screen !== 'play') return
     this.writing = { x, y, z }
-    this.dialog.fill(this.session.signs.textAt(x, y, z))
+    this.dialog.fill(this.textAt(x, y, z))
     this.screens.show('sign')
   }
 
-  /** Writes on the sign. Must be called from a click or key press. */
+  /** Writes on the sign, and closes the dialog; if the sign is gone, the dialog says so and keeps the text. Must be called from a click or key press. */
   write(text: string): void {
-    const at = this.writing
-    if (at) {
-      const { x, y, z } = at
-      const block = this.world.get(x, y, z)
-      if (isSign(block) && text !== this.session.signs.textAt(x, y, z))
-        this.session.edit(x, y, z, block, performance.now(), text)
-    }
-    this.close()
+    if (!this.writing) return
+    const { x, y, z } = this.writing
+    const block = this.world.get(x, y, z)
+    const written =
+      text === this.textAt(x, y, z) || (isSign(block) && this.session.edit(x, y, z, block, performance.now(), text))
+    if (written) this.close()
+    else this.dialog.showGone()
   }
 
   /** Must be called from a click or key press. */
@@ -95,11 +94,17 @@ export class SignControl implements System {
     const { session, body } = this
     const { aim } = this.interaction
     const playing = this.store.screen === 'play'
-    this.line.show(playing && aim ? session.signs.textAt(aim.x, aim.y, aim.z) : '')
+    this.line.show(playing && aim ? this.textAt(aim.x, aim.y, aim.z) : '')
     const signs = this.store.inWorld
       ? session.signs.near(body.x, body.y, body.z, REACH).flatMap((sign) => this.shown(sign))
       : []
     this.texts.show(signs, body.x, body.y, body.z)
+  }
+
+  /** Returns the text of the sign at a place, or the one that the player has just written there. */
+  private textAt(x: number, y: number, z: number): string {
+    const pending = this.session.edits.waiting.findLast((edit) => edit.x === x && edit.y === y && edit.z === z)
+    return pending?.text ?? this.session.signs.textAt(x, y, z)
   }
 
   /** Returns how a sign is shown; nothing if its block is another one here. */

@@ -80,6 +80,8 @@ export interface TestState {
   signs: number
   /** How hard it rains, 0 to 1. */
   raining: number
+  /** The number of drops and flakes that are drawn. */
+  drops: number
   drawCalls: number
   triangles: number
   frames: number

@@ -1,11 +1,11 @@
 // A line at the top of the screen: whose claim the player has entered or left, and what to do while they choose one.
 
-import { el, show } from './dom'
+import { el } from './dom'
 
 const SHOWN_MS = 4000
 
 export class ClaimLine {
-  readonly root = el('div', 'claim-line hidden')
+  readonly root = el('div', 'claim-line old')
   private timer = 0
   private hint: string | null = null
 
@@ -33,6 +33,5 @@ export class ClaimLine {
     window.clearTimeout(this.timer)
     this.root.replaceChildren(el('b', '', title), el('span', '', note))
     this.root.classList.remove('old')
-    show(this.root, true)
   }
 }

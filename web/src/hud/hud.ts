@@ -92,7 +92,7 @@ export class Hud {
 
   /** Opens the dialog for keys, which is loaded when it is needed first. */
   private openKeyDialog(open: (dialog: KeyDialog) => void): void {
-    void import('./key-dialog').then(({ KeyDialog }) => {
+    this.loadOver(import('./key-dialog'), ({ KeyDialog }) => {
       this.keyDialog ??= new KeyDialog(this.root, {
         key: this.events.key,
         imported: (key) => {
@@ -103,6 +103,15 @@ export class Hud {
       })
       open(this.keyDialog)
     })
+  }
+
+  /** Loads a dialog, and opens it unless another screen or dialog has been opened meanwhile. */
+  private loadOver<Part>(part: Promise<Part>, open: (part: Part) => void): void {
+    const shown = () => `${this.root.dataset.screen ?? 'title'} ${this.root.querySelectorAll('dialog[open]').length}`
+    const before = shown()
+    part.then((part) => {
+      if (shown() === before) open(part)
+    }, this.events.partMissing)
   }
 
   /** Adds a dialog that is open on a screen. */
@@ -127,9 +136,9 @@ export class Hud {
       events.resume,
       events.changeCamera,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
-      () => void import('./invite-dialog').then(({ showInvite }) => showInvite(root, events.link())),
+      () => this.loadOver(import('./invite-dialog'), ({ showInvite }) => showInvite(root, events.link())),
       () =>
-        void import('./skin-dialog').then(({ showSkin }) =>
+        this.loadOver(import('./skin-dialog'), ({ showSkin }) =>
           showSkin(root, events.player(), this.settings.skin, events.skinChosen),
         ),
       events.openPast,

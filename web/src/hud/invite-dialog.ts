@@ -1,6 +1,7 @@
 // The dialog that invites a friend: a link to where the player stands, and its QR code.
 
 import { laterTexts } from '../text/later-texts'
+import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import { qrCode } from './qr'
 import './key-dialog.css'
@@ -17,24 +18,24 @@ export function showInvite(parent: HTMLElement, link: string): void {
     void navigator.clipboard.writeText(link).then(() => (copy.textContent = laterTexts.copied))
   })
   show(copy, window.isSecureContext) // pages over plain http have no clipboard
-  const close = button(laterTexts.close, 'quiet', () => root.remove())
-  const root = el(
-    'section',
-    'screen shade',
+  const close = () => {
+    dialog.toggle(false)
+    dialog.root.remove()
+  }
+  const dialog = new Dialog(
+    texts.title,
+    close,
     el(
       'div',
       'panel key-dialog',
       el('h2', '', texts.title),
       el('p', 'muted', texts.text),
       el('div', 'key-result', qrCode(link), text),
-      el('div', 'key-actions', copy, close),
+      el('div', 'key-actions', copy, button(laterTexts.close, 'quiet', close)),
     ),
   )
-  root.setAttribute('role', 'dialog')
-  root.addEventListener('keydown', (event) => {
-    event.stopPropagation()
-    if (event.code === 'Escape') root.remove()
-  })
-  parent.append(root)
+  dialog.root.addEventListener('keydown', (event) => event.stopPropagation())
+  parent.append(dialog.root)
+  dialog.toggle(true)
   text.focus()
 }

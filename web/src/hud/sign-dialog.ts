@@ -11,11 +11,11 @@ const CHARACTERS = 20
 
 const texts = laterTexts.sign
 
-/** Returns what a sign can show of a text: four lines of twenty characters, without control characters; empty if nothing can be seen. */
+/** Returns what a sign can show of a text: four lines of twenty characters, without control characters and separators; empty if nothing can be seen. */
 export function signText(text: string): string {
   const lines = text.split(/\r?\n/).slice(0, LINES)
   const clipped = lines.map((line) =>
-    Array.from(line.replace(/\t/g, ' ').replace(/[^\P{C}\u200d]/gu, '')).slice(0, CHARACTERS),
+    Array.from(line.replace(/\t/g, ' ').replace(/[^\P{C}\u200d]|[\p{Zl}\p{Zp}]/gu, '')).slice(0, CHARACTERS),
   )
   return clipped
     .map((line) => line.join('').trimEnd())
@@ -27,9 +27,11 @@ export class SignDialog {
   readonly root: HTMLElement
   private readonly dialog: Dialog
   private readonly field = el('textarea', 'field')
+  private readonly error = el('p', 'error')
 
   constructor(write: (text: string) => void, cancel: () => void) {
     const { field } = this
+    this.error.setAttribute('role', 'alert')
     field.rows = LINES
     field.maxLength = 2 * LINES * (CHARACTERS + 1) // in UTF-16
     field.setAttribute('aria-label', texts.text)
@@ -42,6 +44,7 @@ export class SignDialog {
       el('h2', '', texts.title),
       field,
       el('p', 'muted', texts.note(LINES, CHARACTERS)),
+      this.error,
       el(
         'footer',
         '',
@@ -61,6 +64,12 @@ export class SignDialog {
   /** Sets what is on the sign now. */
   fill(text: string): void {
     this.field.value = text
+    this.error.textContent = ''
+  }
+
+  /** Says that the sign is gone. */
+  showGone(): void {
+    this.error.textContent = texts.gone
   }
 }
 

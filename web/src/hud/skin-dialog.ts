@@ -31,6 +31,10 @@ export function showSkin(parent: HTMLElement, player: string, skin: number, chos
     return { pattern: i + PLAIN, box, swatch, label }
   })
 
+  const group = el('div', 'patterns', ...patterns.map(({ label }) => label))
+  group.setAttribute('role', 'radiogroup')
+  group.setAttribute('aria-label', texts.pattern)
+
   const draw = () => {
     setSkin(player, skin)
     const appearance = appearanceOf(player)
@@ -81,7 +85,7 @@ export function showSkin(parent: HTMLElement, player: string, skin: number, chos
         'rows',
         el('label', 'row', el('span', '', texts.main), main),
         el('label', 'row', el('span', '', texts.second), second),
-        el('div', 'patterns', ...patterns.map(({ label }) => label)),
+        group,
         any,
         none,
       ),

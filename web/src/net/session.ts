@@ -67,8 +67,6 @@ export interface SessionEvents {
   permissions(permissions: Permissions): void
   rollback(preview: RollbackPreview): void
   history(page: HistoryPage): void
-  /** Texts of signs have arrived. */
-  signs(): void
 }
 
 export class Session {
@@ -307,7 +305,6 @@ export class Session {
         break
       case 'signs':
         this.signs.add(message.signs)
-        this.events.signs()
         break
       case 'frame':
         for (const delta of message.chunks ?? []) this.apply(delta, now)

@@ -57,7 +57,7 @@ export class Avatars {
   enter(avatar: Avatar, chunk: ChunkAddress, now: number): void {
     const known = this.others.get(avatar.player)
     const skin = avatar.skin ?? 0
-    if (known && known.name === avatar.name && skin === skins.get(avatar.player)) {
+    if (known && known.name === avatar.name && skin === (skins.get(avatar.player) ?? 0)) {
       known.chunk = chunk
       known.buffer.add(avatar, now)
       return

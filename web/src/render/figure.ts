@@ -47,14 +47,27 @@ export interface Appearance {
  */
 export const PATTERNS = [0, 0, 0x0000ffff, 0xcccc3333, 0xf0f0f0f0, 0x00666600, 0x66cc9933]
 
-/** The skins that players have chosen, by id: of those who have been in view. */
+/** The skins that players have chosen, by id: of those who have been in view, the latest last. */
 export const skins = new Map<string, number>()
 const MAX_SKINS = 4096
+let ownID = ''
 
-/** Sets the skin that a player has chosen (docs/protocol.md); 0 is none. */
+/** Sets the skin that a player has chosen (docs/protocol.md); 0 is none. If there are too many, the oldest is dropped. */
 export function setSkin(id: string, skin: number): void {
-  if (skins.size >= MAX_SKINS) skins.clear()
-  skins.set(id, skin)
+  skins.delete(id)
+  if (skin) skins.set(id, skin)
+  if (skins.size <= MAX_SKINS) return
+  for (const oldest of skins.keys())
+    if (oldest !== ownID) {
+      skins.delete(oldest)
+      return
+    }
+}
+
+/** Sets the skin of the player themselves, which is never dropped. */
+export function setOwnSkin(id: string, skin: number): void {
+  ownID = id
+  setSkin(id, skin)
 }
 
 /** Returns a colour of a skin, red, green and blue in 4 bits each. */

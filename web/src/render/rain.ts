@@ -110,6 +110,11 @@ export class Rain {
     this.mesh.visible = false
   }
 
+  /** The number of drops and flakes that are drawn. */
+  get drops(): number {
+    return this.mesh.visible ? this.mesh.geometry.instanceCount : 0
+  }
+
   /** Falls so hard, 0 to 1, around a position in the world. It looks at all columns when it begins, and then at one row of them each time. */
   update(strength: number, { x, y, z }: { x: number; y: number; z: number }): void {
     const rows = this.mesh.visible ? 1 : WIDTH

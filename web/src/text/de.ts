@@ -224,7 +224,7 @@ export const texts: Texts = {
 
   connectionLost: 'Verbindung verloren.',
   unanswered: 'Der Knoten antwortet nicht.',
-  keepTrying: 'Der Knoten antwortet nicht. Drück Spielen, dann versucht es die Seite weiter.',
+  keepTrying: 'Der Knoten antwortet nicht. Drück Spielen, um es weiter zu versuchen.',
   unreadable: 'Der Server hat etwas Unlesbares geschickt.',
   silent: 'Der Server antwortet nicht mehr.',
   nextSilent: 'Der nächste Knoten hat nicht geantwortet.',
@@ -472,9 +472,10 @@ export const laterTexts: LaterTexts = {
     portrait: 'So sehen dich andere',
     main: 'Hauptfarbe',
     second: 'Zweite Farbe',
+    pattern: 'Muster',
     patterns: ['Einfarbig', 'Streifen', 'Karos', 'Hälften', 'Punkte', 'Schräg'],
     any: 'Überrasch mich',
-    none: 'Wie zugeteilt',
+    none: 'Standardaussehen',
   },
   invite: {
     title: 'Freunde einladen',
@@ -537,10 +538,11 @@ export const laterTexts: LaterTexts = {
   },
 
   sign: {
-    title: 'Das Schild beschriften',
+    title: 'Schild beschriften',
     note: (lines, characters) => `Bis zu ${lines} Zeilen mit ${characters} Zeichen.`,
     text: 'Text des Schilds',
     write: 'Schreiben',
+    gone: 'Das Schild ist nicht mehr da. Dein Text wurde nicht geschrieben.',
   },
   rollback: {
     title: 'Zurücksetzen',

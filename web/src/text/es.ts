@@ -471,9 +471,10 @@ export const laterTexts: LaterTexts = {
     portrait: 'Así te ven los demás',
     main: 'Color principal',
     second: 'Segundo color',
+    pattern: 'Diseño',
     patterns: ['Liso', 'Rayas', 'Cuadros', 'Mitades', 'Puntos', 'Diagonal'],
     any: 'Sorpréndeme',
-    none: 'Como se te dio',
+    none: 'Aspecto original',
   },
   invite: {
     title: 'Invitar a alguien',
@@ -540,6 +541,7 @@ export const laterTexts: LaterTexts = {
     note: (lines, characters) => `Hasta ${lines} líneas de ${characters} caracteres.`,
     text: 'Texto del cartel',
     write: 'Escribir',
+    gone: 'El cartel ya no está. Tu texto no se ha escrito.',
   },
   rollback: {
     title: 'Revertir',
