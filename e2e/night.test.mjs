@@ -1,10 +1,14 @@
 // Night: how light it is, with and without a lamp in the hand. And rain. Run as browser.test.mjs.
 
 import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { Daemon } from './daemon.mjs'
 import { Player } from './player.mjs'
 
+// vite is a dependency of the client's package
+const { runnerImport } = createRequire(new URL('../web/package.json', import.meta.url))('vite')
 const LAMP_SLOT = 7 // in the default hotbar
 let dayMs = 1e10 // the time stands still, nearly
 
@@ -82,8 +86,16 @@ test('the brightness is a setting', async () => {
   assert.deepEqual(player.troubles, [])
 })
 
+/** Returns a length of the day with which it pours now, and goes on for some minutes. */
+async function rainyDay(world) {
+  const { module } = await runnerImport(fileURLToPath(new URL('../web/src/world/weather.ts', import.meta.url)))
+  const now = Date.now()
+  for (let ms = 3_600_000; ; ms += 60_000)
+    if ([0, 180_000].every((later) => module.rainAt(world, (now + later) / ms) > 0.9)) return ms
+}
+
 test('it rains, and it is darker, unless the player does without', async () => {
-  dayMs = 60_000 // so that it rains soon
+  dayMs = await rainyDay((await player.state()).world)
   const weather = (on) =>
     player.page.evaluate((weather) => {
       const stored = JSON.parse(localStorage.getItem('voxeld.settings'))
@@ -92,11 +104,8 @@ test('it rains, and it is darker, unless the player does without', async () => {
   await weather(true)
   minutes = 12 * 60
   await player.reload()
-  let rain
-  do {
-    await player.until(() => window.__voxeld.state().raining > 0.7 && window.__voxeld.state().drops > 0)
-    rain = await player.medianLuminance('rain', GROUND)
-  } while ((await player.state()).raining < 0.7) // the spell has ended meanwhile
+  await player.until(() => window.__voxeld.state().raining > 0.7 && window.__voxeld.state().drops > 0)
+  const rain = await player.medianLuminance('rain', GROUND)
   await weather(false)
   await player.reload()
   await player.nextFrames(3)
