@@ -126,6 +126,9 @@ test('own walking is not corrected', async () => {
   await ada.walk(12)
   const steps = stepsOf(await watched, 'own')
   const ahead = Math.max(...steps.map(({ far, ms }) => far - (OWN_SPEED * ms) / 1000))
-  assert.ok(ahead < 0.3, `a step was ${ahead.toFixed(2)} blocks longer than a walk`)
+  assert.ok(
+    ahead < 0.6, // a correction sets them back by what they walk in 200 ms
+    `a step was ${ahead.toFixed(2)} blocks longer than a walk`,
+  )
   assert.deepEqual(ada.troubles, [])
 })
