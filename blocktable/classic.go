@@ -12,7 +12,7 @@ const (
 	ClassicCustomBlocks = 66
 )
 
-// ClassicLevel says which blocks a client of Classic has.
+// ClassicLevel is the set of blocks that a client of Classic has.
 type ClassicLevel uint8
 
 // ClassicLevels, each with the blocks of those before.

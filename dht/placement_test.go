@@ -31,7 +31,7 @@ func TestSybils(t *testing.T) {
 		sortByDistance(keyOf(i), pool[honest:], places.of)
 		near[i] = pool[:honest+hostile]
 	}
-	// captured returns in how many groups most members are hostile. Operators is how many run the honest nodes, 0 in an open world; spread says
+	// captured returns the number of groups in which most members are hostile. Operators is how many run the honest nodes, 0 in an open world; spread says
 	// whether the size of a group depends on them; and the first few honest nodes are down.
 	captured := func(operators int, spread bool, down int) (n int) {
 		for i, all := range near {

@@ -10,6 +10,8 @@ const AIR = 0
 const SPEED = 4.3 // of a walker, in blocks per second
 const OWN_SPEED = 4.5 // web/src/player/body.ts
 const WATCHED_S = 20
+const STEADY_MS = 120 // between two moves of the walker: after 150 ms of silence the node takes them to have stopped
+const ATTEMPTS = 4
 
 let daemon
 let link
@@ -28,7 +30,9 @@ after(async () => {
   await daemon?.remove()
 })
 
-/** Joins from a page, over no slow link, and walks along X, to and fro, at a constant speed. */
+/**
+ * Joins from a page, over no slow link, and walks along X, to and fro, at a constant speed. Returns the page, whose __longestPause is in ms.
+ */
 async function startWalker(url) {
   const page = await (await ada.browser.newContext()).newPage()
   await page.goto(new URL('healthz', url).href)
@@ -45,13 +49,19 @@ async function startWalker(url) {
         }
       })
       const begun = performance.now()
+      let moved = begun
+      window.__longestPause = 0
       setInterval(() => {
-        const far = (((performance.now() - begun) / 1000) * speed) % 64
+        const now = performance.now()
+        window.__longestPause = Math.max(window.__longestPause, now - moved)
+        moved = now
+        const far = (((now - begun) / 1000) * speed) % 64
         send({ type: 'move', ...pose, y: pose.y + 6, x: pose.x + (far < 32 ? far : 64 - far) })
       }, 50)
     },
     [new URL('ws', url.replace(/^http/, 'ws')).href, SPEED],
   )
+  return page
 }
 
 /** Samples what is on the screen in each frame for some seconds. */
@@ -81,19 +91,26 @@ function stepsOf(samples, which) {
   })
 }
 
-test('another player who walks is shown without jumps', async () => {
-  await startWalker(daemon.url)
+test('another player who walks is shown without jumps', async (t) => {
+  const walker = await startWalker(daemon.url)
   await ada.until(() => window.__voxeld.state().others.some(({ name }) => name === 'walker'))
   await ada.nextFrames(20)
-  const samples = await watch(ada, WATCHED_S)
+  let samples
+  for (let i = 0; ; i++) {
+    await walker.evaluate(() => (window.__longestPause = 0))
+    samples = await watch(ada, WATCHED_S)
+    const pause = await walker.evaluate(() => window.__longestPause)
+    if (pause < STEADY_MS) break
+    console.log(`the walker paused for ${pause.toFixed(0)} ms: measured again`)
+    if (i + 1 === ATTEMPTS) return t.skip('the machine is too busy for a walker at a steady pace')
+  }
   const steps = stepsOf(samples, 'other')
   const excess = Math.max(...steps.map(({ far, ms }) => far - (SPEED * ms) / 1000))
   const slowest = Math.max(...steps.map(({ ms }) => ms))
   console.log(
     `${samples.length} frames, the longest of ${slowest.toFixed(0)} ms, ${link.lost} packets lost: at most ${excess.toFixed(2)} blocks further in a frame than walked`,
   )
-  // generous: on a busy machine the walker itself comes to a stop now and then. web/test/slow-link.test.ts has the strict bounds.
-  assert.ok(excess < SPEED, `a step was ${excess.toFixed(2)} blocks too long: as if they had stood for a second`)
+  assert.ok(excess < 1, `a step was ${excess.toFixed(2)} blocks too long`)
   assert.ok(link.lost > 5, `${link.lost} packets were lost`)
 })
 
@@ -106,6 +123,11 @@ test('own edits are shown at once, and acknowledged later', async () => {
         window.__afterClick = { block: window.__voxeld.blockAt(x, y, z), pendingEdits, acknowledgedEdits }
       }
       window.addEventListener('mousedown', look, { once: true }) // after the client's
+      const release = () => {
+        const { pendingEdits, acknowledgedEdits } = window.__voxeld.state()
+        window.__madeEdits = pendingEdits + acknowledgedEdits // more if a slow browser held the button for another block
+      }
+      window.addEventListener('mouseup', release, { once: true })
     }, at)
     const { acknowledgedEdits } = await ada.state()
     await ada.page.mouse.down()
@@ -115,8 +137,7 @@ test('own edits are shown at once, and acknowledged later', async () => {
     assert.equal(shown.acknowledgedEdits, acknowledgedEdits)
     assert.ok(shown.pendingEdits > 0) // two if a plant stood on it
     await ada.settled()
-    // more if the browser was so slow that the button was held for another block
-    assert.ok((await ada.state()).acknowledgedEdits >= acknowledgedEdits + shown.pendingEdits)
+    assert.equal((await ada.state()).acknowledgedEdits, await ada.page.evaluate(() => window.__madeEdits))
     assert.equal(await ada.blockAt(at), AIR)
   }
 })
@@ -126,9 +147,6 @@ test('own walking is not corrected', async () => {
   await ada.walk(12)
   const steps = stepsOf(await watched, 'own')
   const ahead = Math.max(...steps.map(({ far, ms }) => far - (OWN_SPEED * ms) / 1000))
-  assert.ok(
-    ahead < 0.6, // a correction sets them back by what they walk in 200 ms
-    `a step was ${ahead.toFixed(2)} blocks longer than a walk`,
-  )
+  assert.ok(ahead < 0.3, `a step was ${ahead.toFixed(2)} blocks longer than a walk`)
   assert.deepEqual(ada.troubles, [])
 })

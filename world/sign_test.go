@@ -94,7 +94,7 @@ func TestSignsAreBounded(t *testing.T) {
 	}
 }
 
-// Who has written is in the history, the texts are not: a sign on which a rollback undoes something is blank, also if only its text had changed.
+// The history has who wrote, not what: a sign on which a rollback undoes something is blank, also if only its text had changed.
 func TestRollbackBlanksSigns(t *testing.T) {
 	e := newEditor(t)
 	a, b := corners()

@@ -85,7 +85,7 @@ func TestBesideWalls(t *testing.T) {
 	}
 }
 
-// Who waits shares the answer; it is asked for again after a while.
+// Callers that wait share the answer; after a while it is asked for again.
 func TestChoiceIsShared(t *testing.T) {
 	c, _, spawn, past := world(t)
 	for range 3 {

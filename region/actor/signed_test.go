@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/signature"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -140,6 +141,25 @@ func TestSignsOnceAllUnderstand(t *testing.T) {
 	understood = false
 	if b, refused := ask(); b.Time == 0 || len(b.Edits) != 1 || refused != wire.RefusedUnsigned {
 		t.Errorf("afterwards: %+v, %q", b, refused)
+	}
+}
+
+// A text that waits to be proposed is refused if a member does not understand texts by then.
+func TestWaitingTextIsRefused(t *testing.T) {
+	l, g := scripted()
+	understood := true
+	signs(l, &understood)
+	l.contents.Land.Proofs.Own = func(player.ID) bool { return true }
+	link := newLink(l)
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{{
+		Player: alice, Seq: uint64(time.Now().UnixMicro()), Pos: at(here, 1), Block: chunk.Sign, Text: "home",
+	}}})
+	g.full = replica.ErrNotLeader
+	steps(l)
+	g.full, understood = nil, false
+	l.step()
+	if r, _ := received(link); len(r) != 1 || r[0].Refused != wire.RefusedUnavailable || len(g.proposed) != 0 {
+		t.Errorf("%+v, and %d entries proposed", r, len(g.proposed))
 	}
 }
 

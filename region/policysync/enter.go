@@ -133,7 +133,7 @@ func (c *Copy) check(act nodemsg.Act) error {
 	return c.try(act)
 }
 
-// verify returns why the act is not of whom it says.
+// verify returns why the act was not signed, or not now, by the player or operator that it names.
 func (c *Copy) verify(act nodemsg.Act) error {
 	if act.Seq > uint64(time.Now().Add(maxSkew).UnixMicro()) {
 		return errors.New("the number of the command is of the future: set the clock of your machine")
