@@ -156,9 +156,9 @@ func (b *gateways) run(ctx context.Context) error {
 	}
 	share := fmt.Sprintf("1/%d of the one", nodes)
 	table := figure.Table{Head: []string{
-		"daemon", "CPU, % of a core", "of it receiving frames, %", "against " + share, "against " + share + " and frames", "frames/s", "seen p50 / p99, ms",
+		"daemon", "CPU, % of a core", "of it receiving frames, %", "against " + share, "against " + share + " and frames", "seen p50 / p99, ms",
 	}}
-	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), percent(one.frames(0)), "", "", one.FrameRate(), one.seen())
+	table.Add(fmt.Sprintf("one daemon, %d players", players), percent(one.CPU[0]), percent(one.frames(0)), "", "", one.seen())
 	bare := one.CPU[0] - one.frames(0)
 	worst, dearest := 0.0, 0.0
 	for i, cpu := range many.CPU {
@@ -170,12 +170,11 @@ func (b *gateways) run(ctx context.Context) error {
 		} else {
 			worst, dearest = math.Max(worst, plain), math.Max(dearest, framed)
 		}
-		table.Add(name, percent(cpu), percent(frames), plain, framed, many.FrameRate(), many.seen())
+		table.Add(name, percent(cpu), percent(frames), plain, framed, many.seen())
 	}
 	text := table.Markdown() + "\n" +
-		fmt.Sprintf("The most expensive gateway that does not lead costs **%s** of %s daemon, and **%s** of %s without its frames plus the\n"+
-			"gateway's own frames: the functions that receive from the region's leader, in the daemon's CPU profile. The motion of all players,\n"+
-			"which each gateway computes for its own, is not among them. Leading the region takes %s %% of a core.\n",
-			figure.Number(worst), share, figure.Number(dearest), share, figure.Number(percent(many.spent(many.leader, slices.Concat(leadFuncs, streamFuncs)...))))
+		fmt.Sprintf("A gateway that does not lead costs at most **%s** of %s daemon, and **%s** of that without its frames plus the gateway's own:\n"+
+			"the functions that receive from the region's leader, in the CPU profile. Leading the region takes %s %% of a core.\n",
+			figure.Number(worst), share, figure.Number(dearest), figure.Number(percent(many.spent(many.leader, slices.Concat(leadFuncs, streamFuncs)...))))
 	return b.publish("gateways", text)
 }

@@ -98,8 +98,8 @@ func (b *lookup) run(ctx context.Context) error {
 	}
 	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "", "")
 	text := l.table.Markdown() + fmt.Sprintf(
-		"\nThe first three rows are times that a client measures, over TCP. The last columns count where the daemons found the answer.\n"+
-			"Finding cached land takes **%s** (p50) and **%s** (p99) of the time of a Get.\n",
+		"\nTimes of a client over TCP; the last columns count where the daemons found the answer. Finding cached land takes **%s** (p50) and\n"+
+			"**%s** (p99) of the time of a Get.\n",
 		figure.Number(ratio(warm.Quantile(.5), got.Quantile(.5))), figure.Number(ratio(warm.Quantile(.99), got.Quantile(.99))))
 	return b.publish("lookup", text)
 }

@@ -70,7 +70,6 @@ func (b memory) run(ctx context.Context) error {
 		return err
 	}
 	add("a loaded chunk of 4 sections", many.since(few, chunks))
-	add("a loaded section", many.since(few, chunks*sections))
 	flown, gone, err := afterFlight(ctx, d)
 	if err != nil {
 		return err

@@ -147,12 +147,10 @@ func (b *network) report(series []measure.Moment, r measure.Reading, before idle
 	table := figure.Table{Head: []string{"with all players in place", ""}}
 	table.Add("players", r.Players)
 	table.Add("all daemons, % of a core", percent(r.TotalCPU()))
-	table.Add("mean of a daemon, %", percent(r.TotalCPU())/float64(nodes))
 	table.Add("busiest daemon in any 2 s, %", percent(peak))
 	table.Add("memory of a daemon, MiB", rss/float64(nodes)/(1<<20))
 	table.Add("kB/s to each player", r.PerPlayer(r.Seen.BytesIn)/1000)
 	table.Add("players lost", r.Seen.Lost)
-	table.Add("the players' program, % of a core", percent(r.BotCPU))
 	table.Add("before players join: all daemons, % of a core", percent(before.idle))
 	table.Add("to start them all, s of a core", before.starting.Seconds())
 	reported, bytes := 0.0, 0.0

@@ -217,10 +217,10 @@ func (o *oneChunk) report(rows, floors []crowdRow, most, floorMost int) error {
 		number("frames/s", crowdRow.FrameRate), number("tick p99, ms", crowdRow.tickMS), text("seen p50 / p99, ms", crowdRow.seen),
 		text("position error ≤ 16 blocks, mean / p99", crowdRow.errors), number("RSS, MiB", crowdRow.rssMiB),
 		text("CPU of the floor program, %", func(r crowdRow) string { return cpuAmong(floors, r.wanted) }))
-	page := fmt.Sprintf("![players in one chunk](performance/one-chunk.svg) [CSV](performance/one-chunk.csv)\n\n%s\nThe largest number of players that met the rule: **%d**.\n",
+	page := fmt.Sprintf("![players in one chunk](performance/one-chunk.svg) [CSV](performance/one-chunk.csv)\n\n%s\nMost players that hold: **%d**",
 		table.Markdown(), most)
 	if len(floors) > 0 {
-		page += fmt.Sprintf("The floor program met it with **%d**: voxeld supports **%s** of that.\n", floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
+		page += fmt.Sprintf("; of the floor program **%d**: a ratio of **%s**", floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
 	}
 	return o.publish("one-chunk", page)
 }
