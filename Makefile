@@ -154,7 +154,7 @@ backup-proof: ## back up and restore a world of 2,000 regions and a million edit
 balance-proof: ## five daemons, and players in regions of one of them, without balancing and with it: how the load spreads, and whether it then stays quiet
 	go test ./cmd/voxeld -run '^TestBalance$$' -v -count 1 -timeout 30m -balance-time 5m
 
-e2e: build ## a real browser against a real daemon
+e2e: build ## a real browser against a real daemon (PICTURES=1: with a picture of each step in e2e/screenshots)
 	@echo '== end to end, in Chromium and Firefox'
 	@tools/need.sh chromium chromium
 	@for need in 'firefox-esr firefox-esr' 'Xvfb xvfb'; do \

@@ -23,7 +23,7 @@ try {
       for (const [measure, value] of bench.rows.slice(printed)) console.log(`| ${measure} | ${value} |`)
       printed = bench.rows.length
     } while (!bench.done)
-    await player.screenshot('bench')
+    await player.picture('bench')
     for (const trouble of player.troubles) console.error(trouble)
     if (bench.error || player.troubles.length > 0) process.exitCode = 1
   } finally {

@@ -1,5 +1,5 @@
 // Two real browsers and one daemon: players walk, break, place, see each other, and reconnect.
-// Run with `npm run e2e` in web/; VOXELD_BIN names the daemon. Screenshots go to e2e/screenshots/.
+// Run with `npm run e2e` in web/; VOXELD_BIN names the daemon. With PICTURES=1, what players see is saved in e2e/screenshots/.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -29,7 +29,7 @@ after(async () => {
 test('the title screen shows a world behind it', async () => {
   ada = await Player.open(daemon.url, 'ada')
   await ada.until(() => window.__voxeld?.state().chunksMeshed > 20)
-  assert.ok((await ada.screenshot('1-title')) > COLOURS, 'the title screen is blank')
+  assert.ok((await ada.coloursOf('1-title')) > COLOURS, 'the title screen is blank')
   assert.ok(ada.received > 100_000 && ada.received < 200_000, `the page and its scripts took ${ada.received} bytes`)
 })
 
@@ -38,7 +38,7 @@ test('a player joins and walks', async () => {
   const from = await ada.state()
   const to = await ada.walk(3)
   assert.ok(Math.hypot(to.x - from.x, to.z - from.z) >= 2.5, `walked from ${from.x}, ${from.z} to ${to.x}, ${to.z}`)
-  assert.ok((await ada.screenshot('2-world')) > COLOURS, 'the world is blank')
+  assert.ok((await ada.coloursOf('2-world')) > COLOURS, 'the world is blank')
 })
 
 test('breaks a block and places one', async () => {
@@ -50,7 +50,7 @@ test('breaks a block and places one', async () => {
   placed.push([ground[0], ground[1] + 1, ground[2]])
   await ada.click('right')
   assert.equal(await ada.blockAt(placed[0]), BRICK)
-  await ada.screenshot('3-edited')
+  await ada.picture('3-edited')
 })
 
 test('a second player sees both edits, a new one at once, and the first player', async () => {
@@ -75,7 +75,7 @@ test('a second player sees both edits, a new one at once, and the first player',
   const now = await sight()
   await bob.page.evaluate(({ x, y, z }) => window.__voxeld.lookAt(x - 0.5, y + 0.7, z - 0.5), now)
   await bob.until((frames) => window.__voxeld.state().frames > frames + 3, (await bob.state()).frames)
-  assert.ok((await bob.screenshot('4-bob-sees-ada')) > COLOURS)
+  assert.ok((await bob.coloursOf('4-bob-sees-ada')) > COLOURS)
 })
 
 test('players chat', async () => {
@@ -103,7 +103,7 @@ test('the daemon is killed and restarted: the players reconnect, and the edits a
   await daemon.end('SIGKILL')
   await ada.until(() => !window.__voxeld.state().connected)
   await ada.page.waitForSelector('.banner:not(.hidden)')
-  await ada.screenshot('5-away')
+  await ada.picture('5-away')
   await ada.say('nobody hears this yet')
   assert.equal(await ada.page.inputValue('.chat-input'), 'nobody hears this yet') // it stays
   await daemon.run()
@@ -120,7 +120,7 @@ test('the daemon is killed and restarted: the players reconnect, and the edits a
   broken.push(await ada.aimAtGround([...broken, ...placed]))
   await ada.click('left')
   await bob.untilBlock(broken.at(-1), AIR)
-  assert.ok((await ada.screenshot('6-back')) > COLOURS)
+  assert.ok((await ada.coloursOf('6-back')) > COLOURS)
 })
 
 test('the pages had no errors, and no requests to other origins', () => {

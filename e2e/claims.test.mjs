@@ -70,13 +70,13 @@ test('a claim is chosen by two clicks', async () => {
     window.__voxeld.lookAt(Math.floor(x) + 4, Math.floor(y) - 1, Math.floor(z) + 4)
   })
   await untilLine(ada, 'blocks')
-  await ada.screenshot('claim-choosing')
+  await ada.picture('claim-choosing')
   await chooseCorner(ada, 4, 4)
   await ada.untilChat('The claim harbour is yours')
   await ada.until(() => window.__voxeld.state().claim === 'ada/harbour')
   await untilLine(ada, 'Your claim: harbour')
   assert.equal((await ada.state()).acknowledgedEdits, before, 'a click at a corner broke a block')
-  await ada.screenshot('claim-own')
+  await ada.picture('claim-own')
   spot = await ada.aimAtGround()
   await ada.click('right') // she builds in it
 })
@@ -95,7 +95,7 @@ test('others are shown the claim, and refused', async () => {
   await untilToast(eve, 'This is ada’s claim.')
   assert.equal(await eve.blockAt(at), there)
   await eve.page.keyboard.press('KeyC')
-  await eve.screenshot('claim-refused')
+  await eve.picture('claim-refused')
   await eve.say('/claims ada')
   await eve.untilChat('ada/harbour: ')
   await eve.say('/unclaim ada/harbour')
@@ -111,7 +111,7 @@ test('a line shows who is left and entered, and walls stand around the claim', a
     [Math.floor(middle.x), Math.floor(middle.y), Math.floor(middle.z)],
   )
   await eve.stand()
-  await eve.screenshot('claim-from-outside')
+  await eve.picture('claim-from-outside')
 })
 
 test('members build, and a claim for members only keeps others out', async () => {
@@ -133,7 +133,7 @@ test('members build, and a claim for members only keeps others out', async () =>
   await untilToast(eve, 'Only members may enter ada’s claim.')
   await stop()
   assert.equal((await eve.state()).claim, '')
-  await eve.screenshot('claim-closed')
+  await eve.picture('claim-closed')
   await ada.say('/trust harbour eve')
   await ada.untilChat('eve may build in ada/harbour.')
   await inwards()

@@ -20,7 +20,7 @@ after(async () => {
 test('frames are the same with and without culling: at spawn, on a hill, high above, in a cave', async () => {
   await player.until(() => window.__bench?.done)
   const { rows, error, culling } = await player.page.evaluate(() => window.__bench)
-  await player.screenshot('culling')
+  await player.picture('culling')
   assert.equal(error, '')
   assert.deepEqual(player.troubles, [])
   for (const row of rows) console.log(row.join(': '))

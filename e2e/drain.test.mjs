@@ -106,7 +106,7 @@ test('the node is drained: the player continues at another one, on the same page
   assert.deepEqual(seen.screens, ['play'])
   assert.ok(!seen.banner, 'the player saw the banner of a lost connection')
   assert.ok(seen.chunks >= chunksLoaded * 0.8, `${seen.chunks} of ${chunksLoaded} chunks were left during the handoff`)
-  await ada.screenshot('7-moved')
+  await ada.picture('7-moved')
 })
 
 test('edits made before and during the handoff are committed, and new ones work', async () => {

@@ -32,7 +32,7 @@ after(async () => {
 
 test('joins in Firefox, and sees the world', options, async () => {
   await ada.play()
-  assert.ok((await ada.screenshot('firefox-world')) > COLOURS, 'the world is blank')
+  assert.ok((await ada.coloursOf('firefox-world')) > COLOURS, 'the world is blank')
 })
 
 test('walks', options, async () => {
@@ -48,7 +48,7 @@ test('flies up, and lands', options, async () => {
   await ada.page.keyboard.down('Space')
   await ada.until((high) => window.__voxeld.state().y > high, y + 4)
   await ada.page.keyboard.up('Space')
-  assert.ok((await ada.screenshot('firefox-flight')) > COLOURS, 'the world from above is blank')
+  assert.ok((await ada.coloursOf('firefox-flight')) > COLOURS, 'the world from above is blank')
   await ada.page.keyboard.press('KeyF')
   await ada.until(() => window.__voxeld.state().onGround)
 })
@@ -72,7 +72,7 @@ test('chats', options, async () => {
 
 test('opens the map', options, async () => {
   await ada.openMap()
-  await ada.screenshot('firefox-map')
+  await ada.picture('firefox-map')
   await ada.closeMap()
 })
 
@@ -82,7 +82,7 @@ test('reloads: the edits are there', options, async () => {
   await ada.untilBlock(broken, AIR)
   await ada.untilBlock(placed, BRICK)
   assert.equal((await ada.state()).player, player, 'the same key must be the same player')
-  assert.ok((await ada.screenshot('firefox-reloaded')) > COLOURS, 'the world is blank after reloading')
+  assert.ok((await ada.coloursOf('firefox-reloaded')) > COLOURS, 'the world is blank after reloading')
 })
 
 test('the page had no errors, and no requests to other origins', options, () => {

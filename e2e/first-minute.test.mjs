@@ -1,7 +1,6 @@
 // What a newcomer gets in their first minute: a title before the game is loaded; and after a reload no chunk again. Run as browser.test.mjs.
 
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
 import { Player } from './player.mjs'
@@ -75,7 +74,6 @@ test('the title is painted and usable before the game is loaded', async () => {
   assert.match(await page.inputValue('.title input.field'), /^[A-Z][a-z]+[A-Z][a-z]+\d{4}$/)
   assert.equal(await page.evaluate(() => window.__voxeld), undefined, 'the game is there already')
   await page.click('.title button.primary') // joins as soon as the game is there
-  await page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-title.png') })
   load()
   newcomer = await opened
   await newcomer.until(() => window.__voxeld?.state().connected && window.__voxeld.state().chunksMeshed >= 9)
@@ -120,12 +118,12 @@ test('a newcomer who follows the hints on the screen places a block within 60 s 
       return { text: line.textContent, keys: [...line.querySelectorAll('kbd')].map((key) => key.textContent) }
     })
   await page.waitForSelector('.hints')
-  await page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-hints.png') })
+  await newcomer.picture('first-minute-hints')
   for (let now = await hint(); now; now = await hint()) {
     await follow(page, now)
     await newcomer.nextFrames(2)
   }
-  await page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-hints-done.png') })
+  await newcomer.picture('first-minute-hints-done')
   const marks = await page.evaluate(() => {
     const [paint] = performance.getEntriesByName('first-contentful-paint')
     return performance.getEntriesByType('mark').map(({ name, startTime }) => [name, startTime - paint.startTime])
@@ -164,7 +162,7 @@ test('a link from the menu lands a friend beside the player who made it', async 
   await ada.stand()
   await ada.page.evaluate(() => document.exitPointerLock())
   await ada.page.click('.menu button:has-text("Invite a friend")')
-  await ada.page.screenshot({ path: join(import.meta.dirname, 'screenshots/first-minute-invite.png') })
+  await ada.picture('first-minute-invite')
   const link = await ada.page.inputValue('input[aria-label="Link to this place"]')
   await ada.page.getByRole('button', { name: 'Close' }).click()
   const host = await ada.state()

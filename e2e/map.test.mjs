@@ -56,7 +56,7 @@ async function untilPixels(player, condition, around, least = 1) {
   const deadline = Date.now() + 60_000
   while ((await pixels(player, condition, around)) < least) {
     if (Date.now() > deadline) {
-      await player.screenshot('map-missing')
+      await player.picture('map-missing')
       assert.fail(`no pixel with ${condition}`)
     }
     await player.page.waitForTimeout(200)
@@ -153,7 +153,7 @@ test('the map shows the land, a claim, and a player of another node', async () =
   await untilPixels(ada, 'r === 0xb8 && g === 0xff && b === 0x6a') // the outline
   assert.match(await ada.page.textContent('.map aside'), /1 claim/)
   await inspect(ada)
-  await ada.screenshot('map')
+  await ada.picture('map')
 })
 
 test('mouse and keys move the map, and a place has a height and a link', async () => {
@@ -198,7 +198,7 @@ test('a tower that is built at another node appears', async () => {
   const before = await pixels(ada, red, 150) // edges of marks
   await buildTower(bob.page, nodes[1].url, RED_WOOL, 12, 5, 5)
   await untilPixels(ada, red, 150, before + 5)
-  await ada.screenshot('map-tower')
+  await ada.picture('map-tower')
   await ada.closeMap()
 })
 
@@ -210,7 +210,7 @@ test('everybody in the world is listed, not only those nearby', async () => {
     return rows.join() === 'ada you,bob'
   })
   assert.match(await ada.page.textContent('.players h2'), /2 players/)
-  await ada.screenshot('map-people')
+  await ada.picture('map-people')
   await ada.page.keyboard.up('Tab')
 })
 
@@ -230,7 +230,7 @@ test('the map fits a phone', async () => {
         .map((element) => element.outerHTML),
     )
     assert.deepEqual(hidden, [])
-    await ada.screenshot(`map-${name}`)
+    await ada.picture(`map-${name}`)
     const before = await blocksBetween(ada, [40, 100], [240, 100])
     await pinch(ada, [140, 150], 20, 50)
     const after = await blocksBetween(ada, [40, 100], [240, 100])
@@ -259,7 +259,7 @@ test('the public map needs no session and no WebGL', async () => {
   await inspect(guest)
   await guest.page.mouse.click(300, 300)
   assert.match(await guest.page.getAttribute('a.primary', 'href'), /\/#-?\d+,\d+,-?\d+$/)
-  await guest.screenshot('map-public')
+  await guest.picture('map-public')
   assert.ok(!/harbour|ada|bob/.test(await guest.page.textContent('main')))
   assert.deepEqual(sockets, [])
   assert.deepEqual(guest.troubles, [])
@@ -278,14 +278,14 @@ test('when a node dies, its land is not hosted by it any more', async () => {
   for (let i = 0; i < 5; i++) await ada.page.click('[aria-label="Zoom out"]')
   await ada.page.waitForSelector(`.map-legend li[data-node="${gateway}"]`)
   await ada.untilMap()
-  await ada.screenshot('map-hosts')
+  await ada.picture('map-hosts')
   await bob.close()
   await nodes[1].end('SIGKILL')
   await ada.until((gateway) => {
     const nodes = [...document.querySelectorAll('.map-legend li')].map((row) => row.dataset.node)
     return nodes.length > 0 && !nodes.includes(gateway)
   }, gateway)
-  await ada.screenshot('map-dead')
+  await ada.picture('map-dead')
 })
 
 test('the page had no problems', () => assert.deepEqual(ada.troubles, []))

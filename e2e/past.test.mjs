@@ -101,7 +101,7 @@ test('bob moves through the past by keys', async () => {
   assert.deepEqual(await shown(), [BRICK, BRICK])
   await bob.until(() => window.__voxeld.state().meshBacklog === 0)
   await bob.nextFrames(2)
-  await bob.screenshot('past')
+  await bob.picture('past')
 })
 
 test('the time-lapse ends now, and changes of others are there after it', async () => {

@@ -43,7 +43,7 @@ test('a newcomer plays at once, under a name that they are offered', async () =>
   await newcomer.page.waitForFunction(() => window.__voxeld)
   newcomer.name = await nameOnTitle(newcomer)
   assert.match(newcomer.name, /^[A-Z][a-z]+[A-Z][a-z]+\d{4}$/)
-  await newcomer.screenshot('people-title')
+  await newcomer.picture('people-title')
   await newcomer.page.check('.title input[type=checkbox]') // as a guest
   await newcomer.play()
 })
@@ -59,7 +59,7 @@ test('a private line reaches a player on another node, and nobody else', async (
   await newcomer.untilChat('From ada: welcome!')
   await newcomer.say('/who')
   await newcomer.untilChat('On other nodes: ada.')
-  await newcomer.screenshot('people-message')
+  await newcomer.picture('people-message')
 })
 
 test('a warp leads to where an admin stood, a home to where its player stood', async () => {
@@ -87,7 +87,7 @@ test('a moderator goes to a player, and sees that they are a guest', async () =>
   const { x, y, z } = await newcomer.state()
   await ada.page.evaluate((at) => window.__voxeld.lookAt(...at), [x, y + 1, z])
   await ada.stand()
-  await ada.screenshot('people-guest')
+  await ada.picture('people-guest')
 })
 
 test('the border stops a player, and not an admin', async () => {
@@ -103,14 +103,14 @@ test('the border stops a player, and not an admin', async () => {
   await newcomer.page.keyboard.down('KeyW')
   await newcomer.page.keyboard.down('Space')
   await newcomer.until(() => document.body.textContent.includes('The world ends here.'))
-  await newcomer.screenshot('people-border')
+  await newcomer.picture('people-border')
   await newcomer.page.keyboard.up('Space')
   await newcomer.page.keyboard.up('KeyW')
   await newcomer.until((border) => window.__voxeld.state().x < border + 0.01, bx + 2) // the correction may still be on its way
   await newcomer.stand()
   await newcomer.until((border) => window.__voxeld.state().x < border + 0.01, bx + 2)
   await ada.walk(4)
-  await ada.screenshot('people-outside')
+  await ada.picture('people-outside')
 })
 
 test('the pages had no errors', () => {

@@ -1,7 +1,6 @@
 // A player in a real browser. It reads the client's state through window.__voxeld (web/src/game/test-hook.ts), and acts with
 // mouse and keys.
 
-import { mkdir } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -117,11 +116,14 @@ export class Player {
     return this.browser.close()
   }
 
-  /** Types a name, presses Play, and waits until the surrounding land is drawn and the player stands on it. */
+  /**
+   * Joins from the title screen, and waits until the surrounding land is drawn and the player stands on it. The button is pressed at
+   * once: a click of the mouse waits for some frames of the title's world, and has tests of its own (browser, first-minute, touch).
+   */
   async play() {
     await this.page.waitForFunction(() => window.__voxeld)
     await this.page.fill('.title input.field', this.name)
-    await this.page.click('.title button.primary')
+    await this.page.dispatchEvent('.title button.primary', 'click')
     await this.untilStanding()
     await this.page.mouse.move(...MIDDLE) // a click must not move it: that turns the camera
   }
@@ -302,10 +304,18 @@ export class Player {
     }, before)
   }
 
-  /** Takes a screenshot; returns the number of distinct colours, with 4 bits per channel. */
-  async screenshot(name) {
-    await mkdir(SCREENSHOTS, { recursive: true })
-    const png = await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+  /** Saves a screenshot for people to look at, if PICTURES is set: each takes half a second. */
+  async picture(name) {
+    if (process.env.PICTURES) await this.#screenshot(name)
+  }
+
+  #screenshot(name) {
+    return this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+  }
+
+  /** Saves a screenshot; returns the number of its distinct colours, with 4 bits per channel. */
+  async coloursOf(name) {
+    const png = await this.#screenshot(name)
     return this.page.evaluate(async (base64) => {
       const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
       const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
@@ -323,7 +333,7 @@ export class Player {
   async medianLuminance(name, part = { left: 0, top: 0, right: 1, bottom: 1 }) {
     const hide = (hidden) => this.page.$eval('#hud', (hud, hidden) => (hud.style.opacity = hidden ? 0 : ''), hidden)
     await hide(true)
-    const png = await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+    const png = await this.#screenshot(name)
     await hide(false)
     return this.page.evaluate(
       async ([base64, { left, top, right, bottom }]) => {

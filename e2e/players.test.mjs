@@ -56,7 +56,7 @@ test('a player chooses how they look, and the other one sees it', async () => {
   await ada.page.fill('.skin-dialog [aria-label="Main colour"]', '#ff9911')
   await ada.page.fill('.skin-dialog [aria-label="Second colour"]', '#3322bb')
   await ada.page.check('.skin-dialog [aria-label="Checks"]', { force: true })
-  await ada.screenshot('players-skin-dialog')
+  await ada.picture('players-skin-dialog')
   await ada.page.click('.skin-dialog button.primary')
   await ada.page.click('.menu button.primary')
   await ada.until(() => window.__voxeld.state().connected) // their session has begun anew
@@ -70,10 +70,10 @@ test('a player chooses how they look, and the other one sees it', async () => {
   await bob.stand()
   await aimAt(bob, ada)
   await bob.nextFrames(3)
-  await bob.screenshot('players-skin')
+  await bob.picture('players-skin')
   await ada.page.keyboard.press('KeyV')
   await ada.nextFrames(3)
-  await ada.screenshot('players-skin-own')
+  await ada.picture('players-skin-own')
   await ada.page.keyboard.press('KeyV')
   await ada.page.keyboard.press('KeyV')
 })
@@ -82,7 +82,7 @@ test('the list of players shows who is near, on whichever node', async () => {
   await ada.page.keyboard.down('Tab')
   await ada.until(() => window.__voxeld.state().nearby.length === 2)
   await ada.until(() => document.querySelector('.players').textContent.includes('bob'))
-  await ada.screenshot('players-list')
+  await ada.picture('players-list')
   await ada.page.keyboard.up('Tab')
 })
 
@@ -99,7 +99,7 @@ test('a click on the other player hits them, and knocks them back', async () => 
   await ada.untilChat('ada hit bob')
   await bob.untilChat('ada hit you')
   assert.equal((await ada.state()).acknowledgedEdits, edits, 'the hit broke a block')
-  await bob.screenshot('players-hit')
+  await bob.picture('players-hit')
 })
 
 test('G gives the other player the selected block', async () => {
@@ -110,7 +110,7 @@ test('G gives the other player the selected block', async () => {
   await ada.untilChat('ada gave bob 1 ×')
   const { hotbar, gifts } = await bob.state()
   assert.equal(gifts[hotbar.indexOf(LAMP)], 1, `hotbar: ${hotbar}, gifts: ${gifts}`)
-  await bob.screenshot('players-gift')
+  await bob.picture('players-gift')
 })
 
 test('the pages had no errors', () => {

@@ -129,7 +129,7 @@ test('ada asks who changed a block, by a click', async () => {
   await ada.page.mouse.up({ button: 'right' })
   await ada.untilChat(' eve: brick → air')
   await ada.untilChat(' ada: natural → brick')
-  await ada.screenshot('inspect')
+  await ada.picture('inspect')
   assert.deepEqual(await blocksAt(ada, [foot[2], top[2]]), [BRICK, AIR])
   assert.equal((await ada.state()).acknowledgedEdits, acknowledgedEdits, 'a click changed a block')
   await ada.page.keyboard.press('KeyI')
@@ -156,12 +156,12 @@ test('ada bans eve, sees what a rollback would change, and orders it', async () 
     return red > 100
   })
   await ada.until(() => window.__voxeld.state().mapTiles > 0)
-  await ada.screenshot('rollback')
+  await ada.picture('rollback')
   await ada.page.click('text=Undo them')
   for (const at of top.slice(1)) await ada.untilBlock(at, BRICK)
   await ada.untilChat('is complete: 3 blocks changed back.')
   assert.deepEqual(await blocksAt(ada, [...foot, ...top]), [...Array(4).fill(BRICK), LAMP, BRICK, BRICK, BRICK])
-  await ada.screenshot('rollback-done')
+  await ada.picture('rollback-done')
 })
 
 test('/undo takes the rollback back', async () => {

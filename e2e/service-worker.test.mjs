@@ -143,7 +143,7 @@ test('without the node the page opens and says so, and joins when the node is ba
     'The node does not answer. Press Play to keep trying.',
   )
   assert.equal(await mainScript(ada), kept)
-  await ada.screenshot('service-worker-without-node')
+  await ada.picture('service-worker-without-node')
   await ada.page.click('.title button.primary')
   await ada.page.getByText('The node does not answer. Reconnecting…').waitFor()
   await daemon.run()

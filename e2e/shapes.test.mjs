@@ -110,7 +110,7 @@ test('builds steps that face her, and walks up without jumping', async () => {
   await placeOn(1, 1, -1)
   assert.equal(await ada.blockAt(ahead(2, 0)), PLANK_STAIRS + site.side)
   assert.equal(await ada.blockAt(ahead(1, 0)), PLANK_SLAB)
-  await ada.screenshot('steps')
+  await ada.picture('steps')
   await ada.page.evaluate(([x, y, z]) => window.__voxeld.lookAt(x, y + 1, z), ahead(3, 0))
   await ada.page.keyboard.down('KeyW')
   await ada.until((y) => window.__voxeld.state().y >= y, site.y + 0.99)

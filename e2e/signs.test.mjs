@@ -62,7 +62,7 @@ test('whoever places a sign can write on it, and others read it', async () => {
   await ada.until(() => window.__voxeld.state().screen === 'sign')
   await ada.page.keyboard.type('To the\nharbour →\n  a line that is far too long')
   await ada.page.setViewportSize({ width: 640, height: 360 })
-  await ada.screenshot('sign-dialog')
+  await ada.picture('sign-dialog')
   const { violations } = await new AxeBuilder({ page: ada.page }).setLegacyMode().analyze()
   assert.deepEqual(
     violations.filter(({ impact }) => impact === 'serious' || impact === 'critical'),
@@ -76,7 +76,7 @@ test('whoever places a sign can write on it, and others read it', async () => {
   await reads(ada, text.replace('  a', 'a')) // as the page lays it out
   await bob.untilBlock(at, block)
   await ada.nextFrames(3)
-  await ada.screenshot('sign')
+  await ada.picture('sign')
   await reads(bob, text.replace('  a', 'a'))
 })
 

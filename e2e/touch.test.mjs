@@ -38,13 +38,13 @@ for (const { name, width, height } of PHONES) {
     })
     fingers = await Fingers.on(player.page)
     await player.until(() => window.__voxeld?.state().chunksMeshed > 20)
-    assert.ok((await player.screenshot(`touch-${name}-title`)) > COLOURS)
+    assert.ok((await player.coloursOf(`touch-${name}-title`)) > COLOURS)
     await player.page.fill('.title input.field', player.name)
     await fingers.tap('.title button.primary')
     await player.untilStanding()
     await player.page.waitForSelector('.touch-stick', { state: 'visible' })
     assert.equal(await player.page.evaluate(() => document.pointerLockElement), null)
-    assert.ok((await player.screenshot(`touch-${name}-world`)) > COLOURS)
+    assert.ok((await player.coloursOf(`touch-${name}-world`)) > COLOURS)
   })
 
   test(`${name}: the controls are on the screen, and do not cover each other`, async () => {
@@ -114,7 +114,7 @@ for (const { name, width, height } of PHONES) {
     await fingers.tapAt([middle[0], middle[1] + below])
     await player.untilBlock([x, y + 1, z], BRICK)
     await player.settled()
-    await player.screenshot(`touch-${name}-edited`)
+    await player.picture(`touch-${name}-edited`)
   })
 
   test(`${name}: a swipe over the hotbar selects`, async () => {
@@ -144,7 +144,7 @@ for (const { name, width, height } of PHONES) {
     await fingers.tap('.touch-chat')
     await player.until(() => document.activeElement?.matches('.chat-input'))
     await player.page.keyboard.insertText(`hello from ${name}`) // as a keyboard on the screen does
-    await player.screenshot(`touch-${name}-chat`)
+    await player.picture(`touch-${name}-chat`)
     await player.page.keyboard.press('Enter')
     await player.untilChat(`hello from ${name}`)
     await player.until(() => window.__voxeld.state().screen === 'play')
@@ -153,12 +153,12 @@ for (const { name, width, height } of PHONES) {
 
     await fingers.tap('.touch-blocks')
     await player.page.waitForSelector('.inventory', { state: 'visible' })
-    await player.screenshot(`touch-${name}-blocks`)
+    await player.picture(`touch-${name}-blocks`)
     await fingers.tap('.inventory button.quiet')
 
     await fingers.tap('.touch-menu')
     await player.page.waitForSelector('.menu', { state: 'visible' })
-    await player.screenshot(`touch-${name}-menu`)
+    await player.picture(`touch-${name}-menu`)
     await fingers.tap('.menu button.primary')
     await player.until(() => window.__voxeld.state().screen === 'play')
   })
