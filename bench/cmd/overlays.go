@@ -235,7 +235,7 @@ func scoreOf(moves *sim.Recorded, updates []crowd.Update) (*sim.Result, error) {
 	return result, nil
 }
 
-// report writes the figure.
+// report writes the figure: all rows as CSV, and on the page the main columns of the rows with the most players.
 func (l *overlays) report(all []played) error {
 	slices.SortStableFunc(all, func(a, b played) int {
 		return cmp.Or(-cmp.Compare(a.game, b.game), cmp.Compare(a.players, b.players), -cmp.Compare(a.phase, b.phase))
@@ -244,9 +244,15 @@ func (l *overlays) report(all []played) error {
 		"game, players, phase, overlay", "PQ", "PositionAge, mean", "of age 1, %", "known, %", "in vision", "seen after, ms: p50 / p90 / p99",
 		"kB/s a gateway sends to others", "of it the overlay's", "kB/s to each player", "daemons' CPU, % of a core",
 	}}
+	short := figure.Table{Head: []string{"game, phase, overlay", "PQ", "seen after, ms: p50 / p99", "kB/s", "CPU, %"}}
+	most := slices.MaxFunc(all, func(a, b played) int { return cmp.Compare(a.players, b.players) }).players
 	var doubts []string
 	for _, p := range all {
 		name := fmt.Sprintf("%s, %d, %s, %s", p.game, p.players, p.phase, p.overlay)
+		if p.players == most {
+			short.Add(fmt.Sprintf("%s, %s, %s", p.game, p.phase, p.overlay), fmt.Sprintf("%.3f", p.pq()),
+				fmt.Sprintf("%.0f / %.0f", 1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.99)), meanOf(p.out)/1000, percent(p.cpu))
+		}
 		table.Add(name, fmt.Sprintf("%.4f", p.pq()), fmt.Sprintf("%.3f", p.age()), percent(p.fresh()), percent(p.known()), p.neighbors(),
 			fmt.Sprintf("%.0f / %.0f / %.0f", 1000*p.seen.Delay.Quantile(.5), 1000*p.seen.Delay.Quantile(.9), 1000*p.seen.Delay.Quantile(.99)),
 			meanOf(p.out)/1000, meanOf(p.packets)/1000, p.toEach()/1000, percent(p.cpu))
@@ -254,7 +260,12 @@ func (l *overlays) report(all []played) error {
 			doubts = append(doubts, "Doubtful: "+name+": "+why+".")
 		}
 	}
-	text := table.Markdown()
+	if l.write {
+		if err := figure.WriteTables(filepath.Join(l.docs, "data", "overlays", "overlays-live.csv"), table); err != nil {
+			return err
+		}
+	}
+	text := short.Markdown()
 	if slices.ContainsFunc(all, func(p played) bool { return !p.seen.First }) {
 		text += "\nPlayers had no priority over the daemons, which requires root: busy daemons delayed them.\n"
 	}

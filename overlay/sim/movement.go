@@ -31,7 +31,7 @@ type Field struct {
 	Turn         float64 // the share of rounds with a new direction; not in the papers. 0 is DefaultTurn
 }
 
-// Defaults for what the papers do not state. docs/overlays.md shows how much depends on them.
+// Defaults for what the papers do not state. docs/data/overlays (psense-open.csv, areacast-open.csv) shows how much depends on them.
 const (
 	DefaultStep     = 5.0
 	DefaultTurn     = 0.1

@@ -29,7 +29,7 @@ type capacity struct {
 	leadCPU    float64 // of a core, a player in a region led here       bench gateways
 	playerOut  float64 // kB/s to a player                               bench many-chunks
 	moves      float64 // a second, from a player's gateway to a region  bench network
-	moveBytes  float64 // docs/protocol.md
+	moveBytes  float64 // wire/nodemsg, Moves
 	nodeMemory float64 // MiB                                            bench memory
 	playerMem  float64 // MiB                                            bench memory
 	editBytes  float64 // on disk, of a changed block                    docs/disk-format.md
