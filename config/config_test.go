@@ -331,30 +331,26 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-// kindNames are the names of the kinds in docs/configuration.md.
-var kindNames = [...]string{
-	Text: "text", List: "list", Number: "number", Switch: "switch", Duration: "duration", Size: "size",
-	Address: "host:port", URL: "URL", Path: "path",
-}
+// kindNames are the names of the kinds in docs/configuration.md, of those that a default does not show.
+var kindNames = map[Kind]string{Text: "text", List: "list", Address: "host:port", URL: "URL", Path: "path"}
 
 // optionTable returns the tables of docs/configuration.md.
 func optionTable() string {
 	var b strings.Builder
 	for _, g := range Groups {
-		fmt.Fprintf(&b, "\n### %s\n\n| TOML key | kind | default | what it is |\n|---|---|---|---|\n", g.Name)
+		fmt.Fprintf(&b, "\n### %s\n\n| key | default | |\n|---|---|---|\n", g.Name)
 		for _, o := range g.Options {
-			byDefault, kind := "", ""
+			byDefault, reload := "*"+kindNames[o.Kind]+"*", ""
 			if o.Default != "" {
 				byDefault = "`" + strings.ReplaceAll(o.Default, ",", "`, `") + "`"
 			}
-			if kind = strings.Join(o.Words, ", "); o.Kind != Word {
-				kind = kindNames[o.Kind]
+			if o.Kind == Word {
+				byDefault += " of " + strings.Join(o.Words, ", ")
 			}
-			reload := ""
 			if o.Reload {
 				reload = " *(reload)*"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s%s |\n", o.Key(), kind, byDefault, o.Usage, reload)
+			fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", o.Key(), byDefault, o.Usage, reload)
 		}
 	}
 	return b.String() + "\n"

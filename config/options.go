@@ -29,17 +29,17 @@ var Groups = []Group{
 	{"Storage", []Option{
 		{
 			Name: "data-dir", Kind: Path, Default: "data", check: checkDataDir,
-			Usage: "directory of the world, this node's identity and the admin socket; only one daemon may use it at a time; a copy of this directory has this node's identity: never run both",
+			Usage: "directory of the world, this node's identity and the admin socket; never run two daemons with it, or one with a copy",
 		},
 	}},
 	{"Network", []Option{
 		{
 			Name: "listen", Kind: List, Default: "/ip4/0.0.0.0/tcp/4001,/ip4/0.0.0.0/udp/4001/quic-v1", check: checkListens,
-			Usage: "multiaddrs to listen on for other nodes; a node that can reach none of them cannot use this one",
+			Usage: "multiaddrs to listen on for other nodes",
 		},
 		{
 			Name: "announce", Kind: List, check: each(checkDialable),
-			Usage: "multiaddrs to announce to other nodes; needed behind NAT or in a container (default the addresses it listens on, as this machine sees them)",
+			Usage: "multiaddrs to announce to other nodes; needed behind NAT or in a container (default the addresses of this machine at which it listens)",
 		},
 		{
 			Name: "game", Kind: Address, Default: ":4002", check: hostPort(false),
@@ -47,19 +47,19 @@ var Groups = []Group{
 		},
 		{
 			Name: "http", Kind: Address, Default: ":8080", check: hostPort(false),
-			Usage: "host:port that serves the browser client, its WebSocket /ws, /healthz and /readyz; HTTPS with --tls-cert or --acme-domain",
+			Usage: "host:port that serves the browser client, /healthz and /readyz; HTTPS with --tls-cert or --acme-domain",
 		},
 		{
 			Name: "classicube", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :25565, for clients of ClassiCube and Minecraft Classic (TCP, and WebSockets of the web client), who are guests until they log in; empty disables it",
+			Usage: "host:port, mostly :25565, for clients of ClassiCube and Minecraft Classic (TCP and WebSocket); empty disables it",
 		},
 		{
 			Name: "minecraft", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :25566, for clients of Minecraft Java 1.20.2, who are guests until they log in; empty disables it",
+			Usage: "host:port, mostly :25566, for clients of Minecraft Java 1.20.2; empty disables it",
 		},
 		{
 			Name: "luanti", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :30000, for clients of Luanti (Minetest) that speak protocol 39, such as 5.6, over UDP; they are guests until they log in; empty disables it",
+			Usage: "host:port, mostly :30000, for clients of Luanti (UDP, protocol 39, such as 5.6); empty disables it",
 		},
 		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),
@@ -67,13 +67,13 @@ var Groups = []Group{
 		},
 		{
 			Name: "advertise-http", Kind: URL, check: unlessEmpty(text(checkURL)),
-			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine; with a certificate https:// and its name)",
+			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default the host of --http, or an address of this machine; with a certificate its name)",
 		},
 	}},
 	{"HTTPS and proxies", []Option{
 		{
 			Name: "tls-cert", Kind: Path,
-			Usage: "PEM file with the certificate, and its chain, for HTTPS at --http; read again when it changes",
+			Usage: "PEM file with the certificate and its chain for HTTPS at --http; read again when it changes",
 		},
 		{
 			Name: "tls-key", Kind: Path,
@@ -81,11 +81,11 @@ var Groups = []Group{
 		},
 		{
 			Name: "acme-domain", Kind: List, check: each(checkDomain),
-			Usage: "names for which certificates for HTTPS at --http are obtained by ACME; setting it accepts the authority's terms; the authority must reach this node by these names, at port 443 or, with --http-redirect, at port 80",
+			Usage: "names for which certificates are obtained by ACME; setting it accepts the authority's terms, and the authority must reach this node by these names, at port 443 or, with --http-redirect, 80",
 		},
 		{
 			Name: "acme-email", Kind: Text, check: unlessEmpty(text(checkEmail)),
-			Usage: "e-mail address at which the authority may reach you about the certificates",
+			Usage: "e-mail address at which the authority may reach you",
 		},
 		{
 			Name: "acme-directory", Kind: URL, Default: "https://acme-v02.api.letsencrypt.org/directory", check: text(checkDirectory),
@@ -97,7 +97,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "trusted-proxy", Kind: List, check: each(checkNetwork),
-			Usage: "addresses or networks (10.0.0.0/8) of proxies in front of this node: limits by address then apply to the client that their X-Forwarded-For or PROXY header names; name proxies only, because whoever is in these networks can pass for any address",
+			Usage: "addresses or networks (10.0.0.0/8) of proxies in front of this node, whose X-Forwarded-For or PROXY header names the client for limits by address; whoever is in these networks can pass for any address",
 		},
 	}},
 	{"World", []Option{
@@ -107,11 +107,11 @@ var Groups = []Group{
 		},
 		{
 			Name: "token-file", Kind: Path,
-			Usage: "write a join token to this file at each start, for nodes that are started together; it admits any number of nodes for a year; only a node that gives out tokens can do so",
+			Usage: "write a join token to this file at each start, for nodes that are started together; it admits any number of nodes for a year",
 		},
 		{
 			Name: "open", Kind: Switch, Default: "false",
-			Usage: "let anybody run nodes of a world that this run creates, for tests and public experiments; otherwise nodes are admitted with a token of voxeld invite",
+			Usage: "let anybody run nodes of a world that this run creates, for tests and public experiments",
 		},
 		{
 			Name: "placement", Kind: Word, Default: "walkad", Words: []string{"walkad", "hash"},
@@ -119,35 +119,35 @@ var Groups = []Group{
 		},
 		{
 			Name: "overlay", Kind: Word, Default: "relay", Words: []string{"relay", "psense", "areacast"}, // p2p.Overlays
-			Usage: "how movement is distributed: relay (through the leaders of regions), psense or areacast (directly between gateways, also while a region has no leader); must be the same on all nodes of a world",
+			Usage: "how movement is distributed: relay (through the leaders of regions), psense or areacast (between gateways, also while a region has no leader); set the same on all nodes",
 		},
 	}},
 	{"Replication", []Option{
 		{
 			Name: "replicas", Kind: Number, Default: "3", check: oneTo(MaxReplicas),
-			Usage: "number of replicas of each region (1–7); data survives the loss of any minority; a world with fewer nodes has fewer replicas, and where nodes of five operators are, 3 and 4 mean five, one of each",
+			Usage: "number of replicas of each region (1–7); data survives the loss of any minority; with nodes of five operators, 3 and 4 mean five, one of each",
 		},
 		{
 			Name: "replace-after", Kind: Duration, Default: "1m", check: atLeast(time.Second, false),
-			Usage: "how long a node may be silent before other nodes replace it in its regions, at least 1s; too short a time copies land on every restart",
+			Usage: "how long a node may be silent before others replace it in its regions, at least 1s; too short a time copies land on every restart",
 		},
 		{
 			Name: "scrub-every", Kind: Duration, Default: "1h", check: atLeast(time.Second, true),
-			Usage: "interval at which the replicas of a region are compared and damaged ones repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
+			Usage: "interval at which the replicas of a region are compared and repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
 		},
 		{
 			Name: "balance", Kind: Switch, Default: "false",
-			Usage: "experimental: move regions from this node to others that hold them, or could, while it uses more than 60 % of its capacity and they use less than half of that",
+			Usage: "experimental: move regions from this node to others while it uses more than 60 % of its capacity and they use less than half of that",
 		},
 		{
 			Name: "capacity", Kind: Number, Default: "0", check: upTo(MaxCapacity),
-			Usage: "processor time that this node gives to the world, in percent of a core (150 is one and a half cores); it is not enforced, but decides when the node is busy; 0: all cores that the daemon may use",
+			Usage: "processor time that this node gives to the world, in percent of a core (150 is one and a half cores), for --balance; 0: all cores that the daemon may use",
 		},
 	}},
 	{"Regions that divide", []Option{
 		{
 			Name: "split", Kind: Switch, Default: "true", Reload: true,
-			Usage: "split regions that this node leads when they have too much load, and merge halves that have become quiet; if false, only operators do (voxeld region split)",
+			Usage: "split regions that this node leads under too much load, and merge halves that have become quiet; if false, only operators do (voxeld region split)",
 		},
 		{
 			Name: "split-tick", Kind: Number, Default: "60", Reload: true, check: upTo(MaxSplitTick),
@@ -167,13 +167,13 @@ var Groups = []Group{
 		},
 		{
 			Name: "merge-after", Kind: Duration, Default: "5m", Reload: true, check: atLeast(time.Second, true),
-			Usage: "how long both halves of a region must have less than a third of the load that splits it, before they are merged; at least 1s; 0: they stay split",
+			Usage: "how long both halves of a region must have less than a third of the load that splits it before they are merged, at least 1s; 0: never",
 		},
 	}},
 	{"History", []Option{
 		{
 			Name: "history-keep", Kind: Duration, Default: "720h", Reload: true, check: atLeast(time.Minute, false),
-			Usage: "how long the regions that this node leads keep who changed which block, at least 1m; older changes cannot be rolled back; set the same on all nodes",
+			Usage: "how long regions keep who changed which block, at least 1m; older changes cannot be rolled back; set the same on all nodes",
 		},
 		{
 			Name: "history-size", Kind: Size, Default: "8MiB", Reload: true, check: bytesBetween(MinHistorySize, MaxHistorySize),
@@ -205,19 +205,19 @@ var Groups = []Group{
 		},
 		{
 			Name: "original", Kind: Switch, Default: "true", Reload: true,
-			Usage: "let VoxelPopuli's own clients play, wherever guests may; false turns the original protocol off on this node",
+			Usage: "let VoxelPopuli's own clients play, wherever guests may",
 		},
 		{
 			Name: "map", Kind: Switch, Default: "true", Reload: true,
-			Usage: "show players a map of the land around them, and who is near, in view or not; and the land far away",
+			Usage: "show players a map of the land around them, who is near, and the land far away",
 		},
 		{
 			Name: "public-map", Kind: Switch, Default: "true", Reload: true,
-			Usage: "serve the page /map, which shows the land and the nodes that host it to everybody, without a session; no players, and no claims; needs `map`",
+			Usage: "serve the page /map, which shows the land and the nodes that host it to everybody, but no players or claims; needs `map`",
 		},
 		{
 			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: oneTo(MaxSessionsPerAddress),
-			Usage: "maximum number of players of one IP address; each session counts as one player, and so do up to 100 connections of the original protocol; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
+			Usage: "maximum number of players of one IP address; up to 100 connections of the original protocol count as one; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
 		},
 		{
 			Name: "connections-per-address", Kind: Number, Default: "0", Reload: true, check: upTo(MaxPerAddress),
@@ -229,7 +229,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "bytes-per-address", Kind: Size, Default: "0", Reload: true, check: bytesBetween(0, MaxBytesPerAddress),
-			Usage: "bytes per second sent to all clients of one IP address, after as many at once as in 10 seconds; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB; in a session over TCP with CBOR, updates of movement are not counted",
+			Usage: "bytes per second sent to all clients of one IP address, after those of 10 seconds at once; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB; movement in sessions over TCP with CBOR is not counted",
 		},
 		{
 			Name: "motion-budget", Kind: Size, Default: "19200", Reload: true, check: bytesBetween(MinMotionBudget, MaxMotionBudget),
@@ -237,17 +237,17 @@ var Groups = []Group{
 		},
 		{
 			Name: "edits-per-second", Kind: Number, Default: "20", Reload: true, check: oneTo(MaxEditsPerSecond),
-			Usage: "maximum number of block changes per second of one player; those of an IP address together may make half as many as `sessions_per_address` players; raise it for automated builders; it also raises what one abuser can do",
+			Usage: "maximum number of block changes per second of one player; an IP address may make half as many as `sessions_per_address` players; raise it for automated builders; it also raises what one abuser can do",
 		},
 	}},
 	{"Monitoring and control", []Option{
 		{
 			Name: "admin", Kind: Path,
-			Usage: "path of the Unix socket that status, peers, invite and the other commands connect to; anybody with write access to it controls the node (default admin.sock in the data directory)",
+			Usage: "path of the Unix socket that the other commands connect to; anybody with write access to it controls the node (default admin.sock in the data directory)",
 		},
 		{
 			Name: "metrics", Kind: Address, Default: "127.0.0.1:9102", check: unlessEmpty(hostPort(false)),
-			Usage: "host:port that serves /metrics for Prometheus; anybody who can reach it can read the metrics; empty disables it",
+			Usage: "host:port that serves /metrics for Prometheus to anybody who can reach it; empty disables it",
 		},
 	}},
 	{"Logging", []Option{

@@ -46,7 +46,7 @@ func New(logger *slog.Logger, r prometheus.Registerer) *Sampler {
 		logger: logger, every: sampleEvery, length: sampleFor, interrupt: make(chan struct{}),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_cpu_seconds_total",
-			Help: "CPU seconds by subsystem, estimated from a profile of 1 s every 15 s: regions, gateway, replication, store, network, terrain, gc, runtime, other.",
+			Help: "CPU time, estimated: regions, gateway, replication, store, network, terrain, gc, runtime, other.",
 		}, []string{"subsystem"}),
 	}
 	cores := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -31,29 +31,29 @@ func newMetrics(reg prometheus.Registerer, tableSize func() int) (*metrics, erro
 	m := &metrics{
 		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_lookups_total",
-			Help: "DHT lookups, including those that precede a put.",
+			Help: "DHT lookups, including those before a put.",
 		}, []string{"kind"}),
 		straight: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_dht_direct_puts_total",
-			Help: "Player records put without a lookup, directly on the nodes that hold an older version.",
+			Help: "Player records put without a lookup.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_lookup_failures_total",
-			Help: "DHT lookups that failed. A record that does not exist is not a failure.",
+			Help: "DHT lookups that failed; a missing record is no failure.",
 		}, []string{"kind"}),
 		contacted: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "voxeld_dht_lookup_contacted_peers",
-			Help:    "Peers contacted per DHT lookup; 0 if the node is alone.",
+			Help:    "Peers contacted per DHT lookup.",
 			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64},
 		}, []string{"kind"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "voxeld_dht_lookup_seconds",
-			Help:    "Duration of a DHT lookup, in seconds.",
+			Help:    "Duration of a DHT lookup.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 		}, []string{"kind"}),
 		redials: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_redials_total",
-			Help: "Connection attempts to bootstrap addresses and to known peers that were disconnected.",
+			Help: "Attempts to connect to bootstrap addresses and known peers.",
 		}, []string{"result"}),
 	}
 	if reg == nil {

@@ -33,23 +33,21 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of messages exchanged with clients, without framing.", "direction")
 	return &metrics{
-		sessions: auto.NewGauge(prometheus.GaugeOpts{Name: "voxeld_sessions", Help: "Open player sessions on this gateway."}),
-		joins: vector("voxeld_joins_total", "Players who joined, or could not, by outcome: joined, joined_original (VoxelPopuli's client), redirected (this node drains), "+
-			"gone (the client left first), internal, or the code of the refusal (docs/protocol.md).", "outcome"),
-		requests:    vector("voxeld_http_requests_total", "HTTP requests served, by status code; 101 is a session over WebSocket, counted when it ends.", "code"),
+		sessions:    auto.NewGauge(prometheus.GaugeOpts{Name: "voxeld_sessions", Help: "Open sessions of players."}),
+		joins:       vector("voxeld_joins_total", "Players who joined, or could not: joined, joined_original (VoxelPopuli's client), redirected (this node drains), gone (the client left first), internal, or the code of the refusal (docs/protocol.md).", "outcome"),
+		requests:    vector("voxeld_http_requests_total", "HTTP requests served; 101 is a session over WebSocket, counted when it ends.", "code"),
 		messagesIn:  messages.WithLabelValues("in"),
 		messagesOut: messages.WithLabelValues("out"),
 		bytesIn:     bytes.WithLabelValues("in"),
 		bytesOut:    bytes.WithLabelValues("out"),
-		corrections: vector("voxeld_move_corrections_total", "Player moves refused and corrected, by reason.", "reason"),
+		corrections: vector("voxeld_move_corrections_total", "Player moves refused and corrected.", "reason"),
 		frameSeconds: auto.NewHistogram(prometheus.HistogramOpts{
-			Name: "voxeld_gateway_tick_seconds", Help: "Time to encode the movement of one tick and queue it for all sessions, in seconds.", Buckets: region.TickBuckets,
+			Name: "voxeld_gateway_tick_seconds", Help: "Time to encode the movement of one tick and queue it for all sessions.", Buckets: region.TickBuckets,
 		}),
-		skipped:  auto.NewCounter(prometheus.CounterOpts{Name: "voxeld_motion_skipped_total", Help: "Movement updates skipped because a session had not drained the previous one."}),
-		refusals: vector("voxeld_edit_refusals_total", "Edits refused, by reason.", "reason"),
-		denials:  vector("voxeld_interaction_refusals_total", "Interactions between players (hits and gifts) refused, by reason.", "reason"),
-		moved: vector("voxeld_sessions_moved_total", "Sessions closed because this node was drained, by outcome: "+
-			"followed (reconnected to another node), disconnected (the client did not leave in time), no_target (no other node accepted players).", "outcome"),
+		skipped:  auto.NewCounter(prometheus.CounterOpts{Name: "voxeld_motion_skipped_total", Help: "Movement updates skipped because a session had not drained the last one."}),
+		refusals: vector("voxeld_edit_refusals_total", "Edits refused.", "reason"),
+		denials:  vector("voxeld_interaction_refusals_total", "Hits and gifts refused.", "reason"),
+		moved:    vector("voxeld_sessions_moved_total", "Sessions closed because this node was drained: followed (now on another node), disconnected (did not leave in time), no_target.", "outcome"),
 	}
 }
 

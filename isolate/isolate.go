@@ -24,7 +24,7 @@ type Panics struct {
 func New(log *slog.Logger, r prometheus.Registerer, where ...string) *Panics {
 	count := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_panics_total",
-		Help: "Panics (bugs) that ended one part only, by what it was: connection and writer (of a player), request (HTTP), query (of a player), subscription (of a region), stream (of another node).",
+		Help: "Panics (bugs) that ended one part only: connection and writer (of a player), request (HTTP), query (of a player), subscription (of a region), stream (of another node).",
 	}, []string{"where"})
 	if r != nil {
 		var before prometheus.AlreadyRegisteredError

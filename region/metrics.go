@@ -25,21 +25,21 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"state"})
 	}
 	m := &metrics{
-		loaded: gauge("voxeld_regions_loaded", "Regions whose tick loop runs on this node."),
+		loaded: gauge("voxeld_regions_loaded", "Regions open on this node."),
 		hibernated: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_regions_hibernated_total",
-			Help: "Hibernations: replicated regions closed on this node because nobody watched them.",
+			Help: "Regions closed on this node because nobody watched them.",
 		}),
 		woken: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_regions_woken_total",
-			Help: "Regions opened on this node because of a message from another member.",
+			Help: "Regions opened on this node by a message of another member.",
 		}),
 		node: byState("voxeld_node_regions",
-			"Regions of which this node holds a replica, the catalog included, by state: healthy, under_replicated (fewer live members than it should have), no_quorum (most members do not answer), quarantined, unknown (members not asked yet)."),
+			"Replicas on this node, the catalog included, by state of the region: healthy, under_replicated, no_quorum, quarantined, unknown."),
 		world: byState("voxeld_world_regions",
-			"All regions of the world, hibernating ones included and the catalog not counted, by state as in voxeld_node_regions. Only nodes that hold the catalog export it."),
-		catalogQuorum: gauge("voxeld_catalog_quorum", "1 if this node sees a catalog with a leader that a majority follows, else 0: no new land can be founded."),
-		skew:          gauge("voxeld_clock_skew_seconds", "Largest difference between this node's clock and that of another node that answers, in seconds; 0 if too small to measure."),
+			"All regions but the catalog, by state, on nodes that hold the catalog."),
+		catalogQuorum: gauge("voxeld_catalog_quorum", "1 if this node sees a catalog with a leader that a majority follows, else 0."),
+		skew:          gauge("voxeld_clock_skew_seconds", "Largest difference between the clocks of this node and of another one; 0 if too small to measure."),
 	}
 	r.MustRegister(m.loaded, m.hibernated, m.woken, m.node, m.world, m.catalogQuorum, m.skew)
 	return m

@@ -29,15 +29,15 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		})
 	}
 	m := &metrics{
-		proposals:     counter("proposals_total", "Entries proposed by the owners of groups."),
+		proposals:     counter("proposals_total", "Entries proposed."),
 		refused:       counter("proposals_refused_total", "Proposals refused: not the leader, overloaded, too large, or storage failed."),
-		rejected:      counter("messages_rejected_total", "Incoming raft messages and snapshots rejected: malformed, for an unknown group, or from a node that is not a member."),
-		commits:       counter("commits_total", "Storage transactions, each one fsync batch."),
+		rejected:      counter("messages_rejected_total", "Raft messages and snapshots rejected: malformed, for an unknown group, or not from a member."),
+		commits:       counter("commits_total", "Storage transactions."),
 		entries:       counter("entries_stored_total", "Durable log entries."),
-		delivered:     counter("entries_delivered_total", "Committed entries delivered to owners."),
+		delivered:     counter("entries_delivered_total", "Committed entries delivered."),
 		batchEntries:  histogram("batch_entries", "Log entries per storage transaction.", prometheus.ExponentialBuckets(1, 2, 14)),
-		commitSeconds: histogram("commit_seconds", "Duration of a storage transaction, in seconds.", prometheus.ExponentialBuckets(0.00025, 2, 15)),
-		lag:           gauge("apply_lag_entries", "Entries delivered but not yet applied, summed over all groups."),
+		commitSeconds: histogram("commit_seconds", "Duration of a storage transaction.", prometheus.ExponentialBuckets(0.00025, 2, 15)),
+		lag:           gauge("apply_lag_entries", "Entries delivered but not yet applied."),
 		stalled:       gauge("stalled", "1 while storage refuses writes."),
 	}
 	if registerer == nil {

@@ -34,19 +34,19 @@ func newMetrics(registerer prometheus.Registerer, size func() int64) (*metrics, 
 		}),
 		fsyncs: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_store_fsyncs_total",
-			Help: "fdatasync calls: one per journal record, two per transaction. Fewer than commits, because commits share them.",
+			Help: "fdatasync calls; commits share them.",
 		}),
 		checkpoints: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_store_checkpoints_total",
-			Help: "Transactions that moved the contents of the journal into the tables.",
+			Help: "Transactions that moved the journal into the tables.",
 		}),
 		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_store_failed_commits_total",
-			Help: "Failed commits, by reason: invalid, full, damaged, closed or io.",
+			Help: "Failed commits: invalid, full, damaged, closed, io.",
 		}, []string{"reason"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "voxeld_store_commit_seconds",
-			Help:    "Time until a commit was durable, as its caller saw it, in seconds.",
+			Help:    "Time until a commit was durable, as its caller saw it.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15), // 0.1 ms to 1.6 s
 		}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -60,7 +60,7 @@ func newMetrics(registerer prometheus.Registerer, size func() int64) (*metrics, 
 	}
 	bytes := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_store_size_bytes",
-		Help: "Size of the store's file in bytes. It never shrinks; freed space is reused.",
+		Help: "Size of the store's file; it never shrinks, freed space is reused.",
 	}, func() float64 { return float64(size()) })
 
 	if registerer == nil {

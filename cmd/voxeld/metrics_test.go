@@ -68,9 +68,13 @@ func metricsTable(registry *prometheus.Registry) string {
 	var rows []string
 	for d := range descs {
 		if m := descForm.FindStringSubmatch(d.String()); m != nil {
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", m[1], m[3], strings.ReplaceAll(m[2], `\"`, `"`)))
+			row := fmt.Sprintf("| `%s` | %s |", m[1], strings.ReplaceAll(m[2], `\"`, `"`))
+			if m[3] != "" {
+				row += " " + m[3] + " |"
+			}
+			rows = append(rows, row+"\n")
 		}
 	}
 	slices.Sort(rows)
-	return "| metric | labels | meaning |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
+	return "| metric | meaning | labels |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
 }

@@ -13,14 +13,14 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer, g *Gate) *metrics {
 	m := &metrics{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_nodes_refused_total",
-		Help: "Nodes that were not admitted, or were disconnected, by the reason: none (no certificate shown), expired, revoked, issuer (not signed by an issuer), token, invalid.",
+		Help: "Nodes that were not admitted, or were disconnected: none (no certificate shown), expired, revoked, issuer (not signed by one), token, invalid.",
 	}, []string{"reason"})}
 	for _, reason := range []string{"none", "expired", "revoked", "issuer", "token", "invalid"} {
 		m.refused.WithLabelValues(reason)
 	}
 	r.MustRegister(m.refused, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_certificate_expiry_timestamp_seconds",
-		Help: "When this node's certificate ends. It is renewed 20 days before.",
+		Help: "When this node's certificate ends; it is renewed 20 days before.",
 	}, func() float64 {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -89,7 +89,7 @@ func sourceOf(remote ma.Multiaddr, id peer.ID) source {
 func newStrangers() *strangers {
 	s := &strangers{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_strangers_refused_total",
-		Help: "Streams and connections of peers without a certificate that were refused, by reason (streams, connections: too many at once; rate: their address opened too many; shed: a connection was closed so that another could begin).",
+		Help: "Streams and connections of peers without a certificate refused: streams, connections (too many at once), rate (too many of an address), shed (closed for another).",
 	}, []string{"reason"})}
 	for _, reason := range []string{"streams", "connections", "rate", "shed"} {
 		s.refused.WithLabelValues(reason)

@@ -10,7 +10,7 @@ import (
 func registerMetrics(r prometheus.Registerer, expires func() time.Time) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_tls_certificate_expiry_timestamp_seconds",
-		Help: "Unix time at which the first certificate of the HTTPS server expires; 0 while none could be obtained, absent without TLS.",
+		Help: "When the first HTTPS certificate ends; 0 while there is none, absent without TLS.",
 	}, func() float64 {
 		if at := expires(); !at.IsZero() {
 			return float64(at.UnixNano()) / float64(time.Second)

@@ -11,13 +11,9 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) metrics {
 	m := metrics{
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "voxeld_chat_lines_total", Help: "Chat lines, hits and gifts " +
-			"received, by the order in which they were shown: causal (after all that they depend on), late (after something that may depend on them), " +
-			"none (without a clock, from an older node), repeated or dropped (duplicates, or too many at once: not shown)."}, []string{"order"}),
-		held: prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_chat_held", Help: "Chat lines, hits and gifts held back " +
-			"until what they depend on has arrived, or briefly, to show concurrent ones by wall clock."}),
-		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "voxeld_chat_timeouts_total", Help: "Waits for a missing chat " +
-			"line, hit or gift that timed out, counted once per player."}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "voxeld_chat_lines_total", Help: "Chat lines, hits and gifts received: causal (shown after all that they depend on), late (after something that may depend on them), none (without a clock, from an older node), repeated or dropped (not shown)."}, []string{"order"}),
+		held:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_chat_held", Help: "Chat lines, hits and gifts held back until what they depend on has arrived."}),
+		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "voxeld_chat_timeouts_total", Help: "Waits for a missing chat line, hit or gift that timed out, per player."}),
 	}
 	r.MustRegister(m.events, m.held, m.missed)
 	return m

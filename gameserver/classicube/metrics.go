@@ -16,7 +16,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		Metrics: games.NewMetrics(r, "classicube", "ClassiCube"),
 		levels: promauto.With(r).NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_classicube_levels_total", Help: "Levels sent to clients of ClassiCube: when they join, and as they walk.",
+			Name: "voxeld_classicube_levels_total", Help: "Levels sent to clients of ClassiCube.",
 		}),
 	}
 }

@@ -19,7 +19,7 @@ func NewMetrics(r prometheus.Registerer, flag, game string) Metrics {
 	f := promauto.With(r)
 	return Metrics{
 		Clients: f.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_" + flag + "_clients", Help: "Connected clients of " + game + "; voxeld_sessions counts them, too.",
+			Name: "voxeld_" + flag + "_clients", Help: "Connected clients of " + game + "; also in voxeld_sessions.",
 		}),
 		PutBack: f.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_" + flag + "_edits_put_back_total", Help: "Blocks put back for clients of " + game + ", because an edit was refused.",

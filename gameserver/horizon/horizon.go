@@ -145,9 +145,9 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) metrics {
 	m := metrics{
-		made: prometheus.NewCounter(prometheus.CounterOpts{Name: "voxeld_surface_tiles_total", Help: "Surface tiles of far land made, new or because edits have changed them."}),
+		made: prometheus.NewCounter(prometheus.CounterOpts{Name: "voxeld_surface_tiles_total", Help: "Surface tiles of far land made."}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_surface_tile_refusals_total", Help: "Requests for surface tiles refused, because their address sent too many.",
+			Name: "voxeld_surface_tile_refusals_total", Help: "Requests for surface tiles refused: too many of their address.",
 		}),
 	}
 	r.MustRegister(m.made, m.refused)

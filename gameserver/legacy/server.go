@@ -48,7 +48,7 @@ type Server struct {
 func NewServer(o Options) *Server {
 	s := &Server{Options: &o, leaders: newLeaders(&o), hosts: newHosts(), parties: newParties(&o), came: wake.NewSignal()}
 	s.count = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "voxeld_original_connections", Help: "Open chunk connections of original VoxelPopuli clients.",
+		Name: "voxeld_original_connections", Help: "Open chunk connections of VoxelPopuli's clients.",
 	})
 	o.Registerer.MustRegister(s.count)
 	s.mu.conns = make(map[*conn]struct{})

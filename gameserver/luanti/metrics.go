@@ -16,7 +16,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		Metrics: games.NewMetrics(r, "luanti", "Luanti"),
 		columns: promauto.With(r).NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_luanti_chunks_total", Help: "Chunks that were sent to clients of Luanti.",
+			Name: "voxeld_luanti_chunks_total", Help: "Chunks sent to clients of Luanti.",
 		}),
 	}
 }

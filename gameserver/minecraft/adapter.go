@@ -68,7 +68,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		Metrics: games.NewMetrics(r, "minecraft", "Minecraft"),
 		columns: promauto.With(r).NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_minecraft_chunks_total", Help: "Chunks of 32 × 32 blocks that were sent to clients of Minecraft.",
+			Name: "voxeld_minecraft_chunks_total", Help: "Chunks of 32 × 32 blocks sent to clients of Minecraft.",
 		}),
 	}
 }

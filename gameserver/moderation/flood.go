@@ -52,7 +52,7 @@ type floods struct {
 func newFloods(r prometheus.Registerer) *floods {
 	f := &floods{outcomes: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_chat_floods_total",
-		Help: "Players who sent lines or commands too fast, by what followed: warned, muted for a minute, or banned from this node (set floodban).",
+		Help: "Players who sent lines or commands too fast: warned, muted for a minute, or banned from this node (set floodban).",
 	}, []string{"outcome"})}
 	for _, outcome := range []string{floodWarned, floodMuted, floodBanned} {
 		f.outcomes.WithLabelValues(outcome)

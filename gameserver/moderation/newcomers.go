@@ -31,13 +31,13 @@ func newNewcomers(r prometheus.Registerer, now func() time.Time) *newcomers {
 	auto := promauto.With(r)
 	edits := auto.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_newcomer_edits_total",
-		Help: "Blocks that new players requested to place or remove on this node, by kind: guests, and players without a role of their own who have not had a registered name for a day.",
+		Help: "Blocks that new players (guests, or without a role and with a name younger than a day) asked to place or remove here.",
 	}, []string{"kind"})
 	n := &newcomers{placed: edits.WithLabelValues("placed"), removed: edits.WithLabelValues("removed")}
 	n.mu.removals = make(map[player.ID]int)
 	auto.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_newcomer_removals_peak",
-		Help: "Most blocks that one new player asked to remove on this node within 30 seconds, these or those before.",
+		Help: "Most blocks that one new player asked to remove here within 30 seconds, these or those before.",
 	}, func() float64 { return n.peak(now()) })
 	return n
 }

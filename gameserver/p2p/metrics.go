@@ -11,14 +11,14 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) metrics {
 	packets := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "voxeld_overlay_packets_total", Help: "Movement packets exchanged with other gateways; at most one per tick and gateway.",
+		Name: "voxeld_overlay_packets_total", Help: "Movement packets exchanged with other gateways.",
 	}, []string{"direction"})
 	bytes := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_overlay_packet_bytes_total", Help: "Bytes of movement packets exchanged with other gateways.",
 	}, []string{"direction"})
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "voxeld_overlay_refused_total",
-		Help: "Movement updates of other gateways refused: farther away than the player can have moved.",
+		Help: "Movement of other gateways refused: farther away than the player can have moved.",
 	})
 	r.MustRegister(packets, bytes, refused)
 	return metrics{

@@ -44,28 +44,27 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		tickSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "voxeld_region_tick_seconds",
-			Help:    "Duration of one tick of one region, in seconds. The budget is 0.05.",
+			Help:    "Duration of one tick of one region.",
 			Buckets: TickBuckets,
 		}),
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "voxeld_region_tick_lateness_seconds",
-			Help:    "Time by which a tick of a region in use started late, in seconds.",
+			Help:    "Time by which a tick of a region in use started late.",
 			Buckets: TickBuckets,
 		}),
-		lateTicks:   counter("voxeld_region_late_ticks_total", "Ticks that started more than one tick (0.05 s) late."),
+		lateTicks:   counter("voxeld_region_late_ticks_total", "Ticks that started more than a tick (0.05 s) late."),
 		leaderships: counter("voxeld_region_leaderships_total", "Times that this node became the leader of a region."),
 		edits:       counter("voxeld_region_edits_total", "Edits committed and applied by regions on this node."),
-		repaired:    counter("voxeld_scrub_repaired_total", "Damaged parts on this node that were repaired from other members."),
-		founded:     counter("voxeld_regions_founded_total", "Regions founded by the catalog while this node was a member of it."),
+		repaired:    counter("voxeld_scrub_repaired_total", "Damaged parts on this node that scrubs repaired."),
+		founded:     counter("voxeld_regions_founded_total", "Regions founded while this node was a member of the catalog."),
 		catalog: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_catalog_members",
-			Help: "Voting members of the catalog; 0 if this node is not a member.",
+			Help: "Voting members of the catalog; 0 on a node that is none.",
 		}),
 	}
 	inPhase := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "voxeld_region_tick_phase_seconds",
-		Help: "Duration of the parts of a tick, in seconds: input (what gateways sent), apply (committed entries), store (rows passed to the store), " +
-			"propose (edits to the log), publish (changes and moves to gateways).",
+		Name:    "voxeld_region_tick_phase_seconds",
+		Help:    "Duration of the parts of a tick: input (of gateways), apply (committed entries), store, propose (edits to the log), publish (to gateways).",
 		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5},
 	}, []string{"phase"})
 	for i, name := range phaseNames {
@@ -73,7 +72,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	budget := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "voxeld_region_tick_budget_seconds",
-		Help: "Length of a tick, which voxeld_region_tick_seconds should stay below.",
+		Help: "Length of a tick, 0.05.",
 	})
 	budget.Set(TickEvery.Seconds())
 	r.MustRegister(inPhase, budget, m.lateness, m.tickSeconds, m.lateTicks, m.leaderships, m.edits, m.repaired, m.founded, m.catalog)

@@ -14,7 +14,7 @@ type metrics struct{ depth *prometheus.GaugeVec }
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "voxeld_regions_by_depth",
-		Help: "Regions with land that this node leads, by depth: how often a cell of the first size was halved to get theirs.",
+		Help: "Regions that this node leads, by how often their cell was halved.",
 	}, []string{"depth"})}
 	r.MustRegister(m.depth)
 	return m

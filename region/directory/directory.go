@@ -71,7 +71,7 @@ type Options struct {
 func newLocated(r prometheus.Registerer) *prometheus.CounterVec {
 	located := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_region_lookups_total",
-		Help: "Lookups of the region of a chunk, by the source that answered.",
+		Help: "Lookups of the region of a chunk, by what answered.",
 	}, []string{"source"})
 	r.MustRegister(located)
 	return located

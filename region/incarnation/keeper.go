@@ -93,7 +93,7 @@ type Keeper struct {
 func Open(o Options) (*Keeper, error) {
 	k := &Keeper{Options: o, outdatedTotal: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "voxeld_replicas_rolled_back_total",
-		Help: "Replicas on this node that are no longer used because its data was put back to an earlier state; other members replace them.",
+		Help: "Replicas not used because this node's data was put back to an earlier state; other members replace them.",
 	})}
 	o.Registerer.MustRegister(k.outdatedTotal)
 	k.mu.seen, k.mu.outdated, k.mu.lost = make(map[string]nodemsg.SignedIncarnation), make(map[uint64]uint64), make(map[uint64]uint64)

@@ -26,20 +26,20 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		scrubs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_scrubs_total",
-			Help: "Scrubs of regions led by this node, by result: sound, repaired, damaged (not repaired), failed. A scrub compares all replicas of a region.",
+			Help: "Scrubs (comparisons of all replicas) of regions led by this node: sound, repaired, damaged (not repaired), failed.",
 		}, []string{"result"}),
 		scrubbedChunks: counter("voxeld_scrub_parts_total", "Parts compared by scrubs: chunks, and the player state of a region."),
 		damaged:        counter("voxeld_scrub_damaged_total", "Damaged parts found by scrubs, on any member of a region led by this node."),
-		reseeded:       counter("voxeld_replicas_discarded_total", "Unusable replicas discarded on this node; the other members replace them."),
-		bases:          counter("voxeld_terrain_fetches_total", "Chunks of terrain fetched from another node, because this node generates other terrain than the one under the edits."),
+		reseeded:       counter("voxeld_replicas_discarded_total", "Unusable replicas discarded; the other members replace them."),
+		bases:          counter("voxeld_terrain_fetches_total", "Chunks of terrain fetched from a node that generates the terrain under the edits."),
 		missingBases:   counter("voxeld_terrain_fetch_failures_total", "Attempts to fetch terrain that no reachable node had."),
 		isolated: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_isolated_total",
-			Help: "Regions (or the catalog) that failed and were closed on this node only, by reason.",
+			Help: "Regions that failed and were closed on this node only.",
 		}, []string{"reason"}),
 		damagedNow: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_replicas_damaged",
-			Help: "Damaged replicas that are not repaired; voxeld region scrub lists them.",
+			Help: "Damaged replicas that are not repaired (voxeld region scrub).",
 		}),
 	}
 	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.reseeded, m.bases, m.missingBases, m.damagedNow, m.isolated)

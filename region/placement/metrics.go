@@ -21,32 +21,32 @@ func newMetrics(r prometheus.Registerer, capacity float64) *metrics {
 	m := &metrics{
 		led: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_regions_led",
-			Help: "Loaded regions led by this node, including the catalog.",
+			Help: "Open regions led by this node, including the catalog.",
 		}),
 		lag: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_replica_lag_entries",
-			Help: "The most log entries that a live member of a loaded region led by this node lacks.",
+			Help: "Most log entries that a live member of an open region led by this node lacks.",
 		}),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_region_member_changes_total",
-			Help: "Membership changes and leadership transfers made by this node as leader, by kind: add, promote, remove, transfer.",
+			Help: "Changes of members and leaders made by this node as leader: add, promote, remove, transfer.",
 		}, []string{"change"}),
 		busy: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_node_busy_cores",
-			Help: "Cores that this node uses, smoothed over some seconds, as other nodes see it.",
+			Help: "Cores that this node uses, smoothed, as other nodes see it.",
 		}),
 		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_balance_moves_total",
-			Help: "Regions moved from this node because it was busy, by kind (leader: another member leads; member: a less busy node becomes a member) and result (done, failed).",
+			Help: "Regions moved from this node because it was busy: leader (another member leads), member (a less busy node becomes a member).",
 		}, []string{"kind", "result"}),
 		moveSeconds: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_balance_seconds_total",
-			Help: "Time that the moves of voxeld_balance_moves_total took, in seconds.",
+			Help: "Time that the moves of voxeld_balance_moves_total took.",
 		}),
 	}
 	room := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "voxeld_node_capacity_cores",
-		Help: "Cores that this node gives to the world (capacity); above 60 % of them it moves regions to other nodes.",
+		Help: "Cores that this node gives to the world (capacity).",
 	})
 	room.Set(capacity)
 	for _, kind := range []balance.Kind{balance.Lead, balance.Replace} {

@@ -17,17 +17,16 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		acts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_policy_acts_total",
-			Help: "Commands in the catalog's log that this node has read since it started: applied, refused (without effect when its turn came) or forged.",
+			Help: "Commands in the catalog's log that this node has read: applied, refused, forged.",
 		}, []string{"result"}),
 		updated: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_policy_updated_timestamp_seconds",
-			Help: "Unix time at which the node's copy of roles, bans and names was last up to date.",
+			Help: "When this node's copy of roles, bans and names was last up to date.",
 		}),
 		claims: prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_claims", Help: "Claims in the world."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_policy_edits_refused_total",
-			Help: "Edits that the policy forbids and a gateway let through, refused by this node as the region's leader, by reason: not_allowed or claimed. " +
-				"A few are of a gateway that was late, many of one that lies.",
+			Help: "Edits that a gateway should have refused: not_allowed, claimed. Many mean that a gateway lies.",
 		}, []string{"reason"}),
 	}
 	for _, reason := range []string{wire.RefusedNotAllowed, wire.RefusedClaimed} {

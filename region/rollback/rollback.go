@@ -87,13 +87,13 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		blocks: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_rollback_blocks_total", Help: "Blocks that this node has had rolled back, in regions that it leads.",
+			Name: "voxeld_rollback_blocks_total", Help: "Blocks rolled back in regions that this node leads.",
 		}),
 		running: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_rollback_regions", Help: "Regions in which this node is carrying out a rollback.",
+			Name: "voxeld_rollback_regions", Help: "Regions in which this node carries out a rollback.",
 		}),
 		trims: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_history_trims_total", Help: "Times that this node dropped old history of a region (history_keep, history_size).",
+			Name: "voxeld_history_trims_total", Help: "Times that old history of a region was dropped (history_keep, history_size).",
 		}),
 	}
 	r.MustRegister(m.blocks, m.running, m.trims)

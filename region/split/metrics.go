@@ -22,16 +22,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	buckets := []float64{.01, .025, .05, .075, .1, .15, .25, .5, 1, 2.5, 5, 10}
 	m := &Metrics{
 		splits: counter("voxeld_region_splits_total",
-			"Splits of regions that this node wanted, by trigger (tick, players, edits, stored, or manual) and result (done, failed)."),
+			"Splits that this node wanted, by trigger (tick, players, edits, stored, manual)."),
 		merges: counter("voxeld_region_merges_total",
-			"Merges of regions that this node wanted, by trigger (quiet, or manual) and result (done, failed)."),
+			"Merges that this node wanted, by trigger (quiet, manual)."),
 		splitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "voxeld_region_split_seconds", Buckets: buckets,
-			Help: "Time that edits waited while a region was split, in seconds, on the node that led it.",
+			Help: "Time that edits waited while this node split a region.",
 		}),
 		mergeSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "voxeld_region_merge_seconds", Buckets: buckets,
-			Help: "Time that edits waited while regions were merged, in seconds, on the node that merged them.",
+			Help: "Time that edits waited while this node merged regions.",
 		}),
 	}
 	r.MustRegister(m.splits, m.merges, m.splitSeconds, m.mergeSeconds)

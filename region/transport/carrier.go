@@ -61,7 +61,7 @@ func NewCarrier(peers Peers, logger *slog.Logger, r prometheus.Registerer) *Carr
 		peers: peers, logger: logger, tasks: background.NewTasks(),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_raft_messages_dropped_total",
-			Help: "Raft messages to other nodes that were dropped: the peer was unreachable or its queue was full. Raft retransmits.",
+			Help: "Raft messages dropped: the peer was unreachable or its queue was full. They are sent again.",
 		}),
 	}
 	r.MustRegister(c.dropped)

@@ -16,20 +16,20 @@ func newMetrics(r prometheus.Registerer, every time.Duration) *metrics {
 	m := &metrics{
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_backup_last_success_timestamp_seconds",
-			Help: "Unix time of the last complete backup of the world that this node made; 0 if it made none.",
+			Help: "When this node made its last complete backup of the world; 0: never.",
 		}),
 		duration: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_backup_last_duration_seconds", Help: "How long the last backup took.",
+			Name: "voxeld_backup_last_duration_seconds", Help: "Time that the last backup took.",
 		}),
 		size: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_backup_last_size_bytes", Help: "Size of the last backup.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_backup_failures_total", Help: "Backups that failed, or were written but lack a region.",
+			Name: "voxeld_backup_failures_total", Help: "Backups that failed or lack a region.",
 		}),
 	}
 	interval := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "voxeld_backup_interval_seconds", Help: "Interval of scheduled backups (backup_every); 0 if there are none.",
+		Name: "voxeld_backup_interval_seconds", Help: "Interval of scheduled backups (backup_every); 0: none.",
 	})
 	interval.Set(every.Seconds())
 	r.MustRegister(m.success, m.duration, m.size, m.failures, interval)

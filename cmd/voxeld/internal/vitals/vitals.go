@@ -21,7 +21,7 @@ type Options struct {
 // Register registers the metrics.
 func Register(r prometheus.Registerer, o Options) {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "voxeld_build_info", Help: "1; the labels are the daemon's version and that of Go.",
+		Name: "voxeld_build_info", Help: "1, with the versions of the daemon and of Go.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(o.Version, runtime.Version()).Set(1)
 	ready := gauge("voxeld_ready", "1 if the node takes players, as /readyz says, else 0.", func() float64 {
@@ -30,14 +30,14 @@ func Register(r prometheus.Registerer, o Options) {
 		}
 		return 1
 	})
-	free := gauge("voxeld_disk_free_bytes", "Bytes of the data directory's file system that the daemon can still use.", func() float64 {
+	free := gauge("voxeld_disk_free_bytes", "Bytes free for the daemon on the disk of the data directory.", func() float64 {
 		s, err := fileSystem(o.DataDir)
 		if err != nil {
 			return math.NaN()
 		}
 		return float64(s.Bavail) * float64(s.Bsize)
 	})
-	size := gauge("voxeld_disk_size_bytes", "Size of the file system of the data directory in bytes.", func() float64 {
+	size := gauge("voxeld_disk_size_bytes", "Size of the data directory's file system.", func() float64 {
 		s, err := fileSystem(o.DataDir)
 		if err != nil {
 			return math.NaN()
