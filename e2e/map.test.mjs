@@ -134,7 +134,7 @@ async function inspect(player) {
 }
 
 test('the map shows the land, a claim, and a player of another node', async () => {
-  ada = await Player.open(nodes[0].url, 'ada')
+  ada = await Player.open(nodes[0].url, 'ada', { device: { deviceScaleFactor: 1 } }) // pixels of its map are counted
   await ada.play()
   spawn = await ada.state()
   await ada.untilChat('The name ada is yours')

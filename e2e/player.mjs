@@ -22,6 +22,8 @@ const FLAGS = [
   '--enable-unsafe-swiftshader',
 ]
 const SIZE = { width: 960, height: 600 }
+const PICTURES = Boolean(process.env.PICTURES)
+const PIXELS = PICTURES ? 1 : 0.5 // of the screen, for each CSS pixel: the browser puts its layers together in software, too
 const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
 /** The hash of the style 'body {}', which Playwright adds for a screenshot in Firefox, and which the policy of the page forbids. */
 const SCREENSHOT_STYLE = 'sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA='
@@ -69,7 +71,12 @@ export class Player {
    */
   static async open(url, name, { launch = launchChromium, device = {}, settings = {}, prepare = null } = {}) {
     const browser = await launch()
-    const context = await browser.newContext({ viewport: SIZE, ignoreHTTPSErrors: true, ...device })
+    const context = await browser.newContext({
+      viewport: SIZE,
+      deviceScaleFactor: PIXELS,
+      ignoreHTTPSErrors: true,
+      ...device,
+    })
     await context.addInitScript(
       (settings) => {
         if (origin === 'null') return // about:blank has no storage in Firefox
@@ -306,7 +313,7 @@ export class Player {
 
   /** Saves a screenshot for people to look at, if PICTURES is set: each takes half a second. */
   async picture(name) {
-    if (process.env.PICTURES) await this.#screenshot(name)
+    if (PICTURES) await this.#screenshot(name)
   }
 
   #screenshot(name) {
