@@ -26,8 +26,8 @@ const (
 	moveAtLeast = 10 * time.Second
 )
 
-// Read waits for the client's next message to the session, in CBOR.
-func (cl *Client) Read() ([]byte, error) {
+// Read waits for the client's next message to the session.
+func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	m := cl.mu.edits.Next()
 	for m == nil {
 		kind, body, err := cl.in.next()
@@ -38,11 +38,7 @@ func (cl *Client) Read() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if move, ok := m.(sessionmsg.Move); ok { // 20 a second
-		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-		return cl.message, nil
-	}
-	return sessionmsg.EncodeClientCBOR(m)
+	return m, nil
 }
 
 // translate returns the message that a packet becomes; nil for none.

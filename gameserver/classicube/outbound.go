@@ -16,19 +16,22 @@ import (
 
 // This file makes packets of what the session sends. The writer runs it.
 
-// Send translates a message of the session.
-func (cl *Client) Send(message []byte) error {
+// SendTick shows a tick frame.
+func (cl *Client) SendTick(frame []byte) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.mu.ended {
 		return nil
 	}
-	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.Read(message, time.Now(), cl)
-	}
-	m, err := sessionmsg.DecodeServerCBOR(message)
-	if err != nil {
-		return err
+	return cl.mu.avatars.Read(frame)
+}
+
+// Send translates a message of the session.
+func (cl *Client) Send(m sessionmsg.FromServer) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.ended {
+		return nil
 	}
 	switch m := m.(type) {
 	case sessionmsg.Welcome:
@@ -43,17 +46,9 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Correction:
 		return cl.correct(m)
 	case sessionmsg.Notice:
-		cl.say(colourNotice + escape(m.Text))
-	case sessionmsg.History:
-		for _, line := range games.HistoryLines(m, time.Now()) {
-			cl.say(colourNotice + escape(line))
-		}
+		cl.notice(m.Text)
 	case sessionmsg.Permissions:
 		cl.showRole(m)
-	case sessionmsg.Struck:
-		cl.showInteraction(m)
-	case sessionmsg.Reconnect:
-		cl.redirect(m)
 	case sessionmsg.Failure:
 		cl.end(m.Message)
 	}
@@ -187,7 +182,7 @@ func (cl *Client) showLevel() error {
 		cl.put(p.u8(byte(100 * sent / size))) //nolint:gosec // at most 100
 	}
 	cl.put(begin(packetLevelEnd).u16(uint16(w.side())).u16(uint16(w.height)).u16(uint16(w.side()))) //nolint:gosec // all below 1024
-	cl.a.metrics.levels.Inc()
+	cl.a.Land.Inc()
 	cl.mu.loaded = true
 	cl.showSelf()
 	return cl.mu.out.Flush()
@@ -256,12 +251,7 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	if !waits {
 		return
 	}
-	if m.Error != "" {
-		cl.a.metrics.PutBack.Inc()
-		if why := games.Refusal(m.Error); why != "" {
-			cl.say(colourNotice + why)
-		}
-	}
+	cl.a.CountRefused(m.Error, cl.notice)
 	cl.showBlock(pos, chunk.Block(m.Block))
 }
 
@@ -276,15 +266,8 @@ func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
 														u8(blocktable.ToClassic(b, cl.features.level())))
 }
 
-// Tick is that of sessionmsg.TickReader.
-func (cl *Client) Tick(uint16) {}
-
-// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
-func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
-
-// Delta shows the changes of a chunk, except motion.
-func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	cl.mu.avatars.Enter(n)
+// showDelta shows the changes of a chunk, except motion.
+func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
 			if l.Set(b.At, b.Block) != nil {
@@ -306,6 +289,9 @@ func (cl *Client) say(text string) {
 	}
 }
 
+// notice shows a message of the server.
+func (cl *Client) notice(text string) { cl.say(colourNotice + escape(text)) }
+
 // showRole makes a moderator an operator of the level, and others none.
 func (cl *Client) showRole(m sessionmsg.Permissions) {
 	operator := byte(0)
@@ -313,18 +299,6 @@ func (cl *Client) showRole(m sessionmsg.Permissions) {
 		operator = 100
 	}
 	cl.put(begin(packetUserType).u8(operator))
-}
-
-func (cl *Client) showInteraction(m sessionmsg.Struck) {
-	if m.To == cl.mu.welcome.Player {
-		cl.say(colourNotice + m.Name + " hit you.")
-	}
-}
-
-// redirect ends the connection because the node is stopping: the protocol cannot send the client elsewhere.
-func (cl *Client) redirect(m sessionmsg.Reconnect) {
-	cl.say(colourNotice + escape(m.Reason))
-	cl.end(games.Elsewhere(m))
 }
 
 // end sends the reason for the end of the connection. One that is too long for it is said before.

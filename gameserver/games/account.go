@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -30,8 +31,6 @@ const (
 	maxNames                 = 3 // that are tried for a guest
 	// All players of a node may log in so often, each second and at once.
 	keyRate, keysAtOnce = 4, 20
-	// maxLast is the size of the largest message that ends a session, beyond which it is not looked for.
-	maxLast = 4 << 10
 
 	// What making a key costs: some 60 ms of a core.
 	keyPasses, keyMemory = 3, 32 << 10 // KiB
@@ -61,10 +60,12 @@ func (a *Accounts) key(name, password string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(argon2.IDKey([]byte(password), []byte(salt), keyPasses, keyMemory, 1, ed25519.SeedSize))
 }
 
-// account is a client whose player may have a key: it answers challenges and signs for the game. When the player logs in, the session of the
-// guest ends, and another one begins on the same connection.
-type account struct {
+// Conn is the connection of a client to its session. The player may have a key: Conn answers challenges and signs for the game. When the
+// player logs in, the session of the guest ends, and another one begins on the same connection.
+type Conn struct {
 	Client
+	ticks    ticks
+	message  []byte // the last result of Read, if it is a move
 	accounts *Accounts
 	name     string // under which the client came
 	attempts int    // to log in
@@ -85,95 +86,102 @@ type account struct {
 	state      atomic.Int32       // lastSession, anotherSession or closed
 }
 
-// The states of an account.
+// The states of a Conn.
 const (
 	lastSession    = iota // the connection ends with the session
 	anotherSession        // another one follows it
 	closed                // the connection ends
 )
 
-func newAccount(c Client, accounts *Accounts, join sessionmsg.Join) *account {
-	a := &account{Client: c, accounts: accounts, name: join.Name, join: join}
-	a.told = "You are a guest. /register PASSWORD keeps your name for you, /login PASSWORD makes you who you were."
-	return a
+func newConn(client Client, accounts *Accounts, join sessionmsg.Join) *Conn {
+	join.Version, join.Encoding = sessionmsg.SessionVersion, sessionmsg.EncodingCBOR
+	c := &Conn{Client: client, ticks: newTicks(), accounts: accounts, name: join.Name, join: join}
+	c.told = "You are a guest. /register PASSWORD keeps your name for you, /login PASSWORD makes you who you were."
+	return c
 }
 
-// next reports whether another session follows.
-func (a *account) next() bool { return a.state.CompareAndSwap(anotherSession, lastSession) }
+// follows reports whether another session follows.
+func (c *Conn) follows() bool { return c.state.CompareAndSwap(anotherSession, lastSession) }
 
 // begin prepares a session.
-func (a *account) begin() sessionmsg.Join {
+func (c *Conn) begin() sessionmsg.Join {
 	arrived := make(chan struct{})
-	a.challenges, a.arrived = make(chan sessionmsg.Challenge, 1), arrived
-	a.arrive = sync.OnceFunc(func() { close(arrived) })
-	a.welcome = sessionmsg.Welcome{}
-	return a.join
+	c.challenges, c.arrived = make(chan sessionmsg.Challenge, 1), arrived
+	c.arrive = sync.OnceFunc(func() { close(arrived) })
+	c.welcome = sessionmsg.Welcome{}
+	return c.join
 }
 
-// Read waits for the client's next message, which is signed if it must be.
-func (a *account) Read() ([]byte, error) {
-	select {
-	case c := <-a.challenges:
-		a.world = c.World
-		return sessionmsg.EncodeClientCBOR(sessionmsg.Prove{Signature: a.sign(player.ProofText(c.Nonce, c.World))})
-	case <-a.arrived:
+// Read waits for the client's next message, which is signed if it must be. It is valid until the next Read.
+func (c *Conn) Read() ([]byte, error) {
+	m, err := c.next()
+	if err != nil {
+		return nil, err
 	}
-	if text := a.command; text != "" {
-		a.command = ""
-		return sessionmsg.EncodeClientCBOR(a.signed(text))
+	if move, ok := m.(sessionmsg.Move); ok { // up to 20 a second
+		c.message = sessionmsg.AppendMove(c.message[:0], move.Pose)
+		return c.message, nil
+	}
+	return sessionmsg.EncodeClientCBOR(m)
+}
+
+func (c *Conn) next() (sessionmsg.FromClient, error) {
+	select {
+	case m := <-c.challenges:
+		c.world = m.World
+		return sessionmsg.Prove{Signature: c.sign(player.ProofText(m.Nonce, m.World))}, nil
+	case <-c.arrived:
+	}
+	if text := c.command; text != "" {
+		c.command = ""
+		return c.signed(text), nil
 	}
 	for {
-		data, err := a.Client.Read()
-		if err != nil || data[0] == sessionmsg.ClientMove {
-			return data, err
-		}
-		m, err := sessionmsg.DecodeClientCBOR(data)
+		read, err := c.Client.Read()
 		if err != nil {
 			return nil, err
 		}
-		switch m := m.(type) {
+		switch m := read.(type) {
 		case sessionmsg.Edit:
-			if a.key == nil || !a.welcome.Signed {
-				return data, nil
+			if c.key != nil && c.welcome.Signed {
+				m.Signature = c.sign(player.EditText(c.world, m.Seq, grid.Pos{X: m.X, Y: m.Y, Z: m.Z}, m.Block, m.Text))
 			}
-			m.Signature = a.sign(player.EditText(a.world, m.Seq, grid.Pos{X: m.X, Y: m.Y, Z: m.Z}, m.Block, m.Text))
-			return sessionmsg.EncodeClientCBOR(m)
+			return m, nil
 		case sessionmsg.Command:
-			answer, mine := a.logIn(m.Text)
+			answer, mine := c.logIn(m.Text)
 			switch {
-			case a.state.Load() != lastSession:
+			case c.state.Load() != lastSession:
 				return nil, io.EOF // the guest's session ends
-			case mine:
-				if a.attempts++; a.attempts >= maxAttempts {
-					return nil, wire.Refuse(wire.FailNotAllowed, "You have tried to log in too often.")
-				}
-				if err := a.tell(answer); err != nil {
-					return nil, err
-				}
-			case a.key == nil:
-				return data, nil
-			default:
-				return sessionmsg.EncodeClientCBOR(a.signed(m.Text))
+			case !mine && c.key != nil:
+				return c.signed(m.Text), nil
+			case !mine:
+				return m, nil
+			}
+			if c.attempts++; c.attempts >= maxAttempts {
+				return nil, wire.Refuse(wire.FailNotAllowed, "You have tried to log in too often.")
+			}
+			if err := c.tell(answer); err != nil {
+				return nil, err
 			}
 		default:
-			return data, nil
+			return m, nil
 		}
 	}
 }
 
 // logIn prepares another session if a command is /login or /register with a password, or returns why it does not.
-func (a *account) logIn(text string) (answer string, mine bool) {
+func (c *Conn) logIn(text string) (answer string, mine bool) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return "", false
 	}
 	register, login := strings.EqualFold(words[0], "register"), strings.EqualFold(words[0], "login")
-	if !login && (!register || a.key != nil) {
+	if !login && (!register || c.key != nil) {
 		return "", false
 	}
-	name, password := a.name, words[len(words)-1]
+	name, password := c.name, words[len(words)-1]
 	switch {
-	case a.key != nil:
+	case c.key != nil:
 		return "You are logged in.", true
 	case len(words) == 3 && !register:
 		name = words[1]
@@ -183,14 +191,14 @@ func (a *account) logIn(text string) (answer string, mine bool) {
 	if len(password) < minPassword || len(password) > maxPassword {
 		return fmt.Sprintf("A password has at least %d characters, and at most %d. Longer is safer.", minPassword, maxPassword), true
 	}
-	owner, registered := a.accounts.owner(name)
+	owner, registered := c.accounts.owner(name)
 	switch {
 	case register && registered:
 		return fmt.Sprintf("The name %s is registered. If it is yours, type /login PASSWORD.", name), true
 	case !register && !registered:
 		return fmt.Sprintf("The name %s is registered to nobody: /register PASSWORD makes it yours.", name), true
 	}
-	key := a.accounts.key(name, password)
+	key := c.accounts.key(name, password)
 	if key == nil {
 		return "Too many players are logging in. Try again in a few seconds.", true
 	}
@@ -198,43 +206,39 @@ func (a *account) logIn(text string) (answer string, mine bool) {
 	if registered && owner != player.IDOf(public) {
 		return fmt.Sprintf("That is not the password of %s. A name that was registered in a browser can be used there only.", name), true
 	}
-	a.key, a.told = key, "You are logged in as "+name+"."
-	a.join.Name, a.join.Key = name, hex.EncodeToString(public)
+	c.key, c.told = key, "You are logged in as "+name+"."
+	c.join.Name, c.join.Key = name, hex.EncodeToString(public)
 	if register {
-		a.command, a.told = "register", ""
+		c.command, c.told = "register", ""
 	}
-	a.state.CompareAndSwap(lastSession, anotherSession) // unless the session ends just now
+	c.state.CompareAndSwap(lastSession, anotherSession) // unless the session ends just now
 	return "", true
 }
 
-func (a *account) sign(text []byte) string { return hex.EncodeToString(ed25519.Sign(a.key, text)) }
+func (c *Conn) sign(text []byte) string { return hex.EncodeToString(ed25519.Sign(c.key, text)) }
 
 // signed returns a command with the player's signature.
-func (a *account) signed(text string) sessionmsg.Command {
-	a.lastSeq = max(a.lastSeq+1, uint64(time.Now().UnixMicro())) //nolint:gosec // positive
-	act := nodemsg.Act{Seq: a.lastSeq, Name: a.welcome.Name, Text: text}
-	return sessionmsg.Command{Text: text, Seq: act.Seq, Signature: a.sign(policy.SignedText(a.world, act))}
+func (c *Conn) signed(text string) sessionmsg.Command {
+	c.lastSeq = max(c.lastSeq+1, uint64(time.Now().UnixMicro())) //nolint:gosec // positive
+	act := nodemsg.Act{Seq: c.lastSeq, Name: c.welcome.Name, Text: text}
+	return sessionmsg.Command{Text: text, Seq: act.Seq, Signature: c.sign(policy.SignedText(c.world, act))}
 }
 
 // tell shows the player a text.
-func (a *account) tell(text string) error {
+func (c *Conn) tell(text string) error {
 	if text == "" {
 		return nil
 	}
-	notice, err := sessionmsg.EncodeServerCBOR(sessionmsg.Notice{Text: text})
-	if err != nil {
+	if err := c.Client.Send(sessionmsg.Notice{Text: text}); err != nil {
 		return err
 	}
-	if err := a.Client.Send(notice); err != nil {
-		return err
-	}
-	return a.Flush()
+	return c.Flush()
 }
 
-// Send sends a session's message, except what it says before the player has arrived.
-func (a *account) Send(message []byte) error {
-	if a.welcome.Player != "" && (message[0] == sessionmsg.TickFrame || len(message) > maxLast) {
-		return a.Client.Send(message)
+// Send sends a session's message, except what it says before the player has arrived. It does not retain it.
+func (c *Conn) Send(message []byte) error {
+	if message[0] == sessionmsg.TickFrame {
+		return c.SendTick(message)
 	}
 	m, err := sessionmsg.DecodeServerCBOR(message)
 	if err != nil {
@@ -242,44 +246,59 @@ func (a *account) Send(message []byte) error {
 	}
 	switch m := m.(type) {
 	case sessionmsg.Challenge:
-		a.challenges <- m // the session waits for the answer before it sends another one
+		c.challenges <- m // the session waits for the answer before it sends another one
 		return nil
 	case sessionmsg.Welcome:
-		if err := a.Client.Send(message); err != nil {
+		if err := c.Client.Send(m); err != nil {
 			return err
 		}
-		a.welcome = m
-		text := a.told // before the reader goes on
-		a.arrive()
-		return a.tell(text)
-	case sessionmsg.Failure:
-		if a.welcome.Player == "" && m.Code == wire.FailNameTaken && a.key == nil && a.names < maxNames {
-			a.names++
-			a.join.Name = player.Namesake(a.name, rand.Text(), a.names)
-			a.told = fmt.Sprintf("The name %s is taken: you are the guest %s. If it is yours, type /login PASSWORD.", a.name, a.join.Name)
-			a.state.CompareAndSwap(lastSession, anotherSession)
+		c.welcome = m
+		text := c.told // before the reader goes on
+		c.arrive()
+		return c.tell(text)
+	case sessionmsg.History:
+		var errs []error
+		for _, line := range historyLines(m, time.Now()) {
+			errs = append(errs, c.Client.Send(sessionmsg.Notice{Text: line}))
+		}
+		return errors.Join(errs...)
+	case sessionmsg.Struck:
+		if m.To != c.welcome.Player {
 			return nil
 		}
-		a.state.Store(closed)
-	case sessionmsg.Reconnect:
-		a.state.Store(closed)
+		return c.Client.Send(sessionmsg.Notice{Text: m.Name + " hit you."})
+	case sessionmsg.Failure:
+		if c.welcome.Player == "" && m.Code == wire.FailNameTaken && c.key == nil && c.names < maxNames {
+			c.names++
+			c.join.Name = player.Namesake(c.name, rand.Text(), c.names)
+			c.told = fmt.Sprintf("The name %s is taken: you are the guest %s. If it is yours, type /login PASSWORD.", c.name, c.join.Name)
+			c.state.CompareAndSwap(lastSession, anotherSession)
+			return nil
+		}
+		c.state.Store(closed)
+	case sessionmsg.Reconnect: // these protocols cannot send the client elsewhere
+		c.state.Store(closed)
+		if err := c.Client.Send(sessionmsg.Notice{Text: m.Reason}); err != nil {
+			return err
+		}
+		return c.Client.Send(sessionmsg.Failure{Message: elsewhere(m)})
 	}
-	return a.Client.Send(message)
+	return c.Client.Send(m)
 }
 
 // Close ends the connection in order, unless another session follows.
-func (a *account) Close() error {
-	a.arrive()
-	if a.state.Load() == anotherSession {
+func (c *Conn) Close() error {
+	c.arrive()
+	if c.state.Load() == anotherSession {
 		return nil
 	}
-	a.state.Store(closed)
-	return a.Client.Close()
+	c.state.Store(closed)
+	return c.Client.Close()
 }
 
 // Cut ends the connection at once.
-func (a *account) Cut() {
-	a.state.Store(closed)
-	a.arrive()
-	a.Client.Cut()
+func (c *Conn) Cut() {
+	c.state.Store(closed)
+	c.arrive()
+	c.Client.Cut()
 }

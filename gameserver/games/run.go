@@ -2,30 +2,9 @@ package games
 
 import (
 	"context"
+	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 )
-
-// Metrics are those that the adapters of all games have.
-type Metrics struct {
-	Clients prometheus.Gauge
-	PutBack prometheus.Counter // edits
-}
-
-// NewMetrics returns the metrics of a game. Their names have the name of its flag.
-func NewMetrics(r prometheus.Registerer, flag, game string) Metrics {
-	f := promauto.With(r)
-	return Metrics{
-		Clients: f.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_" + flag + "_clients", Help: "Connected clients of " + game + "; voxeld_sessions counts them, too.",
-		}),
-		PutBack: f.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_" + flag + "_edits_put_back_total", Help: "Blocks put back for clients of " + game + ", because an edit was refused.",
-		}),
-	}
-}
 
 // TickEvery is how often clients are shown where others are, as servers of these games do. Clients interpolate.
 const TickEvery = 100 * time.Millisecond
@@ -37,37 +16,45 @@ const (
 	lateTick = TickEvery * 5 / 4
 )
 
-// Ticks are the times of a client's ticks. The writer's flushes are ticks, so that nothing has to be woken for them. The client's lock guards
-// them.
-type Ticks struct {
+// ticks are the times of a client's ticks. The writer's flushes are ticks, so that nothing has to be woken for them.
+type ticks struct {
+	sync.Mutex
 	late *time.Timer
 	last time.Time
 }
 
-// NewTicks returns the ticks of a new client.
-func NewTicks() Ticks { return Ticks{late: time.NewTimer(lateTick)} }
+func newTicks() ticks { return ticks{late: time.NewTimer(lateTick)} }
 
-// Due reports whether a flush is a tick.
-func (t *Ticks) Due(now time.Time) bool { return now.Sub(t.last) >= earlyTick }
-
-// Begin begins a tick.
-func (t *Ticks) Begin(now time.Time) {
+// begin begins a tick, unless it is too early for one.
+func (t *ticks) begin(now time.Time) (begun bool) {
+	t.Lock()
+	defer t.Unlock()
+	if now.Sub(t.last) < earlyTick {
+		return false
+	}
 	t.last = now
 	t.late.Reset(lateTick)
+	return true
 }
 
-// Run counts a client, and calls its tick when none has begun for a while, until ctx ends or the tick fails: then it cuts the connection.
-func (m Metrics) Run(ctx context.Context, t *Ticks, tick func(now time.Time) error, cut func()) {
-	m.Clients.Inc()
-	defer m.Clients.Dec()
-	defer t.late.Stop()
+// Flush sends what is buffered, and, if it is time for a tick, what time brings.
+func (c *Conn) Flush() error {
+	if now := time.Now(); c.ticks.begin(now) {
+		return c.Tick(now)
+	}
+	return c.Client.Flush()
+}
+
+// run ticks when no flush has done so for a while, until ctx ends or the tick fails: then it cuts the connection.
+func (c *Conn) run(ctx context.Context) {
+	defer c.ticks.late.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-t.late.C:
-			if tick(now) != nil {
-				cut()
+		case now := <-c.ticks.late.C:
+			if c.ticks.begin(now) && c.Tick(now) != nil {
+				c.Client.Cut()
 				return
 			}
 		}

@@ -15,10 +15,9 @@ const writeTimeout = 10 * time.Second
 
 // Client is the connection of one client: a games.Client.
 type Client struct {
-	a       *Adapter
-	c       games.PacketConn
-	buffer  []byte // a packet; the reader's
-	message []byte // the last result of Read
+	a      *Adapter
+	c      games.PacketConn
+	buffer []byte // a packet; the reader's
 
 	mu struct {
 		sync.Mutex
@@ -38,7 +37,6 @@ type Client struct {
 		held    int           // the slot that is in the player's hand
 		slots   []chunk.Block // of the inventory
 		avatars avatars
-		ticks   games.Ticks
 		ended   bool // the reason for the end was sent
 		closed  bool // nothing more is read
 	}
@@ -46,7 +44,7 @@ type Client struct {
 
 func newClient(a *Adapter, c games.PacketConn) *Client {
 	cl := &Client{a: a, c: c, buffer: make([]byte, maxPacket)}
-	cl.mu.lands, cl.mu.slots, cl.mu.avatars, cl.mu.ticks = make(lands), firstSlots(), newAvatars(), games.NewTicks()
+	cl.mu.lands, cl.mu.slots, cl.mu.avatars = make(lands), firstSlots(), newAvatars(cl.showDelta)
 	return cl
 }
 
@@ -60,13 +58,10 @@ func (cl *Client) put(p packet) {
 	}
 }
 
-// Flush sends what time brings, and reports whether everything could be sent.
+// Flush reports whether everything could be sent.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if now := time.Now(); cl.mu.ticks.Due(now) {
-		return cl.advance(now)
-	}
 	return cl.mu.failed
 }
 

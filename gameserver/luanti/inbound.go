@@ -21,8 +21,8 @@ const (
 	moveAtLeast = 5 * time.Second
 )
 
-// Read waits for the client's next message to the session, in CBOR.
-func (cl *Client) Read() ([]byte, error) {
+// Read waits for the client's next message to the session.
+func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	m := cl.mu.edits.Next()
 	for m == nil {
 		open, err := cl.boundRead()
@@ -41,11 +41,7 @@ func (cl *Client) Read() ([]byte, error) {
 			}
 		}
 	}
-	if move, ok := m.(sessionmsg.Move); ok { // ten a second
-		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-		return cl.message, nil
-	}
-	return sessionmsg.EncodeClientCBOR(m)
+	return m, nil
 }
 
 // boundRead bounds the next read: the client says nothing while it loads, or its player stands still. It reports whether the connection is

@@ -31,14 +31,7 @@ type land struct {
 type lands map[grid.ChunkPos]*land
 
 // blocks returns the blocks in view.
-func (ls lands) blocks() games.Blocks {
-	return games.BlocksOf(func(at grid.ChunkPos) *games.Land {
-		if l := ls[at]; l != nil {
-			return l.Land
-		}
-		return nil
-	})
-}
+func (ls lands) blocks() games.Blocks { return games.BlocksOf(ls) }
 
 // nearest returns the chunk nearest to another one that the client is to be sent.
 func (ls lands) nearest(to grid.ChunkPos) (at grid.ChunkPos, found bool) {

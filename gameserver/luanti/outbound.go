@@ -13,19 +13,22 @@ import (
 
 // This file makes packets of what the session sends. The writer runs it.
 
-// Send translates a message of the session.
-func (cl *Client) Send(message []byte) error {
+// SendTick shows a tick frame.
+func (cl *Client) SendTick(frame []byte) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.mu.ended {
 		return nil
 	}
-	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.Read(message, time.Now(), cl)
-	}
-	m, err := sessionmsg.DecodeServerCBOR(message)
-	if err != nil {
-		return err
+	return cl.mu.avatars.Read(frame)
+}
+
+// Send translates a message of the session.
+func (cl *Client) Send(m sessionmsg.FromServer) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.ended {
+		return nil
 	}
 	switch m := m.(type) {
 	case sessionmsg.Welcome:
@@ -41,17 +44,7 @@ func (cl *Client) Send(message []byte) error {
 		cl.mu.pose = m.Pose
 		cl.place(time.Now())
 	case sessionmsg.Notice:
-		cl.say("", m.Text)
-	case sessionmsg.History:
-		for _, line := range games.HistoryLines(m, time.Now()) {
-			cl.say("", line)
-		}
-	case sessionmsg.Struck:
-		if m.To == cl.mu.welcome.Player {
-			cl.say("", m.Name+" hit you.")
-		}
-	case sessionmsg.Reconnect:
-		cl.redirect(m)
+		cl.notice(m.Text)
 	case sessionmsg.Failure:
 		cl.end(m.Message)
 	}
@@ -145,7 +138,7 @@ func (cl *Client) sendNearest() (bool, error) {
 	for _, p := range packets {
 		cl.put(p)
 	}
-	cl.a.metrics.columns.Inc()
+	cl.a.Land.Inc()
 	return true, errors.Join(err, cl.mu.failed)
 }
 
@@ -155,12 +148,7 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	if !waits {
 		return
 	}
-	if m.Error != "" {
-		cl.a.metrics.PutBack.Inc()
-		if why := games.Refusal(m.Error); why != "" {
-			cl.say("", why)
-		}
-	}
+	cl.a.CountRefused(m.Error, cl.notice)
 	cl.showBlock(pos, chunk.Block(m.Block))
 }
 
@@ -187,15 +175,8 @@ func (cl *Client) showNode(pos grid.Pos, id uint16) {
 	cl.put(begin(toAddNode).node(cl.mu.origin.node(pos)).u16(id).u8(0, 0).flag(false))
 }
 
-// Tick is that of sessionmsg.TickReader.
-func (cl *Client) Tick(uint16) {}
-
-// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
-func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
-
-// Delta shows the changes of a chunk, except motion.
-func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	cl.mu.avatars.Enter(n)
+// showDelta shows the changes of a chunk, except motion.
+func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
 			if l.Set(b.At, b.Block) != nil {
@@ -228,11 +209,8 @@ func (cl *Client) say(name, text string) {
 	cl.put(begin(toChatMessage).u8(1, kind).wide(name).wide(text).u64(uint64(time.Now().Unix()))) //nolint:gosec // after 1970
 }
 
-// redirect ends the connection because the node is stopping: the protocol cannot send the client elsewhere.
-func (cl *Client) redirect(m sessionmsg.Reconnect) {
-	cl.say("", m.Reason)
-	cl.end(games.Elsewhere(m))
-}
+// notice shows a message of the server.
+func (cl *Client) notice(text string) { cl.say("", text) }
 
 // end sends the reason for the end of the connection.
 func (cl *Client) end(why string) {

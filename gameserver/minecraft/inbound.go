@@ -15,8 +15,8 @@ import (
 // moveAtLeast is how often the session is sent a move, even if the client stands still: otherwise it seems to be gone.
 const moveAtLeast = 10 * time.Second
 
-// Read waits for the client's next message to the session, in CBOR.
-func (cl *Client) Read() ([]byte, error) {
+// Read waits for the client's next message to the session.
+func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	m := cl.mu.requests.edits.Next()
 	for m == nil {
 		frame, err := cl.in.next()
@@ -31,11 +31,7 @@ func (cl *Client) Read() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if move, ok := m.(sessionmsg.Move); ok { // 20 a second
-		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-		return cl.message, nil
-	}
-	return sessionmsg.EncodeClientCBOR(m)
+	return m, nil
 }
 
 // translate returns the message that a frame becomes; nil for none.

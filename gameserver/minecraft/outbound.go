@@ -4,8 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -15,19 +13,22 @@ import (
 // flySpeed keeps a player who sprints in the air below the gateway's speed limit: 19.6 blocks/s. The game's own is 0.05.
 const flySpeed = .045
 
-// Send translates a message of the session.
-func (cl *Client) Send(message []byte) error {
+// SendTick shows a tick frame.
+func (cl *Client) SendTick(frame []byte) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.mu.state == isOver {
 		return nil
 	}
-	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.Read(message, time.Now(), cl)
-	}
-	m, err := sessionmsg.DecodeServerCBOR(message)
-	if err != nil {
-		return err
+	return cl.mu.avatars.Read(frame)
+}
+
+// Send translates a message of the session.
+func (cl *Client) Send(m sessionmsg.FromServer) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.state == isOver {
+		return nil
 	}
 	switch m := m.(type) {
 	case sessionmsg.Welcome:
@@ -40,22 +41,11 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.ChunkGone:
 		cl.hideChunk(m.Chunk)
 	case sessionmsg.Ack:
-		cl.answer(m, games.Refusal(m.Error))
+		cl.answer(m)
 	case sessionmsg.Correction:
 		cl.place(m.Pose)
 	case sessionmsg.Notice:
-		cl.say(textOf(m.Text, colourNotice))
-	case sessionmsg.History:
-		for _, line := range games.HistoryLines(m, time.Now()) {
-			cl.say(textOf(line, colourNotice))
-		}
-	case sessionmsg.Struck:
-		if m.To == cl.mu.welcome.Player {
-			cl.say(textOf(m.Name+" hit you.", colourNotice))
-		}
-	case sessionmsg.Reconnect:
-		cl.say(textOf(m.Reason, colourNotice))
-		cl.end(games.Elsewhere(m))
+		cl.notice(m.Text)
 	case sessionmsg.Failure:
 		cl.end(m.Message)
 	}
@@ -141,15 +131,8 @@ func (cl *Client) place(at motion.Pose) {
 
 func degrees(radians float32) float32 { return float32(float64(radians) * 180 / math.Pi) }
 
-// Tick is that of sessionmsg.TickReader.
-func (cl *Client) Tick(uint16) {}
-
-// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
-func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
-
-// Delta shows the changes of a chunk, except motion.
-func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	cl.mu.avatars.Enter(n)
+// showDelta shows the changes of a chunk, except motion.
+func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
 			if l.Set(b.At, b.Block) != nil {

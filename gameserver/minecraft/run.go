@@ -17,21 +17,10 @@ const (
 	gameDay                   = 20 * time.Minute
 )
 
-// Run moves the other players, and asks the client whether it is there, until ctx ends or the connection fails.
-func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, &cl.mu.ticks, cl.tick, cl.Cut)
-}
-
-// tick sends what time brings.
-func (cl *Client) tick(now time.Time) error {
+// Tick sends what time brings.
+func (cl *Client) Tick(now time.Time) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	return cl.advance(now)
-}
-
-// advance is tick, with the lock held.
-func (cl *Client) advance(now time.Time) error {
-	cl.mu.ticks.Begin(now)
 	if cl.mu.state == isOver {
 		return cl.mu.out.Flush()
 	}

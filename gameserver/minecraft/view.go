@@ -51,7 +51,7 @@ func (cl *Client) showChunk(at grid.ChunkPos) error {
 	for pos, text := range cl.mu.lands[at].signs {
 		showSign(cl, pos, text)
 	}
-	cl.a.metrics.columns.Inc()
+	cl.a.Land.Inc()
 	cl.mu.lands[at].fittings = maps.Clone(shown.fittings)
 	cl.joinBorders(at)
 	return nil
