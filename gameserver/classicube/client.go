@@ -9,7 +9,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -38,9 +37,7 @@ type Client struct {
 		window window // that the client has, or is to be sent
 		loaded bool   // the client has it
 
-		pose    motion.Pose // of the player, as the gateway has it
-		placed  time.Time   // when the client was put there, and until it says so what it sends is ignored; else zero
-		sent    time.Time   // when the session was last sent a move
+		player  games.Position
 		pinged  time.Time
 		edits   games.Edits
 		avatars avatars

@@ -148,7 +148,7 @@ func TestShapes(t *testing.T) {
 	if !strings.Contains(s.Out.String(), string(slab)) {
 		t.Error("the client is not told of slabs")
 	}
-	cl.mu.pose.Yaw = 0                                                     // it looks south
+	cl.mu.player.Pose.Yaw = 0                                              // it looks south
 	cl.mu.lands[grid.ChunkPos{}].Set(chunk.IndexOf(1, 10, 4), chunk.Stone) //nolint:errcheck // it is packed well
 	gamestest.ReadEdits(t, cl,
 		games.Change{Pos: grid.Pos{X: 1, Y: 10, Z: 3}, To: chunk.Door + 2},

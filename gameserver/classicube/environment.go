@@ -51,7 +51,7 @@ func (cl *Client) showPlace(now time.Time) {
 		return
 	}
 	cl.mu.clock.located = now
-	at := cl.mu.pose.Block()
+	at := cl.mu.player.Pose.Block()
 	if line := fmt.Sprintf("%d %d %d", at.X, at.Y, at.Z); line != cl.mu.clock.line {
 		cl.mu.clock.line = line
 		cl.put(begin(packetMessage).u8(bottomRight).text(line))

@@ -61,7 +61,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 		return err
 	}
 	now := time.Now()
-	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
+	cl.mu.welcome, cl.mu.since = m, now
+	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.edits.Begin(m.NextSeq, now)
 	clear(cl.mu.lands)
 	if cl.features.level() == blocktable.ClassicShaped {
@@ -104,7 +105,7 @@ func defineBlock(s blocktable.ClassicShape) packet {
 
 // retarget chooses the window around the player. It is sent as soon as its land is here.
 func (cl *Client) retarget() error {
-	cl.mu.window = windowAround(cl.mu.pose.Chunk(), cl.mu.welcome.View, int32(cl.mu.welcome.Sections)*grid.ChunkSize) //nolint:gosec // at most MaxSections
+	cl.mu.window = windowAround(cl.mu.player.Pose.Chunk(), cl.mu.welcome.View, int32(cl.mu.welcome.Sections)*grid.ChunkSize) //nolint:gosec // at most MaxSections
 	cl.mu.loaded = false
 	return cl.showLevel()
 }
@@ -190,8 +191,7 @@ func (cl *Client) showLevel() error {
 
 // showSelf puts the client's own player into a new level, with what the player may do there.
 func (cl *Client) showSelf() {
-	now := time.Now()
-	own := placeOf(cl.mu.pose, cl.mu.window.origin(), selfEyes)
+	own := placeOf(cl.mu.player.Pose, cl.mu.window.origin(), selfEyes)
 	name := cl.mu.welcome.Name
 	if cl.features[extPlayerList] {
 		cl.put(begin(packetAddPlayerName).u16(selfID).text(name).text(name).text("Players").u8(0))
@@ -199,7 +199,7 @@ func (cl *Client) showSelf() {
 	} else {
 		cl.put(begin(packetSpawn).u8(selfID).text(name).place(own))
 	}
-	cl.mu.placed = now
+	cl.mu.player.Put(time.Now())
 	if cl.features[extClickDistance] {
 		cl.put(begin(packetClickDistance).u16(uint16(cl.mu.welcome.Reach * unit)))
 	}
@@ -218,7 +218,7 @@ func (cl *Client) showSelf() {
 	}
 	cl.mu.clock = clock{}
 	if !cl.features[extMessageTypes] {
-		at := cl.mu.pose.Block()
+		at := cl.mu.player.Pose.Block()
 		cl.say(fmt.Sprintf("%sYou are at %d %d %d. The level is the land around you.", colourNotice, at.X, at.Y, at.Z))
 	}
 }
@@ -230,15 +230,15 @@ var hotbar = [...]chunk.Block{
 
 // place puts the client where the player is.
 func (cl *Client) place(now time.Time) {
-	cl.mu.placed = now
-	cl.put(begin(packetTeleport).u8(selfID).place(placeOf(cl.mu.pose, cl.mu.window.origin(), selfEyes)))
+	cl.mu.player.Put(now)
+	cl.put(begin(packetTeleport).u8(selfID).place(placeOf(cl.mu.player.Pose, cl.mu.window.origin(), selfEyes)))
 }
 
 // correct puts the client where the gateway has the player.
 func (cl *Client) correct(m sessionmsg.Correction) error {
-	cl.mu.pose = m.Pose
+	cl.mu.player.Pose = m.Pose
 	if !cl.mu.loaded || cl.mu.window.left(m.Pose) {
-		cl.mu.placed = time.Now()
+		cl.mu.player.Put(time.Now())
 		return cl.retarget()
 	}
 	cl.place(time.Now())

@@ -17,7 +17,7 @@ func (cl *Client) Tick(now time.Time) error {
 		cl.put(begin(packetPing))
 	}
 	if cl.mu.loaded {
-		if !cl.mu.placed.IsZero() && now.Sub(cl.mu.placed) >= placeAgain {
+		if cl.mu.player.Lost(now) {
 			cl.place(now) // the client may have fallen, or lost it in a change of levels
 		}
 		cl.mu.avatars.move(now, cl.mu.window.origin(), cl.put)

@@ -6,12 +6,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
-
-// writeTimeout bounds one write to the client.
-const writeTimeout = 10 * time.Second
 
 // Client is the connection of one client: a games.Client.
 type Client struct {
@@ -29,10 +25,8 @@ type Client struct {
 		origin origin
 		lands  lands
 
-		pose    motion.Pose // of the player, as the gateway has it
-		placed  time.Time   // when the client was put there, and until it says so what it sends is ignored; else zero
-		sent    time.Time   // when the session was last sent a move
-		clocked time.Time   // when the client was last told the time of day
+		player  games.Position
+		clocked time.Time // when the client was last told the time of day
 		edits   games.Edits
 		held    int           // the slot that is in the player's hand
 		slots   []chunk.Block // of the inventory
@@ -50,11 +44,8 @@ func newClient(a *Adapter, c games.PacketConn) *Client {
 
 // put sends a packet. An error is that of the next flush.
 func (cl *Client) put(p packet) {
-	if cl.mu.failed != nil {
-		return
-	}
-	if cl.mu.failed = cl.c.SetWriteDeadline(time.Now().Add(writeTimeout)); cl.mu.failed == nil {
-		_, cl.mu.failed = cl.c.Write(p)
+	if cl.mu.failed == nil {
+		_, cl.mu.failed = games.Deadlined{Conn: cl.c}.Write(p)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
 	if len(s.sent(toMovePlayer)) != 2 {
 		t.Error("the client was not put back")
 	}
-	if err := cl.Tick(time.Now().Add(placeAgain)); err != nil || len(s.sent(toMovePlayer)) != 3 {
+	if err := cl.Tick(time.Now().Add(3 * time.Second)); err != nil || len(s.sent(toMovePlayer)) != 3 {
 		t.Errorf("the client was not put back again, %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func (cl *Client) Send(m sessionmsg.FromServer) error {
 	case sessionmsg.Ack:
 		cl.acknowledge(m)
 	case sessionmsg.Correction:
-		cl.mu.pose = m.Pose
+		cl.mu.player.Pose = m.Pose
 		cl.place(time.Now())
 	case sessionmsg.Notice:
 		cl.notice(m.Text)
@@ -58,7 +58,8 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	again := cl.mu.welcome.Player != ""
-	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
+	cl.mu.welcome, cl.mu.since = m, now
+	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.edits.Begin(m.NextSeq, now)
 	if again {
 		clear(cl.mu.lands)
@@ -88,7 +89,7 @@ func (cl *Client) enter() {
 	cl.put(inventory(cl.mu.slots))
 	cl.put(begin(toHP).u16(20))
 	cl.put(begin(toHUDFlags).u32(hudHotbar | hudCrosshair | hudHand | hudMinimap).u32(hudAll))
-	own := object(selfID, cl.mu.welcome.Name, cl.mu.origin.place(cl.mu.pose), false)
+	own := object(selfID, cl.mu.welcome.Name, cl.mu.origin.place(cl.mu.player.Pose), false)
 	cl.put(objects(nil, []packet{own}))
 	cl.place(now)
 	cl.showTime(now)
@@ -99,8 +100,8 @@ func (cl *Client) place(now time.Time) {
 	if !cl.mu.ready {
 		return
 	}
-	cl.mu.placed = now
-	at := cl.mu.origin.place(cl.mu.pose)
+	cl.mu.player.Put(now)
+	at := cl.mu.origin.place(cl.mu.player.Pose)
 	cl.put(begin(toMovePlayer).place(at).f32(at.pitch, at.yaw))
 }
 
@@ -121,7 +122,7 @@ func (cl *Client) showTime(now time.Time) {
 
 // sendNearest sends the nearest chunk that the client does not have, and reports whether there was one.
 func (cl *Client) sendNearest() (bool, error) {
-	at, found := cl.mu.lands.nearest(cl.mu.pose.Chunk())
+	at, found := cl.mu.lands.nearest(cl.mu.player.Pose.Chunk())
 	if !found {
 		return false, nil
 	}

@@ -16,7 +16,7 @@ func (cl *Client) Tick(now time.Time) error {
 	if cl.mu.ended || !cl.mu.ready {
 		return cl.mu.failed
 	}
-	if !cl.mu.placed.IsZero() && now.Sub(cl.mu.placed) >= placeAgain {
+	if cl.mu.player.Lost(now) {
 		cl.place(now)
 	}
 	for range maxChunks {

@@ -42,7 +42,7 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	b, known := blocktable.FromMinecraft(item)
 	d := faces[face]
 	changes := cl.mu.lands.blocks().Click(games.Click{
-		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.pose.Yaw),
+		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.player.Pose.Yaw),
 	})
 	if len(changes) == 0 && item != 0 && !known {
 		cl.notice("This world has no such block.")

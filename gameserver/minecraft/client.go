@@ -10,7 +10,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -57,9 +56,8 @@ type Client struct {
 		centre  column // of the land that the client keeps
 		avatars avatars
 
-		pose     motion.Pose // of the player, as the gateway has it
+		player   games.Position
 		teleport teleport
-		sent     time.Time // when the session was last sent a move
 		timed    time.Time // when the client was last sent the time
 
 		requests requests

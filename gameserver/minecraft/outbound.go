@@ -63,7 +63,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 		return nil
 	}
 	now := time.Now()
-	cl.mu.welcome, cl.mu.pose, cl.mu.since, cl.mu.sent = m, m.Pose, now, now
+	cl.mu.welcome, cl.mu.since = m, now
+	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.requests.begin(m.NextSeq, now)
 	if cl.mu.state == inPlay {
 		for at := range cl.mu.lands {
@@ -101,11 +102,11 @@ func (cl *Client) play(now time.Time) error {
 	cl.put(begin(packetAbilities).u8(abilityCreative).f32(flySpeed).f32(.1))
 	cl.put(begin(packetHealth).f32(20).varint(20).f32(5))
 	cl.mu.hands.fill(cl.put)
-	cl.put(begin(packetSpawnPoint).position(cl.mu.pose.Block()).f32(0))
+	cl.put(begin(packetSpawnPoint).position(cl.mu.player.Pose.Block()).f32(0))
 	cl.mu.avatars.list(cl.mu.avatars.self, w.Name, cl.put)
-	cl.mu.centre = columnOf(cl.mu.pose)
+	cl.mu.centre = columnOf(cl.mu.player.Pose)
 	cl.putCentre()
-	cl.place(cl.mu.pose)
+	cl.place(cl.mu.player.Pose)
 	for _, text := range cl.mu.early {
 		cl.say(text)
 	}
@@ -120,7 +121,7 @@ func (cl *Client) play(now time.Time) error {
 
 // place puts the client where the player is.
 func (cl *Client) place(at motion.Pose) {
-	cl.mu.pose = at
+	cl.mu.player.Pose = at
 	if cl.mu.state != inPlay {
 		return
 	}
