@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 )
 
 const (
@@ -29,7 +31,7 @@ func (cl *Client) showTime(now time.Time) {
 		return
 	}
 	cl.mu.clock.coloured = now
-	day := daylight(w.TimeOfDay/1440 + float64(now.Sub(cl.mu.since).Milliseconds())/float64(w.DayMS))
+	day := daylight(games.Days(w, now.Sub(cl.mu.since)))
 	for variable, c := range skies {
 		p := begin(packetEnvColor).u8(byte(variable))
 		for i := range 3 {

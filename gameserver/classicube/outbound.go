@@ -212,7 +212,7 @@ func (cl *Client) showSelf() {
 		}
 	}
 	if cl.features[extSetHotbar] {
-		for i, b := range hotbar {
+		for i, b := range games.AtHand {
 			cl.put(begin(packetSetHotbar).u8(blocktable.ToClassic(b, cl.features.level()), byte(i)))
 		}
 	}
@@ -221,11 +221,6 @@ func (cl *Client) showSelf() {
 		at := cl.mu.player.Pose.Block()
 		cl.say(fmt.Sprintf("%sYou are at %d %d %d. The level is the land around you.", colourNotice, at.X, at.Y, at.Z))
 	}
-}
-
-// hotbar are the blocks at hand at first.
-var hotbar = [...]chunk.Block{
-	chunk.Stone, chunk.Cobble, chunk.Brick, chunk.Dirt, chunk.Planks, chunk.Log, chunk.Leaves, chunk.Glass, chunk.Lamp,
 }
 
 // place puts the client where the player is.

@@ -8,6 +8,11 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
+// AtHand are the blocks at hand at first, in games that have nine.
+var AtHand = [9]chunk.Block{
+	chunk.Stone, chunk.Cobble, chunk.Brick, chunk.Dirt, chunk.Planks, chunk.Log, chunk.Leaves, chunk.Glass, chunk.Lamp,
+}
+
 // Change is a block that a player changes.
 type Change struct {
 	Pos grid.Pos

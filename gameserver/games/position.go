@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 const (
@@ -53,6 +54,15 @@ func (p *Position) Move(to motion.Pose, known bool, now time.Time, still time.Du
 func (p *Position) Stand(now time.Time) motion.Pose {
 	p.sent = now
 	return p.Pose
+}
+
+// Days returns the time of day some time after a welcome, in days since a midnight.
+func Days(w *sessionmsg.Welcome, after time.Duration) float64 {
+	days := w.TimeOfDay / 1440
+	if w.DayMS > 0 {
+		days += float64(after.Milliseconds()) / float64(w.DayMS)
+	}
+	return days
 }
 
 func distance(a, b motion.Pose) float64 {

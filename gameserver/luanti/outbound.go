@@ -115,9 +115,8 @@ func (cl *Client) showTime(now time.Time) {
 		return
 	}
 	cl.mu.clocked = now
-	days := w.TimeOfDay/1440 + float64(now.Sub(cl.mu.since).Milliseconds())/float64(w.DayMS)
 	const units, dayMS = 24000, 24 * 3600 * 1000
-	cl.put(begin(toTimeOfDay).u16(uint16(int64(days*units) % units)).f32(dayMS / float64(w.DayMS))) //nolint:gosec // positive
+	cl.put(begin(toTimeOfDay).u16(uint16(int64(games.Days(w, now.Sub(cl.mu.since))*units) % units)).f32(dayMS / float64(w.DayMS))) //nolint:gosec // positive
 }
 
 // sendNearest sends the nearest chunk that the client does not have, and reports whether there was one.

@@ -1,6 +1,7 @@
 package minecraft
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -26,12 +27,7 @@ import (
 
 // has reports whether a packet is among those received.
 func has(packets [][]byte, want packet) bool {
-	for _, p := range packets {
-		if string(p) == string(want) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(packets, func(p []byte) bool { return bytes.Equal(p, want) })
 }
 
 func TestHandshake(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -56,10 +57,6 @@ const (
 
 // ticksOfDay returns the time of day in the client's ticks since sunrise, some time after a welcome.
 func ticksOfDay(w *sessionmsg.Welcome, after time.Duration) int64 {
-	days := w.TimeOfDay / 1440
-	if w.DayMS > 0 {
-		days += float64(after.Milliseconds()) / float64(w.DayMS)
-	}
-	_, day := math.Modf(days + 1 - sunrise)
+	_, day := math.Modf(games.Days(w, after) + 1 - sunrise)
 	return int64(day * dayTicks)
 }
