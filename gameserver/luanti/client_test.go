@@ -166,7 +166,7 @@ func TestLand(t *testing.T) {
 	for y, want := range map[int]struct {
 		b     chunk.Block
 		light byte
-	}{9: {chunk.Stone, 0}, 10: {chunk.Air, full}} {
+	}{9: {chunk.Stone, 0}, 10: {chunk.Air, games.FullLight}} {
 		i := 5*side*side + y*side + 3
 		if got := uint16(raw[2*i])<<8 | uint16(raw[2*i+1]); got != blocktable.ToLuanti(want.b) || raw[2*nodes+i] != want.light {
 			t.Errorf("at height %d there is node %d, with light %d", y, got, raw[2*nodes+i])
@@ -224,9 +224,9 @@ func TestLight(t *testing.T) {
 	}
 	col := lightColumn(c)
 	for at, want := range map[chunk.Index]byte{
-		chunk.IndexOf(9, 5, 9): full, chunk.IndexOf(7, 5, 0): full - 1, chunk.IndexOf(0, 5, 0): full - 8, chunk.IndexOf(0, 10, 0): 0,
-		chunk.IndexOf(21, 0, 20): full | (full-1)<<4, chunk.IndexOf(20, 2, 20): full | (full-2)<<4,
-		chunk.IndexOf(30, 0, 5): full | (full-1)<<4, chunk.IndexOf(31, 0, 5): full | (full-2)<<4, chunk.IndexOf(12, 9, 28): full - 1,
+		chunk.IndexOf(9, 5, 9): games.FullLight, chunk.IndexOf(7, 5, 0): games.FullLight - 1, chunk.IndexOf(0, 5, 0): games.FullLight - 8, chunk.IndexOf(0, 10, 0): 0,
+		chunk.IndexOf(21, 0, 20): games.FullLight | (games.FullLight-1)<<4, chunk.IndexOf(20, 2, 20): games.FullLight | (games.FullLight-2)<<4,
+		chunk.IndexOf(30, 0, 5): games.FullLight | (games.FullLight-1)<<4, chunk.IndexOf(31, 0, 5): games.FullLight | (games.FullLight-2)<<4, chunk.IndexOf(12, 9, 28): games.FullLight - 1,
 	} {
 		if col.light[at] != want {
 			x, y, z := at.XYZ()

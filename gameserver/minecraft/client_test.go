@@ -586,8 +586,8 @@ func TestLight(t *testing.T) {
 		{0, 6, 0, 15, 0},
 	} {
 		i := chunk.IndexOf(c.x, c.y, c.z)
-		if l.sky[i] != c.sky || l.block[i] != c.lamps {
-			t.Errorf("%d, %d, %d has light %d, %d, want %d, %d", c.x, c.y, c.z, l.sky[i], l.block[i], c.sky, c.lamps)
+		if l.Sky[i] != c.sky || l.Lamps[i] != c.lamps {
+			t.Errorf("%d, %d, %d has light %d, %d, want %d, %d", c.x, c.y, c.z, l.Sky[i], l.Lamps[i], c.sky, c.lamps)
 		}
 	}
 }
