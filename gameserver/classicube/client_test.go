@@ -61,15 +61,7 @@ func TestAngles(t *testing.T) {
 		{0, 64, [3]float64{0, -1, 0}},
 		{0, 192, [3]float64{0, 1, 0}},
 	} {
-		p := place{yaw: c.yaw, pitch: c.pitch}.pose(grid.Pos{})
-		yaw, pitch := float64(p.Yaw), float64(p.Pitch)
-		got := [3]float64{-math.Sin(yaw) * math.Cos(pitch), math.Sin(pitch), math.Cos(yaw) * math.Cos(pitch)} // docs/protocol.md
-		for i := range got {
-			if math.Abs(got[i]-c.look[i]) > 1e-6 {
-				t.Errorf("yaw %d and pitch %d look along %v, want %v", c.yaw, c.pitch, got, c.look)
-				break
-			}
-		}
+		gamestest.CheckLook(t, place{yaw: c.yaw, pitch: c.pitch}.pose(grid.Pos{}), c.look)
 	}
 }
 
@@ -148,8 +140,8 @@ func TestShapes(t *testing.T) {
 	if !strings.Contains(s.Out.String(), string(slab)) {
 		t.Error("the client is not told of slabs")
 	}
-	cl.mu.player.Pose.Yaw = 0                                              // it looks south
-	cl.mu.lands[grid.ChunkPos{}].Set(chunk.IndexOf(1, 10, 4), chunk.Stone) //nolint:errcheck // it is packed well
+	cl.mu.player.Pose.Yaw = 0 // it looks south
+	cl.mu.lands[grid.ChunkPos{}].Set(chunk.IndexOf(1, 10, 4), chunk.Stone)
 	gamestest.ReadEdits(t, cl,
 		games.Change{Pos: grid.Pos{X: 1, Y: 10, Z: 3}, To: chunk.Door + 2},
 		games.Change{Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Door + 2},

@@ -265,10 +265,7 @@ func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
 func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
-			if l.Set(b.At, b.Block) != nil {
-				delete(cl.mu.lands, n.Chunk) // the gateway packed it
-				break
-			}
+			l.Set(b.At, b.Block)
 			cl.showBlock(b.At.Pos(n.Chunk), b.Block)
 		}
 	}

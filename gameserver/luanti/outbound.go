@@ -179,10 +179,7 @@ func (cl *Client) showNode(pos grid.Pos, id uint16) {
 func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
-			if l.Set(b.At, b.Block) != nil {
-				delete(cl.mu.lands, n.Chunk) // the gateway packed it
-				break
-			}
+			l.Set(b.At, b.Block)
 			if l.sent {
 				cl.showBlock(b.At.Pos(n.Chunk), b.Block)
 			}

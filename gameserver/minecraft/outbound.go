@@ -136,10 +136,7 @@ func degrees(radians float32) float32 { return float32(float64(radians) * 180 / 
 func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
-			if l.Set(b.At, b.Block) != nil {
-				delete(cl.mu.lands, n.Chunk) // the gateway packed it
-				break
-			}
+			l.Set(b.At, b.Block)
 		}
 		blocks := cl.mu.lands.blocks()
 		for _, b := range n.Blocks {

@@ -3,6 +3,7 @@ package gamestest
 
 import (
 	"bytes"
+	"math"
 	"net"
 	"testing"
 	"time"
@@ -155,6 +156,19 @@ func ReadEdits(t testing.TB, c games.Client, changes ...games.Change) {
 		got := games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}
 		if number := Welcome.NextSeq + uint64(i); got != want || e.Seq != number {
 			t.Errorf("edit %d is %v, want %v as %d", e.Seq, got, want, number)
+		}
+	}
+}
+
+// CheckLook checks the direction in which a player looks, as docs/protocol.md has it.
+func CheckLook(t testing.TB, p motion.Pose, want [3]float64) {
+	t.Helper()
+	yaw, pitch := float64(p.Yaw), float64(p.Pitch)
+	got := [3]float64{-math.Sin(yaw) * math.Cos(pitch), math.Sin(pitch), math.Cos(yaw) * math.Cos(pitch)}
+	for i := range got {
+		if math.Abs(got[i]-want[i]) > 1e-6 {
+			t.Errorf("yaw %v and pitch %v look along %v, want %v", yaw, pitch, got, want)
+			return
 		}
 	}
 }
