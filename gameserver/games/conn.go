@@ -1,19 +1,30 @@
 package games
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	minPassword, maxPassword = 8, 64
+	maxAttempts              = 6 // to log in, by a connection
+	maxNames                 = 3 // that are tried for a guest
 )
 
 // Conn is the connection of a client to its session. The player may have a key: Conn answers challenges and signs for the game. When the
@@ -126,6 +137,61 @@ func (c *Conn) next() (sessionmsg.FromClient, error) {
 	}
 }
 
+// logIn prepares another session if a command is /login or /register with a password, or returns why it does not.
+func (c *Conn) logIn(text string) (answer string, mine bool) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return "", false
+	}
+	register, login := strings.EqualFold(words[0], "register"), strings.EqualFold(words[0], "login")
+	if !login && (!register || c.key != nil) {
+		return "", false
+	}
+	name, password := c.name, words[len(words)-1]
+	switch {
+	case c.key != nil:
+		return "You are logged in.", true
+	case len(words) == 3 && !register:
+		name = words[1]
+	case len(words) != 2:
+		return "Type /register PASSWORD or /login PASSWORD: one word that nobody else knows.", true
+	}
+	if len(password) < minPassword || len(password) > maxPassword {
+		return fmt.Sprintf("A password has at least %d characters, and at most %d. Longer is safer.", minPassword, maxPassword), true
+	}
+	owner, registered := c.accounts.owner(name)
+	switch {
+	case register && registered:
+		return fmt.Sprintf("The name %s is registered. If it is yours, type /login PASSWORD.", name), true
+	case !register && !registered:
+		return fmt.Sprintf("The name %s is registered to nobody: /register PASSWORD makes it yours.", name), true
+	}
+	key := c.accounts.key(name, password)
+	if key == nil {
+		return "Too many players are logging in. Try again in a few seconds.", true
+	}
+	public := key.Public().(ed25519.PublicKey) //nolint:forcetypeassert // documented
+	if registered && owner != player.IDOf(public) {
+		return fmt.Sprintf("That is not the password of %s. A name that was registered in a browser can be used there only.", name), true
+	}
+	c.key, c.told = key, "You are logged in as "+name+"."
+	c.join.Name, c.join.Key = name, hex.EncodeToString(public)
+	if register {
+		c.command, c.told = "register", ""
+	}
+	c.state.CompareAndSwap(lastSession, anotherSession) // unless the session ends just now
+	return "", true
+}
+
+func (c *Conn) sign(text []byte) string { return hex.EncodeToString(ed25519.Sign(c.key, text)) }
+
+// signed returns a command with the player's signature.
+func (c *Conn) signed(text string) sessionmsg.Command {
+	c.lastSeq = max(c.lastSeq+1, uint64(time.Now().UnixMicro())) //nolint:gosec // positive
+	act := nodemsg.Act{Seq: c.lastSeq, Name: c.welcome.Name, Text: text}
+	return sessionmsg.Command{Text: text, Seq: act.Seq, Signature: c.sign(policy.SignedText(c.world, act))}
+}
+
 // tell shows the player a text.
 func (c *Conn) tell(text string) error {
 	if text == "" {
@@ -183,6 +249,30 @@ func (c *Conn) Send(message []byte) error {
 		return errors.Join(c.Client.Send(sessionmsg.Notice{Text: m.Reason}), c.Client.Send(sessionmsg.Failure{Message: elsewhere(m)}))
 	}
 	return c.Client.Send(m)
+}
+
+// Flush sends what is buffered, and, if it is time for a tick, what time brings.
+func (c *Conn) Flush() error {
+	if now := time.Now(); c.ticks.begin(now) {
+		return c.Tick(now)
+	}
+	return c.Client.Flush()
+}
+
+// run ticks when no flush has done so for a while, until ctx ends or the tick fails: then it cuts the connection.
+func (c *Conn) run(ctx context.Context) {
+	defer c.ticks.late.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-c.ticks.late.C:
+			if c.ticks.begin(now) && c.Tick(now) != nil {
+				c.Client.Cut()
+				return
+			}
+		}
+	}
 }
 
 // Close ends the connection in order, unless another session follows.

@@ -1,7 +1,6 @@
 package games
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -35,28 +34,4 @@ func (t *ticks) begin(now time.Time) (begun bool) {
 	t.last = now
 	t.late.Reset(lateTick)
 	return true
-}
-
-// Flush sends what is buffered, and, if it is time for a tick, what time brings.
-func (c *Conn) Flush() error {
-	if now := time.Now(); c.ticks.begin(now) {
-		return c.Tick(now)
-	}
-	return c.Client.Flush()
-}
-
-// run ticks when no flush has done so for a while, until ctx ends or the tick fails: then it cuts the connection.
-func (c *Conn) run(ctx context.Context) {
-	defer c.ticks.late.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-c.ticks.late.C:
-			if c.ticks.begin(now) && c.Tick(now) != nil {
-				c.Client.Cut()
-				return
-			}
-		}
-	}
 }

@@ -46,7 +46,6 @@ func (s *script) Write(b []byte) (int, error) {
 }
 
 func (s *script) Backlog() int                     { return 0 }
-func (s *script) Close() error                     { return nil }
 func (s *script) SetReadDeadline(time.Time) error  { return nil }
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
 

@@ -272,7 +272,6 @@ func (c *Client) inOrder(channel byte, body []byte) error {
 type fields struct{ b []byte }
 
 func (f *fields) take(n int) []byte { b := f.b[:n]; f.b = f.b[n:]; return b }
-func (f *fields) u8() byte          { return f.take(1)[0] }
 func (f *fields) u16() uint16       { return binary.BigEndian.Uint16(f.take(2)) }
 func (f *fields) u32() uint32       { return binary.BigEndian.Uint32(f.take(4)) }
 func (f *fields) f32() float64      { return float64(math.Float32frombits(f.u32())) }
@@ -311,11 +310,11 @@ func (c *Client) handle(packet []byte) error {
 		s.Self = f.place()
 		c.reliable(1, text([]byte{0, 17}, ""))
 	case 10:
-		f.u8()
+		f.take(1)
 		s.Kicked = f.text()
 	case 58:
 		defs := &fields{inflate(f.take(int(f.u32())))}
-		defs.u8()
+		defs.take(1)
 		s.Nodes = int(defs.u16())
 	case 60:
 		n := f.u16()
@@ -360,9 +359,9 @@ func (c *Client) handle(packet []byte) error {
 		}
 		for range f.u16() {
 			id := f.u16()
-			f.u8()
+			f.take(1)
 			o := &fields{f.take(int(f.u32()))}
-			o.u8()
+			o.take(1)
 			s.Players[id] = o.text()
 		}
 	case 52:

@@ -49,10 +49,10 @@ func NewScript(sent ...[]byte) *Script {
 	return &Script{in: bytes.NewReader(bytes.Join(sent, nil))}
 }
 
-func (s *Script) Read(b []byte) (int, error)       { return s.in.Read(b) }
-func (s *Script) Write(b []byte) (int, error)      { return s.Out.Write(b) }
-func (s *Script) Close() error                     { return nil }
-func (s *Script) SetReadDeadline(time.Time) error  { return nil }
+func (s *Script) Read(b []byte) (int, error)  { return s.in.Read(b) }
+func (s *Script) Write(b []byte) (int, error) { return s.Out.Write(b) }
+
+// SetWriteDeadline does nothing.
 func (s *Script) SetWriteDeadline(time.Time) error { return nil }
 
 // ChunkData is a chunk with some blocks.
