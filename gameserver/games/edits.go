@@ -69,6 +69,3 @@ func (e *Edits) Answer(number uint64) (pos grid.Pos, waits bool) {
 	delete(e.pending, number)
 	return pos, waits
 }
-
-// Pending returns how many edits wait for their answers.
-func (e *Edits) Pending() int { return len(e.pending) }

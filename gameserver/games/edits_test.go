@@ -24,8 +24,8 @@ func TestNumbersFollowTheTime(t *testing.T) {
 			if sent, is := e.Next().(sessionmsg.Edit); !is || sent.Seq != number {
 				t.Fatalf("edit %d is sent as %+v", number, sent)
 			}
-			if _, waits := e.Answer(number); !waits || e.Pending() > 0 {
-				t.Fatalf("edit %d waits: %v, and %d others", number, waits, e.Pending())
+			if _, waits := e.Answer(number); !waits || len(e.pending) > 0 {
+				t.Fatalf("edit %d waits: %v, and %d others", number, waits, len(e.pending))
 			}
 		}
 	}

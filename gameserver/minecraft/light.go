@@ -82,17 +82,10 @@ func mask(sections [][]byte, lit bool) []uint64 {
 
 // arrays appends the sections that have light.
 func (p packet) arrays(sections [][]byte) packet {
-	n := 0
-	for _, s := range sections {
-		if s != nil {
-			n++
-		}
-	}
-	p = p.varint(n)
-	for _, s := range sections {
-		if s != nil {
-			p = append(p.varint(len(s)), s...)
-		}
+	lit := slices.DeleteFunc(slices.Clone(sections), func(s []byte) bool { return s == nil })
+	p = p.varint(len(lit))
+	for _, s := range lit {
+		p = append(p.varint(len(s)), s...)
 	}
 	return p
 }
