@@ -6,11 +6,8 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// Numbers of blocks of Minecraft Classic, and with the 16 of CPE's CustomBlocks.
-const (
-	ClassicBlocks       = 50
-	ClassicCustomBlocks = 66
-)
+// classicCustomBlocks is how many blocks Minecraft Classic has, with the 16 of CPE's CustomBlocks.
+const classicCustomBlocks = 66
 
 // ClassicLevel is the set of blocks that a client of Classic has.
 type ClassicLevel uint8
@@ -147,7 +144,7 @@ const (
 )
 
 // fromClassic has what a player of Classic places with each of its blocks.
-var fromClassic = [ClassicCustomBlocks]chunk.Block{
+var fromClassic = [classicCustomBlocks]chunk.Block{
 	0: chunk.Air, 1: chunk.Stone, 2: chunk.Grass, 3: chunk.Dirt, 4: chunk.Cobble, 5: chunk.Planks, 6: chunk.TallGrass, 7: chunk.Bedrock,
 	8: chunk.Water, 9: chunk.Water, 10: chunk.Water, 11: chunk.Water, // lava, which we lack, is passable too
 	12: chunk.Sand, 13: chunk.Gravel, 14: chunk.GoldOre, 15: chunk.IronOre, 16: chunk.CoalOre, 17: chunk.Log, 18: chunk.Leaves,
@@ -179,7 +176,7 @@ func ToClassic(b chunk.Block, level ClassicLevel) byte {
 		of = classicOf(b)
 	}
 	if shaped := slices.Index(classicShaped, b); shaped >= 0 && level == ClassicShaped {
-		return byte(ClassicCustomBlocks + shaped) //nolint:gosec // checked by a test
+		return byte(classicCustomBlocks + shaped) //nolint:gosec // checked by a test
 	}
 	if level >= ClassicCustom {
 		return of.custom

@@ -23,16 +23,3 @@ func ToLuanti(b chunk.Block) uint16 {
 	}
 	return uint16(b)
 }
-
-// FromLuanti returns the block of a node, and reports whether there is one.
-func FromLuanti(id uint16) (b chunk.Block, known bool) {
-	switch {
-	case id == luantiAir:
-		return chunk.Air, true
-	case id >= luantiFirstKept+luantiKept:
-		b = chunk.Block(id - luantiKept)
-	case id < luantiFirstKept:
-		b = chunk.Block(id)
-	}
-	return b, b != chunk.Air && b.Known()
-}

@@ -29,7 +29,7 @@ func (g *Gateway) adapted(p games.Protocol, accounts *games.Accounts) *games.Ser
 			}
 			return release, err
 		},
-		Session: func(ctx context.Context, c games.Client, remote net.Addr, join sessionmsg.Join) {
+		Session: func(ctx context.Context, c *games.Conn, remote net.Addr, join sessionmsg.Join) {
 			g.serveSession(ctx, adaptedConn{c, remote}, &join)
 		},
 		Accounts: accounts, HangUp: hangUp, Panics: g.metrics.panics, Logger: g.Logger,
@@ -38,7 +38,7 @@ func (g *Gateway) adapted(p games.Protocol, accounts *games.Accounts) *games.Ser
 
 // adaptedConn is the conn of a client of another game.
 type adaptedConn struct {
-	games.Client
+	*games.Conn
 	addr net.Addr
 }
 

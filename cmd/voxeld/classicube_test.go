@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/classicclient"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -26,32 +24,6 @@ var (
 
 // classicPort is where the daemons of these tests serve Classic.
 const classicPort = ":25565"
-
-// gameCluster starts daemons of one world that serve other games: served has the option of each, and its port.
-func gameCluster(t *testing.T, n int, served ...string) (all []*daemon) {
-	t.Helper()
-	token := ""
-	for range n {
-		ip := takeAddress(t)
-		var args []string
-		for game := range slices.Chunk(served, 2) {
-			args = append(args, game[0], ip+game[1])
-		}
-		if token != "" {
-			args = append(args, "--join", token)
-		}
-		d := newDaemon(t, kit.Options{IP: ip, Args: args})
-		if token == "" {
-			d.init()
-		}
-		d.start()
-		if token == "" {
-			token = d.invite()
-		}
-		all = append(all, d)
-	}
-	return all
-}
 
 // classicPlayer is a player with a client of Classic.
 type classicPlayer struct {
@@ -97,6 +69,63 @@ func (p *classicPlayer) until(what string, condition func(s *classicclient.State
 	})
 }
 
+func (p *classicPlayer) say(line string) {
+	p.t.Helper()
+	if err := p.Say(line); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// hears waits until the chat has a text, however it is wrapped.
+func (p *classicPlayer) hears(text string) {
+	p.t.Helper()
+	p.until("the line "+text, func(s *classicclient.State) bool {
+		return strings.Contains(strings.ReplaceAll(strings.Join(s.Chat, " "), "&7> &f", ""), text)
+	})
+}
+
+// ended returns why the connection has ended; empty if it has not.
+func (p *classicPlayer) ended() (why string) {
+	p.Look(func(s *classicclient.State) {
+		if s.Err != nil {
+			why = s.Kicked + " " + s.Err.Error()
+		}
+	})
+	return why
+}
+
+func (p *classicPlayer) place() (x, y float64) {
+	p.t.Helper()
+	p.Look(func(s *classicclient.State) {
+		if s.Err != nil {
+			p.t.Fatalf("a player is disconnected: %v, %q", s.Err, s.Kicked)
+		}
+		y = s.Self.Y
+		if n, _ := fmt.Sscan(s.Status, &x); n != 1 {
+			x = math.NaN()
+		}
+	})
+	return x, y
+}
+
+func (p *classicPlayer) self() (at classicclient.Place) {
+	p.Look(func(s *classicclient.State) { at = s.Self })
+	return at
+}
+
+func (p *classicPlayer) step(dx, dy float64) {
+	at := p.self()
+	p.Move(classicclient.Place{X: at.X + dx, Y: at.Y + dy, Z: at.Z}) //nolint:errcheck // the reader sees the end
+}
+
+func (p *classicPlayer) work(build bool) {
+	at, id := p.self(), byte(0)
+	if build {
+		id = 4
+	}
+	p.Build(int(at.X), int(at.Y)+1, int(at.Z)+3, id) //nolint:errcheck // the reader sees the end
+}
+
 // origin returns the block of the world at the level's corner.
 func (p *classicPlayer) origin() (o grid.Pos) {
 	p.t.Helper()
@@ -115,9 +144,7 @@ func (p *classicPlayer) origin() (o grid.Pos) {
 func (p *classicPlayer) build(pos grid.Pos, b chunk.Block) {
 	p.t.Helper()
 	o := p.origin()
-	var at classicclient.Place
-	p.Look(func(s *classicclient.State) { at = s.Self })
-	if err := p.Move(at); err != nil { // what comes before the first move is ignored
+	if err := p.Move(p.self()); err != nil { // what comes before the first move is ignored
 		p.t.Fatal(err)
 	}
 	if err := p.Build(int(pos.X-o.X), int(pos.Y), int(pos.Z-o.Z), blocktable.ToClassic(b, blocktable.ClassicCustom)); err != nil {
@@ -139,11 +166,8 @@ func (p *classicPlayer) sees(pos grid.Pos, b chunk.Block) {
 // of a region while its leader is killed, and nobody is disconnected.
 func TestClassicPlayers(t *testing.T) {
 	t.Parallel()
-	all := gameCluster(t, 4, "--classicube", classicPort)
-	scout := join(t, all[0].Game, "scout", 1)
-	start := scout.Pose.Block()
-	leader, others := leaderOf(t, all, start.Chunk())
-	session := join(t, others[0].Game, "browser", 2)
+	w := newGameWorld(t, "--classicube", classicPort)
+	start, others, session := w.start, w.others, w.session
 	ada := joinClassic(t, others[0], "ada", classicclient.Usual)
 	bob := joinClassic(t, others[1], "bob", classicclient.Usual)
 
@@ -154,7 +178,7 @@ func TestClassicPlayers(t *testing.T) {
 
 	above := grid.Pos{X: start.X, Y: start.Y + 3, Z: start.Z + 1}
 	ada.build(above, chunk.Brick)
-	session.until("ada's block", func() bool { b, known := session.Block(above); return known && b == chunk.Brick })
+	w.until("ada's block", above, chunk.Brick)
 	bob.sees(above, chunk.Brick)
 	beside := grid.Pos{X: above.X + 1, Y: above.Y, Z: above.Z}
 	session.put(beside, chunk.Lamp)
@@ -177,31 +201,19 @@ func TestClassicPlayers(t *testing.T) {
 	})
 	far := grid.Pos{X: start.X + 40, Y: above.Y, Z: start.Z} // out of reach: it is put back
 	ada.build(far, chunk.Brick)
-	ada.until("the refusal", func(s *classicclient.State) bool {
-		return slices.ContainsFunc(s.Chat, func(line string) bool { return strings.Contains(line, "out of reach") })
-	})
+	ada.hears("out of reach")
 
-	if err := ada.Say("good &4morning", false); err != nil {
-		t.Fatal(err)
-	}
-	session.until("ada's line", func() bool {
-		return slices.ContainsFunc(session.Received, func(l sessionmsg.ChatLine) bool { return l.Name == "ada" && l.Text == "good morning" })
-	})
+	ada.say("good &4morning")
+	w.hears("ada", "good morning")
 	session.send(sessionmsg.Chat{Text: "hello & welcome"})
-	bob.until("the session's line", func(s *classicclient.State) bool {
-		return slices.ContainsFunc(s.Chat, func(line string) bool { return strings.Contains(line, "browser&f: hello + welcome") })
-	})
+	bob.hears("browser&f: hello + welcome")
 
 	crowd := []*classicPlayer{ada, bob}
 	for i := len(crowd); i < *classicBots; i++ {
 		crowd = append(crowd, joinClassic(t, others[i%2], fmt.Sprint("walker", i), classicclient.Usual))
 	}
-	border := start.X
-	for cell := grid.CellAt(start.Chunk(), grid.FoundingLabel); grid.CellAt((grid.Pos{X: border, Z: start.Z}).Chunk(), grid.FoundingLabel) == cell; {
-		border++
-	}
-	t.Logf("%d players walk from %v to the border at %d, for %v", len(crowd), start, border, *classicWalk)
-	walk(t, crowd, float64(border), *classicWalk, func() { leader.kill() })
+	t.Logf("%d players walk from %v to the border at %v, for %v", len(crowd), start, w.border, *classicWalk)
+	walk(t, crowd, w.border, *classicWalk, func() { w.leader.kill() })
 }
 
 // A client without extensions, or one that is a page, plays as well. Names that a guest may not have are refused with a reason, and so is
@@ -210,9 +222,7 @@ func TestClassicEnds(t *testing.T) {
 	t.Parallel()
 	all := gameCluster(t, 2, "--classicube", classicPort)
 	plain := joinClassic(t, all[0], "plain", nil)
-	plain.until("a line about the place", func(s *classicclient.State) bool {
-		return slices.ContainsFunc(s.Chat, func(line string) bool { return strings.Contains(line, "You are at") })
-	})
+	plain.hears("You are at")
 
 	for name, o := range map[string]classicclient.Options{
 		"blanks":  {Name: "with blanks"},
@@ -242,77 +252,5 @@ func TestClassicEnds(t *testing.T) {
 	onPage := &classicPlayer{Client: page, t: t}
 	onPage.until("the level", func(s *classicclient.State) bool { return s.Levels > 0 && len(s.Players) > 0 })
 
-	all[0].drain()
-	for _, p := range []*classicclient.Client{plain.Client, page} {
-		eventually(t, "the end", patience, func() (ended bool) {
-			p.Look(func(s *classicclient.State) { ended = s.Err != nil })
-			return ended
-		})
-		p.Look(func(s *classicclient.State) {
-			if !strings.Contains(s.Kicked, "oin again at "+all[1].ip) {
-				t.Errorf("the reason is %q", s.Kicked)
-			}
-		})
-	}
-}
-
-// walk makes players fly to and fro over a border of regions, at 8 blocks a second, and build. In the middle it calls meanwhile.
-func walk(t *testing.T, crowd []*classicPlayer, border float64, during time.Duration, meanwhile func()) {
-	t.Helper()
-	const step, top = .4, 122
-	forward := make([]bool, len(crowd))
-	for i := range forward {
-		forward[i] = true
-	}
-	crossed, begun, done := make(map[int]bool), time.Now(), false
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for tick := 0; time.Since(begun) < during || !done || len(crossed) < len(crowd); tick++ {
-		<-ticker.C
-		if time.Since(begun) > during+patience {
-			t.Fatalf("only %v of %d have crossed the border", crossed, len(crowd))
-		}
-		if !done && time.Since(begun) > during/2 {
-			done = true
-			meanwhile()
-		}
-		for i, p := range crowd {
-			var at classicclient.Place
-			p.Look(func(s *classicclient.State) {
-				if s.Err != nil {
-					t.Fatalf("player %d is disconnected: %v, %q", i, s.Err, s.Kicked)
-				}
-				at = s.Self
-				var x float64
-				if n, _ := fmt.Sscan(s.Status, &x); n == 1 {
-					crossed[i] = crossed[i] || x > border+2
-					if !crossed[i] {
-						delete(crossed, i)
-					}
-					if x > border+20 {
-						forward[i] = false
-					} else if x < border-20 {
-						forward[i] = true
-					}
-				}
-			})
-			switch {
-			case at.Y < top:
-				at.Y += step
-			case forward[i]:
-				at.X += step
-			default:
-				at.X -= step
-			}
-			p.Move(at) //nolint:errcheck // the reader sees the end
-			if tick%20 == i%20 {
-				p.Build(int(at.X), int(at.Y)+1, int(at.Z)+3, byte(tick/20%2)*4) //nolint:errcheck // likewise
-			}
-		}
-	}
-	for i, p := range crowd {
-		p.Look(func(s *classicclient.State) {
-			t.Logf("player %d: %d levels, put %d times, %d blocks changed", i, s.Levels, s.Puts, s.Packets[6])
-		})
-	}
+	drainUnder(t, all[0], all[1], plain.ended, onPage.ended)
 }

@@ -28,31 +28,15 @@ func TestPlayersOfGamesLogIn(t *testing.T) {
 	for game, enter := range map[string]func(d *daemon, name string) gamePlayer{
 		"classic": func(d *daemon, name string) gamePlayer {
 			p := joinClassic(t, d, name, classicclient.Usual)
-			return gamePlayer{
-				say: func(line string) { p.Say(line, false) }, //nolint:errcheck // the answer is waited for
-				hears: func(text string) {
-					p.until("the line "+text, func(s *classicclient.State) bool { return strings.Contains(unwrapped(s.Chat), text) })
-				},
-				leave: p.Leave,
-			}
+			return gamePlayer{say: p.say, hears: p.hears, leave: p.Leave}
 		},
 		"luanti": func(d *daemon, name string) gamePlayer {
 			p := joinLuanti(t, d, luanticlient.Options{Name: name})
-			return gamePlayer{
-				say: p.Say,
-				hears: func(text string) {
-					p.until("the line "+text, func(s *luanticlient.State) bool {
-						return slices.ContainsFunc(s.Chat, func(line string) bool { return strings.Contains(line, text) })
-					})
-				},
-				leave: p.Leave,
-			}
+			return gamePlayer{say: p.Say, hears: p.hears, leave: p.Leave}
 		},
 		"minecraft": func(d *daemon, name string) gamePlayer {
 			p := minecraft.join(d, name)
-			return gamePlayer{
-				say: func(line string) { p.do("say", line) }, hears: p.hears, leave: func() { p.do("leave") },
-			}
+			return gamePlayer{say: func(line string) { p.do("say", line) }, hears: p.hears, leave: func() { p.do("leave") }}
 		},
 	} {
 		name := game + "-ada"
@@ -85,10 +69,9 @@ func TestPlayersOfGamesLogIn(t *testing.T) {
 	}
 
 	ada := joinClassic(t, all[0], "classic-ada", classicclient.Usual)
-	ada.Say("/login correct-horse", false) //nolint:errcheck // the answer is waited for
-	ada.until("the name", func(s *classicclient.State) bool {
-		return strings.Contains(unwrapped(s.Chat), "logged in as") && s.Levels >= 2
-	})
+	ada.say("/login correct-horse")
+	ada.hears("logged in as")
+	ada.until("the new level", func(s *classicclient.State) bool { return s.Levels >= 2 })
 	watcher := join(t, all[1].Game, "watcher", 2)
 	var at grid.Pos
 	o := ada.origin()
@@ -97,16 +80,9 @@ func TestPlayersOfGamesLogIn(t *testing.T) {
 	})
 	ada.build(at, chunk.Brick)
 	watcher.until("what ada has signed", func() bool { b, known := watcher.Block(at); return known && b == chunk.Brick })
-	ada.Say("/inspect "+at.String()+" "+at.String(), false) //nolint:errcheck // the answer is waited for
-	ada.until("their change", func(s *classicclient.State) bool {
-		return strings.Contains(unwrapped(s.Chat), "1 change between "+at.String())
-	})
+	ada.say("/inspect " + at.String() + " " + at.String())
+	ada.hears("1 change between " + at.String())
 	if out, errs, _ := voxeld(t, "history", "--at", at.String(), "--data-dir", all[0].dir); !strings.Contains(out, "classic-ada") || strings.Contains(out, "guest") {
 		t.Errorf("the history of the block is %q %q", out, errs)
 	}
-}
-
-// unwrapped returns the lines of a chat of Classic as one text.
-func unwrapped(chat []string) string {
-	return strings.ReplaceAll(strings.Join(chat, " "), "&7> &f", "")
 }

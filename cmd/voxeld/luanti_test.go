@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +70,50 @@ func (p *luantiPlayer) until(what string, condition func(s *luanticlient.State) 
 	})
 }
 
+// hears waits until the chat has a text.
+func (p *luantiPlayer) hears(text string) {
+	p.t.Helper()
+	p.until("the line "+text, func(s *luanticlient.State) bool { return strings.Contains(strings.Join(s.Chat, "\n"), text) })
+}
+
+// ended returns why the connection has ended; empty if it has not.
+func (p *luantiPlayer) ended() (why string) {
+	p.Look(func(s *luanticlient.State) {
+		if s.Err != nil {
+			why = s.Kicked + " " + s.Err.Error()
+		}
+	})
+	return why
+}
+
+func (p *luantiPlayer) self() (at luanticlient.Place) {
+	p.t.Helper()
+	p.Look(func(s *luanticlient.State) {
+		if s.Err != nil {
+			p.t.Fatalf("a player is disconnected: %v, %q", s.Err, s.Kicked)
+		}
+		at = s.Self
+	})
+	return at
+}
+
+func (p *luantiPlayer) place() (x, y float64) { at := p.self(); return at.X, at.Y }
+
+func (p *luantiPlayer) step(dx, dy float64) {
+	at := p.self()
+	p.Move(luanticlient.Place{X: at.X + dx, Y: at.Y + dy, Z: at.Z})
+}
+
+func (p *luantiPlayer) work(build bool) {
+	at := p.self()
+	n := luanticlient.Node{X: int(at.X), Y: int(at.Y) + 1, Z: int(at.Z) + 3}
+	if build {
+		p.Build(brick, n, n)
+	} else {
+		p.Dig(n)
+	}
+}
+
 // nodeAt returns where a block is in the game, whose Z runs the other way.
 func nodeAt(pos grid.Pos) luanticlient.Node {
 	return luanticlient.Node{X: int(pos.X), Y: int(pos.Y), Z: -int(pos.Z) - 1}
@@ -92,11 +135,8 @@ const brick = 2
 // of a region while its leader is killed, and nobody is disconnected.
 func TestLuantiPlayers(t *testing.T) {
 	t.Parallel()
-	all := gameCluster(t, 4, "--luanti", luantiPort)
-	scout := join(t, all[0].Game, "scout", 1)
-	start := scout.Pose.Block()
-	leader, others := leaderOf(t, all, start.Chunk())
-	session := join(t, others[0].Game, "browser", 2)
+	w := newGameWorld(t, "--luanti", luantiPort)
+	start, others, session := w.start, w.others, w.session
 	ada := joinLuanti(t, others[0], luanticlient.Options{Name: "ada"})
 	bob := joinLuanti(t, others[1], luanticlient.Options{Name: "bob", First: true})
 	ada.Look(func(s *luanticlient.State) {
@@ -113,7 +153,7 @@ func TestLuantiPlayers(t *testing.T) {
 	above := grid.Pos{X: start.X, Y: start.Y + 3, Z: start.Z + 1}
 	beside := grid.Pos{X: above.X + 1, Y: above.Y, Z: above.Z}
 	ada.Build(brick, nodeAt(beside), nodeAt(above))
-	session.until("ada's block", func() bool { b, known := session.Block(above); return known && b == chunk.Brick })
+	w.until("ada's block", above, chunk.Brick)
 	bob.sees(above, chunk.Brick)
 	session.put(beside, chunk.Lamp)
 	ada.sees(beside, chunk.Lamp)
@@ -121,27 +161,19 @@ func TestLuantiPlayers(t *testing.T) {
 	ada.sees(above, chunk.Air)
 	far := grid.Pos{X: start.X + 40, Y: above.Y, Z: start.Z} // out of reach: it is put back
 	ada.Build(brick, nodeAt(far), nodeAt(far))
-	ada.until("the refusal", func(s *luanticlient.State) bool {
-		return slices.ContainsFunc(s.Chat, func(line string) bool { return strings.Contains(line, "out of reach") })
-	})
+	ada.hears("out of reach")
 
 	ada.Say("good morning ✓")
-	session.until("ada's line", func() bool {
-		return slices.ContainsFunc(session.Received, func(l sessionmsg.ChatLine) bool { return l.Name == "ada" && l.Text == "good morning ✓" })
-	})
+	w.hears("ada", "good morning ✓")
 	session.send(sessionmsg.Chat{Text: "hello & welcome"})
-	bob.until("the session's line", func(s *luanticlient.State) bool { return slices.Contains(s.Chat, "browser: hello & welcome") })
+	bob.hears("browser: hello & welcome")
 
 	crowd := []*luantiPlayer{ada, bob}
 	for i := len(crowd); i < *luantiBots; i++ {
 		crowd = append(crowd, joinLuanti(t, others[i%2], luanticlient.Options{Name: fmt.Sprint("walker", i)}))
 	}
-	border := start.X
-	for cell := grid.CellAt(start.Chunk(), grid.FoundingLabel); grid.CellAt((grid.Pos{X: border, Z: start.Z}).Chunk(), grid.FoundingLabel) == cell; {
-		border++
-	}
-	t.Logf("%d players walk from %v to the border at %d, for %v", len(crowd), start, border, *luantiWalk)
-	walkLuanti(t, crowd, float64(border), *luantiWalk, func() { leader.kill() })
+	t.Logf("%d players walk from %v to the border at %v, for %v", len(crowd), start, w.border, *luantiWalk)
+	walk(t, crowd, w.border, *luantiWalk, func() { w.leader.kill() })
 }
 
 // Names that a guest may not have are refused with a reason, and so is another version; who plays while their node drains is told where to
@@ -164,71 +196,5 @@ func TestLuantiEnds(t *testing.T) {
 			return kicked
 		})
 	}
-	all[0].drain()
-	eventually(t, "the end", patience, func() (ended bool) {
-		stays.Look(func(s *luanticlient.State) { ended = s.Err != nil })
-		return ended
-	})
-	stays.Look(func(s *luanticlient.State) {
-		if !strings.Contains(s.Kicked, "oin again at "+all[1].ip) {
-			t.Errorf("the reason is %q", s.Kicked)
-		}
-	})
-}
-
-// walkLuanti makes players fly to and fro over a border of regions, at 8 blocks a second, and build. In the middle it calls meanwhile.
-func walkLuanti(t *testing.T, crowd []*luantiPlayer, border float64, during time.Duration, meanwhile func()) {
-	t.Helper()
-	const step, top = .4, 122
-	forward := slices.Repeat([]bool{true}, len(crowd))
-	crossed, begun, done := make(map[int]bool), time.Now(), false
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for tick := 0; time.Since(begun) < during || !done || len(crossed) < len(crowd); tick++ {
-		<-ticker.C
-		if time.Since(begun) > during+patience {
-			t.Fatalf("only %v of %d have crossed the border", crossed, len(crowd))
-		}
-		if !done && time.Since(begun) > during/2 {
-			done = true
-			meanwhile()
-		}
-		for i, p := range crowd {
-			var at luanticlient.Place
-			p.Look(func(s *luanticlient.State) {
-				if s.Err != nil {
-					t.Fatalf("player %d is disconnected: %v, %q", i, s.Err, s.Kicked)
-				}
-				at = s.Self
-			})
-			switch {
-			case at.X > border+20:
-				crossed[i], forward[i] = true, false
-			case at.X < border-20:
-				forward[i] = true
-			}
-			switch {
-			case at.Y < top:
-				at.Y += step
-			case forward[i]:
-				at.X += step
-			default:
-				at.X -= step
-			}
-			p.Move(at)
-			if tick%20 == i%20 {
-				n := luanticlient.Node{X: int(at.X), Y: int(at.Y) + 1, Z: int(at.Z) + 3}
-				if tick/20%2 == 0 {
-					p.Build(brick, n, n)
-				} else {
-					p.Dig(n)
-				}
-			}
-		}
-	}
-	for i, p := range crowd {
-		p.Look(func(s *luanticlient.State) {
-			t.Logf("player %d: %d map blocks, put %d times", i, len(s.Blocks), s.Puts)
-		})
-	}
+	drainUnder(t, all[0], all[1], stays.ended)
 }

@@ -179,7 +179,7 @@ func (p *minecraftPlayer) until(what string, condition func(v minecraftView) boo
 func (p *minecraftPlayer) hears(text string) {
 	p.t.Helper()
 	p.until("the line "+text, func(v minecraftView) bool {
-		return slices.ContainsFunc(v.Chat, func(line string) bool { return strings.Contains(line, text) })
+		return strings.Contains(strings.Join(v.Chat, "\n"), text)
 	})
 }
 
@@ -232,11 +232,8 @@ func (c *minecraftClients) join(d *daemon, name string) *minecraftPlayer {
 func TestMinecraftPlayers(t *testing.T) {
 	t.Parallel()
 	clients := startMinecraftClients(t)
-	all := gameCluster(t, 4, "--minecraft", minecraftPort)
-	scout := join(t, all[0].Game, "scout", 1)
-	start := scout.Pose.Block()
-	leader, others := leaderOf(t, all, start.Chunk())
-	session := join(t, others[0].Game, "browser", 2)
+	w := newGameWorld(t, "--minecraft", minecraftPort)
+	start, others, session := w.start, w.others, w.session
 	ada, bob := clients.join(others[0], "ada"), clients.join(others[1], "bob")
 
 	for _, p := range []*minecraftPlayer{ada, bob} {
@@ -250,7 +247,7 @@ func TestMinecraftPlayers(t *testing.T) {
 	above := grid.Pos{X: ground.X, Y: ground.Y + 1, Z: ground.Z}
 	ada.do("choose", "sea_lantern")
 	ada.do("place", ground.X, ground.Y, ground.Z)
-	session.until("ada's block", func() bool { b, known := session.Block(above); return known && b == chunk.Lamp })
+	w.until("ada's block", above, chunk.Lamp)
 	bob.sees(above, "sea_lantern")
 	beside := grid.Pos{X: above.X + 1, Y: above.Y, Z: above.Z}
 	session.put(beside, chunk.Brick)
@@ -295,9 +292,7 @@ func TestMinecraftPlayers(t *testing.T) {
 	ada.hears("out of reach")
 
 	ada.do("say", "good §4morning")
-	session.until("ada's line", func() bool {
-		return slices.ContainsFunc(session.Received, func(l sessionmsg.ChatLine) bool { return l.Name == "ada" && strings.HasPrefix(l.Text, "good") })
-	})
+	w.hears("ada", "good")
 	session.send(sessionmsg.Chat{Text: "hello & welcome"})
 	bob.hears("<browser> hello & welcome")
 	bob.do("say", "/who")
@@ -318,12 +313,8 @@ func TestMinecraftPlayers(t *testing.T) {
 	for i := len(crowd); i < *minecraftBots; i++ {
 		crowd = append(crowd, clients.join(others[i%2], fmt.Sprint("walker", i)))
 	}
-	border := start.X
-	for cell := grid.CellAt(start.Chunk(), grid.FoundingLabel); grid.CellAt((grid.Pos{X: border, Z: start.Z}).Chunk(), grid.FoundingLabel) == cell; {
-		border++
-	}
-	t.Logf("%d players fly from %v to the border at %d, for %v", len(crowd), start, border, *minecraftWalk)
-	flyMinecraft(t, crowd, float64(border), *minecraftWalk, func() { leader.kill() })
+	t.Logf("%d players fly from %v to the border at %v, for %v", len(crowd), start, w.border, *minecraftWalk)
+	flyMinecraft(t, crowd, w.border, *minecraftWalk, func() { w.leader.kill() })
 }
 
 // flyMinecraft makes players fly to and fro over a border of regions, at 8 blocks a second, and build. In the middle it calls meanwhile.
@@ -382,9 +373,5 @@ func TestMinecraftEnds(t *testing.T) {
 			return v.Ended != ""
 		})
 	}
-	all[0].drain()
-	eventually(t, "the end", patience, func() bool { return ada.look().Ended != "" })
-	if ended := ada.look().Ended; !strings.Contains(ended, "oin again at "+all[1].ip) {
-		t.Errorf("the reason is %q", ended)
-	}
+	drainUnder(t, all[0], all[1], func() string { return ada.look().Ended })
 }

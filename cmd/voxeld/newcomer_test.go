@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -41,7 +40,6 @@ func TestNewcomersStartBesideBuildings(t *testing.T) {
 				return true
 			}
 			eve.leave()
-			time.Sleep(time.Second) // joins of an address are limited
 			return false
 		})
 		pose := eve.Welcome.Pose

@@ -15,13 +15,17 @@ const maxLevels, maxLevel = 8, 2 << 20
 
 // Adapter is the games.Protocol of ClassiCube.
 type Adapter struct {
-	metrics *metrics
-	levels  *games.Shared[levelKey, [][]byte]
+	games.Metrics
+	levels *games.Shared[levelKey, [][]byte]
 }
 
 // New returns an Adapter.
 func New(r prometheus.Registerer) *Adapter {
-	return &Adapter{metrics: newMetrics(r), levels: games.NewShared[levelKey](maxLevels, maxLevel, games.SizeOf)}
+	const help = "Levels sent to clients of ClassiCube."
+	return &Adapter{
+		Metrics: games.NewMetrics(r, "classicube", "ClassiCube", "levels", help),
+		levels:  games.NewShared[levelKey](maxLevels, maxLevel, games.SizeOf),
+	}
 }
 
 // Subprotocol is that of WebSockets of ClassiCube's web client.
@@ -34,8 +38,7 @@ func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.
 	if err != nil {
 		return nil, sessionmsg.Join{}, err
 	}
-	join := sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: l.name, View: viewDistance, Encoding: sessionmsg.EncodingCBOR}
-	return newClient(a, c, in, l.features), join, nil
+	return newClient(a, c, in, l.features), sessionmsg.Join{Name: l.name, View: viewDistance}, nil
 }
 
 // Refuse disconnects a client with a reason.

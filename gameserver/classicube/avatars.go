@@ -5,6 +5,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Ids of other players: a client with ExtPlayerList has room for more of them.
@@ -28,8 +29,8 @@ type shown struct {
 	at place // in the level
 }
 
-func newAvatars(list bool) avatars {
-	a := avatars{Others: games.NewOthers[shown](), list: list}
+func newAvatars(list bool, changed func(*sessionmsg.TickDelta)) avatars {
+	a := avatars{Others: games.NewOthers[shown](changed), list: list}
 	n := plainIDs
 	if list {
 		n = extendedIDs

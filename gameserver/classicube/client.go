@@ -9,7 +9,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -22,7 +21,6 @@ type Client struct {
 	c        net.Conn
 	in       *packetReader
 	features features
-	message  []byte // the last result of Read
 	looks    *rate.Limiter
 
 	// The reader's.
@@ -39,14 +37,11 @@ type Client struct {
 		window window // that the client has, or is to be sent
 		loaded bool   // the client has it
 
-		pose    motion.Pose // of the player, as the gateway has it
-		placed  time.Time   // when the client was put there, and until it says so what it sends is ignored; else zero
-		sent    time.Time   // when the session was last sent a move
+		player  games.Position
 		pinged  time.Time
 		edits   games.Edits
 		avatars avatars
 		clock   clock
-		ticks   games.Ticks
 		ended   bool // the reason for the end was sent
 	}
 }
@@ -61,20 +56,17 @@ func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
 	cl := &Client{a: a, c: c, in: in, features: f, looks: rate.NewLimiter(looksPerSecond, looksAtOnce)}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands = make(lands)
-	cl.mu.avatars, cl.mu.ticks = newAvatars(f[extPlayerList]), games.NewTicks()
+	cl.mu.avatars = newAvatars(f[extPlayerList], cl.showDelta)
 	return cl
 }
 
 // put buffers a packet. An error is that of the next flush.
 func (cl *Client) put(p packet) { cl.mu.out.Write(p) } //nolint:errcheck // bufio keeps it
 
-// Flush sends what is buffered, and what time brings.
+// Flush sends what is buffered.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if now := time.Now(); cl.mu.ticks.Due(now) {
-		return cl.advance(now)
-	}
 	return cl.mu.out.Flush()
 }
 

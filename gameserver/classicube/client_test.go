@@ -11,10 +11,10 @@ import (
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -35,7 +35,7 @@ func TestLogin(t *testing.T) {
 		"too many extensions": {append(hello("ada", 7, cpeMark), begin(packetExtInfo).text("").u16(maxExtensions+1)...), wire.FailBadValue, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := readLogin(newScript(), newPacketReader(newScript(c.sent)))
+			l, err := readLogin(gamestest.NewScript(), newPacketReader(gamestest.NewScript(c.sent)))
 			refused, _ := errors.AsType[*wire.Error](err)
 			if c.code == "" && err != nil || c.code != "" && (refused == nil || refused.Code != c.code) {
 				t.Fatalf("%v, want %q", err, c.code)
@@ -61,15 +61,7 @@ func TestAngles(t *testing.T) {
 		{0, 64, [3]float64{0, -1, 0}},
 		{0, 192, [3]float64{0, 1, 0}},
 	} {
-		p := place{yaw: c.yaw, pitch: c.pitch}.pose(grid.Pos{})
-		yaw, pitch := float64(p.Yaw), float64(p.Pitch)
-		got := [3]float64{-math.Sin(yaw) * math.Cos(pitch), math.Sin(pitch), math.Cos(yaw) * math.Cos(pitch)} // docs/protocol.md
-		for i := range got {
-			if math.Abs(got[i]-c.look[i]) > 1e-6 {
-				t.Errorf("yaw %d and pitch %d look along %v, want %v", c.yaw, c.pitch, got, c.look)
-				break
-			}
-		}
+		gamestest.CheckLook(t, place{yaw: c.yaw, pitch: c.pitch}.pose(grid.Pos{}), c.look)
 	}
 }
 
@@ -91,24 +83,6 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// read returns the next message of a client.
-func read[M sessionmsg.FromClient](t *testing.T, cl *Client) M {
-	t.Helper()
-	data, err := cl.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := sessionmsg.DecodeClientCBOR(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, ok := m.(M)
-	if !ok {
-		t.Fatalf("the client sends %#v", m)
-	}
-	return got
-}
-
 // moveTo is the packet of a client that is at a place of the level of playing.
 func moveTo(x, y, z float64) []byte {
 	return begin(packetTeleport).u8(selfID).place(placeOf(motion.Pose{X: x, Y: y, Z: z}, grid.Pos{X: -32, Z: -32}, eyes))
@@ -120,10 +94,10 @@ func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
 	sent := append(append(moveTo(-20, 10, -20), edit...), moveTo(1.5, 10, 2.5)...)
 	sent = append(append(sent, edit...), moveTo(2, 10, 2.5)...)
 	cl, _ := playing(t, sent)
-	if e := read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != 1 || e.Y != 10 || e.Z != 2 || chunk.Block(e.Block) != chunk.Brick {
+	if e := gamestest.Read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != 1 || e.Y != 10 || e.Z != 2 || chunk.Block(e.Block) != chunk.Brick {
 		t.Errorf("the client edits %+v", e)
 	}
-	if m := read[sessionmsg.Move](t, cl); m.X != 2 || m.Y != 10 || m.Z != 2.5 {
+	if m := gamestest.Read[sessionmsg.Move](t, cl); m.X != 2 || m.Y != 10 || m.Z != 2.5 {
 		t.Errorf("the client moves to %+v", m)
 	}
 }
@@ -131,30 +105,26 @@ func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
 // A refused edit is put back, a correction puts the client back, and what others build is shown.
 func TestAnswersAreShown(t *testing.T) {
 	cl, s := playing(t, append(here(), begin(packetSetBlockClient).u16(33).u16(9).u16(34).u8(0, 1)...))
-	read[sessionmsg.Edit](t, cl)
-	s.out.Reset()
-	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
+	gamestest.Read[sessionmsg.Edit](t, cl)
+	s.Out.Reset()
+	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
 	want := begin(packetSetBlock).u16(33).u16(9).u16(34).u8(1)
-	if got := s.out.String(); !strings.Contains(got, string(want)) || !strings.Contains(got, "claim") {
+	if got := s.Out.String(); !strings.Contains(got, string(want)) || !strings.Contains(got, "claim") {
 		t.Errorf("a refusal is shown as %q", got)
 	}
-	s.out.Reset()
-	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone)})
-	if s.out.Len() > 0 {
-		t.Errorf("an answer to nothing is shown as %q", s.out.String())
+	s.Out.Reset()
+	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone)})
+	if s.Out.Len() > 0 {
+		t.Errorf("an answer to nothing is shown as %q", s.Out.String())
 	}
-	receive(t, cl, sessionmsg.Correction{Pose: motion.Pose{X: 1, Y: 10, Z: 1}, Reason: "too_fast"})
-	if got := s.out.Bytes(); len(got) != 10 || got[0] != packetTeleport || got[1] != selfID {
+	gamestest.Receive(t, cl, sessionmsg.Correction{Pose: motion.Pose{X: 1, Y: 10, Z: 1}, Reason: "too_fast"})
+	if got := s.Out.Bytes(); len(got) != 10 || got[0] != packetTeleport || got[1] != selfID {
 		t.Errorf("a correction is shown as %x", got)
 	}
-	s.out.Reset()
-	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.IndexOf(3, 12, 4), Block: chunk.Lamp}}}
-	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
-		t.Fatal(err)
-	}
-	cl.Flush() //nolint:errcheck // into memory
-	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(41); s.out.String() != string(want) {
-		t.Errorf("a lamp is shown as %x, want %x", s.out.Bytes(), want)
+	s.Out.Reset()
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: grid.Pos{X: 3, Y: 12, Z: 4}, To: chunk.Lamp})
+	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(41); s.Out.String() != string(want) {
+		t.Errorf("a lamp is shown as %x, want %x", s.Out.Bytes(), want)
 	}
 }
 
@@ -167,25 +137,20 @@ func TestShapes(t *testing.T) {
 	), extCustomBlocks, extBlockDefs, extBlockDefsExt)
 	slab := begin(packetDefineBlockExt).u8(blocktable.ToClassic(chunk.CobbleSlab+1, blocktable.ClassicShaped)).text("cobble slab upper").
 		u8(2, 128, 16, 16, 16, 16, 16, 16, 0, 4, 0).u8(0, 8, 0, 16, 16, 16).u8(0, 0, 0, 0, 0)
-	if !strings.Contains(s.out.String(), string(slab)) {
+	if !strings.Contains(s.Out.String(), string(slab)) {
 		t.Error("the client is not told of slabs")
 	}
-	cl.mu.pose.Yaw = 0                                                     // it looks south
-	cl.mu.lands[grid.ChunkPos{}].Set(chunk.IndexOf(1, 10, 4), chunk.Stone) //nolint:errcheck // it is packed well
-	for _, want := range []games.Change{
-		{Pos: grid.Pos{X: 1, Y: 10, Z: 3}, To: chunk.Door + 2},
-		{Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Door + 2},
-		{Pos: grid.Pos{X: 1, Y: 10, Z: 4}, To: chunk.CobbleSlab + 1}, // no room for the other door
-	} {
-		e := read[sessionmsg.Edit](t, cl)
-		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want {
-			t.Errorf("the client edits %v, want %v", got, want)
-		}
-	}
-	s.out.Reset()
-	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Door + 2)})
-	if want := begin(packetSetBlock).u16(33).u16(10).u16(35).u8(door + 2); !strings.HasSuffix(s.out.String(), string(want)) {
-		t.Errorf("a door is shown as %x", s.out.Bytes())
+	cl.mu.player.Pose.Yaw = 0 // it looks south
+	cl.mu.lands[grid.ChunkPos{}].Set(chunk.IndexOf(1, 10, 4), chunk.Stone)
+	gamestest.ReadEdits(t, cl,
+		games.Change{Pos: grid.Pos{X: 1, Y: 10, Z: 3}, To: chunk.Door + 2},
+		games.Change{Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Door + 2},
+		games.Change{Pos: grid.Pos{X: 1, Y: 10, Z: 4}, To: chunk.CobbleSlab + 1}, // no room for the other door
+	)
+	s.Out.Reset()
+	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Door + 2)})
+	if want := begin(packetSetBlock).u16(33).u16(10).u16(35).u8(door + 2); !strings.HasSuffix(s.Out.String(), string(want)) {
+		t.Errorf("a door is shown as %x", s.Out.Bytes())
 	}
 }
 
@@ -201,27 +166,16 @@ func TestDoors(t *testing.T) {
 		begin(packetSetBlockClient).u16(33).u16(11).u16(35).u8(0, 45),
 	), extPlayerClick)
 	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
-	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.At(lower), Block: chunk.Door}, {At: chunk.At(upper), Block: chunk.Door}}}
-	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
-		t.Fatal(err)
-	}
-	cl.Flush() //nolint:errcheck // into memory
-	s.out.Reset()
-	for i, want := range []games.Change{
-		{Pos: upper, To: chunk.Door + 4},
-		{Pos: lower, To: chunk.Door + 4},
-		{Pos: grid.Pos{X: 2, Y: 10, Z: 3}, To: chunk.Brick},
-		{Pos: upper},
-		{Pos: lower},
-	} {
-		e := read[sessionmsg.Edit](t, cl)
-		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
-			t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
-		}
-	}
-	cl.tick(time.Now()) //nolint:errcheck // into memory
-	if want := begin(packetSetBlock).u16(33).u16(11).u16(34).u8(0); !strings.Contains(s.out.String(), string(want)) {
-		t.Errorf("the block beside the door is not put back: %x", s.out.Bytes())
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: lower, To: chunk.Door}, games.Change{Pos: upper, To: chunk.Door})
+	s.Out.Reset()
+	gamestest.ReadEdits(t, cl,
+		games.Change{Pos: upper, To: chunk.Door + 4}, games.Change{Pos: lower, To: chunk.Door + 4},
+		games.Change{Pos: grid.Pos{X: 2, Y: 10, Z: 3}, To: chunk.Brick},
+		games.Change{Pos: upper}, games.Change{Pos: lower},
+	)
+	gamestest.Tick(t, cl, time.Now())
+	if want := begin(packetSetBlock).u16(33).u16(11).u16(34).u8(0); !strings.Contains(s.Out.String(), string(want)) {
+		t.Errorf("the block beside the door is not put back: %x", s.Out.Bytes())
 	}
 }
 
@@ -250,9 +204,9 @@ func TestExtensionsAreUsed(t *testing.T) {
 		if !cl.features[e.name] || len(cl.features) != len(has) {
 			t.Errorf("with %s the client has %v", e.name, cl.features)
 		}
-		cl.tick(time.Now()) //nolint:errcheck // into memory
+		gamestest.Tick(t, cl, time.Now())
 		got := make(map[byte]bool)
-		for out := s.out.Bytes(); len(out) > 0; {
+		for out := s.Out.Bytes(); len(out) > 0; {
 			kind := out[0]
 			size, known := sizes[kind]
 			if kind == packetLevelBegin && e.name == extFastMap {
@@ -274,27 +228,12 @@ func TestExtensionsAreUsed(t *testing.T) {
 // A chunk that comes again is shown by what differs.
 func TestChunkThatComesAgain(t *testing.T) {
 	cl, s := playing(t, nil)
-	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.IndexOf(3, 12, 4), Block: chunk.Lamp}}}
-	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
-		t.Fatal(err)
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: grid.Pos{X: 3, Y: 12, Z: 4}, To: chunk.Lamp})
+	s.Out.Reset()
+	gamestest.Receive(t, cl, gamestest.Floor(t, grid.ChunkPos{}))
+	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(0); s.Out.String() != string(want) {
+		t.Errorf("the chunk without the lamp is shown as %x, want %x", s.Out.Bytes(), want)
 	}
-	cl.Flush() //nolint:errcheck // into memory
-	s.out.Reset()
-	receive(t, cl, floor(t, grid.ChunkPos{}))
-	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(0); s.out.String() != string(want) {
-		t.Errorf("the chunk without the lamp is shown as %x, want %x", s.out.Bytes(), want)
-	}
-}
-
-// enter returns a frame in which players enter the chunk at the corner of the world.
-func enter(tick uint64, from, to int) []byte {
-	var delta sessionmsg.TickDelta
-	for i := from; i < to; i++ {
-		delta.Enter = append(delta.Enter, sessionmsg.TickAvatar{
-			Index: uint32(i), Player: [16]byte{1, byte(i), byte(i >> 8)}, Name: "p", Place: sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: 3, Y: 10, Z: 3}),
-		})
-	}
-	return sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, tick), &delta)
 }
 
 // idsOf returns the ids of the players who are shown.
@@ -315,11 +254,9 @@ func TestMorePlayersThanIDs(t *testing.T) {
 		ids      int
 	}{{nil, plainIDs}, {[]string{extPlayerList}, extendedIDs}} {
 		cl, _ := playing(t, nil, c.features...)
-		if err := cl.Send(enter(1, 0, 300)); err != nil {
-			t.Fatal(err)
-		}
+		gamestest.ReceiveDelta(t, cl, 1, gamestest.Entering(300, 3))
 		now := time.Now()
-		cl.tick(now) //nolint:errcheck // into memory
+		gamestest.Tick(t, cl, now)
 		if n := len(idsOf(&cl.mu.avatars)); n != c.ids {
 			t.Fatalf("%d players are shown, want %d", n, c.ids)
 		}
@@ -327,10 +264,8 @@ func TestMorePlayersThanIDs(t *testing.T) {
 		for i := range uint32(290) {
 			gone.Leave = append(gone.Leave, i)
 		}
-		if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 2), &gone)); err != nil {
-			t.Fatal(err)
-		}
-		cl.tick(now.Add(games.TickEvery)) //nolint:errcheck // into memory
+		gamestest.ReceiveDelta(t, cl, 2, gone)
+		gamestest.Tick(t, cl, now.Add(games.TickEvery))
 		if used := idsOf(&cl.mu.avatars); len(used) != 10 || len(cl.mu.avatars.All()) != 10 || len(cl.mu.avatars.free) != c.ids-10 {
 			t.Errorf("%d players are shown, of %d; %d ids are free", len(used), len(cl.mu.avatars.All()), len(cl.mu.avatars.free))
 		}
@@ -351,17 +286,9 @@ func TestChat(t *testing.T) {
 		}, sessionmsg.Chat{Text: strings.Repeat("a", 63) + " b"}},
 		{[][]byte{begin(packetMessage).u8(0).text("&4"), begin(packetMessage).u8(0).text("x")}, sessionmsg.Chat{Text: "x"}},
 	} {
-		var sent []byte
-		for _, p := range c.sent {
-			sent = append(sent, p...)
-		}
-		cl, _ := playing(t, sent, extLongerMessages)
-		data, err := cl.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := sessionmsg.DecodeClientCBOR(data); err != nil || got != c.want {
-			t.Errorf("%q becomes %#v, %v", sent, got, err)
+		cl, _ := playing(t, slices.Concat(c.sent...), extLongerMessages)
+		if got, err := cl.Read(); err != nil || got != c.want {
+			t.Errorf("%q becomes %#v, %v", c.sent, got, err)
 		}
 	}
 }
@@ -369,40 +296,34 @@ func TestChat(t *testing.T) {
 // A client's ping is answered, and its answer to one is not.
 func TestPing(t *testing.T) {
 	cl, s := playing(t, slices.Concat(begin(packetTwoWayPing).u8(0).u16(7), begin(packetTwoWayPing).u8(1).u16(8), here()), extTwoWayPing)
-	s.out.Reset()
+	s.Out.Reset()
 	if _, err := cl.Read(); err == nil {
 		t.Error("a ping becomes a message")
 	}
 	cl.mu.out.Flush() //nolint:errcheck // into memory
-	if want := begin(packetTwoWayPing).u8(0).u16(7); s.out.String() != string(want) {
-		t.Errorf("pings are answered by %x", s.out.Bytes())
+	if want := begin(packetTwoWayPing).u8(0).u16(7); s.Out.String() != string(want) {
+		t.Errorf("pings are answered by %x", s.Out.Bytes())
 	}
 }
 
 func TestReasonsForTheEnd(t *testing.T) {
 	long := strings.Repeat("because ", 20)
-	for _, c := range []struct {
-		m    sessionmsg.FromServer
-		want string // the beginning of the reason
-	}{
-		{sessionmsg.Failure{Code: wire.FailBanned, Message: "You are banned."}, "You are banned."},
-		{sessionmsg.Failure{Code: wire.FailBanned, Message: long}, long[:textBytes-1]},
-		{sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:4002"}}, Reason: "Stopping."}, "This node is stopping. Join again at b.example.org."},
-		{sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "Stopping."}, "This node is stopping. Come back in a while."},
+	for why, want := range map[string]string{ // the beginning of the reason
+		"You are banned.": "You are banned.", long: long[:textBytes-1],
 	} {
 		cl, s := playing(t, nil)
-		s.out.Reset()
-		receive(t, cl, c.m)
-		out := s.out.Bytes()
+		s.Out.Reset()
+		gamestest.Receive(t, cl, sessionmsg.Failure{Code: wire.FailBanned, Message: why})
+		out := s.Out.Bytes()
 		last := out[len(out)-1-textBytes:]
-		if last[0] != packetDisconnect || decodeText(last[1:]) != c.want {
-			t.Errorf("%T ends with %q", c.m, last)
+		if last[0] != packetDisconnect || decodeText(last[1:]) != want {
+			t.Errorf("%q ends with %q", why, last)
 		}
-		s.out.Reset()
-		receive(t, cl, sessionmsg.Notice{Text: "late"})
-		cl.tick(time.Now()) //nolint:errcheck // into memory
-		if s.out.Len() > 0 {
-			t.Errorf("%q comes after the end", s.out.String())
+		s.Out.Reset()
+		gamestest.Receive(t, cl, sessionmsg.Notice{Text: "late"})
+		gamestest.Tick(t, cl, time.Now())
+		if s.Out.Len() > 0 {
+			t.Errorf("%q comes after the end", s.Out.String())
 		}
 	}
 }

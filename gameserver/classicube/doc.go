@@ -9,8 +9,8 @@
 //     it is where it was put.
 //   - Others are known by numbers of one byte. Whoever gets none is not shown.
 //
-// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and Run moves the other players. The lock of a Client
-// guards what they share, and is held while they write.
+// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and a third one Tick when no flush was one. The lock of a
+// Client guards what they share, and is held while they write.
 //
 // Only cmd/voxeld imports this package.
 package classicube

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 )
 
 const (
@@ -29,7 +31,7 @@ func (cl *Client) showTime(now time.Time) {
 		return
 	}
 	cl.mu.clock.coloured = now
-	day := daylight(w.TimeOfDay/1440 + float64(now.Sub(cl.mu.since).Milliseconds())/float64(w.DayMS))
+	day := daylight(games.Days(w, now.Sub(cl.mu.since)))
 	for variable, c := range skies {
 		p := begin(packetEnvColor).u8(byte(variable))
 		for i := range 3 {
@@ -51,7 +53,7 @@ func (cl *Client) showPlace(now time.Time) {
 		return
 	}
 	cl.mu.clock.located = now
-	at := cl.mu.pose.Block()
+	at := cl.mu.player.Pose.Block()
 	if line := fmt.Sprintf("%d %d %d", at.X, at.Y, at.Z); line != cl.mu.clock.line {
 		cl.mu.clock.line = line
 		cl.put(begin(packetMessage).u8(bottomRight).text(line))

@@ -3,36 +3,15 @@ package classicube
 import (
 	"bytes"
 	"math"
-	"net"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
-
-// script is a connection whose client has sent everything already.
-type script struct {
-	net.Conn
-	in  *bytes.Reader
-	out bytes.Buffer
-}
-
-func newScript(sent ...[]byte) *script {
-	return &script{in: bytes.NewReader(bytes.Join(sent, nil))}
-}
-
-func (s *script) Read(b []byte) (int, error)       { return s.in.Read(b) }
-func (s *script) Write(b []byte) (int, error)      { return s.out.Write(b) }
-func (s *script) Close() error                     { return nil }
-func (s *script) SetReadDeadline(time.Time) error  { return nil }
-func (s *script) SetWriteDeadline(time.Time) error { return nil }
 
 func newTestAdapter() *Adapter { return New(prometheus.NewRegistry()) }
 
@@ -55,21 +34,13 @@ func extensionsOf(names ...string) []byte {
 }
 
 // playing returns a client that stands at the corner of a level of one chunk in each direction, on stone.
-func playing(t testing.TB, sent []byte, f ...string) (*Client, *script) {
+func playing(t testing.TB, sent []byte, f ...string) (*Client, *gamestest.Script) {
 	t.Helper()
-	s := newScript(hello("ada", protocolVersion, cpeMark), extensionsOf(f...), sent)
-	opened, join, err := newTestAdapter().Open(t.Context(), s)
-	if err != nil || join.Name != "ada" {
-		t.Fatalf("join %+v, %v", join, err)
-	}
-	cl := opened.(*Client)
-	receive(t, cl, sessionmsg.Welcome{
-		Player: "000102030405060708090a0b0c0d0e0f", Name: "ada", WorldName: "test", View: 1, Sections: 1, NextSeq: 100, Reach: 8,
-		Pose: motion.Pose{X: 1.5, Y: 10, Z: 2.5}, DayMS: 1000,
-	})
+	s := gamestest.NewScript(hello("ada", protocolVersion, cpeMark), extensionsOf(f...), sent)
+	cl := gamestest.Open[*Client](t, newTestAdapter(), s)
 	for x := int32(-1); x <= 1; x++ {
 		for z := int32(-1); z <= 1; z++ {
-			receive(t, cl, floor(t, grid.ChunkPos{X: x, Z: z}))
+			gamestest.Receive(t, cl, gamestest.Floor(t, grid.ChunkPos{X: x, Z: z}))
 		}
 	}
 	if !cl.mu.loaded {
@@ -78,45 +49,9 @@ func playing(t testing.TB, sent []byte, f ...string) (*Client, *script) {
 	return cl, s
 }
 
-// floor is a chunk with stone up to height 9.
-func floor(t testing.TB, at grid.ChunkPos) sessionmsg.ChunkData {
-	t.Helper()
-	blocks := make([]chunk.Block, chunk.SectionBlocks)
-	for i := range chunk.IndexOf(0, 10, 0) {
-		blocks[i] = chunk.Stone
-	}
-	c, err := chunk.FromBlocks(blocks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := c.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed, err := wire.PackChunk(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sessionmsg.ChunkData{Chunk: at, Data: packed}
-}
-
-func receive(t testing.TB, cl *Client, m sessionmsg.FromServer) {
-	t.Helper()
-	data, err := sessionmsg.EncodeServerCBOR(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.Send(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.Flush(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // here is the move of a client that is where it was put, in the level of playing.
 func here() []byte {
-	return begin(packetTeleport).u8(selfID).place(placeOf(motion.Pose{X: 1.5, Y: 10, Z: 2.5}, grid.Pos{X: -32, Z: -32}, eyes))
+	return begin(packetTeleport).u8(selfID).place(placeOf(gamestest.Start, grid.Pos{X: -32, Z: -32}, eyes))
 }
 
 // Whatever a client sends, in its handshake and later, becomes messages that a session takes, or an error.
@@ -131,21 +66,13 @@ func FuzzClient(f *testing.F) {
 	f.Add(hello("x", 7, 0), []byte{packetTwoWayPing, 0, 1, 2, packetTwoWayPing, 1, 0, 0, 0xff})
 	f.Add(hello("x", 7, 0), []byte(begin(packetPlayerClick).u8(rightButton, isPressed).u32(0).u8(255).u16(33).u16(9).u16(34).u8(1)))
 	f.Fuzz(func(t *testing.T, login, sent []byte) {
-		if _, _, err := newTestAdapter().Open(t.Context(), newScript(login)); err == nil && len(login) < 131 {
+		if _, _, err := newTestAdapter().Open(t.Context(), gamestest.NewScript(login)); err == nil && len(login) < 131 {
 			t.Errorf("%d bytes are a login", len(login))
 		}
 		cl, _ := playing(t, append(here(), sent...), extLongerMessages, extTwoWayPing, extPlayerClick)
-		for {
-			message, err := cl.Read()
-			if err != nil {
-				break
-			}
-			if _, err := sessionmsg.DecodeClientCBOR(message); err != nil {
-				t.Fatalf("%x becomes a message that is refused: %v", sent, err)
-			}
-		}
-		if len(cl.partial) > wire.MaxChat || cl.mu.edits.Pending() > 1024 {
-			t.Errorf("%d bytes and %d edits are kept", len(cl.partial), cl.mu.edits.Pending())
+		gamestest.CheckMessages(t, cl)
+		if len(cl.partial) > wire.MaxChat {
+			t.Errorf("%d bytes are kept", len(cl.partial))
 		}
 	})
 }

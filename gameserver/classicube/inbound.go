@@ -1,7 +1,6 @@
 package classicube
 
 import (
-	"math"
 	"strings"
 	"time"
 
@@ -9,25 +8,17 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file makes messages of a session of what the client sends. The reader runs it.
 
-const (
-	// nearPlace is how far from where it was put a client may be when it goes on from there, in blocks. Another level's places are farther
-	// away: windows differ by more than that.
-	nearPlace = 4
-	// placeAgain is when a client that does not go on from where it was put is put there again.
-	placeAgain = 2 * time.Second
-	// moveAtLeast is how often the session is sent a move, even if the client stands still: otherwise it seems to be gone.
-	moveAtLeast = 10 * time.Second
-)
+// moveAtLeast is how often the session is sent a move.
+const moveAtLeast = 10 * time.Second
 
-// Read waits for the client's next message to the session, in CBOR.
-func (cl *Client) Read() ([]byte, error) {
+// Read waits for the client's next message to the session.
+func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	m := cl.mu.edits.Next()
 	for m == nil {
 		kind, body, err := cl.in.next()
@@ -38,11 +29,7 @@ func (cl *Client) Read() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if move, ok := m.(sessionmsg.Move); ok { // 20 a second
-		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-		return cl.message, nil
-	}
-	return sessionmsg.EncodeClientCBOR(m)
+	return m, nil
 }
 
 // translate returns the message that a packet becomes; nil for none.
@@ -63,33 +50,20 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 	return nil, wire.Refuse(wire.FailUnexpected, "Your client sent packet %#x at the wrong time.", kind)
 }
 
-// readMove returns the move to a place, unless the client has not gone on from where it was put.
+// readMove returns the move to a place, unless the client has not gone on from where it was put. Places of another level are far from there.
 func (cl *Client) readMove(at place, now time.Time) (sessionmsg.FromClient, error) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	due := now.Sub(cl.mu.sent) >= moveAtLeast
-	pose := at.pose(cl.mu.window.origin())
-	switch {
-	case !cl.mu.loaded, !cl.mu.placed.IsZero() && distance(pose, cl.mu.pose) > nearPlace:
-		pose = cl.mu.pose
-	default:
-		cl.mu.placed = time.Time{}
-		due = due || pose != cl.mu.pose
-	}
-	if !due || cl.mu.welcome.Player == "" {
+	if !cl.mu.player.Move(at.pose(cl.mu.window.origin()), cl.mu.loaded, now, moveAtLeast) || cl.mu.welcome.Player == "" {
 		return nil, nil
 	}
-	cl.mu.pose, cl.mu.sent = pose, now
-	if cl.mu.loaded && cl.mu.placed.IsZero() && cl.mu.window.left(pose) {
+	pose := cl.mu.player.Pose
+	if !cl.away() && cl.mu.window.left(pose) {
 		if err := cl.retarget(); err != nil {
 			return nil, err
 		}
 	}
 	return sessionmsg.Move{Pose: pose}, nil
-}
-
-func distance(a, b motion.Pose) float64 {
-	return math.Sqrt((a.X-b.X)*(a.X-b.X) + (a.Y-b.Y)*(a.Y-b.Y) + (a.Z-b.Z)*(a.Z-b.Z))
 }
 
 // readEdit returns the first edit of a block in the level. The others are the next.
@@ -120,7 +94,7 @@ func (cl *Client) readEdit(body fields, now time.Time) (sessionmsg.FromClient, e
 	case block == chunk.Air:
 		return cl.mu.edits.AddAll(cl.mu.lands.blocks().Break(pos), now)
 	}
-	block = blocktable.PlacedBy(float64(cl.mu.pose.Yaw), [3]int32{0, 1, 0}, 0).Block(block)
+	block = blocktable.PlacedBy(float64(cl.mu.player.Pose.Yaw), [3]int32{0, 1, 0}, 0).Block(block)
 	changes := cl.mu.lands.blocks().Place(pos, block)
 	if len(changes) == 0 {
 		cl.showThere(pos)
@@ -135,7 +109,7 @@ func (cl *Client) showThere(pos grid.Pos) {
 }
 
 // away reports whether what the client does is meant for another level, or from another place.
-func (cl *Client) away() bool { return !cl.mu.loaded || !cl.mu.placed.IsZero() }
+func (cl *Client) away() bool { return !cl.mu.loaded || cl.mu.player.Elsewhere() }
 
 // What a click is.
 const (

@@ -16,19 +16,22 @@ import (
 
 // This file makes packets of what the session sends. The writer runs it.
 
-// Send translates a message of the session.
-func (cl *Client) Send(message []byte) error {
+// SendTick shows a tick frame.
+func (cl *Client) SendTick(frame []byte) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.mu.ended {
 		return nil
 	}
-	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.Read(message, time.Now(), cl)
-	}
-	m, err := sessionmsg.DecodeServerCBOR(message)
-	if err != nil {
-		return err
+	return cl.mu.avatars.Read(frame)
+}
+
+// Send translates a message of the session.
+func (cl *Client) Send(m sessionmsg.FromServer) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.ended {
+		return nil
 	}
 	switch m := m.(type) {
 	case sessionmsg.Welcome:
@@ -43,17 +46,9 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Correction:
 		return cl.correct(m)
 	case sessionmsg.Notice:
-		cl.say(colourNotice + escape(m.Text))
-	case sessionmsg.History:
-		for _, line := range games.HistoryLines(m, time.Now()) {
-			cl.say(colourNotice + escape(line))
-		}
+		cl.notice(m.Text)
 	case sessionmsg.Permissions:
 		cl.showRole(m)
-	case sessionmsg.Struck:
-		cl.showInteraction(m)
-	case sessionmsg.Reconnect:
-		cl.redirect(m)
 	case sessionmsg.Failure:
 		cl.end(m.Message)
 	}
@@ -66,7 +61,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 		return err
 	}
 	now := time.Now()
-	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
+	cl.mu.welcome, cl.mu.since = m, now
+	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.edits.Begin(m.NextSeq, now)
 	clear(cl.mu.lands)
 	if cl.features.level() == blocktable.ClassicShaped {
@@ -109,7 +105,7 @@ func defineBlock(s blocktable.ClassicShape) packet {
 
 // retarget chooses the window around the player. It is sent as soon as its land is here.
 func (cl *Client) retarget() error {
-	cl.mu.window = windowAround(cl.mu.pose.Chunk(), cl.mu.welcome.View, int32(cl.mu.welcome.Sections)*grid.ChunkSize) //nolint:gosec // at most MaxSections
+	cl.mu.window = windowAround(cl.mu.player.Pose.Chunk(), cl.mu.welcome.View, int32(cl.mu.welcome.Sections)*grid.ChunkSize) //nolint:gosec // at most MaxSections
 	cl.mu.loaded = false
 	return cl.showLevel()
 }
@@ -187,7 +183,7 @@ func (cl *Client) showLevel() error {
 		cl.put(p.u8(byte(100 * sent / size))) //nolint:gosec // at most 100
 	}
 	cl.put(begin(packetLevelEnd).u16(uint16(w.side())).u16(uint16(w.height)).u16(uint16(w.side()))) //nolint:gosec // all below 1024
-	cl.a.metrics.levels.Inc()
+	cl.a.Land.Inc()
 	cl.mu.loaded = true
 	cl.showSelf()
 	return cl.mu.out.Flush()
@@ -195,8 +191,7 @@ func (cl *Client) showLevel() error {
 
 // showSelf puts the client's own player into a new level, with what the player may do there.
 func (cl *Client) showSelf() {
-	now := time.Now()
-	own := placeOf(cl.mu.pose, cl.mu.window.origin(), selfEyes)
+	own := placeOf(cl.mu.player.Pose, cl.mu.window.origin(), selfEyes)
 	name := cl.mu.welcome.Name
 	if cl.features[extPlayerList] {
 		cl.put(begin(packetAddPlayerName).u16(selfID).text(name).text(name).text("Players").u8(0))
@@ -204,7 +199,7 @@ func (cl *Client) showSelf() {
 	} else {
 		cl.put(begin(packetSpawn).u8(selfID).text(name).place(own))
 	}
-	cl.mu.placed = now
+	cl.mu.player.Put(time.Now())
 	if cl.features[extClickDistance] {
 		cl.put(begin(packetClickDistance).u16(uint16(cl.mu.welcome.Reach * unit)))
 	}
@@ -217,33 +212,28 @@ func (cl *Client) showSelf() {
 		}
 	}
 	if cl.features[extSetHotbar] {
-		for i, b := range hotbar {
+		for i, b := range games.AtHand {
 			cl.put(begin(packetSetHotbar).u8(blocktable.ToClassic(b, cl.features.level()), byte(i)))
 		}
 	}
 	cl.mu.clock = clock{}
 	if !cl.features[extMessageTypes] {
-		at := cl.mu.pose.Block()
+		at := cl.mu.player.Pose.Block()
 		cl.say(fmt.Sprintf("%sYou are at %d %d %d. The level is the land around you.", colourNotice, at.X, at.Y, at.Z))
 	}
 }
 
-// hotbar are the blocks at hand at first.
-var hotbar = [...]chunk.Block{
-	chunk.Stone, chunk.Cobble, chunk.Brick, chunk.Dirt, chunk.Planks, chunk.Log, chunk.Leaves, chunk.Glass, chunk.Lamp,
-}
-
 // place puts the client where the player is.
 func (cl *Client) place(now time.Time) {
-	cl.mu.placed = now
-	cl.put(begin(packetTeleport).u8(selfID).place(placeOf(cl.mu.pose, cl.mu.window.origin(), selfEyes)))
+	cl.mu.player.Put(now)
+	cl.put(begin(packetTeleport).u8(selfID).place(placeOf(cl.mu.player.Pose, cl.mu.window.origin(), selfEyes)))
 }
 
 // correct puts the client where the gateway has the player.
 func (cl *Client) correct(m sessionmsg.Correction) error {
-	cl.mu.pose = m.Pose
+	cl.mu.player.Pose = m.Pose
 	if !cl.mu.loaded || cl.mu.window.left(m.Pose) {
-		cl.mu.placed = time.Now()
+		cl.mu.player.Put(time.Now())
 		return cl.retarget()
 	}
 	cl.place(time.Now())
@@ -256,12 +246,7 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	if !waits {
 		return
 	}
-	if m.Error != "" {
-		cl.a.metrics.PutBack.Inc()
-		if why := games.Refusal(m.Error); why != "" {
-			cl.say(colourNotice + why)
-		}
-	}
+	cl.a.CountRefused(m.Error, cl.notice)
 	cl.showBlock(pos, chunk.Block(m.Block))
 }
 
@@ -276,21 +261,11 @@ func (cl *Client) showBlock(pos grid.Pos, b chunk.Block) {
 														u8(blocktable.ToClassic(b, cl.features.level())))
 }
 
-// Tick is that of sessionmsg.TickReader.
-func (cl *Client) Tick(uint16) {}
-
-// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
-func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
-
-// Delta shows the changes of a chunk, except motion.
-func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	cl.mu.avatars.Enter(n)
+// showDelta shows the changes of a chunk, except motion.
+func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
-			if l.Set(b.At, b.Block) != nil {
-				delete(cl.mu.lands, n.Chunk) // the gateway packed it
-				break
-			}
+			l.Set(b.At, b.Block)
 			cl.showBlock(b.At.Pos(n.Chunk), b.Block)
 		}
 	}
@@ -306,6 +281,9 @@ func (cl *Client) say(text string) {
 	}
 }
 
+// notice shows a message of the server.
+func (cl *Client) notice(text string) { cl.say(colourNotice + escape(text)) }
+
 // showRole makes a moderator an operator of the level, and others none.
 func (cl *Client) showRole(m sessionmsg.Permissions) {
 	operator := byte(0)
@@ -313,18 +291,6 @@ func (cl *Client) showRole(m sessionmsg.Permissions) {
 		operator = 100
 	}
 	cl.put(begin(packetUserType).u8(operator))
-}
-
-func (cl *Client) showInteraction(m sessionmsg.Struck) {
-	if m.To == cl.mu.welcome.Player {
-		cl.say(colourNotice + m.Name + " hit you.")
-	}
-}
-
-// redirect ends the connection because the node is stopping: the protocol cannot send the client elsewhere.
-func (cl *Client) redirect(m sessionmsg.Reconnect) {
-	cl.say(colourNotice + escape(m.Reason))
-	cl.end(games.Elsewhere(m))
 }
 
 // end sends the reason for the end of the connection. One that is too long for it is said before.

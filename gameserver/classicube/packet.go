@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"strings"
 
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -120,14 +121,13 @@ func (p packet) u32(v uint32) packet   { return binary.BigEndian.AppendUint32(p,
 func (p packet) text(t string) packet  { return p.line(encodeText(t, false)) }
 func (p packet) place(at place) packet { return p.u16(at.x).u16(at.y).u16(at.z).u8(at.yaw, at.pitch) }
 
+// spaces fill up a text.
+var spaces = strings.Repeat(" ", textBytes)
+
 // line appends text that is encoded already. What is too long is cut off.
 func (p packet) line(t []byte) packet {
 	n := min(len(t), textBytes)
-	p = append(p, t[:n]...)
-	for ; n < textBytes; n++ {
-		p = append(p, ' ')
-	}
-	return p
+	return append(append(p, t[:n]...), spaces[n:]...)
 }
 
 // disconnect returns the packet that ends a connection with a reason.

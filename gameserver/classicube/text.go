@@ -1,6 +1,7 @@
 package classicube
 
 import (
+	"regexp"
 	"strings"
 
 	"golang.org/x/text/encoding/charmap"
@@ -50,22 +51,11 @@ func encodeText(t string, upperHalf bool) []byte {
 	return b
 }
 
-func isColour(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-}
+// typedColour is a colour code that players can type.
+var typedColour = regexp.MustCompile("[&%][0-9a-fA-F]")
 
-// stripColours removes the colour codes that players can type: an ampersand or a percent sign and a hexadecimal digit.
-func stripColours(t string) string {
-	var b strings.Builder
-	for i := 0; i < len(t); i++ {
-		if (t[i] == '&' || t[i] == '%') && i+1 < len(t) && isColour(t[i+1]) {
-			i++
-			continue
-		}
-		b.WriteByte(t[i])
-	}
-	return b.String()
-}
+// stripColours removes the colour codes that players can type.
+func stripColours(t string) string { return typedColour.ReplaceAllString(t, "") }
 
 // escape makes a text of others safe: an ampersand would change colours, or crash old clients.
 func escape(t string) string { return strings.ReplaceAll(t, "&", "+") }

@@ -78,9 +78,7 @@ func (w window) chunks(visit func(at grid.ChunkPos) bool) bool {
 type lands map[grid.ChunkPos]*games.Land
 
 // blocks returns the blocks in view.
-func (ls lands) blocks() games.Blocks {
-	return games.BlocksOf(func(at grid.ChunkPos) *games.Land { return ls[at] })
-}
+func (ls lands) blocks() games.Blocks { return games.BlocksOf(ls) }
 
 // has reports whether the whole window is in view.
 func (ls lands) has(w window) bool {

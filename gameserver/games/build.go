@@ -8,6 +8,11 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
+// AtHand are the blocks at hand at first, in games that have nine.
+var AtHand = [9]chunk.Block{
+	chunk.Stone, chunk.Cobble, chunk.Brick, chunk.Dirt, chunk.Planks, chunk.Log, chunk.Leaves, chunk.Glass, chunk.Lamp,
+}
+
 // Change is a block that a player changes.
 type Change struct {
 	Pos grid.Pos
@@ -17,14 +22,14 @@ type Change struct {
 // Blocks returns the block at a position, and reports whether it is in view.
 type Blocks func(pos grid.Pos) (b chunk.Block, seen bool)
 
-// BlocksOf returns the Blocks of a client's land: land returns a chunk of it, or nil. Each chunk is unpacked once.
-func BlocksOf(land func(at grid.ChunkPos) *Land) Blocks {
+// BlocksOf returns the Blocks of a client's land. Each chunk is unpacked once.
+func BlocksOf[L interface{ Load() (*chunk.Chunk, error) }](land map[grid.ChunkPos]L) Blocks {
 	loaded := make(map[grid.ChunkPos]*chunk.Chunk)
 	return func(pos grid.Pos) (chunk.Block, bool) {
 		at := pos.Chunk()
 		c, known := loaded[at]
 		if !known {
-			if l := land(at); l != nil {
+			if l, here := land[at]; here {
 				c, _ = l.Load() // the gateway packed it
 			}
 			loaded[at] = c

@@ -24,10 +24,9 @@ type Edits struct {
 	next          []sessionmsg.FromClient
 }
 
-// Begin begins a session, whose first edit has a number.
+// Begin begins a session, whose first edit has a number. It drops the edits of a session before, whose reader has ended.
 func (e *Edits) Begin(first uint64, now time.Time) {
-	e.first, e.number, e.begun = first, first, now
-	e.pending = make(map[uint64]grid.Pos)
+	*e = Edits{first: first, number: first, begun: now, pending: make(map[uint64]grid.Pos)}
 }
 
 // Add adds an edit to those that are to be sent. Signed ones must be numbered near the time (docs/adr/0045), in microseconds, however long the
@@ -70,6 +69,3 @@ func (e *Edits) Answer(number uint64) (pos grid.Pos, waits bool) {
 	delete(e.pending, number)
 	return pos, waits
 }
-
-// Pending returns how many edits wait for their answers.
-func (e *Edits) Pending() int { return len(e.pending) }

@@ -24,8 +24,8 @@ func TestNumbersFollowTheTime(t *testing.T) {
 			if sent, is := e.Next().(sessionmsg.Edit); !is || sent.Seq != number {
 				t.Fatalf("edit %d is sent as %+v", number, sent)
 			}
-			if _, waits := e.Answer(number); !waits || e.Pending() > 0 {
-				t.Fatalf("edit %d waits: %v, and %d others", number, waits, e.Pending())
+			if _, waits := e.Answer(number); !waits || len(e.pending) > 0 {
+				t.Fatalf("edit %d waits: %v, and %d others", number, waits, len(e.pending))
 			}
 		}
 	}
@@ -46,5 +46,21 @@ func TestPendingEditsAreBounded(t *testing.T) {
 	e.Begin(7, e.begun)
 	if m, err := e.AddAll([]Change{{}, {}}, e.begun); err != nil || m.(sessionmsg.Edit).Seq != 7 {
 		t.Errorf("the first edit of another session is %v, %v", m, err)
+	}
+}
+
+// Edits that a session was not sent belong to it: the one that replaces it is sent its own.
+func TestSessionsHaveTheirOwnEdits(t *testing.T) {
+	var e Edits
+	e.Begin(100, time.Now())
+	if _, err := e.AddAll([]Change{{}, {}}, e.begun); err != nil {
+		t.Fatal(err)
+	}
+	e.Begin(7, e.begun)
+	if m := e.Next(); m != nil {
+		t.Errorf("the session is sent %+v", m)
+	}
+	if m, err := e.AddAll([]Change{{}}, e.begun); err != nil || m.(sessionmsg.Edit).Seq != 7 {
+		t.Errorf("its first edit is %v, %v", m, err)
 	}
 }

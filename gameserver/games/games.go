@@ -6,6 +6,9 @@ package games
 import (
 	"context"
 	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -13,12 +16,14 @@ import (
 // Protocol is the protocol of a game.
 type Protocol interface {
 	// Open reads a new connection's handshake, under the deadline that the connection has. The client belongs to the caller, who ends
-	// it by Cut.
+	// it by Cut. The Join has the name and the view distance.
 	Open(ctx context.Context, c net.Conn) (Client, sessionmsg.Join, error)
 	// Subprotocol is that of the game's WebSockets, which carry the same bytes as TCP; empty if it has none.
 	Subprotocol() string
 	// Refuse answers a connection that is not served with the reason, if the protocol has a message for it.
 	Refuse(c net.Conn, why string)
+	// Clients is the metric of connected clients.
+	Clients() prometheus.Gauge
 }
 
 // PacketConn is a connection that carries packets, and knows how much of what was sent has not arrived.
@@ -29,15 +34,18 @@ type PacketConn interface {
 	Backlog() int
 }
 
-// Client is a client of another game, as a client of sessions in CBOR. One goroutine calls Read; any may call the rest. A second Welcome
-// begins another session of the same client, whose player has become another one.
+// Client is a client of another game, as a client of sessions. One goroutine calls Read; any may call the rest. A second Welcome begins
+// another session of the same client, whose player has become another one.
 type Client interface {
-	// Run sends what time brings, until ctx ends or the connection fails.
-	Run(ctx context.Context)
-	// Read waits for the client's next message, which is valid until the next Read.
-	Read() ([]byte, error)
-	// Send sends a session's message, now or with the next flush. It does not retain it.
-	Send(message []byte) error
+	// Read waits for the client's next message.
+	Read() (sessionmsg.FromClient, error)
+	// Send sends a session's message, now or with the next flush. A Notice stands for all that is only read, and a Failure for all that
+	// ends the session.
+	Send(m sessionmsg.FromServer) error
+	// SendTick is Send for a tick frame, which it does not retain.
+	SendTick(frame []byte) error
+	// Tick sends what time brings, and flushes. It is called about every TickEvery.
+	Tick(now time.Time) error
 	Flush() error
 	// Close ends the connection in order: what was sent is delivered, and Read returns.
 	Close() error

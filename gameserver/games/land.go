@@ -46,18 +46,17 @@ func (l *Land) Load() (*chunk.Chunk, error) {
 }
 
 // Set changes a block.
-func (l *Land) Set(at chunk.Index, b chunk.Block) (err error) {
-	if l.blocks == nil {
-		if l.edits == nil {
-			l.edits = make(map[chunk.Index]chunk.Block)
-		}
-		if l.edits[at] = b; len(l.edits) <= foldAfter {
-			return nil
-		}
-		l.blocks, err = l.Load()
-		l.packed, l.edits = Packed{}, nil
-		return err
+func (l *Land) Set(at chunk.Index, b chunk.Block) {
+	if l.blocks != nil {
+		l.blocks.Set(at, b)
+		return
 	}
-	l.blocks.Set(at, b)
-	return nil
+	if l.edits == nil {
+		l.edits = make(map[chunk.Index]chunk.Block)
+	}
+	if l.edits[at] = b; len(l.edits) > foldAfter {
+		if blocks, err := l.Load(); err == nil { // the gateway packed it
+			*l = Land{blocks: blocks}
+		}
+	}
 }

@@ -15,6 +15,7 @@ type Others[T any] struct {
 	self    player.ID
 	tick    time.Duration // of the gateway
 	decoder sessionmsg.AvatarDecoder
+	reader  deltas
 	readAt  time.Time // when the newest frame arrived
 	all     []*Other[T]
 	indexed []*Other[T] // by the index of their avatar; nil for the client's own player, and for nobody
@@ -31,8 +32,27 @@ type Other[T any] struct {
 	seen  uint64 // the Update that saw them last
 }
 
-// NewOthers returns an empty view.
-func NewOthers[T any]() *Others[T] { return new(Others[T]) }
+// NewOthers returns an empty view. It calls changed with the changes of a chunk that a frame has, except motion.
+func NewOthers[T any](changed func(*sessionmsg.TickDelta)) *Others[T] {
+	o := new(Others[T])
+	o.reader = func(n *sessionmsg.TickDelta) {
+		o.enter(n)
+		changed(n)
+	}
+	return o
+}
+
+// deltas reads those of tick frames: the decoder has the motion.
+type deltas func(*sessionmsg.TickDelta)
+
+// Tick is that of sessionmsg.TickReader.
+func (deltas) Tick(uint16) {}
+
+// Motion is that of sessionmsg.TickReader.
+func (deltas) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
+
+// Delta is that of sessionmsg.TickReader.
+func (d deltas) Delta(n *sessionmsg.TickDelta) { d(n) }
 
 // Begin takes the client's own player, whom it returns, from the session's welcome.
 func (o *Others[T]) Begin(m sessionmsg.Welcome) (self player.ID, err error) {
@@ -44,14 +64,14 @@ func (o *Others[T]) Begin(m sessionmsg.Welcome) (self player.ID, err error) {
 	return o.self, nil
 }
 
-// Read applies a tick frame, and passes its pieces on.
-func (o *Others[T]) Read(frame []byte, now time.Time, to sessionmsg.TickReader) error {
-	o.readAt = now
-	return o.decoder.Read(frame, to)
+// Read applies a tick frame.
+func (o *Others[T]) Read(frame []byte) error {
+	o.readAt = time.Now()
+	return o.decoder.Read(frame, o.reader)
 }
 
-// Enter names the players who come into view with the frame that is being read.
-func (o *Others[T]) Enter(n *sessionmsg.TickDelta) {
+// enter names the players who come into view with the frame that is being read.
+func (o *Others[T]) enter(n *sessionmsg.TickDelta) {
 	for _, a := range n.Enter {
 		if a.Player == o.self {
 			continue

@@ -27,7 +27,7 @@ type Server struct {
 	// Admit counts a connection against its address, as a player, until release is called.
 	Admit func(remote net.Addr) (release func(), err error)
 	// Session runs a client's session. It may be called again when it has returned.
-	Session  func(ctx context.Context, c Client, remote net.Addr, join sessionmsg.Join)
+	Session  func(ctx context.Context, c *Conn, remote net.Addr, join sessionmsg.Join)
 	Accounts *Accounts
 	HangUp   func(net.Conn) // closes a connection so that what was sent is delivered
 	Panics   *isolate.Panics
@@ -91,18 +91,20 @@ func (s *Server) serveClient(ctx context.Context, c net.Conn, remote net.Addr) e
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
+	s.Protocol.Clients().Inc()
+	defer s.Protocol.Clients().Dec()
 	running, end := context.WithCancel(ctx)
 	var runner sync.WaitGroup
 	defer runner.Wait()
 	defer end()
+	conn := newConn(client, s.Accounts, join)
 	runner.Go(func() {
 		defer s.Panics.Recover("connection", client.Cut, "remote", remote.String())
-		client.Run(running)
+		conn.run(running)
 	})
-	a := newAccount(client, s.Accounts, join)
-	s.Session(ctx, a, remote, a.begin())
-	for a.next() {
-		s.Session(ctx, a, remote, a.begin())
+	s.Session(ctx, conn, remote, conn.begin())
+	for conn.follows() {
+		s.Session(ctx, conn, remote, conn.begin())
 	}
 	return nil
 }

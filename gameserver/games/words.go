@@ -24,11 +24,8 @@ var refusals = map[string]string{
 	wire.RefusedUnsigned:      "The world could not verify that this edit is yours. Join again, and type /login PASSWORD.",
 }
 
-// Refusal returns why an edit was refused, by the code of the Ack; empty if the player can see it.
-func Refusal(code string) string { return refusals[code] }
-
-// Elsewhere returns the text about where to go on when the node is stopping, for protocols that cannot send the client there.
-func Elsewhere(m sessionmsg.Reconnect) string {
+// elsewhere returns the text about where to go on when the node is stopping.
+func elsewhere(m sessionmsg.Reconnect) string {
 	for _, g := range m.Gateways {
 		if u, err := url.Parse(g.URL); err == nil {
 			return "This node is stopping. Join again at " + u.Hostname() + "."

@@ -28,7 +28,7 @@ type landKey struct {
 
 // Adapter is the games.Protocol of Luanti.
 type Adapter struct {
-	metrics     *metrics
+	games.Metrics
 	columns     *games.Shared[landKey, [][]byte]
 	definitions definitions
 	uniform     uniforms
@@ -40,7 +40,11 @@ func New(r prometheus.Registerer) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("textures for Luanti: %w", err)
 	}
-	return &Adapter{metrics: newMetrics(r), columns: games.NewShared[landKey](maxColumns, maxColumn, games.SizeOf), definitions: d}, nil
+	return &Adapter{
+		Metrics:     games.NewMetrics(r, "luanti", "Luanti", "chunks", "Chunks sent to clients of Luanti."),
+		columns:     games.NewShared[landKey](maxColumns, maxColumn, games.SizeOf),
+		definitions: d,
+	}, nil
 }
 
 // Subprotocol is that of WebSockets, which the game has none of.
@@ -56,8 +60,7 @@ func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.
 	if err != nil {
 		return nil, sessionmsg.Join{}, err
 	}
-	join := sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: viewDistance, Encoding: sessionmsg.EncodingCBOR}
-	return newClient(a, to), join, nil
+	return newClient(a, to), sessionmsg.Join{Name: name, View: viewDistance}, nil
 }
 
 // Refuse disconnects a client with a reason.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 const (
@@ -32,8 +33,8 @@ type shown struct {
 	lossy bool // the client may not have been sent it
 }
 
-func newAvatars() avatars {
-	return avatars{Others: games.NewOthers[shown](), used: make(map[uint16]bool), next: selfID}
+func newAvatars(changed func(*sessionmsg.TickDelta)) avatars {
+	return avatars{Others: games.NewOthers[shown](changed), used: make(map[uint16]bool), next: selfID}
 }
 
 // id returns a number that is not in use.

@@ -6,19 +6,14 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// writeTimeout bounds one write to the client.
-const writeTimeout = 10 * time.Second
-
 // Client is the connection of one client: a games.Client.
 type Client struct {
-	a       *Adapter
-	c       games.PacketConn
-	buffer  []byte // a packet; the reader's
-	message []byte // the last result of Read
+	a      *Adapter
+	c      games.PacketConn
+	buffer []byte // a packet; the reader's
 
 	mu struct {
 		sync.Mutex
@@ -30,15 +25,12 @@ type Client struct {
 		origin origin
 		lands  lands
 
-		pose    motion.Pose // of the player, as the gateway has it
-		placed  time.Time   // when the client was put there, and until it says so what it sends is ignored; else zero
-		sent    time.Time   // when the session was last sent a move
-		clocked time.Time   // when the client was last told the time of day
+		player  games.Position
+		clocked time.Time // when the client was last told the time of day
 		edits   games.Edits
 		held    int           // the slot that is in the player's hand
 		slots   []chunk.Block // of the inventory
 		avatars avatars
-		ticks   games.Ticks
 		ended   bool // the reason for the end was sent
 		closed  bool // nothing more is read
 	}
@@ -46,27 +38,21 @@ type Client struct {
 
 func newClient(a *Adapter, c games.PacketConn) *Client {
 	cl := &Client{a: a, c: c, buffer: make([]byte, maxPacket)}
-	cl.mu.lands, cl.mu.slots, cl.mu.avatars, cl.mu.ticks = make(lands), firstSlots(), newAvatars(), games.NewTicks()
+	cl.mu.lands, cl.mu.slots, cl.mu.avatars = make(lands), firstSlots(), newAvatars(cl.showDelta)
 	return cl
 }
 
 // put sends a packet. An error is that of the next flush.
 func (cl *Client) put(p packet) {
-	if cl.mu.failed != nil {
-		return
-	}
-	if cl.mu.failed = cl.c.SetWriteDeadline(time.Now().Add(writeTimeout)); cl.mu.failed == nil {
-		_, cl.mu.failed = cl.c.Write(p)
+	if cl.mu.failed == nil {
+		_, cl.mu.failed = games.Deadlined{Conn: cl.c}.Write(p)
 	}
 }
 
-// Flush sends what time brings, and reports whether everything could be sent.
+// Flush reports whether everything could be sent.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if now := time.Now(); cl.mu.ticks.Due(now) {
-		return cl.advance(now)
-	}
 	return cl.mu.failed
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/testkit/luanticlient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -62,15 +62,7 @@ func TestAngles(t *testing.T) {
 		{180, 0, [3]float64{0, 0, 1}},
 		{0, 90, [3]float64{0, -1, 0}},
 	} {
-		p := origin{}.pose(place{yaw: c.yaw, pitch: c.pitch})
-		yaw, pitch := float64(p.Yaw), float64(p.Pitch)
-		got := [3]float64{-math.Sin(yaw) * math.Cos(pitch), math.Sin(pitch), math.Cos(yaw) * math.Cos(pitch)} // docs/protocol.md
-		for i := range got {
-			if math.Abs(got[i]-c.look[i]) > 1e-6 {
-				t.Errorf("yaw %v and pitch %v look along %v, want %v", c.yaw, c.pitch, got, c.look)
-				break
-			}
-		}
+		gamestest.CheckLook(t, origin{}.pose(place{yaw: c.yaw, pitch: c.pitch}), c.look)
 	}
 }
 
@@ -86,44 +78,26 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// read returns the next message of a client.
-func read[M sessionmsg.FromClient](t *testing.T, cl *Client) M {
-	t.Helper()
-	data, err := cl.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := sessionmsg.DecodeClientCBOR(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, ok := m.(M)
-	if !ok {
-		t.Fatalf("the client sends %#v", m)
-	}
-	return got
-}
-
 // What a client sends before it is where it was put has no effect.
 func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
 	on, at := grid.Pos{X: 1, Y: 9, Z: 3}, grid.Pos{X: 1, Y: 10, Z: 3}
 	edit := interact(interactPlaced, 2, on, at)
 	far := motion.Pose{X: -20, Y: 10, Z: -20}
 	cl, s := playing(t, moveTo(far), edit, moveTo(start), edit, moveTo(motion.Pose{X: 2, Y: 10, Z: 2.5}))
-	if e := read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != at.X || e.Y != at.Y || e.Z != at.Z || chunk.Block(e.Block) != chunk.Brick {
+	if e := gamestest.Read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != at.X || e.Y != at.Y || e.Z != at.Z || chunk.Block(e.Block) != chunk.Brick {
 		t.Fatalf("%+v", e)
 	}
-	if m := read[sessionmsg.Move](t, cl); math.Abs(m.Pose.X-2) > 1e-3 {
+	if m := gamestest.Read[sessionmsg.Move](t, cl); math.Abs(m.Pose.X-2) > 1e-3 {
 		t.Fatalf("%+v", m)
 	}
 	if len(s.sent(toRemoveNode)) != 1 {
 		t.Error("the edit that was ignored is not put back")
 	}
-	receive(t, cl, sessionmsg.Correction{Pose: start})
+	gamestest.Receive(t, cl, sessionmsg.Correction{Pose: start})
 	if len(s.sent(toMovePlayer)) != 2 {
 		t.Error("the client was not put back")
 	}
-	if err := cl.tick(time.Now().Add(placeAgain)); err != nil || len(s.sent(toMovePlayer)) != 3 {
+	if err := cl.Tick(time.Now().Add(3 * time.Second)); err != nil || len(s.sent(toMovePlayer)) != 3 {
 		t.Errorf("the client was not put back again, %v", err)
 	}
 }
@@ -131,7 +105,7 @@ func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
 // A client that stands still sends nothing; its session is sent moves all the same, until it is closed.
 func TestClientThatStandsStill(t *testing.T) {
 	cl, _ := playing(t, nil, nil)
-	if m := read[sessionmsg.Move](t, cl); m.Pose != start {
+	if m := gamestest.Read[sessionmsg.Move](t, cl); m.Pose != start {
 		t.Errorf("%+v", m)
 	}
 	if err := cl.Close(); err != nil {
@@ -146,8 +120,8 @@ func TestClientThatStandsStill(t *testing.T) {
 func TestEditsAreCorrected(t *testing.T) {
 	at := grid.Pos{X: 1, Y: 9, Z: 3}
 	cl, s := playing(t, moveTo(start), interact(interactDug, 0, at, at))
-	read[sessionmsg.Edit](t, cl)
-	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
+	gamestest.Read[sessionmsg.Edit](t, cl)
+	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
 	added := s.sent(toAddNode)
 	if len(added) != 1 || !bytes.Equal(added[0][:8], packet(nil).node(node{1, 9, -4}).u16(blocktable.ToLuanti(chunk.Stone))) {
 		t.Errorf("added %x", added)
@@ -161,9 +135,7 @@ func TestEditsAreCorrected(t *testing.T) {
 func TestLand(t *testing.T) {
 	cl, s := playing(t)
 	for range 5 {
-		if err := cl.tick(time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		gamestest.Tick(t, cl, time.Now())
 	}
 	data := s.sent(toBlockData)
 	const perChunk = 4 * (grid.ChunkSize/side + airAbove)
@@ -186,7 +158,7 @@ func TestLand(t *testing.T) {
 	for y, want := range map[int]struct {
 		b     chunk.Block
 		light byte
-	}{9: {chunk.Stone, 0}, 10: {chunk.Air, full}} {
+	}{9: {chunk.Stone, 0}, 10: {chunk.Air, games.FullLight}} {
 		i := 5*side*side + y*side + 3
 		if got := uint16(raw[2*i])<<8 | uint16(raw[2*i+1]); got != blocktable.ToLuanti(want.b) || raw[2*nodes+i] != want.light {
 			t.Errorf("at height %d there is node %d, with light %d", y, got, raw[2*nodes+i])
@@ -195,7 +167,7 @@ func TestLand(t *testing.T) {
 	if _, err := cl.translate(begin(fromDeletedBlocks).u8(1).node(node{0, 0, -1}), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := cl.tick(time.Now()); err != nil || len(s.sent(toBlockData)) != 10*perChunk {
+	if err := cl.Tick(time.Now()); err != nil || len(s.sent(toBlockData)) != 10*perChunk {
 		t.Errorf("%d map blocks, %v", len(s.sent(toBlockData)), err)
 	}
 }
@@ -206,9 +178,7 @@ func TestUpperHalf(t *testing.T) {
 	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
 	land := cl.mu.lands[lower.Chunk()]
 	for _, pos := range []grid.Pos{upper, lower} {
-		if err := land.Set(chunk.At(pos), chunk.Door); err != nil {
-			t.Fatal(err)
-		}
+		land.Set(chunk.At(pos), chunk.Door)
 		cl.showBlock(pos, chunk.Door)
 	}
 	id := blocktable.ToLuanti(chunk.Door)
@@ -244,9 +214,9 @@ func TestLight(t *testing.T) {
 	}
 	col := lightColumn(c)
 	for at, want := range map[chunk.Index]byte{
-		chunk.IndexOf(9, 5, 9): full, chunk.IndexOf(7, 5, 0): full - 1, chunk.IndexOf(0, 5, 0): full - 8, chunk.IndexOf(0, 10, 0): 0,
-		chunk.IndexOf(21, 0, 20): full | (full-1)<<4, chunk.IndexOf(20, 2, 20): full | (full-2)<<4,
-		chunk.IndexOf(30, 0, 5): full | (full-1)<<4, chunk.IndexOf(31, 0, 5): full | (full-2)<<4, chunk.IndexOf(12, 9, 28): full - 1,
+		chunk.IndexOf(9, 5, 9): games.FullLight, chunk.IndexOf(7, 5, 0): games.FullLight - 1, chunk.IndexOf(0, 5, 0): games.FullLight - 8, chunk.IndexOf(0, 10, 0): 0,
+		chunk.IndexOf(21, 0, 20): games.FullLight | (games.FullLight-1)<<4, chunk.IndexOf(20, 2, 20): games.FullLight | (games.FullLight-2)<<4,
+		chunk.IndexOf(30, 0, 5): games.FullLight | (games.FullLight-1)<<4, chunk.IndexOf(31, 0, 5): games.FullLight | (games.FullLight-2)<<4, chunk.IndexOf(12, 9, 28): games.FullLight - 1,
 	} {
 		if col.light[at] != want {
 			x, y, z := at.XYZ()
@@ -464,7 +434,7 @@ func TestPlacing(t *testing.T) {
 	} {
 		cl, _ := playing(t, moveTo(start), interactFrom(c.from, interactPlaced, 0, at, c.above))
 		cl.mu.slots[0] = c.held
-		if e := read[sessionmsg.Edit](t, cl); chunk.Block(e.Block).Name() != c.want || (grid.Pos{X: e.X, Y: e.Y, Z: e.Z}) != c.above {
+		if e := gamestest.Read[sessionmsg.Edit](t, cl); chunk.Block(e.Block).Name() != c.want || (grid.Pos{X: e.X, Y: e.Y, Z: e.Z}) != c.above {
 			t.Errorf("%s is placed as %s at %d %d %d, want %s", c.held.Name(), chunk.Block(e.Block).Name(), e.X, e.Y, e.Z, c.want)
 		}
 	}
@@ -494,17 +464,10 @@ func TestPairs(t *testing.T) {
 			cl.mu.slots[0] = c.held
 			land := cl.mu.lands[at.Chunk()]
 			for pos, b := range map[grid.Pos]chunk.Block{up: c.lower, top: c.upper} {
-				if err := land.Set(chunk.At(pos), b); err != nil {
-					t.Fatal(err)
-				}
+				land.Set(chunk.At(pos), b)
 			}
-			for i, want := range c.want {
-				e := read[sessionmsg.Edit](t, cl)
-				if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
-					t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
-				}
-			}
-			read[sessionmsg.Move](t, cl) // and nothing else before it
+			gamestest.ReadEdits(t, cl, c.want...)
+			gamestest.Read[sessionmsg.Move](t, cl) // and nothing else before it
 		})
 	}
 }
@@ -521,22 +484,10 @@ func TestShapes(t *testing.T) {
 func TestOthersMove(t *testing.T) {
 	cl, s := playing(t, moveTo(start))
 	const others = 50
-	frame := func(tick uint64, x float64) {
-		var d sessionmsg.TickDelta
-		for i := range uint32(others) {
-			at := sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: x, Y: 10, Z: 3})
-			d.Enter = append(d.Enter, sessionmsg.TickAvatar{Index: i, Player: player.ID{1, byte(i)}, Name: "p", Place: at})
-		}
-		if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, tick), &d)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	now := time.Now()
 	tick := func() (lossy, reliable int) {
 		s.lossy, s.out = nil, nil
-		if err := cl.tick(now); err != nil {
-			t.Fatal(err)
-		}
+		gamestest.Tick(t, cl, now)
 		count := func(packets []packet) (n int) {
 			for _, p := range packets {
 				if len(p) > maxLossy {
@@ -551,11 +502,11 @@ func TestOthersMove(t *testing.T) {
 		}
 		return count(s.lossy), reliable
 	}
-	frame(1, 3)
+	gamestest.ReceiveDelta(t, cl, 1, gamestest.Entering(others, 3))
 	if lossy, reliable := tick(); lossy+reliable != 0 || len(s.sent(toActiveObjects)) != 1 {
 		t.Errorf("%d and %d moves of players who enter", lossy, reliable)
 	}
-	frame(2, 4)
+	gamestest.ReceiveDelta(t, cl, 2, gamestest.Entering(others, 4))
 	for i, want := range [][2]int{{others, 0}, {0, others}, {0, 0}} {
 		if lossy, reliable := tick(); lossy != want[0] || reliable != want[1] {
 			t.Errorf("tick %d: %d and %d moves, want %v", i, lossy, reliable, want)

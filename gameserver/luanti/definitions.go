@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 )
 
 // tileFiles are the textures of blocks, which the browser's client draws (web/src/render/tiles.ts): "npm --prefix web run test" compares
@@ -142,7 +143,7 @@ const white = 0xff
 // defineNode returns the definition of a block's node, with its name and the textures of its top, side and bottom.
 func defineNode(b chunk.Block, name string, names [3]string) packet {
 	draw, alpha := drawing(b)
-	glow := min(b.Glow(), full-1)             // the most that the client knows
+	glow := min(b.Glow(), games.FullLight-1)  // the most that the client knows
 	p := packet(nil).u8(13).text(name)        // version
 	p = p.u16(1).text("dig_immediate").s16(3) // groups: it is dug at once
 	p = p.u8(1, 0, draw).text("").f32(1)      // light, no rotation

@@ -11,8 +11,8 @@
 //     chunks in view are kept packed, with the changes since.
 //   - The client cannot be asked where it is. After a correction, what it sends is ignored until it says that it is where it was put.
 //
-// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and Run sends land and moves the other players. The lock of
-// a Client guards what they share. A Listener has two of its own: one reads the socket, and one sends again what was not acknowledged.
+// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and a third one Tick when no flush was one. The lock of a
+// Client guards what they share. A Listener has two of its own: one reads the socket, and one sends again what was not acknowledged.
 //
 // Only cmd/voxeld imports this package.
 package luanti

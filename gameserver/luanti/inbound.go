@@ -12,17 +12,11 @@ import (
 
 // This file makes messages of a session of what the client sends. The reader runs it.
 
-const (
-	// nearPlace is how far from where it was put a client may be when it goes on from there, in blocks.
-	nearPlace = 4
-	// placeAgain is when a client that does not go on from where it was put is put there again.
-	placeAgain = 2 * time.Second
-	// moveAtLeast is how often the session is sent a move, even if the client stands still, or is still loading: otherwise it seems to be gone.
-	moveAtLeast = 5 * time.Second
-)
+// moveAtLeast is how often the session is sent a move, even if the client is still loading.
+const moveAtLeast = 5 * time.Second
 
-// Read waits for the client's next message to the session, in CBOR.
-func (cl *Client) Read() ([]byte, error) {
+// Read waits for the client's next message to the session.
+func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	m := cl.mu.edits.Next()
 	for m == nil {
 		open, err := cl.boundRead()
@@ -41,11 +35,7 @@ func (cl *Client) Read() ([]byte, error) {
 			}
 		}
 	}
-	if move, ok := m.(sessionmsg.Move); ok { // ten a second
-		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-		return cl.message, nil
-	}
-	return sessionmsg.EncodeClientCBOR(m)
+	return m, nil
 }
 
 // boundRead bounds the next read: the client says nothing while it loads, or its player stands still. It reports whether the connection is
@@ -66,8 +56,7 @@ func (cl *Client) stand(now time.Time) sessionmsg.FromClient {
 	if cl.mu.welcome.Player == "" {
 		return nil
 	}
-	cl.mu.sent = now
-	return sessionmsg.Move{Pose: cl.mu.pose}
+	return sessionmsg.Move{Pose: cl.mu.player.Stand(now)}
 }
 
 // translate returns the message that a packet becomes; nil for none. Packets that have no meaning here are ignored.
@@ -139,20 +128,11 @@ func (cl *Client) load(command uint16, f *fields) error {
 
 // readMove returns the move to a place, unless the client has not gone on from where it was put.
 func (cl *Client) readMove(f *fields, now time.Time) sessionmsg.FromClient {
-	at := readPlace(f)
-	due := now.Sub(cl.mu.sent) >= moveAtLeast
-	pose := cl.mu.origin.pose(at)
-	switch {
-	case f.short, !cl.mu.placed.IsZero() && distance(pose, cl.mu.pose) > nearPlace:
-		pose = cl.mu.pose
-	default:
-		cl.mu.placed = time.Time{}
-		due = due || pose != cl.mu.pose
-	}
-	if !due {
+	at := cl.mu.origin.pose(readPlace(f))
+	if !cl.mu.player.Move(at, !f.short, now, moveAtLeast) {
 		return nil
 	}
-	cl.mu.pose, cl.mu.sent = pose, now
+	pose := cl.mu.player.Pose
 	if !cl.mu.origin.bears(pose) {
 		cl.end("Your game's map ends here. Join again to go on.")
 		return nil

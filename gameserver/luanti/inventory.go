@@ -2,6 +2,7 @@ package luanti
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,9 +23,9 @@ var atHand = [slotsAcross]chunk.Block{
 
 // firstSlots are the slots of a player who joins: a block of each kind that can be placed, without its states. They are never used up.
 func firstSlots() []chunk.Block {
-	slots := append([]chunk.Block(nil), atHand[:]...)
+	slots := slices.Clone(atHand[:])
 	for b := chunk.Air + 1; b.Known(); b++ {
-		if b.Placeable() && b.Base() == b && !isAtHand(b) {
+		if b.Placeable() && b.Base() == b && !slices.Contains(atHand[:], b) {
 			slots = append(slots, b)
 		}
 	}
@@ -32,15 +33,6 @@ func firstSlots() []chunk.Block {
 		slots = append(slots, chunk.Air)
 	}
 	return slots
-}
-
-func isAtHand(b chunk.Block) bool {
-	for _, h := range atHand {
-		if h == b {
-			return true
-		}
-	}
-	return false
 }
 
 // inventory returns the packet with the slots.

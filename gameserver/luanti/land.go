@@ -17,7 +17,6 @@ const (
 	airAbove = 4
 	// nearby is how far the player may be, in chunks, from a chunk of which the client has dropped a part, when it is sent again.
 	nearby = 2
-	full   = 15 // of light
 )
 
 // land is a chunk in view.
@@ -31,14 +30,7 @@ type land struct {
 type lands map[grid.ChunkPos]*land
 
 // blocks returns the blocks in view.
-func (ls lands) blocks() games.Blocks {
-	return games.BlocksOf(func(at grid.ChunkPos) *games.Land {
-		if l := ls[at]; l != nil {
-			return l.Land
-		}
-		return nil
-	})
-}
+func (ls lands) blocks() games.Blocks { return games.BlocksOf(ls) }
 
 // nearest returns the chunk nearest to another one that the client is to be sent.
 func (ls lands) nearest(to grid.ChunkPos) (at grid.ChunkPos, found bool) {
@@ -65,58 +57,15 @@ type column struct {
 
 const layer = grid.ChunkSize * grid.ChunkSize
 
-// lightColumn lights a chunk: what is open to the sky has full light, and from there and from lamps it fades with each block. Light from
-// other chunks is left out.
+// lightColumn lights a chunk. Light from other chunks is left out.
 func lightColumn(c *chunk.Chunk) column {
 	col := column{height: c.Height(), blocks: c.Blocks()}
-	col.light = make([]byte, len(col.blocks))
-	var day, lamps []int
-	for i := range layer {
-		sun := byte(full)
-		for y := col.height - 1; y >= 0; y-- {
-			at := y*layer + i
-			b := col.blocks[at]
-			switch {
-			case shades(b):
-				sun = 0
-			case sun > 0:
-				col.light[at] |= sun
-				day = append(day, at)
-			}
-			if b.Glow() > 0 {
-				col.light[at] |= b.Glow() << 4
-				lamps = append(lamps, at)
-			}
-		}
+	light := games.LightOf(col.blocks, shades, chunk.Block.Glow)
+	col.light = light.Sky
+	for i, lamps := range light.Lamps {
+		col.light[i] |= lamps << 4
 	}
-	col.spread(day, 0)
-	col.spread(lamps, 4)
 	return col
-}
-
-// spread spreads light from some blocks. Its bits are shifted.
-func (col column) spread(from []int, shift uint) {
-	for next := []int(nil); len(from) > 0; from, next = next, from[:0] {
-		for _, at := range from {
-			level := col.light[at] >> shift & full
-			if level <= 1 {
-				continue
-			}
-			try := func(inside bool, to int) {
-				if inside && !col.blocks[to].Opaque() && col.light[to]>>shift&full < level-1 {
-					col.light[to] = col.light[to]&^(full<<shift) | (level-1)<<shift
-					next = append(next, to)
-				}
-			}
-			x, z, y := at%grid.ChunkSize, at/grid.ChunkSize%grid.ChunkSize, at/layer
-			try(x > 0, at-1)
-			try(x < grid.ChunkSize-1, at+1)
-			try(z > 0, at-grid.ChunkSize)
-			try(z < grid.ChunkSize-1, at+grid.ChunkSize)
-			try(y > 0, at-layer)
-			try(y < col.height-1, at+layer)
-		}
-	}
 }
 
 // uniforms keeps map blocks in which every node is alike: most of them are air.
@@ -149,7 +98,7 @@ func (u *uniforms) pack(col column, x, y, z int) ([]byte, error) {
 	alike := true
 	for i := range nodes {
 		nx, ny, nz := i%side, i/side%side, i/side/side
-		b, below, light := chunk.Air, chunk.Air, byte(full)
+		b, below, light := chunk.Air, chunk.Air, byte(games.FullLight)
 		if above := y*side + ny; above < col.height {
 			at := above*layer + (grid.ChunkSize-1-z*side-nz)*grid.ChunkSize + x*side + nx
 			b, light = col.blocks[at], col.light[at]

@@ -13,19 +13,22 @@ import (
 
 // This file makes packets of what the session sends. The writer runs it.
 
-// Send translates a message of the session.
-func (cl *Client) Send(message []byte) error {
+// SendTick shows a tick frame.
+func (cl *Client) SendTick(frame []byte) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.mu.ended {
 		return nil
 	}
-	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.Read(message, time.Now(), cl)
-	}
-	m, err := sessionmsg.DecodeServerCBOR(message)
-	if err != nil {
-		return err
+	return cl.mu.avatars.Read(frame)
+}
+
+// Send translates a message of the session.
+func (cl *Client) Send(m sessionmsg.FromServer) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.ended {
+		return nil
 	}
 	switch m := m.(type) {
 	case sessionmsg.Welcome:
@@ -38,20 +41,10 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.Ack:
 		cl.acknowledge(m)
 	case sessionmsg.Correction:
-		cl.mu.pose = m.Pose
+		cl.mu.player.Pose = m.Pose
 		cl.place(time.Now())
 	case sessionmsg.Notice:
-		cl.say("", m.Text)
-	case sessionmsg.History:
-		for _, line := range games.HistoryLines(m, time.Now()) {
-			cl.say("", line)
-		}
-	case sessionmsg.Struck:
-		if m.To == cl.mu.welcome.Player {
-			cl.say("", m.Name+" hit you.")
-		}
-	case sessionmsg.Reconnect:
-		cl.redirect(m)
+		cl.notice(m.Text)
 	case sessionmsg.Failure:
 		cl.end(m.Message)
 	}
@@ -65,7 +58,8 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 	}
 	now := time.Now()
 	again := cl.mu.welcome.Player != ""
-	cl.mu.welcome, cl.mu.since, cl.mu.pose, cl.mu.sent = m, now, m.Pose, now
+	cl.mu.welcome, cl.mu.since = m, now
+	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.edits.Begin(m.NextSeq, now)
 	if again {
 		clear(cl.mu.lands)
@@ -95,7 +89,7 @@ func (cl *Client) enter() {
 	cl.put(inventory(cl.mu.slots))
 	cl.put(begin(toHP).u16(20))
 	cl.put(begin(toHUDFlags).u32(hudHotbar | hudCrosshair | hudHand | hudMinimap).u32(hudAll))
-	own := object(selfID, cl.mu.welcome.Name, cl.mu.origin.place(cl.mu.pose), false)
+	own := object(selfID, cl.mu.welcome.Name, cl.mu.origin.place(cl.mu.player.Pose), false)
 	cl.put(objects(nil, []packet{own}))
 	cl.place(now)
 	cl.showTime(now)
@@ -106,8 +100,8 @@ func (cl *Client) place(now time.Time) {
 	if !cl.mu.ready {
 		return
 	}
-	cl.mu.placed = now
-	at := cl.mu.origin.place(cl.mu.pose)
+	cl.mu.player.Put(now)
+	at := cl.mu.origin.place(cl.mu.player.Pose)
 	cl.put(begin(toMovePlayer).place(at).f32(at.pitch, at.yaw))
 }
 
@@ -121,14 +115,13 @@ func (cl *Client) showTime(now time.Time) {
 		return
 	}
 	cl.mu.clocked = now
-	days := w.TimeOfDay/1440 + float64(now.Sub(cl.mu.since).Milliseconds())/float64(w.DayMS)
 	const units, dayMS = 24000, 24 * 3600 * 1000
-	cl.put(begin(toTimeOfDay).u16(uint16(int64(days*units) % units)).f32(dayMS / float64(w.DayMS))) //nolint:gosec // positive
+	cl.put(begin(toTimeOfDay).u16(uint16(int64(games.Days(w, now.Sub(cl.mu.since))*units) % units)).f32(dayMS / float64(w.DayMS))) //nolint:gosec // positive
 }
 
 // sendNearest sends the nearest chunk that the client does not have, and reports whether there was one.
 func (cl *Client) sendNearest() (bool, error) {
-	at, found := cl.mu.lands.nearest(cl.mu.pose.Chunk())
+	at, found := cl.mu.lands.nearest(cl.mu.player.Pose.Chunk())
 	if !found {
 		return false, nil
 	}
@@ -145,7 +138,7 @@ func (cl *Client) sendNearest() (bool, error) {
 	for _, p := range packets {
 		cl.put(p)
 	}
-	cl.a.metrics.columns.Inc()
+	cl.a.Land.Inc()
 	return true, errors.Join(err, cl.mu.failed)
 }
 
@@ -155,12 +148,7 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	if !waits {
 		return
 	}
-	if m.Error != "" {
-		cl.a.metrics.PutBack.Inc()
-		if why := games.Refusal(m.Error); why != "" {
-			cl.say("", why)
-		}
-	}
+	cl.a.CountRefused(m.Error, cl.notice)
 	cl.showBlock(pos, chunk.Block(m.Block))
 }
 
@@ -187,21 +175,11 @@ func (cl *Client) showNode(pos grid.Pos, id uint16) {
 	cl.put(begin(toAddNode).node(cl.mu.origin.node(pos)).u16(id).u8(0, 0).flag(false))
 }
 
-// Tick is that of sessionmsg.TickReader.
-func (cl *Client) Tick(uint16) {}
-
-// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
-func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
-
-// Delta shows the changes of a chunk, except motion.
-func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	cl.mu.avatars.Enter(n)
+// showDelta shows the changes of a chunk, except motion.
+func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
-			if l.Set(b.At, b.Block) != nil {
-				delete(cl.mu.lands, n.Chunk) // the gateway packed it
-				break
-			}
+			l.Set(b.At, b.Block)
 			if l.sent {
 				cl.showBlock(b.At.Pos(n.Chunk), b.Block)
 			}
@@ -228,11 +206,8 @@ func (cl *Client) say(name, text string) {
 	cl.put(begin(toChatMessage).u8(1, kind).wide(name).wide(text).u64(uint64(time.Now().Unix()))) //nolint:gosec // after 1970
 }
 
-// redirect ends the connection because the node is stopping: the protocol cannot send the client elsewhere.
-func (cl *Client) redirect(m sessionmsg.Reconnect) {
-	cl.say("", m.Reason)
-	cl.end(games.Elsewhere(m))
-}
+// notice shows a message of the server.
+func (cl *Client) notice(text string) { cl.say("", text) }
 
 // end sends the reason for the end of the connection.
 func (cl *Client) end(why string) {

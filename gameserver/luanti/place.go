@@ -71,7 +71,3 @@ func degrees(radians float64) float64 { return radians * 180 / math.Pi }
 func turned(degrees float64) float64 {
 	return math.Mod(math.Mod(degrees, 360)+360, 360)
 }
-
-func distance(a, b motion.Pose) float64 {
-	return math.Sqrt((a.X-b.X)*(a.X-b.X) + (a.Y-b.Y)*(a.Y-b.Y) + (a.Z-b.Z)*(a.Z-b.Z))
-}

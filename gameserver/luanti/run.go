@@ -1,9 +1,6 @@
 package luanti
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 const (
 	// maxUnderway is how many bytes may be underway to the client when it is sent another chunk.
@@ -12,25 +9,14 @@ const (
 	maxChunks = 4
 )
 
-// Run sends land, moves the other players, and tells the time of day, until ctx ends or the connection fails.
-func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, &cl.mu.ticks, cl.tick, cl.Cut)
-}
-
-// tick sends what time brings.
-func (cl *Client) tick(now time.Time) error {
+// Tick sends what time brings.
+func (cl *Client) Tick(now time.Time) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	return cl.advance(now)
-}
-
-// advance is tick, with the lock held.
-func (cl *Client) advance(now time.Time) error {
-	cl.mu.ticks.Begin(now)
 	if cl.mu.ended || !cl.mu.ready {
 		return cl.mu.failed
 	}
-	if !cl.mu.placed.IsZero() && now.Sub(cl.mu.placed) >= placeAgain {
+	if cl.mu.player.Lost(now) {
 		cl.place(now)
 	}
 	for range maxChunks {

@@ -5,7 +5,6 @@ import (
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -23,14 +22,19 @@ type landKey struct {
 
 // Adapter is the games.Protocol of Minecraft.
 type Adapter struct {
-	metrics *metrics
+	games.Metrics
 	status  func() Status
 	columns *games.Shared[landKey, shownChunk]
 }
 
 // New returns an Adapter, which shows a status in lists of servers.
 func New(r prometheus.Registerer, status func() Status) *Adapter {
-	return &Adapter{metrics: newMetrics(r), status: status, columns: games.NewShared[landKey](maxColumns, maxColumn, shownChunk.size)}
+	const help = "Chunks of 32 × 32 blocks sent to clients of Minecraft."
+	return &Adapter{
+		Metrics: games.NewMetrics(r, "minecraft", "Minecraft", "chunks", help),
+		status:  status,
+		columns: games.NewShared[landKey](maxColumns, maxColumn, shownChunk.size),
+	}
 }
 
 // Subprotocol returns that there are no WebSockets.
@@ -50,25 +54,10 @@ func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.
 	if err != nil {
 		return nil, sessionmsg.Join{}, err
 	}
-	join := sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: maxView, Encoding: sessionmsg.EncodingCBOR}
-	return newClient(a, c, in), join, nil
+	return newClient(a, c, in), sessionmsg.Join{Name: name, View: maxView}, nil
 }
 
 // Refuse disconnects a client that is logging in, with a reason.
 func (a *Adapter) Refuse(c net.Conn, why string) {
 	c.Write(appendFrame(nil, begin(packetLoginRefused).text(textOf(why, "").json()), false)) //nolint:errcheck // it may be gone already
-}
-
-type metrics struct {
-	games.Metrics
-	columns prometheus.Counter
-}
-
-func newMetrics(r prometheus.Registerer) *metrics {
-	return &metrics{
-		Metrics: games.NewMetrics(r, "minecraft", "Minecraft"),
-		columns: promauto.With(r).NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_minecraft_chunks_total", Help: "Chunks of 32 × 32 blocks sent to clients of Minecraft.",
-		}),
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // selfEntity is the number of the client's own player.
@@ -46,8 +47,8 @@ func (at place) position() (x, y, z float64) {
 	return float64(at.x) / unit, float64(at.y) / unit, float64(at.z) / unit
 }
 
-func newAvatars() avatars {
-	return avatars{Others: games.NewOthers[shown](), entities: make(map[int32]player.ID), last: selfEntity, next: begin(0)}
+func newAvatars(changed func(*sessionmsg.TickDelta)) avatars {
+	return avatars{Others: games.NewOthers[shown](changed), entities: make(map[int32]player.ID), last: selfEntity, next: begin(0)}
 }
 
 // player returns the player that is shown as an entity.

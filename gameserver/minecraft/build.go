@@ -42,10 +42,10 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	b, known := blocktable.FromMinecraft(item)
 	d := faces[face]
 	changes := cl.mu.lands.blocks().Click(games.Click{
-		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.pose.Yaw),
+		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.player.Pose.Yaw),
 	})
 	if len(changes) == 0 && item != 0 && !known {
-		cl.say(textOf("This world has no such block.", colourNotice))
+		cl.notice("This world has no such block.")
 	}
 	return cl.edit(number, changes, now)
 }
@@ -77,17 +77,12 @@ func (cl *Client) acknowledge() {
 }
 
 // answer shows what an edit has come to.
-func (cl *Client) answer(m sessionmsg.Ack, why string) {
+func (cl *Client) answer(m sessionmsg.Ack) {
 	pos, waits := cl.mu.requests.answer(m.Seq)
 	if !waits {
 		return
 	}
-	if m.Error != "" {
-		cl.a.metrics.PutBack.Inc()
-		if why != "" {
-			cl.say(textOf(why, colourNotice))
-		}
-	}
+	cl.a.CountRefused(m.Error, cl.notice)
 	cl.showState(pos, fittingAt(pos, chunk.Block(m.Block), cl.mu.lands.blocks()).state())
 	cl.acknowledge()
 }

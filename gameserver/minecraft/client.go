@@ -10,7 +10,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -39,7 +38,6 @@ type Client struct {
 	a          *Adapter
 	c          net.Conn
 	in         *frameReader
-	message    []byte // the last result of Read
 	packets    *rate.Limiter
 	placements *rate.Limiter
 
@@ -53,15 +51,13 @@ type Client struct {
 		welcome    sessionmsg.Welcome
 		since      time.Time // when the connection, and then the session, began
 		alive      alive
-		ticks      games.Ticks
 
 		lands   lands
 		centre  column // of the land that the client keeps
 		avatars avatars
 
-		pose     motion.Pose // of the player, as the gateway has it
+		player   games.Position
 		teleport teleport
-		sent     time.Time // when the session was last sent a move
 		timed    time.Time // when the client was last sent the time
 
 		requests requests
@@ -89,7 +85,7 @@ func newClient(a *Adapter, c net.Conn, in *frameReader) *Client {
 	}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands = make(lands)
-	cl.mu.avatars, cl.mu.ticks = newAvatars(), games.NewTicks()
+	cl.mu.avatars = newAvatars(cl.showDelta)
 	cl.mu.requests = newRequests()
 	cl.mu.since = time.Now()
 	cl.mu.alive = alive{asked: cl.mu.since, answered: cl.mu.since}
@@ -112,6 +108,9 @@ func (cl *Client) say(text component) {
 	}
 }
 
+// notice shows a message of the server.
+func (cl *Client) notice(text string) { cl.say(textOf(text, colourNotice)) }
+
 // end sends the reason for the end of the connection.
 func (cl *Client) end(why string) {
 	kind := map[state]byte{atLogin: packetLoginRefused, inConfiguration: packetConfigRefused, inPlay: packetDisconnect}
@@ -122,13 +121,10 @@ func (cl *Client) end(why string) {
 // height returns that of the world, in blocks.
 func (cl *Client) height() int32 { return int32(cl.mu.welcome.Sections) * grid.ChunkSize } //nolint:gosec // at most wire.MaxSections
 
-// Flush sends what is buffered, and what time brings.
+// Flush sends what is buffered.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if now := time.Now(); cl.mu.ticks.Due(now) {
-		return cl.advance(now)
-	}
 	return cl.mu.out.Flush()
 }
 

@@ -1,6 +1,7 @@
 package minecraft
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -23,32 +25,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// read returns the next message of a client.
-func read[M sessionmsg.FromClient](t *testing.T, cl *Client) M {
-	t.Helper()
-	data, err := cl.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := sessionmsg.DecodeClientCBOR(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, ok := m.(M)
-	if !ok {
-		t.Fatalf("the client sends %#v", m)
-	}
-	return got
-}
-
 // has reports whether a packet is among those received.
 func has(packets [][]byte, want packet) bool {
-	for _, p := range packets {
-		if string(p) == string(want) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(packets, func(p []byte) bool { return bytes.Equal(p, want) })
 }
 
 func TestHandshake(t *testing.T) {
@@ -64,7 +43,7 @@ func TestHandshake(t *testing.T) {
 		{"neither status nor login", hello("ada", protocolVersion, 3), "handshake"},
 		{"a long packet", []byte{0xff, 0xff, 0xff, 0x7f}, "bytes"},
 	} {
-		_, join, err := newTestAdapter().Open(t.Context(), newScript(c.sent))
+		_, join, err := newTestAdapter().Open(t.Context(), gamestest.NewScript(c.sent))
 		switch {
 		case c.want == "" && (err != nil || join.Name != "ada"):
 			t.Errorf("%s: %+v, %v", c.name, join, err)
@@ -78,11 +57,11 @@ func TestHandshake(t *testing.T) {
 func TestStatus(t *testing.T) {
 	handshake := begin(packetHandshake).varint(47).text("localhost").i16(25566).varint(wantStatus)
 	frames := appendFrame(appendFrame(nil, handshake, false), begin(packetStatusRequest), false)
-	s := newScript(appendFrame(frames, begin(packetStatusPing).i64(77), false))
+	s := gamestest.NewScript(appendFrame(frames, begin(packetStatusPing).i64(77), false))
 	if _, _, err := newTestAdapter().Open(t.Context(), s); err != errStatus {
 		t.Fatal(err)
 	}
-	got := s.received(t, false)
+	got := received(t, s, false)
 	if len(got) != 2 || !has(got, begin(packetStatusPong).i64(77)) {
 		t.Fatalf("the client is sent %x", got)
 	}
@@ -122,14 +101,14 @@ func TestClientIsIgnoredUntilItConfirms(t *testing.T) {
 	cl, s := playing(t, sent(
 		moveTo(-20), useOn(1, 9, 2, 1), begin(packetConfirmTeleport).varint(9), moveTo(-21), confirm(), moveTo(2), useOn(1, 9, 2, 2),
 	))
-	if m := read[sessionmsg.Move](t, cl); m.X != 2 || m.Y != 10 || m.Z != 2.5 {
+	if m := gamestest.Read[sessionmsg.Move](t, cl); m.X != 2 || m.Y != 10 || m.Z != 2.5 {
 		t.Errorf("the client moves to %+v", m)
 	}
-	if e := read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != 1 || e.Y != 10 || e.Z != 2 || chunk.Block(e.Block) != chunk.Stone {
+	if e := gamestest.Read[sessionmsg.Edit](t, cl); e.Seq != 100 || e.X != 1 || e.Y != 10 || e.Z != 2 || chunk.Block(e.Block) != chunk.Stone {
 		t.Errorf("the client edits %+v", e)
 	}
-	cl.tick(time.Now()) //nolint:errcheck // into memory
-	if got := s.received(t, true); !has(got, begin(packetAckBlock).varint(1)) {
+	gamestest.Tick(t, cl, time.Now())
+	if got := received(t, s, true); !has(got, begin(packetAckBlock).varint(1)) {
 		t.Errorf("the request without effect is answered by %x", got)
 	}
 }
@@ -142,44 +121,37 @@ func TestWhereBlocksGo(t *testing.T) {
 		confirm(), useOn(1, 9, 2, 1), choose, begin(packetSelectSlot).i16(1), useOn(3, 10, 3, 2),
 		sword, begin(packetSelectSlot).i16(2), useOn(1, 9, 2, 3), dig(1, 9, 2, 4),
 	))
-	delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.IndexOf(3, 10, 3), Block: chunk.Poppy}}}
-	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []sessionmsg.Edit{
-		{Seq: 100, X: 1, Y: 10, Z: 2, Block: uint16(chunk.Stone)},
-		{Seq: 101, X: 3, Y: 10, Z: 3, Block: uint16(chunk.Lamp)},
-		{Seq: 102, X: 1, Y: 9, Z: 2, Block: uint16(chunk.Air)},
-	} {
-		if e := read[sessionmsg.Edit](t, cl); e != want {
-			t.Errorf("the client edits %+v, want %+v", e, want)
-		}
-	}
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: grid.Pos{X: 3, Y: 10, Z: 3}, To: chunk.Poppy})
+	gamestest.ReadEdits(t, cl,
+		games.Change{Pos: grid.Pos{X: 1, Y: 10, Z: 2}, To: chunk.Stone},
+		games.Change{Pos: grid.Pos{X: 3, Y: 10, Z: 3}, To: chunk.Lamp},
+		games.Change{Pos: grid.Pos{X: 1, Y: 9, Z: 2}, To: chunk.Air},
+	)
 }
 
 // Requests are acknowledged when all up to them are answered; a refused one is put back, with the reason.
 func TestAnswersAreShown(t *testing.T) {
 	cl, s := playing(t, sent(confirm(), dig(1, 9, 2, 0), dig(1, 9, 3, 1)))
-	read[sessionmsg.Edit](t, cl)
-	read[sessionmsg.Edit](t, cl)
-	receive(t, cl, sessionmsg.Ack{Seq: 101, Block: uint16(chunk.Air)})
-	got := s.received(t, true)
+	gamestest.Read[sessionmsg.Edit](t, cl)
+	gamestest.Read[sessionmsg.Edit](t, cl)
+	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 101, Block: uint16(chunk.Air)})
+	got := received(t, s, true)
 	if !has(got, begin(packetBlock).position(grid.Pos{X: 1, Y: 9, Z: 3}).varint(0)) || len(got) != 1 {
 		t.Errorf("the second answer is shown as %x", got)
 	}
-	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
-	got = s.received(t, true)
+	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
+	got = received(t, s, true)
 	if len(got) != 3 || !strings.Contains(string(got[0]), "claim") ||
 		!has(got, begin(packetBlock).position(grid.Pos{X: 1, Y: 9, Z: 2}).varint(1)) || !has(got, begin(packetAckBlock).varint(1)) {
 		t.Errorf("the refusal is shown as %x", got)
 	}
-	receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone)})
-	if got := s.received(t, true); len(got) > 0 {
+	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone)})
+	if got := received(t, s, true); len(got) > 0 {
 		t.Errorf("an answer to nothing is shown as %x", got)
 	}
-	receive(t, cl, sessionmsg.Correction{Pose: motion.Pose{X: 1, Y: 10, Z: 1}, Reason: "too_fast"})
+	gamestest.Receive(t, cl, sessionmsg.Correction{Pose: motion.Pose{X: 1, Y: 10, Z: 1}, Reason: "too_fast"})
 	want := begin(packetTeleport).f64(1, 10, 1).f32(0).f32(float32(math.Copysign(0, -1))).u8(0).varint(2)
-	if got := s.received(t, true); !has(got, want) {
+	if got := received(t, s, true); !has(got, want) {
 		t.Errorf("a correction is shown as %x", got)
 	}
 }
@@ -192,7 +164,7 @@ func TestSignsAreShown(t *testing.T) {
 	shows := func(what string, want ...string) {
 		t.Helper()
 		var shown [][]string
-		for _, p := range s.received(t, true) {
+		for _, p := range received(t, s, true) {
 			if data, is := strings.CutPrefix(string(p), string(front)); is {
 				var d signData
 				decoder := nbt.NewDecoder(strings.NewReader(data))
@@ -207,19 +179,16 @@ func TestSignsAreShown(t *testing.T) {
 			t.Errorf("%s: shown is %q, want %q", what, shown, want)
 		}
 	}
-	receive(t, cl, sessionmsg.SignsOf(grid.ChunkPos{}, []nodemsg.SignAt{{At: at, Text: "to the\nharbour 🌍"}}))
+	gamestest.Receive(t, cl, sessionmsg.SignsOf(grid.ChunkPos{}, []nodemsg.SignAt{{At: at, Text: "to the\nharbour 🌍"}}))
 	want := []string{`{"text":"to the"}`, `{"text":"harbour \ud83c\udf0d"}`, `{"text":""}`, `{"text":""}`}
 	shows("a text", want...)
 	if err := cl.showChunk(grid.ChunkPos{}); err != nil {
 		t.Fatal(err)
 	}
-	cl.tick(time.Now()) //nolint:errcheck // into memory
+	gamestest.Tick(t, cl, time.Now())
 	shows("after its chunk", want...)
-	blank := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: at, Block: chunk.Sign}}}
-	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 1), &blank)); err != nil {
-		t.Fatal(err)
-	}
-	cl.tick(time.Now()) //nolint:errcheck // likewise
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: at.Pos(grid.ChunkPos{}), To: chunk.Sign})
+	gamestest.Tick(t, cl, time.Now())
 	shows("made blank", `{"text":""}`, `{"text":""}`, `{"text":""}`, `{"text":""}`)
 	if signs := cl.mu.lands[grid.ChunkPos{}].signs; len(signs) > 0 {
 		t.Errorf("kept are %q", signs)
@@ -231,17 +200,15 @@ func TestOthersAreShown(t *testing.T) {
 	cl, s := playing(t, nil)
 	id := player.ID{1, 2, 3}
 	frame := func(tick uint64, d sessionmsg.TickDelta) {
-		if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, tick), &d)); err != nil {
-			t.Fatal(err)
-		}
-		cl.tick(time.Now()) //nolint:errcheck // into memory
+		gamestest.ReceiveDelta(t, cl, tick, d)
+		gamestest.Tick(t, cl, time.Now())
 	}
 	enter := func(x float64) sessionmsg.TickDelta {
 		at := sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: x, Y: 10, Z: 3})
 		return sessionmsg.TickDelta{Enter: []sessionmsg.TickAvatar{{Index: 4, Player: id, Name: "a-name-of-20-letters", Place: at}}}
 	}
 	frame(1, enter(3))
-	got := s.received(t, true)
+	got := received(t, s, true)
 	want := append(begin(packetPlayers).u8(playerAddAndList).varint(1), id[:]...).text("a-name-of-20-let").varint(0).varint(1).u8(1)
 	if !has(got, want) || !strings.HasPrefix(string(got[1]), string(append(begin(packetSpawnEntity).varint(2), id[:]...))) {
 		t.Fatalf("a player is shown as %x", got)
@@ -250,15 +217,15 @@ func TestOthersAreShown(t *testing.T) {
 		t.Errorf("entity 2 is %v", hit)
 	}
 	frame(2, enter(4))
-	if got := s.received(t, true); !has(got, begin(packetMoveEntity).varint(2).i16(unit).i16(0).i16(0).u8(0, 0, 1)) {
+	if got := received(t, s, true); !has(got, begin(packetMoveEntity).varint(2).i16(unit).i16(0).i16(0).u8(0, 0, 1)) {
 		t.Errorf("a step is shown as %x", got)
 	}
 	frame(3, enter(24))
-	if got := s.received(t, true); len(got) != 1 || got[0][0] != packetTeleportEntity {
+	if got := received(t, s, true); len(got) != 1 || got[0][0] != packetTeleportEntity {
 		t.Errorf("a jump is shown as %x", got)
 	}
 	frame(4, sessionmsg.TickDelta{Leave: []uint32{4}})
-	if got := s.received(t, true); !has(got, begin(packetRemoveEntities).varint(1).varint(2)) || len(cl.mu.avatars.entities) > 0 {
+	if got := received(t, s, true); !has(got, begin(packetRemoveEntities).varint(1).varint(2)) || len(cl.mu.avatars.entities) > 0 {
 		t.Errorf("a player who has gone is shown as %x", got)
 	}
 }
@@ -267,16 +234,16 @@ func TestOthersAreShown(t *testing.T) {
 func TestSilentClientIsDisconnected(t *testing.T) {
 	cl, s := playing(t, nil)
 	now := time.Now()
-	if err := cl.tick(now.Add(askEvery)); err != nil {
+	if err := cl.Tick(now.Add(askEvery)); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.received(t, true); len(got) != 2 || got[0][0] != packetKeepAlive || got[1][0] != packetTime {
+	if got := received(t, s, true); len(got) != 2 || got[0][0] != packetKeepAlive || got[1][0] != packetTime {
 		t.Errorf("the client is sent %x", got)
 	}
-	if err := cl.tick(now.Add(answerWithin + time.Second)); err == nil {
+	if err := cl.Tick(now.Add(answerWithin + time.Second)); err == nil {
 		t.Error("the client goes on")
 	}
-	if got := s.received(t, true); len(got) != 1 || got[0][0] != packetDisconnect {
+	if got := received(t, s, true); len(got) != 1 || got[0][0] != packetDisconnect {
 		t.Errorf("the client is sent %x", got)
 	}
 }
@@ -291,48 +258,36 @@ func TestChat(t *testing.T) {
 		{begin(packetCommand).text("tp 1 2 3").i64(0), sessionmsg.Command{Text: "tp 1 2 3"}},
 	} {
 		cl, _ := playing(t, sent(chatPacket(" "), c.sent))
-		data, err := cl.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := sessionmsg.DecodeClientCBOR(data); err != nil || got != c.want {
+		if got, err := cl.Read(); err != nil || got != c.want {
 			t.Errorf("%q becomes %#v, %v", c.sent, got, err)
 		}
 	}
 	cl, s := playing(t, nil)
-	receive(t, cl, sessionmsg.Notice{Text: `a §4"b"`})
-	if got := s.received(t, true); len(got) != 1 || !strings.Contains(string(got[0]), `{"text":"a \"b\"","color":"yellow"}`) {
+	gamestest.Receive(t, cl, sessionmsg.Notice{Text: `a §4"b"`})
+	if got := received(t, s, true); len(got) != 1 || !strings.Contains(string(got[0]), `{"text":"a \"b\"","color":"yellow"}`) {
 		t.Errorf("a notice is shown as %q", got)
 	}
 }
 
 // A kick has the form that the state of the connection requires.
 func TestReasonsForTheEnd(t *testing.T) {
-	for _, c := range []struct {
-		m    sessionmsg.FromServer
-		want string
-	}{
-		{sessionmsg.Failure{Code: wire.FailBanned, Message: "You are banned."}, "You are banned."},
-		{sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:4002"}}, Reason: "Stopping."}, "Join again at b.example.org."},
-		{sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "Stopping."}, "Come back in a while."},
-	} {
-		cl, s := playing(t, nil)
-		receive(t, cl, c.m)
-		receive(t, cl, sessionmsg.Notice{Text: "late"})
-		got := s.received(t, true)
-		if last := got[len(got)-1]; last[0] != packetDisconnect || !strings.Contains(string(last), c.want) {
-			t.Errorf("%T ends with %q", c.m, got)
-		}
+	banned := sessionmsg.Failure{Code: wire.FailBanned, Message: "You are banned."}
+	cl, s := playing(t, nil)
+	gamestest.Receive(t, cl, banned)
+	gamestest.Receive(t, cl, sessionmsg.Notice{Text: "late"})
+	if got := received(t, s, true); len(got) != 1 || got[0][0] != packetDisconnect || !strings.Contains(string(got[0]), banned.Message) {
+		t.Errorf("the client is sent %q", got)
+	}
 
-		s = newScript(hello("ada", protocolVersion, wantLogin))
-		opened, _, err := newTestAdapter().Open(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		receive(t, opened.(*Client), c.m)
-		if got := s.received(t, false); len(got) != 1 || got[0][0] != packetLoginRefused || !strings.Contains(string(got[0]), c.want) {
-			t.Errorf("%T ends a login with %q", c.m, got)
-		}
+	s = gamestest.NewScript(hello("ada", protocolVersion, wantLogin))
+	opened, _, err := newTestAdapter().Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gamestest.Receive(t, opened, sessionmsg.Notice{Text: "early"})
+	gamestest.Receive(t, opened, banned)
+	if got := received(t, s, false); len(got) != 1 || got[0][0] != packetLoginRefused || !strings.Contains(string(got[0]), banned.Message) {
+		t.Errorf("a client that logs in is sent %q", got)
 	}
 }
 
@@ -481,17 +436,7 @@ func TestFittings(t *testing.T) {
 	}
 	cl, s := playing(t, nil)
 	seen := make(map[grid.Pos]uint16)
-	arrive := func(at grid.ChunkPos) {
-		plain, err := world[at].MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		packed, err := wire.PackChunk(plain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		receive(t, cl, sessionmsg.ChunkData{Chunk: at, Data: packed})
-	}
+	arrive := func(at grid.ChunkPos) { gamestest.Receive(t, cl, gamestest.ChunkData(t, at, world[at].Blocks())) }
 	for at := range world {
 		arrive(at)
 	}
@@ -499,7 +444,7 @@ func TestFittings(t *testing.T) {
 		at, i, b := some()
 		switch round % 6 {
 		case 5: // a chunk goes and comes again, changed
-			receive(t, cl, sessionmsg.ChunkGone{Chunk: at})
+			gamestest.Receive(t, cl, sessionmsg.ChunkGone{Chunk: at})
 			world[at].Set(i, b)
 			arrive(at)
 		default:
@@ -511,14 +456,9 @@ func TestFittings(t *testing.T) {
 					delta.Blocks = append(delta.Blocks, nodemsg.BlockAt{At: i, Block: b})
 				}
 			}
-			if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, uint64(round)), &delta)); err != nil {
-				t.Fatal(err)
-			}
-			if err := cl.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			gamestest.ReceiveDelta(t, cl, uint64(round), delta)
 		}
-		for _, p := range s.received(t, true) {
+		for _, p := range received(t, s, true) {
 			switch f := (fields{data: p[1:]}); p[0] {
 			case packetColumn:
 				column, states, _ := readColumn(t, p, height)
@@ -565,21 +505,13 @@ func TestDoors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, s := playing(t, sent(confirm(), c.item, c.sent, begin(packetMoveLook).f32(9).f32(0).u8(1)))
-			delta := sessionmsg.TickDelta{Blocks: []nodemsg.BlockAt{{At: chunk.At(lower), Block: c.lower}, {At: chunk.At(upper), Block: c.upper}}}
-			if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &delta)); err != nil {
-				t.Fatal(err)
-			}
-			for i, want := range c.want {
-				e := read[sessionmsg.Edit](t, cl)
-				if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)}); got != want || e.Seq != 100+uint64(i) {
-					t.Errorf("edit %d is %v, want %v", e.Seq, got, want)
-				}
-			}
-			read[sessionmsg.Move](t, cl) // and nothing else before it
+			gamestest.ReceiveBlocks(t, cl, games.Change{Pos: lower, To: c.lower}, games.Change{Pos: upper, To: c.upper})
+			gamestest.ReadEdits(t, cl, c.want...)
+			gamestest.Read[sessionmsg.Move](t, cl) // and nothing else before it
 			for i := range c.want {
-				s.out.Reset()
-				receive(t, cl, sessionmsg.Ack{Seq: 100 + uint64(i), Block: uint16(c.want[i].To)})
-				if acked := has(s.received(t, true), begin(packetAckBlock).varint(7)); acked != (i == len(c.want)-1) {
+				s.Out.Reset()
+				gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100 + uint64(i), Block: uint16(c.want[i].To)})
+				if acked := has(received(t, s, true), begin(packetAckBlock).varint(7)); acked != (i == len(c.want)-1) {
 					t.Errorf("acknowledged after %d answers: %v", i+1, acked)
 				}
 			}
@@ -654,8 +586,8 @@ func TestLight(t *testing.T) {
 		{0, 6, 0, 15, 0},
 	} {
 		i := chunk.IndexOf(c.x, c.y, c.z)
-		if l.sky[i] != c.sky || l.block[i] != c.lamps {
-			t.Errorf("%d, %d, %d has light %d, %d, want %d, %d", c.x, c.y, c.z, l.sky[i], l.block[i], c.sky, c.lamps)
+		if l.Sky[i] != c.sky || l.Lamps[i] != c.lamps {
+			t.Errorf("%d, %d, %d has light %d, %d, want %d, %d", c.x, c.y, c.z, l.Sky[i], l.Lamps[i], c.sky, c.lamps)
 		}
 	}
 }
@@ -708,14 +640,7 @@ func BenchmarkChunk(b *testing.B) {
 // One tick of a client that sees 100 others walk.
 func BenchmarkTickOfCrowd(b *testing.B) {
 	cl, s := playing(b, nil)
-	var d sessionmsg.TickDelta
-	for i := range uint32(100) {
-		at := sessionmsg.PlaceOf(grid.ChunkPos{}, motion.Pose{X: 3 + float64(i)/10, Y: 10, Z: 3})
-		d.Enter = append(d.Enter, sessionmsg.TickAvatar{Index: i, Player: player.ID{1, byte(i)}, Name: "p", Place: at})
-	}
-	if err := cl.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 1), &d)); err != nil {
-		b.Fatal(err)
-	}
+	gamestest.ReceiveDelta(b, cl, 1, gamestest.Entering(100, 3))
 	now := time.Now()
 	var sentBytes int
 	for b.Loop() {
@@ -724,11 +649,11 @@ func BenchmarkTickOfCrowd(b *testing.B) {
 			v.As.at.x -= 900
 			v.As.at.yaw++
 		}
-		s.out.Reset()
-		if err := cl.tick(now); err != nil {
+		s.Out.Reset()
+		if err := cl.Tick(now); err != nil {
 			b.Fatal(err)
 		}
-		sentBytes += s.out.Len()
+		sentBytes += s.Out.Len()
 	}
 	b.ReportMetric(float64(sentBytes)/float64(b.N), "bytes/tick")
 }

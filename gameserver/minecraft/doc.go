@@ -10,8 +10,8 @@
 //     all requests up to it.
 //   - A teleport has a number, which the client confirms. What it sends before is ignored.
 //
-// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and Run moves the other players. The lock of a Client
-// guards what they share, and is held while they write.
+// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and a third one Tick when no flush was one. The lock of a
+// Client guards what they share, and is held while they write.
 //
 // Only cmd/voxeld imports this package.
 package minecraft

@@ -24,14 +24,7 @@ func newLand(data []byte) *land {
 type lands map[grid.ChunkPos]*land
 
 // blocks returns the blocks in view.
-func (ls lands) blocks() games.Blocks {
-	return games.BlocksOf(func(at grid.ChunkPos) *games.Land {
-		if l := ls[at]; l != nil {
-			return l.Land
-		}
-		return nil
-	})
-}
+func (ls lands) blocks() games.Blocks { return games.BlocksOf(ls) }
 
 // maxFittings bounds those of a chunk. Others are not joined.
 const maxFittings = 1 << 12

@@ -3,41 +3,20 @@ package minecraft
 import (
 	"bufio"
 	"bytes"
-	"net"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// script is a connection whose client has sent everything already.
-type script struct {
-	net.Conn
-	in  *bytes.Reader
-	out bytes.Buffer
-}
-
-func newScript(sent ...[]byte) *script {
-	return &script{in: bytes.NewReader(bytes.Join(sent, nil))}
-}
-
-func (s *script) Read(b []byte) (int, error)       { return s.in.Read(b) }
-func (s *script) Write(b []byte) (int, error)      { return s.out.Write(b) }
-func (s *script) Close() error                     { return nil }
-func (s *script) SetReadDeadline(time.Time) error  { return nil }
-func (s *script) SetWriteDeadline(time.Time) error { return nil }
-
 // received returns the packets that the client was sent since the last call.
-func (s *script) received(t testing.TB, compressed bool) (packets [][]byte) {
+func received(t testing.TB, s *gamestest.Script, compressed bool) (packets [][]byte) {
 	t.Helper()
-	r := &frameReader{in: bufio.NewReader(&s.out)}
+	r := &frameReader{in: bufio.NewReader(&s.Out)}
 	for {
 		frame, err := r.next()
 		if err != nil {
@@ -72,19 +51,11 @@ func sent(packets ...packet) (frames []byte) {
 }
 
 // playing returns a client that stands on a floor of stone, and then sends some bytes.
-func playing(t testing.TB, more []byte) (*Client, *script) {
+func playing(t testing.TB, more []byte) (*Client, *gamestest.Script) {
 	t.Helper()
-	s := newScript(hello("ada", protocolVersion, wantLogin), sent(begin(packetLoginAck), begin(packetConfigFinish)), more)
-	opened, join, err := newTestAdapter().Open(t.Context(), s)
-	if err != nil || join.Name != "ada" {
-		t.Fatalf("join %+v, %v", join, err)
-	}
-	cl := opened.(*Client)
-	receive(t, cl, sessionmsg.Welcome{
-		Player: "000102030405060708090a0b0c0d0e0f", Name: "ada", WorldName: "test", View: 1, Sections: 1, NextSeq: 100, Reach: 8,
-		Pose: motion.Pose{X: 1.5, Y: 10, Z: 2.5}, DayMS: 1000,
-	})
-	receive(t, cl, floor(t, grid.ChunkPos{}))
+	s := gamestest.NewScript(hello("ada", protocolVersion, wantLogin), sent(begin(packetLoginAck), begin(packetConfigFinish)), more)
+	cl := gamestest.Open[*Client](t, newTestAdapter(), s)
+	gamestest.Receive(t, cl, gamestest.Floor(t, grid.ChunkPos{}))
 	for range 2 {
 		frame, err := cl.in.next()
 		if err != nil {
@@ -100,48 +71,8 @@ func playing(t testing.TB, more []byte) (*Client, *script) {
 	if err := cl.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	s.out.Reset()
+	s.Out.Reset()
 	return cl, s
-}
-
-// floor is a chunk with stone up to height 9.
-func floor(t testing.TB, at grid.ChunkPos) sessionmsg.ChunkData {
-	t.Helper()
-	packed, err := packedFloor()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sessionmsg.ChunkData{Chunk: at, Data: packed}
-}
-
-var packedFloor = sync.OnceValues(func() ([]byte, error) {
-	blocks := make([]chunk.Block, chunk.SectionBlocks)
-	for i := range chunk.IndexOf(0, 10, 0) {
-		blocks[i] = chunk.Stone
-	}
-	c, err := chunk.FromBlocks(blocks)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := c.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	return wire.PackChunk(plain)
-})
-
-func receive(t testing.TB, cl *Client, m sessionmsg.FromServer) {
-	t.Helper()
-	data, err := sessionmsg.EncodeServerCBOR(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.Send(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := cl.Flush(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // confirm is that of the first teleport.
@@ -169,7 +100,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(appendFrame(hello("", protocolVersion, wantStatus), begin(packetStatusPing).i64(5), false))
 	f.Add([]byte{0xfe, 0x01, 0xfa})
 	f.Fuzz(func(t *testing.T, login []byte) {
-		s := newScript(login)
+		s := gamestest.NewScript(login)
 		cl, join, err := newTestAdapter().Open(t.Context(), s)
 		if err == nil && (cl == nil || join.Name == "" || len(join.Name) > maxLoginName) {
 			t.Errorf("%x is the login of %+v", login, join)
@@ -193,15 +124,7 @@ func FuzzClient(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {
 		cl, _ := playing(t, sent(confirm(), p, useOn(1, 9, 2, 7), p, dig(0, 9, 0, 8)))
-		for {
-			message, err := cl.Read()
-			if err != nil {
-				break
-			}
-			if _, err := sessionmsg.DecodeClientCBOR(message); err != nil {
-				t.Fatalf("%x becomes a message that is refused: %v", p, err)
-			}
-		}
+		gamestest.CheckMessages(t, cl)
 		if len(cl.mu.requests.numbers) > 4 {
 			t.Errorf("%d edits are kept", len(cl.mu.requests.numbers))
 		}

@@ -2,7 +2,7 @@ package minecraft
 
 import (
 	"github.com/voxelpopuli/voxeld/blocktable"
-	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -19,14 +19,9 @@ type hands struct {
 	selected int
 }
 
-// firstBar are the blocks at hand at first.
-var firstBar = [...]chunk.Block{
-	chunk.Stone, chunk.Cobble, chunk.Brick, chunk.Dirt, chunk.Planks, chunk.Log, chunk.Leaves, chunk.Glass, chunk.Lamp,
-}
-
 // fill puts the first blocks into the player's hands.
 func (h *hands) fill(put func(packet)) {
-	for i, b := range firstBar {
+	for i, b := range games.AtHand {
 		h.bar[i] = int32(blocktable.MinecraftItem(b))
 		putSlot(int16(firstBarSlot+i), h.bar[i], 1, put) //nolint:gosec // few
 	}

@@ -12,11 +12,11 @@ import (
 
 // This file makes messages of a session of what the client sends. The reader runs it.
 
-// moveAtLeast is how often the session is sent a move, even if the client stands still: otherwise it seems to be gone.
+// moveAtLeast is how often the session is sent a move.
 const moveAtLeast = 10 * time.Second
 
-// Read waits for the client's next message to the session, in CBOR.
-func (cl *Client) Read() ([]byte, error) {
+// Read waits for the client's next message to the session.
+func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	m := cl.mu.requests.edits.Next()
 	for m == nil {
 		frame, err := cl.in.next()
@@ -31,11 +31,7 @@ func (cl *Client) Read() ([]byte, error) {
 			return nil, err
 		}
 	}
-	if move, ok := m.(sessionmsg.Move); ok { // 20 a second
-		cl.message = sessionmsg.AppendMove(cl.message[:0], move.Pose)
-		return cl.message, nil
-	}
-	return sessionmsg.EncodeClientCBOR(m)
+	return m, nil
 }
 
 // translate returns the message that a frame becomes; nil for none.
@@ -76,7 +72,7 @@ func (cl *Client) translate(frame []byte, now time.Time) (m sessionmsg.FromClien
 
 // readPlay returns the message that a packet becomes. Packets about what this world does not have are ignored.
 func (cl *Client) readPlay(kind int32, f *fields, now time.Time) (sessionmsg.FromClient, error) {
-	pose, f64 := cl.mu.pose, f.f64
+	pose, f64 := cl.mu.player.Pose, f.f64
 	switch kind {
 	case packetConfirmTeleport:
 		if f.varint() == int32(cl.mu.teleport.number) { //nolint:gosec // counts from 0
@@ -137,15 +133,11 @@ func (cl *Client) move(to motion.Pose, f *fields, now time.Time) (sessionmsg.Fro
 	if to.Valid() != nil || math.Abs(to.X) > maxAcross || math.Abs(to.Z) > maxAcross {
 		return nil, wire.Refuse(wire.FailBadValue, "Your client says that you are in no place of the world.")
 	}
-	if cl.mu.teleport.pending {
-		to = cl.mu.pose
-	}
-	if to == cl.mu.pose && now.Sub(cl.mu.sent) < moveAtLeast {
+	if !cl.mu.player.Move(to, !cl.mu.teleport.pending, now, moveAtLeast) {
 		return nil, nil
 	}
-	cl.mu.pose, cl.mu.sent = to, now
 	cl.centre()
-	return sessionmsg.Move{Pose: to}, nil
+	return sessionmsg.Move{Pose: cl.mu.player.Pose}, nil
 }
 
 // readSettings returns the change of the view distance.

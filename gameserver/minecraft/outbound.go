@@ -4,8 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -15,19 +13,22 @@ import (
 // flySpeed keeps a player who sprints in the air below the gateway's speed limit: 19.6 blocks/s. The game's own is 0.05.
 const flySpeed = .045
 
-// Send translates a message of the session.
-func (cl *Client) Send(message []byte) error {
+// SendTick shows a tick frame.
+func (cl *Client) SendTick(frame []byte) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.mu.state == isOver {
 		return nil
 	}
-	if message[0] == sessionmsg.TickFrame {
-		return cl.mu.avatars.Read(message, time.Now(), cl)
-	}
-	m, err := sessionmsg.DecodeServerCBOR(message)
-	if err != nil {
-		return err
+	return cl.mu.avatars.Read(frame)
+}
+
+// Send translates a message of the session.
+func (cl *Client) Send(m sessionmsg.FromServer) error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.state == isOver {
+		return nil
 	}
 	switch m := m.(type) {
 	case sessionmsg.Welcome:
@@ -40,22 +41,11 @@ func (cl *Client) Send(message []byte) error {
 	case sessionmsg.ChunkGone:
 		cl.hideChunk(m.Chunk)
 	case sessionmsg.Ack:
-		cl.answer(m, games.Refusal(m.Error))
+		cl.answer(m)
 	case sessionmsg.Correction:
 		cl.place(m.Pose)
 	case sessionmsg.Notice:
-		cl.say(textOf(m.Text, colourNotice))
-	case sessionmsg.History:
-		for _, line := range games.HistoryLines(m, time.Now()) {
-			cl.say(textOf(line, colourNotice))
-		}
-	case sessionmsg.Struck:
-		if m.To == cl.mu.welcome.Player {
-			cl.say(textOf(m.Name+" hit you.", colourNotice))
-		}
-	case sessionmsg.Reconnect:
-		cl.say(textOf(m.Reason, colourNotice))
-		cl.end(games.Elsewhere(m))
+		cl.notice(m.Text)
 	case sessionmsg.Failure:
 		cl.end(m.Message)
 	}
@@ -73,7 +63,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 		return nil
 	}
 	now := time.Now()
-	cl.mu.welcome, cl.mu.pose, cl.mu.since, cl.mu.sent = m, m.Pose, now, now
+	cl.mu.welcome, cl.mu.since = m, now
+	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.requests.begin(m.NextSeq, now)
 	if cl.mu.state == inPlay {
 		for at := range cl.mu.lands {
@@ -111,11 +102,11 @@ func (cl *Client) play(now time.Time) error {
 	cl.put(begin(packetAbilities).u8(abilityCreative).f32(flySpeed).f32(.1))
 	cl.put(begin(packetHealth).f32(20).varint(20).f32(5))
 	cl.mu.hands.fill(cl.put)
-	cl.put(begin(packetSpawnPoint).position(cl.mu.pose.Block()).f32(0))
+	cl.put(begin(packetSpawnPoint).position(cl.mu.player.Pose.Block()).f32(0))
 	cl.mu.avatars.list(cl.mu.avatars.self, w.Name, cl.put)
-	cl.mu.centre = columnOf(cl.mu.pose)
+	cl.mu.centre = columnOf(cl.mu.player.Pose)
 	cl.putCentre()
-	cl.place(cl.mu.pose)
+	cl.place(cl.mu.player.Pose)
 	for _, text := range cl.mu.early {
 		cl.say(text)
 	}
@@ -130,7 +121,7 @@ func (cl *Client) play(now time.Time) error {
 
 // place puts the client where the player is.
 func (cl *Client) place(at motion.Pose) {
-	cl.mu.pose = at
+	cl.mu.player.Pose = at
 	if cl.mu.state != inPlay {
 		return
 	}
@@ -141,21 +132,11 @@ func (cl *Client) place(at motion.Pose) {
 
 func degrees(radians float32) float32 { return float32(float64(radians) * 180 / math.Pi) }
 
-// Tick is that of sessionmsg.TickReader.
-func (cl *Client) Tick(uint16) {}
-
-// Motion is that of sessionmsg.TickReader: the avatars' decoder has it.
-func (cl *Client) Motion(grid.ChunkPos, *sessionmsg.Motion) {}
-
-// Delta shows the changes of a chunk, except motion.
-func (cl *Client) Delta(n *sessionmsg.TickDelta) {
-	cl.mu.avatars.Enter(n)
+// showDelta shows the changes of a chunk, except motion.
+func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
-			if l.Set(b.At, b.Block) != nil {
-				delete(cl.mu.lands, n.Chunk) // the gateway packed it
-				break
-			}
+			l.Set(b.At, b.Block)
 		}
 		blocks := cl.mu.lands.blocks()
 		for _, b := range n.Blocks {

@@ -110,34 +110,18 @@ func (f *fields) next(n int) []byte {
 	return v
 }
 
-func (f *fields) u8() byte {
-	if b := f.next(1); b != nil {
-		return b[0]
+// number reads a number of n bytes.
+func (f *fields) number(n int) (v uint64) {
+	for _, b := range f.next(n) {
+		v = v<<8 | uint64(b)
 	}
-	return 0
+	return v
 }
 
-func (f *fields) i16() int16 {
-	if b := f.next(2); b != nil {
-		return int16(binary.BigEndian.Uint16(b)) //nolint:gosec // two's complement
-	}
-	return 0
-}
-
-func (f *fields) u64() uint64 {
-	if b := f.next(8); b != nil {
-		return binary.BigEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (f *fields) f32() float32 {
-	if b := f.next(4); b != nil {
-		return math.Float32frombits(binary.BigEndian.Uint32(b))
-	}
-	return 0
-}
-
+func (f *fields) u8() byte     { return byte(f.number(1)) }
+func (f *fields) i16() int16   { return int16(f.number(2)) } //nolint:gosec // two's complement
+func (f *fields) u64() uint64  { return f.number(8) }
+func (f *fields) f32() float32 { return math.Float32frombits(uint32(f.number(4))) } //nolint:gosec // of four bytes
 func (f *fields) f64() float64 { return math.Float64frombits(f.u64()) }
 
 // varint reads a number of at most five bytes.

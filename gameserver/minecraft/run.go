@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -17,21 +18,10 @@ const (
 	gameDay                   = 20 * time.Minute
 )
 
-// Run moves the other players, and asks the client whether it is there, until ctx ends or the connection fails.
-func (cl *Client) Run(ctx context.Context) {
-	cl.a.metrics.Run(ctx, &cl.mu.ticks, cl.tick, cl.Cut)
-}
-
-// tick sends what time brings.
-func (cl *Client) tick(now time.Time) error {
+// Tick sends what time brings.
+func (cl *Client) Tick(now time.Time) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	return cl.advance(now)
-}
-
-// advance is tick, with the lock held.
-func (cl *Client) advance(now time.Time) error {
-	cl.mu.ticks.Begin(now)
 	if cl.mu.state == isOver {
 		return cl.mu.out.Flush()
 	}
@@ -67,10 +57,6 @@ const (
 
 // ticksOfDay returns the time of day in the client's ticks since sunrise, some time after a welcome.
 func ticksOfDay(w *sessionmsg.Welcome, after time.Duration) int64 {
-	days := w.TimeOfDay / 1440
-	if w.DayMS > 0 {
-		days += float64(after.Milliseconds()) / float64(w.DayMS)
-	}
-	_, day := math.Modf(days + 1 - sunrise)
+	_, day := math.Modf(games.Days(w, after) + 1 - sunrise)
 	return int64(day * dayTicks)
 }

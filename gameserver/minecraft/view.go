@@ -11,7 +11,7 @@ import (
 
 // centre sends the client the column around which it keeps the land, if that has changed.
 func (cl *Client) centre() {
-	if at := columnOf(cl.mu.pose); at != cl.mu.centre && cl.mu.state == inPlay {
+	if at := columnOf(cl.mu.player.Pose); at != cl.mu.centre && cl.mu.state == inPlay {
 		cl.mu.centre = at
 		cl.putCentre()
 	}
@@ -23,7 +23,7 @@ func (cl *Client) putCentre() {
 
 // showAll shows the chunks that have arrived, the nearest first.
 func (cl *Client) showAll() error {
-	middle := cl.mu.pose.Chunk()
+	middle := cl.mu.player.Pose.Chunk()
 	for _, at := range slices.SortedFunc(maps.Keys(cl.mu.lands), func(a, b grid.ChunkPos) int {
 		return cmp.Or(cmp.Compare(a.Distance(middle), b.Distance(middle)), a.Compare(b))
 	}) {
@@ -51,7 +51,7 @@ func (cl *Client) showChunk(at grid.ChunkPos) error {
 	for pos, text := range cl.mu.lands[at].signs {
 		showSign(cl, pos, text)
 	}
-	cl.a.metrics.columns.Inc()
+	cl.a.Land.Inc()
 	cl.mu.lands[at].fittings = maps.Clone(shown.fittings)
 	cl.joinBorders(at)
 	return nil

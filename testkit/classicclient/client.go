@@ -5,11 +5,14 @@ package classicclient
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,21 +44,16 @@ type Level struct {
 
 // State is what a client has been sent.
 type State struct {
-	Level    Level
-	Levels   int
-	Self     Place // where the server has put the client last, or it has moved
-	Puts     int   // how often
-	Players  map[byte]string
-	Places   map[byte]Place
-	Listed   map[uint16]string // in the player list
-	Chat     []string
-	Status   string // at the bottom right
-	Kicked   string // the reason
-	Packets  map[byte]int
-	Hotbar   map[byte]byte
-	Pongs    []uint16
-	Operator byte
-	Err      error // the end of the connection
+	Level   Level
+	Levels  int
+	Self    Place // where the server has put the client last, or it has moved
+	Puts    int   // how often
+	Players map[byte]string
+	Chat    []string
+	Status  string // at the bottom right
+	Kicked  string // the reason
+	Packets map[byte]int
+	Err     error // the end of the connection
 }
 
 // Client is a connection.
@@ -84,18 +82,12 @@ func Dial(address string, o Options) (*Client, error) {
 // New joins over a connection.
 func New(conn net.Conn, o Options) (*Client, error) {
 	c := &Client{conn: conn, in: bufio.NewReader(conn), both: make(map[string]bool), done: make(chan struct{})}
-	c.mu.Players, c.mu.Places, c.mu.Listed = make(map[byte]string), make(map[byte]Place), make(map[uint16]string)
-	c.mu.Packets, c.mu.Hotbar = make(map[byte]int), make(map[byte]byte)
-	version, mark := o.Version, byte(0)
-	if version == 0 {
-		version = 7
-	}
+	c.mu.Players, c.mu.Packets = make(map[byte]string), make(map[byte]int)
+	mark := 0
 	if o.Extensions != nil {
 		mark = 0x42
 	}
-	hello := append([]byte{0, version}, Text(o.Name)...)
-	hello = append(append(hello, Text("-")...), mark)
-	if _, err := conn.Write(hello); err != nil {
+	if err := c.send(0, cmp.Or(o.Version, 7), pad(o.Name), pad("-"), mark); err != nil {
 		return nil, err
 	}
 	go func() { // ends with the connection
@@ -109,8 +101,8 @@ func New(conn net.Conn, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Text fills a text up to the 64 bytes that it has in packets.
-func Text(t string) []byte { return append([]byte(t), bytes.Repeat([]byte{' '}, 64-len(t))...) }
+// pad fills a text up to the 64 bytes that it has in packets.
+func pad(t string) []byte { return append([]byte(t), bytes.Repeat([]byte{' '}, 64-len(t))...) }
 
 // Leave ends the connection.
 func (c *Client) Leave() {
@@ -162,29 +154,24 @@ func (c *Client) stand() {
 // sendPlace sends where the client is. The caller holds the lock.
 func (c *Client) sendPlace() error {
 	to := c.mu.Self
-	return c.send(8, 255, binary.BigEndian.AppendUint16(nil, fixed(to.X)), binary.BigEndian.AppendUint16(nil, fixed(to.Y)+51),
-		binary.BigEndian.AppendUint16(nil, fixed(to.Z)), []byte{0, 0})
+	return c.send(8, 255, fixed(to.X), fixed(to.Y)+51, fixed(to.Z), 0, 0)
 }
 
 func fixed(v float64) uint16 { return uint16(int16(v * 32)) }
 
 // Build places a block, or breaks one if the id is 0.
 func (c *Client) Build(x, y, z int, id byte) error {
-	body := binary.BigEndian.AppendUint16(nil, uint16(x))
-	body = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(body, uint16(y)), uint16(z))
-	mode := byte(1)
+	mode := 1
 	if id == 0 {
 		mode, id = 0, 1 // what the player holds
 	}
-	return c.send(5, body, mode, id)
+	return c.send(5, uint16(x), uint16(y), uint16(z), mode, id)
 }
 
 // Use clicks on a block with the right button, as a client that would place a block on top of it.
 func (c *Client) Use(x, y, z int, id byte) error {
-	at := binary.BigEndian.AppendUint16(nil, uint16(x))
-	at = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(at, uint16(y)), uint16(z))
 	for action := range 2 { // pressed, and released
-		if err := c.send(0x22, 1, action, []byte{0, 0, 0, 0}, 255, at, 1); err != nil {
+		if err := c.send(0x22, 1, action, uint16(0), uint16(0), 255, uint16(x), uint16(y), uint16(z), 1); err != nil {
 			return err
 		}
 		if action == 0 {
@@ -196,24 +183,16 @@ func (c *Client) Use(x, y, z int, id byte) error {
 	return nil
 }
 
-// Say sends a line of at most 64 bytes. With more, LongerMessages, another follows that continues it.
-func (c *Client) Say(text string, more bool) error {
-	part := byte(255)
+// Say sends a line of at most 64 bytes.
+func (c *Client) Say(text string) error {
+	part := 255
 	if c.both["LongerMessages"] {
-		part = 0
+		part = 0 // nothing follows that continues it
 	}
-	if more {
-		part = 1
-	}
-	return c.send(13, part, Text(text))
+	return c.send(13, part, pad(text))
 }
 
-// Raw sends bytes.
-func (c *Client) Raw(b []byte) error {
-	_, err := c.conn.Write(b)
-	return err
-}
-
+// send sends a packet of bytes, numbers of 16 and 32 bits, and texts.
 func (c *Client) send(kind byte, body ...any) error {
 	packet := []byte{kind}
 	for _, part := range body {
@@ -222,11 +201,16 @@ func (c *Client) send(kind byte, body ...any) error {
 			packet = append(packet, part)
 		case int:
 			packet = append(packet, byte(part))
+		case uint16:
+			packet = binary.BigEndian.AppendUint16(packet, part)
+		case uint32:
+			packet = binary.BigEndian.AppendUint32(packet, part)
 		case []byte:
 			packet = append(packet, part...)
 		}
 	}
-	return c.Raw(packet)
+	_, err := c.conn.Write(packet)
+	return err
 }
 
 // read reads packets until the connection ends.
@@ -256,10 +240,8 @@ func (c *Client) read(extensions []string) error {
 			left = int(binary.BigEndian.Uint16(body[64:]))
 		case 0x11:
 			left--
-			for _, e := range extensions {
-				if e == text(body[:64]) {
-					c.both[e] = true
-				}
+			if e := text(body[:64]); slices.Contains(extensions, e) {
+				c.both[e] = true
 			}
 			if left == 0 {
 				err = c.listExtensions(extensions)
@@ -276,23 +258,26 @@ func (c *Client) read(extensions []string) error {
 }
 
 func (c *Client) listExtensions(all []string) error {
-	hello := append([]byte{0x10}, Text("test")...)
-	hello = binary.BigEndian.AppendUint16(hello, uint16(len(all)))
+	err := c.send(0x10, pad("test"), uint16(len(all)))
 	for _, e := range all {
 		version := uint32(1)
 		if e == "ExtPlayerList" {
 			version = 2
 		}
-		hello = binary.BigEndian.AppendUint32(append(append(hello, 0x11), Text(e)...), version)
+		err = errors.Join(err, c.send(0x11, pad(e), version))
 	}
-	return c.Raw(hello)
+	return err
 }
 
 func text(b []byte) string { return strings.TrimRight(string(b), " ") }
 
+func xyz(b []byte) (x, y, z int) {
+	return int(binary.BigEndian.Uint16(b)), int(binary.BigEndian.Uint16(b[2:])), int(binary.BigEndian.Uint16(b[4:]))
+}
+
 func place(b []byte) Place {
-	at := func(i int) float64 { return float64(int16(binary.BigEndian.Uint16(b[i:]))) }
-	return Place{X: at(0) / 32, Y: (at(2) - 51) / 32, Z: at(4) / 32}
+	x, y, z := xyz(b)
+	return Place{X: float64(int16(x)) / 32, Y: (float64(int16(y)) - 51) / 32, Z: float64(int16(z)) / 32}
 }
 
 // apply applies a packet.
@@ -308,13 +293,12 @@ func (c *Client) apply(kind byte, b []byte) error {
 			c.mu.loading.Write(b)
 		}
 		clear(s.Players)
-		clear(s.Places)
 	case 0x03:
 		c.mu.loading.Write(b[2 : 2+binary.BigEndian.Uint16(b)])
 	case 0x04:
-		return c.finish(int(binary.BigEndian.Uint16(b)), int(binary.BigEndian.Uint16(b[2:])), int(binary.BigEndian.Uint16(b[4:])))
+		return c.finish(xyz(b))
 	case 0x06:
-		x, y, z := int(binary.BigEndian.Uint16(b)), int(binary.BigEndian.Uint16(b[2:])), int(binary.BigEndian.Uint16(b[4:]))
+		x, y, z := xyz(b)
 		if x >= s.Level.Width || y >= s.Level.Height || z >= s.Level.Length {
 			return fmt.Errorf("a block at %d %d %d is not in the level", x, y, z)
 		}
@@ -330,11 +314,6 @@ func (c *Client) apply(kind byte, b []byte) error {
 			return fmt.Errorf("player %d left, who was not there", b[0])
 		}
 		delete(s.Players, b[0])
-		delete(s.Places, b[0])
-	case 0x16:
-		s.Listed[binary.BigEndian.Uint16(b)] = text(b[2:66])
-	case 0x18:
-		delete(s.Listed, binary.BigEndian.Uint16(b))
 	case 0x0d:
 		if b[0] == 11 {
 			s.Status = text(b[1:])
@@ -343,14 +322,6 @@ func (c *Client) apply(kind byte, b []byte) error {
 		}
 	case 0x0e:
 		s.Kicked = text(b)
-	case 0x0f:
-		s.Operator = b[0]
-	case 0x2b:
-		if b[0] == 0 {
-			s.Pongs = append(s.Pongs, binary.BigEndian.Uint16(b[1:]))
-		}
-	case 0x2d:
-		s.Hotbar[b[1]] = b[0]
 	}
 	return nil
 }
@@ -362,15 +333,13 @@ func (c *Client) spawn(id byte, name string, at Place) {
 	c.put(id, at)
 }
 
-// put moves a player. The client's own place is that of a correction: the server sends it lower than it is.
+// put moves the client's own player. The place is that of a correction: the server sends it lower than it is.
 func (c *Client) put(id byte, at Place) {
 	if id == 255 {
 		at.Y += 22. / 32
 		c.mu.Self = at
 		c.mu.Puts++
-		return
 	}
-	c.mu.Places[id] = at
 }
 
 func (c *Client) finish(width, height, length int) error {
@@ -381,8 +350,7 @@ func (c *Client) finish(width, height, length int) error {
 	if volume := binary.BigEndian.Uint32(blocks); len(blocks) != 4+width*height*length || int(volume) != width*height*length {
 		return fmt.Errorf("%d of %d blocks of %d×%d×%d", len(blocks)-4, volume, width, height, length)
 	}
-	blocks = blocks[4:]
-	c.mu.Level = Level{Width: width, Height: height, Length: length, Blocks: blocks}
+	c.mu.Level = Level{Width: width, Height: height, Length: length, Blocks: blocks[4:]}
 	c.mu.Levels++
 	return nil
 }

@@ -4,6 +4,7 @@ package luanticlient
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
@@ -37,13 +38,11 @@ type State struct {
 	Self      Place                  // where the server has put the client last, or it has moved
 	Puts      int                    // how often
 	Players   map[uint16]string
-	Places    map[uint16]Place
 	Chat      []string // "name: text"
 	Inventory string
 	Media     map[string]int // bytes
 	Nodes     int            // that are defined
-	Time      uint16
-	Kicked    string // the reason
+	Kicked    string         // the reason
 	Packets   map[uint16]int
 	Err       error // the end of the connection
 }
@@ -85,11 +84,9 @@ func Dial(address string, o Options) (*Client, error) {
 
 // New joins over a socket that is connected to a server.
 func New(socket *net.UDPConn, o Options) (*Client, error) {
-	if o.Version == 0 {
-		o.Version = 39
-	}
+	o.Version = cmp.Or(o.Version, 39)
 	c := &Client{socket: socket, o: o, done: make(chan struct{}), flying: make(map[[2]uint16][]byte), state: State{
-		Blocks: make(map[Node]*[4096]uint16), Players: make(map[uint16]string), Places: make(map[uint16]Place), Media: make(map[string]int),
+		Blocks: make(map[Node]*[4096]uint16), Players: make(map[uint16]string), Media: make(map[string]int),
 		Packets: make(map[uint16]int),
 	}}
 	for i := range c.next {
@@ -275,7 +272,6 @@ func (c *Client) inOrder(channel byte, body []byte) error {
 type fields struct{ b []byte }
 
 func (f *fields) take(n int) []byte { b := f.b[:n]; f.b = f.b[n:]; return b }
-func (f *fields) u8() byte          { return f.take(1)[0] }
 func (f *fields) u16() uint16       { return binary.BigEndian.Uint16(f.take(2)) }
 func (f *fields) u32() uint32       { return binary.BigEndian.Uint32(f.take(4)) }
 func (f *fields) f32() float64      { return float64(math.Float32frombits(f.u32())) }
@@ -314,11 +310,11 @@ func (c *Client) handle(packet []byte) error {
 		s.Self = f.place()
 		c.reliable(1, text([]byte{0, 17}, ""))
 	case 10:
-		f.u8()
+		f.take(1)
 		s.Kicked = f.text()
 	case 58:
 		defs := &fields{inflate(f.take(int(f.u32())))}
-		defs.u8()
+		defs.take(1)
 		s.Nodes = int(defs.u16())
 	case 60:
 		n := f.u16()
@@ -353,34 +349,20 @@ func (c *Client) handle(packet []byte) error {
 		s.set(f.node(), 126)
 	case 39:
 		s.Inventory = string(f.b)
-	case 41:
-		s.Time = f.u16()
 	case 47:
 		f.u16()
 		name := f.wide()
 		s.Chat = append(s.Chat, name+": "+f.wide())
 	case 49:
 		for range f.u16() {
-			id := f.u16()
-			delete(s.Players, id)
-			delete(s.Places, id)
+			delete(s.Players, f.u16())
 		}
 		for range f.u16() {
 			id := f.u16()
-			f.u8()
+			f.take(1)
 			o := &fields{f.take(int(f.u32()))}
-			o.u8()
+			o.take(1)
 			s.Players[id] = o.text()
-			o.take(3)
-			s.Places[id] = o.place()
-		}
-	case 50:
-		for len(f.b) > 0 {
-			id := f.u16()
-			o := &fields{f.take(int(f.u16()))}
-			if o.u8() == 1 {
-				s.Places[id] = o.place()
-			}
 		}
 	case 52:
 		s.Self = f.place()
@@ -434,11 +416,10 @@ func (s *State) set(at Node, id uint16) {
 
 // Block returns a node, and whether the client has it.
 func (s *State) Block(at Node) (id uint16, known bool) {
-	block, i := s.find(at)
-	if block == nil {
-		return 0, false
+	if block, i := s.find(at); block != nil {
+		return block[i], true
 	}
-	return block[i], true
+	return 0, false
 }
 
 // move sends where the player is.

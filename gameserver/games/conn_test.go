@@ -1,13 +1,13 @@
 package games
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"io"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -23,16 +23,15 @@ type typist struct {
 	shut  bool
 }
 
-func (c *typist) Read() ([]byte, error) {
+func (c *typist) Read() (sessionmsg.FromClient, error) {
 	text, ok := <-c.typed
 	if !ok {
 		return nil, io.EOF
 	}
-	return sessionmsg.EncodeClientCBOR(sessionmsg.Command{Text: text})
+	return sessionmsg.Command{Text: text}, nil
 }
 
-func (c *typist) Send(message []byte) error {
-	m, err := sessionmsg.DecodeServerCBOR(message)
+func (c *typist) Send(m sessionmsg.FromServer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch m := m.(type) {
@@ -41,7 +40,7 @@ func (c *typist) Send(message []byte) error {
 	case sessionmsg.Failure:
 		c.ended = m.Message
 	}
-	return err
+	return nil
 }
 
 func (c *typist) Close() error {
@@ -51,11 +50,12 @@ func (c *typist) Close() error {
 	return nil
 }
 
-func (c *typist) Flush() error        { return nil }
-func (c *typist) Run(context.Context) {}
-func (c *typist) Cut()                { c.Close() }
+func (c *typist) SendTick([]byte) error { return nil }
+func (c *typist) Tick(time.Time) error  { return nil }
+func (c *typist) Flush() error          { return nil }
+func (c *typist) Cut()                  { c.Close() }
 
-func send(t *testing.T, a *account, m sessionmsg.FromServer) {
+func send(t *testing.T, a *Conn, m sessionmsg.FromServer) {
 	t.Helper()
 	data, err := sessionmsg.EncodeServerCBOR(m)
 	if err == nil {
@@ -66,15 +66,15 @@ func send(t *testing.T, a *account, m sessionmsg.FromServer) {
 	}
 }
 
-// enter begins an account's session, as a gateway does, and welcomes the player.
-func enter(t *testing.T, a *account) sessionmsg.Join {
+// enter begins a session, as a gateway does, and welcomes the player.
+func enter(t *testing.T, a *Conn) sessionmsg.Join {
 	t.Helper()
 	join := a.begin()
 	send(t, a, sessionmsg.Welcome{Player: player.GuestID(join.Name).String(), Name: join.Name, Signed: true})
 	return join
 }
 
-func accountFor(name string, owners map[string]player.ID, typed ...string) (*account, *typist) {
+func connFor(name string, owners map[string]player.ID, typed ...string) (*Conn, *typist) {
 	c := &typist{typed: make(chan string, len(typed))}
 	for _, text := range typed {
 		c.typed <- text
@@ -84,19 +84,19 @@ func accountFor(name string, owners map[string]player.ID, typed ...string) (*acc
 		id, known := owners[strings.ToLower(name)]
 		return id, known
 	})
-	return newAccount(c, accounts, sessionmsg.Join{Name: name}), c
+	return newConn(c, accounts, sessionmsg.Join{Name: name}), c
 }
 
 // A session that ends while its player logs in ends the connection: nobody comes back after a kick.
 func TestNoSessionFollowsAnEnd(t *testing.T) {
-	for why, end := range map[string]func(a *account){
-		"a kick":  func(a *account) { send(t, a, sessionmsg.Failure{Code: wire.FailBanned, Message: "kicked"}) },
-		"a drain": func(a *account) { send(t, a, sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "stopping"}) },
-		"a cut":   func(a *account) { a.Cut() },
-		"an end":  func(a *account) { a.Close() },
+	for why, end := range map[string]func(a *Conn){
+		"a kick":  func(a *Conn) { send(t, a, sessionmsg.Failure{Code: wire.FailBanned, Message: "kicked"}) },
+		"a drain": func(a *Conn) { send(t, a, sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "stopping"}) },
+		"a cut":   func(a *Conn) { a.Cut() },
+		"an end":  func(a *Conn) { a.Close() },
 	} {
 		for _, before := range []bool{true, false} {
-			a, c := accountFor("ada", nil, "register correct-horse")
+			a, c := connFor("ada", nil, "register correct-horse")
 			enter(t, a)
 			if before {
 				end(a)
@@ -108,7 +108,7 @@ func TestNoSessionFollowsAnEnd(t *testing.T) {
 				end(a)
 			}
 			a.Close()
-			if follows := a.next(); follows != (!before && why == "an end") || c.shut == follows {
+			if follows := a.follows(); follows != (!before && why == "an end") || c.shut == follows {
 				t.Errorf("%s, before %v: another session follows: %v, closed: %v", why, before, follows, c.shut)
 			}
 		}
@@ -117,9 +117,9 @@ func TestNoSessionFollowsAnEnd(t *testing.T) {
 
 // Only the password of a name logs in, and attempts are bounded.
 func TestPasswords(t *testing.T) {
-	a, _ := accountFor("ada", nil, "register correct-horse")
+	a, _ := connFor("ada", nil, "register correct-horse")
 	enter(t, a)
-	if _, err := a.Read(); !errors.Is(err, io.EOF) || !a.next() {
+	if _, err := a.Read(); !errors.Is(err, io.EOF) || !a.follows() {
 		t.Fatalf("no session follows: %v", err)
 	}
 	join := a.begin()
@@ -129,17 +129,17 @@ func TestPasswords(t *testing.T) {
 	}
 	owners := map[string]player.ID{"ada": player.IDOf(key)}
 
-	a, c := accountFor("Ada", owners, "Login correct-horse")
+	a, c := connFor("Ada", owners, "Login correct-horse")
 	enter(t, a)
 	if _, err := a.Read(); !errors.Is(err, io.EOF) || a.begin().Key != join.Key {
 		t.Errorf("the same password is another key: %v, %q", err, c.told)
 	}
 
 	wrong := []string{"login wrong-horse", "login short", "login", "register correct-horse", "login bob correct-horse", "login " + strings.Repeat("x", maxPassword+1)}
-	a, c = accountFor("ada", owners, wrong...)
+	a, c = connFor("ada", owners, wrong...)
 	enter(t, a)
 	refused, _ := errors.AsType[*wire.Error](readError(a))
-	if refused == nil || refused.Code != wire.FailNotAllowed || a.next() {
+	if refused == nil || refused.Code != wire.FailNotAllowed || a.follows() {
 		t.Errorf("after %d attempts the read returns %v", len(wrong), refused)
 	}
 	for i, want := range []string{"guest", "not the password", "at least 8", "one word", "is registered", "registered to nobody"} {
@@ -149,20 +149,20 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-func readError(a *account) error {
+func readError(a *Conn) error {
 	_, err := a.Read()
 	return err
 }
 
 // Who comes under a taken name is given others, and refused only when they are taken, too.
 func TestTakenNames(t *testing.T) {
-	a, c := accountFor("ada", nil)
+	a, c := connFor("ada", nil)
 	names := map[string]bool{}
 	for range maxNames {
 		names[a.begin().Name] = true
 		send(t, a, sessionmsg.Failure{Code: wire.FailNameTaken, Message: "taken"})
 		a.Close()
-		if !a.next() || c.ended != "" {
+		if !a.follows() || c.ended != "" {
 			t.Fatalf("refused with %q", c.ended)
 		}
 	}
@@ -171,7 +171,38 @@ func TestTakenNames(t *testing.T) {
 	}
 	send(t, a, sessionmsg.Failure{Code: wire.FailNameTaken, Message: "taken"})
 	a.Close()
-	if a.next() || c.ended != "taken" || !c.shut {
+	if a.follows() || c.ended != "taken" || !c.shut {
 		t.Errorf("not refused: %q", c.ended)
+	}
+}
+
+// What is only read is a notice to every game, and a node that stops names another one.
+func TestNoticesAndEnds(t *testing.T) {
+	a, c := connFor("ada", nil)
+	enter(t, a)
+	c.told = nil
+	send(t, a, sessionmsg.Struck{To: "somebody else", Name: "bob"})
+	send(t, a, sessionmsg.Struck{To: a.welcome.Player, Name: "bob"})
+	send(t, a, sessionmsg.History{Changes: []int64{}, Names: []string{}})
+	send(t, a, sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:4002"}}, Reason: "Stopping."})
+	if len(c.told) != 3 || c.told[0] != "bob hit you." || !strings.Contains(c.told[1], "Nobody has changed") || c.told[2] != "Stopping." {
+		t.Errorf("the player is told %q", c.told)
+	}
+	if c.ended != "This node is stopping. Join again at b.example.org." {
+		t.Errorf("the reason is %q", c.ended)
+	}
+	send(t, a, sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "Stopping."})
+	if c.ended != "This node is stopping. Come back in a while." {
+		t.Errorf("without another node the reason is %q", c.ended)
+	}
+}
+
+// Flushes are ticks about as often as frames come.
+func TestFlushesAreTicks(t *testing.T) {
+	ticks, now := newTicks(), time.Now()
+	for i, want := range []bool{true, false, true} {
+		if begun := ticks.begin(now.Add(time.Duration(i) * TickEvery / 2)); begun != want {
+			t.Errorf("flush %d is a tick: %v", i, begun)
+		}
 	}
 }

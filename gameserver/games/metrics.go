@@ -1,0 +1,41 @@
+package games
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Metrics are those of a game.
+type Metrics struct {
+	clients prometheus.Gauge
+	putBack prometheus.Counter // edits
+	Land    prometheus.Counter // parts that were sent
+}
+
+// NewMetrics returns the metrics of a game. Their names have the name of its flag, and that of the parts in which it is sent land.
+func NewMetrics(r prometheus.Registerer, flag, game, parts, help string) Metrics {
+	f, prefix := promauto.With(r), "voxeld_"+flag
+	return Metrics{
+		clients: f.NewGauge(prometheus.GaugeOpts{
+			Name: prefix + "_clients", Help: "Connected clients of " + game + "; also in voxeld_sessions.",
+		}),
+		putBack: f.NewCounter(prometheus.CounterOpts{
+			Name: prefix + "_edits_put_back_total", Help: "Blocks put back for clients of " + game + ", because an edit was refused.",
+		}),
+		Land: f.NewCounter(prometheus.CounterOpts{Name: prefix + "_" + parts + "_total", Help: help}),
+	}
+}
+
+// Clients is that of Protocol.
+func (m Metrics) Clients() prometheus.Gauge { return m.clients }
+
+// CountRefused counts an edit that is put back because it was refused, by the code of its Ack. It says why, unless the player can see it.
+func (m Metrics) CountRefused(code string, say func(why string)) {
+	if code == "" {
+		return
+	}
+	m.putBack.Inc()
+	if why := refusals[code]; why != "" {
+		say(why)
+	}
+}
