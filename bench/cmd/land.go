@@ -186,7 +186,7 @@ func (l *land) changes(ctx context.Context) (each, alone float64, err error) {
 		return 0, 0, err
 	}
 	defer d.Kill()
-	o.Rate, o.Samples = -1, -1
+	o.Still = true
 	err = l.play(ctx, o, players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
 			// The builders stand still too. Their traffic without edits is measured first.

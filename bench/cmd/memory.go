@@ -134,7 +134,7 @@ func (b memory) ofPlayer(ctx context.Context) (each memoryUse, err error) {
 		return each, err
 	}
 	defer d.Kill()
-	o.Rate, o.Samples = -1, -1
+	o.Still = true
 	var before memoryUse
 	err = b.play(ctx, o, 1, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
 		if before, err = memoryOf(ctx, d); err != nil {

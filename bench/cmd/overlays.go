@@ -188,7 +188,7 @@ func (l *overlays) play(ctx context.Context, overlay, phase string, g movement, 
 	p = played{overlay: overlay, game: g.name, phase: phase, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
 	ledger := newUsageLog(daemons)
 	o := crowd.Rounds{
-		Targets: gamesOf(daemons), Paths: path, FromSpawn: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
+		Targets: gamesOf(daemons), Paths: path, Spread: phase == phaseSpread, Prefix: overlay + "-" + g.name,
 		OnRound: func(round int) {
 			ledger.record(ctx, round, round == p.from-1 || round == len(path)-1 || l.log != "" && round%measure.TickRate == 0)
 		},

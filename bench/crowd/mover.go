@@ -20,7 +20,6 @@ const (
 type mover struct {
 	rng     *rand.Rand
 	pose    motion.Pose
-	speed   float64 // blocks/s, after arrival
 	sky     float64 // height above all land
 	home    grid.ChunkPos
 	heights *chunkHeights // of home; nil for a player without one
@@ -28,7 +27,6 @@ type mover struct {
 	base    float64       // for a player without a home: radius in blocks around the entry within which they begin
 	goalX   float64
 	goalZ   float64
-	still   bool // stands still after arrival
 	flying  bool // on the way to home
 	placed  bool // has a goal
 }
@@ -51,15 +49,12 @@ func (b *mover) advance(dt float64) {
 		return
 	}
 	if b.heights == nil {
-		if b.moveTowards(b.speed * dt) {
+		if b.moveTowards(walkSpeed * dt) {
 			b.goalX, b.goalZ = b.pose.X+b.spread(100), b.pose.Z+b.spread(100)
 		}
 		return
 	}
-	if b.still {
-		return
-	}
-	b.walk(b.speed * dt)
+	b.walk(walkSpeed * dt)
 }
 
 func (b *mover) spread(r float64) float64 { return (2*b.rng.Float64() - 1) * r }

@@ -158,7 +158,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 // Fly moves above all land to (x, z), 20 moves a second. A move that crosses into another chunk also requests the
 // chunks that come into view. Land that left the view may be requested again later.
 func (p *Probe) Fly(ctx context.Context, x, z float64) error {
-	b := mover{pose: p.pose, speed: travelSpeed, sky: p.sky, goalX: x, goalZ: z, placed: true, flying: true}
+	b := mover{pose: p.pose, sky: p.sky, goalX: x, goalZ: z, placed: true, flying: true}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for b.flying {

@@ -80,8 +80,7 @@ func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose motion.Pose) {
 	}
 	was := p.g.position(int(of), int(origin))
 	if !math.IsNaN(pose.X) && math.Hypot(was.X-pose.X, was.Z-pose.Z) > maxOffset {
-		p.strange++
-		return
+		return // they were not there in that round
 	}
 	if reach := p.g.o.Range; reach > 0 {
 		own := p.g.position(max(int(p.begun)-1, 0), int(p.number))
