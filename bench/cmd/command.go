@@ -19,21 +19,12 @@ func (b *bench) command(use, short, long string, run func(ctx context.Context) e
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if ran, err := b.ownNetwork(c.Context()); ran || err != nil {
+			if ran, err := netns.OwnNetwork(c.Context()); ran || err != nil {
 				return err
 			}
-			return b.prepared(c.Context(), func(ctx context.Context) error { return run(ctx) })
+			return b.prepared(c.Context(), run)
 		},
 	}
-}
-
-// ownNetwork runs this program again in its own network namespace, if that is wanted and allowed; ran reports whether
-// it did.
-func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
-	if b.sharedNetwork {
-		return false, nil
-	}
-	return netns.OwnNetwork(ctx)
 }
 
 // prepared pins this program, builds voxeld, and cleans up after run.

@@ -83,10 +83,10 @@ func playersLed(ctx context.Context, d *daemon.Daemon) (sum int, err error) {
 }
 
 // leaderOf returns the index of the daemon that leads the most players.
-func leaderOf[D any](daemons []D, playersLed func(D) (int, error)) (leader int, err error) {
+func leaderOf(ctx context.Context, daemons []*daemon.Daemon) (leader int, err error) {
 	most := -1
 	for i, d := range daemons {
-		players, err := playersLed(d)
+		players, err := playersLed(ctx, d)
 		if err != nil {
 			return 0, fmt.Errorf("find the leader: %w", err)
 		}
@@ -118,7 +118,7 @@ func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err er
 	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: b.nodes}
 	var led error
 	d.Reading, err = b.measureCrowd(ctx, targetsOf(daemons), o, b.players, warm, length, func(ctx context.Context) func() error {
-		d.leader, led = leaderOf(daemons, func(d *daemon.Daemon) (int, error) { return playersLed(ctx, d) })
+		d.leader, led = leaderOf(ctx, daemons)
 		var profiled []func() error
 		for i, d := range daemons {
 			profiled = append(profiled, b.takeProfile(ctx, d, names[i], length))

@@ -237,25 +237,18 @@ func (l *land) report(a arrivals, each, alone float64) error {
 		return unreliable(why)
 	}
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players on the node", a.Players), "count", "p50, ms", "p99, ms"}}
-	var csv [][]float64
 	var bytes histogram.Histogram
-	for i, group := range []struct {
+	for _, group := range []struct {
 		name  string
 		loads loads
 	}{{"a warm chunk, from the request to the last byte", a.warm}, {"a cold chunk, likewise", a.cold}} {
 		for _, load := range group.loads {
 			bytes.Add(float64(load.Bytes))
-			if load.Took > 0 {
-				csv = append(csv, []float64{float64(i), 1000 * load.Took.Seconds(), float64(load.Bytes)})
-			}
 		}
 		took := group.loads.took()
 		table.Add(group.name, fmt.Sprint(took.Count()), 1000*took.Quantile(.5), 1000*took.Quantile(.99))
 	}
 	table.Add("an edit, from sending it until it is safe on disk", fmt.Sprint(a.edits.Count), float64(a.edits.P50), float64(a.edits.P99))
-	if err := figure.WriteCSV(l.file("land.csv"), []string{"cold", "load_ms", "bytes"}, csv); err != nil {
-		return err
-	}
 	size := figure.Table{Head: []string{"bytes", ""}}
 	size.Add("a chunk of 4 sections, mean", bytes.Mean())
 	size.Add("a section, mean", bytes.Mean()/sections)

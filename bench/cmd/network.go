@@ -74,9 +74,6 @@ func (b *network) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.writeSeries("network.csv", series); err != nil {
-		return err
-	}
 	return b.report(series, r, before, joined)
 }
 
