@@ -230,17 +230,3 @@ func size(bytes float64) string {
 		return fmt.Sprintf("%.0f B", bytes)
 	}
 }
-
-// WriteCSV writes a header, then one row for each second of the run.
-func (r Report) WriteCSV(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("second,players,sent,received,bytes_out,bytes_in," +
-		"ack_count,ack_p50_ms,ack_p99_ms,ack_max_ms,seen_count,seen_p50_ms,seen_p99_ms,seen_max_ms\n")
-	for _, s := range r.Series {
-		fmt.Fprintf(&b, "%.1f,%d,%d,%d,%d,%d,%d,%.3f,%.3f,%.3f,%d,%.3f,%.3f,%.3f\n",
-			s.At, s.Players, s.Sent, s.Received, s.BytesOut, s.BytesIn,
-			s.Ack.Count, s.Ack.P50, s.Ack.P99, s.Ack.Max, s.Seen.Count, s.Seen.P50, s.Seen.P99, s.Seen.Max)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
