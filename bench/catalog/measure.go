@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -296,18 +297,7 @@ func join(ctx context.Context, n *network, leader *member) (time.Duration, error
 }
 
 func await(ctx context.Context, done func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
-	every := time.NewTicker(10 * time.Millisecond)
-	defer every.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-every.C:
-		}
-	}
-	return nil
+	return process.Until(ctx, "the members are ready", deadline, done)
 }
 
 // heap returns the bytes in use after a collection.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
@@ -34,9 +34,8 @@ func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	if b.binary == "" {
-		b.binary = b.dir + "/voxeld"
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/voxeld").CombinedOutput(); err != nil {
-			return fmt.Errorf("build voxeld: %w\n%s", err, out)
+		if b.binary, err = daemon.Build(ctx, b.dir); err != nil {
+			return err
 		}
 		defer func() { b.binary = "" }()
 	}

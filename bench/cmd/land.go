@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"math"
 	"sync"
 	"time"
@@ -223,7 +224,7 @@ func stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd, builders 
 	if err != nil {
 		return s, err
 	}
-	if err := measure.Pause(ctx, 500*time.Millisecond); err != nil {
+	if err := process.Pause(ctx, 500*time.Millisecond); err != nil {
 		return s, err
 	}
 	if report.Acked == 0 && rate > 0 {

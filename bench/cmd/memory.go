@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,7 +116,7 @@ func afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float64, h memor
 			return 0, h, err
 		}
 	}
-	if err := measure.Pause(ctx, 15*time.Second); err != nil { // regions stay loaded for 10 s
+	if err := process.Pause(ctx, 15*time.Second); err != nil { // regions stay loaded for 10 s
 		return 0, h, err
 	}
 	m, err := d.Scrape(ctx)
@@ -143,7 +144,7 @@ func (b memory) ofPlayer(ctx context.Context) (each memoryUse, err error) {
 		if err := c.Add(ctx, players); err != nil {
 			return err
 		}
-		if err := measure.Pause(ctx, 2*time.Second); err != nil {
+		if err := process.Pause(ctx, 2*time.Second); err != nil {
 			return err
 		}
 		after, err := memoryOf(ctx, d)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,9 +22,9 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "voxeld")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/voxeld").CombinedOutput(); err != nil {
-		t.Fatalf("build voxeld: %v\n%s", err, out)
+	binary, err := daemon.Build(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	l := &overlays{bench: new(bench), gateways: 2, players: []int{20}, games: []string{"random"}, rounds: 20, log: filepath.Join(dir, "log")}
 	games, err := l.gamesToPlay()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ func (b utilisation) run(ctx context.Context) error {
 		var series []measure.Moment
 		err = b.play(ctx, o, f.players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 			r := measure.Record(ctx, []measure.Target{d}, c, time.Second)
-			err := measure.Pause(ctx, length)
+			err := process.Pause(ctx, length)
 			series = r.Stop()
 			return err
 		})
@@ -114,7 +115,7 @@ func (b ramp) ramped(ctx context.Context, players int, every time.Duration) (ser
 		r := measure.Record(ctx, []measure.Target{d}, c, time.Second)
 		err := c.Add(ctx, players-1)
 		if err == nil {
-			err = measure.Pause(ctx, 5*time.Second)
+			err = process.Pause(ctx, 5*time.Second)
 		}
 		series = r.Stop()
 		return err

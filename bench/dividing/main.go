@@ -16,10 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
 
@@ -61,9 +61,8 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
 	if o.binary == "" {
-		o.binary = filepath.Join(o.dir, "voxeld")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.binary, "./cmd/voxeld").CombinedOutput(); err != nil {
-			return fmt.Errorf("build voxeld: %w\n%s", err, out)
+		if o.binary, err = daemon.Build(ctx, o.dir); err != nil {
+			return err
 		}
 	}
 	switch args[0] {

@@ -2,11 +2,11 @@ package finding
 
 import (
 	"context"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
@@ -55,7 +55,7 @@ func OwnNode(ctx context.Context, d *daemon.Daemon, dir string) (node *dht.DHT, 
 		host.Close() //nolint:errcheck // its contents are not needed
 		inner()
 	}
-	return node, stop, measure.Pause(ctx, 15*time.Second) // until its routing table is full
+	return node, stop, process.Pause(ctx, 15*time.Second) // until its routing table is full
 }
 
 // PlainGets gets the cells' records, each a few times.
