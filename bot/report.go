@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 )
@@ -174,20 +174,12 @@ func (r Report) WriteTable(w io.Writer) error {
 
 // writeRows writes an empty line and the rows, their columns aligned to the right.
 func writeRows(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	b.WriteByte('\n')
 	for _, row := range rows {
-		for i, cell := range row {
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-			b.WriteString(cell)
-		}
-		b.WriteByte('\n')
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t") //nolint:errcheck // a Builder takes it
 	}
+	t.Flush() //nolint:errcheck // likewise
 }
 
 // cause returns a code of Failures with its cause.

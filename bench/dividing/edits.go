@@ -16,6 +16,13 @@ import (
 // goal is what the edits' p99 should be at most.
 const goal = 100 * time.Millisecond
 
+const (
+	// rate is the number of edits a second that players try; some find no place to build.
+	rate = 220
+	// every is the time between a split and a merge.
+	every = 2 * time.Second
+)
+
 // settle is how long before a change, and after its end, edits count as affected by it.
 const settle = 500 * time.Millisecond
 
@@ -33,9 +40,9 @@ func measureEdits(ctx context.Context, o options) error {
 	cell := grid.CellAt(spawn, grid.FoundingLabel)
 	area := cell.Area()
 	middle := grid.ChunkPos{X: (area.MinX + area.MaxX) / 2, Z: (area.MinZ + area.MaxZ) / 2}
-	e := startEditors(ctx, daemons, o.rate, middle)
+	e := startEditors(ctx, daemons, rate, middle)
 	defer e.stop()
-	if err := e.awaitRate(ctx, o.rate, cell); err != nil {
+	if err := e.awaitRate(ctx, rate, cell); err != nil {
 		return err
 	}
 	logf("editors edit in %v", cell)
@@ -55,7 +62,7 @@ func measureEdits(ctx context.Context, o options) error {
 			return err
 		}
 		answered := time.Since(began)
-		if err := process.Pause(ctx, o.every); err != nil {
+		if err := process.Pause(ctx, every); err != nil {
 			return err
 		}
 		longest := latencies(e.between(began.Add(-settle), began.Add(answered+settle))).Max()
@@ -70,7 +77,7 @@ func measureEdits(ctx context.Context, o options) error {
 	gone, err := e.verify(ctx, daemons[len(daemons)-1])
 	text := fmt.Sprintf("%.0f edits a second through %d splits and %d merges, one every %v. Edit to acknowledgement before: %s; during: %s. "+
 		"Longest edit of each split: %s; of each merge: %s. %d acknowledged edits lost.",
-		float64(during.Count())/end.Sub(start).Seconds(), o.changes, o.changes, o.every, summary(latencies(e.between(calm, start))), summary(during),
+		float64(during.Count())/end.Sub(start).Seconds(), o.changes, o.changes, every, summary(latencies(e.between(calm, start))), summary(during),
 		summary(pauses[0]), summary(pauses[1]), gone)
 	fmt.Println(text)
 	if o.docs != "" {

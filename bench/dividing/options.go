@@ -18,9 +18,7 @@ type options struct {
 	binary  string
 	docs    string // directory of docs/ into which plots and tables are written; empty: none
 	dir     string // of the data, removed at the end
-	rate    float64
 	changes int
-	every   time.Duration
 	players int
 	limit   int
 	stay    time.Duration

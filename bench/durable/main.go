@@ -40,9 +40,7 @@ func main() {
 	floors := flag.String("systems", "etcd,region,player", "which of etcd, region, player, five and operators, in this order in each round")
 	writers := flag.String("writers", "512,1", "numbers of writers")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds")
-	flag.DurationVar(&o.warm, "warm", 2*time.Second, "time before each measuring")
 	flag.DurationVar(&o.duration, "duration", 8*time.Second, "time of each measuring")
-	flag.IntVar(&o.regions, "regions", 64, "regions that the writers are spread over")
 	flag.StringVar(&o.csv, "csv", "", "also write the rounds to this file")
 	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0: unlimited; not for etcd")
 	flag.BoolVar(&o.keys, "keys", false, "writers are players with keys, who sign their edits; not for etcd")
@@ -128,7 +126,7 @@ func measure(ctx context.Context, o options, name string, s system, writers int)
 		return row{}, err
 	}
 	began := time.Now()
-	r, err := s.load(ctx, writers, o.warm, o.duration)
+	r, err := s.load(ctx, writers, 2*time.Second, o.duration)
 	if err != nil {
 		return row{}, err
 	}

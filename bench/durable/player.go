@@ -83,7 +83,7 @@ func (f *playerSystem) invite(ctx context.Context, dir string, node int) (string
 }
 
 func (f *playerSystem) start(ctx context.Context, o options, net int) error {
-	regions := regionsAt(o.regions)
+	regions := regionsAt(spreadOver)
 	most := slices.Max(o.writers)
 	token, first := "", filepath.Join(o.dir, f.name+"-0")
 	for i := range f.nodes {

@@ -36,7 +36,7 @@ func startRegions(ctx context.Context, o options, net int) (system, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.found(regionsAt(o.regions)); err != nil {
+	if err := f.found(regionsAt(spreadOver)); err != nil {
 		f.stop()
 		return nil, err
 	}
@@ -86,6 +86,9 @@ type nodePipes struct {
 	io.Reader
 	io.WriteCloser
 }
+
+// spreadOver is the number of regions that the writers are spread over.
+const spreadOver = 64
 
 // regionsAt returns a chunk in the middle of each of n regions, in a square.
 func regionsAt(n int) []grid.ChunkPos {

@@ -18,9 +18,7 @@ type options struct {
 	systems  []string
 	writers  []int
 	rounds   int
-	warm     time.Duration
 	duration time.Duration
-	regions  int
 	csv      string
 	keys     bool    // writers sign their edits
 	rate     float64 // writes a second of all writers together; 0: unlimited
