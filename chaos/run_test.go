@@ -3,13 +3,14 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // TestShort is a short run: five real daemons; a split, kill -9 of its leader and of all nodes, SIGSTOP, SIGTERM, and where the

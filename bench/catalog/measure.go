@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -21,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )

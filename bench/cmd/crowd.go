@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // square returns n chunks in a square around the middle.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"math"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // sections is the height of the benchmark's worlds.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"math/rand/v2"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 

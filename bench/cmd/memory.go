@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // memory measures the memory of a daemon.

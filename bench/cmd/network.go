@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // network is figure 4.6.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // utilisation is figure 4.3.

@@ -64,8 +64,6 @@ const (
 	// another part of the crowd moves, and all samples read.
 	period = 50 * time.Millisecond
 	parts  = 25
-	// walkSpeed is in blocks a second.
-	walkSpeed = 4
 )
 
 // Crowd is a growing number of players. Add and Counts may be called while Run runs, from another goroutine.

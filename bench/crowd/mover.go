@@ -10,6 +10,7 @@ import (
 
 // Speeds in blocks a second. The server allows 20 horizontally and up, and 80 down (player.Rules).
 const (
+	walkSpeed   = 4  // in the home chunk, or between places
 	travelSpeed = 16 // on the way to the home chunk
 	overLand    = 6  // blocks above the world's top at which travellers fly
 )

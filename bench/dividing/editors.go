@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/histogram"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/testkit/ledger"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // perEditor is the number of edits a second of one player.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/histogram"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // goal is what the edits' p99 should be at most.

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"math/rand/v2"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // killer splits regions of a cell by hand, and kills the daemon that leads them while they split. Daemons with players are spared:

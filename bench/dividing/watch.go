@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bench/crowd"
@@ -12,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // watch measures once a second.

@@ -2,7 +2,6 @@ package finding
 
 import (
 	"context"
-	"github.com/voxelpopuli/voxeld/testkit/process"
 	"path/filepath"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // OwnNode makes this program a node of the daemons' DHT. stop removes it again.

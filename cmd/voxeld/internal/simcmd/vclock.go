@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/vclock/walk"
 )
 
